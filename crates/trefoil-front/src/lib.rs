@@ -1,0 +1,1 @@
+//! trefoil-front

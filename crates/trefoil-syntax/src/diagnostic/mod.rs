@@ -1,0 +1,121 @@
+//! What a person is told about a manifest, as data. One renderer a file beside this one.
+
+use crate::file::FileId;
+use crate::span::{Location, Span};
+
+/// How bad it is. Ordered: `Info < Warning < Error`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Severity {
+    /// Worth knowing, nothing to mend.
+    Info,
+    /// Runs, but not as written or not as meant.
+    Warning,
+    /// Cannot run.
+    Error,
+}
+
+/// A second place that explains the first.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Label {
+    /// Where.
+    pub location: Location,
+    /// What is there.
+    pub message: String,
+}
+
+/// One finding. Message: lower case, no full stop, user text in backticks; the advice is in `help`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Diagnostic {
+    /// Stable kebab-case rule name.
+    pub rule: &'static str,
+    /// How bad it is.
+    pub severity: Severity,
+    /// One line that stands alone.
+    pub message: String,
+    /// The file it is about, if any.
+    pub file: Option<FileId>,
+    /// The bytes it is about; none for findings about a whole file or about none.
+    pub span: Option<Span>,
+    /// What to do.
+    pub help: Option<String>,
+    /// Other places involved.
+    pub labels: Vec<Label>,
+}
+
+impl Diagnostic {
+    /// A finding at a place.
+    pub fn new(rule: &'static str, severity: Severity, at: Location, message: impl Into<String>) -> Self {
+        Self { rule, severity, message: message.into(), file: Some(at.file), span: Some(at.span), help: None, labels: Vec::new() }
+    }
+    /// A finding about no place in a file.
+    pub fn nowhere(rule: &'static str, severity: Severity, file: Option<FileId>, message: impl Into<String>) -> Self {
+        Self { rule, severity, message: message.into(), file, span: None, help: None, labels: Vec::new() }
+    }
+    /// An error at a place.
+    pub fn error(rule: &'static str, at: Location, message: impl Into<String>) -> Self {
+        Self::new(rule, Severity::Error, at, message)
+    }
+    /// A warning at a place.
+    pub fn warning(rule: &'static str, at: Location, message: impl Into<String>) -> Self {
+        Self::new(rule, Severity::Warning, at, message)
+    }
+    /// An info line at a place.
+    pub fn info(rule: &'static str, at: Location, message: impl Into<String>) -> Self {
+        Self::new(rule, Severity::Info, at, message)
+    }
+    /// The same with advice.
+    #[must_use]
+    pub fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+    /// The same with another place.
+    #[must_use]
+    pub fn label(mut self, at: Location, message: impl Into<String>) -> Self {
+        self.labels.push(Label { location: at, message: message.into() });
+        self
+    }
+}
+
+/// A collection without repetitions, in the order of reporting.
+#[derive(Debug, Clone, Default)]
+pub struct Diagnostics {
+    items: Vec<Diagnostic>,
+    seen: std::collections::HashSet<Diagnostic>,
+}
+
+impl Diagnostics {
+    /// Adds a finding unless the very same one is there.
+    pub fn push(&mut self, diagnostic: Diagnostic) {
+        if self.seen.insert(diagnostic.clone()) {
+            self.items.push(diagnostic);
+        }
+    }
+    /// Adds all of them.
+    pub fn extend(&mut self, all: impl IntoIterator<Item = Diagnostic>) {
+        for d in all {
+            self.push(d);
+        }
+    }
+    /// The findings so far.
+    pub fn iter(&self) -> std::slice::Iter<'_, Diagnostic> {
+        self.items.iter()
+    }
+    /// How many.
+    pub fn len(&self) -> usize {
+        self.items.len()
+    }
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.items.is_empty()
+    }
+    /// Whether one of them is an error.
+    pub fn has_errors(&self) -> bool {
+        self.items.iter().any(|d| d.severity == Severity::Error)
+    }
+    /// All of them, by file and place, worst first at one place.
+    pub fn into_sorted(mut self) -> Vec<Diagnostic> {
+        self.items.sort_by_key(|d| (d.file, d.span.map(|s| (s.start, s.end)), std::cmp::Reverse(d.severity)));
+        self.items
+    }
+}

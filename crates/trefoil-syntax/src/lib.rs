@@ -1,0 +1,13 @@
+//! Files, spans, spanned YAML and diagnostics: the ground every other crate stands on.
+//!
+//! Knows nothing about templates, dialects, IO or async. Parsing returns a value *and* diagnostics.
+
+pub mod diagnostic;
+pub mod file;
+pub mod span;
+pub mod suggest;
+pub mod yaml;
+
+pub use diagnostic::{Diagnostic, Diagnostics, Label, Severity};
+pub use file::{FileId, Files, Position, SourceFile};
+pub use span::{Location, Span};

@@ -1,0 +1,88 @@
+//! What differs between the dialects' template languages, as data. Three constants; never a trait, never `if dialect`.
+
+/// Which condition grammar a dialect has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ConditionGrammar {
+    /// `{{path}} == literal && ...` (decision A5).
+    Braced,
+    /// Handlebars-flavoured `custom` expressions (decision E8).
+    Handlebars,
+    /// A closed subset of Python (decision S8).
+    Python,
+}
+
+/// Which blocks and helpers there are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Blocks {
+    /// None.
+    None,
+    /// `{{#if path [==|!= literal]}}` only (decision A3).
+    If,
+    /// Handlebars (decision E1).
+    Handlebars,
+}
+
+/// What happens when a path does not resolve.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Undefined {
+    /// Empty in text, null in typed positions (decisions A2, E2).
+    Empty,
+    /// `InterpolationError` (decision S2).
+    Error,
+}
+
+/// How null prints.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NullText {
+    /// Empty.
+    Empty,
+    /// `null` (decision S3).
+    Word,
+}
+
+/// A dialect's template rules.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Policy {
+    /// Blocks and helpers.
+    pub blocks: Blocks,
+    /// `| default('x')` and `| json_or_default('x')` (decision S1).
+    pub filters: bool,
+    /// Unresolved paths.
+    pub undefined: Undefined,
+    /// Null in text.
+    pub null: NullText,
+    /// `\{{` (decision E1).
+    pub escapes: bool,
+    /// Conditions.
+    pub conditions: ConditionGrammar,
+}
+
+impl Policy {
+    /// agntz.
+    pub const AGNTZ: Policy = Policy {
+        blocks: Blocks::If,
+        filters: false,
+        undefined: Undefined::Empty,
+        null: NullText::Empty,
+        escapes: false,
+        conditions: ConditionGrammar::Braced,
+    };
+    /// AEGIS.
+    pub const AEGIS: Policy = Policy {
+        blocks: Blocks::Handlebars,
+        filters: false,
+        undefined: Undefined::Empty,
+        null: NullText::Empty,
+        escapes: true,
+        conditions: ConditionGrammar::Handlebars,
+    };
+    /// SirenSpec.
+    pub const SIRENSPEC: Policy = Policy {
+        blocks: Blocks::None,
+        filters: true,
+        undefined: Undefined::Error,
+        null: NullText::Word,
+        escapes: false,
+        conditions: ConditionGrammar::Python,
+    };
+}
