@@ -140,3 +140,9 @@ impl Value {
 }
 // Also provided: From<bool/i64/u64/f64/&str/String/Arc<str>/Vec<Value>/Object>, PartialEq (numbers numerically,
 // lists and objects by content, objects regardless of key order), serde Serialize and Deserialize.
+
+impl PartialEq for Value {
+    fn eq(&self, _other: &Self) -> bool {
+        todo!()
+    }
+}
