@@ -48,9 +48,24 @@ pub enum Arithmetic {
 #[allow(missing_docs, reason = "each is the function of its name")]
 pub enum Function {
     // SirenSpec (decision S8)
-    Len, Str, Int, Float, Bool, Abs, Min, Max,
+    Len,
+    Str,
+    Int,
+    Float,
+    Bool,
+    Abs,
+    Min,
+    Max,
     // AEGIS (decision E1)
-    Json, Keys, Length, Default, Upper, Lower, Trim, FirstLine, Lookup,
+    Json,
+    Keys,
+    Length,
+    Default,
+    Upper,
+    Lower,
+    Trim,
+    FirstLine,
+    Lookup,
     // lowering's own
     /// The value as a number where it is one or reads as one (decision A7), else null.
     Number,
