@@ -77,7 +77,7 @@ fn render(prompt: &Prompt, json: &serde_json::Value, value: &Value) -> Standing 
     let mut mj = minijinja::Environment::new();
     mj.add_template("t", prompt.jinja).expect("parses");
     let mj_template = mj.get_template("t").expect("is there");
-    let mj_data = minijinja::Value::from_serialize(json);
+    let mj_data = minijinja::Value::from(minijinja::value::Serde(json));
     let mut tera = tera::Tera::default();
     tera.add_raw_template("t", prompt.jinja).expect("parses");
     let tera_data = tera::Context::from_serialize(json).expect("wraps");
@@ -130,7 +130,7 @@ fn conditions(json: &serde_json::Value, value: &Value) -> Standing {
     let ours = Condition::parse("{{n}} > 3 && {{approved}} == true", &Policy::AGNTZ).expect("parses");
     let env = minijinja::Environment::new();
     let theirs = env.compile_expression("n > 3 and approved == true").expect("parses");
-    let data = minijinja::Value::from_serialize(json);
+    let data = minijinja::Value::from(minijinja::value::Serde(json));
     short(
         Race::new("condition", "evaluation", 1)
             .lane("trefoil", || ours.evaluate(black_box(value)).expect("evaluates"))
