@@ -48,9 +48,24 @@ pub enum Arithmetic {
 #[allow(missing_docs, reason = "each is the function of its name")]
 pub enum Function {
     // SirenSpec (decision S8)
-    Len, Str, Int, Float, Bool, Abs, Min, Max,
+    Len,
+    Str,
+    Int,
+    Float,
+    Bool,
+    Abs,
+    Min,
+    Max,
     // AEGIS (decision E1)
-    Json, Keys, Length, Default, Upper, Lower, Trim, FirstLine, Lookup,
+    Json,
+    Keys,
+    Length,
+    Default,
+    Upper,
+    Lower,
+    Trim,
+    FirstLine,
+    Lookup,
     // lowering's own
     /// The value as a number where it is one or reads as one (decision A7), else null.
     Number,
@@ -63,6 +78,8 @@ pub enum Expression {
     Literal(Value),
     /// The reference of this index in [`Condition::references`].
     Reference(u32),
+    /// In templates: the path of this index in [`crate::Template::locals`], relative to an enclosing `each` or `with`.
+    Local(u32),
     /// `[a, b]`, `(a, b)`.
     List(Vec<Expression>),
     /// `!a`, `not a`.
@@ -71,7 +88,8 @@ pub enum Expression {
     And(Vec<Expression>),
     /// `a || b || ...`.
     Or(Vec<Expression>),
-    /// `a < b < c`: operands and the comparisons between them. `numeric`: decision A7 (no coercion error, false instead).
+    /// `a < b < c`: operands and the comparisons between them. In SirenSpec as in Python, else decisions A6
+    /// and A7 (what cannot be ordered is false).
     Compare(Vec<Expression>, Vec<Comparison>),
     /// `a + b`.
     Arithmetic(Arithmetic, Box<Expression>, Box<Expression>),

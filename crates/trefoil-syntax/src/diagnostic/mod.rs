@@ -45,7 +45,15 @@ pub struct Diagnostic {
 impl Diagnostic {
     /// A finding at a place.
     pub fn new(rule: &'static str, severity: Severity, at: Location, message: impl Into<String>) -> Self {
-        Self { rule, severity, message: message.into(), file: Some(at.file), span: Some(at.span), help: None, labels: Vec::new() }
+        Self {
+            rule,
+            severity,
+            message: message.into(),
+            file: Some(at.file),
+            span: Some(at.span),
+            help: None,
+            labels: Vec::new(),
+        }
     }
     /// A finding about no place in a file.
     pub fn nowhere(rule: &'static str, severity: Severity, file: Option<FileId>, message: impl Into<String>) -> Self {

@@ -1,0 +1,1 @@
+//! The text form that `trefoil ir` prints and snapshots use.
