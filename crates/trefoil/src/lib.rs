@@ -1,1 +1,3 @@
-//! trefoil
+//! Trefoil: load, check and run agent workflows written in YAML.
+
+pub mod load;
