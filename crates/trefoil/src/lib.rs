@@ -1,3 +1,5 @@
 //! Trefoil: load, check and run agent workflows written in YAML.
 
+pub mod describe;
+pub mod graph;
 pub mod load;
