@@ -123,8 +123,10 @@ pub fn evaluated(step: &Step) -> Vec<Evaluated<'_>> {
             all.extend(each.captures.iter().map(|(_, s)| Evaluated::Source(s)));
         }
         StepKind::Graph(graph) => {
-            let edges = graph.nodes.iter().flat_map(|n| &n.incoming);
-            all.extend(edges.filter_map(|e| e.when.as_ref()).map(Evaluated::Cond));
+            for edge in graph.nodes.iter().flat_map(|n| &n.incoming) {
+                all.extend(edge.when.as_ref().map(Evaluated::Cond));
+                all.extend(edge.carry.as_ref().map(|(_, s)| Evaluated::Source(s)));
+            }
         }
         StepKind::StateMachine(machine) => {
             for state in &machine.states {
@@ -166,7 +168,7 @@ pub fn expressions<'p>(expr: &'p Expr, visit: &mut dyn FnMut(&'p Expr)) {
         Expr::Object(members) => members.iter().for_each(|(_, e)| expressions(e, visit)),
         Expr::List(all) | Expr::Concat(all) | Expr::Merge(all) => all.iter().for_each(|e| expressions(e, visit)),
         Expr::Join { otherwise, .. } => expressions(otherwise, visit),
-        Expr::Lines(inner) | Expr::AsText(inner) | Expr::Coerce(inner, _) => expressions(inner, visit),
+        Expr::Lines(inner) | Expr::AsText(inner) | Expr::Coerce(inner, _) | Expr::Structured(inner) => expressions(inner, visit),
         Expr::If { then, otherwise, .. } => {
             expressions(then, visit);
             expressions(otherwise, visit);

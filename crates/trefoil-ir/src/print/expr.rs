@@ -46,6 +46,7 @@ impl Printer<'_> {
                 };
                 format!("{to}({})", self.expr(inner))
             }
+            Expr::Structured(inner) => format!("structured({})", self.expr(inner)),
             Expr::Consensus { verdicts, consensus } => {
                 let inner: Vec<_> = verdicts.iter().map(|(e, w)| format!("{} * {w}", self.expr(e))).collect();
                 format!("consensus {}({})", consensus_text(consensus), inner.join(", "))

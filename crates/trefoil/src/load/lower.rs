@@ -78,6 +78,8 @@ impl Folder {
         folder.project.documents.sort_by(|a, b| a.path.cmp(&b.path));
         folder.close(loader);
         folder.project.files = loader.files().clone();
+        folder.project.context = loader.context.clone();
+        folder.project.skills = loader.skills.clone();
         folder
     }
     fn add(&mut self, loader: &Loader, path: String, manifest: Arc<Manifest>, named: bool) {
