@@ -78,6 +78,8 @@ pub enum Expression {
     Literal(Value),
     /// The reference of this index in [`Condition::references`].
     Reference(u32),
+    /// In templates: the path of this index in [`crate::Template::locals`], relative to an enclosing `each` or `with`.
+    Local(u32),
     /// `[a, b]`, `(a, b)`.
     List(Vec<Expression>),
     /// `!a`, `not a`.
@@ -86,7 +88,8 @@ pub enum Expression {
     And(Vec<Expression>),
     /// `a || b || ...`.
     Or(Vec<Expression>),
-    /// `a < b < c`: operands and the comparisons between them. `numeric`: decision A7 (no coercion error, false instead).
+    /// `a < b < c`: operands and the comparisons between them. In SirenSpec as in Python, else decisions A6
+    /// and A7 (what cannot be ordered is false).
     Compare(Vec<Expression>, Vec<Comparison>),
     /// `a + b`.
     Arithmetic(Arithmetic, Box<Expression>, Box<Expression>),

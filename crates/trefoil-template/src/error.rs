@@ -4,7 +4,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::condition::Expression;
-use crate::value::{Hole, Value};
+use crate::policy::Policy;
+use crate::value::Hole;
 
 /// A mistake in the text of a template or condition (decision C5).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,6 +26,8 @@ pub struct SyntaxError {
 pub struct Question {
     /// The expression; contains no references.
     pub expression: Arc<Expression>,
+    /// By whose rules it is evaluated.
+    pub policy: Policy,
 }
 
 impl Question {
@@ -32,8 +35,8 @@ impl Question {
     pub fn canonical(&self) -> String {
         todo!()
     }
-    /// The answer, once every hole is filled. An error of `fill` ends it.
-    pub fn answer<E>(&self, _fill: &mut dyn FnMut(&Hole) -> Result<String, E>) -> Result<bool, E> {
+    /// The answer, once every hole is filled, as in [`Value::fill`]. An error of `fill` ends it.
+    pub fn answer<T: Into<Option<String>>, E>(&self, _fill: &mut dyn FnMut(&Hole) -> Result<T, E>) -> Result<bool, E> {
         todo!()
     }
 }
@@ -70,7 +73,3 @@ impl std::fmt::Display for EvalError {
     }
 }
 impl std::error::Error for EvalError {}
-
-/// Only here so that the skeleton names it.
-#[allow(dead_code, reason = "skeleton")]
-fn _unused(_: &Value) {}
