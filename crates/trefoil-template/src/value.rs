@@ -120,12 +120,6 @@ impl Value {
     }
 }
 
-impl From<&str> for Value {
-    fn from(s: &str) -> Self {
-        Value::Str(s.into())
-    }
-}
-
 impl PartialEq for Value {
     /// Same type and content; numbers numerically, objects regardless of the order of their keys (decision A6).
     fn eq(&self, other: &Self) -> bool {
@@ -186,17 +180,5 @@ impl<T: Into<Value>> FromIterator<T> for Value {
 impl<K: Into<Arc<str>>, V: Into<Value>> FromIterator<(K, V)> for Value {
     fn from_iter<I: IntoIterator<Item = (K, V)>>(members: I) -> Self {
         Value::from(members.into_iter().map(|(k, v)| (k.into(), v.into())).collect::<Object>())
-    }
-}
-
-impl serde::Serialize for Value {
-    fn serialize<S: serde::Serializer>(&self, _s: S) -> Result<S::Ok, S::Error> {
-        todo!()
-    }
-}
-
-impl<'de> serde::Deserialize<'de> for Value {
-    fn deserialize<D: serde::Deserializer<'de>>(_d: D) -> Result<Self, D::Error> {
-        todo!()
     }
 }
