@@ -125,14 +125,24 @@ impl<'a> Builder<'a> {
                 self.open(Body::Sequence(Vec::new()), style, anchor, tag.as_deref().zip(tag_span), span)?;
             }
             Event::MappingStart(style, anchor, tag) => {
-                self.open(Body::Mapping(mapping::Builder::new(self.file)), style, anchor, tag.as_deref().zip(tag_span), span)?;
+                self.open(
+                    Body::Mapping(mapping::Builder::new(self.file)),
+                    style,
+                    anchor,
+                    tag.as_deref().zip(tag_span),
+                    span,
+                )?;
             }
             Event::SequenceEnd | Event::MappingEnd => self.close(span)?,
             Event::Alias(id) => self.alias(id, span)?,
             Event::UnresolvedAlias(name) => {
                 self.report(
-                    Diagnostic::error(rules::ALIAS, self.at(span), format!("no anchor `&{}` above this alias", shown(&name)))
-                        .help("put quotes around the value if `*` is part of its text"),
+                    Diagnostic::error(
+                        rules::ALIAS,
+                        self.at(span),
+                        format!("no anchor `&{}` above this alias", shown(&name)),
+                    )
+                    .help("put quotes around the value if `*` is part of its text"),
                 );
                 self.token_end = span.end;
                 self.finish(self.null(span), 0)?;
@@ -170,10 +180,16 @@ impl<'a> Builder<'a> {
         let text = Text { value: "".into(), span, style: Style::Plain, map: ScalarMap::straight(0, span.start) };
         Built { node: Node { span, kind: Arc::new(Kind::Scalar(Scalar::Null, text)) }, size: 1, height: 0 }
     }
-    fn document(&mut self, span: Span, explicit: bool, version: Option<granit_parser::YamlVersion>) -> Result<(), Stop> {
+    fn document(
+        &mut self,
+        span: Span,
+        explicit: bool,
+        version: Option<granit_parser::YamlVersion>,
+    ) -> Result<(), Stop> {
         self.token_end = span.end.max(self.token_end);
         if let Some(first) = self.document {
-            let mut found = Diagnostic::error(rules::MULTIPLE_DOCUMENTS, self.at(span), "a second document begins here");
+            let mut found =
+                Diagnostic::error(rules::MULTIPLE_DOCUMENTS, self.at(span), "a second document begins here");
             if !first.is_empty() {
                 found = found.label(self.at(first), "the first one");
             }
@@ -187,7 +203,8 @@ impl<'a> Builder<'a> {
         }
         if let Some(version) = version.filter(|v| (v.major, v.minor) != (1, 2)) {
             let line = Span::new(0, locate::line_end(self.text, 0) as u32);
-            let message = format!("`%YAML {}.{}` has no effect: the file is read as YAML 1.2", version.major, version.minor);
+            let message =
+                format!("`%YAML {}.{}` has no effect: the file is read as YAML 1.2", version.major, version.minor);
             let found = if self.text.starts_with("%YAML") {
                 Diagnostic::warning(rules::DIRECTIVE, self.at(line), message)
             } else {
@@ -313,8 +330,12 @@ impl<'a> Builder<'a> {
         let Some(target) = self.anchors.get(id).cloned().flatten() else {
             debug_assert!(self.open_anchors.contains(&id));
             self.report(
-                Diagnostic::error(rules::ALIAS, self.at(span), format!("the alias `{name}` stands inside its own anchor"))
-                    .help("a value cannot contain itself"),
+                Diagnostic::error(
+                    rules::ALIAS,
+                    self.at(span),
+                    format!("the alias `{name}` stands inside its own anchor"),
+                )
+                .help("a value cannot contain itself"),
             );
             return self.finish(self.null(span), 0);
         };
@@ -405,8 +426,12 @@ impl<'a> Builder<'a> {
         let unspecific = tag.suffix().is_empty() && tag.handle() == "!";
         if found.is_none() && !unspecific {
             self.report(
-                Diagnostic::error(rules::TAG, self.at(at), format!("the tag `{}` is not supported", shown(self.raw(at))))
-                    .help("remove it, or put quotes around the value if `!` is part of its text"),
+                Diagnostic::error(
+                    rules::TAG,
+                    self.at(at),
+                    format!("the tag `{}` is not supported", shown(self.raw(at))),
+                )
+                .help("remove it, or put quotes around the value if `!` is part of its text"),
             );
         }
         found

@@ -31,9 +31,10 @@ pub(super) fn same_line(text: &str, a: usize, b: usize) -> bool {
 /// End of what is written on this line from `at` on: without a comment, without blanks behind.
 pub(super) fn content_end(text: &str, at: usize) -> usize {
     let line = text.get(at..line_end(text, at)).unwrap_or_default();
-    let comment = line.match_indices('#').map(|(i, _)| i).find(|&i| {
-        i > 0 && line.as_bytes().get(i - 1).is_some_and(|b| matches!(b, b' ' | b'\t'))
-    });
+    let comment = line
+        .match_indices('#')
+        .map(|(i, _)| i)
+        .find(|&i| i > 0 && line.as_bytes().get(i - 1).is_some_and(|b| matches!(b, b' ' | b'\t')));
     at + line.get(..comment.unwrap_or(line.len())).unwrap_or_default().trim_end().len()
 }
 
@@ -51,7 +52,8 @@ pub(super) fn value_start(text: &str, mut at: usize) -> usize {
             [b'%', ..] if at == line_start(text, at) => at = line_end(text, at),
             [b'!', b'<', ..] => at += rest.iter().position(|b| *b == b'>').map_or(rest.len(), |n| n + 1),
             [b'!' | b'&', ..] => {
-                let word = rest.iter().position(|b| matches!(b, b' ' | b'\t' | b'\n' | b'\r' | b',')).unwrap_or(rest.len());
+                let word =
+                    rest.iter().position(|b| matches!(b, b' ' | b'\t' | b'\n' | b'\r' | b',')).unwrap_or(rest.len());
                 at += word;
             }
             [0xEF, 0xBB, 0xBF, ..] if at == 0 => at += 3,

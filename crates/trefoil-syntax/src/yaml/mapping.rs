@@ -83,7 +83,11 @@ impl Builder {
         Next::Value(text, *scalar)
     }
     fn find(&self, key: &str) -> Option<usize> {
-        if self.index.is_empty() { self.entries.iter().position(|e| &*e.key.value == key) } else { self.index.get(key).copied() }
+        if self.index.is_empty() {
+            self.entries.iter().position(|e| &*e.key.value == key)
+        } else {
+            self.index.get(key).copied()
+        }
     }
     fn entry(&mut self, entry: Entry, findings: &mut Vec<Diagnostic>) {
         let Some(found) = self.find(&entry.key.value) else { return self.push(entry, false) };

@@ -98,6 +98,7 @@ pub(super) fn to_next_key(text: &str, start: usize, error: usize) -> Span {
 fn begins_key(line: &str) -> bool {
     let mut chars = line.chars();
     let key = chars.next().is_some_and(|c| c.is_alphanumeric() || matches!(c, '_' | '"' | '\''));
-    let colon = line.match_indices(':').any(|(i, _)| line.as_bytes().get(i + 1).is_none_or(|b| matches!(b, b' ' | b'\t')));
+    let colon =
+        line.match_indices(':').any(|(i, _)| line.as_bytes().get(i + 1).is_none_or(|b| matches!(b, b' ' | b'\t')));
     (key && colon) || line.starts_with("- ")
 }

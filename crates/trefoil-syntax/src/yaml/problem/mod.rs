@@ -81,10 +81,7 @@ fn braces(scene: &Scene<'_>) -> Option<Problem> {
     }
     let end = locate::content_end(scene.text, value);
     let at = scene.location(value, end);
-    Some(Problem {
-        diagnostic: unquoted_braces(at, scene.text.get(value..end)?),
-        mask: Some(Mask::Quote(at.span)),
-    })
+    Some(Problem { diagnostic: unquoted_braces(at, scene.text.get(value..end)?), mask: Some(Mask::Quote(at.span)) })
 }
 
 /// The bytes to point at.
@@ -101,13 +98,15 @@ fn place(kind: Kind, scene: &Scene<'_>) -> (usize, usize) {
             (at, locate::content_end(text, at).max(at))
         }
         Kind::Tab => {
-            let line = text.get(locate::line_start(text, at)..locate::line_end(text, at).min(at + 1)).unwrap_or_default();
+            let line =
+                text.get(locate::line_start(text, at)..locate::line_end(text, at).min(at + 1)).unwrap_or_default();
             let tab = line.rfind('\t').map_or(at, |i| locate::line_start(text, at) + i);
             (tab, tab + usize::from(text.as_bytes().get(tab) == Some(&b'\t')))
         }
         Kind::Item => {
             let start = locate::line_start(text, at);
-            let dash = start + text.get(start..).map_or(0, |line| line.len() - line.trim_start_matches([' ', '\t']).len());
+            let dash =
+                start + text.get(start..).map_or(0, |line| line.len() - line.trim_start_matches([' ', '\t']).len());
             let start = if text.get(dash..).is_some_and(|t| t.starts_with("- ")) { dash } else { at };
             (start, locate::word_end(text, start))
         }

@@ -172,8 +172,12 @@ pub(super) fn of(error: &E, scene: &Scene<'_>, limits: &Limits) -> Wording {
 fn unexpected(character: char, scene: &Scene<'_>) -> Wording {
     let kind = if scene.value == Some(scene.at) { Kind::Value } else { Kind::Here };
     match character {
-        '@' | '`' | '%' => Wording::new(kind, format!("a value cannot begin with `{character}`")).help("put quotes around it"),
-        _ => Wording::new(kind, format!("`{}` cannot stand here", super::super::mapping::shown(&character.to_string()))),
+        '@' | '`' | '%' => {
+            Wording::new(kind, format!("a value cannot begin with `{character}`")).help("put quotes around it")
+        }
+        _ => {
+            Wording::new(kind, format!("`{}` cannot stand here", super::super::mapping::shown(&character.to_string())))
+        }
     }
 }
 
@@ -184,7 +188,8 @@ fn colon(scene: &Scene<'_>) -> Wording {
             .help("close the bracket, or put quotes around the text");
     }
     if scene.value_on_line().is_some() {
-        return Wording::new(Kind::Value, "a value without quotes cannot have `: ` in it").help("put quotes around the whole value");
+        return Wording::new(Kind::Value, "a value without quotes cannot have `: ` in it")
+            .help("put quotes around the whole value");
     }
     Wording::new(Kind::Item, "this line goes on with the value above it, so it cannot be a key")
         .help("line it up with the other keys; if the line above should be a key too, end it with `:`")
@@ -194,7 +199,8 @@ fn colon(scene: &Scene<'_>) -> Wording {
 fn key(scene: &Scene<'_>) -> Wording {
     let line = scene.text.get(locate::line_start(scene.text, scene.at)..).unwrap_or_default();
     if scene.value_on_line().is_some() {
-        return Wording::new(Kind::Value, "text follows the end of the value").help("put quotes around the whole value");
+        return Wording::new(Kind::Value, "text follows the end of the value")
+            .help("put quotes around the whole value");
     }
     if line.trim_start_matches([' ', '\t']).starts_with("- ") {
         return Wording::new(Kind::Item, "a list item stands among the keys of a mapping")
@@ -207,6 +213,13 @@ fn key(scene: &Scene<'_>) -> Wording {
 fn escape(scene: &Scene<'_>, what: &str, help: &str) -> Wording {
     let before = scene.text.get(..scene.at.saturating_add(1).min(scene.text.len())).unwrap_or_default();
     let backslash = before.rfind('\\').unwrap_or(scene.at);
-    let shown: String = scene.text.get(backslash..).unwrap_or_default().chars().take_while(|c| !c.is_whitespace() && *c != '"').take(10).collect();
+    let shown: String = scene
+        .text
+        .get(backslash..)
+        .unwrap_or_default()
+        .chars()
+        .take_while(|c| !c.is_whitespace() && *c != '"')
+        .take(10)
+        .collect();
     Wording::new(Kind::Value, format!("`{shown}` {what}")).help(help)
 }
