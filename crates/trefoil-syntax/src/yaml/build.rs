@@ -151,15 +151,17 @@ impl<'a> Builder<'a> {
         }
         Ok(())
     }
-    /// Closes what is open and hands over the tree.
+    /// Closes what is open, which is no finding, and hands over the tree.
     pub(super) fn into_root(mut self) -> (Option<Node>, Vec<Diagnostic>) {
         let end = self.token_end;
+        let findings = std::mem::take(&mut self.findings);
+        self.limits.nodes = usize::MAX;
         while !self.stack.is_empty() {
             if self.close(Span::new(end, end)).is_err() {
                 break;
             }
         }
-        (self.root, self.findings)
+        (self.root, findings)
     }
     pub(super) fn report(&mut self, diagnostic: Diagnostic) {
         if self.findings.len() < FINDINGS {
@@ -186,7 +188,6 @@ impl<'a> Builder<'a> {
         explicit: bool,
         version: Option<granit_parser::YamlVersion>,
     ) -> Result<(), Stop> {
-        self.token_end = span.end.max(self.token_end);
         if let Some(first) = self.document {
             let mut found =
                 Diagnostic::error(rules::MULTIPLE_DOCUMENTS, self.at(span), "a second document begins here");
@@ -198,8 +199,8 @@ impl<'a> Builder<'a> {
         }
         // The span of an implicit start may cover the first value.
         self.document = Some(if explicit { span } else { Span::new(span.start, span.start) });
-        if !explicit {
-            self.token_end = span.start;
+        if explicit {
+            self.token_end = span.end;
         }
         if let Some(version) = version.filter(|v| (v.major, v.minor) != (1, 2)) {
             let line = Span::new(0, locate::line_end(self.text, 0) as u32);
@@ -242,10 +243,17 @@ impl<'a> Builder<'a> {
         if anchor != 0 {
             self.open_anchors.insert(anchor);
         }
+        // The parser begins a list that is not indented further than its key behind its first `-`.
+        let in_mapping = self.stack.last().is_some_and(|f| matches!(f.body, Body::Mapping(_)));
+        let start = if in_mapping && !flow && matches!(body, Body::Sequence(_)) {
+            span.start.min(locate::list_start(self.text, self.token_end as usize) as u32)
+        } else {
+            span.start
+        };
         self.token_end = self.token_end.max(span.end);
         self.last_value = None;
         self.stack.push(Frame {
-            start: span.start,
+            start,
             flow,
             anchor,
             body,
@@ -444,15 +452,17 @@ fn misfit(tag: CoreTag, found: &str, at: Location) -> Diagnostic {
 /// What to say about a value that begins with `{{` and has no quotes.
 pub(super) fn unquoted_braces(at: Location, raw: &str) -> Diagnostic {
     let found = Diagnostic::error(rules::UNQUOTED_BRACES, at, "a value that begins with `{{` needs quotes");
+    let closed = raw.contains("}}") || raw.contains("%}");
     found.help(match quoted(raw) {
-        Some(quoted) => format!("put quotes around the whole value: {quoted}"),
-        None => "put quotes around the whole value".to_owned(),
+        Some(quoted) if closed => format!("put quotes around the whole value: {quoted}"),
+        None if closed => "put quotes around the whole value".to_owned(),
+        _ => "close it with `}}`, and put quotes around the whole value".to_owned(),
     })
 }
 
 /// A text in quotes, if it is short enough to show.
 pub(super) fn quoted(raw: &str) -> Option<String> {
-    if raw.chars().count() > 60 || raw.contains(char::is_control) {
+    if raw.chars().count() > 60 || raw.contains(char::is_control) || raw.contains('`') {
         return None;
     }
     Some(if !raw.contains(['"', '\\']) { format!("`\"{raw}\"`") } else { format!("`'{}'`", raw.replace('\'', "''")) })

@@ -39,13 +39,25 @@ pub(super) fn content_end(text: &str, at: usize) -> usize {
 }
 
 /// Where the next value begins after the token that ends at `at`: past separators, comments, tags and anchors.
-pub(super) fn value_start(text: &str, mut at: usize) -> usize {
+pub(super) fn value_start(text: &str, at: usize) -> usize {
+    skip(text, at, true)
+}
+
+/// The same, but the `-` of a list item counts as the beginning of its list.
+pub(super) fn list_start(text: &str, at: usize) -> usize {
+    skip(text, at, false)
+}
+
+fn skip(text: &str, mut at: usize, items: bool) -> usize {
     let bytes = text.as_bytes();
     loop {
         let rest = bytes.get(at..).unwrap_or_default();
-        let blank_before = at == 0 || bytes.get(at - 1).is_some_and(|b| matches!(b, b' ' | b'\t' | b'\n' | b'\r'));
+        let blank_before = at == 0
+            || text.get(..at) == Some("\u{feff}")
+            || bytes.get(at - 1).is_some_and(|b| matches!(b, b' ' | b'\t' | b'\n' | b'\r'));
         match rest {
             [b' ' | b'\t' | b'\n' | b'\r' | b':' | b',', ..] => at += 1,
+            [b'-', b' ' | b'\t' | b'\n' | b'\r', ..] if !items => return at,
             [b'-' | b'?', b' ' | b'\t' | b'\n' | b'\r', ..] => at += 1,
             [b'-', b'-', b'-', ..] if at == line_start(text, at) => at += 3,
             [b'#', ..] if blank_before => at = line_end(text, at),

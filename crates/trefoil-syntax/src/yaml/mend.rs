@@ -96,7 +96,8 @@ pub(super) fn to_next_key(text: &str, start: usize) -> Span {
     Span::new(start as u32, at as u32)
 }
 
-fn begins_key(line: &str) -> bool {
+/// Whether a line looks like a key or an item.
+pub(super) fn begins_key(line: &str) -> bool {
     let mut chars = line.chars();
     let key = chars.next().is_some_and(|c| c.is_alphanumeric() || matches!(c, '_' | '"' | '\''));
     let colon =

@@ -65,7 +65,9 @@ pub(super) fn explain(file: FileId, text: &str, error: &ScanError, builder: &Bui
         diagnostic = diagnostic.label(scene.location(open, open + 1), "opened here");
     }
     let advice = match (kind, scene.value_on_line()) {
-        (Kind::Value, Some(value)) if !text.get(value..).is_some_and(|t| t.starts_with(['"', '\''])) => {
+        (Kind::Value, Some(value))
+            if flow.is_none() && !text.get(value..).is_some_and(|t| t.starts_with(['"', '\''])) =>
+        {
             quoted(text.get(value..locate::content_end(text, value)).unwrap_or_default())
                 .map(|quoted| format!("put quotes around the whole value: {quoted}"))
         }
@@ -121,10 +123,8 @@ fn place(kind: Kind, scene: &Scene<'_>) -> (usize, usize) {
         }
         Kind::Item => {
             let start = locate::line_start(text, at);
-            let dash =
-                start + text.get(start..).map_or(0, |line| line.len() - line.trim_start_matches([' ', '\t']).len());
-            let start = if text.get(dash..).is_some_and(|t| t.starts_with("- ")) { dash } else { at };
-            (start, locate::word_end(text, start))
+            let indent = text.get(start..at).map_or(0, |line| line.len() - line.trim_start_matches([' ', '\t']).len());
+            (start + indent, locate::word_end(text, start + indent))
         }
         Kind::Value | Kind::Inside | Kind::Here | Kind::Directive => (at, locate::word_end(text, at)),
     }

@@ -73,6 +73,9 @@ pub(super) fn of(error: &E, scene: &Scene<'_>, limits: &Limits) -> Wording {
             say(Kind::Quote, "the quote that opens here is not closed")
                 .help("close it; if the text goes on in the next lines, indent them further than the key")
         }
+        E::InvalidTrailingSingleQuotedScalar | E::InvalidTrailingDoubleQuotedScalar if scene.flow.is_some() => {
+            say(Inside, "expected `,` or a closing bracket here").help("separate the items with `,`, and escape quotes that are text")
+        }
         E::InvalidTrailingSingleQuotedScalar => say(Value, "text follows the closing quote")
             .help("put the whole value in quotes; inside single quotes write `''` for a quote"),
         E::InvalidTrailingDoubleQuotedScalar => say(Value, "text follows the closing quote")
@@ -97,7 +100,10 @@ pub(super) fn of(error: &E, scene: &Scene<'_>, limits: &Limits) -> Wording {
         E::UnexpectedEofFlowMapping | E::UnexpectedEofImplicitFlowMapping | E::ExpectedFlowMappingSeparator => {
             say(Inside, "expected `,` or `}` here").help("close the mapping, or put quotes around a value that has braces or commas in it")
         }
-        E::MismatchedFlowCollectionEnd { open, close } => Wording::new(Inside, format!("`{open}` is closed by `{close}`")),
+        E::MismatchedFlowCollectionEnd { open, close } => {
+            let right = if *open == '[' { ']' } else { '}' };
+            Wording::new(Inside, format!("`{open}` is closed by `{close}`")).help(format!("close it with `{right}`"))
+        }
         E::MisplacedFlowCollectionEnd => say(Value, "this bracket closes nothing").help("remove it, or put quotes around the value"),
         E::BlockEntryInFlowCollection => say(Inside, "`- ` cannot stand in brackets").help("separate the items with `,`"),
         E::InvalidFlowScalarIndent => {
@@ -238,6 +244,11 @@ fn key(scene: &Scene<'_>) -> Wording {
     if line.trim_start_matches([' ', '\t']).starts_with("- ") {
         return Wording::new(Kind::Item, "a list item stands among the keys of a mapping")
             .help("indent the list below its key, or remove the `- `");
+    }
+    let end = locate::line_end(line, 0);
+    if super::super::mend::begins_key(line.get(..end).unwrap_or_default().trim_start()) {
+        return Wording::new(Kind::Item, "the indentation of this line fits no line above")
+            .help("line it up with the keys that it belongs with");
     }
     Wording::new(Kind::Item, "expected a key here").help("write `key: value`, lined up with the other keys")
 }
