@@ -1,4 +1,11 @@
 //! Tests of the syntax crate through its public interface.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    reason = "a test says what is wrong by stopping; the lints' own exceptions do not reach functions beside the tests"
+)]
 
 mod corpus;
 mod limits;

@@ -1,15 +1,15 @@
 //! From parser events to the tree, under limits. Goes on after everything but a limit.
 
-use std::collections::HashSet;
+mod scalar;
+
 use std::sync::Arc;
 
-use granit_parser::{Event, ScalarStyle, StructureStyle, Tag};
+use granit_parser::{Event, StructureStyle, Tag};
 
-use super::map::ScalarMap;
 use super::mapping::{self, shown};
 use super::parse::Limits;
-use super::schema::{self, CoreTag};
-use super::tree::{Kind, Node, Scalar, Style, Text};
+use super::schema::CoreTag;
+use super::tree::{Kind, Node};
 use super::{locate, rules};
 use crate::diagnostic::Diagnostic;
 use crate::file::FileId;
@@ -68,7 +68,6 @@ pub(super) struct Builder<'a> {
     quoted: &'a [Span],
     stack: Vec<Frame>,
     anchors: Vec<Option<Built>>,
-    open_anchors: HashSet<usize>,
     nodes: u64,
     document: Option<Span>,
     pub(super) root: Option<Node>,
@@ -88,7 +87,6 @@ impl<'a> Builder<'a> {
             quoted,
             stack: Vec::new(),
             anchors: Vec::new(),
-            open_anchors: HashSet::new(),
             nodes: 0,
             document: None,
             root: None,
@@ -118,7 +116,6 @@ impl<'a> Builder<'a> {
             Event::DocumentStart(explicit, version) => self.document(span, explicit, version)?,
             Event::Scalar(value, style, anchor, tag) => {
                 let built = self.scalar(&value, style, span, tag.as_deref().zip(tag_span));
-                self.open_anchors.remove(&anchor);
                 self.finish(built, anchor)?;
             }
             Event::SequenceStart(style, anchor, tag) => {
@@ -178,10 +175,6 @@ impl<'a> Builder<'a> {
     fn at(&self, span: Span) -> Location {
         Location::new(self.file, span)
     }
-    fn null(&self, span: Span) -> Built {
-        let text = Text { value: "".into(), span, style: Style::Plain, map: ScalarMap::straight(0, span.start) };
-        Built { node: Node { span, kind: Arc::new(Kind::Scalar(Scalar::Null, text)) }, size: 1, height: 0 }
-    }
     fn document(
         &mut self,
         span: Span,
@@ -240,9 +233,6 @@ impl<'a> Builder<'a> {
         if let Some((tag, at)) = self.core_tag(tag).filter(|(tag, _)| *tag != wanted) {
             self.report(misfit(tag, wanted.describe(), self.at(at)));
         }
-        if anchor != 0 {
-            self.open_anchors.insert(anchor);
-        }
         // The parser begins a list that is not indented further than its key behind its first `-`.
         let in_mapping = self.stack.last().is_some_and(|f| matches!(f.body, Body::Mapping(_)));
         let start = if in_mapping && !flow && matches!(body, Body::Sequence(_)) {
@@ -274,7 +264,6 @@ impl<'a> Builder<'a> {
             Body::Sequence(items) => Kind::Sequence(items),
             Body::Mapping(mapping) => Kind::Mapping(mapping.finish()),
         };
-        self.open_anchors.remove(&frame.anchor);
         let built = if frame.braces && self.raw(whole).ends_with("}}") {
             self.findings.truncate(frame.findings);
             self.report(unquoted_braces(self.at(whole), self.raw(whole)));
@@ -335,8 +324,8 @@ impl<'a> Builder<'a> {
     fn alias(&mut self, id: usize, span: Span) -> Result<(), Stop> {
         self.token_end = span.end;
         let name = shown(self.raw(span));
+        // An anchor that is known to the parser and not finished is around us.
         let Some(target) = self.anchors.get(id).cloned().flatten() else {
-            debug_assert!(self.open_anchors.contains(&id));
             self.report(
                 Diagnostic::error(
                     rules::ALIAS,
@@ -366,82 +355,6 @@ impl<'a> Builder<'a> {
     }
     fn raw(&self, span: Span) -> &'a str {
         self.text.get(span.start as usize..span.end as usize).unwrap_or_default()
-    }
-    /// A value that is taken as text the way it stands in the file.
-    fn verbatim(&self, span: Span) -> Built {
-        let value = self.raw(span);
-        let text = Text {
-            value: value.into(),
-            span,
-            style: Style::Plain,
-            map: ScalarMap::straight(value.len() as u32, span.start),
-        };
-        Built { node: Node { span, kind: Arc::new(Kind::Scalar(Scalar::Str, text)) }, size: 1, height: 0 }
-    }
-    fn scalar(&mut self, value: &str, style: ScalarStyle, span: Span, tag: Option<(&Tag, Span)>) -> Built {
-        if style == ScalarStyle::Plain && self.quoted.binary_search_by_key(&span.start, |q| q.start).is_ok() {
-            self.token_end = span.end;
-            return self.verbatim(span);
-        }
-        let style = match style {
-            ScalarStyle::Plain => Style::Plain,
-            ScalarStyle::SingleQuoted => Style::Single,
-            ScalarStyle::DoubleQuoted => Style::Double,
-            ScalarStyle::Literal => Style::Literal,
-            ScalarStyle::Folded => Style::Folded,
-        };
-        let text = self.text(value, style, span);
-        self.token_end = self.token_end.max(span.end).max(text.span.end);
-        let scalar = match self.core_tag(tag) {
-            Some((tag, at)) => tag.force(&text.value).unwrap_or_else(|| {
-                let what = format!("`{}`", shown(&text.value));
-                self.report(misfit(tag, &what, self.at(at)));
-                Scalar::Str
-            }),
-            // The non-specific tag `!` makes a string of anything.
-            None if tag.is_some_and(|(_, at)| self.raw(at) == "!") => Scalar::Str,
-            None if style == Style::Plain => schema::resolve(&text.value),
-            None => Scalar::Str,
-        };
-        Built { node: Node { span: text.span, kind: Arc::new(Kind::Scalar(scalar, text)) }, size: 1, height: 0 }
-    }
-    fn text(&self, value: &str, style: Style, span: Span) -> Text {
-        match style {
-            Style::Literal | Style::Folded => {
-                let header = locate::value_start(self.text, self.token_end as usize) as u32;
-                let header = header.min(span.start);
-                let raw = self.raw(Span::new(header, span.end));
-                let map = ScalarMap::align(value, raw, header, style);
-                let written = Span::new(header, header + raw.trim_end().len() as u32);
-                Text { value: value.into(), span: written, style, map }
-            }
-            // The parser gives `~` for nothing.
-            Style::Plain if span.is_empty() => {
-                let colon = self.text.as_bytes().get(span.start as usize) == Some(&b':') && self.wants_value();
-                let at = span.start + u32::from(colon);
-                Text { value: "".into(), span: Span::new(at, at), style, map: ScalarMap::straight(0, at) }
-            }
-            _ => {
-                let map = ScalarMap::align(value, self.raw(span), span.start, style);
-                Text { value: value.into(), span, style, map }
-            }
-        }
-    }
-    /// The core tag of a node; any other is reported.
-    fn core_tag(&mut self, tag: Option<(&Tag, Span)>) -> Option<(CoreTag, Span)> {
-        let (tag, at) = tag?;
-        let found = tag.core_suffix().and_then(CoreTag::from_suffix).map(|tag| (tag, at));
-        if found.is_none() && self.raw(at) != "!" {
-            self.report(
-                Diagnostic::error(
-                    rules::TAG,
-                    self.at(at),
-                    format!("the tag `{}` is not supported", shown(self.raw(at))),
-                )
-                .help("remove it, or put quotes around the value if `!` is part of its text"),
-            );
-        }
-        found
     }
 }
 
