@@ -1,0 +1,5 @@
+//! placeholder
+/// x
+pub struct Scripted;
+/// x
+pub struct ScriptError;
