@@ -34,6 +34,7 @@ impl Printer<'_> {
             Expr::Merge(parts) => format!("merge({})", self.exprs(parts)),
             Expr::Lines(inner) => format!("lines({})", self.expr(inner)),
             Expr::AsText(inner) => format!("as_text({})", self.expr(inner)),
+            Expr::Structured(inner) => format!("structured({})", self.expr(inner)),
             Expr::If { source, then, otherwise } => {
                 format!("if {} then {} else {}", self.source(source), self.expr(then), self.expr(otherwise))
             }
@@ -46,7 +47,6 @@ impl Printer<'_> {
                 };
                 format!("{to}({})", self.expr(inner))
             }
-            Expr::Structured(inner) => format!("structured({})", self.expr(inner)),
             Expr::Consensus { verdicts, consensus } => {
                 let inner: Vec<_> = verdicts.iter().map(|(e, w)| format!("{} * {w}", self.expr(e))).collect();
                 format!("consensus {}({})", consensus_text(consensus), inner.join(", "))

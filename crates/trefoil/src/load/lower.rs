@@ -125,11 +125,9 @@ impl Folder {
                                 need.location,
                                 format!("`{}` is not UTF-8 text", full.display()),
                             )),
-                            Err(why) => self.problems.push(Diagnostic::error(
-                                rules::UNREADABLE,
-                                need.location,
-                                why.message,
-                            )),
+                            Err(why) => {
+                                self.problems.push(Diagnostic::error(rules::UNREADABLE, need.location, why.message))
+                            }
                         }
                     }
                     NeedKind::Manifest | NeedKind::Attachment | NeedKind::EnvFile => {}
@@ -166,9 +164,7 @@ impl Folder {
         for file in &touched {
             findings.extend(self.manifest(*file).into_iter().flat_map(|m| m.diagnostics.iter().cloned()));
         }
-        findings.extend(
-            self.problems.iter().filter(|d| d.file.is_some_and(|f| touched.contains(&f))).cloned(),
-        );
+        findings.extend(self.problems.iter().filter(|d| d.file.is_some_and(|f| touched.contains(&f))).cloned());
         Attempt { lowered, findings }
     }
     /// Whether a finding stands although a part of its file could not be read.

@@ -164,9 +164,12 @@ impl Loader {
                 );
                 refuse(self, rules::NOT_FOUND, format!("there is no file `{name}`"), &help)
             }
-            Err(error) => {
-                refuse(self, rules::UNREADABLE, format!("`{name}` cannot be read: {}", reason(&error)), "check its permissions")
-            }
+            Err(error) => refuse(
+                self,
+                rules::UNREADABLE,
+                format!("`{name}` cannot be read: {}", reason(&error)),
+                "check its permissions",
+            ),
         }
     }
 }

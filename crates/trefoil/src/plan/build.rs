@@ -157,7 +157,9 @@ impl<'p> Planner<'p> {
                 let asks = describe::expr(self.files, flow, &call.prompt);
                 here.notes.push(format!("asks {asks}"));
                 match &call.on_timeout {
-                    trefoil_ir::OnTimeout::Answer(answer) => here.notes.push(format!("else {}", describe::short(answer))),
+                    trefoil_ir::OnTimeout::Answer(answer) => {
+                        here.notes.push(format!("else {}", describe::short(answer)))
+                    }
                     trefoil_ir::OnTimeout::Fail => {}
                 }
             }
@@ -377,8 +379,10 @@ fn order(graph: &Graph) -> Vec<usize> {
     let mut all = Vec::new();
     while all.len() < graph.nodes.len() {
         let ready = graph.nodes.iter().enumerate().find(|(i, n)| {
-            let before = n.incoming.iter().map(|e| e.from).chain(n.after.iter().copied()).chain(n.fallback_of.iter().copied());
-            !done.get(*i).copied().unwrap_or(true) && before.map(|b| b.index()).all(|b| done.get(b).copied().unwrap_or(true))
+            let before =
+                n.incoming.iter().map(|e| e.from).chain(n.after.iter().copied()).chain(n.fallback_of.iter().copied());
+            !done.get(*i).copied().unwrap_or(true)
+                && before.map(|b| b.index()).all(|b| done.get(b).copied().unwrap_or(true))
         });
         // A circle is a load error; were there one, its first node comes first.
         let next = ready.map(|(i, _)| i).or_else(|| done.iter().position(|d| !d));

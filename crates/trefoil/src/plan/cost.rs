@@ -107,7 +107,8 @@ impl<'p> Costs<'p> {
         let leads = |a: usize, b: usize| reach.get(a).and_then(|r| r.get(b)) == Some(&true);
         let one: Vec<Calls> = machine.states.iter().map(|s: &State| self.step(flow, s.step)).collect();
         // The states that each state shares a loop with, itself included.
-        let knot = |s: usize| -> Vec<usize> { (0..count).filter(|o| *o == s || leads(s, *o) && leads(*o, s)).collect() };
+        let knot =
+            |s: usize| -> Vec<usize> { (0..count).filter(|o| *o == s || leads(s, *o) && leads(*o, s)).collect() };
         let costs: Vec<Calls> = (0..count)
             .map(|s| {
                 let members = knot(s).into_iter();
@@ -130,7 +131,8 @@ impl<'p> Costs<'p> {
                 .flat_map(|s| s.transitions.iter().map(|t| t.target.index()))
                 .filter(|t| *t < count && !members.contains(t))
                 .collect();
-            let waiting: Vec<usize> = behind.iter().copied().filter(|b| best.get(*b).is_some_and(Option::is_none)).collect();
+            let waiting: Vec<usize> =
+                behind.iter().copied().filter(|b| best.get(*b).is_some_and(Option::is_none)).collect();
             if waiting.is_empty() {
                 let next = behind
                     .iter()

@@ -92,9 +92,7 @@ fn schema(schema: &serde_json::Value) -> String {
     }
     match schema.get("type") {
         Some(serde_json::Value::String(name)) => name.clone(),
-        Some(serde_json::Value::Array(all)) => {
-            all.iter().filter_map(|t| t.as_str()).collect::<Vec<_>>().join(" or ")
-        }
+        Some(serde_json::Value::Array(all)) => all.iter().filter_map(|t| t.as_str()).collect::<Vec<_>>().join(" or "),
         _ => "any".to_owned(),
     }
 }
