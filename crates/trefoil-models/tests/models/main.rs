@@ -14,5 +14,6 @@ mod chat;
 #[cfg(feature = "http")]
 mod failures;
 mod request;
+mod scripted;
 #[cfg(feature = "http")]
 mod server;
