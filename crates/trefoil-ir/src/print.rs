@@ -91,8 +91,7 @@ impl Printer<'_> {
         }
         if let Some(budget) = &flow.budget {
             let mut line = String::from("budget");
-            let limits =
-                [("tokens", budget.max_tokens), ("ms", budget.max_duration_ms), ("calls", budget.max_calls)];
+            let limits = [("tokens", budget.max_tokens), ("ms", budget.max_duration_ms), ("calls", budget.max_calls)];
             for (what, limit) in limits {
                 if let Some(limit) = limit {
                     let _ = write!(line, " {limit} {what}");

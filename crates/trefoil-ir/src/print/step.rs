@@ -139,8 +139,7 @@ impl Printer<'_> {
             self.line(line);
         }
         for example in &call.examples {
-            let line =
-                format!("example {} => {}", json(&(&*example.input).into()), json(&(&*example.output).into()));
+            let line = format!("example {} => {}", json(&(&*example.input).into()), json(&(&*example.output).into()));
             self.line(line);
         }
         let line = format!("user {}", self.expr(&call.user));
@@ -284,8 +283,7 @@ impl Printer<'_> {
                         Takes::Failure => "on failure ",
                         Takes::Both => "either way ",
                     };
-                    let mut line =
-                        format!("{takes}{} => {}", transition.text, p.state(machine, transition.target.0));
+                    let mut line = format!("{takes}{} => {}", transition.text, p.state(machine, transition.target.0));
                     if let Some(when) = &transition.when {
                         let _ = write!(line, " when {}", p.cond(when));
                     }
