@@ -172,14 +172,6 @@ pub fn items(files: &Files, flow: Option<&Flow>, items: &Items) -> String {
     }
 }
 
-/// The flows a call may reach, with what to call them.
-pub fn callees(program: &Program, callee: &Callee) -> Vec<(Arc<str>, FlowId)> {
-    match callee {
-        Callee::Flow(id) => vec![(program.flow(*id).map(|f| f.name.clone()).unwrap_or_default(), *id)],
-        Callee::Named { flows, .. } => flows.clone(),
-    }
-}
-
 /// Notes on a step's policies: tries, time limit, what a failure does.
 pub fn policies(step: &Step) -> Vec<String> {
     let mut notes = Vec::new();
