@@ -1,24 +1,21 @@
 //! Walking a program: every step reachable from a flow, every expression of a step, every source of an expression.
 //!
-//! Everything that asks "where in the program is there an X?" goes through here, so that a new step kind or expression
-//! is added to one match. Iterative where a manifest decides the depth.
+//! Read-only, and in the order of the manifest, so that whatever is collected this way is the same every time.
 
-use crate::effect::{CommandCall, ModelCall};
 use crate::expr::{Cond, Expr, Source, Text};
 use crate::flow::{Flow, Program};
 use crate::ids::{FlowId, StepId};
-use crate::judge::{Validator, ValidatorKind};
+use crate::judge::ValidatorKind;
 use crate::policy::OnFailure;
 use crate::step::{Callee, Items, Refused, Step, StepKind};
 
-/// The steps directly beneath a step, in the order in which they stand in the program. Flows that it calls are not
-/// beneath it: see [`callees`].
+/// The steps directly inside a step, not those of the flows it calls.
 pub fn children(step: &Step) -> Vec<StepId> {
     match &step.kind {
         StepKind::Sequence(steps) => steps.clone(),
         StepKind::Parallel(parallel) => parallel.branches.clone(),
         StepKind::Branch { arms, otherwise } => arms.iter().map(|a| a.step).chain(*otherwise).collect(),
-        StepKind::Loop(repeat) => vec![repeat.body],
+        StepKind::Loop(it) => vec![it.body],
         StepKind::Graph(graph) => graph.nodes.iter().map(|n| n.step).collect(),
         StepKind::StateMachine(machine) => machine.states.iter().map(|s| s.step).collect(),
         StepKind::Attempts(attempts) => vec![attempts.body],
@@ -34,177 +31,123 @@ pub fn children(step: &Step) -> Vec<StepId> {
     }
 }
 
-/// The flows that a step may call: of a call, a fan-out, or judges.
+/// The flows that a step calls itself: callees, fan-out bodies, judges.
 pub fn callees(step: &Step) -> Vec<FlowId> {
     match &step.kind {
+        StepKind::ForEach(each) => vec![each.body],
         StepKind::Call(call) => match &call.callee {
             Callee::Flow(flow) => vec![*flow],
-            Callee::Named { flows, .. } => flows.iter().map(|(_, flow)| *flow).collect(),
+            Callee::Named { flows, .. } => flows.iter().map(|(_, f)| *f).collect(),
         },
-        StepKind::ForEach(each) => vec![each.body],
-        StepKind::Attempts(attempts) => attempts.validators.iter().flat_map(judges).collect(),
+        StepKind::Attempts(attempts) => attempts
+            .validators
+            .iter()
+            .flat_map(|v| match &v.kind {
+                ValidatorKind::Judges { judges, .. } => judges.iter().map(|j| j.flow).collect(),
+                _ => Vec::new(),
+            })
+            .collect(),
         _ => Vec::new(),
     }
 }
 
-fn judges(validator: &Validator) -> Vec<FlowId> {
-    match &validator.kind {
-        ValidatorKind::Judges { judges, .. } => judges.iter().map(|j| j.flow).collect(),
-        _ => Vec::new(),
-    }
-}
-
-/// The steps of one flow, each before those beneath it, in the order of the program. A step that stands in two places
-/// (a front end's mistake) is listed once.
-pub fn steps(program: &Program, flow: FlowId) -> Vec<StepId> {
-    let mut found = Vec::new();
+/// Every step that a run of this flow can reach, through calls too, each once, with the flow it is in. Parents come
+/// before what is in them.
+pub fn reachable(program: &Program, flow: FlowId) -> Vec<(FlowId, StepId)> {
     let mut seen = vec![false; program.steps.len()];
-    let mut stack: Vec<StepId> = program.flow(flow).map(|f| f.body).into_iter().collect();
-    while let Some(id) = stack.pop() {
-        let (Some(step), Some(seen)) = (program.step(id), seen.get_mut(id.index())) else { continue };
-        if std::mem::replace(seen, true) {
-            continue;
-        }
-        found.push(id);
-        stack.extend(children(step).into_iter().rev());
-    }
-    found
-}
-
-/// The flows that a run of `flow` can reach, itself first, each once.
-pub fn flows(program: &Program, flow: FlowId) -> Vec<FlowId> {
+    let mut flows = vec![false; program.flows.len()];
     let mut found = Vec::new();
-    let mut seen = vec![false; program.flows.len()];
-    let mut stack = vec![flow];
-    while let Some(id) = stack.pop() {
-        let Some(seen) = seen.get_mut(id.index()) else { continue };
-        if std::mem::replace(seen, true) {
-            continue;
+    let mut stack = Vec::new();
+    enter(program, flow, &mut flows, &mut stack);
+    while let Some((flow, id)) = stack.pop() {
+        let Some(step) = program.step(id) else { continue };
+        match seen.get_mut(id.index()) {
+            Some(s) if !*s => *s = true,
+            _ => continue,
         }
-        found.push(id);
-        let calls = steps(program, id).into_iter().filter_map(|s| program.step(s)).flat_map(callees);
-        let mut calls: Vec<FlowId> = calls.collect();
-        calls.reverse();
-        stack.append(&mut calls);
+        found.push((flow, id));
+        for callee in callees(step).into_iter().rev() {
+            enter(program, callee, &mut flows, &mut stack);
+        }
+        stack.extend(children(step).into_iter().rev().map(|c| (flow, c)));
     }
     found
 }
 
-/// What a run of the program can reach and this version does not run. The host asks before it starts one.
+fn enter(program: &Program, flow: FlowId, flows: &mut [bool], stack: &mut Vec<(FlowId, StepId)>) {
+    if let (Some(seen), Some(body)) = (flows.get_mut(flow.index()), program.flow(flow).map(|f| f.body))
+        && !*seen
+    {
+        *seen = true;
+        stack.push((flow, body));
+    }
+}
+
+/// What a run of the program can reach and this version does not run, in the order of [`reachable`]. A run of such a
+/// program does not start; the host asks before, to say so with its place.
 pub fn refusals(program: &Program) -> Vec<(StepId, &Refused)> {
-    let reached = flows(program, program.entry).into_iter().flat_map(|flow| steps(program, flow));
-    reached
-        .filter_map(|id| match &program.step(id)?.kind {
+    let steps = reachable(program, program.entry).into_iter();
+    steps
+        .filter_map(|(_, id)| match &program.step(id)?.kind {
             StepKind::Refused(refused) => Some((id, refused)),
             _ => None,
         })
         .collect()
 }
 
-/// Something in a step or flow that is evaluated.
+/// Something that a step evaluates.
 #[derive(Debug, Clone, Copy)]
 pub enum Evaluated<'p> {
     /// An expression.
     Expr(&'p Expr),
     /// A condition.
     Cond(&'p Cond),
-    /// A text that stands for itself (a callee's name, a transition's feedback).
+    /// A template outside an expression (feedback, the name of a callee).
     Text(&'p Text),
-    /// A source that is read as it is (a capture).
+    /// A source outside an expression (captures).
     Source(&'p Source),
 }
 
-impl<'p> Evaluated<'p> {
-    /// Every source in it, those inside other sources and expressions included.
-    pub fn sources(self, found: &mut dyn FnMut(&'p Source)) {
-        let mut exprs = Vec::new();
-        match self {
-            Self::Expr(expr) => exprs.push(expr),
-            Self::Cond(cond) => cond.sources.iter().for_each(|s| inner(s, found)),
-            Self::Text(text) => text.sources.iter().for_each(|s| inner(s, found)),
-            Self::Source(source) => inner(source, found),
-        }
-        while let Some(expr) = exprs.pop() {
-            match expr {
-                Expr::Const(_) => {}
-                Expr::Template(text) | Expr::Typed(text) => text.sources.iter().for_each(|s| inner(s, found)),
-                Expr::Read(source) => inner(source, found),
-                Expr::Object(members) => exprs.extend(members.iter().rev().map(|(_, e)| e)),
-                Expr::List(items) | Expr::Concat(items) | Expr::Merge(items) => exprs.extend(items.iter().rev()),
-                Expr::Join { parts, otherwise, .. } => {
-                    parts.iter().for_each(|s| inner(s, found));
-                    exprs.push(otherwise);
-                }
-                Expr::Lines(e) | Expr::AsText(e) | Expr::Coerce(e, _) => exprs.push(e),
-                Expr::If { source, then, otherwise } => {
-                    inner(source, found);
-                    exprs.extend([&**otherwise, &**then]);
-                }
-                Expr::Consensus { verdicts, .. } => exprs.extend(verdicts.iter().rev().map(|(e, _)| e)),
-            }
-        }
-    }
-
-    /// Every text (template) in it, in the order of the program.
-    pub fn texts(self, found: &mut dyn FnMut(&'p Text)) {
-        let mut exprs = Vec::new();
-        match self {
-            Self::Expr(expr) => exprs.push(expr),
-            Self::Text(text) => found(text),
-            Self::Cond(_) | Self::Source(_) => {}
-        }
-        while let Some(expr) = exprs.pop() {
-            match expr {
-                Expr::Const(_) | Expr::Read(_) => {}
-                Expr::Template(text) | Expr::Typed(text) => found(text),
-                Expr::Object(members) => exprs.extend(members.iter().rev().map(|(_, e)| e)),
-                Expr::List(items) | Expr::Concat(items) | Expr::Merge(items) => exprs.extend(items.iter().rev()),
-                Expr::Join { otherwise: e, .. } | Expr::Lines(e) | Expr::AsText(e) | Expr::Coerce(e, _) => exprs.push(e),
-                Expr::If { then, otherwise, .. } => exprs.extend([&**otherwise, &**then]),
-                Expr::Consensus { verdicts, .. } => exprs.extend(verdicts.iter().rev().map(|(e, _)| e)),
-            }
-        }
-    }
-}
-
-fn inner<'p>(source: &'p Source, found: &mut dyn FnMut(&'p Source)) {
-    let mut stack = vec![source];
-    while let Some(source) = stack.pop() {
-        found(source);
-        if let Source::Either(first, second) = source {
-            stack.extend([&**second, &**first]);
-        }
-    }
-}
-
-/// Everything that a step evaluates itself (not what the steps beneath it do), in the order in which it stands.
+/// What a step itself evaluates, in order; not what the steps inside it do.
 pub fn evaluated(step: &Step) -> Vec<Evaluated<'_>> {
-    let mut all: Vec<Evaluated<'_>> = step.when.iter().map(Evaluated::Cond).collect();
+    let mut all: Vec<Evaluated<'_>> = Vec::new();
+    all.extend(step.when.as_ref().map(Evaluated::Cond));
     match &step.kind {
-        StepKind::Model(call) => model(call, &mut all),
+        StepKind::Model(call) => {
+            all.extend(call.system.as_ref().map(Evaluated::Expr));
+            all.push(Evaluated::Expr(&call.user));
+        }
         StepKind::Tool(call) => all.push(Evaluated::Expr(&call.arguments)),
-        StepKind::Command(call) => command(call, &mut all),
+        StepKind::Command(call) => {
+            all.extend(call.arguments.iter().map(Evaluated::Expr));
+            all.extend(call.env.iter().map(|(_, e)| Evaluated::Expr(e)));
+            all.extend(call.workdir.as_ref().map(Evaluated::Expr));
+        }
         StepKind::Human(call) => all.push(Evaluated::Expr(&call.prompt)),
-        StepKind::Compute(expr) => all.push(Evaluated::Expr(expr)),
+        StepKind::Compute(value) => all.push(Evaluated::Expr(value)),
         StepKind::Branch { arms, .. } => all.extend(arms.iter().map(|a| Evaluated::Cond(&a.when))),
-        StepKind::Loop(repeat) => all.push(Evaluated::Cond(&repeat.until)),
+        StepKind::Loop(it) => all.push(Evaluated::Cond(&it.until)),
         StepKind::ForEach(each) => {
-            let (Items::List(items) | Items::Count(items, _)) = &each.items;
-            all.push(Evaluated::Expr(items));
+            match &each.items {
+                Items::List(list) => all.push(Evaluated::Expr(list)),
+                Items::Count(count, _) => all.push(Evaluated::Expr(count)),
+            }
             all.extend(each.captures.iter().map(|(_, s)| Evaluated::Source(s)));
         }
         StepKind::Graph(graph) => {
-            let edges = graph.nodes.iter().flat_map(|n| &n.incoming);
-            all.extend(edges.filter_map(|e| e.when.as_ref()).map(Evaluated::Cond));
+            for edge in graph.nodes.iter().flat_map(|n| &n.incoming) {
+                all.extend(edge.when.as_ref().map(Evaluated::Cond));
+                all.extend(edge.carry.as_ref().map(|(_, s)| Evaluated::Source(s)));
+            }
         }
         StepKind::StateMachine(machine) => {
             for state in &machine.states {
-                all.extend(state.failed.iter().map(Evaluated::Expr));
+                all.extend(state.failed.as_ref().map(Evaluated::Expr));
                 for transition in &state.transitions {
-                    all.extend(transition.when.iter().map(Evaluated::Cond));
-                    all.extend(transition.feedback.iter().map(Evaluated::Text));
+                    all.extend(transition.when.as_ref().map(Evaluated::Cond));
+                    all.extend(transition.feedback.as_ref().map(Evaluated::Text));
                 }
-                all.extend(state.fails_when.iter().map(Evaluated::Cond));
+                all.extend(state.fails_when.as_ref().map(Evaluated::Cond));
             }
         }
         StepKind::Attempts(attempts) => {
@@ -218,30 +161,78 @@ pub fn evaluated(step: &Step) -> Vec<Evaluated<'_>> {
             if let Callee::Named { name, .. } = &call.callee {
                 all.push(Evaluated::Text(name));
             }
-            all.extend(call.input.iter().map(Evaluated::Expr));
+            all.extend(call.input.as_ref().map(Evaluated::Expr));
         }
         StepKind::Wait { .. } | StepKind::Sequence(_) | StepKind::Parallel(_) | StepKind::Refused(_) => {}
     }
-    all.extend(step.shape.iter().map(Evaluated::Expr));
-    if let OnFailure::Use(expr) = &step.policy.on_failure {
-        all.push(Evaluated::Expr(expr));
+    all.extend(step.shape.as_ref().map(Evaluated::Expr));
+    if let OnFailure::Use(value) = &step.policy.on_failure {
+        all.push(Evaluated::Expr(value));
     }
     all
 }
 
-fn model<'p>(call: &'p ModelCall, all: &mut Vec<Evaluated<'p>>) {
-    all.extend(call.system.iter().map(Evaluated::Expr));
-    all.push(Evaluated::Expr(&call.user));
-}
-
-fn command<'p>(call: &'p CommandCall, all: &mut Vec<Evaluated<'p>>) {
-    all.extend(call.arguments.iter().map(Evaluated::Expr));
-    all.extend(call.env.iter().map(|(_, e)| Evaluated::Expr(e)));
-    all.extend(call.workdir.iter().map(Evaluated::Expr));
-}
-
-/// Everything that a flow evaluates outside of its steps.
+/// What a flow evaluates outside of its steps, in order.
 pub fn evaluated_by_flow(flow: &Flow) -> Vec<Evaluated<'_>> {
     let init = flow.init.iter().map(|(_, e)| Evaluated::Expr(e));
     init.chain(flow.output.iter().map(Evaluated::Expr)).collect()
+}
+
+impl<'p> Evaluated<'p> {
+    /// Every source that it can read. Sources inside a [`Source::Either`] come after it.
+    pub fn sources(self, visit: &mut dyn FnMut(&'p Source)) {
+        let mut each = |source: &'p Source| {
+            let mut stack = vec![source];
+            while let Some(source) = stack.pop() {
+                visit(source);
+                if let Source::Either(first, second) = source {
+                    stack.extend([&**second, &**first]);
+                }
+            }
+        };
+        match self {
+            Self::Expr(expr) => sources(expr, &mut each),
+            Self::Cond(cond) => cond.sources.iter().for_each(each),
+            Self::Text(text) => text.sources.iter().for_each(each),
+            Self::Source(source) => each(source),
+        }
+    }
+}
+
+/// An expression and everything in it, outermost first.
+pub fn expressions<'p>(expr: &'p Expr, visit: &mut dyn FnMut(&'p Expr)) {
+    visit(expr);
+    match expr {
+        Expr::Const(_) | Expr::Template(_) | Expr::Typed(_) | Expr::Read(_) => {}
+        Expr::Object(members) => members.iter().for_each(|(_, e)| expressions(e, visit)),
+        Expr::List(all) | Expr::Concat(all) | Expr::Merge(all) => all.iter().for_each(|e| expressions(e, visit)),
+        Expr::Join { otherwise, .. } => expressions(otherwise, visit),
+        Expr::Lines(inner) | Expr::AsText(inner) | Expr::Structured(inner) | Expr::Coerce(inner, _) => {
+            expressions(inner, visit)
+        }
+        Expr::If { then, otherwise, .. } => {
+            expressions(then, visit);
+            expressions(otherwise, visit);
+        }
+        Expr::Consensus { verdicts, .. } => verdicts.iter().for_each(|(e, _)| expressions(e, visit)),
+    }
+}
+
+/// Every template in an expression.
+pub fn texts<'p>(expr: &'p Expr, visit: &mut dyn FnMut(&'p Text)) {
+    expressions(expr, &mut |e| {
+        if let Expr::Template(text) | Expr::Typed(text) = e {
+            visit(text);
+        }
+    });
+}
+
+/// Every source that an expression can read, those of its templates included.
+pub fn sources<'p>(expr: &'p Expr, visit: &mut dyn FnMut(&'p Source)) {
+    expressions(expr, &mut |e| match e {
+        Expr::Template(text) | Expr::Typed(text) => text.sources.iter().for_each(&mut *visit),
+        Expr::Read(source) | Expr::If { source, .. } => visit(source),
+        Expr::Join { parts, .. } => parts.iter().for_each(&mut *visit),
+        _ => {}
+    });
 }
