@@ -1,1 +1,76 @@
-//! trefoil-front
+//! Front ends: from the spanned YAML of a dialect to the IR.
+//!
+//! The only crate that knows a dialect's words. Does no IO: whoever loads files asks [`FrontEnd::needs`] what else a
+//! document wants and adds it to the [`Project`]. Reading and lowering report everything they find and never stop at the
+//! first mistake.
+
+pub mod build;
+pub mod project;
+pub mod read;
+pub mod rules;
+
+pub mod aegis;
+pub mod agntz;
+pub mod sirenspec;
+
+use trefoil_syntax::{Diagnostics, Location, yaml::Node};
+use trefoil_template::Policy;
+
+pub use build::Builder;
+pub use project::{Document, Lowered, Need, NeedKind, Project};
+pub use read::{Fields, Reader};
+
+/// A dialect's front end.
+pub trait FrontEnd: Sync {
+    /// `agntz`, `aegis`, `sirenspec`: as `--dialect` takes it and messages print it.
+    fn name(&self) -> &'static str;
+    /// Its template rules.
+    fn policy(&self) -> &'static Policy;
+    /// The keys (with their places) that speak for this dialect; none: not this one.
+    fn evidence(&self, root: &Node) -> Vec<Evidence>;
+    /// Other files that this document needs, relative to it.
+    fn needs(&self, document: &Document) -> Vec<Need>;
+    /// The ids by which the document's top-level unit can be named (`dir#id`, `ref`, `agent`), with their places.
+    fn ids(&self, document: &Document) -> Vec<(String, Location)>;
+    /// Lowers the document as the entry of a program, resolving references in the project. All findings go to
+    /// `diagnostics`; a program comes back only when none of them is an error.
+    fn lower(&self, project: &Project, document: usize, diagnostics: &mut Diagnostics) -> Option<Lowered>;
+}
+
+/// A key that speaks for a dialect.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Evidence {
+    /// The key as written.
+    pub key: String,
+    /// Its bytes.
+    pub span: trefoil_syntax::Span,
+}
+
+/// Every front end. A new dialect is one folder and one line here.
+pub static FRONT_ENDS: &[&dyn FrontEnd] = &[&agntz::Agntz, &aegis::Aegis, &sirenspec::SirenSpec];
+
+/// The front end of this name.
+pub fn front_end(name: &str) -> Option<&'static dyn FrontEnd> {
+    FRONT_ENDS.iter().copied().find(|f| f.name() == name)
+}
+
+/// What a document is, by its shape.
+pub enum Detection {
+    /// One dialect speaks for it.
+    One(&'static dyn FrontEnd),
+    /// Two or more do: the names, each with its evidence.
+    Several(Vec<(&'static str, Evidence)>),
+    /// None does.
+    Unknown,
+}
+
+/// Detects the dialect of a document.
+pub fn detect(root: &Node) -> Detection {
+    let mut found: Vec<_> =
+        FRONT_ENDS.iter().copied().filter_map(|f| f.evidence(root).into_iter().next().map(|e| (f, e))).collect();
+    match found.len() {
+        0 => Detection::Unknown,
+        1 => found.pop().map_or(Detection::Unknown, |(f, _)| Detection::One(f)),
+        _ => Detection::Several(found.into_iter().map(|(f, e)| (f.name(), e)).collect()),
+    }
+}

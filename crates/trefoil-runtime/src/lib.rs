@@ -1,1 +1,27 @@
-//! trefoil-runtime
+//! The runtime: a pure machine, its journal, its ports, and the async driver that joins them.
+//!
+//! ```text
+//! program, input --> machine --commands--> driver --ports--> models, tools, commands, people, clock
+//!                      ^                     |
+//!                      +----- completions ---+--> journal        events --> whoever watches
+//! ```
+//!
+//! The machine is synchronous and deterministic: no clock, randomness, environment, IO, threads or hash-order iteration.
+//! Everything from outside is a journal entry before the machine sees it. Knows nothing about HTTP, SQL, vendors or dialects.
+
+pub mod error;
+pub mod event;
+pub mod journal;
+pub mod key;
+pub mod ports;
+pub mod request;
+
+pub use error::{Cause, RunError};
+pub use event::{Event, EventKind};
+pub use journal::{Entry, EntryKind, Flags};
+pub use key::{ContentKey, Key};
+pub use ports::{
+    Clock, CommandHost, CommandOutput, EventSink, HumanInbox, Journal, ModelAnswer, ModelError, ModelErrorKind,
+    ModelProvider, Ports, Random, Secrets, ToolError, ToolHost,
+};
+pub use request::{Activity, CommandRequest, HumanRequest, Message, ModelRequest, Request, Role, ToolRequest, Usage};

@@ -1,5 +1,7 @@
 //! What a person is told about a manifest, as data. One renderer a file beside this one.
 
+pub mod render;
+
 use crate::file::FileId;
 use crate::span::{Location, Span};
 
@@ -45,7 +47,15 @@ pub struct Diagnostic {
 impl Diagnostic {
     /// A finding at a place.
     pub fn new(rule: &'static str, severity: Severity, at: Location, message: impl Into<String>) -> Self {
-        Self { rule, severity, message: message.into(), file: Some(at.file), span: Some(at.span), help: None, labels: Vec::new() }
+        Self {
+            rule,
+            severity,
+            message: message.into(),
+            file: Some(at.file),
+            span: Some(at.span),
+            help: None,
+            labels: Vec::new(),
+        }
     }
     /// A finding about no place in a file.
     pub fn nowhere(rule: &'static str, severity: Severity, file: Option<FileId>, message: impl Into<String>) -> Self {

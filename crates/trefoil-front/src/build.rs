@@ -1,0 +1,182 @@
+//! Making a program: arenas, and texts turned into bound templates and conditions.
+
+use std::sync::Arc;
+
+use trefoil_ir::{
+    Cond, Expr, Flow, FlowId, Program, Schema, SchemaId, Source, Step, StepId, StepKind, StepPolicy, Text,
+};
+use trefoil_syntax::yaml;
+use trefoil_syntax::{Diagnostic, Location};
+use trefoil_template::{Binding, Condition, Policy, Reference, SyntaxError, Template, Value};
+
+use crate::read::Reader;
+
+/// Resolves a template's reference (its place in the file is given) to a source and the segments that it stands for.
+/// Reports unresolved names itself.
+pub type Resolve<'r> = dyn FnMut(&Reference, Location) -> (Source, u16) + 'r;
+
+/// The arenas of a program under construction.
+#[derive(Default)]
+pub struct Builder {
+    flows: Vec<Option<Flow>>,
+    steps: Vec<Step>,
+    schemas: Vec<Schema>,
+    missing_agents: Vec<(Arc<str>, Location)>,
+}
+
+impl Builder {
+    /// Reserves a flow's id, so that calls can name it before it is built.
+    pub fn reserve_flow(&mut self) -> FlowId {
+        self.flows.push(None);
+        FlowId(self.flows.len() as u32 - 1)
+    }
+    /// Fills a reserved flow.
+    pub fn set_flow(&mut self, id: FlowId, flow: Flow) {
+        if let Some(place) = self.flows.get_mut(id.index()) {
+            *place = Some(flow);
+        }
+    }
+    /// Adds a flow.
+    pub fn flow(&mut self, flow: Flow) -> FlowId {
+        let id = self.reserve_flow();
+        self.set_flow(id, flow);
+        id
+    }
+    /// Adds a step.
+    pub fn step(&mut self, step: Step) -> StepId {
+        self.steps.push(step);
+        StepId(self.steps.len() as u32 - 1)
+    }
+    /// A step already added, to complete it.
+    pub fn step_mut(&mut self, id: StepId) -> Option<&mut Step> {
+        self.steps.get_mut(id.index())
+    }
+    /// Adds a schema.
+    pub fn schema(&mut self, schema: Schema) -> SchemaId {
+        self.schemas.push(schema);
+        SchemaId(self.schemas.len() as u32 - 1)
+    }
+    /// Notes that an agent is called that nobody declares.
+    pub fn missing_agent(&mut self, name: &Arc<str>, at: Location) {
+        if !self.missing_agents.iter().any(|(n, _)| n == name) {
+            self.missing_agents.push((name.clone(), at));
+        }
+    }
+    /// The program, if every reserved flow was filled. `sources` are the texts it was made from (for its hash).
+    pub fn finish<'t>(self, entry: FlowId, sources: impl IntoIterator<Item = &'t str>) -> Option<Program> {
+        let flows = self.flows.into_iter().collect::<Option<Vec<_>>>()?;
+        let name = flows.get(entry.index())?.name.clone();
+        // FNV-1a: stable across versions and machines, and nothing here is adversarial.
+        let hash = sources
+            .into_iter()
+            .flat_map(|s| s.bytes().chain([0]))
+            .fold(0xcbf2_9ce4_8422_2325u64, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3));
+        Some(Program {
+            name,
+            flows,
+            steps: self.steps,
+            schemas: self.schemas,
+            entry,
+            hash,
+            missing_agents: self.missing_agents,
+        })
+    }
+}
+
+/// A step with nothing but its kind.
+pub fn plain(kind: StepKind, origin: Location) -> Step {
+    Step { kind, label: None, origin, when: None, out: None, shape: None, policy: StepPolicy::default() }
+}
+
+/// Parses and binds a text position. Mistakes are reported at their place in the file; then `None`.
+pub fn text(
+    reader: &Reader<'_>,
+    text: &yaml::Text,
+    policy: &'static Policy,
+    resolve: &mut Resolve<'_>,
+) -> Option<Text> {
+    let template = Template::parse(&text.value, policy).map_err(|errors| report(reader, text, errors)).ok()?;
+    Some(bind_template(reader, text, template, resolve))
+}
+
+/// Text position as an expression; plain text becomes a constant.
+pub fn text_expr(
+    reader: &Reader<'_>,
+    source: &yaml::Text,
+    policy: &'static Policy,
+    resolve: &mut Resolve<'_>,
+) -> Option<Expr> {
+    let text = text(reader, source, policy, resolve)?;
+    Some(match text.template.literal() {
+        Some(literal) => Expr::Const(Value::from(literal)),
+        None => Expr::Template(text),
+    })
+}
+
+/// Typed position as an expression (decision A1); plain text becomes a constant.
+pub fn typed_expr(
+    reader: &Reader<'_>,
+    source: &yaml::Text,
+    policy: &'static Policy,
+    resolve: &mut Resolve<'_>,
+) -> Option<Expr> {
+    let text = text(reader, source, policy, resolve)?;
+    Some(match text.template.literal() {
+        Some(literal) => Expr::Const(Value::from(literal)),
+        None => Expr::Typed(text),
+    })
+}
+
+/// Parses and binds a condition.
+pub fn condition(
+    reader: &Reader<'_>,
+    text: &yaml::Text,
+    policy: &'static Policy,
+    resolve: &mut Resolve<'_>,
+) -> Option<Cond> {
+    let mut condition = Condition::parse(&text.value, policy).map_err(|errors| report(reader, text, errors)).ok()?;
+    let mut sources = Sources::default();
+    condition.bind(|r| sources.bind(resolve(r, reader.at(text.source(r.span.clone())))));
+    Some(Cond { condition, sources: sources.0, origin: reader.at(text.span), text: text.value.clone() })
+}
+
+fn bind_template(reader: &Reader<'_>, text: &yaml::Text, mut template: Template, resolve: &mut Resolve<'_>) -> Text {
+    let mut sources = Sources::default();
+    let mut spans = Vec::new();
+    template.bind(|r| {
+        let at = reader.at(text.source(r.span.clone()));
+        spans.push(at.span);
+        sources.bind(resolve(r, at))
+    });
+    Text { template, sources: sources.0, origin: reader.at(text.span), spans }
+}
+
+fn report(reader: &Reader<'_>, text: &yaml::Text, errors: Vec<SyntaxError>) {
+    for error in errors {
+        let mut d = Diagnostic::error(error.code, reader.at(text.source(error.span)), error.message);
+        if let Some(help) = error.help {
+            d = d.help(help);
+        }
+        reader.report(d);
+    }
+}
+
+/// The table of sources of one template, each once.
+#[derive(Default)]
+pub struct Sources(pub Vec<Source>);
+
+impl Sources {
+    /// The binding of a source.
+    pub fn bind(&mut self, (source, skip): (Source, u16)) -> Binding {
+        let at = self.0.iter().position(|s| *s == source).unwrap_or_else(|| {
+            self.0.push(source);
+            self.0.len() - 1
+        });
+        Binding { source: at as u32, skip }
+    }
+}
+
+/// A name for slots and messages.
+pub fn name(text: &yaml::Text) -> Arc<str> {
+    text.value.clone()
+}

@@ -1,0 +1,93 @@
+//! The files of one load, as the front ends see them.
+
+use std::collections::BTreeMap;
+
+use trefoil_ir::Program;
+use trefoil_syntax::{FileId, Files, Location, yaml::Node};
+
+use crate::FrontEnd;
+
+/// A parsed manifest.
+#[derive(Clone)]
+pub struct Document {
+    /// Its file.
+    pub file: FileId,
+    /// Its path, `/`-separated, relative to the project's root, without `.` and inner `..`.
+    pub path: String,
+    /// Its tree.
+    pub root: Node,
+    /// Its dialect.
+    pub front: &'static dyn FrontEnd,
+}
+
+/// Everything a load has read.
+#[derive(Clone, Default)]
+pub struct Project {
+    /// Texts and names.
+    pub files: Files,
+    /// Manifests, in the order of their paths.
+    pub documents: Vec<Document>,
+    /// Texts that manifests refer to (AEGIS `context` files), by path.
+    pub attachments: BTreeMap<String, String>,
+    /// The text that stands in for every agent's own `context` (`--context FILE`, decision E4).
+    pub context: Option<String>,
+    /// The text of `agentskills` (`--skills FILE`, decision E4).
+    pub skills: Option<String>,
+}
+
+/// A file that a document needs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Need {
+    /// What for.
+    pub kind: NeedKind,
+    /// As written, relative to the document.
+    pub path: String,
+    /// Where it is written.
+    pub location: Location,
+}
+
+/// What a needed file is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NeedKind {
+    /// Another manifest (SirenSpec sub-workflows).
+    Manifest,
+    /// A text (AEGIS context entries).
+    Attachment,
+    /// Environment variables (SirenSpec `env_file`).
+    EnvFile,
+}
+
+impl Project {
+    /// The document of a path.
+    pub fn document(&self, path: &str) -> Option<usize> {
+        self.documents.iter().position(|d| d.path == path)
+    }
+}
+
+/// `reference` as written in the document at `base`, as a project path: joined, `.` and inner `..` resolved.
+pub fn resolve_path(base: &str, reference: &str) -> String {
+    let mut parts: Vec<&str> = if reference.starts_with('/') { Vec::new() } else { base.split('/').collect() };
+    if !reference.starts_with('/') {
+        parts.pop();
+    }
+    for segment in reference.split('/') {
+        match segment {
+            "" | "." => {}
+            ".." if parts.last().is_some_and(|p| *p != "..") => {
+                parts.pop();
+            }
+            s => parts.push(s),
+        }
+    }
+    let joined = parts.join("/");
+    if reference.starts_with('/') { format!("/{joined}") } else { joined }
+}
+
+/// A lowered document.
+#[derive(Debug, Clone)]
+pub struct Lowered {
+    /// The program.
+    pub program: Program,
+    /// `env_file` paths of the program's workflows, as project paths.
+    pub env_files: Vec<String>,
+}

@@ -1,0 +1,262 @@
+//! Typed access to the spanned tree. Every problem is reported where it stands, and reading goes on.
+
+use std::cell::RefCell;
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+use trefoil_syntax::yaml::{Entry, Kind, Mapping, Node, Scalar, Text};
+use trefoil_syntax::{Diagnostic, Diagnostics, FileId, Location, Span, suggest};
+use trefoil_template::{Number, Object, Value};
+
+/// One file being read: where its findings go.
+pub struct Reader<'d> {
+    /// The file.
+    pub file: FileId,
+    diagnostics: RefCell<&'d mut Diagnostics>,
+}
+
+impl<'d> Reader<'d> {
+    /// A reader of one file.
+    pub fn new(file: FileId, diagnostics: &'d mut Diagnostics) -> Self {
+        Self { file, diagnostics: RefCell::new(diagnostics) }
+    }
+    /// A span of this file.
+    pub fn at(&self, span: Span) -> Location {
+        Location::new(self.file, span)
+    }
+    /// Reports.
+    pub fn report(&self, diagnostic: Diagnostic) {
+        self.diagnostics.borrow_mut().push(diagnostic);
+    }
+    /// Reports an error.
+    pub fn error(&self, rule: &'static str, span: Span, message: impl Into<String>) {
+        self.report(Diagnostic::error(rule, self.at(span), message));
+    }
+    /// Reports a warning.
+    pub fn warning(&self, rule: &'static str, span: Span, message: impl Into<String>) {
+        self.report(Diagnostic::warning(rule, self.at(span), message));
+    }
+    /// Reports `wrong-type`: `what` must be `expected`.
+    pub fn wrong_type(&self, node: &Node, what: &str, expected: &str) {
+        self.error("wrong-type", node.span, format!("`{what}` must be {expected}, not {}", node.describe()));
+    }
+    /// The fields of a mapping; reports when it is none. `what` names it in messages.
+    pub fn fields<'n>(&'n self, node: &'n Node, what: &str) -> Option<Fields<'n, 'd>> {
+        match node.mapping() {
+            Some(mapping) => {
+                Some(Fields { reader: self, span: node.span, mapping, what: what.to_owned(), known: Vec::new() })
+            }
+            None => {
+                self.wrong_type(node, what, "a mapping");
+                None
+            }
+        }
+    }
+    /// Text, or a report.
+    pub fn text<'n>(&self, node: &'n Node, what: &str) -> Option<&'n Text> {
+        let text = node.string();
+        if text.is_none() {
+            self.wrong_type(node, what, "text");
+        }
+        text
+    }
+    /// A whole number in a range, or a report.
+    pub fn integer(&self, node: &Node, what: &str, range: RangeInclusive<i64>) -> Option<i64> {
+        match node.scalar() {
+            Some((Scalar::Int(i), _)) if range.contains(&i) => Some(i),
+            Some((Scalar::Int(_) | Scalar::UInt(_), t)) => {
+                let bounds = if *range.end() == i64::MAX {
+                    format!("at least {}", range.start())
+                } else {
+                    format!("from {} to {}", range.start(), range.end())
+                };
+                self.error("out-of-range", node.span, format!("`{what}` must be {bounds}, not {}", t.value));
+                None
+            }
+            _ => {
+                self.wrong_type(node, what, "a whole number");
+                None
+            }
+        }
+    }
+    /// A number in a range, or a report.
+    pub fn number(&self, node: &Node, what: &str, range: RangeInclusive<f64>) -> Option<f64> {
+        let value = match node.scalar() {
+            Some((Scalar::Int(i), _)) => i as f64,
+            Some((Scalar::UInt(i), _)) => i as f64,
+            Some((Scalar::Float(f), _)) => f,
+            _ => {
+                self.wrong_type(node, what, "a number");
+                return None;
+            }
+        };
+        if range.contains(&value) {
+            return Some(value);
+        }
+        let bounds = if range.end().is_infinite() {
+            format!("at least {}", range.start())
+        } else {
+            format!("from {} to {}", range.start(), range.end())
+        };
+        self.error("out-of-range", node.span, format!("`{what}` must be {bounds}, not {value}"));
+        None
+    }
+    /// `true` or `false`, or a report.
+    pub fn boolean(&self, node: &Node, what: &str) -> Option<bool> {
+        match node.scalar() {
+            Some((Scalar::Bool(b), _)) => Some(b),
+            _ => {
+                self.wrong_type(node, what, "true or false");
+                None
+            }
+        }
+    }
+    /// A list, or a report.
+    pub fn list<'n>(&self, node: &'n Node, what: &str) -> Option<&'n [Node]> {
+        let items = node.sequence();
+        if items.is_none() {
+            self.wrong_type(node, what, "a list");
+        }
+        items
+    }
+    /// One of some words, or a report with the nearest.
+    pub fn word<'w, T: Copy>(&self, node: &Node, what: &str, words: &[(&'w str, T)]) -> Option<T> {
+        let text = self.text(node, what)?;
+        if let Some((_, value)) = words.iter().find(|(w, _)| *w == &*text.value) {
+            return Some(*value);
+        }
+        let all = words.iter().map(|(w, _)| format!("`{w}`")).collect::<Vec<_>>().join(", ");
+        let mut d =
+            Diagnostic::error("unknown-value", self.at(node.span), format!("`{what}` cannot be `{}`", text.value));
+        d = match suggest::nearest(&text.value, words.iter().map(|(w, _)| *w)) {
+            Some(near) => d.help(format!("did you mean `{near}`? it can be one of {all}")),
+            None => d.help(format!("it can be one of {all}")),
+        };
+        self.report(d);
+        None
+    }
+}
+
+/// A mapping being read key by key; [`Fields::finish`] reports what nobody asked for.
+pub struct Fields<'n, 'd> {
+    /// The file's reader.
+    pub reader: &'n Reader<'d>,
+    /// The mapping's bytes.
+    pub span: Span,
+    mapping: &'n Mapping,
+    what: String,
+    known: Vec<&'static str>,
+}
+
+impl<'n, 'd> Fields<'n, 'd> {
+    /// The entry of a key; null counts as absent.
+    pub fn take(&mut self, key: &'static str) -> Option<&'n Entry> {
+        self.take_nullable(key).filter(|e| !e.value.is_null())
+    }
+    /// The entry of a key, null or not.
+    pub fn take_nullable(&mut self, key: &'static str) -> Option<&'n Entry> {
+        self.known.push(key);
+        self.mapping.get(key)
+    }
+    /// The entry of a key, or a report that it is missing.
+    pub fn require(&mut self, key: &'static str) -> Option<&'n Entry> {
+        let entry = self.take(key);
+        if entry.is_none() {
+            let at = self.mapping.get(key).map_or_else(|| self.head(), |e| e.key.span);
+            self.reader.error("missing-key", at, format!("{} needs `{key}`", self.what));
+        }
+        entry
+    }
+    /// The place to point at when something is missing: the first key, or the empty mapping.
+    pub fn head(&self) -> Span {
+        self.mapping.entries.first().map_or(self.span, |e| e.key.span)
+    }
+    /// Text of a key.
+    pub fn text(&mut self, key: &'static str) -> Option<&'n Text> {
+        let entry = self.take(key)?;
+        self.reader.text(&entry.value, key)
+    }
+    /// Text of a key that must be there.
+    pub fn require_text(&mut self, key: &'static str) -> Option<&'n Text> {
+        let entry = self.require(key)?;
+        self.reader.text(&entry.value, key)
+    }
+    /// A whole number of a key.
+    pub fn integer(&mut self, key: &'static str, range: RangeInclusive<i64>) -> Option<i64> {
+        let entry = self.take(key)?;
+        self.reader.integer(&entry.value, key, range)
+    }
+    /// A number of a key.
+    pub fn number(&mut self, key: &'static str, range: RangeInclusive<f64>) -> Option<f64> {
+        let entry = self.take(key)?;
+        self.reader.number(&entry.value, key, range)
+    }
+    /// A boolean of a key.
+    pub fn boolean(&mut self, key: &'static str) -> Option<bool> {
+        let entry = self.take(key)?;
+        self.reader.boolean(&entry.value, key)
+    }
+    /// A list of a key.
+    pub fn list(&mut self, key: &'static str) -> Option<&'n [Node]> {
+        let entry = self.take(key)?;
+        self.reader.list(&entry.value, key)
+    }
+    /// One of some words of a key.
+    pub fn word<T: Copy>(&mut self, key: &'static str, words: &[(&str, T)]) -> Option<T> {
+        let entry = self.take(key)?;
+        self.reader.word(&entry.value, key, words)
+    }
+    /// The fields of a key's mapping.
+    pub fn fields(&mut self, key: &'static str) -> Option<Fields<'n, 'd>> {
+        let entry = self.take(key)?;
+        self.reader.fields(&entry.value, key)
+    }
+    /// All entries of a mapping whose keys are the user's.
+    pub fn entries(&self) -> &'n [Entry] {
+        &self.mapping.entries
+    }
+    /// Names keys that are known and have no effect here: each present one is a warning that says so (nothing is silently ignored).
+    pub fn no_effect(&mut self, keys: &[&'static str], why: &str) {
+        for key in keys {
+            if let Some(entry) = self.take_nullable(key) {
+                self.reader.warning("no-effect", entry.key.span, format!("`{key}` has no effect: {why}"));
+            }
+        }
+    }
+    /// Reports the keys that nobody asked for (decision C6).
+    pub fn finish(self) {
+        for entry in &self.mapping.entries {
+            let key = &*entry.key.value;
+            if self.known.contains(&key) {
+                continue;
+            }
+            let mut d = Diagnostic::warning(
+                "unknown-key",
+                self.reader.at(entry.key.span),
+                format!("{} has no key `{key}`", self.what),
+            );
+            if let Some(near) = suggest::nearest(key, self.known.iter().copied()) {
+                d = d.help(format!("did you mean `{near}`?"));
+            }
+            self.reader.report(d);
+        }
+    }
+}
+
+/// A node as plain data (schemas, contexts, defaults, tool arguments).
+pub fn to_value(node: &Node) -> Value {
+    match &*node.kind {
+        Kind::Scalar(scalar, text) => match scalar {
+            Scalar::Null => Value::Null,
+            Scalar::Bool(b) => Value::Bool(*b),
+            Scalar::Int(i) => Value::Number(Number::Int(*i)),
+            Scalar::UInt(u) => Value::Number(Number::UInt(*u)),
+            Scalar::Float(f) => Value::Number(Number::Float(*f)),
+            Scalar::Str => Value::Str(text.value.clone()),
+        },
+        Kind::Sequence(items) => Value::List(Arc::new(items.iter().map(to_value).collect())),
+        Kind::Mapping(m) => Value::Object(Arc::new(
+            m.entries.iter().map(|e| (e.key.value.clone(), to_value(&e.value))).collect::<Object>(),
+        )),
+    }
+}

@@ -1,0 +1,30 @@
+//! Typed indices. An id is made by the arena that owns it and is only good there.
+
+macro_rules! ids {
+    ($($(#[$doc:meta])* $name:ident;)*) => {$(
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+        pub struct $name(pub u32);
+        impl $name {
+            /// As a position in its arena.
+            pub const fn index(self) -> usize {
+                self.0 as usize
+            }
+        }
+    )*};
+}
+
+ids! {
+    /// A flow of a program.
+    FlowId;
+    /// A step of a program.
+    StepId;
+    /// A slot of one flow.
+    SlotId;
+    /// A schema of a program.
+    SchemaId;
+    /// A node of one graph.
+    NodeId;
+    /// A state of one state machine.
+    StateId;
+}

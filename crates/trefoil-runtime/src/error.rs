@@ -1,0 +1,71 @@
+//! A failed run, as data.
+
+use std::fmt;
+
+use trefoil_syntax::Location;
+
+use crate::key::Key;
+
+/// Why a step or a run failed. Serializable: failures of activities are journal entries.
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct RunError {
+    /// Stable code: `MODEL_ERROR`, `TOOL_ERROR`, `TOOL_TIMEOUT`, `TIMEOUT`, `STRUCTURED_OUTPUT_INVALID`,
+    /// `MAX_ITERATIONS_EXCEEDED`, `MAX_STATE_VISITS_EXCEEDED`, `MAX_TRANSITIONS_EXCEEDED`, `NO_TRANSITION`, `INPUT_INVALID`,
+    /// `INTERPOLATION_ERROR`, `GUARDRAIL_VIOLATION`, `BUDGET_EXCEEDED`, `HUMAN_TIMEOUT`, `CONSENSUS_FAILED`,
+    /// `AGENT_NOT_FOUND`, `COMMAND_FAILED`, `VALIDATION_FAILED`, `NONDETERMINISM`, `LIMIT_EXCEEDED`, `CANCELLED`.
+    pub code: String,
+    /// One line: lower case, no full stop.
+    pub message: String,
+    /// The step that failed.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub key: Option<Key>,
+    /// Its place in the manifest.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub location: Option<Location>,
+    /// What a retry policy goes by.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub cause: Option<Cause>,
+    /// What to do about it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub help: Option<String>,
+}
+
+/// What a retry policy goes by.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Cause {
+    /// The provider answered with this HTTP status.
+    Status(u16),
+    /// There was no answer.
+    Network,
+    /// A guardrail refused.
+    Guardrail,
+    /// A time limit.
+    Timeout,
+}
+
+impl RunError {
+    /// A failure with a code and a message.
+    pub fn new(code: &str, message: impl Into<String>) -> Self {
+        Self { code: code.to_owned(), message: message.into(), key: None, location: None, cause: None, help: None }
+    }
+    /// The same with a cause.
+    #[must_use]
+    pub fn cause(mut self, cause: Cause) -> Self {
+        self.cause = Some(cause);
+        self
+    }
+    /// The same with advice.
+    #[must_use]
+    pub fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+}
+
+impl fmt::Display for RunError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.code, self.message)
+    }
+}
+impl std::error::Error for RunError {}

@@ -1,0 +1,163 @@
+//! The one stream of a run that everybody who watches reads. Texts are masked.
+
+use trefoil_syntax::Location;
+use trefoil_template::Value;
+
+use crate::error::RunError;
+use crate::key::Key;
+use crate::request::{Role, Usage};
+
+/// One event.
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+pub struct Event {
+    /// The run.
+    pub run: std::sync::Arc<str>,
+    /// From 0, without gaps within a run.
+    pub seq: u64,
+    /// Milliseconds since the run began.
+    pub at_ms: u64,
+    /// The step's or activity's structural key, where it is about one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key: Option<Key>,
+    /// The step's place in its manifest.
+    #[serde(skip)]
+    pub location: Option<Location>,
+    /// What happened.
+    #[serde(flatten)]
+    pub kind: EventKind,
+}
+
+/// A message as it was sent, masked.
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+pub struct ShownMessage {
+    /// Who speaks.
+    pub role: Role,
+    /// What.
+    pub content: String,
+}
+
+/// What happened.
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum EventKind {
+    /// The run began.
+    RunStarted {
+        /// The entry flow.
+        flow: String,
+        /// Its input.
+        input: Option<Value>,
+    },
+    /// A labelled step began.
+    StepStarted {
+        /// Its label.
+        label: String,
+        /// Its kind: `agent`, `tool`, `command`, `human`, `parallel`, ...
+        sort: &'static str,
+    },
+    /// A labelled step was passed over.
+    StepSkipped {
+        /// Its label.
+        label: String,
+        /// `when` and its text, `budget`, `branch not taken`.
+        reason: String,
+    },
+    /// A labelled step ended well.
+    StepFinished {
+        /// Its result.
+        output: Value,
+    },
+    /// A labelled step failed.
+    StepFailed {
+        /// Why.
+        error: RunError,
+        /// `fail`, `skip`, `default`, `fallback`: what the run makes of it.
+        action: &'static str,
+    },
+    /// A model call began (one per try).
+    ModelStarted {
+        /// The agent.
+        speaker: String,
+        /// `provider:model` as resolved; `embedded` and `scripted` say so.
+        model: String,
+        /// As sent, masked.
+        messages: Vec<ShownMessage>,
+    },
+    /// Text of the running call arrived.
+    TextDelta {
+        /// The text.
+        text: String,
+    },
+    /// A model call ended.
+    ModelFinished {
+        /// The answer.
+        answer: Value,
+        /// What it used.
+        usage: Usage,
+        /// Milliseconds.
+        duration_ms: u64,
+    },
+    /// A tool call, command or decision began.
+    EffectStarted {
+        /// `tool`, `command`, `decide`, `timer`.
+        effect: &'static str,
+        /// As shown: arguments or script, masked.
+        detail: Value,
+    },
+    /// It ended.
+    EffectFinished {
+        /// Its result.
+        value: Value,
+        /// Milliseconds.
+        duration_ms: u64,
+    },
+    /// An effect failed.
+    EffectFailed {
+        /// Why.
+        error: RunError,
+        /// Milliseconds.
+        duration_ms: u64,
+    },
+    /// It will be tried again.
+    RetryScheduled {
+        /// The coming try, from 2.
+        attempt: u32,
+        /// Milliseconds until then.
+        delay_ms: u64,
+        /// Why the last one failed.
+        error: RunError,
+    },
+    /// An iteration did not validate.
+    ValidationFailed {
+        /// Which, from 1.
+        iteration: u32,
+        /// Why.
+        reason: String,
+    },
+    /// A person is asked.
+    SignalWanted {
+        /// The step's label.
+        label: String,
+        /// The question.
+        prompt: String,
+    },
+    /// Something that does not stop the run.
+    Warning {
+        /// What.
+        message: String,
+    },
+    /// The run ended.
+    RunFinished {
+        /// Its output.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        output: Option<Value>,
+        /// Or why it failed.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        error: Option<RunError>,
+        /// Spent altogether.
+        usage: Usage,
+        /// Model calls.
+        calls: u64,
+        /// Milliseconds.
+        duration_ms: u64,
+    },
+}

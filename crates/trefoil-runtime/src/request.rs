@@ -1,0 +1,149 @@
+//! What the machine asks for: plain data, masked texts still masked.
+
+use std::sync::Arc;
+
+use trefoil_ir::{AnswerFormat, Guard, ModelParameters, OnTimeout, StepId, ToolKind};
+use trefoil_template::{Question, Value};
+
+use crate::key::{ContentKey, Key};
+
+/// One attempt at an effect.
+#[derive(Debug, Clone)]
+pub struct Activity {
+    /// Where.
+    pub key: Key,
+    /// Which step of the program.
+    pub step: StepId,
+    /// What it depends on.
+    pub content: ContentKey,
+    /// What to do.
+    pub request: Request,
+}
+
+/// The effects.
+#[derive(Debug, Clone)]
+pub enum Request {
+    /// A model call.
+    Model(ModelRequest),
+    /// A tool call.
+    Tool(ToolRequest),
+    /// A command.
+    Command(CommandRequest),
+    /// A person's answer.
+    Human(HumanRequest),
+    /// Time passes: retry delays, timeouts, waits.
+    Timer {
+        /// Milliseconds.
+        ms: u64,
+    },
+    /// A condition on something that only the driver knows (decision C8). Its boolean is journaled.
+    Decide(Question),
+}
+
+/// Who speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[allow(missing_docs, reason = "each is the role of its name")]
+pub enum Role {
+    System,
+    User,
+    Assistant,
+}
+
+/// One message.
+#[derive(Debug, Clone)]
+pub struct Message {
+    /// Who speaks.
+    pub role: Role,
+    /// Text, or masked text until the driver has filled it.
+    pub content: Value,
+}
+
+/// A model call.
+#[derive(Debug, Clone)]
+pub struct ModelRequest {
+    /// The agent that speaks.
+    pub speaker: Arc<str>,
+    /// The provider; none: an alias that the run's `--model` resolves.
+    pub provider: Option<Arc<str>>,
+    /// The provider's model name, or the alias.
+    pub model: Arc<str>,
+    /// In order.
+    pub messages: Vec<Message>,
+    /// Sampling and limits.
+    pub parameters: ModelParameters,
+    /// What the answer is read as.
+    pub format: AnswerFormat,
+    /// The schema of the format (or of a schema guardrail), for the provider: name and JSON Schema.
+    pub schema: Option<(Arc<str>, Value)>,
+    /// Output side applied by the driver before the answer is journaled; the input side is already applied.
+    pub guards: Vec<Guard>,
+    /// Whether text may be shown while it arrives.
+    pub stream: bool,
+}
+
+/// A tool call.
+#[derive(Debug, Clone)]
+pub struct ToolRequest {
+    /// Name.
+    pub name: Arc<str>,
+    /// Which sort.
+    pub kind: ToolKind,
+    /// An object.
+    pub arguments: Value,
+}
+
+/// A command: `sh -c script trefoil arguments...`.
+#[derive(Debug, Clone)]
+pub struct CommandRequest {
+    /// The script.
+    pub script: Arc<str>,
+    /// Positional parameters from 1.
+    pub arguments: Vec<Value>,
+    /// Environment entries.
+    pub env: Vec<(Arc<str>, Value)>,
+    /// Working directory.
+    pub workdir: Option<Value>,
+}
+
+/// A question to a person.
+#[derive(Debug, Clone)]
+pub struct HumanRequest {
+    /// The step's label: what `--answer STEP=VALUE` names.
+    pub step: Arc<str>,
+    /// The question.
+    pub prompt: Value,
+    /// Milliseconds until `on_timeout`.
+    pub timeout_ms: Option<u64>,
+    /// What then.
+    pub on_timeout: OnTimeout,
+}
+
+/// What a call used.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Usage {
+    /// Tokens in.
+    pub input_tokens: u64,
+    /// Tokens out.
+    pub output_tokens: u64,
+    /// Of the tokens in: read from the provider's cache.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub cached_tokens: u64,
+}
+
+fn is_zero(n: &u64) -> bool {
+    *n == 0
+}
+
+impl Usage {
+    /// Both together.
+    pub fn total(&self) -> u64 {
+        self.input_tokens + self.output_tokens
+    }
+    /// Adds another call's.
+    pub fn add(&mut self, other: Usage) {
+        self.input_tokens += other.input_tokens;
+        self.output_tokens += other.output_tokens;
+        self.cached_tokens += other.cached_tokens;
+    }
+}
