@@ -1,1 +1,5 @@
-//! trefoil
+//! Trefoil: load, check and run agent workflows written in YAML.
+
+pub mod describe;
+pub mod graph;
+pub mod load;
