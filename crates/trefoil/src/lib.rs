@@ -7,7 +7,12 @@ pub mod load;
 pub mod graph;
 pub mod plan;
 
+pub mod render;
+
+mod data;
 mod describe;
+
+pub use data::data;
 
 pub use trefoil_front as front;
 pub use trefoil_ir as ir;

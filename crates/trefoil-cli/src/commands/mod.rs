@@ -5,6 +5,7 @@ mod completions;
 mod graph;
 mod ir;
 mod plan;
+mod render;
 
 use trefoil::{LoadOptions, Loaded, Target};
 
@@ -18,6 +19,7 @@ pub enum Command {
     Plan(plan::Plan),
     Graph(graph::Graph),
     Ir(ir::Ir),
+    Render(render::Render),
     Completions(completions::Completions),
 }
 
@@ -28,6 +30,7 @@ pub fn dispatch(command: Command) -> u8 {
         Command::Plan(args) => plan::run(&args),
         Command::Graph(args) => graph::run(&args),
         Command::Ir(args) => ir::run(&args),
+        Command::Render(args) => render::run(&args),
         Command::Completions(args) => completions::run(&args),
     }
 }
