@@ -1,2 +1,71 @@
-//! Repository chores.
-fn main() {}
+//! Repository chores: `cargo xtask tidy | vectors DIR | corpus DIR | performance`.
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a chore talks to a person")]
+
+mod corpus;
+mod performance;
+mod tidy;
+mod vectors;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+/// A chore's result: how many problems it found, or why it could not look.
+type Outcome = Result<usize, String>;
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let outcome = match args.as_slice() {
+        ["tidy"] => tidy::run(&root()),
+        ["vectors", dir] => trefoil().and_then(|bin| vectors::run(&bin, Path::new(dir))),
+        ["corpus", dir] => trefoil().and_then(|bin| corpus::run(&bin, Path::new(dir))),
+        ["performance"] => performance::run(&root()),
+        _ => Err("usage: cargo xtask tidy | vectors DIR | corpus DIR | performance".to_owned()),
+    };
+    match outcome {
+        Ok(0) => ExitCode::SUCCESS,
+        Ok(n) => {
+            eprintln!("{n} problems");
+            ExitCode::FAILURE
+        }
+        Err(why) => {
+            eprintln!("{why}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// The workspace root.
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new(".")).to_owned()
+}
+
+/// Builds the binary and says where it is.
+fn trefoil() -> Result<PathBuf, String> {
+    let output = Command::new(env!("CARGO"))
+        .args(["build", "--quiet", "--package", "trefoil-cli", "--message-format=json"])
+        .current_dir(root())
+        .stderr(std::process::Stdio::inherit())
+        .output()
+        .map_err(|e| format!("cargo build: {e}"))?;
+    if !output.status.success() {
+        return Err("cargo build failed".to_owned());
+    }
+    String::from_utf8_lossy(&output.stdout)
+        .lines()
+        .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok())
+        .filter_map(|message| message.get("executable")?.as_str().map(PathBuf::from))
+        .next_back()
+        .ok_or_else(|| "cargo build made no executable".to_owned())
+}
+
+/// A command without the keys of any provider, so that a chore never spends money.
+fn offline(bin: &Path) -> Command {
+    let mut command = Command::new(bin);
+    for (name, _) in std::env::vars() {
+        if ["_API_KEY", "_BASE_URL", "_API_URL"].iter().any(|end| name.ends_with(end)) {
+            command.env_remove(name);
+        }
+    }
+    command
+}

@@ -21,6 +21,7 @@ pub struct Builder {
     flows: Vec<Option<Flow>>,
     steps: Vec<Step>,
     schemas: Vec<Schema>,
+    missing_agents: Vec<(Arc<str>, Location)>,
 }
 
 impl Builder {
@@ -55,6 +56,12 @@ impl Builder {
         self.schemas.push(schema);
         SchemaId(self.schemas.len() as u32 - 1)
     }
+    /// Notes that an agent is called that nobody declares.
+    pub fn missing_agent(&mut self, name: &Arc<str>, at: Location) {
+        if !self.missing_agents.iter().any(|(n, _)| n == name) {
+            self.missing_agents.push((name.clone(), at));
+        }
+    }
     /// The program, if every reserved flow was filled. `sources` are the texts it was made from (for its hash).
     pub fn finish<'t>(self, entry: FlowId, sources: impl IntoIterator<Item = &'t str>) -> Option<Program> {
         let flows = self.flows.into_iter().collect::<Option<Vec<_>>>()?;
@@ -64,7 +71,15 @@ impl Builder {
             .into_iter()
             .flat_map(|s| s.bytes().chain([0]))
             .fold(0xcbf2_9ce4_8422_2325u64, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3));
-        Some(Program { name, flows, steps: self.steps, schemas: self.schemas, entry, hash })
+        Some(Program {
+            name,
+            flows,
+            steps: self.steps,
+            schemas: self.schemas,
+            entry,
+            hash,
+            missing_agents: self.missing_agents,
+        })
     }
 }
 

@@ -29,6 +29,10 @@ pub struct Project {
     pub documents: Vec<Document>,
     /// Texts that manifests refer to (AEGIS `context` files), by path.
     pub attachments: BTreeMap<String, String>,
+    /// The text that stands in for every agent's own `context` (`--context FILE`, decision E4).
+    pub context: Option<String>,
+    /// The text of `agentskills` (`--skills FILE`, decision E4).
+    pub skills: Option<String>,
 }
 
 /// A file that a document needs.

@@ -148,6 +148,9 @@ pub enum Expr {
     },
     /// Text as a JSON type, null when it does not read as one.
     Coerce(Box<Expr>, JsonType),
+    /// Text that is a JSON object or list (one code fence around it is stripped) becomes that object or list; everything
+    /// else stays as it is. What [`crate::AnswerFormat::JsonOrText`] does to an answer.
+    Structured(Box<Expr>),
     /// Verdicts combined: an object `{score, confidence, strategy, metadata, ...}`.
     Consensus {
         /// The verdict-bearing outputs with their weights.

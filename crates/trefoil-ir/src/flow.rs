@@ -24,6 +24,10 @@ pub struct Program {
     pub entry: FlowId,
     /// Stable hash of the sources it was lowered from; part of the journal's first entry.
     pub hash: u64,
+    /// Agents that flows call and nobody declared, each once, with the place of the first mention (decision E5). Each has a
+    /// flow that stands in for it, a plain model call; only the embedded model may play them, so the host refuses a run
+    /// on any other model before its first call.
+    pub missing_agents: Vec<(Arc<str>, Location)>,
 }
 
 impl Program {

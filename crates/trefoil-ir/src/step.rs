@@ -200,6 +200,8 @@ pub struct StateMachine {
     pub feedback: Option<SlotId>,
     /// Filled with the reason when a state fails, until one ends well.
     pub previous_error: Option<SlotId>,
+    /// Filled with the visit of the state that is entered, from 1.
+    pub visit: Option<SlotId>,
 }
 
 /// A state.

@@ -1,6 +1,11 @@
 //! The files of one load: names, texts, and the way from a byte offset to a line and column.
+//!
+//! Reads nothing from disk: whoever does hands the bytes over.
 
 use std::sync::Arc;
+
+/// How many bytes lie between two recorded character counts; bounds the cost of a column on a very long line.
+const STRIDE: usize = 1024;
 
 /// Which file of a [`Files`] is meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
@@ -20,7 +25,11 @@ pub struct Position {
 pub struct SourceFile {
     name: Arc<str>,
     text: Arc<str>,
+    /// Byte offset of each line's first byte.
     line_starts: Arc<[u32]>,
+    /// Characters before every `STRIDE`th byte.
+    counts: Arc<[u32]>,
+    not_utf8: Option<u32>,
 }
 
 impl SourceFile {
@@ -28,8 +37,29 @@ impl SourceFile {
     pub fn new(name: impl Into<Arc<str>>, text: impl Into<Arc<str>>) -> Self {
         let text = text.into();
         let mut starts = vec![0u32];
-        starts.extend(text.bytes().enumerate().filter(|&(_, b)| b == b'\n').map(|(i, _)| i as u32 + 1));
-        Self { name: name.into(), text, line_starts: starts.into() }
+        let mut counts = Vec::with_capacity(text.len() / STRIDE + 1);
+        let mut characters = 0u32;
+        for (block, bytes) in text.as_bytes().chunks(STRIDE).enumerate() {
+            counts.push(characters);
+            for (i, b) in bytes.iter().enumerate() {
+                characters += u32::from(starts_character(*b));
+                if *b == b'\n' {
+                    starts.push((block * STRIDE + i) as u32 + 1);
+                }
+            }
+        }
+        Self { name: name.into(), text, line_starts: starts.into(), counts: counts.into(), not_utf8: None }
+    }
+    /// A file as it was read from disk. Bytes that are not UTF-8 are replaced, so that the file can still be shown;
+    /// [`not_utf8`](Self::not_utf8) tells, and the parsers report it.
+    pub fn from_bytes(name: impl Into<Arc<str>>, bytes: Vec<u8>) -> Self {
+        match String::from_utf8(bytes) {
+            Ok(text) => Self::new(name, text),
+            Err(error) => {
+                let at = error.utf8_error().valid_up_to() as u32;
+                Self { not_utf8: Some(at), ..Self::new(name, String::from_utf8_lossy(error.as_bytes())) }
+            }
+        }
     }
     /// The display name.
     pub fn name(&self) -> &str {
@@ -39,7 +69,27 @@ impl SourceFile {
     pub fn text(&self) -> &Arc<str> {
         &self.text
     }
-    /// Line and column of a byte offset; offsets past the end or inside a character are moved back to the nearest boundary.
+    /// Where the first byte is that was not UTF-8, if there was one.
+    pub fn not_utf8(&self) -> Option<u32> {
+        self.not_utf8
+    }
+    /// How many lines there are; an empty file has one, and so has what follows the last line break.
+    pub fn lines(&self) -> u32 {
+        self.line_starts.len() as u32
+    }
+    /// The bytes of a line (from 1) without its line break; empty past the end.
+    pub fn line_span(&self, line: u32) -> crate::Span {
+        let end = self.text.len() as u32;
+        let index = line.saturating_sub(1) as usize;
+        let start = self.line_starts.get(index).copied().unwrap_or(end);
+        let next = self.line_starts.get(index + 1).copied().unwrap_or(end);
+        let content = self.text.get(start as usize..next as usize).unwrap_or_default();
+        let content = content.strip_suffix('\n').unwrap_or(content);
+        let content = content.strip_suffix('\r').unwrap_or(content);
+        crate::Span::new(start, start + content.len() as u32)
+    }
+    /// Line and column of a byte offset; offsets past the end or inside a character are moved back to the nearest
+    /// boundary. Lines end at `\n`; a byte order mark at the start of the file is not a character.
     pub fn position(&self, offset: u32) -> Position {
         let mut at = (offset as usize).min(self.text.len());
         while !self.text.is_char_boundary(at) {
@@ -47,9 +97,26 @@ impl SourceFile {
         }
         let line = self.line_starts.partition_point(|&s| s as usize <= at).max(1);
         let start = self.line_starts.get(line - 1).copied().unwrap_or(0) as usize;
-        let column = self.text[start..at].chars().filter(|c| *c != '\u{feff}').count() as u32 + 1;
-        Position { line: line as u32, column }
+        let mut column = self.characters_before(at) - self.characters_before(start);
+        if line == 1 && at > 0 && self.text.starts_with('\u{feff}') {
+            column -= 1;
+        }
+        Position { line: line as u32, column: column + 1 }
     }
+    fn characters_before(&self, at: usize) -> u32 {
+        let block = at / STRIDE;
+        let bytes = self.text.as_bytes().get(block * STRIDE..at).unwrap_or_default();
+        let known = self.counts.get(block).copied().unwrap_or_else(|| {
+            // `at` is the end of a text that fills its last block.
+            let last = self.text.as_bytes().get(self.text.len().saturating_sub(STRIDE)..).unwrap_or_default();
+            self.counts.last().copied().unwrap_or(0) + last.iter().filter(|b| starts_character(**b)).count() as u32
+        });
+        known + bytes.iter().filter(|b| starts_character(**b)).count() as u32
+    }
+}
+
+fn starts_character(byte: u8) -> bool {
+    byte & 0xC0 != 0x80
 }
 
 /// All files of one load, by [`FileId`].
@@ -67,6 +134,14 @@ impl Files {
     /// The file of this id, if it is one of ours.
     pub fn get(&self, id: FileId) -> Option<&SourceFile> {
         self.files.get(id.0 as usize)
+    }
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.files.len()
+    }
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.files.is_empty()
     }
     /// All files with their ids, in the order they were added.
     pub fn iter(&self) -> impl Iterator<Item = (FileId, &SourceFile)> {

@@ -75,6 +75,8 @@ pub enum Found<'a> {
         /// Consulted when `top` lacks the segment.
         under: Value,
     },
+    /// The first of two in which the whole rest of the path resolves (decision S4).
+    Either(Box<Found<'a>>, Box<Found<'a>>),
     /// The environment or the secret store: the next segment names a hole.
     Opaque(HoleKind),
     /// Nothing.

@@ -1,63 +1,26 @@
 //! Run-time values: JSON with cheap clones, plus text whose secret parts are still holes.
+//!
+//! Printing is in `text`, JSON in and out in `json`, holes in `masked`, numbers in `number`.
+
+mod json;
+mod masked;
+mod number;
+mod text;
 
 use std::sync::Arc;
 
 use indexmap::IndexMap;
 
+pub(crate) use masked::is_json;
+pub use masked::{Hole, HoleKind, Masked, Piece};
+pub use number::Number;
+pub(crate) use text::{HIDDEN, Target};
+
 /// An object; keys keep their order of insertion.
 pub type Object = IndexMap<Arc<str>, Value>;
 
-/// A number. Integers are exact within 64 bits; anything beyond is a float (decision C3).
-#[derive(Debug, Clone, Copy)]
-pub enum Number {
-    /// A signed integer.
-    Int(i64),
-    /// An integer above `i64::MAX`.
-    UInt(u64),
-    /// Any other number.
-    Float(f64),
-}
-
-/// Where the content of a hole comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum HoleKind {
-    /// An environment variable: `env.NAME`.
-    Env,
-    /// An entry of the secret store: `secrets.NAME`.
-    Secret,
-}
-
-/// A part of a text that only the driver may fill in (decision C8). The machine sees its name.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Hole {
-    /// Environment or secret store.
-    pub kind: HoleKind,
-    /// The name after the dot.
-    pub name: Arc<str>,
-    /// What stands there when it is unset (or empty, or not JSON where `json`).
-    pub default: Option<Arc<str>>,
-    /// `json_or_default`: the default also stands in for text that is not JSON.
-    pub json: bool,
-    /// Unset without default: `true` is empty text (agntz), `false` is an `InterpolationError` (SirenSpec).
-    pub lenient: bool,
-}
-
-/// A piece of masked text.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Piece {
-    /// Known text.
-    Text(Arc<str>),
-    /// Unknown to the machine.
-    Hole(Hole),
-}
-
-/// Text with holes.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
-pub struct Masked {
-    /// The pieces in order.
-    pub pieces: Vec<Piece>,
-}
+/// Up to this many members, comparing keys one by one beats hashing.
+const SCAN: usize = 12;
 
 /// A value. Cloning never copies data.
 #[derive(Debug, Clone, Default)]
@@ -81,86 +44,143 @@ pub enum Value {
 
 impl Value {
     /// The member of an object, or the item of a list where `key` is all digits. Own keys only (decision C2).
-    pub fn get(&self, _key: &str) -> Option<&Value> {
-        todo!()
+    pub fn get(&self, key: &str) -> Option<&Value> {
+        match self {
+            Self::Object(object) if object.len() <= SCAN => {
+                object.iter().find(|(k, _)| k.as_ref() == key).map(|(_, v)| v)
+            }
+            Self::Object(object) => object.get(key),
+            Self::List(items) if key.bytes().all(|b| b.is_ascii_digit()) => items.get(key.parse::<usize>().ok()?),
+            _ => None,
+        }
     }
-    /// The value as text (decision C3): strings verbatim, numbers as in RFC 8785, lists and objects as compact JSON;
-    /// masked text with `***` for each hole. `Null` gives `null`.
-    pub fn to_text(&self) -> Arc<str> {
-        todo!()
-    }
-    /// Appends [`Self::to_text`] to a buffer.
-    pub fn write_text(&self, _out: &mut String) {
-        todo!()
-    }
-    /// Decisions A4 and E2: null, `false`, `0`, `""`, `[]`, `{}` are falsy. `None` for masked text: nobody here knows.
+
+    /// Decisions A4 and E2: null, `false`, `0`, `""`, `[]`, `{}` are falsy. `None` for masked text without known parts:
+    /// nobody here knows.
     pub fn truthy(&self) -> Option<bool> {
-        todo!()
+        Some(match self {
+            Self::Null => false,
+            Self::Bool(b) => *b,
+            Self::Number(n) => n.as_f64() != 0.0,
+            Self::Str(s) => !s.is_empty(),
+            Self::List(items) => !items.is_empty(),
+            Self::Object(object) => !object.is_empty(),
+            Self::Masked(masked) => return masked.has_text().then_some(true),
+        })
     }
+
     /// `null`, `a boolean`, `a number`, `text`, `a list`, `an object`.
     pub fn describe(&self) -> &'static str {
-        todo!()
+        match self {
+            Self::Null => "null",
+            Self::Bool(_) => "a boolean",
+            Self::Number(_) => "a number",
+            Self::Str(_) | Self::Masked(_) => "text",
+            Self::List(_) => "a list",
+            Self::Object(_) => "an object",
+        }
     }
+
     /// The text, if it is plain text.
     pub fn as_str(&self) -> Option<&str> {
-        todo!()
+        if let Self::Str(s) = self { Some(s) } else { None }
     }
+
+    /// The boolean, if it is one.
+    pub fn as_bool(&self) -> Option<bool> {
+        if let Self::Bool(b) = self { Some(*b) } else { None }
+    }
+
     /// The object, if it is one.
     pub fn as_object(&self) -> Option<&Object> {
-        todo!()
+        if let Self::Object(o) = self { Some(o) } else { None }
     }
+
     /// The items, if it is a list.
     pub fn as_list(&self) -> Option<&[Value]> {
-        todo!()
+        if let Self::List(l) = self { Some(l) } else { None }
     }
+
     /// The number as a float, if it is one.
     pub fn as_f64(&self) -> Option<f64> {
-        todo!()
+        if let Self::Number(n) = self { Some(n.as_f64()) } else { None }
     }
+
+    /// Whether it is `null`.
+    pub fn is_null(&self) -> bool {
+        matches!(self, Self::Null)
+    }
+
     /// Whether any masked text is in it, at any depth.
     pub fn is_masked(&self) -> bool {
-        todo!()
-    }
-    /// From JSON.
-    pub fn from_json(_json: serde_json::Value) -> Value {
-        todo!()
-    }
-    /// To JSON; masked text as `***`.
-    pub fn to_json(&self) -> serde_json::Value {
-        todo!()
-    }
-    /// Replaces every hole, at any depth, with what `fill` says; the first error ends it.
-    pub fn fill<E>(&self, _fill: &mut dyn FnMut(&Hole) -> Result<String, E>) -> Result<Value, E> {
-        todo!()
-    }
-    /// Text that is the same for the same content and names the holes: what content keys are made of.
-    pub fn canonical(&self) -> String {
-        todo!()
-    }
-}
-// Also provided: From<bool/i64/u64/f64/&str/String/Arc<str>/Vec<Value>/Object>, PartialEq (numbers numerically,
-// lists and objects by content, objects regardless of key order), serde Serialize and Deserialize.
-
-impl From<&str> for Value {
-    fn from(s: &str) -> Self {
-        Value::Str(s.into())
+        match self {
+            Self::Masked(_) => true,
+            Self::List(items) => items.iter().any(Value::is_masked),
+            Self::Object(object) => object.values().any(Value::is_masked),
+            _ => false,
+        }
     }
 }
 
 impl PartialEq for Value {
-    fn eq(&self, _other: &Self) -> bool {
-        todo!()
+    /// Same type and content; numbers numerically, objects regardless of the order of their keys (decision A6).
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Null, Self::Null) => true,
+            (Self::Bool(a), Self::Bool(b)) => a == b,
+            (Self::Number(a), Self::Number(b)) => a == b,
+            (Self::Str(a), Self::Str(b)) => a == b,
+            (Self::List(a), Self::List(b)) => a == b,
+            (Self::Object(a), Self::Object(b)) => a == b,
+            (Self::Masked(a), Self::Masked(b)) => a == b,
+            _ => false,
+        }
     }
 }
 
-impl serde::Serialize for Value {
-    fn serialize<S: serde::Serializer>(&self, _s: S) -> Result<S::Ok, S::Error> {
-        todo!()
+macro_rules! from {
+    ($($type:ty, $name:ident => $value:expr;)*) => {$(
+        impl From<$type> for Value {
+            fn from($name: $type) -> Self {
+                $value
+            }
+        }
+    )*};
+}
+
+from! {
+    (), _unit => Value::Null;
+    bool, b => Value::Bool(b);
+    i32, n => Value::Number(Number::from(i64::from(n)));
+    u32, n => Value::Number(Number::from(i64::from(n)));
+    i64, n => Value::Number(Number::from(n));
+    u64, n => Value::Number(Number::from(n));
+    usize, n => Value::Number(Number::from(n as u64));
+    f64, n => Value::Number(Number::Float(n));
+    Number, n => Value::Number(n);
+    &str, s => Value::Str(s.into());
+    String, s => Value::Str(s.into());
+    Arc<str>, s => Value::Str(s);
+    Vec<Value>, items => Value::List(Arc::new(items));
+    Object, object => Value::Object(Arc::new(object));
+    Masked, masked => masked.into_value();
+    serde_json::Value, json => Value::from_json(json);
+}
+
+impl<T: Into<Value>> From<Option<T>> for Value {
+    fn from(value: Option<T>) -> Self {
+        value.map_or(Value::Null, Into::into)
     }
 }
 
-impl<'de> serde::Deserialize<'de> for Value {
-    fn deserialize<D: serde::Deserializer<'de>>(_d: D) -> Result<Self, D::Error> {
-        todo!()
+impl<T: Into<Value>> FromIterator<T> for Value {
+    fn from_iter<I: IntoIterator<Item = T>>(items: I) -> Self {
+        Value::from(items.into_iter().map(Into::into).collect::<Vec<Value>>())
+    }
+}
+
+impl<K: Into<Arc<str>>, V: Into<Value>> FromIterator<(K, V)> for Value {
+    fn from_iter<I: IntoIterator<Item = (K, V)>>(members: I) -> Self {
+        Value::from(members.into_iter().map(|(k, v)| (k.into(), v.into())).collect::<Object>())
     }
 }

@@ -1,15 +1,25 @@
-//! From text to tree.
+//! From text to tree: what is refused at the door, and one reading after another until nothing new is wrong.
 
+use granit_parser::Parser;
+
+use super::build::{Builder, Stop};
+use super::mend::Masks;
+use super::problem::{self, Problem};
+use super::rules;
 use super::tree::Node;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Severity};
 use crate::file::{FileId, SourceFile};
+use crate::span::{Location, Span};
+
+/// No file may nest deeper, whatever the limits say: dropping a tree recurses.
+const DEEPEST: usize = 1000;
 
 /// What a hostile file may cost.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
     /// Bytes of a file.
     pub bytes: usize,
-    /// Nesting of collections.
+    /// Nesting of collections; at most 1,000.
     pub depth: usize,
     /// Nodes after alias expansion.
     pub nodes: usize,
@@ -24,13 +34,131 @@ impl Default for Limits {
 /// What came of a file: a tree when there is one, and what is wrong.
 #[derive(Debug, Clone, Default)]
 pub struct Parsed {
-    /// The root, unless the text is not YAML or is empty.
+    /// The root, unless the text is not YAML or is empty. After an error, as much of it as could be read.
     pub root: Option<Node>,
+    /// Whether the tree has everything that the file says. If not, a missing key proves nothing.
+    pub complete: bool,
     /// What is wrong, in the order of the file.
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// Parses one document.
-pub fn parse(_id: FileId, _file: &SourceFile, _limits: &Limits) -> Parsed {
-    todo!()
+/// Parses one document. Never fails, never panics; [`RULES`](super::RULES) lists what it reports.
+pub fn parse(id: FileId, file: &SourceFile, limits: &Limits) -> Parsed {
+    let text: &str = file.text();
+    if let Some(found) = refuse(id, file, limits) {
+        return Parsed { root: None, complete: false, diagnostics: vec![found] };
+    }
+    let limits = Limits { depth: limits.depth.min(DEEPEST), ..*limits };
+    let mut found = Vec::new();
+    let mut masks = Masks::default();
+    let (root, complete) = loop {
+        let masked = (!masks.is_empty()).then(|| masks.apply(text));
+        let reading = read(id, text, masked.as_deref().unwrap_or(text), &limits, &masks.quoted);
+        let mut again = false;
+        if let Some(Problem { diagnostic, mask }) = reading.problem
+            && masks.are_before(diagnostic.span)
+        {
+            found.push(diagnostic);
+            again = mask.is_some_and(|mask| masks.add(mask, text));
+        }
+        if !again {
+            // What was skipped may have held the anchor.
+            found.extend(reading.findings.into_iter().filter(|d| d.rule != rules::ALIAS || !masks.skips()));
+            break (reading.root, reading.complete && !masks.skips());
+        }
+    };
+    let root = root.filter(|root| !(root.span.is_empty() && root.is_null()));
+    if root.is_none() && found.is_empty() {
+        found.push(empty(id, text));
+    }
+    if let Some(control) = control_character(id, text) {
+        let covers =
+            |d: &Diagnostic| d.span.zip(control.span).is_some_and(|(d, c)| d.start <= c.start && c.start < d.end);
+        found.retain(|d| d.rule != rules::SYNTAX || !covers(d));
+        found.push(control);
+    }
+    found.sort_by_key(|d| d.span.map_or((u32::MAX, 0), |s| (s.start, s.end)));
+    Parsed { root, complete, diagnostics: found }
+}
+
+/// One pass over the text.
+struct Reading {
+    root: Option<Node>,
+    findings: Vec<Diagnostic>,
+    problem: Option<Problem>,
+    complete: bool,
+}
+
+/// Reads `shown`, which is `text` with masks on.
+fn read(id: FileId, text: &str, shown: &str, limits: &Limits, quoted: &[Span]) -> Reading {
+    let options = granit_parser::options! {
+        emit_unresolved_aliases: true,
+        emit_comments: false,
+        // The builder counts for itself; these only bound what the parser holds.
+        flow_nesting_limit: limits.depth + 1,
+        block_nesting_limit: limits.depth + 1,
+    };
+    let mut builder = Builder::new(id, text, *limits, quoted);
+    let mut problem = None;
+    let mut complete = true;
+    for event in Parser::new_from_str_with_options(shown, options) {
+        match event {
+            Ok((event, span)) => match builder.event(event, span) {
+                Ok(()) => {}
+                Err(stop) => {
+                    complete = stop == Stop::SecondDocument;
+                    break;
+                }
+            },
+            Err(error) => {
+                complete = false;
+                problem = Some(problem::explain(id, text, &error, &builder, limits));
+                break;
+            }
+        }
+    }
+    let (root, findings) = builder.into_root();
+    Reading { root, findings, problem, complete }
+}
+
+/// What is not worth a look inside.
+fn refuse(id: FileId, file: &SourceFile, limits: &Limits) -> Option<Diagnostic> {
+    let text = file.text();
+    let bytes = limits.bytes.min(u32::MAX as usize - 1);
+    if text.len() > bytes {
+        let message = format!("the file has {} bytes, and {bytes} is the limit", text.len());
+        return Some(Diagnostic::nowhere(rules::LIMIT, Severity::Error, Some(id), message).help("split the file"));
+    }
+    if let Some(at) = file.not_utf8() {
+        let at = Location::new(id, Span::new(at, at + char::REPLACEMENT_CHARACTER.len_utf8() as u32));
+        let found = Diagnostic::error(rules::ENCODING, at, "the file is not UTF-8 text");
+        return Some(found.help(if text.contains('\0') {
+            "it looks like UTF-16 or a binary file: save it as UTF-8"
+        } else {
+            "save the file as UTF-8"
+        }));
+    }
+    let nul = text.find('\0')? as u32;
+    let at = Location::new(id, Span::new(nul, nul + 1));
+    Some(
+        Diagnostic::error(rules::CHARACTER, at, "the file has a NUL character (U+0000)")
+            .help("this looks like a binary or UTF-16 file: save it as UTF-8 text"),
+    )
+}
+
+/// The first control character in the text.
+fn control_character(id: FileId, text: &str) -> Option<Diagnostic> {
+    let at = text.bytes().position(|b| b < b' ' && !matches!(b, b'\t' | b'\n' | b'\r'))?;
+    let code = text.as_bytes().get(at).copied().unwrap_or(0);
+    let at = Location::new(id, Span::new(at as u32, at as u32 + 1));
+    Some(
+        Diagnostic::error(rules::CHARACTER, at, format!("the file has a control character (U+{code:04X})"))
+            .help(format!("remove it, or write it as `\\x{code:02X}` in a value with double quotes")),
+    )
+}
+
+fn empty(id: FileId, text: &str) -> Diagnostic {
+    let blank = text.trim_start_matches('\u{feff}').trim().is_empty();
+    let message = if blank { "the file is empty" } else { "the file has no content besides comments and markers" };
+    Diagnostic::nowhere(rules::EMPTY, Severity::Error, Some(id), message)
 }

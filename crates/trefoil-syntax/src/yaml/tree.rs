@@ -1,4 +1,6 @@
 //! The tree. Nodes are shared (`Arc`), so that an alias costs nothing.
+//!
+//! Holds no more than the file says: defaults, types and meaning are for its readers.
 
 use std::sync::Arc;
 
@@ -37,6 +39,14 @@ impl Text {
     /// The bytes in the file that a byte range of the decoded text came from.
     pub fn source(&self, range: std::ops::Range<u32>) -> Span {
         self.map.span(range)
+    }
+    /// The file offset of a byte offset of the decoded text.
+    pub fn source_offset(&self, at: u32) -> u32 {
+        self.map.offset(at)
+    }
+    /// The bytes in the file that the whole decoded text came from: `span` without quotes and block header.
+    pub fn content(&self) -> Span {
+        self.map.span(0..self.value.len() as u32)
     }
 }
 

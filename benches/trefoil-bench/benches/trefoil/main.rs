@@ -1,0 +1,44 @@
+//! `cargo bench -p trefoil-bench [-- PART...]`: every part that is named, or all of them; prints one Markdown table.
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a bench talks to a person")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a bench that cannot set up has nothing to say"
+)]
+
+mod load;
+mod machine;
+mod templates;
+
+use std::time::Duration;
+
+use trefoil_bench::race::Standing;
+use trefoil_bench::{Race, table};
+
+/// A part's name and its races.
+type Part = (&'static str, fn(&mut Vec<Standing>));
+
+const PARTS: &[Part] = &[("templates", templates::races), ("load", load::races), ("machine", machine::races)];
+
+fn main() {
+    let wanted: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with('-')).collect();
+    let mut standings = Vec::new();
+    for (name, races) in PARTS {
+        if wanted.is_empty() || wanted.iter().any(|w| w == name) {
+            eprintln!("{name} ...");
+            races(&mut standings);
+        }
+    }
+    println!("{}", table::markdown(&standings));
+}
+
+/// Runs a race of short work.
+fn short(race: Race<'_>) -> Standing {
+    race.run(31, Duration::from_millis(4))
+}
+
+/// Runs a race of long work.
+fn long(race: Race<'_>) -> Standing {
+    race.run(7, Duration::from_millis(40))
+}

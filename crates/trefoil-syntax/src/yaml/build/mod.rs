@@ -1,0 +1,382 @@
+//! From parser events to the tree, under limits. Goes on after everything but a limit.
+
+mod scalar;
+
+use std::sync::Arc;
+
+use granit_parser::{Event, StructureStyle, Tag};
+
+use super::mapping::{self, shown};
+use super::parse::Limits;
+use super::schema::CoreTag;
+use super::tree::{Kind, Node};
+use super::{locate, rules};
+use crate::diagnostic::Diagnostic;
+use crate::file::FileId;
+use crate::span::{Location, Span};
+
+/// After this many findings in one file, one says that there are more.
+const FINDINGS: usize = 1000;
+
+/// Why the builder wants no more events.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stop {
+    Limit,
+    SecondDocument,
+}
+
+/// A finished node, and what it weighs wherever an alias puts it.
+#[derive(Debug, Clone)]
+struct Built {
+    node: Node,
+    /// Nodes in it, itself included, aliases expanded.
+    size: u64,
+    /// Levels of collections in it.
+    height: usize,
+}
+
+#[derive(Debug)]
+enum Body {
+    Sequence(Vec<Node>),
+    Mapping(mapping::Builder),
+}
+
+/// A collection that is still open.
+#[derive(Debug)]
+struct Frame {
+    start: u32,
+    flow: bool,
+    anchor: usize,
+    body: Body,
+    /// End of its last child.
+    end: u32,
+    size: u64,
+    height: usize,
+    /// How many findings there were when it began.
+    findings: usize,
+    /// It looks like `{{ x }}`: a mapping whose first key is a mapping.
+    braces: bool,
+}
+
+/// The tree so far, and what an error message may want to know about it.
+pub(super) struct Builder<'a> {
+    file: FileId,
+    /// The text as it is in the file, not as it was mended for the parser.
+    text: &'a str,
+    limits: Limits,
+    /// Values that the parser saw blanked out: they are taken from the text.
+    quoted: &'a [Span],
+    stack: Vec<Frame>,
+    anchors: Vec<Option<Built>>,
+    nodes: u64,
+    document: Option<Span>,
+    pub(super) root: Option<Node>,
+    pub(super) findings: Vec<Diagnostic>,
+    /// End of the last token.
+    pub(super) token_end: u32,
+    /// The value that was finished last, if nothing came after it.
+    pub(super) last_value: Option<Span>,
+}
+
+impl<'a> Builder<'a> {
+    pub(super) fn new(file: FileId, text: &'a str, limits: Limits, quoted: &'a [Span]) -> Self {
+        Self {
+            file,
+            text,
+            limits,
+            quoted,
+            stack: Vec::new(),
+            anchors: Vec::new(),
+            nodes: 0,
+            document: None,
+            root: None,
+            findings: Vec::new(),
+            token_end: 0,
+            last_value: None,
+        }
+    }
+    /// The outermost and the innermost flow collection that are open.
+    pub(super) fn open_flow(&self) -> Option<(u32, u32)> {
+        let mut flows = self.stack.iter().filter(|f| f.flow).map(|f| f.start);
+        let first = flows.next()?;
+        Some((first, flows.next_back().unwrap_or(first)))
+    }
+    /// Whether a value may stand where we are: behind a key, or in a list.
+    pub(super) fn wants_value(&self) -> bool {
+        self.stack.last().is_none_or(|f| match &f.body {
+            Body::Sequence(_) => true,
+            Body::Mapping(m) => !m.wants_key(),
+        })
+    }
+    pub(super) fn event(&mut self, event: Event<'_>, raw: granit_parser::Span) -> Result<(), Stop> {
+        let range = raw.byte_range().unwrap_or_default();
+        let span = Span::new(range.start as u32, range.end as u32);
+        let tag_span = raw.tag_span().and_then(|s| s.byte_range()).map(|r| Span::new(r.start as u32, r.end as u32));
+        match event {
+            Event::DocumentStart(explicit, version) => self.document(span, explicit, version)?,
+            Event::Scalar(value, style, anchor, tag) => {
+                let built = self.scalar(&value, style, span, tag.as_deref().zip(tag_span));
+                self.finish(built, anchor)?;
+            }
+            Event::SequenceStart(style, anchor, tag) => {
+                self.open(Body::Sequence(Vec::new()), style, anchor, tag.as_deref().zip(tag_span), span)?;
+            }
+            Event::MappingStart(style, anchor, tag) => {
+                self.open(
+                    Body::Mapping(mapping::Builder::new(self.file)),
+                    style,
+                    anchor,
+                    tag.as_deref().zip(tag_span),
+                    span,
+                )?;
+            }
+            Event::SequenceEnd | Event::MappingEnd => self.close(span)?,
+            Event::Alias(id) => self.alias(id, span)?,
+            Event::UnresolvedAlias(name) => {
+                self.report(
+                    Diagnostic::error(
+                        rules::ALIAS,
+                        self.at(span),
+                        format!("no anchor `&{}` above this alias", shown(&name)),
+                    )
+                    .help("put quotes around the value if `*` is part of its text"),
+                );
+                self.token_end = span.end;
+                self.finish(self.null(span), 0)?;
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+    /// Closes what is open, which is no finding, and hands over the tree.
+    pub(super) fn into_root(mut self) -> (Option<Node>, Vec<Diagnostic>) {
+        let end = self.token_end;
+        let findings = std::mem::take(&mut self.findings);
+        self.limits.nodes = usize::MAX;
+        while !self.stack.is_empty() {
+            if self.close(Span::new(end, end)).is_err() {
+                break;
+            }
+        }
+        (self.root, findings)
+    }
+    pub(super) fn report(&mut self, diagnostic: Diagnostic) {
+        if self.findings.len() < FINDINGS {
+            self.findings.push(diagnostic);
+        } else if self.findings.len() == FINDINGS {
+            self.findings.push(Diagnostic::nowhere(
+                rules::LIMIT,
+                diagnostic.severity,
+                Some(self.file),
+                format!("more than {FINDINGS} findings in this file, the others are not shown"),
+            ));
+        }
+    }
+    fn at(&self, span: Span) -> Location {
+        Location::new(self.file, span)
+    }
+    fn document(
+        &mut self,
+        span: Span,
+        explicit: bool,
+        version: Option<granit_parser::YamlVersion>,
+    ) -> Result<(), Stop> {
+        if let Some(first) = self.document {
+            let mut found =
+                Diagnostic::error(rules::MULTIPLE_DOCUMENTS, self.at(span), "a second document begins here");
+            if !first.is_empty() {
+                found = found.label(self.at(first), "the first one");
+            }
+            self.report(found.help("keep one document in a file; move the others to files of their own"));
+            return Err(Stop::SecondDocument);
+        }
+        // The span of an implicit start may cover the first value.
+        self.document = Some(if explicit { span } else { Span::new(span.start, span.start) });
+        if explicit {
+            self.token_end = span.end;
+        }
+        if let Some(version) = version.filter(|v| (v.major, v.minor) != (1, 2)) {
+            let line = Span::new(0, locate::line_end(self.text, 0) as u32);
+            let message =
+                format!("`%YAML {}.{}` has no effect: the file is read as YAML 1.2", version.major, version.minor);
+            let found = if self.text.starts_with("%YAML") {
+                Diagnostic::warning(rules::DIRECTIVE, self.at(line), message)
+            } else {
+                Diagnostic::nowhere(rules::DIRECTIVE, crate::Severity::Warning, Some(self.file), message)
+            };
+            self.report(found.help("remove the line; words such as `yes` and `no` are text in YAML 1.2"));
+        }
+        Ok(())
+    }
+    fn open(
+        &mut self,
+        body: Body,
+        style: StructureStyle,
+        anchor: usize,
+        tag: Option<(&Tag, Span)>,
+        span: Span,
+    ) -> Result<(), Stop> {
+        let flow = style == StructureStyle::Flow;
+        if let Some(parent) = self.stack.last_mut()
+            && let Body::Mapping(mapping) = &parent.body
+            && mapping.wants_key()
+            && parent.start + 1 == span.start
+            && self.text.get(parent.start as usize..).is_some_and(|t| t.starts_with("{{"))
+        {
+            parent.braces = true;
+        }
+        if self.stack.len() >= self.limits.depth {
+            self.too_deep(span);
+            return Err(Stop::Limit);
+        }
+        let wanted = if matches!(body, Body::Sequence(_)) { CoreTag::Sequence } else { CoreTag::Mapping };
+        if let Some((tag, at)) = self.core_tag(tag).filter(|(tag, _)| *tag != wanted) {
+            self.report(misfit(tag, wanted.describe(), self.at(at)));
+        }
+        // The parser begins a list that is not indented further than its key behind its first `-`.
+        let in_mapping = self.stack.last().is_some_and(|f| matches!(f.body, Body::Mapping(_)));
+        let start = if in_mapping && !flow && matches!(body, Body::Sequence(_)) {
+            span.start.min(locate::list_start(self.text, self.token_end as usize) as u32)
+        } else {
+            span.start
+        };
+        self.token_end = self.token_end.max(span.end);
+        self.last_value = None;
+        self.stack.push(Frame {
+            start,
+            flow,
+            anchor,
+            body,
+            end: span.end,
+            size: 1,
+            height: 0,
+            findings: self.findings.len(),
+            braces: false,
+        });
+        Ok(())
+    }
+    fn close(&mut self, span: Span) -> Result<(), Stop> {
+        let Some(frame) = self.stack.pop() else { return Ok(()) };
+        let end = if frame.flow { span.end.max(frame.end) } else { frame.end };
+        self.token_end = self.token_end.max(end);
+        let whole = Span::new(frame.start, end);
+        let kind = match frame.body {
+            Body::Sequence(items) => Kind::Sequence(items),
+            Body::Mapping(mapping) => Kind::Mapping(mapping.finish()),
+        };
+        let built = if frame.braces && self.raw(whole).ends_with("}}") {
+            self.findings.truncate(frame.findings);
+            self.report(unquoted_braces(self.at(whole), self.raw(whole)));
+            self.verbatim(whole)
+        } else {
+            Built { node: Node { span: whole, kind: Arc::new(kind) }, size: frame.size, height: frame.height + 1 }
+        };
+        self.finish(built, frame.anchor)
+    }
+    /// Puts a finished node where it belongs.
+    fn finish(&mut self, built: Built, anchor: usize) -> Result<(), Stop> {
+        self.nodes += 1;
+        if anchor != 0 {
+            if self.anchors.len() <= anchor {
+                self.anchors.resize(anchor + 1, None);
+            }
+            if let Some(slot) = self.anchors.get_mut(anchor) {
+                *slot = Some(built.clone());
+            }
+        }
+        self.place(built)
+    }
+    fn place(&mut self, built: Built) -> Result<(), Stop> {
+        if self.nodes > self.limits.nodes as u64 {
+            self.report(
+                Diagnostic::error(
+                    rules::LIMIT,
+                    self.at(built.node.span),
+                    format!("the file has more than {} values, aliases expanded", self.limits.nodes),
+                )
+                .help("split it, or use fewer aliases"),
+            );
+            return Err(Stop::Limit);
+        }
+        let span = built.node.span;
+        let Some(frame) = self.stack.last_mut() else {
+            self.root = Some(built.node);
+            self.last_value = Some(span);
+            return Ok(());
+        };
+        frame.end = frame.end.max(span.end);
+        frame.size = frame.size.saturating_add(built.size);
+        frame.height = frame.height.max(built.height);
+        match &mut frame.body {
+            Body::Sequence(items) => {
+                items.push(built.node);
+                self.last_value = Some(span);
+            }
+            Body::Mapping(mapping) => {
+                self.last_value = (!mapping.wants_key()).then_some(span);
+                let mut findings = Vec::new();
+                mapping.node(built.node, &mut findings);
+                findings.into_iter().for_each(|f| self.report(f));
+            }
+        }
+        Ok(())
+    }
+    fn alias(&mut self, id: usize, span: Span) -> Result<(), Stop> {
+        self.token_end = span.end;
+        let name = shown(self.raw(span));
+        // An anchor that is known to the parser and not finished is around us.
+        let Some(target) = self.anchors.get(id).cloned().flatten() else {
+            self.report(
+                Diagnostic::error(
+                    rules::ALIAS,
+                    self.at(span),
+                    format!("the alias `{name}` stands inside its own anchor"),
+                )
+                .help("a value cannot contain itself"),
+            );
+            return self.finish(self.null(span), 0);
+        };
+        if self.stack.len() + target.height > self.limits.depth {
+            self.too_deep(span);
+            return Err(Stop::Limit);
+        }
+        self.nodes = self.nodes.saturating_add(target.size);
+        self.place(Built { node: Node { span, kind: target.node.kind }, ..target })
+    }
+    fn too_deep(&mut self, span: Span) {
+        self.report(
+            Diagnostic::error(
+                rules::LIMIT,
+                self.at(Span::new(span.start, span.end.max(span.start))),
+                format!("lists and mappings are nested more than {} deep", self.limits.depth),
+            )
+            .help("flatten the structure"),
+        );
+    }
+    fn raw(&self, span: Span) -> &'a str {
+        self.text.get(span.start as usize..span.end as usize).unwrap_or_default()
+    }
+}
+
+fn misfit(tag: CoreTag, found: &str, at: Location) -> Diagnostic {
+    Diagnostic::error(rules::TAG, at, format!("the tag asks for {}, but the value is {found}", tag.describe()))
+}
+
+/// What to say about a value that begins with `{{` and has no quotes.
+pub(super) fn unquoted_braces(at: Location, raw: &str) -> Diagnostic {
+    let found = Diagnostic::error(rules::UNQUOTED_BRACES, at, "a value that begins with `{{` needs quotes");
+    let closed = raw.contains("}}") || raw.contains("%}");
+    found.help(match quoted(raw) {
+        Some(quoted) if closed => format!("put quotes around the whole value: {quoted}"),
+        None if closed => "put quotes around the whole value".to_owned(),
+        _ => "close it with `}}`, and put quotes around the whole value".to_owned(),
+    })
+}
+
+/// A text in quotes, if it is short enough to show.
+pub(super) fn quoted(raw: &str) -> Option<String> {
+    if raw.chars().count() > 60 || raw.contains(char::is_control) || raw.contains('`') {
+        return None;
+    }
+    Some(if !raw.contains(['"', '\\']) { format!("`\"{raw}\"`") } else { format!("`'{}'`", raw.replace('\'', "''")) })
+}

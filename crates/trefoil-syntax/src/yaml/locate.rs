@@ -1,0 +1,83 @@
+//! Small looks into the raw text that parser events do not answer: where the line ends, where the next value begins.
+
+/// Start of the line that holds `at`.
+pub(super) fn line_start(text: &str, at: usize) -> usize {
+    let before = text.as_bytes().get(..at).unwrap_or_default();
+    before.iter().rposition(|b| matches!(b, b'\n' | b'\r')).map_or(0, |n| n + 1)
+}
+
+/// End of the line that holds `at`, before its line break.
+pub(super) fn line_end(text: &str, at: usize) -> usize {
+    let after = text.as_bytes().get(at..).unwrap_or_default();
+    at + after.iter().position(|b| matches!(b, b'\n' | b'\r')).unwrap_or(after.len())
+}
+
+/// Start of the next line, or the end of the text.
+pub(super) fn next_line(text: &str, at: usize) -> usize {
+    let end = line_end(text, at);
+    match text.as_bytes().get(end..).unwrap_or_default() {
+        [b'\r', b'\n', ..] => end + 2,
+        [_, ..] => end + 1,
+        [] => end,
+    }
+}
+
+/// Whether no line break lies between the two.
+pub(super) fn same_line(text: &str, a: usize, b: usize) -> bool {
+    let between = text.as_bytes().get(a.min(b)..a.max(b)).unwrap_or_default();
+    !between.iter().any(|b| matches!(b, b'\n' | b'\r'))
+}
+
+/// End of what is written on this line from `at` on: without a comment, without blanks behind.
+pub(super) fn content_end(text: &str, at: usize) -> usize {
+    let line = text.get(at..line_end(text, at)).unwrap_or_default();
+    let comment = line
+        .match_indices('#')
+        .map(|(i, _)| i)
+        .find(|&i| i > 0 && line.as_bytes().get(i - 1).is_some_and(|b| matches!(b, b' ' | b'\t')));
+    at + line.get(..comment.unwrap_or(line.len())).unwrap_or_default().trim_end().len()
+}
+
+/// Where the next value begins after the token that ends at `at`: past separators, comments, tags and anchors.
+pub(super) fn value_start(text: &str, at: usize) -> usize {
+    skip(text, at, true)
+}
+
+/// The same, but the `-` of a list item counts as the beginning of its list.
+pub(super) fn list_start(text: &str, at: usize) -> usize {
+    skip(text, at, false)
+}
+
+fn skip(text: &str, mut at: usize, items: bool) -> usize {
+    let bytes = text.as_bytes();
+    loop {
+        let rest = bytes.get(at..).unwrap_or_default();
+        let blank_before = at == 0
+            || text.get(..at) == Some("\u{feff}")
+            || bytes.get(at - 1).is_some_and(|b| matches!(b, b' ' | b'\t' | b'\n' | b'\r'));
+        match rest {
+            [b' ' | b'\t' | b'\n' | b'\r' | b':' | b',', ..] => at += 1,
+            [b'-', b' ' | b'\t' | b'\n' | b'\r', ..] if !items => return at,
+            [b'-' | b'?', b' ' | b'\t' | b'\n' | b'\r', ..] => at += 1,
+            [b'-', b'-', b'-', ..] if at == line_start(text, at) => at += 3,
+            [b'#', ..] if blank_before => at = line_end(text, at),
+            [b'%', ..] if at == line_start(text, at) => at = line_end(text, at),
+            [b'!', b'<', ..] => at += rest.iter().position(|b| *b == b'>').map_or(rest.len(), |n| n + 1),
+            [b'!' | b'&', ..] => {
+                let word =
+                    rest.iter().position(|b| matches!(b, b' ' | b'\t' | b'\n' | b'\r' | b',')).unwrap_or(rest.len());
+                at += word;
+            }
+            [0xEF, 0xBB, 0xBF, ..] if at == 0 => at += 3,
+            _ => return at,
+        }
+    }
+}
+
+/// End of the word at `at`, at least one character if the line has one left.
+pub(super) fn word_end(text: &str, at: usize) -> usize {
+    let rest = text.get(at..line_end(text, at)).unwrap_or_default();
+    let first = rest.chars().next().map_or(0, char::len_utf8);
+    let word = rest.find(|c: char| c.is_whitespace() || matches!(c, ',' | '[' | ']' | '{' | '}' | ':' | '"' | '\''));
+    at + word.unwrap_or(rest.len()).max(first)
+}

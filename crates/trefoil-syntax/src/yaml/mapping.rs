@@ -1,0 +1,158 @@
+//! A mapping under construction: keys and values as they come, duplicates, merge keys.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::rules;
+use super::tree::{Entry, Kind, Mapping, Node, Scalar, Style, Text};
+use crate::diagnostic::Diagnostic;
+use crate::file::FileId;
+use crate::span::{Location, Span};
+
+/// Up to this many entries, looking at each is faster than hashing.
+const SMALL: usize = 8;
+
+/// What the next node will be.
+#[derive(Debug)]
+enum Next {
+    Key,
+    Value(Text, Scalar),
+    /// The value of a key that has been reported.
+    Ignored,
+    /// The value of the `<<` at this place.
+    Merge(Span),
+}
+
+/// The entries so far.
+#[derive(Debug)]
+pub(super) struct Builder {
+    file: FileId,
+    entries: Vec<Entry>,
+    /// Whether each entry came by a merge key and gives way to one written here.
+    merged: Vec<bool>,
+    /// Where each key is, once there are many.
+    index: HashMap<Arc<str>, usize>,
+    next: Next,
+    merge_key: Option<Span>,
+}
+
+impl Builder {
+    pub(super) fn new(file: FileId) -> Self {
+        Self { file, entries: Vec::new(), merged: Vec::new(), index: HashMap::new(), next: Next::Key, merge_key: None }
+    }
+    pub(super) fn wants_key(&self) -> bool {
+        matches!(self.next, Next::Key)
+    }
+    pub(super) fn finish(self) -> Mapping {
+        Mapping { entries: self.entries }
+    }
+    /// Takes a node as key or as value, whichever is due.
+    pub(super) fn node(&mut self, node: Node, findings: &mut Vec<Diagnostic>) {
+        match std::mem::replace(&mut self.next, Next::Key) {
+            Next::Key => self.next = self.key(node, findings),
+            Next::Value(key, key_scalar) => self.entry(Entry { key, key_scalar, value: node }, findings),
+            Next::Merge(at) => self.merge(at, &node, findings),
+            Next::Ignored => {}
+        }
+    }
+    fn key(&mut self, node: Node, findings: &mut Vec<Diagnostic>) -> Next {
+        let at = Location::new(self.file, node.span);
+        let Kind::Scalar(scalar, text) = &*node.kind else {
+            findings.push(
+                Diagnostic::error(rules::KEY, at, format!("a key must be text, not {}", node.describe()))
+                    .help("put quotes around it if it is meant as text"),
+            );
+            return Next::Ignored;
+        };
+        let mut text = text.clone();
+        text.span = node.span;
+        if text.value.is_empty() && text.style == Style::Plain && *scalar == Scalar::Null {
+            if !node.span.is_empty() {
+                // An alias that names nothing, which has been reported.
+                return Next::Ignored;
+            }
+            findings.push(Diagnostic::error(rules::KEY, at, "a key is missing here").help("write `key: value`"));
+            return Next::Ignored;
+        }
+        if &*text.value == "<<" && text.style == Style::Plain {
+            if let Some(first) = self.merge_key.replace(node.span) {
+                findings.push(
+                    Diagnostic::error(rules::DUPLICATE_KEY, at, "the merge key `<<` appears twice in one mapping")
+                        .label(Location::new(self.file, first), "the first one")
+                        .help("merge several mappings with one list: `<<: [*a, *b]`"),
+                );
+            }
+            return Next::Merge(node.span);
+        }
+        Next::Value(text, *scalar)
+    }
+    fn find(&self, key: &str) -> Option<usize> {
+        if self.index.is_empty() {
+            self.entries.iter().position(|e| &*e.key.value == key)
+        } else {
+            self.index.get(key).copied()
+        }
+    }
+    fn entry(&mut self, entry: Entry, findings: &mut Vec<Diagnostic>) {
+        let Some(found) = self.find(&entry.key.value) else { return self.push(entry, false) };
+        match (self.merged.get_mut(found), self.entries.get_mut(found)) {
+            (Some(merged), Some(old)) if *merged => {
+                *merged = false;
+                *old = entry;
+            }
+            (_, Some(old)) => findings.push(
+                Diagnostic::error(
+                    rules::DUPLICATE_KEY,
+                    Location::new(self.file, entry.key.span),
+                    format!("the key `{}` appears twice in one mapping", shown(&entry.key.value)),
+                )
+                .label(Location::new(self.file, old.key.span), "the first one")
+                .help("remove one of the two, or rename it"),
+            ),
+            (_, None) => {}
+        }
+    }
+    fn push(&mut self, entry: Entry, merged: bool) {
+        self.entries.push(entry);
+        self.merged.push(merged);
+        if self.entries.len() > SMALL {
+            if self.index.is_empty() {
+                self.index = self.entries.iter().enumerate().map(|(i, e)| (e.key.value.clone(), i)).collect();
+            } else if let Some(last) = self.entries.last() {
+                self.index.insert(last.key.value.clone(), self.entries.len() - 1);
+            }
+        }
+    }
+    /// Takes over the entries of a mapping, or of each mapping in a list; an earlier one wins, and one written here wins.
+    fn merge(&mut self, at: Span, node: &Node, findings: &mut Vec<Diagnostic>) {
+        let sources = match &*node.kind {
+            Kind::Sequence(items) => items.as_slice(),
+            _ => std::slice::from_ref(node),
+        };
+        for source in sources {
+            match &*source.kind {
+                Kind::Mapping(mapping) => {
+                    for entry in &mapping.entries {
+                        if self.find(&entry.key.value).is_none() {
+                            self.push(entry.clone(), true);
+                        }
+                    }
+                }
+                _ => findings.push(
+                    Diagnostic::error(
+                        rules::MERGE,
+                        Location::new(self.file, if source.span.is_empty() { at } else { source.span }),
+                        format!("`<<` merges a mapping, not {}", source.describe()),
+                    )
+                    .help("give it an alias of a mapping, or a list of them: `<<: *defaults`"),
+                ),
+            }
+        }
+    }
+}
+
+/// A key as a message shows it: one line, not endless.
+pub(super) fn shown(text: &str) -> String {
+    let line: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(61).collect();
+    if line.chars().count() > 60 { line.chars().take(60).chain(['…']).collect() } else { line }
+}

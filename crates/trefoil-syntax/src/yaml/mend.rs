@@ -1,0 +1,106 @@
+//! Going on after a syntax error: what cannot be read is masked, byte for byte, and the text is read again.
+//!
+//! A mask never moves anything, so every span of the second reading is one of the file.
+
+use super::locate;
+use crate::span::Span;
+
+/// How often one file is read again.
+const READINGS: usize = 16;
+/// How many bytes are read again altogether.
+const BYTES: usize = 32 << 20;
+
+/// Bytes that the parser is not shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mask {
+    /// A value that needs quotes: the parser sees a word, the tree gets the text.
+    Quote(Span),
+    /// Text that makes no sense: the parser sees nothing.
+    Skip(Span),
+}
+
+impl Mask {
+    pub(super) fn span(self) -> Span {
+        match self {
+            Self::Quote(span) | Self::Skip(span) => span,
+        }
+    }
+}
+
+/// The masks of one file.
+#[derive(Debug, Default)]
+pub(super) struct Masks {
+    masks: Vec<Mask>,
+    /// The `Quote` ones, in the order of the file.
+    pub(super) quoted: Vec<Span>,
+}
+
+impl Masks {
+    /// Adds a mask, unless it would not lead to anything new or the file has been read often enough.
+    pub(super) fn add(&mut self, mask: Mask, text: &str) -> bool {
+        let span = mask.span();
+        let known = self.masks.iter().any(|m| m.span().start < span.end && span.start < m.span().end);
+        if span.is_empty() || known || self.masks.len() >= READINGS || (self.masks.len() + 1) * text.len() > BYTES {
+            return false;
+        }
+        self.masks.push(mask);
+        if matches!(mask, Mask::Quote(_)) {
+            self.quoted.push(span);
+            self.quoted.sort();
+        }
+        true
+    }
+    pub(super) fn is_empty(&self) -> bool {
+        self.masks.is_empty()
+    }
+    /// Whether a place lies behind the last mask: what is wrong before it may be the mask's doing.
+    pub(super) fn are_before(&self, at: Option<Span>) -> bool {
+        self.masks.last().is_none_or(|m| at.is_some_and(|at| at.start >= m.span().end))
+    }
+    /// Whether parts of the text are left out.
+    pub(super) fn skips(&self) -> bool {
+        self.masks.iter().any(|m| matches!(m, Mask::Skip(_)))
+    }
+    /// The text with its masks on.
+    pub(super) fn apply(&self, text: &str) -> String {
+        let mut bytes = text.as_bytes().to_vec();
+        for mask in &self.masks {
+            let span = mask.span();
+            let mut line_begins = locate::line_start(text, span.start as usize) == span.start as usize;
+            for byte in bytes.iter_mut().take(span.end as usize).skip(span.start as usize) {
+                *byte = match (mask, *byte) {
+                    (Mask::Quote(_), _) => b'x',
+                    (Mask::Skip(_), b'\n' | b'\r') => {
+                        line_begins = true;
+                        continue;
+                    }
+                    // A comment, so that it ends a block scalar above it.
+                    (Mask::Skip(_), _) if line_begins => b'#',
+                    (Mask::Skip(_), _) => b' ',
+                };
+                line_begins = false;
+            }
+        }
+        // Whole characters are masked, so this cannot fail.
+        String::from_utf8(bytes).unwrap_or_default()
+    }
+}
+
+/// From `start` to the next line that begins a key or an item at the left margin, or to the end.
+pub(super) fn to_next_key(text: &str, start: usize) -> Span {
+    let whole = start == 0;
+    let mut at = locate::next_line(text, start);
+    while at < text.len() && (whole || !begins_key(text.get(at..locate::line_end(text, at)).unwrap_or_default())) {
+        at = locate::next_line(text, at);
+    }
+    Span::new(start as u32, at as u32)
+}
+
+/// Whether a line looks like a key or an item.
+pub(super) fn begins_key(line: &str) -> bool {
+    let mut chars = line.chars();
+    let key = chars.next().is_some_and(|c| c.is_alphanumeric() || matches!(c, '_' | '"' | '\''));
+    let colon =
+        line.match_indices(':').any(|(i, _)| line.as_bytes().get(i + 1).is_none_or(|b| matches!(b, b' ' | b'\t')));
+    (key && colon) || line.starts_with("- ")
+}

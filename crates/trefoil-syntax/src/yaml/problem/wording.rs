@@ -1,0 +1,263 @@
+//! One entry for each thing that the parser may not like.
+
+use granit_parser::ErrorKind as E;
+
+use super::{Limits, Scene, locate, rules};
+
+/// Where to point, and how to read on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// At the error; the value on that line can be taken as text.
+    Value,
+    /// At the quote that is not closed.
+    Quote,
+    /// At the bracket that is not closed.
+    Opening,
+    /// At the error, inside a list or mapping in brackets.
+    Inside,
+    /// At the tab.
+    Tab,
+    /// At the item or word that begins the line.
+    Item,
+    /// At the error.
+    Here,
+    /// At the line that begins with `%`, which can be left out.
+    Directive,
+}
+
+/// What to say.
+pub(super) struct Wording {
+    pub(super) kind: Kind,
+    pub(super) rule: &'static str,
+    pub(super) message: String,
+    pub(super) help: Option<String>,
+    /// The bytes to point at, where the kind does not tell.
+    pub(super) place: Option<(usize, usize)>,
+}
+
+impl Wording {
+    fn new(kind: Kind, message: impl Into<String>) -> Self {
+        Self { kind, rule: rules::SYNTAX, message: message.into(), help: None, place: None }
+    }
+    fn rule(self, rule: &'static str) -> Self {
+        Self { rule, ..self }
+    }
+    fn help(self, help: impl Into<String>) -> Self {
+        Self { help: Some(help.into()), ..self }
+    }
+}
+
+/// Our words for an error.
+pub(super) fn of(error: &E, scene: &Scene<'_>, limits: &Limits) -> Wording {
+    use Kind::{Here, Inside, Item, Opening, Tab, Value};
+    let say = |kind, message: &str| Wording::new(kind, message);
+    match error {
+        // Values without quotes.
+        E::UnexpectedCharacter { character } => unexpected(*character, scene),
+        E::MappingValueNotAllowed | E::InvalidColonPlacement | E::MappingKeyNotAllowed => colon(scene),
+        E::PlainScalarStartsWithDashFlowIndicator => {
+            say(Value, "a value cannot begin with `-` and a bracket").help("put quotes around it")
+        }
+        E::MissingAnchorOrAliasName => say(Value, "`&` and `*` need a name").help("put quotes around the value if it is text"),
+        E::CommentInterceptedScalar => {
+            say(Here, "a comment stands between the lines of a value").help("move the comment above the key, or put quotes around the value")
+        }
+        E::CommentNotSeparated => say(Value, "a comment needs a space before its `#`").help("add a space, or put quotes around the value"),
+        E::ExpectedWhitespace | E::InvalidMappingValueWhitespace | E::InvalidBlockEntryWhitespace => {
+            say(Here, "a space is missing here").help("write a space behind `:` and `-`")
+        }
+        E::FlowMappingValueAdjacentCollection => say(Inside, "a space is missing behind `:`").help("write `key: [..]`"),
+
+        // Quotes.
+        E::UnclosedQuotedScalar | E::InvalidQuotedScalarIndent | E::DocumentIndicatorInQuotedScalar => {
+            say(Kind::Quote, "the quote that opens here is not closed")
+                .help("close it; if the text goes on in the next lines, indent them further than the key")
+        }
+        E::InvalidTrailingSingleQuotedScalar | E::InvalidTrailingDoubleQuotedScalar if scene.flow.is_some() => {
+            say(Inside, "expected `,` or a closing bracket here").help("separate the items with `,`, and escape quotes that are text")
+        }
+        E::InvalidTrailingSingleQuotedScalar => say(Value, "text follows the closing quote")
+            .help("put the whole value in quotes; inside single quotes write `''` for a quote"),
+        E::InvalidTrailingDoubleQuotedScalar => say(Value, "text follows the closing quote")
+            .help("put the whole value in quotes; inside double quotes write `\\\"` for a quote"),
+        E::UnknownQuotedScalarEscape => escape(scene, "is not an escape that YAML knows", "write `\\\\` for a backslash, or use single quotes"),
+        E::InvalidQuotedScalarHexEscape | E::InvalidLowSurrogateHexEscape => {
+            escape(scene, "lacks hexadecimal digits", "write `\\x` with two digits, `\\u` with four, `\\U` with eight")
+        }
+        E::InvalidLowSurrogate | E::MissingLowSurrogate | E::UnpairedLowSurrogate => {
+            escape(scene, "is one half of a surrogate pair", "write both halves, or `\\U` with eight digits")
+        }
+        E::InvalidUnicodeEscape => escape(scene, "is not a Unicode character", "the highest one is `\\U0010FFFF`"),
+
+        // Brackets.
+        E::UnclosedFlowCollection { open } => {
+            let close = if *open == '[' { ']' } else { '}' };
+            Wording::new(Opening, format!("`{open}` is not closed")).help(format!("add `{close}`, or put quotes around the value if it is text"))
+        }
+        E::UnexpectedEofFlowSequence | E::ExpectedFlowSequenceSeparator => {
+            say(Inside, "expected `,` or `]` here").help("close the list, or put quotes around a value that has brackets or commas in it")
+        }
+        E::UnexpectedEofFlowMapping | E::UnexpectedEofImplicitFlowMapping | E::ExpectedFlowMappingSeparator => {
+            say(Inside, "expected `,` or `}` here").help("close the mapping, or put quotes around a value that has braces or commas in it")
+        }
+        E::MismatchedFlowCollectionEnd { open, close } => {
+            let right = if *open == '[' { ']' } else { '}' };
+            Wording::new(Inside, format!("`{open}` is closed by `{close}`")).help(format!("close it with `{right}`"))
+        }
+        E::MisplacedFlowCollectionEnd => say(Value, "this bracket closes nothing").help("remove it, or put quotes around the value"),
+        E::BlockEntryInFlowCollection => say(Inside, "`- ` cannot stand in brackets").help("separate the items with `,`"),
+        E::InvalidFlowScalarIndent => {
+            say(Inside, "a line of this value is indented too little").help("indent it further than the key, or close the bracket above")
+        }
+
+        // Blocks and their indentation.
+        E::TabInBlockIndentation | E::TabInIndentation | E::TabAtBlockScalarStart => {
+            say(Tab, "a tab is used for indentation").rule(rules::TAB).help("indent with spaces")
+        }
+        E::TabNotAllowed | E::TabInPlainScalar => say(Tab, "a tab cannot stand here").rule(rules::TAB).help("use spaces"),
+        E::BlockSequenceEntryNotAllowed => say(Here, "a list item cannot stand on the line of its key")
+            .help("begin the list on the next line, or put quotes around the value if `-` is part of its text"),
+        E::ExpectedBlockMappingKey => key(scene),
+        E::ExpectedBlockSequenceEntry => say(Item, "expected `- ` here: this line stands at the level of a list")
+            .help("begin it with `- `, indent it to belong to the item above, or move it to the level of the keys above the list"),
+        E::ExpectedDocumentStart => match directive(scene.text) {
+            Some(_) => not_a_directive(scene),
+            None => say(Item, "this line belongs to nothing above it")
+                .help("give it the indentation of the keys that it belongs with"),
+        },
+        E::InvalidIndentation => say(Item, "the indentation of this line fits no line above").help("line it up with the keys or items it belongs with"),
+        E::SimpleKeyExpected | E::InvalidSimpleKey => {
+            say(Item, "expected `key: value` here").help("add the `:`; a key and its `:` stand on one line and are short")
+        }
+        E::ExpectedNodeContent => say(Here, "expected a value here"),
+        E::UnexpectedEofBlockMapping | E::UnexpectedEofBlockSequence | E::UnexpectedEof | E::UnexpectedEndOfPlainScalar => {
+            say(Here, "the file ends in the middle of a value")
+        }
+        E::ZeroBlockScalarIndent => say(Here, "an indentation of 0 is not possible here").help("write a number from 1 to 9, or none"),
+        E::InvalidBlockScalarHeader => say(Here, "text stands behind the `|` or `>`").help("begin the text on the next line"),
+        E::InvalidBlockScalarIndent => say(Here, "this line is indented less than the first line of the text")
+            .help("indent all lines alike, or say the indentation in the header: `|2`"),
+
+        // Tags.
+        E::UndeclaredTagHandle
+        | E::ExpectedTagBang
+        | E::InvalidGlobalTagCharacter
+        | E::InvalidTagTerminator
+        | E::MissingTagUri
+        | E::UnclosedVerbatimTag
+        | E::InvalidTagEscape
+        | E::InvalidTagUtf8LeadingByte
+        | E::InvalidTagUtf8TrailingByte
+        | E::InvalidTagUtf8 => {
+            say(Value, "this is not a tag that YAML knows").rule(rules::TAG).help("remove it, or put quotes around the value if `!` is part of its text")
+        }
+
+        // Directives and documents.
+        E::DuplicateVersionDirective
+        | E::DuplicateTagDirective
+        | E::UnsupportedYamlMajorVersion
+        | E::MissingDocumentEndBeforeDirective
+        | E::ExpectedTagDirectiveBang
+        | E::InvalidDirectiveTerminator
+        | E::MissingYamlVersionSeparator
+        | E::MissingDirectiveName
+        | E::InvalidDirectiveName
+        | E::YamlVersionTooLong
+        | E::MissingYamlVersion
+        | E::InvalidTagDirectiveTerminator => not_a_directive(scene),
+        E::InvalidDocumentEnd => say(Here, "text stands behind `...`, the end of the document").help("remove one of them"),
+        E::BomInsideDocument => say(Here, "a byte order mark (U+FEFF) stands inside the text").help("remove this invisible character"),
+
+        // Limits.
+        E::RecursionLimitExceeded => Wording::new(Here, format!("lists and mappings are nested more than {} deep", limits.depth))
+            .rule(rules::LIMIT)
+            .help("flatten the structure"),
+        E::AnchorCountOverflow | E::DirectiveByteLimitExceeded { .. } | E::TooManyReservedDirectiveParams { .. } => {
+            say(Here, "there is more of this than the limits allow").rule(rules::LIMIT)
+        }
+        _ => say(Here, "this is not valid YAML").help("look at the quotes, brackets and indentation here and above"),
+    }
+}
+
+fn unexpected(character: char, scene: &Scene<'_>) -> Wording {
+    let kind = if scene.value == Some(scene.at) { Kind::Value } else { Kind::Here };
+    match character {
+        '`' => Wording::new(kind, "a value cannot begin with a backtick").help("put quotes around it"),
+        '@' | '%' => {
+            Wording::new(kind, format!("a value cannot begin with `{character}`")).help("put quotes around it")
+        }
+        _ => {
+            Wording::new(kind, format!("`{}` cannot stand here", super::super::mapping::shown(&character.to_string())))
+        }
+    }
+}
+
+/// The line at the top that begins with `%`, if there is one.
+pub(super) fn directive(text: &str) -> Option<usize> {
+    let mut at = 0;
+    loop {
+        let line = text.get(at..locate::line_end(text, at))?.trim_start_matches('\u{feff}');
+        match line.trim_start().chars().next() {
+            Some('%') => return line.starts_with('%').then_some(at),
+            Some('#') | None if at < text.len() => at = locate::next_line(text, at),
+            _ => return None,
+        }
+    }
+}
+
+fn not_a_directive(scene: &Scene<'_>) -> Wording {
+    let place = directive(scene.text).map(|at| (at, locate::line_end(scene.text, at)));
+    let wording = Wording::new(Kind::Directive, "a line that begins with `%` is a directive, and this is not one");
+    Wording { place, ..wording.help("remove the line, or put quotes around it if it is text") }
+}
+
+/// A `:` where no key can be.
+fn colon(scene: &Scene<'_>) -> Wording {
+    if scene.flow.is_some() {
+        return Wording::new(Kind::Inside, "`:` cannot stand here, inside brackets")
+            .help("close the bracket, or put quotes around the text");
+    }
+    if scene.value_on_line().is_some() {
+        return Wording::new(Kind::Value, "a value without quotes cannot have `: ` in it")
+            .help("put quotes around the whole value");
+    }
+    let found = Wording::new(Kind::Item, "this line goes on with the value above it, so it cannot be a key");
+    let start = locate::line_start(scene.text, scene.at);
+    let above = scene.text.get(locate::line_start(scene.text, start.saturating_sub(1))..start).unwrap_or_default();
+    if above
+        .trim()
+        .split_once(':')
+        .is_some_and(|(key, value)| !value.is_empty() && !key.contains([' ', '"', '\'']) && !value.starts_with(' '))
+    {
+        return found.help("write a space behind the `:` in the line above");
+    }
+    found.help("line it up with the other keys; if the line above should be a key too, end it with `:`")
+}
+
+/// No key where one has to be.
+fn key(scene: &Scene<'_>) -> Wording {
+    let line = scene.text.get(locate::line_start(scene.text, scene.at)..).unwrap_or_default();
+    if scene.value_on_line().is_some() {
+        return Wording::new(Kind::Value, "text follows the end of the value")
+            .help("put quotes around the whole value");
+    }
+    if line.trim_start_matches([' ', '\t']).starts_with("- ") {
+        return Wording::new(Kind::Item, "a list item stands among the keys of a mapping")
+            .help("indent the list below its key, or remove the `- `");
+    }
+    let end = locate::line_end(line, 0);
+    if super::super::mend::begins_key(line.get(..end).unwrap_or_default().trim_start()) {
+        return Wording::new(Kind::Item, "the indentation of this line fits no line above")
+            .help("line it up with the keys that it belongs with");
+    }
+    Wording::new(Kind::Item, "expected a key here").help("write `key: value`, lined up with the other keys")
+}
+
+/// An escape in a quoted value; the parser says only where the quote opens.
+fn escape(scene: &Scene<'_>, what: &str, help: &str) -> Wording {
+    let text = scene.text.get(scene.at..).unwrap_or_default();
+    let bad = super::escape::first_bad(text).unwrap_or(0..1);
+    let shown = text.get(bad.clone()).unwrap_or_default();
+    let wording = Wording::new(Kind::Value, format!("`{}` {what}", super::super::mapping::shown(shown)));
+    Wording { place: Some((scene.at + bad.start, scene.at + bad.end)), ..wording.help(help) }
+}

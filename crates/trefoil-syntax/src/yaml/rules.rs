@@ -1,0 +1,48 @@
+//! The names under which this module reports, and what each means in a line.
+
+/// Text that is no YAML.
+pub const SYNTAX: &str = "yaml-syntax";
+/// A tab where YAML wants spaces.
+pub const TAB: &str = "yaml-tab";
+/// `{{ x }}` without quotes.
+pub const UNQUOTED_BRACES: &str = "yaml-unquoted-braces";
+/// Nothing in the file.
+pub const EMPTY: &str = "yaml-empty";
+/// Bytes that are not UTF-8.
+pub const ENCODING: &str = "yaml-encoding";
+/// A character that may not stand in YAML.
+pub const CHARACTER: &str = "yaml-character";
+/// One key twice in one mapping.
+pub const DUPLICATE_KEY: &str = "yaml-duplicate-key";
+/// A key that is not a scalar, or missing.
+pub const KEY: &str = "yaml-key";
+/// A tag that is not a core one, or does not fit its value.
+pub const TAG: &str = "yaml-tag";
+/// An alias without an anchor, or one that contains itself.
+pub const ALIAS: &str = "yaml-alias";
+/// `<<` with something that cannot be merged.
+pub const MERGE: &str = "yaml-merge";
+/// A second `---`.
+pub const MULTIPLE_DOCUMENTS: &str = "yaml-multiple-documents";
+/// A `%` line at the top that has no effect.
+pub const DIRECTIVE: &str = "yaml-directive";
+/// Too large, too deep, too many nodes.
+pub const LIMIT: &str = "yaml-limit";
+
+/// Every rule of this module with its description.
+pub const RULES: &[(&str, &str)] = &[
+    (SYNTAX, "the text is not valid YAML"),
+    (TAB, "a tab stands where YAML wants spaces"),
+    (UNQUOTED_BRACES, "a value that begins with `{{` needs quotes, or YAML takes it for a mapping"),
+    (EMPTY, "the file holds nothing"),
+    (ENCODING, "the file is not UTF-8 text"),
+    (CHARACTER, "a control character stands in the file"),
+    (DUPLICATE_KEY, "a mapping has the same key twice"),
+    (KEY, "a key is missing, or is a list or a mapping"),
+    (TAG, "a tag is unknown, or its value is of another type"),
+    (ALIAS, "an alias names no anchor above it, or contains itself"),
+    (MERGE, "a merge key `<<` has a value that is not a mapping"),
+    (MULTIPLE_DOCUMENTS, "the file holds more than one document"),
+    (DIRECTIVE, "a directive at the top of the file has no effect"),
+    (LIMIT, "the file is larger, deeper or longer than the limits allow"),
+];

@@ -1,0 +1,210 @@
+//! The core schema of YAML 1.2.2, section 10.3: what a plain scalar is, and what a core tag makes of a text.
+
+use super::tree::Scalar;
+
+/// The tags of the core schema.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum CoreTag {
+    Null,
+    Bool,
+    Int,
+    Float,
+    Str,
+    Sequence,
+    Mapping,
+}
+
+impl CoreTag {
+    /// The tag of a suffix of `tag:yaml.org,2002:`.
+    pub(super) fn from_suffix(suffix: &str) -> Option<Self> {
+        Some(match suffix {
+            "null" => Self::Null,
+            "bool" => Self::Bool,
+            "int" => Self::Int,
+            "float" => Self::Float,
+            "str" => Self::Str,
+            "seq" => Self::Sequence,
+            "map" => Self::Mapping,
+            _ => return None,
+        })
+    }
+    /// What the tag asks for, as a message names it.
+    pub(super) fn describe(self) -> &'static str {
+        match self {
+            Self::Null => "null",
+            Self::Bool => "a boolean",
+            Self::Int => "an integer",
+            Self::Float => "a number",
+            Self::Str => "text",
+            Self::Sequence => "a list",
+            Self::Mapping => "a mapping",
+        }
+    }
+    /// The scalar that a text is under this tag, if it can be.
+    pub(super) fn force(self, text: &str) -> Option<Scalar> {
+        match (self, resolve(text)) {
+            (Self::Str, _) => Some(Scalar::Str),
+            (Self::Null, found @ Scalar::Null) | (Self::Bool, found @ Scalar::Bool(_)) => Some(found),
+            (Self::Int, found @ (Scalar::Int(_) | Scalar::UInt(_))) => Some(found),
+            (Self::Int, found @ Scalar::Float(_)) if is_decimal(text) || radix(text).is_some() => Some(found),
+            (Self::Float, found @ Scalar::Float(_)) => Some(found),
+            (Self::Float, Scalar::Int(_) | Scalar::UInt(_)) if is_decimal(text) => text.parse().ok().map(Scalar::Float),
+            _ => None,
+        }
+    }
+}
+
+/// What a plain scalar is. Integers beyond 64 bits are floats, as JSON has them.
+pub(super) fn resolve(text: &str) -> Scalar {
+    match text {
+        "" | "~" | "null" | "Null" | "NULL" => return Scalar::Null,
+        "true" | "True" | "TRUE" => return Scalar::Bool(true),
+        "false" | "False" | "FALSE" => return Scalar::Bool(false),
+        ".nan" | ".NaN" | ".NAN" => return Scalar::Float(f64::NAN),
+        _ => {}
+    }
+    number(text).unwrap_or(Scalar::Str)
+}
+
+fn number(text: &str) -> Option<Scalar> {
+    // Most scalars are words: one look at the first byte tells.
+    if !matches!(text.as_bytes().first(), Some(b'0'..=b'9' | b'+' | b'-' | b'.')) {
+        return None;
+    }
+    if let Some((digits, base)) = radix(text) {
+        return Some(match u64::from_str_radix(digits, base) {
+            Ok(n) => i64::try_from(n).map_or(Scalar::UInt(n), Scalar::Int),
+            Err(_) => Scalar::Float(
+                digits.chars().fold(0.0, |sum, c| sum * f64::from(base) + f64::from(c.to_digit(base).unwrap_or(0))),
+            ),
+        });
+    }
+    if is_decimal(text) {
+        return Some(match (text.parse::<i64>(), text.parse::<u64>()) {
+            (Ok(n), _) => Scalar::Int(n),
+            (_, Ok(n)) => Scalar::UInt(n),
+            _ => Scalar::Float(text.parse().ok()?),
+        });
+    }
+    let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
+    if matches!(unsigned, ".inf" | ".Inf" | ".INF") {
+        return Some(Scalar::Float(if text.starts_with('-') { f64::NEG_INFINITY } else { f64::INFINITY }));
+    }
+    // The grammar first: the standard library also reads `inf`, `nan` and the like.
+    is_float(unsigned).then(|| text.parse().ok().map(Scalar::Float)).flatten()
+}
+
+/// `0o17`, `0xFF`: the digits and their base.
+fn radix(text: &str) -> Option<(&str, u32)> {
+    let (digits, base) = match (text.strip_prefix("0o"), text.strip_prefix("0x")) {
+        (Some(digits), _) => (digits, 8),
+        (_, Some(digits)) => (digits, 16),
+        _ => return None,
+    };
+    (!digits.is_empty() && digits.chars().all(|c| c.is_digit(base))).then_some((digits, base))
+}
+
+/// `[-+]?[0-9]+`
+fn is_decimal(text: &str) -> bool {
+    let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
+    !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit())
+}
+
+/// `(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?`
+fn is_float(text: &str) -> bool {
+    let (mantissa, exponent) = match text.split_once(['e', 'E']) {
+        Some((mantissa, exponent)) => (mantissa, Some(exponent)),
+        None => (text, None),
+    };
+    let digits = |s: &str| s.bytes().all(|b| b.is_ascii_digit());
+    let mantissa_ok = match mantissa.split_once('.') {
+        Some((whole, part)) => digits(whole) && digits(part) && !(whole.is_empty() && part.is_empty()),
+        None => digits(mantissa) && !mantissa.is_empty(),
+    };
+    mantissa_ok && exponent.is_none_or(is_decimal)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plain_scalars_are_what_the_core_schema_says() {
+        use Scalar::{Bool, Float, Int, Null, Str, UInt};
+        let table: &[(&str, Scalar)] = &[
+            ("", Null),
+            ("~", Null),
+            ("null", Null),
+            ("NULL", Null),
+            ("nULL", Str),
+            ("true", Bool(true)),
+            ("FALSE", Bool(false)),
+            ("tRUE", Str),
+            ("yes", Str),
+            ("off", Str),
+            ("0", Int(0)),
+            ("-0", Int(0)),
+            ("+12", Int(12)),
+            ("0777", Int(777)),
+            ("0o17", Int(15)),
+            ("0o18", Str),
+            ("0xfF", Int(255)),
+            ("-0x1", Str),
+            ("0x", Str),
+            ("1_000", Str),
+            ("0b1", Str),
+            ("12:30", Str),
+            ("9223372036854775807", Int(i64::MAX)),
+            ("9223372036854775808", UInt(9_223_372_036_854_775_808)),
+            ("18446744073709551615", UInt(u64::MAX)),
+            ("18446744073709551616", Float(18_446_744_073_709_551_616.0)),
+            ("-9223372036854775809", Float(-9_223_372_036_854_775_809.0)),
+            ("0x1ffffffffffffffff", Float(36_893_488_147_419_103_231.0)),
+            ("1.5", Float(1.5)),
+            ("1.", Float(1.0)),
+            (".5", Float(0.5)),
+            ("-.5e-2", Float(-0.005)),
+            ("1e3", Float(1000.0)),
+            ("1e", Str),
+            ("e3", Str),
+            (".", Str),
+            ("-", Str),
+            ("1.2.3", Str),
+            (".inf", Float(f64::INFINITY)),
+            ("-.INF", Float(f64::NEG_INFINITY)),
+            ("inf", Str),
+            ("nan", Str),
+            ("-.nan", Str),
+            ("infinity", Str),
+            ("2026-01-01", Str),
+        ];
+        for (text, expected) in table {
+            assert_eq!(resolve(text), *expected, "{text:?}");
+        }
+        assert!(matches!(resolve(".NaN"), Float(n) if n.is_nan()));
+    }
+
+    #[test]
+    fn a_core_tag_forces_its_type_or_refuses() {
+        use Scalar::{Bool, Float, Int, Null, Str};
+        let table: &[(CoreTag, &str, Option<Scalar>)] = &[
+            (CoreTag::Str, "12", Some(Str)),
+            (CoreTag::Str, "", Some(Str)),
+            (CoreTag::Int, "12", Some(Int(12))),
+            (CoreTag::Int, "0x10", Some(Int(16))),
+            (CoreTag::Int, "12.0", None),
+            (CoreTag::Int, "many", None),
+            (CoreTag::Float, "12", Some(Float(12.0))),
+            (CoreTag::Float, "1e2", Some(Float(100.0))),
+            (CoreTag::Float, "0x10", None),
+            (CoreTag::Bool, "true", Some(Bool(true))),
+            (CoreTag::Bool, "yes", None),
+            (CoreTag::Null, "", Some(Null)),
+            (CoreTag::Null, "x", None),
+            (CoreTag::Mapping, "x", None),
+        ];
+        for (tag, text, expected) in table {
+            assert_eq!(tag.force(text), *expected, "{tag:?} {text:?}");
+        }
+    }
+}

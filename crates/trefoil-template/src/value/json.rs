@@ -1,0 +1,129 @@
+//! JSON in and out, through `serde` and `serde_json`.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::de::{MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::{Number, Object, Value};
+
+impl Value {
+    /// From JSON.
+    pub fn from_json(json: serde_json::Value) -> Value {
+        use serde_json::Value as Json;
+        match json {
+            Json::Null => Value::Null,
+            Json::Bool(b) => Value::Bool(b),
+            Json::Number(n) => Value::Number(match (n.as_i64(), n.as_u64()) {
+                (Some(n), _) => Number::Int(n),
+                (_, Some(n)) => Number::UInt(n),
+                _ => Number::Float(n.as_f64().unwrap_or(f64::NAN)),
+            }),
+            Json::String(s) => Value::from(s),
+            Json::Array(items) => Value::from(items.into_iter().map(Value::from_json).collect::<Vec<_>>()),
+            Json::Object(members) => {
+                let members = members.into_iter().map(|(k, v)| (Arc::from(k), Value::from_json(v)));
+                Value::from(members.collect::<Object>())
+            }
+        }
+    }
+
+    /// To JSON; masked text as `***`, numbers that JSON does not have as null.
+    pub fn to_json(&self) -> serde_json::Value {
+        use serde_json::Value as Json;
+        match self {
+            Self::Null => Json::Null,
+            Self::Bool(b) => Json::Bool(*b),
+            Self::Number(Number::Int(n)) => (*n).into(),
+            Self::Number(Number::UInt(n)) => (*n).into(),
+            Self::Number(Number::Float(n)) => serde_json::Number::from_f64(*n).map_or(Json::Null, Json::Number),
+            Self::Str(s) => Json::String(s.to_string()),
+            Self::List(items) => Json::Array(items.iter().map(Value::to_json).collect()),
+            Self::Object(object) => Json::Object(object.iter().map(|(k, v)| (k.to_string(), v.to_json())).collect()),
+            Self::Masked(_) => Json::String(self.to_text().to_string()),
+        }
+    }
+}
+
+impl Serialize for Value {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Null => serializer.serialize_unit(),
+            Self::Bool(b) => serializer.serialize_bool(*b),
+            Self::Number(n) => n.serialize(serializer),
+            Self::Str(s) => serializer.serialize_str(s),
+            Self::List(items) => serializer.collect_seq(items.iter()),
+            Self::Object(object) => serializer.collect_map(object.iter()),
+            Self::Masked(_) => serializer.serialize_str(&self.to_text()),
+        }
+    }
+}
+
+impl Serialize for Number {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Int(n) => serializer.serialize_i64(*n),
+            Self::UInt(n) => serializer.serialize_u64(*n),
+            Self::Float(n) if n.is_finite() => serializer.serialize_f64(*n),
+            Self::Float(_) => serializer.serialize_unit(),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Value {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(AnyValue)
+    }
+}
+
+struct AnyValue;
+
+impl<'de> Visitor<'de> for AnyValue {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+    fn visit_none<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        Value::deserialize(deserializer)
+    }
+    fn visit_bool<E>(self, b: bool) -> Result<Value, E> {
+        Ok(b.into())
+    }
+    fn visit_i64<E>(self, n: i64) -> Result<Value, E> {
+        Ok(n.into())
+    }
+    fn visit_u64<E>(self, n: u64) -> Result<Value, E> {
+        Ok(n.into())
+    }
+    fn visit_f64<E>(self, n: f64) -> Result<Value, E> {
+        Ok(n.into())
+    }
+    fn visit_str<E>(self, s: &str) -> Result<Value, E> {
+        Ok(s.into())
+    }
+    fn visit_string<E>(self, s: String) -> Result<Value, E> {
+        Ok(s.into())
+    }
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Value, A::Error> {
+        let mut items = Vec::new();
+        while let Some(item) = seq.next_element()? {
+            items.push(item);
+        }
+        Ok(items.into())
+    }
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
+        let mut object = Object::new();
+        while let Some((key, value)) = map.next_entry::<String, Value>()? {
+            object.insert(key.into(), value);
+        }
+        Ok(object.into())
+    }
+}

@@ -1,0 +1,158 @@
+//! Text with holes: what the machine sees of the environment and the secret store (decision C8).
+
+use std::sync::Arc;
+
+use super::text::write_escaped;
+use super::{Object, Value};
+
+/// Where the content of a hole comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum HoleKind {
+    /// An environment variable: `env.NAME`.
+    Env,
+    /// An entry of the secret store: `secrets.NAME`.
+    Secret,
+}
+
+impl HoleKind {
+    /// The namespace it is written with: `env`, `secrets`.
+    pub fn namespace(self) -> &'static str {
+        match self {
+            Self::Env => "env",
+            Self::Secret => "secrets",
+        }
+    }
+}
+
+/// A part of a text that only the driver may fill in (decision C8). The machine sees its name.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Hole {
+    /// Environment or secret store.
+    pub kind: HoleKind,
+    /// The name after the dot.
+    pub name: Arc<str>,
+    /// What stands there when it is unset (or empty, or not JSON where `json`).
+    pub default: Option<Arc<str>>,
+    /// `json_or_default`: the default also stands in for text that is not JSON.
+    pub json: bool,
+    /// Unset without default: `true` is empty text (agntz), `false` is an `InterpolationError` (SirenSpec).
+    pub lenient: bool,
+    /// Inside how many JSON strings it stands: its content is escaped that often.
+    pub quoted: u8,
+}
+
+impl Hole {
+    /// A strict hole without default.
+    pub fn new(kind: HoleKind, name: impl Into<Arc<str>>) -> Hole {
+        Hole { kind, name: name.into(), default: None, json: false, lenient: false, quoted: 0 }
+    }
+
+    /// What stands in the hole, given what the environment or the store has under its name. `None`: unset, and no
+    /// default says what then.
+    pub fn content(&self, found: Option<String>) -> Option<String> {
+        let mut content = match (&self.default, found) {
+            (Some(default), None) => default.to_string(),
+            (Some(default), Some(text)) if text.is_empty() || self.json && !is_json(&text) => default.to_string(),
+            (_, found) => found?,
+        };
+        for _ in 0..self.quoted {
+            let mut escaped = String::with_capacity(content.len() + 8);
+            write_escaped(&content, &mut escaped);
+            content = escaped;
+        }
+        Some(content)
+    }
+}
+
+/// Whether a text is one JSON value (no fence, no prose).
+pub(crate) fn is_json(text: &str) -> bool {
+    serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok()
+}
+
+/// A piece of masked text.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Piece {
+    /// Known text.
+    Text(Arc<str>),
+    /// Unknown to the machine.
+    Hole(Hole),
+}
+
+/// Text with holes.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+pub struct Masked {
+    /// The pieces in order.
+    pub pieces: Vec<Piece>,
+}
+
+impl Masked {
+    /// One hole and nothing else.
+    pub fn lone(hole: Hole) -> Masked {
+        Masked { pieces: vec![Piece::Hole(hole)] }
+    }
+
+    /// The hole, if there is nothing else.
+    pub fn as_lone(&self) -> Option<&Hole> {
+        match self.pieces.as_slice() {
+            [Piece::Hole(hole)] => Some(hole),
+            _ => None,
+        }
+    }
+
+    /// Whether some of it is known and not empty.
+    pub fn has_text(&self) -> bool {
+        self.pieces.iter().any(|p| matches!(p, Piece::Text(t) if !t.is_empty()))
+    }
+
+    /// As a value: plain text if there is no hole.
+    pub fn into_value(self) -> Value {
+        if self.pieces.iter().any(|p| matches!(p, Piece::Hole(_))) {
+            return Value::Masked(Arc::new(self));
+        }
+        let mut text = String::new();
+        for piece in &self.pieces {
+            if let Piece::Text(t) = piece {
+                text.push_str(t);
+            }
+        }
+        Value::from(text)
+    }
+
+    fn fill<T: Into<Option<String>>, E>(
+        &self,
+        fill: &mut dyn FnMut(&Hole) -> Result<T, E>,
+    ) -> Result<Option<String>, E> {
+        if let Some(hole) = self.as_lone() {
+            return Ok(hole.content(fill(hole)?.into()));
+        }
+        let mut text = String::new();
+        for piece in &self.pieces {
+            match piece {
+                Piece::Text(known) => text.push_str(known),
+                Piece::Hole(hole) => text.push_str(&hole.content(fill(hole)?.into()).unwrap_or_default()),
+            }
+        }
+        Ok(Some(text))
+    }
+}
+
+impl Value {
+    /// Replaces every hole, at any depth; the first error ends it. `fill` says what the environment or the store has
+    /// under the hole's name: text, or `None` where it is unset (for a strict hole without default it should be an
+    /// error). Defaults are applied here. A value that is one unset lenient hole becomes null, inside a longer text it
+    /// is empty.
+    pub fn fill<T: Into<Option<String>>, E>(&self, fill: &mut dyn FnMut(&Hole) -> Result<T, E>) -> Result<Value, E> {
+        match self {
+            Self::Masked(masked) => Ok(masked.fill(fill)?.map_or(Value::Null, Value::from)),
+            Self::List(items) if self.is_masked() => {
+                Ok(Value::from(items.iter().map(|v| v.fill(fill)).collect::<Result<Vec<_>, E>>()?))
+            }
+            Self::Object(object) if self.is_masked() => {
+                let filled = object.iter().map(|(k, v)| Ok((k.clone(), v.fill(fill)?)));
+                Ok(Value::from(filled.collect::<Result<Object, E>>()?))
+            }
+            other => Ok(other.clone()),
+        }
+    }
+}

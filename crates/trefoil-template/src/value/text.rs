@@ -1,0 +1,236 @@
+//! Values as text: strings verbatim, everything else as compact JSON with RFC 8785 numbers (decision C3).
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use super::{Hole, Masked, Number, Piece, Value};
+
+/// What a hole looks like wherever text is shown.
+pub(crate) const HIDDEN: &str = "***";
+
+/// Where text goes: a buffer, or pieces that keep holes apart.
+pub(crate) trait Target {
+    /// Known text.
+    fn text(&mut self, text: &str);
+    /// A hole.
+    fn hole(&mut self, hole: &Hole);
+}
+
+impl Target for String {
+    #[inline]
+    fn text(&mut self, text: &str) {
+        self.push_str(text);
+    }
+    fn hole(&mut self, _hole: &Hole) {
+        self.push_str(HIDDEN);
+    }
+}
+
+impl Value {
+    /// The value as text (decision C3): strings verbatim, numbers as in RFC 8785, lists and objects as compact JSON;
+    /// masked text with `***` for each hole. `Null` gives `null`.
+    pub fn to_text(&self) -> Arc<str> {
+        if let Self::Str(s) = self {
+            return s.clone();
+        }
+        let mut out = String::new();
+        self.write_text(&mut out);
+        out.into()
+    }
+
+    /// Appends [`Self::to_text`] to a buffer.
+    pub fn write_text(&self, out: &mut String) {
+        self.write_to(out);
+    }
+
+    /// Text of the value, holes kept apart where the target can.
+    pub(crate) fn write_to(&self, out: &mut impl Target) {
+        match self {
+            Self::Str(s) => out.text(s),
+            Self::Masked(masked) => masked.write_to(out),
+            Self::Number(Number::Float(n)) if !n.is_finite() => {
+                out.text(if n.is_nan() {
+                    "NaN"
+                } else if *n > 0.0 {
+                    "Infinity"
+                } else {
+                    "-Infinity"
+                });
+            }
+            other => other.write_json(out),
+        }
+    }
+
+    /// Compact JSON. Numbers that JSON does not have are `null`.
+    pub(crate) fn write_json(&self, out: &mut impl Target) {
+        match self {
+            Self::Null => out.text("null"),
+            Self::Bool(true) => out.text("true"),
+            Self::Bool(false) => out.text("false"),
+            Self::Number(n) => write_number(*n, out),
+            Self::Str(s) => write_json_string(s, out),
+            Self::List(items) => {
+                out.text("[");
+                for (i, item) in items.iter().enumerate() {
+                    if i > 0 {
+                        out.text(",");
+                    }
+                    item.write_json(out);
+                }
+                out.text("]");
+            }
+            Self::Object(object) => {
+                out.text("{");
+                for (i, (key, value)) in object.iter().enumerate() {
+                    if i > 0 {
+                        out.text(",");
+                    }
+                    write_json_string(key, out);
+                    out.text(":");
+                    value.write_json(out);
+                }
+                out.text("}");
+            }
+            Self::Masked(masked) => {
+                out.text("\"");
+                for piece in &masked.pieces {
+                    match piece {
+                        Piece::Text(t) => write_escaped(t, out),
+                        Piece::Hole(h) => out.hole(&Hole { quoted: h.quoted.saturating_add(1), ..h.clone() }),
+                    }
+                }
+                out.text("\"");
+            }
+        }
+    }
+
+    /// Text that is the same for the same content and names the holes: what content keys are made of.
+    pub fn canonical(&self) -> String {
+        let mut out = String::new();
+        self.write_canonical(&mut out);
+        out
+    }
+
+    pub(crate) fn write_canonical(&self, out: &mut String) {
+        match self {
+            Self::List(items) => {
+                out.push('[');
+                for item in items.iter() {
+                    item.write_canonical(out);
+                    out.push(',');
+                }
+                out.push(']');
+            }
+            Self::Object(object) => {
+                let mut members: Vec<_> = object.iter().collect();
+                members.sort_unstable_by(|a, b| a.0.cmp(b.0));
+                out.push('{');
+                for (key, value) in members {
+                    write_json_string(key, out);
+                    out.push(':');
+                    value.write_canonical(out);
+                    out.push(',');
+                }
+                out.push('}');
+            }
+            Self::Masked(masked) => masked.write_canonical(out),
+            Self::Number(Number::Float(n)) if !n.is_finite() => self.write_text(out),
+            other => other.write_json(out),
+        }
+    }
+}
+
+impl Masked {
+    pub(crate) fn write_to(&self, out: &mut impl Target) {
+        for piece in &self.pieces {
+            match piece {
+                Piece::Text(t) => out.text(t),
+                Piece::Hole(h) => out.hole(h),
+            }
+        }
+    }
+
+    fn write_canonical(&self, out: &mut String) {
+        out.push('(');
+        for piece in &self.pieces {
+            match piece {
+                Piece::Text(t) => write_json_string(t, out),
+                Piece::Hole(h) => {
+                    let _ = write!(out, "{}", h.kind.namespace());
+                    write_json_string(&h.name, out);
+                    if let Some(default) = &h.default {
+                        out.push_str(if h.json { "?json" } else { "?" });
+                        write_json_string(default, out);
+                    }
+                    out.push_str(if h.lenient { "~" } else { "!" });
+                    let _ = write!(out, "{}", h.quoted);
+                }
+            }
+            out.push(' ');
+        }
+        out.push(')');
+    }
+}
+
+fn write_number(n: Number, out: &mut impl Target) {
+    match n {
+        Number::Int(n) => write_digits(n.unsigned_abs(), n < 0, out),
+        Number::UInt(n) => write_digits(n, false, out),
+        Number::Float(n) if n.is_finite() => out.text(ryu_js::Buffer::new().format_finite(n)),
+        Number::Float(_) => out.text("null"),
+    }
+}
+
+/// Decimal digits without the machinery of `format!`: numbers are common in the render loop.
+fn write_digits(mut n: u64, negative: bool, out: &mut impl Target) {
+    let mut digits = [0u8; 20];
+    let mut used = 0;
+    for digit in digits.iter_mut().rev() {
+        *digit = b'0' + (n % 10) as u8;
+        n /= 10;
+        used += 1;
+        if n == 0 {
+            break;
+        }
+    }
+    if negative {
+        out.text("-");
+    }
+    let tail = digits.get(digits.len() - used..).unwrap_or_default();
+    out.text(std::str::from_utf8(tail).unwrap_or_default());
+}
+
+/// A JSON string with its quotes, non-ASCII kept.
+pub(crate) fn write_json_string(text: &str, out: &mut impl Target) {
+    out.text("\"");
+    write_escaped(text, out);
+    out.text("\"");
+}
+
+/// The inside of a JSON string.
+pub(super) fn write_escaped(text: &str, out: &mut impl Target) {
+    let mut start = 0;
+    for (at, byte) in text.bytes().enumerate() {
+        let escape = match byte {
+            b'"' => "\\\"",
+            b'\\' => "\\\\",
+            b'\n' => "\\n",
+            b'\r' => "\\r",
+            b'\t' => "\\t",
+            0x08 => "\\b",
+            0x0c => "\\f",
+            0..0x20 => "",
+            _ => continue,
+        };
+        out.text(text.get(start..at).unwrap_or_default());
+        start = at + 1;
+        if escape.is_empty() {
+            let mut code = String::with_capacity(6);
+            let _ = write!(code, "\\u{byte:04x}");
+            out.text(&code);
+        } else {
+            out.text(escape);
+        }
+    }
+    out.text(text.get(start..).unwrap_or_default());
+}

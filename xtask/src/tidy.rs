@@ -1,0 +1,129 @@
+//! The invariants of `docs/architecture.md` that Cargo and clippy cannot see.
+
+use std::path::{Path, PathBuf};
+
+use crate::Outcome;
+
+/// Which crates of ours a crate may depend on.
+const LAYERS: &[(&str, &[&str])] = &[
+    ("trefoil-syntax", &[]),
+    ("trefoil-template", &[]),
+    ("trefoil-ir", &["syntax", "template"]),
+    ("trefoil-front", &["syntax", "template", "ir"]),
+    ("trefoil-runtime", &["syntax", "template", "ir"]),
+    ("trefoil-models", &["syntax", "template", "ir", "runtime"]),
+    ("trefoil-cli", &["trefoil"]),
+];
+
+/// Crates without IO and async, and the words that would mean it.
+const PURE: &[&str] = &["trefoil-syntax", "trefoil-template", "trefoil-ir", "trefoil-front"];
+const IMPURE: &[&str] = &[
+    "std::fs",
+    "std::net",
+    "std::env::",
+    "std::time::",
+    "std::thread",
+    "tokio::",
+    "async fn",
+    "println!",
+    "eprintln!",
+];
+
+/// Crates that do not know a dialect by name, outside comments.
+const NAMELESS: &[&str] = &["trefoil-syntax", "trefoil-ir", "trefoil-runtime"];
+const DIALECTS: &[&str] = &["agntz", "aegis", "sirenspec"];
+
+/// Files beyond this need `reason:` in their first lines.
+const LONG: usize = 800;
+
+/// Looks at every source file; prints what is wrong.
+pub fn run(root: &Path) -> Outcome {
+    let mut problems = Vec::new();
+    layers(root, &mut problems)?;
+    let mut sizes = Vec::new();
+    for file in sources(&root.join("crates"))? {
+        let text = std::fs::read_to_string(&file).map_err(|e| format!("{}: {e}", file.display()))?;
+        let name = file.strip_prefix(root).unwrap_or(&file).display().to_string();
+        let in_src = name.contains("/src/");
+        if in_src {
+            sizes.push(text.lines().count());
+        }
+        if !text.starts_with("//!") {
+            problems.push(format!("{name}:1: does not open with a `//!` that says what it is for"));
+        }
+        if text.lines().count() > LONG && !text.lines().take(12).any(|l| l.contains("reason:")) {
+            problems.push(format!("{name}: over {LONG} lines, and the first lines give no `reason:`"));
+        }
+        let code = in_src.then(|| production(&text)).unwrap_or_default();
+        for (line, content) in code {
+            if PURE.iter().any(|c| name.starts_with(&format!("crates/{c}/")))
+                && let Some(word) = IMPURE.iter().find(|w| content.contains(**w))
+            {
+                problems.push(format!("{name}:{line}: `{word}` in a crate without IO"));
+            }
+            if NAMELESS.iter().any(|c| name.starts_with(&format!("crates/{c}/")))
+                && let Some(word) = DIALECTS.iter().find(|w| content.to_lowercase().contains(**w))
+            {
+                problems.push(format!("{name}:{line}: `{word}` in a crate that knows no dialect"));
+            }
+        }
+    }
+    sizes.sort_unstable();
+    println!(
+        "tidy: {} source files, median {} lines, longest {}",
+        sizes.len(),
+        sizes.get(sizes.len() / 2).unwrap_or(&0),
+        sizes.last().unwrap_or(&0)
+    );
+    for problem in &problems {
+        println!("{problem}");
+    }
+    Ok(problems.len())
+}
+
+fn layers(root: &Path, problems: &mut Vec<String>) -> Result<(), String> {
+    for (name, allowed) in LAYERS {
+        let path = root.join("crates").join(name).join("Cargo.toml");
+        let manifest = std::fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
+        let dependencies = manifest.split("[dependencies]").nth(1).unwrap_or("").split("\n[").next().unwrap_or("");
+        for line in dependencies.lines() {
+            let Some(dependency) = line.split(['.', ' ', '=']).next().filter(|d| d.starts_with("trefoil")) else {
+                continue;
+            };
+            let short = dependency.strip_prefix("trefoil-").unwrap_or(dependency);
+            if !allowed.contains(&short) {
+                problems.push(format!(
+                    "crates/{name}/Cargo.toml: depends on `{dependency}`, against the direction of the data"
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The lines that are neither comment nor test, with their numbers. Test modules stand at the end of a file here.
+fn production(text: &str) -> Vec<(usize, &str)> {
+    text.lines()
+        .enumerate()
+        .take_while(|(_, line)| !line.trim_start().starts_with("#[cfg(test)]"))
+        .filter(|(_, line)| !line.trim_start().starts_with("//"))
+        .map(|(n, line)| (n + 1, line.split(" // ").next().unwrap_or(line)))
+        .collect()
+}
+
+fn sources(dir: &Path) -> Result<Vec<PathBuf>, String> {
+    let mut out = Vec::new();
+    let mut stack = vec![dir.to_owned()];
+    while let Some(dir) = stack.pop() {
+        for entry in std::fs::read_dir(&dir).map_err(|e| format!("{}: {e}", dir.display()))?.flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                stack.push(path);
+            } else if path.extension().is_some_and(|e| e == "rs") {
+                out.push(path);
+            }
+        }
+    }
+    out.sort();
+    Ok(out)
+}
