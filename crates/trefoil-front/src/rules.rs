@@ -28,5 +28,12 @@ pub const RULES: &[(&str, &str)] = &[
     ("ambiguous-step", "a step that says two things at once"),
     ("constant-condition", "a condition without a placeholder"),
     ("never-true", "a comparison that can only go one way"),
+    ("bad-path", "a path that is not written as one"),
+    ("bad-model", "a model that is not of the form `provider:model`"),
+    ("conflicting-keys", "two keys that exclude each other"),
+    ("working-dot-node-id", "a template reaches a node through `working`"),
+    ("unordered-read", "a node reads what does not end before it"),
+    ("circular-ref", "templates that read each other in a circle"),
+    ("env-decides", "what a run does depends on the environment"),
     ("maybe-undefined", "a template names something that some paths do not define"),
 ];

@@ -98,7 +98,7 @@ impl<'m> Names<'m> {
             output: output.clone(),
             members: Vec::new(),
         };
-        let implied = Write { root: Root::Output, path: vec![id.clone()], text: node.id };
+        let implied = Write { root: Root::Output, path: vec![id.clone()] };
         match &node.kind {
             NodeKind::Agent(agent) => self.write(at, agent.writes.as_ref(), &output, &Shape::Leaf),
             NodeKind::Human(human) => self.write(at, human.writes.as_ref(), &output, &Shape::Leaf),
@@ -136,7 +136,7 @@ impl<'m> Names<'m> {
         self.nodes.push(name);
     }
 
-    fn write(&mut self, node: usize, write: Option<&Write<'_>>, member: &[Arc<str>], shape: &Shape) {
+    fn write(&mut self, node: usize, write: Option<&Write>, member: &[Arc<str>], shape: &Shape) {
         let Some(write) = write else { return };
         let at = self.writes.len();
         if let Some(head) = write.path.first() {
