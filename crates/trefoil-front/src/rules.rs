@@ -37,5 +37,12 @@ pub const RULES: &[(&str, &str)] = &[
     ("endless-loop", "states that lead only to each other, until a limit ends the run"),
     ("unsafe-placeholder", "a placeholder where a shell would read its value as code"),
     ("command-from-data", "a command whose program is decided by data"),
+    ("bad-path", "a path that is not written as one"),
+    ("bad-model", "a model that is not of the form `provider:model`"),
+    ("conflicting-keys", "two keys that exclude each other"),
+    ("working-dot-node-id", "a template reaches a node through `working`"),
+    ("unordered-read", "a node reads what does not end before it"),
+    ("circular-ref", "templates that read each other in a circle"),
+    ("env-decides", "what a run does depends on the environment"),
     ("maybe-undefined", "a template names something that some paths do not define"),
 ];
