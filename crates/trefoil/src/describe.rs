@@ -3,9 +3,7 @@
 use std::sync::Arc;
 
 use trefoil_ir::walk::{Evaluated, evaluated, expressions};
-use trefoil_ir::{
-    Callee, Expr, Flow, FlowId, Items, ModelChoice, Program, Source, Step, StepKind, Text, ToolKind,
-};
+use trefoil_ir::{Callee, Expr, Flow, FlowId, Items, ModelChoice, Program, Source, Step, StepKind, Text, ToolKind};
 use trefoil_syntax::{Files, Location};
 use trefoil_template::Reference;
 

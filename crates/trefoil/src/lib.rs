@@ -3,3 +3,4 @@
 pub mod describe;
 pub mod graph;
 pub mod load;
+pub mod plan;

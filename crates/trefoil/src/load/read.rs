@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use trefoil_front::{Detection, Evidence, FrontEnd, detect};
 use trefoil_syntax::yaml::{self, Node};
-use trefoil_syntax::{Diagnostic, FileId, Files, Location, Severity, SourceFile, Span};
+use trefoil_syntax::{Diagnostic, Diagnostics, FileId, Files, Location, Severity, SourceFile, Span};
 
 use super::{LoadOptions, rules};
 
@@ -17,6 +17,10 @@ pub(super) struct Loader {
     pub options: LoadOptions,
     files: Files,
     manifests: HashMap<PathBuf, Arc<Manifest>>,
+    /// The texts that the options name.
+    pub context: Option<String>,
+    /// The same.
+    pub skills: Option<String>,
 }
 
 /// A file that was read as a manifest.
@@ -49,7 +53,28 @@ pub(super) enum Shape {
 impl Loader {
     /// Nothing read yet.
     pub fn new(options: LoadOptions) -> Self {
-        Self { options, files: Files::default(), manifests: HashMap::new() }
+        Self { options, files: Files::default(), manifests: HashMap::new(), context: None, skills: None }
+    }
+    /// Reads the texts that the options name.
+    pub fn texts(&mut self, found: &mut Diagnostics) {
+        let (context, skills) = (self.options.context.clone(), self.options.skills.clone());
+        self.context = context.and_then(|path| self.option_text(&path, found));
+        self.skills = skills.and_then(|path| self.option_text(&path, found));
+    }
+    fn option_text(&mut self, path: &Path, found: &mut Diagnostics) -> Option<String> {
+        match self.read(path) {
+            Ok(text) if text.not_utf8().is_none() => Some(text.text().to_string()),
+            Ok(_) => {
+                let file = self.nameless(path);
+                let message = format!("`{}` is not UTF-8 text", path.display());
+                found.push(Diagnostic::nowhere(rules::UNREADABLE, Severity::Error, Some(file), message));
+                None
+            }
+            Err(why) => {
+                found.push(why);
+                None
+            }
+        }
     }
     /// The files read so far.
     pub fn files(&self) -> &Files {
@@ -139,9 +164,12 @@ impl Loader {
                 );
                 refuse(self, rules::NOT_FOUND, format!("there is no file `{name}`"), &help)
             }
-            Err(error) => {
-                refuse(self, rules::UNREADABLE, format!("`{name}` cannot be read: {}", reason(&error)), "check its permissions")
-            }
+            Err(error) => refuse(
+                self,
+                rules::UNREADABLE,
+                format!("`{name}` cannot be read: {}", reason(&error)),
+                "check its permissions",
+            ),
         }
     }
 }
