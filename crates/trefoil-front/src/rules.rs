@@ -26,6 +26,7 @@ pub const RULES: &[(&str, &str)] = &[
     ("secret-in-prompt", "a secret would be sent to a model"),
     ("state-key", "two outputs, or an output and an input, under one name"),
     ("ambiguous-step", "a step that says two things at once"),
+    ("too-deep", "agents that call agents without end in sight"),
     ("constant-condition", "a condition without a placeholder"),
     ("never-true", "a comparison that can only go one way"),
     ("invalid-name", "a name with characters that names do not have"),
