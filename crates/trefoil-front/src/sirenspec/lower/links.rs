@@ -295,9 +295,7 @@ impl<'m> Links<'m> {
                 mains.iter().all(|m| known(*m))
             } else {
                 incoming.peek().is_some()
-                    && incoming.all(|l| {
-                        known(l.from) || (producers.contains(&l.from) && !self.skips(l.from))
-                    })
+                    && incoming.all(|l| known(l.from) || (producers.contains(&l.from) && !self.skips(l.from)))
             };
             let defined = defined || producers.iter().any(|p| order.precedes(*p, at) && sure(p));
             if let Some(place) = on_all_ways.get_mut(at) {

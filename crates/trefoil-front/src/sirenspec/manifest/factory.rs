@@ -4,9 +4,9 @@ use trefoil_ir::OnItemFailure;
 use trefoil_syntax::Diagnostic;
 use trefoil_syntax::yaml::{Entry, Node, Text};
 
+use super::scalar;
 use super::swrm::{self, Swrm};
 use super::write::{self, Write};
-use super::scalar;
 use crate::{Fields, Reader};
 
 /// A factory.
