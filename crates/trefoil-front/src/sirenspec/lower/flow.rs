@@ -53,10 +53,6 @@ impl Slots {
         self.0.push(Slot { name: name.into() });
         SlotId(self.0.len() as u32 - 1)
     }
-    /// The name of a slot.
-    pub fn name(&self, slot: SlotId) -> Arc<str> {
-        self.0.get(slot.index()).map_or_else(|| "".into(), |s| s.name.clone())
-    }
 }
 
 impl<'b> Made<'b> {
@@ -129,7 +125,7 @@ impl Workflow<'_, '_> {
         }
         let json = to_value(node);
         if let Err(error) = jsonschema::validator_for(&json.to_json()) {
-            self.reader.error("bad-schema", node.span, format!("this is not a JSON Schema: {error}"));
+            self.reader.error("invalid-schema", node.span, format!("this is not a JSON Schema: {error}"));
         }
         let id = made.builder.schema(Schema { name: "answer".into(), json, origin });
         made.schemas.borrow_mut().insert(origin, id);

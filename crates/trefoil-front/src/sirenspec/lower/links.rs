@@ -295,9 +295,7 @@ impl<'m> Links<'m> {
                 mains.iter().all(|m| known(*m))
             } else {
                 incoming.peek().is_some()
-                    && incoming.all(|l| {
-                        known(l.from) || (producers.contains(&l.from) && !self.skips(l.from))
-                    })
+                    && incoming.all(|l| known(l.from) || (producers.contains(&l.from) && !self.skips(l.from)))
             };
             let defined = defined || producers.iter().any(|p| order.precedes(*p, at) && sure(p));
             if let Some(place) = on_all_ways.get_mut(at) {
@@ -353,9 +351,9 @@ fn unknown_node(reader: &Reader<'_>, names: &Names<'_>, text: &trefoil_syntax::y
 fn reads(reader: &Reader<'_>, manifest: &Manifest<'_>, names: &Names<'_>) -> Vec<Read> {
     let mut all = Vec::new();
     for (at, node) in manifest.nodes.iter().enumerate() {
-        for site in texts::of_node(manifest, node) {
+        for text in texts::of_node(manifest, node) {
             // Mistakes in the text are reported when it is bound.
-            let Ok(template) = Template::parse(&site.text.value, &Policy::SIRENSPEC) else { continue };
+            let Ok(template) = Template::parse(&text.value, &Policy::SIRENSPEC) else { continue };
             for reference in template.references() {
                 let (root, path) = match reference.path.split_first() {
                     Some((head, rest)) => match &*head.name {
@@ -367,7 +365,7 @@ fn reads(reader: &Reader<'_>, manifest: &Manifest<'_>, names: &Names<'_>) -> Vec
                     None => continue,
                 };
                 let look = names.look(root, path);
-                let place = reader.at(site.text.source(reference.span.clone()));
+                let place = reader.at(text.source(reference.span.clone()));
                 let mut add = |source: usize, by_id: bool| {
                     if source != at {
                         all.push(Read { reader: at, source, at: place, path: reference.dotted(), by_id });

@@ -98,15 +98,18 @@ impl<'m> Names<'m> {
             output: output.clone(),
             members: Vec::new(),
         };
-        let implied = Write { root: Root::Output, path: vec![id.clone()], text: node.id };
+        let implied = Write { root: Root::Output, path: vec![id.clone()] };
         match &node.kind {
             NodeKind::Agent(agent) => self.write(at, agent.writes.as_ref(), &output, &Shape::Leaf),
             NodeKind::Human(human) => self.write(at, human.writes.as_ref(), &output, &Shape::Leaf),
             NodeKind::Swrm(swrm) => {
                 let shape = swrm_output(swrm);
                 self.write(at, Some(&implied), &output, &shape);
-                name.members =
-                    swrm.members.iter().map(|m| (m.id.value.clone(), slots.add(format!("{id}.{}", m.id.value)))).collect();
+                name.members = swrm
+                    .members
+                    .iter()
+                    .map(|m| (m.id.value.clone(), slots.add(format!("{id}.{}", m.id.value))))
+                    .collect();
                 let agents = swrm.members.iter().map(|m| (m.id.value.clone(), Shape::under(&output, Shape::Leaf)));
                 name.shape =
                     Shape::Keys(vec![("output".into(), shape), ("agents".into(), Shape::Keys(agents.collect()))]);
@@ -136,7 +139,7 @@ impl<'m> Names<'m> {
         self.nodes.push(name);
     }
 
-    fn write(&mut self, node: usize, write: Option<&Write<'_>>, member: &[Arc<str>], shape: &Shape) {
+    fn write(&mut self, node: usize, write: Option<&Write>, member: &[Arc<str>], shape: &Shape) {
         let Some(write) = write else { return };
         let at = self.writes.len();
         if let Some(head) = write.path.first() {
@@ -190,7 +193,8 @@ impl<'m> Names<'m> {
             && let Some((node, taken)) = self.node_at(path)
         {
             look.named = Some((node, taken));
-            look.in_node = self.nodes.get(node).is_some_and(|n| n.shape.missing(path.get(taken..).unwrap_or(&[])).is_none());
+            look.in_node =
+                self.nodes.get(node).is_some_and(|n| n.shape.missing(path.get(taken..).unwrap_or(&[])).is_none());
         }
         if let Some(head) = path.first() {
             let touching = self.by_head.get(&(root, head.name.clone())).map(Vec::as_slice).unwrap_or_default();

@@ -95,7 +95,12 @@ impl<'s, 'm, 'd> Scope<'s, 'm, 'd> {
         match inputs.shape(&field.name) {
             Some(shape) => {
                 if let Some(at_segment) = shape.missing(rest) {
-                    return self.undefined(reference, at, at_segment + 2, shape.keys(rest.get(..at_segment).unwrap_or(&[])));
+                    return self.undefined(
+                        reference,
+                        at,
+                        at_segment + 2,
+                        shape.keys(rest.get(..at_segment).unwrap_or(&[])),
+                    );
                 }
                 inputs.read(reference, at);
                 (self.close(Source::Slot(inputs.slot)), 1)
@@ -117,7 +122,10 @@ impl<'s, 'm, 'd> Scope<'s, 'm, 'd> {
                 Diagnostic::error(
                     "env-decides",
                     at,
-                    format!("`{}` cannot be used in `{key}`: what a run does must not depend on the environment", reference.dotted()),
+                    format!(
+                        "`{}` cannot be used in `{key}`: what a run does must not depend on the environment",
+                        reference.dotted()
+                    ),
                 )
                 .help("pass the value in as a field of `input`"),
             );
@@ -175,8 +183,9 @@ impl<'s, 'm, 'd> Scope<'s, 'm, 'd> {
             spent.extend(slot(node));
         }
         if spent.is_empty() {
-            let nothing: Object =
-                [("total_tokens".into(), Value::from(0i64)), ("estimated_usd".into(), Value::Null)].into_iter().collect();
+            let nothing: Object = [("total_tokens".into(), Value::from(0i64)), ("estimated_usd".into(), Value::Null)]
+                .into_iter()
+                .collect();
             return (Source::Const(Value::Object(Arc::new(nothing))), 1);
         }
         (self.close(Source::Spent(spent)), 1)
@@ -362,7 +371,14 @@ impl<'s, 'm, 'd> Scope<'s, 'm, 'd> {
     // ---- what is wrong ----
 
     /// Some ways lead here on which nobody has left the value (decision C9).
-    fn perhaps(&self, look: &Look, node: Option<(usize, usize)>, path: &[Segment], reference: &Reference, at: Location) {
+    fn perhaps(
+        &self,
+        look: &Look,
+        node: Option<(usize, usize)>,
+        path: &[Segment],
+        reference: &Reference,
+        at: Location,
+    ) {
         if look.seeded || reference.default.is_some() || matches!(self.who, Reading::EdgeFrom(_)) {
             return;
         }
@@ -412,16 +428,16 @@ impl<'s, 'm, 'd> Scope<'s, 'm, 'd> {
                 format!("the condition on an edge from `{}`", self.id(from)),
                 format!("`{source}` has to end before `{}`: add an edge", self.id(from)),
             ),
-            Reading::Node(me) if self.flow.links.chain => {
-                (format!("`{}`", self.id(me)), format!("without edges nodes run in the order of the file: declare `{source}` first"))
-            }
+            Reading::Node(me) if self.flow.links.chain => (
+                format!("`{}`", self.id(me)),
+                format!("without edges nodes run in the order of the file: declare `{source}` first"),
+            ),
             Reading::Node(me) => {
                 (format!("`{}`", self.id(me)), format!("the edges lead from `{}` to `{source}`, not back", self.id(me)))
             }
             Reading::Nobody => (String::new(), String::new()),
         };
-        let message =
-            format!("{who} reads `{}` of `{source}`, which does not end before it", reference.dotted());
+        let message = format!("{who} reads `{}` of `{source}`, which does not end before it", reference.dotted());
         self.flow.reader.report(Diagnostic::error("unordered-read", at, message).help(help));
         (Source::Missing(Missing::Key(reference.path.len().saturating_sub(1) as u16)), 0)
     }
@@ -460,7 +476,9 @@ impl<'s, 'm, 'd> Scope<'s, 'm, 'd> {
         let known = (1..=path.len())
             .take_while(|n| {
                 let look = names.look(root, path.get(..*n).unwrap_or(&[]));
-                look.in_node || look.seeded || look.writes.iter().any(|w| names.provides(*w, path.get(..*n).unwrap_or(&[])))
+                look.in_node
+                    || look.seeded
+                    || look.writes.iter().any(|w| names.provides(*w, path.get(..*n).unwrap_or(&[])))
             })
             .count();
         let mut candidates = names.candidates(root, path.get(..known).unwrap_or(&[]));
@@ -543,7 +561,8 @@ impl Workflow<'_, '_> {
             .filter_map(|w| {
                 let write = self.names.writes.get(*w)?;
                 let node = self.names.nodes.get(write.node)?;
-                let rank = self.links.order.as_ref().and_then(|o| o.rank.get(write.node).copied()).unwrap_or(write.node);
+                let rank =
+                    self.links.order.as_ref().and_then(|o| o.rank.get(write.node).copied()).unwrap_or(write.node);
                 Some((rank, Part { at: write.path.clone(), slot: node.slot, member: write.member.clone() }))
             })
             .collect();

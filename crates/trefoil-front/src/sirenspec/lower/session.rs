@@ -143,7 +143,9 @@ impl<'p> Session<'p> {
             let refused: Vec<_> = made
                 .refusals
                 .iter()
-                .map(|r| plain(StepKind::Refused(Refused { feature: r.feature.clone(), message: r.message.clone() }), r.at))
+                .map(|r| {
+                    plain(StepKind::Refused(Refused { feature: r.feature.clone(), message: r.message.clone() }), r.at)
+                })
                 .collect();
             let mut all: Vec<_> = refused.into_iter().map(|step| made.builder.step(step)).collect();
             all.push(body);

@@ -4,75 +4,58 @@ use trefoil_syntax::yaml::{self, Kind, Scalar, Text};
 
 use crate::sirenspec::manifest::{Manifest, Node, NodeKind, Over, Size, Swrm, ToolSettings, Worker};
 
-/// A template of a node.
-#[derive(Debug, Clone, Copy)]
-pub struct Site<'m> {
-    /// The template.
-    pub text: &'m Text,
-    /// Its own swarm's agents can be read here.
-    pub synthesis: bool,
-}
-
 /// The templates of a node, those of the agent it names included.
-pub fn of_node<'m>(manifest: &'m Manifest<'m>, node: &'m Node<'m>) -> Vec<Site<'m>> {
-    let mut sites = Vec::new();
+pub fn of_node<'m>(manifest: &'m Manifest<'m>, node: &'m Node<'m>) -> Vec<&'m Text> {
+    let mut texts = Vec::new();
     match &node.kind {
-        NodeKind::Agent(agent) => system(manifest, agent.agent, &mut sites),
-        NodeKind::Swrm(swrm) => swarm(swrm, &mut sites),
+        NodeKind::Agent(agent) => system(manifest, agent.agent, &mut texts),
+        NodeKind::Swrm(swrm) => swarm(swrm, &mut texts),
         NodeKind::Factory(factory) => {
             match &factory.over {
-                Some(Over::List(text) | Over::Count(Size::Text(text))) => plain(text, &mut sites),
+                Some(Over::List(text) | Over::Count(Size::Text(text))) => texts.push(text),
                 _ => {}
             }
-            factory.inputs.iter().for_each(|entry| nested(&entry.value, &mut sites));
+            factory.inputs.iter().for_each(|entry| nested(&entry.value, &mut texts));
             match &factory.worker {
-                Some(Worker::Agent(agent)) => system(manifest, Some(agent), &mut sites),
-                Some(Worker::Swrm(swrm)) => swarm(swrm, &mut sites),
+                Some(Worker::Agent(agent)) => system(manifest, Some(agent), &mut texts),
+                Some(Worker::Swrm(swrm)) => swarm(swrm, &mut texts),
                 None => {}
             }
         }
-        NodeKind::Call(call) => call.inputs.iter().for_each(|entry| nested(&entry.value, &mut sites)),
-        NodeKind::Human(human) => human.prompt.into_iter().for_each(|text| plain(text, &mut sites)),
+        NodeKind::Call(call) => call.inputs.iter().for_each(|entry| nested(&entry.value, &mut texts)),
+        NodeKind::Human(human) => texts.extend(human.prompt),
         NodeKind::Tool(tool) => match &tool.settings {
             Some(ToolSettings::Http { url, headers, body, .. }) => {
-                url.into_iter().chain(body).for_each(|text| plain(text, &mut sites));
-                headers.iter().for_each(|(_, text)| plain(text, &mut sites));
+                texts.extend(url.into_iter().chain(body));
+                texts.extend(headers.iter().map(|(_, text)| *text));
             }
             Some(ToolSettings::Python { module, function, args }) => {
-                module.into_iter().chain(function).for_each(|text| plain(text, &mut sites));
-                args.iter().for_each(|entry| nested(&entry.value, &mut sites));
+                texts.extend(module.into_iter().chain(function));
+                args.iter().for_each(|entry| nested(&entry.value, &mut texts));
             }
             None => {}
         },
         NodeKind::Broken => {}
     }
-    sites
+    texts
 }
 
-fn plain<'m>(text: &'m Text, sites: &mut Vec<Site<'m>>) {
-    sites.push(Site { text, synthesis: false });
-}
-
-fn system<'m>(manifest: &'m Manifest<'m>, agent: Option<&Text>, sites: &mut Vec<Site<'m>>) {
+fn system<'m>(manifest: &'m Manifest<'m>, agent: Option<&Text>, texts: &mut Vec<&'m Text>) {
     let agent = agent.and_then(|id| manifest.agents.iter().find(|a| a.id.value == id.value));
-    if let Some(text) = agent.and_then(|a| a.system) {
-        plain(text, sites);
-    }
+    texts.extend(agent.and_then(|a| a.system));
 }
 
-fn swarm<'m>(swrm: &'m Swrm<'m>, sites: &mut Vec<Site<'m>>) {
-    swrm.members.iter().filter_map(|m| m.call.prompt).for_each(|text| plain(text, sites));
-    if let Some(text) = swrm.synthesis.as_ref().and_then(|s| s.prompt) {
-        sites.push(Site { text, synthesis: true });
-    }
+fn swarm<'m>(swrm: &'m Swrm<'m>, texts: &mut Vec<&'m Text>) {
+    texts.extend(swrm.members.iter().filter_map(|m| m.call.prompt));
+    texts.extend(swrm.synthesis.as_ref().and_then(|s| s.prompt));
 }
 
 /// Every text in a value; keys are not templates.
-fn nested<'m>(node: &'m yaml::Node, sites: &mut Vec<Site<'m>>) {
+fn nested<'m>(node: &'m yaml::Node, texts: &mut Vec<&'m Text>) {
     match &*node.kind {
-        Kind::Scalar(Scalar::Str, text) => plain(text, sites),
+        Kind::Scalar(Scalar::Str, text) => texts.push(text),
         Kind::Scalar(..) => {}
-        Kind::Sequence(items) => items.iter().for_each(|item| nested(item, sites)),
-        Kind::Mapping(mapping) => mapping.entries.iter().for_each(|e| nested(&e.value, sites)),
+        Kind::Sequence(items) => items.iter().for_each(|item| nested(item, texts)),
+        Kind::Mapping(mapping) => mapping.entries.iter().for_each(|e| nested(&e.value, texts)),
     }
 }

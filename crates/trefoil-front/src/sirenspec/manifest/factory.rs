@@ -4,9 +4,9 @@ use trefoil_ir::OnItemFailure;
 use trefoil_syntax::Diagnostic;
 use trefoil_syntax::yaml::{Entry, Node, Text};
 
+use super::scalar;
 use super::swrm::{self, Swrm};
 use super::write::{self, Write};
-use super::scalar;
 use crate::{Fields, Reader};
 
 /// A factory.
@@ -25,7 +25,7 @@ pub struct FactoryNode<'n> {
     /// What one failing instance does.
     pub on_failure: OnItemFailure,
     /// Where the list of outputs goes.
-    pub writes: Option<Write<'n>>,
+    pub writes: Option<Write>,
 }
 
 /// Who works in an instance.

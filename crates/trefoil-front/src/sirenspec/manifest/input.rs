@@ -1,6 +1,5 @@
 //! `input` and `state`: what a run starts with.
 
-use trefoil_syntax::Location;
 use trefoil_syntax::yaml::{Node, Text};
 use trefoil_template::{Object, Value};
 
@@ -23,8 +22,6 @@ pub struct State {
     pub working: Object,
     /// Under `output`.
     pub output: Object,
-    /// Where `state` stands.
-    pub at: Option<Location>,
 }
 
 /// `input`: `message` and further fields, with defaults that give the type (decision S4).
@@ -46,11 +43,7 @@ pub fn input<'n>(fields: &mut Fields<'n, '_>) -> Vec<InputField<'n>> {
 /// `state`.
 pub fn state(fields: &mut Fields<'_, '_>) -> State {
     let Some(mut state) = fields.fields("state") else { return State::default() };
-    let result = State {
-        working: tree(&mut state, "working"),
-        output: tree(&mut state, "output"),
-        at: Some(state.reader.at(state.head())),
-    };
+    let result = State { working: tree(&mut state, "working"), output: tree(&mut state, "output") };
     state.finish();
     result
 }

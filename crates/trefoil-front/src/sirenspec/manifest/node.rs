@@ -47,7 +47,7 @@ pub struct AgentNode<'n> {
     /// Who speaks.
     pub agent: Option<&'n Text>,
     /// Where the answer goes.
-    pub writes: Option<Write<'n>>,
+    pub writes: Option<Write>,
     /// Whether text is shown while it arrives.
     pub streaming: bool,
     /// Tries; none: the workflow's default.

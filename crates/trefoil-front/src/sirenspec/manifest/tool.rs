@@ -18,8 +18,6 @@ pub struct ToolNode<'n> {
     pub retries: u32,
     /// A failure leaves null and the run goes on.
     pub skip: bool,
-    /// The warning that was given.
-    pub refusal: Option<Refusal>,
 }
 
 /// What a tool node calls.
@@ -68,18 +66,17 @@ pub fn read<'n>(fields: &mut Fields<'n, '_>) -> ToolNode<'n> {
         config.finish();
         settings
     });
-    let refusal = sort.zip(tool).map(|(sort, entry)| {
-        let at = reader.at(entry.value.span);
-        match sort {
-            Sort::Http => Refusal::report(reader, at, "tool: http", "a tool of this node's id can be registered instead"),
-            Sort::Python => Refusal::report(
-                reader,
-                at,
+    if let Some((sort, entry)) = sort.zip(tool) {
+        let (feature, help) = match sort {
+            Sort::Http => ("tool: http", "a tool of this node's id can be registered instead"),
+            Sort::Python => (
                 "tool: python",
                 "Python functions are not called; a local tool of this node's id can be registered instead",
             ),
-        }
-    });
+        };
+        // Whether somebody answers it is known when a run starts, so the warning is all that happens here.
+        Refusal::report(reader, reader.at(entry.value.span), feature, help);
+    }
     let output_key = match scalar::plain(fields, "output_key") {
         Some(text) if text.value.split('.').any(str::is_empty) => {
             reader.error("bad-path", text.span, format!("`{}` has an empty segment", text.value));
@@ -91,7 +88,7 @@ pub fn read<'n>(fields: &mut Fields<'n, '_>) -> ToolNode<'n> {
     let retries = scalar::count(fields, "retry", 0).unwrap_or(0);
     let skip = fields.word("on_failure", &[("raise", false), ("skip", true)]).unwrap_or(false);
     fields.no_effect(&["writes"], "a tool node's result is `<its id>.<output_key>`");
-    ToolNode { settings, output_key, retries, skip, refusal }
+    ToolNode { settings, output_key, retries, skip }
 }
 
 fn http<'n>(config: &mut Fields<'n, '_>) -> ToolSettings<'n> {

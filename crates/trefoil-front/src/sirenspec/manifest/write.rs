@@ -18,28 +18,26 @@ pub enum Root {
 
 /// A path to write to.
 #[derive(Debug, Clone)]
-pub struct Write<'n> {
+pub struct Write {
     /// The tree.
     pub root: Root,
     /// The segments after it, at least one.
     pub path: Vec<Arc<str>>,
-    /// As written.
-    pub text: &'n Text,
 }
 
 /// `writes` of a node that has to have one.
-pub fn require<'n>(fields: &mut Fields<'n, '_>) -> Option<Write<'n>> {
+pub fn require(fields: &mut Fields<'_, '_>) -> Option<Write> {
     let text = fields.require_text("writes")?;
     parse(fields.reader, text)
 }
 
 /// `writes` of a node that may have one.
-pub fn optional<'n>(fields: &mut Fields<'n, '_>) -> Option<Write<'n>> {
+pub fn optional(fields: &mut Fields<'_, '_>) -> Option<Write> {
     let text = fields.text("writes")?;
     parse(fields.reader, text)
 }
 
-fn parse<'n>(reader: &Reader<'_>, text: &'n Text) -> Option<Write<'n>> {
+fn parse(reader: &Reader<'_>, text: &Text) -> Option<Write> {
     let mut segments = text.value.split('.');
     let first = segments.next().unwrap_or_default();
     let root = match first {
@@ -68,5 +66,5 @@ fn parse<'n>(reader: &Reader<'_>, text: &'n Text) -> Option<Write<'n>> {
     }
     // A lone root stores under the key of its own name.
     let path = if path.is_empty() { vec![Arc::from(first)] } else { path };
-    Some(Write { root, path, text })
+    Some(Write { root, path })
 }
