@@ -9,6 +9,7 @@
 //! The machine is synchronous and deterministic: no clock, randomness, environment, IO, threads or hash-order iteration.
 //! Everything from outside is a journal entry before the machine sees it. Knows nothing about HTTP, SQL, vendors or dialects.
 
+pub mod embedded;
 pub mod error;
 pub mod event;
 pub mod journal;
@@ -16,6 +17,7 @@ pub mod key;
 pub mod ports;
 pub mod request;
 
+pub use embedded::Embedded;
 pub use error::{Cause, RunError};
 pub use event::{Event, EventKind};
 pub use journal::{Entry, EntryKind, Flags};
