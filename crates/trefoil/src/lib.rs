@@ -10,7 +10,9 @@ pub mod plan;
 pub mod render;
 
 pub mod input;
+pub mod preflight;
 pub mod shell;
+pub mod trace;
 
 mod data;
 mod describe;
