@@ -27,7 +27,8 @@ pub enum Source {
     },
     /// The first source in which the whole rest of the path resolves (decision S4).
     Either(Box<Source>, Box<Source>),
-    /// An object: `seed` with parts laid over it in order. Parts whose slot is unset are left out.
+    /// An object: `seed` with parts laid over it in order. Parts whose slot is unset are left out. What stands in a part's
+    /// way and is not an object becomes one.
     Compose {
         /// What is there before any part.
         seed: Value,
@@ -131,7 +132,8 @@ pub enum Expr {
     },
     /// Objects laid over each other, later wins; what is not an object is left out.
     Merge(Vec<Expr>),
-    /// An object as `key: value` lines (SirenSpec factory instances, decision S9).
+    /// An object as `key: value` lines (SirenSpec factory instances, decision S9); a list as its items' texts, one a
+    /// line, without the empty ones (a factory's `output`, decision S5).
     Lines(Box<Expr>),
     /// A value as text (decision C3); null is empty.
     AsText(Box<Expr>),

@@ -129,7 +129,8 @@ pub struct ForEach {
     pub index: SlotId,
     /// Count.
     pub total: SlotId,
-    /// Slots of the body filled from the enclosing activation at the start of the fan-out.
+    /// Slots of the body filled from the enclosing activation at the start of the fan-out; a missing source leaves its
+    /// slot unset.
     pub captures: Vec<(SlotId, Source)>,
     /// At most this many at a time; none: all.
     pub concurrency: Option<u32>,
@@ -144,7 +145,7 @@ pub struct ForEach {
 /// What a fan-out ranges over.
 #[derive(Debug, Clone)]
 pub enum Items {
-    /// A list, or text that is a JSON list.
+    /// A list, or text that is a JSON list (one code fence around it is stripped).
     List(Expr),
     /// A number of instances, or text that reads as one; from 1 to the limit.
     Count(Expr, u32),
@@ -179,6 +180,9 @@ pub struct Edge {
     pub from: NodeId,
     /// Evaluated when the source has ended well; none: always.
     pub when: Option<Cond>,
+    /// What flows along it: when the edge is taken, this slot is filled from this source (nothing when it is missing).
+    /// A join that reads such slots sees only the predecessors that led to it (decision S5).
+    pub carry: Option<(SlotId, Source)>,
     /// Where it is declared.
     pub origin: Location,
 }

@@ -1,1 +1,238 @@
 //! Walking a program: every step reachable from a flow, every expression of a step, every source of an expression.
+//!
+//! Read-only, and in the order of the manifest, so that whatever is collected this way is the same every time.
+
+use crate::expr::{Cond, Expr, Source, Text};
+use crate::flow::{Flow, Program};
+use crate::ids::{FlowId, StepId};
+use crate::judge::ValidatorKind;
+use crate::policy::OnFailure;
+use crate::step::{Callee, Items, Refused, Step, StepKind};
+
+/// The steps directly inside a step, not those of the flows it calls.
+pub fn children(step: &Step) -> Vec<StepId> {
+    match &step.kind {
+        StepKind::Sequence(steps) => steps.clone(),
+        StepKind::Parallel(parallel) => parallel.branches.clone(),
+        StepKind::Branch { arms, otherwise } => arms.iter().map(|a| a.step).chain(*otherwise).collect(),
+        StepKind::Loop(it) => vec![it.body],
+        StepKind::Graph(graph) => graph.nodes.iter().map(|n| n.step).collect(),
+        StepKind::StateMachine(machine) => machine.states.iter().map(|s| s.step).collect(),
+        StepKind::Attempts(attempts) => vec![attempts.body],
+        StepKind::Model(_)
+        | StepKind::Tool(_)
+        | StepKind::Command(_)
+        | StepKind::Human(_)
+        | StepKind::Wait { .. }
+        | StepKind::Compute(_)
+        | StepKind::ForEach(_)
+        | StepKind::Call(_)
+        | StepKind::Refused(_) => Vec::new(),
+    }
+}
+
+/// The flows that a step calls itself: callees, fan-out bodies, judges.
+pub fn callees(step: &Step) -> Vec<FlowId> {
+    match &step.kind {
+        StepKind::ForEach(each) => vec![each.body],
+        StepKind::Call(call) => match &call.callee {
+            Callee::Flow(flow) => vec![*flow],
+            Callee::Named { flows, .. } => flows.iter().map(|(_, f)| *f).collect(),
+        },
+        StepKind::Attempts(attempts) => attempts
+            .validators
+            .iter()
+            .flat_map(|v| match &v.kind {
+                ValidatorKind::Judges { judges, .. } => judges.iter().map(|j| j.flow).collect(),
+                _ => Vec::new(),
+            })
+            .collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// Every step that a run of this flow can reach, through calls too, each once, with the flow it is in. Parents come
+/// before what is in them.
+pub fn reachable(program: &Program, flow: FlowId) -> Vec<(FlowId, StepId)> {
+    let mut seen = vec![false; program.steps.len()];
+    let mut flows = vec![false; program.flows.len()];
+    let mut found = Vec::new();
+    let mut stack = Vec::new();
+    enter(program, flow, &mut flows, &mut stack);
+    while let Some((flow, id)) = stack.pop() {
+        let Some(step) = program.step(id) else { continue };
+        match seen.get_mut(id.index()) {
+            Some(s) if !*s => *s = true,
+            _ => continue,
+        }
+        found.push((flow, id));
+        for callee in callees(step).into_iter().rev() {
+            enter(program, callee, &mut flows, &mut stack);
+        }
+        stack.extend(children(step).into_iter().rev().map(|c| (flow, c)));
+    }
+    found
+}
+
+fn enter(program: &Program, flow: FlowId, flows: &mut [bool], stack: &mut Vec<(FlowId, StepId)>) {
+    if let (Some(seen), Some(body)) = (flows.get_mut(flow.index()), program.flow(flow).map(|f| f.body))
+        && !*seen
+    {
+        *seen = true;
+        stack.push((flow, body));
+    }
+}
+
+/// What a run of the program can reach and this version does not run, in the order of [`reachable`]. A run of such a
+/// program does not start; the host asks before, to say so with its place.
+pub fn refusals(program: &Program) -> Vec<(StepId, &Refused)> {
+    let steps = reachable(program, program.entry).into_iter();
+    steps
+        .filter_map(|(_, id)| match &program.step(id)?.kind {
+            StepKind::Refused(refused) => Some((id, refused)),
+            _ => None,
+        })
+        .collect()
+}
+
+/// Something that a step evaluates.
+#[derive(Debug, Clone, Copy)]
+pub enum Evaluated<'p> {
+    /// An expression.
+    Expr(&'p Expr),
+    /// A condition.
+    Cond(&'p Cond),
+    /// A template outside an expression (feedback, the name of a callee).
+    Text(&'p Text),
+    /// A source outside an expression (captures).
+    Source(&'p Source),
+}
+
+/// What a step itself evaluates, in order; not what the steps inside it do.
+pub fn evaluated(step: &Step) -> Vec<Evaluated<'_>> {
+    let mut all: Vec<Evaluated<'_>> = Vec::new();
+    all.extend(step.when.as_ref().map(Evaluated::Cond));
+    match &step.kind {
+        StepKind::Model(call) => {
+            all.extend(call.system.as_ref().map(Evaluated::Expr));
+            all.push(Evaluated::Expr(&call.user));
+        }
+        StepKind::Tool(call) => all.push(Evaluated::Expr(&call.arguments)),
+        StepKind::Command(call) => {
+            all.extend(call.arguments.iter().map(Evaluated::Expr));
+            all.extend(call.env.iter().map(|(_, e)| Evaluated::Expr(e)));
+            all.extend(call.workdir.as_ref().map(Evaluated::Expr));
+        }
+        StepKind::Human(call) => all.push(Evaluated::Expr(&call.prompt)),
+        StepKind::Compute(value) => all.push(Evaluated::Expr(value)),
+        StepKind::Branch { arms, .. } => all.extend(arms.iter().map(|a| Evaluated::Cond(&a.when))),
+        StepKind::Loop(it) => all.push(Evaluated::Cond(&it.until)),
+        StepKind::ForEach(each) => {
+            match &each.items {
+                Items::List(list) => all.push(Evaluated::Expr(list)),
+                Items::Count(count, _) => all.push(Evaluated::Expr(count)),
+            }
+            all.extend(each.captures.iter().map(|(_, s)| Evaluated::Source(s)));
+        }
+        StepKind::Graph(graph) => {
+            for edge in graph.nodes.iter().flat_map(|n| &n.incoming) {
+                all.extend(edge.when.as_ref().map(Evaluated::Cond));
+                all.extend(edge.carry.as_ref().map(|(_, s)| Evaluated::Source(s)));
+            }
+        }
+        StepKind::StateMachine(machine) => {
+            for state in &machine.states {
+                all.extend(state.failed.as_ref().map(Evaluated::Expr));
+                for transition in &state.transitions {
+                    all.extend(transition.when.as_ref().map(Evaluated::Cond));
+                    all.extend(transition.feedback.as_ref().map(Evaluated::Text));
+                }
+                all.extend(state.fails_when.as_ref().map(Evaluated::Cond));
+            }
+        }
+        StepKind::Attempts(attempts) => {
+            for validator in &attempts.validators {
+                if let ValidatorKind::Judges { judges, .. } = &validator.kind {
+                    all.extend(judges.iter().map(|j| Evaluated::Expr(&j.input)));
+                }
+            }
+        }
+        StepKind::Call(call) => {
+            if let Callee::Named { name, .. } = &call.callee {
+                all.push(Evaluated::Text(name));
+            }
+            all.extend(call.input.as_ref().map(Evaluated::Expr));
+        }
+        StepKind::Wait { .. } | StepKind::Sequence(_) | StepKind::Parallel(_) | StepKind::Refused(_) => {}
+    }
+    all.extend(step.shape.as_ref().map(Evaluated::Expr));
+    if let OnFailure::Use(value) = &step.policy.on_failure {
+        all.push(Evaluated::Expr(value));
+    }
+    all
+}
+
+/// What a flow evaluates outside of its steps, in order.
+pub fn evaluated_by_flow(flow: &Flow) -> Vec<Evaluated<'_>> {
+    let init = flow.init.iter().map(|(_, e)| Evaluated::Expr(e));
+    init.chain(flow.output.iter().map(Evaluated::Expr)).collect()
+}
+
+impl<'p> Evaluated<'p> {
+    /// Every source that it can read. Sources inside a [`Source::Either`] come after it.
+    pub fn sources(self, visit: &mut dyn FnMut(&'p Source)) {
+        let mut each = |source: &'p Source| {
+            let mut stack = vec![source];
+            while let Some(source) = stack.pop() {
+                visit(source);
+                if let Source::Either(first, second) = source {
+                    stack.extend([&**second, &**first]);
+                }
+            }
+        };
+        match self {
+            Self::Expr(expr) => sources(expr, &mut each),
+            Self::Cond(cond) => cond.sources.iter().for_each(each),
+            Self::Text(text) => text.sources.iter().for_each(each),
+            Self::Source(source) => each(source),
+        }
+    }
+}
+
+/// An expression and everything in it, outermost first.
+pub fn expressions<'p>(expr: &'p Expr, visit: &mut dyn FnMut(&'p Expr)) {
+    visit(expr);
+    match expr {
+        Expr::Const(_) | Expr::Template(_) | Expr::Typed(_) | Expr::Read(_) => {}
+        Expr::Object(members) => members.iter().for_each(|(_, e)| expressions(e, visit)),
+        Expr::List(all) | Expr::Concat(all) | Expr::Merge(all) => all.iter().for_each(|e| expressions(e, visit)),
+        Expr::Join { otherwise, .. } => expressions(otherwise, visit),
+        Expr::Lines(inner) | Expr::AsText(inner) | Expr::Structured(inner) | Expr::Coerce(inner, _) => {
+            expressions(inner, visit)
+        }
+        Expr::If { then, otherwise, .. } => {
+            expressions(then, visit);
+            expressions(otherwise, visit);
+        }
+        Expr::Consensus { verdicts, .. } => verdicts.iter().for_each(|(e, _)| expressions(e, visit)),
+    }
+}
+
+/// Every template in an expression.
+pub fn texts<'p>(expr: &'p Expr, visit: &mut dyn FnMut(&'p Text)) {
+    expressions(expr, &mut |e| {
+        if let Expr::Template(text) | Expr::Typed(text) = e {
+            visit(text);
+        }
+    });
+}
+
+/// Every source that an expression can read, those of its templates included.
+pub fn sources<'p>(expr: &'p Expr, visit: &mut dyn FnMut(&'p Source)) {
+    expressions(expr, &mut |e| match e {
+        Expr::Template(text) | Expr::Typed(text) => text.sources.iter().for_each(&mut *visit),
+        Expr::Read(source) | Expr::If { source, .. } => visit(source),
+        Expr::Join { parts, .. } => parts.iter().for_each(&mut *visit),
+        _ => {}
+    });
+}

@@ -1,1 +1,23 @@
-//! trefoil-models
+//! Model providers behind the runtime's port: which there are, which can be called, and the calls themselves.
+//!
+//! ```text
+//! environment --> Registry --+
+//! program -----------------> ModelPlan --> one ModelProvider for the whole run
+//! --model -------------------+             (embedded, scripted, or by name over HTTP)
+//! ```
+//!
+//! Knows nothing about workflows: retries, budgets, guardrails and reading answers as JSON are the machine's.
+
+pub mod credential;
+#[cfg(feature = "http")]
+pub mod http;
+pub mod plan;
+pub mod registry;
+pub mod scripted;
+pub mod vendors;
+
+pub use credential::Credential;
+pub use plan::{ModelOverride, ModelPlan, PlanError};
+pub use registry::{Availability, Registry};
+pub use scripted::{ScriptError, Scripted};
+pub use vendors::{Protocol, Vendor};

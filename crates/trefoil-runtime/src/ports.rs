@@ -16,11 +16,12 @@ use trefoil_ir::StepId;
 pub trait ModelProvider: Send + Sync {
     /// One call. `request` has no holes left. Text goes to `delta` as it arrives when `request.stream`. Dropping the
     /// future cancels the call. No retries inside: the machine does those, and counts them.
+    // The lifetime is written out: left to the macro, the text would have to outlive the call.
     async fn call(
         &self,
         at: CallSite<'_>,
         request: &ModelRequest,
-        delta: &mut (dyn FnMut(&str) + Send),
+        delta: &mut (dyn for<'d> FnMut(&'d str) + Send),
     ) -> Result<ModelAnswer, ModelError>;
     /// How outputs name the model that will answer: `openai:gpt-x`, `embedded`, `scripted`.
     fn label(&self, request: &ModelRequest) -> String;

@@ -1,5 +1,7 @@
 //! What a person is told about a manifest, as data. One renderer a file beside this one.
 
+pub mod render;
+
 use crate::file::FileId;
 use crate::span::{Location, Span};
 

@@ -31,27 +31,41 @@ pub(super) fn same_line(text: &str, a: usize, b: usize) -> bool {
 /// End of what is written on this line from `at` on: without a comment, without blanks behind.
 pub(super) fn content_end(text: &str, at: usize) -> usize {
     let line = text.get(at..line_end(text, at)).unwrap_or_default();
-    let comment = line.match_indices('#').map(|(i, _)| i).find(|&i| {
-        i > 0 && line.as_bytes().get(i - 1).is_some_and(|b| matches!(b, b' ' | b'\t'))
-    });
+    let comment = line
+        .match_indices('#')
+        .map(|(i, _)| i)
+        .find(|&i| i > 0 && line.as_bytes().get(i - 1).is_some_and(|b| matches!(b, b' ' | b'\t')));
     at + line.get(..comment.unwrap_or(line.len())).unwrap_or_default().trim_end().len()
 }
 
 /// Where the next value begins after the token that ends at `at`: past separators, comments, tags and anchors.
-pub(super) fn value_start(text: &str, mut at: usize) -> usize {
+pub(super) fn value_start(text: &str, at: usize) -> usize {
+    skip(text, at, true)
+}
+
+/// The same, but the `-` of a list item counts as the beginning of its list.
+pub(super) fn list_start(text: &str, at: usize) -> usize {
+    skip(text, at, false)
+}
+
+fn skip(text: &str, mut at: usize, items: bool) -> usize {
     let bytes = text.as_bytes();
     loop {
         let rest = bytes.get(at..).unwrap_or_default();
-        let blank_before = at == 0 || bytes.get(at - 1).is_some_and(|b| matches!(b, b' ' | b'\t' | b'\n' | b'\r'));
+        let blank_before = at == 0
+            || text.get(..at) == Some("\u{feff}")
+            || bytes.get(at - 1).is_some_and(|b| matches!(b, b' ' | b'\t' | b'\n' | b'\r'));
         match rest {
             [b' ' | b'\t' | b'\n' | b'\r' | b':' | b',', ..] => at += 1,
+            [b'-', b' ' | b'\t' | b'\n' | b'\r', ..] if !items => return at,
             [b'-' | b'?', b' ' | b'\t' | b'\n' | b'\r', ..] => at += 1,
             [b'-', b'-', b'-', ..] if at == line_start(text, at) => at += 3,
             [b'#', ..] if blank_before => at = line_end(text, at),
             [b'%', ..] if at == line_start(text, at) => at = line_end(text, at),
             [b'!', b'<', ..] => at += rest.iter().position(|b| *b == b'>').map_or(rest.len(), |n| n + 1),
             [b'!' | b'&', ..] => {
-                let word = rest.iter().position(|b| matches!(b, b' ' | b'\t' | b'\n' | b'\r' | b',')).unwrap_or(rest.len());
+                let word =
+                    rest.iter().position(|b| matches!(b, b' ' | b'\t' | b'\n' | b'\r' | b',')).unwrap_or(rest.len());
                 at += word;
             }
             [0xEF, 0xBB, 0xBF, ..] if at == 0 => at += 3,

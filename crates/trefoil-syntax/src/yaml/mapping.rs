@@ -67,6 +67,10 @@ impl Builder {
         let mut text = text.clone();
         text.span = node.span;
         if text.value.is_empty() && text.style == Style::Plain && *scalar == Scalar::Null {
+            if !node.span.is_empty() {
+                // An alias that names nothing, which has been reported.
+                return Next::Ignored;
+            }
             findings.push(Diagnostic::error(rules::KEY, at, "a key is missing here").help("write `key: value`"));
             return Next::Ignored;
         }
@@ -83,7 +87,11 @@ impl Builder {
         Next::Value(text, *scalar)
     }
     fn find(&self, key: &str) -> Option<usize> {
-        if self.index.is_empty() { self.entries.iter().position(|e| &*e.key.value == key) } else { self.index.get(key).copied() }
+        if self.index.is_empty() {
+            self.entries.iter().position(|e| &*e.key.value == key)
+        } else {
+            self.index.get(key).copied()
+        }
     }
     fn entry(&mut self, entry: Entry, findings: &mut Vec<Diagnostic>) {
         let Some(found) = self.find(&entry.key.value) else { return self.push(entry, false) };

@@ -66,7 +66,7 @@ impl Masks {
         let mut bytes = text.as_bytes().to_vec();
         for mask in &self.masks {
             let span = mask.span();
-            let mut line_begins = false;
+            let mut line_begins = locate::line_start(text, span.start as usize) == span.start as usize;
             for byte in bytes.iter_mut().take(span.end as usize).skip(span.start as usize) {
                 *byte = match (mask, *byte) {
                     (Mask::Quote(_), _) => b'x',
@@ -86,18 +86,21 @@ impl Masks {
     }
 }
 
-/// From `start` to the next line behind `error` that begins a key or an item at the left margin, or to the end.
-pub(super) fn to_next_key(text: &str, start: usize, error: usize) -> Span {
-    let mut at = locate::next_line(text, error.max(start));
-    while at < text.len() && !begins_key(text.get(at..locate::line_end(text, at)).unwrap_or_default()) {
+/// From `start` to the next line that begins a key or an item at the left margin, or to the end.
+pub(super) fn to_next_key(text: &str, start: usize) -> Span {
+    let whole = start == 0;
+    let mut at = locate::next_line(text, start);
+    while at < text.len() && (whole || !begins_key(text.get(at..locate::line_end(text, at)).unwrap_or_default())) {
         at = locate::next_line(text, at);
     }
     Span::new(start as u32, at as u32)
 }
 
-fn begins_key(line: &str) -> bool {
+/// Whether a line looks like a key or an item.
+pub(super) fn begins_key(line: &str) -> bool {
     let mut chars = line.chars();
     let key = chars.next().is_some_and(|c| c.is_alphanumeric() || matches!(c, '_' | '"' | '\''));
-    let colon = line.match_indices(':').any(|(i, _)| line.as_bytes().get(i + 1).is_none_or(|b| matches!(b, b' ' | b'\t')));
+    let colon =
+        line.match_indices(':').any(|(i, _)| line.as_bytes().get(i + 1).is_none_or(|b| matches!(b, b' ' | b'\t')));
     (key && colon) || line.starts_with("- ")
 }

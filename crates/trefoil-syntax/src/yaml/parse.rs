@@ -71,7 +71,12 @@ pub fn parse(id: FileId, file: &SourceFile, limits: &Limits) -> Parsed {
     if root.is_none() && found.is_empty() {
         found.push(empty(id, text));
     }
-    found.extend(control_character(id, text));
+    if let Some(control) = control_character(id, text) {
+        let covers =
+            |d: &Diagnostic| d.span.zip(control.span).is_some_and(|(d, c)| d.start <= c.start && c.start < d.end);
+        found.retain(|d| d.rule != rules::SYNTAX || !covers(d));
+        found.push(control);
+    }
     found.sort_by_key(|d| d.span.map_or((u32::MAX, 0), |s| (s.start, s.end)));
     Parsed { root, complete, diagnostics: found }
 }

@@ -74,9 +74,9 @@ fn number(text: &str) -> Option<Scalar> {
     if let Some((digits, base)) = radix(text) {
         return Some(match u64::from_str_radix(digits, base) {
             Ok(n) => i64::try_from(n).map_or(Scalar::UInt(n), Scalar::Int),
-            Err(_) => Scalar::Float(digits.chars().fold(0.0, |sum, c| {
-                sum * f64::from(base) + f64::from(c.to_digit(base).unwrap_or(0))
-            })),
+            Err(_) => Scalar::Float(
+                digits.chars().fold(0.0, |sum, c| sum * f64::from(base) + f64::from(c.to_digit(base).unwrap_or(0))),
+            ),
         });
     }
     if is_decimal(text) {

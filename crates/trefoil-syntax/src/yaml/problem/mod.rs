@@ -1,5 +1,6 @@
 //! What the parser did not like, where, in our words, and how to read on.
 
+mod escape;
 mod wording;
 
 use granit_parser::ScanError;
@@ -47,16 +48,16 @@ pub(super) fn explain(file: FileId, text: &str, error: &ScanError, builder: &Bui
     let flow = builder.open_flow();
     let value = match (flow, builder.last_value) {
         (Some((outer, _)), _) => Some(outer as usize),
-        (None, Some(last)) if locate::same_line(text, last.start as usize, at) => Some(last.start as usize),
-        _ if builder.wants_value() => Some(locate::value_start(text, builder.token_end as usize)).filter(|v| *v <= at),
+        (None, Some(last)) => behind(text, last, at, builder.wants_value()),
+        (None, None) if builder.wants_value() => Some(locate::value_start(text, builder.token_end as usize).min(at)),
         _ => None,
     };
     let scene = Scene { file, text, at, value, flow: flow.map(|(_, inner)| inner as usize) };
     if let Some(problem) = braces(&scene) {
         return problem;
     }
-    let Wording { kind, rule, message, help } = wording::of(error.kind(), &scene, limits);
-    let (start, end) = place(kind, &scene);
+    let Wording { kind, rule, message, help, place: told } = wording::of(error.kind(), &scene, limits);
+    let (start, end) = told.unwrap_or_else(|| place(kind, &scene));
     let mut diagnostic = Diagnostic::error(rule, scene.location(start, end), message);
     if let (Kind::Inside, Some(open)) = (kind, scene.flow)
         && open != start
@@ -64,12 +65,27 @@ pub(super) fn explain(file: FileId, text: &str, error: &ScanError, builder: &Bui
         diagnostic = diagnostic.label(scene.location(open, open + 1), "opened here");
     }
     let advice = match (kind, scene.value_on_line()) {
-        (Kind::Value, Some(value)) => quoted(text.get(value..locate::content_end(text, value)).unwrap_or_default())
-            .map(|quoted| format!("put quotes around the whole value: {quoted}")),
+        (Kind::Value, Some(value))
+            if flow.is_none() && !text.get(value..).is_some_and(|t| t.starts_with(['"', '\''])) =>
+        {
+            quoted(text.get(value..locate::content_end(text, value)).unwrap_or_default())
+                .map(|quoted| format!("put quotes around the whole value: {quoted}"))
+        }
         _ => None,
     };
     diagnostic.help = advice.or(help);
     Problem { diagnostic, mask: mask(kind, &scene) }
+}
+
+/// The value that an error at `at` is about, when the last thing that was read is a value: that one, if they share a
+/// line, or the one behind the next `-`.
+fn behind(text: &str, last: Span, at: usize, in_list: bool) -> Option<usize> {
+    if locate::same_line(text, last.start as usize, at) {
+        return Some(last.start as usize);
+    }
+    let next = locate::value_start(text, last.end as usize).min(at);
+    let line = text.get(locate::line_start(text, next)..next)?;
+    (in_list && line.trim_start_matches(' ').starts_with('-')).then_some(next)
 }
 
 /// A value that begins with a template tag, whatever the parser made of it.
@@ -81,10 +97,7 @@ fn braces(scene: &Scene<'_>) -> Option<Problem> {
     }
     let end = locate::content_end(scene.text, value);
     let at = scene.location(value, end);
-    Some(Problem {
-        diagnostic: unquoted_braces(at, scene.text.get(value..end)?),
-        mask: Some(Mask::Quote(at.span)),
-    })
+    Some(Problem { diagnostic: unquoted_braces(at, scene.text.get(value..end)?), mask: Some(Mask::Quote(at.span)) })
 }
 
 /// The bytes to point at.
@@ -101,17 +114,19 @@ fn place(kind: Kind, scene: &Scene<'_>) -> (usize, usize) {
             (at, locate::content_end(text, at).max(at))
         }
         Kind::Tab => {
-            let line = text.get(locate::line_start(text, at)..locate::line_end(text, at).min(at + 1)).unwrap_or_default();
-            let tab = line.rfind('\t').map_or(at, |i| locate::line_start(text, at) + i);
-            (tab, tab + usize::from(text.as_bytes().get(tab) == Some(&b'\t')))
+            let before = text.get(locate::line_start(text, at)..text.len().min(at + 1)).unwrap_or_default();
+            let tab = match before.rfind('\t') {
+                Some(i) => Some(locate::line_start(text, at) + i),
+                None => text.get(at..).and_then(|after| after.find('\t')).map(|i| at + i),
+            };
+            tab.map_or((at, at), |tab| (tab, tab + 1))
         }
         Kind::Item => {
             let start = locate::line_start(text, at);
-            let dash = start + text.get(start..).map_or(0, |line| line.len() - line.trim_start_matches([' ', '\t']).len());
-            let start = if text.get(dash..).is_some_and(|t| t.starts_with("- ")) { dash } else { at };
-            (start, locate::word_end(text, start))
+            let indent = text.get(start..at).map_or(0, |line| line.len() - line.trim_start_matches([' ', '\t']).len());
+            (start + indent, locate::word_end(text, start + indent))
         }
-        Kind::Value | Kind::Inside | Kind::Here => (at, locate::word_end(text, at)),
+        Kind::Value | Kind::Inside | Kind::Here | Kind::Directive => (at, locate::word_end(text, at)),
     }
 }
 
@@ -125,10 +140,18 @@ fn mask(kind: Kind, scene: &Scene<'_>) -> Option<Mask> {
         let end = locate::content_end(text, value);
         return Some(Mask::Quote(Span::new(value as u32, end as u32)));
     }
-    let line = locate::line_start(text, scene.at);
-    let start = match (kind, scene.value, scene.flow) {
-        (Kind::Quote, Some(value), _) | (_, Some(value), Some(_)) => value,
-        _ => line,
+    if let (Kind::Quote, Some(value)) = (kind, scene.value) {
+        // One line of it: the next ones may be keys again.
+        let end = locate::content_end(text, value);
+        return Some(Mask::Quote(Span::new(value as u32, end as u32)));
+    }
+    if kind == Kind::Directive {
+        let line = wording::directive(text)?;
+        return Some(Mask::Skip(Span::new(line as u32, locate::line_end(text, line) as u32)));
+    }
+    let start = match scene.flow {
+        Some(_) => scene.value?,
+        None => scene.value_on_line().unwrap_or_else(|| locate::line_start(text, scene.at)),
     };
-    Some(Mask::Skip(to_next_key(text, start, scene.at)))
+    Some(Mask::Skip(to_next_key(text, start)))
 }

@@ -21,6 +21,8 @@ pub(super) enum Kind {
     Item,
     /// At the error.
     Here,
+    /// At the line that begins with `%`, which can be left out.
+    Directive,
 }
 
 /// What to say.
@@ -29,11 +31,13 @@ pub(super) struct Wording {
     pub(super) rule: &'static str,
     pub(super) message: String,
     pub(super) help: Option<String>,
+    /// The bytes to point at, where the kind does not tell.
+    pub(super) place: Option<(usize, usize)>,
 }
 
 impl Wording {
     fn new(kind: Kind, message: impl Into<String>) -> Self {
-        Self { kind, rule: rules::SYNTAX, message: message.into(), help: None }
+        Self { kind, rule: rules::SYNTAX, message: message.into(), help: None, place: None }
     }
     fn rule(self, rule: &'static str) -> Self {
         Self { rule, ..self }
@@ -69,6 +73,9 @@ pub(super) fn of(error: &E, scene: &Scene<'_>, limits: &Limits) -> Wording {
             say(Kind::Quote, "the quote that opens here is not closed")
                 .help("close it; if the text goes on in the next lines, indent them further than the key")
         }
+        E::InvalidTrailingSingleQuotedScalar | E::InvalidTrailingDoubleQuotedScalar if scene.flow.is_some() => {
+            say(Inside, "expected `,` or a closing bracket here").help("separate the items with `,`, and escape quotes that are text")
+        }
         E::InvalidTrailingSingleQuotedScalar => say(Value, "text follows the closing quote")
             .help("put the whole value in quotes; inside single quotes write `''` for a quote"),
         E::InvalidTrailingDoubleQuotedScalar => say(Value, "text follows the closing quote")
@@ -93,7 +100,10 @@ pub(super) fn of(error: &E, scene: &Scene<'_>, limits: &Limits) -> Wording {
         E::UnexpectedEofFlowMapping | E::UnexpectedEofImplicitFlowMapping | E::ExpectedFlowMappingSeparator => {
             say(Inside, "expected `,` or `}` here").help("close the mapping, or put quotes around a value that has braces or commas in it")
         }
-        E::MismatchedFlowCollectionEnd { open, close } => Wording::new(Inside, format!("`{open}` is closed by `{close}`")),
+        E::MismatchedFlowCollectionEnd { open, close } => {
+            let right = if *open == '[' { ']' } else { '}' };
+            Wording::new(Inside, format!("`{open}` is closed by `{close}`")).help(format!("close it with `{right}`"))
+        }
         E::MisplacedFlowCollectionEnd => say(Value, "this bracket closes nothing").help("remove it, or put quotes around the value"),
         E::BlockEntryInFlowCollection => say(Inside, "`- ` cannot stand in brackets").help("separate the items with `,`"),
         E::InvalidFlowScalarIndent => {
@@ -110,9 +120,11 @@ pub(super) fn of(error: &E, scene: &Scene<'_>, limits: &Limits) -> Wording {
         E::ExpectedBlockMappingKey => key(scene),
         E::ExpectedBlockSequenceEntry => say(Item, "expected `- ` here: this line stands at the level of a list")
             .help("begin it with `- `, indent it to belong to the item above, or move it to the level of the keys above the list"),
-        E::ExpectedDocumentStart => {
-            say(Item, "this line belongs to nothing above it").help("give it the indentation of the keys that it belongs with")
-        }
+        E::ExpectedDocumentStart => match directive(scene.text) {
+            Some(_) => not_a_directive(scene),
+            None => say(Item, "this line belongs to nothing above it")
+                .help("give it the indentation of the keys that it belongs with"),
+        },
         E::InvalidIndentation => say(Item, "the indentation of this line fits no line above").help("line it up with the keys or items it belongs with"),
         E::SimpleKeyExpected | E::InvalidSimpleKey => {
             say(Item, "expected `key: value` here").help("add the `:`; a key and its `:` stand on one line and are short")
@@ -152,9 +164,7 @@ pub(super) fn of(error: &E, scene: &Scene<'_>, limits: &Limits) -> Wording {
         | E::InvalidDirectiveName
         | E::YamlVersionTooLong
         | E::MissingYamlVersion
-        | E::InvalidTagDirectiveTerminator => {
-            say(Item, "a line that begins with `%` is a directive, and this is not one").help("remove the line, or indent it if it is text")
-        }
+        | E::InvalidTagDirectiveTerminator => not_a_directive(scene),
         E::InvalidDocumentEnd => say(Here, "text stands behind `...`, the end of the document").help("remove one of them"),
         E::BomInsideDocument => say(Here, "a byte order mark (U+FEFF) stands inside the text").help("remove this invisible character"),
 
@@ -172,9 +182,33 @@ pub(super) fn of(error: &E, scene: &Scene<'_>, limits: &Limits) -> Wording {
 fn unexpected(character: char, scene: &Scene<'_>) -> Wording {
     let kind = if scene.value == Some(scene.at) { Kind::Value } else { Kind::Here };
     match character {
-        '@' | '`' | '%' => Wording::new(kind, format!("a value cannot begin with `{character}`")).help("put quotes around it"),
-        _ => Wording::new(kind, format!("`{}` cannot stand here", super::super::mapping::shown(&character.to_string()))),
+        '`' => Wording::new(kind, "a value cannot begin with a backtick").help("put quotes around it"),
+        '@' | '%' => {
+            Wording::new(kind, format!("a value cannot begin with `{character}`")).help("put quotes around it")
+        }
+        _ => {
+            Wording::new(kind, format!("`{}` cannot stand here", super::super::mapping::shown(&character.to_string())))
+        }
     }
+}
+
+/// The line at the top that begins with `%`, if there is one.
+pub(super) fn directive(text: &str) -> Option<usize> {
+    let mut at = 0;
+    loop {
+        let line = text.get(at..locate::line_end(text, at))?.trim_start_matches('\u{feff}');
+        match line.trim_start().chars().next() {
+            Some('%') => return line.starts_with('%').then_some(at),
+            Some('#') | None if at < text.len() => at = locate::next_line(text, at),
+            _ => return None,
+        }
+    }
+}
+
+fn not_a_directive(scene: &Scene<'_>) -> Wording {
+    let place = directive(scene.text).map(|at| (at, locate::line_end(scene.text, at)));
+    let wording = Wording::new(Kind::Directive, "a line that begins with `%` is a directive, and this is not one");
+    Wording { place, ..wording.help("remove the line, or put quotes around it if it is text") }
 }
 
 /// A `:` where no key can be.
@@ -184,29 +218,46 @@ fn colon(scene: &Scene<'_>) -> Wording {
             .help("close the bracket, or put quotes around the text");
     }
     if scene.value_on_line().is_some() {
-        return Wording::new(Kind::Value, "a value without quotes cannot have `: ` in it").help("put quotes around the whole value");
+        return Wording::new(Kind::Value, "a value without quotes cannot have `: ` in it")
+            .help("put quotes around the whole value");
     }
-    Wording::new(Kind::Item, "this line goes on with the value above it, so it cannot be a key")
-        .help("line it up with the other keys; if the line above should be a key too, end it with `:`")
+    let found = Wording::new(Kind::Item, "this line goes on with the value above it, so it cannot be a key");
+    let start = locate::line_start(scene.text, scene.at);
+    let above = scene.text.get(locate::line_start(scene.text, start.saturating_sub(1))..start).unwrap_or_default();
+    if above
+        .trim()
+        .split_once(':')
+        .is_some_and(|(key, value)| !value.is_empty() && !key.contains([' ', '"', '\'']) && !value.starts_with(' '))
+    {
+        return found.help("write a space behind the `:` in the line above");
+    }
+    found.help("line it up with the other keys; if the line above should be a key too, end it with `:`")
 }
 
 /// No key where one has to be.
 fn key(scene: &Scene<'_>) -> Wording {
     let line = scene.text.get(locate::line_start(scene.text, scene.at)..).unwrap_or_default();
     if scene.value_on_line().is_some() {
-        return Wording::new(Kind::Value, "text follows the end of the value").help("put quotes around the whole value");
+        return Wording::new(Kind::Value, "text follows the end of the value")
+            .help("put quotes around the whole value");
     }
     if line.trim_start_matches([' ', '\t']).starts_with("- ") {
         return Wording::new(Kind::Item, "a list item stands among the keys of a mapping")
             .help("indent the list below its key, or remove the `- `");
     }
+    let end = locate::line_end(line, 0);
+    if super::super::mend::begins_key(line.get(..end).unwrap_or_default().trim_start()) {
+        return Wording::new(Kind::Item, "the indentation of this line fits no line above")
+            .help("line it up with the keys that it belongs with");
+    }
     Wording::new(Kind::Item, "expected a key here").help("write `key: value`, lined up with the other keys")
 }
 
-/// An escape in a quoted value.
+/// An escape in a quoted value; the parser says only where the quote opens.
 fn escape(scene: &Scene<'_>, what: &str, help: &str) -> Wording {
-    let before = scene.text.get(..scene.at.saturating_add(1).min(scene.text.len())).unwrap_or_default();
-    let backslash = before.rfind('\\').unwrap_or(scene.at);
-    let shown: String = scene.text.get(backslash..).unwrap_or_default().chars().take_while(|c| !c.is_whitespace() && *c != '"').take(10).collect();
-    Wording::new(Kind::Value, format!("`{shown}` {what}")).help(help)
+    let text = scene.text.get(scene.at..).unwrap_or_default();
+    let bad = super::escape::first_bad(text).unwrap_or(0..1);
+    let shown = text.get(bad.clone()).unwrap_or_default();
+    let wording = Wording::new(Kind::Value, format!("`{}` {what}", super::super::mapping::shown(shown)));
+    Wording { place: Some((scene.at + bad.start, scene.at + bad.end)), ..wording.help(help) }
 }

@@ -1,15 +1,15 @@
 //! From parser events to the tree, under limits. Goes on after everything but a limit.
 
-use std::collections::HashSet;
+mod scalar;
+
 use std::sync::Arc;
 
-use granit_parser::{Event, ScalarStyle, StructureStyle, Tag};
+use granit_parser::{Event, StructureStyle, Tag};
 
-use super::map::ScalarMap;
 use super::mapping::{self, shown};
 use super::parse::Limits;
-use super::schema::{self, CoreTag};
-use super::tree::{Kind, Node, Scalar, Style, Text};
+use super::schema::CoreTag;
+use super::tree::{Kind, Node};
 use super::{locate, rules};
 use crate::diagnostic::Diagnostic;
 use crate::file::FileId;
@@ -68,7 +68,6 @@ pub(super) struct Builder<'a> {
     quoted: &'a [Span],
     stack: Vec<Frame>,
     anchors: Vec<Option<Built>>,
-    open_anchors: HashSet<usize>,
     nodes: u64,
     document: Option<Span>,
     pub(super) root: Option<Node>,
@@ -88,7 +87,6 @@ impl<'a> Builder<'a> {
             quoted,
             stack: Vec::new(),
             anchors: Vec::new(),
-            open_anchors: HashSet::new(),
             nodes: 0,
             document: None,
             root: None,
@@ -118,21 +116,30 @@ impl<'a> Builder<'a> {
             Event::DocumentStart(explicit, version) => self.document(span, explicit, version)?,
             Event::Scalar(value, style, anchor, tag) => {
                 let built = self.scalar(&value, style, span, tag.as_deref().zip(tag_span));
-                self.open_anchors.remove(&anchor);
                 self.finish(built, anchor)?;
             }
             Event::SequenceStart(style, anchor, tag) => {
                 self.open(Body::Sequence(Vec::new()), style, anchor, tag.as_deref().zip(tag_span), span)?;
             }
             Event::MappingStart(style, anchor, tag) => {
-                self.open(Body::Mapping(mapping::Builder::new(self.file)), style, anchor, tag.as_deref().zip(tag_span), span)?;
+                self.open(
+                    Body::Mapping(mapping::Builder::new(self.file)),
+                    style,
+                    anchor,
+                    tag.as_deref().zip(tag_span),
+                    span,
+                )?;
             }
             Event::SequenceEnd | Event::MappingEnd => self.close(span)?,
             Event::Alias(id) => self.alias(id, span)?,
             Event::UnresolvedAlias(name) => {
                 self.report(
-                    Diagnostic::error(rules::ALIAS, self.at(span), format!("no anchor `&{}` above this alias", shown(&name)))
-                        .help("put quotes around the value if `*` is part of its text"),
+                    Diagnostic::error(
+                        rules::ALIAS,
+                        self.at(span),
+                        format!("no anchor `&{}` above this alias", shown(&name)),
+                    )
+                    .help("put quotes around the value if `*` is part of its text"),
                 );
                 self.token_end = span.end;
                 self.finish(self.null(span), 0)?;
@@ -141,15 +148,17 @@ impl<'a> Builder<'a> {
         }
         Ok(())
     }
-    /// Closes what is open and hands over the tree.
+    /// Closes what is open, which is no finding, and hands over the tree.
     pub(super) fn into_root(mut self) -> (Option<Node>, Vec<Diagnostic>) {
         let end = self.token_end;
+        let findings = std::mem::take(&mut self.findings);
+        self.limits.nodes = usize::MAX;
         while !self.stack.is_empty() {
             if self.close(Span::new(end, end)).is_err() {
                 break;
             }
         }
-        (self.root, self.findings)
+        (self.root, findings)
     }
     pub(super) fn report(&mut self, diagnostic: Diagnostic) {
         if self.findings.len() < FINDINGS {
@@ -166,14 +175,15 @@ impl<'a> Builder<'a> {
     fn at(&self, span: Span) -> Location {
         Location::new(self.file, span)
     }
-    fn null(&self, span: Span) -> Built {
-        let text = Text { value: "".into(), span, style: Style::Plain, map: ScalarMap::straight(0, span.start) };
-        Built { node: Node { span, kind: Arc::new(Kind::Scalar(Scalar::Null, text)) }, size: 1, height: 0 }
-    }
-    fn document(&mut self, span: Span, explicit: bool, version: Option<granit_parser::YamlVersion>) -> Result<(), Stop> {
-        self.token_end = span.end.max(self.token_end);
+    fn document(
+        &mut self,
+        span: Span,
+        explicit: bool,
+        version: Option<granit_parser::YamlVersion>,
+    ) -> Result<(), Stop> {
         if let Some(first) = self.document {
-            let mut found = Diagnostic::error(rules::MULTIPLE_DOCUMENTS, self.at(span), "a second document begins here");
+            let mut found =
+                Diagnostic::error(rules::MULTIPLE_DOCUMENTS, self.at(span), "a second document begins here");
             if !first.is_empty() {
                 found = found.label(self.at(first), "the first one");
             }
@@ -182,12 +192,13 @@ impl<'a> Builder<'a> {
         }
         // The span of an implicit start may cover the first value.
         self.document = Some(if explicit { span } else { Span::new(span.start, span.start) });
-        if !explicit {
-            self.token_end = span.start;
+        if explicit {
+            self.token_end = span.end;
         }
         if let Some(version) = version.filter(|v| (v.major, v.minor) != (1, 2)) {
             let line = Span::new(0, locate::line_end(self.text, 0) as u32);
-            let message = format!("`%YAML {}.{}` has no effect: the file is read as YAML 1.2", version.major, version.minor);
+            let message =
+                format!("`%YAML {}.{}` has no effect: the file is read as YAML 1.2", version.major, version.minor);
             let found = if self.text.starts_with("%YAML") {
                 Diagnostic::warning(rules::DIRECTIVE, self.at(line), message)
             } else {
@@ -222,13 +233,17 @@ impl<'a> Builder<'a> {
         if let Some((tag, at)) = self.core_tag(tag).filter(|(tag, _)| *tag != wanted) {
             self.report(misfit(tag, wanted.describe(), self.at(at)));
         }
-        if anchor != 0 {
-            self.open_anchors.insert(anchor);
-        }
+        // The parser begins a list that is not indented further than its key behind its first `-`.
+        let in_mapping = self.stack.last().is_some_and(|f| matches!(f.body, Body::Mapping(_)));
+        let start = if in_mapping && !flow && matches!(body, Body::Sequence(_)) {
+            span.start.min(locate::list_start(self.text, self.token_end as usize) as u32)
+        } else {
+            span.start
+        };
         self.token_end = self.token_end.max(span.end);
         self.last_value = None;
         self.stack.push(Frame {
-            start: span.start,
+            start,
             flow,
             anchor,
             body,
@@ -249,7 +264,6 @@ impl<'a> Builder<'a> {
             Body::Sequence(items) => Kind::Sequence(items),
             Body::Mapping(mapping) => Kind::Mapping(mapping.finish()),
         };
-        self.open_anchors.remove(&frame.anchor);
         let built = if frame.braces && self.raw(whole).ends_with("}}") {
             self.findings.truncate(frame.findings);
             self.report(unquoted_braces(self.at(whole), self.raw(whole)));
@@ -310,11 +324,15 @@ impl<'a> Builder<'a> {
     fn alias(&mut self, id: usize, span: Span) -> Result<(), Stop> {
         self.token_end = span.end;
         let name = shown(self.raw(span));
+        // An anchor that is known to the parser and not finished is around us.
         let Some(target) = self.anchors.get(id).cloned().flatten() else {
-            debug_assert!(self.open_anchors.contains(&id));
             self.report(
-                Diagnostic::error(rules::ALIAS, self.at(span), format!("the alias `{name}` stands inside its own anchor"))
-                    .help("a value cannot contain itself"),
+                Diagnostic::error(
+                    rules::ALIAS,
+                    self.at(span),
+                    format!("the alias `{name}` stands inside its own anchor"),
+                )
+                .help("a value cannot contain itself"),
             );
             return self.finish(self.null(span), 0);
         };
@@ -338,79 +356,6 @@ impl<'a> Builder<'a> {
     fn raw(&self, span: Span) -> &'a str {
         self.text.get(span.start as usize..span.end as usize).unwrap_or_default()
     }
-    /// A value that is taken as text the way it stands in the file.
-    fn verbatim(&self, span: Span) -> Built {
-        let value = self.raw(span);
-        let text = Text {
-            value: value.into(),
-            span,
-            style: Style::Plain,
-            map: ScalarMap::straight(value.len() as u32, span.start),
-        };
-        Built { node: Node { span, kind: Arc::new(Kind::Scalar(Scalar::Str, text)) }, size: 1, height: 0 }
-    }
-    fn scalar(&mut self, value: &str, style: ScalarStyle, span: Span, tag: Option<(&Tag, Span)>) -> Built {
-        if self.quoted.binary_search_by_key(&span.start, |q| q.start).is_ok_and(|i| self.quoted.get(i) == Some(&span)) {
-            self.token_end = span.end;
-            return self.verbatim(span);
-        }
-        let style = match style {
-            ScalarStyle::Plain => Style::Plain,
-            ScalarStyle::SingleQuoted => Style::Single,
-            ScalarStyle::DoubleQuoted => Style::Double,
-            ScalarStyle::Literal => Style::Literal,
-            ScalarStyle::Folded => Style::Folded,
-        };
-        let text = self.text(value, style, span);
-        self.token_end = self.token_end.max(span.end).max(text.span.end);
-        let scalar = match self.core_tag(tag) {
-            Some((tag, at)) => tag.force(&text.value).unwrap_or_else(|| {
-                let what = format!("`{}`", shown(&text.value));
-                self.report(misfit(tag, &what, self.at(at)));
-                Scalar::Str
-            }),
-            // The non-specific tag `!` makes a string of anything.
-            None if tag.is_some_and(|(tag, _)| tag.suffix().is_empty() && tag.handle() == "!") => Scalar::Str,
-            None if style == Style::Plain => schema::resolve(&text.value),
-            None => Scalar::Str,
-        };
-        Built { node: Node { span: text.span, kind: Arc::new(Kind::Scalar(scalar, text)) }, size: 1, height: 0 }
-    }
-    fn text(&self, value: &str, style: Style, span: Span) -> Text {
-        match style {
-            Style::Literal | Style::Folded => {
-                let header = locate::value_start(self.text, self.token_end as usize) as u32;
-                let header = header.min(span.start);
-                let raw = self.raw(Span::new(header, span.end));
-                let map = ScalarMap::align(value, raw, header, style);
-                let written = Span::new(header, header + raw.trim_end().len() as u32);
-                Text { value: value.into(), span: written, style, map }
-            }
-            // The parser gives `~` for nothing.
-            Style::Plain if span.is_empty() => {
-                let colon = self.text.as_bytes().get(span.start as usize) == Some(&b':') && self.wants_value();
-                let at = span.start + u32::from(colon);
-                Text { value: "".into(), span: Span::new(at, at), style, map: ScalarMap::straight(0, at) }
-            }
-            _ => {
-                let map = ScalarMap::align(value, self.raw(span), span.start, style);
-                Text { value: value.into(), span, style, map }
-            }
-        }
-    }
-    /// The core tag of a node; any other is reported.
-    fn core_tag(&mut self, tag: Option<(&Tag, Span)>) -> Option<(CoreTag, Span)> {
-        let (tag, at) = tag?;
-        let found = tag.core_suffix().and_then(CoreTag::from_suffix).map(|tag| (tag, at));
-        let unspecific = tag.suffix().is_empty() && tag.handle() == "!";
-        if found.is_none() && !unspecific {
-            self.report(
-                Diagnostic::error(rules::TAG, self.at(at), format!("the tag `{}` is not supported", shown(self.raw(at))))
-                    .help("remove it, or put quotes around the value if `!` is part of its text"),
-            );
-        }
-        found
-    }
 }
 
 fn misfit(tag: CoreTag, found: &str, at: Location) -> Diagnostic {
@@ -420,15 +365,17 @@ fn misfit(tag: CoreTag, found: &str, at: Location) -> Diagnostic {
 /// What to say about a value that begins with `{{` and has no quotes.
 pub(super) fn unquoted_braces(at: Location, raw: &str) -> Diagnostic {
     let found = Diagnostic::error(rules::UNQUOTED_BRACES, at, "a value that begins with `{{` needs quotes");
+    let closed = raw.contains("}}") || raw.contains("%}");
     found.help(match quoted(raw) {
-        Some(quoted) => format!("put quotes around the whole value: {quoted}"),
-        None => "put quotes around the whole value".to_owned(),
+        Some(quoted) if closed => format!("put quotes around the whole value: {quoted}"),
+        None if closed => "put quotes around the whole value".to_owned(),
+        _ => "close it with `}}`, and put quotes around the whole value".to_owned(),
     })
 }
 
 /// A text in quotes, if it is short enough to show.
 pub(super) fn quoted(raw: &str) -> Option<String> {
-    if raw.chars().count() > 60 || raw.contains(char::is_control) {
+    if raw.chars().count() > 60 || raw.contains(char::is_control) || raw.contains('`') {
         return None;
     }
     Some(if !raw.contains(['"', '\\']) { format!("`\"{raw}\"`") } else { format!("`'{}'`", raw.replace('\'', "''")) })

@@ -1,0 +1,54 @@
+//! Keys of providers, as a type that does not show its content.
+
+use std::fmt;
+use std::sync::Arc;
+
+/// A provider's key. Has no text form: `Debug` masks it, and there is neither `Display` nor serde.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Credential(Arc<str>);
+
+/// Shorter texts are not looked for in messages: they would mask half of the language.
+const SHORTEST_SCRUBBED: usize = 6;
+
+impl Credential {
+    /// A key as it was given; white space around it (a line break from a file) is not part of it. None: there is nothing.
+    pub fn new(text: &str) -> Option<Self> {
+        let text = text.trim();
+        (!text.is_empty()).then(|| Self(text.into()))
+    }
+
+    /// The key itself, for the one header it goes into.
+    #[cfg_attr(not(feature = "http"), allow(dead_code, reason = "only calls need it"))]
+    pub(crate) fn expose(&self) -> &str {
+        &self.0
+    }
+
+    /// The text with every occurrence of the key masked: servers like to repeat what they refuse.
+    pub fn scrub(&self, text: &str) -> String {
+        if self.0.len() < SHORTEST_SCRUBBED { text.to_owned() } else { text.replace(&*self.0, "***") }
+    }
+}
+
+impl fmt::Debug for Credential {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Credential(***)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shows_itself_nowhere() {
+        let key = Credential::new("  sk-very-secret\n").unwrap();
+        assert_eq!(key.expose(), "sk-very-secret");
+        assert_eq!(format!("{key:?}"), "Credential(***)");
+        assert_eq!(key.scrub("bad key sk-very-secret!"), "bad key ***!");
+    }
+
+    #[test]
+    fn nothing_is_not_a_key() {
+        assert_eq!(Credential::new(" \n"), None);
+    }
+}

@@ -1,0 +1,205 @@
+//! The HTTP client: sending, and what can go wrong on the way, without credentials and addresses' passwords in any text.
+
+use std::error::Error as _;
+use std::time::Duration;
+
+use reqwest::header::{CONTENT_TYPE, HeaderMap};
+use trefoil_runtime::{ModelError, ModelErrorKind};
+
+use super::Endpoint;
+
+/// Until there is a connection.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
+/// Bytes of an answer.
+const LARGEST_ANSWER: usize = 32 << 20;
+/// Bytes of a failed answer that are looked at.
+const LARGEST_REFUSAL: usize = 64 << 10;
+/// Characters of a server's message that are repeated.
+const LONGEST_MESSAGE: usize = 300;
+/// A longer wait is nobody's wish.
+const LONGEST_WAIT_MS: f64 = 86_400_000.0;
+
+/// Connections, shared by all providers of a registry.
+#[derive(Debug, Clone)]
+pub struct Client(reqwest::Client);
+
+impl Client {
+    /// A client without connections. Makes ring the process's TLS provider unless there is one already.
+    pub fn new() -> Result<Self, ModelError> {
+        // Fails when somebody was first; any provider will do.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        reqwest::Client::builder()
+            .redirect(reqwest::redirect::Policy::none())
+            .no_proxy()
+            .referer(false)
+            .connect_timeout(CONNECT_TIMEOUT)
+            .user_agent(concat!("trefoil/", env!("CARGO_PKG_VERSION")))
+            .build()
+            .map(Self)
+            .map_err(|e| ModelError {
+                kind: ModelErrorKind::Setup,
+                message: format!("cannot make an HTTP client: {}", innermost(&e)),
+                retry_after_ms: None,
+            })
+    }
+
+    /// Sends a body; what comes back has a good status.
+    pub(super) async fn post(&self, endpoint: &Endpoint, body: &serde_json::Value) -> Result<Response, ModelError> {
+        let request = self
+            .0
+            .post(endpoint.url.clone())
+            .headers(endpoint.headers.clone())
+            .header(CONTENT_TYPE, "application/json")
+            .body(body.to_string());
+        let inner = request.send().await.map_err(|e| failure(endpoint, &e))?;
+        let mut response = Response { inner, endpoint: endpoint.clone(), read: 0 };
+        let status = response.inner.status();
+        if status.is_success() {
+            return Ok(response);
+        }
+        let retry_after_ms = retry_after(response.inner.headers());
+        // The status counts, whatever becomes of the body.
+        let text = response.read_to(LARGEST_REFUSAL).await.unwrap_or_default();
+        let said = said(&text).or_else(|| status.canonical_reason().map(str::to_owned)).unwrap_or_default();
+        let mut error =
+            endpoint.error(ModelErrorKind::Status(status.as_u16()), &format!("answered {}: {said}", status.as_u16()));
+        error.retry_after_ms = retry_after_ms;
+        Err(error)
+    }
+}
+
+/// An answer that has begun.
+pub(super) struct Response {
+    inner: reqwest::Response,
+    endpoint: Endpoint,
+    read: usize,
+}
+
+impl Response {
+    /// Whether it comes as server-sent events; some servers do not stream although asked to.
+    pub(super) fn is_event_stream(&self) -> bool {
+        let kind = self.inner.headers().get(CONTENT_TYPE).and_then(|v| v.to_str().ok()).unwrap_or("");
+        kind.trim_start().to_ascii_lowercase().starts_with("text/event-stream")
+    }
+
+    /// The next bytes, none at the end.
+    pub(super) async fn chunk(&mut self) -> Result<Option<Vec<u8>>, ModelError> {
+        let bytes = self.inner.chunk().await.map_err(|e| failure(&self.endpoint, &e))?;
+        self.read += bytes.as_ref().map_or(0, |b| b.len());
+        if self.read > LARGEST_ANSWER {
+            return Err(self.endpoint.error(ModelErrorKind::Protocol, "sent more than 32 MiB"));
+        }
+        Ok(bytes.map(|b| b.to_vec()))
+    }
+
+    async fn read_to(&mut self, limit: usize) -> Result<String, ModelError> {
+        let mut all = Vec::new();
+        while all.len() < limit
+            && let Some(bytes) = self.chunk().await?
+        {
+            all.extend(bytes);
+        }
+        Ok(String::from_utf8_lossy(&all).into_owned())
+    }
+
+    /// The whole body as JSON.
+    pub(super) async fn json(mut self) -> Result<serde_json::Value, ModelError> {
+        let mut all = Vec::new();
+        while let Some(bytes) = self.chunk().await? {
+            all.extend(bytes);
+        }
+        serde_json::from_slice(&all).map_err(|e| {
+            self.endpoint.error(ModelErrorKind::Protocol, &format!("sent an answer that is not JSON: {e}"))
+        })
+    }
+}
+
+fn failure(endpoint: &Endpoint, error: &reqwest::Error) -> ModelError {
+    if error.is_builder() {
+        endpoint.error(ModelErrorKind::Setup, &format!("cannot be called: {}", innermost(error)))
+    } else if error.is_timeout() {
+        endpoint.error(ModelErrorKind::Timeout, &format!("cannot be reached at {} in time", endpoint.address()))
+    } else if error.is_connect() {
+        let cause = innermost(error);
+        endpoint.error(ModelErrorKind::Network, &format!("cannot be reached at {}: {cause}", endpoint.address()))
+    } else {
+        endpoint.error(ModelErrorKind::Network, &format!("broke off: {}", innermost(error)))
+    }
+}
+
+/// The innermost cause says what happened; the outer ones repeat the address.
+fn innermost(error: &reqwest::Error) -> String {
+    let mut cause: Option<&dyn std::error::Error> = error.source();
+    while let Some(inner) = cause.and_then(std::error::Error::source) {
+        cause = Some(inner);
+    }
+    cause.map_or_else(|| "no answer".to_owned(), ToString::to_string)
+}
+
+/// What a failed answer says, in one line.
+pub(super) fn said(body: &str) -> Option<String> {
+    let json: Option<serde_json::Value> = serde_json::from_str(body).ok();
+    let message = json.as_ref().and_then(said_in);
+    // A page made for people says nothing here.
+    let text = match &message {
+        Some(text) => text.as_str(),
+        None if json.is_some() || !body.trim_start().starts_with('<') => body,
+        None => return None,
+    };
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    if line.is_empty() {
+        return None;
+    }
+    Some(match line.char_indices().nth(LONGEST_MESSAGE) {
+        Some((cut, _)) => format!("{}…", line.get(..cut).unwrap_or(&line)),
+        None => line,
+    })
+}
+
+/// `error.message`, `error`, `message` or `detail`: the shapes that servers of both protocols use.
+fn said_in(json: &serde_json::Value) -> Option<String> {
+    let error = json.get("error");
+    [error.and_then(|e| e.get("message")), error, json.get("message"), json.get("detail")]
+        .into_iter()
+        .flatten()
+        .find_map(|v| v.as_str().filter(|s| !s.is_empty()).map(str::to_owned))
+}
+
+/// `retry-after-ms`, else `retry-after` in seconds. A date is not read: no provider sends one.
+fn retry_after(headers: &HeaderMap) -> Option<u64> {
+    let number = |name: &str| headers.get(name)?.to_str().ok()?.trim().parse::<f64>().ok();
+    let ms = number("retry-after-ms").or_else(|| number("retry-after").map(|s| s * 1000.0))?;
+    // The range check also refuses what is not a number.
+    (0.0..=LONGEST_WAIT_MS).contains(&ms).then(|| ms.ceil() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_message_is_found_in_every_shape() {
+        assert_eq!(said(r#"{"error":{"message":"slow\ndown"}}"#).as_deref(), Some("slow down"));
+        assert_eq!(said(r#"{"error":"model not found"}"#).as_deref(), Some("model not found"));
+        assert_eq!(said(r#"{"detail":"no"}"#).as_deref(), Some("no"));
+        assert_eq!(said("upstream is gone").as_deref(), Some("upstream is gone"));
+        assert_eq!(said("<html>502</html>"), None);
+        assert_eq!(said(""), None);
+        assert_eq!(said(&"x".repeat(1000)).unwrap().chars().count(), LONGEST_MESSAGE + 1);
+    }
+
+    #[test]
+    fn waits_are_read_in_both_units() {
+        let headers = |name: &'static str, value: &'static str| {
+            let mut map = HeaderMap::new();
+            map.insert(name, value.parse().unwrap());
+            retry_after(&map)
+        };
+        assert_eq!(headers("retry-after", "2"), Some(2000));
+        assert_eq!(headers("retry-after", "0.25"), Some(250));
+        assert_eq!(headers("retry-after-ms", "120"), Some(120));
+        for nonsense in ["Wed, 21 Oct 2015 07:28:00 GMT", "-1", "NaN", "1e99"] {
+            assert_eq!(headers("retry-after", nonsense), None, "{nonsense}");
+        }
+    }
+}

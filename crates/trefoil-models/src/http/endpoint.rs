@@ -1,0 +1,157 @@
+//! One provider's address, with everything its requests have in common.
+
+use std::fmt;
+
+use reqwest::Url;
+use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
+use trefoil_runtime::{ModelAnswer, ModelError, ModelErrorKind};
+
+use super::{Partial, chat_completions, messages, sse};
+use crate::credential::Credential;
+use crate::vendors::Protocol;
+
+/// The version of Anthropic's protocol that is spoken here.
+const ANTHROPIC_VERSION: &str = "2023-06-01";
+
+/// Where and how a provider is called.
+#[derive(Clone)]
+pub struct Endpoint {
+    /// As manifests name it.
+    pub(super) provider: &'static str,
+    pub(super) protocol: Protocol,
+    pub(super) url: Url,
+    /// Marked sensitive where they hold the credential.
+    pub(super) headers: HeaderMap,
+    credential: Option<Credential>,
+}
+
+impl Endpoint {
+    /// The endpoint of a provider at a base URL (`https://host/v1`).
+    pub fn new(
+        provider: &'static str,
+        protocol: Protocol,
+        base_url: &str,
+        credential: Option<Credential>,
+    ) -> Result<Self, ModelError> {
+        let setup = |message: String| ModelError { kind: ModelErrorKind::Setup, message, retry_after_ms: None };
+        let mut url = Url::parse(base_url.trim())
+            .ok()
+            .filter(|u| matches!(u.scheme(), "http" | "https") && u.host().is_some())
+            // The text itself may hold a password.
+            .ok_or_else(|| setup(format!("the base URL of `{provider}` is not an http or https address")))?;
+        url.set_fragment(None);
+        let base = url.path().trim_end_matches('/').to_owned();
+        let path = match protocol {
+            Protocol::ChatCompletions(quirks) if base.is_empty() => format!("{}/chat/completions", quirks.path),
+            Protocol::ChatCompletions(_) => format!("{base}/chat/completions"),
+            Protocol::Messages if base.ends_with("/v1") => format!("{base}/messages"),
+            Protocol::Messages => format!("{base}/v1/messages"),
+            Protocol::Unavailable => base,
+        };
+        url.set_path(&path);
+
+        let mut headers = HeaderMap::new();
+        let secret = |text: String| {
+            let mut value = HeaderValue::from_str(&text)
+                .map_err(|_| setup(format!("the key of `{provider}` has characters that a key cannot have")))?;
+            value.set_sensitive(true);
+            Ok(value)
+        };
+        match (protocol, &credential) {
+            (Protocol::Messages, key) => {
+                headers.insert("anthropic-version", HeaderValue::from_static(ANTHROPIC_VERSION));
+                if let Some(key) = key {
+                    headers.insert(HeaderName::from_static("x-api-key"), secret(key.expose().to_owned())?);
+                }
+            }
+            (_, Some(key)) => {
+                headers.insert(AUTHORIZATION, secret(format!("Bearer {}", key.expose()))?);
+            }
+            (_, None) => {}
+        }
+        Ok(Self { provider, protocol, url, headers, credential })
+    }
+
+    /// Whether it is OpenAI itself, whose newer parameter names others do not know.
+    pub(super) fn is_openai(&self) -> bool {
+        self.url.host_str() == Some("api.openai.com")
+    }
+
+    /// Scheme, host and port.
+    pub(super) fn address(&self) -> String {
+        self.url.origin().ascii_serialization()
+    }
+
+    /// An error in this provider's name, the credential masked.
+    pub(super) fn error(&self, kind: ModelErrorKind, what: &str) -> ModelError {
+        let message = format!("`{}` {what}", self.provider);
+        let message = self.credential.as_ref().map_or_else(|| message.clone(), |c| c.scrub(&message));
+        ModelError { kind, message, retry_after_ms: None }
+    }
+
+    pub(super) fn read_answer(&self, json: &serde_json::Value) -> Result<ModelAnswer, ModelError> {
+        match self.protocol {
+            Protocol::Messages => messages::answer(self, json),
+            _ => chat_completions::answer(self, json),
+        }
+    }
+
+    pub(super) fn read_event(
+        &self,
+        event: &sse::Event,
+        partial: &mut Partial,
+        delta: &mut (dyn for<'d> FnMut(&'d str) + Send),
+    ) -> Result<(), ModelError> {
+        match self.protocol {
+            Protocol::Messages => messages::event(self, event, partial, delta),
+            _ => chat_completions::event(self, event, partial, delta),
+        }
+    }
+}
+
+/// Without headers and the address's user and password.
+impl fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Endpoint({} at {}{})", self.provider, self.address(), self.url.path())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::vendors::vendor;
+
+    fn url(provider: &str, base: &str) -> String {
+        let vendor = vendor(provider).unwrap();
+        Endpoint::new(vendor.name, vendor.protocol, base, None).unwrap().url.to_string()
+    }
+
+    #[test]
+    fn paths_follow_each_providers_custom() {
+        assert_eq!(url("openai", "https://api.openai.com/v1/"), "https://api.openai.com/v1/chat/completions");
+        assert_eq!(url("openai", "http://h:1/x?api-version=2"), "http://h:1/x/chat/completions?api-version=2");
+        assert_eq!(url("ollama", "http://localhost:11434"), "http://localhost:11434/v1/chat/completions");
+        assert_eq!(url("ollama", "http://localhost:11434/v1"), "http://localhost:11434/v1/chat/completions");
+        assert_eq!(url("anthropic", "https://api.anthropic.com"), "https://api.anthropic.com/v1/messages");
+        assert_eq!(url("anthropic", "http://h/proxy/v1/"), "http://h/proxy/v1/messages");
+    }
+
+    #[test]
+    fn neither_debug_nor_errors_show_the_key() {
+        let key = Credential::new("sk-very-secret");
+        let endpoint = Endpoint::new("anthropic", Protocol::Messages, "https://u:pw@h", key).unwrap();
+        assert_eq!(format!("{endpoint:?}"), "Endpoint(anthropic at https://h/v1/messages)");
+        assert_eq!(endpoint.address(), "https://h");
+        let error = endpoint.error(ModelErrorKind::Status(401), "answered 401: no key sk-very-secret");
+        assert_eq!(error.message, "`anthropic` answered 401: no key ***");
+    }
+
+    #[test]
+    fn other_schemes_are_refused_without_repeating_them() {
+        for base in ["file:///etc/passwd", "not a url", "unix:secret"] {
+            let error = Endpoint::new("openai", Protocol::Messages, base, None).unwrap_err();
+            assert_eq!(error.kind, ModelErrorKind::Setup);
+            assert!(!error.message.contains("secret"), "{}", error.message);
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! Server-sent events, decoded as they arrive: <https://html.spec.whatwg.org/multipage/server-sent-events.html>.
+//!
+//! Only what model providers send: `event` and `data`; ids, retries and comments are passed over.
+
+/// One event.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Event {
+    /// Its name, `message` when it has none.
+    pub name: String,
+    /// Its data lines, joined by line breaks.
+    pub data: String,
+}
+
+/// No event of any provider is near this.
+const LONGEST_LINE: usize = 8 << 20;
+
+/// Bytes in, events out.
+#[derive(Debug, Default)]
+pub struct Decoder {
+    line: Vec<u8>,
+    after_cr: bool,
+    name: String,
+    data: Option<String>,
+}
+
+impl Decoder {
+    /// The events that these bytes complete. An error is final.
+    pub fn push(&mut self, bytes: &[u8]) -> Vec<Result<Event, String>> {
+        let mut out = Vec::new();
+        for &byte in bytes {
+            let after_cr = std::mem::take(&mut self.after_cr);
+            match byte {
+                b'\n' if after_cr => {}
+                b'\n' | b'\r' => {
+                    self.after_cr = byte == b'\r';
+                    let line = std::mem::take(&mut self.line);
+                    match String::from_utf8(line) {
+                        Ok(line) => out.extend(self.line(&line).map(Ok)),
+                        Err(_) => out.push(Err("sent an event that is not UTF-8".to_owned())),
+                    }
+                }
+                _ if self.line.len() >= LONGEST_LINE => {
+                    self.line.clear();
+                    out.push(Err("sent an event that is too long".to_owned()));
+                }
+                _ => self.line.push(byte),
+            }
+        }
+        out
+    }
+
+    fn line(&mut self, line: &str) -> Option<Event> {
+        if line.is_empty() {
+            let name = std::mem::take(&mut self.name);
+            let data = self.data.take()?;
+            return Some(Event { name: if name.is_empty() { "message".to_owned() } else { name }, data });
+        }
+        let (field, value) = line.split_once(':').unwrap_or((line, ""));
+        let value = value.strip_prefix(' ').unwrap_or(value);
+        match field {
+            "event" => value.clone_into(&mut self.name),
+            "data" => match &mut self.data {
+                Some(data) => {
+                    data.push('\n');
+                    data.push_str(value);
+                }
+                None => self.data = Some(value.to_owned()),
+            },
+            _ => {}
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn decode(chunks: &[&[u8]]) -> Vec<(String, String)> {
+        let mut decoder = Decoder::default();
+        chunks.iter().flat_map(|c| decoder.push(c)).map(|e| e.map(|e| (e.name, e.data)).unwrap()).collect()
+    }
+
+    #[test]
+    fn events_survive_any_cut() {
+        let text = "event: a\ndata: {\"x\":\ndata: 1}\n\n: ping\r\n\r\ndata:é\r\rid: 7\ndata:  two\n\n".as_bytes();
+        let whole = decode(&[text]);
+        assert_eq!(
+            whole,
+            [("a".into(), "{\"x\":\n1}".into()), ("message".into(), "é".into()), ("message".into(), " two".into())]
+        );
+        for cut in 0..text.len() {
+            assert_eq!(decode(&[&text[..cut], &text[cut..]]), whole, "cut at {cut}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_text_is_an_error() {
+        let mut decoder = Decoder::default();
+        assert!(decoder.push(b"data: \xff\n\n")[0].is_err());
+    }
+}

@@ -1,0 +1,269 @@
+//! Which providers can be called, judged by a snapshot of the environment, and the way to call them.
+//!
+//! Reads the process's environment in one place only, [`Registry::from_env`].
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use trefoil_ir::ModelParameters;
+use trefoil_runtime::{ModelAnswer, ModelError, ModelErrorKind, ModelProvider, ModelRequest, ports::CallSite};
+use trefoil_syntax::suggest;
+
+use crate::credential::Credential;
+use crate::vendors::{Protocol, VENDORS, Vendor, vendor};
+
+/// The environment of all providers.
+#[derive(Clone)]
+pub struct Registry {
+    env: Arc<HashMap<String, String>>,
+    #[cfg(feature = "http")]
+    client: Arc<std::sync::OnceLock<crate::http::Client>>,
+}
+
+/// Whether a provider can be called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Availability {
+    /// It can.
+    Ready,
+    /// These variables say how; none of them is set.
+    NoKey {
+        /// Its key.
+        variable: &'static str,
+        /// Its address, where that alone is enough.
+        or: Option<&'static str>,
+    },
+    /// Recognised; not in this version.
+    Unavailable {
+        /// Whether its key is set all the same.
+        key_set: bool,
+    },
+    /// Nobody knows it.
+    Unknown,
+}
+
+impl Registry {
+    /// A registry that sees these variables; empty ones count as unset.
+    pub fn new(env: impl IntoIterator<Item = (String, String)>) -> Self {
+        Self {
+            env: Arc::new(env.into_iter().filter(|(_, value)| !value.trim().is_empty()).collect()),
+            #[cfg(feature = "http")]
+            client: Arc::default(),
+        }
+    }
+
+    /// A registry that sees the variables of this process as they are now.
+    pub fn from_env() -> Self {
+        Self::new(std::env::vars_os().filter_map(|(k, v)| Some((k.into_string().ok()?, v.into_string().ok()?))))
+    }
+
+    /// The names of all providers, available or not.
+    pub fn known() -> impl Iterator<Item = &'static str> {
+        VENDORS.iter().map(|v| v.name)
+    }
+
+    /// Whether this provider can be called.
+    pub fn availability(&self, provider: &str) -> Availability {
+        let Some(vendor) = vendor(provider) else { return Availability::Unknown };
+        let set = |variable: &str| self.env.contains_key(variable);
+        if vendor.protocol == Protocol::Unavailable {
+            return Availability::Unavailable { key_set: set(vendor.key_variable) };
+        }
+        let addressed = set(vendor.base_url_variable);
+        // Without a base URL of its own, a key alone leads nowhere.
+        let ready = match vendor.base_url {
+            Some(_) => set(vendor.key_variable) || (vendor.key_optional && addressed),
+            None => addressed,
+        };
+        if ready {
+            Availability::Ready
+        } else if vendor.base_url.is_none() {
+            Availability::NoKey { variable: vendor.base_url_variable, or: None }
+        } else {
+            let or = vendor.key_optional.then_some(vendor.base_url_variable);
+            Availability::NoKey { variable: vendor.key_variable, or }
+        }
+    }
+
+    /// A provider that answers every request with this model.
+    pub fn resolve(&self, provider: &str, model: &str) -> Result<Arc<dyn ModelProvider>, ModelError> {
+        let inner = self.provider(provider)?;
+        Ok(Arc::new(Fixed { inner, provider: provider.into(), model: model.into() }))
+    }
+
+    /// A provider that answers each request with the model it names. A request without a provider is a set-up error.
+    pub fn by_name(&self) -> Arc<dyn ModelProvider> {
+        Arc::new(ByName(self.clone()))
+    }
+
+    fn provider(&self, provider: &str) -> Result<Arc<dyn ModelProvider>, ModelError> {
+        let setup = |message: String| ModelError { kind: ModelErrorKind::Setup, message, retry_after_ms: None };
+        match (self.availability(provider), vendor(provider)) {
+            (Availability::Ready, Some(vendor)) => self.connect(vendor),
+            (Availability::NoKey { variable, or: None }, _) => {
+                Err(setup(format!("`{provider}` needs `{variable}` in the environment")))
+            }
+            (Availability::NoKey { variable, or: Some(other) }, _) => {
+                Err(setup(format!("`{provider}` needs `{variable}` or `{other}` in the environment")))
+            }
+            (Availability::Unavailable { .. }, _) => {
+                Err(setup(format!("`{provider}` is not available in this version")))
+            }
+            _ => Err(setup(unknown(provider))),
+        }
+    }
+
+    #[cfg(feature = "http")]
+    fn connect(&self, vendor: &Vendor) -> Result<Arc<dyn ModelProvider>, ModelError> {
+        let read = |variable: &str| self.env.get(variable).map(String::as_str);
+        let base = read(vendor.base_url_variable).or(vendor.base_url).unwrap_or("");
+        let key = read(vendor.key_variable).and_then(Credential::new);
+        let endpoint = crate::http::Endpoint::new(vendor.name, vendor.protocol, base, key)?;
+        let client = match self.client.get() {
+            Some(client) => client.clone(),
+            None => {
+                let client = crate::http::Client::new()?;
+                self.client.get_or_init(|| client).clone()
+            }
+        };
+        Ok(Arc::new(crate::http::HttpModel::new(client, endpoint)))
+    }
+
+    #[cfg(not(feature = "http"))]
+    fn connect(&self, vendor: &Vendor) -> Result<Arc<dyn ModelProvider>, ModelError> {
+        let key = self.env.get(vendor.key_variable).and_then(|k| Credential::new(k));
+        Err(ModelError {
+            kind: ModelErrorKind::Setup,
+            message: format!(
+                "`{}` cannot be called: this build has no HTTP{}",
+                vendor.name,
+                if key.is_some() { "" } else { " client" }
+            ),
+            retry_after_ms: None,
+        })
+    }
+}
+
+/// What to say of a provider that nobody knows.
+pub(crate) fn unknown(provider: &str) -> String {
+    match suggest::nearest(provider, Registry::known()) {
+        Some(near) => format!("there is no provider `{provider}`; did you mean `{near}`?"),
+        None => format!("there is no provider `{provider}`"),
+    }
+}
+
+/// The parameters that a provider's protocol has no place for: they have no effect there.
+pub fn ineffective(provider: &str, parameters: &ModelParameters) -> Vec<&'static str> {
+    if !matches!(vendor(provider), Some(Vendor { protocol: Protocol::Messages, .. })) {
+        return Vec::new();
+    }
+    let set = [
+        ("presence_penalty", parameters.presence_penalty.is_some()),
+        ("frequency_penalty", parameters.frequency_penalty.is_some()),
+        ("seed", parameters.seed.is_some()),
+    ];
+    set.into_iter().filter(|(_, set)| *set).map(|(name, _)| name).collect()
+}
+
+/// One model for everything.
+struct Fixed {
+    inner: Arc<dyn ModelProvider>,
+    provider: Arc<str>,
+    model: Arc<str>,
+}
+
+impl Fixed {
+    fn aimed(&self, request: &ModelRequest) -> ModelRequest {
+        ModelRequest { provider: Some(self.provider.clone()), model: self.model.clone(), ..request.clone() }
+    }
+}
+
+#[async_trait]
+impl ModelProvider for Fixed {
+    async fn call(
+        &self,
+        at: CallSite<'_>,
+        request: &ModelRequest,
+        delta: &mut (dyn for<'d> FnMut(&'d str) + Send),
+    ) -> Result<ModelAnswer, ModelError> {
+        self.inner.call(at, &self.aimed(request), delta).await
+    }
+
+    fn label(&self, request: &ModelRequest) -> String {
+        self.inner.label(&self.aimed(request))
+    }
+}
+
+/// The model that each request names.
+struct ByName(Registry);
+
+#[async_trait]
+impl ModelProvider for ByName {
+    async fn call(
+        &self,
+        at: CallSite<'_>,
+        request: &ModelRequest,
+        delta: &mut (dyn for<'d> FnMut(&'d str) + Send),
+    ) -> Result<ModelAnswer, ModelError> {
+        let Some(provider) = &request.provider else {
+            return Err(ModelError {
+                kind: ModelErrorKind::Setup,
+                message: format!("`{}` is an alias and names no provider", request.model),
+                retry_after_ms: None,
+            });
+        };
+        self.0.provider(provider)?.call(at, request, delta).await
+    }
+
+    fn label(&self, request: &ModelRequest) -> String {
+        match &request.provider {
+            Some(provider) => format!("{provider}:{}", request.model),
+            None => request.model.to_string(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn registry(env: &[(&str, &str)]) -> Registry {
+        Registry::new(env.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())))
+    }
+
+    #[test]
+    fn a_key_makes_a_provider_available_and_an_empty_one_does_not() {
+        let with = registry(&[("OPENAI_API_KEY", "sk"), ("ANTHROPIC_API_KEY", " ")]);
+        assert_eq!(with.availability("openai"), Availability::Ready);
+        assert_eq!(with.availability("anthropic"), Availability::NoKey { variable: "ANTHROPIC_API_KEY", or: None });
+        assert_eq!(with.availability("gpt"), Availability::Unknown);
+    }
+
+    #[test]
+    fn a_local_server_is_meant_where_it_is_named() {
+        let ollama = |env: &[(&str, &str)]| registry(env).availability("ollama");
+        assert_eq!(ollama(&[("OLLAMA_BASE_URL", "http://h:1")]), Availability::Ready);
+        assert_eq!(ollama(&[("OLLAMA_API_KEY", "k")]), Availability::Ready);
+        assert!(matches!(ollama(&[]), Availability::NoKey { or: Some("OLLAMA_BASE_URL"), .. }));
+        let any = |env: &[(&str, &str)]| registry(env).availability("openai-compatible");
+        assert_eq!(any(&[("OPENAI_COMPATIBLE_BASE_URL", "http://h:1")]), Availability::Ready);
+        assert!(matches!(any(&[("OPENAI_COMPATIBLE_API_KEY", "k")]), Availability::NoKey { .. }));
+    }
+
+    #[test]
+    fn each_reason_not_to_call_has_its_message() {
+        let registry = registry(&[("COHERE_API_KEY", "k")]);
+        let message = |provider: &str| registry.resolve(provider, "m").err().map(|e| e.message).unwrap();
+        assert_eq!(message("cohere"), "`cohere` is not available in this version");
+        assert_eq!(message("openai"), "`openai` needs `OPENAI_API_KEY` in the environment");
+        assert_eq!(message("ollama"), "`ollama` needs `OLLAMA_API_KEY` or `OLLAMA_BASE_URL` in the environment");
+        assert_eq!(message("opnai"), "there is no provider `opnai`; did you mean `openai`?");
+    }
+
+    #[test]
+    fn parameters_without_a_place_are_named() {
+        let parameters = ModelParameters { seed: Some(1), temperature: Some(0.5), ..ModelParameters::default() };
+        assert_eq!(ineffective("anthropic", &parameters), ["seed"]);
+        assert!(ineffective("openai", &parameters).is_empty());
+    }
+}

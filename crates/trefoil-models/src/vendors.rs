@@ -1,0 +1,141 @@
+//! The providers this version knows, one line each. A new OpenAI-compatible one is a new line here and nothing else.
+
+/// How a provider is spoken to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Protocol {
+    /// `POST {base}/chat/completions`, as OpenAI made it: <https://platform.openai.com/docs/api-reference/chat>.
+    ChatCompletions(ChatQuirks),
+    /// `POST {base}/v1/messages`, Anthropic's: <https://docs.anthropic.com/en/api/messages>.
+    Messages,
+    /// Recognised; this version cannot call it.
+    Unavailable,
+}
+
+/// Where an OpenAI-compatible server is less compatible.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ChatQuirks {
+    /// What the seed is called.
+    pub seed: &'static str,
+    /// It knows `response_format: json_schema`. If not: `json_object`, and the schema is put into words.
+    pub json_schema: bool,
+    /// A base URL without a path gets this one.
+    pub path: &'static str,
+}
+
+/// A server that does what OpenAI's does.
+const PLAIN: ChatQuirks = ChatQuirks { seed: "seed", json_schema: true, path: "" };
+
+/// A provider.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Vendor {
+    /// As manifests and `--model` name it.
+    pub name: &'static str,
+    /// How it is spoken to.
+    pub protocol: Protocol,
+    /// Where it is, unless the environment says otherwise; none: only there.
+    pub base_url: Option<&'static str>,
+    /// The environment variable of its key.
+    pub key_variable: &'static str,
+    /// The environment variable of its address.
+    pub base_url_variable: &'static str,
+    /// It also answers without a key; then its address in the environment says that it is meant to be used.
+    pub key_optional: bool,
+}
+
+/// All of them, in the order they are shown.
+pub const VENDORS: &[Vendor] = &[
+    chat("openai", "https://api.openai.com/v1", "OPENAI_API_KEY", "OPENAI_BASE_URL", PLAIN),
+    Vendor {
+        name: "anthropic",
+        protocol: Protocol::Messages,
+        base_url: Some("https://api.anthropic.com"),
+        key_variable: "ANTHROPIC_API_KEY",
+        base_url_variable: "ANTHROPIC_BASE_URL",
+        key_optional: false,
+    },
+    Vendor {
+        key_optional: true,
+        ..chat(
+            "ollama",
+            "http://localhost:11434/v1",
+            "OLLAMA_API_KEY",
+            "OLLAMA_BASE_URL",
+            ChatQuirks { path: "/v1", ..PLAIN },
+        )
+    },
+    Vendor {
+        base_url: None,
+        key_optional: true,
+        ..chat("openai-compatible", "", "OPENAI_COMPATIBLE_API_KEY", "OPENAI_COMPATIBLE_BASE_URL", PLAIN)
+    },
+    chat(
+        "mistral",
+        "https://api.mistral.ai/v1",
+        "MISTRAL_API_KEY",
+        "MISTRAL_BASE_URL",
+        ChatQuirks { seed: "random_seed", ..PLAIN },
+    ),
+    chat("groq", "https://api.groq.com/openai/v1", "GROQ_API_KEY", "GROQ_BASE_URL", PLAIN),
+    chat(
+        "deepseek",
+        "https://api.deepseek.com/v1",
+        "DEEPSEEK_API_KEY",
+        "DEEPSEEK_BASE_URL",
+        ChatQuirks { json_schema: false, ..PLAIN },
+    ),
+    chat("openrouter", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY", "OPENROUTER_BASE_URL", PLAIN),
+    chat("xai", "https://api.x.ai/v1", "XAI_API_KEY", "XAI_BASE_URL", PLAIN),
+    chat("perplexity", "https://api.perplexity.ai", "PERPLEXITY_API_KEY", "PERPLEXITY_BASE_URL", PLAIN),
+    chat("together", "https://api.together.xyz/v1", "TOGETHER_API_KEY", "TOGETHER_BASE_URL", PLAIN),
+    unavailable("google", "GOOGLE_GENERATIVE_AI_API_KEY"),
+    unavailable("cohere", "COHERE_API_KEY"),
+    unavailable("azure", "AZURE_OPENAI_API_KEY"),
+];
+
+/// The provider of this name.
+pub fn vendor(name: &str) -> Option<&'static Vendor> {
+    VENDORS.iter().find(|v| v.name == name)
+}
+
+const fn chat(
+    name: &'static str,
+    base_url: &'static str,
+    key_variable: &'static str,
+    base_url_variable: &'static str,
+    quirks: ChatQuirks,
+) -> Vendor {
+    Vendor {
+        name,
+        protocol: Protocol::ChatCompletions(quirks),
+        base_url: Some(base_url),
+        key_variable,
+        base_url_variable,
+        key_optional: false,
+    }
+}
+
+const fn unavailable(name: &'static str, key_variable: &'static str) -> Vendor {
+    Vendor {
+        name,
+        protocol: Protocol::Unavailable,
+        base_url: None,
+        key_variable,
+        base_url_variable: "",
+        key_optional: false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_variables_are_unique() {
+        for (i, a) in VENDORS.iter().enumerate() {
+            for b in &VENDORS[i + 1..] {
+                assert_ne!(a.name, b.name);
+                assert_ne!(a.key_variable, b.key_variable, "{} and {}", a.name, b.name);
+            }
+        }
+    }
+}

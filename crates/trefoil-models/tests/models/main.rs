@@ -1,0 +1,19 @@
+//! Tests of the model providers: over real HTTP against a server in this process, and one suite for all of them.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "helpers of tests may fail the test"
+)]
+
+#[cfg(feature = "http")]
+mod anthropic;
+#[cfg(feature = "http")]
+mod chat;
+#[cfg(feature = "http")]
+mod failures;
+mod request;
+mod scripted;
+#[cfg(feature = "http")]
+mod server;

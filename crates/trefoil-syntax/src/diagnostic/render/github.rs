@@ -1,0 +1,54 @@
+//! Workflow commands of GitHub Actions: a finding becomes an annotation of the changed line.
+//!
+//! Format: <https://docs.github.com/actions/reference/workflows-and-actions/workflow-commands>, escapes as in the
+//! toolkit's `command.ts`. GitHub takes columns only when the annotation stays on one line.
+
+use std::fmt::Write as _;
+
+use super::{clean, place};
+use crate::diagnostic::{Diagnostic, Severity};
+use crate::file::Files;
+
+/// One line a finding, `::error file=..,line=..,col=..,endLine=..,endColumn=..,title=rule::message`; the advice is a
+/// second line of the message.
+pub fn github(diagnostics: &[Diagnostic], files: &Files) -> String {
+    let mut out = String::new();
+    for d in diagnostics {
+        let command = match d.severity {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+            Severity::Info => "notice",
+        };
+        let (file, span) = place(files, d.file, d.span);
+        let mut properties = String::new();
+        if let Some(file) = file {
+            let _ = write!(properties, "file={},", property(file.name()));
+            if let Some(span) = span {
+                let (start, end) = (file.position(span.start), file.position(span.end.max(span.start)));
+                if start.line == end.line {
+                    let _ = write!(
+                        properties,
+                        "line={},col={},endLine={},endColumn={},",
+                        start.line, start.column, end.line, end.column
+                    );
+                } else {
+                    let _ = write!(properties, "line={},endLine={},", start.line, end.line);
+                }
+            }
+        }
+        let message = match &d.help {
+            Some(help) => format!("{}\nhelp: {}", clean(&d.message), clean(help)),
+            None => clean(&d.message),
+        };
+        let _ = writeln!(out, "::{command} {properties}title={}::{}", property(d.rule), data(&message));
+    }
+    out
+}
+
+fn data(text: &str) -> String {
+    text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+}
+
+fn property(text: &str) -> String {
+    data(text).replace(':', "%3A").replace(',', "%2C")
+}

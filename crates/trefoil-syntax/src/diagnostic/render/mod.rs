@@ -1,0 +1,40 @@
+//! Diagnostics as text: for people, for programs, for GitHub. One file a format; a new one is a file and a line here.
+//!
+//! Decides neither what is reported nor in which order; see [`Diagnostics::into_sorted`](super::Diagnostics).
+
+mod github;
+mod json;
+mod summary;
+mod text;
+
+pub use github::github;
+pub use json::json;
+pub use summary::summary;
+pub use text::{TextOptions, text};
+
+use super::Severity;
+use crate::file::{FileId, Files, SourceFile};
+use crate::span::Span;
+
+/// A severity as all formats name it.
+fn name(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Error => "error",
+        Severity::Warning => "warning",
+        Severity::Info => "info",
+    }
+}
+
+/// The file, and the place in it, if there are any. A place without its file is none.
+fn place(files: &Files, file: Option<FileId>, span: Option<Span>) -> (Option<&SourceFile>, Option<Span>) {
+    let file = file.and_then(|id| files.get(id));
+    (file, span.filter(|_| file.is_some()))
+}
+
+/// A text on one line that can neither move the cursor nor turn the writing direction.
+fn clean(text: &str) -> String {
+    let tricky = |c: char| {
+        c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    text.chars().map(|c| if tricky(c) { ' ' } else { c }).collect()
+}

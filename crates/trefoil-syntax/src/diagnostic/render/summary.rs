@@ -1,0 +1,36 @@
+//! The last line of a report.
+
+use crate::diagnostic::{Diagnostic, Severity};
+
+/// `2 errors, 1 warning in 3 files`; info lines are left out of the count, and so is what there is none of.
+pub fn summary(diagnostics: &[Diagnostic], files: usize) -> String {
+    let count = |severity| diagnostics.iter().filter(|d| d.severity == severity).count();
+    let found: Vec<String> = [(Severity::Error, "error"), (Severity::Warning, "warning")]
+        .into_iter()
+        .map(|(severity, word)| (count(severity), word))
+        .filter(|(n, _)| *n > 0)
+        .map(|(n, word)| plural(n, word))
+        .collect();
+    let found = if found.is_empty() { "no errors".to_owned() } else { found.join(", ") };
+    format!("{found} in {}", plural(files, "file"))
+}
+
+fn plural(n: usize, word: &str) -> String {
+    format!("{n} {word}{}", if n == 1 { "" } else { "s" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_what_there_is() {
+        let of = |severities: &[Severity]| -> Vec<Diagnostic> {
+            severities.iter().map(|s| Diagnostic::nowhere("r", *s, None, "m")).collect()
+        };
+        use Severity::{Error, Info, Warning};
+        assert_eq!(summary(&of(&[Error, Warning, Error, Info]), 3), "2 errors, 1 warning in 3 files");
+        assert_eq!(summary(&of(&[Warning, Warning]), 1), "2 warnings in 1 file");
+        assert_eq!(summary(&of(&[Info]), 0), "no errors in 0 files");
+    }
+}

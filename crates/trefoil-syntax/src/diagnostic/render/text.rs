@@ -1,0 +1,185 @@
+//! For people: message, excerpt with carets, other places, advice; laid out as compilers do.
+
+use std::ops::Range;
+
+use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Origin, Renderer, Snippet};
+
+use super::{clean, place};
+use crate::diagnostic::{Diagnostic, Severity};
+use crate::file::{FileId, Files, SourceFile};
+use crate::span::Span;
+
+/// A span of this many lines is marked only to the end of its first one.
+const LINES: u32 = 3;
+/// Lines longer than this are cut around what is marked.
+const LINE_BYTES: u32 = 2000;
+/// How much is shown on both sides of it then.
+const MARGIN: u32 = 400;
+/// Marks of one file that lie further apart get excerpts of their own.
+const APART: u32 = 32_000;
+
+/// How the text looks.
+#[derive(Debug, Clone, Copy)]
+pub struct TextOptions {
+    /// Whether to write terminal colours.
+    pub color: bool,
+    /// Columns of the terminal; source lines are cut to fit.
+    pub width: usize,
+}
+
+impl Default for TextOptions {
+    fn default() -> Self {
+        Self { color: false, width: 120 }
+    }
+}
+
+/// One block a finding, with a blank line between two.
+pub fn text(diagnostics: &[Diagnostic], files: &Files, options: TextOptions) -> String {
+    let renderer = if options.color { Renderer::styled() } else { Renderer::plain() }.term_width(options.width);
+    let mut out = String::new();
+    for d in diagnostics {
+        if !out.is_empty() {
+            out.push('\n');
+        }
+        let (group, cut) = group(d, files);
+        let block = renderer.render(&[group]);
+        for line in block.lines().filter(|line| !cut || !is_bare_separator(line)) {
+            out.push_str(line);
+            out.push('\n');
+        }
+    }
+    out
+}
+
+/// Between a place that we name and an excerpt, the renderer puts a separator for a further file without its name.
+fn is_bare_separator(line: &str) -> bool {
+    let mut escape = false;
+    let text = line.chars().filter(|c| {
+        let shown = !escape && *c != '\x1b';
+        escape = *c == '\x1b' || (escape && *c != 'm');
+        shown
+    });
+    text.filter(|c| *c != ' ').eq(":::".chars())
+}
+
+/// A finding as the renderer takes it, and whether a line in it is cut.
+fn group<'a>(d: &'a Diagnostic, files: &'a Files) -> (Group<'a>, bool) {
+    let mut cut = false;
+    let level = match d.severity {
+        Severity::Error => Level::ERROR,
+        Severity::Warning => Level::WARNING,
+        Severity::Info => Level::INFO,
+    };
+    let mut group = Group::with_title(level.primary_title(clean(&d.message)).id(d.rule));
+    let (file, span) = place(files, d.file, d.span);
+    match (file, span) {
+        (Some(file), Some(span)) => {
+            for excerpt in excerpts(d, file, span, files) {
+                group = excerpt.add_to(group, &mut cut);
+            }
+        }
+        (Some(file), None) => group = group.element(Origin::path(clean(file.name()))),
+        (None, _) => {}
+    }
+    if let Some(help) = &d.help {
+        group = group.element(Level::HELP.message(clean(help)));
+    }
+    (group, cut)
+}
+
+/// What is marked in one part of one file.
+struct Excerpt<'a> {
+    file: &'a SourceFile,
+    id: FileId,
+    marks: Vec<Mark<'a>>,
+}
+
+struct Mark<'a> {
+    span: Span,
+    label: Option<&'a str>,
+    primary: bool,
+}
+
+fn excerpts<'a>(d: &'a Diagnostic, file: &'a SourceFile, span: Span, files: &'a Files) -> Vec<Excerpt<'a>> {
+    let id = d.file.unwrap_or(FileId(0));
+    let mut all = vec![Excerpt { file, id, marks: vec![Mark { span: shown(file, span), label: None, primary: true }] }];
+    for label in &d.labels {
+        let Some(file) = files.get(label.location.file) else { continue };
+        let mark = Mark { span: shown(file, label.location.span), label: Some(&label.message), primary: false };
+        match all.iter_mut().find(|e| e.id == label.location.file && e.takes(&mark)) {
+            Some(excerpt) => excerpt.marks.push(mark),
+            None => all.push(Excerpt { file, id: label.location.file, marks: vec![mark] }),
+        }
+    }
+    all
+}
+
+/// The part of a span that is marked: a long one only on its first line.
+fn shown(file: &SourceFile, span: Span) -> Span {
+    let end = file.text().len() as u32;
+    let (start, mut stop) = (span.start.min(end), span.end.clamp(span.start.min(end), end));
+    let (first, last) = (file.position(start).line, file.position(stop).line);
+    let line = file.line_span(first);
+    if last - first + 1 >= LINES || line.len() > LINE_BYTES {
+        stop = stop.min(line.end).max(start);
+    }
+    Span::new(start, stop.min(start + MARGIN.max(LINES * LINE_BYTES)))
+}
+
+impl<'a> Excerpt<'a> {
+    fn cover(&self) -> Span {
+        self.marks.iter().map(|m| m.span).reduce(Span::cover).unwrap_or_default()
+    }
+    /// Whether a mark is near enough to share the excerpt.
+    fn takes(&self, mark: &Mark<'_>) -> bool {
+        self.cover().cover(mark.span).len() <= APART
+    }
+    fn add_to(self, group: Group<'a>, cut: &mut bool) -> Group<'a> {
+        let cover = self.cover();
+        let (first, last) = (self.file.position(cover.start).line, self.file.position(cover.end).line);
+        let (head, tail) = (self.file.line_span(first), self.file.line_span(last));
+        let whole = Span::new(head.start, tail.end.max(cover.end));
+        let name = clean(self.file.name());
+        if (first..=last).all(|line| self.file.line_span(line).len() <= LINE_BYTES) {
+            let (start, source) = slice(self.file.text(), whole);
+            let marks = self.marks.iter().map(|m| annotation(m, start, source.len()));
+            return group.element(Snippet::source(source).line_start(first as usize).path(name).annotations(marks));
+        }
+        // The renderer would count columns from where the line is cut, so each place is named here.
+        *cut = true;
+        self.marks.iter().fold(group, |group, mark| {
+            let place = self.file.position(mark.span.start);
+            let line = self.file.line_span(place.line);
+            let window = Span::new(
+                mark.span.start.saturating_sub(MARGIN).max(line.start),
+                (mark.span.end + MARGIN).min(line.end.max(mark.span.end)),
+            );
+            let (start, source) = slice(self.file.text(), window);
+            let origin = Origin::path(name.clone()).line(place.line as usize).char_column(place.column as usize);
+            let snippet = Snippet::source(source).line_start(place.line as usize);
+            group.element(origin).element(snippet.annotation(annotation(mark, start, source.len())))
+        })
+    }
+}
+
+/// The characters of a text that a window touches, and where they begin.
+fn slice(text: &str, window: Span) -> (usize, &str) {
+    let (mut start, mut end) = (window.start as usize, window.end as usize);
+    while start < end && !text.is_char_boundary(start) {
+        start += 1;
+    }
+    while end > start && !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    if start == 0 && text.starts_with('\u{feff}') {
+        start = '\u{feff}'.len_utf8().min(end);
+    }
+    (start, text.get(start..end).unwrap_or_default())
+}
+
+fn annotation<'a>(mark: &Mark<'a>, start: usize, length: usize) -> Annotation<'a> {
+    let within = |offset: u32| (offset as usize).saturating_sub(start).min(length);
+    let range: Range<usize> = within(mark.span.start)..within(mark.span.end);
+    let kind = if mark.primary { AnnotationKind::Primary } else { AnnotationKind::Context };
+    kind.span(range).label(mark.label.map(clean))
+}

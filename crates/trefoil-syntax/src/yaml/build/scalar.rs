@@ -1,0 +1,94 @@
+//! Scalars of the tree: text, type, tag, and where all of it stands.
+
+use std::sync::Arc;
+
+use granit_parser::{ScalarStyle, Tag};
+
+use super::super::map::ScalarMap;
+use super::super::schema;
+use super::super::tree::{Scalar, Style, Text};
+use super::{Builder, Built, CoreTag, Diagnostic, Kind, Node, Span, locate, misfit, rules, shown};
+
+impl Builder<'_> {
+    /// Null at a place.
+    pub(super) fn null(&self, span: Span) -> Built {
+        let text = Text { value: "".into(), span, style: Style::Plain, map: ScalarMap::straight(0, span.start) };
+        Built { node: Node { span, kind: Arc::new(Kind::Scalar(Scalar::Null, text)) }, size: 1, height: 0 }
+    }
+    /// A value that is taken as text the way it stands in the file.
+    pub(super) fn verbatim(&self, span: Span) -> Built {
+        let value = self.raw(span);
+        let text = Text {
+            value: value.into(),
+            span,
+            style: Style::Plain,
+            map: ScalarMap::straight(value.len() as u32, span.start),
+        };
+        Built { node: Node { span, kind: Arc::new(Kind::Scalar(Scalar::Str, text)) }, size: 1, height: 0 }
+    }
+    pub(super) fn scalar(&mut self, value: &str, style: ScalarStyle, span: Span, tag: Option<(&Tag, Span)>) -> Built {
+        if style == ScalarStyle::Plain && self.quoted.binary_search_by_key(&span.start, |q| q.start).is_ok() {
+            self.token_end = span.end;
+            return self.verbatim(span);
+        }
+        let style = match style {
+            ScalarStyle::Plain => Style::Plain,
+            ScalarStyle::SingleQuoted => Style::Single,
+            ScalarStyle::DoubleQuoted => Style::Double,
+            ScalarStyle::Literal => Style::Literal,
+            ScalarStyle::Folded => Style::Folded,
+        };
+        let text = self.text(value, style, span);
+        self.token_end = self.token_end.max(span.end).max(text.span.end);
+        let scalar = match self.core_tag(tag) {
+            Some((tag, at)) => tag.force(&text.value).unwrap_or_else(|| {
+                let what = format!("`{}`", shown(&text.value));
+                self.report(misfit(tag, &what, self.at(at)));
+                Scalar::Str
+            }),
+            // The non-specific tag `!` makes a string of anything.
+            None if tag.is_some_and(|(_, at)| self.raw(at) == "!") => Scalar::Str,
+            None if style == Style::Plain => schema::resolve(&text.value),
+            None => Scalar::Str,
+        };
+        Built { node: Node { span: text.span, kind: Arc::new(Kind::Scalar(scalar, text)) }, size: 1, height: 0 }
+    }
+    fn text(&self, value: &str, style: Style, span: Span) -> Text {
+        match style {
+            Style::Literal | Style::Folded => {
+                let header = locate::value_start(self.text, self.token_end as usize) as u32;
+                let header = header.min(span.start);
+                let raw = self.raw(Span::new(header, span.end));
+                let map = ScalarMap::align(value, raw, header, style);
+                let written = Span::new(header, header + raw.trim_end().len() as u32);
+                Text { value: value.into(), span: written, style, map }
+            }
+            // The parser gives `~` for nothing.
+            Style::Plain if span.is_empty() => {
+                let colon = self.text.as_bytes().get(span.start as usize) == Some(&b':') && self.wants_value();
+                let at = span.start + u32::from(colon);
+                Text { value: "".into(), span: Span::new(at, at), style, map: ScalarMap::straight(0, at) }
+            }
+            _ => {
+                let map = ScalarMap::align(value, self.raw(span), span.start, style);
+                Text { value: value.into(), span, style, map }
+            }
+        }
+    }
+    /// The core tag of a node; any other is reported.
+    pub(super) fn core_tag(&mut self, tag: Option<(&Tag, Span)>) -> Option<(CoreTag, Span)> {
+        let (tag, at) = tag?;
+        let found = tag.core_suffix().and_then(CoreTag::from_suffix).map(|tag| (tag, at));
+        if found.is_none() && self.raw(at) != "!" {
+            self.report(
+                Diagnostic::error(
+                    rules::TAG,
+                    self.at(at),
+                    format!("the tag `{}` is not supported", shown(self.raw(at))),
+                )
+                .help("remove it, or put quotes around the value if `!` is part of its text"),
+            );
+        }
+        found
+    }
+}

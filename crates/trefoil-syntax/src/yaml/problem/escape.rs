@@ -1,0 +1,43 @@
+//! Which escape of a double quoted value the parser means: it says only where the quote opens.
+
+use std::ops::Range;
+
+/// The first backslash in a text that begins no escape, with what belongs to it.
+pub(super) fn first_bad(text: &str) -> Option<Range<usize>> {
+    let mut at = 0;
+    let mut high: Option<Range<usize>> = None;
+    loop {
+        let Some(found) = text.get(at..)?.find('\\') else { return high };
+        let from = at + found;
+        if high.as_ref().is_some_and(|h| h.end != from) {
+            return high;
+        }
+        let letter = text.get(from + 1..)?.chars().next()?;
+        let digits = match letter {
+            'x' => 2,
+            'u' => 4,
+            'U' => 8,
+            _ => 0,
+        };
+        let start = from + 1 + letter.len_utf8();
+        let hex = text.get(start..)?.bytes().take(digits).take_while(u8::is_ascii_hexdigit).count();
+        let end = start + hex;
+        let code = text.get(start..end).and_then(|d| u32::from_str_radix(d, 16).ok());
+        let surrogate = code.filter(|c| (0xD800..0xE000).contains(c) && letter != 'x');
+        let fine = match (digits, high.take(), surrogate) {
+            (0, None, _) => "0abtnvfre \"/\\N_LP\t\n\r".contains(letter),
+            (_, None, Some(0xD800..0xDC00)) => {
+                high = Some(from..end);
+                true
+            }
+            (_, Some(_), Some(0xDC00..)) => true,
+            (_, Some(first), _) => return Some(first),
+            (_, None, Some(_)) => false,
+            (_, None, None) => hex == digits && code.is_some_and(|c| char::from_u32(c).is_some()),
+        };
+        if !fine {
+            return Some(from..end);
+        }
+        at = end;
+    }
+}

@@ -1,0 +1,119 @@
+//! Files that are made to hurt.
+
+use std::time::{Duration, Instant};
+
+use trefoil_syntax::yaml::{Limits, Parsed, parse};
+use trefoil_syntax::{FileId, SourceFile};
+
+use crate::read;
+
+fn only(parsed: &Parsed) -> (&'static str, &str) {
+    assert_eq!(parsed.diagnostics.len(), 1, "{:#?}", parsed.diagnostics);
+    assert!(!parsed.complete);
+    (parsed.diagnostics[0].rule, &parsed.diagnostics[0].message)
+}
+
+#[test]
+fn a_file_that_is_too_large_is_not_read() {
+    let file = SourceFile::new("big.yaml", "a: b\n".repeat(20 << 20));
+    let start = Instant::now();
+    let parsed = parse(FileId(0), &file, &Limits::default());
+    assert_eq!(only(&parsed), ("yaml-limit", "the file has 104857600 bytes, and 16777216 is the limit"));
+    assert!(parsed.root.is_none());
+    assert!(start.elapsed() < Duration::from_secs(1));
+}
+
+#[test]
+fn deep_nesting_stops_at_the_limit_and_keeps_what_came_before() {
+    let block: String = (0..100_000).fold(String::new(), |mut s, _| {
+        s.push_str("- ");
+        s
+    });
+    let indented: String = (0..2000).map(|i| format!("{}a:\n", " ".repeat(i))).collect();
+    for text in
+        ["[".repeat(100_000), "{a: ".repeat(100_000), block, indented, "? ".repeat(50_000), "[{a: ".repeat(9999)]
+    {
+        let text = format!("before: 1\ndeep:\n  {}", text.replace('\n', "\n  "));
+        let (_, parsed) = read(&text);
+        let (rule, message) = only(&parsed);
+        assert_eq!(
+            (rule, message),
+            ("yaml-limit", "lists and mappings are nested more than 128 deep"),
+            "{}",
+            &text[..40]
+        );
+        assert!(parsed.root.unwrap().mapping().unwrap().get("before").is_some());
+    }
+}
+
+#[test]
+fn the_depth_limit_counts_collections() {
+    let nested = |n: usize| "[".repeat(n) + &"]".repeat(n);
+    assert_eq!(read(&nested(128)).1.diagnostics, []);
+    only(&read(&nested(129)).1);
+    // Whatever the limits say, no tree is deep enough to overflow a stack.
+    let limits = Limits { depth: usize::MAX, ..Limits::default() };
+    let parsed = parse(FileId(0), &SourceFile::new("f", nested(50_000)), &limits);
+    assert_eq!(only(&parsed).0, "yaml-limit");
+}
+
+#[test]
+fn billion_laughs_end_at_the_node_limit() {
+    let mut text = "a0: &a0 [lol, lol, lol, lol, lol, lol, lol, lol, lol]\n".to_owned();
+    for i in 1..30 {
+        let aliases = vec![format!("*a{}", i - 1); 9].join(", ");
+        text.push_str(&format!("a{i}: &a{i} [{aliases}]\n"));
+    }
+    let start = Instant::now();
+    let (_, parsed) = read(&text);
+    assert_eq!(only(&parsed), ("yaml-limit", "the file has more than 1000000 values, aliases expanded"));
+    assert!(parsed.root.is_some());
+    assert!(start.elapsed() < Duration::from_secs(2));
+}
+
+#[test]
+fn merge_keys_count_what_they_copy() {
+    let mut text = "a0: &a0 {k0: 1}\n".to_owned();
+    for i in 1..2000 {
+        text.push_str(&format!("a{i}: &a{i} {{<<: *a{}, k{i}: 1}}\n", i - 1));
+    }
+    assert_eq!(only(&read(&text).1).0, "yaml-limit");
+}
+
+#[test]
+fn a_chain_of_aliases_is_as_deep_as_what_it_expands_to() {
+    let mut text = "a0: &a0 [x]\n".to_owned();
+    for i in 1..100_000 {
+        text.push_str(&format!("a{i}: &a{i} [*a{}]\n", i - 1));
+    }
+    assert_eq!(only(&read(&text).1), ("yaml-limit", "lists and mappings are nested more than 128 deep"));
+}
+
+#[test]
+fn findings_are_counted_too() {
+    let text: String = (0..30_000).map(|_| "a: 1\n".to_owned()).collect();
+    let (_, parsed) = read(&text);
+    assert_eq!(parsed.diagnostics.len(), 1001);
+    assert_eq!(parsed.diagnostics.last().unwrap().rule, "yaml-limit");
+}
+
+#[test]
+fn many_mistakes_in_a_large_file_do_not_take_long() {
+    let text: String = (0..20_000).map(|i| format!("key{i}: {{{{ a }}}} and @ [ b\n- \"x\n")).collect();
+    let start = Instant::now();
+    let (_, parsed) = read(&text);
+    assert!(!parsed.diagnostics.is_empty());
+    assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
+}
+
+#[test]
+fn one_line_of_a_megabyte_is_read_and_placed() {
+    let mut text = "[".to_owned();
+    text.push_str(&"{a: 1, a: 2}, ".repeat(60_000));
+    text.push(']');
+    let start = Instant::now();
+    let (files, parsed) = read(&text);
+    let out = trefoil_syntax::diagnostic::render::text(&parsed.diagnostics, &files, Default::default());
+    assert!(out.lines().all(|line| line.chars().count() < 400));
+    assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
+}

@@ -1,0 +1,32 @@
+//! Tests of the syntax crate through its public interface.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    reason = "a test says what is wrong by stopping; the lints' own exceptions do not reach functions beside the tests"
+)]
+
+mod corpus;
+mod limits;
+mod mistakes;
+mod positions;
+mod render;
+mod scalar_map;
+mod tree;
+
+use trefoil_syntax::yaml::{Limits, Parsed, parse};
+use trefoil_syntax::{Files, SourceFile, Span};
+
+/// Parses a text that is the only file.
+pub(crate) fn read(text: &str) -> (Files, Parsed) {
+    let mut files = Files::default();
+    let id = files.add(SourceFile::new("flow.yaml", text));
+    let parsed = parse(id, files.get(id).unwrap(), &Limits::default());
+    (files, parsed)
+}
+
+/// The bytes of a span.
+pub(crate) fn slice(text: &str, span: Span) -> &str {
+    &text[span.start as usize..span.end as usize]
+}

@@ -1,0 +1,138 @@
+//! What the renderers make of diagnostics.
+
+use trefoil_syntax::diagnostic::render::{TextOptions, github, json, summary, text};
+use trefoil_syntax::{Diagnostic, FileId, Files, Location, Severity, SourceFile, Span};
+
+const FLOW: &str =
+    "id: demo\nsteps:\n  - id: résumé\n    prompt: |\n      Hello {{ name }},\n      bye\n  - id: b\n    when: x\n";
+
+/// Three files: a small one, an agent, one with a line of 100 KB.
+fn files() -> Files {
+    let mut files = Files::default();
+    files.add(SourceFile::new("flows/demo.yaml", FLOW));
+    files.add(SourceFile::new("agents/a,b: 100%.yaml", "\u{feff}id: b\r\nmodel: x\r\n"));
+    files.add(SourceFile::new("long.yaml", format!("a: {}\nb: 1\n", "xé".repeat(40_000))));
+    files
+}
+
+/// The place of a text in a file.
+fn at(files: &Files, file: u32, part: &str) -> Location {
+    let start = files.get(FileId(file)).unwrap().text().find(part).unwrap() as u32;
+    Location::new(FileId(file), Span::new(start, start + part.len() as u32))
+}
+
+fn place(file: u32, start: u32, end: u32) -> Location {
+    Location::new(FileId(file), Span::new(start, end))
+}
+
+fn all(files: &Files) -> Vec<Diagnostic> {
+    let end = FLOW.len() as u32;
+    vec![
+        Diagnostic::error("unknown-name", at(files, 0, "name"), "`name` is not defined")
+            .label(at(files, 0, "résumé"), "in this step")
+            .label(at(files, 1, "id: b"), "the agent it runs")
+            .help("did you mean `names`?"),
+        Diagnostic::warning("no-effect", at(files, 1, "model: x"), "`model` has no effect"),
+        Diagnostic::info(
+            "several-lines",
+            at(files, 0, "prompt: |\n      Hello {{ name }},\n      bye"),
+            "three lines and more",
+        ),
+        Diagnostic::info("two-lines", at(files, 0, "{{ name }},\n      bye"), "two lines"),
+        Diagnostic::error("at-the-end", place(0, end, end), "the file ends here"),
+        Diagnostic::error("past-the-end", place(0, end + 10, end + 20), "no such place"),
+        Diagnostic::error("empty-place", place(0, 9, 9), "before `steps`"),
+        Diagnostic::error("long-line", place(2, 60_004, 60_007), "in the middle")
+            .label(place(2, 3, 6), "the beginning"),
+        Diagnostic::warning("long-span", place(2, 3, 120_000), "all of it"),
+        Diagnostic::nowhere("no-place", Severity::Warning, Some(FileId(1)), "about a file").help("rename it"),
+        Diagnostic::nowhere("no-file", Severity::Error, None, "about none"),
+        Diagnostic::error("no-such-file", place(9, 0, 1), "in a file that is not there"),
+        Diagnostic::error("tricky", at(files, 0, "demo"), "moves \u{1b}[2J the\ncursor \u{202e}back")
+            .help("50%\r\n, no"),
+    ]
+}
+
+#[test]
+fn text_shows_excerpts() {
+    let files = files();
+    insta::assert_snapshot!(text(&all(&files), &files, TextOptions::default()));
+}
+
+#[test]
+fn text_with_colour_says_the_same() {
+    let files = files();
+    let plain = text(&all(&files), &files, TextOptions::default());
+    let colored = text(&all(&files), &files, TextOptions { color: true, ..TextOptions::default() });
+    assert!(colored.contains("\x1b[") && !plain.contains('\x1b'));
+    let mut stripped = String::new();
+    let mut escape = false;
+    for c in colored.chars() {
+        match (escape, c) {
+            (false, '\x1b') => escape = true,
+            (true, c) => escape = c != 'm',
+            (false, c) => stripped.push(c),
+        }
+    }
+    assert_eq!(stripped, plain);
+}
+
+#[test]
+fn text_fits_the_terminal() {
+    let files = files();
+    let narrow = text(&all(&files)[7..9], &files, TextOptions { width: 60, ..TextOptions::default() });
+    assert!(narrow.lines().all(|l| l.chars().count() <= 62), "{narrow}");
+}
+
+#[test]
+fn a_thousand_findings_on_a_long_line_do_not_take_long() {
+    let files = files();
+    let many: Vec<Diagnostic> =
+        (0..1000).map(|i| Diagnostic::error("r", place(2, 3 + i * 3, 4 + i * 3), "m")).collect();
+    let start = std::time::Instant::now();
+    let out = text(&many, &files, TextOptions::default());
+    assert!(out.len() < 1000 * 2000 && start.elapsed().as_secs() < 20, "{:?}", start.elapsed());
+}
+
+#[test]
+fn json_has_the_documented_shape() {
+    let files = files();
+    let out = json(&all(&files), &files, 7);
+    assert!(out.ends_with("}\n") && out.matches('\n').count() == 1);
+    let value: serde_json::Value = serde_json::from_str(&out).unwrap();
+    let first = &value["diagnostics"][0];
+    assert_eq!(
+        *first,
+        serde_json::json!({
+            "rule": "unknown-name", "severity": "error", "message": "`name` is not defined",
+            "file": "flows/demo.yaml", "line": 5, "column": 16, "end_line": 5, "end_column": 20,
+            "help": "did you mean `names`?",
+            "labels": [
+                {"message": "in this step", "file": "flows/demo.yaml", "line": 3, "column": 9, "end_line": 3, "end_column": 15},
+                {"message": "the agent it runs", "file": "agents/a,b: 100%.yaml", "line": 1, "column": 1, "end_line": 1, "end_column": 6},
+            ],
+        })
+    );
+    let keys: Vec<&str> = first.as_object().unwrap().keys().map(String::as_str).collect();
+    assert_eq!(
+        keys,
+        ["rule", "severity", "message", "file", "line", "column", "end_line", "end_column", "help", "labels"]
+    );
+    assert_eq!(value["files"], 7);
+    insta::assert_snapshot!(serde_json::to_string_pretty(&value).unwrap());
+}
+
+#[test]
+fn github_escapes_what_it_has_to() {
+    let files = files();
+    insta::assert_snapshot!(github(&all(&files), &files));
+}
+
+#[test]
+fn nothing_found_is_nothing_said() {
+    let files = Files::default();
+    assert_eq!(text(&[], &files, TextOptions::default()), "");
+    assert_eq!(json(&[], &files, 0), "{\"files\":0,\"diagnostics\":[]}\n");
+    assert_eq!(github(&[], &files), "");
+    assert_eq!(summary(&[], 2), "no errors in 2 files");
+}

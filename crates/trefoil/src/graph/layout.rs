@@ -1,0 +1,285 @@
+//! Where boxes, frames and arrows go: layered, top to bottom.
+//!
+//! The layering is `dagre`'s. It knows nothing of a frame's title, so that each frame gets an invisible box for it, tied
+//! above the first boxes in the frame.
+
+use dagre::graph::{Graph as Layered, GraphOptions};
+use dagre::layout::types::LabelPos;
+use dagre::{EdgeLabel, LayoutOptions, NodeLabel};
+
+use super::{Cluster, Graph, Node, Shape};
+
+/// Sizes of letters, in pixels.
+pub(super) const TITLE: f64 = 14.0;
+/// Of notes and labels.
+pub(super) const SMALL: f64 = 11.0;
+/// From one line to the next, of the letter's size.
+pub(super) const LEADING: f64 = 1.35;
+/// Between a box and its text.
+pub(super) const PADDING: f64 = 12.0;
+const MARGIN: f64 = 24.0;
+
+/// A rectangle by its middle.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(super) struct Place {
+    pub x: f64,
+    pub y: f64,
+    pub width: f64,
+    pub height: f64,
+}
+
+/// An arrow's way, and the middle of its label.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Way {
+    pub points: Vec<(f64, f64)>,
+    pub label: Option<(f64, f64)>,
+}
+
+/// A graph with places.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Layout {
+    pub width: f64,
+    pub height: f64,
+    /// Like [`Graph::nodes`].
+    pub nodes: Vec<Place>,
+    /// Like [`Graph::clusters`].
+    pub clusters: Vec<Place>,
+    /// Of each frame's title.
+    pub titles: Vec<Place>,
+    /// Like [`Graph::edges`].
+    pub edges: Vec<Way>,
+}
+
+/// Lays a graph out.
+pub(super) fn layout(graph: &Graph) -> Layout {
+    let mut layered: Layered<NodeLabel, EdgeLabel> =
+        Layered::with_options(GraphOptions { directed: true, multigraph: true, compound: true });
+    let filled = filled(graph);
+    for (i, node) in graph.nodes.iter().enumerate() {
+        let (width, height) = size(node);
+        layered.set_node(format!("n{i}"), Some(NodeLabel { width, height, ..NodeLabel::default() }));
+    }
+    for (i, cluster) in graph.clusters.iter().enumerate().filter(|(i, _)| filled.get(*i) == Some(&true)) {
+        let (width, height) = title_size(cluster);
+        layered.set_node(format!("c{i}"), Some(NodeLabel::default()));
+        layered.set_node(format!("t{i}"), Some(NodeLabel { width, height, ..NodeLabel::default() }));
+        layered.set_parent(&format!("t{i}"), Some(&format!("c{i}")));
+        if let Some(parent) = cluster.parent {
+            layered.set_parent(&format!("c{i}"), Some(&format!("c{parent}")));
+        }
+    }
+    for (i, node) in graph.nodes.iter().enumerate() {
+        if let Some(cluster) = node.cluster {
+            layered.set_parent(&format!("n{i}"), Some(&format!("c{cluster}")));
+        }
+    }
+    for (i, edge) in graph.edges.iter().enumerate() {
+        let mut label = EdgeLabel { labelpos: LabelPos::Center, ..EdgeLabel::default() };
+        if let Some(text) = &edge.label {
+            label.width = width(text, SMALL) + 10.0;
+            label.height = SMALL * LEADING + 4.0;
+        }
+        layered.set_edge(format!("n{}", edge.from), format!("n{}", edge.to), Some(label), Some(&format!("e{i}")));
+    }
+    for (cluster, below) in titles(graph) {
+        let label = EdgeLabel { weight: 0, ..EdgeLabel::default() };
+        layered.set_edge(format!("t{cluster}"), below, Some(label), Some("title"));
+    }
+    dagre::layout(
+        &mut layered,
+        Some(LayoutOptions {
+            nodesep: 36.0,
+            edgesep: 18.0,
+            ranksep: 34.0,
+            marginx: MARGIN,
+            marginy: MARGIN,
+            ..LayoutOptions::default()
+        }),
+    );
+    read(graph, &layered)
+}
+
+/// Which frames have a box in them, at any depth.
+fn filled(graph: &Graph) -> Vec<bool> {
+    let mut filled = vec![false; graph.clusters.len()];
+    for node in &graph.nodes {
+        let mut at = node.cluster;
+        while let Some(cluster) = at {
+            match filled.get_mut(cluster) {
+                Some(f) if !*f => *f = true,
+                _ => break,
+            }
+            at = graph.clusters.get(cluster).and_then(|c| c.parent);
+        }
+    }
+    filled
+}
+
+/// For each frame: what stands right below its title. The boxes in it that no arrow from within the frame leads to, or the
+/// first one, and the titles of the frames directly in it.
+fn titles(graph: &Graph) -> Vec<(usize, String)> {
+    let filled = filled(graph);
+    let mut all = Vec::new();
+    for cluster in (0..graph.clusters.len()).filter(|c| filled.get(*c) == Some(&true)) {
+        let inside = |mut at: Option<usize>| {
+            while let Some(c) = at {
+                if c == cluster {
+                    return true;
+                }
+                at = graph.clusters.get(c).and_then(|c| c.parent);
+            }
+            false
+        };
+        let members: Vec<usize> =
+            (0..graph.nodes.len()).filter(|n| graph.nodes.get(*n).is_some_and(|n| inside(n.cluster))).collect();
+        let direct = |n: &usize| graph.nodes.get(*n).is_some_and(|n| n.cluster == Some(cluster));
+        let first = |n: &usize| !graph.edges.iter().any(|e| e.to == *n && e.from < e.to && members.contains(&e.from));
+        let firsts: Vec<usize> = members.iter().copied().filter(|n| direct(n) && first(n)).collect();
+        all.extend(firsts.iter().map(|n| (cluster, format!("n{n}"))));
+        for (inner, c) in graph.clusters.iter().enumerate() {
+            if c.parent == Some(cluster) && filled.get(inner) == Some(&true) {
+                all.push((cluster, format!("t{inner}")));
+            }
+        }
+    }
+    all
+}
+
+fn read(graph: &Graph, layered: &Layered<NodeLabel, EdgeLabel>) -> Layout {
+    let place = |name: String| {
+        layered.node(&name).map_or_else(Place::default, |n| Place {
+            x: n.x.unwrap_or(0.0),
+            y: n.y.unwrap_or(0.0),
+            width: n.width,
+            height: n.height,
+        })
+    };
+    let mut layout = Layout {
+        nodes: (0..graph.nodes.len()).map(|i| place(format!("n{i}"))).collect(),
+        clusters: (0..graph.clusters.len()).map(|i| place(format!("c{i}"))).collect(),
+        titles: (0..graph.clusters.len()).map(|i| place(format!("t{i}"))).collect(),
+        ..Layout::default()
+    };
+    for (i, edge) in graph.edges.iter().enumerate() {
+        let label = layered.edge(&format!("n{}", edge.from), &format!("n{}", edge.to), Some(&format!("e{i}")));
+        let Some(label) = label else {
+            layout.edges.push(Way::default());
+            continue;
+        };
+        layout.edges.push(Way {
+            points: label.points.iter().map(|p| (p.x, p.y)).collect(),
+            label: edge.label.as_ref().and(label.x.zip(label.y)),
+        });
+    }
+    let right = |p: &Place| p.x + p.width / 2.0;
+    let bottom = |p: &Place| p.y + p.height / 2.0;
+    let places = || layout.nodes.iter().chain(&layout.clusters);
+    let points = || layout.edges.iter().flat_map(|e| e.points.iter());
+    let labels = layout.edges.iter().zip(&graph.edges).filter_map(|(way, edge)| {
+        let (x, _) = way.label?;
+        Some(x + edge.label.as_ref().map_or(0.0, |t| width(t, SMALL)) / 2.0)
+    });
+    layout.width = places().map(right).chain(points().map(|p| p.0)).chain(labels).fold(0.0, f64::max) + MARGIN;
+    layout.height = places().map(bottom).chain(points().map(|p| p.1)).fold(0.0, f64::max) + MARGIN;
+    layout
+}
+
+fn size(node: &Node) -> (f64, f64) {
+    let widest = node.notes.iter().map(|n| width(n, SMALL)).fold(width(&node.title, TITLE), f64::max);
+    let height = TITLE * LEADING + node.notes.len() as f64 * SMALL * LEADING + PADDING;
+    match node.shape {
+        // The text of a diamond stands in its middle half.
+        Shape::Choice => (widest + 60.0, height + 24.0),
+        Shape::Start | Shape::End => (widest + 2.0 * PADDING + 12.0, height),
+        _ => (widest.max(48.0) + 2.0 * PADDING, height),
+    }
+}
+
+fn title_size(cluster: &Cluster) -> (f64, f64) {
+    let gap = if cluster.note.is_empty() { 0.0 } else { 8.0 };
+    (width(&cluster.title, SMALL + 1.0) + gap + width(&cluster.note, SMALL), (SMALL + 1.0) * LEADING)
+}
+
+/// About how wide a text is: the widths of a common sans-serif face, rather too wide than too narrow.
+pub(super) fn width(text: &str, size: f64) -> f64 {
+    let em: f64 = text
+        .chars()
+        .map(|c| match c {
+            'i' | 'j' | 'l' | '\'' | '|' | '.' | ',' | ':' | ';' | '!' | 'I' | ' ' | 'f' | 't' | '/' | '[' | ']' => 0.3,
+            '(' | ')' | 'r' | '-' | '{' | '}' | '"' | '`' | '\\' => 0.36,
+            'm' | 'M' | 'W' | '@' | '%' | '…' => 0.95,
+            'w' | 'A'..='Z' | '+' | '=' | '<' | '>' | '~' | '&' => 0.72,
+            '\u{1100}'.. => 1.05,
+            _ => 0.57,
+        })
+        .sum();
+    em * size
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::graph::{Edge, Line};
+
+    /// Graphs of every shape: frames in frames, loops, arrows to themselves, parts that hang together with nothing.
+    fn random(seed: u64) -> Graph {
+        let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+        let mut next = move |n: u64| {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            state % n.max(1)
+        };
+        let clusters = next(6);
+        let nodes = 1 + next(20);
+        let mut graph = Graph { title: "random".to_owned(), ..Graph::default() };
+        for i in 0..clusters {
+            let parent = (i > 0 && next(2) == 0).then(|| next(i) as usize);
+            graph.clusters.push(Cluster { title: format!("frame {i}"), note: "note".to_owned(), parent });
+        }
+        for i in 0..nodes {
+            let cluster = (clusters > 0 && next(3) > 0).then(|| next(clusters) as usize);
+            graph.nodes.push(Node {
+                shape: if next(5) == 0 { Shape::Choice } else { Shape::Agent },
+                title: format!("node {i}"),
+                notes: vec!["x".repeat(next(40) as usize); next(4) as usize],
+                cluster,
+                optional: false,
+            });
+        }
+        for _ in 0..next(nodes * 2) {
+            let (from, to) = (next(nodes) as usize, next(nodes) as usize);
+            let label = (next(2) == 0).then(|| "label".repeat(next(5) as usize));
+            graph.edges.push(Edge { from, to, label, line: Line::Then });
+        }
+        graph
+    }
+
+    #[test]
+    fn every_graph_gets_a_place_for_everything() {
+        for seed in 0..60 {
+            let graph = random(seed);
+            let layout = layout(&graph);
+            assert_eq!(layout, super::layout(&graph), "seed {seed}: the same again");
+            for (i, place) in layout.nodes.iter().enumerate() {
+                let (w, h) = size(&graph.nodes[i]);
+                assert!(place.x - w / 2.0 >= -0.5 && place.y - h / 2.0 >= -0.5, "seed {seed}: node {i} at {place:?}");
+                assert!(place.x + w / 2.0 <= layout.width && place.y + h / 2.0 <= layout.height, "seed {seed}");
+                for (j, other) in layout.nodes.iter().enumerate().skip(i + 1) {
+                    let apart = (place.x - other.x).abs() * 2.0 >= place.width + other.width - 0.5
+                        || (place.y - other.y).abs() * 2.0 >= place.height + other.height - 0.5;
+                    assert!(apart, "seed {seed}: nodes {i} and {j} overlap: {place:?} {other:?}");
+                }
+                let mut at = graph.nodes[i].cluster;
+                while let Some(c) = at {
+                    let frame = layout.clusters[c];
+                    assert!(
+                        (place.x - frame.x).abs() * 2.0 + place.width <= frame.width + 0.5,
+                        "seed {seed}: node {i} sticks out of frame {c}"
+                    );
+                    at = graph.clusters[c].parent;
+                }
+            }
+        }
+    }
+}

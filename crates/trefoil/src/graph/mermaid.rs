@@ -1,0 +1,107 @@
+//! Mermaid flowcharts: text that GitHub, GitLab and many editors draw.
+
+use std::fmt::Write as _;
+
+use super::{Graph, Line, Node, Shape};
+
+/// The graph as a Mermaid flowchart.
+pub fn mermaid(graph: &Graph) -> String {
+    let mut out = String::new();
+    let _ = writeln!(out, "---\ntitle: {}\n---\nflowchart TD", yaml(&graph.title));
+    nodes(graph, None, 1, &mut out);
+    for edge in &graph.edges {
+        let arrow = match edge.line {
+            Line::Then => "-->",
+            Line::Again | Line::Failure => "-.->",
+        };
+        let label = edge.label.as_ref().map(|l| format!("|\"{}\"|", text(l))).unwrap_or_default();
+        let _ = writeln!(out, "  n{} {arrow}{label} n{}", edge.from, edge.to);
+    }
+    for (class, style) in CLASSES {
+        let _ = writeln!(out, "  classDef {class} {style}");
+    }
+    out
+}
+
+/// Colours that read on light and on dark pages.
+const CLASSES: &[(&str, &str)] = &[
+    ("agent", "fill:#e8f0fe,stroke:#3b6fd4,color:#111"),
+    ("tool", "fill:#e6f4ea,stroke:#2f8f4e,color:#111"),
+    ("command", "fill:#fef3e0,stroke:#b7791f,color:#111"),
+    ("human", "fill:#fce8f3,stroke:#b83280,color:#111"),
+    ("plain", "fill:#f5f5f5,stroke:#888,color:#111"),
+    ("refused", "fill:#fdecea,stroke:#c53030,color:#111,stroke-dasharray:4 3"),
+    ("optional", "stroke-dasharray:4 3"),
+];
+
+/// The boxes and frames directly in a frame.
+fn nodes(graph: &Graph, parent: Option<usize>, depth: usize, out: &mut String) {
+    let indent = "  ".repeat(depth);
+    for (index, node) in graph.nodes.iter().enumerate().filter(|(_, n)| n.cluster == parent) {
+        let _ = writeln!(out, "{indent}{}", boxed(index, node));
+    }
+    for (index, cluster) in graph.clusters.iter().enumerate().filter(|(_, c)| c.parent == parent) {
+        let note = if cluster.note.is_empty() {
+            String::new()
+        } else {
+            format!("<br/><small>{}</small>", text(&cluster.note))
+        };
+        let _ = writeln!(out, "{indent}subgraph c{index}[\"{}{note}\"]", text(&cluster.title));
+        nodes(graph, Some(index), depth + 1, out);
+        let _ = writeln!(out, "{indent}end");
+    }
+}
+
+fn boxed(index: usize, node: &Node) -> String {
+    let notes: Vec<String> = node.notes.iter().map(|n| format!("<br/><small>{}</small>", text(n))).collect();
+    let label = format!("{}{}", text(&node.title), notes.concat());
+    let (open, close, class) = match node.shape {
+        Shape::Start | Shape::End => ("([", "])", "plain"),
+        Shape::Agent => ("[", "]", "agent"),
+        Shape::Tool => ("[/", "/]", "tool"),
+        Shape::Command => ("[[", "]]", "command"),
+        Shape::Human => ("[\\", "/]", "human"),
+        Shape::Plain | Shape::Flow => ("[", "]", "plain"),
+        Shape::Choice => ("{", "}", "plain"),
+        Shape::Refused => ("[", "]", "refused"),
+    };
+    let optional = if node.optional { format!("\n  class n{index} optional") } else { String::new() };
+    format!("n{index}{open}\"{label}\"{close}:::{class}{optional}")
+}
+
+/// Text that Mermaid takes for nothing but text: everything that could mean something becomes a character reference.
+fn text(raw: &str) -> String {
+    let mut out = String::new();
+    for c in raw.chars() {
+        match c {
+            'a'..='z'
+            | 'A'..='Z'
+            | '0'..='9'
+            | ' '
+            | '.'
+            | ','
+            | '_'
+            | '-'
+            | ':'
+            | '/'
+            | '('
+            | ')'
+            | '\''
+            | '+'
+            | '?' => {
+                out.push(c);
+            }
+            c if c.is_control() => out.push(' '),
+            c if c.is_ascii() => {
+                let _ = write!(out, "#{};", c as u32);
+            }
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// A title in the front matter.
+fn yaml(raw: &str) -> String {
+    serde_json::Value::from(raw).to_string()
+}

@@ -1,0 +1,116 @@
+//! A program as a picture: a small graph of boxes, clusters and labelled arrows, and one emitter a format.
+//!
+//! The graph is made for reading, not for running: an agent is one box however many steps it was lowered to, a skipped
+//! detail is better than a crowded picture. [`crate::plan`] has the details.
+
+mod build;
+mod dot;
+mod layout;
+mod mermaid;
+mod svg;
+
+use trefoil_ir::Program;
+use trefoil_syntax::Files;
+
+pub use dot::dot;
+pub use mermaid::mermaid;
+pub use svg::svg;
+
+/// A picture's content.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Graph {
+    /// What it shows.
+    pub title: String,
+    /// The boxes.
+    pub nodes: Vec<Node>,
+    /// Frames around boxes and other frames; a frame comes after the one around it.
+    pub clusters: Vec<Cluster>,
+    /// The arrows.
+    pub edges: Vec<Edge>,
+}
+
+/// What a box is drawn as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Shape {
+    /// Where it begins.
+    Start,
+    /// Where it ends.
+    End,
+    /// A model call.
+    Agent,
+    /// A tool.
+    Tool,
+    /// A command.
+    Command,
+    /// A person.
+    Human,
+    /// A value, a wait.
+    Plain,
+    /// A choice.
+    Choice,
+    /// Recognised and not run.
+    Refused,
+    /// A flow that is not drawn out again.
+    Flow,
+}
+
+/// A box.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Node {
+    /// How it is drawn.
+    pub shape: Shape,
+    /// The first line.
+    pub title: String,
+    /// Smaller lines below.
+    pub notes: Vec<String>,
+    /// The frame it is in.
+    pub cluster: Option<usize>,
+    /// It may be passed over.
+    pub optional: bool,
+}
+
+/// A frame.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cluster {
+    /// Written at its top.
+    pub title: String,
+    /// Smaller, after it.
+    pub note: String,
+    /// The frame around it.
+    pub parent: Option<usize>,
+}
+
+/// What an arrow says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Line {
+    /// Then.
+    Then,
+    /// Back to the beginning of a loop.
+    Again,
+    /// On failure.
+    Failure,
+}
+
+/// An arrow.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Edge {
+    /// From which box.
+    pub from: usize,
+    /// To which box.
+    pub to: usize,
+    /// Written on it.
+    pub label: Option<String>,
+    /// How it is drawn.
+    pub line: Line,
+}
+
+/// The picture of a program.
+pub fn graph(program: &Program, files: &Files) -> Graph {
+    build::build(program, files)
+}
+
+/// A format that graphs can be written in.
+pub type Emitter = fn(&Graph) -> String;
+
+/// Every format by name. A new one is one file and one line here.
+pub const FORMATS: &[(&str, Emitter)] = &[("mermaid", mermaid), ("dot", dot), ("svg", svg)];

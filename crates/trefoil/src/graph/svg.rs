@@ -1,0 +1,184 @@
+//! SVG: a picture without any other program, readable on light and dark pages. No script, no link, no outside reference.
+
+use std::fmt::Write as _;
+
+use super::layout::{LEADING, Layout, Place, SMALL, TITLE, Way, layout};
+use super::{Cluster, Graph, Line, Node, Shape};
+
+/// The graph as an SVG document.
+pub fn svg(graph: &Graph) -> String {
+    let placed = layout(graph);
+    let mut out = String::new();
+    let (width, height) = (placed.width.ceil(), placed.height.ceil());
+    let _ = writeln!(
+        out,
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" \
+         font-family=\"Helvetica, Arial, 'Liberation Sans', sans-serif\" role=\"img\">"
+    );
+    let _ = writeln!(out, "<title>{}</title>", escape(&graph.title));
+    out.push_str(STYLE);
+    for (cluster, (place, title)) in graph.clusters.iter().zip(placed.clusters.iter().zip(&placed.titles)) {
+        frame(cluster, place, title, &mut out);
+    }
+    lines(graph, &placed, &mut out);
+    for (node, place) in graph.nodes.iter().zip(&placed.nodes) {
+        boxed(node, place, &mut out);
+    }
+    labels(graph, &placed, &mut out);
+    out.push_str("</svg>\n");
+    out
+}
+
+const STYLE: &str = "\
+<style>
+.page{fill:#fff}.frame{fill:#f8f9fb;stroke:#b8bfca;fill-opacity:.7}.frame-title{fill:#333;font-weight:600}.note{fill:#555}.title{fill:#111;font-weight:600}
+.line{fill:none;stroke:#555;stroke-width:1.3}.again,.failure{stroke-dasharray:5 4}.failure{stroke:#c53030}.label{fill:#333}.halo{fill:#fff;fill-opacity:.85}
+.box{stroke-width:1.4}.optional{stroke-dasharray:5 4}.plain{fill:#f3f4f6;stroke:#8a8f98}.agent{fill:#e8f0fe;stroke:#3b6fd4}.tool{fill:#e6f4ea;stroke:#2f8f4e}
+.command{fill:#fef3e0;stroke:#b7791f}.human{fill:#fce8f3;stroke:#b83280}.refused{fill:#fdecea;stroke:#c53030}
+</style>
+<defs>
+<marker id=\"arrow\" viewBox=\"0 0 10 10\" refX=\"9\" refY=\"5\" markerWidth=\"8\" markerHeight=\"8\" orient=\"auto-start-reverse\"><path d=\"M0 1L9 5L0 9z\" fill=\"#555\"/></marker>
+<marker id=\"arrow-failure\" viewBox=\"0 0 10 10\" refX=\"9\" refY=\"5\" markerWidth=\"8\" markerHeight=\"8\" orient=\"auto-start-reverse\"><path d=\"M0 1L9 5L0 9z\" fill=\"#c53030\"/></marker>
+</defs>
+<rect class=\"page\" width=\"100%\" height=\"100%\"/>
+";
+
+fn frame(cluster: &Cluster, place: &Place, title: &Place, out: &mut String) {
+    if place.width <= 0.0 {
+        return;
+    }
+    let (x, y) = (place.x - place.width / 2.0, place.y - place.height / 2.0);
+    let _ = writeln!(
+        out,
+        "<rect class=\"frame\" x=\"{x:.1}\" y=\"{y:.1}\" width=\"{:.1}\" height=\"{:.1}\" rx=\"8\"/>",
+        place.width, place.height
+    );
+    let _ = write!(
+        out,
+        "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\" font-size=\"{}\"><tspan class=\"frame-title\">{}</tspan>",
+        title.x,
+        title.y + SMALL / 3.0,
+        SMALL + 1.0,
+        escape(&cluster.title)
+    );
+    if !cluster.note.is_empty() {
+        let _ = write!(out, "<tspan class=\"note\" dx=\"8\" font-size=\"{SMALL}\">{}</tspan>", escape(&cluster.note));
+    }
+    out.push_str("</text>\n");
+}
+
+fn lines(graph: &Graph, placed: &Layout, out: &mut String) {
+    for (edge, way) in graph.edges.iter().zip(&placed.edges) {
+        let (class, marker) = match edge.line {
+            Line::Then => ("line", "arrow"),
+            Line::Again => ("line again", "arrow"),
+            Line::Failure => ("line failure", "arrow-failure"),
+        };
+        let _ = writeln!(out, "<path class=\"{class}\" d=\"{}\" marker-end=\"url(#{marker})\"/>", curve(way));
+    }
+}
+
+/// A smooth line through the points: straight to the middle of each leg, with the points between as handles.
+fn curve(way: &Way) -> String {
+    let mut d = String::new();
+    let mut points = way.points.iter().copied();
+    let Some((x, y)) = points.next() else { return d };
+    let _ = write!(d, "M{x:.1} {y:.1}");
+    let rest: Vec<(f64, f64)> = points.collect();
+    for pair in rest.windows(2) {
+        let [(x1, y1), (x2, y2)] = pair else { continue };
+        let _ = write!(d, "Q{x1:.1} {y1:.1} {:.1} {:.1}", f64::midpoint(*x1, *x2), f64::midpoint(*y1, *y2));
+    }
+    if let Some((x, y)) = rest.last() {
+        let _ = write!(d, "L{x:.1} {y:.1}");
+    }
+    d
+}
+
+fn labels(graph: &Graph, placed: &Layout, out: &mut String) {
+    for (edge, way) in graph.edges.iter().zip(&placed.edges) {
+        let (Some(label), Some((x, y))) = (&edge.label, way.label) else { continue };
+        let width = super::layout::width(label, SMALL) + 6.0;
+        let _ = writeln!(
+            out,
+            "<rect class=\"halo\" x=\"{:.1}\" y=\"{:.1}\" width=\"{width:.1}\" height=\"{:.1}\" rx=\"3\"/>\
+             <text class=\"label\" x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\" font-size=\"{SMALL}\">{}</text>",
+            x - width / 2.0,
+            y - SMALL * LEADING / 2.0,
+            SMALL * LEADING,
+            y + SMALL / 3.0,
+            escape(label)
+        );
+    }
+}
+
+fn boxed(node: &Node, place: &Place, out: &mut String) {
+    let class = match node.shape {
+        Shape::Start | Shape::End | Shape::Plain | Shape::Choice | Shape::Flow => "plain",
+        Shape::Agent => "agent",
+        Shape::Tool => "tool",
+        Shape::Command => "command",
+        Shape::Human => "human",
+        Shape::Refused => "refused",
+    };
+    let class =
+        if node.optional || node.shape == Shape::Refused { format!("{class} optional") } else { class.to_owned() };
+    let (x, y) = (place.x - place.width / 2.0, place.y - place.height / 2.0);
+    let (w, h) = (place.width, place.height);
+    let _ = match node.shape {
+        Shape::Choice => writeln!(
+            out,
+            "<polygon class=\"box {class}\" points=\"{:.1},{y:.1} {:.1},{:.1} {:.1},{:.1} {x:.1},{:.1}\"/>",
+            place.x,
+            x + w,
+            place.y,
+            place.x,
+            y + h,
+            place.y
+        ),
+        shape => {
+            let rx = match shape {
+                Shape::Start | Shape::End => h / 2.0,
+                Shape::Agent | Shape::Human => 8.0,
+                _ => 2.0,
+            };
+            writeln!(
+                out,
+                "<rect class=\"box {class}\" x=\"{x:.1}\" y=\"{y:.1}\" width=\"{w:.1}\" height=\"{h:.1}\" rx=\"{rx:.1}\"/>"
+            )
+        }
+    };
+    let lines = TITLE * LEADING + node.notes.len() as f64 * SMALL * LEADING;
+    let mut line = place.y - lines / 2.0 + TITLE;
+    let text = |class: &str, size: f64, y: f64, content: &str, out: &mut String| {
+        let _ = writeln!(
+            out,
+            "<text class=\"{class}\" x=\"{:.1}\" y=\"{y:.1}\" text-anchor=\"middle\" font-size=\"{size}\">{}</text>",
+            place.x,
+            escape(content)
+        );
+    };
+    text("title", TITLE, line, &node.title, out);
+    line += TITLE * (LEADING - 1.0) + SMALL;
+    for note in &node.notes {
+        text("note", SMALL, line, note, out);
+        line += SMALL * LEADING;
+    }
+}
+
+/// Text as XML; characters that XML forbids are left out.
+fn escape(raw: &str) -> String {
+    let mut out = String::with_capacity(raw.len());
+    for c in raw.chars() {
+        match c {
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '&' => out.push_str("&amp;"),
+            '"' => out.push_str("&quot;"),
+            '\n' | '\t' | '\r' => out.push(' '),
+            c if c < ' ' || ('\u{fffe}'..='\u{ffff}').contains(&c) => {}
+            c => out.push(c),
+        }
+    }
+    out
+}

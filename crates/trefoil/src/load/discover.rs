@@ -1,0 +1,76 @@
+//! Finding the manifests of a folder (decision C10).
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+/// Folders within folders.
+const DEPTH: usize = 32;
+/// Entries looked at.
+const ENTRIES: usize = 100_000;
+
+/// What a folder holds.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    /// YAML files with their path relative to the folder, `/`-separated; in the order of those paths.
+    pub files: Vec<(String, PathBuf)>,
+    /// Folders that could not be listed, and why.
+    pub problems: Vec<(PathBuf, String)>,
+    /// There was more than the limits allow; the rest was not looked at.
+    pub cut: bool,
+}
+
+/// Every `.yaml` and `.yml` file below `root`, without those in dot-folders, `node_modules` and `target`. Links are
+/// followed, each folder once.
+pub(super) fn manifests(root: &Path) -> Found {
+    let mut found = Found::default();
+    let mut seen = HashSet::new();
+    let mut left = ENTRIES;
+    let mut stack = vec![(root.to_owned(), String::new(), 0)];
+    while let Some((dir, prefix, depth)) = stack.pop() {
+        if depth > DEPTH {
+            found.cut = true;
+            continue;
+        }
+        if !readable(&dir).canonicalize().is_ok_and(|real| seen.insert(real)) && depth > 0 {
+            continue;
+        }
+        let entries = match std::fs::read_dir(readable(&dir)) {
+            Ok(entries) => entries,
+            Err(error) => {
+                found.problems.push((dir, error.to_string()));
+                continue;
+            }
+        };
+        for entry in entries.flatten() {
+            if left == 0 {
+                found.cut = true;
+                break;
+            }
+            left -= 1;
+            let Ok(name) = entry.file_name().into_string() else { continue };
+            // Joined here and not taken from the entry, so that names stay as they were given.
+            let path = dir.join(&name);
+            // `metadata` follows links; a broken one is nobody's manifest.
+            let Ok(meta) = std::fs::metadata(&path) else { continue };
+            if meta.is_dir() {
+                if !name.starts_with('.') && name != "node_modules" && name != "target" {
+                    stack.push((path, format!("{prefix}{name}/"), depth + 1));
+                }
+            } else if meta.is_file() && is_yaml(&name) {
+                found.files.push((format!("{prefix}{name}"), path));
+            }
+        }
+    }
+    found.files.sort();
+    found
+}
+
+/// The folder as the system wants it: the empty path is the current folder.
+pub(super) fn readable(dir: &Path) -> &Path {
+    if dir.as_os_str().is_empty() { Path::new(".") } else { dir }
+}
+
+fn is_yaml(name: &str) -> bool {
+    let extension = Path::new(name).extension().and_then(|e| e.to_str()).unwrap_or_default();
+    extension.eq_ignore_ascii_case("yaml") || extension.eq_ignore_ascii_case("yml")
+}

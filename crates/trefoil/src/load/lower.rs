@@ -1,0 +1,255 @@
+//! From the files of a folder to lowered documents: the folder's project, what its documents need, and checking them all.
+
+use std::collections::{BTreeSet, HashMap};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use trefoil_front::project::resolve_path;
+use trefoil_front::{Document, Lowered, NeedKind, Project};
+use trefoil_syntax::{Diagnostic, Diagnostics, FileId, Severity};
+
+use super::read::{Loader, Manifest, Shape, about_shape};
+use super::{discover, rules};
+
+/// A folder with all its manifests, ready to be lowered.
+pub(super) struct Folder {
+    /// As given; empty for the current one.
+    pub root: PathBuf,
+    /// What the front ends see.
+    pub project: Project,
+    /// Every manifest read, documents or not, by file.
+    manifests: HashMap<FileId, Arc<Manifest>>,
+    /// The files found in the folder, in the order of their paths.
+    pub listed: Vec<FileId>,
+    /// Attachments that are there and could not be read.
+    problems: Vec<Diagnostic>,
+    /// Parts of the folder that could not be looked at.
+    pub unseen: Vec<Diagnostic>,
+}
+
+/// A document lowered as an entry, and what there is to say about it.
+pub(super) struct Attempt {
+    /// The program, if it can be one.
+    pub lowered: Option<Lowered>,
+    /// The findings in every file it touches.
+    pub findings: Vec<Diagnostic>,
+}
+
+impl Folder {
+    /// Reads a folder. `named` are the files in it that were named directly: they count whatever their extension, their
+    /// names are kept as given, and the dialect asked for is theirs.
+    pub fn read(loader: &mut Loader, root: &Path, named: &[PathBuf]) -> Self {
+        let mut folder = Self {
+            root: root.to_owned(),
+            project: Project::default(),
+            manifests: HashMap::new(),
+            listed: Vec::new(),
+            problems: Vec::new(),
+            unseen: Vec::new(),
+        };
+        let mut named_ids = BTreeSet::new();
+        for path in named {
+            let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+            let manifest = loader.manifest(path);
+            named_ids.insert(manifest.file);
+            folder.add(loader, name, manifest, true);
+        }
+        let found = discover::manifests(root);
+        for (path, full) in found.files {
+            let manifest = loader.manifest(&full);
+            folder.listed.push(manifest.file);
+            if !named_ids.contains(&manifest.file) {
+                folder.add(loader, path, manifest, false);
+            }
+        }
+        for (path, why) in found.problems {
+            let file = loader.nameless(&path);
+            let message = format!("`{}` cannot be listed: {why}", path.display());
+            folder.unseen.push(Diagnostic::nowhere(rules::UNREADABLE, Severity::Warning, Some(file), message));
+        }
+        if found.cut {
+            let file = loader.nameless(root);
+            let message = "the folder is too deep or has too many files; the rest was not looked at";
+            folder.unseen.push(
+                Diagnostic::nowhere(rules::FOLDER_LIMIT, Severity::Warning, Some(file), message)
+                    .help("name a smaller folder"),
+            );
+        }
+        folder.project.documents.sort_by(|a, b| a.path.cmp(&b.path));
+        folder.close(loader);
+        folder.project.files = loader.files().clone();
+        folder.project.context = loader.context.clone();
+        folder.project.skills = loader.skills.clone();
+        folder
+    }
+    fn add(&mut self, loader: &Loader, path: String, manifest: Arc<Manifest>, named: bool) {
+        let front = match (&manifest.shape, loader.options.dialect) {
+            (_, Some(front)) if named => Some(front),
+            (Shape::One(front), _) => Some(*front),
+            (Shape::Several(_), Some(front)) => Some(front),
+            _ => None,
+        };
+        if let (Some(front), Some(root)) = (front, &manifest.root) {
+            self.project.documents.push(Document { file: manifest.file, path, root: root.clone(), front });
+        }
+        self.manifests.insert(manifest.file, manifest);
+    }
+    /// Reads what the documents need, and what that needs, until nothing is missing that is there.
+    fn close(&mut self, loader: &mut Loader) {
+        let mut next = 0;
+        while let Some(document) = self.project.documents.get(next).cloned() {
+            next += 1;
+            for need in document.front.needs(&document) {
+                let path = resolve_path(&document.path, &need.path);
+                let full = self.root.join(&path);
+                match need.kind {
+                    NeedKind::Manifest if self.project.document(&path).is_none() && full.is_file() => {
+                        let manifest = loader.manifest(&full);
+                        if let Some(root) = &manifest.root {
+                            let front = match manifest.shape {
+                                Shape::One(front) => front,
+                                _ => document.front,
+                            };
+                            let file = manifest.file;
+                            self.project.documents.push(Document { file, path, root: root.clone(), front });
+                        }
+                        self.manifests.insert(manifest.file, manifest);
+                    }
+                    NeedKind::Attachment if !self.project.attachments.contains_key(&path) && full.is_file() => {
+                        match loader.text(&full) {
+                            Ok(text) if text.not_utf8().is_none() => {
+                                self.project.attachments.insert(path, text.text().to_string());
+                            }
+                            Ok(_) => self.problems.push(Diagnostic::error(
+                                rules::UNREADABLE,
+                                need.location,
+                                format!("`{}` is not UTF-8 text", full.display()),
+                            )),
+                            Err(why) => {
+                                self.problems.push(Diagnostic::error(rules::UNREADABLE, need.location, why.message))
+                            }
+                        }
+                    }
+                    NeedKind::Manifest | NeedKind::Attachment | NeedKind::EnvFile => {}
+                }
+            }
+        }
+    }
+    /// The document of a file.
+    pub fn document(&self, file: FileId) -> Option<usize> {
+        self.project.documents.iter().position(|d| d.file == file)
+    }
+    /// What reading a file found.
+    pub fn manifest(&self, file: FileId) -> Option<&Manifest> {
+        self.manifests.get(&file).map(|m| &**m)
+    }
+    /// Lowers a document as the entry of a program.
+    pub fn lower(&self, index: usize) -> Attempt {
+        let Some(document) = self.project.documents.get(index) else {
+            return Attempt { lowered: None, findings: Vec::new() };
+        };
+        let mut found = Diagnostics::default();
+        let lowered = document.front.lower(&self.project, index, &mut found);
+        let mut touched = BTreeSet::from([document.file]);
+        touched.extend(found.iter().filter_map(|d| d.file));
+        if let Some(lowered) = &lowered {
+            touched.extend(lowered.program.flows.iter().map(|f| f.origin.file));
+            touched.extend(lowered.program.steps.iter().map(|s| s.origin.file));
+        }
+        if found.iter().any(|d| d.rule == "unknown-reference") {
+            // What is looked for may be in a file that could not be read to its end.
+            touched.extend(self.manifests.values().filter(|m| !m.complete).map(|m| m.file));
+        }
+        let mut findings: Vec<Diagnostic> = found.iter().filter(|d| self.holds(d)).cloned().collect();
+        for file in &touched {
+            findings.extend(self.manifest(*file).into_iter().flat_map(|m| m.diagnostics.iter().cloned()));
+        }
+        findings.extend(self.problems.iter().filter(|d| d.file.is_some_and(|f| touched.contains(&f))).cloned());
+        Attempt { lowered, findings }
+    }
+    /// Whether a finding stands although a part of its file could not be read.
+    fn holds(&self, d: &Diagnostic) -> bool {
+        let complete = d.file.and_then(|f| self.manifest(f)).is_none_or(|m| m.complete);
+        complete || rules::LOCAL.iter().any(|rule| d.rule.starts_with(rule))
+    }
+    /// Project paths as paths on disk.
+    pub fn on_disk(&self, paths: &[String]) -> Vec<PathBuf> {
+        paths.iter().map(|p| self.root.join(p)).collect()
+    }
+}
+
+/// The folder of a file.
+pub(super) fn folder_of(file: &Path) -> PathBuf {
+    file.parent().map(Path::to_owned).unwrap_or_default()
+}
+
+/// Checks everything below the paths; how many manifests that were, and whether a path was of no use.
+pub(super) fn check(loader: &mut Loader, paths: &[String], found: &mut Diagnostics) -> (usize, bool) {
+    let mut unreadable = false;
+    let mut groups: Vec<Group> = Vec::new();
+    for path in paths.iter().map(PathBuf::from) {
+        if path.is_dir() {
+            group(&mut groups, &path).everything = true;
+        } else {
+            let manifest = loader.manifest(&path);
+            if manifest.unreadable {
+                unreadable = true;
+                found.extend(manifest.diagnostics.iter().cloned());
+            } else {
+                group(&mut groups, &folder_of(&path)).named.push(path);
+            }
+        }
+    }
+    let mut checked = BTreeSet::new();
+    for Group { root, named, everything, .. } in groups {
+        let folder = Folder::read(loader, &root, &named);
+        let named_ids: Vec<FileId> = named.iter().map(|p| loader.manifest(p).file).collect();
+        let mut entries = named_ids.clone();
+        if everything {
+            entries.extend(folder.listed.iter().filter(|f| !named_ids.contains(f)));
+            found.extend(folder.unseen.iter().cloned());
+            if folder.listed.is_empty() {
+                unreadable = true;
+                found.push(nothing_in(loader, &root));
+            }
+        }
+        for file in entries {
+            checked.insert(file);
+            let Some(manifest) = folder.manifest(file) else { continue };
+            match folder.document(file) {
+                Some(index) => found.extend(folder.lower(index).findings),
+                None => {
+                    found.extend(manifest.diagnostics.iter().cloned());
+                    found.extend(about_shape(manifest, named_ids.contains(&file)));
+                }
+            }
+        }
+    }
+    (checked.len(), unreadable)
+}
+
+/// The folder has no manifest.
+pub(super) fn nothing_in(loader: &mut Loader, root: &Path) -> Diagnostic {
+    let file = loader.nameless(root);
+    let message = format!("there is no `.yaml` or `.yml` file in `{}`", root.display());
+    Diagnostic::nowhere(rules::NOTHING, Severity::Error, Some(file), message)
+        .help("folders that begin with a dot, `node_modules` and `target` are not looked into")
+}
+
+/// What is asked for in one folder.
+struct Group {
+    real: PathBuf,
+    root: PathBuf,
+    named: Vec<PathBuf>,
+    everything: bool,
+}
+
+fn group<'g>(groups: &'g mut Vec<Group>, root: &Path) -> &'g mut Group {
+    let real = discover::readable(root).canonicalize().unwrap_or_else(|_| root.to_owned());
+    let at = groups.iter().position(|g| g.real == real).unwrap_or_else(|| {
+        groups.push(Group { real, root: root.to_owned(), named: Vec::new(), everything: false });
+        groups.len() - 1
+    });
+    #[allow(clippy::indexing_slicing, reason = "the position was just found or made")]
+    &mut groups[at]
+}

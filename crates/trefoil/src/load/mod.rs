@@ -1,0 +1,113 @@
+//! Loading: from a target on disk to a program and everything that is to be said about it.
+//!
+//! ```text
+//! TARGET --(target)--> file or folder --(discover, read)--> manifests --(project)--> what they need --(lower)--> program
+//! ```
+//!
+//! The only place that reads manifests. Stops at nothing: whatever is wrong becomes a diagnostic, and the rest is still
+//! looked at. Runs nothing.
+
+mod discover;
+mod lower;
+mod read;
+mod roots;
+pub mod rules;
+mod target;
+
+use std::path::PathBuf;
+
+use trefoil_front::FrontEnd;
+use trefoil_ir::Program;
+use trefoil_syntax::{Diagnostic, Diagnostics, FileId, Files, Severity, yaml::Limits};
+
+pub use target::Target;
+
+use read::Loader;
+
+/// How to load.
+#[derive(Clone, Default)]
+pub struct LoadOptions {
+    /// The dialect of files that are named directly; else it is detected.
+    pub dialect: Option<&'static dyn FrontEnd>,
+    /// What a hostile file may cost.
+    pub limits: Limits,
+    /// The text that stands in for every agent's own context (decision E4).
+    pub context: Option<PathBuf>,
+    /// The text of the agents' skills (decision E4).
+    pub skills: Option<PathBuf>,
+}
+
+/// A target that can run.
+#[derive(Clone)]
+pub struct Loaded {
+    /// What a run executes.
+    pub program: Program,
+    /// Every file that was read, as the locations in the program name them.
+    pub files: Files,
+    /// Findings that do not stop a run, by file and place.
+    pub diagnostics: Vec<Diagnostic>,
+    /// Environment files that the program's workflows name, in order.
+    pub env_files: Vec<PathBuf>,
+    /// The dialect of the entry.
+    pub dialect: &'static str,
+    /// The entry's file.
+    pub entry: FileId,
+}
+
+/// Everything that was found, whether or not it loads.
+#[derive(Clone, Default)]
+pub struct Report {
+    /// Every file that was read, as the diagnostics name them.
+    pub files: Files,
+    /// The findings, by file and place.
+    pub diagnostics: Vec<Diagnostic>,
+    /// How many manifests were checked.
+    pub checked: usize,
+    /// A path that was asked for could not be read at all.
+    pub unreadable: bool,
+}
+
+impl Report {
+    /// Whether one of the findings is an error.
+    pub fn has_errors(&self) -> bool {
+        self.diagnostics.iter().any(|d| d.severity == Severity::Error)
+    }
+    /// Unknown keys become errors (decision C6).
+    pub fn strict(&mut self) {
+        for d in &mut self.diagnostics {
+            if rules::STRICT.contains(&d.rule) {
+                d.severity = Severity::Error;
+            }
+        }
+    }
+}
+
+/// Loads a target: the program to run, or why there is none.
+pub fn load(target: &Target, options: &LoadOptions) -> Result<Loaded, Report> {
+    let mut loader = Loader::new(options.clone());
+    let mut found = Diagnostics::default();
+    loader.texts(&mut found);
+    let loaded = roots::entry(&mut loader, target, &mut found);
+    let files = loader.into_files();
+    let diagnostics = found.into_sorted();
+    let failed = diagnostics.iter().any(|d| d.severity == Severity::Error);
+    match loaded {
+        Some(entry) if !failed => Ok(Loaded {
+            program: entry.lowered.program,
+            files,
+            diagnostics,
+            env_files: entry.env_files,
+            dialect: entry.dialect,
+            entry: entry.file,
+        }),
+        _ => Err(Report { files, diagnostics, checked: 1, unreadable: false }),
+    }
+}
+
+/// Checks files and folders: every finding of every manifest in one pass, each once.
+pub fn check(paths: &[String], options: &LoadOptions) -> Report {
+    let mut loader = Loader::new(options.clone());
+    let mut found = Diagnostics::default();
+    let (checked, unreadable) = lower::check(&mut loader, paths, &mut found);
+    Report { files: loader.into_files(), diagnostics: found.into_sorted(), checked, unreadable }
+}

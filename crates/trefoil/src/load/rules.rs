@@ -1,0 +1,34 @@
+//! The rules that loading itself reports; those of manifests are listed in the crates that find them.
+
+/// The path is not there.
+pub const NOT_FOUND: &str = "file-not-found";
+/// The path is there and cannot be read.
+pub const UNREADABLE: &str = "file-unreadable";
+/// The folder holds no manifest.
+pub const NOTHING: &str = "no-manifest";
+/// `dir#id` names an id that no manifest has.
+pub const UNKNOWN_ID: &str = "unknown-id";
+/// The target could be more than one manifest.
+pub const AMBIGUOUS_TARGET: &str = "ambiguous-target";
+/// The file is of no known dialect.
+pub const UNKNOWN_DIALECT: &str = "unknown-dialect";
+/// The file mixes the keys of two dialects.
+pub const AMBIGUOUS_DIALECT: &str = "ambiguous-dialect";
+/// A folder is deeper or larger than the limits allow.
+pub const FOLDER_LIMIT: &str = "folder-limit";
+
+/// Rule name and what it says.
+pub const RULES: &[(&str, &str)] = &[
+    (NOT_FOUND, "there is nothing at this path"),
+    (UNREADABLE, "the file or folder cannot be read"),
+    (NOTHING, "the folder holds no manifest"),
+    (UNKNOWN_ID, "no manifest in the folder has this id"),
+    (AMBIGUOUS_TARGET, "the target could be more than one manifest"),
+    (FOLDER_LIMIT, "the folder is deeper or larger than the limits allow"),
+];
+
+/// Rules whose findings are errors under `check --strict`.
+pub const STRICT: &[&str] = &["unknown-key"];
+
+/// Rules that hold for a tree that is not all there: what they report cannot be explained by a missing part.
+pub const LOCAL: &[&str] = &["unknown-key", "wrong-type", "out-of-range", "unknown-value", "template-", "condition-"];

@@ -1,0 +1,53 @@
+//! Targets as a person writes them: a file, a folder, or one id in a folder.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// What to load.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Target {
+    /// The file or folder, as given.
+    pub path: PathBuf,
+    /// The id after `#`.
+    pub id: Option<String>,
+}
+
+impl Target {
+    /// Reads `file`, `dir` or `dir#id`. What exists as it stands is a path, whatever characters it has; else the last `#`
+    /// parts the path from the id.
+    pub fn parse(text: &str) -> Self {
+        if !Path::new(text).exists()
+            && let Some((path, id)) = text.rsplit_once('#')
+            && !id.is_empty()
+        {
+            let path = if path.is_empty() { "." } else { path };
+            return Self { path: path.into(), id: Some(id.to_owned()) };
+        }
+        Self { path: text.into(), id: None }
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.path.display().fmt(f)?;
+        match &self.id {
+            Some(id) => write!(f, "#{id}"),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Target;
+
+    #[test]
+    fn the_last_hash_parts_path_and_id() {
+        let target = |path: &str, id: Option<&str>| Target { path: path.into(), id: id.map(str::to_owned) };
+        assert_eq!(Target::parse("flows#main"), target("flows", Some("main")));
+        assert_eq!(Target::parse("a#b#c"), target("a#b", Some("c")));
+        assert_eq!(Target::parse("#main"), target(".", Some("main")));
+        assert_eq!(Target::parse("flows"), target("flows", None));
+        assert_eq!(Target::parse("flows#"), target("flows#", None));
+    }
+}
