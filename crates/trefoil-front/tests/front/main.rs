@@ -3,3 +3,4 @@
 #![allow(clippy::print_stderr, reason = "a skipped test says so")]
 
 mod agntz;
+mod aegis;
