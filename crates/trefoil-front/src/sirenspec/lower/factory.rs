@@ -88,10 +88,8 @@ pub fn lower(
         failed: Value::from(""),
     }));
     let outputs = || Expr::Read(Source::Result);
-    lowered.shape = Some(Expr::Object(vec![
-        ("output".into(), Expr::Lines(Box::new(outputs()))),
-        ("outputs".into(), outputs()),
-    ]));
+    lowered.shape =
+        Some(Expr::Object(vec![("output".into(), Expr::Lines(Box::new(outputs()))), ("outputs".into(), outputs())]));
     Some(lowered)
 }
 

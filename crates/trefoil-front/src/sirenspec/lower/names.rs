@@ -105,8 +105,11 @@ impl<'m> Names<'m> {
             NodeKind::Swrm(swrm) => {
                 let shape = swrm_output(swrm);
                 self.write(at, Some(&implied), &output, &shape);
-                name.members =
-                    swrm.members.iter().map(|m| (m.id.value.clone(), slots.add(format!("{id}.{}", m.id.value)))).collect();
+                name.members = swrm
+                    .members
+                    .iter()
+                    .map(|m| (m.id.value.clone(), slots.add(format!("{id}.{}", m.id.value))))
+                    .collect();
                 let agents = swrm.members.iter().map(|m| (m.id.value.clone(), Shape::under(&output, Shape::Leaf)));
                 name.shape =
                     Shape::Keys(vec![("output".into(), shape), ("agents".into(), Shape::Keys(agents.collect()))]);
@@ -190,7 +193,8 @@ impl<'m> Names<'m> {
             && let Some((node, taken)) = self.node_at(path)
         {
             look.named = Some((node, taken));
-            look.in_node = self.nodes.get(node).is_some_and(|n| n.shape.missing(path.get(taken..).unwrap_or(&[])).is_none());
+            look.in_node =
+                self.nodes.get(node).is_some_and(|n| n.shape.missing(path.get(taken..).unwrap_or(&[])).is_none());
         }
         if let Some(head) = path.first() {
             let touching = self.by_head.get(&(root, head.name.clone())).map(Vec::as_slice).unwrap_or_default();

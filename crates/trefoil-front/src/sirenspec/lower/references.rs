@@ -11,10 +11,7 @@ use crate::{Project, Reader};
 
 /// Whether a `ref` is a path rather than a workflow's bare name.
 pub fn is_path(reference: &str) -> bool {
-    reference.starts_with('.')
-        || reference.contains('/')
-        || reference.ends_with(".yaml")
-        || reference.ends_with(".yml")
+    reference.starts_with('.') || reference.contains('/') || reference.ends_with(".yaml") || reference.ends_with(".yml")
 }
 
 /// The document that a `ref` in a document means, or a report.

@@ -18,10 +18,8 @@ pub fn lower(flow: &Workflow<'_, '_>, at: usize, node: &ToolNode<'_>) -> Option<
     let name = flow.names.nodes.get(at)?.id.value.clone();
     let (kind, arguments, timeout_ms) = match node.settings.as_ref()? {
         ToolSettings::Http { url, method, headers, body, timeout_ms } => {
-            let mut arguments: Vec<(Arc<str>, Expr)> = vec![
-                ("url".into(), flow.text_or(&scope, *url)),
-                ("method".into(), Expr::Const(Value::from(*method))),
-            ];
+            let mut arguments: Vec<(Arc<str>, Expr)> =
+                vec![("url".into(), flow.text_or(&scope, *url)), ("method".into(), Expr::Const(Value::from(*method)))];
             if !headers.is_empty() {
                 let all = headers.iter().map(|(name, value)| (name.value.clone(), flow.text(&scope, value)));
                 arguments.push(("headers".into(), Expr::Object(all.collect())));
@@ -73,8 +71,8 @@ fn nested(flow: &Workflow<'_, '_>, scope: &Scope<'_, '_, '_>, node: &Node) -> Ex
         Kind::Scalar(Scalar::Str, text) => flow.typed(scope, text),
         Kind::Scalar(..) => Expr::Const(to_value(node)),
         Kind::Sequence(items) => Expr::List(items.iter().map(|item| nested(flow, scope, item)).collect()),
-        Kind::Mapping(mapping) => Expr::Object(
-            mapping.entries.iter().map(|e| (e.key.value.clone(), nested(flow, scope, &e.value))).collect(),
-        ),
+        Kind::Mapping(mapping) => {
+            Expr::Object(mapping.entries.iter().map(|e| (e.key.value.clone(), nested(flow, scope, &e.value))).collect())
+        }
     }
 }

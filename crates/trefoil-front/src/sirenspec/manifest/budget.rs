@@ -46,11 +46,7 @@ pub fn read(fields: &mut Fields<'_, '_>) -> Option<Budget> {
     let on_exceeded = budget
         .word(
             "on_exceeded",
-            &[
-                ("abort", OnExceeded::Abort),
-                ("warn", OnExceeded::Warn),
-                ("skip_remaining", OnExceeded::SkipRemaining),
-            ],
+            &[("abort", OnExceeded::Abort), ("warn", OnExceeded::Warn), ("skip_remaining", OnExceeded::SkipRemaining)],
         )
         .unwrap_or(OnExceeded::Abort);
     let ceilings = ["max_tokens", "max_calls", "max_duration_s", "max_cost_usd"];

@@ -116,12 +116,7 @@ fn pii(config: Option<&mut Fields<'_, '_>>) -> Guard {
     Guard::Pii { entities, action, replacement }
 }
 
-fn cost_cap<'n>(
-    reader: &'n Reader<'_>,
-    name: &'n Text,
-    config: Option<&mut Fields<'n, '_>>,
-    list: &mut GuardList<'n>,
-) {
+fn cost_cap<'n>(reader: &'n Reader<'_>, name: &'n Text, config: Option<&mut Fields<'n, '_>>, list: &mut GuardList<'n>) {
     let mut capped = false;
     if let Some(config) = config {
         if let Some(entry) = config.take("max_usd") {

@@ -43,10 +43,7 @@ pub fn input<'n>(fields: &mut Fields<'n, '_>) -> Vec<InputField<'n>> {
 /// `state`.
 pub fn state(fields: &mut Fields<'_, '_>) -> State {
     let Some(mut state) = fields.fields("state") else { return State::default() };
-    let result = State {
-        working: tree(&mut state, "working"),
-        output: tree(&mut state, "output"),
-    };
+    let result = State { working: tree(&mut state, "working"), output: tree(&mut state, "output") };
     state.finish();
     result
 }

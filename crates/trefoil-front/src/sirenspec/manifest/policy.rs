@@ -29,11 +29,7 @@ pub fn retry(fields: &mut Fields<'_, '_>) -> Option<Retry> {
     let backoff = retry
         .word(
             "backoff",
-            &[
-                ("constant", Backoff::Constant),
-                ("linear", Backoff::Linear),
-                ("exponential", Backoff::Exponential),
-            ],
+            &[("constant", Backoff::Constant), ("linear", Backoff::Linear), ("exponential", Backoff::Exponential)],
         )
         .unwrap_or(Backoff::Constant);
     let base_delay_ms = scalar::seconds(&mut retry, "base_delay", true).unwrap_or(1000);

@@ -3,8 +3,8 @@
 
 use std::ops::RangeInclusive;
 
-use trefoil_syntax::yaml::{Node, Scalar, Text};
 use trefoil_syntax::Diagnostic;
+use trefoil_syntax::yaml::{Node, Scalar, Text};
 
 use crate::{Fields, Reader};
 

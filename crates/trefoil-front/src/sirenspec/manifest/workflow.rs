@@ -1,8 +1,8 @@
 //! The top level of a file.
 
 use trefoil_ir::Retry;
-use trefoil_syntax::yaml::{self, Scalar, Text};
 use trefoil_syntax::Diagnostic;
+use trefoil_syntax::yaml::{self, Scalar, Text};
 
 use super::agent::{self, Agent};
 use super::budget::{self, Budget};
@@ -94,8 +94,7 @@ fn version(fields: &mut Fields<'_, '_>) {
 
 fn defaults<'n>(fields: &mut Fields<'n, '_>) -> Defaults<'n> {
     let Some(mut defaults) = fields.fields("defaults") else { return Defaults::default() };
-    let result =
-        Defaults { retry: policy::retry(&mut defaults), on_failure: policy::on_failure(&mut defaults) };
+    let result = Defaults { retry: policy::retry(&mut defaults), on_failure: policy::on_failure(&mut defaults) };
     defaults.no_effect(&["budget"], "a budget stands at the top of the file");
     defaults.finish();
     result

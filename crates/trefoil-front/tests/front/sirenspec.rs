@@ -1,0 +1,5 @@
+//! The SirenSpec front end.
+
+mod corpus;
+mod scratch;
+mod support;
