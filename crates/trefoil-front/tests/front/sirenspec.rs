@@ -1,5 +1,4 @@
 //! The SirenSpec front end.
 
 mod corpus;
-mod scratch;
 mod support;

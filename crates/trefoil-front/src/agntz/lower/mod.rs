@@ -4,12 +4,14 @@
 //! One flow an agent. A file's flow is made once, however often it is referenced; an agent inside a step has a flow of
 //! its own.
 
+mod advice;
 mod agent;
 mod compare;
 mod index;
 mod intake;
 mod llm;
 mod namespace;
+mod order;
 mod output;
 mod path;
 mod pipeline;
@@ -41,6 +43,8 @@ pub struct Lowering<'p> {
     builder: Builder,
     units: BTreeMap<usize, Unit>,
     chain: Vec<Link>,
+    /// How many agents are being lowered, one inside or below the other.
+    depth: usize,
     diagnostics: Diagnostics,
 }
 
@@ -60,6 +64,7 @@ pub fn lower(project: &Project, document: usize, diagnostics: &mut Diagnostics) 
         builder: Builder::default(),
         units: BTreeMap::new(),
         chain: Vec::new(),
+        depth: 0,
         diagnostics: Diagnostics::default(),
     };
     let entry = lowering.document(document, true);
