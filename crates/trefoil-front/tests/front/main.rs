@@ -4,3 +4,4 @@
 
 mod agntz;
 mod aegis;
+mod sirenspec;
