@@ -16,6 +16,7 @@ pub const RULES: &[(&str, &str)] = &[
     ("unknown-reference", "a reference to something that is not there"),
     ("reference-cycle", "a chain of references that comes back to itself"),
     ("unresolved-name", "a template names something that is not defined there"),
+    ("not-an-agent", "a file that belongs to a dialect and is no unit of it, such as a skill file"),
     ("invalid-reference", "a reference that is not written as one"),
     ("reference-version", "a reference to a version; the manifest in the folder stands for every version"),
     ("invalid-schema", "a schema that is none, or contradicts itself"),
