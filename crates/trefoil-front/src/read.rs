@@ -218,6 +218,10 @@ impl<'n, 'd> Fields<'n, 'd> {
         let entry = self.take(key)?;
         self.reader.fields(&entry.value, key)
     }
+    /// Whether somebody asked for this key already.
+    pub fn is_known(&self, key: &str) -> bool {
+        self.known.contains(&key)
+    }
     /// All entries of a mapping whose keys are the user's.
     pub fn entries(&self) -> &'n [Entry] {
         &self.mapping.entries
