@@ -24,6 +24,7 @@ pub const RULES: &[(&str, &str)] = &[
     ("endless-loop", "states that lead only to each other, until a limit ends the run"),
     ("unsafe-placeholder", "a placeholder where a shell would read its value as code"),
     ("command-from-data", "a command whose program is decided by data"),
+    ("not-an-agent", "a file that belongs to a dialect and is no unit of it, such as a skill file"),
     ("invalid-reference", "a reference that is not written as one"),
     ("reference-version", "a reference to a version; the manifest in the folder stands for every version"),
     ("invalid-schema", "a schema that is none, or contradicts itself"),
