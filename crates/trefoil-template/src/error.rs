@@ -20,6 +20,7 @@ pub const RULES: &[(&str, &str)] = &[
     ("template-bad-arguments", "a block or helper with the wrong number or kind of arguments"),
     ("template-bad-condition", "an `{{#if}}` that is no path, nor a path compared with a literal"),
     ("template-bad-path", "a path with an empty segment or a character that paths do not have"),
+    ("template-syntax", "a tag that is not a sentence of its language"),
     ("template-empty", "a tag with nothing in it"),
     (
         "template-unsupported",

@@ -94,11 +94,9 @@ impl<'a> Evaluator<'a> {
                 Some(local) => self.got(local.look_up(self.frame)),
                 None => self.nothing(),
             }),
-            Expression::List(items) => self.apply(
-                items,
-                Expression::List,
-                |_, values| Ok(owned(values.into_iter().map(Cow::into_owned).collect())),
-            ),
+            Expression::List(items) => self.apply(items, Expression::List, |_, values| {
+                Ok(owned(values.into_iter().map(Cow::into_owned).collect()))
+            }),
             Expression::Not(e) => Ok(match self.reduce(e)? {
                 Reduced::Known(value) => owned((!value.truthy().unwrap_or(false)).into()),
                 Reduced::Missing => owned(true.into()),

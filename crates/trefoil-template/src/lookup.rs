@@ -26,8 +26,17 @@ impl Got<'_> {
     }
 }
 
-/// The value of a reference.
+/// The value of a reference, if the scope has it to lend.
 #[inline]
+pub(crate) fn borrowed<'a>(scope: &'a dyn Scope, reference: &Reference) -> Option<&'a Value> {
+    let Found::Borrowed(mut value) = scope.source(reference.binding.source) else { return None };
+    for segment in reference.path.get(usize::from(reference.binding.skip)..)? {
+        value = value.get(&segment.name)?;
+    }
+    Some(value)
+}
+
+/// The value of a reference.
 pub(crate) fn look_up<'a>(scope: &'a dyn Scope, reference: &Reference, policy: &Policy) -> Got<'a> {
     let skip = usize::from(reference.binding.skip);
     match scope.source(reference.binding.source) {

@@ -86,6 +86,14 @@ impl BadPath {
                 mistakes.add(code, at..at + 1, message).help("put a name on both sides of each dot");
             }
             Self::Character(at, c) => {
+                // Of `a | b` the bar is what is wrong, not the space before it.
+                let after = source.get(at..range.end).unwrap_or_default().trim_start();
+                let (at, c) = match after.chars().next() {
+                    Some(next) if c.is_whitespace() && next != '.' && !in_segment(next) => {
+                        (range.end - after.len(), next)
+                    }
+                    _ => (at, c),
+                };
                 let message = if c.is_whitespace() {
                     format!("white space in the path `{}`", text.trim())
                 } else {

@@ -6,7 +6,7 @@ pub(crate) fn closest<'k>(name: &str, known: &[&'k str]) -> Option<&'k str> {
     if name.len() > 60 {
         return None;
     }
-    let limit = name.chars().count().div_ceil(3).max(1);
+    let limit = (name.chars().count() / 3).max(1);
     known
         .iter()
         .map(|k| (strsim::damerau_levenshtein(&name.to_lowercase(), k), *k))

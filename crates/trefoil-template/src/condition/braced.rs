@@ -22,6 +22,8 @@ enum Token {
 /// Reads the whole source.
 pub(super) fn parse(b: &mut Builder<'_>) -> Option<Expression> {
     let tokens = tokens(b);
+    // What does not fit together after a mistake may be that mistake again.
+    let clean = b.mistakes.is_empty();
     let mut alternatives = Vec::new();
     let mut all = Vec::new();
     let mut left: Option<Expression> = None;
@@ -38,7 +40,9 @@ pub(super) fn parse(b: &mut Builder<'_>) -> Option<Expression> {
                     compared = true;
                 }
                 (Some(a), None) => {
-                    two_values(b, span.clone());
+                    if clean {
+                        two_values(b, span.clone());
+                    }
                     left = Some(a);
                 }
             },
@@ -92,7 +96,12 @@ fn missing(b: &mut Builder<'_>, span: &Range<usize>, before: Option<&Range<usize
         "before" => format!("a value is missing before `{shown}`"),
         _ => format!("a value is missing after `{shown}`"),
     };
-    b.mistakes.add(SYNTAX, at.clone(), message).help("for empty text write `''`");
+    let joint = matches!(shown, "&&" | "||");
+    b.mistakes.add(SYNTAX, at.clone(), message).help(if joint {
+        "put a comparison there, or take the operator away"
+    } else {
+        "for empty text write `''`"
+    });
 }
 
 /// Operators, longest first, and what to write instead of those that are not there.
@@ -138,7 +147,11 @@ fn tokens(b: &mut Builder<'_>) -> Vec<(Token, Range<usize>)> {
             } else if !instead.is_empty() {
                 b.mistakes.add(OPERATOR, start..at, format!("there is no operator `{text}`")).help(*instead);
             }
-            comparison.map(Token::Compare)
+            match *text {
+                "&" => Some(Token::And),
+                "|" => Some(Token::Or),
+                _ => comparison.map(Token::Compare),
+            }
         } else if c == ')' || c == '{' || c == '}' {
             at += c.len_utf8();
             // A closing parenthesis belongs to an opening one that is reported already.
@@ -148,6 +161,10 @@ fn tokens(b: &mut Builder<'_>) -> Vec<(Token, Range<usize>)> {
                     .help("a path is written `{{path}}`");
             }
             None
+        } else if (c == '"' || c == '\'') && follows_word(b, start) {
+            at += rest.find(char::is_whitespace).unwrap_or(rest.len());
+            BadLiteral::Character(0, c).report(&mut b.mistakes, SYNTAX, start..at, true);
+            None
         } else if c == '"' || c == '\'' {
             match end_of_quoted(b.source.as_bytes(), at, false) {
                 Some(end) => {
@@ -156,7 +173,7 @@ fn tokens(b: &mut Builder<'_>) -> Vec<(Token, Range<usize>)> {
                 }
                 None => {
                     at = b.source.len();
-                    BadLiteral::Quote.report(&mut b.mistakes, SYNTAX, start..at);
+                    BadLiteral::Unclosed.report(&mut b.mistakes, SYNTAX, start..at, true);
                     Some(Token::Operand(Expression::Literal(Value::Null)))
                 }
             }
@@ -171,17 +188,22 @@ fn tokens(b: &mut Builder<'_>) -> Vec<(Token, Range<usize>)> {
     }
 }
 
+/// Whether text without quotes ends right before `at`.
+fn follows_word(b: &Builder<'_>, at: usize) -> bool {
+    b.slice(0..at).chars().next_back().is_some_and(|c| !c.is_whitespace() && !ends_bare(c))
+}
+
 /// A literal without quotes. A lone `and` or `or` goes on as the operator that was meant.
 fn bare(b: &mut Builder<'_>, span: Range<usize>) -> Option<Token> {
     let text = b.slice(span.clone());
     match literal::read(text) {
         Ok(value) => Some(Token::Operand(Expression::Literal(value))),
         Err(bad) => {
-            bad.report(&mut b.mistakes, OPERATOR, span);
-            match text {
-                "and" => Some(Token::And),
-                "or" => Some(Token::Or),
-                "not" => None,
+            bad.report(&mut b.mistakes, OPERATOR, span, true);
+            match text.split_whitespace().next() {
+                Some("and") => Some(Token::And),
+                Some("or") => Some(Token::Or),
+                Some("not") => None,
                 _ => Some(Token::Operand(Expression::Literal(text.into()))),
             }
         }
@@ -212,6 +234,9 @@ fn placeholder(b: &mut Builder<'_>, open: usize) -> (usize, Expression) {
         b.mistakes.add(CODE, open..end, "an empty placeholder").help("write `{{path}}`");
         return (end, nothing);
     }
+    if path.starts_with('/') && !b.mistakes.is_empty() {
+        return (end, nothing);
+    }
     if path.starts_with(['#', '/']) {
         b.mistakes.add(SYNTAX, open..end, "blocks are not for conditions").help("write `{{path}}` and compare it");
         return (end, nothing);
@@ -225,7 +250,7 @@ fn placeholder(b: &mut Builder<'_>, open: usize) -> (usize, Expression) {
             bad.report(&mut b.mistakes, CODE, b.source, span, |c| {
                 Some(match c {
                     '&' | '|' | '=' | '!' | '<' | '>' => {
-                        format!("operators stand outside of the braces: `{{{{a}}}} {c} ...`")
+                        "operators stand outside of the braces: `{{a}} == ...`".to_owned()
                     }
                     '[' => "write `.0` for the first item of a list".to_owned(),
                     _ => return None,

@@ -105,6 +105,14 @@ fn operand(c: &mut Cursor<'_, '_>) -> Option<Expression> {
         let span = c.at..after;
         c.at = after;
         c.call(name, span)?
+    } else if let (true, Some(meant)) =
+        (takes_argument(c, after), crate::suggest::closest(name, &crate::handlebars::names()))
+    {
+        let span = c.at..after;
+        c.b.mistakes
+            .add(CODES.helper, span, format!("unknown helper `{name}`"))
+            .help(format!("did you mean `{meant}`?"));
+        return None;
     } else if c.at_argument() {
         c.argument()?
     } else {

@@ -10,7 +10,9 @@ use crate::value::Value;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BadLiteral {
     Empty,
-    /// Quoted text that does not end, or does not end the literal.
+    /// Quoted text without its closing quote.
+    Unclosed,
+    /// Something after quoted text.
     Quote,
     /// A character that bare text does not have, at this byte.
     Character(usize, char),
@@ -30,6 +32,7 @@ pub(crate) fn read(text: &str) -> Result<Value, BadLiteral> {
         Some(quote @ ('"' | '\'')) => {
             return match text.get(1..).and_then(|rest| rest.strip_suffix(quote)) {
                 Some(inside) if !inside.contains(quote) => Ok(inside.into()),
+                _ if !text.get(1..).unwrap_or_default().contains(quote) => Err(BadLiteral::Unclosed),
                 _ => Err(BadLiteral::Quote),
             };
         }
@@ -59,12 +62,15 @@ pub(crate) fn read(text: &str) -> Result<Value, BadLiteral> {
 }
 
 impl BadLiteral {
-    /// Reports it; `range` is the literal.
-    pub fn report(self, mistakes: &mut Mistakes, code: &'static str, range: Range<usize>) {
+    /// Reports it; `range` is the literal. `joins`: the language has `&&` and `||`.
+    pub fn report(self, mistakes: &mut Mistakes, code: &'static str, range: Range<usize>, joins: bool) {
         match self {
             Self::Empty => mistakes.add(code, range, "a value is missing").help("for empty text write `''`"),
+            Self::Unclosed => mistakes
+                .add(code, range, "quoted text without its closing quote")
+                .help("end it with the quote that it begins with"),
             Self::Quote => mistakes
-                .add(code, range, "quoted text that does not end where the value ends")
+                .add(code, range, "text after the closing quote")
                 .help("there are no escapes: use the other quote around it"),
             Self::Character(at, c) => {
                 let at = range.start + at;
@@ -80,6 +86,7 @@ impl BadLiteral {
                 let at = range.start + at;
                 let mistakes = mistakes.add(code, at..at + word.len(), format!("`{word}` is not an operator here"));
                 match word {
+                    _ if !joins => mistakes.help("put the text into quotes, or one `{{#if}}` into another"),
                     "and" => mistakes.help("write `&&`, or put the text into quotes"),
                     "or" => mistakes.help("write `||`, or put the text into quotes"),
                     _ => mistakes.help("there is no negation: write `!=` or `== false`, or put the text into quotes"),

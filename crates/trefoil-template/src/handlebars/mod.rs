@@ -41,13 +41,28 @@ pub(crate) struct Named<'t> {
 }
 
 /// Characters of a name: as Handlebars has them, so hyphens belong and operators do not.
+#[inline]
 pub(crate) fn in_name(c: char) -> bool {
-    !c.is_whitespace()
-        && !matches!(
-            c,
-            '!' | '"' | '#' | '%'..=',' | '.' | '/' | ';'..='>' | '@' | '['..='^' | '`' | '{'..='~'
-        )
+    match u8::try_from(c) {
+        Ok(byte) if byte.is_ascii() => NAME.get(usize::from(byte)) == Some(&true),
+        _ => !c.is_whitespace(),
+    }
 }
+
+/// Which ASCII characters belong to a name.
+#[allow(clippy::indexing_slicing, reason = "evaluated at compile time")]
+const NAME: [bool; 128] = {
+    let mut table = [false; 128];
+    let mut byte = 0x21;
+    while byte < 0x7f {
+        table[byte as usize] = !matches!(
+            byte,
+            b'!' | b'"' | b'#' | b'%'..=b',' | b'.' | b'/' | b';'..=b'>' | b'@' | b'['..=b'^' | b'`' | b'{'..=b'~'
+        );
+        byte += 1;
+    }
+    table
+};
 
 impl<'t> Cursor<'_, 't> {
     pub fn rest(&self) -> &'t str {

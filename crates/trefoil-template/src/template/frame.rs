@@ -65,16 +65,34 @@ pub struct Local {
 }
 
 impl Local {
-    /// The value in the frames of this pass.
+    /// The value, if the path starts at the item itself.
     #[inline]
+    pub(crate) fn this<'f>(&self, mut frame: Option<&'f Frame<'f>>) -> Option<&'f Value> {
+        if self.start != Start::This {
+            return None;
+        }
+        for _ in 0..self.up {
+            frame = frame?.parent;
+        }
+        let mut value = frame?.this;
+        for segment in &self.path {
+            value = value.get(&segment.name)?;
+        }
+        Some(value)
+    }
+
+    /// The value in the frames of this pass.
     pub(crate) fn look_up<'f>(&self, frame: Option<&'f Frame<'f>>) -> Got<'f> {
+        if self.start == Start::This {
+            return self.this(frame).map_or(Got::Missing(Missing::Key(0)), Got::Borrowed);
+        }
         let mut frame = frame;
         for _ in 0..self.up {
             frame = frame.and_then(|f| f.parent);
         }
         let Some(frame) = frame else { return Got::Missing(Missing::Key(0)) };
         let start = match self.start {
-            Start::This => return self.walk(frame.this),
+            Start::This => None,
             Start::Index => frame.index.map(Value::from),
             Start::Key => match frame.key {
                 Some(key) => Some(Value::Str(key.clone())),
@@ -87,15 +105,5 @@ impl Local {
             Some(value) if self.path.is_empty() => Got::Owned(value),
             _ => Got::Missing(Missing::Key(0)),
         }
-    }
-
-    fn walk<'f>(&self, mut value: &'f Value) -> Got<'f> {
-        for segment in &self.path {
-            match value.get(&segment.name) {
-                Some(member) => value = member,
-                None => return Got::Missing(Missing::Key(0)),
-            }
-        }
-        Got::Borrowed(value)
     }
 }

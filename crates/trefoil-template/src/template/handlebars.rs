@@ -12,7 +12,7 @@ const CODES: Codes = Codes {
     path: "template-bad-path",
     helper: "template-unknown-helper",
     arguments: "template-bad-arguments",
-    syntax: "template-bad-path",
+    syntax: "template-syntax",
     deep: "template-too-deep",
 };
 
@@ -178,7 +178,7 @@ fn unclosed(b: &mut Builder<'_>, open: usize, before: usize) {
     let shown: String = line.chars().take(40).collect();
     b.mistakes
         .add("template-unclosed", open..open + line.len().max(2), format!("`{shown}` has no closing `}}}}`"))
-        .help(ESCAPE);
+        .help(format!("end it with `}}}}`; {ESCAPE}"));
 }
 
 /// `{{{{raw}}}}` or `{{{{/raw}}}}`.

@@ -43,10 +43,11 @@ fn tag(b: &mut Builder<'_>, open: usize) -> usize {
 
 fn unclosed(b: &mut Builder<'_>, open: usize, before: usize) {
     let line = b.slice(open..before).split('\n').next().unwrap_or_default().trim_end();
+    let line = line.split_inclusive('}').next().unwrap_or(line);
     let tag = shorten(line);
     b.mistakes
         .add("template-unclosed", open..open + line.len().max(2), format!("`{tag}` has no closing `}}}}`"))
-        .help(NO_ESCAPE);
+        .help(format!("end it with `}}}}`; {NO_ESCAPE}"));
 }
 
 /// `{{#if {{a}} == b}}`: the inner braces are the mistake; the block is open all the same.
@@ -244,7 +245,7 @@ fn open(b: &mut Builder<'_>, tag: Range<usize>, inner: Range<usize>) {
         return b.open_broken(name, tag);
     }
     if spaced {
-        b.mistakes.add("template-unknown-block", tag.clone(), "white space around `#`").help("write `{{#if `");
+        b.mistakes.add("template-unknown-block", tag.clone(), "white space next to `#`").help("write `{{#if `");
         return b.open_broken(name, tag);
     }
     let test = trimmed(b.source, inner.start + 1 + name.len()..inner.end);
@@ -318,7 +319,7 @@ fn condition(b: &mut Builder<'_>, tag: Range<usize>, test: Range<usize>) -> Opti
             if let BadLiteral::Empty = bad {
                 b.mistakes.add(CODE, rest, "nothing to compare with").help("write a literal, for empty text `''`");
             } else {
-                bad.report(&mut b.mistakes, CODE, right);
+                bad.report(&mut b.mistakes, CODE, right, false);
             }
             return None;
         }
@@ -335,7 +336,7 @@ fn close(b: &mut Builder<'_>, tag: Range<usize>, inner: Range<usize>) {
     let name = name.trim();
     if spaced {
         b.mistakes
-            .add("template-stray-close", tag.clone(), "white space around `/`")
+            .add("template-stray-close", tag.clone(), "white space next to `/`")
             .help(format!("write `{{{{/{name}}}}}`"));
         if b.innermost() == Some(name) {
             b.close(name, tag);

@@ -4,7 +4,7 @@ use crate::error::EvalError;
 use crate::evaluate::{Evaluator, Pieces, Reduced, decide, with_default};
 use crate::expression::{Expression, Function};
 use crate::limits;
-use crate::lookup::{Got, look_up, reason};
+use crate::lookup::{Got, borrowed, look_up, reason};
 use crate::policy::{NullText, Undefined};
 use crate::scope::{Missing, Reference, Scope};
 use crate::template::Provenance;
@@ -162,6 +162,30 @@ impl<'a, S: Sink> Renderer<'a, S> {
 
     #[inline]
     fn print(&mut self, operand: Operand, json: bool, frame: Option<&Frame<'_>>) -> Result<(), EvalError> {
+        if let (false, false, Some(Value::Str(text))) = (S::TRACES, json, self.plain(operand, frame))
+            && !text.is_empty()
+        {
+            self.out.text(text);
+            return Ok(());
+        }
+        self.print_any(operand, json, frame)
+    }
+
+    /// The value where nothing but a walk through borrowed data leads to it: the common case, without its price.
+    #[inline]
+    fn plain<'v>(&self, operand: Operand, frame: Option<&'v Frame<'v>>) -> Option<&'v Value>
+    where
+        'a: 'v,
+    {
+        match operand {
+            Operand::Reference(index) => borrowed(self.scope, self.references.get(index as usize)?),
+            Operand::Local(index) => self.program.locals.get(index as usize)?.this(frame),
+            Operand::Expression(_) => None,
+        }
+    }
+
+    #[inline(never)]
+    fn print_any(&mut self, operand: Operand, json: bool, frame: Option<&Frame<'_>>) -> Result<(), EvalError> {
         let start = self.out.len();
         let shown = match self.filtered(operand, json, frame)? {
             Shown::Value(got) => {
@@ -198,7 +222,6 @@ impl<'a, S: Sink> Renderer<'a, S> {
     }
 
     /// The value after the placeholder's filter and the dialect's rule for what is missing.
-    #[inline]
     fn filtered<'v>(
         &self,
         operand: Operand,
@@ -230,7 +253,6 @@ impl<'a, S: Sink> Renderer<'a, S> {
         })
     }
 
-    #[inline]
     fn operand<'v>(&self, operand: Operand, frame: Option<&'v Frame<'v>>) -> Result<Got<'v>, EvalError>
     where
         'a: 'v,

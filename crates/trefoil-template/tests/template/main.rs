@@ -2,4 +2,5 @@
 
 #![allow(missing_docs, reason = "tests")]
 
+mod mistakes;
 mod vectors;

@@ -121,7 +121,8 @@ fn boxed(node: &Node, place: &Place, out: &mut String) {
         Shape::Human => "human",
         Shape::Refused => "refused",
     };
-    let class = if node.optional || node.shape == Shape::Refused { format!("{class} optional") } else { class.to_owned() };
+    let class =
+        if node.optional || node.shape == Shape::Refused { format!("{class} optional") } else { class.to_owned() };
     let (x, y) = (place.x - place.width / 2.0, place.y - place.height / 2.0);
     let (w, h) = (place.width, place.height);
     let _ = match node.shape {

@@ -72,7 +72,9 @@ pub(super) fn tokens<'t>(b: &mut Builder<'t>) -> Vec<Spanned<'t>> {
             Some(Token::Value(value))
         } else if let Some((sign, meant, help)) = foreign(trimmed) {
             at += sign.len();
-            b.mistakes.add("condition-bad-operator", start..at, format!("there is no `{sign}` here")).help(help);
+            if sign != "}}" || !b.slice(0..start).contains("{{") {
+                b.mistakes.add("condition-bad-operator", start..at, format!("there is no `{sign}` here")).help(help);
+            }
             match meant {
                 "" => None,
                 "and" | "or" | "not" => Some(Token::Name(meant)),

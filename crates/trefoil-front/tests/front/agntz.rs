@@ -1,0 +1,6 @@
+//! The agntz front end.
+
+mod corpus;
+mod examples;
+mod scratch;
+mod support;
