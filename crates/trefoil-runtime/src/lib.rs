@@ -10,6 +10,7 @@
 //! Everything from outside is a journal entry before the machine sees it. Knows nothing about HTTP, SQL, vendors or dialects.
 
 pub mod driver;
+pub mod embedded;
 pub mod error;
 pub mod event;
 pub mod guard;
@@ -22,6 +23,7 @@ pub mod request;
 mod text;
 
 pub use driver::{Cancel, Options, RunOutcome};
+pub use embedded::Embedded;
 pub use error::{Cause, RunError};
 pub use event::{Event, EventKind};
 pub use journal::{Entry, EntryKind, Flags};
