@@ -6,6 +6,7 @@ mod graph;
 mod ir;
 mod plan;
 mod render;
+mod run;
 
 use trefoil::{LoadOptions, Loaded, Target};
 
@@ -15,6 +16,7 @@ use crate::{exit, output};
 /// What to do.
 #[derive(clap::Subcommand)]
 pub enum Command {
+    Run(run::Run),
     Check(check::Check),
     Plan(plan::Plan),
     Graph(graph::Graph),
@@ -26,6 +28,7 @@ pub enum Command {
 /// Does it, and gives the exit code.
 pub fn dispatch(command: Command) -> u8 {
     match command {
+        Command::Run(args) => run::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Plan(args) => plan::run(&args),
         Command::Graph(args) => graph::run(&args),
