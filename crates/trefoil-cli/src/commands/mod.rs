@@ -8,6 +8,7 @@ mod plan;
 mod render;
 mod run;
 
+use trefoil::syntax::Severity;
 use trefoil::{LoadOptions, Loaded, Target};
 
 use crate::args::TargetArgs;
@@ -52,7 +53,9 @@ fn load_with(target: &Target, options: &LoadOptions) -> Result<Loaded, u8> {
 
 /// What there is to say about a target that loads.
 fn warn(loaded: &Loaded) {
-    if !loaded.diagnostics.is_empty() {
-        output::say(&output::diagnostics(&loaded.diagnostics, &loaded.files));
+    // What is merely worth knowing is `check`'s to tell.
+    let found: Vec<_> = loaded.diagnostics.iter().filter(|d| d.severity > Severity::Info).cloned().collect();
+    if !found.is_empty() {
+        output::say(&output::diagnostics(&found, &loaded.files));
     }
 }

@@ -43,10 +43,10 @@ pub enum State {
 
 /// A step.
 pub struct Node {
+    /// Its key.
+    pub key: String,
     /// Its name and which pass, item or attempt it is.
     pub label: String,
-    /// What it is.
-    pub sort: &'static str,
     /// How it is.
     pub state: State,
     /// Who answers it.
@@ -71,9 +71,9 @@ impl Progress {
         self.at_ms = event.at_ms;
         let at = event.at_ms;
         match &event.kind {
-            EventKind::StepStarted { label, sort } => Some(self.begin(event, label, sort)),
+            EventKind::StepStarted { label, .. } => Some(self.begin(event, label)),
             EventKind::StepSkipped { label, reason } => {
-                let index = self.begin(event, label, "step");
+                let index = self.begin(event, label);
                 self.change(index, |node| {
                     (node.state, node.ended_ms) = (State::Skipped, Some(at));
                     node.text = line(reason);
@@ -96,7 +96,7 @@ impl Progress {
             }
             EventKind::ModelStarted { speaker, model, .. } => {
                 self.calls += 1;
-                let index = self.inner(event).unwrap_or_else(|| self.begin(event, speaker, "agent"));
+                let index = self.inner(event).unwrap_or_else(|| self.begin(event, speaker));
                 self.change(index, |node| {
                     (node.state, node.model) = (State::Running, Some(model.clone()));
                     node.text.clear();
@@ -155,15 +155,15 @@ impl Progress {
         self.nodes.get_mut(index).map(change)?;
         Some(index)
     }
-    fn begin(&mut self, event: &Event, label: &str, sort: &'static str) -> usize {
+    fn begin(&mut self, event: &Event, label: &str) -> usize {
         let key = event.key.as_ref().map_or("", |k| &k.0);
         let parent = outer(key).and_then(|key| self.nearest(key));
-        let above = parent.and_then(|p| self.nodes.get(p)).map_or("", |p| p.label.as_str());
-        let _ = above;
+        let above = parent.and_then(|p| self.nodes.get(p)).map_or(0, |p| p.key.len());
+        let below = key.get(above..).unwrap_or_default();
         let index = self.nodes.len();
         self.nodes.push(Node {
-            label: format!("{label}{}", marks(key, label)),
-            sort,
+            key: key.to_owned(),
+            label: format!("{label}{}", marks(below)),
             state: State::Running,
             model: None,
             started_ms: event.at_ms,
@@ -194,15 +194,12 @@ impl Progress {
     }
 }
 
-/// ` (pass 2)`: what the last part of a key says beside the label.
-fn marks(key: &str, _label: &str) -> String {
+/// ` (pass 2, item 1)`: what the part of a key below the step around it says beside labels. Labels are escaped in keys.
+fn marks(below: &str) -> String {
     let mut said = Vec::new();
-    let last = key.rsplit('/').next().unwrap_or(key);
-    let before = key.len() - last.len();
-    let mut rest = last;
+    let mut rest = below;
     while let Some(at) = rest.find(['@', '[', '#', '!']) {
-        let (mark, tail) = rest.split_at(at);
-        let _ = mark;
+        let tail = rest.get(at..).unwrap_or_default();
         let digits: String = tail.chars().skip(1).take_while(char::is_ascii_digit).collect();
         let number: u64 = digits.parse().unwrap_or(0);
         match tail.chars().next() {
@@ -214,7 +211,6 @@ fn marks(key: &str, _label: &str) -> String {
         }
         rest = tail.get(1 + digits.len()..).unwrap_or_default();
     }
-    let _ = before;
     if said.is_empty() { String::new() } else { format!(" ({})", said.join(", ")) }
 }
 
