@@ -1,5 +1,6 @@
 use super::support::*;
 #[test]
+#[ignore = "shows one"]
 fn show_ir() {
     let dir = std::path::PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../examples/aegis");
     let mut all = Vec::new();
