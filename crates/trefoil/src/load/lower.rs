@@ -216,6 +216,7 @@ pub(super) fn check(loader: &mut Loader, paths: &[String], found: &mut Diagnosti
         for file in entries {
             checked.insert(file);
             let Some(manifest) = folder.manifest(file) else { continue };
+            unreadable |= manifest.unreadable;
             match folder.document(file) {
                 Some(index) => found.extend(folder.lower(index).findings),
                 None => {

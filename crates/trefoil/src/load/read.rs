@@ -101,8 +101,9 @@ impl Loader {
                 root: None,
                 complete: false,
                 shape: Shape::Unknown,
+                // What is too large is there and could be read; that is a mistake in the file.
+                unreadable: diagnostic.rule != rules::LIMIT,
                 diagnostics: vec![diagnostic],
-                unreadable: true,
             },
         });
         self.manifests.insert(real, manifest.clone());
@@ -153,7 +154,7 @@ impl Loader {
             Ok(Ok(bytes)) => Ok(SourceFile::from_bytes(name, bytes)),
             Ok(Err(size)) => refuse(
                 self,
-                "yaml-limit",
+                rules::LIMIT,
                 format!("the file has {size} bytes or more, and {limit} is the limit"),
                 "split the file",
             ),
@@ -214,10 +215,12 @@ pub(super) fn about_shape(manifest: &Manifest, named: bool) -> Option<Diagnostic
                 }
                 _ => "the file is of no known dialect".to_owned(),
             };
-            Some(
-                Diagnostic::new(rules::UNKNOWN_DIALECT, severity, at, message)
-                    .help(format!("known are {}; `--dialect` says which one is meant", known.join(", "))),
-            )
+            let d = Diagnostic::new(rules::UNKNOWN_DIALECT, severity, at, message);
+            Some(if named {
+                d.help(format!("known are {}; `--dialect` says which one is meant", known.join(", ")))
+            } else {
+                d
+            })
         }
         Shape::Several(all) => {
             let keys: Vec<_> = all.iter().map(|(name, e)| format!("`{}` ({name})", e.key)).collect();

@@ -91,7 +91,7 @@ pub fn lower(
         flow,
         output: body.shape.clone(),
         exports: body.exported,
-        is_model: matches!(agent.kind, Kind::Llm(_)),
+        prompted: scope.prompted.borrow().clone(),
         sends_input: matches!(&agent.kind, Kind::Llm(llm) if llm.prompt.is_none()),
         reads_input: scope.reads_input.get(),
         is_pipeline: matches!(agent.kind, Kind::Sequential(_) | Kind::Parallel(_)),

@@ -5,6 +5,7 @@ use trefoil_syntax::yaml::Text;
 use trefoil_syntax::{Diagnostic, suggest};
 use trefoil_template::{Comparison, Condition, Expression, Reference, Value};
 
+use super::advice::list;
 use super::scope::{At, Purpose, Scope};
 use super::shape::{Shape, spoken};
 use crate::read::Reader;
@@ -88,9 +89,9 @@ fn impossible(reference: &Reference, shape: &Shape, literal: &Value) -> Option<(
     if choices.iter().any(|c| &**c == text) {
         return None;
     }
-    let list = choices.iter().map(|c| format!("`{c}`")).collect::<Vec<_>>().join(", ");
+    let all = list(choices.iter().map(|c| &**c));
     let help = suggest::nearest(text, choices.iter().map(|c| &**c)).map(|near| format!("did you mean `{near}`?"));
-    Some((format!("`{name}` is one of {list}"), help))
+    Some((format!("`{name}` is one of {all}"), help))
 }
 
 fn kind_of(value: &Value) -> Option<&'static str> {

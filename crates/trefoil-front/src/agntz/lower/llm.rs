@@ -61,6 +61,7 @@ fn answer(
 
 /// The user message of an agent without a prompt: what `userQuery` names, else the whole input as JSON.
 fn input_as_message(scope: &Scope<'_>) -> Expr {
+    scope.prompted.borrow_mut().add("userQuery");
     let as_text = |source| Expr::AsText(Box::new(Expr::Read(source)));
     let whole = as_text(Source::Slot(scope.input));
     if let Some(query) = scope.query {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use trefoil_syntax::{Severity, suggest};
 use trefoil_template::Segment;
 
+use super::advice::list;
 use super::scope::Note;
 use super::shape::{Member, Shape};
 use super::signature::Exported;
@@ -43,8 +44,12 @@ pub fn walk(path: &[Segment], shape: &Shape, exports: Option<&[Exported]>) -> Wa
                     beneath = export.inner.as_deref().map(|s| s.exports.as_slice());
                 }
                 None => {
-                    let keys = beneath.unwrap_or_default().iter().map(|e| e.key.clone());
-                    let members = members.into_iter().chain(keys).collect::<Vec<_>>();
+                    let mut members = members;
+                    for key in beneath.unwrap_or_default().iter().map(|e| &e.key) {
+                        if !members.contains(key) {
+                            members.push(key.clone());
+                        }
+                    }
                     let note = never(path, i, what, &members, undeclared);
                     return Walk { shape: Shape::Any, layered, note: Some(note) };
                 }
@@ -63,10 +68,10 @@ fn never(path: &[Segment], at: usize, what: &str, members: &[Arc<str>], undeclar
         let help = undeclared.then(|| "give the agent an `outputSchema` to get an object".to_owned());
         return Note::new(severity, "unresolved-name", message, help);
     }
-    let list = members.iter().map(|m| format!("`{m}`")).collect::<Vec<_>>().join(", ");
+    let has = list(members.iter().map(|m| &**m));
     let help = match suggest::nearest(name, members.iter().map(|m| &**m)) {
-        Some(near) => format!("did you mean `{near}`? it has {list}"),
-        None => format!("it has {list}"),
+        Some(near) => format!("did you mean `{near}`? it has {has}"),
+        None => format!("it has {has}"),
     };
     Note::new(severity, "unresolved-name", format!("`{dotted}` has no `{name}`"), help)
 }

@@ -1,5 +1,6 @@
 //! `kind: sequential` and `kind: parallel`: one slot a state key, steps bound in their order (decisions A9 to A14).
 
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -15,6 +16,9 @@ use crate::agntz::ids::{AgentRef, state_key};
 use crate::agntz::manifest::{Pipeline, Step, Target};
 use crate::build::plain;
 use crate::read::Reader;
+
+/// How deep agents may call agents, in one file and over files. Each level costs stack.
+const MAX_DEPTH: usize = 100;
 
 /// Lowers a sequential agent.
 pub fn sequential<'s>(
@@ -58,7 +62,7 @@ pub fn parallel<'s>(
 
 /// What is known about a step's output; nothing where two steps share a key.
 fn step_shape(scope: &Scope<'_>, step: &StepName) -> Shape {
-    let alone = scope.steps.iter().filter(|s| s.key == step.key).count() == 1;
+    let alone = scope.named(&step.key).len() == 1;
     step.callee.as_ref().filter(|_| alone).map_or(Shape::Any, |c| c.output.clone())
 }
 
@@ -77,7 +81,7 @@ fn finish(
     let mut body = Body::of(Some(step), shape);
     body.output = output;
     for (i, step) in scope.steps.iter().enumerate() {
-        if scope.steps.iter().skip(i + 1).any(|s| s.key == step.key) {
+        if scope.named(&step.key).last() != Some(&i) {
             continue; // a later step takes the key over
         }
         for key in std::iter::once(&step.key).chain(&step.alias) {
@@ -122,7 +126,13 @@ fn callee(
     step: &Step<'_>,
     names: &[Arc<str>],
 ) -> Option<Rc<Signature>> {
-    match &step.target {
+    if lowering.depth >= MAX_DEPTH {
+        let message = format!("agents call agents more than {MAX_DEPTH} levels deep here");
+        reader.error("too-deep", step.span, message);
+        return None;
+    }
+    lowering.depth += 1;
+    let callee = match &step.target {
         Target::Ref(text) => lowering.reference(reader, text),
         Target::Inline(inner) => {
             let given = step.input.as_ref().map(|map| map.iter().map(|(k, _)| &*k.value).collect());
@@ -130,7 +140,9 @@ fn callee(
             Some(agent::lower(lowering, reader, inner, Some(&outside), false))
         }
         Target::Nobody => None,
-    }
+    };
+    lowering.depth -= 1;
+    callee
 }
 
 fn name_steps(reader: &Reader<'_>, pipeline: &Pipeline<'_>, scope: &mut Scope<'_>, slots: &mut Slots) {
@@ -149,13 +161,13 @@ fn name_steps(reader: &Reader<'_>, pipeline: &Pipeline<'_>, scope: &mut Scope<'_
         };
         let alias = (chosen.is_none() && id != &*key && !id.is_empty()).then(|| Arc::from(id));
         let place = chosen.map_or(step.span, |t| t.span);
-        let before = scope.steps.iter().position(|s| s.key == key);
+        let before = scope.named(&key).first().copied();
         if !id.is_empty() {
             check_key(reader, scope, &key, place, before.and_then(|b| pipeline.steps.get(b)));
         }
         let slot = before.and_then(|b| scope.steps.get(b)).map_or_else(|| slots.add(key.clone()), |s| s.slot);
         let when = step.when.map(|t| t.value.clone());
-        scope.steps.push(StepName { key, alias, id: id.into(), slot, exports: None, callee: None, when });
+        scope.add(StepName { key, alias, id: id.into(), slot, exports: None, callee: None, when });
     }
 }
 
@@ -192,18 +204,23 @@ fn check_key(
 
 /// What the steps are called in keys, events and traces: the agent's id; where that repeats, the state key, else a number.
 fn labels(scope: &Scope<'_>) -> Vec<Arc<str>> {
-    let mut labels: Vec<Arc<str>> = Vec::with_capacity(scope.steps.len());
-    for step in &scope.steps {
-        let mut label = step.id.clone();
-        if labels.contains(&label) {
-            label = step.key.clone();
+    let mut taken: HashSet<Arc<str>> = HashSet::new();
+    let mut repeats: HashMap<Arc<str>, usize> = HashMap::new();
+    let label = |step: &StepName| {
+        if taken.insert(step.id.clone()) {
+            return step.id.clone();
         }
-        let mut n = 2;
-        while labels.contains(&label) {
-            label = format!("{}~{n}", step.id).into();
-            n += 1;
+        if taken.insert(step.key.clone()) {
+            return step.key.clone();
         }
-        labels.push(label);
-    }
-    labels
+        let n = repeats.entry(step.id.clone()).or_insert(1);
+        loop {
+            *n += 1;
+            let label: Arc<str> = format!("{}~{n}", step.id).into();
+            if taken.insert(label.clone()) {
+                return label;
+            }
+        }
+    };
+    scope.steps.iter().map(label).collect()
 }

@@ -5,16 +5,11 @@ use std::rc::Rc;
 use trefoil_syntax::yaml::Text;
 use trefoil_syntax::{Diagnostic, Location, suggest};
 
+use super::advice::list;
 use super::signature::Signature;
-use super::{Lowering, Unit};
+use super::{Lowering, Unit, index};
 use crate::agntz::ids::AgentRef;
 use crate::read::Reader;
-
-/// How long a chain of references may be. Each link costs stack.
-const MAX_CHAIN: usize = 128;
-
-/// How many ids a message lists.
-const LISTED: usize = 12;
 
 impl Lowering<'_> {
     /// The agent that a step calls; what is wrong with the reference is reported at it.
@@ -23,11 +18,6 @@ impl Lowering<'_> {
         let at = reader.at(text.span);
         if let Some(Unit::Open) = self.units.get(&document) {
             self.cycle(reader, text, document, at);
-            return None;
-        }
-        if self.chain.len() >= MAX_CHAIN {
-            let message = format!("the chain of references to here is too long: more than {MAX_CHAIN} manifests");
-            reader.error("reference-cycle", text.span, message);
             return None;
         }
         if let Some(link) = self.chain.last_mut() {
@@ -47,12 +37,14 @@ impl Lowering<'_> {
                 return None;
             }
         };
-        if let Some(version) = reference.version {
-            let message = format!("`{version}` of `{}` is the manifest in this folder", reference.id);
-            reader.report(Diagnostic::info("reference-version", at, message));
-        }
-        match self.index.get(reference.id) {
-            [(document, _)] => Some(*document),
+        match index::find(self.project, reference.id).as_slice() {
+            [(document, _)] => {
+                if let Some(version) = reference.version {
+                    let message = format!("`{version}` of `{}` is the manifest in this folder", reference.id);
+                    reader.report(Diagnostic::info("reference-version", at, message));
+                }
+                Some(*document)
+            }
             [] => {
                 self.unknown(reader, reference.id, at);
                 None
@@ -72,17 +64,14 @@ impl Lowering<'_> {
 
     fn unknown(&self, reader: &Reader<'_>, id: &str, at: Location) {
         let own = self.chain.last().map(|l| &*l.id);
-        let others: Vec<&str> = self.index.names().filter(|n| Some(*n) != own).collect();
+        let mut others: Vec<&str> = index::names(self.project).filter(|n| Some(*n) != own).collect();
+        others.sort_unstable();
+        others.dedup();
         let d = Diagnostic::error("unknown-reference", at, format!("no manifest in this folder has the id `{id}`"));
-        let list = || {
-            let shown: Vec<String> = others.iter().take(LISTED).map(|n| format!("`{n}`")).collect();
-            let more = if others.len() > LISTED { ", ..." } else { "" };
-            format!("{}{more}", shown.join(", "))
-        };
         reader.report(match suggest::nearest(id, others.iter().copied()) {
             Some(near) => d.help(format!("did you mean `{near}`?")),
             None if others.is_empty() => d.help("there is no other manifest in this folder"),
-            None => d.help(format!("there is {}", list())),
+            None => d.help(format!("there is {}", list(others))),
         });
     }
 

@@ -1,5 +1,6 @@
 //! What a caller has to know about an agent: how it is called, what it returns, which inner results it shows.
 
+use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -24,14 +25,31 @@ pub struct Signature {
     pub output: Shape,
     /// The step keys of a pipeline.
     pub exports: Vec<Exported>,
-    /// It is a model call: what it gets is sent to a provider.
-    pub is_model: bool,
+    /// What of its input reaches a model.
+    pub prompted: Prompted,
     /// Its user message is its input, because it has no `prompt`.
     pub sends_input: bool,
     /// It reads its input at all.
     pub reads_input: bool,
     /// It is a pipeline.
     pub is_pipeline: bool,
+}
+
+/// Which parts of an agent's input reach a model: where a secret must not go.
+#[derive(Debug, Clone, Default)]
+pub struct Prompted {
+    names: BTreeSet<Arc<str>>,
+}
+
+impl Prompted {
+    /// Notes a name; `userQuery` stands for the whole input unless the input has a key of that name.
+    pub fn add(&mut self, name: &str) {
+        self.names.insert(name.into());
+    }
+    /// Whether the value of this key of an input map gets there.
+    pub fn reaches(&self, key: &str, mut keys: impl Iterator<Item = impl AsRef<str>>) -> bool {
+        self.names.contains(key) || (self.names.contains("userQuery") && !keys.any(|k| k.as_ref() == "userQuery"))
+    }
 }
 
 /// A step of a pipeline as the pipeline's callers see it.

@@ -7,6 +7,7 @@ use trefoil_syntax::yaml::Text;
 use trefoil_syntax::{Diagnostic, suggest};
 use trefoil_template::Value;
 
+use super::advice::list;
 use super::scope::{At, Purpose, Scope};
 use super::shape::{Shape, spoken};
 use super::signature::{Property, Signature};
@@ -46,9 +47,11 @@ pub fn lower(
 }
 
 fn input(reader: &Reader<'_>, scope: &Scope<'_>, map: &[(&Text, &Text)], at: At, callee: Option<&Signature>) -> Expr {
-    let purpose = if callee.is_some_and(|c| c.is_model) { Purpose::Prompt } else { Purpose::Data };
     let mut members = Vec::with_capacity(map.len());
     for (key, value) in map {
+        let keys = map.iter().map(|(k, _)| &k.value);
+        let reaches_model = callee.is_some_and(|c| c.prompted.reaches(&key.value, keys));
+        let purpose = if reaches_model { Purpose::Prompt } else { Purpose::Data };
         let (expr, shape) = text::typed(reader, scope, value, at, purpose);
         if let Some(callee) = callee {
             match callee.inputs.get(&key.value) {
@@ -66,11 +69,11 @@ fn undeclared(reader: &Reader<'_>, key: &Text, callee: &Signature) {
     let names: Vec<&str> = callee.inputs.properties.iter().map(|p| &*p.name).collect();
     let message = format!("`{}` takes no `{}`", callee.id, key.value);
     let d = Diagnostic::error("unknown-input", reader.at(key.span), message);
-    let list = names.iter().map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ");
+    let takes = list(names.iter().copied());
     reader.report(match suggest::nearest(&key.value, names.iter().copied()) {
-        Some(near) => d.help(format!("did you mean `{near}`? it takes {list}")),
+        Some(near) => d.help(format!("did you mean `{near}`? it takes {takes}")),
         None if names.is_empty() => d.help("its `inputSchema` is empty"),
-        None => d.help(format!("it takes {list}")),
+        None => d.help(format!("it takes {takes}")),
     });
 }
 
@@ -94,10 +97,10 @@ fn fit(reader: &Reader<'_>, value: &Text, property: &Property, callee: &Signatur
     let (Expr::Const(Value::Str(text)), Some(choices)) = (expr, wanted.choices()) else { return };
     if !choices.contains(text) {
         let d = Diagnostic::error("unknown-value", reader.at(value.span), format!("{what} cannot be `{text}`"));
-        let list = choices.iter().map(|c| format!("`{c}`")).collect::<Vec<_>>().join(", ");
+        let all = list(choices.iter().map(|c| &**c));
         reader.report(match suggest::nearest(text, choices.iter().map(|c| &**c)) {
-            Some(near) => d.help(format!("did you mean `{near}`? it can be one of {list}")),
-            None => d.help(format!("it can be one of {list}")),
+            Some(near) => d.help(format!("did you mean `{near}`? it can be one of {all}")),
+            None => d.help(format!("it can be one of {all}")),
         });
     }
 }
@@ -108,11 +111,11 @@ fn missing(reader: &Reader<'_>, step: &Written<'_>, map: &[(&Text, &Text)], call
     let (must, may): (Vec<_>, Vec<_>) = callee.inputs.properties.iter().filter(absent).partition(|p| p.required);
     let at = reader.at(step.input_span);
     if !must.is_empty() {
-        let message = format!("`input` lacks {}, which `{}` requires", list(&must), callee.id);
+        let message = format!("`input` lacks {}, which `{}` requires", names(&must), callee.id);
         reader.report(Diagnostic::error("missing-input", at, message));
     }
     if !may.is_empty() {
-        let message = format!("`input` lacks {} of `{}`: null there", list(&may), callee.id);
+        let message = format!("`input` lacks {} of `{}`: null there", names(&may), callee.id);
         reader.report(Diagnostic::warning("missing-input", at, message).help("pass it, or give it a `default`"));
     }
 }
@@ -122,7 +125,7 @@ fn no_input(reader: &Reader<'_>, step: &Written<'_>, callee: &Signature) {
     let needed: Vec<_> = callee.inputs.properties.iter().filter(|p| p.needed).collect();
     let at = reader.at(step.span);
     if let [first, ..] = needed.as_slice() {
-        let message = format!("`{}` requires {}, and the step gives no `input`", callee.id, list(&needed));
+        let message = format!("`{}` requires {}, and the step gives no `input`", callee.id, names(&needed));
         let help = format!("add `input: {{ {}: \"{{{{...}}}}\" }}` to the step", first.name);
         reader.report(Diagnostic::error("missing-input", at, message).help(help));
     } else if callee.sends_input && !callee.inputs.declared {
@@ -136,6 +139,6 @@ fn no_input(reader: &Reader<'_>, step: &Written<'_>, callee: &Signature) {
     }
 }
 
-fn list(properties: &[&Property]) -> String {
-    properties.iter().map(|p| format!("`{}`", p.name)).collect::<Vec<_>>().join(", ")
+fn names(properties: &[&Property]) -> String {
+    list(properties.iter().map(|p| &*p.name))
 }

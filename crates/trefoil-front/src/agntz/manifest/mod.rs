@@ -124,6 +124,11 @@ const KIND_KEYS: &[(&str, &[Word])] = &[
 
 /// Reads an agent; none when the node is not even a mapping.
 pub fn agent<'n>(reader: &'n Reader<'_>, node: &'n Node, place: Place) -> Option<Agent<'n>> {
+    if node.mapping().is_none() {
+        let message = format!("an agent must be a mapping, not {}", node.describe());
+        reader.error("wrong-type", node.span, message);
+        return None;
+    }
     let mut fields = reader.fields(node, "an agent")?;
     let head = fields.head();
     let id = fields.require_text("id").filter(|t| texts::not_empty(reader, t, "id"));
@@ -143,6 +148,8 @@ pub fn agent<'n>(reader: &'n Reader<'_>, node: &'n Node, place: Place) -> Option
     fields.no_effect(&["defaultDataset"], "batch runs are not part of this version; the agent runs on its own input");
     if place == Place::Step {
         fields.no_effect(&["input", "when", "ref"], "it belongs on the step, beside `agent`");
+    } else {
+        fields.no_effect(&["input", "when", "ref"], "it belongs on a step of a pipeline");
     }
     let kind = kind(&mut fields);
     if let Some(word) = kind {

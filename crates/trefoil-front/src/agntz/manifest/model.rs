@@ -137,10 +137,7 @@ fn seed(fields: &mut Fields<'_, '_>) -> Option<i64> {
     match entry.value.scalar() {
         Some((Scalar::Int(i), _)) => Some(i),
         Some((Scalar::Float(f), _)) if f.fract() == 0.0 && f.abs() < 9e15 => Some(f as i64),
-        _ => {
-            fields.reader.wrong_type(&entry.value, "seed", "a whole number");
-            None
-        }
+        _ => fields.reader.integer(&entry.value, "seed", i64::MIN..=i64::MAX),
     }
 }
 

@@ -81,7 +81,6 @@ pub fn sequential<'n>(fields: &mut Fields<'n, '_>) -> Pipeline<'n> {
 
 /// Reads the keys of a parallel agent.
 pub fn parallel<'n>(fields: &mut Fields<'n, '_>) -> Pipeline<'n> {
-    fields.no_effect(&["when"], "a parallel agent always runs; `when` stands on a branch");
     Pipeline { steps: steps(fields, "branches", "branch"), until: None, max_iterations: 0, output: output(fields) }
 }
 

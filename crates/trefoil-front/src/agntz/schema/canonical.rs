@@ -5,7 +5,7 @@ use trefoil_syntax::{Diagnostic, suggest};
 use trefoil_template::Value;
 
 use super::fit;
-use super::keywords::{Holds, KEYWORDS, holds};
+use super::keywords::{DELICATE, Holds, KEYWORDS, holds};
 use super::reading::Reading;
 use crate::read::to_value;
 
@@ -39,6 +39,9 @@ pub fn keyword(reading: &Reading<'_, '_>, entry: &Entry, depth: usize) {
         unknown(reading, &entry.key);
         return;
     };
+    if DELICATE.contains(&name) {
+        reading.note_delicate();
+    }
     let node = &entry.value;
     match holds {
         Holds::Types => types(reading, node),
@@ -171,9 +174,9 @@ fn names(reading: &Reading<'_, '_>, node: &Node, name: &str) {
             let mut d = Diagnostic::error("invalid-schema", reading.reader.at(node.span), message);
             if let Some((Scalar::Bool(b), _)) = node.scalar() {
                 d = d.help(if b {
-                    "it stands beside `properties` and lists the names"
+                    "it stands beside `properties` and lists the names that must be there"
                 } else {
-                    "drop it: a property may be left out unless its name is listed; a `default` fills it in"
+                    "drop it: a property may be left out unless a `required` beside `properties` lists it"
                 });
             }
             reading.report(d);
@@ -184,7 +187,6 @@ fn names(reading: &Reading<'_, '_>, node: &Node, name: &str) {
 /// What one keyword says against another: `enum` against `type`, `default` against all, `required` against `properties`.
 pub fn cross_checks(reading: &Reading<'_, '_>, node: &Node, schema: &Value) {
     let Some(mapping) = node.mapping() else { return };
-    let plain = schema.to_json();
     if let (Some(types), Some(values)) = (mapping.get("type"), mapping.get("enum").and_then(|e| e.value.sequence())) {
         let only_type = serde_json::json!({ "type": to_value(&types.value).to_json() });
         for value in values {
@@ -199,7 +201,7 @@ pub fn cross_checks(reading: &Reading<'_, '_>, node: &Node, schema: &Value) {
         }
     }
     if let Some(default) = mapping.get("default").filter(|e| !e.value.is_null())
-        && let Some(why) = fit::plain_fit(&plain, &to_value(&default.value).to_json())
+        && let Some(why) = fit::plain_fit(&schema.to_json(), &to_value(&default.value).to_json())
     {
         reading.error(default.value.span, format!("the default does not fit its own schema: {why}"));
     }

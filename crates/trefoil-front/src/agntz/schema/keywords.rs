@@ -116,6 +116,44 @@ pub const COMBINING: &[&str] = &[
     "enum",
 ];
 
+/// Keywords that hardly anybody would name a property after.
+pub const STRUCTURAL: &[&str] = &[
+    "type",
+    "properties",
+    "items",
+    "required",
+    "additionalProperties",
+    "enum",
+    "minItems",
+    "maxItems",
+    "minLength",
+    "maxLength",
+    "minimum",
+    "maximum",
+    "pattern",
+    "anyOf",
+    "oneOf",
+    "allOf",
+    "uniqueItems",
+];
+
+/// Keywords that the checks at the keys do not cover wholly: a schema with one of them is compiled to be sure.
+pub const DELICATE: &[&str] = &[
+    "$ref",
+    "$dynamicRef",
+    "$id",
+    "$anchor",
+    "$dynamicAnchor",
+    "$schema",
+    "$vocabulary",
+    "pattern",
+    "patternProperties",
+    "dependentRequired",
+    "multipleOf",
+    "required",
+    "enum",
+];
+
 /// What a keyword holds.
 pub fn holds(name: &str) -> Option<Holds> {
     KEYWORDS.iter().find(|(k, _)| *k == name).map(|(_, h)| *h)

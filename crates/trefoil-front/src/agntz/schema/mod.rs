@@ -67,6 +67,7 @@ pub fn read<'n>(reader: &'n Reader<'_>, entry: &'n Entry) -> Schema<'n> {
         Some(mapping) if is_canonical(mapping) => canonical_root(&reading, entry, mapping),
         Some(mapping) => shorthand_root(&reading, entry, mapping),
     };
+    reading.check_pointers(&schema.json);
     if !reading.failed() {
         check_whole(&reading, entry, &schema.json);
     }
@@ -151,14 +152,15 @@ fn shorthand_root<'n>(reading: &Reading<'n, '_>, entry: &'n Entry, mapping: &'n 
     }
 }
 
-/// `type: object` without `properties` reads as a property named `type`: say so.
+/// A map that says `type: object`, or that consists of keywords only, was probably meant as JSON Schema.
 fn looks_canonical(reading: &Reading<'_, '_>, mapping: &Mapping) {
-    let Some(entry) = mapping.get("type").filter(|e| e.value.string().is_some_and(|t| &*t.value == "object")) else {
-        return;
-    };
-    let message = "this declares a property named `type`, because there is no `properties` mapping beside it";
-    let d = Diagnostic::warning("invalid-schema", reading.reader.at(entry.key.span), message);
-    reading.reader.report(d.help("for a JSON Schema add `properties:`"));
+    let Some((entry, name)) = mapping.get("type").and_then(|e| e.value.string().map(|t| (e, t))) else { return };
+    let structural = mapping.entries.iter().all(|e| keywords::STRUCTURAL.contains(&&*e.key.value));
+    if &*name.value == "object" || (structural && reading::TYPES.contains(&&*name.value)) {
+        let message = "this declares a property named `type`, because there is no `properties` mapping beside it";
+        let d = Diagnostic::warning("invalid-schema", reading.reader.at(entry.key.span), message);
+        reading.reader.report(d.help("a JSON Schema here says `type: object` and has `properties:`"));
+    }
 }
 
 /// The default; null counts as none.
@@ -166,9 +168,8 @@ fn default_of(schema: &Value) -> Option<Value> {
     schema.as_object()?.get("default").filter(|d| !matches!(d, Value::Null)).cloned()
 }
 
-/// What only the whole can show: size, references that lead nowhere, and whatever the checks at the keys let through.
+/// What only the whole can show: its size, and whatever the checks at the keys let through.
 fn check_whole(reading: &Reading<'_, '_>, entry: &Entry, json: &Value) {
-    reading.check_pointers(json);
     let plain = json.to_json();
     let bytes = plain.to_string().len();
     if bytes > MAX_BYTES {
@@ -176,6 +177,7 @@ fn check_whole(reading: &Reading<'_, '_>, entry: &Entry, json: &Value) {
         reading.error(entry.key.span, message);
     }
     if !reading.failed()
+        && reading.delicate()
         && let Err(why) = fit::compile(&plain)
     {
         reading.error(entry.key.span, format!("`{}` is not a valid schema: {why}", entry.key.value));

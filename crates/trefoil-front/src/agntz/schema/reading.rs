@@ -19,13 +19,14 @@ pub struct Reading<'n, 'd> {
     /// The file's reader.
     pub reader: &'n Reader<'d>,
     failed: Cell<bool>,
+    delicate: Cell<bool>,
     pointers: RefCell<Vec<(String, Span)>>,
 }
 
 impl<'n, 'd> Reading<'n, 'd> {
     /// Nothing read yet.
     pub fn new(reader: &'n Reader<'d>) -> Self {
-        Self { reader, failed: Cell::new(false), pointers: RefCell::default() }
+        Self { reader, failed: Cell::new(false), delicate: Cell::new(false), pointers: RefCell::default() }
     }
     /// Notes an error reported elsewhere.
     pub fn fail(&self) {
@@ -34,6 +35,14 @@ impl<'n, 'd> Reading<'n, 'd> {
     /// Whether there was an error.
     pub fn failed(&self) -> bool {
         self.failed.get()
+    }
+    /// Notes that the whole has to be compiled to be sure of it.
+    pub fn note_delicate(&self) {
+        self.delicate.set(true);
+    }
+    /// Whether the whole has to be compiled to be sure of it.
+    pub fn delicate(&self) -> bool {
+        self.delicate.get()
     }
     /// Reports an error.
     pub fn error(&self, span: Span, message: impl Into<String>) {

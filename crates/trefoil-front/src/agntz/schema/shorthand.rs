@@ -58,6 +58,14 @@ fn definition(reading: &Reading<'_, '_>, node: &Node, mapping: &Mapping, name: &
             "properties" => properties(reading, &entry.value, depth),
             "items" => property(reading, &entry.value, key, depth + 1),
             "default" if entry.value.is_null() => continue,
+            "required" if entry.value.scalar().is_some() => {
+                let at = reading.reader.at(entry.value.span);
+                let message = format!("`required` must be a list of names, not {}", entry.value.describe());
+                let d = Diagnostic::error("invalid-schema", at, message);
+                reading
+                    .report(d.help("drop it: a property without `default` is required, and null when it is left out"));
+                continue;
+            }
             word => {
                 match holds(word) {
                     Some(_) => canonical::keyword(reading, entry, depth),
