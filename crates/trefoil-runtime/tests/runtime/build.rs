@@ -20,7 +20,7 @@ pub struct Build {
     pub steps: Vec<Step>,
     pub schemas: Vec<Schema>,
     pub policy: Policy,
-    slots: Vec<Arc<str>>,
+    pub slots: Vec<Arc<str>>,
 }
 
 impl Default for Build {

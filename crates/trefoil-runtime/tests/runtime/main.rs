@@ -2,5 +2,8 @@
 //! with ports in memory.
 
 mod build;
+mod machine;
+mod properties;
+mod random;
 mod steps;
 mod world;
