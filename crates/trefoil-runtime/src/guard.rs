@@ -1,7 +1,7 @@
 //! Guardrails: one file a kind, pure functions (SirenSpec, reference section 2.13).
+use crate::error::RunError;
 use trefoil_ir::Guard;
 use trefoil_template::Value;
-use crate::error::RunError;
 /// A text that passed.
 #[derive(Debug)]
 pub struct Checked {

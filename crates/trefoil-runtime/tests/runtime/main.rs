@@ -2,5 +2,6 @@
 //! with ports in memory.
 
 mod build;
+mod embedded;
 mod steps;
 mod world;
