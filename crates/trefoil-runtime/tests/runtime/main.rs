@@ -2,6 +2,7 @@
 //! with ports in memory.
 
 mod build;
+mod embedded;
 mod machine;
 mod properties;
 mod random;
