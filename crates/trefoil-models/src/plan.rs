@@ -106,12 +106,15 @@ pub fn models_used(program: &Program) -> Vec<&ModelChoice> {
 
 impl ModelPlan {
     /// What a run of this program will use.
-    pub fn decide(
-        program: &Program,
-        registry: &Registry,
-        chosen: Option<&ModelOverride>,
-    ) -> Result<Self, PlanError> {
-        Self::decide_for(&models_used(program), registry, chosen)
+    pub fn decide(program: &Program, registry: &Registry, chosen: Option<&ModelOverride>) -> Result<Self, PlanError> {
+        let plan = Self::decide_for(&models_used(program), registry, chosen)?;
+        if plan != Self::Embedded && !program.missing_agents.is_empty() {
+            let names: Vec<String> = program.missing_agents.iter().map(|(name, _)| format!("`{name}`")).collect();
+            let message = format!("nobody declares the agents that the workflow calls: {}", names.join(", "));
+            return Err(PlanError::new(message)
+                .help("put their manifests beside the workflow, or run on the embedded model, which plays any agent"));
+        }
+        Ok(plan)
     }
 
     /// The same for these models.
@@ -138,10 +141,7 @@ impl ModelPlan {
             }
         }
         let has_key = |p: &&&Arc<str>| {
-            matches!(
-                registry.availability(p),
-                Availability::Ready | Availability::Unavailable { key_set: true }
-            )
+            matches!(registry.availability(p), Availability::Ready | Availability::Unavailable { key_set: true })
         };
         if !providers.iter().any(|p| has_key(&p)) {
             return Ok(Self::Embedded);
@@ -155,8 +155,9 @@ impl ModelPlan {
         if wrong.is_empty() {
             return Ok(Self::AsWritten);
         }
-        Err(PlanError::new(wrong.join("; "))
-            .help("set what is missing, or choose one model for all calls with `--model provider:name` or `--model embedded`"))
+        Err(PlanError::new(wrong.join("; ")).help(
+            "set what is missing, or choose one model for all calls with `--model provider:name` or `--model embedded`",
+        ))
     }
 }
 
@@ -164,7 +165,9 @@ impl ModelPlan {
 fn missing(registry: &Registry, provider: &str) -> Option<String> {
     match registry.availability(provider) {
         Availability::Ready => None,
-        Availability::NoKey { variable, or: None } => Some(format!("`{provider}` needs `{variable}`, which is not set")),
+        Availability::NoKey { variable, or: None } => {
+            Some(format!("`{provider}` needs `{variable}`, which is not set"))
+        }
         Availability::NoKey { variable, or: Some(other) } => {
             Some(format!("`{provider}` needs `{variable}` or `{other}`, and neither is set"))
         }
@@ -210,8 +213,9 @@ mod tests {
 
     #[test]
     fn some_keys_are_not_enough() {
-        let error = decide(&["openai:a", "anthropic:b", "ollama:c", "google:d", "foo:e", "smart"], &["OPENAI_API_KEY"], None)
-            .unwrap_err();
+        let error =
+            decide(&["openai:a", "anthropic:b", "ollama:c", "google:d", "foo:e", "smart"], &["OPENAI_API_KEY"], None)
+                .unwrap_err();
         assert_eq!(
             error,
             "`anthropic` needs `ANTHROPIC_API_KEY`, which is not set; `ollama` needs `OLLAMA_API_KEY` or \

@@ -106,7 +106,9 @@ impl Registry {
             (Availability::NoKey { variable, or: Some(other) }, _) => {
                 Err(setup(format!("`{provider}` needs `{variable}` or `{other}` in the environment")))
             }
-            (Availability::Unavailable { .. }, _) => Err(setup(format!("`{provider}` is not available in this version"))),
+            (Availability::Unavailable { .. }, _) => {
+                Err(setup(format!("`{provider}` is not available in this version")))
+            }
             _ => Err(setup(unknown(provider))),
         }
     }
@@ -132,7 +134,11 @@ impl Registry {
         let key = self.env.get(vendor.key_variable).and_then(|k| Credential::new(k));
         Err(ModelError {
             kind: ModelErrorKind::Setup,
-            message: format!("`{}` cannot be called: this build has no HTTP{}", vendor.name, if key.is_some() { "" } else { " client" }),
+            message: format!(
+                "`{}` cannot be called: this build has no HTTP{}",
+                vendor.name,
+                if key.is_some() { "" } else { " client" }
+            ),
             retry_after_ms: None,
         })
     }

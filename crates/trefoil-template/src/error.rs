@@ -1,16 +1,48 @@
-//! What can go wrong: at load ([`SyntaxError`]) and at run ([`EvalError`]).
+//! What can go wrong: at load ([`SyntaxError`], its codes in [`RULES`]) and at run ([`EvalError`]).
 
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::condition::Expression;
+use crate::condition::Condition;
+use crate::expression::Expression;
 use crate::policy::Policy;
-use crate::value::Hole;
+use crate::value::{Hole, Value};
+
+/// Every code of a [`SyntaxError`], with what it is about.
+pub const RULES: &[(&str, &str)] = &[
+    ("template-unclosed", "a tag without its closing braces, or a comment without its end"),
+    ("template-unclosed-block", "a block without its closing tag"),
+    ("template-stray-close", "a closing tag that closes nothing, or not the block that is open"),
+    ("template-stray-else", "an `else` outside of a block, a second one, or in a dialect that has none"),
+    ("template-unknown-block", "a block that the dialect does not have"),
+    ("template-unknown-helper", "a helper that the dialect does not have"),
+    ("template-bad-filter", "a filter that is unknown, incomplete or one too many"),
+    ("template-bad-arguments", "a block or helper with the wrong number or kind of arguments"),
+    ("template-bad-condition", "an `{{#if}}` that is no path, nor a path compared with a literal"),
+    ("template-bad-path", "a path with an empty segment or a character that paths do not have"),
+    ("template-syntax", "a tag that is not a sentence of its language"),
+    ("template-empty", "a tag with nothing in it"),
+    (
+        "template-unsupported",
+        "a construct of other template languages: partials, decorators, raw blocks, triple braces",
+    ),
+    ("template-too-large", "a template over the limit of size"),
+    ("template-too-deep", "blocks or parentheses nested over the limit"),
+    ("condition-empty", "a condition without text"),
+    ("condition-syntax", "a condition that is not a sentence of its language"),
+    ("condition-bad-operator", "an operator that the dialect writes differently or does not have"),
+    ("condition-bad-path", "a path with an empty segment or a character that paths do not have"),
+    ("condition-unknown-name", "a name that conditions of the dialect do not have"),
+    ("condition-unsupported", "a construct of a larger language: method calls, slices, lambdas, arithmetic"),
+    ("condition-too-large", "a condition over the limit of size"),
+    ("condition-too-deep", "parentheses or operators nested over the limit"),
+    ("working_dot_node_id", "`working.` before a node's id in a template"),
+];
 
 /// A mistake in the text of a template or condition (decision C5).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SyntaxError {
-    /// Kebab-case rule name: `template-unclosed`, `template-bad-path`, `template-unknown-block`, `condition-syntax`, ...
+    /// A name from [`RULES`].
     pub code: &'static str,
     /// Lower case, no full stop, user text in backticks.
     pub message: String,
@@ -19,6 +51,13 @@ pub struct SyntaxError {
     /// What to write instead.
     pub help: Option<String>,
 }
+
+impl std::fmt::Display for SyntaxError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+impl std::error::Error for SyntaxError {}
 
 /// A condition on something only the driver knows (decision C8): a closed expression whose operands are values, some of
 /// them masked. Its boolean answer is journaled; the hole's content is not.
@@ -33,11 +72,16 @@ pub struct Question {
 impl Question {
     /// Text that is the same for the same question; holes by name. The key under which the answer is kept.
     pub fn canonical(&self) -> String {
-        todo!()
+        let mut out = format!("{:?}:", self.policy.conditions).to_lowercase();
+        self.expression.write_canonical(&mut out);
+        out
     }
+
     /// The answer, once every hole is filled, as in [`Value::fill`]. An error of `fill` ends it.
-    pub fn answer<T: Into<Option<String>>, E>(&self, _fill: &mut dyn FnMut(&Hole) -> Result<T, E>) -> Result<bool, E> {
-        todo!()
+    pub fn answer<T: Into<Option<String>>, E>(&self, fill: &mut dyn FnMut(&Hole) -> Result<T, E>) -> Result<bool, E> {
+        let filled = self.expression.fill(fill)?;
+        // Nothing is masked any more, so nothing is undecided; over a limit of work the answer is no.
+        Ok(Condition::from_parts(filled, Vec::new(), self.policy).evaluate(&Value::Null).unwrap_or(false))
     }
 }
 
@@ -73,3 +117,40 @@ impl std::fmt::Display for EvalError {
     }
 }
 impl std::error::Error for EvalError {}
+
+/// The mistakes of one text, in the order of their discovery.
+#[derive(Debug, Default)]
+pub(crate) struct Mistakes {
+    list: Vec<SyntaxError>,
+    full: bool,
+}
+
+impl Mistakes {
+    /// Notes a mistake. Beyond the limit the rest is not kept: nobody reads them.
+    pub fn add(&mut self, code: &'static str, span: Range<usize>, message: impl Into<String>) -> &mut Mistakes {
+        debug_assert!(RULES.iter().any(|(rule, _)| *rule == code), "`{code}` is not in the list of rules");
+        self.full = self.list.len() >= crate::limits::MISTAKES;
+        if !self.full {
+            let span = span.start as u32..span.end as u32;
+            self.list.push(SyntaxError { code, message: message.into(), span, help: None });
+        }
+        self
+    }
+
+    /// Advice for the mistake noted last.
+    pub fn help(&mut self, help: impl Into<String>) {
+        if let (false, Some(last)) = (self.full, self.list.last_mut()) {
+            last.help.get_or_insert_with(|| help.into());
+        }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// In the order of the text.
+    pub fn into_errors(mut self) -> Vec<SyntaxError> {
+        self.list.sort_by_key(|e| (e.span.start, e.span.end));
+        self.list
+    }
+}

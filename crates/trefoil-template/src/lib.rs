@@ -5,14 +5,23 @@
 
 pub mod condition;
 pub mod error;
+mod evaluate;
+pub mod expression;
+mod handlebars;
+pub mod limits;
+mod lookup;
+mod path;
 pub mod policy;
 pub mod scope;
+pub mod state;
+mod suggest;
 pub mod template;
 pub mod value;
 
-pub use condition::{Arithmetic, Comparison, Condition, Expression, Function};
-pub use error::{EvalError, Question, SyntaxError};
+pub use condition::Condition;
+pub use error::{EvalError, Question, RULES, SyntaxError};
+pub use expression::{Arithmetic, Comparison, Expression, Function};
 pub use policy::Policy;
 pub use scope::{Binding, Found, Missing, Reference, Scope, Segment};
-pub use template::{Provenance, Template};
+pub use template::{Local, Origin, Provenance, Start, Template};
 pub use value::{Hole, HoleKind, Masked, Number, Object, Piece, Value};

@@ -40,6 +40,15 @@ pub enum NullText {
     Word,
 }
 
+/// What the state of [`crate::state`] looks like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Names {
+    /// One object; every path starts in it.
+    Root,
+    /// An object of namespaces: `inputs`, `nodes`, `env`, `working`, ... (decision S4).
+    Namespaces,
+}
+
 /// A dialect's template rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Policy {
@@ -55,6 +64,8 @@ pub struct Policy {
     pub escapes: bool,
     /// Conditions.
     pub conditions: ConditionGrammar,
+    /// How a state is laid out for [`crate::state`].
+    pub names: Names,
 }
 
 impl Policy {
@@ -66,6 +77,7 @@ impl Policy {
         null: NullText::Empty,
         escapes: false,
         conditions: ConditionGrammar::Braced,
+        names: Names::Root,
     };
     /// AEGIS.
     pub const AEGIS: Policy = Policy {
@@ -75,6 +87,7 @@ impl Policy {
         null: NullText::Empty,
         escapes: true,
         conditions: ConditionGrammar::Handlebars,
+        names: Names::Root,
     };
     /// SirenSpec.
     pub const SIRENSPEC: Policy = Policy {
@@ -84,5 +97,6 @@ impl Policy {
         null: NullText::Word,
         escapes: false,
         conditions: ConditionGrammar::Python,
+        names: Names::Namespaces,
     };
 }

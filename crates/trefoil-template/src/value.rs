@@ -11,8 +11,10 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
+pub(crate) use masked::is_json;
 pub use masked::{Hole, HoleKind, Masked, Piece};
 pub use number::Number;
+pub(crate) use text::{HIDDEN, Target};
 
 /// An object; keys keep their order of insertion.
 pub type Object = IndexMap<Arc<str>, Value>;

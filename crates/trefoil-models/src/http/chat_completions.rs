@@ -77,9 +77,9 @@ pub(super) fn body(request: &ModelRequest, quirks: &ChatQuirks, openai: bool) ->
 /// A whole answer.
 pub(super) fn answer(endpoint: &Endpoint, json: &Json) -> Result<ModelAnswer, ModelError> {
     refused(endpoint, json)?;
-    let message = json.pointer("/choices/0/message").ok_or_else(|| {
-        endpoint.error(ModelErrorKind::Protocol, "sent an answer without `choices[0].message`")
-    })?;
+    let message = json
+        .pointer("/choices/0/message")
+        .ok_or_else(|| endpoint.error(ModelErrorKind::Protocol, "sent an answer without `choices[0].message`"))?;
     // A model that will not answer says so beside an empty content; that is its answer.
     let text = text(message.get("content")).or_else(|| text(message.get("refusal"))).unwrap_or_default();
     Ok(Answer { text, usage: usage(json.get("usage")), model: model(json) }.finish())

@@ -44,11 +44,7 @@ impl Client {
     }
 
     /// Sends a body; what comes back has a good status.
-    pub(super) async fn post(
-        &self,
-        endpoint: &Endpoint,
-        body: &serde_json::Value,
-    ) -> Result<Response, ModelError> {
+    pub(super) async fn post(&self, endpoint: &Endpoint, body: &serde_json::Value) -> Result<Response, ModelError> {
         let request = self
             .0
             .post(endpoint.url.clone())
@@ -112,8 +108,9 @@ impl Response {
         while let Some(bytes) = self.chunk().await? {
             all.extend(bytes);
         }
-        serde_json::from_slice(&all)
-            .map_err(|e| self.endpoint.error(ModelErrorKind::Protocol, &format!("sent an answer that is not JSON: {e}")))
+        serde_json::from_slice(&all).map_err(|e| {
+            self.endpoint.error(ModelErrorKind::Protocol, &format!("sent an answer that is not JSON: {e}"))
+        })
     }
 }
 

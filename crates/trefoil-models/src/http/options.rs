@@ -79,8 +79,7 @@ mod tests {
     #[test]
     fn objects_merge_and_names_become_snake_case() {
         let body = json!({"thinking": {"type": "auto"}, "temperature": 1});
-        let options =
-            json!({"thinking": {"budgetTokens": 9}, "reasoningEffort": "low", "metadata": {"userId": "u"}, "top_p": 0.5});
+        let options = json!({"thinking": {"budgetTokens": 9}, "reasoningEffort": "low", "metadata": {"userId": "u"}, "top_p": 0.5});
         assert_eq!(
             merged(body, options).unwrap(),
             json!({"thinking": {"type": "auto", "budget_tokens": 9}, "temperature": 1, "reasoning_effort": "low",

@@ -32,9 +32,28 @@ pub(super) fn is_strict(schema: &Json) -> bool {
 
 /// <https://platform.openai.com/docs/guides/structured-outputs#supported-schemas>
 const STRICT_KEYWORDS: &[&str] = &[
-    "$defs", "$ref", "$schema", "additionalProperties", "anyOf", "const", "description", "enum", "exclusiveMaximum",
-    "exclusiveMinimum", "format", "items", "maxItems", "maximum", "minItems", "minimum", "multipleOf", "pattern",
-    "properties", "required", "title", "type",
+    "$defs",
+    "$ref",
+    "$schema",
+    "additionalProperties",
+    "anyOf",
+    "const",
+    "description",
+    "enum",
+    "exclusiveMaximum",
+    "exclusiveMinimum",
+    "format",
+    "items",
+    "maxItems",
+    "maximum",
+    "minItems",
+    "minimum",
+    "multipleOf",
+    "pattern",
+    "properties",
+    "required",
+    "title",
+    "type",
 ];
 
 fn strict(schema: &Json) -> bool {
@@ -61,10 +80,7 @@ fn is_object(schema: &Map<String, Json>) -> bool {
 
 fn closed(schema: &Map<String, Json>) -> bool {
     let required = |name: &String| {
-        schema
-            .get("required")
-            .and_then(Json::as_array)
-            .is_some_and(|all| all.iter().any(|r| r.as_str() == Some(name)))
+        schema.get("required").and_then(Json::as_array).is_some_and(|all| all.iter().any(|r| r.as_str() == Some(name)))
     };
     schema.get("additionalProperties") == Some(&Json::Bool(false))
         && schema.get("properties").and_then(Json::as_object).is_some_and(|all| all.keys().all(required))
@@ -81,8 +97,10 @@ mod tests {
             "additionalProperties": false});
         assert!(is_strict(&inner));
         let nested = |inner: Json| {
-            is_strict(&json!({"type": "object", "properties": {"x": {"type": "array", "items": inner}}, "required": ["x"],
-                "additionalProperties": false}))
+            is_strict(
+                &json!({"type": "object", "properties": {"x": {"type": "array", "items": inner}}, "required": ["x"],
+                "additionalProperties": false}),
+            )
         };
         assert!(nested(inner.clone()));
         let without = |key: &str| {

@@ -1,5 +1,0 @@
-//! placeholder
-/// x
-pub struct Scripted;
-/// x
-pub struct ScriptError;

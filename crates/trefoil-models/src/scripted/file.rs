@@ -1,0 +1,193 @@
+//! The script's file: from text to turns. Mistakes are named by their place in the data (`answers.writer[1].delay_ms`).
+
+use std::sync::Mutex;
+
+use indexmap::IndexMap;
+use serde_json::{Map, Value as Json};
+use trefoil_runtime::{ModelErrorKind, Usage};
+use trefoil_syntax::yaml::{self, Kind, Limits, Node, Scalar};
+use trefoil_syntax::{FileId, Severity, SourceFile, suggest};
+use trefoil_template::Value;
+
+use super::{Answer, Failure, Script, Scripted, Turn};
+
+type Result<T> = std::result::Result<T, String>;
+
+/// Reads a whole script.
+pub(super) fn parse(name: &str, text: &str) -> Result<Scripted> {
+    let json = if name.to_ascii_lowercase().ends_with(".json") {
+        serde_json::from_str(text).map_err(|e| format!("not JSON: {e}"))?
+    } else {
+        from_yaml(name, text)?
+    };
+    let root = object(&json, "the script")?;
+    known(root, "the script", &["answers", "tools"])?;
+    let mut scripted = Scripted::default();
+    for (name, turns) in members(root, "answers")? {
+        scripted.answers.insert(name.clone(), script(turns, &format!("answers.{name}"), &answer)?);
+    }
+    for (name, turns) in members(root, "tools")? {
+        scripted.tools.insert(name.clone(), script(turns, &format!("tools.{name}"), &tool)?);
+    }
+    Ok(scripted)
+}
+
+fn script<T>(json: &Json, at: &str, read: &dyn Fn(&Json, &str) -> Result<Turn<T>>) -> Result<Script<T>> {
+    let (turns, endless) = match json {
+        Json::Array(all) if all.is_empty() => return Err(format!("`{at}` is an empty list")),
+        Json::Array(all) => {
+            let turns: Result<Vec<_>> = all.iter().enumerate().map(|(i, t)| read(t, &format!("{at}[{i}]"))).collect();
+            (turns?, false)
+        }
+        one => (vec![read(one, at)?], true),
+    };
+    Ok(Script { turns, endless, given: Mutex::default() })
+}
+
+fn answer(json: &Json, at: &str) -> Result<Turn<Answer>> {
+    let Json::Object(map) = json else {
+        if json.is_array() {
+            return Err(format!("`{at}` is a list; write `json:` before an answer that is one"));
+        }
+        let answer = Answer { text: Value::from_json(json.clone()).to_text().to_string(), usage: None };
+        return Ok(Turn { outcome: Ok(answer), delay_ms: 0 });
+    };
+    known(map, at, &["text", "json", "error", "delay_ms", "usage"])?;
+    let usage = map.get("usage").map(|u| usage(u, &format!("{at}.usage"))).transpose()?;
+    let outcome = match (map.get("text"), map.get("json"), map.get("error")) {
+        (Some(Json::String(text)), None, None) => Ok(Answer { text: text.clone(), usage }),
+        (Some(_), None, None) => return Err(format!("`{at}.text` is not text")),
+        (None, Some(json), None) => Ok(Answer { text: json.to_string(), usage }),
+        (None, None, Some(error)) => Err(failure(error, &format!("{at}.error"))?),
+        _ => return Err(format!("`{at}` needs one of `text`, `json` and `error`")),
+    };
+    Ok(Turn { outcome, delay_ms: whole(map, at, "delay_ms")?.unwrap_or(0) })
+}
+
+fn tool(json: &Json, at: &str) -> Result<Turn<Value>> {
+    let Json::Object(map) = json else {
+        return Ok(Turn { outcome: Ok(Value::from_json(json.clone())), delay_ms: 0 });
+    };
+    known(map, at, &["value", "error", "delay_ms"])?;
+    let outcome = match (map.get("value"), map.get("error")) {
+        (Some(value), None) => Ok(Value::from_json(value.clone())),
+        (None, Some(error)) => Err(failure(error, &format!("{at}.error"))?),
+        _ => return Err(format!("`{at}` needs one of `value` and `error`")),
+    };
+    Ok(Turn { outcome, delay_ms: whole(map, at, "delay_ms")?.unwrap_or(0) })
+}
+
+const KINDS: &[(&str, ModelErrorKind)] = &[
+    ("network", ModelErrorKind::Network),
+    ("timeout", ModelErrorKind::Timeout),
+    ("protocol", ModelErrorKind::Protocol),
+];
+
+/// `network`, `timeout`, `protocol`, another text (the message), or an object of `status` or `kind`, `message` and
+/// `retry_after_ms`.
+fn failure(json: &Json, at: &str) -> Result<Failure> {
+    let by_name = |name: &str| KINDS.iter().find(|(n, _)| *n == name).map(|(_, kind)| *kind);
+    let plain =
+        |kind: ModelErrorKind, message: &str| Failure { kind, message: message.to_owned(), retry_after_ms: None };
+    match json {
+        Json::String(text) => Ok(match by_name(text) {
+            Some(kind) => plain(kind, &format!("scripted {text} error")),
+            None => plain(ModelErrorKind::Status(500), text),
+        }),
+        Json::Object(map) => {
+            known(map, at, &["status", "kind", "message", "retry_after_ms"])?;
+            let kind = match (whole(map, at, "status")?, map.get("kind")) {
+                (Some(status), None) => {
+                    let status = u16::try_from(status).ok().filter(|s| (100..600).contains(s));
+                    ModelErrorKind::Status(status.ok_or_else(|| format!("`{at}.status` is not an HTTP status"))?)
+                }
+                (None, Some(kind)) => kind
+                    .as_str()
+                    .and_then(by_name)
+                    .ok_or_else(|| format!("`{at}.kind` is none of `network`, `timeout`, `protocol`"))?,
+                (None, None) => ModelErrorKind::Status(500),
+                (Some(_), Some(_)) => return Err(format!("`{at}` has both `status` and `kind`")),
+            };
+            let message = match map.get("message") {
+                Some(Json::String(text)) => text.clone(),
+                Some(_) => return Err(format!("`{at}.message` is not text")),
+                None => match kind {
+                    ModelErrorKind::Status(status) => format!("scripted error with status {status}"),
+                    _ => "scripted error".to_owned(),
+                },
+            };
+            Ok(Failure { kind, message, retry_after_ms: whole(map, at, "retry_after_ms")? })
+        }
+        _ => Err(format!("`{at}` is neither text nor a mapping")),
+    }
+}
+
+fn usage(json: &Json, at: &str) -> Result<Usage> {
+    let map = object(json, at)?;
+    known(map, at, &["input_tokens", "output_tokens", "cached_tokens"])?;
+    let number = |name: &str| whole(map, at, name).map(Option::unwrap_or_default);
+    Ok(Usage {
+        input_tokens: number("input_tokens")?,
+        output_tokens: number("output_tokens")?,
+        cached_tokens: number("cached_tokens")?,
+    })
+}
+
+fn members<'a>(root: &'a Map<String, Json>, name: &str) -> Result<Vec<(&'a String, &'a Json)>> {
+    match root.get(name) {
+        None | Some(Json::Null) => Ok(Vec::new()),
+        Some(json) => Ok(object(json, name)?.iter().collect()),
+    }
+}
+
+fn object<'a>(json: &'a Json, at: &str) -> Result<&'a Map<String, Json>> {
+    json.as_object().ok_or_else(|| {
+        if at.contains(' ') { format!("{at} is not a mapping") } else { format!("`{at}` is not a mapping") }
+    })
+}
+
+fn whole(map: &Map<String, Json>, at: &str, name: &str) -> Result<Option<u64>> {
+    let Some(json) = map.get(name) else { return Ok(None) };
+    json.as_u64().map(Some).ok_or_else(|| format!("`{at}.{name}` is not a whole number"))
+}
+
+fn known(map: &Map<String, Json>, at: &str, names: &[&str]) -> Result<()> {
+    let Some(strange) = map.keys().find(|k| !names.contains(&k.as_str())) else { return Ok(()) };
+    let place = if at.contains(' ') { at.to_owned() } else { format!("`{at}`") };
+    let hint = match suggest::nearest(strange, names.iter().copied()) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None if names.contains(&"json") => "write `json:` before an answer that is an object".to_owned(),
+        None => format!("it takes {}", names.iter().map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ")),
+    };
+    Err(format!("{place} has the unknown key `{strange}`; {hint}"))
+}
+
+fn from_yaml(name: &str, text: &str) -> Result<Json> {
+    let file = SourceFile::new(name, text);
+    let parsed = yaml::parse(FileId(0), &file, &Limits::default());
+    if let Some(error) = parsed.diagnostics.iter().find(|d| d.severity == Severity::Error) {
+        let place =
+            error.span.map(|s| file.position(s.start)).map(|p| format!("line {}, column {}: ", p.line, p.column));
+        return Err(format!("{}{}", place.unwrap_or_default(), error.message));
+    }
+    parsed.root.as_ref().map_or_else(|| Err("the script is empty".to_owned()), |root| Ok(json_of(root)))
+}
+
+fn json_of(node: &Node) -> Json {
+    match &*node.kind {
+        Kind::Scalar(scalar, text) => match scalar {
+            Scalar::Null => Json::Null,
+            Scalar::Bool(b) => Json::from(*b),
+            Scalar::Int(n) => Json::from(*n),
+            Scalar::UInt(n) => Json::from(*n),
+            Scalar::Float(n) => Json::from(*n),
+            Scalar::Str => Json::from(&*text.value),
+        },
+        Kind::Sequence(items) => items.iter().map(json_of).collect(),
+        Kind::Mapping(mapping) => {
+            let members: IndexMap<_, _> =
+                mapping.entries.iter().map(|e| (e.key.value.to_string(), json_of(&e.value))).collect();
+            members.into_iter().collect()
+        }
+    }
+}

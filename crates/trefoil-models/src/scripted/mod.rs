@@ -1,0 +1,236 @@
+//! Answers from a file: `--model scripted=FILE`. For tests, for demonstrations, for looking at one branch of a workflow.
+//!
+//! ```yaml
+//! answers:
+//!   writer: First draft                 # one answer: given every time
+//!   reviewer:                           # a list: one after the other; asking once more is an error
+//!     - json: {approved: false, feedback: Too short.}
+//!     - error: {status: 429, message: slow down, retry_after_ms: 10}
+//!     - json: {approved: true}
+//!       delay_ms: 50
+//!       usage: {input_tokens: 100, output_tokens: 20}
+//!   "pipeline/fan[1]/worker": Only this item
+//!   "*": Whatever else is asked
+//! tools:
+//!   search: {value: {hits: []}}
+//!   mail: {error: the server is down}
+//! ```
+//!
+//! A call is looked up by its full key (with or without `!TRY`), then by the label of its step, its agent, the labels
+//! around it from the inside out, and `*`. Calls are counted in the order in which they are made, and a call that is made
+//! again (a resumed run) gets the answer it got before. Where several calls of one name run at the same time, name them by
+//! their keys.
+
+mod file;
+
+use std::collections::HashMap;
+use std::fmt;
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use indexmap::IndexMap;
+use trefoil_ir::{Program, StepKind, walk};
+use trefoil_runtime::embedded::word_usage;
+use trefoil_runtime::ports::CallSite;
+use trefoil_runtime::{
+    Key, ModelAnswer, ModelError, ModelErrorKind, ModelProvider, ModelRequest, ToolError, ToolHost, ToolRequest, Usage,
+};
+use trefoil_syntax::suggest;
+use trefoil_template::Value;
+
+/// The name for whatever has none of its own.
+const ANY: &str = "*";
+
+/// Answers by name. Also a host of the tools it names.
+#[derive(Debug, Default)]
+pub struct Scripted {
+    answers: IndexMap<String, Script<Answer>>,
+    tools: IndexMap<String, Script<Value>>,
+}
+
+/// What is wrong with a script.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ScriptError {
+    /// One line, the file's name first.
+    pub message: String,
+}
+
+impl fmt::Display for ScriptError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+impl std::error::Error for ScriptError {}
+
+/// One name's turns.
+#[derive(Debug)]
+struct Script<T> {
+    turns: Vec<Turn<T>>,
+    /// A single turn that is not in a list is given every time.
+    endless: bool,
+    /// By key: which turn it got.
+    given: Mutex<HashMap<String, usize>>,
+}
+
+#[derive(Debug, Clone)]
+struct Turn<T> {
+    outcome: Result<T, Failure>,
+    delay_ms: u64,
+}
+
+#[derive(Debug, Clone)]
+struct Answer {
+    text: String,
+    usage: Option<Usage>,
+}
+
+#[derive(Debug, Clone)]
+struct Failure {
+    kind: ModelErrorKind,
+    message: String,
+    retry_after_ms: Option<u64>,
+}
+
+impl<T: Clone> Script<T> {
+    /// The turn for this call, none when they are used up.
+    fn turn(&self, key: &str) -> Option<&Turn<T>> {
+        if self.endless {
+            self.given.lock().unwrap_or_else(PoisonError::into_inner).insert(key.to_owned(), 0);
+            return self.turns.first();
+        }
+        let mut given = self.given.lock().unwrap_or_else(PoisonError::into_inner);
+        let next = given.len();
+        let index = *given.entry(key.to_owned()).or_insert(next);
+        self.turns.get(index)
+    }
+
+    fn never_given(&self) -> usize {
+        self.turns.len().saturating_sub(self.given.lock().unwrap_or_else(PoisonError::into_inner).len())
+    }
+}
+
+impl Scripted {
+    /// Reads a file: JSON where it is named so, else YAML.
+    pub fn read(path: &Path) -> Result<Self, ScriptError> {
+        let name = path.display().to_string();
+        let text = std::fs::read_to_string(path)
+            .map_err(|e| ScriptError { message: format!("{name}: cannot read the script: {e}") })?;
+        Self::parse(&name, &text)
+    }
+
+    /// The script in a text; `name` is the file's, and its ending tells JSON from YAML.
+    pub fn parse(name: &str, text: &str) -> Result<Self, ScriptError> {
+        file::parse(name, text).map_err(|what| ScriptError { message: format!("{name}: {what}") })
+    }
+
+    /// One line for every name that is nothing in this program. Keys are not looked at.
+    pub fn unknown_names(&self, program: &Program) -> Vec<String> {
+        let mut calls: Vec<&str> = vec![ANY];
+        let mut tools: Vec<&str> = Vec::new();
+        for (_, id) in walk::reachable(program, program.entry) {
+            let Some(step) = program.step(id) else { continue };
+            calls.extend(step.label.as_deref());
+            match &step.kind {
+                StepKind::Model(call) => calls.push(&call.speaker),
+                StepKind::Tool(call) => tools.push(&call.name),
+                _ => {}
+            }
+        }
+        let strange = |names: &[&str], sort: &str, name: &str| {
+            if names.contains(&name) || name.contains(['/', '@', '[', '#', '!']) {
+                return None;
+            }
+            let hint = suggest::nearest(name, names.iter().copied()).map(|n| format!("; did you mean `{n}`?"));
+            Some(format!(
+                "the script answers for `{name}`, which is no {sort} of this program{}",
+                hint.unwrap_or_default()
+            ))
+        };
+        let answers = self.answers.keys().filter_map(|name| strange(&calls, "step or agent", name));
+        answers.chain(self.tools.keys().filter_map(|name| strange(&tools, "tool", name))).collect()
+    }
+
+    /// One line for every name with answers that nobody asked for.
+    pub fn unused(&self) -> Vec<String> {
+        let line = |(name, left): (&String, usize)| match left {
+            0 => None,
+            1 => Some(format!("1 answer of the script for `{name}` was not asked for")),
+            n => Some(format!("{n} answers of the script for `{name}` were not asked for")),
+        };
+        let answers = self.answers.iter().map(|(name, s)| (name, s.never_given()));
+        let tools = self.tools.iter().map(|(name, s)| (name, s.never_given()));
+        answers.chain(tools).filter_map(line).collect()
+    }
+
+    fn find(&self, at: &CallSite<'_>, speaker: &str) -> Option<(&String, &Script<Answer>)> {
+        let key = &*at.key.0;
+        let without_try = key.rsplit_once('!').filter(|(_, n)| n.parse::<u32>().is_ok()).map(|(k, _)| k);
+        let own = at.labels.last().map(|l| &**l);
+        let around = at.labels.iter().rev().skip(1).map(|l| &**l);
+        let names = [Some(key), without_try, own, Some(speaker)].into_iter().flatten().chain(around).chain([ANY]);
+        names.into_iter().find_map(|name| self.answers.get_key_value(name))
+    }
+}
+
+#[async_trait]
+impl ModelProvider for Scripted {
+    async fn call(
+        &self,
+        at: CallSite<'_>,
+        request: &ModelRequest,
+        delta: &mut (dyn for<'d> FnMut(&'d str) + Send),
+    ) -> Result<ModelAnswer, ModelError> {
+        let setup = |message: String| ModelError { kind: ModelErrorKind::Setup, message, retry_after_ms: None };
+        let Some((name, script)) = self.find(&at, &request.speaker) else {
+            return Err(setup(format!("the script has no answer for agent `{}` at `{}`", request.speaker, at.key)));
+        };
+        let Some(turn) = script.turn(&at.key.0) else {
+            let n = script.turns.len();
+            return Err(setup(format!("the script has no further answer for `{name}`: {n} were given")));
+        };
+        if turn.delay_ms > 0 {
+            tokio::time::sleep(Duration::from_millis(turn.delay_ms)).await;
+        }
+        match &turn.outcome {
+            Ok(answer) => {
+                if request.stream {
+                    answer.text.split_inclusive(' ').for_each(delta);
+                }
+                let usage = answer.usage.unwrap_or_else(|| word_usage(request, &answer.text));
+                Ok(ModelAnswer { text: answer.text.clone(), usage, model: None })
+            }
+            Err(f) => Err(ModelError { kind: f.kind, message: f.message.clone(), retry_after_ms: f.retry_after_ms }),
+        }
+    }
+
+    fn label(&self, _request: &ModelRequest) -> String {
+        "scripted".to_owned()
+    }
+}
+
+#[async_trait]
+impl ToolHost for Scripted {
+    fn offers(&self, name: &str) -> bool {
+        self.tools.contains_key(name)
+    }
+
+    async fn call(&self, key: &Key, request: &ToolRequest) -> Result<Value, ToolError> {
+        let Some(script) = self.tools.get(&*request.name) else {
+            return Err(ToolError::Failed(format!("the script has no tool `{}`", request.name)));
+        };
+        let Some(turn) = script.turn(&key.0) else {
+            let (name, n) = (&request.name, script.turns.len());
+            return Err(ToolError::Failed(format!("the script has no further answer for `{name}`: {n} were given")));
+        };
+        if turn.delay_ms > 0 {
+            tokio::time::sleep(Duration::from_millis(turn.delay_ms)).await;
+        }
+        match &turn.outcome {
+            Ok(value) => Ok(value.clone()),
+            Err(Failure { kind: ModelErrorKind::Timeout, .. }) => Err(ToolError::Timeout),
+            Err(failure) => Err(ToolError::Failed(failure.message.clone())),
+        }
+    }
+}

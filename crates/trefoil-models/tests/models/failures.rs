@@ -1,0 +1,172 @@
+//! What goes wrong on the way to a provider, the same for both protocols.
+
+use std::time::Duration;
+
+use serde_json::json;
+use tokio::net::TcpListener;
+use trefoil_models::Registry;
+use trefoil_runtime::{ModelError, ModelErrorKind, ModelRequest};
+
+use crate::request::{ask, request};
+use crate::server::{Piece, Reply, Server};
+
+/// Both protocols, at this address.
+fn both(url: &str) -> Registry {
+    let env = [
+        ("OPENAI_API_KEY", "sk-very-secret"),
+        ("OPENAI_BASE_URL", url),
+        ("ANTHROPIC_API_KEY", "sk-very-secret"),
+        ("ANTHROPIC_BASE_URL", url),
+    ];
+    Registry::new(env.into_iter().map(|(k, v)| (k.to_owned(), v.to_owned())))
+}
+
+const PROVIDERS: [&str; 2] = ["openai", "anthropic"];
+
+async fn failure(registry: &Registry, provider: &str, asked: &ModelRequest) -> ModelError {
+    let (answer, _) = ask(&*registry.resolve(provider, "m").unwrap(), asked).await;
+    let error = answer.unwrap_err();
+    assert!(!error.message.contains("sk-very-secret"), "{}", error.message);
+    assert!(error.message.starts_with(&format!("`{provider}` ")), "{}", error.message);
+    error
+}
+
+#[tokio::test]
+async fn a_refusal_has_its_status_and_the_wait_asked_for() {
+    let body = json!({"error": {"message": "Rate limit reached for key sk-very-secret"}}).to_string();
+    for provider in PROVIDERS {
+        for stream in [false, true] {
+            let server = Server::start(vec![Reply::Whole(429, vec![("retry-after", "2")], body.clone())]).await;
+            let mut asked = request("x");
+            asked.stream = stream;
+            let error = failure(&both(&server.url), provider, &asked).await;
+            assert_eq!(error.kind, ModelErrorKind::Status(429));
+            assert_eq!(error.retry_after_ms, Some(2000));
+            assert_eq!(error.message, format!("`{provider}` answered 429: Rate limit reached for key ***"));
+            server.request();
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_broken_server_is_a_status_whatever_its_body() {
+    for provider in PROVIDERS {
+        let page = "<html><body>Internal Server Error</body></html>".to_owned();
+        let server = Server::start(vec![Reply::Whole(500, vec![("content-type", "text/html")], page)]).await;
+        let error = failure(&both(&server.url), provider, &request("x")).await;
+        assert_eq!(error.kind, ModelErrorKind::Status(500));
+        assert_eq!(error.message, format!("`{provider}` answered 500: Internal Server Error"));
+        assert_eq!(error.retry_after_ms, None);
+    }
+}
+
+#[tokio::test]
+async fn a_redirect_is_not_followed() {
+    for provider in PROVIDERS {
+        let elsewhere = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let to = format!("http://{}/v1/chat/completions", elsewhere.local_addr().unwrap());
+        let location: &'static str = Box::leak(to.into_boxed_str());
+        let server = Server::start(vec![Reply::Whole(307, vec![("location", location)], String::new())]).await;
+        let error = failure(&both(&server.url), provider, &request("x")).await;
+        assert_eq!(error.kind, ModelErrorKind::Status(307));
+        let call = tokio::time::timeout(Duration::from_millis(50), elsewhere.accept()).await;
+        assert!(call.is_err(), "the key went elsewhere");
+    }
+}
+
+#[tokio::test]
+async fn what_is_not_the_protocol_is_said_to_be_so() {
+    let bodies = ["{\"choices\": [", "{}", "[]", "\"hello\""];
+    for provider in PROVIDERS {
+        for body in bodies {
+            let json = vec![("content-type", "application/json")];
+            let server = Server::start(vec![Reply::Whole(200, json, body.to_owned())]).await;
+            let error = failure(&both(&server.url), provider, &request("x")).await;
+            assert_eq!(error.kind, ModelErrorKind::Protocol, "{provider} {body}");
+        }
+        let mut asked = request("x");
+        asked.stream = true;
+        let server = Server::start(vec![Reply::stream(&["data: {\"cho\n\n"])]).await;
+        assert_eq!(failure(&both(&server.url), provider, &asked).await.kind, ModelErrorKind::Protocol);
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_stalls_is_left_in_time() {
+    for provider in PROVIDERS {
+        for stalling in [Reply::Silence, Reply::Stream(vec![Piece::Bytes(b": hi\n\n".to_vec()), Piece::Silence])] {
+            let server = Server::start(vec![stalling]).await;
+            let mut asked = request("x");
+            asked.stream = true;
+            asked.parameters.timeout_ms = Some(150);
+            let error = failure(&both(&server.url), provider, &asked).await;
+            assert_eq!(error.kind, ModelErrorKind::Timeout);
+            assert_eq!(error.message, format!("`{provider}` gave no complete answer in 150 ms"));
+            server.client_gone().await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn nobody_there_is_a_network_error() {
+    let free = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://user:password@{}", free.local_addr().unwrap());
+    drop(free);
+    for provider in PROVIDERS {
+        let error = failure(&both(&url), provider, &request("x")).await;
+        assert_eq!(error.kind, ModelErrorKind::Network);
+        assert!(error.message.contains("cannot be reached at http://127.0.0.1:"), "{}", error.message);
+        assert!(error.message.contains("refused"), "{}", error.message);
+        assert!(!error.message.contains("password"), "{}", error.message);
+    }
+}
+
+#[tokio::test]
+async fn a_stream_that_is_cut_is_not_an_answer() {
+    let pieces = |provider: &str| match provider {
+        "openai" => json!({"choices": [{"delta": {"content": "half"}}]}),
+        _ => json!({"type": "content_block_delta", "delta": {"type": "text_delta", "text": "half"}}),
+    };
+    for provider in PROVIDERS {
+        let half = format!("data: {}\n\n", pieces(provider)).into_bytes();
+        // Cut inside the transfer, and ended properly but too early.
+        for end in [vec![Piece::Cut], vec![]] {
+            let mut all = vec![Piece::Bytes(half.clone())];
+            all.extend(end);
+            let server = Server::start(vec![Reply::Stream(all)]).await;
+            let mut asked = request("x");
+            asked.stream = true;
+            let error = failure(&both(&server.url), provider, &asked).await;
+            assert_eq!(error.kind, ModelErrorKind::Network, "{}", error.message);
+        }
+    }
+}
+
+#[tokio::test]
+async fn dropping_a_call_closes_its_connection() {
+    for provider in PROVIDERS {
+        let server = Server::start(vec![Reply::Silence]).await;
+        let model = both(&server.url).resolve(provider, "m").unwrap();
+        let asked = request("x");
+        let call = ask(&*model, &asked);
+        let outcome = tokio::time::timeout(Duration::from_millis(150), call).await;
+        assert!(outcome.is_err(), "the server never answers");
+        server.client_gone().await;
+    }
+}
+
+#[tokio::test]
+async fn a_key_that_no_header_can_carry_is_a_setup_error() {
+    let env = [("OPENAI_API_KEY", "sk-very\nsecret")];
+    let registry = Registry::new(env.into_iter().map(|(k, v)| (k.to_owned(), v.to_owned())));
+    let error = registry.resolve("openai", "m").err().unwrap();
+    assert_eq!(error.kind, ModelErrorKind::Setup);
+    assert_eq!(error.message, "the key of `openai` has characters that a key cannot have");
+}
+
+#[tokio::test]
+async fn an_alias_cannot_be_called_by_name() {
+    let error = ask(&*both("http://127.0.0.1:1").by_name(), &request("x")).await.0.unwrap_err();
+    assert_eq!(error.kind, ModelErrorKind::Setup);
+    assert_eq!(error.message, "`model-x` is an alias and names no provider");
+}

@@ -1,0 +1,22 @@
+//! Tests of the model providers: over real HTTP against a server in this process, and one suite for all of them.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "helpers of tests may fail the test"
+)]
+
+#[cfg(feature = "http")]
+mod anthropic;
+#[cfg(feature = "http")]
+mod chat;
+mod conformance;
+#[cfg(feature = "http")]
+mod failures;
+mod plan;
+mod program;
+mod request;
+mod scripted;
+#[cfg(feature = "http")]
+mod server;

@@ -1,0 +1,57 @@
+//! Requests to ask providers with.
+
+use std::sync::{Arc, Mutex};
+
+use serde_json::Value as Json;
+use trefoil_ir::{AnswerFormat, ModelParameters, StepId};
+use trefoil_runtime::ports::CallSite;
+use trefoil_runtime::{Key, Message, ModelAnswer, ModelError, ModelProvider, ModelRequest, Role};
+use trefoil_template::Value;
+
+/// A request with one user message.
+pub fn request(user: &str) -> ModelRequest {
+    ModelRequest {
+        speaker: "writer".into(),
+        provider: None,
+        model: "model-x".into(),
+        messages: vec![message(Role::User, user)],
+        parameters: ModelParameters::default(),
+        format: AnswerFormat::Text,
+        schema: None,
+        guards: Vec::new(),
+        stream: false,
+    }
+}
+
+/// A message.
+pub fn message(role: Role, text: &str) -> Message {
+    Message { role, content: Value::from(text) }
+}
+
+/// A schema as requests carry it.
+pub fn schema(name: &str, json: Json) -> Option<(Arc<str>, Value)> {
+    Some((name.into(), Value::from_json(json)))
+}
+
+/// The answer and the texts that came before it.
+pub async fn ask(
+    provider: &dyn ModelProvider,
+    request: &ModelRequest,
+) -> (Result<ModelAnswer, ModelError>, Vec<String>) {
+    ask_at(provider, "flow/writer", &["flow", "writer"], request).await
+}
+
+/// The same at some place of a program.
+pub async fn ask_at(
+    provider: &dyn ModelProvider,
+    key: &str,
+    labels: &[&str],
+    request: &ModelRequest,
+) -> (Result<ModelAnswer, ModelError>, Vec<String>) {
+    let key = Key(key.into());
+    let labels: Vec<Arc<str>> = labels.iter().map(|l| (*l).into()).collect();
+    let at = CallSite { key: &key, step: StepId(0), labels: &labels };
+    let heard = Mutex::new(Vec::new());
+    let answer = provider.call(at, request, &mut |text| heard.lock().unwrap().push(text.to_owned())).await;
+    (answer, heard.into_inner().unwrap())
+}

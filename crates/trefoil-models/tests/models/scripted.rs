@@ -1,0 +1,182 @@
+//! Scripts: which answer a call gets, what goes wrong in a file.
+
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use trefoil_ir::ToolKind;
+use trefoil_models::Scripted;
+use trefoil_runtime::{Key, ModelErrorKind, ModelProvider, ToolError, ToolHost, ToolRequest, Usage};
+use trefoil_template::Value;
+
+use crate::program::{one_call, one_tool};
+use crate::request::{ask_at, request};
+
+fn script(json: serde_json::Value) -> Scripted {
+    Scripted::parse("script.json", &json.to_string()).unwrap()
+}
+
+async fn text(script: &Scripted, key: &str, labels: &[&str]) -> String {
+    ask_at(script, key, labels, &request("x"))
+        .await
+        .0
+        .map_or_else(|e| format!("{:?}: {}", e.kind, e.message), |a| a.text)
+}
+
+#[tokio::test]
+async fn the_nearest_name_wins() {
+    let all = ["flow/fan[1]/step!2", "flow/fan[1]/step", "step", "writer", "fan", "flow", "*"];
+    for (i, expected) in all.iter().enumerate() {
+        let answers: serde_json::Map<_, _> = all[i..].iter().map(|n| ((*n).to_owned(), json!(n))).collect();
+        let script = script(json!({"answers": answers}));
+        assert_eq!(text(&script, "flow/fan[1]/step!2", &["flow", "fan", "step"]).await, *expected);
+    }
+}
+
+#[tokio::test]
+async fn a_list_is_given_in_order_and_ends() {
+    let script = script(
+        json!({"answers": {"step": ["a", {"error": {"status": 429, "retry_after_ms": 7}}, {"json": {"n": 1}}]}}),
+    );
+    let labels = ["flow", "step"];
+    assert_eq!(text(&script, "flow/step@1", &labels).await, "a");
+    let refused = ask_at(&script, "flow/step@2", &labels, &request("x")).await.0.unwrap_err();
+    assert_eq!((refused.kind, refused.retry_after_ms), (ModelErrorKind::Status(429), Some(7)));
+    assert_eq!(script.unused(), ["1 answer of the script for `step` was not asked for"]);
+    assert_eq!(text(&script, "flow/step@2!2", &labels).await, r#"{"n":1}"#);
+    assert!(script.unused().is_empty());
+    assert_eq!(text(&script, "flow/step@1", &labels).await, "a", "the same call gets the same answer");
+    assert_eq!(
+        text(&script, "flow/step@3", &labels).await,
+        "Setup: the script has no further answer for `step`: 3 were given"
+    );
+}
+
+#[tokio::test]
+async fn a_single_answer_is_given_every_time() {
+    let script = script(json!({"answers": {"writer": 42}}));
+    for key in ["flow/a", "flow/b", "flow/c"] {
+        assert_eq!(text(&script, key, &["flow"]).await, "42");
+    }
+    assert_eq!(script.label(&request("x")), "scripted");
+    let mut other = request("x");
+    other.speaker = "critic".into();
+    let error = ask_at(&script, "flow/d", &["flow", "d"], &other).await.0.unwrap_err();
+    assert_eq!(error.message, "the script has no answer for agent `critic` at `flow/d`");
+}
+
+#[tokio::test]
+async fn delays_usage_and_streams() {
+    let script = script(json!({"answers": {"*": [
+        {"text": "one two  three", "delay_ms": 60, "usage": {"input_tokens": 5, "output_tokens": 6}}, "two words",
+    ]}}));
+    let mut asked = request("three words here");
+    asked.stream = true;
+    let begin = Instant::now();
+    let (answer, heard) = ask_at(&script, "a", &[], &asked).await;
+    assert!(begin.elapsed() >= Duration::from_millis(60));
+    assert_eq!(heard.concat(), "one two  three");
+    assert!(heard.len() > 1);
+    assert_eq!(answer.unwrap().usage, Usage { input_tokens: 5, output_tokens: 6, cached_tokens: 0 });
+    let (answer, _) = ask_at(&script, "b", &[], &asked).await;
+    assert_eq!(
+        answer.unwrap().usage,
+        Usage { input_tokens: 3, output_tokens: 2, cached_tokens: 0 },
+        "words for tokens"
+    );
+}
+
+#[tokio::test]
+async fn tools_are_answered_by_name() {
+    let script = script(json!({"tools": {
+        "search": {"value": {"hits": [1]}}, "mail": [{"error": "down"}, {"error": "timeout"}, 7],
+    }}));
+    assert!(script.offers("search") && !script.offers("other"));
+    let call = async |name: &str, key: &str| {
+        let request = ToolRequest { name: name.into(), kind: ToolKind::Local, arguments: Value::Null };
+        ToolHost::call(&script, &Key(key.into()), &request).await
+    };
+    assert_eq!(call("search", "a").await.unwrap().to_json(), json!({"hits": [1]}));
+    assert_eq!(call("mail", "a").await, Err(ToolError::Failed("down".into())));
+    assert_eq!(call("mail", "b").await, Err(ToolError::Timeout));
+    assert_eq!(call("mail", "c").await.unwrap().to_json(), json!(7));
+    assert!(matches!(call("mail", "d").await, Err(ToolError::Failed(m)) if m.contains("no further answer")));
+    assert!(matches!(call("other", "a").await, Err(ToolError::Failed(m)) if m == "the script has no tool `other`"));
+}
+
+#[test]
+fn mistakes_are_named_by_their_place() {
+    let cases = [
+        (json!([]), "the script is not a mapping"),
+        (json!({"answer": {}}), "the script has the unknown key `answer`; did you mean `answers`?"),
+        (json!({"answers": 1}), "`answers` is not a mapping"),
+        (json!({"answers": {"a": []}}), "`answers.a` is an empty list"),
+        (json!({"answers": {"a": [["x"]]}}), "`answers.a[0]` is a list; write `json:` before an answer that is one"),
+        (json!({"answers": {"a": [{"txt": "x"}]}}), "`answers.a[0]` has the unknown key `txt`; did you mean `text`?"),
+        (
+            json!({"answers": {"a": {"approved": true}}}),
+            "`answers.a` has the unknown key `approved`; write `json:` before an answer that is an object",
+        ),
+        (json!({"answers": {"a": {"text": 1}}}), "`answers.a.text` is not text"),
+        (json!({"answers": {"a": {"delay_ms": 1}}}), "`answers.a` needs one of `text`, `json` and `error`"),
+        (json!({"answers": {"a": {"text": "x", "delay_ms": -1}}}), "`answers.a.delay_ms` is not a whole number"),
+        (json!({"answers": {"a": {"error": {"status": 9000}}}}), "`answers.a.error.status` is not an HTTP status"),
+        (
+            json!({"answers": {"a": {"error": {"kind": "magic"}}}}),
+            "`answers.a.error.kind` is none of `network`, `timeout`, `protocol`",
+        ),
+        (json!({"tools": {"t": {"valeu": 1}}}), "`tools.t` has the unknown key `valeu`; did you mean `value`?"),
+    ];
+    for (script, expected) in cases {
+        let error = Scripted::parse("s.json", &script.to_string()).unwrap_err();
+        assert_eq!(error.message, format!("s.json: {expected}"));
+    }
+    let error = Scripted::parse("s.json", "{").unwrap_err();
+    assert!(error.message.starts_with("s.json: not JSON: EOF"), "{}", error.message);
+}
+
+const YAML: &str = r#"
+answers:
+  writer: First draft
+  reviewer:
+    - json: {approved: false, feedback: Too short.}
+    - error: {status: 429, message: slow down, retry_after_ms: 10}
+    - json: {approved: true}
+      delay_ms: 1
+      usage: {input_tokens: 100, output_tokens: 20}
+  "pipeline/fan[1]/worker": |
+    Only
+    this item
+tools:
+  search: {value: {hits: []}}
+"#;
+
+#[tokio::test]
+async fn a_script_in_yaml_reads_the_same() {
+    let script = Scripted::parse("script.yaml", YAML).unwrap();
+    assert_eq!(text(&script, "w", &["writer"]).await, "First draft");
+    assert_eq!(text(&script, "r@1", &["reviewer"]).await, r#"{"approved":false,"feedback":"Too short."}"#);
+    assert_eq!(text(&script, "r@2", &["reviewer"]).await, "Status(429): slow down");
+    assert_eq!(text(&script, "r@2!2", &["reviewer"]).await, r#"{"approved":true}"#);
+    assert_eq!(text(&script, "pipeline/fan[1]/worker", &[]).await, "Only\nthis item\n");
+    assert!(script.offers("search"));
+    let error = Scripted::parse("s.yaml", "answers:\n  a: [1\n").unwrap_err();
+    assert!(error.message.starts_with("s.yaml: line "), "{}", error.message);
+    assert_eq!(Scripted::parse("s.yaml", "").unwrap_err().message, "s.yaml: the file is empty");
+}
+
+#[test]
+fn names_that_are_nothing_in_the_program_are_told() {
+    let script = script(json!({
+        "answers": {"draft": "x", "writer": "x", "wirter": "x", "*": "x", "main/draft@2": "x"},
+        "tools": {"serach": 1},
+    }));
+    assert_eq!(
+        script.unknown_names(&one_call()),
+        [
+            "the script answers for `wirter`, which is no step or agent of this program; did you mean `writer`?",
+            "the script answers for `serach`, which is no tool of this program",
+        ]
+    );
+    let of_tool = script.unknown_names(&one_tool());
+    assert!(of_tool.iter().any(|w| w.ends_with("no tool of this program; did you mean `search`?")), "{of_tool:?}");
+}

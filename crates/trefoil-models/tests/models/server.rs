@@ -1,0 +1,170 @@
+//! An HTTP server in the test process: keeps what it is sent, answers as it is told.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use serde_json::Value as Json;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Notify;
+use trefoil_models::Registry;
+
+/// What it was sent.
+#[derive(Debug, Clone)]
+pub struct Received {
+    pub line: String,
+    pub headers: HashMap<String, String>,
+    pub body: Json,
+}
+
+/// What it answers.
+pub enum Reply {
+    /// A status, headers, a body.
+    Whole(u16, Vec<(&'static str, &'static str)>, String),
+    /// Server-sent events, piece by piece.
+    Stream(Vec<Piece>),
+    /// Nothing, until the other side gives up.
+    Silence,
+}
+
+/// A piece of a stream.
+pub enum Piece {
+    /// Bytes as they stand.
+    Bytes(Vec<u8>),
+    /// The connection is cut.
+    Cut,
+    /// Nothing more, until the other side gives up.
+    Silence,
+}
+
+impl Reply {
+    /// 200 and JSON.
+    pub fn json(body: Json) -> Self {
+        Self::Whole(200, vec![("content-type", "application/json")], body.to_string())
+    }
+    /// A stream with one piece a text.
+    pub fn stream(pieces: &[&str]) -> Self {
+        Self::Stream(pieces.iter().map(|p| Piece::Bytes(p.as_bytes().to_vec())).collect())
+    }
+}
+
+pub struct Server {
+    pub url: String,
+    received: Arc<Mutex<Vec<Received>>>,
+    gone: Arc<Notify>,
+}
+
+impl Server {
+    /// Answers connections in order, one reply each, on a free port.
+    pub async fn start(replies: Vec<Reply>) -> Self {
+        let replies = Mutex::new(replies.into_iter());
+        Self::start_with(move |_| replies.lock().unwrap().next().expect("no further reply was prepared")).await
+    }
+
+    /// Answers each connection by the body of its request.
+    pub async fn start_with(reply: impl Fn(&Json) -> Reply + Send + Sync + 'static) -> Self {
+        let reply: Replies = Arc::new(reply);
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let received = Arc::new(Mutex::new(Vec::new()));
+        let gone = Arc::new(Notify::new());
+        let server = Self { url, received: received.clone(), gone: gone.clone() };
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                tokio::spawn(serve(stream, reply.clone(), received.clone(), gone.clone()));
+            }
+        });
+        server
+    }
+
+    /// The only request there was.
+    pub fn request(&self) -> Received {
+        let all = self.received.lock().unwrap();
+        assert_eq!(all.len(), 1, "one request a call");
+        all[0].clone()
+    }
+
+    /// Returns when a client has closed a connection that it was still owed an answer on.
+    pub async fn client_gone(&self) {
+        tokio::time::timeout(Duration::from_secs(10), self.gone.notified()).await.expect("the connection stays open");
+    }
+
+    /// A registry in which these variables point here.
+    pub fn registry(&self, variables: &[(&str, &str)]) -> Registry {
+        let own = variables.iter().map(|(k, v)| ((*k).to_owned(), v.replace("{url}", &self.url)));
+        Registry::new(own)
+    }
+}
+
+type Replies = Arc<dyn Fn(&Json) -> Reply + Send + Sync>;
+
+async fn serve(mut stream: TcpStream, replies: Replies, received: Arc<Mutex<Vec<Received>>>, gone: Arc<Notify>) {
+    let Some(request) = read(&mut stream).await else { return };
+    let reply = replies(&request.body);
+    received.lock().unwrap().push(request);
+    match reply {
+        Reply::Whole(status, headers, body) => {
+            let mut head =
+                format!("HTTP/1.1 {status} Status\r\nconnection: close\r\ncontent-length: {}\r\n", body.len());
+            for (name, value) in headers {
+                head += &format!("{name}: {value}\r\n");
+            }
+            let _ = stream.write_all(format!("{head}\r\n{body}").as_bytes()).await;
+        }
+        Reply::Stream(pieces) => {
+            let head = "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-type: text/event-stream; charset=utf-8\r\n\
+                        transfer-encoding: chunked\r\n\r\n";
+            let _ = stream.write_all(head.as_bytes()).await;
+            for piece in pieces {
+                match piece {
+                    Piece::Bytes(bytes) => {
+                        let mut chunk = format!("{:x}\r\n", bytes.len()).into_bytes();
+                        chunk.extend(bytes);
+                        chunk.extend(b"\r\n");
+                        // The client may have heard enough.
+                        if stream.write_all(&chunk).await.is_err() {
+                            return;
+                        }
+                        tokio::time::sleep(Duration::from_millis(5)).await;
+                    }
+                    Piece::Cut => return,
+                    Piece::Silence => return wait(stream, &gone).await,
+                }
+            }
+            let _ = stream.write_all(b"0\r\n\r\n").await;
+        }
+        Reply::Silence => wait(stream, &gone).await,
+    }
+}
+
+async fn wait(mut stream: TcpStream, gone: &Notify) {
+    let mut rest = [0; 64];
+    while !matches!(stream.read(&mut rest).await, Ok(0) | Err(_)) {}
+    gone.notify_one();
+}
+
+/// None: the client has gone before it had said all.
+async fn read(stream: &mut TcpStream) -> Option<Received> {
+    let mut bytes = Vec::new();
+    let mut chunk = [0; 4096];
+    let end = loop {
+        let n = stream.read(&mut chunk).await.ok().filter(|n| *n > 0)?;
+        bytes.extend(&chunk[..n]);
+        if let Some(at) = bytes.windows(4).position(|w| w == b"\r\n\r\n") {
+            break at;
+        }
+    };
+    let head = String::from_utf8(bytes[..end].to_vec()).unwrap();
+    let mut lines = head.split("\r\n");
+    let line = lines.next().unwrap().to_owned();
+    let headers: HashMap<String, String> =
+        lines.map(|l| l.split_once(": ").unwrap()).map(|(k, v)| (k.to_ascii_lowercase(), v.to_owned())).collect();
+    let length: usize = headers["content-length"].parse().unwrap();
+    let mut body = bytes[end + 4..].to_vec();
+    while body.len() < length {
+        let n = stream.read(&mut chunk).await.ok().filter(|n| *n > 0)?;
+        body.extend(&chunk[..n]);
+    }
+    Some(Received { line, headers, body: serde_json::from_slice(&body).unwrap() })
+}

@@ -1,0 +1,262 @@
+//! agntz `when` and `until` (decision A5): `{{path}} == literal && ...`, no parentheses, no negation.
+
+use std::ops::Range;
+
+use super::literal::{self, BadLiteral, ends_bare};
+use crate::expression::{Comparison, Expression};
+use crate::path;
+use crate::template::build::Builder;
+use crate::template::scan::{Close, end_of_quoted, find_close};
+use crate::value::Value;
+
+const SYNTAX: &str = "condition-syntax";
+const OPERATOR: &str = "condition-bad-operator";
+
+enum Token {
+    Operand(Expression),
+    Compare(Comparison),
+    And,
+    Or,
+}
+
+/// Reads the whole source.
+pub(super) fn parse(b: &mut Builder<'_>) -> Option<Expression> {
+    let tokens = tokens(b);
+    // What does not fit together after a mistake may be that mistake again.
+    let clean = b.mistakes.is_empty();
+    let mut alternatives = Vec::new();
+    let mut all = Vec::new();
+    let mut left: Option<Expression> = None;
+    let mut comparison: Option<(Comparison, Range<usize>)> = None;
+    let mut compared = false;
+    let mut before: Option<Range<usize>> = None;
+    let end = b.source.len();
+    for (token, span) in tokens.into_iter().map(|(t, s)| (Some(t), s)).chain([(None, end..end)]) {
+        match token {
+            Some(Token::Operand(operand)) => match (left.take(), comparison.take()) {
+                (None, _) => left = Some(operand),
+                (Some(a), Some((c, _))) => {
+                    left = Some(Expression::Compare(vec![a, operand], vec![c]));
+                    compared = true;
+                }
+                (Some(a), None) => {
+                    if clean {
+                        two_values(b, span.clone());
+                    }
+                    left = Some(a);
+                }
+            },
+            Some(Token::Compare(c)) => {
+                if left.is_none() || comparison.is_some() {
+                    missing(b, &span, before.as_ref(), "before");
+                } else if compared {
+                    b.mistakes
+                        .add(OPERATOR, span.clone(), "a second comparison without `&&` or `||` between")
+                        .help("write `a == b && b == c`");
+                }
+                comparison = Some((c, span.clone()));
+            }
+            joint @ (Some(Token::And | Token::Or) | None) => {
+                if comparison.take().is_some() || left.is_none() {
+                    missing(b, &span, before.as_ref(), if joint.is_some() { "before" } else { "at the end" });
+                }
+                all.push(left.take().unwrap_or(Expression::Literal(Value::Null)));
+                compared = false;
+                if !matches!(joint, Some(Token::And)) {
+                    alternatives.push(one_or(std::mem::take(&mut all), Expression::And));
+                }
+            }
+        }
+        before = Some(span);
+    }
+    Some(one_or(alternatives, Expression::Or))
+}
+
+fn one_or(mut list: Vec<Expression>, many: fn(Vec<Expression>) -> Expression) -> Expression {
+    match list.pop() {
+        Some(only) if list.is_empty() => only,
+        Some(last) => {
+            list.push(last);
+            many(list)
+        }
+        None => Expression::Literal(Value::Null),
+    }
+}
+
+fn two_values(b: &mut Builder<'_>, span: Range<usize>) {
+    b.mistakes
+        .add(SYNTAX, span, "two values without an operator between them")
+        .help("compare them (`==`, `!=`, `<`, `>`, `<=`, `>=`) or join them (`&&`, `||`); text next to `{{path}}` is not joined to it");
+}
+
+fn missing(b: &mut Builder<'_>, span: &Range<usize>, before: Option<&Range<usize>>, place: &str) {
+    let at = if span.is_empty() { before.unwrap_or(span) } else { span };
+    let shown = b.slice(at.clone());
+    let message = match place {
+        "before" => format!("a value is missing before `{shown}`"),
+        _ => format!("a value is missing after `{shown}`"),
+    };
+    let joint = matches!(shown, "&&" | "||");
+    b.mistakes.add(SYNTAX, at.clone(), message).help(if joint {
+        "put a comparison there, or take the operator away"
+    } else {
+        "for empty text write `''`"
+    });
+}
+
+/// Operators, longest first, and what to write instead of those that are not there.
+const OPERATORS: [(&str, Option<Comparison>, &str); 16] = [
+    ("===", Some(Comparison::Equal), "write `==`"),
+    ("!==", Some(Comparison::NotEqual), "write `!=`"),
+    ("==", Some(Comparison::Equal), ""),
+    ("!=", Some(Comparison::NotEqual), ""),
+    (">=", Some(Comparison::GreaterEqual), ""),
+    ("<=", Some(Comparison::LessEqual), ""),
+    ("=>", Some(Comparison::GreaterEqual), "write `>=`"),
+    ("=<", Some(Comparison::LessEqual), "write `<=`"),
+    ("<>", Some(Comparison::NotEqual), "write `!=`"),
+    (">", Some(Comparison::Greater), ""),
+    ("<", Some(Comparison::Less), ""),
+    ("=", Some(Comparison::Equal), "write `==`"),
+    ("!", None, "there is no negation: write `== false`, `== null` or `!=`"),
+    ("&", None, "write `&&`"),
+    ("|", None, "write `||`"),
+    ("(", None, "`&&` binds tighter than `||`: write the alternatives out"),
+];
+
+fn tokens(b: &mut Builder<'_>) -> Vec<(Token, Range<usize>)> {
+    let mut tokens = Vec::new();
+    let mut at = 0;
+    loop {
+        let rest = b.slice(at..b.source.len());
+        at += rest.len() - rest.trim_start().len();
+        let rest = rest.trim_start();
+        let Some(c) = rest.chars().next() else { return tokens };
+        let start = at;
+        let token = if rest.starts_with("{{") {
+            let (end, operand) = placeholder(b, at);
+            at = end;
+            Some(Token::Operand(operand))
+        } else if rest.starts_with("&&") || rest.starts_with("||") {
+            at += 2;
+            Some(if c == '&' { Token::And } else { Token::Or })
+        } else if let Some((text, comparison, instead)) = OPERATORS.iter().find(|(op, ..)| rest.starts_with(op)) {
+            at += text.len();
+            if *text == "(" {
+                b.mistakes.add(SYNTAX, start..at, "there are no parentheses here").help(*instead);
+            } else if !instead.is_empty() {
+                b.mistakes.add(OPERATOR, start..at, format!("there is no operator `{text}`")).help(*instead);
+            }
+            match *text {
+                "&" => Some(Token::And),
+                "|" => Some(Token::Or),
+                _ => comparison.map(Token::Compare),
+            }
+        } else if c == ')' || c == '{' || c == '}' {
+            at += c.len_utf8();
+            // A closing parenthesis belongs to an opening one that is reported already.
+            if c != ')' || !b.slice(0..start).contains('(') {
+                b.mistakes
+                    .add(SYNTAX, start..at, format!("`{c}` is not expected here"))
+                    .help("a path is written `{{path}}`");
+            }
+            None
+        } else if (c == '"' || c == '\'') && follows_word(b, start) {
+            at += rest.find(char::is_whitespace).unwrap_or(rest.len());
+            BadLiteral::Character(0, c).report(&mut b.mistakes, SYNTAX, start..at, true);
+            None
+        } else if c == '"' || c == '\'' {
+            match end_of_quoted(b.source.as_bytes(), at, false) {
+                Some(end) => {
+                    at = end + 1;
+                    Some(Token::Operand(Expression::Literal(b.slice(start + 1..end).into())))
+                }
+                None => {
+                    at = b.source.len();
+                    BadLiteral::Unclosed.report(&mut b.mistakes, SYNTAX, start..at, true);
+                    Some(Token::Operand(Expression::Literal(Value::Null)))
+                }
+            }
+        } else {
+            let text = rest.get(..rest.find(ends_bare).unwrap_or(rest.len())).unwrap_or_default().trim_end();
+            at += text.len();
+            bare(b, start..at)
+        };
+        if let Some(token) = token {
+            tokens.push((token, start..at));
+        }
+    }
+}
+
+/// Whether text without quotes ends right before `at`.
+fn follows_word(b: &Builder<'_>, at: usize) -> bool {
+    b.slice(0..at).chars().next_back().is_some_and(|c| !c.is_whitespace() && !ends_bare(c))
+}
+
+/// A literal without quotes. A lone `and` or `or` goes on as the operator that was meant.
+fn bare(b: &mut Builder<'_>, span: Range<usize>) -> Option<Token> {
+    let text = b.slice(span.clone());
+    match literal::read(text) {
+        Ok(value) => Some(Token::Operand(Expression::Literal(value))),
+        Err(bad) => {
+            bad.report(&mut b.mistakes, OPERATOR, span, true);
+            match text.split_whitespace().next() {
+                Some("and") => Some(Token::And),
+                Some("or") => Some(Token::Or),
+                Some("not") => None,
+                _ => Some(Token::Operand(Expression::Literal(text.into()))),
+            }
+        }
+    }
+}
+
+/// `{{path}}` at `open`; where it ends.
+fn placeholder(b: &mut Builder<'_>, open: usize) -> (usize, Expression) {
+    const CODE: &str = "condition-bad-path";
+    let nothing = Expression::Literal(Value::Null);
+    let close = match find_close(b.source, open + 2, false) {
+        Close::At(close) => close,
+        Close::Nested(next) => {
+            b.mistakes.add(SYNTAX, open..next, "`{{` has no closing `}}`");
+            return (next, nothing);
+        }
+        Close::Never => {
+            b.mistakes.add(SYNTAX, open..b.source.len(), "`{{` has no closing `}}`").help("write `{{path}}`");
+            return (b.source.len(), nothing);
+        }
+    };
+    let end = close + 2;
+    let inner = b.slice(open + 2..close);
+    let path = inner.trim();
+    let start = open + 2 + (inner.len() - inner.trim_start().len());
+    let span = start..start + path.len();
+    if path.is_empty() {
+        b.mistakes.add(CODE, open..end, "an empty placeholder").help("write `{{path}}`");
+        return (end, nothing);
+    }
+    if path.starts_with('/') && !b.mistakes.is_empty() {
+        return (end, nothing);
+    }
+    if path.starts_with(['#', '/']) {
+        b.mistakes.add(SYNTAX, open..end, "blocks are not for conditions").help("write `{{path}}` and compare it");
+        return (end, nothing);
+    }
+    match path::dotted(b.source, span.clone()) {
+        Ok(path) => {
+            let reference = b.reference(path, span, None);
+            (end, Expression::Reference(reference))
+        }
+        Err(bad) => {
+            bad.report(&mut b.mistakes, CODE, b.source, span, |c| {
+                Some(match c {
+                    '&' | '|' | '=' | '!' | '<' | '>' => {
+                        "operators stand outside of the braces: `{{a}} == ...`".to_owned()
+                    }
+                    '[' => "write `.0` for the first item of a list".to_owned(),
+                    _ => return None,
+                })
+            });
+            (end, nothing)
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! AEGIS `custom` (decision E8): paths, helper calls, comparisons, `&&`, `||`, `!`, parentheses, with `{{ }}` around
+//! anything or not at all.
+
+use crate::expression::{Comparison, Expression};
+use crate::handlebars::{Codes, Cursor, helper};
+use crate::template::build::Builder;
+
+const CODES: Codes = Codes {
+    path: "condition-bad-path",
+    helper: "condition-unknown-name",
+    arguments: "condition-syntax",
+    syntax: "condition-syntax",
+    deep: "condition-too-deep",
+};
+
+/// Reads the whole source.
+pub(super) fn parse(b: &mut Builder<'_>) -> Option<Expression> {
+    let end = b.source.len();
+    let mut c = Cursor { b, at: 0, end, depth: 0, codes: &CODES, group: Some(group) };
+    let expression = either(&mut c)?;
+    if c.at < c.end {
+        stray(&mut c);
+        return None;
+    }
+    Some(expression)
+}
+
+fn either(c: &mut Cursor<'_, '_>) -> Option<Expression> {
+    joined(c, "||", both, Expression::Or)
+}
+
+fn both(c: &mut Cursor<'_, '_>) -> Option<Expression> {
+    joined(c, "&&", negated, Expression::And)
+}
+
+fn joined<'c, 't>(
+    c: &mut Cursor<'c, 't>,
+    operator: &str,
+    part: fn(&mut Cursor<'c, 't>) -> Option<Expression>,
+    make: fn(Vec<Expression>) -> Expression,
+) -> Option<Expression> {
+    let first = part(c)?;
+    let mut parts = vec![first];
+    while c.eat(operator) {
+        parts.push(part(c)?);
+    }
+    if parts.len() == 1 { parts.pop() } else { Some(make(parts)) }
+}
+
+fn negated(c: &mut Cursor<'_, '_>) -> Option<Expression> {
+    c.skip_space();
+    let at = c.at;
+    if c.rest().starts_with("!=") || !c.eat("!") {
+        return comparison(c);
+    }
+    if !c.enter(at) {
+        return None;
+    }
+    let inner = negated(c)?;
+    c.depth -= 1;
+    Some(Expression::Not(Box::new(inner)))
+}
+
+const COMPARISONS: [(&str, Comparison); 6] = [
+    ("==", Comparison::Equal),
+    ("!=", Comparison::NotEqual),
+    ("<=", Comparison::LessEqual),
+    (">=", Comparison::GreaterEqual),
+    ("<", Comparison::Less),
+    (">", Comparison::Greater),
+];
+
+fn comparison(c: &mut Cursor<'_, '_>) -> Option<Expression> {
+    let left = operand(c)?;
+    let Some(found) = operator(c)? else { return Some(left) };
+    let right = operand(c)?;
+    let at = c.at;
+    if operator(c)?.is_some() {
+        c.b.mistakes
+            .add("condition-bad-operator", at..c.at, "a second comparison without `&&` or `||` between")
+            .help("write `a < b && b < c`");
+        return None;
+    }
+    Some(Expression::Compare(vec![left, right], vec![found]))
+}
+
+/// The comparison that is next, if one is.
+fn operator(c: &mut Cursor<'_, '_>) -> Option<Option<Comparison>> {
+    let at = c.at;
+    let wrong = [("===", "=="), ("!==", "!="), ("=>", ">="), ("=<", "<="), ("<>", "!=")];
+    if let Some((wrong, right)) = wrong.into_iter().find(|(wrong, _)| c.rest().starts_with(wrong)) {
+        let message = format!("there is no operator `{wrong}`");
+        c.b.mistakes.add("condition-bad-operator", at..at + wrong.len(), message).help(format!("write `{right}`"));
+        return None;
+    }
+    Some(COMPARISONS.into_iter().find(|(text, _)| c.eat(text)).map(|(_, comparison)| comparison))
+}
+
+/// A group, a helper call, a literal or a path, and the white space around it.
+fn operand(c: &mut Cursor<'_, '_>) -> Option<Expression> {
+    c.skip_space();
+    let name = c.peek_name();
+    let after = c.at + name.len();
+    let value = if helper(name).is_some() && takes_argument(c, after) {
+        let span = c.at..after;
+        c.at = after;
+        c.call(name, span)?
+    } else if let (true, Some(meant)) =
+        (takes_argument(c, after), crate::suggest::closest(name, &crate::handlebars::names()))
+    {
+        let span = c.at..after;
+        c.b.mistakes
+            .add(CODES.helper, span, format!("unknown helper `{name}`"))
+            .help(format!("did you mean `{meant}`?"));
+        return None;
+    } else if c.at_argument() {
+        c.argument()?
+    } else {
+        stray(c);
+        return None;
+    };
+    c.skip_space();
+    Some(value)
+}
+
+fn takes_argument(c: &mut Cursor<'_, '_>, after: usize) -> bool {
+    let before = std::mem::replace(&mut c.at, after);
+    c.skip_space();
+    let takes = c.at > after && c.at_argument() || c.rest().starts_with('(');
+    c.at = before;
+    takes
+}
+
+/// `( ... )` or `{{ ... }}`.
+fn group(c: &mut Cursor<'_, '_>) -> Option<Expression> {
+    let open = c.at;
+    if !c.enter(open) {
+        return None;
+    }
+    let (opening, closing) = if c.eat("(") {
+        ("(", ")")
+    } else if c.eat("{{{") {
+        ("{{{", "}}}")
+    } else if c.eat("{{") {
+        ("{{", "}}")
+    } else {
+        stray(c);
+        return None;
+    };
+    if matches!(c.peek(), Some('#' | '/')) {
+        c.b.mistakes
+            .add("condition-unsupported", open..c.end, "blocks are not for conditions")
+            .help("write what would stand after `#if`, for example `blackboard.n < 3`");
+        return None;
+    }
+    let inner = either(c)?;
+    if !c.eat(closing) {
+        if c.at < c.end {
+            stray(c);
+        } else {
+            c.b.mistakes
+                .add("condition-syntax", open..c.end, format!("`{opening}` is not closed"))
+                .help(format!("end it with `{closing}`"));
+        }
+        return None;
+    }
+    c.depth -= 1;
+    Some(inner)
+}
+
+/// Reports what stands where a value, an operator or the end should be.
+fn stray(c: &mut Cursor<'_, '_>) {
+    let word = c.peek_name();
+    let rest = c.rest();
+    let Some(first) = rest.chars().next() else {
+        let at = c.b.source.trim_end().len();
+        c.b.mistakes.add("condition-syntax", at..at, "a value is missing at the end");
+        return;
+    };
+    let (code, message, help) = match (word, first) {
+        ("and", _) => ("condition-bad-operator", "`and` does not stand between values".to_owned(), "write `&&`"),
+        ("or", _) => ("condition-bad-operator", "`or` does not stand between values".to_owned(), "write `||`"),
+        ("is", _) => ("condition-bad-operator", "there is no operator `is`".to_owned(), "write `==`"),
+        ("-", _) | (_, '+' | '*' | '/' | '%') => (
+            "condition-unsupported",
+            format!("`{first}`: conditions do not compute"),
+            "compute it in a state and compare its output",
+        ),
+        (_, '=') => ("condition-bad-operator", "there is no operator `=`".to_owned(), "write `==`"),
+        (_, '&') if !rest.starts_with("&&") => {
+            ("condition-bad-operator", "there is no operator `&`".to_owned(), "write `&&`")
+        }
+        (_, '|') if !rest.starts_with("||") => {
+            ("condition-bad-operator", "there is no operator `|`".to_owned(), "write `||`")
+        }
+        (_, '[') => (
+            "condition-bad-path",
+            "`[` does not belong in a path".to_owned(),
+            "write an item as `list.[0]` or `list.0`",
+        ),
+        ("", _) => (
+            "condition-syntax",
+            format!("`{first}` is not expected here"),
+            "a value is a path, a literal or a helper call",
+        ),
+        _ => (
+            "condition-syntax",
+            format!("`{word}` follows a value without an operator"),
+            "write `==`, `&&` or `||` between them",
+        ),
+    };
+    let len = if word.is_empty() { first.len_utf8() } else { word.len() };
+    c.b.mistakes.add(code, c.at..c.at + len, message).help(help);
+}

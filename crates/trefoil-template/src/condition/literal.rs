@@ -1,0 +1,97 @@
+//! Literals of agntz (decisions A3, A5): quoted text, `true`, `false`, `null`, numbers, and bare text.
+
+use std::ops::Range;
+
+use crate::error::Mistakes;
+use crate::evaluate::read_number;
+use crate::value::Value;
+
+/// Why a text is no literal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum BadLiteral {
+    Empty,
+    /// Quoted text without its closing quote.
+    Unclosed,
+    /// Something after quoted text.
+    Quote,
+    /// A character that bare text does not have, at this byte.
+    Character(usize, char),
+    /// `and`, `or`, `not` as a word, at this byte.
+    Word(usize, &'static str),
+}
+
+/// Characters that end bare text.
+pub(crate) fn ends_bare(c: char) -> bool {
+    matches!(c, '"' | '\'' | '{' | '}' | '(' | ')' | '=' | '!' | '<' | '>' | '&' | '|')
+}
+
+/// Reads all of a text, which has no white space around it, as a literal.
+pub(crate) fn read(text: &str) -> Result<Value, BadLiteral> {
+    match text.chars().next() {
+        None => return Err(BadLiteral::Empty),
+        Some(quote @ ('"' | '\'')) => {
+            return match text.get(1..).and_then(|rest| rest.strip_suffix(quote)) {
+                Some(inside) if !inside.contains(quote) => Ok(inside.into()),
+                _ if !text.get(1..).unwrap_or_default().contains(quote) => Err(BadLiteral::Unclosed),
+                _ => Err(BadLiteral::Quote),
+            };
+        }
+        Some(_) => {}
+    }
+    match text {
+        "true" => return Ok(true.into()),
+        "false" => return Ok(false.into()),
+        "null" => return Ok(Value::Null),
+        _ => {}
+    }
+    if let Some(number) = read_number(text) {
+        return Ok(number.into());
+    }
+    if let Some((at, c)) = text.char_indices().find(|(_, c)| ends_bare(*c)) {
+        return Err(BadLiteral::Character(at, c));
+    }
+    let mut from = 0;
+    for word in text.split_whitespace() {
+        let at = text.get(from..).and_then(|rest| rest.find(word)).map_or(from, |at| from + at);
+        if let Some(word) = ["and", "or", "not"].into_iter().find(|w| *w == word) {
+            return Err(BadLiteral::Word(at, word));
+        }
+        from = at + word.len();
+    }
+    Ok(text.into())
+}
+
+impl BadLiteral {
+    /// Reports it; `range` is the literal. `joins`: the language has `&&` and `||`.
+    pub fn report(self, mistakes: &mut Mistakes, code: &'static str, range: Range<usize>, joins: bool) {
+        match self {
+            Self::Empty => mistakes.add(code, range, "a value is missing").help("for empty text write `''`"),
+            Self::Unclosed => mistakes
+                .add(code, range, "quoted text without its closing quote")
+                .help("end it with the quote that it begins with"),
+            Self::Quote => mistakes
+                .add(code, range, "text after the closing quote")
+                .help("there are no escapes: use the other quote around it"),
+            Self::Character(at, c) => {
+                let at = range.start + at;
+                let mistakes = mistakes.add(code, at..at + c.len_utf8(), format!("`{c}` in text without quotes"));
+                match c {
+                    '&' | '|' | '<' | '>' | '=' | '!' => {
+                        mistakes.help("put the text into quotes, or split the condition")
+                    }
+                    _ => mistakes.help("put the text into quotes"),
+                }
+            }
+            Self::Word(at, word) => {
+                let at = range.start + at;
+                let mistakes = mistakes.add(code, at..at + word.len(), format!("`{word}` is not an operator here"));
+                match word {
+                    _ if !joins => mistakes.help("put the text into quotes, or one `{{#if}}` into another"),
+                    "and" => mistakes.help("write `&&`, or put the text into quotes"),
+                    "or" => mistakes.help("write `||`, or put the text into quotes"),
+                    _ => mistakes.help("there is no negation: write `!=` or `== false`, or put the text into quotes"),
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! Conditions: one expression tree, three small parsers (agntz `when`/`until`, AEGIS `custom`, SirenSpec `when`).
+
+mod braced;
+mod handlebars;
+pub(crate) mod literal;
+mod python;
+
+use std::sync::Arc;
+
+use crate::error::{EvalError, SyntaxError};
+use crate::evaluate::Evaluator;
+use crate::expression::Expression;
+use crate::limits;
+use crate::policy::{ConditionGrammar, Policy};
+use crate::scope::{Binding, Reference, Scope};
+use crate::template::build::Builder;
+
+/// A parsed condition with its references.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Condition {
+    expression: Arc<Expression>,
+    references: Vec<Reference>,
+    policy: Policy,
+}
+
+impl Condition {
+    /// Parses a text by the policy's grammar; all mistakes at once.
+    pub fn parse(text: &str, policy: &Policy) -> Result<Condition, Vec<SyntaxError>> {
+        let mut builder = Builder::new(text, policy);
+        if text.len() > limits::CONDITION_BYTES {
+            let message = format!("a condition of over {} KB", limits::CONDITION_BYTES >> 10);
+            builder.mistakes.add("condition-too-large", 0..0, message);
+            return Err(builder.mistakes.into_errors());
+        }
+        if text.trim().is_empty() {
+            builder
+                .mistakes
+                .add("condition-empty", 0..text.len(), "an empty condition")
+                .help("leave the key out where there is no condition");
+            return Err(builder.mistakes.into_errors());
+        }
+        let expression = match policy.conditions {
+            ConditionGrammar::Braced => braced::parse(&mut builder),
+            ConditionGrammar::Handlebars => handlebars::parse(&mut builder),
+            ConditionGrammar::Python => python::parse(&mut builder),
+        };
+        let references = builder.finish_condition()?;
+        // A parser that returns nothing has reported why, so this is never empty-handed.
+        let expression = Arc::new(expression.unwrap_or(Expression::Literal(false.into())));
+        Ok(Condition { expression, references, policy: *policy })
+    }
+
+    /// A condition made by lowering (for example AEGIS `score_above`), with already bound references.
+    pub fn from_parts(expression: Expression, references: Vec<Reference>, policy: Policy) -> Condition {
+        Condition { expression: Arc::new(expression), references, policy }
+    }
+
+    /// The tree.
+    pub fn expression(&self) -> &Expression {
+        &self.expression
+    }
+
+    /// The references to the root, in the order of the text.
+    pub fn references(&self) -> &[Reference] {
+        &self.references
+    }
+
+    /// Gives every reference its source.
+    pub fn bind(&mut self, mut f: impl FnMut(&Reference) -> Binding) {
+        for r in &mut self.references {
+            r.binding = f(r);
+        }
+    }
+
+    /// Whether no reference is in it.
+    pub fn is_constant(&self) -> bool {
+        self.references.is_empty()
+    }
+
+    /// The truth. A part that fails to evaluate makes the whole false in SirenSpec (decision S8); only `Undecided` and
+    /// `Limit` come back as errors.
+    pub fn evaluate(&self, scope: &dyn Scope) -> Result<bool, EvalError> {
+        Evaluator::new(scope, &self.references, &self.policy).truth(&self.expression)
+    }
+}

@@ -1,0 +1,173 @@
+//! Tokens of `when`. Operators of other languages are reported and read as what was meant.
+
+use std::ops::Range;
+
+use crate::template::build::Builder;
+use crate::value::{Number, Value};
+
+/// A token.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Token<'t> {
+    Name(&'t str),
+    Value(Value),
+    /// Operator or punctuation.
+    Sign(&'static str),
+}
+
+/// A token and its bytes in the text.
+pub(super) type Spanned<'t> = (Token<'t>, Range<usize>);
+
+/// Signs of the language, longest first.
+const SIGNS: [&str; 18] =
+    ["==", "!=", "<=", ">=", "<", ">", "+", "-", "*", "/", "%", "(", ")", "[", "]", ",", ".", ":"];
+
+/// Signs of other languages: read as (a word or a sign), and the advice.
+const FOREIGN: [(&str, &str, &str); 19] = [
+    ("===", "==", "write `==`"),
+    ("!==", "!=", "write `!=`"),
+    ("&&", "and", "write `and`"),
+    ("||", "or", "write `or`"),
+    ("<>", "!=", "write `!=`"),
+    ("=>", ">=", "write `>=`"),
+    ("=<", "<=", "write `<=`"),
+    ("**", "*", "there are no powers"),
+    ("//", "/", "there is no integer division; `int(a / b)` cuts the fraction off"),
+    ("<<", "*", "there are no bit operations"),
+    (">>", "/", "there are no bit operations"),
+    (":=", ":", "there are no assignments"),
+    ("{{", "", "write paths without braces: `working.path`"),
+    ("}}", "", "write paths without braces: `working.path`"),
+    ("=", "==", "write `==`"),
+    ("!", "not", "write `not`"),
+    ("&", "and", "write `and`"),
+    ("|", "or", "write `or`"),
+    ("?", "", "there are no conditional expressions"),
+];
+
+/// All tokens of the source.
+pub(super) fn tokens<'t>(b: &mut Builder<'t>) -> Vec<Spanned<'t>> {
+    let mut tokens = Vec::new();
+    let mut at = 0;
+    loop {
+        let rest = b.slice(at..b.source.len());
+        let trimmed = rest.trim_start();
+        at += rest.len() - trimmed.len();
+        let Some(c) = trimmed.chars().next() else { return tokens };
+        let start = at;
+        let number = c.is_ascii_digit() || c == '.' && trimmed.as_bytes().get(1).is_some_and(u8::is_ascii_digit);
+        let token = if c == '#' {
+            at += trimmed.find('\n').unwrap_or(trimmed.len());
+            None
+        } else if number {
+            let (len, value) = read_number(b, start, trimmed);
+            at += len;
+            Some(Token::Value(value))
+        } else if c.is_alphabetic() || c == '_' {
+            let len = trimmed.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(trimmed.len());
+            at += len;
+            Some(Token::Name(b.slice(start..at)))
+        } else if c == '"' || c == '\'' {
+            let (end, value) = text(b, start, c);
+            at = end;
+            Some(Token::Value(value))
+        } else if let Some((sign, meant, help)) = foreign(trimmed) {
+            at += sign.len();
+            if sign != "}}" || !b.slice(0..start).contains("{{") {
+                b.mistakes.add("condition-bad-operator", start..at, format!("there is no `{sign}` here")).help(help);
+            }
+            match meant {
+                "" => None,
+                "and" | "or" | "not" => Some(Token::Name(meant)),
+                meant => Some(Token::Sign(meant)),
+            }
+        } else if let Some(sign) = SIGNS.into_iter().find(|sign| trimmed.starts_with(sign)) {
+            at += sign.len();
+            Some(Token::Sign(sign))
+        } else {
+            at += c.len_utf8();
+            let help = match c {
+                '{' | '}' => "there are no dictionaries or sets; a list is `[a, b]`",
+                '\u{2018}' | '\u{2019}' | '\u{201c}' | '\u{201d}' => "use straight quotes",
+                _ => "a condition compares paths such as `working.intent` with values",
+            };
+            b.mistakes.add("condition-syntax", start..at, format!("`{c}` is not expected here")).help(help);
+            None
+        };
+        if let Some(token) = token {
+            tokens.push((token, start..at));
+        }
+    }
+}
+
+fn foreign(text: &str) -> Option<(&'static str, &'static str, &'static str)> {
+    // `==` and its like begin with foreign signs of one character.
+    let own = SIGNS.into_iter().find(|sign| text.starts_with(sign)).map_or(0, str::len);
+    FOREIGN.into_iter().find(|(sign, ..)| text.starts_with(sign) && sign.len() > own)
+}
+
+fn read_number(b: &mut Builder<'_>, start: usize, text: &str) -> (usize, Value) {
+    let mut len = 0;
+    let mut previous = ' ';
+    for c in text.chars() {
+        let sign = matches!(c, '+' | '-') && matches!(previous, 'e' | 'E') && !text.starts_with("0x");
+        if !(c.is_alphanumeric() || matches!(c, '.' | '_') || sign) {
+            break;
+        }
+        len += c.len_utf8();
+        previous = c;
+    }
+    let written = text.get(..len).unwrap_or_default();
+    let digits = written.replace('_', "");
+    let radix = |prefix: [&str; 2], radix| {
+        let digits = prefix.into_iter().find_map(|p| digits.strip_prefix(p))?;
+        i128::from_str_radix(digits, radix).ok().map(Number::from_i128)
+    };
+    let number = radix(["0x", "0X"], 16)
+        .or_else(|| radix(["0o", "0O"], 8))
+        .or_else(|| radix(["0b", "0B"], 2))
+        .or_else(|| crate::evaluate::read_number(&digits));
+    match number {
+        Some(number) => (len, number.into()),
+        None => {
+            b.mistakes.add("condition-syntax", start..start + len, format!("`{written}` is no number"));
+            (len, Value::Null)
+        }
+    }
+}
+
+/// Quoted text with Python's escapes; where it ends, and its value.
+fn text(b: &mut Builder<'_>, start: usize, quote: char) -> (usize, Value) {
+    let mut value = String::new();
+    let mut chars = b.slice(start + 1..b.source.len()).char_indices();
+    while let Some((at, c)) = chars.next() {
+        match c {
+            c if c == quote => return (start + 1 + at + 1, value.into()),
+            '\\' => match chars.next() {
+                Some((_, 'n')) => value.push('\n'),
+                Some((_, 't')) => value.push('\t'),
+                Some((_, 'r')) => value.push('\r'),
+                Some((_, '\n')) => {}
+                Some((_, c @ ('\\' | '\'' | '"'))) => value.push(c),
+                Some((_, kind @ ('x' | 'u'))) => {
+                    let digits: String = chars.clone().take(if kind == 'x' { 2 } else { 4 }).map(|(_, c)| c).collect();
+                    match u32::from_str_radix(&digits, 16).ok().and_then(char::from_u32) {
+                        Some(c) => {
+                            value.push(c);
+                            for _ in 0..digits.len() {
+                                chars.next();
+                            }
+                        }
+                        None => value.extend(['\\', kind]),
+                    }
+                }
+                Some((_, other)) => value.extend(['\\', other]),
+                None => break,
+            },
+            c => value.push(c),
+        }
+    }
+    b.mistakes
+        .add("condition-syntax", start..b.source.len(), "quoted text without its closing quote")
+        .help(format!("end it with `{quote}`"));
+    (b.source.len(), Value::Null)
+}

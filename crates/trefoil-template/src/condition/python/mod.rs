@@ -1,0 +1,488 @@
+//! SirenSpec `when` (decision S8): a closed expression language with Python's look. No calls but the listed functions,
+//! no attributes but members of data.
+
+mod lex;
+
+use std::ops::Range;
+
+use lex::{Spanned, Token};
+
+use crate::expression::{Arithmetic, Comparison, Expression, Function};
+use crate::limits;
+use crate::scope::Segment;
+use crate::template::build::Builder;
+use crate::value::{Number, Value};
+
+const SYNTAX: &str = "condition-syntax";
+const NAME: &str = "condition-unknown-name";
+const UNSUPPORTED: &str = "condition-unsupported";
+
+const ROOTS: [&str; 3] = ["working", "output", "_budget"];
+
+const FUNCTIONS: [(&str, Function); 8] = [
+    ("len", Function::Len),
+    ("str", Function::Str),
+    ("int", Function::Int),
+    ("float", Function::Float),
+    ("bool", Function::Bool),
+    ("abs", Function::Abs),
+    ("min", Function::Min),
+    ("max", Function::Max),
+];
+
+/// Words of Python that begin what is not here.
+const KEYWORDS: [&str; 19] = [
+    "lambda", "if", "else", "elif", "for", "while", "import", "from", "def", "class", "return", "yield", "await",
+    "async", "with", "as", "del", "assert", "exec",
+];
+
+/// An expression and how deep it is.
+type Node = (Expression, usize);
+
+/// Reads the whole source.
+pub(super) fn parse(b: &mut Builder<'_>) -> Option<Expression> {
+    let tokens = lex::tokens(b);
+    let mut parser = Parser { b, tokens, at: 0, depth: 0 };
+    let (expression, _) = parser.either()?;
+    if parser.at < parser.tokens.len() {
+        parser.stray();
+        return None;
+    }
+    Some(expression)
+}
+
+struct Parser<'c, 't> {
+    b: &'c mut Builder<'t>,
+    tokens: Vec<Spanned<'t>>,
+    at: usize,
+    depth: usize,
+}
+
+impl<'t> Parser<'_, 't> {
+    fn peek(&self) -> Option<&Token<'t>> {
+        self.tokens.get(self.at).map(|(token, _)| token)
+    }
+
+    fn is_sign(&self, sign: &str) -> bool {
+        matches!(self.peek(), Some(Token::Sign(s)) if *s == sign)
+    }
+
+    fn is_word(&self, word: &str) -> bool {
+        matches!(self.peek(), Some(Token::Name(n)) if *n == word)
+    }
+
+    fn eat_sign(&mut self, sign: &str) -> bool {
+        let next = self.is_sign(sign);
+        self.at += usize::from(next);
+        next
+    }
+
+    fn eat_word(&mut self, word: &str) -> bool {
+        let next = self.is_word(word);
+        self.at += usize::from(next);
+        next
+    }
+
+    /// The bytes of the next token; empty at the end.
+    fn span(&self) -> Range<usize> {
+        let end = self.b.source.trim_end().len();
+        self.tokens.get(self.at).map_or(end..end, |(_, span)| span.clone())
+    }
+
+    fn end_of_previous(&self) -> usize {
+        self.at.checked_sub(1).and_then(|at| self.tokens.get(at)).map_or(0, |(_, span)| span.end)
+    }
+
+    /// A node over its parts; none (and reported) when that is too deep.
+    fn node(&mut self, expression: Expression, depth: usize) -> Option<Node> {
+        if depth >= limits::DEPTH {
+            self.too_deep();
+            return None;
+        }
+        Some((expression, depth + 1))
+    }
+
+    fn too_deep(&mut self) {
+        let message = format!("more than {} operators or parentheses within each other", limits::DEPTH);
+        let span = self.span();
+        self.b.mistakes.add("condition-too-deep", span, message).help("split the condition over several edges");
+    }
+
+    /// Runs a rule one level down.
+    fn nested(&mut self, rule: fn(&mut Self) -> Option<Node>) -> Option<Node> {
+        self.depth += 1;
+        if self.depth > limits::DEPTH {
+            self.too_deep();
+            return None;
+        }
+        let node = rule(self)?;
+        self.depth -= 1;
+        Some(node)
+    }
+
+    fn either(&mut self) -> Option<Node> {
+        self.joined("or", Self::both, Expression::Or)
+    }
+
+    fn both(&mut self) -> Option<Node> {
+        self.joined("and", Self::negated, Expression::And)
+    }
+
+    fn joined(
+        &mut self,
+        word: &str,
+        rule: fn(&mut Self) -> Option<Node>,
+        make: fn(Vec<Expression>) -> Expression,
+    ) -> Option<Node> {
+        let (first, mut depth) = rule(self)?;
+        if !self.is_word(word) {
+            return Some((first, depth));
+        }
+        let mut parts = vec![first];
+        while self.eat_word(word) {
+            let (part, d) = rule(self)?;
+            depth = depth.max(d);
+            parts.push(part);
+        }
+        self.node(make(parts), depth)
+    }
+
+    fn negated(&mut self) -> Option<Node> {
+        if !self.eat_word("not") {
+            return self.comparison();
+        }
+        let (inner, depth) = self.nested(Self::negated)?;
+        self.node(Expression::Not(Box::new(inner)), depth)
+    }
+
+    fn comparison(&mut self) -> Option<Node> {
+        let (first, mut depth) = self.sum()?;
+        let mut operands = vec![first];
+        let mut comparisons = Vec::new();
+        while let Some(comparison) = self.operator() {
+            let (operand, d) = self.sum()?;
+            depth = depth.max(d);
+            comparisons.push(comparison);
+            operands.push(operand);
+        }
+        if comparisons.is_empty() {
+            return Some((operands.pop()?, depth));
+        }
+        self.node(Expression::Compare(operands, comparisons), depth)
+    }
+
+    fn operator(&mut self) -> Option<Comparison> {
+        let found = match self.peek()? {
+            Token::Sign("==") => Comparison::Equal,
+            Token::Sign("!=") => Comparison::NotEqual,
+            Token::Sign("<") => Comparison::Less,
+            Token::Sign("<=") => Comparison::LessEqual,
+            Token::Sign(">") => Comparison::Greater,
+            Token::Sign(">=") => Comparison::GreaterEqual,
+            Token::Name("in") => Comparison::In,
+            Token::Name("is") => {
+                self.at += 1;
+                return Some(if self.eat_word("not") { Comparison::NotEqual } else { Comparison::Equal });
+            }
+            Token::Name("not") if matches!(self.tokens.get(self.at + 1), Some((Token::Name("in"), _))) => {
+                self.at += 1;
+                Comparison::NotIn
+            }
+            _ => return None,
+        };
+        self.at += 1;
+        Some(found)
+    }
+
+    fn sum(&mut self) -> Option<Node> {
+        self.arithmetic(Self::term, &[("+", Arithmetic::Add), ("-", Arithmetic::Subtract)])
+    }
+
+    fn term(&mut self) -> Option<Node> {
+        let operators = [("*", Arithmetic::Multiply), ("/", Arithmetic::Divide), ("%", Arithmetic::Remainder)];
+        self.arithmetic(Self::factor, &operators)
+    }
+
+    fn arithmetic(&mut self, rule: fn(&mut Self) -> Option<Node>, operators: &[(&str, Arithmetic)]) -> Option<Node> {
+        let (mut left, mut depth) = rule(self)?;
+        while let Some((_, operator)) = operators.iter().find(|(sign, _)| self.is_sign(sign)) {
+            self.at += 1;
+            let (right, d) = rule(self)?;
+            let whole = Expression::Arithmetic(*operator, Box::new(left), Box::new(right));
+            (left, depth) = self.node(whole, depth.max(d))?;
+        }
+        Some((left, depth))
+    }
+
+    fn factor(&mut self) -> Option<Node> {
+        if self.eat_sign("-") {
+            let (inner, depth) = self.nested(Self::factor)?;
+            return match inner {
+                Expression::Literal(Value::Number(Number::Int(n))) if n != i64::MIN => {
+                    Some((Expression::Literal((-n).into()), depth))
+                }
+                inner => self.node(Expression::Negate(Box::new(inner)), depth),
+            };
+        }
+        if self.eat_sign("+") {
+            return self.nested(Self::factor);
+        }
+        self.postfix()
+    }
+
+    /// A value with members, items and calls behind it.
+    fn postfix(&mut self) -> Option<Node> {
+        let start = self.span();
+        let root = match self.peek() {
+            Some(Token::Name(name)) if ROOTS.contains(name) => Some(*name),
+            _ => None,
+        };
+        // A plain path becomes one reference, which lowering can bind.
+        let mut path = root.map(|name| vec![segment(name, start.clone())]);
+        let mut node = match root {
+            Some(_) => {
+                self.at += 1;
+                (Expression::Literal(Value::Null), 1)
+            }
+            None => self.atom()?,
+        };
+        loop {
+            let reference_end = self.end_of_previous();
+            if self.eat_sign(".") {
+                let member = self.member()?;
+                match &mut path {
+                    Some(path) => path.push(member),
+                    None => node = self.node(Expression::Member(Box::new(node.0), member.name), node.1)?,
+                }
+            } else if let (Some(path), Some(key)) = (&mut path, self.constant_key()) {
+                path.push(key);
+            } else if self.is_sign("[") {
+                node = self.referred(&mut path, start.start..reference_end, node);
+                self.at += 1;
+                let (index, depth) = self.nested(Self::either)?;
+                if !self.close("]")? {
+                    return None;
+                }
+                node = self.node(Expression::Index(Box::new(node.0), Box::new(index)), node.1.max(depth))?;
+            } else if self.is_sign("(") {
+                let span = start.start..self.span().end;
+                self.b
+                    .mistakes
+                    .add(UNSUPPORTED, span, "only the functions of the language can be called")
+                    .help(format!("the functions are {}", list(&FUNCTIONS.map(|(name, _)| name))));
+                return None;
+            } else {
+                return Some(self.referred(&mut path, start.start..reference_end, node));
+            }
+            if path.as_ref().is_some_and(|path| path.len() > crate::path::SEGMENTS) {
+                self.too_deep();
+                return None;
+            }
+        }
+    }
+
+    /// The reference of a finished path, or the node that was there.
+    fn referred(&mut self, path: &mut Option<Vec<Segment>>, span: Range<usize>, node: Node) -> Node {
+        match path.take() {
+            Some(path) => (Expression::Reference(self.b.reference(path, span, None)), 1),
+            None => node,
+        }
+    }
+
+    /// The name after a dot.
+    fn member(&mut self) -> Option<Segment> {
+        let span = self.span();
+        let Some(Token::Name(name)) = self.peek() else {
+            self.b
+                .mistakes
+                .add(SYNTAX, span, "a name is expected after `.`")
+                .help("write an item of a list as `[0]`, a member with another name as `[\"name\"]`");
+            return None;
+        };
+        let name = *name;
+        self.at += 1;
+        if name.starts_with("__") {
+            self.b
+                .mistakes
+                .add(UNSUPPORTED, span.clone(), format!("`{name}`: names that begin with two underscores are not read"))
+                .help(format!("a member of that name is written `[\"{name}\"]`"));
+        }
+        Some(segment(name, span))
+    }
+
+    /// `["name"]`, which on a path is a member like any other.
+    fn constant_key(&mut self) -> Option<Segment> {
+        let ahead = self.tokens.get(self.at..self.at + 3)?;
+        let [(Token::Sign("["), _), (Token::Value(Value::Str(key)), span), (Token::Sign("]"), _)] = ahead else {
+            return None;
+        };
+        // Digits on a list would be an index, in Python they are not.
+        if key.is_empty() || key.bytes().all(|b| b.is_ascii_digit()) {
+            return None;
+        }
+        let found = segment(key, span.clone());
+        self.at += 3;
+        Some(found)
+    }
+
+    fn close(&mut self, sign: &'static str) -> Option<bool> {
+        if self.eat_sign(sign) {
+            return Some(true);
+        }
+        if self.is_sign(":") {
+            let span = self.span();
+            self.b.mistakes.add(UNSUPPORTED, span, "there are no slices").help("read single items: `[0]`, `[-1]`");
+        } else if self.at < self.tokens.len() {
+            self.stray();
+        } else {
+            let span = self.span();
+            self.b.mistakes.add(SYNTAX, span, format!("`{sign}` is missing"));
+        }
+        None
+    }
+
+    fn atom(&mut self) -> Option<Node> {
+        let span = self.span();
+        let Some(token) = self.peek().cloned() else {
+            self.b.mistakes.add(SYNTAX, span, "a value is missing at the end");
+            return None;
+        };
+        self.at += 1;
+        match token {
+            Token::Value(value) => Some((Expression::Literal(value), 1)),
+            Token::Name(name) => self.name(name, span),
+            Token::Sign("(") => {
+                let (mut items, depth, comma) = self.items(")")?;
+                if items.len() == 1 && !comma {
+                    return Some((items.pop()?, depth));
+                }
+                self.node(Expression::List(items), depth)
+            }
+            Token::Sign("[") => {
+                let (items, depth, _) = self.items("]")?;
+                self.node(Expression::List(items), depth)
+            }
+            Token::Sign(sign) => {
+                self.b.mistakes.add(SYNTAX, span, format!("a value is expected before `{sign}`"));
+                None
+            }
+        }
+    }
+
+    /// Values up to a closing sign, their depth, and whether there was a comma.
+    fn items(&mut self, closing: &'static str) -> Option<(Vec<Expression>, usize, bool)> {
+        let (mut items, mut depth, mut comma) = (Vec::new(), 0, false);
+        while !self.is_sign(closing) {
+            let (item, d) = self.nested(Self::either)?;
+            depth = depth.max(d);
+            items.push(item);
+            if self.eat_sign(",") {
+                comma = true;
+            } else if !self.is_sign(closing) {
+                break;
+            }
+        }
+        self.close(closing)?;
+        Some((items, depth, comma))
+    }
+
+    fn name(&mut self, name: &'t str, span: Range<usize>) -> Option<Node> {
+        match name {
+            "true" | "True" => return Some((Expression::Literal(true.into()), 1)),
+            "false" | "False" => return Some((Expression::Literal(false.into()), 1)),
+            "null" | "None" => return Some((Expression::Literal(Value::Null), 1)),
+            "and" | "or" | "in" | "is" | "not" => {
+                self.b.mistakes.add(SYNTAX, span, format!("a value is expected before `{name}`"));
+                return None;
+            }
+            _ if KEYWORDS.contains(&name) => {
+                self.b
+                    .mistakes
+                    .add(UNSUPPORTED, span, format!("`{name}` is not in the language of `when`"))
+                    .help("a condition compares paths such as `working.intent` with values");
+                return None;
+            }
+            _ => {}
+        }
+        if matches!(self.peek(), Some(Token::Value(Value::Str(_)))) && self.span().start == span.end {
+            self.b
+                .mistakes
+                .add(UNSUPPORTED, span, format!("quoted text with the prefix `{name}`"))
+                .help("write the quotes alone");
+            return None;
+        }
+        if self.is_sign("(") {
+            return self.call(name, span);
+        }
+        self.unknown(name, span);
+        Some((Expression::Literal(Value::Null), 1))
+    }
+
+    fn unknown(&mut self, name: &str, span: Range<usize>) {
+        if FUNCTIONS.iter().any(|(known, _)| *known == name) {
+            self.b.mistakes.add(SYNTAX, span, format!("`{name}` is a function")).help(format!("write `{name}(value)`"));
+            return;
+        }
+        let hyphen = self.b.slice(0..span.start).ends_with('-') && span.start > 1;
+        let known: Vec<&str> = ROOTS.into_iter().chain(FUNCTIONS.map(|(name, _)| name)).collect();
+        let suggestion = crate::suggest::closest(name, &known);
+        self.b.mistakes.add(NAME, span, format!("unknown name `{name}`")).help(match (suggestion, name) {
+            (_, "inputs" | "env" | "item" | "index" | "total") => {
+                format!("conditions read `working`, `output` and `_budget`; write `{name}` values to `working` first")
+            }
+            _ if hyphen => "a name with a hyphen is written `[\"a-b\"]`".to_owned(),
+            (Some(meant), _) => format!("did you mean `{meant}`?"),
+            (None, _) => format!("text is written in quotes, what a node wrote `working.{name}`"),
+        });
+    }
+
+    fn call(&mut self, name: &'t str, span: Range<usize>) -> Option<Node> {
+        self.at += 1;
+        let (arguments, depth, _) = self.items(")")?;
+        let Some((_, function)) = FUNCTIONS.iter().find(|(known, _)| *known == name) else {
+            let known = FUNCTIONS.map(|(name, _)| name);
+            let help = match crate::suggest::closest(name, &known) {
+                Some(meant) => format!("did you mean `{meant}`?"),
+                None => format!("the functions are {}", list(&known)),
+            };
+            self.b.mistakes.add(NAME, span, format!("unknown function `{name}`")).help(help);
+            return Some((Expression::Literal(Value::Null), 1));
+        };
+        let many = matches!(function, Function::Min | Function::Max);
+        if arguments.is_empty() || arguments.len() > 1 && !many {
+            let wanted = if many { "one or more arguments" } else { "one argument" };
+            self.b.mistakes.add(SYNTAX, span, format!("`{name}` takes {wanted}"));
+        }
+        self.node(Expression::Call(*function, arguments), depth)
+    }
+
+    /// Reports a token that continues nothing.
+    fn stray(&mut self) {
+        let span = self.span();
+        let shown = self.b.slice(span.clone());
+        let (code, message, help) = match self.peek() {
+            Some(Token::Name(word)) if KEYWORDS.contains(word) => {
+                (UNSUPPORTED, format!("`{word}` is not in the language of `when`"), "use `and`, `or` and comparisons")
+            }
+            Some(Token::Value(_)) if shown.starts_with('.') => {
+                (SYNTAX, format!("`{shown}` follows a value"), "write an item of a list as `[0]`")
+            }
+            Some(Token::Sign(")" | "]")) => (SYNTAX, format!("`{shown}` closes nothing"), "take it away"),
+            Some(Token::Sign(":")) => (UNSUPPORTED, "`:` is not expected here".to_owned(), "there are no slices"),
+            _ => (
+                SYNTAX,
+                format!("`{shown}` follows a value without an operator"),
+                "join values with `==`, `and` or `or`",
+            ),
+        };
+        self.b.mistakes.add(code, span, message).help(help);
+    }
+}
+
+fn segment(name: &str, span: Range<usize>) -> Segment {
+    Segment { name: name.into(), span: span.start as u32..span.end as u32 }
+}
+
+fn list(names: &[&str]) -> String {
+    names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,125 @@
+//! Comparing two values.
+
+use std::cmp::Ordering;
+
+use super::Evaluator;
+use crate::error::EvalError;
+use crate::expression::Comparison;
+use crate::value::{Number, Value};
+
+impl Evaluator<'_> {
+    /// `None`: the comparison fails (Python's rules only).
+    pub(super) fn compare_pair(&self, comparison: Comparison, a: &Value, b: &Value) -> Result<Option<bool>, EvalError> {
+        Ok(match comparison {
+            Comparison::Equal => Some(self.equal(a, b)),
+            Comparison::NotEqual => Some(!self.equal(a, b)),
+            Comparison::In => self.contains(b, a)?,
+            Comparison::NotIn => self.contains(b, a)?.map(|found| !found),
+            Comparison::Less => self.ordered(a, b, Ordering::is_lt),
+            Comparison::LessEqual => self.ordered(a, b, Ordering::is_le),
+            Comparison::Greater => self.ordered(a, b, Ordering::is_gt),
+            Comparison::GreaterEqual => self.ordered(a, b, Ordering::is_ge),
+        })
+    }
+
+    fn equal(&self, a: &Value, b: &Value) -> bool {
+        if self.python() { python_equal(a, b) } else { a == b }
+    }
+
+    fn ordered(&self, a: &Value, b: &Value, holds: fn(Ordering) -> bool) -> Option<bool> {
+        if self.python() {
+            // Not-a-number is ordered with nothing, which is not a failure.
+            return python_order(a, b).map(|order| order.is_some_and(holds));
+        }
+        let order = numeric(a).zip(numeric(b)).and_then(|(a, b)| a.compare(b));
+        Some(order.is_some_and(holds))
+    }
+
+    fn contains(&self, whole: &Value, part: &Value) -> Result<Option<bool>, EvalError> {
+        Ok(match (whole, part) {
+            (Value::Str(text), Value::Str(part)) => {
+                self.charge(text.len())?;
+                Some(text.contains(&**part))
+            }
+            (Value::List(items), part) => {
+                self.charge(items.len())?;
+                Some(items.iter().any(|item| self.equal(item, part)))
+            }
+            (Value::Object(object), Value::Str(key)) => Some(object.contains_key(&**key)),
+            (Value::Object(_), _) => Some(false),
+            _ if self.python() => None,
+            _ => Some(false),
+        })
+    }
+}
+
+/// As in Python: booleans are the numbers 0 and 1, at any depth.
+fn python_equal(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::List(a), Value::List(b)) => {
+            a.len() == b.len() && a.iter().zip(b.iter()).all(|(a, b)| python_equal(a, b))
+        }
+        (Value::Object(a), Value::Object(b)) => {
+            a.len() == b.len() && a.iter().all(|(k, v)| b.get(k).is_some_and(|other| python_equal(v, other)))
+        }
+        _ => match (python_number(a), python_number(b)) {
+            (Some(a), Some(b)) => a == b,
+            _ => a == b,
+        },
+    }
+}
+
+/// As in Python. Outer `None`: these have no order (a failure); inner: not-a-number.
+pub(super) fn python_order(a: &Value, b: &Value) -> Option<Option<Ordering>> {
+    match (a, b) {
+        (Value::Str(a), Value::Str(b)) => Some(Some(a.cmp(b))),
+        (Value::List(a), Value::List(b)) => match a.iter().zip(b.iter()).find(|(a, b)| !python_equal(a, b)) {
+            Some((a, b)) => python_order(a, b),
+            None => Some(Some(a.len().cmp(&b.len()))),
+        },
+        _ => Some(python_number(a)?.compare(python_number(b)?)),
+    }
+}
+
+/// The number a value is in Python's arithmetic.
+pub(super) fn python_number(value: &Value) -> Option<Number> {
+    match value {
+        Value::Number(n) => Some(*n),
+        Value::Bool(b) => Some(Number::Int((*b).into())),
+        _ => None,
+    }
+}
+
+/// Decision A7: a number, or text that reads as one.
+pub(super) fn numeric(value: &Value) -> Option<Number> {
+    match value {
+        Value::Number(n) => Some(*n),
+        Value::Str(text) => read_number(text.trim()),
+        _ => None,
+    }
+}
+
+/// `[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?`, the form of numbers in decision A7.
+pub(crate) fn read_number(text: &str) -> Option<Number> {
+    let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
+    let mantissa_end = unsigned.find(['e', 'E']).unwrap_or(unsigned.len());
+    let (mantissa, exponent) = unsigned.split_at_checked(mantissa_end)?;
+    let digits = |s: &str| !s.is_empty() && s.bytes().all(|b| b.is_ascii_digit());
+    let well_formed = match mantissa.split_once('.') {
+        Some((whole, fraction)) => {
+            (digits(whole) && (fraction.is_empty() || digits(fraction))) || (whole.is_empty() && digits(fraction))
+        }
+        None => digits(mantissa),
+    };
+    let exponent_ok = match exponent.get(1..) {
+        Some(exponent) => digits(exponent.strip_prefix(['+', '-']).unwrap_or(exponent)),
+        None => exponent.is_empty(),
+    };
+    if !well_formed || !exponent_ok {
+        return None;
+    }
+    if let Ok(n) = text.parse::<i128>() {
+        return Some(Number::from_i128(n));
+    }
+    text.parse().ok().map(Number::Float)
+}

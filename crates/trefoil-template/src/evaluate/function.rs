@@ -1,0 +1,146 @@
+//! Functions of `when` (decision S8) and helpers (decision E1).
+
+use std::borrow::Cow;
+use std::cmp::Ordering;
+
+use super::compare::{numeric, python_number, python_order};
+use super::{Evaluator, Outcome, Reduced, owned};
+use crate::expression::Function;
+use crate::value::{Masked, Number, Object, Piece, Target, Value};
+
+impl<'a> Evaluator<'a> {
+    /// `json` and `default` are not here: they tell missing from null.
+    pub(super) fn call(&self, function: Function, arguments: &[Cow<'a, Value>]) -> Outcome<'a> {
+        let value = match (function, arguments) {
+            (Function::Min, _) => self.extreme(arguments, Ordering::is_lt),
+            (Function::Max, _) => self.extreme(arguments, Ordering::is_gt),
+            (Function::Lookup, [container, key]) => container.get(&key.to_text()).cloned(),
+            (_, [argument]) => one(function, argument),
+            _ => None,
+        };
+        Ok(value.map_or_else(|| self.nothing(), owned))
+    }
+
+    fn extreme(&self, arguments: &[Cow<'a, Value>], better: fn(Ordering) -> bool) -> Option<Value> {
+        let items: Vec<&Value> = match arguments {
+            [list] => list.as_list()?.iter().collect(),
+            many => many.iter().map(|v| &**v).collect(),
+        };
+        let (first, rest) = items.split_first()?;
+        let mut best = *first;
+        for item in rest {
+            if python_order(item, best)?.is_some_and(better) {
+                best = item;
+            }
+        }
+        Some(best.clone())
+    }
+}
+
+fn one(function: Function, value: &Value) -> Option<Value> {
+    Some(match function {
+        Function::Len => match value {
+            Value::Str(text) => text.chars().count().into(),
+            Value::List(items) => items.len().into(),
+            Value::Object(object) => object.len().into(),
+            _ => return None,
+        },
+        Function::Length => one(Function::Len, value).unwrap_or_else(|| 0.into()),
+        Function::Str => text(value),
+        Function::Bool => value.truthy()?.into(),
+        Function::Int => match value {
+            Value::Str(text) => Number::from_i128(text.trim().parse().ok()?).into(),
+            _ => match python_number(value)? {
+                Number::Float(n) if n.is_finite() && n.abs() < 1e30 => Number::from_i128(n as i128).into(),
+                Number::Float(_) => return None,
+                n => n.into(),
+            },
+        },
+        Function::Float => match value {
+            Value::Str(text) => text.trim().parse::<f64>().ok()?.into(),
+            _ => python_number(value)?.as_f64().into(),
+        },
+        Function::Abs => match python_number(value)? {
+            Number::Float(n) => n.abs().into(),
+            n => Number::from_i128(n.stored_integer()?.abs()).into(),
+        },
+        Function::Number => numeric(value)?.into(),
+        Function::Keys => match value {
+            Value::Object(object) => keys(object),
+            Value::Str(json) => match serde_json::from_str(json) {
+                Ok(Value::Object(object)) => keys(&object),
+                _ => Value::from(Vec::new()),
+            },
+            _ => Value::from(Vec::new()),
+        },
+        Function::Upper => plain(value)?.to_uppercase().into(),
+        Function::Lower => plain(value)?.to_lowercase().into(),
+        Function::Trim => plain(value)?.trim().into(),
+        Function::FirstLine => plain(value)?.trim().lines().next().unwrap_or_default().trim_end().into(),
+        Function::Min | Function::Max | Function::Json | Function::Default | Function::Lookup => return None,
+    })
+}
+
+fn keys(object: &Object) -> Value {
+    object.keys().cloned().collect()
+}
+
+/// What a text helper works on: null is empty.
+fn plain(value: &Value) -> Option<Cow<'_, str>> {
+    Some(match value {
+        Value::Null => Cow::Borrowed(""),
+        Value::Str(text) => Cow::Borrowed(text),
+        Value::Masked(_) => return None,
+        other => Cow::Owned(other.to_text().to_string()),
+    })
+}
+
+/// The value as text, holes kept apart.
+fn text(value: &Value) -> Value {
+    if let Value::Str(_) = value {
+        return value.clone();
+    }
+    let mut pieces = Pieces::default();
+    value.write_to(&mut pieces);
+    pieces.into_value()
+}
+
+/// The value as compact JSON, holes kept apart.
+pub(super) fn json<'r>(value: &Value) -> Reduced<'r> {
+    let mut pieces = Pieces::default();
+    value.write_json(&mut pieces);
+    owned(pieces.into_value())
+}
+
+/// Text that keeps its holes.
+#[derive(Debug, Default)]
+pub(crate) struct Pieces {
+    done: Vec<Piece>,
+    text: String,
+}
+
+impl Pieces {
+    pub fn into_value(mut self) -> Value {
+        if self.done.is_empty() {
+            return Value::from(self.text);
+        }
+        self.flush();
+        Masked { pieces: self.done }.into_value()
+    }
+
+    fn flush(&mut self) {
+        if !self.text.is_empty() {
+            self.done.push(Piece::Text(std::mem::take(&mut self.text).into()));
+        }
+    }
+}
+
+impl Target for Pieces {
+    fn text(&mut self, text: &str) {
+        self.text.push_str(text);
+    }
+    fn hole(&mut self, hole: &crate::value::Hole) {
+        self.flush();
+        self.done.push(Piece::Hole(hole.clone()));
+    }
+}

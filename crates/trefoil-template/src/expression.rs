@@ -1,0 +1,156 @@
+//! The expression tree that all condition grammars and template helpers share.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use crate::value::{Hole, Value};
+
+/// A comparison.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Comparison {
+    /// `==`: same type and value (decision A6); also `is`.
+    Equal,
+    /// `!=`, `is not`.
+    NotEqual,
+    /// `<`
+    Less,
+    /// `<=`
+    LessEqual,
+    /// `>`
+    Greater,
+    /// `>=`
+    GreaterEqual,
+    /// `in`
+    In,
+    /// `not in`
+    NotIn,
+}
+
+/// An arithmetic operation (SirenSpec only).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Arithmetic {
+    /// `+`
+    Add,
+    /// `-`
+    Subtract,
+    /// `*`
+    Multiply,
+    /// `/`
+    Divide,
+    /// `%`
+    Remainder,
+}
+
+/// A function or helper of any dialect that has one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[allow(missing_docs, reason = "each is the function of its name")]
+pub enum Function {
+    // SirenSpec (decision S8)
+    Len,
+    Str,
+    Int,
+    Float,
+    Bool,
+    Abs,
+    Min,
+    Max,
+    // AEGIS (decision E1)
+    Json,
+    Keys,
+    Length,
+    Default,
+    Upper,
+    Lower,
+    Trim,
+    FirstLine,
+    Lookup,
+    // lowering's own
+    /// The value as a number where it is one or reads as one (decision A7), else null.
+    Number,
+}
+
+/// An expression.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Expression {
+    /// A value.
+    Literal(Value),
+    /// The reference of this index in [`Condition::references`].
+    Reference(u32),
+    /// In templates: the path of this index in [`crate::Template::locals`], relative to an enclosing `each` or `with`.
+    Local(u32),
+    /// `[a, b]`, `(a, b)`.
+    List(Vec<Expression>),
+    /// `!a`, `not a`.
+    Not(Box<Expression>),
+    /// `a && b && ...`; short-circuits, yields the deciding operand.
+    And(Vec<Expression>),
+    /// `a || b || ...`.
+    Or(Vec<Expression>),
+    /// `a < b < c`: operands and the comparisons between them. In SirenSpec as in Python, else decisions A6
+    /// and A7 (what cannot be ordered is false).
+    Compare(Vec<Expression>, Vec<Comparison>),
+    /// `a + b`.
+    Arithmetic(Arithmetic, Box<Expression>, Box<Expression>),
+    /// `-a`.
+    Negate(Box<Expression>),
+    /// `a[b]`.
+    Index(Box<Expression>, Box<Expression>),
+    /// `a.name` where `a` is not a plain path.
+    Member(Box<Expression>, Arc<str>),
+    /// `f(a, b)`.
+    Call(Function, Vec<Expression>),
+}
+
+impl Expression {
+    /// Replaces every hole in every literal; see [`Value::fill`].
+    pub(crate) fn fill<T: Into<Option<String>>, E>(
+        &self,
+        fill: &mut dyn FnMut(&Hole) -> Result<T, E>,
+    ) -> Result<Expression, E> {
+        let mut all = |list: &[Expression]| list.iter().map(|e| e.fill(fill)).collect::<Result<Vec<_>, E>>();
+        Ok(match self {
+            Self::Literal(value) => Self::Literal(value.fill(fill)?),
+            Self::Reference(_) | Self::Local(_) => self.clone(),
+            Self::List(items) => Self::List(all(items)?),
+            Self::And(items) => Self::And(all(items)?),
+            Self::Or(items) => Self::Or(all(items)?),
+            Self::Compare(operands, comparisons) => Self::Compare(all(operands)?, comparisons.clone()),
+            Self::Call(function, arguments) => Self::Call(*function, all(arguments)?),
+            Self::Not(e) => Self::Not(Box::new(e.fill(fill)?)),
+            Self::Negate(e) => Self::Negate(Box::new(e.fill(fill)?)),
+            Self::Member(e, name) => Self::Member(Box::new(e.fill(fill)?), name.clone()),
+            Self::Arithmetic(op, a, b) => Self::Arithmetic(*op, Box::new(a.fill(fill)?), Box::new(b.fill(fill)?)),
+            Self::Index(a, b) => Self::Index(Box::new(a.fill(fill)?), Box::new(b.fill(fill)?)),
+        })
+    }
+
+    /// One text for one expression: names of nodes and canonical values, in parentheses.
+    pub(crate) fn write_canonical(&self, out: &mut String) {
+        let _ = match self {
+            Self::Literal(value) => return value.write_canonical(out),
+            Self::Reference(i) => write!(out, "(reference {i}"),
+            Self::Local(i) => write!(out, "(local {i}"),
+            Self::List(items) => return canonical(out, "list", items),
+            Self::Not(e) => return canonical(out, "not", [&**e]),
+            Self::And(items) => return canonical(out, "and", items),
+            Self::Or(items) => return canonical(out, "or", items),
+            Self::Compare(operands, comparisons) => return canonical(out, &format!("{comparisons:?}"), operands),
+            Self::Arithmetic(op, a, b) => return canonical(out, &format!("{op:?}"), [&**a, &**b]),
+            Self::Negate(e) => return canonical(out, "negate", [&**e]),
+            Self::Index(a, b) => return canonical(out, "index", [&**a, &**b]),
+            Self::Member(e, name) => return canonical(out, &format!("member {name:?}"), [&**e]),
+            Self::Call(function, arguments) => return canonical(out, &format!("{function:?}"), arguments),
+        };
+        out.push(')');
+    }
+}
+
+fn canonical<'e>(out: &mut String, head: &str, parts: impl IntoIterator<Item = &'e Expression>) {
+    out.push('(');
+    out.push_str(head);
+    for part in parts {
+        out.push(' ');
+        part.write_canonical(out);
+    }
+    out.push(')');
+}

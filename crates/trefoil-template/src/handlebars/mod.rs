@@ -1,0 +1,279 @@
+//! What Handlebars templates and AEGIS `custom` conditions share: paths, literals, helper calls (decision E1).
+
+mod helper;
+mod path;
+
+use std::ops::Range;
+
+use crate::expression::Expression;
+use crate::limits;
+use crate::template::build::Builder;
+use crate::template::scan::end_of_quoted;
+use crate::value::{Number, Value};
+
+pub(crate) use helper::{Helper, helper, names};
+
+/// The rule names of the language a cursor reads.
+pub(crate) struct Codes {
+    pub path: &'static str,
+    pub helper: &'static str,
+    pub arguments: &'static str,
+    pub syntax: &'static str,
+    pub deep: &'static str,
+}
+
+/// Reads expressions in a part of the source. A method that returns `None` has reported why.
+pub(crate) struct Cursor<'c, 't> {
+    pub b: &'c mut Builder<'t>,
+    pub at: usize,
+    pub end: usize,
+    pub depth: usize,
+    pub codes: &'static Codes,
+    /// Reads what stands in parentheses or braces; without it parentheses hold a helper call.
+    pub group: Option<fn(&mut Cursor<'_, 't>) -> Option<Expression>>,
+}
+
+/// `name=value`.
+pub(crate) struct Named<'t> {
+    pub name: &'t str,
+    pub span: Range<usize>,
+    pub value: Expression,
+}
+
+/// Characters of a name: as Handlebars has them, so hyphens belong and operators do not.
+#[inline]
+pub(crate) fn in_name(c: char) -> bool {
+    match u8::try_from(c) {
+        Ok(byte) if byte.is_ascii() => NAME.get(usize::from(byte)) == Some(&true),
+        _ => !c.is_whitespace(),
+    }
+}
+
+/// Which ASCII characters belong to a name.
+#[allow(clippy::indexing_slicing, reason = "evaluated at compile time")]
+const NAME: [bool; 128] = {
+    let mut table = [false; 128];
+    let mut byte = 0x21;
+    while byte < 0x7f {
+        table[byte as usize] = !matches!(
+            byte,
+            b'!' | b'"' | b'#' | b'%'..=b',' | b'.' | b'/' | b';'..=b'>' | b'@' | b'['..=b'^' | b'`' | b'{'..=b'~'
+        );
+        byte += 1;
+    }
+    table
+};
+
+impl<'t> Cursor<'_, 't> {
+    pub fn rest(&self) -> &'t str {
+        self.b.slice(self.at..self.end)
+    }
+
+    pub fn peek(&self) -> Option<char> {
+        self.rest().chars().next()
+    }
+
+    pub fn skip_space(&mut self) {
+        self.at = self.end - self.rest().trim_start().len();
+    }
+
+    /// Takes a text if it is next.
+    pub fn eat(&mut self, text: &str) -> bool {
+        let next = self.rest().starts_with(text);
+        if next {
+            self.at += text.len();
+        }
+        next
+    }
+
+    /// The name that is next, without taking it.
+    pub fn peek_name(&self) -> &'t str {
+        let rest = self.rest();
+        rest.get(..rest.find(|c: char| !in_name(c)).unwrap_or(rest.len())).unwrap_or_default()
+    }
+
+    /// Whether an argument begins here.
+    pub fn at_argument(&self) -> bool {
+        let brace = self.group.is_some() && self.rest().starts_with("{{");
+        brace || self.peek().is_some_and(|c| in_name(c) || matches!(c, '"' | '\'' | '(' | '@' | '.' | '['))
+    }
+
+    /// A literal, path or subexpression.
+    pub fn argument(&mut self) -> Option<Expression> {
+        match (self.peek(), self.group) {
+            (Some('(' | '{'), Some(group)) => group(self),
+            (Some('('), None) => self.subexpression(),
+            _ => self.simple(),
+        }
+    }
+
+    /// A literal or path.
+    pub fn simple(&mut self) -> Option<Expression> {
+        match self.peek() {
+            Some('"' | '\'') => self.quoted(),
+            Some('-') if self.b.slice(self.at + 1..self.end).chars().next().is_none_or(|c| !in_name(c)) => {
+                self.unexpected("", None);
+                None
+            }
+            Some(c) if c.is_ascii_digit() || c == '-' => match self.number() {
+                Some(number) => Some(Expression::Literal(number.into())),
+                None => self.path(),
+            },
+            _ => self.path(),
+        }
+    }
+
+    fn number(&mut self) -> Option<Number> {
+        let rest = self.rest();
+        let len = rest.find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '-'))).unwrap_or(rest.len());
+        let (number, after) = rest.split_at_checked(len)?;
+        let ends = after.chars().next().is_none_or(|c| !in_name(c) && !matches!(c, '/' | '['));
+        let value = if ends && !number.ends_with('.') { crate::evaluate::read_number(number)? } else { return None };
+        self.at += len;
+        Some(value)
+    }
+
+    fn quoted(&mut self) -> Option<Expression> {
+        let quote = self.peek()?;
+        let Some(end) = end_of_quoted(self.b.source.as_bytes(), self.at, true).filter(|end| *end < self.end) else {
+            self.b
+                .mistakes
+                .add(self.codes.syntax, self.at..self.end, "quoted text without its closing quote")
+                .help(format!("end it with `{quote}`; a quote inside of it is written `\\{quote}`"));
+            return None;
+        };
+        let text = self.b.slice(self.at + 1..end);
+        self.at = end + 1;
+        let escaped = ['\\', quote].iter().collect::<String>();
+        let value =
+            if text.contains(&escaped) { Value::from(text.replace(&escaped, &quote.to_string())) } else { text.into() };
+        Some(Expression::Literal(value))
+    }
+
+    /// `(helper argument ...)`.
+    fn subexpression(&mut self) -> Option<Expression> {
+        let open = self.at;
+        if !self.enter(open) {
+            return None;
+        }
+        self.at += 1;
+        self.skip_space();
+        let name_at = self.at;
+        let name = self.peek_name();
+        self.at += name.len();
+        if name.is_empty() || self.peek().is_some_and(|c| matches!(c, '.' | '/')) {
+            let span = open..(self.at + 1).min(self.end);
+            self.b
+                .mistakes
+                .add(self.codes.syntax, span, "a helper's name is expected after `(`")
+                .help("write `(helper argument ...)`, for example `(eq a b)`");
+            return None;
+        }
+        let call = self.call(name, name_at..self.at)?;
+        self.skip_space();
+        if !self.eat(")") {
+            self.unexpected(&format!("`(` before `{name}` is not closed"), Some(open));
+            return None;
+        }
+        self.depth -= 1;
+        Some(call)
+    }
+
+    /// One level down; false (and reported) at the limit.
+    pub fn enter(&mut self, at: usize) -> bool {
+        self.depth += 1;
+        if self.depth > limits::DEPTH {
+            let message = format!("more than {} levels within each other", limits::DEPTH);
+            self.b.mistakes.add(self.codes.deep, at..at + 1, message);
+            return false;
+        }
+        true
+    }
+
+    /// The arguments of a helper whose name was just read, and the call.
+    pub fn call(&mut self, name: &'t str, span: Range<usize>) -> Option<Expression> {
+        let Some(helper) = helper(name) else {
+            let suggestion = crate::suggest::closest(name, &names());
+            self.b.mistakes.add(self.codes.helper, span, format!("unknown helper `{name}`")).help(match suggestion {
+                Some(meant) => format!("did you mean `{meant}`?"),
+                None => format!("the helpers are {}", names().map(|n| format!("`{n}`")).join(", ")),
+            });
+            return None;
+        };
+        let mut arguments = Vec::new();
+        loop {
+            self.skip_space();
+            if let Some(named) = self.named()? {
+                let message = format!("`{name}` has no option `{}`", named.name);
+                self.b.mistakes.add(self.codes.arguments, named.span, message);
+                return None;
+            }
+            if !self.at_argument() {
+                break;
+            }
+            let guards = u32::from(matches!(helper, Helper::DEFAULT) && arguments.is_empty());
+            self.b.guarding += guards;
+            let argument = self.argument();
+            self.b.guarding -= guards;
+            arguments.push(argument?);
+        }
+        match helper.apply(arguments) {
+            Ok(call) => Some(call),
+            Err(wanted) => {
+                let message = format!("`{name}` takes {wanted}");
+                self.b
+                    .mistakes
+                    .add(self.codes.arguments, span, message)
+                    .help(format!("write `{}`", helper.example(name)));
+                None
+            }
+        }
+    }
+
+    /// `name=value`, if that is next.
+    pub fn named(&mut self) -> Option<Option<Named<'t>>> {
+        let name = self.peek_name();
+        let after = self.at + name.len();
+        if name.is_empty() || self.b.slice(after..after + 1) != "=" || self.b.slice(after..after + 2) == "==" {
+            return Some(None);
+        }
+        let start = self.at;
+        self.at = after + 1;
+        self.skip_space();
+        let value = self.argument()?;
+        Some(Some(Named { name, span: start..self.at, value }))
+    }
+
+    /// Reports what stands here instead of what was expected.
+    pub fn unexpected(&mut self, otherwise: &str, open: Option<usize>) {
+        let rest = self.rest().trim_end();
+        let Some(c) = rest.chars().next() else {
+            let at = open.unwrap_or(self.at);
+            self.b.mistakes.add(self.codes.syntax, at..self.end.max(at), otherwise);
+            return;
+        };
+        let operator = ["===", "!==", "==", "!=", "<=", ">=", "&&", "||"].into_iter().find(|op| rest.starts_with(op));
+        let shown = operator.map_or_else(|| c.to_string(), str::to_owned);
+        let span = self.at..self.at + shown.len();
+        self.b.mistakes.add(self.codes.syntax, span, format!("`{shown}` is not expected here"));
+        let helper = match shown.as_str() {
+            "==" | "===" => Some("eq"),
+            "!=" | "!==" => Some("ne"),
+            "<" => Some("lt"),
+            ">" => Some("gt"),
+            "<=" => Some("lte"),
+            ">=" => Some("gte"),
+            "&&" | "&" => Some("and"),
+            "||" => Some("or"),
+            _ => None,
+        };
+        match (helper, c) {
+            (Some(helper), _) => self.b.mistakes.help(format!("write `({helper} a b)`")),
+            (_, '!') => self.b.mistakes.help("write `(not a)`"),
+            (_, '+' | '-' | '*' | '/' | '%') => self.b.mistakes.help("templates do not compute"),
+            (_, '[') => self.b.mistakes.help("write an item as `list.[0]` or `list.0`"),
+            (_, '|') => self.b.mistakes.help("there are no filters; helpers come first: `{{upper name}}`"),
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! Dotted paths (decision C2). Handlebars paths are in `handlebars`.
+
+use std::ops::Range;
+
+use crate::error::Mistakes;
+use crate::scope::Segment;
+
+/// Segments of one path: a path is walked at run time, so its length is bounded.
+pub(crate) const SEGMENTS: usize = 256;
+
+/// Whether a character may stand in a segment.
+pub(crate) fn in_segment(c: char) -> bool {
+    !c.is_whitespace()
+        && !matches!(
+            c,
+            '{' | '}'
+                | '.'
+                | '|'
+                | '='
+                | '!'
+                | '<'
+                | '>'
+                | '&'
+                | '('
+                | ')'
+                | '"'
+                | '\''
+                | '#'
+                | '/'
+                | '+'
+                | '*'
+                | ','
+                | '['
+                | ']'
+        )
+}
+
+/// What is wrong with a path.
+pub(crate) enum BadPath {
+    /// An empty segment at this place.
+    Empty(usize),
+    /// A character that does not belong.
+    Character(usize, char),
+    /// Over the limit.
+    TooLong,
+}
+
+/// Reads all of `range` as a path.
+pub(crate) fn dotted(source: &str, range: Range<usize>) -> Result<Vec<Segment>, BadPath> {
+    let text = source.get(range.clone()).unwrap_or_default();
+    let mut segments = Vec::with_capacity(2);
+    let mut start = 0;
+    for (at, c) in text.char_indices().chain([(text.len(), '.')]) {
+        if c == '.' {
+            if at == start {
+                return Err(BadPath::Empty(range.start + at));
+            }
+            let name = text.get(start..at).unwrap_or_default();
+            segments.push(Segment { name: name.into(), span: (range.start + start) as u32..(range.start + at) as u32 });
+            start = at + 1;
+        } else if !in_segment(c) {
+            return Err(BadPath::Character(range.start + at, c));
+        }
+    }
+    if segments.len() > SEGMENTS {
+        return Err(BadPath::TooLong);
+    }
+    Ok(segments)
+}
+
+impl BadPath {
+    /// Reports it under a code; `advice` knows what the dialect has instead of a character.
+    pub fn report(
+        self,
+        mistakes: &mut Mistakes,
+        code: &'static str,
+        source: &str,
+        range: Range<usize>,
+        advice: impl FnOnce(char) -> Option<String>,
+    ) {
+        let text = source.get(range.clone()).unwrap_or_default();
+        match self {
+            Self::Empty(at) => {
+                let at = at.min(range.end.saturating_sub(1));
+                let message = format!("the path `{text}` has an empty segment");
+                mistakes.add(code, at..at + 1, message).help("put a name on both sides of each dot");
+            }
+            Self::Character(at, c) => {
+                // Of `a | b` the bar is what is wrong, not the space before it.
+                let after = source.get(at..range.end).unwrap_or_default().trim_start();
+                let (at, c) = match after.chars().next() {
+                    Some(next) if c.is_whitespace() && next != '.' && !in_segment(next) => {
+                        (range.end - after.len(), next)
+                    }
+                    _ => (at, c),
+                };
+                let message = if c.is_whitespace() {
+                    format!("white space in the path `{}`", text.trim())
+                } else {
+                    format!("`{c}` does not belong in a path")
+                };
+                mistakes.add(code, at..at + c.len_utf8(), message);
+                if let Some(advice) = advice(c) {
+                    mistakes.help(advice);
+                }
+            }
+            Self::TooLong => {
+                mistakes.add(code, range, format!("a path of over {SEGMENTS} segments"));
+            }
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! One template or condition against a state, without a workflow: `trefoil render` and the conformance vectors.
+//!
+//! In agntz and AEGIS the state is the root object. In SirenSpec it is an object of any of `inputs`, `nodes` (node id to
+//! its context), `env`, `item`, `index`, `total`, `working`, `output`, `_budget`, read as in decision S4.
+
+use crate::condition::Condition;
+use crate::error::{EvalError, Mistakes, SyntaxError};
+use crate::policy::{Names, Policy};
+use crate::scope::{Binding, Found, Missing, Reference, Scope};
+use crate::template::{Provenance, Template};
+use crate::value::Value;
+
+/// What a text is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Text position: the result is a string.
+    Template,
+    /// Typed position: a lone placeholder keeps its type (decision A1).
+    Value,
+    /// A condition: the result is a boolean.
+    Condition,
+}
+
+/// A mistake and where it is in the text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LoadError {
+    /// The mistake.
+    pub error: SyntaxError,
+    /// From 1.
+    pub line: u32,
+    /// From 1, in characters.
+    pub column: u32,
+}
+
+/// Why there is no result.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Failure {
+    /// The text has mistakes; at least one.
+    Load(Vec<LoadError>),
+    /// The text is right, the state lacks something.
+    Run(EvalError),
+}
+
+/// The result of a text against a state.
+pub fn evaluate(policy: &Policy, kind: Kind, text: &str, state: &Value) -> Result<Value, Failure> {
+    if kind == Kind::Condition {
+        let mut condition = Condition::parse(text, policy).map_err(|errors| load(text, errors))?;
+        let mut names = Bound::new(policy, state, true);
+        condition.bind(|reference| names.bind(reference));
+        return condition.evaluate(&names).map(Value::from).map_err(Failure::Run);
+    }
+    let (template, names) = bound(policy, text, state)?;
+    let result = if kind == Kind::Value { template.value(&names) } else { template.render(&names) };
+    result.map_err(Failure::Run)
+}
+
+/// Rendered text, with what each part of it came from.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Traced {
+    /// The text.
+    pub text: Value,
+    /// The references of the template.
+    pub references: Vec<Reference>,
+    /// Parts of the text, by index into the references.
+    pub provenance: Vec<Provenance>,
+}
+
+/// A template's text against a state, with provenance.
+pub fn trace(policy: &Policy, text: &str, state: &Value) -> Result<Traced, Failure> {
+    let (template, names) = bound(policy, text, state)?;
+    let (text, provenance) = template.trace(&names).map_err(Failure::Run)?;
+    Ok(Traced { text, references: template.references().to_vec(), provenance })
+}
+
+/// Line and column, from 1, of a byte of a text. Columns count characters.
+pub fn position(text: &str, offset: usize) -> (u32, u32) {
+    let mut offset = offset.min(text.len());
+    while !text.is_char_boundary(offset) {
+        offset -= 1;
+    }
+    let before = text.get(..offset).unwrap_or_default();
+    let line_start = before.rfind('\n').map_or(0, |at| at + 1);
+    let line = before.matches('\n').count() as u32 + 1;
+    let column = before.get(line_start..).unwrap_or_default().chars().count() as u32 + 1;
+    (line, column)
+}
+
+fn bound<'s>(policy: &Policy, text: &str, state: &'s Value) -> Result<(Template, Bound<'s>), Failure> {
+    let mut template = Template::parse(text, policy).map_err(|errors| load(text, errors))?;
+    let mut names = Bound::new(policy, state, false);
+    let mut mistakes = Mistakes::default();
+    for reference in template.references() {
+        names.lint(reference, &mut mistakes);
+    }
+    if !mistakes.is_empty() {
+        return Err(load(text, mistakes.into_errors()));
+    }
+    template.bind(|reference| names.bind(reference));
+    Ok((template, names))
+}
+
+fn load(text: &str, errors: Vec<SyntaxError>) -> Failure {
+    let place = |error: SyntaxError| {
+        let (line, column) = position(text, error.span.start as usize);
+        LoadError { error, line, column }
+    };
+    Failure::Load(errors.into_iter().map(place).collect())
+}
+
+/// A state and the sources of one text's references in it.
+struct Bound<'s> {
+    state: &'s Value,
+    names: Names,
+    condition: bool,
+    sources: Vec<Found<'s>>,
+}
+
+impl<'s> Bound<'s> {
+    fn new(policy: &Policy, state: &'s Value, condition: bool) -> Self {
+        Bound { state, names: policy.names, condition, sources: Vec::new() }
+    }
+
+    fn bind(&mut self, reference: &Reference) -> Binding {
+        if self.names == Names::Root {
+            return Binding::default();
+        }
+        let (found, skip) = self.resolve(reference);
+        self.sources.push(found);
+        Binding { source: self.sources.len() as u32 - 1, skip }
+    }
+
+    /// Decision S4: where a root name is looked up, and how many segments that stands for.
+    fn resolve(&self, reference: &Reference) -> (Found<'s>, u16) {
+        let segment = |at: usize| reference.path.get(at).map(|s| &*s.name);
+        let Some(root) = segment(0) else { return (Found::Borrowed(self.state), 0) };
+        match root {
+            "inputs" if reference.path.len() == 1 => (Found::Missing(Missing::NoField(root.into())), 1),
+            "inputs" => (self.part(root, Missing::Key(1)), 1),
+            "env" => match reference.path.get(1) {
+                None => (Found::Missing(Missing::NoField(root.into())), 1),
+                Some(name) => match self.state.get(root).and_then(|env| env.get(&name.name)) {
+                    Some(value) => (Found::Borrowed(value), 2),
+                    None => (Found::Missing(Missing::Unset(name.name.clone())), 2),
+                },
+            },
+            "item" | "index" | "total" => (self.part(root, Missing::OutsideLoop), 1),
+            "output" => match self.state.get(root) {
+                Some(written) => (Found::Borrowed(written), 1),
+                None => self.written_or_node(root, 0),
+            },
+            // In conditions `working.x` reads as `x` does.
+            "working" if reference.path.len() == 1 => (self.part(root, Missing::Key(0)), 1),
+            "working" => {
+                let name = segment(1).unwrap_or_default();
+                let (found, skip) = self.written_or_node(name, 1);
+                // A node that is itself called `working`.
+                let node = self.node(root).map_or(Found::Missing(Missing::Key(1)), Found::Borrowed);
+                match found {
+                    Found::Missing(_) => (node, 1),
+                    found => (found, skip),
+                }
+            }
+            "_budget" => match self.state.get(root) {
+                Some(budget) => (Found::Borrowed(budget), 1),
+                None => self.written_or_node(root, 0),
+            },
+            name => self.written_or_node(name, 0),
+        }
+    }
+
+    /// What was written at a root of `working`, else the node of that id. `at` is the segment of the name.
+    fn written_or_node(&self, name: &str, at: u16) -> (Found<'s>, u16) {
+        let written = self.state.get("working").and_then(|working| working.get(name));
+        let found = match (written, self.node(name)) {
+            (Some(written), Some(node)) => {
+                Found::Either(Box::new(Found::Borrowed(written)), Box::new(Found::Borrowed(node)))
+            }
+            (Some(value), None) | (None, Some(value)) => Found::Borrowed(value),
+            (None, None) => Found::Missing(Missing::Key(at)),
+        };
+        (found, at + 1)
+    }
+
+    fn node(&self, id: &str) -> Option<&'s Value> {
+        self.state.get("nodes").and_then(|nodes| nodes.get(id))
+    }
+
+    fn part(&self, root: &str, otherwise: Missing) -> Found<'s> {
+        self.state.get(root).map_or(Found::Missing(otherwise), Found::Borrowed)
+    }
+
+    /// `working.<node id>` in a template, where nothing is written under that name.
+    fn lint(&self, reference: &Reference, mistakes: &mut Mistakes) {
+        let [root, id, ..] = reference.path.as_slice() else { return };
+        if self.names == Names::Root || self.condition || &*root.name != "working" {
+            return;
+        }
+        let written = self.state.get("working").is_some_and(|working| working.get(&id.name).is_some());
+        if !written && self.node(&id.name).is_some() {
+            let span = reference.span.start as usize..reference.span.end as usize;
+            let rest = reference.dotted();
+            let rest = rest.strip_prefix("working.").unwrap_or_default();
+            mistakes
+                .add("working_dot_node_id", span, format!("`{}` names a node, which is not under `working`", id.name))
+                .help(format!("write `{{{{ {rest} }}}}`"));
+        }
+    }
+}
+
+impl Scope for Bound<'_> {
+    fn source(&self, source: u32) -> Found<'_> {
+        if self.names == Names::Root {
+            return Found::Borrowed(self.state);
+        }
+        self.sources.get(source as usize).cloned().unwrap_or(Found::Missing(Missing::Key(0)))
+    }
+}

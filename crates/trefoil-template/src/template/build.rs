@@ -1,0 +1,380 @@
+//! Building a program: text, operations, blocks and references. Shared by the parsers of all dialects.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::error::{Mistakes, SyntaxError};
+use crate::expression::Expression;
+use crate::limits;
+use crate::policy::Policy;
+use crate::scope::{Binding, Reference, Segment};
+use crate::template::Template;
+use crate::template::frame::{Local, Origin, Start};
+use crate::template::program::{Op, Operand, Program};
+
+/// A program under construction.
+pub(crate) struct Builder<'t> {
+    pub source: &'t str,
+    pub policy: Policy,
+    pub mistakes: Mistakes,
+    /// Above 0: what is referred to now is caught where undefined.
+    pub guarding: u32,
+    text: String,
+    ops: Vec<Op>,
+    /// Text is not merged into operations before this one: a block begins or ends here.
+    sealed: usize,
+    references: Vec<Reference>,
+    locals: Vec<Local>,
+    expressions: Vec<Expression>,
+    blocks: Vec<Block<'t>>,
+    frames: Vec<Context<'t>>,
+}
+
+/// An open block.
+struct Block<'t> {
+    name: &'t str,
+    /// The opening tag.
+    span: Range<usize>,
+    /// Its operation; `None` for a block that is itself a mistake.
+    op: Option<usize>,
+    has_else: bool,
+    /// Opened by `else if`: closed with the block it is in.
+    chained: bool,
+    /// The frames outside of it.
+    frames: usize,
+    /// What its test or its list refers to.
+    guards: Guards,
+    /// Whether the guards hold in the part that is open now.
+    guarded: bool,
+}
+
+/// References and locals made since a mark.
+#[derive(Clone)]
+pub(crate) struct Guards {
+    references: Range<usize>,
+    locals: Range<usize>,
+}
+
+/// What paths are relative to in the body of an `each` or `with`.
+pub(crate) struct Context<'t> {
+    pub origin: Origin,
+    pub each: bool,
+    /// `as |item index|`.
+    pub parameters: [Option<&'t str>; 2],
+}
+
+/// How a block opens.
+pub(crate) enum Opening {
+    If { negate: bool, zero: bool },
+    Each,
+    With,
+}
+
+/// Only so many guards of a block are compared with a path.
+const GUARDS: usize = 16;
+
+impl<'t> Builder<'t> {
+    pub fn new(source: &'t str, policy: &Policy) -> Self {
+        Builder {
+            source,
+            policy: *policy,
+            mistakes: Mistakes::default(),
+            guarding: 0,
+            text: String::with_capacity(source.len()),
+            ops: Vec::with_capacity(8),
+            sealed: 0,
+            references: Vec::with_capacity(4),
+            locals: Vec::new(),
+            expressions: Vec::new(),
+            blocks: Vec::new(),
+            frames: Vec::new(),
+        }
+    }
+
+    /// A part of the source.
+    pub fn slice(&self, range: Range<usize>) -> &'t str {
+        self.source.get(range).unwrap_or_default()
+    }
+
+    /// Literal text.
+    pub fn literal(&mut self, range: Range<usize>) {
+        let text = self.slice(range);
+        if text.is_empty() {
+            return;
+        }
+        let start = self.text.len() as u32;
+        self.text.push_str(text);
+        let end = self.text.len() as u32;
+        if self.ops.len() > self.sealed
+            && let Some(Op::Text { end: last, .. }) = self.ops.last_mut()
+        {
+            *last = end;
+            return;
+        }
+        self.ops.push(Op::Text { start, end });
+    }
+
+    /// A placeholder.
+    pub fn print(&mut self, value: Expression, json: bool) {
+        let operand = self.operand(value);
+        self.ops.push(Op::Print { operand, json });
+    }
+
+    /// A reference to the root. Its index.
+    pub fn reference(&mut self, path: Vec<Segment>, span: Range<usize>, default: Option<Arc<str>>) -> u32 {
+        let guarded = self.guarding > 0
+            || default.is_some()
+            || self.is_guarded(|this, guards| {
+                let same = |r: &Reference| related(&r.path, &path);
+                this.references.get(guards.references.clone()).is_some_and(|known| known.iter().take(GUARDS).any(same))
+            });
+        let span = span.start as u32..span.end as u32;
+        self.references.push(Reference { path, span, guarded, default, binding: Binding::default() });
+        self.references.len() as u32 - 1
+    }
+
+    /// A path in the frame `up` from the innermost.
+    pub fn local(&mut self, path: Vec<Segment>, span: Range<usize>, start: Start, up: usize) -> Option<u32> {
+        let frame = self.frames.iter().rev().nth(up)?;
+        let (origin, each) = (frame.origin, frame.each);
+        let guarded = self.guarding > 0
+            || self.is_guarded(|this, guards| {
+                let same = |l: &Local| l.origin == origin && l.start == start && related(&l.path, &path);
+                this.locals.get(guards.locals.clone()).is_some_and(|known| known.iter().take(GUARDS).any(same))
+            });
+        let span = span.start as u32..span.end as u32;
+        self.locals.push(Local { path, span, start, origin, each, guarded, up: up as u16 });
+        Some(self.locals.len() as u32 - 1)
+    }
+
+    fn is_guarded(&self, covers: impl Fn(&Self, &Guards) -> bool) -> bool {
+        self.blocks.iter().any(|block| block.guarded && covers(self, &block.guards))
+    }
+
+    /// The contexts of the open blocks, outermost first.
+    pub fn frames(&self) -> &[Context<'t>] {
+        &self.frames
+    }
+
+    /// What is referred to from here on, until [`Self::guards`].
+    pub fn mark(&self) -> Guards {
+        Guards {
+            references: self.references.len()..self.references.len(),
+            locals: self.locals.len()..self.locals.len(),
+        }
+    }
+
+    /// What was referred to since the mark.
+    pub fn guards(&self, mark: Guards) -> Guards {
+        Guards {
+            references: mark.references.start..self.references.len(),
+            locals: mark.locals.start..self.locals.len(),
+        }
+    }
+
+    fn operand(&mut self, value: Expression) -> Operand {
+        match value {
+            Expression::Reference(index) => Operand::Reference(index),
+            Expression::Local(index) => Operand::Local(index),
+            other => {
+                self.expressions.push(other);
+                Operand::Expression(self.expressions.len() as u32 - 1)
+            }
+        }
+    }
+
+    /// Opens a block. `guarded`: what its test refers to is defined in its body.
+    pub fn open(
+        &mut self,
+        name: &'t str,
+        span: Range<usize>,
+        opening: Opening,
+        value: Expression,
+        parameters: [Option<&'t str>; 2],
+        (guards, guarded): (Guards, bool),
+    ) {
+        let origin = match &value {
+            Expression::Reference(index) => Origin::Reference(*index),
+            Expression::Local(index) => Origin::Local(*index),
+            _ => Origin::Computed,
+        };
+        let operand = self.operand(value);
+        let frames = self.frames.len();
+        let (op, each) = match opening {
+            Opening::If { negate, zero } => (Op::If { test: operand, negate, zero, otherwise: 0, end: 0 }, None),
+            Opening::Each => (Op::Each { operand, otherwise: 0, end: 0 }, Some(true)),
+            Opening::With => (Op::With { operand, otherwise: 0, end: 0 }, Some(false)),
+        };
+        if let Some(each) = each {
+            self.frames.push(Context { origin, each, parameters });
+        }
+        self.ops.push(op);
+        let op = Some(self.ops.len() - 1);
+        self.push(Block { name, span, op, has_else: false, chained: false, frames, guards, guarded });
+    }
+
+    /// Opens a block that is a mistake, so that its closing tag is not a second one.
+    pub fn open_broken(&mut self, name: &'t str, span: Range<usize>) {
+        let (frames, guards) = (self.frames.len(), self.mark());
+        self.push(Block { name, span, op: None, has_else: false, chained: false, frames, guards, guarded: false });
+    }
+
+    fn push(&mut self, block: Block<'t>) {
+        self.sealed = self.ops.len();
+        if self.blocks.len() == limits::DEPTH {
+            let message = format!("more than {} blocks within each other", limits::DEPTH);
+            self.mistakes.add("template-too-deep", block.span.clone(), message);
+        }
+        self.blocks.push(block);
+    }
+
+    /// Whether nesting is over the limit: then nobody needs to read on.
+    pub fn too_deep(&self) -> bool {
+        self.blocks.len() > limits::DEPTH
+    }
+
+    /// The block just opened belongs to the `else` before it.
+    pub fn chain(&mut self) {
+        if let Some(block) = self.blocks.last_mut() {
+            block.chained = true;
+        }
+    }
+
+    /// `{{else}}`: what follows belongs to the other part.
+    pub fn otherwise(&mut self, span: Range<usize>) {
+        let at = self.ops.len();
+        let Some(block) = self.blocks.last_mut() else {
+            self.mistakes
+                .add("template-stray-else", span, "`else` outside of a block")
+                .help("put it between `{{#if ...}}` and `{{/if}}`");
+            return;
+        };
+        if std::mem::replace(&mut block.has_else, true) {
+            let name = block.name;
+            self.mistakes
+                .add("template-stray-else", span, format!("a second `else` in one `{{{{#{name}}}}}`"))
+                .help("use `{{else if ...}}` for all but the last");
+            return;
+        }
+        block.guarded = !block.guarded && block.op.is_some();
+        let frames = block.frames;
+        if let Some(op) = block.op.and_then(|op| self.ops.get_mut(op)) {
+            set_otherwise(op, at as u32);
+        }
+        self.frames.truncate(frames);
+        self.sealed = at;
+    }
+
+    /// `{{^if}}`, `{{^each}}`: the body stands for the `else`. Call right after opening.
+    pub fn invert(&mut self) {
+        let at = self.ops.len() as u32;
+        if let Some(block) = self.blocks.last_mut() {
+            block.has_else = true;
+            block.guarded = false;
+            if let Some(op) = block.op.and_then(|op| self.ops.get_mut(op)) {
+                set_otherwise(op, at);
+            }
+            self.frames.truncate(block.frames);
+        }
+    }
+
+    /// The name of the innermost block that was opened by a tag of its own.
+    pub fn innermost(&self) -> Option<&'t str> {
+        self.blocks.iter().rev().find(|b| !b.chained).map(|b| b.name)
+    }
+
+    /// `{{/name}}`.
+    pub fn close(&mut self, name: &'t str, span: Range<usize>) {
+        let Some(innermost) = self.innermost() else {
+            let message = format!("`{{{{/{name}}}}}` closes nothing");
+            self.mistakes.add("template-stray-close", span, message).help("take it away, or open its block before it");
+            return;
+        };
+        if innermost != name {
+            // Where an outer block has the name, the inner ones lack their closing tag; else this tag is wrong.
+            if self.blocks.iter().any(|b| !b.chained && b.name == name) {
+                while self.innermost().is_some_and(|inner| inner != name) {
+                    self.unclosed();
+                }
+            } else {
+                let message = format!("`{{{{/{name}}}}}` where `{{{{#{innermost}}}}}` is open");
+                self.mistakes
+                    .add("template-stray-close", span, message)
+                    .help(format!("close it with `{{{{/{innermost}}}}}`"));
+            }
+        }
+        self.end_block();
+    }
+
+    /// Reports the innermost block as unclosed and ends it.
+    fn unclosed(&mut self) {
+        if let Some(block) = self.blocks.iter().rev().find(|b| !b.chained) {
+            let name = block.name;
+            self.mistakes
+                .add("template-unclosed-block", block.span.clone(), format!("`{{{{#{name}}}}}` is never closed"))
+                .help(format!("end it with `{{{{/{name}}}}}`"));
+        }
+        self.end_block();
+    }
+
+    fn end_block(&mut self) {
+        let end = self.ops.len() as u32;
+        while let Some(block) = self.blocks.pop() {
+            if let Some(op) = block.op.and_then(|op| self.ops.get_mut(op)) {
+                if !block.has_else {
+                    set_otherwise(op, end);
+                }
+                set_end(op, end);
+            }
+            self.frames.truncate(block.frames);
+            if !block.chained {
+                break;
+            }
+        }
+        self.sealed = self.ops.len();
+    }
+
+    /// The references of a condition, if there was no mistake.
+    pub fn finish_condition(self) -> Result<Vec<Reference>, Vec<SyntaxError>> {
+        if self.mistakes.is_empty() { Ok(self.references) } else { Err(self.mistakes.into_errors()) }
+    }
+
+    /// The template, if there was no mistake.
+    pub fn finish(mut self) -> Result<Template, Vec<SyntaxError>> {
+        while !self.blocks.is_empty() && !self.too_deep() {
+            self.unclosed();
+        }
+        if !self.mistakes.is_empty() {
+            return Err(self.mistakes.into_errors());
+        }
+        let single = matches!(self.ops.as_slice(), [Op::Print { .. }])
+            && self.source.starts_with("{{")
+            && self.source.ends_with("}}");
+        let program = Program {
+            policy: self.policy,
+            single,
+            text: self.text.into(),
+            ops: self.ops,
+            expressions: self.expressions,
+            locals: self.locals,
+        };
+        Ok(Template { program: Arc::new(program), references: self.references })
+    }
+}
+
+/// Whether one path leads to or through the other.
+fn related(a: &[Segment], b: &[Segment]) -> bool {
+    a.iter().zip(b).all(|(a, b)| a.name == b.name)
+}
+
+fn set_otherwise(op: &mut Op, at: u32) {
+    if let Op::If { otherwise, .. } | Op::Each { otherwise, .. } | Op::With { otherwise, .. } = op {
+        *otherwise = at;
+    }
+}
+
+fn set_end(op: &mut Op, at: u32) {
+    if let Op::If { end, .. } | Op::Each { end, .. } | Op::With { end, .. } = op {
+        *end = at;
+    }
+}

@@ -1,0 +1,409 @@
+//! Tags of AEGIS: Handlebars without partials, decorators and HTML escaping (decisions E1 to E3).
+
+use std::ops::Range;
+
+use crate::expression::Expression;
+use crate::handlebars::{Codes, Cursor, in_name};
+use crate::template::build::{Builder, Guards, Opening};
+use crate::template::scan::{Close, find_close, find_open};
+use crate::value::Value;
+
+const CODES: Codes = Codes {
+    path: "template-bad-path",
+    helper: "template-unknown-helper",
+    arguments: "template-bad-arguments",
+    syntax: "template-syntax",
+    deep: "template-too-deep",
+};
+
+const BLOCKS: [&str; 4] = ["if", "unless", "each", "with"];
+
+const ESCAPE: &str = "to print braces write `\\{{`";
+
+/// A tag cut out of the source.
+struct Tag {
+    /// With its braces.
+    span: Range<usize>,
+    /// Between braces, `~` and sigils.
+    inner: Range<usize>,
+    kind: Kind,
+    /// `{{~`.
+    trims_left: bool,
+    /// `~}}`.
+    trims_right: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Placeholder,
+    /// `#`
+    Open,
+    /// `^` before a name.
+    Inverted,
+    /// `/`
+    Close,
+    /// `else`, `^`
+    Else,
+    Comment,
+    /// A construct that is not there, reported already.
+    Refused,
+}
+
+impl Kind {
+    /// Whether a line with nothing else on it goes with the tag.
+    fn may_stand_alone(self) -> bool {
+        !matches!(self, Kind::Placeholder)
+    }
+}
+
+/// Reads the whole source.
+pub(crate) fn parse(b: &mut Builder<'_>) {
+    // Where literal text begins that is not yet taken over, and where the search for tags goes on.
+    let (mut text, mut from) = (0, 0);
+    while let Some(open) = find_open(b.source, from).filter(|_| !b.too_deep()) {
+        let backslashes = b.slice(text..open).bytes().rev().take_while(|c| *c == b'\\').count();
+        if backslashes == 1 {
+            b.literal(text..open - 1);
+            text = open;
+            from = b.source.len() - b.slice(open..b.source.len()).trim_start_matches('{').len();
+            continue;
+        }
+        let before = text..open - usize::from(backslashes > 1);
+        let tag = match cut(b, open) {
+            Ok(tag) => tag,
+            Err(resume) => {
+                b.literal(before);
+                (text, from) = (resume, resume);
+                continue;
+            }
+        };
+        let alone = tag.kind.may_stand_alone().then(|| stands_alone(b.source, &tag.span)).flatten();
+        let keep = b.slice(before.clone());
+        let kept = match (tag.trims_left, &alone) {
+            (true, _) => keep.trim_end(),
+            (false, Some(_)) => keep.trim_end_matches([' ', '\t']),
+            (false, None) => keep,
+        };
+        b.literal(before.start..before.start + kept.len());
+        text = alone.unwrap_or(tag.span.end);
+        if tag.trims_right {
+            text = b.source.len() - b.slice(text..b.source.len()).trim_start().len();
+        }
+        from = text;
+        read(b, tag);
+    }
+    b.literal(text..b.source.len());
+}
+
+/// Where the line of a tag ends, if only white space is on it besides.
+fn stands_alone(source: &str, span: &Range<usize>) -> Option<usize> {
+    let before = source.get(..span.start)?.trim_end_matches([' ', '\t']);
+    let after = source.get(span.end..)?.trim_start_matches([' ', '\t']);
+    let rest = match after {
+        "" => after,
+        _ => after.strip_prefix("\r\n").or_else(|| after.strip_prefix('\n'))?,
+    };
+    (before.is_empty() || before.ends_with('\n')).then_some(source.len() - rest.len())
+}
+
+/// Cuts the tag at `open` out, or reports why not and says where to go on.
+fn cut(b: &mut Builder<'_>, open: usize) -> Result<Tag, usize> {
+    let bytes = b.source.as_bytes();
+    let mut at = open + 2;
+    let trims_left = bytes.get(at) == Some(&b'~');
+    at += usize::from(trims_left);
+    if b.slice(open..open + 4) == "{{{{" {
+        return Err(raw_block(b, open));
+    }
+    let sigil = bytes.get(at).copied();
+    if sigil == Some(b'!') {
+        return comment(b, open, at + 1, trims_left);
+    }
+    let triple = sigil == Some(b'{');
+    at += usize::from(triple || matches!(sigil, Some(b'&')));
+    let close = match find_close(b.source, at, true) {
+        Close::At(close) => close,
+        Close::Nested(inner) => {
+            unclosed(b, open, inner);
+            return Err(inner);
+        }
+        Close::Never => {
+            unclosed(b, open, b.source.len());
+            return Err(b.source.len());
+        }
+    };
+    let mut inner_end = close;
+    let mut end = close + 2;
+    let trims_right = close > at && bytes.get(close - 1) == Some(&b'~');
+    inner_end -= usize::from(trims_right);
+    if triple {
+        if trims_right && bytes.get(inner_end.wrapping_sub(1)) == Some(&b'}') {
+            inner_end -= 1;
+        } else if !trims_right && bytes.get(end) == Some(&b'}') {
+            end += 1;
+        } else {
+            b.mistakes
+                .add("template-unclosed", open..end, "`{{{` is closed by two braces")
+                .help("end it with `}}}`; `{{x}}` does the same, nothing is ever escaped");
+            return Err(end);
+        }
+    }
+    let inner = trimmed(b, at..inner_end);
+    let text = b.slice(inner.clone());
+    let plain = !triple && sigil != Some(b'&');
+    let (kind, sigil_len) = match text.bytes().next() {
+        _ if !plain => (Kind::Placeholder, 0),
+        Some(b'#') => (Kind::Open, 1),
+        Some(b'/') => (Kind::Close, 1),
+        Some(b'^') if text.len() > 1 => (Kind::Inverted, 1),
+        Some(b'^') => (Kind::Else, 1),
+        Some(b'>') => (refuse(b, open..end, "partials are not in this dialect"), 1),
+        Some(b'*') => (refuse(b, open..end, "decorators are not in this dialect"), 1),
+        _ if text == "else" || text.strip_prefix("else").is_some_and(|rest| rest.starts_with(char::is_whitespace)) => {
+            (Kind::Else, 4)
+        }
+        _ => (Kind::Placeholder, 0),
+    };
+    let inner = trimmed(b, inner.start + sigil_len..inner.end);
+    Ok(Tag { span: open..end, inner, kind, trims_left, trims_right })
+}
+
+fn refuse(b: &mut Builder<'_>, span: Range<usize>, message: &str) -> Kind {
+    b.mistakes.add("template-unsupported", span, message).help("put the text itself here");
+    Kind::Refused
+}
+
+fn unclosed(b: &mut Builder<'_>, open: usize, before: usize) {
+    let line = b.slice(open..before).split('\n').next().unwrap_or_default().trim_end();
+    let shown: String = line.chars().take(40).collect();
+    b.mistakes
+        .add("template-unclosed", open..open + line.len().max(2), format!("`{shown}` has no closing `}}}}`"))
+        .help(format!("end it with `}}}}`; {ESCAPE}"));
+}
+
+/// `{{{{raw}}}}` or `{{{{/raw}}}}`.
+fn raw_block(b: &mut Builder<'_>, open: usize) -> usize {
+    let rest = b.slice(open..b.source.len());
+    let end = rest.find("}}}}").map_or(b.source.len(), |len| open + len + 4);
+    if !rest.starts_with("{{{{/") {
+        b.mistakes.add("template-unsupported", open..end, "raw blocks are not in this dialect").help(ESCAPE);
+    }
+    end
+}
+
+fn comment(b: &mut Builder<'_>, open: usize, at: usize, trims_left: bool) -> Result<Tag, usize> {
+    let rest = b.slice(at..b.source.len());
+    let long = rest.strip_prefix("--").map(|inside| {
+        inside.match_indices('-').find_map(|(len, _)| {
+            let end = inside.get(len..)?;
+            let close = [("--}}", false), ("--~}}", true)].into_iter().find(|(close, _)| end.starts_with(close));
+            close.map(|(close, trims)| (2 + len, close.len(), trims))
+        })
+    });
+    let found = match long {
+        Some(found) => found,
+        None => rest.find("}}").map(|len| (len, 2, rest.get(..len).is_some_and(|inside| inside.ends_with('~')))),
+    };
+    let Some((len, close, trims_right)) = found else {
+        let line = rest.split('\n').next().unwrap_or_default();
+        let end = if rest.starts_with("--") { "--}}" } else { "}}" };
+        b.mistakes
+            .add("template-unclosed", open..at + line.len(), "the comment is never closed")
+            .help(format!("end it with `{end}`"));
+        return Err(b.source.len());
+    };
+    let span = open..at + len + close;
+    Ok(Tag { span, inner: at..at + len, kind: Kind::Comment, trims_left, trims_right })
+}
+
+fn trimmed(b: &Builder<'_>, range: Range<usize>) -> Range<usize> {
+    let text = b.slice(range.clone());
+    let start = range.start + (text.len() - text.trim_start().len());
+    start..start + text.trim().len()
+}
+
+fn read(b: &mut Builder<'_>, tag: Tag) {
+    match tag.kind {
+        Kind::Comment | Kind::Refused => {}
+        Kind::Placeholder => {
+            if let Some(value) = placeholder(b, &tag) {
+                b.print(value, false);
+            }
+        }
+        Kind::Open => block(b, &tag, false),
+        Kind::Inverted => block(b, &tag, true),
+        Kind::Else => {
+            b.otherwise(tag.span.clone());
+            if !tag.inner.is_empty() {
+                block(b, &tag, false);
+                b.chain();
+            }
+        }
+        Kind::Close => {
+            let name = b.slice(tag.inner.clone());
+            b.close(name, tag.span);
+        }
+    }
+}
+
+fn cursor<'c, 't>(b: &'c mut Builder<'t>, inner: &Range<usize>) -> Cursor<'c, 't> {
+    Cursor { b, at: inner.start, end: inner.end, depth: 0, codes: &CODES, group: None }
+}
+
+/// A path, a literal or a helper call.
+fn placeholder(b: &mut Builder<'_>, tag: &Tag) -> Option<Expression> {
+    if tag.inner.is_empty() {
+        b.mistakes.add("template-empty", tag.span.clone(), "an empty placeholder").help(ESCAPE);
+        return None;
+    }
+    let mut c = cursor(b, &tag.inner);
+    let name = c.peek_name();
+    let after = c.b.slice(c.at + name.len()..c.end);
+    let spaced = after.trim_start();
+    // A name is a helper's only with arguments: a value may have the same name.
+    let is_call = !name.is_empty()
+        && after.len() > spaced.len()
+        && match spaced.as_bytes() {
+            [b'-', next, ..] => next.is_ascii_digit(),
+            [b'"' | b'\'' | b'(' | b'@' | b'.' | b'[', ..] => true,
+            _ => spaced.starts_with(in_name) && spaced != "-",
+        };
+    let value = if is_call {
+        let span = c.at..c.at + name.len();
+        c.at = span.end;
+        c.call(name, span)?
+    } else {
+        c.argument()?
+    };
+    c.skip_space();
+    if c.at < c.end {
+        c.unexpected("", None);
+        return None;
+    }
+    Some(value)
+}
+
+fn block(b: &mut Builder<'_>, tag: &Tag, inverted: bool) {
+    let text = b.slice(tag.inner.clone());
+    let name_len = text.find(|c: char| !in_name(c)).unwrap_or(text.len());
+    let name = b.slice(tag.inner.start..tag.inner.start + name_len);
+    let span = tag.span.clone();
+    if text.starts_with('>') || text.starts_with('*') {
+        b.mistakes
+            .add("template-unsupported", span.clone(), "partials and decorators are not in this dialect")
+            .help("put the text itself here");
+        let rest = text.trim_start_matches(['>', '*', ' ']);
+        let name = rest.get(..rest.find(|c: char| !in_name(c)).unwrap_or(rest.len())).unwrap_or_default();
+        return b.open_broken(name, span);
+    }
+    if !BLOCKS.contains(&name) {
+        let message =
+            if name.is_empty() { "a block without a name".to_owned() } else { format!("unknown block `{name}`") };
+        b.mistakes.add("template-unknown-block", span.clone(), message).help(
+            match crate::suggest::closest(name, &BLOCKS) {
+                Some(meant) => format!("did you mean `{{{{#{meant}}}}}`?"),
+                None => {
+                    "the blocks are `if`, `unless`, `each` and `with`; for a list write `{{#each list}}`".to_owned()
+                }
+            },
+        );
+        return b.open_broken(name, span);
+    }
+    let mark = b.mark();
+    let conditional = matches!(name, "if" | "unless");
+    b.guarding += u32::from(conditional);
+    let head = head(b, tag, name);
+    b.guarding -= u32::from(conditional);
+    let Some(Head { value, zero, parameters }) = head else { return b.open_broken(name, span) };
+    let guards: Guards = b.guards(mark);
+    let (opening, guarded) = match name {
+        "if" => (Opening::If { negate: inverted, zero }, !inverted),
+        "unless" => (Opening::If { negate: !inverted, zero }, inverted),
+        "each" => (Opening::Each, true),
+        _ => (Opening::With, true),
+    };
+    b.open(name, span, opening, value, parameters, (guards, guarded));
+    if inverted && !conditional {
+        b.invert();
+    }
+}
+
+/// What stands after a block's name.
+struct Head<'t> {
+    value: Expression,
+    zero: bool,
+    parameters: [Option<&'t str>; 2],
+}
+
+fn head<'t>(b: &mut Builder<'t>, tag: &Tag, name: &str) -> Option<Head<'t>> {
+    const CODE: &str = "template-bad-arguments";
+    let conditional = matches!(name, "if" | "unless");
+    let mut c = cursor(b, &(tag.inner.start + name.len()..tag.inner.end));
+    c.skip_space();
+    if c.at == c.end {
+        c.b.mistakes
+            .add(CODE, tag.span.clone(), format!("`{{{{#{name}}}}}` without a value"))
+            .help(format!("write `{{{{#{name} path}}}}`"));
+        return None;
+    }
+    if c.peek() == Some('!') {
+        c.unexpected("", None);
+        c.b.mistakes.help("write `{{#unless path}}`");
+        return None;
+    }
+    let first = c.at;
+    let value = c.argument()?;
+    let (mut zero, mut parameters) = (false, [None, None]);
+    loop {
+        c.skip_space();
+        if c.at == c.end {
+            return Some(Head { value, zero, parameters });
+        }
+        if let Some(named) = c.named()? {
+            match (conditional, named.name, named.value) {
+                (true, "includeZero", Expression::Literal(Value::Bool(include))) => zero = include,
+                (_, option, _) => {
+                    let message = format!("`{name}` has no option `{option}` with such a value");
+                    c.b.mistakes.add(CODE, named.span, message).help("`if` and `unless` have `includeZero=true`");
+                    return None;
+                }
+            }
+        } else if c.peek_name() == "as" && !conditional {
+            parameters = block_parameters(&mut c)?;
+        } else if c.at_argument() {
+            let helper = c.b.slice(first..first + c.b.slice(first..c.end).find(|c| !in_name(c)).unwrap_or(0));
+            let message = format!("`{name}` takes one value");
+            c.b.mistakes.add(CODE, c.at..c.end, message);
+            if crate::handlebars::helper(helper).is_some() {
+                let call = c.b.slice(first..c.end).trim();
+                c.b.mistakes.help(format!("put the helper into parentheses: `{{{{#{name} ({call})}}}}`"));
+            }
+            return None;
+        } else {
+            c.unexpected("", None);
+            return None;
+        }
+    }
+}
+
+/// `as |item index|`.
+fn block_parameters<'t>(c: &mut Cursor<'_, 't>) -> Option<[Option<&'t str>; 2]> {
+    let start = c.at;
+    c.at += 2;
+    c.skip_space();
+    let names = c.rest().strip_prefix('|').and_then(|rest| rest.split_once('|')).map(|(names, _)| names);
+    let list: Vec<&'t str> = names.unwrap_or_default().split_whitespace().collect();
+    let valid = list.iter().all(|name| name.chars().all(in_name));
+    match (names, list.as_slice()) {
+        (Some(names), [first, rest @ ..]) if rest.len() < 2 && valid => {
+            c.at += names.len() + 2;
+            Some([Some(*first), rest.first().copied()])
+        }
+        _ => {
+            c.b.mistakes
+                .add("template-bad-arguments", start..c.end, "one or two names are expected between bars")
+                .help("write `as |item|` or `as |item index|`");
+            None
+        }
+    }
+}

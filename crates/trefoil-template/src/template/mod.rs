@@ -1,0 +1,124 @@
+//! Templates: parse once, render many times.
+//!
+//! `scan` finds tags, `plain` (agntz, SirenSpec) and `handlebars` (AEGIS) read them, `build` makes the program,
+//! `render` runs it.
+
+pub(crate) mod build;
+pub(crate) mod frame;
+mod handlebars;
+mod plain;
+mod program;
+mod render;
+pub(crate) mod scan;
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::error::{EvalError, SyntaxError};
+use crate::policy::{Blocks, Policy};
+use crate::scope::{Binding, Reference, Scope};
+use crate::value::Value;
+pub use frame::{Local, Origin, Start};
+use program::{Op, Program};
+use render::{Kept, Renderer, Sink};
+
+/// A parsed template. Cloning copies its references, not its program.
+#[derive(Debug, Clone)]
+pub struct Template {
+    program: Arc<Program>,
+    references: Vec<Reference>,
+}
+
+/// A range of rendered text and the reference it came from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Provenance {
+    /// Bytes of the output; a hole counts as `***`.
+    pub output: Range<u32>,
+    /// Index into [`Template::references`].
+    pub reference: u32,
+}
+
+impl Template {
+    /// Parses a text; all mistakes at once.
+    pub fn parse(text: &str, policy: &Policy) -> Result<Template, Vec<SyntaxError>> {
+        let mut builder = build::Builder::new(text, policy);
+        if text.len() > crate::limits::TEMPLATE_BYTES {
+            let message = format!("a template of over {} KB", crate::limits::TEMPLATE_BYTES >> 10);
+            builder.mistakes.add("template-too-large", 0..0, message);
+            return Err(builder.mistakes.into_errors());
+        }
+        match policy.blocks {
+            Blocks::None | Blocks::If => plain::parse(&mut builder),
+            Blocks::Handlebars => handlebars::parse(&mut builder),
+        }
+        builder.finish()
+    }
+
+    /// The references to the root, in the order of the text.
+    pub fn references(&self) -> &[Reference] {
+        &self.references
+    }
+
+    /// The paths that are looked up in a loop of the template itself, in the order of the text. Nothing to bind.
+    pub fn locals(&self) -> &[Local] {
+        &self.program.locals
+    }
+
+    /// Gives every reference its source.
+    pub fn bind(&mut self, mut f: impl FnMut(&Reference) -> Binding) {
+        for r in &mut self.references {
+            r.binding = f(r);
+        }
+    }
+
+    /// Whether the text is exactly one placeholder with nothing around it (decision A1): [`Self::value`] keeps its type.
+    pub fn is_single(&self) -> bool {
+        self.program.single
+    }
+
+    /// The text, if it has no placeholder at all.
+    pub fn literal(&self) -> Option<&str> {
+        match self.program.ops.as_slice() {
+            [] => Some(""),
+            [Op::Text { start, end }] => Some(self.program.text(*start, *end)),
+            _ => None,
+        }
+    }
+
+    /// Text position: a `Str`, or `Masked` where a hole is in it.
+    pub fn render(&self, scope: &dyn Scope) -> Result<Value, EvalError> {
+        let mut out = Kept::<false>::default();
+        self.run(scope, &mut out)?;
+        Ok(out.into_value().0)
+    }
+
+    /// Appends the text to a buffer; holes as `***`. The fast path: no allocation beside the buffer.
+    pub fn render_into(&self, scope: &dyn Scope, out: &mut String) -> Result<(), EvalError> {
+        self.run(scope, out)
+    }
+
+    /// Text position, and which reference produced which bytes.
+    pub fn trace(&self, scope: &dyn Scope) -> Result<(Value, Vec<Provenance>), EvalError> {
+        let mut out = Kept::<true>::default();
+        self.run(scope, &mut out)?;
+        Ok(out.into_value())
+    }
+
+    /// Typed position: a single placeholder keeps its type, anything else is text.
+    pub fn value(&self, scope: &dyn Scope) -> Result<Value, EvalError> {
+        match self.program.ops.as_slice() {
+            [Op::Print { operand, json }] if self.program.single => {
+                self.renderer(scope, &mut String::new()).value(*operand, *json)
+            }
+            _ => self.render(scope),
+        }
+    }
+
+    fn run<S: Sink>(&self, scope: &dyn Scope, out: &mut S) -> Result<(), EvalError> {
+        self.renderer(scope, out).render()
+    }
+
+    fn renderer<'a, S: Sink>(&'a self, scope: &'a dyn Scope, out: &'a mut S) -> Renderer<'a, S> {
+        Renderer { program: &self.program, references: &self.references, scope, out, passes: 0 }
+    }
+}

@@ -1,0 +1,367 @@
+//! Tags of agntz (`{{path}}`, `{{#if}}`; decisions A3, C2) and SirenSpec (`{{ path | filter('text') }}`; decision S1).
+
+use std::ops::Range;
+
+use crate::condition::literal::{self, BadLiteral};
+use crate::expression::{Comparison, Expression};
+use crate::path::{self, in_segment};
+use crate::policy::Blocks;
+use crate::template::build::{Builder, Opening};
+use crate::template::scan::{Close, end_of_quoted, find_close, find_open};
+use crate::value::Value;
+
+const NO_ESCAPE: &str = "there is no escape for a literal `{{` here: pass such text in as a value";
+
+/// Reads the whole source.
+pub(crate) fn parse(b: &mut Builder<'_>) {
+    let mut at = 0;
+    while let Some(open) = find_open(b.source, at).filter(|_| !b.too_deep()) {
+        b.literal(at..open);
+        at = if b.source.as_bytes().get(open + 2) == Some(&b'{') { triple(b, open) } else { tag(b, open) };
+    }
+    b.literal(at..b.source.len());
+}
+
+/// Reads the tag at `open`; returns where it ends.
+fn tag(b: &mut Builder<'_>, open: usize) -> usize {
+    match find_close(b.source, open + 2, false) {
+        Close::At(close) => {
+            inside(b, open..close + 2, trimmed(b.source, open + 2..close));
+            close + 2
+        }
+        Close::Nested(inner) if b.source.as_bytes().get(open + 2) == Some(&b'#') => nested(b, open, inner),
+        Close::Nested(inner) => {
+            unclosed(b, open, inner);
+            inner
+        }
+        Close::Never => {
+            unclosed(b, open, b.source.len());
+            b.source.len()
+        }
+    }
+}
+
+fn unclosed(b: &mut Builder<'_>, open: usize, before: usize) {
+    let line = b.slice(open..before).split('\n').next().unwrap_or_default().trim_end();
+    let line = line.split_inclusive('}').next().unwrap_or(line);
+    let tag = shorten(line);
+    b.mistakes
+        .add("template-unclosed", open..open + line.len().max(2), format!("`{tag}` has no closing `}}}}`"))
+        .help(format!("end it with `}}}}`; {NO_ESCAPE}"));
+}
+
+/// `{{#if {{a}} == b}}`: the inner braces are the mistake; the block is open all the same.
+fn nested(b: &mut Builder<'_>, open: usize, inner: usize) -> usize {
+    let Close::At(inner_end) = find_close(b.source, inner + 2, false) else {
+        unclosed(b, open, inner);
+        return inner;
+    };
+    let path = b.slice(inner + 2..inner_end).trim();
+    b.mistakes
+        .add("template-bad-condition", inner..inner_end + 2, "a placeholder inside of a tag")
+        .help(format!("write the path without braces: `{path}`"));
+    let Close::At(close) = find_close(b.source, inner_end + 2, false) else { return inner_end + 2 };
+    let name = b.slice(open + 3..inner).split_whitespace().next().unwrap_or("if");
+    b.open_broken(name, open..close + 2);
+    close + 2
+}
+
+fn triple(b: &mut Builder<'_>, open: usize) -> usize {
+    let Close::At(close) = find_close(b.source, open + 3, false) else {
+        unclosed(b, open, b.source.len());
+        return b.source.len();
+    };
+    let braces = b.slice(close..close + 3);
+    let end = close + if braces == "}}}" { 3 } else { 2 };
+    let path = b.slice(open + 3..close).trim_matches(['{', ' ']);
+    b.mistakes.add("template-unsupported", open..end, "triple braces").help(format!(
+        "write `{{{{{path}}}}}`, nothing is ever escaped; for a brace before a placeholder put a space between"
+    ));
+    end
+}
+
+/// The inside of a tag, without white space around it.
+fn inside(b: &mut Builder<'_>, tag: Range<usize>, inner: Range<usize>) {
+    let text = b.slice(inner.clone());
+    let blocks = b.policy.blocks == Blocks::If;
+    match text.chars().next() {
+        None => {
+            b.mistakes.add("template-empty", tag, "an empty placeholder").help(NO_ESCAPE);
+        }
+        Some('#') => open(b, tag, inner),
+        Some('/') => close(b, tag, inner),
+        Some('!') => {
+            b.mistakes
+                .add("template-unsupported", tag, "this dialect has no comments in templates")
+                .help("write the comment outside of the text, as a YAML comment");
+        }
+        Some('^') if blocks => stray_else(b, tag),
+        Some(_) if blocks && text.split_whitespace().next() == Some("else") => stray_else(b, tag),
+        Some(sigil @ ('>' | '&' | '^' | '*')) => {
+            b.mistakes.add("template-unsupported", tag, format!("tags with `{sigil}` are not in this dialect"));
+        }
+        Some(_) => placeholder(b, inner),
+    }
+}
+
+fn placeholder(b: &mut Builder<'_>, inner: Range<usize>) {
+    let text = b.slice(inner.clone());
+    let bar = if b.policy.filters { text.find('|') } else { None };
+    let span = trimmed(b.source, inner.start..bar.map_or(inner.end, |bar| inner.start + bar));
+    if span.is_empty() {
+        b.mistakes.add("template-empty", inner, "a filter without a path before it");
+        return;
+    }
+    let filter = match bar {
+        Some(bar) => match filter(b, inner.start + bar + 1..inner.end) {
+            Some(filter) => Some(filter),
+            None => return,
+        },
+        None => None,
+    };
+    let Some(path) = dotted(b, span.clone()) else { return };
+    let (default, json) = match filter {
+        Some((text, json)) => (Some(b.slice(text).into()), json),
+        None => (None, false),
+    };
+    let reference = b.reference(path, span, default);
+    b.print(Expression::Reference(reference), json);
+}
+
+fn dotted(b: &mut Builder<'_>, span: Range<usize>) -> Option<Vec<crate::scope::Segment>> {
+    match path::dotted(b.source, span.clone()) {
+        Ok(path) => Some(path),
+        Err(bad) => {
+            let filters = b.policy.filters;
+            bad.report(&mut b.mistakes, "template-bad-path", b.source, span, |c| advice(c, filters));
+            None
+        }
+    }
+}
+
+fn advice(c: char, filters: bool) -> Option<String> {
+    Some(match c {
+        '[' => "write `.0` for the first item of a list, `.key` for a member".to_owned(),
+        '\'' | '"' if filters => "quoted text stands only in `default('...')` and `json_or_default('...')`".to_owned(),
+        '\'' | '"' => "write text outside of the braces".to_owned(),
+        '(' if filters => "write a path before the filter: `{{ path | default('text') }}`".to_owned(),
+        '(' => "there are no functions or helpers in this dialect".to_owned(),
+        '|' => "there are no filters in this dialect".to_owned(),
+        '=' | '!' | '<' | '>' | '&' if filters => "templates do not compare; use `when` on an edge".to_owned(),
+        '=' | '!' | '<' | '>' | '&' => "only `{{#if}}`, `when` and `until` compare".to_owned(),
+        '+' | '*' | '/' => "templates do not compute".to_owned(),
+        '{' | '}' => "close the tag with `}}`".to_owned(),
+        c if c.is_whitespace() => NO_ESCAPE.to_owned(),
+        _ => return None,
+    })
+}
+
+/// `default('text')` or `json_or_default('text')`: where the text is, and whether it is the latter.
+fn filter(b: &mut Builder<'_>, range: Range<usize>) -> Option<(Range<usize>, bool)> {
+    const CODE: &str = "template-bad-filter";
+    const FORM: &str = "write `| default('text')` or `| json_or_default('text')`";
+    let range = trimmed(b.source, range);
+    let text = b.slice(range.clone());
+    let name_len = text.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(text.len());
+    let name = b.slice(range.start..range.start + name_len);
+    let json = match name {
+        "default" => false,
+        "json_or_default" => true,
+        _ => {
+            let message =
+                if name.is_empty() { "a filter without a name".to_owned() } else { format!("unknown filter `{name}`") };
+            b.mistakes.add(
+                CODE,
+                if name.is_empty() { range.clone() } else { range.start..range.start + name_len },
+                message,
+            );
+            match crate::suggest::closest(name, &["default", "json_or_default"]) {
+                Some(meant) => b.mistakes.help(format!("did you mean `{meant}`?")),
+                None => b.mistakes.help(FORM),
+            }
+            return None;
+        }
+    };
+    let bytes = b.source.as_bytes();
+    let skip = |mut at: usize| {
+        while bytes.get(at).is_some_and(u8::is_ascii_whitespace) {
+            at += 1;
+        }
+        at
+    };
+    let mut at = skip(range.start + name_len);
+    let argument = if bytes.get(at) == Some(&b'(') { skip(at + 1) } else { range.end };
+    if argument >= range.end || !matches!(bytes.get(argument), Some(b'"' | b'\'')) {
+        b.mistakes.add(CODE, range, format!("`{name}` needs a text in quotes")).help(FORM);
+        return None;
+    }
+    let end = end_of_quoted(bytes, argument, false).filter(|end| *end < range.end);
+    let Some(end) = end else {
+        b.mistakes
+            .add(CODE, argument..range.end, "the text of the filter has no closing quote")
+            .help("end it with the quote that it begins with");
+        return None;
+    };
+    at = skip(end + 1);
+    if bytes.get(at) != Some(&b')') || at >= range.end {
+        let rest = at.min(range.end)..range.end;
+        b.mistakes
+            .add(CODE, if rest.is_empty() { range } else { rest }, format!("`{name}` is not closed after its text"))
+            .help("a text cannot contain the quote that it begins with, and there are no escapes: use the other quote");
+        return None;
+    }
+    at = skip(at + 1);
+    if at < range.end {
+        let junk = b.slice(at..range.end);
+        let message = if junk.starts_with('|') { "a second filter" } else { "text after the filter" };
+        b.mistakes.add(CODE, at..range.end, message).help("a placeholder has one filter, at its end");
+        return None;
+    }
+    Some((argument + 1..end, json))
+}
+
+fn open(b: &mut Builder<'_>, tag: Range<usize>, inner: Range<usize>) {
+    let text = b.slice(inner.start + 1..inner.end);
+    let name = text.split_whitespace().next().unwrap_or_default();
+    let spaced = text.starts_with(char::is_whitespace) || inner.start != tag.start + 2;
+    if name.is_empty() {
+        b.mistakes.add("template-unknown-block", tag, "a block without a name");
+        return;
+    }
+    if b.policy.blocks == Blocks::None {
+        b.mistakes
+            .add("template-unknown-block", tag.clone(), format!("`{{{{#{name}}}}}`: this dialect has no blocks"))
+            .help("use `| default('text')` for what may be missing, and `when` on an edge for what is conditional");
+        return b.open_broken(name, tag);
+    }
+    if name != "if" {
+        b.mistakes.add("template-unknown-block", tag.clone(), format!("unknown block `{{{{#{name}}}}}`")).help(
+            match name {
+                "each" => "there are no loops: `{{path}}` prints a list as JSON",
+                "unless" => "write `{{#if path == null}}` or `{{#if path == false}}`",
+                _ => "the only block is `{{#if path}}...{{/if}}`",
+            },
+        );
+        return b.open_broken(name, tag);
+    }
+    if spaced {
+        b.mistakes.add("template-unknown-block", tag.clone(), "white space next to `#`").help("write `{{#if `");
+        return b.open_broken(name, tag);
+    }
+    let test = trimmed(b.source, inner.start + 1 + name.len()..inner.end);
+    let mark = b.mark();
+    b.guarding += 1;
+    let condition = condition(b, tag.clone(), test);
+    b.guarding -= 1;
+    match condition {
+        Some((condition, guarded)) => {
+            let guards = (b.guards(mark), guarded);
+            b.open(name, tag, Opening::If { negate: false, zero: false }, condition, [None, None], guards);
+        }
+        None => b.open_broken(name, tag),
+    }
+}
+
+/// The test of `{{#if}}`, and whether its path is defined where the test holds.
+fn condition(b: &mut Builder<'_>, tag: Range<usize>, test: Range<usize>) -> Option<(Expression, bool)> {
+    const CODE: &str = "template-bad-condition";
+    let text = b.slice(test.clone());
+    if text.is_empty() {
+        b.mistakes.add("template-bad-arguments", tag, "`{{#if}}` without a path").help("write `{{#if path}}`");
+        return None;
+    }
+    let left = text.find(|c: char| !(in_segment(c) || c == '.')).unwrap_or(text.len());
+    if left == 0 {
+        let sigil = text.chars().next().unwrap_or_default();
+        b.mistakes.add(CODE, test, format!("a path is expected, not `{sigil}`")).help(match sigil {
+            '!' => "for the opposite write `{{#if path == null}}`, `== false` or `== ''`",
+            '\'' | '"' => "the path comes first: `{{#if path == 'text'}}`",
+            '(' => "there are no parentheses: put one `{{#if}}` into another",
+            _ => "write `{{#if path}}`, `{{#if path == literal}}` or `{{#if path != literal}}`",
+        });
+        return None;
+    }
+    let path_span = test.start..test.start + left;
+    let rest = trimmed(b.source, path_span.end..test.end);
+    let operator = b.slice(rest.clone());
+    let comparison = match operator {
+        "" => None,
+        _ if operator.starts_with("===") || operator.starts_with("!==") => {
+            let help = if operator.starts_with('=') { "write `==`" } else { "write `!=`" };
+            b.mistakes.add(CODE, rest.start..rest.start + 3, "there is no such operator").help(help);
+            return None;
+        }
+        _ if operator.starts_with("==") => Some(Comparison::Equal),
+        _ if operator.starts_with("!=") => Some(Comparison::NotEqual),
+        _ => {
+            let word = operator.split_whitespace().next().unwrap_or_default();
+            b.mistakes.add(CODE, rest.clone(), format!("`{}` after the path", shorten(word))).help(match word {
+                "and" | "&&" => "put one `{{#if}}` into another",
+                "or" | "||" => "write two `{{#if}}` blocks, or decide in a step and read its result",
+                "is" | "eq" | "=" => "write `==`",
+                _ if operator.starts_with(['<', '>']) => {
+                    "`{{#if}}` has only `==` and `!=`: put the comparison into the step's `when`"
+                }
+                _ => "write `{{#if path}}`, `{{#if path == literal}}` or `{{#if path != literal}}`",
+            });
+            return None;
+        }
+    };
+    let path = dotted(b, path_span.clone())?;
+    let Some(comparison) = comparison else {
+        let reference = b.reference(path, path_span, None);
+        return Some((Expression::Reference(reference), true));
+    };
+    let right = trimmed(b.source, rest.start + 2..rest.end);
+    let value = match literal::read(b.slice(right.clone())) {
+        Ok(value) => value,
+        Err(bad) => {
+            if let BadLiteral::Empty = bad {
+                b.mistakes.add(CODE, rest, "nothing to compare with").help("write a literal, for empty text `''`");
+            } else {
+                bad.report(&mut b.mistakes, CODE, right, false);
+            }
+            return None;
+        }
+    };
+    let reference = b.reference(path, path_span, None);
+    let defined = (comparison == Comparison::Equal) == !matches!(value, Value::Null);
+    let operands = vec![Expression::Reference(reference), Expression::Literal(value)];
+    Some((Expression::Compare(operands, vec![comparison]), defined))
+}
+
+fn close(b: &mut Builder<'_>, tag: Range<usize>, inner: Range<usize>) {
+    let name = b.slice(inner.start + 1..inner.end);
+    let spaced = name.starts_with(char::is_whitespace) || inner.start != tag.start + 2;
+    let name = name.trim();
+    if spaced {
+        b.mistakes
+            .add("template-stray-close", tag.clone(), "white space next to `/`")
+            .help(format!("write `{{{{/{name}}}}}`"));
+        if b.innermost() == Some(name) {
+            b.close(name, tag);
+        }
+        return;
+    }
+    b.close(name, tag);
+}
+
+fn stray_else(b: &mut Builder<'_>, tag: Range<usize>) {
+    b.mistakes
+        .add("template-stray-else", tag, "this dialect has no `else`")
+        .help("close with `{{/if}}` and open a second block for the opposite, such as `{{#if path == null}}`");
+}
+
+fn trimmed(source: &str, range: Range<usize>) -> Range<usize> {
+    let text = source.get(range.clone()).unwrap_or_default();
+    let start = range.start + (text.len() - text.trim_start().len());
+    start..start + text.trim().len()
+}
+
+/// At most a few words for a message.
+fn shorten(text: &str) -> String {
+    match text.char_indices().nth(40) {
+        Some((at, _)) => format!("{}...", text.get(..at).unwrap_or_default()),
+        None => text.to_owned(),
+    }
+}

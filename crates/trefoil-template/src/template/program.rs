@@ -1,0 +1,66 @@
+//! What a template is parsed into: a flat list of operations, blocks as ranges of it.
+
+use crate::expression::Expression;
+use crate::policy::Policy;
+use crate::template::frame::Local;
+
+/// Where a value comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Operand {
+    Reference(u32),
+    Local(u32),
+    /// An expression of the program.
+    Expression(u32),
+}
+
+/// One operation. The body of a block are the operations after it up to `otherwise`, its `else` those up to `end`.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Op {
+    /// A range of the program's text.
+    Text {
+        start: u32,
+        end: u32,
+    },
+    /// A value. `json`: the filter is `json_or_default`.
+    Print {
+        operand: Operand,
+        json: bool,
+    },
+    /// `negate`: `unless`. `zero`: the number 0 counts as true.
+    If {
+        test: Operand,
+        negate: bool,
+        zero: bool,
+        otherwise: u32,
+        end: u32,
+    },
+    Each {
+        operand: Operand,
+        otherwise: u32,
+        end: u32,
+    },
+    With {
+        operand: Operand,
+        otherwise: u32,
+        end: u32,
+    },
+}
+
+/// A parsed template without its references.
+#[derive(Debug)]
+pub(crate) struct Program {
+    pub policy: Policy,
+    /// Exactly one placeholder and nothing else.
+    pub single: bool,
+    /// All literal text, one after the other.
+    pub text: Box<str>,
+    pub ops: Vec<Op>,
+    pub expressions: Vec<Expression>,
+    pub locals: Vec<Local>,
+}
+
+impl Program {
+    pub fn text(&self, start: u32, end: u32) -> &str {
+        self.text.get(start as usize..end as usize).unwrap_or_default()
+    }
+}

@@ -1,0 +1,386 @@
+//! Running a program: one loop for all three outputs (a buffer, a value with holes, a value with provenance).
+
+use crate::error::EvalError;
+use crate::evaluate::{Evaluator, Pieces, Reduced, decide, with_default};
+use crate::expression::{Expression, Function};
+use crate::limits;
+use crate::lookup::{Got, borrowed, look_up, reason};
+use crate::policy::{NullText, Undefined};
+use crate::scope::{Missing, Reference, Scope};
+use crate::template::Provenance;
+use crate::template::frame::{Frame, Origin};
+use crate::template::program::{Op, Operand, Program};
+use crate::value::{Hole, Target, Value, is_json};
+
+/// Where rendered text goes.
+pub(crate) trait Sink: Target {
+    /// Whether [`Self::produced`] does anything.
+    const TRACES: bool = false;
+    /// Bytes so far; a hole counts as its masked form.
+    fn len(&self) -> usize;
+    /// The bytes since `start` came from a reference.
+    fn produced(&mut self, start: usize, reference: u32) {
+        let _ = (start, reference);
+    }
+}
+
+impl Sink for String {
+    fn len(&self) -> usize {
+        String::len(self)
+    }
+}
+
+/// Text with its holes, and its length in masked form.
+#[derive(Debug, Default)]
+pub(crate) struct Kept<const TRACE: bool> {
+    pieces: Pieces,
+    len: usize,
+    pub provenance: Vec<Provenance>,
+}
+
+impl<const TRACE: bool> Kept<TRACE> {
+    pub fn into_value(self) -> (Value, Vec<Provenance>) {
+        (self.pieces.into_value(), self.provenance)
+    }
+}
+
+impl<const TRACE: bool> Target for Kept<TRACE> {
+    fn text(&mut self, text: &str) {
+        self.len += text.len();
+        self.pieces.text(text);
+    }
+    fn hole(&mut self, hole: &Hole) {
+        self.len += crate::value::HIDDEN.len();
+        self.pieces.hole(hole);
+    }
+}
+
+impl<const TRACE: bool> Sink for Kept<TRACE> {
+    const TRACES: bool = TRACE;
+    fn len(&self) -> usize {
+        self.len
+    }
+    fn produced(&mut self, start: usize, reference: u32) {
+        if self.len > start {
+            self.provenance.push(Provenance { output: start as u32..self.len as u32, reference });
+        }
+    }
+}
+
+/// One rendering.
+pub(crate) struct Renderer<'a, S> {
+    pub program: &'a Program,
+    pub references: &'a [Reference],
+    pub scope: &'a dyn Scope,
+    pub out: &'a mut S,
+    pub passes: u64,
+}
+
+impl<'a, S: Sink> Renderer<'a, S> {
+    /// Runs the whole program.
+    pub fn render(&mut self) -> Result<(), EvalError> {
+        let limit = self.out.len().saturating_add(limits::OUTPUT_BYTES);
+        self.run(0, self.program.ops.len(), limit, None)
+    }
+
+    fn run(&mut self, mut at: usize, to: usize, limit: usize, frame: Option<&Frame<'_>>) -> Result<(), EvalError> {
+        while at < to {
+            let Some(op) = self.program.ops.get(at) else { break };
+            at += 1;
+            match op {
+                Op::Text { start, end } => self.out.text(self.program.text(*start, *end)),
+                Op::Print { operand, json } => self.print(*operand, *json, frame)?,
+                Op::If { test, negate, zero, otherwise, end } => {
+                    let truth = self.truth(*test, *zero, frame)?;
+                    let (from, until) = if truth != *negate { (at, *otherwise) } else { (*otherwise as usize, *end) };
+                    self.run(from, until as usize, limit, frame)?;
+                    at = *end as usize;
+                }
+                Op::Each { operand, otherwise, end } => {
+                    self.each(*operand, at, (*otherwise, *end), limit, frame)?;
+                    at = *end as usize;
+                }
+                Op::With { operand, otherwise, end } => {
+                    let got = self.operand(*operand, frame)?;
+                    match got.value() {
+                        Some(this) if self.truth(*operand, false, frame)? => {
+                            let inner = Frame { parent: frame, this, index: None, key: None, last: false };
+                            self.run(at, *otherwise as usize, limit, Some(&inner))?;
+                        }
+                        _ => self.run(*otherwise as usize, *end as usize, limit, frame)?,
+                    }
+                    at = *end as usize;
+                }
+            }
+            if self.out.len() > limit {
+                return Err(EvalError::Limit(format!("the text is over {} MB", limits::OUTPUT_BYTES >> 20)));
+            }
+        }
+        Ok(())
+    }
+
+    fn each(
+        &mut self,
+        operand: Operand,
+        body: usize,
+        (otherwise, end): (u32, u32),
+        limit: usize,
+        frame: Option<&Frame<'_>>,
+    ) -> Result<(), EvalError> {
+        let got = self.operand(operand, frame)?;
+        let until = otherwise as usize;
+        match got.value() {
+            Some(Value::List(items)) if !items.is_empty() => {
+                for (i, this) in items.iter().enumerate() {
+                    self.pass()?;
+                    let last = i + 1 == items.len();
+                    let inner = Frame { parent: frame, this, index: Some(i), key: None, last };
+                    self.run(body, until, limit, Some(&inner))?;
+                }
+                Ok(())
+            }
+            Some(Value::Object(object)) if !object.is_empty() => {
+                for (i, (key, this)) in object.iter().enumerate() {
+                    self.pass()?;
+                    let last = i + 1 == object.len();
+                    let inner = Frame { parent: frame, this, index: Some(i), key: Some(key), last };
+                    self.run(body, until, limit, Some(&inner))?;
+                }
+                Ok(())
+            }
+            _ => self.run(until, end as usize, limit, frame),
+        }
+    }
+
+    fn pass(&mut self) -> Result<(), EvalError> {
+        self.passes += 1;
+        if self.passes > limits::PASSES {
+            return Err(EvalError::Limit(format!("the loops make over {} passes", limits::PASSES)));
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn print(&mut self, operand: Operand, json: bool, frame: Option<&Frame<'_>>) -> Result<(), EvalError> {
+        if let (false, false, Some(Value::Str(text))) = (S::TRACES, json, self.plain(operand, frame))
+            && !text.is_empty()
+        {
+            self.out.text(text);
+            return Ok(());
+        }
+        self.print_any(operand, json, frame)
+    }
+
+    /// The value where nothing but a walk through borrowed data leads to it: the common case, without its price.
+    #[inline]
+    fn plain<'v>(&self, operand: Operand, frame: Option<&'v Frame<'v>>) -> Option<&'v Value>
+    where
+        'a: 'v,
+    {
+        match operand {
+            Operand::Reference(index) => borrowed(self.scope, self.references.get(index as usize)?),
+            Operand::Local(index) => self.program.locals.get(index as usize)?.this(frame),
+            Operand::Expression(_) => None,
+        }
+    }
+
+    #[inline(never)]
+    fn print_any(&mut self, operand: Operand, json: bool, frame: Option<&Frame<'_>>) -> Result<(), EvalError> {
+        let start = self.out.len();
+        let shown = match self.filtered(operand, json, frame)? {
+            Shown::Value(got) => {
+                match got.value() {
+                    Some(Value::Str(text)) => self.out.text(text),
+                    None | Some(Value::Null) if self.program.policy.null == NullText::Empty => {}
+                    Some(value) => value.write_to(self.out),
+                    None => {}
+                }
+                true
+            }
+            Shown::Default(text) => {
+                self.out.text(text);
+                false
+            }
+        };
+        if S::TRACES
+            && shown
+            && let Some(reference) = self.producer(operand, frame)
+        {
+            self.out.produced(start, reference);
+        }
+        Ok(())
+    }
+
+    /// The value of a lone placeholder (decision A1).
+    pub fn value(&self, operand: Operand, json: bool) -> Result<Value, EvalError> {
+        Ok(match self.filtered(operand, json, None)? {
+            Shown::Value(Got::Borrowed(value)) => value.clone(),
+            Shown::Value(Got::Owned(value)) => value,
+            Shown::Value(Got::Missing(_)) => Value::Null,
+            Shown::Default(text) => Value::from(text),
+        })
+    }
+
+    /// The value after the placeholder's filter and the dialect's rule for what is missing.
+    fn filtered<'v>(
+        &self,
+        operand: Operand,
+        json: bool,
+        frame: Option<&'v Frame<'v>>,
+    ) -> Result<Shown<'v, 'a>, EvalError>
+    where
+        'a: 'v,
+    {
+        let got = self.operand(operand, frame)?;
+        let Operand::Reference(index) = operand else { return Ok(Shown::Value(got)) };
+        let Some(reference) = self.references.get(index as usize) else { return Ok(Shown::Value(got)) };
+        let Some(default) = &reference.default else {
+            return match got {
+                Got::Missing(why) if self.program.policy.undefined == Undefined::Error => {
+                    Err(undefined(reference, &why))
+                }
+                got => Ok(Shown::Value(got)),
+            };
+        };
+        Ok(match got.value() {
+            None => Shown::Default(default),
+            Some(Value::Str(text)) if text.is_empty() || json && !is_json(text) => Shown::Default(default),
+            Some(Value::Masked(masked)) => match with_default(masked, default, json) {
+                Some(masked) => Shown::Value(Got::Owned(masked.into_value())),
+                None => Shown::Value(got),
+            },
+            Some(_) => Shown::Value(got),
+        })
+    }
+
+    fn operand<'v>(&self, operand: Operand, frame: Option<&'v Frame<'v>>) -> Result<Got<'v>, EvalError>
+    where
+        'a: 'v,
+    {
+        Ok(match operand {
+            Operand::Reference(index) => match self.references.get(index as usize) {
+                Some(reference) => look_up(self.scope, reference, &self.program.policy),
+                None => Got::Missing(Missing::Key(0)),
+            },
+            Operand::Local(index) => match self.program.locals.get(index as usize) {
+                Some(local) => local.look_up(frame),
+                None => Got::Missing(Missing::Key(0)),
+            },
+            Operand::Expression(index) => match self.program.expressions.get(index as usize) {
+                Some(expression) => self.computed(expression, frame)?,
+                None => Got::Missing(Missing::Key(0)),
+            },
+        })
+    }
+
+    fn computed<'v>(&self, expression: &Expression, frame: Option<&'v Frame<'v>>) -> Result<Got<'v>, EvalError>
+    where
+        'a: 'v,
+    {
+        match self.evaluator(frame).reduce(expression)? {
+            Reduced::Known(std::borrow::Cow::Borrowed(value)) => Ok(Got::Borrowed(value)),
+            Reduced::Known(std::borrow::Cow::Owned(value)) => Ok(Got::Owned(value)),
+            Reduced::Open(Expression::Literal(value)) => Ok(Got::Owned(value)),
+            // A helper that answers yes or no can be asked; one that makes text cannot: the text would be known.
+            Reduced::Open(open) if is_boolean(&open) => {
+                Ok(Got::Owned(decide(self.scope, open, &self.program.policy)?.into()))
+            }
+            Reduced::Open(_) => Err(EvalError::Undefined {
+                expression: "helper".into(),
+                namespace: "env".into(),
+                reason: "a helper cannot work on text from the environment or the secret store".to_owned(),
+                span: 0..0,
+            }),
+            Reduced::Missing | Reduced::Failed => Ok(Got::Missing(Missing::Key(0))),
+        }
+    }
+
+    fn evaluator<'v>(&self, frame: Option<&'v Frame<'v>>) -> Evaluator<'v>
+    where
+        'a: 'v,
+    {
+        Evaluator::new(self.scope, self.references, &self.program.policy).within(&self.program.locals, frame)
+    }
+
+    fn truth(&self, test: Operand, zero: bool, frame: Option<&Frame<'_>>) -> Result<bool, EvalError> {
+        if let Operand::Expression(index) = test
+            && let Some(expression) = self.program.expressions.get(index as usize)
+            && !zero
+        {
+            return self.evaluator(frame).truth(expression);
+        }
+        match self.operand(test, frame)?.value() {
+            None => Ok(false),
+            Some(Value::Number(n)) if zero => Ok(!n.as_f64().is_nan()),
+            Some(value) => match value.truthy() {
+                Some(truth) => Ok(truth),
+                None => decide(self.scope, Expression::Literal(value.clone()), &self.program.policy),
+            },
+        }
+    }
+
+    /// The reference that a printed value came from: of a local path the one its loop goes over, of a helper its first
+    /// argument that has one (of `default` the argument it took).
+    fn producer(&self, operand: Operand, frame: Option<&Frame<'_>>) -> Option<u32> {
+        match operand {
+            Operand::Reference(index) => Some(index),
+            Operand::Local(index) => self.root_of(index),
+            Operand::Expression(index) => self.producer_of(self.program.expressions.get(index as usize)?, frame),
+        }
+    }
+
+    fn producer_of(&self, expression: &Expression, frame: Option<&Frame<'_>>) -> Option<u32> {
+        match expression {
+            Expression::Reference(index) => Some(*index),
+            Expression::Local(index) => self.root_of(*index),
+            Expression::Call(Function::Default, arguments) => {
+                let [first, second] = arguments.as_slice() else { return None };
+                let taken = match self.evaluator(frame).reduce(first) {
+                    Ok(Reduced::Known(value)) => !(value.is_null() || value.as_str() == Some("")),
+                    Ok(Reduced::Open(_)) => true,
+                    _ => false,
+                };
+                self.producer_of(if taken { first } else { second }, frame)
+            }
+            Expression::Call(_, parts)
+            | Expression::And(parts)
+            | Expression::Or(parts)
+            | Expression::Compare(parts, _) => parts.iter().find_map(|part| self.producer_of(part, frame)),
+            Expression::Not(part) => self.producer_of(part, frame),
+            _ => None,
+        }
+    }
+
+    fn root_of(&self, local: u32) -> Option<u32> {
+        // An origin precedes what starts in it, so this ends.
+        let mut local = self.program.locals.get(local as usize)?;
+        loop {
+            match local.origin {
+                Origin::Reference(index) => return Some(index),
+                Origin::Local(index) => local = self.program.locals.get(index as usize)?,
+                Origin::Computed => return None,
+            }
+        }
+    }
+}
+
+/// What a placeholder shows.
+enum Shown<'v, 'd> {
+    Value(Got<'v>),
+    /// The text of its filter.
+    Default(&'d str),
+}
+
+fn is_boolean(expression: &Expression) -> bool {
+    matches!(expression, Expression::Not(_) | Expression::Compare(..) | Expression::Call(Function::Bool, _))
+}
+
+#[cold]
+fn undefined(reference: &Reference, why: &Missing) -> EvalError {
+    EvalError::Undefined {
+        expression: reference.dotted().into(),
+        namespace: reference.path.first().map_or_else(|| "".into(), |s| s.name.clone()),
+        reason: reason(why, reference),
+        span: reference.span.clone(),
+    }
+}

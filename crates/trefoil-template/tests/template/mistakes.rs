@@ -1,0 +1,337 @@
+//! What a wrong text is told: every rule, with its place, its words and its advice.
+
+use std::fmt::Write as _;
+
+use trefoil_template::{Condition, Policy, RULES, SyntaxError, Template};
+
+/// One text a line, its mistakes below it.
+fn report(texts: &[&str], parse: impl Fn(&str) -> Result<(), Vec<SyntaxError>>) -> String {
+    let mut out = String::new();
+    for text in texts {
+        let _ = writeln!(out, "{}", text.escape_debug().to_string().replace("\\\"", "\"").replace("\\'", "'"));
+        match parse(text) {
+            Ok(()) => out.push_str("    NO MISTAKE FOUND\n"),
+            Err(errors) => {
+                for error in errors {
+                    assert!(RULES.iter().any(|(code, _)| *code == error.code), "{} is not in the list", error.code);
+                    let place = &text[error.span.start as usize..error.span.end as usize];
+                    let _ =
+                        writeln!(out, "    {} at {:?} [{}]: {}", error.code, place, error.span.start, error.message);
+                    if let Some(help) = error.help {
+                        let _ = writeln!(out, "        help: {help}");
+                    }
+                }
+            }
+        }
+    }
+    out
+}
+
+fn templates(policy: Policy, texts: &[&str]) -> String {
+    report(texts, |text| Template::parse(text, &policy).map(|_| ()))
+}
+
+fn conditions(policy: Policy, texts: &[&str]) -> String {
+    report(texts, |text| Condition::parse(text, &policy).map(|_| ()))
+}
+
+fn snapshot(name: &str, text: String) {
+    insta::with_settings!({omit_expression => true}, { insta::assert_snapshot!(name, text) });
+}
+
+#[test]
+fn agntz_templates() {
+    snapshot(
+        "agntz_templates",
+        templates(
+            Policy::AGNTZ,
+            &[
+                "{{}} and {{ }}",
+                "{{name",
+                "{{name} and {{other}}",
+                "one {{a..b}} two {{.c}} three {{d.}}",
+                "{{your name}}",
+                "{{list[0]}}",
+                "{{'text'}}",
+                "{{name | upper}}",
+                "{{a + b}}",
+                "{{{name}}}",
+                "{{! a note }}",
+                "{{> part}}",
+                "{{#if}}x{{/if}}",
+                "{{#if name}}x",
+                "{{#if name}}x{{/each}}",
+                "x{{/if}}",
+                "{{#if a}}{{#if b}}x{{/if}}",
+                "{{#each list}}{{this}}{{/each}}",
+                "{{#unless a}}x{{/unless}}",
+                "{{# if a}}x{{/if}}",
+                "{{#if a}}x{{/ if}}",
+                "{{#if a}}x{{else}}y{{/if}}",
+                "{{#if a}}x{{else if b}}y{{/if}}",
+                "{{#if !a}}x{{/if}}",
+                "{{#if a > 3}}x{{/if}}",
+                "{{#if a && b}}x{{/if}}",
+                "{{#if a or b}}x{{/if}}",
+                "{{#if a === 'x'}}x{{/if}}",
+                "{{#if a = 'x'}}x{{/if}}",
+                "{{#if a == }}x{{/if}}",
+                "{{#if a == it's}}x{{/if}}",
+                "{{#if a == 'x}}x{{/if}}",
+                "{{#if a == b and c}}x{{/if}}",
+                "{{#if 'x' == a}}x{{/if}}",
+                "{{#if (a)}}x{{/if}}",
+                "{{#if {{a}} == b}}x{{/if}}",
+                "{{#if a.}}x{{/if}}",
+            ],
+        ),
+    );
+}
+
+#[test]
+fn sirenspec_templates() {
+    snapshot(
+        "sirenspec_templates",
+        templates(
+            Policy::SIRENSPEC,
+            &[
+                "{{ a.output | upper }}",
+                "{{ a.output | defualt('x') }}",
+                "{{ a.output | default }}",
+                "{{ a.output | default() }}",
+                "{{ a.output | default(5) }}",
+                "{{ a.output | default('x' }}",
+                "{{ a.output | default('x) }}",
+                "{{ a.output | default('it's') }}",
+                "{{ a.output | default('x') | default('y') }}",
+                "{{ a.output | default('x') y }}",
+                "{{ | default('x') }}",
+                "{{ default('x') }}",
+                "{{ a.output or 'x' }}",
+                "{{ a['output'] }}",
+                "{{ a . output }}",
+                "{{#if a}}x{{/if}}",
+                "{{ a.output == 'x' }}",
+                "{{ a.output",
+            ],
+        ),
+    );
+}
+
+#[test]
+fn aegis_templates() {
+    snapshot(
+        "aegis_templates",
+        templates(
+            Policy::AEGIS,
+            &[
+                "{{}} {{ }} {{{ }}}",
+                "{{name",
+                "{{{name}} x",
+                "{{! never closed",
+                "{{!-- a }} b",
+                "{{a..b}}",
+                "{{a/../b}}",
+                "{{a.}}",
+                "{{a.this}}",
+                "{{a[0]}}",
+                "{{a + 1}}",
+                "{{a - 1}}",
+                "{{a < b}}",
+                "{{upperr name}}",
+                "{{foo name}}",
+                "{{upper}} {{upper a b}}",
+                "{{json a pretty=true}}",
+                "{{name | upper}}",
+                "{{@indx}}",
+                "{{(a)}}",
+                "{{(upper a}}",
+                "{{upper (lower a}}",
+                "{{lookup a}}",
+                "{{#if}}x{{/if}}",
+                "{{#if a b}}x{{/if}}",
+                "{{#if eq a b}}x{{/if}}",
+                "{{#if a == b}}x{{/if}}",
+                "{{#if !a}}x{{/if}}",
+                "{{#if a}}x",
+                "{{#if a}}x{{/unless}}",
+                "{{#each a}}{{#if b}}x{{/each}}",
+                "x{{/if}} {{else}}",
+                "{{#if a}}x{{else}}y{{else}}z{{/if}}",
+                "{{#eech a}}x{{/eech}}",
+                "{{#list}}x{{/list}}",
+                "{{#each a as |x}}x{{/each}}",
+                "{{#each a as |x y z|}}x{{/each}}",
+                "{{#if a as |x|}}x{{/if}}",
+                "{{> part}} {{#> part}}x{{/part}} {{* d}} {{{{raw}}}} x {{{{/raw}}}}",
+                "{{'text}}",
+            ],
+        ),
+    );
+}
+
+#[test]
+fn agntz_conditions() {
+    snapshot(
+        "agntz_conditions",
+        conditions(
+            Policy::AGNTZ,
+            &[
+                "",
+                "  \n ",
+                "{{a}} ==",
+                "== {{a}}",
+                "{{a}} &&",
+                "&& {{a}}",
+                "{{a}} || || {{b}}",
+                "{{a}} == == {{b}}",
+                "{{a}} === 1",
+                "{{a}} = 1",
+                "{{a}} => 1",
+                "{{a}} <> 1",
+                "!{{a}}",
+                "{{a}} & {{b}} | {{c}}",
+                "({{a}} || {{b}}) && {{c}}",
+                "{{a}} and {{b}} or not {{c}}",
+                "{{a}} == b == c",
+                "{{a}}{{b}}",
+                "{{a}} is b",
+                "{{a}} == it's",
+                "{{a}} == 'it",
+                "{{a || b}}",
+                "{{a",
+                "{{a} == 1",
+                "{{}} == 1",
+                "{{#if a}}x{{/if}}",
+                "a..b == {{a..b}}",
+            ],
+        ),
+    );
+}
+
+#[test]
+fn aegis_conditions() {
+    snapshot(
+        "aegis_conditions",
+        conditions(
+            Policy::AEGIS,
+            &[
+                "",
+                "a <",
+                "a && ",
+                "a b",
+                "a === 1",
+                "a = 1",
+                "a => 1",
+                "a < b < c",
+                "a and b",
+                "a is b",
+                "(a",
+                "{{a < 3",
+                "{{#if a}}",
+                "a + 1 > 2",
+                "a - 1 > 2",
+                "eq a",
+                "uper a == 'X'",
+                "a[0] == 1",
+                "a == 'x",
+                "a..b",
+                "a & b",
+                "a)",
+            ],
+        ),
+    );
+}
+
+#[test]
+fn sirenspec_conditions() {
+    snapshot(
+        "sirenspec_conditions",
+        conditions(
+            Policy::SIRENSPEC,
+            &[
+                "",
+                "inputs.message == 'x'",
+                "workin.x",
+                "working.x ==",
+                "== 1",
+                "working.x && working.y || !working.z",
+                "working.x = 1",
+                "working.x === 1",
+                "working.x ** 2 // 3",
+                "{{ working.x }} == 1",
+                "working.x.startswith('a')",
+                "working.x[1:2]",
+                "working.x[0",
+                "(working.x",
+                "working.x)",
+                "working.__class__",
+                "__import__('os')",
+                "open('x')",
+                "lenn(working.x)",
+                "len",
+                "len()",
+                "len(1, 2)",
+                "lambda: 1",
+                "1 if working.x else 2",
+                "f'x'",
+                "'x' 'y'",
+                "'x",
+                "working.list.0 == 1",
+                "working.my-key",
+                "{'a': 1}",
+                "working.",
+                "working.x working.y",
+                "0777 + 12abc",
+                "working.x == \u{201c}a\u{201d}",
+                "not",
+            ],
+        ),
+    );
+}
+
+#[test]
+fn every_rule_has_a_text_that_breaks_it() {
+    let deep = "{{#if a}}".repeat(100);
+    let deep_condition = "(".repeat(100) + "1";
+    let large = "x".repeat(2 << 20);
+    let templates = [
+        (Policy::AGNTZ, "{{"),
+        (Policy::AGNTZ, "{{#if a}}"),
+        (Policy::AGNTZ, "{{/if}}"),
+        (Policy::AGNTZ, "{{else}}"),
+        (Policy::AGNTZ, "{{#x}}"),
+        (Policy::AEGIS, "{{x y}}"),
+        (Policy::AEGIS, "{{x < y}}"),
+        (Policy::SIRENSPEC, "{{ a | x }}"),
+        (Policy::AGNTZ, "{{#if}}"),
+        (Policy::AGNTZ, "{{#if a > b}}"),
+        (Policy::AGNTZ, "{{a..b}}"),
+        (Policy::AGNTZ, "{{}}"),
+        (Policy::AGNTZ, "{{{a}}}"),
+        (Policy::AGNTZ, &large),
+        (Policy::AGNTZ, &deep),
+    ];
+    let conditions = [
+        (Policy::AGNTZ, ""),
+        (Policy::AGNTZ, "{{a}} =="),
+        (Policy::AGNTZ, "{{a}} = 1"),
+        (Policy::AGNTZ, "{{a..b}}"),
+        (Policy::SIRENSPEC, "x"),
+        (Policy::SIRENSPEC, "lambda"),
+        (Policy::AGNTZ, &large),
+        (Policy::SIRENSPEC, &deep_condition),
+    ];
+    let mut broken: Vec<&str> = Vec::new();
+    for (policy, text) in templates {
+        broken.extend(Template::parse(text, &policy).unwrap_err().iter().map(|e| e.code));
+    }
+    for (policy, text) in conditions {
+        broken.extend(Condition::parse(text, &policy).unwrap_err().iter().map(|e| e.code));
+    }
+    broken.push("working_dot_node_id"); // tested with the state
+    for (rule, about) in RULES {
+        assert!(broken.contains(rule), "no text breaks `{rule}`");
+        assert!(!about.is_empty() && !about.ends_with('.'));
+    }
+}

@@ -1,0 +1,83 @@
+//! The shared conformance vectors, where they are on this machine.
+
+use std::path::{Path, PathBuf};
+
+use trefoil_template::state::{Failure, Kind, evaluate};
+use trefoil_template::{EvalError, Policy, Value};
+
+#[derive(serde::Deserialize)]
+struct Vector {
+    id: String,
+    dialect: String,
+    kind: String,
+    text: String,
+    state: Value,
+    expect: Option<Value>,
+    error: Option<Expected>,
+    #[serde(default)]
+    load_error: bool,
+}
+
+#[derive(serde::Deserialize)]
+struct Expected {
+    expression: String,
+    namespace: String,
+    reason: String,
+}
+
+fn shared() -> Option<PathBuf> {
+    let place = match std::env::var_os("TREFOIL_SHARED") {
+        Some(place) => PathBuf::from(place),
+        None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared"),
+    };
+    place.join("vectors").is_dir().then_some(place)
+}
+
+#[test]
+fn all_shared_vectors_hold() {
+    let Some(shared) = shared() else {
+        println!("skipped: no shared vectors here (set TREFOIL_SHARED)");
+        return;
+    };
+    let mut wrong = Vec::new();
+    let mut count = 0;
+    for dialect in ["agntz", "aegis", "sirenspec"] {
+        let text = std::fs::read_to_string(shared.join(format!("vectors/{dialect}.jsonl"))).unwrap();
+        for line in text.lines().filter(|line| !line.trim().is_empty()) {
+            let vector: Vector = serde_json::from_str(line).unwrap();
+            count += 1;
+            if let Err(why) = check(&vector) {
+                wrong.push(format!("{} {:?}: {why}", vector.id, vector.text));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{} of {count} vectors fail:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(count > 400, "only {count} vectors were found");
+}
+
+fn check(vector: &Vector) -> Result<(), String> {
+    let policy = match vector.dialect.as_str() {
+        "agntz" => Policy::AGNTZ,
+        "aegis" => Policy::AEGIS,
+        "sirenspec" => Policy::SIRENSPEC,
+        other => return Err(format!("unknown dialect {other}")),
+    };
+    let kind = match vector.kind.as_str() {
+        "template" => Kind::Template,
+        "value" => Kind::Value,
+        "condition" => Kind::Condition,
+        other => return Err(format!("unknown kind {other}")),
+    };
+    let got = evaluate(&policy, kind, &vector.text, &vector.state);
+    let fits = match (&got, &vector.error) {
+        (Ok(value), None) => !vector.load_error && *value == vector.expect.clone().unwrap_or_default(),
+        (Err(Failure::Load(errors)), None) => {
+            vector.load_error && errors.iter().all(|e| e.line > 0 && e.column > 0 && !e.error.message.is_empty())
+        }
+        (Err(Failure::Run(EvalError::Undefined { expression, namespace, reason, .. })), Some(expected)) => {
+            **expression == *expected.expression && **namespace == *expected.namespace && *reason == expected.reason
+        }
+        _ => false,
+    };
+    if fits { Ok(()) } else { Err(format!("{got:?}")) }
+}
