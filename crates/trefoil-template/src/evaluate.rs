@@ -252,9 +252,9 @@ impl<'a> Evaluator<'a> {
                 Some((c, a, b)) if hides(*c, a, b) => open = true,
                 Some((c, a, b)) => match self.compare_pair(*c, a, b)? {
                     Some(true) => {}
-                    outcome if open => {
-                        // An earlier comparison is open; this one is not, and it is not true.
-                        reduced.push(if outcome.is_some() { next } else { Reduced::Failed });
+                    _ if open => {
+                        // An earlier comparison is open; this one is not, and it ends the chain.
+                        reduced.push(next);
                         break;
                     }
                     Some(false) => return Ok(owned(false.into())),

@@ -285,13 +285,19 @@ impl<'a, S: Sink> Renderer<'a, S> {
             Reduced::Open(open) if is_boolean(&open) => {
                 Ok(Got::Owned(decide(self.scope, open, &self.program.policy)?.into()))
             }
-            Reduced::Open(_) => Err(EvalError::Undefined {
-                expression: "helper".into(),
-                namespace: "env".into(),
-                reason: "a helper cannot work on text from the environment or the secret store".to_owned(),
-                span: 0..0,
-            }),
+            Reduced::Open(_) => Err(self.unknowable(expression)),
             Reduced::Missing | Reduced::Failed => Ok(Got::Missing(Missing::Key(0))),
+        }
+    }
+
+    #[cold]
+    fn unknowable(&self, expression: &Expression) -> EvalError {
+        let reference = mentions(expression).and_then(|index| self.references.get(index as usize));
+        EvalError::Undefined {
+            expression: reference.map_or_else(|| "env".into(), |r| r.dotted().into()),
+            namespace: reference.and_then(|r| r.path.first()).map_or_else(|| "env".into(), |s| s.name.clone()),
+            reason: "A helper cannot work on text from the environment or the secret store".to_owned(),
+            span: reference.map_or(0..0, |r| r.span.clone()),
         }
     }
 
@@ -373,6 +379,18 @@ enum Shown<'v, 'd> {
 
 fn is_boolean(expression: &Expression) -> bool {
     matches!(expression, Expression::Not(_) | Expression::Compare(..) | Expression::Call(Function::Bool, _))
+}
+
+/// The first reference in an expression.
+fn mentions(expression: &Expression) -> Option<u32> {
+    match expression {
+        Expression::Reference(index) => Some(*index),
+        Expression::Call(_, parts) | Expression::And(parts) | Expression::Or(parts) | Expression::Compare(parts, _) => {
+            parts.iter().find_map(mentions)
+        }
+        Expression::Not(part) => mentions(part),
+        _ => None,
+    }
 }
 
 #[cold]
