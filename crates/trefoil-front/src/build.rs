@@ -62,6 +62,10 @@ impl Builder {
             self.missing_agents.push((name.clone(), at));
         }
     }
+    /// Where such an agent is named first.
+    pub fn missing_agent_location(&self, name: &str) -> Option<Location> {
+        self.missing_agents.iter().find(|(n, _)| &**n == name).map(|(_, at)| *at)
+    }
     /// The program, if every reserved flow was filled. `sources` are the texts it was made from (for its hash).
     pub fn finish<'t>(self, entry: FlowId, sources: impl IntoIterator<Item = &'t str>) -> Option<Program> {
         let flows = self.flows.into_iter().collect::<Option<Vec<_>>>()?;
@@ -125,6 +129,28 @@ pub fn typed_expr(
         Some(literal) => Expr::Const(Value::from(literal)),
         None => Expr::Typed(text),
     })
+}
+
+/// A part of a text position (a byte range of its decoded text) as a template of its own. Mistakes are not reported: the
+/// whole text is parsed as well.
+pub fn text_part(
+    reader: &Reader<'_>,
+    text: &yaml::Text,
+    range: std::ops::Range<usize>,
+    policy: &'static Policy,
+    resolve: &mut Resolve<'_>,
+) -> Option<Text> {
+    let offset = range.start as u32;
+    let mut template = Template::parse(text.value.get(range.clone())?, policy).ok()?;
+    let mut sources = Sources::default();
+    let mut spans = Vec::new();
+    template.bind(|r| {
+        let at = reader.at(text.source(r.span.start + offset..r.span.end + offset));
+        spans.push(at.span);
+        sources.bind(resolve(r, at))
+    });
+    let origin = reader.at(text.source(offset..range.end as u32));
+    Some(Text { template, sources: sources.0, origin, spans })
 }
 
 /// Parses and binds a condition.

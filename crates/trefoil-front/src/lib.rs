@@ -28,6 +28,11 @@ pub trait FrontEnd: Sync {
     fn policy(&self) -> &'static Policy;
     /// The keys (with their places) that speak for this dialect; none: not this one.
     fn evidence(&self, root: &Node) -> Vec<Evidence>;
+    /// What a document is that belongs to this dialect without being a unit of it (a skill file, say), as a message
+    /// names it. Asked only where nobody has evidence.
+    fn companion(&self, _root: &Node) -> Option<&'static str> {
+        None
+    }
     /// Other files that this document needs, relative to it.
     fn needs(&self, document: &Document) -> Vec<Need>;
     /// The ids by which the document's top-level unit can be named (`dir#id`, `ref`, `agent`), with their places.
@@ -52,6 +57,11 @@ pub static FRONT_ENDS: &[&dyn FrontEnd] = &[&agntz::Agntz, &aegis::Aegis, &siren
 /// The front end of this name.
 pub fn front_end(name: &str) -> Option<&'static dyn FrontEnd> {
     FRONT_ENDS.iter().copied().find(|f| f.name() == name)
+}
+
+/// What a document of no dialect is after all, for a clearer message: `an agntz skill file, not an agent`.
+pub fn companion(root: &Node) -> Option<&'static str> {
+    FRONT_ENDS.iter().find_map(|f| f.companion(root))
 }
 
 /// What a document is, by its shape.

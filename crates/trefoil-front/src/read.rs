@@ -38,7 +38,9 @@ impl<'d> Reader<'d> {
     }
     /// Reports `wrong-type`: `what` must be `expected`.
     pub fn wrong_type(&self, node: &Node, what: &str, expected: &str) {
-        self.error("wrong-type", node.span, format!("`{what}` must be {expected}, not {}", node.describe()));
+        // `a step` is a phrase, `steps` a key
+        let what = if what.contains(' ') { what.to_owned() } else { format!("`{what}`") };
+        self.error("wrong-type", node.span, format!("{what} must be {expected}, not {}", node.describe()));
     }
     /// The fields of a mapping; reports when it is none. `what` names it in messages.
     pub fn fields<'n>(&'n self, node: &'n Node, what: &str) -> Option<Fields<'n, 'd>> {
@@ -71,6 +73,11 @@ impl<'d> Reader<'d> {
                     format!("from {} to {}", range.start(), range.end())
                 };
                 self.error("out-of-range", node.span, format!("`{what}` must be {bounds}, not {}", t.value));
+                None
+            }
+            Some((Scalar::Float(_), t)) => {
+                let message = format!("`{what}` must be a whole number, not {}", t.value);
+                self.error("wrong-type", node.span, message);
                 None
             }
             _ => {
@@ -120,7 +127,7 @@ impl<'d> Reader<'d> {
         items
     }
     /// One of some words, or a report with the nearest.
-    pub fn word<'w, T: Copy>(&self, node: &Node, what: &str, words: &[(&'w str, T)]) -> Option<T> {
+    pub fn word<T: Copy>(&self, node: &Node, what: &str, words: &[(&str, T)]) -> Option<T> {
         let text = self.text(node, what)?;
         if let Some((_, value)) = words.iter().find(|(w, _)| *w == &*text.value) {
             return Some(*value);
@@ -210,6 +217,10 @@ impl<'n, 'd> Fields<'n, 'd> {
     pub fn fields(&mut self, key: &'static str) -> Option<Fields<'n, 'd>> {
         let entry = self.take(key)?;
         self.reader.fields(&entry.value, key)
+    }
+    /// Whether somebody asked for this key already.
+    pub fn is_known(&self, key: &str) -> bool {
+        self.known.contains(&key)
     }
     /// All entries of a mapping whose keys are the user's.
     pub fn entries(&self) -> &'n [Entry] {

@@ -67,6 +67,10 @@ impl Printer<'_> {
     fn program(&mut self) {
         let program = self.program;
         self.line(format!("program `{}` entry flow {}", program.name, program.entry.0));
+        for (name, at) in &program.missing_agents {
+            let place = self.place(*at);
+            self.line(format!("missing agent `{name}`{place}"));
+        }
         for (index, schema) in program.schemas.iter().enumerate() {
             let place = self.place(schema.origin);
             self.line(format!("schema {index} `{}` {}{place}", schema.name, schema.json.to_json()));

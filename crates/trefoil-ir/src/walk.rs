@@ -3,11 +3,11 @@
 //! Read-only, and in the order of the manifest, so that whatever is collected this way is the same every time.
 
 use crate::expr::{Cond, Expr, Source, Text};
-use crate::flow::Program;
+use crate::flow::{Flow, Program};
 use crate::ids::{FlowId, StepId};
 use crate::judge::ValidatorKind;
 use crate::policy::OnFailure;
-use crate::step::{Callee, Items, Step, StepKind};
+use crate::step::{Callee, Items, Refused, Step, StepKind};
 
 /// The steps directly inside a step, not those of the flows it calls.
 pub fn children(step: &Step) -> Vec<StepId> {
@@ -83,6 +83,18 @@ fn enter(program: &Program, flow: FlowId, flows: &mut [bool], stack: &mut Vec<(F
     }
 }
 
+/// What a run of the program can reach and this version does not run, in the order of [`reachable`]. A run of such a
+/// program does not start; the host asks before, to say so with its place.
+pub fn refusals(program: &Program) -> Vec<(StepId, &Refused)> {
+    let steps = reachable(program, program.entry).into_iter();
+    steps
+        .filter_map(|(_, id)| match &program.step(id)?.kind {
+            StepKind::Refused(refused) => Some((id, refused)),
+            _ => None,
+        })
+        .collect()
+}
+
 /// Something that a step evaluates.
 #[derive(Debug, Clone, Copy)]
 pub enum Evaluated<'p> {
@@ -123,8 +135,10 @@ pub fn evaluated(step: &Step) -> Vec<Evaluated<'_>> {
             all.extend(each.captures.iter().map(|(_, s)| Evaluated::Source(s)));
         }
         StepKind::Graph(graph) => {
-            let edges = graph.nodes.iter().flat_map(|n| &n.incoming);
-            all.extend(edges.filter_map(|e| e.when.as_ref()).map(Evaluated::Cond));
+            for edge in graph.nodes.iter().flat_map(|n| &n.incoming) {
+                all.extend(edge.when.as_ref().map(Evaluated::Cond));
+                all.extend(edge.carry.as_ref().map(|(_, s)| Evaluated::Source(s)));
+            }
         }
         StepKind::StateMachine(machine) => {
             for state in &machine.states {
@@ -156,6 +170,33 @@ pub fn evaluated(step: &Step) -> Vec<Evaluated<'_>> {
         all.push(Evaluated::Expr(value));
     }
     all
+}
+
+/// What a flow evaluates outside of its steps, in order.
+pub fn evaluated_by_flow(flow: &Flow) -> Vec<Evaluated<'_>> {
+    let init = flow.init.iter().map(|(_, e)| Evaluated::Expr(e));
+    init.chain(flow.output.iter().map(Evaluated::Expr)).collect()
+}
+
+impl<'p> Evaluated<'p> {
+    /// Every source that it can read. Sources inside a [`Source::Either`] come after it.
+    pub fn sources(self, visit: &mut dyn FnMut(&'p Source)) {
+        let mut each = |source: &'p Source| {
+            let mut stack = vec![source];
+            while let Some(source) = stack.pop() {
+                visit(source);
+                if let Source::Either(first, second) = source {
+                    stack.extend([&**second, &**first]);
+                }
+            }
+        };
+        match self {
+            Self::Expr(expr) => sources(expr, &mut each),
+            Self::Cond(cond) => cond.sources.iter().for_each(each),
+            Self::Text(text) => text.sources.iter().for_each(each),
+            Self::Source(source) => each(source),
+        }
+    }
 }
 
 /// An expression and everything in it, outermost first.

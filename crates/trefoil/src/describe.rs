@@ -3,9 +3,7 @@
 use std::sync::Arc;
 
 use trefoil_ir::walk::{Evaluated, evaluated, expressions};
-use trefoil_ir::{
-    Callee, Expr, Flow, FlowId, Items, ModelChoice, Program, Source, Step, StepKind, Text, ToolKind,
-};
+use trefoil_ir::{Expr, Flow, Items, ModelChoice, Source, Step, StepKind, Text, ToolKind};
 use trefoil_syntax::{Files, Location};
 use trefoil_template::Reference;
 
@@ -171,14 +169,6 @@ pub fn items(files: &Files, flow: Option<&Flow>, items: &Items) -> String {
     match items {
         Items::List(list) => format!("for each item of {}", expr(files, flow, list)),
         Items::Count(count, max) => format!("{} times, at most {max}", expr(files, flow, count)),
-    }
-}
-
-/// The flows a call may reach, with what to call them.
-pub fn callees(program: &Program, callee: &Callee) -> Vec<(Arc<str>, FlowId)> {
-    match callee {
-        Callee::Flow(id) => vec![(program.flow(*id).map(|f| f.name.clone()).unwrap_or_default(), *id)],
-        Callee::Named { flows, .. } => flows.clone(),
     }
 }
 

@@ -1,5 +1,28 @@
-//! Trefoil: load, check and run agent workflows written in YAML.
+//! Trefoil: load, check, plan, draw and run agent workflows written in YAML.
+//!
+//! This is the crate to depend on. The crates beneath it are re-exported under their names.
 
-pub mod describe;
-pub mod graph;
 pub mod load;
+
+pub mod graph;
+pub mod plan;
+
+pub mod render;
+
+pub mod input;
+pub mod shell;
+
+mod data;
+mod describe;
+
+pub use data::data;
+
+pub use trefoil_front as front;
+pub use trefoil_ir as ir;
+pub use trefoil_models as models;
+pub use trefoil_runtime as runtime;
+pub use trefoil_syntax as syntax;
+pub use trefoil_template as template;
+
+pub use load::{LoadOptions, Loaded, Report, Target, check, load};
+pub use plan::Plan;

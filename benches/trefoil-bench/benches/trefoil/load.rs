@@ -22,7 +22,9 @@ pub fn races(out: &mut Vec<Standing>) {
     out.push(short(
         Race::new(format!("YAML tree of {} KB", text.len() / 1024), "parse", 1)
             .lane("trefoil", || parse(black_box(&text)))
-            .lane("serde_json, as much JSON", || serde_json::from_str::<serde_json::Value>(black_box(&json)).expect("parses")),
+            .lane("serde_json, as much JSON", || {
+                serde_json::from_str::<serde_json::Value>(black_box(&json)).expect("parses")
+            }),
     ));
 }
 
@@ -69,13 +71,13 @@ fn aegis(states: usize) -> String {
         "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata:\n  name: bench\nspec:\n  initial_state: S0\n  max_total_transitions: 100\n  states:\n",
     );
     for n in 0..states {
-        let next = if n + 1 == states {
-            "[]".to_owned()
-        } else {
-            format!("[{{condition: on_success, target: S{}}}]", n + 1)
-        };
+        let next =
+            if n + 1 == states { "[]".to_owned() } else { format!("[{{condition: on_success, target: S{}}}]", n + 1) };
         let previous = if n == 0 { "{{input.topic}}".to_owned() } else { format!("{{{{S{}.output}}}}", n - 1) };
-        let _ = writeln!(text, "    S{n}:\n      kind: Agent\n      agent: writer\n      input: |\n        Improve:\n        {previous}\n      transitions: {next}");
+        let _ = writeln!(
+            text,
+            "    S{n}:\n      kind: Agent\n      agent: writer\n      input: |\n        Improve:\n        {previous}\n      transitions: {next}"
+        );
     }
     text
 }
@@ -84,7 +86,8 @@ fn sirenspec(nodes: usize) -> String {
     let mut text = String::from("version: \"0.1\"\nagents:\n");
     for n in 0..nodes {
         let previous = if n == 0 { "{{ inputs.message }}".to_owned() } else { format!("{{{{ n{}.output }}}}", n - 1) };
-        let _ = writeln!(text, "  a{n}:\n    model: openai:gpt-4o-mini\n    system: |\n      Improve:\n      {previous}");
+        let _ =
+            writeln!(text, "  a{n}:\n    model: openai:gpt-4o-mini\n    system: |\n      Improve:\n      {previous}");
     }
     text.push_str("nodes:\n");
     for n in 0..nodes {

@@ -1,1 +1,117 @@
-pub fn races(_out: &mut Vec<trefoil_bench::race::Standing>) {}
+//! What the machine itself costs: every effect completes at once, in memory, so all that is left is the engine.
+
+use std::hint::black_box;
+use std::sync::Arc;
+
+use trefoil_bench::Race;
+use trefoil_bench::race::Standing;
+use trefoil_front::{Detection, Document, Project, detect};
+use trefoil_ir::Program;
+use trefoil_runtime::machine::{Command, Completion, Machine, Prepared};
+use trefoil_runtime::{Activity, Flags, Request};
+use trefoil_syntax::yaml::{self, Limits};
+use trefoil_syntax::{Diagnostics, SourceFile};
+use trefoil_template::Value;
+
+use super::{long, single};
+
+const STEPS: usize = 1000;
+
+pub fn races(out: &mut Vec<Standing>) {
+    let sequence = Prepared::new(program(&pipeline("sequential", "steps", STEPS)));
+    let parallel = Prepared::new(program(&pipeline("parallel", "branches", STEPS)));
+    let repeat = Prepared::new(program(&repeated(STEPS)));
+    let input = Value::from("a topic");
+    out.push(long(
+        Race::new("machine, a step in memory", "step", STEPS)
+            .goal("<= 3 us")
+            .lane("sequence of 1,000", || run(&sequence, &input, "done"))
+            .lane("parallel of 1,000", || run(&parallel, &input, "done"))
+            .lane("loop of 1,000 passes", || run(&repeat, &input, "again")),
+    ));
+    for (items, goal) in [(1_000, ""), (10_000, "<= 30 ms for all"), (100_000, "linear")] {
+        let fan_out = Prepared::new(program(FAN_OUT));
+        let list = format!("[{}]", vec!["1"; items].join(","));
+        let race = Race::new(format!("fan-out of {items} items"), "item", items)
+            .goal(goal)
+            .lane("trefoil", || run(&fan_out, &input, &list));
+        out.push(single(race));
+    }
+}
+
+/// Runs a program to its end; every model call answers `answer` at once.
+fn run(prepared: &Arc<Prepared>, input: &Value, answer: &str) -> usize {
+    let answer = Value::from(answer);
+    let mut machine = Machine::with(prepared.clone(), Flags::default());
+    let mut waiting: std::collections::VecDeque<Activity> = std::collections::VecDeque::new();
+    let mut output = machine.start("bench", Some(input.clone()));
+    let mut done = 0;
+    loop {
+        for command in output.commands {
+            match command {
+                Command::Start(activity) => waiting.push_back(activity),
+                Command::Cancel(_) => {}
+                Command::Finish(result) => {
+                    black_box(result.is_ok());
+                    return done;
+                }
+            }
+        }
+        let Some(activity) = waiting.pop_front() else { panic!("the run neither goes on nor ends") };
+        let result = match activity.request {
+            Request::Model(_) => Ok(answer.clone()),
+            _ => Ok(Value::Null),
+        };
+        done += 1;
+        output = machine.on(Completion { key: activity.key, at_ms: 0, result, usage: None });
+    }
+}
+
+fn program(text: &str) -> Arc<Program> {
+    let mut project = Project::default();
+    let file = project.files.add(SourceFile::new("bench.yaml", text));
+    let source = project.files.get(file).expect("was added");
+    let root = yaml::parse(file, source, &Limits::default()).root.expect("parses");
+    let Detection::One(front) = detect(&root) else { panic!("one dialect") };
+    project.documents.push(Document { file, path: "bench.yaml".to_owned(), root, front });
+    let mut diagnostics = Diagnostics::default();
+    let lowered = front.lower(&project, 0, &mut diagnostics).unwrap_or_else(|| panic!("{diagnostics:?}"));
+    Arc::new(lowered.program)
+}
+
+fn agent(id: &str) -> String {
+    format!(
+        "  - agent: {{id: {id}, kind: llm, model: {{provider: openai, name: m}}, instruction: Work.}}\n    input: {{text: \"{{{{userQuery}}}}\"}}\n"
+    )
+}
+
+fn pipeline(kind: &str, list: &str, steps: usize) -> String {
+    let all: String = (0..steps).map(|n| agent(&format!("s{n}"))).collect();
+    format!("id: bench\nkind: {kind}\n{list}:\n{all}")
+}
+
+fn repeated(passes: usize) -> String {
+    // The condition holds in the last pass only: the machine gives up with MAX_ITERATIONS_EXCEEDED right there.
+    format!(
+        "id: bench\nkind: sequential\nuntil: \"{{{{s}}}} == never\"\nmaxIterations: {passes}\nsteps:\n{}",
+        agent("s")
+    )
+}
+
+const FAN_OUT: &str = r#"
+version: "0.1"
+agents:
+  planner: {model: "openai:m", system: "Plan."}
+  worker: {model: "openai:m", system: "Work on {{ inputs.task }}."}
+nodes:
+  plan: {agent: planner, writes: working.plan}
+  each:
+    type: factory
+    agent: worker
+    for_each: "{{ plan.output }}"
+    inputs: {task: "{{ item }}"}
+    concurrency: 64
+    writes: output.all
+edges:
+  - {from: plan, to: each}
+"#;

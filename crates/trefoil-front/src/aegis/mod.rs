@@ -1,11 +1,16 @@
-//! The aegis front end.
+//! AEGIS: agents (`kind: Agent`) and state machines (`kind: Workflow`), decisions section 3.
+//!
+//! `manifest/` is what a file says, `lower/` what that means as flows and steps.
+
+mod lower;
+mod manifest;
 
 use trefoil_syntax::{Diagnostics, Location, yaml::Node};
 use trefoil_template::Policy;
 
 use crate::{Document, Evidence, FrontEnd, Lowered, Need, Project};
 
-/// The aegis front end.
+/// The AEGIS front end.
 pub struct Aegis;
 
 impl FrontEnd for Aegis {
@@ -15,16 +20,34 @@ impl FrontEnd for Aegis {
     fn policy(&self) -> &'static Policy {
         &Policy::AEGIS
     }
-    fn evidence(&self, _root: &Node) -> Vec<Evidence> {
-        Vec::new()
+    fn evidence(&self, root: &Node) -> Vec<Evidence> {
+        let Some(mapping) = root.mapping() else { return Vec::new() };
+        let text = |key: &str| mapping.get(key).and_then(|e| e.value.string());
+        let has = |key: &str| mapping.get(key).is_some();
+        let mut keys = Vec::new();
+        if text("apiVersion").is_some_and(|v| v.value.starts_with("100monkeys.ai/")) {
+            keys.push("apiVersion");
+        }
+        if manifest::unit(root).is_some() && (has("spec") || has("metadata") || has("apiVersion")) {
+            keys.push("kind");
+        }
+        keys.into_iter()
+            .filter_map(|key| mapping.get(key))
+            .map(|e| Evidence { key: e.key.value.to_string(), span: e.key.span })
+            .collect()
     }
-    fn needs(&self, _document: &Document) -> Vec<Need> {
-        Vec::new()
+    fn needs(&self, document: &Document) -> Vec<Need> {
+        manifest::agent::needs(&document.root, document.file)
     }
-    fn ids(&self, _document: &Document) -> Vec<(String, Location)> {
-        Vec::new()
+    fn ids(&self, document: &Document) -> Vec<(String, Location)> {
+        let name = manifest::name(&document.root);
+        name.map(|n| (n.value.to_string(), Location::new(document.file, n.span))).into_iter().collect()
     }
-    fn lower(&self, _project: &Project, _document: usize, _diagnostics: &mut Diagnostics) -> Option<Lowered> {
-        None
+    fn lower(&self, project: &Project, document: usize, diagnostics: &mut Diagnostics) -> Option<Lowered> {
+        let mut found = Diagnostics::default();
+        let lowered = lower::program(project, document, &mut found);
+        let broken = found.has_errors();
+        diagnostics.extend(found.into_sorted());
+        lowered.filter(|_| !broken)
     }
 }

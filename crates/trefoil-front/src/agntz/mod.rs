@@ -1,30 +1,52 @@
-//! The agntz front end.
+//! The agntz front end: directories of manifests, one agent a file, `ref` between them.
+//!
+//! - [`ids`]: ids, state keys, `id@version`
+//! - [`schema`]: `inputSchema` and `outputSchema`
+//! - [`manifest`]: what is written, key by key
+//! - [`lower`]: what it means
+//!
+//! Decisions A1 to A20 say what must happen; `docs/compat/agntz.md` says where that differs from the original system.
+
+mod evidence;
+mod ids;
+mod lower;
+mod manifest;
+mod schema;
 
 use trefoil_syntax::{Diagnostics, Location, yaml::Node};
 use trefoil_template::Policy;
 
 use crate::{Document, Evidence, FrontEnd, Lowered, Need, Project};
 
+/// As `--dialect` takes it.
+const NAME: &str = "agntz";
+
 /// The agntz front end.
 pub struct Agntz;
 
 impl FrontEnd for Agntz {
     fn name(&self) -> &'static str {
-        "agntz"
+        NAME
     }
     fn policy(&self) -> &'static Policy {
         &Policy::AGNTZ
     }
-    fn evidence(&self, _root: &Node) -> Vec<Evidence> {
-        Vec::new()
+    fn evidence(&self, root: &Node) -> Vec<Evidence> {
+        evidence::of(root)
+    }
+    fn companion(&self, root: &Node) -> Option<&'static str> {
+        evidence::companion(root)
     }
     fn needs(&self, _document: &Document) -> Vec<Need> {
         Vec::new()
     }
-    fn ids(&self, _document: &Document) -> Vec<(String, Location)> {
-        Vec::new()
+    fn ids(&self, document: &Document) -> Vec<(String, Location)> {
+        lower::id_of(&document.root)
+            .map(|(id, span)| (id.to_owned(), Location::new(document.file, span)))
+            .into_iter()
+            .collect()
     }
-    fn lower(&self, _project: &Project, _document: usize, _diagnostics: &mut Diagnostics) -> Option<Lowered> {
-        None
+    fn lower(&self, project: &Project, document: usize, diagnostics: &mut Diagnostics) -> Option<Lowered> {
+        lower::lower(project, document, diagnostics)
     }
 }

@@ -1,30 +1,72 @@
-//! The sirenspec front end.
+//! The SirenSpec front end: one file is one workflow of agents, swarms, factories, sub-workflows, people and tools.
+//!
+//! `manifest` reads what a file says, `lower` turns it into flows. What differs from the original system is listed in
+//! `docs/compat/sirenspec.md`.
+
+mod lower;
+mod manifest;
 
 use trefoil_syntax::{Diagnostics, Location, yaml::Node};
 use trefoil_template::Policy;
 
-use crate::{Document, Evidence, FrontEnd, Lowered, Need, Project};
+use crate::{Document, Evidence, FrontEnd, Lowered, Need, NeedKind, Project};
 
-/// The sirenspec front end.
+/// The SirenSpec front end.
 pub struct SirenSpec;
 
 impl FrontEnd for SirenSpec {
     fn name(&self) -> &'static str {
         "sirenspec"
     }
+
     fn policy(&self) -> &'static Policy {
         &Policy::SIRENSPEC
     }
-    fn evidence(&self, _root: &Node) -> Vec<Evidence> {
-        Vec::new()
+
+    fn evidence(&self, root: &Node) -> Vec<Evidence> {
+        let Some(mapping) = root.mapping() else { return Vec::new() };
+        // `nodes` alone is enough: a workflow of swarms has no `agents`, one node has no `edges`.
+        ["nodes", "edges", "agents"]
+            .into_iter()
+            .filter_map(|key| mapping.get(key))
+            .map(|entry| Evidence { key: entry.key.value.to_string(), span: entry.key.span })
+            .collect()
     }
-    fn needs(&self, _document: &Document) -> Vec<Need> {
-        Vec::new()
+
+    fn needs(&self, document: &Document) -> Vec<Need> {
+        let mut needs = Vec::new();
+        let mut need = |kind: NeedKind, node: &Node| {
+            if let Some(text) = node.string() {
+                let location = Location::new(document.file, text.span);
+                needs.push(Need { kind, path: text.value.to_string(), location });
+            }
+        };
+        let root = document.root.mapping();
+        if let Some(entry) = root.and_then(|m| m.get("env_file")) {
+            need(NeedKind::EnvFile, &entry.value);
+        }
+        for node in lower::workflow_nodes(&document.root) {
+            if let Some(entry) = node.mapping().and_then(|m| m.get("ref"))
+                && entry.value.string().is_some_and(|text| lower::is_path(&text.value))
+            {
+                need(NeedKind::Manifest, &entry.value);
+            }
+        }
+        needs
     }
-    fn ids(&self, _document: &Document) -> Vec<(String, Location)> {
-        Vec::new()
+
+    fn ids(&self, document: &Document) -> Vec<(String, Location)> {
+        // A workflow has no id of its own: it goes by its file's name.
+        vec![(stem(&document.path).to_owned(), Location::new(document.file, document.root.span))]
     }
-    fn lower(&self, _project: &Project, _document: usize, _diagnostics: &mut Diagnostics) -> Option<Lowered> {
-        None
+
+    fn lower(&self, project: &Project, document: usize, diagnostics: &mut Diagnostics) -> Option<Lowered> {
+        lower::Session::run(project, document, diagnostics)
     }
+}
+
+/// A path's last segment without its `.yaml` or `.yml`.
+fn stem(path: &str) -> &str {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    name.strip_suffix(".yaml").or_else(|| name.strip_suffix(".yml")).unwrap_or(name)
 }

@@ -248,6 +248,9 @@ impl Printer<'_> {
                     if let Some(when) = &edge.when {
                         let _ = write!(line, " when {}", p.cond(when));
                     }
+                    if let Some((slot, source)) = &edge.carry {
+                        let _ = write!(line, " carry {} <- {}", p.slot(*slot), p.source(source));
+                    }
                     p.line(line);
                 }
                 if !node.after.is_empty() {
@@ -263,7 +266,9 @@ impl Printer<'_> {
         }
     }
     fn machine(&mut self, machine: &StateMachine) {
-        for (what, slot) in [("feedback", machine.feedback), ("previous error", machine.previous_error)] {
+        for (what, slot) in
+            [("feedback", machine.feedback), ("previous error", machine.previous_error), ("visit", machine.visit)]
+        {
             if let Some(slot) = slot {
                 let line = format!("{what} -> {}", self.slot(slot));
                 self.line(line);

@@ -59,7 +59,7 @@ fn skip(text: &str, mut at: usize, items: bool) -> usize {
             [b' ' | b'\t' | b'\n' | b'\r' | b':' | b',', ..] => at += 1,
             [b'-', b' ' | b'\t' | b'\n' | b'\r', ..] if !items => return at,
             [b'-' | b'?', b' ' | b'\t' | b'\n' | b'\r', ..] => at += 1,
-            [b'-', b'-', b'-', ..] if at == line_start(text, at) => at += 3,
+            [b'-', b'-', b'-', ..] | [b'.', b'.', b'.', ..] if at == line_start(text, at) => at += 3,
             [b'#', ..] if blank_before => at = line_end(text, at),
             [b'%', ..] if at == line_start(text, at) => at = line_end(text, at),
             [b'!', b'<', ..] => at += rest.iter().position(|b| *b == b'>').map_or(rest.len(), |n| n + 1),
@@ -80,4 +80,11 @@ pub(super) fn word_end(text: &str, at: usize) -> usize {
     let first = rest.chars().next().map_or(0, char::len_utf8);
     let word = rest.find(|c: char| c.is_whitespace() || matches!(c, ',' | '[' | ']' | '{' | '}' | ':' | '"' | '\''));
     at + word.unwrap_or(rest.len()).max(first)
+}
+
+/// The same range without parts of characters.
+pub(super) fn whole_characters(text: &str, start: usize, end: usize) -> (usize, usize) {
+    let start = (0..=start.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    let end = (end.max(start)..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());
+    (start, end)
 }

@@ -31,8 +31,8 @@ impl Mask {
 #[derive(Debug, Default)]
 pub(super) struct Masks {
     masks: Vec<Mask>,
-    /// The `Quote` ones, in the order of the file.
-    pub(super) quoted: Vec<Span>,
+    /// Where they are, in the order of the file.
+    pub(super) spans: Vec<Span>,
 }
 
 impl Masks {
@@ -44,10 +44,8 @@ impl Masks {
             return false;
         }
         self.masks.push(mask);
-        if matches!(mask, Mask::Quote(_)) {
-            self.quoted.push(span);
-            self.quoted.sort();
-        }
+        self.spans.push(span);
+        self.spans.sort();
         true
     }
     pub(super) fn is_empty(&self) -> bool {

@@ -53,7 +53,7 @@ pub fn parse(id: FileId, file: &SourceFile, limits: &Limits) -> Parsed {
     let mut masks = Masks::default();
     let (root, complete) = loop {
         let masked = (!masks.is_empty()).then(|| masks.apply(text));
-        let reading = read(id, text, masked.as_deref().unwrap_or(text), &limits, &masks.quoted);
+        let reading = read(id, text, masked.as_deref().unwrap_or(text), &limits, &masks.spans);
         let mut again = false;
         if let Some(Problem { diagnostic, mask }) = reading.problem
             && masks.are_before(diagnostic.span)
@@ -72,9 +72,7 @@ pub fn parse(id: FileId, file: &SourceFile, limits: &Limits) -> Parsed {
         found.push(empty(id, text));
     }
     if let Some(control) = control_character(id, text) {
-        let covers =
-            |d: &Diagnostic| d.span.zip(control.span).is_some_and(|(d, c)| d.start <= c.start && c.start < d.end);
-        found.retain(|d| d.rule != rules::SYNTAX || !covers(d));
+        found.retain(|d| d.rule != rules::CHARACTER);
         found.push(control);
     }
     found.sort_by_key(|d| d.span.map_or((u32::MAX, 0), |s| (s.start, s.end)));
@@ -90,7 +88,7 @@ struct Reading {
 }
 
 /// Reads `shown`, which is `text` with masks on.
-fn read(id: FileId, text: &str, shown: &str, limits: &Limits, quoted: &[Span]) -> Reading {
+fn read(id: FileId, text: &str, shown: &str, limits: &Limits, masked: &[Span]) -> Reading {
     let options = granit_parser::options! {
         emit_unresolved_aliases: true,
         emit_comments: false,
@@ -98,7 +96,7 @@ fn read(id: FileId, text: &str, shown: &str, limits: &Limits, quoted: &[Span]) -
         flow_nesting_limit: limits.depth + 1,
         block_nesting_limit: limits.depth + 1,
     };
-    let mut builder = Builder::new(id, text, *limits, quoted);
+    let mut builder = Builder::new(id, text, *limits, masked);
     let mut problem = None;
     let mut complete = true;
     for event in Parser::new_from_str_with_options(shown, options) {

@@ -23,7 +23,8 @@ pub(super) fn build(program: &Program, files: &Files) -> Graph {
     let body = drawing.step(flow.body, &Around { flow: Some(flow), ..Around::default() });
     let end = drawing.node(Shape::End, "end".to_owned(), Vec::new(), None, false);
     drawing.join(&[Exit { node: start, label: None, line: Line::Then }], &body.entries);
-    let exits = if body.entries.is_empty() { vec![Exit { node: start, label: None, line: Line::Then }] } else { body.exits };
+    let exits =
+        if body.entries.is_empty() { vec![Exit { node: start, label: None, line: Line::Then }] } else { body.exits };
     drawing.join(&exits, &[end]);
     drawing.graph
 }
@@ -130,12 +131,13 @@ impl<'p> Drawing<'p> {
     }
     fn kind(&mut self, step: &'p Step, around: &Around<'p>) -> Fragment {
         match &step.kind {
-            StepKind::Model(call) => {
-                self.leaf(Shape::Agent, &call.speaker, around, vec![describe::model(&call.model)])
-            }
-            StepKind::Tool(call) => {
-                self.leaf(Shape::Tool, &call.name, around, vec![format!("{} {}", describe::tool(&call.kind), call.name)])
-            }
+            StepKind::Model(call) => self.leaf(Shape::Agent, &call.speaker, around, vec![describe::model(&call.model)]),
+            StepKind::Tool(call) => self.leaf(
+                Shape::Tool,
+                &call.name,
+                around,
+                vec![format!("{} {}", describe::tool(&call.kind), call.name)],
+            ),
             StepKind::Command(call) => {
                 self.leaf(Shape::Command, "command", around, vec![describe::short(&call.script)])
             }
@@ -291,13 +293,14 @@ impl<'p> Drawing<'p> {
             let leads_on = graph.nodes.iter().any(|n| {
                 n.incoming.iter().any(|e| e.from.index() == index) || n.after.iter().any(|a| a.index() == index)
             });
-            if node.fallback.is_some() && !leads_on && let Some(end) = ends.get_mut(index) {
+            if node.fallback.is_some()
+                && !leads_on
+                && let Some(end) = ends.get_mut(index)
+            {
                 *end = true;
             }
         }
-        let first = |n: &trefoil_ir::GraphNode| {
-            n.incoming.is_empty() && n.after.is_empty() && n.fallback_of.is_empty()
-        };
+        let first = |n: &trefoil_ir::GraphNode| n.incoming.is_empty() && n.after.is_empty() && n.fallback_of.is_empty();
         let entries = graph.nodes.iter().zip(&drawn).filter(|(n, _)| first(n)).flat_map(|(_, f)| f.entries.clone());
         let exits = ends.iter().zip(&drawn).filter(|(end, _)| **end).flat_map(|(_, f)| f.exits.clone());
         Fragment { entries: entries.collect(), exits: exits.collect() }

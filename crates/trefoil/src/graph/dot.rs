@@ -35,8 +35,16 @@ fn nodes(graph: &Graph, parent: Option<usize>, depth: usize, out: &mut String) {
         let _ = writeln!(out, "{indent}n{index} [{}];", attributes(node));
     }
     for (index, cluster) in graph.clusters.iter().enumerate().filter(|(_, c)| c.parent == parent) {
-        let title = if cluster.note.is_empty() { cluster.title.clone() } else { format!("{}\n{}", cluster.title, cluster.note) };
-        let _ = writeln!(out, "{indent}subgraph cluster_{index} {{\n{indent}  label={}; style=\"rounded\"; color=\"#999999\"; fontsize=11;", quoted(&title));
+        let title = if cluster.note.is_empty() {
+            cluster.title.clone()
+        } else {
+            format!("{}\n{}", cluster.title, cluster.note)
+        };
+        let _ = writeln!(
+            out,
+            "{indent}subgraph cluster_{index} {{\n{indent}  label={}; style=\"rounded\"; color=\"#999999\"; fontsize=11;",
+            quoted(&title)
+        );
         nodes(graph, Some(index), depth + 1, out);
         let _ = writeln!(out, "{indent}}}");
     }

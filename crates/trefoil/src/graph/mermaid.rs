@@ -41,7 +41,11 @@ fn nodes(graph: &Graph, parent: Option<usize>, depth: usize, out: &mut String) {
         let _ = writeln!(out, "{indent}{}", boxed(index, node));
     }
     for (index, cluster) in graph.clusters.iter().enumerate().filter(|(_, c)| c.parent == parent) {
-        let note = if cluster.note.is_empty() { String::new() } else { format!("<br/><small>{}</small>", text(&cluster.note)) };
+        let note = if cluster.note.is_empty() {
+            String::new()
+        } else {
+            format!("<br/><small>{}</small>", text(&cluster.note))
+        };
         let _ = writeln!(out, "{indent}subgraph c{index}[\"{}{note}\"]", text(&cluster.title));
         nodes(graph, Some(index), depth + 1, out);
         let _ = writeln!(out, "{indent}end");
@@ -70,7 +74,21 @@ fn text(raw: &str) -> String {
     let mut out = String::new();
     for c in raw.chars() {
         match c {
-            'a'..='z' | 'A'..='Z' | '0'..='9' | ' ' | '.' | ',' | '_' | '-' | ':' | '/' | '(' | ')' | '\'' | '+' | '?' => {
+            'a'..='z'
+            | 'A'..='Z'
+            | '0'..='9'
+            | ' '
+            | '.'
+            | ','
+            | '_'
+            | '-'
+            | ':'
+            | '/'
+            | '('
+            | ')'
+            | '\''
+            | '+'
+            | '?' => {
                 out.push(c);
             }
             c if c.is_control() => out.push(' '),

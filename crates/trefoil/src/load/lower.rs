@@ -78,6 +78,8 @@ impl Folder {
         folder.project.documents.sort_by(|a, b| a.path.cmp(&b.path));
         folder.close(loader);
         folder.project.files = loader.files().clone();
+        folder.project.context = loader.context.clone();
+        folder.project.skills = loader.skills.clone();
         folder
     }
     fn add(&mut self, loader: &Loader, path: String, manifest: Arc<Manifest>, named: bool) {
@@ -123,11 +125,9 @@ impl Folder {
                                 need.location,
                                 format!("`{}` is not UTF-8 text", full.display()),
                             )),
-                            Err(why) => self.problems.push(Diagnostic::error(
-                                rules::UNREADABLE,
-                                need.location,
-                                why.message,
-                            )),
+                            Err(why) => {
+                                self.problems.push(Diagnostic::error(rules::UNREADABLE, need.location, why.message))
+                            }
                         }
                     }
                     NeedKind::Manifest | NeedKind::Attachment | NeedKind::EnvFile => {}
@@ -164,9 +164,7 @@ impl Folder {
         for file in &touched {
             findings.extend(self.manifest(*file).into_iter().flat_map(|m| m.diagnostics.iter().cloned()));
         }
-        findings.extend(
-            self.problems.iter().filter(|d| d.file.is_some_and(|f| touched.contains(&f))).cloned(),
-        );
+        findings.extend(self.problems.iter().filter(|d| d.file.is_some_and(|f| touched.contains(&f))).cloned());
         Attempt { lowered, findings }
     }
     /// Whether a finding stands although a part of its file could not be read.
@@ -218,6 +216,7 @@ pub(super) fn check(loader: &mut Loader, paths: &[String], found: &mut Diagnosti
         for file in entries {
             checked.insert(file);
             let Some(manifest) = folder.manifest(file) else { continue };
+            unreadable |= manifest.unreadable;
             match folder.document(file) {
                 Some(index) => found.extend(folder.lower(index).findings),
                 None => {

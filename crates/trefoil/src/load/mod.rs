@@ -31,6 +31,10 @@ pub struct LoadOptions {
     pub dialect: Option<&'static dyn FrontEnd>,
     /// What a hostile file may cost.
     pub limits: Limits,
+    /// The text that stands in for every agent's own context (decision E4).
+    pub context: Option<PathBuf>,
+    /// The text of the agents' skills (decision E4).
+    pub skills: Option<PathBuf>,
 }
 
 /// A target that can run.
@@ -82,6 +86,7 @@ impl Report {
 pub fn load(target: &Target, options: &LoadOptions) -> Result<Loaded, Report> {
     let mut loader = Loader::new(options.clone());
     let mut found = Diagnostics::default();
+    loader.texts(&mut found);
     let loaded = roots::entry(&mut loader, target, &mut found);
     let files = loader.into_files();
     let diagnostics = found.into_sorted();

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use trefoil_front::{Detection, Evidence, FrontEnd, detect};
 use trefoil_syntax::yaml::{self, Node};
-use trefoil_syntax::{Diagnostic, FileId, Files, Location, Severity, SourceFile, Span};
+use trefoil_syntax::{Diagnostic, Diagnostics, FileId, Files, Location, Severity, SourceFile, Span};
 
 use super::{LoadOptions, rules};
 
@@ -17,6 +17,10 @@ pub(super) struct Loader {
     pub options: LoadOptions,
     files: Files,
     manifests: HashMap<PathBuf, Arc<Manifest>>,
+    /// The texts that the options name.
+    pub context: Option<String>,
+    /// The same.
+    pub skills: Option<String>,
 }
 
 /// A file that was read as a manifest.
@@ -49,7 +53,28 @@ pub(super) enum Shape {
 impl Loader {
     /// Nothing read yet.
     pub fn new(options: LoadOptions) -> Self {
-        Self { options, files: Files::default(), manifests: HashMap::new() }
+        Self { options, files: Files::default(), manifests: HashMap::new(), context: None, skills: None }
+    }
+    /// Reads the texts that the options name.
+    pub fn texts(&mut self, found: &mut Diagnostics) {
+        let (context, skills) = (self.options.context.clone(), self.options.skills.clone());
+        self.context = context.and_then(|path| self.option_text(&path, found));
+        self.skills = skills.and_then(|path| self.option_text(&path, found));
+    }
+    fn option_text(&mut self, path: &Path, found: &mut Diagnostics) -> Option<String> {
+        match self.read(path) {
+            Ok(text) if text.not_utf8().is_none() => Some(text.text().to_string()),
+            Ok(_) => {
+                let file = self.nameless(path);
+                let message = format!("`{}` is not UTF-8 text", path.display());
+                found.push(Diagnostic::nowhere(rules::UNREADABLE, Severity::Error, Some(file), message));
+                None
+            }
+            Err(why) => {
+                found.push(why);
+                None
+            }
+        }
     }
     /// The files read so far.
     pub fn files(&self) -> &Files {
@@ -76,8 +101,9 @@ impl Loader {
                 root: None,
                 complete: false,
                 shape: Shape::Unknown,
+                // What is too large is there and could be read; that is a mistake in the file.
+                unreadable: diagnostic.rule != rules::LIMIT,
                 diagnostics: vec![diagnostic],
-                unreadable: true,
             },
         });
         self.manifests.insert(real, manifest.clone());
@@ -128,7 +154,7 @@ impl Loader {
             Ok(Ok(bytes)) => Ok(SourceFile::from_bytes(name, bytes)),
             Ok(Err(size)) => refuse(
                 self,
-                "yaml-limit",
+                rules::LIMIT,
                 format!("the file has {size} bytes or more, and {limit} is the limit"),
                 "split the file",
             ),
@@ -139,9 +165,12 @@ impl Loader {
                 );
                 refuse(self, rules::NOT_FOUND, format!("there is no file `{name}`"), &help)
             }
-            Err(error) => {
-                refuse(self, rules::UNREADABLE, format!("`{name}` cannot be read: {}", reason(&error)), "check its permissions")
-            }
+            Err(error) => refuse(
+                self,
+                rules::UNREADABLE,
+                format!("`{name}` cannot be read: {}", reason(&error)),
+                "check its permissions",
+            ),
         }
     }
 }
@@ -186,10 +215,12 @@ pub(super) fn about_shape(manifest: &Manifest, named: bool) -> Option<Diagnostic
                 }
                 _ => "the file is of no known dialect".to_owned(),
             };
-            Some(
-                Diagnostic::new(rules::UNKNOWN_DIALECT, severity, at, message)
-                    .help(format!("known are {}; `--dialect` says which one is meant", known.join(", "))),
-            )
+            let d = Diagnostic::new(rules::UNKNOWN_DIALECT, severity, at, message);
+            Some(if named {
+                d.help(format!("known are {}; `--dialect` says which one is meant", known.join(", ")))
+            } else {
+                d
+            })
         }
         Shape::Several(all) => {
             let keys: Vec<_> = all.iter().map(|(name, e)| format!("`{}` ({name})", e.key)).collect();

@@ -126,7 +126,11 @@ fn only_root(loader: &mut Loader, folder: &Folder, found: &mut Diagnostics) -> O
         found.push(if folder.listed.is_empty() {
             nothing
         } else {
-            Diagnostic { message: format!("there is no manifest in `{}`", folder.root.display()), help: None, ..nothing }
+            Diagnostic {
+                message: format!("there is no manifest in `{}`", folder.root.display()),
+                help: None,
+                ..nothing
+            }
         });
         return None;
     }

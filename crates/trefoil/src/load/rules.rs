@@ -14,6 +14,8 @@ pub const AMBIGUOUS_TARGET: &str = "ambiguous-target";
 pub const UNKNOWN_DIALECT: &str = "unknown-dialect";
 /// The file mixes the keys of two dialects.
 pub const AMBIGUOUS_DIALECT: &str = "ambiguous-dialect";
+/// The file is larger than the limits allow; the same rule as the parser's.
+pub const LIMIT: &str = "yaml-limit";
 /// A folder is deeper or larger than the limits allow.
 pub const FOLDER_LIMIT: &str = "folder-limit";
 

@@ -1,5 +1,6 @@
 //! For people: message, excerpt with carets, other places, advice; laid out as compilers do.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Origin, Renderer, Snippet};
@@ -142,8 +143,9 @@ impl<'a> Excerpt<'a> {
         let name = clean(self.file.name());
         if (first..=last).all(|line| self.file.line_span(line).len() <= LINE_BYTES) {
             let (start, source) = slice(self.file.text(), whole);
-            let marks = self.marks.iter().map(|m| annotation(m, start, source.len()));
-            return group.element(Snippet::source(source).line_start(first as usize).path(name).annotations(marks));
+            let marks: Vec<_> = self.marks.iter().map(|m| annotation(m, start, source.len())).collect();
+            return group
+                .element(Snippet::source(tame(source)).line_start(first as usize).path(name).annotations(marks));
         }
         // The renderer would count columns from where the line is cut, so each place is named here.
         *cut = true;
@@ -156,8 +158,9 @@ impl<'a> Excerpt<'a> {
             );
             let (start, source) = slice(self.file.text(), window);
             let origin = Origin::path(name.clone()).line(place.line as usize).char_column(place.column as usize);
-            let snippet = Snippet::source(source).line_start(place.line as usize);
-            group.element(origin).element(snippet.annotation(annotation(mark, start, source.len())))
+            let annotation = annotation(mark, start, source.len());
+            let snippet = Snippet::source(tame(source)).line_start(place.line as usize);
+            group.element(origin).element(snippet.annotation(annotation))
         })
     }
 }
@@ -175,6 +178,13 @@ fn slice(text: &str, window: Span) -> (usize, &str) {
         start = '\u{feff}'.len_utf8().min(end);
     }
     (start, text.get(start..end).unwrap_or_default())
+}
+
+/// The same text without the control characters from U+0080 to U+009F, which terminals obey and the renderer lets
+/// pass; what replaces them has as many bytes.
+fn tame(source: &str) -> Cow<'_, str> {
+    let obeyed = |c: char| ('\u{80}'..='\u{9f}').contains(&c);
+    if source.contains(obeyed) { Cow::Owned(source.replace(obeyed, "\u{b7}")) } else { Cow::Borrowed(source) }
 }
 
 fn annotation<'a>(mark: &Mark<'a>, start: usize, length: usize) -> Annotation<'a> {

@@ -64,8 +64,8 @@ pub(super) struct Builder<'a> {
     /// The text as it is in the file, not as it was mended for the parser.
     text: &'a str,
     limits: Limits,
-    /// Values that the parser saw blanked out: they are taken from the text.
-    quoted: &'a [Span],
+    /// What the parser was not shown; scalars that have some of it are taken from the text as they stand there.
+    masked: &'a [Span],
     stack: Vec<Frame>,
     anchors: Vec<Option<Built>>,
     nodes: u64,
@@ -79,12 +79,12 @@ pub(super) struct Builder<'a> {
 }
 
 impl<'a> Builder<'a> {
-    pub(super) fn new(file: FileId, text: &'a str, limits: Limits, quoted: &'a [Span]) -> Self {
+    pub(super) fn new(file: FileId, text: &'a str, limits: Limits, masked: &'a [Span]) -> Self {
         Self {
             file,
             text,
             limits,
-            quoted,
+            masked,
             stack: Vec::new(),
             anchors: Vec::new(),
             nodes: 0,
@@ -97,7 +97,9 @@ impl<'a> Builder<'a> {
     }
     /// The outermost and the innermost flow collection that are open.
     pub(super) fn open_flow(&self) -> Option<(u32, u32)> {
-        let mut flows = self.stack.iter().filter(|f| f.flow).map(|f| f.start);
+        // A pair in a list, `[key: value]`, is a mapping without braces.
+        let bracket = |at: u32| matches!(self.text.as_bytes().get(at as usize), Some(b'[' | b'{'));
+        let mut flows = self.stack.iter().filter(|f| f.flow && bracket(f.start)).map(|f| f.start);
         let first = flows.next()?;
         Some((first, flows.next_back().unwrap_or(first)))
     }

@@ -27,7 +27,9 @@ impl Builder<'_> {
         Built { node: Node { span, kind: Arc::new(Kind::Scalar(Scalar::Str, text)) }, size: 1, height: 0 }
     }
     pub(super) fn scalar(&mut self, value: &str, style: ScalarStyle, span: Span, tag: Option<(&Tag, Span)>) -> Built {
-        if style == ScalarStyle::Plain && self.quoted.binary_search_by_key(&span.start, |q| q.start).is_ok() {
+        // The first mask that ends behind our start; it may lie inside a scalar that began before it.
+        let mask = self.masked.partition_point(|m| m.end <= span.start);
+        if !span.is_empty() && self.masked.get(mask).is_some_and(|m| m.start < span.end) {
             self.token_end = span.end;
             return self.verbatim(span);
         }

@@ -58,6 +58,7 @@ pub(super) fn explain(file: FileId, text: &str, error: &ScanError, builder: &Bui
     }
     let Wording { kind, rule, message, help, place: told } = wording::of(error.kind(), &scene, limits);
     let (start, end) = told.unwrap_or_else(|| place(kind, &scene));
+    let (start, end) = locate::whole_characters(text, start, end);
     let mut diagnostic = Diagnostic::error(rule, scene.location(start, end), message);
     if let (Kind::Inside, Some(open)) = (kind, scene.flow)
         && open != start

@@ -186,9 +186,11 @@ fn unexpected(character: char, scene: &Scene<'_>) -> Wording {
         '@' | '%' => {
             Wording::new(kind, format!("a value cannot begin with `{character}`")).help("put quotes around it")
         }
-        _ => {
-            Wording::new(kind, format!("`{}` cannot stand here", super::super::mapping::shown(&character.to_string())))
+        c if c.is_control() => {
+            let message = format!("the control character U+{:04X} cannot stand here", u32::from(c));
+            Wording::new(kind, message).rule(rules::CHARACTER).help("remove it")
         }
+        c => Wording::new(kind, format!("`{c}` cannot stand here")),
     }
 }
 

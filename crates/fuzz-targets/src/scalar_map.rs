@@ -1,0 +1,63 @@
+//! From each decoded character back to the bytes that stand for it.
+
+use trefoil_syntax::yaml::{Style, Text};
+
+use crate::Target;
+use crate::tree::{SEEDS, WORDS, read, text, walk};
+
+pub(crate) const TARGET: Target = Target {
+    name: "scalar-map",
+    about: "every decoded character maps to the bytes that stand for it, in the order of the file",
+    seeds: SEEDS,
+    words: WORDS,
+    run,
+};
+
+fn run(bytes: &[u8]) {
+    let (files, parsed) = read(bytes);
+    let text = text(&files);
+    if let Some(root) = &parsed.root {
+        walk(root, 0, &mut |_, _| {}, &mut |scalar| check(scalar, text));
+    }
+}
+
+fn check(scalar: &Text, text: &str) {
+    let mut last = 0;
+    for (at, c) in scalar.value.char_indices() {
+        let found = scalar.source(at as u32..(at + c.len_utf8()) as u32);
+        assert!(last <= found.start && found.start <= found.end, "{c:?} lies before its neighbour");
+        assert_eq!(scalar.source_offset(at as u32), found.start);
+        last = found.end;
+        let raw = text.get(found.start as usize..found.end as usize);
+        let raw = raw.unwrap_or_else(|| unreachable!("{found:?} of {c:?} is not in the file"));
+        match (c, scalar.style) {
+            (' ' | '\t' | '\n' | '\r', _) => assert!(is_white(raw) || raw.starts_with('\\'), "{c:?} from {raw:?}"),
+            ('\'', Style::Single) => assert_eq!(raw, "''"),
+            (c, Style::Double) if raw.starts_with('\\') => assert!(stands_for(raw, c), "{c:?} from {raw:?}"),
+            (c, _) => assert!(raw.chars().eq([c]), "{c:?} from {raw:?}"),
+        }
+    }
+    let length = scalar.value.len() as u32;
+    assert_eq!(scalar.source_offset(length), scalar.content().end);
+    // A range is made of its characters.
+    let whole = scalar.source(0..length);
+    assert!(last <= whole.end || length == 0);
+}
+
+fn is_white(raw: &str) -> bool {
+    raw.chars().all(|c| matches!(c, ' ' | '\t' | '\n' | '\r'))
+}
+
+/// Whether an escape stands for a character; of the ones without digits only the form is looked at.
+fn stands_for(raw: &str, c: char) -> bool {
+    let code = |escape: &str| u32::from_str_radix(escape.strip_prefix(['x', 'u', 'U'])?, 16).ok();
+    let Some(escape) = raw.strip_prefix('\\') else { return false };
+    match escape.split_once('\\').filter(|(high, _)| !high.is_empty()) {
+        // A surrogate pair.
+        Some((high, low)) => {
+            let units = [code(high), code(low)].map(|unit| unit.unwrap_or(0) as u16);
+            char::decode_utf16(units).eq([Ok(c)])
+        }
+        None => code(escape).map_or(escape.chars().count() == 1, |code| code == c as u32),
+    }
+}

@@ -1,0 +1,113 @@
+//! Reading a YAML tree and walking over it, for the targets that look at one.
+
+use trefoil_syntax::yaml::{Kind, Limits, Node, Parsed, Text, parse};
+use trefoil_syntax::{FileId, Files, SourceFile};
+
+/// Small enough that hitting them is likely.
+pub(crate) const LIMITS: Limits = Limits { bytes: 1 << 16, depth: 24, nodes: 5000 };
+
+/// Whole manifests and single scalars in every style.
+pub(crate) const SEEDS: &[&str] = &[
+    "id: review\nkind: sequential\nsteps:\n  - id: draft\n    agent:\n      id: writer\n      prompt: |\n        Write about {{topic}}.\n\n        {{#if tone}}Tone: {{tone}}{{/if}}\n    when: \"{{topic}} != ''\"\n  - ref: reviewer\n    input: {text: \"{{draft}}\", \"n\": 0x1F}\n",
+    "defaults: &d {model: m, t: 0.5}\nagents:\n  a:\n    <<: *d\n    prompt: >-\n      folded\n      text\n\n        more\n  b: {<<: [*d, {x: 1}], list: [1, -2, .inf, ~, \"\\u00e9\\ud83d\\ude00\\\n    b\"]}\n",
+    "\u{feff}# comment\r\n%: 1\r\ntext: 'it''s\r\n\r\n  two lines'\r\nother: plain\r\n  on two  \r\n\r\n  lines\r\n",
+    "? complex\n: - nested\n  - - deeper\n    -\n  - {a: b, c, \"d\":e}\n!!str 12: ! 13\nanchored: &x !!seq [*x, &y z, *y]\n",
+    "when: {{ x }}\na: {{ y }} and more\nb: [{{ z }}, w]\nc: Note: this\nd: @foo\ne: 'it's'\nf: \"\\q\"\ng: [1, 2\nh: ok\n",
+    "%YAML 1.1\n--- # first\n>2+\n   x\n  y\n\n\n...\n---\nsecond\n",
+    "a: \"un\nb: |\n\tx\nc:\n - 1\n- 2\n  d: |9\n  e: *nope\na: 1\na: 2\n",
+];
+
+/// What YAML is made of.
+pub(crate) const WORDS: &[&str] = &[
+    "{{ x }}",
+    "{{",
+    "}}",
+    ": ",
+    ":",
+    "- ",
+    "\n",
+    "\n\n",
+    "\n  ",
+    "\r\n",
+    "\r",
+    "|\n",
+    "|-2\n",
+    ">\n",
+    ">+\n",
+    "&a ",
+    "*a",
+    "<<: ",
+    "<<: *a",
+    "!!str ",
+    "!!int ",
+    "! ",
+    "!x ",
+    "\"",
+    "'",
+    "''",
+    "\\u00e9",
+    "\\ud83d\\ude00",
+    "\\x41",
+    "\\\n",
+    "\\n",
+    "\\",
+    "\t",
+    " #",
+    "#",
+    "---\n",
+    "...\n",
+    "\u{feff}",
+    "é",
+    "😀",
+    "\u{2028}",
+    "\u{85}",
+    "? ",
+    "[",
+    "]",
+    "{",
+    "}",
+    ", ",
+    "%YAML 1.2\n",
+    "%TAG ! x:\n",
+    "\0",
+    "\u{7}",
+    "~",
+    "null",
+    "0x1",
+    "1e5",
+    "key: value\n",
+    "  ",
+    "    ",
+    "@",
+    "`",
+    "x",
+    "a: 1\n",
+];
+
+/// Reads bytes as the only file.
+pub(crate) fn read(bytes: &[u8]) -> (Files, Parsed) {
+    let mut files = Files::default();
+    let id = files.add(SourceFile::from_bytes("fuzz.yaml", bytes.to_vec()));
+    let parsed = files.get(id).map(|file| parse(id, file, &LIMITS)).unwrap_or_default();
+    (files, parsed)
+}
+
+/// The text of the only file.
+pub(crate) fn text(files: &Files) -> &str {
+    files.get(FileId(0)).map_or("", |f| f.text())
+}
+
+/// Calls `on_node` with every node and its depth, `on_text` with every key and scalar.
+pub(crate) fn walk(node: &Node, depth: usize, on_node: &mut dyn FnMut(&Node, usize), on_text: &mut dyn FnMut(&Text)) {
+    on_node(node, depth);
+    match &*node.kind {
+        Kind::Scalar(_, text) => on_text(text),
+        Kind::Sequence(items) => items.iter().for_each(|n| walk(n, depth + 1, on_node, on_text)),
+        Kind::Mapping(mapping) => {
+            for entry in &mapping.entries {
+                on_text(&entry.key);
+                walk(&entry.value, depth + 1, on_node, on_text);
+            }
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! What the command line looks like, and the arguments that several commands share.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, ValueEnum};
+use trefoil::front::{FRONT_ENDS, FrontEnd, front_end};
+use trefoil::{LoadOptions, Target};
+
+use crate::commands::Command;
+
+/// Check and run agent workflows written in YAML.
+#[derive(Parser)]
+#[command(name = "trefoil", version, max_term_width = 100, propagate_version = false)]
+#[command(after_help = "Results go to stdout, everything else to stderr.\n\
+    Exit codes: 0 ok, 1 the run failed or `check` found errors, 2 it was not started, 130 cancelled.")]
+pub struct Cli {
+    /// Whether to use colours
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto", hide_possible_values = true)]
+    pub color: Color,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// Whether to use colours.
+#[derive(Clone, Copy, ValueEnum)]
+pub enum Color {
+    /// On a terminal, unless `NO_COLOR` is set.
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+impl Color {
+    /// For every stream that is opened from now on.
+    pub fn apply(self) {
+        match self {
+            Self::Auto => anstream::ColorChoice::Auto,
+            Self::Always => anstream::ColorChoice::AlwaysAnsi,
+            Self::Never => anstream::ColorChoice::Never,
+        }
+        .write_global();
+    }
+}
+
+/// A target and how to read it.
+#[derive(Args)]
+pub struct TargetArgs {
+    /// A manifest, a folder with one, or `FOLDER#ID`
+    pub target: String,
+    #[command(flatten)]
+    pub dialect: DialectArg,
+}
+
+impl TargetArgs {
+    /// The target as the library takes it.
+    pub fn target(&self) -> Target {
+        Target::parse(&self.target)
+    }
+    /// The options as the library takes them.
+    pub fn options(&self) -> LoadOptions {
+        LoadOptions { dialect: self.dialect.dialect.map(|d| d.0), ..LoadOptions::default() }
+    }
+}
+
+/// `--dialect`
+#[derive(Args)]
+pub struct DialectArg {
+    /// Read the file as this dialect instead of detecting it: agntz, aegis, sirenspec
+    #[arg(long, value_name = "NAME", value_parser = dialect)]
+    pub dialect: Option<Dialect>,
+}
+
+/// A dialect by its name.
+#[derive(Clone, Copy)]
+pub struct Dialect(pub &'static dyn FrontEnd);
+
+/// Reads a dialect's name.
+pub fn dialect(name: &str) -> Result<Dialect, String> {
+    front_end(name).map(Dialect).ok_or_else(|| {
+        let all: Vec<_> = FRONT_ENDS.iter().map(|f| f.name()).collect();
+        format!("known are {}", all.join(", "))
+    })
+}
+
+/// Files that stand in for what an AEGIS agent gets from its host.
+#[derive(Args)]
+pub struct TextArgs {
+    /// AEGIS: the text of `{{context}}`, in place of what the manifest attaches
+    #[arg(long, value_name = "FILE")]
+    pub context: Option<PathBuf>,
+    /// AEGIS: the text of `{{agentskills}}`
+    #[arg(long, value_name = "FILE")]
+    pub skills: Option<PathBuf>,
+}

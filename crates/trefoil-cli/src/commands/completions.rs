@@ -1,0 +1,22 @@
+//! `trefoil completions SHELL`.
+
+use clap::{Args, CommandFactory as _};
+use clap_complete::Shell;
+
+use crate::args::Cli;
+use crate::{exit, output};
+
+/// Print completions for a shell
+#[derive(Args)]
+pub struct Completions {
+    /// For which shell
+    shell: Shell,
+}
+
+/// Exit code 0.
+pub fn run(args: &Completions) -> u8 {
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut Cli::command(), "trefoil", &mut script);
+    output::result(&String::from_utf8_lossy(&script));
+    exit::OK
+}

@@ -1,0 +1,33 @@
+//! `trefoil graph TARGET`: the workflow as a picture.
+
+use clap::Args;
+use clap::builder::PossibleValuesParser;
+use trefoil::graph::{FORMATS, graph};
+
+use super::{load, warn};
+use crate::args::TargetArgs;
+use crate::{exit, output};
+
+/// Draw a workflow
+#[derive(Args)]
+pub struct Graph {
+    #[command(flatten)]
+    target: TargetArgs,
+    /// In which format
+    #[arg(long, default_value = "mermaid", value_parser = PossibleValuesParser::new(FORMATS.iter().map(|f| f.0)))]
+    format: String,
+}
+
+/// Exit code 0, or 2 if the target does not load.
+pub fn run(args: &Graph) -> u8 {
+    let loaded = match load(&args.target) {
+        Ok(loaded) => loaded,
+        Err(code) => return code,
+    };
+    warn(&loaded);
+    let drawn = graph(&loaded.program, &loaded.files);
+    if let Some((_, emit)) = FORMATS.iter().find(|(name, _)| *name == args.format) {
+        output::result(&emit(&drawn));
+    }
+    exit::OK
+}

@@ -1,0 +1,55 @@
+//! The commands. A new one is one file, one variant and one line in [`dispatch`].
+
+mod check;
+mod completions;
+mod graph;
+mod ir;
+mod plan;
+mod render;
+
+use trefoil::{LoadOptions, Loaded, Target};
+
+use crate::args::TargetArgs;
+use crate::{exit, output};
+
+/// What to do.
+#[derive(clap::Subcommand)]
+pub enum Command {
+    Check(check::Check),
+    Plan(plan::Plan),
+    Graph(graph::Graph),
+    Ir(ir::Ir),
+    Render(render::Render),
+    Completions(completions::Completions),
+}
+
+/// Does it, and gives the exit code.
+pub fn dispatch(command: Command) -> u8 {
+    match command {
+        Command::Check(args) => check::run(&args),
+        Command::Plan(args) => plan::run(&args),
+        Command::Graph(args) => graph::run(&args),
+        Command::Ir(args) => ir::run(&args),
+        Command::Render(args) => render::run(&args),
+        Command::Completions(args) => completions::run(&args),
+    }
+}
+
+/// Loads a target, or says why not and gives the exit code.
+fn load(args: &TargetArgs) -> Result<Loaded, u8> {
+    load_with(&args.target(), &args.options())
+}
+
+fn load_with(target: &Target, options: &LoadOptions) -> Result<Loaded, u8> {
+    trefoil::load(target, options).map_err(|report| {
+        output::say(output::diagnostics(&report.diagnostics, &report.files).trim_end());
+        exit::NOT_STARTED
+    })
+}
+
+/// What there is to say about a target that loads.
+fn warn(loaded: &Loaded) {
+    if !loaded.diagnostics.is_empty() {
+        output::say(&output::diagnostics(&loaded.diagnostics, &loaded.files));
+    }
+}

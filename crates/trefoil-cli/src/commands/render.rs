@@ -1,0 +1,147 @@
+//! `trefoil render`: one template or condition against a state.
+
+use std::io::{BufRead as _, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use trefoil::render::{Question, answer_line};
+use trefoil::template::state::{Failure, Kind, Traced};
+use trefoil::template::{Object, Value};
+
+use crate::args::{Dialect, dialect};
+use crate::{exit, output};
+
+/// Render one template or condition against a state
+#[derive(Args)]
+pub struct Render {
+    /// Whose rules: agntz, aegis, sirenspec
+    #[arg(long, value_name = "NAME", value_parser = dialect, required_unless_present = "jsonl")]
+    dialect: Option<Dialect>,
+    /// The state, an object in a JSON or YAML file; `-` reads stdin
+    #[arg(long, value_name = "FILE")]
+    state: Option<PathBuf>,
+    /// The text is a condition: the result is `true` or `false`
+    #[arg(long, conflicts_with = "jsonl")]
+    condition: bool,
+    /// Keep the type of a lone placeholder; the result is JSON
+    #[arg(long, conflicts_with_all = ["condition", "jsonl"])]
+    value: bool,
+    /// Mark which reference produced what
+    #[arg(long, conflicts_with_all = ["condition", "value", "jsonl"])]
+    provenance: bool,
+    /// Answer questions, one JSON object a line on stdin
+    #[arg(long, conflicts_with_all = ["dialect", "state", "text"])]
+    jsonl: bool,
+    /// The template or condition
+    #[arg(required_unless_present = "jsonl")]
+    text: Option<String>,
+}
+
+/// Exit code 0; 1 if the state lacks something; 2 if the text or the state cannot be read.
+pub fn run(args: &Render) -> u8 {
+    if args.jsonl {
+        return lines();
+    }
+    let (Some(dialect), Some(text)) = (args.dialect, args.text.clone()) else { return exit::NOT_STARTED };
+    let state = match args.state.as_deref().map_or_else(|| Ok(Value::from(Object::default())), read_state) {
+        Ok(state) => state,
+        Err(code) => return code,
+    };
+    let kind = match (args.condition, args.value) {
+        (true, _) => Kind::Condition,
+        (_, true) => Kind::Value,
+        _ => Kind::Template,
+    };
+    let question = Question { dialect: dialect.0, kind, text, state };
+    let answer = if args.provenance {
+        question.trace().map(|traced| marked(&question.text, &traced))
+    } else {
+        question
+            .answer()
+            .map(|v| if kind == Kind::Template { v.to_text().to_string() } else { v.to_json().to_string() })
+    };
+    match answer {
+        Ok(text) => {
+            output::result(&format!("{text}\n"));
+            exit::OK
+        }
+        Err(failure) => {
+            let (files, found) = question.explain(&failure);
+            output::say(output::diagnostics(&found, &files).trim_end());
+            if matches!(failure, Failure::Load(_)) { exit::NOT_STARTED } else { exit::FAILED }
+        }
+    }
+}
+
+/// Question after question; what cannot be read as one is answered too.
+fn lines() -> u8 {
+    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    let mut input = std::io::stdin().lock();
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        match input.read_until(b'\n', &mut line) {
+            Ok(0) | Err(_) => break,
+            Ok(_) => {}
+        }
+        let text = String::from_utf8_lossy(&line);
+        if text.trim().is_empty() {
+            continue;
+        }
+        if writeln!(out, "{}", answer_line(&text)).is_err() {
+            break;
+        }
+        // An asker that waits for each answer gets it; one that sends all at once is not slowed down.
+        if input.fill_buf().map_or(true, |rest| rest.is_empty()) && out.flush().is_err() {
+            break;
+        }
+    }
+    let _ = out.flush();
+    exit::OK
+}
+
+fn read_state(path: &Path) -> Result<Value, u8> {
+    let refuse = |why: String| {
+        output::refuse(&why, Some("`--state` takes a file with one JSON or YAML object"));
+        Err(exit::NOT_STARTED)
+    };
+    let mut bytes = Vec::new();
+    let read = if path == Path::new("-") {
+        std::io::stdin().lock().read_to_end(&mut bytes)
+    } else {
+        std::fs::File::open(path).and_then(|mut f| f.read_to_end(&mut bytes))
+    };
+    let name = path.display();
+    if let Err(error) = read {
+        return refuse(format!("`{name}` cannot be read: {error}"));
+    }
+    match trefoil::data(&name.to_string(), bytes) {
+        Ok(state @ Value::Object(_)) => Ok(state),
+        Ok(other) => refuse(format!("the state in `{name}` is {}, not an object", other.describe())),
+        Err((files, found)) => {
+            output::say(output::diagnostics(&found, &files).trim_end());
+            Err(exit::NOT_STARTED)
+        }
+    }
+}
+
+/// The text with its inserted parts marked and numbered, and below where each came from.
+fn marked(source: &str, traced: &Traced) -> String {
+    let text = traced.text.to_text();
+    let mark = anstyle::Style::new().underline().fg_color(Some(anstyle::AnsiColor::Cyan.into()));
+    let (mut out, mut list, mut at) = (String::new(), String::new(), 0usize);
+    for (index, part) in traced.provenance.iter().enumerate() {
+        let (start, end) = (part.output.start as usize, part.output.end as usize);
+        let inserted = text.get(start..end).unwrap_or_default();
+        out.push_str(text.get(at..start).unwrap_or_default());
+        out.push_str(&format!("{mark}«{}:{inserted}»{mark:#}", index + 1));
+        at = end;
+        if let Some(reference) = traced.references.get(part.reference as usize) {
+            let (line, column) = trefoil::template::state::position(source, reference.span.start as usize);
+            let path = if reference.path.is_empty() { "this".to_owned() } else { reference.dotted() };
+            list.push_str(&format!("\n{:>3}  {path}  at {line}:{column}", index + 1));
+        }
+    }
+    out.push_str(text.get(at..).unwrap_or_default());
+    if list.is_empty() { out } else { format!("{out}\n{list}") }
+}

@@ -1,0 +1,8 @@
+//! Exit codes. They are an interface.
+
+/// It went well.
+pub const OK: u8 = 0;
+/// The run failed; `check` found errors.
+pub const FAILED: u8 = 1;
+/// It was not started: usage, load errors, invalid input, a refused step, missing keys, a path that cannot be read.
+pub const NOT_STARTED: u8 = 2;

@@ -1,0 +1,240 @@
+//! An agent as a flow: a prompt rendered once per iteration, a model call, validators (decisions E4, E10, E13).
+
+use std::sync::Arc;
+
+use trefoil_ir::{
+    AnswerFormat, Attempts, Expr, Flow, Intake, ModelCall, ModelChoice, ModelParameters, Schema, SlotId, Source, Step,
+    StepKind, StepPolicy,
+};
+use trefoil_syntax::{Diagnostic, Location};
+use trefoil_template::Value;
+
+use super::pieces::{built_in_template, constant, path};
+use super::prompt::PromptNames;
+use super::{Lowering, Slots, input, plain_intake, validator};
+use crate::aegis::manifest::agent::{Agent, ContextEntry};
+use crate::aegis::manifest::{self};
+use crate::build::plain;
+use crate::project::resolve_path;
+use crate::{Document, Reader};
+
+/// The prompt of an agent that writes none (decision E4).
+const DEFAULT_PROMPT: &str = "{{#if instruction}}Task: {{instruction}}\n\n{{/if}}{{#if input}}Input: {{input}}{{/if}}";
+
+/// Lowers an agent. With `intent` it is called with an object of `input` and `intent`.
+pub(super) fn lower(
+    lowering: &mut Lowering<'_>,
+    reader: &Reader<'_>,
+    document: &Document,
+    intent: bool,
+) -> Option<Flow> {
+    let mut fields = reader.fields(&document.root, "an AEGIS manifest")?;
+    manifest::header(&mut fields);
+    let agent = manifest::agent::read(reader, &mut fields);
+    fields.finish();
+
+    let origin = reader.at(agent.identity.span);
+    let mut slots = Slots::default();
+    let input = slots.add("input");
+    let iteration = slots.add("iteration_number");
+    let previous_error = slots.add("previous_error");
+    let (intake, mut init, intent) = take_in(lowering, reader, &agent, input, &mut slots, intent);
+
+    let names = PromptNames {
+        reader,
+        input,
+        intent,
+        iteration,
+        previous_error,
+        instruction: agent.instruction.as_ref().map_or("".into(), |t| Value::Str(t.value.clone())),
+        context: Value::from(context(lowering, reader, document, &agent)),
+        skills: Value::from(skills(lowering)),
+        schema: agent.input_schema.as_ref(),
+    };
+    let user = match &agent.prompt {
+        Some(prompt) => super::pieces::text(reader, prompt, &mut |r, at| names.resolve(r, at)),
+        None => built_in_template(DEFAULT_PROMPT, origin, &mut |r| names.resolve(r, origin)),
+    }
+    .unwrap_or_else(|| constant(""));
+
+    let execution = &agent.execution;
+    let validators = validator::lower(lowering, reader, &agent, input);
+    let simple = execution.max_iterations == 1 && execution.validation.is_empty();
+    let timeout_ms = match agent.deadline_ms.filter(|_| simple) {
+        Some(deadline) => deadline.min(execution.iteration_timeout_ms),
+        None => execution.iteration_timeout_ms,
+    };
+    let call = ModelCall {
+        speaker: agent.identity.name.clone(),
+        model: model_choice(reader, &agent, origin),
+        system: None,
+        examples: Vec::new(),
+        user,
+        parameters: ModelParameters {
+            temperature: agent.temperature,
+            timeout_ms: Some(execution.llm_timeout_ms),
+            ..ModelParameters::default()
+        },
+        format: AnswerFormat::Text,
+        guards: Vec::new(),
+        stream: true,
+    };
+    let mut body = lowering.builder.step(Step {
+        label: Some(agent.identity.name.clone()),
+        policy: StepPolicy { timeout_ms: Some(timeout_ms), ..StepPolicy::default() },
+        ..plain(StepKind::Model(Box::new(call)), origin)
+    });
+    if simple {
+        init.push((iteration, Expr::Const(Value::from(1i64))));
+        init.push((previous_error, constant("")));
+    } else {
+        body = lowering.builder.step(Step {
+            policy: StepPolicy { timeout_ms: agent.deadline_ms, ..StepPolicy::default() },
+            ..plain(
+                StepKind::Attempts(Attempts {
+                    body,
+                    max: execution.max_iterations,
+                    validators,
+                    iteration,
+                    previous_error,
+                    retry_failures: true,
+                }),
+                origin,
+            )
+        });
+    }
+    if !agent.refused.is_empty() {
+        // Beside the rest, so that a plan still shows what the agent would do.
+        let mut steps: Vec<_> = agent
+            .refused
+            .iter()
+            .map(|r| lowering.builder.step(plain(StepKind::Refused(r.refused()), reader.at(r.span))))
+            .collect();
+        steps.push(body);
+        body = lowering.builder.step(plain(StepKind::Sequence(steps), origin));
+    }
+    Some(Flow {
+        name: agent.identity.name.clone(),
+        sort: "agent",
+        origin,
+        slots: slots.0,
+        intake,
+        init,
+        body,
+        output: None,
+        exports: Vec::new(),
+        budget: None,
+    })
+}
+
+/// How the input gets in, what is computed first, and where the intent is.
+fn take_in(
+    lowering: &mut Lowering<'_>,
+    reader: &Reader<'_>,
+    agent: &Agent,
+    input: SlotId,
+    slots: &mut Slots,
+    intent: bool,
+) -> (Intake, Vec<(SlotId, Expr)>, Source) {
+    let name = &agent.identity.name;
+    if !intent {
+        let intake = input::intake(lowering, reader, name, agent.input_schema.as_ref(), input);
+        // Started by hand, an agent finds the intent beside the rest of its input.
+        return (intake, Vec::new(), Source::Member(input, path(["intent"])));
+    }
+    let call = slots.add("call");
+    let intent = slots.add("intent");
+    let mut intake = plain_intake(call);
+    intake.schema = agent.input_schema.as_ref().map(|schema| {
+        lowering.builder.schema(Schema {
+            name: format!("{name}_input").into(),
+            json: input::enveloped(schema),
+            origin: reader.at(schema.node.span),
+        })
+    });
+    let init = vec![
+        (input, Expr::Read(Source::Member(call, path(["input"])))),
+        (intent, Expr::Read(Source::Member(call, path(["intent"])))),
+    ];
+    (intake, init, Source::Slot(intent))
+}
+
+fn model_choice(reader: &Reader<'_>, agent: &Agent, origin: Location) -> ModelChoice {
+    match &agent.model {
+        Some(alias) => ModelChoice { provider: None, name: alias.value.clone(), origin: reader.at(alias.span) },
+        None => ModelChoice { provider: None, name: "default".into(), origin },
+    }
+}
+
+/// `{{context}}`: what the operator gave, else the entries joined by a blank line.
+fn context(lowering: &mut Lowering<'_>, reader: &Reader<'_>, document: &Document, agent: &Agent) -> Arc<str> {
+    if let Some(given) = &lowering.project.context {
+        let given: Arc<str> = given.as_str().into();
+        lowering.baked.push(given.clone());
+        return given;
+    }
+    let mut parts: Vec<&str> = Vec::new();
+    for entry in &agent.context {
+        match entry {
+            ContextEntry::Text(text) => parts.push(&text.value),
+            ContextEntry::File(path) => {
+                let resolved = resolve_path(&document.path, &path.value);
+                match lowering.project.attachments.get(&resolved) {
+                    Some(text) => {
+                        lowering.baked.push(text.as_str().into());
+                        parts.push(text);
+                    }
+                    None => reader.report(
+                        Diagnostic::error(
+                            "unknown-reference",
+                            reader.at(path.span),
+                            format!("the file `{}` cannot be read", path.value),
+                        )
+                        .help("paths are relative to the manifest"),
+                    ),
+                }
+            }
+        }
+    }
+    parts.join("\n\n").into()
+}
+
+/// `{{agentskills}}`: what the operator gave.
+fn skills(lowering: &mut Lowering<'_>) -> Arc<str> {
+    let given: Arc<str> = lowering.project.skills.as_deref().unwrap_or_default().into();
+    if !given.is_empty() {
+        lowering.baked.push(given.clone());
+    }
+    given
+}
+
+/// An agent that nobody declares: its input is its prompt. Only the embedded model plays it (the program lists it).
+pub(super) fn missing(lowering: &mut Lowering<'_>, name: &Arc<str>) -> Flow {
+    let origin = lowering.builder.missing_agent_location(name).unwrap_or_else(|| lowering.directory.origin(0));
+    let mut slots = Slots::default();
+    let input = slots.add("input");
+    let call = ModelCall {
+        speaker: name.clone(),
+        model: ModelChoice { provider: None, name: "default".into(), origin },
+        system: None,
+        examples: Vec::new(),
+        user: Expr::AsText(Box::new(Expr::Read(Source::Slot(input)))),
+        parameters: ModelParameters::default(),
+        format: AnswerFormat::Text,
+        guards: Vec::new(),
+        stream: true,
+    };
+    let body = Step { label: Some(name.clone()), ..plain(StepKind::Model(Box::new(call)), origin) };
+    Flow {
+        name: name.clone(),
+        sort: "agent",
+        origin,
+        slots: slots.0,
+        intake: plain_intake(input),
+        init: Vec::new(),
+        body: lowering.builder.step(body),
+        output: None,
+        exports: Vec::new(),
+        budget: None,
+    }
+}

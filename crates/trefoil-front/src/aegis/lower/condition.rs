@@ -1,0 +1,56 @@
+//! Conditions that no manifest wrote as an expression: `score_above`, `input_equals_yes` and their like.
+
+use std::sync::Arc;
+
+use trefoil_ir::{Cond, Source};
+use trefoil_syntax::Location;
+use trefoil_template::{Binding, Comparison, Condition, Expression, Function, Policy, Reference, Segment, Value};
+
+use crate::build::Sources;
+
+/// A condition in the making: its references, named as a person would write them.
+#[derive(Default)]
+pub(super) struct Test {
+    sources: Sources,
+    references: Vec<Reference>,
+}
+
+impl Test {
+    /// A value, under the name that messages show.
+    pub fn value(&mut self, shown: &[&str], source: Source) -> Expression {
+        let path: Vec<_> = shown.iter().map(|name| Segment { name: Arc::from(*name), span: 0..0 }).collect();
+        let binding = Binding { skip: path.len() as u16, ..self.sources.bind((source, 0)) };
+        self.references.push(Reference { path, span: 0..0, guarded: true, default: None, binding });
+        Expression::Reference(self.references.len() as u32 - 1)
+    }
+
+    /// The finished condition.
+    pub fn finish(self, expression: Expression, origin: Location, text: Arc<str>) -> Cond {
+        let condition = Condition::from_parts(expression, self.references, Policy::AEGIS);
+        Cond { condition, sources: self.sources.0, origin, text }
+    }
+}
+
+/// `a OP b`.
+pub(super) fn compare(a: Expression, op: Comparison, b: impl Into<Value>) -> Expression {
+    Expression::Compare(vec![a, Expression::Literal(b.into())], vec![op])
+}
+
+/// `low <= a <= high`.
+pub(super) fn between(low: f64, a: Expression, high: f64) -> Expression {
+    let ends = [low, high].map(|n| Expression::Literal(Value::from(n)));
+    let [low, high] = ends;
+    Expression::Compare(vec![low, a, high], vec![Comparison::LessEqual, Comparison::LessEqual])
+}
+
+/// A text that is one of some words, whatever its case and the space around it.
+pub(super) fn one_of(text: Expression, words: &[&str]) -> Expression {
+    let text = Expression::Call(Function::Lower, vec![Expression::Call(Function::Trim, vec![text])]);
+    let words = words.iter().map(|w| Expression::Literal(Value::from(*w))).collect();
+    Expression::Compare(vec![text, Expression::List(words)], vec![Comparison::In])
+}
+
+/// Never.
+pub(super) fn never() -> Expression {
+    Expression::Literal(Value::Bool(false))
+}

@@ -1,0 +1,59 @@
+//! `input_schema`: how a flow takes its input in.
+
+use std::sync::Arc;
+
+use trefoil_ir::{InputField, Intake, Schema, SlotId};
+use trefoil_template::Value;
+
+use super::pieces::constant_object;
+use super::{Lowering, plain_intake};
+use crate::Reader;
+use crate::aegis::manifest::schema::JsonSchema;
+
+/// The intake of a flow. Required properties and those with a default are declared one by one; everything is checked by
+/// the schema as a whole, so that an optional property that is left out stays out.
+pub(super) fn intake(
+    lowering: &mut Lowering<'_>,
+    reader: &Reader<'_>,
+    name: &str,
+    schema: Option<&JsonSchema>,
+    slot: SlotId,
+) -> Intake {
+    let mut intake = plain_intake(slot);
+    let Some(schema) = schema else { return intake };
+    let origin = reader.at(schema.node.span);
+    intake.schema = Some(lowering.builder.schema(Schema {
+        name: format!("{name}_input").into(),
+        json: schema.json.clone(),
+        origin,
+    }));
+    if schema.of_objects() {
+        for (property, declared) in schema.properties() {
+            let default = declared.get("default").cloned();
+            if default.is_none() && !schema.requires(property) {
+                continue;
+            }
+            intake.fields.push(InputField {
+                name: property.clone(),
+                schema: declared.clone(),
+                default,
+                nullable: false,
+                origin: reader.at(schema.property_at(property)),
+            });
+        }
+    }
+    intake
+}
+
+/// The schema of `{input, intent}` around an input's schema. References inside stay its own.
+pub(super) fn enveloped(schema: &JsonSchema) -> Value {
+    let inner = match &schema.json {
+        Value::Object(o) if !o.contains_key("$id") => {
+            let id = (Arc::from("$id"), Value::from("urn:trefoil:input"));
+            constant_object(std::iter::once(id).chain(o.iter().map(|(k, v)| (k.clone(), v.clone()))))
+        }
+        other => other.clone(),
+    };
+    let properties = constant_object([(Arc::from("input"), inner)]);
+    constant_object([(Arc::from("type"), Value::from("object")), (Arc::from("properties"), properties)])
+}

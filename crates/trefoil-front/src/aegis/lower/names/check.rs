@@ -1,0 +1,109 @@
+//! Names that no run defines, or only some ways do (decision C9). A bare key may come with the start input, so only what
+//! certainly is empty is called so.
+
+use trefoil_ir::Source;
+use trefoil_syntax::{Diagnostic, suggest};
+use trefoil_template::Missing;
+
+use super::{Look, Place, RESERVED};
+use crate::aegis::lower::paths::Before;
+
+/// What only results of states have.
+const OF_RESULTS: &[&str] =
+    &["output", "status", "score", "confidence", "stdout", "stderr", "exit_code", "response", "agents", "consensus"];
+
+/// Keys that a start input always may have.
+const ALWAYS: &[&str] = &["task", "intent", "attachments", "tenant_id", "input"];
+
+impl Look<'_, '_, '_> {
+    pub(super) fn warn(&self, message: &str, help: &str) {
+        let d = Diagnostic::warning("unresolved-name", self.at, message);
+        self.scene.reader.report(if help.is_empty() { d } else { d.help(help) });
+    }
+
+    pub(super) fn unknown(&self, skip: u16, message: &str, help: &str) -> (Source, u16) {
+        self.warn(message, help);
+        (Source::Missing(Missing::Key(skip)), 0)
+    }
+
+    /// Whether a state's result is there when this template is rendered.
+    pub(super) fn check_order(&self, state: usize) {
+        let paths = self.scene.paths;
+        let (before, here) = match self.place {
+            Place::Leaving(this) | Place::Deciding(this) if this == state => return,
+            Place::Entering(this) | Place::Leaving(this) | Place::Deciding(this) => {
+                if !paths.reachable(this) {
+                    return;
+                }
+                (paths.before(state, this), format!("`{}`", self.scene.names.name(this)))
+            }
+            Place::End => (paths.at_end(state), "the end".to_owned()),
+        };
+        let name = self.scene.names.name(state);
+        match before {
+            Before::Always => {}
+            Before::Sometimes if self.guarded => {}
+            Before::Sometimes => {
+                let message = format!("`{name}` has not run on every way to {here}: it is empty where it has not");
+                self.scene.reader.report(Diagnostic::info("maybe-undefined", self.at, message));
+            }
+            Before::Never => {
+                let help = self.scene.names.index(name).map_or("", |_| "check the transitions, or the name");
+                self.warn(&format!("`{name}` never runs before {here}: it is always empty"), help);
+            }
+        }
+    }
+
+    /// Whether any transition into this state says something.
+    pub(super) fn check_feedback(&self) {
+        let (Place::Entering(state) | Place::Leaving(state) | Place::Deciding(state)) = self.place else { return };
+        let names = self.scene.names;
+        if !self.scene.paths.reachable(state) || names.states.get(state).is_none_or(|s| s.given_feedback) {
+            return;
+        }
+        let message =
+            format!("`state.feedback` is always empty: no transition into `{}` has `feedback`", names.name(state));
+        self.warn(&message, "");
+    }
+
+    /// A field of the start input that its schema does not have.
+    pub(super) fn check_field(&self, field: &str) {
+        let Some(schema) = self.scene.names.schema.as_ref().filter(|s| s.of_objects()) else { return };
+        if ALWAYS.contains(&field) || schema.properties().any(|(p, _)| &**p == field) {
+            return;
+        }
+        let near = suggest::nearest(field, schema.properties().map(|(p, _)| &**p));
+        if !schema.closed() && near.is_none() {
+            return;
+        }
+        let help = near.map(|n| format!("did you mean `input.{n}`?")).unwrap_or_default();
+        self.warn(&format!("`input_schema` declares no `{field}`"), &help);
+    }
+
+    /// A key of the Blackboard. With an open input anybody may give it, but a near miss of a state's name is none.
+    pub(super) fn check_key(&self, key: &str, segments: &[&str]) {
+        let names = self.scene.names;
+        let declared = |k: &str| {
+            names.keys.contains(k)
+                || ALWAYS.contains(&k)
+                || names.schema.as_ref().is_some_and(|s| s.properties().any(|(p, _)| &**p == k))
+        };
+        if declared(key) {
+            return;
+        }
+        let like_a_result = segments.get(1).is_some_and(|field| OF_RESULTS.contains(field));
+        if like_a_result {
+            let near = suggest::nearest(key, names.state_names());
+            let help = near.map(|n| format!("did you mean `{n}`?")).unwrap_or_default();
+            return self.warn(&format!("no state is called `{key}`"), &help);
+        }
+        let closed = names.schema.as_ref().is_some_and(|s| s.of_objects() && s.closed());
+        if closed {
+            let keys = names.keys.iter().map(|k| &**k).chain(RESERVED.iter().copied()).chain(names.state_names());
+            let near = suggest::nearest(key, keys);
+            let help = near.map(|n| format!("did you mean `{n}`?")).unwrap_or_default();
+            let message = format!("neither the context, nor the input, nor any state defines `{key}`");
+            self.warn(&message, &help);
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! `STATE.x`: the result of a state, by its shape (decisions E6, E7).
+
+use trefoil_ir::Source;
+use trefoil_syntax::suggest;
+use trefoil_template::Missing;
+
+use super::{Look, Shape, root};
+use crate::aegis::lower::pieces::path;
+
+impl Look<'_, '_, '_> {
+    /// What stands after the state's name; how many segments of it are used up.
+    pub(super) fn state(&self, state: usize, rest: &[&str]) -> (Source, u16) {
+        let names = self.scene.names;
+        let slot = names.slot(state);
+        let shape = names.shape(state);
+        let [field, inner @ ..] = rest else { return (root::state(shape, slot), 0) };
+        let here = (Source::Slot(slot), 0);
+        match (shape, *field) {
+            (Shape::Open, _) => here,
+            (_, "status" | "error") => here,
+            (_, "execution_id") => (Source::RunId, 1),
+            (Shape::Agent, "output") => here,
+            (Shape::Agent, what @ ("score" | "confidence")) => (Source::Member(slot, path(["output", what])), 1),
+            (Shape::Parallel { .. }, "consensus" | "agents" | "score" | "confidence" | "output") => here,
+            (Shape::Human, "response") => (names.response(state), 1),
+            (Shape::Human, "feedback") => (Source::Member(slot, path(["output", "feedback"])), 1),
+            (Shape::Human, "output") => match inner {
+                [] => (names.response(state), 1),
+                _ => here,
+            },
+            (Shape::Update, "updated") => here,
+            (s, "stdout" | "stderr" | "exit_code") if s.is_command() => here,
+            (s, "output") if s.is_command() => match inner {
+                // Printed whole it is what the command printed.
+                [] => (Source::Member(slot, path(["stdout"])), 1),
+                ["stdout" | "stderr" | "exit_code" | "status", ..] => (Source::Slot(slot), 1),
+                // Fields of what it printed, when that is JSON.
+                _ => here,
+            },
+            _ => {
+                self.report_field(state, shape, field);
+                (Source::Missing(Missing::Key(1)), 0)
+            }
+        }
+    }
+
+    fn report_field(&self, state: usize, shape: &Shape, field: &str) {
+        let fields: &[&str] = match shape {
+            Shape::Agent => &["output", "status", "score", "confidence", "error"],
+            Shape::Parallel { .. } => &["consensus", "agents", "score", "confidence", "output", "status", "error"],
+            Shape::Human => &["response", "feedback", "output", "status", "error"],
+            Shape::Update => &["updated", "output", "status", "exit_code"],
+            _ => &["output", "stdout", "stderr", "exit_code", "status", "error"],
+        };
+        let name = self.scene.names.name(state);
+        let message = format!("the result of `{name}` has no `{field}`: it is always empty");
+        let help = match suggest::nearest(field, fields.iter().copied()) {
+            Some(near) => format!("did you mean `{name}.{near}`?"),
+            None if *shape == Shape::Agent => format!("a field of the answer is `{name}.output.{field}`"),
+            None => format!("it has {}", fields.iter().map(|f| format!("`{f}`")).collect::<Vec<_>>().join(", ")),
+        };
+        self.warn(&message, &help);
+    }
+}

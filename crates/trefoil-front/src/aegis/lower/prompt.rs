@@ -1,0 +1,103 @@
+//! The names of an agent's `prompt_template`.
+
+use trefoil_ir::{Part, SlotId, Source};
+use trefoil_syntax::{Diagnostic, Location, suggest};
+use trefoil_template::{Missing, Reference, Value};
+
+use super::pieces::{constant_object, path};
+use crate::Reader;
+use crate::aegis::manifest::schema::JsonSchema;
+
+const ROOTS: &[&str] =
+    &["instruction", "input", "iteration_number", "previous_error", "agentskills", "context", "intent", "attachments"];
+
+/// What a prompt can name.
+pub(super) struct PromptNames<'a, 'd> {
+    pub reader: &'a Reader<'d>,
+    pub input: SlotId,
+    pub intent: Source,
+    pub iteration: SlotId,
+    pub previous_error: SlotId,
+    pub instruction: Value,
+    pub context: Value,
+    pub skills: Value,
+    pub schema: Option<&'a JsonSchema>,
+}
+
+impl PromptNames<'_, '_> {
+    /// The source of a reference, and how many segments it stands for.
+    pub fn resolve(&self, reference: &Reference, at: Location) -> (Source, u16) {
+        let Some(root) = reference.path.first() else { return (self.root(), 0) };
+        match &*root.name {
+            "input" => {
+                if let Some(field) = reference.path.get(1) {
+                    self.check_field(&field.name, at);
+                }
+                (Source::Slot(self.input), 1)
+            }
+            "instruction" => (Source::Const(self.instruction.clone()), 1),
+            "context" => (Source::Const(self.context.clone()), 1),
+            "agentskills" => (Source::Const(self.skills.clone()), 1),
+            "intent" => (self.intent.clone(), 1),
+            "attachments" => (Source::Member(self.input, path(["attachments"])), 1),
+            "iteration_number" => (Source::Slot(self.iteration), 1),
+            "previous_error" => (Source::Slot(self.previous_error), 1),
+            name => {
+                self.report_unknown(name, at);
+                (Source::Missing(Missing::Key(0)), 0)
+            }
+        }
+    }
+
+    fn root(&self) -> Source {
+        let seed = constant_object([
+            ("instruction".into(), self.instruction.clone()),
+            ("agentskills".into(), self.skills.clone()),
+            ("context".into(), self.context.clone()),
+        ]);
+        let mut parts = vec![
+            Part { at: path(["input"]), slot: self.input, member: Vec::new() },
+            Part { at: path(["iteration_number"]), slot: self.iteration, member: Vec::new() },
+            Part { at: path(["previous_error"]), slot: self.previous_error, member: Vec::new() },
+        ];
+        match &self.intent {
+            Source::Member(slot, member) => {
+                parts.push(Part { at: path(["intent"]), slot: *slot, member: member.clone() });
+            }
+            Source::Slot(slot) => parts.push(Part { at: path(["intent"]), slot: *slot, member: Vec::new() }),
+            _ => {}
+        }
+        Source::Compose { seed, parts }
+    }
+
+    /// A field that the agent's own schema does not have: certain when the schema is closed, likely when a near name is.
+    fn check_field(&self, name: &str, at: Location) {
+        let Some(schema) = self.schema.filter(|s| s.of_objects()) else { return };
+        if matches!(name, "intent" | "attachments") || schema.properties().any(|(p, _)| &**p == name) {
+            return;
+        }
+        let near = suggest::nearest(name, schema.properties().map(|(p, _)| &**p));
+        if !schema.closed() && near.is_none() {
+            return;
+        }
+        let d = Diagnostic::warning("unresolved-name", at, format!("`input_schema` declares no `{name}`"));
+        self.reader.report(match near {
+            Some(near) => d.help(format!("did you mean `input.{near}`?")),
+            None => d,
+        });
+    }
+
+    fn report_unknown(&self, name: &str, at: Location) {
+        let d = Diagnostic::warning("unresolved-name", at, format!("a prompt has no `{name}`: it is always empty"));
+        let declared = self.schema.is_some_and(|s| s.properties().any(|(p, _)| &**p == name));
+        let near = suggest::nearest(name, ROOTS.iter().copied());
+        self.reader.report(match near {
+            _ if declared => d.help(format!("write `input.{name}`")),
+            Some(near) => d.help(format!("did you mean `{near}`?")),
+            None if matches!(name, "workflow" | "blackboard" | "state") => {
+                d.help("an agent does not see the workflow that calls it: put the value into the state's `input`")
+            }
+            None => d.help(format!("a field of the input is `input.{name}`")),
+        });
+    }
+}

@@ -1,0 +1,215 @@
+//! A command line cut into text and placeholders. Only for texts that parse as a template.
+
+use std::ops::Range;
+
+/// A part of a command line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Piece {
+    /// Text for the shell, template escapes resolved.
+    Text(String),
+    /// `{{x}}`, `{{{x}}}`, `{{helper x}}`: its bytes.
+    Value(Range<usize>),
+    /// `{{#if x}}...{{/if}}` as a whole.
+    Block {
+        /// Its bytes.
+        range: Range<usize>,
+        /// The texts between its tags.
+        inner: String,
+    },
+}
+
+struct Tag {
+    end: usize,
+    sort: Sort,
+    trims: (bool, bool),
+}
+
+#[derive(PartialEq, Eq)]
+enum Sort {
+    Value,
+    Comment,
+    Open,
+    Close,
+    /// `{{else}}` and `{{^}}`.
+    Else,
+}
+
+/// Cuts a command line.
+pub fn pieces(text: &str) -> Vec<Piece> {
+    let mut out = Vec::new();
+    let mut plain = String::new();
+    let mut at = 0;
+    let mut trim_next = false;
+    while let Some((before, start, literal)) = next_tag(text, at) {
+        push_text(&mut plain, &before, trim_next);
+        trim_next = false;
+        if literal {
+            plain.push_str("{{");
+            at = start + 2;
+            continue;
+        }
+        let tag = tag(text, start);
+        if tag.trims.0 {
+            plain.truncate(plain.trim_end().len());
+        }
+        trim_next = tag.trims.1;
+        at = tag.end;
+        match tag.sort {
+            Sort::Comment | Sort::Close | Sort::Else => continue,
+            Sort::Value => {
+                flush(&mut out, &mut plain);
+                out.push(Piece::Value(start..tag.end));
+            }
+            Sort::Open => {
+                flush(&mut out, &mut plain);
+                let (end, inner, trims) = block(text, tag.end);
+                trim_next = trims;
+                at = end;
+                out.push(Piece::Block { range: start..end, inner });
+            }
+        }
+    }
+    push_text(&mut plain, text.get(at..).unwrap_or_default(), trim_next);
+    flush(&mut out, &mut plain);
+    out
+}
+
+fn push_text(plain: &mut String, text: &str, trim: bool) {
+    plain.push_str(if trim { text.trim_start() } else { text });
+}
+
+fn flush(out: &mut Vec<Piece>, plain: &mut String) {
+    if !plain.is_empty() {
+        out.push(Piece::Text(std::mem::take(plain)));
+    }
+}
+
+/// The text before the next `{{`, where that is, and whether a backslash makes it literal.
+fn next_tag(text: &str, from: usize) -> Option<(String, usize, bool)> {
+    let rest = text.get(from..)?;
+    let found = rest.find("{{")?;
+    let before = rest.get(..found)?;
+    let start = from + found;
+    Some(match before.strip_suffix('\\') {
+        // Two backslashes are one, and the tag counts.
+        Some(less) if less.ends_with('\\') => (less.to_owned(), start, false),
+        Some(less) => (less.to_owned(), start, true),
+        None => (before.to_owned(), start, false),
+    })
+}
+
+/// The tag that starts with the `{{` at `start`.
+fn tag(text: &str, start: usize) -> Tag {
+    let rest = text.get(start..).unwrap_or_default();
+    let body = rest.trim_start_matches("{{");
+    let left = body.starts_with('~');
+    let body = body.trim_start_matches('~');
+    if rest.get(2..).is_some_and(|r| r.trim_start_matches('~').starts_with('!')) {
+        let long = body.starts_with("!--");
+        let closing = if long { "--" } else { "}}" };
+        let after = rest.find(closing).and_then(|_| {
+            let skip = if long { rest.find("!--").map_or(0, |i| i + 3) } else { 2 };
+            let tail = rest.get(skip..)?;
+            let end = tail.find(closing)? + skip;
+            rest.get(end..)?.find("}}").map(|i| end + i + 2)
+        });
+        let end = start + after.unwrap_or(rest.len());
+        let right = text.get(..end).is_some_and(|t| t.ends_with("~}}"));
+        return Tag { end, sort: Sort::Comment, trims: (left, right) };
+    }
+    let triple = rest.starts_with("{{{");
+    let end = start + closing(rest, if triple { "}}}" } else { "}}" });
+    let inner = body.trim_start();
+    let word = inner.split(|c: char| c.is_whitespace() || c == '}' || c == '~').next().unwrap_or_default();
+    let sort = match inner.chars().next() {
+        _ if triple => Sort::Value,
+        Some('#') => Sort::Open,
+        Some('^') if word == "^" => Sort::Else,
+        Some('^') => Sort::Open,
+        Some('/') => Sort::Close,
+        _ if word == "else" => Sort::Else,
+        _ => Sort::Value,
+    };
+    let right = text.get(..end).is_some_and(|t| t.ends_with("~}}") || t.ends_with("~}}}"));
+    Tag { end, sort, trims: (left, right) }
+}
+
+/// Bytes from the start of `rest` to the end of its closing braces; braces in quotes do not count.
+fn closing(rest: &str, braces: &str) -> usize {
+    let mut quote: Option<char> = None;
+    for (i, c) in rest.char_indices() {
+        match quote {
+            Some(q) if c == q => quote = None,
+            Some(_) => {}
+            None if c == '"' || c == '\'' => quote = Some(c),
+            None if rest.get(i..).is_some_and(|r| r.starts_with(braces)) => return i + braces.len(),
+            None => {}
+        }
+    }
+    rest.len()
+}
+
+/// From behind an opening tag to behind its closing one: where that is, the text between, whether it trims.
+fn block(text: &str, from: usize) -> (usize, String, bool) {
+    let mut depth = 1;
+    let mut at = from;
+    let mut inner = String::new();
+    while let Some((before, start, literal)) = next_tag(text, at) {
+        inner.push_str(&before);
+        if literal {
+            inner.push_str("{{");
+            at = start + 2;
+            continue;
+        }
+        let tag = tag(text, start);
+        at = tag.end;
+        match tag.sort {
+            Sort::Open => depth += 1,
+            Sort::Close => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 {
+            return (at, inner, tag.trims.1);
+        }
+    }
+    (text.len(), inner, false)
+}
+
+#[cfg(test)]
+#[allow(clippy::indexing_slicing, reason = "tests")]
+mod tests {
+    use super::{Piece, pieces};
+
+    fn shown(text: &str) -> Vec<String> {
+        pieces(text)
+            .into_iter()
+            .map(|p| match p {
+                Piece::Text(t) => format!("t:{t}"),
+                Piece::Value(r) => format!("v:{}", &text[r]),
+                Piece::Block { range, inner } => format!("b:{}|{inner}", &text[range]),
+            })
+            .collect()
+    }
+
+    #[test]
+    fn placeholders_are_cut_out_whole() {
+        let cases: &[(&str, &[&str])] = &[
+            ("echo hi", &["t:echo hi"]),
+            ("a {{x.y}} b", &["t:a ", "v:{{x.y}}", "t: b"]),
+            ("{{{json x}}}!", &["v:{{{json x}}}", "t:!"]),
+            ("{{x}}}", &["v:{{x}}", "t:}"]),
+            ("{{default x \"}}\"}} b", &["v:{{default x \"}}\"}}", "t: b"]),
+            (r"a \{{x}} b", &["t:a {{x}} b"]),
+            (r"a \\{{x}}", &[r"t:a \", "v:{{x}}"]),
+            ("a {{! no }}b{{!-- }} --}}c", &["t:a bc"]),
+            ("a  {{~x~}}  b", &["t:a", "v:{{~x~}}", "t:b"]),
+            ("{{#if a}}x{{else}}y{{/if}}z", &["b:{{#if a}}x{{else}}y{{/if}}|xy", "t:z"]),
+            ("{{#if a}}{{#each b}}{{this}}{{/each}}{{/if}}", &["b:{{#if a}}{{#each b}}{{this}}{{/each}}{{/if}}|"]),
+            ("{{^if a}}x{{/if}}", &["b:{{^if a}}x{{/if}}|x"]),
+            ("awk '{print $1}'", &["t:awk '{print $1}'"]),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(shown(text), *expected, "{text}");
+        }
+    }
+}

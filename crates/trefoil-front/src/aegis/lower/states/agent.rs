@@ -1,0 +1,100 @@
+//! An Agent state: a call, and rounds with judges where there are any (decisions E5, E10).
+
+use trefoil_ir::{Attempts, Expr, SlotId, Source, Step, StepKind, Strategy, Validator, ValidatorKind};
+
+use super::callee;
+use crate::aegis::lower::judge::{self, Case};
+use crate::aegis::lower::names::{Place, Scene};
+use crate::aegis::lower::pieces::{compute, constant, object, result};
+use crate::aegis::lower::{Lowering, Slots};
+use crate::aegis::manifest::consensus;
+use crate::aegis::manifest::states::agent::AgentState;
+use crate::build::plain;
+
+/// `{status, output}` of what an agent answered: an object or a list where the answer is one.
+fn shape() -> Expr {
+    object([("status", constant("success")), ("output", Expr::Structured(Box::new(result())))])
+}
+
+/// Lowers an Agent state.
+pub(super) fn lower(
+    lowering: &mut Lowering<'_>,
+    scene: &Scene<'_, '_>,
+    slots: &mut Slots,
+    index: usize,
+    state: &AgentState,
+) -> Step {
+    let origin = scene.state_at(index);
+    let nothing = || plain(StepKind::Compute(constant("")), origin);
+    let Some(name) = &state.agent else { return nothing() };
+    let rounds = scene.names.states.get(index).and_then(|s| s.rounds);
+    let place = Place::Entering(index);
+    let (input, intent) = (state.input.as_ref(), state.intent.as_ref());
+    let Some((round, error)) = rounds else {
+        let call = callee::agent(lowering, scene, place, name, input, intent, |input| input);
+        return call.map_or_else(nothing, |call| Step { shape: Some(shape()), ..plain(StepKind::Call(call), origin) });
+    };
+
+    // Within the rounds `previous_error` is the judges' reason, and before them that of the last state that failed.
+    let judged_error = slots.add("judged");
+    let task = slots.add("task");
+    let Some(call) =
+        callee::agent(lowering, scene, place, name, input, intent, |input| with_reason(input, judged_error))
+    else {
+        return nothing();
+    };
+    let task_text = match &call.input {
+        Some(input) => Expr::AsText(Box::new(input.clone())),
+        None => constant(""),
+    };
+    let steps = vec![
+        compute(&mut lowering.builder, error_so_far(scene, judged_error), error, origin),
+        compute(&mut lowering.builder, task_text, task, origin),
+        lowering.builder.step(plain(StepKind::Call(call), origin)),
+    ];
+    let body = lowering.builder.step(plain(StepKind::Sequence(steps), origin));
+    let case = Case { task: Expr::Read(Source::Slot(task)), criteria: None, record: false };
+    let judges = state
+        .judges
+        .iter()
+        .map(|j| judge::judge(lowering, scene.reader, &j.agent, &case, j.weight, Some(300_000)))
+        .collect();
+    let validator = Validator {
+        kind: ValidatorKind::Judges { judges, consensus: consensus::plain(Strategy::WeightedAverage) },
+        min_score: 0.8,
+        min_confidence: 0.0,
+        origin,
+        name: "judges".into(),
+    };
+    let attempts = Attempts {
+        body,
+        max: state.max_iterations,
+        validators: vec![validator],
+        iteration: round,
+        previous_error: judged_error,
+        retry_failures: false,
+    };
+    Step { shape: Some(shape()), ..plain(StepKind::Attempts(attempts), origin) }
+}
+
+fn error_so_far(scene: &Scene<'_, '_>, judged: SlotId) -> Expr {
+    Expr::If {
+        source: Source::Slot(judged),
+        then: Box::new(Expr::Read(Source::Slot(judged))),
+        otherwise: Box::new(Expr::AsText(Box::new(Expr::Read(Source::Slot(scene.names.fixed.previous_error))))),
+    }
+}
+
+/// The input of a later round ends with why the one before did not do.
+fn with_reason(input: Expr, judged: SlotId) -> Expr {
+    Expr::If {
+        source: Source::Slot(judged),
+        then: Box::new(Expr::Concat(vec![
+            Expr::AsText(Box::new(input.clone())),
+            constant("\n\n"),
+            Expr::Read(Source::Slot(judged)),
+            constant("\nPlease refine your response."),
+        ])),
+        otherwise: Box::new(input),
+    }
+}

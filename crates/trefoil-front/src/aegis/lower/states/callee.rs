@@ -1,0 +1,56 @@
+//! Whom a state calls, and with what.
+
+use trefoil_ir::{Call, Callee, Expr, Source};
+use trefoil_syntax::yaml::Text;
+use trefoil_template::Policy;
+
+use crate::aegis::lower::names::{Place, Scene};
+use crate::aegis::lower::pieces::{object, text};
+use crate::aegis::lower::{Lowering, Unit};
+use crate::aegis::manifest;
+use crate::build;
+
+/// The call of an agent that a state names. Without an input template the agent gets the workflow's start input.
+pub(super) fn agent(
+    lowering: &mut Lowering<'_>,
+    scene: &Scene<'_, '_>,
+    place: Place,
+    name: &Text,
+    input: Option<&Text>,
+    intent: Option<&Text>,
+    extra: impl FnOnce(Expr) -> Expr,
+) -> Option<Call> {
+    let reader = scene.reader;
+    let mut resolve = |r: &_, at| scene.resolve(place, r, at);
+    let intent = intent.and_then(|i| text(reader, i, &mut resolve));
+    let input = match input {
+        Some(input) => text(reader, input, &mut resolve)?,
+        None => Expr::Read(Source::Slot(scene.names.fixed.raw)),
+    };
+    let input = extra(input);
+    let bound = build::text(reader, name, &Policy::AEGIS, &mut resolve)?;
+    if bound.template.literal().is_none() {
+        // Nobody knows yet who will be called: an intent has no place in a text input.
+        let flows = lowering.choice(Unit::Agent);
+        return Some(Call { callee: Callee::Named { name: bound, flows }, input: Some(input), exports: None });
+    }
+    let with_intent = intent.is_some() && lowering.declares_agent(&name.value);
+    let input = if takes_objects(lowering, &name.value) { Expr::Structured(Box::new(input)) } else { input };
+    let flow = lowering.agent(reader, name, with_intent);
+    let input = match intent {
+        Some(intent) if with_intent => object([("input", input), ("intent", intent)]),
+        _ => input,
+    };
+    Some(Call { callee: Callee::Flow(flow), input: Some(input), exports: None })
+}
+
+/// Whether an agent declares an object as its input: then a template that renders to JSON is one.
+fn takes_objects(lowering: &Lowering<'_>, name: &str) -> bool {
+    let document = || lowering.project.documents.get(*lowering.directory.agents(name).first()?);
+    let schema = || {
+        let node = manifest::input_schema(&document()?.root)?;
+        let json = crate::read::to_value(node);
+        Some(manifest::schema::JsonSchema { json, node: node.clone() })
+    };
+    schema().is_some_and(|s| s.of_objects())
+}

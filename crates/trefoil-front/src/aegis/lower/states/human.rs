@@ -1,0 +1,28 @@
+//! A Human state: a question, and what happens when nobody answers.
+
+use trefoil_ir::{Expr, HumanCall, OnTimeout, Step, StepKind};
+
+use crate::aegis::lower::names::{Place, Scene};
+use crate::aegis::lower::pieces::{constant, object, result, text};
+use crate::aegis::manifest::states::human::HumanState;
+use crate::build::plain;
+
+/// An hour.
+const DEFAULT_TIMEOUT_MS: u64 = 3_600_000;
+
+/// Lowers a Human state. An answer that is a JSON object may carry `response` and `feedback`.
+pub(super) fn lower(scene: &Scene<'_, '_>, index: usize, state: &HumanState, timeout_ms: Option<u64>) -> Step {
+    let mut resolve = |r: &_, at| scene.resolve(Place::Entering(index), r, at);
+    let prompt = state.prompt.as_ref().and_then(|p| text(scene.reader, p, &mut resolve));
+    let call = HumanCall {
+        prompt: prompt.unwrap_or_else(|| constant("")),
+        timeout_ms: Some(timeout_ms.unwrap_or(DEFAULT_TIMEOUT_MS)),
+        on_timeout: state.default_response.clone().map_or(OnTimeout::Fail, OnTimeout::Answer),
+    };
+    let shape = object([
+        ("status", constant("success")),
+        ("response", result()),
+        ("output", Expr::Structured(Box::new(result()))),
+    ]);
+    Step { shape: Some(shape), ..plain(StepKind::Human(call), scene.state_at(index)) }
+}

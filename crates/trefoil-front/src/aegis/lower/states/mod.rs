@@ -1,0 +1,63 @@
+//! The step of a state. One file a kind; label, result slot and time limit are added by the workflow.
+
+mod agent;
+mod callee;
+mod human;
+mod parallel;
+mod subworkflow;
+pub(super) mod system;
+
+use trefoil_ir::{Refused, Step, StepKind};
+use trefoil_syntax::Location;
+use trefoil_template::Policy;
+
+use super::names::{Place, Scene};
+use super::{Lowering, Slots};
+use crate::aegis::manifest::RefusedFeature;
+use crate::aegis::manifest::state::{State, StateKind};
+use crate::build::{self, plain};
+
+/// What a state does.
+pub(super) fn lower(
+    lowering: &mut Lowering<'_>,
+    scene: &Scene<'_, '_>,
+    slots: &mut Slots,
+    index: usize,
+    state: &State,
+) -> Step {
+    let origin = scene.state_at(index);
+    let step = match &state.kind {
+        Some(StateKind::Agent(agent)) => agent::lower(lowering, scene, slots, index, agent),
+        Some(StateKind::System(system)) => system::lower(lowering, scene, index, system),
+        Some(StateKind::Human(human)) => human::lower(scene, index, human, state.timeout_ms),
+        Some(StateKind::Parallel(parallel)) => parallel::lower(lowering, scene, slots, index, parallel),
+        Some(StateKind::Subworkflow(sub)) => subworkflow::lower(lowering, scene, slots, index, sub),
+        Some(StateKind::Container(container)) => {
+            for text in &container.texts {
+                let resolve = &mut |r: &_, at| scene.resolve(Place::Entering(index), r, at);
+                build::text(scene.reader, text, &Policy::AEGIS, resolve);
+            }
+            return refusal(lowering, scene, &state.refused, None, origin);
+        }
+        None => return refusal(lowering, scene, &[], None, origin),
+    };
+    if state.refused.is_empty() { step } else { refusal(lowering, scene, &state.refused, Some(step), origin) }
+}
+
+/// A step that stops a run before it starts; what it would have done beside the refusal stays visible.
+fn refusal(
+    lowering: &mut Lowering<'_>,
+    scene: &Scene<'_, '_>,
+    refused: &[RefusedFeature],
+    step: Option<Step>,
+    origin: Location,
+) -> Step {
+    let mut steps = refused.iter().map(|r| plain(StepKind::Refused(r.refused()), scene.reader.at(r.span)));
+    let Some(step) = step else {
+        let nothing = || StepKind::Refused(Refused { feature: "an unknown state".into(), message: "".into() });
+        return steps.next().unwrap_or_else(|| plain(nothing(), origin));
+    };
+    let mut all: Vec<_> = steps.map(|refusal| lowering.builder.step(refusal)).collect();
+    all.push(lowering.builder.step(step));
+    plain(StepKind::Sequence(all), origin)
+}

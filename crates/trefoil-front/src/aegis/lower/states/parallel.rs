@@ -1,0 +1,134 @@
+//! A ParallelAgents state: all agents at the same time, then the consensus of their verdicts, or of judges who read all
+//! answers.
+
+use std::sync::Arc;
+
+use trefoil_ir::{
+    Call, Callee, Expr, OnFailure, OnItemFailure, Parallel, SlotId, Source, Step, StepId, StepKind, StepPolicy,
+};
+use trefoil_template::Value;
+
+use super::callee;
+use crate::aegis::lower::judge::{self, Case};
+use crate::aegis::lower::names::{Place, Scene};
+use crate::aegis::lower::pieces::{compute, constant, object, path, result};
+use crate::aegis::lower::{Lowering, Slots};
+use crate::aegis::manifest::states::parallel::ParallelState;
+use crate::build::plain;
+
+/// Lowers a ParallelAgents state.
+pub(super) fn lower(
+    lowering: &mut Lowering<'_>,
+    scene: &Scene<'_, '_>,
+    slots: &mut Slots,
+    index: usize,
+    state: &ParallelState,
+) -> Step {
+    let origin = scene.state_at(index);
+    let name = scene.names.name(index).clone();
+    let mut answers: Vec<(SlotId, f64)> = Vec::new();
+    let mut branches = Vec::new();
+    for (i, agent) in state.agents.iter().enumerate() {
+        let place = Place::Entering(index);
+        let call = callee::agent(lowering, scene, place, &agent.agent, agent.input.as_ref(), None, |input| input);
+        let Some(call) = call else { continue };
+        let slot = slots.add(format!("{name}.agents.{i}"));
+        answers.push((slot, agent.weight));
+        branches.push(branch(lowering, call, format!("agents.{i}").into(), slot, agent.timeout_ms, scene, index));
+    }
+    let mut steps = vec![at_once(lowering, branches, scene, index)];
+
+    let verdicts = if state.judges.is_empty() {
+        answers.clone()
+    } else {
+        judged(lowering, scene, slots, index, state, &answers, &mut steps)
+    };
+    let consensus = slots.add(format!("{name}.consensus"));
+    if let Some(spec) = &state.consensus {
+        let verdicts = verdicts.iter().map(|(slot, weight)| (Expr::Read(Source::Slot(*slot)), *weight)).collect();
+        let value = Expr::Consensus { verdicts, consensus: spec.consensus.clone() };
+        steps.push(compute(&mut lowering.builder, value, consensus, origin));
+    }
+    let each = |(slot, _): &(SlotId, f64)| {
+        object([
+            ("output", Expr::Read(Source::Slot(*slot))),
+            ("score", Expr::Read(Source::Member(*slot, path(["score"])))),
+            ("confidence", Expr::Read(Source::Member(*slot, path(["confidence"])))),
+        ])
+    };
+    let outcome = object([
+        ("status", constant("success")),
+        ("consensus", Expr::Read(Source::Slot(consensus))),
+        ("score", Expr::Read(Source::Member(consensus, path(["score"])))),
+        ("confidence", Expr::Read(Source::Member(consensus, path(["confidence"])))),
+        ("agents", Expr::List(answers.iter().map(each).collect())),
+        ("output", Expr::List(answers.iter().map(|(slot, _)| Expr::Read(Source::Slot(*slot))).collect())),
+    ]);
+    steps.push(lowering.builder.step(plain(StepKind::Compute(outcome), origin)));
+    plain(StepKind::Sequence(steps), origin)
+}
+
+/// One agent: when it fails it has no verdict, and the consensus says whether that is one too few.
+fn branch(
+    lowering: &mut Lowering<'_>,
+    call: Call,
+    label: Arc<str>,
+    out: SlotId,
+    timeout_ms: u64,
+    scene: &Scene<'_, '_>,
+    index: usize,
+) -> StepId {
+    lowering.builder.step(Step {
+        label: Some(label),
+        out: Some(out),
+        shape: Some(Expr::Structured(Box::new(result()))),
+        policy: StepPolicy {
+            timeout_ms: Some(timeout_ms),
+            on_failure: OnFailure::Use(Expr::Const(Value::Null)),
+            ..StepPolicy::default()
+        },
+        ..plain(StepKind::Call(call), scene.state_at(index))
+    })
+}
+
+fn at_once(lowering: &mut Lowering<'_>, branches: Vec<StepId>, scene: &Scene<'_, '_>, index: usize) -> StepId {
+    let parallel = Parallel { branches, concurrency: None, on_failure: OnItemFailure::Continue };
+    lowering.builder.step(plain(StepKind::Parallel(parallel), scene.state_at(index)))
+}
+
+/// `judges_for_parallel`: each reads all answers together.
+fn judged(
+    lowering: &mut Lowering<'_>,
+    scene: &Scene<'_, '_>,
+    slots: &mut Slots,
+    index: usize,
+    state: &ParallelState,
+    answers: &[(SlotId, f64)],
+    steps: &mut Vec<StepId>,
+) -> Vec<(SlotId, f64)> {
+    let name = scene.names.name(index).clone();
+    let joined = slots.add(format!("{name}.joined"));
+    let all = Expr::Join {
+        parts: answers.iter().map(|(slot, _)| Source::Slot(*slot)).collect(),
+        separator: "\n\n".into(),
+        otherwise: Box::new(constant("")),
+    };
+    steps.push(compute(&mut lowering.builder, all, joined, scene.state_at(index)));
+    let output = Expr::Read(Source::Slot(joined));
+    let case = Case {
+        task: Expr::AsText(Box::new(Expr::Read(Source::Slot(scene.names.fixed.raw)))),
+        criteria: None,
+        record: false,
+    };
+    let mut verdicts = Vec::new();
+    let mut branches = Vec::new();
+    for (i, entry) in state.judges.iter().enumerate() {
+        let (flow, input) = judge::call(lowering, scene.reader, &entry.agent, &case, &output);
+        let call = Call { callee: Callee::Flow(flow), input: Some(input), exports: None };
+        let slot = slots.add(format!("{name}.judges.{i}"));
+        verdicts.push((slot, entry.weight));
+        branches.push(branch(lowering, call, format!("judges.{i}").into(), slot, 300_000, scene, index));
+    }
+    steps.push(at_once(lowering, branches, scene, index));
+    verdicts
+}

@@ -1,0 +1,289 @@
+//! Transitions: conditions by kind of state (decisions E8, E9), feedback, targets.
+
+use std::sync::Arc;
+
+use trefoil_ir::{Cond, Source, StateId, Takes, Transition};
+use trefoil_syntax::{Diagnostic, suggest};
+use trefoil_template::{Comparison, Expression, Policy};
+
+use super::condition::{Test, between, compare, never, one_of};
+use super::names::{Place, Scene, Shape};
+use crate::aegis::manifest::transition::{self as written, Condition};
+use crate::build;
+
+const YES: &[&str] = &["yes", "y", "1", "approve", "approved", "true"];
+const NO: &[&str] = &["no", "n", "0", "reject", "rejected", "false"];
+
+/// The transitions of a state.
+pub(super) fn lower(scene: &Scene<'_, '_>, state: usize, transitions: &[written::Transition]) -> Vec<Transition> {
+    transitions.iter().filter_map(|t| one(scene, state, t)).collect()
+}
+
+/// The transition of a straight pipeline: on success, and there is no other.
+pub(super) fn next(scene: &Scene<'_, '_>, state: usize, target: usize) -> Transition {
+    let origin = scene.state_at(state);
+    let (takes, test) = on_success(scene, state);
+    let when = test.map(|(test, e)| test.finish(e, origin, "on_success".into()));
+    Transition { takes, when, target: StateId(target as u32), feedback: None, origin, text: "on_success".into() }
+}
+
+/// The state that a transition leads to; an unknown one is reported once, by [`lower`].
+pub(super) fn target(scene_states: &[&str], transition: &written::Transition) -> Option<usize> {
+    let target = transition.target.as_ref()?;
+    scene_states.iter().position(|s| *s == &*target.value)
+}
+
+fn one(scene: &Scene<'_, '_>, state: usize, transition: &written::Transition) -> Option<Transition> {
+    let reader = scene.reader;
+    let target = find_target(scene, transition);
+    let place = Place::Leaving(state);
+    let feedback = transition
+        .feedback
+        .as_ref()
+        .and_then(|text| build::text(reader, text, &Policy::AEGIS, &mut |r, at| scene.resolve(place, r, at)));
+    let condition = transition.condition.as_ref();
+    let (takes, when) = condition.map(|c| lower_condition(scene, state, transition, c))?;
+    let text = condition.map(describe).unwrap_or_default();
+    Some(Transition {
+        takes,
+        when,
+        target: StateId(target? as u32),
+        feedback,
+        origin: reader.at(transition.span),
+        text: text.into(),
+    })
+}
+
+fn find_target(scene: &Scene<'_, '_>, transition: &written::Transition) -> Option<usize> {
+    let text = transition.target.as_ref()?;
+    let found = scene.names.index(&text.value);
+    if found.is_none() {
+        let at = scene.reader.at(text.span);
+        let d = Diagnostic::error("unknown-reference", at, format!("no state is called `{}`", text.value));
+        scene.reader.report(match suggest::nearest(&text.value, scene.names.state_names()) {
+            Some(near) => d.help(format!("did you mean `{near}`?")),
+            None => d,
+        });
+    }
+    found
+}
+
+/// The condition as a person reads it.
+fn describe(condition: &Condition) -> String {
+    match condition {
+        Condition::Always => "always".into(),
+        Condition::OnSuccess => "on_success".into(),
+        Condition::OnFailure => "on_failure".into(),
+        Condition::ExitCodeZero => "exit_code_zero".into(),
+        Condition::ExitCodeNonZero => "exit_code_non_zero".into(),
+        Condition::ExitCode(code) => format!("exit_code {code}"),
+        Condition::ScoreAbove(t) => format!("score_above {t}"),
+        Condition::ScoreBelow(t) => format!("score_below {t}"),
+        Condition::ScoreBetween(min, max) => format!("score_between {min} {max}"),
+        Condition::ConfidenceAbove(t) => format!("confidence_above {t}"),
+        Condition::ScoreAndConfidenceAbove(s, c) => format!("score_and_confidence_above {s} {c}"),
+        Condition::Consensus { .. } => "consensus".into(),
+        Condition::AllApproved(t) => format!("all_approved {t}"),
+        Condition::AnyRejected(t) => format!("any_rejected {t}"),
+        Condition::InputEquals(text) => format!("input_equals {}", text.value),
+        Condition::InputEqualsYes => "input_equals_yes".into(),
+        Condition::InputEqualsNo => "input_equals_no".into(),
+        Condition::Custom(text) => text.value.trim().to_owned(),
+    }
+}
+
+type Made = (Takes, Option<(Test, Expression)>);
+
+fn lower_condition(
+    scene: &Scene<'_, '_>,
+    state: usize,
+    transition: &written::Transition,
+    condition: &Condition,
+) -> (Takes, Option<Cond>) {
+    let origin = scene.reader.at(transition.at);
+    if let Condition::Custom(text) = condition {
+        let place = Place::Deciding(state);
+        let resolve = &mut |r: &_, at| scene.resolve(place, r, at);
+        return (Takes::Both, build::condition(scene.reader, text, &Policy::AEGIS, resolve));
+    }
+    let (takes, made) = made(scene, state, condition).unwrap_or_else(|why| {
+        let word = describe(condition);
+        let word = word.split(' ').next().unwrap_or_default().to_owned();
+        let d = Diagnostic::warning("impossible-transition", origin, format!("`{word}` can never hold here"));
+        scene.reader.report(d.help(why));
+        (Takes::Success, Some((Test::default(), never())))
+    });
+    (takes, made.map(|(test, expression)| test.finish(expression, origin, describe(condition).into())))
+}
+
+fn made(scene: &Scene<'_, '_>, state: usize, condition: &Condition) -> Result<Made, &'static str> {
+    let name = scene.names.name(state).clone();
+    let shape = scene.names.shape(state);
+    let mut test = Test::default();
+    let score = |test: &mut Test| measure(scene, state, test, &name, "score");
+    let confidence = |test: &mut Test| measure(scene, state, test, &name, "confidence");
+    let when = |test: Test, e: Expression| Ok((Takes::Success, Some((test, e))));
+    match condition {
+        // Decision E9: what failed matches nothing but `on_failure` and `custom`; a command that could not be run to its
+        // end still has a result, that of having failed.
+        Condition::Always => Ok((if shape.is_command() { Takes::Both } else { Takes::Success }, None)),
+        Condition::OnSuccess => Ok(on_success(scene, state)),
+        Condition::OnFailure => match shape {
+            Shape::Command => {
+                let code = exit_code(scene, state, &mut test, &name);
+                Ok((Takes::Both, Some((test, compare(code, Comparison::NotEqual, 0i64)))))
+            }
+            _ => Ok((Takes::Failure, None)),
+        },
+        Condition::ExitCodeZero => match shape {
+            Shape::Agent => Ok((Takes::Success, None)),
+            _ => {
+                let code = require_code(scene, state, &mut test, &name)?;
+                when(test, compare(code, Comparison::Equal, 0i64))
+            }
+        },
+        Condition::ExitCodeNonZero => {
+            if matches!(shape, Shape::Agent) {
+                return Err("the exit code of an agent that answered is 0; write `on_failure` for one that did not");
+            }
+            let code = require_code(scene, state, &mut test, &name)?;
+            let number = Expression::Or(vec![
+                compare(code.clone(), Comparison::Less, 0i64),
+                compare(code, Comparison::Greater, 0i64),
+            ]);
+            when(test, number)
+        }
+        Condition::ExitCode(expected) => match shape {
+            Shape::Agent if *expected == 0 => Ok((Takes::Success, None)),
+            Shape::Agent => Err("the exit code of an agent that answered is 0"),
+            _ => {
+                let code = require_code(scene, state, &mut test, &name)?;
+                when(test, compare(code, Comparison::Equal, *expected))
+            }
+        },
+        Condition::ScoreAbove(t) => {
+            let score = score(&mut test)?;
+            when(test, compare(score, Comparison::Greater, *t))
+        }
+        Condition::ScoreBelow(t) => {
+            let score = score(&mut test)?;
+            when(test, compare(score, Comparison::Less, *t))
+        }
+        Condition::ScoreBetween(min, max) => {
+            let score = score(&mut test)?;
+            when(test, between(*min, score, *max))
+        }
+        Condition::ConfidenceAbove(t) => {
+            let confidence = confidence(&mut test)?;
+            when(test, compare(confidence, Comparison::Greater, *t))
+        }
+        Condition::ScoreAndConfidenceAbove(s, c) => {
+            let (score, confidence) = (score(&mut test)?, confidence(&mut test)?);
+            let both = vec![compare(score, Comparison::Greater, *s), compare(confidence, Comparison::Greater, *c)];
+            when(test, Expression::And(both))
+        }
+        Condition::Consensus { threshold, agreement } => {
+            let (declared_threshold, declared_agreement) = scene.names.consensus(state);
+            let threshold = threshold.or(declared_threshold).unwrap_or(0.7);
+            let agreement = agreement.or(declared_agreement).unwrap_or(0.0);
+            let (score, confidence) = (score(&mut test)?, confidence(&mut test)?);
+            let both = vec![
+                compare(score, Comparison::GreaterEqual, threshold),
+                compare(confidence, Comparison::GreaterEqual, agreement),
+            ];
+            when(test, Expression::And(both))
+        }
+        Condition::AllApproved(t) => {
+            let scores = each_score(scene, state, &mut test, &name)?;
+            let all = scores.into_iter().map(|s| compare(s, Comparison::GreaterEqual, *t)).collect();
+            when(test, Expression::And(all))
+        }
+        Condition::AnyRejected(t) => {
+            let scores = each_score(scene, state, &mut test, &name)?;
+            let any = scores.into_iter().map(|s| compare(s, Comparison::Less, *t)).collect();
+            when(test, Expression::Or(any))
+        }
+        Condition::InputEquals(text) => {
+            let response = response(scene, state, &mut test, &name)?;
+            when(test, compare(response, Comparison::Equal, &*text.value))
+        }
+        Condition::InputEqualsYes => {
+            let response = response(scene, state, &mut test, &name)?;
+            when(test, one_of(response, YES))
+        }
+        Condition::InputEqualsNo => {
+            let response = response(scene, state, &mut test, &name)?;
+            when(test, one_of(response, NO))
+        }
+        Condition::Custom(_) => Ok((Takes::Both, None)),
+    }
+}
+
+fn on_success(scene: &Scene<'_, '_>, state: usize) -> Made {
+    match scene.names.shape(state) {
+        Shape::Command => {
+            let mut test = Test::default();
+            let code = exit_code(scene, state, &mut test, scene.names.name(state));
+            (Takes::Success, Some((test, compare(code, Comparison::Equal, 0i64))))
+        }
+        _ => (Takes::Success, None),
+    }
+}
+
+fn member(scene: &Scene<'_, '_>, state: usize, path: &[&str]) -> Source {
+    Source::Member(scene.names.slot(state), path.iter().map(|p| Arc::from(*p)).collect())
+}
+
+fn exit_code(scene: &Scene<'_, '_>, state: usize, test: &mut Test, name: &str) -> Expression {
+    test.value(&[name, "exit_code"], member(scene, state, &["exit_code"]))
+}
+
+fn require_code(scene: &Scene<'_, '_>, state: usize, test: &mut Test, name: &str) -> Result<Expression, &'static str> {
+    match scene.names.shape(state) {
+        Shape::Human | Shape::Parallel { .. } => Err("only System states have an exit code"),
+        _ => Ok(exit_code(scene, state, test, name)),
+    }
+}
+
+/// The score, or the confidence, of what the state answered.
+fn measure(
+    scene: &Scene<'_, '_>,
+    state: usize,
+    test: &mut Test,
+    name: &str,
+    what: &str,
+) -> Result<Expression, &'static str> {
+    let path: &[&str] = match scene.names.shape(state) {
+        Shape::Agent => &["output", what],
+        Shape::Parallel { .. } => &["consensus", what],
+        Shape::Open => &[what],
+        Shape::Command | Shape::Echo | Shape::Update | Shape::Human => {
+            return Err("only an agent that answers with a verdict, or several of them, have a score");
+        }
+    };
+    Ok(test.value(&[name, what], member(scene, state, path)))
+}
+
+fn each_score(
+    scene: &Scene<'_, '_>,
+    state: usize,
+    test: &mut Test,
+    name: &str,
+) -> Result<Vec<Expression>, &'static str> {
+    let Shape::Parallel { agents } = scene.names.shape(state) else {
+        return Err("only a ParallelAgents state has several scores");
+    };
+    Ok((0..*agents)
+        .map(|i| {
+            let i = i.to_string();
+            test.value(&[name, "agents", &i, "score"], member(scene, state, &["agents", &i, "score"]))
+        })
+        .collect())
+}
+
+fn response(scene: &Scene<'_, '_>, state: usize, test: &mut Test, name: &str) -> Result<Expression, &'static str> {
+    match scene.names.shape(state) {
+        Shape::Human | Shape::Open => Ok(test.value(&[name, "response"], scene.names.response(state))),
+        _ => Err("only a Human state has a response"),
+    }
+}

@@ -1,0 +1,272 @@
+//! A workflow as a flow: slots for its state, a state machine, the output.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use trefoil_ir::{Expr, Flow, Intake, SlotId, Source, State, StateId, StateMachine, Step, StepId, StepKind};
+use trefoil_syntax::{Diagnostic, Location, suggest};
+use trefoil_template::Value;
+
+use super::names::{Fixed, Named, Names, RESERVED, Scene, Shape};
+use super::paths::Paths;
+use super::pieces::{constant_object, object};
+use super::{Lowering, Slots, input, output, shell, states, transition};
+use crate::aegis::manifest::state::{self as written, StateKind};
+use crate::aegis::manifest::states::system::Action;
+use crate::aegis::manifest::workflow::Workflow;
+use crate::aegis::manifest::{self};
+use crate::build::plain;
+use crate::{Document, Reader};
+
+/// Lowers a workflow.
+pub(super) fn lower(lowering: &mut Lowering<'_>, reader: &Reader<'_>, document: &Document) -> Option<Flow> {
+    let mut fields = reader.fields(&document.root, "an AEGIS manifest")?;
+    manifest::header(&mut fields);
+    let workflow = manifest::workflow::read(reader, &mut fields);
+    fields.finish();
+
+    let mut slots = Slots::default();
+    let fixed = Fixed {
+        input: slots.add("input"),
+        raw: slots.add("input"),
+        blackboard: slots.add("blackboard"),
+        feedback: slots.add("state.feedback"),
+        previous_error: slots.add("previous_error"),
+        visit: slots.add("iteration_number"),
+    };
+    let result = slots.add("result");
+    let names = names(&workflow, fixed, &mut slots);
+    let initial = initial(reader, &workflow, &names);
+    let paths = paths(&workflow, initial.unwrap_or(0));
+    let spans: Vec<Location> = workflow.states.iter().map(|s| reader.at(s.span)).collect();
+    let scene = Scene { reader, names: &names, paths: &paths, spans: &spans };
+    report_states(&scene, &workflow);
+
+    let machine = StateMachine {
+        states: workflow
+            .states
+            .iter()
+            .enumerate()
+            .map(|(i, s)| state(lowering, &scene, &mut slots, &workflow, i, s))
+            .collect(),
+        initial: StateId(initial.unwrap_or(0) as u32),
+        max_entries: workflow.max_entries,
+        feedback: Some(fixed.feedback),
+        previous_error: Some(fixed.previous_error),
+        visit: Some(fixed.visit),
+    };
+    let origin = reader.at(workflow.identity.span);
+    let body = lowering.builder.step(Step { out: Some(result), ..plain(StepKind::StateMachine(machine), origin) });
+    let output = output::lower(&scene, &workflow, result);
+    let context = workflow.context.iter().map(|(key, value)| (key.value.clone(), value.clone()));
+    let blackboard = Expr::Merge(vec![Expr::Const(constant_object(context)), Expr::Read(Source::Slot(fixed.input))]);
+    Some(Flow {
+        name: workflow.identity.name.clone(),
+        sort: "workflow",
+        origin,
+        intake: take_in(lowering, reader, &workflow, fixed),
+        init: vec![(fixed.blackboard, blackboard)],
+        body,
+        output: Some(output),
+        slots: slots.0,
+        exports: Vec::new(),
+        budget: None,
+    })
+}
+
+/// A start input that is a text is the `task`, where the input may be an object at all.
+fn take_in(lowering: &mut Lowering<'_>, reader: &Reader<'_>, workflow: &Workflow, fixed: Fixed) -> Intake {
+    let schema = workflow.input_schema.as_ref();
+    let mut intake = input::intake(lowering, reader, &workflow.identity.name, schema, fixed.input);
+    intake.raw = Some((fixed.raw, None));
+    let of_objects = schema.is_none_or(|s| s.json.get("type").is_none_or(|t| t.as_str() == Some("object")));
+    intake.wrap = of_objects.then(|| "task".into());
+    intake
+}
+
+fn names(workflow: &Workflow, fixed: Fixed, slots: &mut Slots) -> Names {
+    let mut keys: BTreeSet<Arc<str>> = workflow.context.iter().map(|(key, _)| key.value.clone()).collect();
+    let mut states: Vec<Named> = Vec::new();
+    for state in &workflow.states {
+        let mut named = Named {
+            name: state.name.clone(),
+            slot: slots.add(state.name.clone()),
+            shape: Shape::Open,
+            consensus: (None, None),
+            given_feedback: false,
+            rounds: None,
+        };
+        match &state.kind {
+            Some(StateKind::Agent(agent)) => {
+                named.shape = Shape::Agent;
+                if !agent.judges.is_empty() {
+                    let round = slots.add(format!("{}.iteration_number", state.name));
+                    named.rounds = Some((round, slots.add(format!("{}.previous_error", state.name))));
+                }
+            }
+            Some(StateKind::System(system)) => {
+                named.shape = match &system.action {
+                    Some(Action::Update(entries)) => {
+                        keys.extend(entries.iter().map(|(key, _)| key.value.clone()));
+                        Shape::Update
+                    }
+                    Some(Action::Command { command, .. }) if shell::is_plain_echo(&command.value) => Shape::Echo,
+                    _ => Shape::Command,
+                };
+            }
+            Some(StateKind::Human(_)) => named.shape = Shape::Human,
+            Some(StateKind::Parallel(parallel)) => {
+                named.shape = Shape::Parallel { agents: parallel.agents.len() };
+                named.consensus = parallel.consensus.as_ref().map_or((None, None), |c| (c.threshold, c.agreement));
+            }
+            Some(StateKind::Subworkflow(sub)) => keys.extend(sub.result_key.as_ref().map(|k| k.value.clone())),
+            Some(StateKind::Container(_)) | None => {}
+        }
+        states.push(named);
+    }
+    let with_feedback: BTreeSet<&str> = workflow
+        .states
+        .iter()
+        .flat_map(|s| s.transitions.iter().flatten())
+        .filter(|t| t.feedback.is_some())
+        .filter_map(|t| t.target.as_ref().map(|t| &*t.value))
+        .collect();
+    for named in &mut states {
+        named.given_feedback = with_feedback.contains(&*named.name);
+    }
+    Names {
+        fixed,
+        states,
+        keys,
+        workflow: workflow.identity.name.clone(),
+        version: workflow.identity.version.clone().unwrap_or_else(|| "1.0.0".into()),
+        schema: workflow.input_schema.clone(),
+    }
+}
+
+fn initial(reader: &Reader<'_>, workflow: &Workflow, names: &Names) -> Option<usize> {
+    let Some(text) = &workflow.initial else { return Some(0) };
+    let found = names.index(&text.value);
+    if found.is_none() && !names.states.is_empty() {
+        let at = reader.at(text.span);
+        let d = Diagnostic::error("unknown-reference", at, format!("no state is called `{}`", text.value));
+        reader.report(match suggest::nearest(&text.value, names.state_names()) {
+            Some(near) => d.help(format!("did you mean `{near}`?")),
+            None => d,
+        });
+    }
+    found
+}
+
+/// A list without any transitions is a straight pipeline.
+fn is_pipeline(workflow: &Workflow) -> bool {
+    workflow.list_form && workflow.states.iter().all(|s| s.transitions.is_none())
+}
+
+fn paths(workflow: &Workflow, initial: usize) -> Paths {
+    let count = workflow.states.len();
+    let names: Vec<&str> = workflow.states.iter().map(|s| &*s.name).collect();
+    let edges: Vec<Vec<usize>> = if is_pipeline(workflow) {
+        (0..count).map(|i| if i + 1 < count { vec![i + 1] } else { Vec::new() }).collect()
+    } else {
+        let targets =
+            |s: &written::State| s.transitions.iter().flatten().filter_map(|t| transition::target(&names, t)).collect();
+        workflow.states.iter().map(targets).collect()
+    };
+    let terminal = if is_pipeline(workflow) {
+        (0..count).map(|i| i + 1 == count).collect()
+    } else {
+        // A transition to nowhere is reported as that; where it was meant to lead nobody knows.
+        let ends = |s: &written::State| {
+            let transitions = s.transitions.as_deref().unwrap_or_default();
+            transitions.is_empty() || transitions.iter().any(|t| transition::target(&names, t).is_none())
+        };
+        workflow.states.iter().map(ends).collect()
+    };
+    Paths::new(initial, edges, terminal)
+}
+
+/// What is wrong with states as a whole.
+fn report_states(scene: &Scene<'_, '_>, workflow: &Workflow) {
+    let reader = scene.reader;
+    for (i, state) in workflow.states.iter().enumerate() {
+        if RESERVED.contains(&&*state.name) || state.name.contains(['.', '/', ' ', '{', '}']) {
+            let d = Diagnostic::warning(
+                "invalid-name",
+                scene.state_at(i),
+                format!("templates cannot read the result of a state called `{}`", state.name),
+            );
+            reader.report(d.help("write letters, digits, `_` and `-`, and none of the names that templates have"));
+        }
+        if !scene.paths.reachable(i) {
+            let message = format!("no transition leads to `{}`: it never runs", state.name);
+            reader.warning("unreachable-state", state.span, message);
+        }
+    }
+    let endless = scene.paths.endless();
+    if let [first, rest @ ..] = endless.as_slice() {
+        let message = format!("no transition leads from `{}` to an end", scene.names.name(*first));
+        let mut d = Diagnostic::warning("endless-loop", scene.state_at(*first), message);
+        for state in rest {
+            d = d.label(scene.state_at(*state), "nor from here");
+        }
+        reader.report(d.help("the run fails when a limit of visits is reached; give one state a way out"));
+    }
+}
+
+fn state(
+    lowering: &mut Lowering<'_>,
+    scene: &Scene<'_, '_>,
+    slots: &mut Slots,
+    workflow: &Workflow,
+    index: usize,
+    state: &written::State,
+) -> State {
+    let step = states::lower(lowering, scene, slots, index, state);
+    let step = finish(lowering, step, state, scene, index);
+    let transitions = match &state.transitions {
+        None if is_pipeline(workflow) && index + 1 < workflow.states.len() => {
+            vec![transition::next(scene, index, index + 1)]
+        }
+        None => Vec::new(),
+        Some(written) => transition::lower(scene, index, written),
+    };
+    State {
+        name: state.name.clone(),
+        step,
+        failed: Some(failed()),
+        max_visits: state.max_visits,
+        transitions,
+        fails_when: states::system::fails_when(scene, index),
+    }
+}
+
+/// Label, result slot and time limit, the same for every kind.
+fn finish(
+    lowering: &mut Lowering<'_>,
+    step: Step,
+    state: &written::State,
+    scene: &Scene<'_, '_>,
+    index: usize,
+) -> StepId {
+    let mut step = Step { label: Some(state.name.clone()), out: Some(slot(scene, index)), ..step };
+    if let Some(timeout) = state.timeout_ms
+        && !matches!(step.kind, StepKind::Human(_))
+    {
+        step.policy.timeout_ms = Some(timeout);
+    }
+    lowering.builder.step(step)
+}
+
+fn slot(scene: &Scene<'_, '_>, index: usize) -> SlotId {
+    scene.names.slot(index)
+}
+
+/// The result of a state that failed.
+fn failed() -> Expr {
+    object([
+        ("status", Expr::Const(Value::from("failed"))),
+        ("output", Expr::Const(Value::from(""))),
+        ("error", Expr::Read(Source::Failure)),
+    ])
+}

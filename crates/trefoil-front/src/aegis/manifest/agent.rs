@@ -1,0 +1,241 @@
+//! `kind: Agent`: what one agent is, as written.
+
+use std::sync::Arc;
+
+use trefoil_syntax::yaml::{Node, Text};
+use trefoil_syntax::{Diagnostic, Location, Span};
+
+use super::execution::{self, Execution};
+use super::metadata::{self, Identity};
+use super::schema::{self, JsonSchema};
+use super::{RefusedFeature, Unit, duration, texts};
+use crate::{Fields, Need, NeedKind, Reader};
+
+/// An agent.
+pub struct Agent {
+    /// Name and version.
+    pub identity: Identity,
+    /// `runtime.model`, an alias; none: `default`.
+    pub model: Option<Text>,
+    /// `runtime.temperature`.
+    pub temperature: Option<f64>,
+    /// `task.instruction`: data, not a template.
+    pub instruction: Option<Text>,
+    /// `task.prompt_template`.
+    pub prompt: Option<Text>,
+    /// `context`.
+    pub context: Vec<ContextEntry>,
+    /// `input_schema`.
+    pub input_schema: Option<JsonSchema>,
+    /// `execution`.
+    pub execution: Execution,
+    /// `security.resources.timeout` in milliseconds: a limit for all iterations together.
+    pub deadline_ms: Option<u64>,
+    /// What it declares that this version does not run.
+    pub refused: Vec<RefusedFeature>,
+}
+
+/// An entry of `context` that has a text.
+pub enum ContextEntry {
+    /// `type: text`.
+    Text(Text),
+    /// `type: file`.
+    File(Text),
+}
+
+const NO_CONTAINER: &str = "the agent runs as a model call, no container";
+
+/// Reads an agent's manifest below its header.
+pub fn read(reader: &Reader<'_>, fields: &mut Fields<'_, '_>) -> Agent {
+    let identity = match fields.require("metadata").and_then(|e| reader.fields(&e.value, "metadata")) {
+        Some(mut m) => {
+            let identity = metadata::read(&mut m, Unit::Agent);
+            m.finish();
+            identity
+        }
+        None => Identity { name: Arc::default(), span: fields.head(), version: None },
+    };
+    let mut agent = Agent {
+        identity,
+        model: None,
+        temperature: None,
+        instruction: None,
+        prompt: None,
+        context: Vec::new(),
+        input_schema: None,
+        execution: Execution::default(),
+        deadline_ms: None,
+        refused: Vec::new(),
+    };
+    if let Some(mut spec) = fields.require("spec").and_then(|e| reader.fields(&e.value, "spec")) {
+        read_spec(reader, &mut spec, &mut agent);
+        spec.finish();
+    }
+    agent
+}
+
+fn read_spec(reader: &Reader<'_>, spec: &mut Fields<'_, '_>, agent: &mut Agent) {
+    // Decision E13: one warning for everything that only a container would need.
+    let mut contained: Vec<(&str, Span)> = Vec::new();
+    read_runtime(spec, agent, &mut contained);
+    if let Some(mut task) = spec.require("task").and_then(|e| reader.fields(&e.value, "task")) {
+        agent.instruction = task.require_text("instruction").cloned();
+        if let Some(text) = agent.instruction.as_ref().filter(|t| t.value.trim().is_empty()) {
+            reader.error("missing-key", text.span, "`instruction` is blank");
+        }
+        agent.prompt = task.text("prompt_template").cloned();
+        task.no_effect(&["input_data"], "write the data into the instruction or give it as input");
+        task.finish();
+    }
+    if let Some(entry) = spec.take("context") {
+        agent.context = read_context(reader, &entry.value);
+    }
+    if let Some(entry) = spec.take("input_schema") {
+        agent.input_schema = schema::read(reader, &entry.value, "input_schema");
+    }
+    if let Some(mut fields) = spec.fields("execution") {
+        agent.execution = execution::read(reader, &mut fields);
+        fields.finish();
+    }
+    if let Some(entry) = spec.take("security") {
+        contained.push(("security", entry.key.span));
+        agent.deadline_ms = read_security(reader, &entry.value);
+    }
+    for key in ["volumes", "env", "security_context", "advanced", "type"] {
+        let Some(entry) = spec.take(key) else { continue };
+        contained.push((key, entry.key.span));
+        match key {
+            "env" => drop(texts(reader, &entry.value, key)),
+            "volumes" => drop(reader.list(&entry.value, key)),
+            _ => {}
+        }
+    }
+    contained.sort_by_key(|(_, span)| span.start);
+    contained.dedup_by_key(|(key, _)| *key);
+    if let [(_, first), ..] = contained.as_slice() {
+        let names: Vec<_> = contained.iter().map(|(key, _)| format!("`{key}`")).collect();
+        let verb = if names.len() == 1 { "has" } else { "have" };
+        reader.warning("no-effect", *first, format!("{} {verb} no effect: {NO_CONTAINER}", names.join(", ")));
+    }
+    if let Some(entry) = spec.take("tools")
+        && reader.list(&entry.value, "tools").is_some_and(|items| !items.is_empty())
+    {
+        let why = "this version gives agents no tools";
+        agent.refused.push(RefusedFeature::report(reader, entry.key.span, "an agent with `tools`", why));
+    }
+    if let Some(entry) = spec.take("output_handler") {
+        agent.refused.extend(output_handler(reader, &entry.value, entry.key.span));
+    }
+    spec.no_effect(&["schedule"], "this version starts runs only when asked");
+    spec.no_effect(&["delivery"], "the result goes to whoever started the run");
+}
+
+fn read_runtime(spec: &mut Fields<'_, '_>, agent: &mut Agent, contained: &mut Vec<(&str, Span)>) {
+    let Some(entry) = spec.take("runtime") else {
+        spec.reader.report(
+            Diagnostic::warning("missing-key", spec.reader.at(spec.head()), "spec has no `runtime`")
+                .help("other tools that read this format need one; here only `runtime.model` counts"),
+        );
+        return;
+    };
+    let Some(mut runtime) = spec.reader.fields(&entry.value, "runtime") else { return };
+    agent.model = runtime.text("model").cloned();
+    agent.temperature = runtime.number("temperature", 0.0..=2.0);
+    for key in ["language", "version", "image", "image_pull_policy"] {
+        if runtime.text(key).is_some() {
+            contained.push(("runtime", entry.key.span));
+        }
+    }
+    if runtime.text("isolation").is_some_and(|t| &*t.value != "inherit") {
+        contained.push(("runtime", entry.key.span));
+    }
+    runtime.finish();
+}
+
+/// `security`: of all of it only the time limit means something without a container.
+fn read_security(reader: &Reader<'_>, node: &Node) -> Option<u64> {
+    let mut security = reader.fields(node, "security")?;
+    security.take("network");
+    security.take("filesystem");
+    let mut deadline = None;
+    if let Some(mut resources) = security.fields("resources") {
+        for key in ["cpu", "memory", "disk"] {
+            resources.take(key);
+        }
+        deadline = match resources.take("timeout") {
+            Some(e) if matches!(e.value.scalar(), Some((trefoil_syntax::yaml::Scalar::Int(_), _))) => {
+                duration::seconds(&mut resources, "timeout")
+            }
+            Some(e) => duration::read(reader, &e.value, "timeout"),
+            None => None,
+        };
+        resources.finish();
+    }
+    security.finish();
+    deadline
+}
+
+/// A handler that nobody requires is left out with a warning; one whose failure would fail the run is refused.
+pub fn output_handler(reader: &Reader<'_>, node: &Node, span: Span) -> Option<RefusedFeature> {
+    let mut handler = reader.fields(node, "output_handler")?;
+    let kinds = [("agent", ()), ("webhook", ()), ("container", ()), ("mcp_tool", ())];
+    if let Some(kind) = handler.require("type") {
+        reader.word(&kind.value, "type", &kinds);
+    }
+    if handler.boolean("required") == Some(true) {
+        return Some(RefusedFeature::report(
+            reader,
+            span,
+            "a required `output_handler`",
+            "this version does not send results anywhere",
+        ));
+    }
+    reader.warning("no-effect", span, "`output_handler` has no effect: the result goes to whoever started the run");
+    None
+}
+
+fn read_context(reader: &Reader<'_>, node: &Node) -> Vec<ContextEntry> {
+    let mut entries = Vec::new();
+    for item in reader.list(node, "context").unwrap_or_default() {
+        let Some(mut fields) = reader.fields(item, "a context entry") else { continue };
+        fields.text("description");
+        let Some(kind) = fields.require("type") else { continue };
+        let words = [("text", 0), ("file", 1), ("directory", 2), ("url", 3)];
+        match reader.word(&kind.value, "type", &words) {
+            Some(0) => entries.extend(fields.require_text("content").cloned().map(ContextEntry::Text)),
+            Some(1) => entries.extend(fields.require_text("path").cloned().map(ContextEntry::File)),
+            Some(_) => {
+                fields.take("path");
+                fields.take("url");
+                reader.report(
+                    Diagnostic::warning(
+                        "no-effect",
+                        reader.at(kind.value.span),
+                        "directories and addresses are not read into the context",
+                    )
+                    .help("list the files one by one, or give one text with `--context FILE`"),
+                );
+            }
+            None => continue,
+        }
+        fields.finish();
+    }
+    entries
+}
+
+/// The files that an agent's context wants, found without a report.
+pub fn needs(root: &Node, file: trefoil_syntax::FileId) -> Vec<Need> {
+    let context = || root.mapping()?.get("spec")?.value.mapping()?.get("context")?.value.sequence();
+    let mut needs = Vec::new();
+    for item in context().unwrap_or_default() {
+        let Some(m) = item.mapping() else { continue };
+        if m.get("type").and_then(|e| e.value.string()).is_none_or(|t| &*t.value != "file") {
+            continue;
+        }
+        if let Some(path) = m.get("path").and_then(|e| e.value.string()) {
+            let location = Location::new(file, path.span);
+            needs.push(Need { kind: NeedKind::Attachment, path: path.value.to_string(), location });
+        }
+    }
+    needs
+}

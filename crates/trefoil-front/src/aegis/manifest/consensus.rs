@@ -1,0 +1,56 @@
+//! `consensus`: how the verdicts of several agents combine.
+
+use trefoil_ir::{Consensus, Strategy};
+
+use super::spelled;
+use crate::Fields;
+
+/// The words of `strategy`.
+pub const STRATEGIES: &[(&str, Strategy)] = &[
+    ("weighted_average", Strategy::WeightedAverage),
+    ("majority", Strategy::Majority),
+    ("unanimous", Strategy::Unanimous),
+    ("best_of_n", Strategy::BestOfN),
+];
+
+/// A consensus as written.
+#[derive(Debug, Clone)]
+pub struct ConsensusSpec {
+    /// What the machine computes.
+    pub consensus: Consensus,
+    /// `threshold`, where written: transitions fall back to it.
+    pub threshold: Option<f64>,
+    /// `agreement`, where written.
+    pub agreement: Option<f64>,
+}
+
+/// The formula with everything at its default.
+pub fn plain(strategy: Strategy) -> Consensus {
+    Consensus { strategy, threshold: 0.7, min_judges: 1, n: None, agreement_factor: 0.7, confidence_factor: 0.3 }
+}
+
+/// Reads `consensus`.
+pub fn read(fields: &mut Fields<'_, '_>) -> ConsensusSpec {
+    let strategy = fields.require("strategy").and_then(|e| fields.reader.word(&e.value, "strategy", STRATEGIES));
+    let mut consensus = plain(strategy.unwrap_or(Strategy::WeightedAverage));
+    let threshold = fields.number("threshold", 0.0..=1.0);
+    consensus.threshold = threshold.unwrap_or(consensus.threshold);
+    let agreement = spelled(fields, "agreement", "min_agreement_confidence");
+    let agreement = agreement.and_then(|e| fields.reader.number(&e.value, &e.key.value, 0.0..=1.0));
+    let count = |n: i64| u32::try_from(n).ok();
+    consensus.n = fields.integer("n", 1..=100).and_then(count);
+    consensus.min_judges = fields.integer("min_judges_required", 1..=100).and_then(count).unwrap_or(1);
+    if let Some(mut weighting) = fields.fields("confidence_weighting") {
+        consensus.agreement_factor = weighting.number("agreement_factor", 0.0..=1.0).unwrap_or(0.7);
+        consensus.confidence_factor = weighting.number("self_confidence_factor", 0.0..=1.0).unwrap_or(0.3);
+        if (consensus.agreement_factor + consensus.confidence_factor - 1.0).abs() > 0.01 {
+            weighting.reader.error(
+                "out-of-range",
+                weighting.head(),
+                "`agreement_factor` and `self_confidence_factor` must add up to 1",
+            );
+        }
+        weighting.finish();
+    }
+    ConsensusSpec { consensus, threshold, agreement }
+}

@@ -1,0 +1,227 @@
+//! `execution` of an agent: iterations, their limits and the validators.
+
+use std::sync::Arc;
+
+use trefoil_ir::Strategy;
+use trefoil_syntax::yaml::{Kind, Node, Text};
+use trefoil_syntax::{Diagnostic, Span};
+use trefoil_template::Value;
+
+use super::consensus::STRATEGIES;
+use super::schema::{self, JsonSchema};
+use super::{duration, spelled, text_list};
+use crate::{Fields, Reader};
+
+/// How an agent is run.
+pub struct Execution {
+    /// Iterations at most (decision E4: one for `one-shot` and 10 for `iterative`, unless written).
+    pub max_iterations: u32,
+    /// For one iteration, milliseconds.
+    pub iteration_timeout_ms: u64,
+    /// For one model call, milliseconds.
+    pub llm_timeout_ms: u64,
+    /// In order.
+    pub validation: Vec<ValidatorSpec>,
+}
+
+impl Default for Execution {
+    fn default() -> Self {
+        Self { max_iterations: 1, iteration_timeout_ms: 300_000, llm_timeout_ms: 300_000, validation: Vec::new() }
+    }
+}
+
+/// A validator as written.
+pub struct ValidatorSpec {
+    /// Its sort and what belongs to it.
+    pub kind: ValidatorKindSpec,
+    /// 0 to 1.
+    pub min_score: f64,
+    /// 0 to 1.
+    pub min_confidence: f64,
+    /// Where.
+    pub span: Span,
+    /// `type`, or what stands for it.
+    pub name: &'static str,
+}
+
+/// The sorts of validator.
+pub enum ValidatorKindSpec {
+    /// `exit_code`.
+    ExitCode(i64),
+    /// `json_schema`.
+    JsonSchema(JsonSchema),
+    /// `regex`.
+    Regex {
+        /// The pattern, compiled once to check it.
+        pattern: Arc<str>,
+        /// `target: stderr`.
+        stderr: bool,
+    },
+    /// `semantic` and `multi_judge`.
+    Judges {
+        /// Names of agents.
+        judges: Vec<Text>,
+        /// What they go by.
+        criteria: Text,
+        /// How verdicts combine.
+        strategy: Strategy,
+        /// Fewer fail.
+        min_judges: u32,
+        /// Milliseconds for each.
+        timeout_ms: u64,
+        /// A `semantic` judge gets the whole record as an object.
+        semantic: bool,
+    },
+}
+
+/// Reads `execution`.
+pub fn read(reader: &Reader<'_>, fields: &mut Fields<'_, '_>) -> Execution {
+    let mut execution = Execution::default();
+    if fields.word("mode", &[("one-shot", false), ("iterative", true)]) == Some(true) {
+        execution.max_iterations = 10;
+    }
+    if let Some(entry) = spelled(fields, "max_iterations", "max_retries")
+        && let Some(max) = reader.integer(&entry.value, &entry.key.value, 1..=255)
+    {
+        execution.max_iterations = u32::try_from(max).unwrap_or(1);
+    }
+    if let Some(ms) = duration::field(fields, "iteration_timeout") {
+        execution.iteration_timeout_ms = ms;
+    }
+    if let Some(ms) = duration::seconds(fields, "llm_timeout_seconds") {
+        execution.llm_timeout_ms = ms;
+    }
+    if let Some(entry) = fields.take("validation") {
+        execution.validation = match &*entry.value.kind {
+            Kind::Mapping(_) => read_object_form(reader, &entry.value),
+            _ => {
+                let items = reader.list(&entry.value, "validation").unwrap_or_default();
+                items.iter().filter_map(|item| read_validator(reader, item)).collect()
+            }
+        };
+    }
+    if let Some(entry) = fields.take("tool_validation") {
+        let items = reader.list(&entry.value, "tool_validation").unwrap_or_default();
+        items.iter().for_each(|item| drop(read_validator(reader, item)));
+        reader.warning("no-effect", entry.key.span, "`tool_validation` has no effect: agents call no tools");
+    }
+    if let Some(entry) = fields.take("memory")
+        && reader.boolean(&entry.value, "memory") == Some(true)
+    {
+        reader.warning("no-effect", entry.key.span, "`memory` has no effect: nothing is kept from run to run");
+    }
+    fields.no_effect(&["delivery"], "the result goes to whoever started the run");
+    execution
+}
+
+fn read_validator(reader: &Reader<'_>, node: &Node) -> Option<ValidatorSpec> {
+    let mut fields = reader.fields(node, "a validator")?;
+    let entry = fields.require("type")?;
+    let names = [
+        ("exit_code", "exit_code"),
+        ("json_schema", "json_schema"),
+        ("regex", "regex"),
+        ("semantic", "semantic"),
+        ("multi_judge", "multi_judge"),
+    ];
+    let name = reader.word(&entry.value, "type", &names)?;
+    let judged = matches!(name, "semantic" | "multi_judge");
+    let min_score = fields.number("min_score", 0.0..=1.0).unwrap_or(if judged { 0.7 } else { 1.0 });
+    let min_confidence = if judged { fields.number("min_confidence", 0.0..=1.0).unwrap_or(0.0) } else { 0.0 };
+    let kind = match name {
+        "exit_code" => Some(ValidatorKindSpec::ExitCode(fields.integer("expected", i64::MIN..=i64::MAX).unwrap_or(0))),
+        "json_schema" => {
+            let schema = fields.require("schema").and_then(|e| schema::read(reader, &e.value, "schema"));
+            schema.map(ValidatorKindSpec::JsonSchema)
+        }
+        "regex" => read_regex(reader, &mut fields),
+        "semantic" => read_semantic(&mut fields),
+        _ => read_multi_judge(reader, &mut fields),
+    };
+    fields.finish();
+    Some(ValidatorSpec { kind: kind?, min_score, min_confidence, span: node.span, name })
+}
+
+fn read_regex(reader: &Reader<'_>, fields: &mut Fields<'_, '_>) -> Option<ValidatorKindSpec> {
+    let pattern = fields.require_text("pattern");
+    let stderr = fields.word("target", &[("stdout", false), ("stderr", true)]).unwrap_or(false);
+    let pattern = pattern?;
+    if let Err(error) = regex::Regex::new(&pattern.value) {
+        let message = error.to_string();
+        let last = message.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned();
+        reader.error("invalid-regex", pattern.span, format!("`pattern` is not a regular expression: {last}"));
+        return None;
+    }
+    Some(ValidatorKindSpec::Regex { pattern: pattern.value.clone(), stderr })
+}
+
+fn read_semantic(fields: &mut Fields<'_, '_>) -> Option<ValidatorKindSpec> {
+    let judge = fields.require_text("judge_agent").cloned();
+    let criteria = fields.require_text("criteria").cloned();
+    let timeout_ms = duration::seconds(fields, "timeout_seconds").unwrap_or(300_000);
+    Some(ValidatorKindSpec::Judges {
+        judges: vec![judge?],
+        criteria: criteria?,
+        strategy: Strategy::WeightedAverage,
+        min_judges: 1,
+        timeout_ms,
+        semantic: true,
+    })
+}
+
+fn read_multi_judge(reader: &Reader<'_>, fields: &mut Fields<'_, '_>) -> Option<ValidatorKindSpec> {
+    let entry = fields.require("judges");
+    let judges = entry.map(|e| text_list(reader, &e.value, "judges")).unwrap_or_default();
+    if let Some(entry) = entry.filter(|_| judges.is_empty()) {
+        reader.error("missing-key", entry.value.span, "`judges` names nobody");
+    }
+    let criteria = fields.require_text("criteria").cloned();
+    let strategy = fields.word("consensus", STRATEGIES).unwrap_or(Strategy::WeightedAverage);
+    let min_judges = fields.integer("min_judges_required", 1..=100).and_then(|n| u32::try_from(n).ok()).unwrap_or(1);
+    let timeout_ms = duration::seconds(fields, "timeout_seconds").unwrap_or(300_000);
+    Some(ValidatorKindSpec::Judges { judges, criteria: criteria?, strategy, min_judges, timeout_ms, semantic: false })
+}
+
+const FORMATS: &[(&str, bool)] = &[("json", true), ("text", false)];
+
+/// The older form, an object of `system`, `output` and `semantic`: what it says of exit code and output format counts.
+fn read_object_form(reader: &Reader<'_>, node: &Node) -> Vec<ValidatorSpec> {
+    let mut validators = Vec::new();
+    let Some(mut fields) = reader.fields(node, "validation") else { return validators };
+    reader.report(
+        Diagnostic::warning("deprecated", reader.at(fields.head()), "`validation` as a mapping is an old spelling")
+            .help("write a list of validators, each with a `type`"),
+    );
+    let spec = |kind, span, name| ValidatorSpec { kind, min_score: 1.0, min_confidence: 0.0, span, name };
+    if let Some(mut system) = fields.fields("system") {
+        if system.boolean("must_succeed") != Some(false) {
+            validators.push(spec(ValidatorKindSpec::ExitCode(0), system.span, "exit_code"));
+        }
+        system.no_effect(&["allow_stderr", "timeout_seconds"], "a model call has no error output");
+        system.finish();
+    }
+    if let Some(mut output) = fields.fields("output") {
+        let json = output.take("format").filter(|e| reader.word(&e.value, "format", FORMATS) == Some(true));
+        let schema = match output.take("schema") {
+            Some(entry) => schema::read(reader, &entry.value, "schema"),
+            // Any JSON.
+            None => json.map(|e| JsonSchema { json: Value::Object(Arc::default()), node: e.value.clone() }),
+        };
+        if let Some(schema) = schema {
+            let at = schema.node.span;
+            validators.push(spec(ValidatorKindSpec::JsonSchema(schema), at, "json_schema"));
+        }
+        output.no_effect(&["schema_path", "target_path"], "no files of a container are read");
+        output.finish();
+    }
+    for key in ["semantic", "script"] {
+        if let Some(entry) = fields.take(key) {
+            reader.report(
+                Diagnostic::warning("no-effect", reader.at(entry.key.span), format!("`{key}` has no effect here"))
+                    .help("write a list entry `type: semantic` with `judge_agent` and `criteria`"),
+            );
+        }
+    }
+    fields.finish();
+    validators
+}

@@ -1,0 +1,65 @@
+//! `metadata`: what agents and workflows have in common there.
+
+use std::sync::Arc;
+
+use trefoil_syntax::{Diagnostic, Span};
+
+use super::Unit;
+use crate::{Fields, Reader};
+
+/// Who a manifest is.
+pub struct Identity {
+    /// `metadata.name`; empty when it is missing.
+    pub name: Arc<str>,
+    /// Where the name stands, or where it is missed.
+    pub span: Span,
+    /// `metadata.version`.
+    pub version: Option<Arc<str>>,
+}
+
+/// Reads name, version and the keys that only describe. The rest stays to the caller, [`Fields::finish`] too.
+pub fn read(fields: &mut Fields<'_, '_>, unit: Unit) -> Identity {
+    let name = fields.require_text("name");
+    if let Some(name) = name {
+        check_name(fields.reader, &name.value, name.span);
+    }
+    let version = fields.text("version");
+    if version.is_none() && unit == Unit::Agent {
+        fields.reader.report(
+            Diagnostic::warning("missing-key", fields.reader.at(fields.head()), "metadata has no `version`")
+                .help("other tools that read this format need one, such as `version: \"1.0.0\"`"),
+        );
+    }
+    fields.text("description");
+    for key in ["labels", "annotations"] {
+        if let Some(entry) = fields.take(key) {
+            let Some(mapping) = entry.value.mapping() else {
+                fields.reader.wrong_type(&entry.value, key, "a mapping");
+                continue;
+            };
+            for label in &mapping.entries {
+                fields.reader.text(&label.value, &label.key.value);
+            }
+        }
+    }
+    fields.take("tags");
+    let span = name.map_or_else(|| fields.head(), |n| n.span);
+    Identity {
+        name: name.map(|n| n.value.clone()).unwrap_or_default(),
+        span,
+        version: version.map(|v| v.value.clone()),
+    }
+}
+
+fn check_name(reader: &Reader<'_>, name: &str, span: Span) {
+    let fits = (1..=63).contains(&name.len())
+        && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
+        && !name.starts_with('-')
+        && !name.ends_with('-');
+    if !fits {
+        reader.report(
+            Diagnostic::error("invalid-name", reader.at(span), format!("`{name}` cannot be a name"))
+                .help("1 to 63 lower-case letters, digits and hyphens, no hyphen at either end"),
+        );
+    }
+}

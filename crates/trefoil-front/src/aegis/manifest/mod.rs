@@ -1,0 +1,167 @@
+//! AEGIS manifests as structs, read from the spanned tree. Everything that is wrong is reported where it stands; what is
+//! missing is left out, so that one mistake does not hide the next. Knows nothing of flows and steps.
+
+pub mod agent;
+pub mod consensus;
+pub mod duration;
+pub mod execution;
+pub mod metadata;
+pub mod schema;
+pub mod state;
+pub mod states;
+pub mod transition;
+pub mod workflow;
+
+use std::sync::Arc;
+
+use trefoil_syntax::Span;
+use trefoil_syntax::yaml::{Entry, Kind, Node, Scalar, Text};
+
+use crate::{Fields, Reader};
+
+/// The only value of `apiVersion`.
+pub const API_VERSION: &str = "100monkeys.ai/v1";
+
+/// What a document declares.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    /// `kind: Agent`, or `AgentManifest` as older files have it.
+    Agent,
+    /// `kind: Workflow`.
+    Workflow,
+}
+
+/// What a document declares, without a report.
+pub fn unit(root: &Node) -> Option<Unit> {
+    match &*root.mapping()?.get("kind")?.value.string()?.value {
+        "Agent" | "AgentManifest" => Some(Unit::Agent),
+        "Workflow" => Some(Unit::Workflow),
+        _ => None,
+    }
+}
+
+/// `metadata.name` of a document, without a report.
+pub fn name(root: &Node) -> Option<&Text> {
+    root.mapping()?.get("metadata")?.value.mapping()?.get("name")?.value.string().filter(|t| !t.value.is_empty())
+}
+
+/// `spec.input_schema` of an agent, without a report.
+pub fn input_schema(root: &Node) -> Option<&Node> {
+    let schema = &root.mapping()?.get("spec")?.value.mapping()?.get("input_schema")?.value;
+    (!schema.is_null()).then_some(schema)
+}
+
+/// Reads `apiVersion` and `kind`.
+pub fn header(fields: &mut Fields<'_, '_>) -> Option<Unit> {
+    if let Some(version) = fields.require_text("apiVersion")
+        && &*version.value != API_VERSION
+    {
+        let d = trefoil_syntax::Diagnostic::error(
+            "unknown-value",
+            fields.reader.at(version.span),
+            format!("`apiVersion` cannot be `{}`", version.value),
+        );
+        fields.reader.report(d.help(format!("write `{API_VERSION}`")));
+    }
+    let kind = fields.require("kind")?;
+    let words = [("Agent", Unit::Agent), ("Workflow", Unit::Workflow)];
+    if kind.value.string().is_some_and(|t| &*t.value == "AgentManifest") {
+        let d = trefoil_syntax::Diagnostic::warning(
+            "deprecated",
+            fields.reader.at(kind.value.span),
+            "`AgentManifest` is an old spelling",
+        );
+        fields.reader.report(d.help("write `kind: Agent`"));
+        return Some(Unit::Agent);
+    }
+    fields.reader.word(&kind.value, "kind", &words)
+}
+
+/// The entry of a key that has two spellings; both at once is an error.
+pub fn spelled<'n>(fields: &mut Fields<'n, '_>, one: &'static str, other: &'static str) -> Option<&'n Entry> {
+    match (fields.take(one), fields.take(other)) {
+        (Some(a), Some(b)) => {
+            let (first, second) = if a.key.span.start <= b.key.span.start { (a, b) } else { (b, a) };
+            let d = trefoil_syntax::Diagnostic::error(
+                "both-spellings",
+                fields.reader.at(second.key.span),
+                format!("`{}` and `{}` are the same key", first.key.value, second.key.value),
+            );
+            fields.reader.report(d.label(fields.reader.at(first.key.span), "already written here").help("keep one"));
+            Some(first)
+        }
+        (a, b) => a.or(b),
+    }
+}
+
+/// [`spelled`], or a report that it is missing.
+pub fn require_spelled<'n>(
+    fields: &mut Fields<'n, '_>,
+    what: &str,
+    one: &'static str,
+    other: &'static str,
+) -> Option<&'n Entry> {
+    let entry = spelled(fields, one, other);
+    if entry.is_none() {
+        fields.reader.error("missing-key", fields.head(), format!("{what} needs `{one}`"));
+    }
+    entry
+}
+
+/// Text of a key with two spellings.
+pub fn spelled_text(fields: &mut Fields<'_, '_>, one: &'static str, other: &'static str) -> Option<Text> {
+    let entry = spelled(fields, one, other)?;
+    fields.reader.text(&entry.value, &entry.key.value).cloned()
+}
+
+/// A map whose values are texts; numbers and booleans count as what they print.
+pub fn texts(reader: &Reader<'_>, node: &Node, what: &str) -> Vec<(Text, Text)> {
+    let Some(mapping) = node.mapping() else {
+        reader.wrong_type(node, what, "a mapping");
+        return Vec::new();
+    };
+    mapping
+        .entries
+        .iter()
+        .filter_map(|e| match &*e.value.kind {
+            Kind::Scalar(Scalar::Null, _) => None,
+            Kind::Scalar(_, text) => Some((e.key.clone(), text.clone())),
+            _ => {
+                reader.wrong_type(&e.value, &e.key.value, "text");
+                None
+            }
+        })
+        .collect()
+}
+
+/// A list of texts.
+pub fn text_list(reader: &Reader<'_>, node: &Node, what: &str) -> Vec<Text> {
+    let items = reader.list(node, what).unwrap_or_default();
+    items.iter().filter_map(|item| reader.text(item, what).cloned()).collect()
+}
+
+/// Something that this version recognises and does not run.
+#[derive(Debug, Clone)]
+pub struct RefusedFeature {
+    /// As the warning names it.
+    pub feature: Arc<str>,
+    /// Why, and what to do.
+    pub message: Arc<str>,
+    /// Where it is written.
+    pub span: Span,
+}
+
+impl RefusedFeature {
+    /// Reports the warning and keeps what the step needs to say.
+    pub fn report(reader: &Reader<'_>, span: Span, feature: &str, why: &str) -> Self {
+        reader.report(
+            trefoil_syntax::Diagnostic::warning("refused", reader.at(span), format!("{feature} cannot be run: {why}"))
+                .help("the manifest can be checked and shown; a run that can reach this does not start"),
+        );
+        Self { feature: feature.into(), message: why.into(), span }
+    }
+    /// As a step.
+    pub fn refused(&self) -> trefoil_ir::Refused {
+        trefoil_ir::Refused { feature: self.feature.clone(), message: self.message.clone() }
+    }
+}

@@ -1,0 +1,77 @@
+//! JSON Schemas in manifests: checked when the manifest is read, at the place of the mistake.
+
+use trefoil_syntax::yaml::{Kind, Node};
+use trefoil_template::Value;
+
+use crate::Reader;
+use crate::read::to_value;
+
+/// A schema and where it stands.
+#[derive(Debug, Clone)]
+pub struct JsonSchema {
+    /// The schema.
+    pub json: Value,
+    /// Where.
+    pub node: Node,
+}
+
+impl JsonSchema {
+    /// Whether it describes objects, as far as its top level says.
+    pub fn of_objects(&self) -> bool {
+        match self.json.get("type") {
+            Some(t) => t.as_str() == Some("object"),
+            None => self.json.get("properties").is_some() || self.json.get("required").is_some(),
+        }
+    }
+    /// Whether keys beside the declared ones are refused.
+    pub fn closed(&self) -> bool {
+        self.json.get("additionalProperties").and_then(Value::as_bool) == Some(false)
+    }
+    /// The declared properties.
+    pub fn properties(&self) -> impl Iterator<Item = (&std::sync::Arc<str>, &Value)> {
+        self.json.get("properties").and_then(Value::as_object).into_iter().flatten()
+    }
+    /// Whether a property is required.
+    pub fn requires(&self, name: &str) -> bool {
+        let required = self.json.get("required").and_then(Value::as_list).unwrap_or_default();
+        required.iter().any(|r| r.as_str() == Some(name))
+    }
+    /// The place of a property's declaration.
+    pub fn property_at(&self, name: &str) -> trefoil_syntax::Span {
+        let entry = || self.node.mapping()?.get("properties")?.value.mapping()?.get(name).map(|e| e.key.span);
+        entry().unwrap_or(self.node.span)
+    }
+}
+
+/// Reads a schema; a broken one is reported at the keyword that is wrong.
+pub fn read(reader: &Reader<'_>, node: &Node, what: &str) -> Option<JsonSchema> {
+    if !matches!(&*node.kind, Kind::Mapping(_)) {
+        reader.wrong_type(node, what, "a JSON Schema");
+        return None;
+    }
+    let json = to_value(node);
+    if let Err(error) = jsonschema::validator_for(&json.to_json()) {
+        let at = at_pointer(node, error.instance_path().as_str());
+        reader.error("invalid-schema", at.span, format!("`{what}` is not a JSON Schema: {error}"));
+        return None;
+    }
+    Some(JsonSchema { json, node: node.clone() })
+}
+
+/// The node at a JSON pointer, or the nearest one above it.
+fn at_pointer<'n>(root: &'n Node, pointer: &str) -> &'n Node {
+    let mut node = root;
+    for segment in pointer.split('/').skip(1) {
+        let segment = segment.replace("~1", "/").replace("~0", "~");
+        let next = match &*node.kind {
+            Kind::Mapping(m) => m.get(&segment).map(|e| &e.value),
+            Kind::Sequence(items) => segment.parse::<usize>().ok().and_then(|i| items.get(i)),
+            Kind::Scalar(..) => None,
+        };
+        match next {
+            Some(next) => node = next,
+            None => break,
+        }
+    }
+    node
+}

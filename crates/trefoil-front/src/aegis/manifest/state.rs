@@ -1,0 +1,131 @@
+//! A state of a workflow: what all kinds have in common, and which kind it is.
+
+use std::sync::Arc;
+
+use trefoil_syntax::yaml::{Node, Text};
+use trefoil_syntax::{Diagnostic, Span};
+
+use super::states::agent::AgentState;
+use super::states::container::ContainerState;
+use super::states::human::HumanState;
+use super::states::parallel::ParallelState;
+use super::states::subworkflow::SubworkflowState;
+use super::states::system::SystemState;
+use super::states::{agent, container, human, parallel, subworkflow, system};
+use super::transition::{self, Transition};
+use super::{RefusedFeature, agent::output_handler, duration, spelled};
+use crate::{Fields, Reader};
+
+/// A state.
+pub struct State {
+    /// Its name.
+    pub name: Arc<str>,
+    /// Where the name stands.
+    pub span: Span,
+    /// What it does; none: its kind is unknown (reported).
+    pub kind: Option<StateKind>,
+    /// What leads out of it; none: nothing is written.
+    pub transitions: Option<Vec<Transition>>,
+    /// Milliseconds.
+    pub timeout_ms: Option<u64>,
+    /// How often it may be entered.
+    pub max_visits: u32,
+    /// What it declares that this version does not run.
+    pub refused: Vec<RefusedFeature>,
+}
+
+/// The kinds.
+pub enum StateKind {
+    /// `Agent`.
+    Agent(AgentState),
+    /// `System`.
+    System(SystemState),
+    /// `Human`.
+    Human(HumanState),
+    /// `ParallelAgents`.
+    Parallel(ParallelState),
+    /// `ContainerRun` and `ParallelContainerRun`.
+    Container(ContainerState),
+    /// `Subworkflow`.
+    Subworkflow(SubworkflowState),
+}
+
+#[derive(Clone, Copy)]
+enum Word {
+    Agent,
+    System,
+    Human,
+    Parallel,
+    Container,
+    ParallelContainer,
+    Subworkflow,
+}
+
+const KINDS: &[(&str, Word)] = &[
+    ("Agent", Word::Agent),
+    ("System", Word::System),
+    ("Human", Word::Human),
+    ("ParallelAgents", Word::Parallel),
+    ("ContainerRun", Word::Container),
+    ("ParallelContainerRun", Word::ParallelContainer),
+    ("Subworkflow", Word::Subworkflow),
+];
+
+/// Reads a state's body. `name` is the key of the map form; the list form has a `name` inside.
+pub fn read(reader: &Reader<'_>, node: &Node, name: Option<&Text>) -> Option<State> {
+    let what = name.map_or_else(|| "a state".to_owned(), |n| format!("state `{}`", n.value));
+    let mut fields = reader.fields(node, &what)?;
+    let named = match name {
+        Some(name) => Some(name),
+        None => fields.require_text("name"),
+    };
+    let (name_text, span) = named.map_or((Arc::default(), fields.head()), |n| (n.value.clone(), n.span));
+    let kind = fields.require("kind").and_then(|e| kind_word(reader, &e.value));
+    let mut refused = Vec::new();
+    let kind_body = kind.map(|word| match word {
+        Word::Agent => StateKind::Agent(agent::read(reader, &mut fields, &mut refused)),
+        Word::System => StateKind::System(system::read(reader, &mut fields)),
+        Word::Human => StateKind::Human(human::read(&mut fields)),
+        Word::Parallel => StateKind::Parallel(parallel::read(reader, &mut fields)),
+        Word::Container => StateKind::Container(container::read_one(reader, &mut fields, span, &mut refused)),
+        Word::ParallelContainer => StateKind::Container(container::read_many(reader, &mut fields, span, &mut refused)),
+        Word::Subworkflow => StateKind::Subworkflow(subworkflow::read(reader, &mut fields)),
+    });
+    let timeout_ms = read_timeout(&mut fields);
+    let max_visits = fields.integer("max_state_visits", 1..=20).and_then(|n| u32::try_from(n).ok()).unwrap_or(5);
+    let transitions = fields.take("transitions").map(|e| transition::read_all(reader, &e.value));
+    if let Some(entry) = fields.take("output_handler") {
+        refused.extend(output_handler(reader, &entry.value, entry.key.span));
+    }
+    if !matches!(kind_body, Some(StateKind::Container(_))) {
+        fields.no_effect(&["volumes"], "this version mounts no volumes");
+    }
+    fields.text("description");
+    if kind_body.is_some() {
+        fields.finish();
+    }
+    Some(State { name: name_text, span, kind: kind_body, transitions, timeout_ms, max_visits, refused })
+}
+
+fn kind_word(reader: &Reader<'_>, node: &Node) -> Option<Word> {
+    let text = reader.text(node, "kind")?;
+    if let Some((word, kind)) = KINDS.iter().find(|(w, _)| w.eq_ignore_ascii_case(&text.value))
+        && **word != *text.value
+    {
+        reader.report(
+            Diagnostic::warning("deprecated", reader.at(node.span), format!("`{}` is an old spelling", text.value))
+                .help(format!("write `{word}`")),
+        );
+        return Some(*kind);
+    }
+    reader.word(node, "kind", KINDS)
+}
+
+/// `timeout: 30s` or `timeout_seconds: 30`.
+fn read_timeout(fields: &mut Fields<'_, '_>) -> Option<u64> {
+    let entry = spelled(fields, "timeout", "timeout_seconds")?;
+    match &*entry.key.value {
+        "timeout" => duration::read(fields.reader, &entry.value, "timeout"),
+        _ => duration::seconds(fields, "timeout_seconds"),
+    }
+}

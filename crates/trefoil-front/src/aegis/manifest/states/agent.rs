@@ -1,0 +1,63 @@
+//! `kind: Agent`: one agent is called.
+
+use trefoil_syntax::yaml::{Node, Text};
+
+use crate::aegis::manifest::{RefusedFeature, require_spelled, spelled_text};
+use crate::{Fields, Reader};
+
+/// An Agent state.
+pub struct AgentState {
+    /// Whom: a name, or a template of one.
+    pub agent: Option<Text>,
+    /// Template of the input; none: the workflow's start input.
+    pub input: Option<Text>,
+    /// Template of the intent.
+    pub intent: Option<Text>,
+    /// Who judges the answer.
+    pub judges: Vec<JudgeEntry>,
+    /// Rounds with judges.
+    pub max_iterations: u32,
+}
+
+/// A judge of a state.
+pub struct JudgeEntry {
+    /// Its name.
+    pub agent: Text,
+    /// In the consensus.
+    pub weight: f64,
+}
+
+/// Reads what an Agent state has of its own.
+pub fn read(reader: &Reader<'_>, fields: &mut Fields<'_, '_>, refused: &mut Vec<RefusedFeature>) -> AgentState {
+    let agent = require_spelled(fields, "an Agent state", "agent", "agent_id");
+    let agent = agent.and_then(|e| reader.text(&e.value, &e.key.value).cloned());
+    let input = spelled_text(fields, "input", "input_template");
+    let intent = fields.text("intent").cloned();
+    let judges = fields.take("judges").map(|e| read_judges(reader, &e.value)).unwrap_or_default();
+    let max = fields.integer("max_iterations", 1..=255).and_then(|n| u32::try_from(n).ok());
+    if let Some(entry) = fields.take("pre_execution_validator") {
+        let why = "this version has no check before an agent";
+        refused.push(RefusedFeature::report(reader, entry.key.span, "`pre_execution_validator`", why));
+    }
+    if max.is_some() && judges.is_empty() {
+        fields.no_effect(&["max_iterations"], "the state has no `judges`");
+    }
+    fields.no_effect(&["isolation"], "the agent runs as a model call, no container");
+    fields.no_effect(&["temperature"], "write it under `runtime` of the agent");
+    AgentState { agent, input, intent, judges, max_iterations: max.unwrap_or(10) }
+}
+
+/// Reads a list of judges.
+pub fn read_judges(reader: &Reader<'_>, node: &Node) -> Vec<JudgeEntry> {
+    let mut judges = Vec::new();
+    for item in reader.list(node, "judges").unwrap_or_default() {
+        let Some(mut fields) = reader.fields(item, "a judge") else { continue };
+        let agent = require_spelled(&mut fields, "a judge", "agent_id", "agent");
+        let agent = agent.and_then(|e| reader.text(&e.value, &e.key.value).cloned());
+        let weight = fields.number("weight", 0.0..=f64::MAX).unwrap_or(1.0);
+        fields.no_effect(&["input_template", "input"], "a judge is given what is judged");
+        fields.finish();
+        judges.extend(agent.map(|agent| JudgeEntry { agent, weight }));
+    }
+    judges
+}

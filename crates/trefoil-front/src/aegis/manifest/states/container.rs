@@ -1,0 +1,121 @@
+//! `kind: ContainerRun` and `ParallelContainerRun`: recognised and checked, not run (decision E12).
+
+use trefoil_syntax::Span;
+use trefoil_syntax::yaml::{Node, Scalar, Text};
+
+use crate::aegis::manifest::{RefusedFeature, duration, text_list, texts};
+use crate::{Fields, Reader};
+
+/// The texts of a container state: templates that are checked like any other.
+pub struct ContainerState {
+    /// Templates.
+    pub texts: Vec<Text>,
+    /// Volumes that it mounts.
+    pub volumes: Vec<Text>,
+}
+
+const WHY: &str = "no container runtime is configured";
+
+/// Reads a ContainerRun state.
+pub fn read_one(
+    reader: &Reader<'_>,
+    fields: &mut Fields<'_, '_>,
+    span: Span,
+    refused: &mut Vec<RefusedFeature>,
+) -> ContainerState {
+    let mut state = ContainerState { texts: Vec::new(), volumes: Vec::new() };
+    refused.push(RefusedFeature::report(reader, span, "a `ContainerRun` state", WHY));
+    fields.text("name");
+    read_run(reader, fields, &mut state);
+    fields.word("image_pull_policy", &[("Always", ()), ("IfNotPresent", ()), ("Never", ())]);
+    if let Some(mut retry) = fields.fields("retry") {
+        retry.integer("max_attempts", 0..=100);
+        duration::field(&mut retry, "backoff");
+        retry.finish();
+    }
+    fields.boolean("read_only_root_filesystem");
+    for key in ["registry_credentials", "run_as_user", "network_mode"] {
+        fields.take(key);
+    }
+    state
+}
+
+/// Reads a ParallelContainerRun state.
+pub fn read_many(
+    reader: &Reader<'_>,
+    fields: &mut Fields<'_, '_>,
+    span: Span,
+    refused: &mut Vec<RefusedFeature>,
+) -> ContainerState {
+    let mut state = ContainerState { texts: Vec::new(), volumes: Vec::new() };
+    refused.push(RefusedFeature::report(reader, span, "a `ParallelContainerRun` state", WHY));
+    let words = [("all_succeed", ()), ("any_succeed", ()), ("best_effort", ())];
+    if let Some(entry) = fields.require("completion") {
+        reader.word(&entry.value, "completion", &words);
+    }
+    let steps = fields.require("steps");
+    let items = steps.and_then(|e| reader.list(&e.value, "steps"));
+    if let Some((entry, [])) = steps.zip(items) {
+        reader.error("missing-key", entry.value.span, "`steps` has no step");
+    }
+    let mut names: Vec<Text> = Vec::new();
+    for item in items.unwrap_or_default() {
+        let Some(mut step) = reader.fields(item, "a container step") else { continue };
+        if let Some(name) = step.require_text("name") {
+            if let Some(first) = names.iter().find(|n| n.value == name.value) {
+                let d = trefoil_syntax::Diagnostic::error(
+                    "duplicate-id",
+                    reader.at(name.span),
+                    format!("two steps are called `{}`", name.value),
+                );
+                reader.report(d.label(reader.at(first.span), "the first one"));
+            }
+            names.push(name.clone());
+        }
+        read_run(reader, &mut step, &mut state);
+        step.take("registry_credentials");
+        step.finish();
+    }
+    state
+}
+
+fn read_run(reader: &Reader<'_>, fields: &mut Fields<'_, '_>, state: &mut ContainerState) {
+    state.texts.extend(fields.require_text("image").cloned());
+    if let Some(entry) = fields.require("command") {
+        let words = text_list(reader, &entry.value, "command");
+        if words.is_empty() && entry.value.sequence().is_some() {
+            reader.error("missing-key", entry.value.span, "`command` is empty");
+        }
+        state.texts.extend(words);
+    }
+    if let Some(entry) = fields.take("env") {
+        state.texts.extend(texts(reader, &entry.value, "env").into_iter().map(|(_, value)| value));
+    }
+    state.texts.extend(fields.text("workdir").cloned());
+    fields.boolean("shell");
+    if let Some(entry) = fields.take("volumes") {
+        read_volumes(reader, &entry.value, state);
+    }
+    if let Some(mut resources) = fields.fields("resources") {
+        for key in ["cpu", "memory"] {
+            resources.take(key);
+        }
+        duration::field(&mut resources, "timeout");
+        resources.finish();
+    }
+}
+
+fn read_volumes(reader: &Reader<'_>, node: &Node, state: &mut ContainerState) {
+    for item in reader.list(node, "volumes").unwrap_or_default() {
+        let Some(mut volume) = reader.fields(item, "a volume") else { continue };
+        state.volumes.extend(volume.require_text("name").cloned());
+        if let Some(path) = volume.require_text("mount_path")
+            && !path.value.starts_with('/')
+        {
+            reader.error("unknown-value", path.span, "`mount_path` must start with `/`");
+        }
+        volume.take("read_only").map(|e| matches!(e.value.scalar(), Some((Scalar::Bool(_), _))));
+        volume.take("access_mode");
+        volume.finish();
+    }
+}

@@ -1,0 +1,41 @@
+//! `kind: Human`: a person is asked.
+
+use std::sync::Arc;
+
+use trefoil_syntax::yaml::{Scalar, Text};
+
+use crate::Fields;
+
+/// A Human state.
+pub struct HumanState {
+    /// Template of the question.
+    pub prompt: Option<Text>,
+    /// The answer when nobody answers in time.
+    pub default_response: Option<Arc<str>>,
+}
+
+/// Reads what a Human state has of its own.
+pub fn read(fields: &mut Fields<'_, '_>) -> HumanState {
+    let prompt = fields.require_text("prompt").cloned();
+    let mut default_response = None;
+    if let Some(entry) = fields.take("default_response") {
+        // `yes` and `true` without quotes are what a person would write.
+        match entry.value.scalar() {
+            Some((scalar, text)) if scalar != Scalar::Null => default_response = Some(text.value.clone()),
+            _ => fields.reader.wrong_type(&entry.value, "default_response", "text"),
+        }
+    }
+    if let Some(entry) = fields.take("reject_on_timeout")
+        && fields.reader.boolean(&entry.value, "reject_on_timeout") == Some(true)
+    {
+        match &default_response {
+            Some(_) => fields.reader.warning(
+                "no-effect",
+                entry.key.span,
+                "`reject_on_timeout` has no effect: `default_response` says what happens",
+            ),
+            None => default_response = Some("no".into()),
+        }
+    }
+    HumanState { prompt, default_response }
+}

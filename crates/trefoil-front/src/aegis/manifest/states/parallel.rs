@@ -1,0 +1,69 @@
+//! `kind: ParallelAgents`: several agents at the same time, and the consensus of their verdicts.
+
+use trefoil_syntax::yaml::Text;
+
+use super::agent::{JudgeEntry, read_judges};
+use crate::aegis::manifest::consensus::{self, ConsensusSpec};
+use crate::aegis::manifest::{duration, require_spelled, spelled_text};
+use crate::{Fields, Reader};
+
+/// A ParallelAgents state.
+pub struct ParallelState {
+    /// Who is called.
+    pub agents: Vec<Branch>,
+    /// How their verdicts combine.
+    pub consensus: Option<ConsensusSpec>,
+    /// Who judges all answers together, instead of the answers being verdicts themselves.
+    pub judges: Vec<JudgeEntry>,
+}
+
+/// One of the agents.
+pub struct Branch {
+    /// Whom: a name, or a template of one.
+    pub agent: Text,
+    /// Template of the input; none: the workflow's start input.
+    pub input: Option<Text>,
+    /// In the consensus.
+    pub weight: f64,
+    /// Milliseconds.
+    pub timeout_ms: u64,
+}
+
+/// Reads what a ParallelAgents state has of its own.
+pub fn read(reader: &Reader<'_>, fields: &mut Fields<'_, '_>) -> ParallelState {
+    let entry = fields.require("agents");
+    let items = entry.and_then(|e| reader.list(&e.value, "agents"));
+    if let Some((entry, [])) = entry.zip(items) {
+        reader.error("missing-key", entry.value.span, "`agents` names nobody");
+    }
+    let mut agents = Vec::new();
+    for item in items.unwrap_or_default() {
+        let Some(mut branch) = reader.fields(item, "an entry of `agents`") else { continue };
+        let agent = require_spelled(&mut branch, "an entry of `agents`", "agent", "agent_id");
+        let agent = agent.and_then(|e| reader.text(&e.value, &e.key.value).cloned());
+        let input = spelled_text(&mut branch, "input", "input_template");
+        let weight = branch.number("weight", 0.0..=f64::MAX).unwrap_or(1.0);
+        let timeout_ms = duration::seconds(&mut branch, "timeout_seconds").unwrap_or(60_000);
+        // Only a server that polls has a use for it.
+        branch.integer("poll_interval_ms", 1..=3_600_000);
+        branch.finish();
+        agents.extend(agent.map(|agent| Branch { agent, input, weight, timeout_ms }));
+    }
+    let consensus = fields.require("consensus").and_then(|e| reader.fields(&e.value, "consensus")).map(|mut c| {
+        let spec = consensus::read(&mut c);
+        c.finish();
+        spec
+    });
+    if let Some(spec) = &consensus
+        && spec.consensus.min_judges as usize > agents.len()
+        && !agents.is_empty()
+    {
+        reader.error(
+            "out-of-range",
+            fields.head(),
+            format!("`min_judges_required` is {}, and there are {} agents", spec.consensus.min_judges, agents.len()),
+        );
+    }
+    let judges = fields.take("judges_for_parallel").map(|e| read_judges(reader, &e.value)).unwrap_or_default();
+    ParallelState { agents, consensus, judges }
+}

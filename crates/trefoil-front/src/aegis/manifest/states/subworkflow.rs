@@ -1,0 +1,52 @@
+//! `kind: Subworkflow`: another workflow is called.
+
+use trefoil_syntax::Diagnostic;
+use trefoil_syntax::yaml::Text;
+
+use crate::{Fields, Reader};
+
+/// A Subworkflow state.
+pub struct SubworkflowState {
+    /// Which: a name, or a template of one.
+    pub workflow: Option<Text>,
+    /// Where the result goes on the Blackboard; none: it is thrown away.
+    pub result_key: Option<Text>,
+    /// Whether the state waits for the result.
+    pub blocking: bool,
+    /// Template of the input.
+    pub input: Option<Text>,
+}
+
+/// Reads what a Subworkflow state has of its own.
+pub fn read(reader: &Reader<'_>, fields: &mut Fields<'_, '_>) -> SubworkflowState {
+    let workflow = fields.require_text("workflow_id").cloned();
+    let mode = fields.take("mode");
+    let blocking = mode.and_then(|e| reader.word(&e.value, "mode", &[("blocking", true), ("fire_and_forget", false)]));
+    let blocking = blocking.unwrap_or(true);
+    let result_key = if blocking {
+        fields.require_text("result_key").cloned()
+    } else {
+        if let Some(entry) = fields.take("result_key") {
+            reader.report(
+                Diagnostic::error(
+                    "unknown-value",
+                    reader.at(entry.key.span),
+                    "`result_key` cannot be written with `mode: fire_and_forget`",
+                )
+                .help("write `mode: blocking` to keep the result"),
+            );
+        }
+        None
+    };
+    if let Some(mode) = mode.filter(|_| !blocking) {
+        reader.report(
+            Diagnostic::warning(
+                "no-effect",
+                reader.at(mode.value.span),
+                "`fire_and_forget` has no effect: the state waits, and throws the result away",
+            )
+            .help("nothing of a run goes on in the background; the workflow's failure does not fail this state"),
+        );
+    }
+    SubworkflowState { workflow, result_key, blocking, input: fields.text("input").cloned() }
+}

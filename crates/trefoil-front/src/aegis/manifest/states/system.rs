@@ -1,0 +1,78 @@
+//! `kind: System`: a command, or an update of the Blackboard.
+
+use trefoil_syntax::Diagnostic;
+use trefoil_syntax::yaml::{Entry, Node, Scalar, Text};
+
+use crate::{Fields, Reader};
+
+/// A System state.
+pub struct SystemState {
+    /// What it does; none: nothing that could be read.
+    pub action: Option<Action>,
+    /// Template of the working directory.
+    pub workdir: Option<Text>,
+}
+
+/// What a System state does.
+pub enum Action {
+    /// Runs a command with these environment entries.
+    Command {
+        /// Template of the command line.
+        command: Text,
+        /// Names and templates.
+        env: Vec<(Text, Text)>,
+    },
+    /// `update_blackboard`: keys and their values, of any type.
+    Update(Vec<(Text, Node)>),
+}
+
+/// Reads what a System state has of its own.
+pub fn read(reader: &Reader<'_>, fields: &mut Fields<'_, '_>) -> SystemState {
+    let workdir = fields.text("workdir").cloned();
+    if let Some(action) = fields.take("action") {
+        return SystemState { action: read_action(reader, fields, action), workdir };
+    }
+    let command = fields.require_text("command").cloned();
+    let env = fields.take("env");
+    let Some(command) = command else { return SystemState { action: None, workdir } };
+    let action = if command.value.trim() == "update_blackboard" {
+        Action::Update(env.map(|e| pairs(reader, e)).unwrap_or_default())
+    } else {
+        let env = env.map(|e| crate::aegis::manifest::texts(reader, &e.value, "env")).unwrap_or_default();
+        for (name, _) in &env {
+            if name.value.is_empty() || name.value.contains(['=', '\0']) {
+                reader.error("invalid-name", name.span, format!("`{}` cannot be an environment variable", name.value));
+            }
+        }
+        Action::Command { command, env }
+    };
+    SystemState { action: Some(action), workdir }
+}
+
+fn pairs(reader: &Reader<'_>, entry: &Entry) -> Vec<(Text, Node)> {
+    match entry.value.mapping() {
+        Some(m) => m.entries.iter().map(|e| (e.key.clone(), e.value.clone())).collect(),
+        None => {
+            reader.wrong_type(&entry.value, &entry.key.value, "a mapping");
+            Vec::new()
+        }
+    }
+}
+
+/// `action: blackboard.set` with `params: {key, value}`, as a guide of the original has it.
+fn read_action(reader: &Reader<'_>, fields: &mut Fields<'_, '_>, entry: &Entry) -> Option<Action> {
+    reader.word(&entry.value, "action", &[("blackboard.set", ())])?;
+    reader.report(
+        Diagnostic::warning("deprecated", reader.at(entry.key.span), "`action` is an old spelling")
+            .help("write `command: update_blackboard` with the keys under `env`"),
+    );
+    let params = fields.require("params")?;
+    let mut params = reader.fields(&params.value, "params")?;
+    let key = params.require_text("key").cloned();
+    let value = params.take_nullable("value").map(|e| e.value.clone());
+    if value.as_ref().is_none_or(|v| matches!(v.scalar(), Some((Scalar::Null, _)))) {
+        reader.error("missing-key", params.head(), "params needs `value`");
+    }
+    params.finish();
+    Some(Action::Update(vec![(key?, value?)]))
+}

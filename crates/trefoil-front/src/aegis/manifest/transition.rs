@@ -1,0 +1,190 @@
+//! `transitions`: what leads from state to state, as written.
+
+use trefoil_syntax::yaml::{Node, Scalar, Text};
+use trefoil_syntax::{Diagnostic, Span};
+
+use super::spelled;
+use crate::{Fields, Reader};
+
+/// A transition.
+#[derive(Debug, Clone)]
+pub struct Transition {
+    /// When; `None` of a condition that is not one (reported).
+    pub condition: Option<Condition>,
+    /// Where to.
+    pub target: Option<Text>,
+    /// Template of the target's `state.feedback`.
+    pub feedback: Option<Text>,
+    /// The whole.
+    pub span: Span,
+    /// The condition, or the first key when it is left out.
+    pub at: Span,
+}
+
+/// When a transition is taken, with its numbers.
+#[derive(Debug, Clone)]
+#[allow(missing_docs, reason = "each is the condition of its name; a missing number is as reference 2.5 has it")]
+pub enum Condition {
+    Always,
+    OnSuccess,
+    OnFailure,
+    ExitCodeZero,
+    ExitCodeNonZero,
+    ExitCode(i64),
+    ScoreAbove(f64),
+    ScoreBelow(f64),
+    ScoreBetween(f64, f64),
+    ConfidenceAbove(f64),
+    ScoreAndConfidenceAbove(f64, f64),
+    Consensus { threshold: Option<f64>, agreement: Option<f64> },
+    AllApproved(f64),
+    AnyRejected(f64),
+    InputEquals(Text),
+    InputEqualsYes,
+    InputEqualsNo,
+    Custom(Text),
+}
+
+const WORDS: &[&str] = &[
+    "always",
+    "on_success",
+    "on_failure",
+    "exit_code_zero",
+    "exit_code_non_zero",
+    "exit_code",
+    "score_above",
+    "score_below",
+    "score_between",
+    "confidence_above",
+    "score_and_confidence_above",
+    "consensus",
+    "all_approved",
+    "any_rejected",
+    "input_equals",
+    "input_equals_yes",
+    "input_equals_no",
+    "approved",
+    "rejected",
+    "custom",
+];
+
+const PARAMETERS: &[&str] = &["threshold", "confidence", "min", "max", "value", "agreement", "expression"];
+
+/// Reads the list.
+pub fn read_all(reader: &Reader<'_>, node: &Node) -> Vec<Transition> {
+    let items = reader.list(node, "transitions").unwrap_or_default();
+    items.iter().filter_map(|item| read(reader, item)).collect()
+}
+
+fn read(reader: &Reader<'_>, node: &Node) -> Option<Transition> {
+    let mut fields = reader.fields(node, "a transition")?;
+    let target = read_target(&mut fields);
+    let feedback = fields.text("feedback").cloned();
+    let written = fields.take("condition");
+    let at = written.map_or(fields.head(), |e| e.value.span);
+    let condition = match written {
+        None => Some(Condition::Always),
+        Some(entry) => {
+            let words: Vec<_> = WORDS.iter().map(|w| (*w, *w)).collect();
+            let word = reader.word(&entry.value, "condition", &words);
+            word.and_then(|word| read_condition(&mut fields, word, at))
+        }
+    };
+    for key in PARAMETERS {
+        if !fields.is_known(key)
+            && let Some(entry) = fields.take(key)
+        {
+            let d = Diagnostic::warning(
+                "no-effect",
+                reader.at(entry.key.span),
+                match written.and_then(|w| w.value.string()) {
+                    Some(word) => format!("`{key}` has no effect: the condition `{}` does not look at it", word.value),
+                    None => format!("`{key}` has no effect: a transition without `condition` is always taken"),
+                },
+            );
+            reader.report(if *key == "expression" { d.help("write `condition: custom`") } else { d });
+        }
+    }
+    fields.finish();
+    Some(Transition { condition, target, feedback, span: node.span, at })
+}
+
+/// `target: ~` meant the end of the run in older files; now a state does.
+fn read_target(fields: &mut Fields<'_, '_>) -> Option<Text> {
+    if let Some(entry) = fields.take_nullable("target")
+        && entry.value.is_null()
+    {
+        fields.reader.report(
+            Diagnostic::error("missing-key", fields.reader.at(entry.key.span), "`target` names no state")
+                .help("to end the run here, lead to a state with `transitions: []`"),
+        );
+        return None;
+    }
+    fields.require_text("target").cloned()
+}
+
+fn read_condition(fields: &mut Fields<'_, '_>, word: &'static str, at: Span) -> Option<Condition> {
+    Some(match word {
+        "always" => Condition::Always,
+        "on_success" => Condition::OnSuccess,
+        "on_failure" => Condition::OnFailure,
+        "exit_code_zero" => Condition::ExitCodeZero,
+        "exit_code_non_zero" => Condition::ExitCodeNonZero,
+        "exit_code" => {
+            let entry = fields.require("value")?;
+            Condition::ExitCode(fields.reader.integer(&entry.value, "value", i64::MIN..=i64::MAX)?)
+        }
+        "score_above" => Condition::ScoreAbove(number(fields, word, "threshold", 0.0, at)),
+        "score_below" => Condition::ScoreBelow(number(fields, word, "threshold", 1.0, at)),
+        "score_between" => {
+            let (min, max) = (number(fields, word, "min", 0.0, at), number(fields, word, "max", 1.0, at));
+            if min > max {
+                fields.reader.error("out-of-range", at, format!("`min` {min} is above `max` {max}"));
+            }
+            Condition::ScoreBetween(min, max)
+        }
+        "confidence_above" => Condition::ConfidenceAbove(number(fields, word, "threshold", 0.0, at)),
+        "score_and_confidence_above" => {
+            let score = number(fields, word, "threshold", 0.0, at);
+            let confidence = fields.number("confidence", 0.0..=1.0).unwrap_or(score);
+            Condition::ScoreAndConfidenceAbove(score, confidence)
+        }
+        "consensus" => {
+            let threshold = fields.number("threshold", 0.0..=1.0);
+            let agreement = spelled(fields, "agreement", "min_agreement_confidence");
+            let agreement = agreement.and_then(|e| fields.reader.number(&e.value, "agreement", 0.0..=1.0));
+            Condition::Consensus { threshold, agreement }
+        }
+        "all_approved" => Condition::AllApproved(fields.number("threshold", 0.0..=1.0).unwrap_or(0.8)),
+        "any_rejected" => Condition::AnyRejected(fields.number("threshold", 0.0..=1.0).unwrap_or(0.8)),
+        "input_equals" => {
+            let entry = fields.require("value")?;
+            match entry.value.scalar() {
+                Some((Scalar::Null, _)) | None => {
+                    fields.reader.wrong_type(&entry.value, "value", "text");
+                    return None;
+                }
+                Some((_, text)) => Condition::InputEquals(text.clone()),
+            }
+        }
+        "input_equals_yes" | "approved" => Condition::InputEqualsYes,
+        "input_equals_no" | "rejected" => Condition::InputEqualsNo,
+        _ => Condition::Custom(fields.require_text("expression")?.clone()),
+    })
+}
+
+/// A number that the original takes as 0 or 1 when it is left out: that is hardly ever meant.
+fn number(fields: &mut Fields<'_, '_>, word: &str, key: &'static str, default: f64, at: Span) -> f64 {
+    if fields.take(key).is_none() {
+        fields.reader.report(
+            Diagnostic::warning(
+                "missing-key",
+                fields.reader.at(at),
+                format!("`{word}` without `{key}` compares with {default}"),
+            )
+            .help(format!("write `{key}`")),
+        );
+        return default;
+    }
+    fields.number(key, 0.0..=1.0).unwrap_or(default)
+}

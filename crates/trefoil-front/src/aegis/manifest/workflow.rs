@@ -1,0 +1,174 @@
+//! `kind: Workflow`: what a state machine is, as written.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use trefoil_syntax::yaml::{Kind, Node, Text};
+use trefoil_syntax::{Diagnostic, Span};
+use trefoil_template::Value;
+
+use super::Unit;
+use super::metadata::{self, Identity};
+use super::schema::{self, JsonSchema};
+use super::state::{self, State};
+use crate::read::to_value;
+use crate::{Fields, Reader};
+
+/// A workflow.
+pub struct Workflow {
+    /// Name and version.
+    pub identity: Identity,
+    /// `metadata.input_schema`.
+    pub input_schema: Option<JsonSchema>,
+    /// `metadata.output_schema`.
+    pub output_schema: Option<JsonSchema>,
+    /// `metadata.output_template`.
+    pub output_template: Option<Node>,
+    /// `spec.context`: keys and values in order.
+    pub context: Vec<(Text, Value)>,
+    /// `spec.initial_state`.
+    pub initial: Option<Text>,
+    /// In the order of the file.
+    pub states: Vec<State>,
+    /// Written as a list.
+    pub list_form: bool,
+    /// State entries altogether.
+    pub max_entries: u32,
+    /// Where `spec` begins, for findings about all of it.
+    pub span: Span,
+}
+
+/// Reads a workflow's manifest below its header.
+pub fn read(reader: &Reader<'_>, fields: &mut Fields<'_, '_>) -> Workflow {
+    let head = fields.head();
+    let mut workflow = Workflow {
+        identity: Identity { name: Arc::default(), span: head, version: None },
+        input_schema: None,
+        output_schema: None,
+        output_template: None,
+        context: Vec::new(),
+        initial: None,
+        states: Vec::new(),
+        list_form: false,
+        max_entries: 50,
+        span: head,
+    };
+    if let Some(mut m) = fields.require("metadata").and_then(|e| reader.fields(&e.value, "metadata")) {
+        workflow.identity = metadata::read(&mut m, Unit::Workflow);
+        let read = |e: &trefoil_syntax::yaml::Entry| schema::read(reader, &e.value, &e.key.value);
+        workflow.input_schema = m.take("input_schema").and_then(read);
+        workflow.output_schema = m.take("output_schema").and_then(read);
+        workflow.output_template = m.take("output_template").map(|e| e.value.clone());
+        m.finish();
+    }
+    if let Some(entry) = fields.require("spec") {
+        workflow.span = entry.key.span;
+        if let Some(mut spec) = reader.fields(&entry.value, "spec") {
+            read_spec(reader, &mut spec, &mut workflow);
+            spec.finish();
+        }
+    }
+    workflow
+}
+
+fn read_spec(reader: &Reader<'_>, spec: &mut Fields<'_, '_>, workflow: &mut Workflow) {
+    if let Some(entry) = spec.take("context") {
+        match entry.value.mapping() {
+            Some(m) => workflow.context = m.entries.iter().map(|e| (e.key.clone(), to_value(&e.value))).collect(),
+            None => reader.wrong_type(&entry.value, "context", "a mapping"),
+        }
+    }
+    if let Some(max) = spec.integer("max_total_transitions", 1..=100) {
+        workflow.max_entries = u32::try_from(max).unwrap_or(50);
+    }
+    let shared = spec.take("storage").map(|e| read_storage(reader, &e.value, e.key.span)).unwrap_or_default();
+    spec.no_effect(&["volumes"], "this version mounts no volumes");
+    spec.no_effect(&["default_schedule", "schedule"], "this version starts runs only when asked");
+    let states = spec.require("states");
+    if let Some(entry) = states {
+        workflow.list_form = matches!(&*entry.value.kind, Kind::Sequence(_));
+        workflow.states = read_states(reader, &entry.value);
+    }
+    // The list form begins with its first entry.
+    workflow.initial =
+        if workflow.list_form { spec.text("initial_state") } else { spec.require_text("initial_state") }.cloned();
+    check_mounts(reader, &workflow.states, &shared);
+}
+
+fn read_states(reader: &Reader<'_>, node: &Node) -> Vec<State> {
+    let states: Vec<State> = match &*node.kind {
+        Kind::Mapping(m) => m.entries.iter().filter_map(|e| state::read(reader, &e.value, Some(&e.key))).collect(),
+        Kind::Sequence(items) => items.iter().filter_map(|item| state::read(reader, item, None)).collect(),
+        Kind::Scalar(..) => {
+            reader.wrong_type(node, "states", "a mapping of states, or a list of them");
+            return Vec::new();
+        }
+    };
+    if states.is_empty() && node.mapping().is_none_or(|m| m.entries.is_empty()) {
+        reader.error("missing-key", node.span, "a workflow needs at least one state");
+    }
+    let mut seen: HashMap<&str, Span> = HashMap::new();
+    for state in states.iter().filter(|s| !s.name.is_empty()) {
+        if let Some(first) = seen.insert(&state.name, state.span) {
+            let d = Diagnostic::error(
+                "duplicate-id",
+                reader.at(state.span),
+                format!("two states are called `{}`", state.name),
+            );
+            reader.report(d.label(reader.at(first), "the first one"));
+        }
+    }
+    states
+}
+
+/// `storage`: checked, and of no effect without containers. Answers the names of the shared volumes.
+fn read_storage(reader: &Reader<'_>, node: &Node, span: Span) -> Vec<Text> {
+    let mut names = Vec::new();
+    let Some(mut storage) = reader.fields(node, "storage") else { return names };
+    let classes = [("ephemeral", ()), ("persistent", ())];
+    if let Some(mut workspace) = storage.fields("workspace") {
+        workspace.word("storage_class", &classes);
+        workspace.integer("ttl_hours", 0..=i64::MAX);
+        workspace.integer("size_limit_mb", 1..=i64::MAX);
+        for key in ["volume_id", "blackboard_key"] {
+            workspace.text(key);
+        }
+        workspace.finish();
+    }
+    for item in storage.list("shared_volumes").unwrap_or_default() {
+        let Some(mut volume) = reader.fields(item, "a shared volume") else { continue };
+        names.extend(volume.require_text("name").cloned());
+        volume.word("storage_class", &classes);
+        for key in ["size_limit_bytes", "size_limit_mb", "ttl_hours", "volume_id"] {
+            volume.take(key);
+        }
+        volume.finish();
+    }
+    storage.finish();
+    reader.warning("no-effect", span, "`storage` has no effect: this version mounts no volumes");
+    names
+}
+
+fn check_mounts(reader: &Reader<'_>, states: &[State], shared: &[Text]) {
+    if shared.is_empty() {
+        return;
+    }
+    for state in states {
+        let Some(state::StateKind::Container(container)) = &state.kind else { continue };
+        for volume in &container.volumes {
+            if &*volume.value == "workspace" || shared.iter().any(|s| s.value == volume.value) {
+                continue;
+            }
+            let d = Diagnostic::error(
+                "unknown-reference",
+                reader.at(volume.span),
+                format!("no shared volume is called `{}`", volume.value),
+            );
+            let near = trefoil_syntax::suggest::nearest(&volume.value, shared.iter().map(|s| &*s.value));
+            reader.report(match near {
+                Some(near) => d.help(format!("did you mean `{near}`?")),
+                None => d,
+            });
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! Ids, state keys and the `id@version` form of references.
+
+/// Where a step's output lands for an agent of this id: a `-` and the lower-case letter after it become the upper-case
+/// letter (decision A9).
+pub fn state_key(id: &str) -> String {
+    let mut key = String::with_capacity(id.len());
+    let mut letters = id.chars().peekable();
+    while let Some(c) = letters.next() {
+        match letters.peek() {
+            Some(next) if c == '-' && next.is_ascii_lowercase() => {
+                key.push(next.to_ascii_uppercase());
+                letters.next();
+            }
+            _ => key.push(c),
+        }
+    }
+    key
+}
+
+/// `id`, or `id@version`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AgentRef<'t> {
+    /// The agent.
+    pub id: &'t str,
+    /// `latest`, an alias or a time stamp.
+    pub version: Option<&'t str>,
+}
+
+impl<'t> AgentRef<'t> {
+    /// Reads a reference; the error says what is wrong with it.
+    pub fn parse(text: &'t str) -> Result<Self, String> {
+        if text.is_empty() {
+            return Err("a reference names an agent".to_owned());
+        }
+        if text.chars().any(char::is_whitespace) {
+            return Err("a reference has no white space".to_owned());
+        }
+        match text.split_once('@') {
+            None => Ok(Self { id: text, version: None }),
+            Some(("", _)) => Err("there is no id before the `@`".to_owned()),
+            Some((_, v)) if v.contains('@') => Err("a reference has at most one `@`".to_owned()),
+            Some((id, version)) => check_version(version).map(|()| Self { id, version: Some(version) }),
+        }
+    }
+}
+
+/// Whether a version is `latest`, an alias or a time stamp; the error says what it should be.
+pub fn check_version(version: &str) -> Result<(), String> {
+    let mut letters = version.chars();
+    let alias = letters.next().is_some_and(|c| c.is_ascii_alphanumeric())
+        && version.len() <= 64
+        && letters.all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-'));
+    if alias || is_time_stamp(version) {
+        return Ok(());
+    }
+    Err(format!(
+        "`{version}` is neither `latest`, an alias (a letter or digit first), nor a time stamp that ends in `Z`"
+    ))
+}
+
+/// `2026-05-17T15:30:00.000Z`: the shape, not the calendar.
+fn is_time_stamp(text: &str) -> bool {
+    let Some(body) = text.strip_suffix('Z') else { return false };
+    let (seconds, fraction) = body.split_once('.').map_or((body, "0"), |(s, f)| (s, f));
+    let shape = "dddd-dd-ddTdd:dd:dd";
+    seconds.len() == shape.len()
+        && seconds.chars().zip(shape.chars()).all(|(c, s)| if s == 'd' { c.is_ascii_digit() } else { c == s })
+        && !fraction.is_empty()
+        && fraction.chars().all(|c| c.is_ascii_digit())
+}
+
+/// `^[a-zA-Z_][a-zA-Z0-9_]*$`: what a tool may be called.
+pub fn is_tool_name(name: &str) -> bool {
+    let mut letters = name.chars();
+    letters.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_')
+        && letters.all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
+/// `^[a-z][a-z0-9-]*$`: what a skill may be called.
+pub fn is_skill_name(name: &str) -> bool {
+    let mut letters = name.chars();
+    letters.next().is_some_and(|c| c.is_ascii_lowercase())
+        && letters.all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hyphen_and_lower_case_letter_become_upper_case() {
+        for (id, key) in [
+            ("web-researcher", "webResearcher"),
+            ("web-researcher-2", "webResearcher-2"),
+            ("a--b", "a-B"),
+            ("a-B", "a-B"),
+            ("-a", "A"),
+            ("a-", "a-"),
+            ("child_validator", "child_validator"),
+        ] {
+            assert_eq!(state_key(id), key, "{id}");
+        }
+    }
+
+    #[test]
+    fn references() {
+        let version = |t| AgentRef::parse(t).map(|r| r.version);
+        assert_eq!(version("a"), Ok(None));
+        assert_eq!(version("a@latest"), Ok(Some("latest")));
+        assert_eq!(version("a@2026-05-17T15:30:00.000Z"), Ok(Some("2026-05-17T15:30:00.000Z")));
+        for bad in ["", "a b", "@latest", "a@", "a@-bad", "a@b@c", "a@2026-05-17T15:30"] {
+            assert!(AgentRef::parse(bad).is_err(), "{bad}");
+        }
+    }
+}

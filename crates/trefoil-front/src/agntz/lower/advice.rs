@@ -1,0 +1,63 @@
+//! What to say about a name that is not there.
+
+use std::sync::Arc;
+
+use trefoil_syntax::{Severity, suggest};
+
+use super::scope::{At, Note, Scope};
+use super::signature::Outside;
+
+/// How many names a message lists.
+const LISTED: usize = 12;
+
+/// Names in backticks with commas, the first dozen.
+pub fn list<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
+    let mut names = names.into_iter();
+    let mut list = names.by_ref().take(LISTED).map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ");
+    if names.next().is_some() {
+        list.push_str(", ...");
+    }
+    list
+}
+
+/// In an agent inside a step that gives no input, `userQuery` is known to be null.
+pub fn query_is_null(outside: Option<&Outside<'_>>) -> Option<Note> {
+    outside.filter(|o| o.given.is_none())?;
+    let message = "`userQuery` is always null: the step gives no `input`".to_owned();
+    let help = "a step does not pass on what came before it: write `input: { ... }`".to_owned();
+    Some(Note::new(Severity::Warning, "unresolved-name", message, help))
+}
+
+/// A root that nothing defines: an error where names are declared, else a warning (decision C9).
+pub fn unknown(scope: &Scope<'_>, name: &str, at: At) -> Note {
+    let help = advice(scope, name, at);
+    if scope.inputs.closed {
+        return Note::new(Severity::Error, "unresolved-name", format!("`{name}` is not defined here"), help);
+    }
+    let message = match scope.outside.filter(|_| !scope.inputs.declared).map(|o| &o.given) {
+        Some(None) => format!("`{name}` is always null: the step gives no `input`"),
+        Some(Some(_)) => format!("`{name}` is always null: the step's `input` does not have it"),
+        None => format!("`{name}` is not declared: it is null unless the input has it"),
+    };
+    Note::new(Severity::Warning, "unresolved-name", message, help)
+}
+
+fn advice(scope: &Scope<'_>, name: &str, at: At) -> String {
+    if let Some(step) = scope.steps.iter().find(|s| &*s.id == name) {
+        return format!("the output of `{name}` lands at `{}`", step.key);
+    }
+    if scope.outside.is_some_and(|o| o.names.iter().any(|n| &**n == name)) {
+        let pass = format!("input: {{ {name}: \"{{{{{name}}}}}\" }}");
+        return format!("an agent does not see the state of its pipeline: pass it with `{pass}`");
+    }
+    let names: Vec<Arc<str>> = scope.names(at);
+    let there = match names.as_slice() {
+        [] => "there are no names here".to_owned(),
+        some => format!("there is {}", list(some.iter().map(|n| &**n))),
+    };
+    match suggest::nearest(name, names.iter().map(|n| &**n)) {
+        Some(near) => format!("did you mean `{near}`? {there}"),
+        None if !scope.inputs.declared => format!("declare it under `inputSchema`; {there}"),
+        None => there,
+    }
+}

@@ -1,0 +1,157 @@
+//! One agent to one flow.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use trefoil_ir::{Budget, Export, Expr, Flow, OnExceeded, Refused, Slot, SlotId, StepId, StepKind};
+use trefoil_syntax::{Diagnostic, Location};
+
+use super::scope::Scope;
+use super::shape::Shape;
+use super::signature::{Exported, Inputs, Outside, Signature};
+use super::{Lowering, intake, llm, namespace, pipeline, tool};
+use crate::agntz::manifest::{Agent, Kind, Refusal};
+use crate::build::plain;
+use crate::read::Reader;
+
+/// The slots of a flow being made.
+#[derive(Default)]
+pub struct Slots(Vec<Slot>);
+
+impl Slots {
+    /// A new slot.
+    pub fn add(&mut self, name: impl Into<Arc<str>>) -> SlotId {
+        self.0.push(Slot { name: name.into() });
+        SlotId(self.0.len() as u32 - 1)
+    }
+}
+
+/// What a kind of agent makes of its flow.
+pub struct Body {
+    /// What it does; none: a reported error stands in the way.
+    pub step: Option<StepId>,
+    /// Its result, where it is not the step's.
+    pub output: Option<Expr>,
+    /// What is known about the result.
+    pub shape: Shape,
+    /// Inner results.
+    pub exports: Vec<Export>,
+    /// The same for callers' names.
+    pub exported: Vec<Exported>,
+}
+
+impl Body {
+    /// A body whose result is the step's.
+    pub fn of(step: Option<StepId>, shape: Shape) -> Self {
+        Self { step, output: None, shape, exports: Vec::new(), exported: Vec::new() }
+    }
+}
+
+/// An agent and where it is.
+pub struct Subject<'a, 'n> {
+    /// The agent.
+    pub agent: &'a Agent<'n>,
+    /// Its id.
+    pub id: Arc<str>,
+    /// Where it is declared.
+    pub origin: Location,
+    /// It is what the run starts, so that no step around it carries its name.
+    pub entry: bool,
+}
+
+/// Lowers an agent.
+pub fn lower(
+    lowering: &mut Lowering<'_>,
+    reader: &Reader<'_>,
+    agent: &Agent<'_>,
+    outside: Option<&Outside<'_>>,
+    entry: bool,
+) -> Rc<Signature> {
+    let flow = lowering.builder.reserve_flow();
+    let origin = reader.at(agent.id.map_or(agent.head, |t| t.span));
+    let subject = Subject { agent, id: agent.name().into(), origin, entry };
+    let inputs = Inputs::of(agent);
+    shadowed_inputs(reader, &inputs);
+    let mut slots = Slots::default();
+    let input = slots.add("input");
+    let query = inputs.has_query.then(|| slots.add("userQuery"));
+    let mut scope = Scope::new(&inputs, input, query, outside);
+    let (body, sort) = match &agent.kind {
+        Kind::Llm(llm) => (llm::lower(lowering, reader, &subject, llm, &scope), "agent"),
+        Kind::Tool(tool) => (tool::lower(lowering, reader, &subject, tool, &scope), "agent"),
+        Kind::Sequential(p) => {
+            (pipeline::sequential(lowering, reader, &subject, p, &mut scope, &mut slots), "pipeline")
+        }
+        Kind::Parallel(p) => (pipeline::parallel(lowering, reader, &subject, p, &mut scope, &mut slots), "pipeline"),
+        Kind::Hosted(refusal) => (Body::of(Some(refused(lowering, reader, &subject, refusal)), Shape::Any), "agent"),
+        Kind::Unknown => (Body::of(None, Shape::Any), "agent"),
+    };
+    let signature = Rc::new(Signature {
+        id: subject.id.clone(),
+        flow,
+        output: body.shape.clone(),
+        exports: body.exported,
+        prompted: scope.prompted.borrow().clone(),
+        sends_input: matches!(&agent.kind, Kind::Llm(llm) if llm.prompt.is_none()),
+        reads_input: scope.reads_input.get(),
+        is_pipeline: matches!(agent.kind, Kind::Sequential(_) | Kind::Parallel(_)),
+        inputs: inputs.clone(),
+    });
+    let intake = intake::intake(lowering, reader, &subject, &inputs, input, query);
+    if let Some(step) = body.step {
+        set_timeout(lowering, step, agent.timeout_ms);
+        let flow_body = Flow {
+            name: subject.id,
+            sort,
+            origin,
+            slots: slots.0,
+            intake,
+            init: Vec::new(),
+            body: step,
+            output: body.output,
+            exports: body.exports,
+            budget: agent.token_budget.map(budget),
+        };
+        lowering.builder.set_flow(flow, flow_body);
+    }
+    signature
+}
+
+/// A step that stands for something that is not run, and the warning that names it.
+pub fn refused(
+    lowering: &mut Lowering<'_>,
+    reader: &Reader<'_>,
+    subject: &Subject<'_, '_>,
+    refusal: &Refusal,
+) -> StepId {
+    warn_refused(reader, refusal);
+    let step = Refused { feature: (&*refusal.feature).into(), message: refusal.help.into() };
+    let mut step = plain(StepKind::Refused(step), reader.at(refusal.span));
+    step.label = subject.entry.then(|| subject.id.clone());
+    lowering.builder.step(step)
+}
+
+/// The warning that names a refused feature.
+pub fn warn_refused(reader: &Reader<'_>, refusal: &Refusal) {
+    let message = format!("`{}` is not run by this version: a run that reaches it does not start", refusal.feature);
+    reader.report(Diagnostic::warning("refused", reader.at(refusal.span), message).help(refusal.help));
+}
+
+fn set_timeout(lowering: &mut Lowering<'_>, step: StepId, timeout_ms: Option<u64>) {
+    if let Some(step) = lowering.builder.step_mut(step) {
+        step.policy.timeout_ms = timeout_ms;
+    }
+}
+
+fn budget(tokens: u64) -> Budget {
+    Budget { max_tokens: Some(tokens), max_duration_ms: None, max_calls: None, on_exceeded: OnExceeded::Abort }
+}
+
+/// An input property named like a namespace can never be read.
+fn shadowed_inputs(reader: &Reader<'_>, inputs: &Inputs) {
+    for property in inputs.properties.iter().filter(|p| namespace::NAMESPACES.contains(&&*p.name)) {
+        let name = &property.name;
+        let message = format!("`{name}` cannot be read: `{{{{{name}.NAME}}}}` names something else");
+        reader.warning("no-effect", property.span, message);
+    }
+}

@@ -1,0 +1,54 @@
+//! The input contract (decision A8).
+
+use std::sync::Arc;
+
+use trefoil_ir::{InputField, Intake, Schema, SlotId};
+use trefoil_syntax::Location;
+use trefoil_template::{Object, Value};
+
+use super::Lowering;
+use super::agent::Subject;
+use super::signature::Inputs;
+use crate::read::Reader;
+
+/// How a call's input gets into the flow.
+pub fn intake(
+    lowering: &mut Lowering<'_>,
+    reader: &Reader<'_>,
+    subject: &Subject<'_, '_>,
+    inputs: &Inputs,
+    slot: SlotId,
+    query: Option<SlotId>,
+) -> Intake {
+    let raw = query.map(|slot| (slot, Some(Arc::from("userQuery"))));
+    let Some(declared) = subject.agent.input.as_ref().filter(|s| s.sound) else {
+        return Intake { slot, wrap: None, fields: Vec::new(), closed: false, schema: None, raw };
+    };
+    // Where the root combines alternatives, a null filled in for an optional property could change which one fits.
+    let listed = inputs.properties.iter().filter(|p| !inputs.combined || p.required || p.default.is_some());
+    let fields = listed
+        .map(|p| InputField {
+            name: p.name.clone(),
+            schema: p.json.clone(),
+            default: p.default.clone(),
+            nullable: !p.required,
+            origin: reader.at(p.span),
+        })
+        .collect();
+    let schema = Schema {
+        name: format!("{}_input", subject.id).into(),
+        json: whole(&declared.json, inputs),
+        origin: Location::new(reader.file, declared.key),
+    };
+    let schema = lowering.builder.schema(schema);
+    Intake { slot, wrap: None, fields, closed: inputs.closed && !inputs.combined, schema: Some(schema), raw }
+}
+
+/// The schema of the whole input after defaults: the declared one, with null allowed where a property may be left out.
+fn whole(declared: &Value, inputs: &Inputs) -> Value {
+    let (Some(object), false) = (declared.as_object(), inputs.properties.is_empty()) else { return declared.clone() };
+    let mut object = object.clone();
+    let properties: Object = inputs.properties.iter().map(|p| (p.name.clone(), p.json.clone())).collect();
+    object.insert("properties".into(), Value::Object(properties.into()));
+    Value::Object(object.into())
+}

@@ -1,0 +1,85 @@
+//! Which steps a template sees: those before it, in a loop all of them from the second pass on, beside it none.
+
+use trefoil_ir::Source;
+use trefoil_syntax::Severity;
+use trefoil_template::{Reference, Segment};
+
+use super::path::walk;
+use super::scope::{Answer, At, Note, Order, Purpose, Scope};
+use super::shape::Shape;
+
+/// What a path that begins with a step's name stands for; none: no step has that name.
+pub fn look(scope: &Scope<'_>, reference: &Reference, at: At, purpose: Purpose) -> Option<Answer> {
+    let root = reference.path.first()?;
+    let hits = scope.named(&root.name);
+    let here = match at {
+        At::Step(i) => i,
+        At::End => scope.steps.len(),
+    };
+    let before = hits.iter().rev().find(|i| **i < here).copied();
+    let step = scope.steps.get(before.or(hits.first().copied())?)?;
+    let own = hits.contains(&here);
+    let note = if scope.order == Order::Parallel && at != At::End {
+        Some(sibling(root, own))
+    } else if before.is_none() {
+        Some(not_yet(scope.order, reference, root, own))
+    } else {
+        skipped(scope, reference, root, hits, here)
+    };
+    let wanted = |n: &Note| n.severity == Severity::Error || wants_doubts(reference, purpose);
+    let note = match note.filter(wanted) {
+        Some(error) if error.severity == Severity::Error => return Some(Answer::nothing(error)),
+        other => other,
+    };
+    let callee = step.callee.as_deref();
+    let shape = callee.filter(|_| hits.len() == 1).map_or(Shape::Any, |s| s.output.clone());
+    let walked = walk(&reference.path, &shape, callee.map(|s| s.exports.as_slice()));
+    let source = match step.exports.filter(|_| walked.layered) {
+        Some(under) => Source::Layered { top: step.slot, path: Vec::new(), under },
+        None => Source::Slot(step.slot),
+    };
+    Some(Answer { source, skip: 1, shape: walked.shape, notes: note.into_iter().chain(walked.note).collect() })
+}
+
+/// Whether it is worth saying that a path may be undefined: not in conditions, which are there to ask, and not inside
+/// an `{{#if}}`.
+fn wants_doubts(reference: &Reference, purpose: Purpose) -> bool {
+    !reference.guarded && purpose != Purpose::Condition
+}
+
+fn skipped(scope: &Scope<'_>, reference: &Reference, root: &Segment, hits: &[usize], here: usize) -> Option<Note> {
+    let [only] = hits else { return None };
+    let when = scope.steps.get(*only)?.when.as_ref()?;
+    if scope.steps.get(here).and_then(|s| s.when.as_ref()) == Some(when) {
+        return None; // the reader is skipped with it
+    }
+    let message = format!("`{}` is null when its step is skipped", reference.dotted());
+    let help = format!("the step runs only when `{when}`; `{{{{#if {}}}}}` tells the cases apart", root.name);
+    Some(Note::new(Severity::Info, "maybe-undefined", message, help))
+}
+
+fn not_yet(order: Order, reference: &Reference, root: &Segment, own: bool) -> Note {
+    let name = &root.name;
+    if order == Order::Loop {
+        let message = format!("`{}` is null on the first pass: its step has not run yet", reference.dotted());
+        return Note::new(Severity::Info, "maybe-undefined", message, None);
+    }
+    let message = if own {
+        format!("`{name}` is the output of this very step")
+    } else {
+        format!("`{name}` has not run yet here, so this is always null")
+    };
+    let help = "a step sees only the steps before it; with `until` it sees the others from the second pass on";
+    Note::new(Severity::Error, "unresolved-name", message, help.to_owned())
+}
+
+fn sibling(root: &Segment, own: bool) -> Note {
+    let name = &root.name;
+    let message = if own {
+        format!("`{name}` is the output of this very branch")
+    } else {
+        format!("`{name}` is a branch beside this one, so this is always null")
+    };
+    let help = "branches run at the same time and see the state as it was before; use a sequential pipeline";
+    Note::new(Severity::Error, "unresolved-name", message, help.to_owned())
+}

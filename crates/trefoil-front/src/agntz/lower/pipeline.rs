@@ -1,0 +1,226 @@
+//! `kind: sequential` and `kind: parallel`: one slot a state key, steps bound in their order (decisions A9 to A14).
+
+use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use trefoil_ir::{Export, Expr, Loop, OnItemFailure, Parallel, Source, StepId, StepKind};
+use trefoil_syntax::Diagnostic;
+
+use super::agent::{Body, Slots, Subject};
+use super::scope::{At, Order, Scope, StepName};
+use super::shape::Shape;
+use super::signature::{Exported, Outside, Signature};
+use super::{Lowering, agent, namespace, output, step, text};
+use crate::agntz::ids::{AgentRef, state_key};
+use crate::agntz::manifest::{Pipeline, Step, Target};
+use crate::build::plain;
+use crate::read::Reader;
+
+/// How deep agents may call agents, in one file and over files. Each level costs stack.
+const MAX_DEPTH: usize = 100;
+
+/// Lowers a sequential agent.
+pub fn sequential<'s>(
+    lowering: &mut Lowering<'_>,
+    reader: &Reader<'_>,
+    subject: &Subject<'_, '_>,
+    pipeline: &Pipeline<'_>,
+    scope: &mut Scope<'s>,
+    slots: &mut Slots,
+) -> Body {
+    scope.order = if pipeline.until.is_some() { Order::Loop } else { Order::Once };
+    let steps = steps(lowering, reader, pipeline, scope, slots);
+    let mut body = lowering.builder.step(plain(StepKind::Sequence(steps), subject.origin));
+    if let Some(until) = pipeline.until
+        && let Some(until) = text::condition(reader, scope, until, At::End)
+    {
+        let kind = StepKind::Loop(Loop { body, until, max: pipeline.max_iterations });
+        body = lowering.builder.step(plain(kind, subject.origin));
+    }
+    let last = scope.steps.last().map(|s| (Expr::Read(Source::Slot(s.slot)), step_shape(scope, s)));
+    finish(reader, pipeline, scope, body, last)
+}
+
+/// Lowers a parallel agent.
+pub fn parallel<'s>(
+    lowering: &mut Lowering<'_>,
+    reader: &Reader<'_>,
+    subject: &Subject<'_, '_>,
+    pipeline: &Pipeline<'_>,
+    scope: &mut Scope<'s>,
+    slots: &mut Slots,
+) -> Body {
+    scope.order = Order::Parallel;
+    let branches = steps(lowering, reader, pipeline, scope, slots);
+    let kind = StepKind::Parallel(Parallel { branches, concurrency: None, on_failure: OnItemFailure::Abort });
+    let body = lowering.builder.step(plain(kind, subject.origin));
+    let all = scope.steps.iter().map(|s| (s.key.clone(), Expr::Read(Source::Slot(s.slot)))).collect();
+    let shapes = scope.steps.iter().map(|s| (s.key.clone(), step_shape(scope, s))).collect();
+    finish(reader, pipeline, scope, body, Some((Expr::Object(all), Shape::Members(Rc::new(shapes)))))
+}
+
+/// What is known about a step's output; nothing where two steps share a key.
+fn step_shape(scope: &Scope<'_>, step: &StepName) -> Shape {
+    let alone = scope.named(&step.key).len() == 1;
+    step.callee.as_ref().filter(|_| alone).map_or(Shape::Any, |c| c.output.clone())
+}
+
+fn finish(
+    reader: &Reader<'_>,
+    pipeline: &Pipeline<'_>,
+    scope: &Scope<'_>,
+    step: StepId,
+    otherwise: Option<(Expr, Shape)>,
+) -> Body {
+    let result = match &pipeline.output {
+        Some(map) => Some(output::map(reader, scope, map)),
+        None => otherwise,
+    };
+    let (output, shape) = result.map_or((None, Shape::Any), |(e, s)| (Some(e), s));
+    let mut body = Body::of(Some(step), shape);
+    body.output = output;
+    for (i, step) in scope.steps.iter().enumerate() {
+        if scope.named(&step.key).last() != Some(&i) {
+            continue; // a later step takes the key over
+        }
+        for key in std::iter::once(&step.key).chain(&step.alias) {
+            body.exports.push(Export { key: key.clone(), slot: step.slot, member: Vec::new(), inner: step.exports });
+        }
+        body.exported.push(Exported {
+            key: step.key.clone(),
+            alias: step.alias.clone(),
+            shape: step_shape(scope, step),
+            inner: step.callee.clone().filter(|c| c.is_pipeline),
+        });
+    }
+    body
+}
+
+/// All steps: first their keys, then what they call, then the steps themselves, because a loop's templates may name
+/// steps that come later.
+fn steps<'s>(
+    lowering: &mut Lowering<'_>,
+    reader: &Reader<'_>,
+    pipeline: &Pipeline<'_>,
+    scope: &mut Scope<'s>,
+    slots: &mut Slots,
+) -> Vec<StepId> {
+    name_steps(reader, pipeline, scope, slots);
+    let names = scope.names(At::End);
+    let callees: Vec<_> = pipeline.steps.iter().map(|s| callee(lowering, reader, s, &names)).collect();
+    for (name, callee) in scope.steps.iter_mut().zip(&callees) {
+        if callee.as_ref().is_some_and(|c| c.is_pipeline) {
+            name.exports = Some(slots.add(format!("{} (inner)", name.key)));
+        }
+        name.callee.clone_from(callee);
+    }
+    let labels = labels(scope);
+    let built = pipeline.steps.iter().enumerate();
+    built.filter_map(|(i, s)| step::lower(lowering, reader, s, scope, i, labels.get(i)?.clone())).collect()
+}
+
+fn callee(
+    lowering: &mut Lowering<'_>,
+    reader: &Reader<'_>,
+    step: &Step<'_>,
+    names: &[Arc<str>],
+) -> Option<Rc<Signature>> {
+    if lowering.depth >= MAX_DEPTH {
+        let message = format!("agents call agents more than {MAX_DEPTH} levels deep here");
+        reader.error("too-deep", step.span, message);
+        return None;
+    }
+    lowering.depth += 1;
+    let callee = match &step.target {
+        Target::Ref(text) => lowering.reference(reader, text),
+        Target::Inline(inner) => {
+            let given = step.input.as_ref().map(|map| map.iter().map(|(k, _)| &*k.value).collect());
+            let outside = Outside { given, names };
+            Some(agent::lower(lowering, reader, inner, Some(&outside), false))
+        }
+        Target::Nobody => None,
+    };
+    lowering.depth -= 1;
+    callee
+}
+
+fn name_steps(reader: &Reader<'_>, pipeline: &Pipeline<'_>, scope: &mut Scope<'_>, slots: &mut Slots) {
+    for (i, step) in pipeline.steps.iter().enumerate() {
+        let (id, inline_key) = match &step.target {
+            Target::Ref(text) => (AgentRef::parse(&text.value).map_or(&*text.value, |r| r.id), None),
+            Target::Inline(agent) => (agent.name(), agent.state_key),
+            Target::Nobody => ("", None),
+        };
+        let chosen = step.state_key.or(inline_key);
+        let key: Arc<str> = match chosen {
+            Some(text) => text.value.clone(),
+            // steps that call nobody (reported) must not collide with each other
+            None if id.is_empty() => format!("step {}", i + 1).into(),
+            None => state_key(id).into(),
+        };
+        let alias = (chosen.is_none() && id != &*key && !id.is_empty()).then(|| Arc::from(id));
+        let place = chosen.map_or(step.span, |t| t.span);
+        let before = scope.named(&key).first().copied();
+        if !id.is_empty() {
+            check_key(reader, scope, &key, place, before.and_then(|b| pipeline.steps.get(b)));
+        }
+        let slot = before.and_then(|b| scope.steps.get(b)).map_or_else(|| slots.add(key.clone()), |s| s.slot);
+        let when = step.when.map(|t| t.value.clone());
+        scope.add(StepName { key, alias, id: id.into(), slot, exports: None, callee: None, when });
+    }
+}
+
+fn check_key(
+    reader: &Reader<'_>,
+    scope: &Scope<'_>,
+    key: &str,
+    place: trefoil_syntax::Span,
+    before: Option<&Step<'_>>,
+) {
+    let at = reader.at(place);
+    let rename = "give the step another `stateKey`";
+    if let Some(property) = scope.inputs.get(key) {
+        let d = Diagnostic::error("state-key", at, format!("the output would hide the input `{key}`"));
+        reader.report(d.label(reader.at(property.span), "the input").help(rename));
+    } else if key == "userQuery" && scope.query.is_some() {
+        reader.report(Diagnostic::error("state-key", at, "the output would hide the input `userQuery`").help(rename));
+    }
+    if let Some(first) = before {
+        let place = reader.at(first.state_key.map_or(first.span, |t| t.span));
+        let d = if scope.order == Order::Parallel {
+            Diagnostic::error("state-key", at, format!("two branches write `{key}`"))
+        } else {
+            Diagnostic::warning("state-key", at, format!("this step overwrites `{key}`"))
+        };
+        reader.report(d.label(place, "written here too").help(rename));
+    }
+    let readable = |c: char| !c.is_whitespace() && !"{}.|=!<>&()\"'#/+*,[]".contains(c);
+    if namespace::NAMESPACES.contains(&key) || !key.chars().all(readable) {
+        let message = format!("no template can name `{key}`");
+        reader.report(Diagnostic::warning("state-key", at, message).help(rename));
+    }
+}
+
+/// What the steps are called in keys, events and traces: the agent's id; where that repeats, the state key, else a number.
+fn labels(scope: &Scope<'_>) -> Vec<Arc<str>> {
+    let mut taken: HashSet<Arc<str>> = HashSet::new();
+    let mut repeats: HashMap<Arc<str>, usize> = HashMap::new();
+    let label = |step: &StepName| {
+        if taken.insert(step.id.clone()) {
+            return step.id.clone();
+        }
+        if taken.insert(step.key.clone()) {
+            return step.key.clone();
+        }
+        let n = repeats.entry(step.id.clone()).or_insert(1);
+        loop {
+            *n += 1;
+            let label: Arc<str> = format!("{}~{n}", step.id).into();
+            if taken.insert(label.clone()) {
+                return label;
+            }
+        }
+    };
+    scope.steps.iter().map(label).collect()
+}

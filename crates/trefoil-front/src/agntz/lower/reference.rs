@@ -1,0 +1,96 @@
+//! `ref: ID`: from an id to a lowered manifest. Unknown ids, ids declared twice, versions, cycles.
+
+use std::rc::Rc;
+
+use trefoil_syntax::yaml::Text;
+use trefoil_syntax::{Diagnostic, Location, suggest};
+
+use super::advice::list;
+use super::signature::Signature;
+use super::{Lowering, Unit, index};
+use crate::agntz::ids::AgentRef;
+use crate::read::Reader;
+
+impl Lowering<'_> {
+    /// The agent that a step calls; what is wrong with the reference is reported at it.
+    pub fn reference(&mut self, reader: &Reader<'_>, text: &Text) -> Option<Rc<Signature>> {
+        let document = self.find(reader, text)?;
+        let at = reader.at(text.span);
+        if let Some(Unit::Open) = self.units.get(&document) {
+            self.cycle(reader, text, document, at);
+            return None;
+        }
+        if let Some(link) = self.chain.last_mut() {
+            link.leaves = Some(at);
+        }
+        self.document(document, false)
+    }
+
+    /// The document that a reference names.
+    pub fn find(&self, reader: &Reader<'_>, text: &Text) -> Option<usize> {
+        let at = reader.at(text.span);
+        let reference = match AgentRef::parse(&text.value) {
+            Ok(reference) => reference,
+            Err(why) => {
+                let message = format!("`{}` is not a reference to an agent: {why}", text.value);
+                reader.report(Diagnostic::error("invalid-reference", at, message));
+                return None;
+            }
+        };
+        match index::find(self.project, reference.id).as_slice() {
+            [(document, _)] => {
+                if let Some(version) = reference.version {
+                    let message = format!("`{version}` of `{}` is the manifest in this folder", reference.id);
+                    reader.report(Diagnostic::info("reference-version", at, message));
+                }
+                Some(*document)
+            }
+            [] => {
+                self.unknown(reader, reference.id, at);
+                None
+            }
+            [(first, place), others @ ..] => {
+                let mut d =
+                    Diagnostic::error("duplicate-id", at, format!("several manifests have the id `{}`", reference.id));
+                for other in std::iter::once(place).chain(others.iter().map(|(_, l)| l)) {
+                    d = d.label(*other, "declared here");
+                }
+                reader.report(d);
+                // for the checks that follow any of them will do
+                Some(*first)
+            }
+        }
+    }
+
+    fn unknown(&self, reader: &Reader<'_>, id: &str, at: Location) {
+        let own = self.chain.last().map(|l| &*l.id);
+        let mut others: Vec<&str> = index::names(self.project).filter(|n| Some(*n) != own).collect();
+        others.sort_unstable();
+        others.dedup();
+        let d = Diagnostic::error("unknown-reference", at, format!("no manifest in this folder has the id `{id}`"));
+        reader.report(match suggest::nearest(id, others.iter().copied()) {
+            Some(near) => d.help(format!("did you mean `{near}`?")),
+            None if others.is_empty() => d.help("there is no other manifest in this folder"),
+            None => d.help(format!("there is {}", list(others))),
+        });
+    }
+
+    fn cycle(&self, reader: &Reader<'_>, text: &Text, document: usize, at: Location) {
+        let from = self.chain.iter().position(|l| l.document == document).unwrap_or(0);
+        let links = self.chain.get(from..).unwrap_or_default();
+        let mut way: Vec<&str> = links.iter().map(|l| &*l.id).collect();
+        way.extend(way.first().copied());
+        let message = if links.len() <= 1 {
+            format!("`{}` calls itself", text.value)
+        } else {
+            format!("a cycle of references: {}", way.join(" -> "))
+        };
+        let mut d = Diagnostic::error("reference-cycle", at, message);
+        for link in links {
+            if let Some(leaves) = link.leaves.filter(|l| *l != at) {
+                d = d.label(leaves, format!("called by `{}`", link.id));
+            }
+        }
+        reader.report(d.help("repeat steps with `until` and `maxIterations` instead"));
+    }
+}

@@ -1,0 +1,256 @@
+//! Names in one agent's templates: what they stand for, and what is wrong with them.
+//!
+//! Looking a name up is pure; [`Scope::resolver`] reports what came of it.
+
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use trefoil_ir::{SlotId, Source};
+use trefoil_syntax::{Diagnostic, Location, Severity};
+use trefoil_template::{Missing, Reference, Segment};
+
+use super::path::{Walk, walk};
+use super::shape::Shape;
+use super::signature::{Inputs, Outside, Prompted, Signature};
+use super::{advice, order};
+use crate::read::Reader;
+
+/// The names of one agent.
+pub struct Scope<'s> {
+    /// Its declared input.
+    pub inputs: &'s Inputs,
+    /// The slot of its input.
+    pub input: SlotId,
+    /// The slot of `userQuery`, where there is one.
+    pub query: Option<SlotId>,
+    /// Its steps, in order; added by [`Scope::add`].
+    pub steps: Vec<StepName>,
+    /// Steps by key and by alias.
+    by_name: HashMap<Arc<str>, Vec<usize>>,
+    /// How its steps are ordered.
+    pub order: Order,
+    /// What is around it, if it is written inside a step.
+    pub outside: Option<&'s Outside<'s>>,
+    /// Set once a template reads the input.
+    pub reads_input: Cell<bool>,
+    /// What of the input reaches a model.
+    pub prompted: RefCell<Prompted>,
+    warned: RefCell<BTreeSet<String>>,
+}
+
+/// How steps see each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    /// Each sees those before it.
+    Once,
+    /// The same, and from the second pass on all of them.
+    Loop,
+    /// None sees another.
+    Parallel,
+}
+
+/// A step as templates name it.
+pub struct StepName {
+    /// Its state key.
+    pub key: Arc<str>,
+    /// The id, where it is another way to name the key.
+    pub alias: Option<Arc<str>>,
+    /// The id of the agent it calls.
+    pub id: Arc<str>,
+    /// The slot of its output.
+    pub slot: SlotId,
+    /// The slot of its inner results.
+    pub exports: Option<SlotId>,
+    /// What it calls, as far as that is known.
+    pub callee: Option<Rc<Signature>>,
+    /// The text of its `when`.
+    pub when: Option<Arc<str>>,
+}
+
+/// Where a template stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum At {
+    /// In the step of this index.
+    Step(usize),
+    /// After all steps (or in an agent without steps).
+    End,
+}
+
+/// What a template is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// Part of what a model reads.
+    Prompt,
+    /// An argument of a tool, the input of a step, a part of the output.
+    Data,
+    /// `when`, `until`.
+    Condition,
+}
+
+/// What a path stands for.
+pub struct Answer {
+    /// Its source.
+    pub source: Source,
+    /// Segments that the source stands for.
+    pub skip: u16,
+    /// What is known about the value.
+    pub shape: Shape,
+    /// What there is to say.
+    pub notes: Vec<Note>,
+}
+
+/// A finding about a path.
+pub struct Note {
+    /// How bad.
+    pub severity: Severity,
+    /// Which rule.
+    pub rule: &'static str,
+    /// What.
+    pub message: String,
+    /// Advice.
+    pub help: Option<String>,
+}
+
+impl Note {
+    /// A finding with advice.
+    pub fn new(severity: Severity, rule: &'static str, message: String, help: impl Into<Option<String>>) -> Self {
+        Self { severity, rule, message, help: help.into() }
+    }
+}
+
+impl<'s> Scope<'s> {
+    /// A scope without steps.
+    pub fn new(inputs: &'s Inputs, input: SlotId, query: Option<SlotId>, outside: Option<&'s Outside<'s>>) -> Self {
+        Self {
+            inputs,
+            input,
+            query,
+            steps: Vec::new(),
+            by_name: HashMap::new(),
+            order: Order::Once,
+            outside,
+            reads_input: Cell::new(false),
+            prompted: RefCell::default(),
+            warned: RefCell::default(),
+        }
+    }
+
+    /// Adds the next step.
+    pub fn add(&mut self, step: StepName) {
+        for name in std::iter::once(&step.key).chain(&step.alias) {
+            self.by_name.entry(name.clone()).or_default().push(self.steps.len());
+        }
+        self.steps.push(step);
+    }
+
+    /// The steps that a name means, in order.
+    pub fn named(&self, name: &str) -> &[usize] {
+        self.by_name.get(name).map_or(&[], Vec::as_slice)
+    }
+
+    /// Every name that a template may begin with, except the namespaces.
+    pub fn names(&self, at: At) -> Vec<Arc<str>> {
+        let given = self.outside.and_then(|o| o.given.as_ref()).filter(|_| !self.inputs.declared);
+        let visible = |i: usize| match (self.order, at) {
+            (_, At::End) | (Order::Loop, _) => true,
+            (Order::Once, At::Step(here)) => i < here,
+            (Order::Parallel, At::Step(_)) => false,
+        };
+        let steps = self.steps.iter().enumerate().filter(|(i, _)| visible(*i)).map(|(_, s)| s.key.clone());
+        let mut seen = HashSet::new();
+        self.inputs
+            .properties
+            .iter()
+            .map(|p| p.name.clone())
+            .chain(self.query.map(|_| Arc::from("userQuery")))
+            .chain(given.into_iter().flatten().map(|n| Arc::from(*n)))
+            .chain(steps)
+            .filter(|n| seen.insert(n.clone()))
+            .collect()
+    }
+
+    /// A resolver that reports.
+    pub fn resolver<'r>(
+        &'r self,
+        reader: &'r Reader<'_>,
+        at: At,
+        purpose: Purpose,
+    ) -> impl FnMut(&Reference, Location) -> (Source, u16) + 'r {
+        move |reference, place| {
+            let answer = self.look(reference, at, purpose);
+            for note in answer.notes {
+                self.report(reader, place, note);
+            }
+            if purpose == Purpose::Prompt {
+                self.note_prompted(&answer.source, reference);
+            }
+            (answer.source, answer.skip)
+        }
+    }
+
+    fn report(&self, reader: &Reader<'_>, place: Location, note: Note) {
+        // where names are not declared, one warning a name is enough
+        let repeats = note.severity == Severity::Warning && !self.warned.borrow_mut().insert(note.message.clone());
+        if !repeats {
+            let mut d = Diagnostic::new(note.rule, note.severity, place, note.message);
+            d.help = note.help;
+            reader.report(d);
+        }
+    }
+
+    fn note_prompted(&self, source: &Source, reference: &Reference) {
+        let Source::Slot(slot) = source else { return };
+        if *slot == self.input || Some(*slot) == self.query {
+            self.prompted.borrow_mut().add(reference.path.first().map_or("userQuery", |s| &s.name));
+        }
+    }
+
+    /// What a path stands for.
+    pub fn look(&self, reference: &Reference, at: At, purpose: Purpose) -> Answer {
+        let path = &reference.path;
+        let Some(root) = path.first() else { return self.input_answer(Shape::Any, None) };
+        if let Some(answer) = super::namespace::look(path, purpose) {
+            return answer;
+        }
+        let property = self.inputs.get(&root.name);
+        if let Some(answer) = order::look(self, reference, at, purpose) {
+            // an output that hides an input is reported where it does so; do not report its readers too
+            if property.is_none() || answer.notes.iter().all(|n| n.severity != Severity::Error) {
+                return answer;
+            }
+        }
+        if let Some(property) = property {
+            let Walk { shape, note, .. } = walk(path, &Shape::Schema(property.json.clone()), None);
+            return self.input_answer(shape, note);
+        }
+        if let Some(query) = self.query.filter(|_| &*root.name == "userQuery") {
+            self.reads_input.set(true);
+            let notes = advice::query_is_null(self.outside).into_iter().collect();
+            return Answer { source: Source::Slot(query), skip: 1, shape: Shape::Any, notes };
+        }
+        self.unknown(root, at)
+    }
+
+    fn input_answer(&self, shape: Shape, note: Option<Note>) -> Answer {
+        self.reads_input.set(true);
+        Answer { source: Source::Slot(self.input), skip: 0, shape, notes: note.into_iter().collect() }
+    }
+
+    fn unknown(&self, root: &Segment, at: At) -> Answer {
+        let given = self.outside.filter(|_| !self.inputs.declared).and_then(|o| o.given.as_ref());
+        if given.is_some_and(|names| names.contains(&&*root.name)) {
+            return self.input_answer(Shape::Any, None);
+        }
+        let note = advice::unknown(self, &root.name, at);
+        if note.severity == Severity::Error { Answer::nothing(note) } else { self.input_answer(Shape::Any, Some(note)) }
+    }
+}
+
+impl Answer {
+    /// The answer to a path that leads nowhere.
+    pub fn nothing(note: Note) -> Self {
+        Self { source: Source::Missing(Missing::Key(0)), skip: 0, shape: Shape::Any, notes: vec![note] }
+    }
+}

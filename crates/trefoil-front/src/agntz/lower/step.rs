@@ -1,0 +1,144 @@
+//! One step: the call, and whether what it gives is what the child takes (decision A11).
+
+use std::sync::Arc;
+
+use trefoil_ir::{Call, Callee, Expr, Step, StepId, StepKind, StepPolicy};
+use trefoil_syntax::yaml::Text;
+use trefoil_syntax::{Diagnostic, suggest};
+use trefoil_template::Value;
+
+use super::advice::list;
+use super::scope::{At, Purpose, Scope};
+use super::shape::{Shape, spoken};
+use super::signature::{Property, Signature};
+use super::{Lowering, text};
+use crate::agntz::manifest::{Step as Written, Target};
+use crate::read::Reader;
+
+/// Lowers the step of this index; none where it calls nobody (reported).
+pub fn lower(
+    lowering: &mut Lowering<'_>,
+    reader: &Reader<'_>,
+    step: &Written<'_>,
+    scope: &Scope<'_>,
+    index: usize,
+    label: Arc<str>,
+) -> Option<StepId> {
+    let at = At::Step(index);
+    let when = step.when.and_then(|t| text::condition(reader, scope, t, at));
+    let name = scope.steps.get(index)?;
+    let callee = name.callee.as_deref();
+    let input = step.input.as_ref().map(|map| input(reader, scope, map, at, callee));
+    let callee = callee?;
+    match &step.input {
+        Some(map) => missing(reader, step, map, callee),
+        None => no_input(reader, step, callee),
+    }
+    let call = Call { callee: Callee::Flow(callee.flow), input, exports: name.exports };
+    Some(lowering.builder.step(Step {
+        kind: StepKind::Call(call),
+        label: Some(label),
+        origin: reader.at(step.span),
+        when,
+        out: Some(name.slot),
+        shape: None,
+        policy: StepPolicy::default(),
+    }))
+}
+
+fn input(reader: &Reader<'_>, scope: &Scope<'_>, map: &[(&Text, &Text)], at: At, callee: Option<&Signature>) -> Expr {
+    let mut members = Vec::with_capacity(map.len());
+    for (key, value) in map {
+        let keys = map.iter().map(|(k, _)| &k.value);
+        let reaches_model = callee.is_some_and(|c| c.prompted.reaches(&key.value, keys));
+        let purpose = if reaches_model { Purpose::Prompt } else { Purpose::Data };
+        let (expr, shape) = text::typed(reader, scope, value, at, purpose);
+        if let Some(callee) = callee {
+            match callee.inputs.get(&key.value) {
+                Some(property) => fit(reader, value, property, callee, &expr, &shape),
+                None if callee.inputs.closed => undeclared(reader, key, callee),
+                None => {}
+            }
+        }
+        members.push((key.value.clone(), expr));
+    }
+    Expr::Object(members)
+}
+
+fn undeclared(reader: &Reader<'_>, key: &Text, callee: &Signature) {
+    let names: Vec<&str> = callee.inputs.properties.iter().map(|p| &*p.name).collect();
+    let message = format!("`{}` takes no `{}`", callee.id, key.value);
+    let d = Diagnostic::error("unknown-input", reader.at(key.span), message);
+    let takes = list(names.iter().copied());
+    reader.report(match suggest::nearest(&key.value, names.iter().copied()) {
+        Some(near) => d.help(format!("did you mean `{near}`? it takes {takes}")),
+        None if names.is_empty() => d.help("its `inputSchema` is empty"),
+        None => d.help(format!("it takes {takes}")),
+    });
+}
+
+/// A value that can never be what the child takes.
+fn fit(reader: &Reader<'_>, value: &Text, property: &Property, callee: &Signature, expr: &Expr, shape: &Shape) {
+    let wanted = Shape::Schema(property.json.clone());
+    let Some(kinds) = wanted.kinds().filter(|k| !k.is_empty()) else { return };
+    let given = shape.kinds().unwrap_or_default();
+    let what = format!("`{}` of `{}`", property.name, callee.id);
+    if !given.is_empty() && !given.iter().any(|g| kinds.contains(g)) {
+        let words = |kinds: &[&str]| kinds.iter().map(|k| spoken(k)).collect::<Vec<_>>().join(" or ");
+        let message = format!("{what} is {}, and this is {}", words(&kinds), words(&given));
+        let d = Diagnostic::error("wrong-type", reader.at(value.span), message);
+        reader.report(match shape {
+            Shape::Text => d.help("only a lone placeholder keeps its type; anything else is text"),
+            Shape::Answer => d.help("give the agent that it comes from an `outputSchema`"),
+            _ => d,
+        });
+        return;
+    }
+    let (Expr::Const(Value::Str(text)), Some(choices)) = (expr, wanted.choices()) else { return };
+    if !choices.contains(text) {
+        let d = Diagnostic::error("unknown-value", reader.at(value.span), format!("{what} cannot be `{text}`"));
+        let all = list(choices.iter().map(|c| &**c));
+        reader.report(match suggest::nearest(text, choices.iter().map(|c| &**c)) {
+            Some(near) => d.help(format!("did you mean `{near}`? it can be one of {all}")),
+            None => d.help(format!("it can be one of {all}")),
+        });
+    }
+}
+
+/// Properties that an input map leaves out.
+fn missing(reader: &Reader<'_>, step: &Written<'_>, map: &[(&Text, &Text)], callee: &Signature) {
+    let absent = |p: &&Property| p.needed && !map.iter().any(|(k, _)| k.value == p.name);
+    let (must, may): (Vec<_>, Vec<_>) = callee.inputs.properties.iter().filter(absent).partition(|p| p.required);
+    let at = reader.at(step.input_span);
+    if !must.is_empty() {
+        let message = format!("`input` lacks {}, which `{}` requires", names(&must), callee.id);
+        reader.report(Diagnostic::error("missing-input", at, message));
+    }
+    if !may.is_empty() {
+        let message = format!("`input` lacks {} of `{}`: null there", names(&may), callee.id);
+        reader.report(Diagnostic::warning("missing-input", at, message).help("pass it, or give it a `default`"));
+    }
+}
+
+/// A step without `input`: the child gets no explicit input.
+fn no_input(reader: &Reader<'_>, step: &Written<'_>, callee: &Signature) {
+    let needed: Vec<_> = callee.inputs.properties.iter().filter(|p| p.needed).collect();
+    let at = reader.at(step.span);
+    if let [first, ..] = needed.as_slice() {
+        let message = format!("`{}` requires {}, and the step gives no `input`", callee.id, names(&needed));
+        let help = format!("add `input: {{ {}: \"{{{{...}}}}\" }}` to the step", first.name);
+        reader.report(Diagnostic::error("missing-input", at, message).help(help));
+    } else if callee.sends_input && !callee.inputs.declared {
+        let message = format!("`{}` gets an empty user message: no `input` here, and no `prompt` there", callee.id);
+        let help = "a step does not pass on what came before it: give it `input`, or the agent a `prompt`";
+        reader.report(Diagnostic::warning("empty-message", at, message).help(help));
+    } else if callee.reads_input && !callee.inputs.declared && matches!(step.target, Target::Ref(_)) {
+        let message = format!("`{}` reads its input, and the step gives none: null there", callee.id);
+        let help = "a step does not pass on what came before it: give it `input`";
+        reader.report(Diagnostic::warning("missing-input", at, message).help(help));
+    }
+}
+
+fn names(properties: &[&Property]) -> String {
+    list(properties.iter().map(|p| &*p.name))
+}

@@ -1,0 +1,75 @@
+//! `kind: tool` to a tool call.
+
+use std::sync::Arc;
+
+use trefoil_ir::{Expr, StepKind, ToolCall, ToolKind};
+use trefoil_syntax::Diagnostic;
+use trefoil_syntax::yaml::Text;
+use trefoil_template::Value;
+
+use super::agent::{Body, Subject};
+use super::scope::{At, Purpose, Scope};
+use super::shape::Shape;
+use super::{Lowering, text};
+use crate::agntz::manifest::{Http, ToolAgent, ToolUse, Tree};
+use crate::build::plain;
+use crate::read::Reader;
+
+/// Lowers a tool agent. Whether a tool of this name is there, the host knows.
+pub fn lower(
+    lowering: &mut Lowering<'_>,
+    reader: &Reader<'_>,
+    subject: &Subject<'_, '_>,
+    agent: &ToolAgent<'_>,
+    scope: &Scope<'_>,
+) -> Body {
+    let typed = |t: &Text| text::typed(reader, scope, t, At::End, Purpose::Data).0;
+    let Some(tool) = &agent.tool else { return Body::of(None, Shape::Any) };
+    let (kind, sort, arguments) = match tool {
+        ToolUse::Local(params) => (ToolKind::Local, "local", object(params, &typed)),
+        ToolUse::Mcp { server, params } => {
+            let server = server.map_or_else(|| Arc::from(""), |s| s.value.clone());
+            (ToolKind::Mcp { server }, "mcp", object(params, &typed))
+        }
+        ToolUse::Http(http) => (ToolKind::Http, "http", request(http, &typed)),
+    };
+    let Some(name) = agent.name else { return Body::of(None, Shape::Any) };
+    let message = format!("the {sort} tool `{}` runs only when a tool of this name is provided", name.value);
+    let help = "this version has no tools of its own: scripted answers or an embedding program provide them";
+    reader.report(Diagnostic::warning("refused", reader.at(name.span), message).help(help));
+    let call = ToolCall { name: name.value.clone(), kind, arguments };
+    let mut step = plain(StepKind::Tool(call), reader.at(agent.span));
+    step.label = subject.entry.then(|| subject.id.clone());
+    Body::of(Some(lowering.builder.step(step)), Shape::Any)
+}
+
+fn object(pairs: &[(&Text, &Text)], typed: &dyn Fn(&Text) -> Expr) -> Expr {
+    Expr::Object(pairs.iter().map(|(k, v)| (k.value.clone(), typed(v))).collect())
+}
+
+/// The arguments of an http tool: the request, complete.
+fn request(http: &Http<'_>, typed: &dyn Fn(&Text) -> Expr) -> Expr {
+    let mut parts: Vec<(Arc<str>, Expr)> = vec![("method".into(), Expr::Const(Value::from(http.method)))];
+    parts.extend(http.url.map(|u| ("url".into(), typed(u))));
+    if !http.params.is_empty() {
+        parts.push(("params".into(), object(&http.params, typed)));
+    }
+    if !http.headers.is_empty() {
+        parts.push(("headers".into(), object(&http.headers, typed)));
+    }
+    parts.extend(http.body_type.map(|t| ("body_type".into(), Expr::Const(Value::from(t)))));
+    parts.extend(http.body.as_ref().map(|b| ("body".into(), tree(b, typed))));
+    for text in &http.auth {
+        typed(text);
+    }
+    Expr::Object(parts)
+}
+
+fn tree(node: &Tree<'_>, typed: &dyn Fn(&Text) -> Expr) -> Expr {
+    match node {
+        Tree::Text(text) => typed(text),
+        Tree::Data(value) => Expr::Const(value.clone()),
+        Tree::List(items) => Expr::List(items.iter().map(|t| tree(t, typed)).collect()),
+        Tree::Object(entries) => Expr::Object(entries.iter().map(|(k, t)| (k.value.clone(), tree(t, typed))).collect()),
+    }
+}

@@ -1,0 +1,57 @@
+//! `examples`: few-shot turns, and whether they fit the output schema.
+
+use trefoil_syntax::Diagnostic;
+use trefoil_syntax::yaml::{Node, Text};
+
+use super::texts;
+use crate::agntz::schema::{Schema, fits};
+use crate::read::Reader;
+
+/// One pair of turns.
+pub struct Example<'n> {
+    /// The user's side.
+    pub input: &'n Text,
+    /// The assistant's.
+    pub output: &'n Text,
+}
+
+/// Reads the list.
+pub fn read<'n>(reader: &'n Reader<'_>, node: &'n Node) -> Vec<Example<'n>> {
+    let items = reader.list(node, "examples").unwrap_or_default();
+    let mut examples = Vec::with_capacity(items.len());
+    for item in items {
+        let Some(mut fields) = reader.fields(item, "an example") else { continue };
+        let input = fields.require_text("input").filter(|t| texts::not_empty(reader, t, "input"));
+        let output = fields.require_text("output").filter(|t| texts::not_empty(reader, t, "output"));
+        fields.finish();
+        if let (Some(input), Some(output)) = (input, output) {
+            as_written(reader, input);
+            as_written(reader, output);
+            examples.push(Example { input, output });
+        }
+    }
+    examples
+}
+
+/// Examples are not templates (decision A1 does not list them): a placeholder in one is sent as it stands.
+fn as_written(reader: &Reader<'_>, text: &Text) {
+    if text.value.contains("{{") {
+        reader.warning("no-effect", text.span, "a placeholder in an example is sent as written");
+    }
+}
+
+/// Warns of examples that the output schema would refuse: they teach the model a wrong answer.
+pub fn check(reader: &Reader<'_>, examples: &[Example<'_>], schema: Option<&Schema<'_>>) {
+    let Some(schema) = schema.filter(|s| s.sound) else { return };
+    for example in examples {
+        let why = match serde_json::from_str::<serde_json::Value>(&example.output.value) {
+            Err(_) => "is not JSON".to_owned(),
+            Ok(value) => match fits(&schema.json, &value) {
+                None => continue,
+                Some(why) => format!("does not fit: {why}"),
+            },
+        };
+        let d = Diagnostic::warning("schema-mismatch", reader.at(example.output.span), format!("this example {why}"));
+        reader.report(d.label(reader.at(schema.key), "the answers must fit this"));
+    }
+}

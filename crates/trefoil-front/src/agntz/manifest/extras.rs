@@ -1,0 +1,174 @@
+//! What surrounds an llm agent: `spawnable`, `skills`, `resources`, `reply`, `retention`. Read and checked; what would
+//! change the agent's work is refused, what only the hosted product does has no effect.
+
+use trefoil_syntax::Diagnostic;
+use trefoil_syntax::yaml::{Entry, Node, Scalar, Text};
+
+use super::llm::{Llm, Refusal};
+use super::{Kind, Place, agent, texts};
+use crate::agntz::ids::{AgentRef, check_version, is_skill_name};
+use crate::read::{Fields, Reader};
+
+/// `retention`: how long the hosted product keeps a run.
+pub fn retention(fields: &mut Fields<'_, '_>) {
+    if let Some(mut inner) = fields.fields("retention") {
+        inner.require("mode");
+        inner.word("mode", &[("none", ()), ("result", ()), ("session", ())]);
+        inner.integer("ttlSeconds", 60..=i64::MAX);
+        inner.integer("artifactTtlSeconds", 60..=i64::MAX);
+        inner.finish();
+    }
+    fields.no_effect(&["retention"], "runs keep no sessions and no artifacts here");
+}
+
+/// `reply`: interim answers.
+pub fn reply(fields: &mut Fields<'_, '_>) {
+    let Some(entry) = fields.take("reply") else { return };
+    let reader = fields.reader;
+    match entry.value.scalar() {
+        Some((Scalar::Bool(false), _)) => return,
+        Some((Scalar::Bool(true), _)) => {}
+        _ if entry.value.mapping().is_some() => {
+            if let Some(mut inner) = reader.fields(&entry.value, "reply") {
+                inner.integer("maxPerRun", 1..=i64::MAX);
+                inner.finish();
+            }
+        }
+        _ => reader.wrong_type(&entry.value, "reply", "true, false, or a mapping with `maxPerRun`"),
+    }
+    reader.warning("no-effect", entry.key.span, "`reply` has no effect: interim replies are not offered to the model");
+}
+
+/// `skills`: instructions that the model may load.
+pub fn skills<'n>(fields: &mut Fields<'n, '_>, llm: &mut Llm<'n>) {
+    let Some(entry) = fields.take("skills") else { return };
+    let reader = fields.reader;
+    let items = reader.list(&entry.value, "skills").unwrap_or_default();
+    for name in items.iter().filter_map(|n| reader.text(n, "skills")) {
+        if !is_skill_name(&name.value) {
+            texts::bad_name(
+                reader,
+                name,
+                "a skill",
+                "a skill's name is a lower-case letter, then letters, digits, `-`",
+            );
+        }
+    }
+    if !items.is_empty() {
+        llm.refusals.push(Refusal::new("skills", entry.key.span, "write what the skill says into `instruction`"));
+    }
+}
+
+/// `resources`: memory and documents of the hosted product.
+pub fn resources<'n>(fields: &mut Fields<'n, '_>, llm: &mut Llm<'n>) {
+    let Some(entry) = fields.take("resources") else { return };
+    let reader = fields.reader;
+    let Some(resources) = reader.fields(&entry.value, "resources") else { return };
+    for resource in resources.entries() {
+        check_resource_name(reader, &resource.key);
+        let Some(mut inner) = reader.fields(&resource.value, &resource.key.value) else { continue };
+        if let Some(kind) = inner.text("kind") {
+            check_resource_name(reader, kind);
+        }
+        inner.word("mode", &[("read", ()), ("read-write", ())]);
+        if let Some(namespace) = inner.take("namespace") {
+            namespaces(reader, &namespace.value);
+        }
+        // everything else is the resource provider's own configuration
+    }
+    if !resources.entries().is_empty() {
+        let help = "give the agent what it should know by its input";
+        llm.refusals.push(Refusal::new("resources", entry.key.span, help));
+    }
+}
+
+fn namespaces(reader: &Reader<'_>, node: &Node) {
+    match node.sequence() {
+        Some(items) => items.iter().for_each(|n| {
+            reader.text(n, "namespace");
+        }),
+        None if node.string().is_some() => {}
+        None => reader.wrong_type(node, "namespace", "text or a list of texts"),
+    }
+}
+
+fn check_resource_name(reader: &Reader<'_>, name: &Text) {
+    let mut letters = name.value.chars();
+    let good = letters.next().is_some_and(|c| c.is_ascii_alphabetic())
+        && letters.all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'));
+    if !good {
+        texts::bad_name(reader, name, "a resource", "a resource's name is a letter, then letters, digits, `_` or `-`");
+    }
+}
+
+/// `spawnable`: agents that the model may start.
+pub fn spawnable<'n>(fields: &mut Fields<'n, '_>, llm: &mut Llm<'n>, own: Option<&Text>) {
+    let Some(entry) = fields.take("spawnable") else { return };
+    let reader = fields.reader;
+    let items = reader.list(&entry.value, "spawnable").unwrap_or_default();
+    let mut named: Vec<&str> = Vec::new();
+    for item in items {
+        let Some(mut inner) = reader.fields(item, "a spawnable agent") else { continue };
+        inner.require("kind");
+        match inner.word("kind", &[("ref", true), ("inline", false)]) {
+            Some(true) => {
+                if let Some(id) = inner.require_text("agentId") {
+                    spawn_ref(reader, id, own, &mut named);
+                    llm.inner_refs.push(id);
+                }
+                if let Some(version) = inner.text("version") {
+                    versions(reader, version);
+                }
+                inner.finish();
+            }
+            Some(false) => {
+                if let Some(definition) = inner.require("definition") {
+                    spawn_inline(reader, definition, own);
+                }
+                inner.finish();
+            }
+            None => {}
+        }
+    }
+    if !items.is_empty() {
+        let help = "make a pipeline that calls the agents as steps";
+        llm.refusals.push(Refusal::new("spawnable", entry.key.span, help));
+    }
+}
+
+fn spawn_ref<'n>(reader: &Reader<'_>, id: &'n Text, own: Option<&Text>, named: &mut Vec<&'n str>) {
+    let target = AgentRef::parse(&id.value).map_or(&*id.value, |r| r.id);
+    if own.is_some_and(|own| &*own.value == target) {
+        reader.error("reference-cycle", id.span, format!("`{target}` cannot spawn itself"));
+    } else if named.contains(&target) {
+        reader.warning("duplicate-id", id.span, format!("`{target}` is listed twice"));
+    }
+    named.push(target);
+}
+
+fn spawn_inline(reader: &Reader<'_>, definition: &Entry, own: Option<&Text>) {
+    let Some(child) = agent(reader, &definition.value, Place::Spawnable) else { return };
+    if let (Some(own), Some(id)) = (own, child.id)
+        && own.value == id.value
+    {
+        let d =
+            Diagnostic::error("duplicate-id", reader.at(id.span), format!("`{}` is the id of its parent", id.value));
+        reader.report(d.label(reader.at(own.span), "the parent"));
+    }
+    match &child.kind {
+        Kind::Llm(llm) => {
+            if let Some(text) = llm.instruction.filter(|t| t.value.contains("{{")) {
+                reader.error("unresolved-name", text.span, "a spawned agent's `instruction` may not hold placeholders");
+            }
+        }
+        Kind::Unknown => {}
+        _ => reader.error("unknown-value", child.head, "only `kind: llm` agents can be spawned"),
+    }
+}
+
+/// Reports a version that is none.
+pub fn versions(reader: &Reader<'_>, version: &Text) {
+    if let Err(why) = check_version(&version.value) {
+        reader.error("invalid-reference", version.span, why);
+    }
+}

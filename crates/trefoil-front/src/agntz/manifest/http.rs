@@ -1,0 +1,169 @@
+//! The request of an http tool: url with `{placeholders}`, method, params, headers, body.
+
+use trefoil_syntax::yaml::{Entry, Text};
+use trefoil_syntax::{Diagnostic, Span, suggest};
+
+use super::texts::{Tree, body_tree, text_map};
+use super::{auth, texts};
+use crate::read::{Fields, Reader};
+
+/// An http request with templates.
+pub struct Http<'n> {
+    /// Address, with `{x}` and `{x?}` placeholders.
+    pub url: Option<&'n Text>,
+    /// Upper case.
+    pub method: &'static str,
+    /// Values for the url's placeholders.
+    pub params: Vec<(&'n Text, &'n Text)>,
+    /// Header lines.
+    pub headers: Vec<(&'n Text, &'n Text)>,
+    /// How the body is encoded.
+    pub body_type: Option<&'static str>,
+    /// The body.
+    pub body: Option<Tree<'n>>,
+    /// Templates of the credentials.
+    pub auth: Vec<&'n Text>,
+}
+
+const METHODS: [(&str, &str); 5] =
+    [("GET", "GET"), ("POST", "POST"), ("PUT", "PUT"), ("PATCH", "PATCH"), ("DELETE", "DELETE")];
+
+const BODY_TYPES: [(&str, &str); 3] = [("json", "json"), ("form", "form"), ("query", "query")];
+
+/// A `{x}` or `{x?}` of a url.
+struct Placeholder<'t> {
+    name: &'t str,
+    optional: bool,
+    span: Span,
+}
+
+/// Reads the http fields of a tool. `deterministic`: no model fills placeholders in (a tool agent).
+pub fn read<'n>(fields: &mut Fields<'n, '_>, deterministic: bool) -> Http<'n> {
+    let reader = fields.reader;
+    let url = fields.require_text("url");
+    let placeholders = url.map(|u| check_url(reader, u)).unwrap_or_default();
+    let method = fields.take("method");
+    let word = fields.word("method", &METHODS);
+    let params = fields.take("params");
+    let pairs = params.map(|e| text_map(reader, &e.value, "params")).unwrap_or_default();
+    for (key, _) in &pairs {
+        if url.is_some() && !placeholders.iter().any(|p| p.name == &*key.value) {
+            let message = format!("`{}` is not a placeholder of the url", key.value);
+            let d = Diagnostic::error("unknown-value", reader.at(key.span), message);
+            let names = placeholders.iter().map(|p| p.name);
+            reader.report(match suggest::nearest(&key.value, names) {
+                Some(near) => d.help(format!("did you mean `{near}`?")),
+                None => d.help(format!("add `{{{}}}` to the url", key.value)),
+            });
+        }
+    }
+    for p in placeholders.iter().filter(|p| deterministic && !p.optional) {
+        if !pairs.iter().any(|(k, _)| &*k.value == p.name) {
+            reader.warning(
+                "missing-input",
+                p.span,
+                format!("nothing fills in `{{{}}}`: `params` does not have it", p.name),
+            );
+        }
+    }
+    let headers = fields.take("headers").map(|e| text_map(reader, &e.value, "headers")).unwrap_or_default();
+    let body_type = fields.word("body_type", &BODY_TYPES);
+    let body = fields.take("body");
+    if let Some(entry) = body {
+        check_body(reader, entry, body_type, method.and(word).unwrap_or("GET"), method.is_some() && word.is_none());
+    }
+    let auth = fields.fields("auth").map(auth::read).unwrap_or_default();
+    Http {
+        url,
+        method: word.unwrap_or("GET"),
+        params: pairs,
+        headers,
+        body_type,
+        body: body.map(|e| body_tree(&e.value)),
+        auth,
+    }
+}
+
+impl<'n> Http<'n> {
+    /// Every template of the request.
+    pub fn texts(&self, into: &mut Vec<&'n Text>) {
+        into.extend(self.url);
+        into.extend(self.params.iter().chain(&self.headers).map(|(_, v)| *v));
+        if let Some(body) = &self.body {
+            body.texts(into);
+        }
+        into.extend(&self.auth);
+    }
+}
+
+fn check_body(reader: &Reader<'_>, entry: &Entry, body_type: Option<&str>, method: &str, unknown_method: bool) {
+    if !unknown_method && !matches!(method, "POST" | "PUT" | "PATCH") {
+        let d =
+            Diagnostic::error("unknown-value", reader.at(entry.key.span), format!("a {method} request has no body"));
+        reader.report(d.help("set `method` to POST, PUT or PATCH"));
+    }
+    if matches!(body_type, Some("form" | "query")) {
+        match entry.value.mapping() {
+            None => reader.wrong_type(&entry.value, "body", "a flat mapping of texts"),
+            Some(m) => m.entries.iter().filter(|e| e.value.string().is_none()).for_each(|e| {
+                texts::template_wanted(reader, &e.value, &e.key.value);
+            }),
+        }
+    }
+}
+
+/// Checks the address and finds its placeholders.
+fn check_url<'t>(reader: &Reader<'_>, url: &'t Text) -> Vec<Placeholder<'t>> {
+    let text = &*url.value;
+    let mut placeholders = Vec::new();
+    let mut plain = String::new();
+    let mut at = 0;
+    while let Some(rest) = text.get(at..).filter(|r| !r.is_empty()) {
+        if rest.starts_with("{{") {
+            let end = rest.find("}}").map_or(rest.len(), |e| e + 2);
+            plain.push('_');
+            at += end;
+        } else if let Some(inner) = rest.strip_prefix('{') {
+            let Some(end) = inner.find('}') else {
+                reader.error("unknown-value", place(url, at, text.len()), "this `{` is not closed");
+                break;
+            };
+            let name = inner.get(..end).unwrap_or_default();
+            let in_query = text.get(..at).is_some_and(|before| before.contains('?'));
+            let span = place(url, at, at + end + 2);
+            placeholders.extend(placeholder(reader, name, span, in_query));
+            plain.push('_');
+            at += end + 2;
+        } else {
+            let c = rest.chars().next().unwrap_or(' ');
+            plain.push(c);
+            at += c.len_utf8();
+        }
+    }
+    let host = plain.strip_prefix("https://").or_else(|| plain.strip_prefix("http://"));
+    let host = host.and_then(|h| h.split(['/', '?', '#']).next());
+    let templated = text.starts_with("{{");
+    if !templated && host.is_none_or(|h| h.is_empty() || h.contains(char::is_whitespace)) {
+        let d = Diagnostic::error("unknown-value", reader.at(url.span), format!("`{text}` is not an http address"));
+        reader.report(d.help("an address begins with `https://` and a host"));
+    }
+    placeholders
+}
+
+fn placeholder<'t>(reader: &Reader<'_>, name: &'t str, span: Span, in_query: bool) -> Option<Placeholder<'t>> {
+    let (bare, optional) = name.strip_suffix('?').map_or((name, false), |n| (n, true));
+    if !crate::agntz::ids::is_tool_name(bare) {
+        let d = Diagnostic::error("unknown-value", reader.at(span), format!("`{{{name}}}` is not a placeholder"));
+        reader.report(d.help("a placeholder is a letter or `_`, then letters, digits and `_`"));
+        return None;
+    }
+    if optional && !in_query {
+        let message = format!("`{{{name}}}` is optional, which only works after the `?` of the url");
+        reader.error("unknown-value", span, message);
+    }
+    Some(Placeholder { name: bare, optional, span })
+}
+
+fn place(text: &Text, start: usize, end: usize) -> Span {
+    text.source(start as u32..end as u32)
+}

@@ -1,0 +1,198 @@
+//! Manifests as they are written: structs over the spanned tree, every key checked, nothing resolved.
+//!
+//! What is wrong inside one manifest is reported here; what needs other manifests or names in scope is lowering's work.
+
+mod auth;
+mod examples;
+mod extras;
+mod hosted;
+mod http;
+mod llm;
+mod model;
+mod pipeline;
+mod texts;
+mod tool;
+mod tools;
+
+use trefoil_syntax::yaml::{Node, Text};
+use trefoil_syntax::{Diagnostic, Span};
+
+pub use http::Http;
+pub use llm::{Llm, Refusal};
+pub use model::Model;
+pub use pipeline::{OutputMap, Pipeline, Step, Target};
+pub use texts::Tree;
+pub use tool::{ToolAgent, ToolUse};
+
+use crate::agntz::schema::{self, Schema};
+use crate::read::{Fields, Reader};
+
+/// An agent of any kind.
+pub struct Agent<'n> {
+    /// Its id; none: reported.
+    pub id: Option<&'n Text>,
+    /// Where to point for findings about the agent as a whole: its first key.
+    pub head: Span,
+    /// Where its output lands when it is inline in a step.
+    pub state_key: Option<&'n Text>,
+    /// The input contract.
+    pub input: Option<Schema<'n>>,
+    /// Milliseconds for one activation.
+    pub timeout_ms: Option<u64>,
+    /// Tokens for one activation.
+    pub token_budget: Option<u64>,
+    /// What it does.
+    pub kind: Kind<'n>,
+}
+
+impl Agent<'_> {
+    /// The id as written, or a stand-in where it is missing.
+    pub fn name(&self) -> &str {
+        self.id.map_or("agent", |t| &t.value)
+    }
+}
+
+/// What an agent does.
+pub enum Kind<'n> {
+    /// One model call.
+    Llm(Box<Llm<'n>>),
+    /// One tool call.
+    Tool(Box<ToolAgent<'n>>),
+    /// Steps in order, possibly repeated.
+    Sequential(Pipeline<'n>),
+    /// Branches at the same time.
+    Parallel(Pipeline<'n>),
+    /// A kind of the hosted product; refused.
+    Hosted(Refusal),
+    /// No kind, or none that exists; reported.
+    Unknown,
+}
+
+/// Where an agent is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// A file of its own.
+    File,
+    /// Under a step's `agent`.
+    Step,
+    /// Under `spawnable`.
+    Spawnable,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Word {
+    Llm,
+    Tool,
+    Sequential,
+    Parallel,
+    Transcription,
+    Image,
+}
+
+/// The kinds, as manifests write them.
+pub const KINDS: [&str; 6] = ["llm", "tool", "sequential", "parallel", "transcription", "image"];
+
+const WORDS: [(&str, Word); 6] = [
+    (KINDS[0], Word::Llm),
+    (KINDS[1], Word::Tool),
+    (KINDS[2], Word::Sequential),
+    (KINDS[3], Word::Parallel),
+    (KINDS[4], Word::Transcription),
+    (KINDS[5], Word::Image),
+];
+
+/// Keys of some kinds only. On another kind they have no effect.
+const KIND_KEYS: &[(&str, &[Word])] = &[
+    ("model", &[Word::Llm, Word::Transcription, Word::Image]),
+    ("instruction", &[Word::Llm, Word::Transcription, Word::Image]),
+    ("prompt", &[Word::Llm, Word::Image]),
+    ("settings", &[Word::Transcription, Word::Image]),
+    ("examples", &[Word::Llm]),
+    ("tools", &[Word::Llm]),
+    ("outputSchema", &[Word::Llm]),
+    ("spawnable", &[Word::Llm]),
+    ("skills", &[Word::Llm]),
+    ("reply", &[Word::Llm]),
+    ("resources", &[Word::Llm]),
+    ("tool", &[Word::Tool]),
+    ("steps", &[Word::Sequential]),
+    ("until", &[Word::Sequential]),
+    ("maxIterations", &[Word::Sequential]),
+    ("branches", &[Word::Parallel]),
+    ("output", &[Word::Sequential, Word::Parallel]),
+];
+
+/// Reads an agent; none when the node is not even a mapping.
+pub fn agent<'n>(reader: &'n Reader<'_>, node: &'n Node, place: Place) -> Option<Agent<'n>> {
+    if node.mapping().is_none() {
+        let message = format!("an agent must be a mapping, not {}", node.describe());
+        reader.error("wrong-type", node.span, message);
+        return None;
+    }
+    let mut fields = reader.fields(node, "an agent")?;
+    let head = fields.head();
+    let id = fields.require_text("id").filter(|t| texts::not_empty(reader, t, "id"));
+    fields.text("name");
+    fields.text("description");
+    fields.take("$schema");
+    let state_key = fields.text("stateKey").filter(|t| texts::not_empty(reader, t, "stateKey"));
+    if place == Place::File {
+        fields.no_effect(&["stateKey"], "it counts on a step, or on an agent that is written inside a step");
+    }
+    let input = fields.take("inputSchema").map(|e| schema::read(reader, e));
+    let timeout_ms = positive(&mut fields, "timeoutMs");
+    let token_budget = positive(&mut fields, "tokenBudget");
+    positive(&mut fields, "maxSteps");
+    fields.no_effect(&["maxSteps"], "an agent without tools makes one model call");
+    extras::retention(&mut fields);
+    fields.no_effect(&["defaultDataset"], "batch runs are not part of this version; the agent runs on its own input");
+    if place == Place::Step {
+        fields.no_effect(&["input", "when", "ref"], "it belongs on the step, beside `agent`");
+    } else {
+        fields.no_effect(&["input", "when", "ref"], "it belongs on a step of a pipeline");
+    }
+    let kind = kind(&mut fields);
+    if let Some(word) = kind {
+        for (key, kinds) in KIND_KEYS {
+            if !kinds.contains(&word) {
+                fields.no_effect(&[key], &format!("it is a key of {}", spoken(kinds)));
+            }
+        }
+    } else {
+        for (key, _) in KIND_KEYS {
+            fields.take_nullable(key);
+        }
+    }
+    let kind = match kind {
+        Some(Word::Llm) => Kind::Llm(Box::new(llm::read(&mut fields, id))),
+        Some(Word::Tool) => Kind::Tool(Box::new(tool::read(&mut fields))),
+        Some(Word::Sequential) => Kind::Sequential(pipeline::sequential(&mut fields)),
+        Some(Word::Parallel) => Kind::Parallel(pipeline::parallel(&mut fields)),
+        Some(Word::Transcription) => Kind::Hosted(hosted::transcription(&mut fields)),
+        Some(Word::Image) => Kind::Hosted(hosted::image(&mut fields)),
+        None => Kind::Unknown,
+    };
+    fields.finish();
+    Some(Agent { id, head, state_key, input, timeout_ms, token_budget, kind })
+}
+
+fn kind(fields: &mut Fields<'_, '_>) -> Option<Word> {
+    if fields.take("kind").is_some() {
+        return fields.word("kind", &WORDS);
+    }
+    let at = fields.reader.at(fields.head());
+    let words = KINDS.map(|k| format!("`{k}`")).join(", ");
+    fields.reader.report(
+        Diagnostic::error("missing-key", at, "an agent needs `kind`").help(format!("it can be one of {words}")),
+    );
+    None
+}
+
+fn positive(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<u64> {
+    fields.integer(key, 1..=i64::MAX).map(i64::unsigned_abs)
+}
+
+fn spoken(kinds: &[Word]) -> String {
+    let words = WORDS.iter().filter(|(_, w)| kinds.contains(w)).map(|(name, _)| format!("`kind: {name}`"));
+    words.collect::<Vec<_>>().join(" and ")
+}

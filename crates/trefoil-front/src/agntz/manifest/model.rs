@@ -1,0 +1,190 @@
+//! `model`: provider, name, parameters.
+
+use trefoil_syntax::yaml::{Kind, Mapping, Node, Scalar, Text};
+use trefoil_syntax::{Diagnostic, suggest};
+use trefoil_template::Value;
+
+use super::texts;
+use crate::read::{Fields, Reader, to_value};
+
+/// Which model answers, and how.
+pub struct Model<'n> {
+    /// The provider.
+    pub provider: Option<&'n Text>,
+    /// The provider's model name.
+    pub name: Option<&'n Text>,
+    /// 0 to 2, usually.
+    pub temperature: Option<f64>,
+    /// 0 to 1.
+    pub top_p: Option<f64>,
+    /// At least 1.
+    pub top_k: Option<u32>,
+    /// Tokens of the answer.
+    pub max_tokens: Option<u32>,
+    /// -2 to 2, usually.
+    pub presence_penalty: Option<f64>,
+    /// -2 to 2, usually.
+    pub frequency_penalty: Option<f64>,
+    /// For providers that repeat themselves.
+    pub seed: Option<i64>,
+    /// Where to stop.
+    pub stop: Vec<&'n Text>,
+    /// The selected provider's own options.
+    pub options: Option<Value>,
+    /// Further tries after a failure that may pass.
+    pub max_retries: Option<u32>,
+}
+
+/// Providers that the original system or this one has an adapter for. Others load with a warning.
+const PROVIDERS: [&str; 12] = [
+    "openai",
+    "anthropic",
+    "google",
+    "mistral",
+    "ollama",
+    "xai",
+    "groq",
+    "deepseek",
+    "perplexity",
+    "cohere",
+    "azure",
+    "openrouter",
+];
+
+/// Keys that the host owns: a manifest must not carry credentials or redirect calls.
+const HOST_KEYS: [&str; 10] = [
+    "apikey",
+    "api_key",
+    "authorization",
+    "header",
+    "headers",
+    "baseurl",
+    "base_url",
+    "secret",
+    "clientsecret",
+    "client_secret",
+];
+
+/// Reads a model.
+pub fn read<'n>(reader: &'n Reader<'_>, node: &'n Node) -> Option<Model<'n>> {
+    if let Some(text) = node.string() {
+        let d = Diagnostic::error("wrong-type", reader.at(node.span), "`model` must be a mapping, not text");
+        reader.report(d.help(format!("write `model: {{ provider: openai, name: {} }}`", text.value)));
+        return None;
+    }
+    let mut fields = reader.fields(node, "model")?;
+    let provider = fields.require_text("provider").filter(|t| texts::not_empty(reader, t, "provider"));
+    if let Some(provider) = provider {
+        check_provider(reader, provider);
+    }
+    let name = fields.require_text("name").filter(|t| texts::not_empty(reader, t, "name"));
+    let count = |n: i64| u32::try_from(n).unwrap_or(u32::MAX);
+    let model = Model {
+        provider,
+        name,
+        temperature: usual(&mut fields, "temperature", 0.0, 2.0),
+        top_p: usual(&mut fields, "topP", 0.0, 1.0),
+        top_k: fields.integer("topK", 1..=i64::MAX).map(count),
+        max_tokens: fields.integer("maxTokens", 1..=i64::MAX).map(count),
+        presence_penalty: usual(&mut fields, "presencePenalty", -2.0, 2.0),
+        frequency_penalty: usual(&mut fields, "frequencyPenalty", -2.0, 2.0),
+        seed: seed(&mut fields),
+        stop: stop(&mut fields),
+        options: options(&mut fields, provider),
+        max_retries: fields.integer("maxRetries", 0..=i64::MAX).map(count),
+    };
+    if let Some(entry) = fields.take("options") {
+        let d =
+            Diagnostic::warning("deprecated", reader.at(entry.key.span), "`options` is an old key and has no effect");
+        reader.report(d.help("use `providerOptions`, keyed by the provider"));
+    }
+    fields.finish();
+    Some(model)
+}
+
+fn check_provider(reader: &Reader<'_>, provider: &Text) {
+    if PROVIDERS.contains(&&*provider.value) {
+        return;
+    }
+    let message = format!("`{}` is not a provider that is known here", provider.value);
+    let d = Diagnostic::warning("unknown-value", reader.at(provider.span), message);
+    reader.report(match suggest::nearest(&provider.value, PROVIDERS) {
+        Some(near) => d.help(format!("did you mean `{near}`?")),
+        None => d.help(format!("known are {}", PROVIDERS.map(|p| format!("`{p}`")).join(", "))),
+    });
+}
+
+/// A finite number; outside the usual range is only a warning, because providers decide.
+fn usual(fields: &mut Fields<'_, '_>, key: &'static str, low: f64, high: f64) -> Option<f64> {
+    let entry = fields.take(key)?;
+    let value = match entry.value.scalar() {
+        Some((Scalar::Int(i), _)) => i as f64,
+        Some((Scalar::Float(f), _)) if f.is_finite() => f,
+        _ => {
+            fields.reader.wrong_type(&entry.value, key, "a number");
+            return None;
+        }
+    };
+    if !(low..=high).contains(&value) {
+        let message = format!("`{key}` is usually from {low} to {high}, not {value}");
+        fields.reader.warning("out-of-range", entry.value.span, message);
+    }
+    Some(value)
+}
+
+fn seed(fields: &mut Fields<'_, '_>) -> Option<i64> {
+    let entry = fields.take("seed")?;
+    match entry.value.scalar() {
+        Some((Scalar::Int(i), _)) => Some(i),
+        Some((Scalar::Float(f), _)) if f.fract() == 0.0 && f.abs() < 9e15 => Some(f as i64),
+        _ => fields.reader.integer(&entry.value, "seed", i64::MIN..=i64::MAX),
+    }
+}
+
+fn stop<'n>(fields: &mut Fields<'n, '_>) -> Vec<&'n Text> {
+    let reader = fields.reader;
+    let items = fields.list("stopSequences").unwrap_or_default();
+    items.iter().filter_map(|n| reader.text(n, "stopSequences")).collect()
+}
+
+fn options(fields: &mut Fields<'_, '_>, provider: Option<&Text>) -> Option<Value> {
+    let reader = fields.reader;
+    let entry = fields.take("providerOptions")?;
+    let Some(mapping) = entry.value.mapping() else {
+        reader.wrong_type(&entry.value, "providerOptions", "a mapping keyed by provider");
+        return None;
+    };
+    host_keys(reader, mapping);
+    let provider = &*provider?.value;
+    let mut found = None;
+    for option in &mapping.entries {
+        if &*option.key.value != provider {
+            let message = format!("`{}` is not the provider that `model` selects", option.key.value);
+            let d = Diagnostic::error("unknown-value", reader.at(option.key.span), message);
+            reader.report(d.help(format!("options go under `{provider}`")));
+        } else if option.value.mapping().is_some() {
+            found = Some(to_value(&option.value));
+        } else {
+            reader.wrong_type(&option.value, provider, "a mapping");
+        }
+    }
+    found
+}
+
+fn host_keys(reader: &Reader<'_>, mapping: &Mapping) {
+    for entry in &mapping.entries {
+        if HOST_KEYS.contains(&entry.key.value.to_lowercase().as_str()) {
+            let message = format!("`{}` is set by the host, not by a manifest", entry.key.value);
+            reader.error("unknown-key", entry.key.span, message);
+        }
+        host_keys_in(reader, &entry.value);
+    }
+}
+
+fn host_keys_in(reader: &Reader<'_>, node: &Node) {
+    match &*node.kind {
+        Kind::Mapping(m) => host_keys(reader, m),
+        Kind::Sequence(items) => items.iter().for_each(|n| host_keys_in(reader, n)),
+        Kind::Scalar(..) => {}
+    }
+}

@@ -1,0 +1,187 @@
+//! `kind: sequential` and `kind: parallel`: steps, loop, output map.
+
+use trefoil_syntax::yaml::{Entry, Mapping, Node, Scalar, Text};
+use trefoil_syntax::{Diagnostic, Span};
+
+use super::texts::{entry_span, not_empty, template_wanted};
+use super::{Agent, Place, agent};
+use crate::read::{Fields, Reader};
+
+/// A pipeline.
+pub struct Pipeline<'n> {
+    /// Steps or branches.
+    pub steps: Vec<Step<'n>>,
+    /// The loop's condition.
+    pub until: Option<&'n Text>,
+    /// Passes at most; 0 where `until` is not there or the number is wrong (reported).
+    pub max_iterations: u32,
+    /// What the pipeline returns.
+    pub output: Option<OutputMap<'n>>,
+}
+
+/// One step or branch.
+pub struct Step<'n> {
+    /// Who is called.
+    pub target: Target<'n>,
+    /// The child's input; none: no explicit input.
+    pub input: Option<Vec<(&'n Text, &'n Text)>>,
+    /// The place of the `input` key, or of the step.
+    pub input_span: Span,
+    /// Where the output lands.
+    pub state_key: Option<&'n Text>,
+    /// Skipped when false.
+    pub when: Option<&'n Text>,
+    /// The `ref` or `agent` entry.
+    pub span: Span,
+}
+
+/// Who a step calls.
+pub enum Target<'n> {
+    /// Another manifest, by id.
+    Ref(&'n Text),
+    /// An agent written in the step.
+    Inline(Box<Agent<'n>>),
+    /// Neither; reported.
+    Nobody,
+}
+
+/// An output map: templates at the leaves.
+pub enum OutputMap<'n> {
+    /// A template.
+    Text(&'n Text),
+    /// Nested.
+    Map(Vec<(&'n Text, OutputMap<'n>)>),
+}
+
+/// Reads the keys of a sequential agent.
+pub fn sequential<'n>(fields: &mut Fields<'n, '_>) -> Pipeline<'n> {
+    let steps = steps(fields, "steps", "step");
+    let until_entry = fields.take("until");
+    let until = until_entry.and_then(|e| condition(fields.reader, e, "until"));
+    let max = fields.integer("maxIterations", 1..=i64::from(u32::MAX));
+    let reader = fields.reader;
+    match (until_entry, fields.take("maxIterations")) {
+        (Some(until), None) => {
+            let d = Diagnostic::error("missing-key", reader.at(until.key.span), "a loop needs `maxIterations`");
+            reader.report(d.help("`until` repeats the steps; say how often at most, for example `maxIterations: 5`"));
+        }
+        (None, Some(max)) => {
+            let message = "`maxIterations` has no effect: without `until` the steps run once";
+            reader.warning("no-effect", max.key.span, message);
+        }
+        _ => {}
+    }
+    Pipeline {
+        steps,
+        until,
+        max_iterations: max.and_then(|n| u32::try_from(n).ok()).unwrap_or(0),
+        output: output(fields),
+    }
+}
+
+/// Reads the keys of a parallel agent.
+pub fn parallel<'n>(fields: &mut Fields<'n, '_>) -> Pipeline<'n> {
+    Pipeline { steps: steps(fields, "branches", "branch"), until: None, max_iterations: 0, output: output(fields) }
+}
+
+fn steps<'n>(fields: &mut Fields<'n, '_>, key: &'static str, what: &str) -> Vec<Step<'n>> {
+    let reader = fields.reader;
+    let Some(entry) = fields.require(key) else { return Vec::new() };
+    let items = reader.list(&entry.value, key).unwrap_or_default();
+    if items.is_empty() && entry.value.sequence().is_some() {
+        reader.error("wrong-type", entry.key.span, format!("`{key}` needs at least one {what}"));
+    }
+    items.iter().filter_map(|n| step(reader, n, what)).collect()
+}
+
+fn step<'n>(reader: &'n Reader<'_>, node: &'n Node, what: &str) -> Option<Step<'n>> {
+    let mut fields = reader.fields(node, &format!("a {what}"))?;
+    let reference = fields.take("ref");
+    let inline = fields.take("agent");
+    let target = match (reference, inline) {
+        (Some(first), Some(second)) => {
+            let message = format!("a {what} has `ref` or `agent`, not both");
+            let d = Diagnostic::error("ambiguous-step", reader.at(second.key.span), message);
+            reader.report(d.label(reader.at(first.key.span), "`ref` is here"));
+            Target::Nobody
+        }
+        (Some(entry), None) => reader.text(&entry.value, "ref").map_or(Target::Nobody, Target::Ref),
+        (None, Some(entry)) => inline_agent(reader, entry),
+        (None, None) => {
+            let d =
+                Diagnostic::error("missing-key", reader.at(fields.head()), format!("a {what} needs `ref` or `agent`"));
+            reader.report(d.help("`ref: ID` calls another manifest, `agent:` holds one"));
+            Target::Nobody
+        }
+    };
+    let input_entry = fields.take("input");
+    let input = input_entry.map(|e| input(reader, e));
+    let when_entry = fields.take("when");
+    let when = when_entry.and_then(|e| condition(reader, e, "when"));
+    let state_key = fields.text("stateKey").filter(|t| not_empty(reader, t, "stateKey"));
+    fields.no_effect(&["until", "maxIterations"], "a loop is declared on the pipeline, not on a step");
+    fields.no_effect(&["retry", "onError"], "a failing step fails its pipeline");
+    let head = fields.head();
+    let span = reference.or(inline).map_or(head, entry_span);
+    fields.finish();
+    Some(Step { target, input, input_span: input_entry.map_or(span, |e| e.key.span), state_key, when, span })
+}
+
+fn inline_agent<'n>(reader: &'n Reader<'_>, entry: &'n Entry) -> Target<'n> {
+    if let Some(text) = entry.value.string() {
+        let d = Diagnostic::error("wrong-type", reader.at(entry.value.span), "`agent` must be a mapping, not text");
+        reader.report(d.help(format!("to call another manifest write `ref: {}`", text.value)));
+        return Target::Nobody;
+    }
+    agent(reader, &entry.value, Place::Step).map_or(Target::Nobody, |a| Target::Inline(Box::new(a)))
+}
+
+fn input<'n>(reader: &'n Reader<'_>, entry: &'n Entry) -> Vec<(&'n Text, &'n Text)> {
+    if entry.value.mapping().is_some() {
+        return super::texts::text_map(reader, &entry.value, "input");
+    }
+    let message = format!("`input` must be a mapping, not {}", entry.value.describe());
+    let d = Diagnostic::error("wrong-type", reader.at(entry.value.span), message);
+    reader.report(d.help("name what the child gets, for example `input: { text: \"{{draft}}\" }`"));
+    Vec::new()
+}
+
+fn condition<'n>(reader: &'n Reader<'_>, entry: &'n Entry, what: &str) -> Option<&'n Text> {
+    let text = entry.value.string();
+    if text.is_none() {
+        let message = format!("`{what}` must be a condition in quotes, not {}", entry.value.describe());
+        let mut d = Diagnostic::error("wrong-type", reader.at(entry.value.span), message);
+        d = match entry.value.scalar() {
+            Some((Scalar::Bool(_), _)) => d.help("compare something, for example `\"{{reviewer.approved}} == true\"`"),
+            _ => d.help("for example `\"{{language}} != en\"`"),
+        };
+        reader.report(d);
+    }
+    text
+}
+
+fn output<'n>(fields: &mut Fields<'n, '_>) -> Option<OutputMap<'n>> {
+    let reader = fields.reader;
+    let entry = fields.take("output")?;
+    match entry.value.mapping() {
+        Some(mapping) => Some(output_map(reader, mapping)),
+        None => {
+            let message = format!("`output` must be a mapping, not {}", entry.value.describe());
+            let d = Diagnostic::error("wrong-type", reader.at(entry.value.span), message);
+            reader.report(d.help("name what the pipeline returns, for example `output: { article: \"{{writer}}\" }`"));
+            None
+        }
+    }
+}
+
+fn output_map<'n>(reader: &'n Reader<'_>, mapping: &'n Mapping) -> OutputMap<'n> {
+    let mut entries = Vec::with_capacity(mapping.entries.len());
+    for entry in &mapping.entries {
+        match (entry.value.mapping(), entry.value.string()) {
+            (Some(inner), _) => entries.push((&entry.key, output_map(reader, inner))),
+            (None, Some(text)) => entries.push((&entry.key, OutputMap::Text(text))),
+            (None, None) => template_wanted(reader, &entry.value, &entry.key.value),
+        }
+    }
+    OutputMap::Map(entries)
+}

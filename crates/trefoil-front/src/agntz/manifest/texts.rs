@@ -1,0 +1,90 @@
+//! The small shapes that recur in manifests: texts that must say something, maps of templates, trees of templates.
+
+use trefoil_syntax::yaml::{Kind, Node, Text};
+use trefoil_syntax::{Diagnostic, Span};
+
+use crate::read::{Reader, to_value};
+
+/// Whether a text says something; reports when it does not.
+pub fn not_empty(reader: &Reader<'_>, text: &Text, what: &str) -> bool {
+    let full = !text.value.trim().is_empty();
+    if !full {
+        reader.error("wrong-type", text.span, format!("`{what}` must not be empty"));
+    }
+    full
+}
+
+/// Reports a name that breaks a rule of naming.
+pub fn bad_name(reader: &Reader<'_>, text: &Text, what: &str, rule: &str) {
+    reader.report(
+        Diagnostic::error("unknown-value", reader.at(text.span), format!("`{}` cannot be {what}", text.value))
+            .help(rule.to_owned()),
+    );
+}
+
+/// A map whose values are templates; everything else in it is reported and left out.
+pub fn text_map<'n>(reader: &'n Reader<'_>, node: &'n Node, what: &str) -> Vec<(&'n Text, &'n Text)> {
+    let Some(mapping) = node.mapping() else {
+        reader.wrong_type(node, what, "a mapping");
+        return Vec::new();
+    };
+    let mut map = Vec::new();
+    for entry in &mapping.entries {
+        match entry.value.string() {
+            Some(text) => map.push((&entry.key, text)),
+            None => template_wanted(reader, &entry.value, &entry.key.value),
+        }
+    }
+    map
+}
+
+/// Reports a value that stands where a template should.
+pub fn template_wanted(reader: &Reader<'_>, node: &Node, what: &str) {
+    let message = format!("`{what}` must be text or a template, not {}", node.describe());
+    let mut d = Diagnostic::error("wrong-type", reader.at(node.span), message);
+    if node.scalar().is_some() && !node.is_null() {
+        d = d.help("write it in quotes");
+    }
+    reader.report(d);
+}
+
+/// Plain data with templates in it (an http body).
+pub enum Tree<'n> {
+    /// A template.
+    Text(&'n Text),
+    /// Anything that is neither text nor holds any.
+    Data(trefoil_template::Value),
+    /// A list.
+    List(Vec<Tree<'n>>),
+    /// An object.
+    Object(Vec<(&'n Text, Tree<'n>)>),
+}
+
+/// Reads a tree.
+pub fn body_tree(node: &Node) -> Tree<'_> {
+    match &*node.kind {
+        Kind::Scalar(..) => node.string().map_or_else(|| Tree::Data(to_value(node)), Tree::Text),
+        Kind::Sequence(items) => Tree::List(items.iter().map(body_tree).collect()),
+        Kind::Mapping(m) => Tree::Object(m.entries.iter().map(|e| (&e.key, body_tree(&e.value))).collect()),
+    }
+}
+
+impl<'n> Tree<'n> {
+    /// Every template in it.
+    pub fn texts(&self, into: &mut Vec<&'n Text>) {
+        match self {
+            Tree::Text(text) => into.push(text),
+            Tree::Data(_) => {}
+            Tree::List(items) => items.iter().for_each(|t| t.texts(into)),
+            Tree::Object(entries) => entries.iter().for_each(|(_, t)| t.texts(into)),
+        }
+    }
+}
+
+/// The bytes of an entry on one line of it: its key, and its value where that is a scalar.
+pub fn entry_span(entry: &trefoil_syntax::yaml::Entry) -> Span {
+    match entry.value.scalar() {
+        Some(_) => entry.key.span.cover(entry.value.span),
+        None => entry.key.span,
+    }
+}

@@ -1,0 +1,159 @@
+//! `tools` of an llm agent: every kind is read and checked; a list that is not empty is refused.
+
+use trefoil_syntax::Diagnostic;
+use trefoil_syntax::yaml::{Node, Text};
+
+use super::extras::versions;
+use super::http;
+use super::llm::{Llm, Refusal};
+use super::texts::{bad_name, not_empty, text_map};
+use crate::agntz::ids::is_tool_name;
+use crate::agntz::schema;
+use crate::read::{Fields, Reader};
+
+#[derive(Clone, Copy)]
+enum Word {
+    Local,
+    Http,
+    Mcp,
+    Agent,
+    Callback,
+    Client,
+}
+
+const WORDS: [(&str, Word); 6] = [
+    ("local", Word::Local),
+    ("http", Word::Http),
+    ("mcp", Word::Mcp),
+    ("agent", Word::Agent),
+    ("callback", Word::Callback),
+    ("client", Word::Client),
+];
+
+const NAME_RULE: &str = "a tool's name is a letter or `_`, then letters, digits and `_`";
+
+/// Reads `tools`.
+pub fn read<'n>(fields: &mut Fields<'n, '_>, llm: &mut Llm<'n>) {
+    let Some(entry) = fields.take("tools") else { return };
+    let reader = fields.reader;
+    let items = reader.list(&entry.value, "tools").unwrap_or_default();
+    let mut clients: Vec<&Text> = Vec::new();
+    for item in items {
+        let Some(mut tool) = reader.fields(item, "a tool") else { continue };
+        tool.require("kind");
+        let Some(kind) = tool.word("kind", &WORDS) else { continue };
+        match kind {
+            Word::Local => local(&mut tool),
+            Word::Http => {
+                name(&mut tool, "an http tool");
+                tool.text("description");
+                http::read(&mut tool, false).texts(&mut llm.inner_texts);
+            }
+            Word::Mcp => mcp(&mut tool, llm),
+            Word::Agent => agent(&mut tool, llm),
+            Word::Callback => callback(&mut tool),
+            Word::Client => clients.extend(client(&mut tool, &clients)),
+        }
+        tool.finish();
+    }
+    if !items.is_empty() {
+        let help = "make the tool call a step of its own (`kind: tool`) and pass its output on";
+        llm.refusals.push(Refusal::new("tools", entry.key.span, help));
+    }
+}
+
+fn name<'n>(tool: &mut Fields<'n, '_>, what: &str) -> Option<&'n Text> {
+    let name = tool.require_text("name")?;
+    if !is_tool_name(&name.value) {
+        bad_name(tool.reader, name, what, NAME_RULE);
+    }
+    Some(name)
+}
+
+fn local(tool: &mut Fields<'_, '_>) {
+    let reader = tool.reader;
+    let Some(entry) = tool.require("tools") else { return };
+    let names = reader.list(&entry.value, "tools").unwrap_or_default();
+    if names.is_empty() && entry.value.sequence().is_some() {
+        reader.error("wrong-type", entry.value.span, "a local tool entry lists at least one tool");
+    }
+    for name in names.iter().filter_map(|n| reader.text(n, "tools")) {
+        if name.value.starts_with("memory_") {
+            bad_name(reader, name, "a local tool", "`memory_` is kept for the tools of a memory resource");
+        }
+    }
+}
+
+fn mcp<'n>(tool: &mut Fields<'n, '_>, llm: &mut Llm<'n>) {
+    let reader = tool.reader;
+    tool.require_text("server").filter(|t| not_empty(reader, t, "server"));
+    for item in tool.list("tools").unwrap_or_default() {
+        if item.string().is_none() {
+            wrapped(reader, item, llm);
+        }
+    }
+    if let Some(headers) = tool.take("headers") {
+        llm.inner_texts.extend(text_map(reader, &headers.value, "headers").into_iter().map(|(_, v)| v));
+    }
+}
+
+fn wrapped<'n>(reader: &'n Reader<'_>, item: &'n Node, llm: &mut Llm<'n>) {
+    if item.mapping().is_none() {
+        reader.wrong_type(item, "tools", "a tool's name or a mapping with `tool`");
+        return;
+    }
+    let Some(mut inner) = reader.fields(item, "a wrapped tool") else { return };
+    inner.require_text("tool");
+    inner.text("name");
+    inner.text("description");
+    if let Some(params) = inner.take("params") {
+        llm.inner_texts.extend(text_map(reader, &params.value, "params").into_iter().map(|(_, v)| v));
+    }
+    inner.finish();
+}
+
+fn agent<'n>(tool: &mut Fields<'n, '_>, llm: &mut Llm<'n>) {
+    let reader = tool.reader;
+    let target = tool.require_text("agent");
+    let version = tool.text("version");
+    llm.inner_refs.extend(target);
+    if let Some(version) = version {
+        versions(reader, version);
+        if let Some(target) = target.filter(|t| t.value.contains('@')) {
+            let message = format!("the version of `{}` is given twice", target.value);
+            let d = Diagnostic::error("invalid-reference", reader.at(version.span), message);
+            reader.report(d.label(reader.at(target.span), "here it has one already"));
+        }
+    }
+}
+
+fn callback(tool: &mut Fields<'_, '_>) {
+    name(tool, "a callback tool");
+    tool.require_text("url");
+    tool.text("description");
+    tool.require_text("secret");
+    tool.integer("timeoutMs", 1000..=120_000);
+    tool.integer("maxRetries", 0..=5);
+    if let Some(entry) = tool.take("inputSchema") {
+        schema::read(tool.reader, entry);
+    }
+}
+
+fn client<'n>(tool: &mut Fields<'n, '_>, known: &[&'n Text]) -> Option<&'n Text> {
+    let reader = tool.reader;
+    let name = name(tool, "a client tool");
+    tool.require_text("description").filter(|t| not_empty(reader, t, "description"));
+    tool.integer("timeoutMs", 1000..=120_000);
+    if let Some(entry) = tool.require("inputSchema") {
+        let schema = schema::read(reader, entry);
+        if schema.shorthand && schema.sound {
+            let d = Diagnostic::error("invalid-schema", reader.at(entry.key.span), "a client tool takes a JSON Schema");
+            reader.report(d.help("write `type: object` and `properties:`"));
+        }
+    }
+    if let Some((name, first)) = name.and_then(|n| known.iter().find(|k| k.value == n.value).map(|k| (n, k))) {
+        let d = Diagnostic::error("duplicate-id", reader.at(name.span), format!("`{}` is declared twice", name.value));
+        reader.report(d.label(reader.at(first.span), "first here"));
+    }
+    name
+}

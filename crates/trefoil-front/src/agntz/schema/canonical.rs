@@ -1,0 +1,223 @@
+//! The canonical syntax: JSON Schema as it is, every keyword checked at its place.
+
+use trefoil_syntax::yaml::{Entry, Node, Scalar, Text};
+use trefoil_syntax::{Diagnostic, suggest};
+use trefoil_template::Value;
+
+use super::fit;
+use super::keywords::{DELICATE, Holds, KEYWORDS, holds};
+use super::reading::Reading;
+use crate::read::to_value;
+
+/// Checks a schema and returns it.
+pub fn subschema(reading: &Reading<'_, '_>, node: &Node, depth: usize) -> Value {
+    if let Some((Scalar::Bool(b), _)) = node.scalar() {
+        return Value::Bool(b);
+    }
+    if !reading.shallow(node, depth) {
+        return Value::Bool(true);
+    }
+    let Some(mapping) = node.mapping() else {
+        reading.wrong_type(node, "a schema", "a mapping");
+        return Value::Bool(true);
+    };
+    let before = reading.failed();
+    for entry in &mapping.entries {
+        keyword(reading, entry, depth);
+    }
+    let value = to_value(node);
+    if before == reading.failed() {
+        cross_checks(reading, node, &value);
+    }
+    value
+}
+
+/// Checks one keyword.
+pub fn keyword(reading: &Reading<'_, '_>, entry: &Entry, depth: usize) {
+    let name = &*entry.key.value;
+    let Some(holds) = holds(name) else {
+        unknown(reading, &entry.key);
+        return;
+    };
+    if DELICATE.contains(&name) {
+        reading.note_delicate();
+    }
+    let node = &entry.value;
+    match holds {
+        Holds::Types => types(reading, node),
+        Holds::Schema => {
+            subschema(reading, node, depth + 1);
+        }
+        Holds::Schemas => match node.sequence() {
+            Some(items) if !items.is_empty() => items.iter().for_each(|n| {
+                subschema(reading, n, depth + 1);
+            }),
+            _ => reading.wrong_type(node, name, "a list of at least one schema"),
+        },
+        Holds::Named => match node.mapping() {
+            Some(m) => m.entries.iter().for_each(|e| {
+                subschema(reading, &e.value, depth + 1);
+            }),
+            None => reading.wrong_type(node, name, "a mapping"),
+        },
+        Holds::Number | Holds::Positive => number(reading, node, name, holds == Holds::Positive),
+        Holds::Count => count(reading, node, name),
+        Holds::Boolean => {
+            if !matches!(node.scalar(), Some((Scalar::Bool(_), _))) {
+                reading.wrong_type(node, name, "true or false");
+            }
+        }
+        Holds::Text => {
+            text(reading, node, name);
+        }
+        Holds::Pattern => {
+            if let Some(pattern) = text(reading, node, name)
+                && !fit::is_pattern(&pattern.value)
+            {
+                reading.error(node.span, format!("`{}` is not a regular expression", pattern.value));
+            }
+        }
+        Holds::Names => names(reading, node, name),
+        Holds::NamesByName => match node.mapping() {
+            Some(m) => m.entries.iter().for_each(|e| names(reading, &e.value, &e.key.value)),
+            None => reading.wrong_type(node, name, "a mapping"),
+        },
+        Holds::Values => {
+            if node.sequence().is_none_or(|items| items.is_empty() && name == "enum") {
+                reading.wrong_type(node, name, "a list of at least one value");
+            }
+        }
+        Holds::Reference => {
+            if let Some(pointer) = text(reading, node, name) {
+                reading.reference(pointer);
+            }
+        }
+        Holds::Any => {}
+    }
+}
+
+fn unknown(reading: &Reading<'_, '_>, key: &Text) {
+    if key.value.starts_with("x-") {
+        return;
+    }
+    let at = reading.reader.at(key.span);
+    let d = Diagnostic::warning("unknown-key", at, format!("JSON Schema has no keyword `{}`", key.value));
+    let near = match &*key.value {
+        "min" => Some("minimum"),
+        "max" => Some("maximum"),
+        other => suggest::nearest(other, KEYWORDS.iter().map(|(k, _)| *k)),
+    };
+    reading.reader.report(match near {
+        Some(near) => d.help(format!("did you mean `{near}`?")),
+        None => d,
+    });
+}
+
+/// `type`: a name or a list of names.
+pub fn types(reading: &Reading<'_, '_>, node: &Node) {
+    match (node.string(), node.sequence()) {
+        (Some(name), _) => {
+            reading.type_name(name);
+        }
+        (_, Some(items)) if !items.is_empty() => {
+            for item in items {
+                match item.string() {
+                    Some(name) => {
+                        reading.type_name(name);
+                    }
+                    None if item.is_null() => {
+                        let d = Diagnostic::error("invalid-schema", reading.reader.at(item.span), "a type is text");
+                        reading.report(d.help("write `\"null\"` in quotes"));
+                    }
+                    None => reading.wrong_type(item, "type", "a type's name"),
+                }
+            }
+        }
+        _ => reading.wrong_type(node, "type", "a type's name or a list of them"),
+    }
+}
+
+fn text<'n>(reading: &Reading<'_, '_>, node: &'n Node, name: &str) -> Option<&'n Text> {
+    let text = node.string();
+    if text.is_none() {
+        reading.wrong_type(node, name, "text");
+    }
+    text
+}
+
+fn number(reading: &Reading<'_, '_>, node: &Node, name: &str, positive: bool) {
+    let value = match node.scalar() {
+        Some((Scalar::Int(i), _)) => i as f64,
+        Some((Scalar::UInt(u), _)) => u as f64,
+        Some((Scalar::Float(f), _)) if f.is_finite() => f,
+        _ => return reading.wrong_type(node, name, "a number"),
+    };
+    if positive && value <= 0.0 {
+        reading.error(node.span, format!("`{name}` must be above 0"));
+    }
+}
+
+fn count(reading: &Reading<'_, '_>, node: &Node, name: &str) {
+    if !matches!(node.scalar(), Some((Scalar::Int(0..), _))) {
+        reading.wrong_type(node, name, "a whole number from 0");
+    }
+}
+
+/// `required`: a list of names.
+fn names(reading: &Reading<'_, '_>, node: &Node, name: &str) {
+    match node.sequence() {
+        Some(items) => {
+            items.iter().filter(|n| n.string().is_none()).for_each(|n| reading.wrong_type(n, name, "a name"))
+        }
+        None => {
+            let message = format!("`{name}` must be a list of names, not {}", node.describe());
+            let mut d = Diagnostic::error("invalid-schema", reading.reader.at(node.span), message);
+            if let Some((Scalar::Bool(b), _)) = node.scalar() {
+                d = d.help(if b {
+                    "it stands beside `properties` and lists the names that must be there"
+                } else {
+                    "drop it: a property may be left out unless a `required` beside `properties` lists it"
+                });
+            }
+            reading.report(d);
+        }
+    }
+}
+
+/// What one keyword says against another: `enum` against `type`, `default` against all, `required` against `properties`.
+pub fn cross_checks(reading: &Reading<'_, '_>, node: &Node, schema: &Value) {
+    let Some(mapping) = node.mapping() else { return };
+    if let (Some(types), Some(values)) = (mapping.get("type"), mapping.get("enum").and_then(|e| e.value.sequence())) {
+        let only_type = serde_json::json!({ "type": to_value(&types.value).to_json() });
+        for value in values {
+            if fit::plain_fit(&only_type, &to_value(value).to_json()).is_some() {
+                let d = Diagnostic::error(
+                    "invalid-schema",
+                    reading.reader.at(value.span),
+                    "this choice is not of the type",
+                );
+                reading.report(d.label(reading.reader.at(types.value.span), "the type"));
+            }
+        }
+    }
+    if let Some(default) = mapping.get("default").filter(|e| !e.value.is_null())
+        && let Some(why) = fit::plain_fit(&schema.to_json(), &to_value(&default.value).to_json())
+    {
+        reading.error(default.value.span, format!("the default does not fit its own schema: {why}"));
+    }
+    if let (Some(names), Some(declared)) = (
+        mapping.get("required").and_then(|e| e.value.sequence()),
+        mapping.get("properties").and_then(|e| e.value.mapping()),
+    ) {
+        for name in names.iter().filter_map(Node::string).filter(|n| declared.get(&n.value).is_none()) {
+            let at = reading.reader.at(name.span);
+            let message = format!("`{}` is required and not among `properties`", name.value);
+            let d = Diagnostic::warning("invalid-schema", at, message);
+            let near = suggest::nearest(&name.value, declared.entries.iter().map(|e| &*e.key.value));
+            reading.reader.report(match near {
+                Some(near) => d.help(format!("did you mean `{near}`?")),
+                None => d,
+            });
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! `inputSchema` and `outputSchema`: both syntaxes, read to JSON Schema (draft 2020-12), with every mistake at its key.
+//!
+//! *Canonical*: `$schema` is text, or `type: object` with a `properties` mapping. Anything else is the *shorthand*: a map
+//! from property names to types or definitions.
+
+mod canonical;
+mod fit;
+mod keywords;
+mod nullable;
+mod reading;
+mod shorthand;
+
+use trefoil_syntax::yaml::{Entry, Mapping, Node, Text};
+use trefoil_syntax::{Diagnostic, Span};
+use trefoil_template::{Object, Value};
+
+pub use fit::fits;
+pub use nullable::nullable;
+
+use crate::read::Reader;
+use reading::Reading;
+
+/// A schema as declared.
+pub struct Schema<'n> {
+    /// As JSON Schema, strict: what an answer must fit.
+    pub json: Value,
+    /// The properties of its root.
+    pub properties: Vec<Property<'n>>,
+    /// Other properties are refused.
+    pub closed: bool,
+    /// Written in the shorthand.
+    pub shorthand: bool,
+    /// The root describes an object.
+    pub object: bool,
+    /// The root has keywords (`anyOf`, `if`, ...) that a filled-in null could upset.
+    pub combined: bool,
+    /// No error was reported in it.
+    pub sound: bool,
+    /// The place of the key it stands under.
+    pub key: Span,
+}
+
+/// A property of a schema's root.
+pub struct Property<'n> {
+    /// Its name.
+    pub name: &'n Text,
+    /// Its schema, strict.
+    pub json: Value,
+    /// Used when the property is left out.
+    pub default: Option<Value>,
+    /// Listed in a canonical schema's `required`.
+    pub required: bool,
+}
+
+/// Bytes of a schema as JSON.
+const MAX_BYTES: usize = 262_144;
+
+/// Reads the schema under a key.
+pub fn read<'n>(reader: &'n Reader<'_>, entry: &'n Entry) -> Schema<'n> {
+    let reading = Reading::new(reader);
+    let mut schema = match entry.value.mapping() {
+        None => {
+            reader.wrong_type(&entry.value, &entry.key.value, "a mapping");
+            reading.fail();
+            empty(entry.key.span)
+        }
+        Some(mapping) if is_canonical(mapping) => canonical_root(&reading, entry, mapping),
+        Some(mapping) => shorthand_root(&reading, entry, mapping),
+    };
+    reading.check_pointers(&schema.json);
+    if !reading.failed() {
+        check_whole(&reading, entry, &schema.json);
+    }
+    schema.sound = !reading.failed();
+    schema
+}
+
+fn empty<'n>(key: Span) -> Schema<'n> {
+    Schema {
+        json: Value::Object(Object::new().into()),
+        properties: Vec::new(),
+        closed: false,
+        shorthand: false,
+        object: false,
+        combined: false,
+        sound: false,
+        key,
+    }
+}
+
+fn is_canonical(mapping: &Mapping) -> bool {
+    let text = |key: &str| mapping.get(key).and_then(|e| e.value.string());
+    let object = text("type").is_some_and(|t| &*t.value == "object");
+    let properties = mapping.get("properties").is_some_and(|e| e.value.mapping().is_some());
+    text("$schema").is_some() || (object && properties)
+}
+
+fn canonical_root<'n>(reading: &Reading<'n, '_>, entry: &'n Entry, mapping: &'n Mapping) -> Schema<'n> {
+    let json = canonical::subschema(reading, &entry.value, 1);
+    let required: Vec<&str> = mapping
+        .get("required")
+        .and_then(|e| e.value.sequence())
+        .map(|items| items.iter().filter_map(Node::string).map(|t| &*t.value).collect())
+        .unwrap_or_default();
+    let declared = mapping.get("properties").and_then(|e| e.value.mapping()).map_or(&[][..], |m| &m.entries);
+    let inside = json.as_object().and_then(|o| o.get("properties")).and_then(Value::as_object);
+    let properties = declared
+        .iter()
+        .map(|e| {
+            let json = inside.and_then(|o| o.get(&e.key.value)).cloned().unwrap_or(Value::Bool(true));
+            let default = default_of(&json);
+            Property { name: &e.key, json, default, required: required.contains(&&*e.key.value) }
+        })
+        .collect();
+    let words = |key: &str| mapping.get(key).is_some();
+    let closed = json.as_object().is_some_and(|o| {
+        o.get("additionalProperties") == Some(&Value::Bool(false)) && !o.contains_key("patternProperties")
+    });
+    Schema {
+        properties,
+        closed,
+        object: mapping.get("type").and_then(|e| e.value.string()).is_some_and(|t| &*t.value == "object"),
+        combined: keywords::COMBINING.iter().any(|k| words(k)),
+        json,
+        ..empty(entry.key.span)
+    }
+}
+
+fn shorthand_root<'n>(reading: &Reading<'n, '_>, entry: &'n Entry, mapping: &'n Mapping) -> Schema<'n> {
+    let mut object = Object::new();
+    let mut properties = Vec::with_capacity(mapping.entries.len());
+    looks_canonical(reading, mapping);
+    for property in &mapping.entries {
+        let json = shorthand::property(reading, &property.value, &property.key, 2);
+        object.insert(property.key.value.clone(), json.clone());
+        let default = default_of(&json);
+        properties.push(Property { name: &property.key, json, default, required: false });
+    }
+    let names = object.keys().map(|k| Value::Str(k.clone())).collect::<Vec<_>>();
+    let mut root = Object::new();
+    root.insert("type".into(), Value::from("object"));
+    root.insert("properties".into(), Value::Object(object.into()));
+    root.insert("required".into(), Value::List(names.into()));
+    root.insert("additionalProperties".into(), Value::Bool(false));
+    Schema {
+        json: Value::Object(root.into()),
+        properties,
+        closed: true,
+        shorthand: true,
+        object: true,
+        ..empty(entry.key.span)
+    }
+}
+
+/// A map that says `type: object`, or that consists of keywords only, was probably meant as JSON Schema.
+fn looks_canonical(reading: &Reading<'_, '_>, mapping: &Mapping) {
+    let Some((entry, name)) = mapping.get("type").and_then(|e| e.value.string().map(|t| (e, t))) else { return };
+    let structural = mapping.entries.iter().all(|e| keywords::STRUCTURAL.contains(&&*e.key.value));
+    if &*name.value == "object" || (structural && reading::TYPES.contains(&&*name.value)) {
+        let message = "this declares a property named `type`, because there is no `properties` mapping beside it";
+        let d = Diagnostic::warning("invalid-schema", reading.reader.at(entry.key.span), message);
+        reading.reader.report(d.help("a JSON Schema here says `type: object` and has `properties:`"));
+    }
+}
+
+/// The default; null counts as none.
+fn default_of(schema: &Value) -> Option<Value> {
+    schema.as_object()?.get("default").filter(|d| !matches!(d, Value::Null)).cloned()
+}
+
+/// What only the whole can show: its size, and whatever the checks at the keys let through.
+fn check_whole(reading: &Reading<'_, '_>, entry: &Entry, json: &Value) {
+    let plain = json.to_json();
+    let bytes = plain.to_string().len();
+    if bytes > MAX_BYTES {
+        let message = format!("the schema is too large: {bytes} bytes, at most {MAX_BYTES}");
+        reading.error(entry.key.span, message);
+    }
+    if !reading.failed()
+        && reading.delicate()
+        && let Err(why) = fit::compile(&plain)
+    {
+        reading.error(entry.key.span, format!("`{}` is not a valid schema: {why}", entry.key.value));
+    }
+}

@@ -1,0 +1,52 @@
+//! A schema that also accepts null: input properties are nullable (decision A8).
+
+use trefoil_template::{Object, Value};
+
+/// Keywords beside which `type` alone does not decide whether null fits.
+const DECIDING: &[&str] = &["$ref", "$dynamicRef", "const", "allOf", "anyOf", "oneOf", "not", "if"];
+
+/// The same schema, with null allowed.
+pub fn nullable(schema: &Value) -> Value {
+    let Some(object) = schema.as_object() else {
+        return if *schema == Value::Bool(false) { types(vec![Value::from("null")]) } else { schema.clone() };
+    };
+    if DECIDING.iter().any(|k| object.contains_key(*k)) || !object.contains_key("type") && object.contains_key("enum") {
+        return either(schema);
+    }
+    let mut wider = object.clone();
+    let Some(kind) = wider.get_mut("type") else { return schema.clone() };
+    let mut kinds = match &*kind {
+        Value::List(kinds) => kinds.to_vec(),
+        one => vec![one.clone()],
+    };
+    let null = Value::from("null");
+    if !kinds.contains(&null) {
+        kinds.push(null);
+    }
+    *kind = Value::List(kinds.into());
+    if let Some(Value::List(choices)) = wider.get("enum")
+        && !choices.contains(&Value::Null)
+    {
+        let mut choices = choices.to_vec();
+        choices.push(Value::Null);
+        wider.insert("enum".into(), Value::List(choices.into()));
+    }
+    Value::Object(wider.into())
+}
+
+fn types(kinds: Vec<Value>) -> Value {
+    let mut object = Object::new();
+    object.insert("type".into(), Value::List(kinds.into()));
+    Value::Object(object.into())
+}
+
+fn either(schema: &Value) -> Value {
+    let mut null = Object::new();
+    null.insert("type".into(), Value::from("null"));
+    let mut object = Object::new();
+    object.insert("anyOf".into(), Value::List(vec![schema.clone(), Value::Object(null.into())].into()));
+    if let Some(default) = schema.as_object().and_then(|o| o.get("default")) {
+        object.insert("default".into(), default.clone());
+    }
+    Value::Object(object.into())
+}

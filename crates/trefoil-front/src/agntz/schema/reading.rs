@@ -1,0 +1,119 @@
+//! One schema being read: where findings go, whether there was an error, and the references to check at the end.
+
+use std::cell::{Cell, RefCell};
+
+use trefoil_syntax::yaml::{Node, Text};
+use trefoil_syntax::{Diagnostic, Span, suggest};
+use trefoil_template::Value;
+
+use crate::read::Reader;
+
+/// How deep subschemas may be nested.
+pub const MAX_DEPTH: usize = 64;
+
+/// The type names.
+pub const TYPES: [&str; 7] = ["string", "number", "integer", "boolean", "object", "array", "null"];
+
+/// One schema being read.
+pub struct Reading<'n, 'd> {
+    /// The file's reader.
+    pub reader: &'n Reader<'d>,
+    failed: Cell<bool>,
+    delicate: Cell<bool>,
+    pointers: RefCell<Vec<(String, Span)>>,
+}
+
+impl<'n, 'd> Reading<'n, 'd> {
+    /// Nothing read yet.
+    pub fn new(reader: &'n Reader<'d>) -> Self {
+        Self { reader, failed: Cell::new(false), delicate: Cell::new(false), pointers: RefCell::default() }
+    }
+    /// Notes an error reported elsewhere.
+    pub fn fail(&self) {
+        self.failed.set(true);
+    }
+    /// Whether there was an error.
+    pub fn failed(&self) -> bool {
+        self.failed.get()
+    }
+    /// Notes that the whole has to be compiled to be sure of it.
+    pub fn note_delicate(&self) {
+        self.delicate.set(true);
+    }
+    /// Whether the whole has to be compiled to be sure of it.
+    pub fn delicate(&self) -> bool {
+        self.delicate.get()
+    }
+    /// Reports an error.
+    pub fn error(&self, span: Span, message: impl Into<String>) {
+        self.report(Diagnostic::error("invalid-schema", self.reader.at(span), message));
+    }
+    /// Reports an error that is already made.
+    pub fn report(&self, diagnostic: Diagnostic) {
+        self.fail();
+        self.reader.report(diagnostic);
+    }
+    /// Reports a value of the wrong type.
+    pub fn wrong_type(&self, node: &Node, what: &str, expected: &str) {
+        self.fail();
+        self.reader.wrong_type(node, what, expected);
+    }
+    /// Whether the nesting is still within bounds; reports when it is not.
+    pub fn shallow(&self, node: &Node, depth: usize) -> bool {
+        if depth <= MAX_DEPTH {
+            return true;
+        }
+        self.error(node.span, format!("the schema is too deep: at most {MAX_DEPTH} levels"));
+        false
+    }
+    /// Whether it is a type's name; reports when it is not.
+    pub fn type_name(&self, text: &Text) -> bool {
+        let name = &*text.value;
+        if TYPES.contains(&name) {
+            return true;
+        }
+        let d = Diagnostic::error("invalid-schema", self.reader.at(text.span), format!("`{name}` is not a type"));
+        let all = TYPES.map(|t| format!("`{t}`")).join(", ");
+        let foreign = [
+            ("int", "integer"),
+            ("str", "string"),
+            ("bool", "boolean"),
+            ("float", "number"),
+            ("list", "array"),
+            ("dict", "object"),
+            ("map", "object"),
+            ("text", "string"),
+            ("double", "number"),
+            ("any", "object"),
+        ];
+        let near = foreign.iter().find(|(f, _)| *f == name).map(|(_, t)| *t).or_else(|| suggest::nearest(name, TYPES));
+        self.report(match near {
+            Some(near) => d.help(format!("did you mean `{near}`? it can be one of {all}")),
+            None => d.help(format!("it can be one of {all}")),
+        });
+        false
+    }
+    /// A local reference, checked once the schema is whole; anything else is an error.
+    pub fn reference(&self, text: &Text) {
+        if text.value.starts_with('#') {
+            self.pointers.borrow_mut().push((text.value.to_string(), text.span));
+        } else {
+            let d = Diagnostic::error(
+                "invalid-schema",
+                self.reader.at(text.span),
+                format!("`{}` leads outside of the schema", text.value),
+            );
+            self.report(d.help("only local references work, for example `#/$defs/name`"));
+        }
+    }
+    /// Reports the references that lead nowhere in the finished schema.
+    pub fn check_pointers(&self, json: &Value) {
+        for (pointer, span) in self.pointers.borrow().iter() {
+            let Some(path) = pointer.strip_prefix("#/") else { continue };
+            let found = path.split('/').try_fold(json, |at, step| at.get(&step.replace("~1", "/").replace("~0", "~")));
+            if found.is_none() {
+                self.error(*span, format!("`{pointer}` leads nowhere"));
+            }
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! The shorthand: `name: type`, or `name: {type, default, enum, min, max, ...}`.
+
+use trefoil_syntax::yaml::{Mapping, Node, Text};
+use trefoil_syntax::{Diagnostic, suggest};
+use trefoil_template::{Object, Value};
+
+use super::canonical;
+use super::keywords::{KEYWORDS, holds};
+use super::reading::{Reading, TYPES};
+use crate::read::to_value;
+
+/// Reads one property's definition as JSON Schema.
+pub fn property(reading: &Reading<'_, '_>, node: &Node, name: &Text, depth: usize) -> Value {
+    if !reading.shallow(node, depth) {
+        return Value::Bool(true);
+    }
+    if let Some(text) = node.string() {
+        let known = reading.type_name(text);
+        return if known { typed(&text.value) } else { Value::Bool(true) };
+    }
+    match node.mapping() {
+        Some(mapping) => definition(reading, node, mapping, name, depth),
+        None => {
+            let message = format!("`{}` must be a type or a definition, not {}", name.value, node.describe());
+            let d = Diagnostic::error("invalid-schema", reading.reader.at(node.span), message);
+            reading.report(d.help(format!("for example `{}: string`; types are {}", name.value, TYPES.join(", "))));
+            Value::Bool(true)
+        }
+    }
+}
+
+fn typed(name: &str) -> Value {
+    let mut schema = Object::new();
+    schema.insert("type".into(), Value::from(name));
+    Value::Object(schema.into())
+}
+
+fn definition(reading: &Reading<'_, '_>, node: &Node, mapping: &Mapping, name: &Text, depth: usize) -> Value {
+    if mapping.get("type").is_none() {
+        let d =
+            Diagnostic::error("invalid-schema", reading.reader.at(name.span), format!("`{}` needs `type`", name.value));
+        reading.report(d.help(format!("it can be one of {}", TYPES.join(", "))));
+    }
+    let before = reading.failed();
+    let mut schema = Object::new();
+    for entry in &mapping.entries {
+        let key = &entry.key;
+        let value = match &*key.value {
+            "min" | "max" => {
+                let long = if &*key.value == "min" { "minimum" } else { "maximum" };
+                if mapping.get(long).is_some() {
+                    reading.error(key.span, format!("`{}` is short for `{long}`, which is there too", key.value));
+                }
+                number(reading, &entry.value, &key.value);
+                schema.insert(long.into(), to_value(&entry.value));
+                continue;
+            }
+            "properties" => properties(reading, &entry.value, depth),
+            "items" => property(reading, &entry.value, key, depth + 1),
+            "default" if entry.value.is_null() => continue,
+            "required" if entry.value.scalar().is_some() => {
+                let at = reading.reader.at(entry.value.span);
+                let message = format!("`required` must be a list of names, not {}", entry.value.describe());
+                let d = Diagnostic::error("invalid-schema", at, message);
+                reading
+                    .report(d.help("drop it: a property without `default` is required, and null when it is left out"));
+                continue;
+            }
+            word => {
+                match holds(word) {
+                    Some(_) => canonical::keyword(reading, entry, depth),
+                    None => unknown(reading, key),
+                }
+                to_value(&entry.value)
+            }
+        };
+        schema.insert(key.value.clone(), value);
+    }
+    if schema.contains_key("properties") && !schema.contains_key("additionalProperties") {
+        schema.insert("additionalProperties".into(), Value::Bool(false));
+    }
+    let schema = Value::Object(schema.into());
+    if before == reading.failed() {
+        canonical::cross_checks(reading, node, &schema);
+    }
+    schema
+}
+
+fn properties(reading: &Reading<'_, '_>, node: &Node, depth: usize) -> Value {
+    let Some(mapping) = node.mapping() else {
+        reading.wrong_type(node, "properties", "a mapping");
+        return Value::Object(Object::new().into());
+    };
+    let inner = mapping.entries.iter().map(|e| (e.key.value.clone(), property(reading, &e.value, &e.key, depth + 1)));
+    Value::Object(inner.collect::<Object>().into())
+}
+
+fn number(reading: &Reading<'_, '_>, node: &Node, what: &str) {
+    use trefoil_syntax::yaml::Scalar;
+    if !matches!(node.scalar(), Some((Scalar::Int(_) | Scalar::UInt(_) | Scalar::Float(_), _))) {
+        reading.wrong_type(node, what, "a number");
+    }
+}
+
+fn unknown(reading: &Reading<'_, '_>, key: &Text) {
+    let at = reading.reader.at(key.span);
+    let d = Diagnostic::warning("unknown-key", at, format!("a property has no key `{}`", key.value));
+    let words = KEYWORDS.iter().map(|(k, _)| *k).chain(["min", "max"]);
+    reading.reader.report(match (&*key.value, suggest::nearest(&key.value, words)) {
+        ("nullable" | "optional", _) => d.help("every property may be left out; it is null then, or its `default`"),
+        (_, Some(near)) => d.help(format!("did you mean `{near}`?")),
+        (_, None) => d,
+    });
+}

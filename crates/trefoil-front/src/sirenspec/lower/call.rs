@@ -1,0 +1,74 @@
+//! Workflow nodes: another file's flow, called with the message and the node's inputs.
+
+use std::sync::Arc;
+
+use trefoil_ir::{Call, Callee, Expr, Source, StepKind};
+use trefoil_syntax::Diagnostic;
+use trefoil_template::{Object, Value};
+
+use super::Child;
+use super::flow::Workflow;
+use super::node::Lowered;
+use super::scope::{Reading, Scope};
+use crate::sirenspec::manifest::CallNode;
+
+/// Lowers a workflow node: `{output}`, the sub-workflow's output tree.
+pub fn lower(flow: &Workflow<'_, '_>, at: usize, node: &CallNode<'_>, child: Option<&Child>) -> Option<Lowered> {
+    let scope = Scope::new(flow, Reading::Node(at));
+    let given: Vec<(Arc<str>, Expr)> =
+        node.inputs.iter().map(|e| (e.key.value.clone(), flow.input(&scope, &e.value))).collect();
+    let child = child?;
+    check(flow, node, child);
+    let mut layers = Vec::new();
+    let overridden = node.inputs.iter().any(|e| &*e.key.value == "message");
+    if child.wanted.known.iter().any(|n| &**n == "message") && !overridden {
+        let source = Source::Member(flow.inputs.slot, vec!["message".into()]);
+        let message = Expr::Object(vec![("message".into(), Expr::Read(source.clone()))]);
+        if child.wanted.needed.iter().any(|n| &**n == "message") {
+            flow.inputs.read_message(flow.reader.at(node.reference?.span));
+            layers.push(message);
+        } else {
+            // The sub-workflow has a message of its own for when there is none.
+            let nothing = Expr::Const(Value::Object(Arc::new(Object::default())));
+            layers.push(Expr::If { source, then: Box::new(message), otherwise: Box::new(nothing) });
+        }
+    }
+    layers.push(Expr::Object(given));
+    let input = match layers.len() {
+        1 => layers.pop(),
+        _ => Some(Expr::Merge(layers)),
+    };
+    let exports = flow.names.nodes.get(at).and_then(|n| n.exports);
+    let mut lowered = Lowered::new(StepKind::Call(Call { callee: Callee::Flow(child.flow), input, exports }));
+    lowered.shape = Some(Expr::Object(vec![("output".into(), Expr::Read(Source::Result))]));
+    Some(lowered)
+}
+
+/// What the sub-workflow needs, and what it does not read.
+fn check(flow: &Workflow<'_, '_>, node: &CallNode<'_>, child: &Child) {
+    let Some(reference) = node.reference else { return };
+    for entry in &node.inputs {
+        if !child.wanted.known.contains(&entry.key.value) {
+            flow.reader.report(
+                Diagnostic::warning(
+                    "no-effect",
+                    flow.reader.at(entry.key.span),
+                    format!("`{}` has no effect: `{}` does not read it", entry.key.value, reference.value),
+                )
+                .help(format!("it is read there as `{{{{ inputs.{} }}}}`", entry.key.value)),
+            );
+        }
+    }
+    for name in child.wanted.needed.iter().filter(|n| &***n != "message") {
+        if !node.inputs.iter().any(|e| e.key.value == *name) {
+            flow.reader.report(
+                Diagnostic::error(
+                    "missing-key",
+                    flow.reader.at(reference.span),
+                    format!("`{}` needs the input `{name}`", reference.value),
+                )
+                .help(format!("give it: `inputs: {{{name}: ...}}`")),
+            );
+        }
+    }
+}

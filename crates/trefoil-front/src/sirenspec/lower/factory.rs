@@ -1,0 +1,177 @@
+//! Factory nodes: a flow of its own for every item, and what they left as a list and as text.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use trefoil_ir::{Expr, Flow, ForEach, Intake, Items, Source, Step, StepKind, StepPolicy};
+use trefoil_syntax::Diagnostic;
+use trefoil_syntax::yaml::Text;
+use trefoil_template::{Policy, Template, Value};
+
+use super::body::Body;
+use super::flow::{Made, Workflow, broken};
+use super::message::Carried;
+use super::node::Lowered;
+use super::scope::{Reading, Scope};
+use super::{agent, swrm};
+use crate::sirenspec::manifest::{FactoryNode, MAX_SWARM_SIZE, Over, Size, Worker};
+
+/// Lowers a factory node: `{output, outputs}`.
+pub fn lower(
+    flow: &Workflow<'_, '_>,
+    made: &mut Made<'_>,
+    carried: &Carried,
+    at: usize,
+    node: &FactoryNode<'_>,
+) -> Option<Lowered> {
+    let over = node.over.as_ref();
+    let worker = node.worker.as_ref();
+    let items = over.map(|over| items(flow, at, over));
+    let body = RefCell::new(Body::new(matches!(over, Some(Over::List(_)) | None)));
+    let mut scope = Scope::new(flow, Reading::Node(at));
+    scope.body = Some(&body);
+    // Inputs are rendered before anybody can read them as `inputs.*`.
+    let rendered: Vec<(Arc<str>, Expr)> =
+        node.inputs.iter().map(|e| (e.key.value.clone(), flow.input(&scope, &e.value))).collect();
+    body.borrow_mut().show_inputs(node.inputs.iter().map(|e| e.key.value.clone()));
+    let step = match worker? {
+        Worker::Agent(name) => {
+            let agent = agent::find(flow, name)?;
+            let guards = flow.guards(made, agent.guardrails.as_ref());
+            let user = user_message(flow, carried, at, node, &body);
+            let mut call = flow.call(agent.id.value.clone(), agent.model.as_ref(), user, guards);
+            call.system = agent::system(flow, &scope, agent);
+            Step {
+                kind: StepKind::Model(Box::new(call)),
+                label: Some(agent.id.value.clone()),
+                origin: flow.reader.at(name.span),
+                when: None,
+                out: None,
+                shape: None,
+                policy: StepPolicy::default(),
+            }
+        }
+        Worker::Swrm(swarm) => {
+            let members: Vec<_> = {
+                let mut body = body.borrow_mut();
+                swarm.members.iter().map(|m| (m.id.value.clone(), body.slots.add(m.id.value.clone()))).collect()
+            };
+            let kind = swrm::steps(flow, made, &scope, &members, swarm);
+            crate::build::plain(kind, flow.reader.at(flow.names.nodes.get(at)?.id.span))
+        }
+    };
+    let step = made.builder.step(step);
+    let body = body.into_inner();
+    let id = flow.names.nodes.get(at)?.id;
+    let inner = made.builder.flow(Flow {
+        name: id.value.clone(),
+        sort: "instance",
+        origin: flow.reader.at(id.span),
+        slots: body.slots.0,
+        intake: Intake { slot: body.intake, wrap: None, fields: Vec::new(), closed: false, schema: None, raw: None },
+        init: vec![(body.rendered, Expr::Object(rendered))],
+        body: step,
+        output: None,
+        exports: Vec::new(),
+        budget: None,
+    });
+    let mut lowered = Lowered::new(StepKind::ForEach(ForEach {
+        items: items?,
+        body: inner,
+        item: body.item,
+        index: body.index,
+        total: body.total,
+        captures: body.captures,
+        concurrency: Some(node.concurrency),
+        timeout_ms: Some(node.timeout_ms),
+        on_failure: node.on_failure,
+        failed: Value::from(""),
+    }));
+    let outputs = || Expr::Read(Source::Result);
+    lowered.shape =
+        Some(Expr::Object(vec![("output".into(), Expr::Lines(Box::new(outputs()))), ("outputs".into(), outputs())]));
+    Some(lowered)
+}
+
+/// The inputs as lines; without any, the item; without a list either, what led to the node (decision S9).
+fn user_message(
+    flow: &Workflow<'_, '_>,
+    carried: &Carried,
+    at: usize,
+    node: &FactoryNode<'_>,
+    body: &RefCell<Body>,
+) -> Expr {
+    if !node.inputs.is_empty() {
+        return Expr::Lines(Box::new(Expr::Read(Source::Slot(body.borrow().rendered))));
+    }
+    let item = body.borrow().item;
+    match item {
+        Some(item) => Expr::AsText(Box::new(Expr::Read(Source::Slot(item)))),
+        None => close(flow, &mut body.borrow_mut(), flow.message(carried, at)),
+    }
+}
+
+/// A message of the workflow, as its body sees it.
+fn close(flow: &Workflow<'_, '_>, body: &mut Body, message: Expr) -> Expr {
+    match message {
+        Expr::Read(source) => Expr::Read(body.close(flow, source)),
+        Expr::Join { parts, separator, otherwise } => Expr::Join {
+            parts: parts.into_iter().map(|part| body.close(flow, part)).collect(),
+            separator,
+            otherwise: Box::new(close(flow, body, *otherwise)),
+        },
+        other => other,
+    }
+}
+
+fn items(flow: &Workflow<'_, '_>, at: usize, over: &Over<'_>) -> Items {
+    let mut scope = Scope::new(flow, Reading::Node(at));
+    match over {
+        Over::List(text) => {
+            scope.decides = Some("for_each");
+            let list = flow.typed(&scope, text);
+            check_list(flow, text);
+            Items::List(match list {
+                Expr::Const(Value::Str(written)) => json_list(&written).map_or_else(broken, Expr::Const),
+                other => other,
+            })
+        }
+        Over::Count(Size::Fixed(count)) => Items::Count(Expr::Const(Value::from(*count)), MAX_SWARM_SIZE),
+        Over::Count(Size::Text(text)) => {
+            scope.decides = Some("swarm_size");
+            Items::Count(flow.typed(&scope, text), MAX_SWARM_SIZE)
+        }
+    }
+}
+
+/// Text that is written out, and defaults, have to be JSON lists.
+fn check_list(flow: &Workflow<'_, '_>, text: &Text) {
+    let Ok(template) = Template::parse(&text.value, &Policy::SIRENSPEC) else { return };
+    if let Some(literal) = template.literal()
+        && json_list(literal).is_none()
+    {
+        flow.reader.report(
+            Diagnostic::error("wrong-type", flow.reader.at(text.span), "`for_each` must be a JSON list")
+                .help("for example `'[\"a\", \"b\"]'`, or a placeholder such as `{{ plan.output }}`"),
+        );
+    }
+    for reference in template.references().iter().filter(|_| template.is_single()) {
+        if let Some(default) = &reference.default
+            && json_list(default).is_none()
+        {
+            flow.reader.report(
+                Diagnostic::warning(
+                    "wrong-type",
+                    flow.reader.at(text.source(reference.span.clone())),
+                    format!("the default of `for_each` is not a JSON list: `{default}`"),
+                )
+                .help("write `'[]'` for no instance at all"),
+            );
+        }
+    }
+}
+
+fn json_list(text: &str) -> Option<Value> {
+    let json: serde_json::Value = serde_json::from_str(text.trim()).ok()?;
+    json.is_array().then(|| Value::from_json(json))
+}

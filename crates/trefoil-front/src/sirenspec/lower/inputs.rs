@@ -1,0 +1,199 @@
+//! The input of a workflow: which `inputs.*` there are, which of them a run has to give (decision S4).
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use trefoil_ir::{InputField, Intake, SlotId};
+use trefoil_syntax::Location;
+use trefoil_template::{Object, Reference, Value};
+
+use super::shape::Shape;
+use crate::Reader;
+use crate::sirenspec::manifest::Manifest;
+
+/// What a run gives a workflow, and what of it is read.
+pub struct Inputs {
+    /// The slot of the whole input.
+    pub slot: SlotId,
+    fields: Vec<Field>,
+    reads: RefCell<BTreeMap<Arc<str>, ReadOf>>,
+}
+
+/// A field of the input.
+struct Field {
+    name: Arc<str>,
+    shape: Shape,
+    origin: Origin,
+}
+
+/// Where a field comes from.
+enum Origin {
+    /// `input:` of the file, with its default.
+    Declared(Location, Option<Value>),
+    /// The workflow node that calls this file; overrides what is declared.
+    Given,
+    /// A workflow node of another file of the project gives it; here the file is run by itself.
+    Offered,
+}
+
+#[derive(Clone, Copy)]
+struct ReadOf {
+    at: Location,
+    /// Somebody reads it without a default.
+    needed: bool,
+}
+
+/// What callers have to know about a sub-workflow's input.
+#[derive(Debug, Clone, Default)]
+pub struct Wanted {
+    /// Fields that are declared or read.
+    pub known: Vec<Arc<str>>,
+    /// Fields that have no default and somebody reads.
+    pub needed: Vec<Arc<str>>,
+}
+
+impl Inputs {
+    /// The input fields of a manifest; `given` by its caller, or `offered` by others when it has none.
+    pub fn new(
+        reader: &Reader<'_>,
+        manifest: &Manifest<'_>,
+        slot: SlotId,
+        given: &[Arc<str>],
+        offered: &[Arc<str>],
+    ) -> Self {
+        let mut fields: Vec<Field> = manifest
+            .input
+            .iter()
+            .map(|f| Field {
+                name: f.name.value.clone(),
+                shape: f.default.as_ref().map_or(Shape::Any, Shape::of_default),
+                origin: Origin::Declared(reader.at(f.name.span), f.default.clone()),
+            })
+            .collect();
+        if !fields.iter().any(|f| &*f.name == "message") {
+            let at = manifest.nodes.first().map_or_else(Default::default, |n| n.id.span);
+            let origin = Origin::Declared(reader.at(at), None);
+            fields.insert(0, Field { name: "message".into(), shape: Shape::Leaf, origin });
+        }
+        for (names, make) in [(given, (|| Origin::Given) as fn() -> Origin), (offered, || Origin::Offered)] {
+            for name in names {
+                match fields.iter_mut().find(|f| f.name == *name) {
+                    Some(field) if matches!(make(), Origin::Given) => {
+                        field.shape = Shape::Any;
+                        field.origin = Origin::Given;
+                    }
+                    Some(_) => {}
+                    None => fields.push(Field { name: name.clone(), shape: Shape::Any, origin: make() }),
+                }
+            }
+        }
+        Self { slot, fields, reads: RefCell::default() }
+    }
+
+    /// The shape of a field; none: there is no such field.
+    pub fn shape(&self, name: &str) -> Option<&Shape> {
+        self.fields.iter().find(|f| &*f.name == name).map(|f| &f.shape)
+    }
+
+    /// All field names.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.fields.iter().map(|f| &*f.name)
+    }
+
+    /// Notes that a template reads a field.
+    pub fn read(&self, reference: &Reference, at: Location) {
+        if let Some(segment) = reference.path.get(1) {
+            self.note(&segment.name, at, reference.default.is_none());
+        }
+    }
+
+    /// Notes that the message is needed (a first node's user message, or a sub-workflow's).
+    pub fn read_message(&self, at: Location) {
+        self.note("message", at, true);
+    }
+
+    fn note(&self, name: &str, at: Location, needed: bool) {
+        let mut reads = self.reads.borrow_mut();
+        reads.entry(name.into()).or_insert(ReadOf { at, needed }).needed |= needed;
+    }
+
+    /// What callers have to know.
+    pub fn wanted(&self) -> Wanted {
+        let reads = self.reads.borrow();
+        let mut wanted = Wanted::default();
+        for field in &self.fields {
+            let read = reads.get(&field.name);
+            let declared = matches!(field.origin, Origin::Declared(..)) && &*field.name != "message";
+            if read.is_some() || declared {
+                wanted.known.push(field.name.clone());
+            }
+            let open = matches!(field.origin, Origin::Declared(_, None));
+            if open && (read.is_some_and(|r| r.needed) || declared) {
+                wanted.needed.push(field.name.clone());
+            }
+        }
+        wanted
+    }
+
+    /// How a call's input gets in; `entry`: a run starts here.
+    pub fn intake(&self, entry: bool) -> Intake {
+        let reads = self.reads.borrow();
+        let others = self.fields.iter().any(|f| &*f.name != "message");
+        let fields = self
+            .fields
+            .iter()
+            .map(|field| {
+                let read = reads.get(&field.name).copied();
+                let needed = read.is_some_and(|r| r.needed);
+                let message = &*field.name == "message";
+                // Where nobody needs it, empty text lets the reader's own `default(...)` fire.
+                let unneeded = || Some(Value::from(""));
+                let (origin, default) = match &field.origin {
+                    Origin::Declared(at, Some(default)) => (*at, Some(default.clone())),
+                    Origin::Declared(at, None) if message && !needed && (others || !entry) => (*at, unneeded()),
+                    Origin::Declared(at, None) => (*at, None),
+                    Origin::Given => (read.map_or_else(|| self.place(), |r| r.at), None),
+                    Origin::Offered if needed => (read.map_or_else(|| self.place(), |r| r.at), None),
+                    Origin::Offered => (self.place(), unneeded()),
+                };
+                let schema = match &field.origin {
+                    Origin::Declared(_, Some(default)) if !message => type_of(default),
+                    Origin::Declared(..) if message => object("string"),
+                    _ => Value::Object(Arc::new(Object::default())),
+                };
+                let nullable = matches!(field.origin, Origin::Given);
+                InputField { name: field.name.clone(), schema, default, nullable, origin }
+            })
+            .collect();
+        Intake { slot: self.slot, wrap: Some("message".into()), fields, closed: true, schema: None, raw: None }
+    }
+
+    /// Some place in the file, for fields that it does not mention.
+    fn place(&self) -> Location {
+        let declared = self.fields.iter().find_map(|f| match &f.origin {
+            Origin::Declared(at, _) => Some(*at),
+            _ => None,
+        });
+        declared.unwrap_or(Location::new(trefoil_syntax::FileId(0), Default::default()))
+    }
+}
+
+fn object(name: &str) -> Value {
+    let mut schema = Object::default();
+    schema.insert("type".into(), Value::from(name));
+    Value::Object(Arc::new(schema))
+}
+
+/// The schema that a default stands for.
+fn type_of(default: &Value) -> Value {
+    match default {
+        Value::Bool(_) => object("boolean"),
+        Value::Number(trefoil_template::Number::Float(_)) => object("number"),
+        Value::Number(_) => object("integer"),
+        Value::List(_) => object("array"),
+        Value::Object(_) => object("object"),
+        Value::Str(_) | Value::Masked(_) => object("string"),
+        Value::Null => Value::Object(Arc::new(Object::default())),
+    }
+}

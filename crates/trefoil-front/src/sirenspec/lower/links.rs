@@ -1,0 +1,348 @@
+//! From edges, fallbacks, the order of the file and template references to one order of the nodes, and what is wrong
+//! with it: unknown ends, cycles, templates that read each other.
+
+use trefoil_syntax::{Diagnostic, Location, suggest};
+
+use super::names::Names;
+use super::order::Order;
+use super::reads::{self, Read};
+use crate::Reader;
+use crate::sirenspec::manifest::{Manifest, NodeKind, OnFailure};
+
+/// How the nodes of a workflow hang together.
+pub struct Links<'m> {
+    /// The edges, ends resolved.
+    pub edges: Vec<Link<'m>>,
+    /// Per node: the node that runs when it fails.
+    pub fallback: Vec<Option<usize>>,
+    /// Per node: the nodes in whose place it runs.
+    pub fallback_of: Vec<Vec<usize>>,
+    /// Per node: nodes that have to end first, beside its edges.
+    pub after: Vec<Vec<usize>>,
+    /// No edges: the order of the file.
+    pub chain: bool,
+    /// Who ends before whom; none when there is a cycle, which was reported.
+    pub order: Option<Order>,
+    /// Per node: the edges into it.
+    into: Vec<Vec<usize>>,
+    /// Per node: it counts as done when it fails, without a result.
+    skips: Vec<bool>,
+    /// Per node: it runs in every run.
+    always: Vec<bool>,
+}
+
+/// An edge.
+pub struct Link<'m> {
+    /// Its source.
+    pub from: usize,
+    /// Its target.
+    pub to: usize,
+    /// As the file has it.
+    pub edge: &'m crate::sirenspec::manifest::Edge<'m>,
+}
+
+impl<'m> Links<'m> {
+    /// Works it all out and reports what is wrong.
+    pub fn new(reader: &Reader<'_>, manifest: &'m Manifest<'m>, names: &Names<'m>) -> Self {
+        let n = manifest.nodes.len();
+        let mut links = Self {
+            edges: Vec::new(),
+            fallback: vec![None; n],
+            fallback_of: vec![Vec::new(); n],
+            after: vec![Vec::new(); n],
+            chain: manifest.edges.is_empty(),
+            order: None,
+            into: vec![Vec::new(); n],
+            skips: vec![false; n],
+            always: vec![false; n],
+        };
+        links.fallbacks(reader, manifest, names);
+        links.resolve_edges(reader, manifest, names);
+        let mut pairs: Vec<(usize, usize)> = links.edges.iter().map(|l| (l.from, l.to)).collect();
+        for (main, fallback) in links.fallback.iter().enumerate() {
+            pairs.extend(fallback.map(|f| (main, f)));
+        }
+        if links.chain {
+            let chain = links.file_order();
+            for (first, then) in chain.iter().zip(chain.iter().skip(1)) {
+                pairs.push((*first, *then));
+                if let Some(after) = links.after.get_mut(*then) {
+                    after.push(*first);
+                }
+            }
+        }
+        links.drop_edges_into_fallbacks(reader, names);
+        for (at, link) in links.edges.iter().enumerate() {
+            if let Some(list) = links.into.get_mut(link.to) {
+                list.push(at);
+            }
+        }
+        let base = Order::new(n, &pairs);
+        let reads = reads::all(reader, manifest, names);
+        let knotted = reads::report_cycles(reader, names, n, &reads);
+        match base {
+            Err(cycles) => links.report_edge_cycles(reader, names, &cycles),
+            Ok(base) if !knotted => links.settle(reader, names, base, pairs, &reads),
+            Ok(_) => {}
+        }
+        links.find_always();
+        links
+    }
+
+    fn fallbacks(&mut self, reader: &Reader<'_>, manifest: &Manifest<'m>, names: &Names<'m>) {
+        for (at, node) in manifest.nodes.iter().enumerate() {
+            let NodeKind::Agent(agent) = &node.kind else { continue };
+            let own = agent.on_failure.as_ref();
+            let target = match own.or(manifest.defaults.on_failure.as_ref()) {
+                Some(OnFailure::Fallback(target)) => target,
+                Some(OnFailure::Skip) => {
+                    if let Some(skips) = self.skips.get_mut(at) {
+                        *skips = true;
+                    }
+                    continue;
+                }
+                _ => continue,
+            };
+            match names.node_of(&target.value) {
+                Some(found) if found == at => {
+                    // The default's own target has nothing to fall back to.
+                    if own.is_some() {
+                        let message = format!("`{}` cannot be its own fallback", node.id.value);
+                        reader.error("reference-cycle", target.span, message);
+                    }
+                }
+                Some(found) => {
+                    if let (Some(f), Some(of)) = (self.fallback.get_mut(at), self.fallback_of.get_mut(found)) {
+                        *f = Some(found);
+                        of.push(at);
+                    }
+                }
+                None => unknown_node(reader, names, target, "fallback_node"),
+            }
+        }
+    }
+
+    fn resolve_edges(&mut self, reader: &Reader<'_>, manifest: &'m Manifest<'m>, names: &Names<'m>) {
+        for edge in &manifest.edges {
+            let ends = [(edge.from, "from"), (edge.to, "to")].map(|(end, key)| {
+                let found = names.node_of(&end.value);
+                if found.is_none() {
+                    unknown_node(reader, names, end, key);
+                }
+                found
+            });
+            if let [Some(from), Some(to)] = ends {
+                self.edges.push(Link { from, to, edge });
+            }
+        }
+    }
+
+    /// The nodes in the order of the file, a fallback never before the node it stands in for.
+    fn file_order(&self) -> Vec<usize> {
+        let n = self.fallback.len();
+        let mut placed = vec![false; n];
+        let mut order = Vec::with_capacity(n);
+        let mut place = |at: usize, order: &mut Vec<usize>| {
+            let mut todo = vec![at];
+            while let Some(at) = todo.pop() {
+                let mains = self.fallback_of.get(at).map(Vec::as_slice).unwrap_or_default();
+                let done = placed.get(at).copied().unwrap_or(true);
+                if done || mains.iter().any(|m| !placed.get(*m).copied().unwrap_or(false)) {
+                    continue;
+                }
+                if let Some(mark) = placed.get_mut(at) {
+                    *mark = true;
+                }
+                order.push(at);
+                todo.extend(self.fallback.get(at).copied().flatten().filter(|f| *f < at));
+            }
+        };
+        for at in 0..n {
+            place(at, &mut order);
+        }
+        order
+    }
+
+    /// A fallback runs when its node failed, whatever leads to it.
+    fn drop_edges_into_fallbacks(&mut self, reader: &Reader<'_>, names: &Names<'m>) {
+        let Self { edges, fallback_of, after, .. } = self;
+        edges.retain(|link| {
+            let mains = fallback_of.get(link.to).map(Vec::as_slice).unwrap_or_default();
+            let Some(main) = mains.first().and_then(|m| names.nodes.get(*m)) else { return true };
+            reader.report(
+                Diagnostic::warning(
+                    "no-effect",
+                    reader.at(link.edge.node.span),
+                    format!(
+                        "the edge to `{}` has no effect: that node runs only when `{}` failed",
+                        link.edge.to.value, main.id.value
+                    ),
+                )
+                .help("the order of the two nodes still holds"),
+            );
+            if let Some(list) = after.get_mut(link.to) {
+                list.push(link.from);
+            }
+            false
+        });
+    }
+
+    fn report_edge_cycles(&self, reader: &Reader<'_>, names: &Names<'m>, cycles: &[Vec<usize>]) {
+        for cycle in cycles {
+            let ring = ring(names, cycle);
+            let steps = cycle.iter().zip(cycle.iter().skip(1).chain(cycle.first()));
+            let places: Vec<(Location, String)> = steps
+                .filter_map(|(from, to)| {
+                    let edge = self.edges.iter().find(|l| l.from == *from && l.to == *to)?;
+                    let what = format!("`{}` -> `{}`", edge.edge.from.value, edge.edge.to.value);
+                    Some((reader.at(edge.edge.node.span), what))
+                })
+                .collect();
+            let start = cycle.first().and_then(|at| names.nodes.get(*at)).map(|n| reader.at(n.id.span));
+            let Some(at) = places.last().map(|(at, _)| *at).or(start) else { continue };
+            let mut d = Diagnostic::error("reference-cycle", at, format!("the edges form a cycle: {ring}"))
+                .help("a workflow has no loops: take one of these edges out");
+            for (at, what) in places.iter().rev().skip(1).rev() {
+                d = d.label(*at, what.clone());
+            }
+            reader.report(d);
+        }
+    }
+
+    /// Adds what templates read to the order.
+    fn settle(
+        &mut self,
+        reader: &Reader<'_>,
+        names: &Names<'m>,
+        base: Order,
+        mut pairs: Vec<(usize, usize)>,
+        reads: &[Read],
+    ) {
+        let mut added = false;
+        for read in reads {
+            // What runs later is not waited for: by id that is an error where the template is bound, by path the
+            // reader sees what was there before.
+            let settled = base.precedes(read.source, read.reader) || base.precedes(read.reader, read.source);
+            if settled || read.reader == read.source || self.chain {
+                continue;
+            }
+            added = true;
+            pairs.push((read.source, read.reader));
+            if let Some(list) = self.after.get_mut(read.reader)
+                && !list.contains(&read.source)
+            {
+                list.push(read.source);
+            }
+        }
+        if !added {
+            self.order = Some(base);
+            return;
+        }
+        match Order::new(names.nodes.len(), &pairs) {
+            Ok(order) => self.order = Some(order),
+            Err(cycles) => cycles.iter().for_each(|ring| reads::cycle(reader, names, ring, reads)),
+        }
+    }
+
+    fn find_always(&mut self) {
+        let Some(order) = &self.order else { return };
+        let mut always = vec![false; self.into.len()];
+        for &node in &order.sequence {
+            let stands_in = self.fallback_of.get(node).is_some_and(|of| !of.is_empty());
+            let mut incoming = self.incoming(node).peekable();
+            let reached = incoming.peek().is_none()
+                || incoming.any(|l| {
+                    let source = always.get(l.from).copied().unwrap_or(false);
+                    source && l.edge.when.is_none() && self.fallback.get(l.from).is_some_and(Option::is_none)
+                });
+            drop(incoming);
+            if let Some(place) = always.get_mut(node) {
+                *place = reached && !stands_in;
+            }
+        }
+        self.always = always;
+    }
+
+    /// Whether one of these nodes has surely left its result by the time a node runs.
+    pub fn surely(&self, node: usize, producers: &[usize]) -> bool {
+        let Some(order) = &self.order else { return true };
+        let sure = |p: &usize| self.runs(*p) && self.covered(*p, producers);
+        if producers.iter().any(|p| order.precedes(*p, node) && sure(p)) {
+            return true;
+        }
+        if self.chain {
+            return false;
+        }
+        // Not in every run, but perhaps on every way that leads here.
+        let upto = order.rank.get(node).copied().unwrap_or(0);
+        let mut on_all_ways = vec![false; self.always.len()];
+        for &at in order.sequence.iter().take(upto + 1) {
+            let mains = self.fallback_of.get(at).map(Vec::as_slice).unwrap_or_default();
+            let known = |p: usize| on_all_ways.get(p).copied().unwrap_or(false);
+            let mut incoming = self.incoming(at).peekable();
+            let defined = if !mains.is_empty() {
+                mains.iter().all(|m| known(*m))
+            } else {
+                incoming.peek().is_some()
+                    && incoming.all(|l| known(l.from) || (producers.contains(&l.from) && !self.skips(l.from)))
+            };
+            let defined = defined || producers.iter().any(|p| order.precedes(*p, at) && sure(p));
+            if let Some(place) = on_all_ways.get_mut(at) {
+                *place = defined;
+            }
+        }
+        on_all_ways.get(node).copied().unwrap_or(false)
+    }
+
+    /// A node that ran has left its result, or its fallback has.
+    fn covered(&self, node: usize, producers: &[usize]) -> bool {
+        let mut at = node;
+        for _ in 0..=self.fallback.len() {
+            if !producers.contains(&at) || self.skips(at) {
+                return false;
+            }
+            match self.fallback.get(at).copied().flatten() {
+                Some(next) => at = next,
+                None => return true,
+            }
+        }
+        false
+    }
+
+    /// Whether a node that counts as done has left a result.
+    pub fn leaves(&self, node: usize) -> bool {
+        self.covered(node, &[node])
+    }
+
+    /// Whether the node runs in every run.
+    pub fn runs(&self, node: usize) -> bool {
+        self.always.get(node).copied().unwrap_or(false)
+    }
+
+    /// Whether the node counts as done when it fails, without a result.
+    pub fn skips(&self, node: usize) -> bool {
+        self.skips.get(node).copied().unwrap_or(false)
+    }
+
+    /// The edges into a node.
+    pub fn incoming(&self, node: usize) -> impl Iterator<Item = &Link<'m>> {
+        self.into.get(node).into_iter().flatten().filter_map(|at| self.edges.get(*at))
+    }
+}
+
+fn unknown_node(reader: &Reader<'_>, names: &Names<'_>, text: &trefoil_syntax::yaml::Text, key: &str) {
+    let mut d = Diagnostic::error(
+        "unknown-reference",
+        reader.at(text.span),
+        format!("`{key}` names a node that is not there: `{}`", text.value),
+    );
+    if let Some(near) = suggest::nearest(&text.value, names.ids()) {
+        d = d.help(format!("did you mean `{near}`?"));
+    }
+    reader.report(d);
+}
+
+fn ring(names: &Names<'_>, cycle: &[usize]) -> String {
+    let ids = cycle.iter().chain(cycle.first()).filter_map(|at| names.nodes.get(*at));
+    ids.map(|n| format!("`{}`", n.id.value)).collect::<Vec<_>>().join(" -> ")
+}

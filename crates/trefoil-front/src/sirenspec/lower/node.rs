@@ -1,0 +1,55 @@
+//! Nodes as steps of the graph: what every type of node has in common.
+
+use trefoil_ir::{Expr, Step, StepId, StepKind, StepPolicy};
+
+use super::flow::{Made, Workflow};
+use super::message::Carried;
+use super::{Child, agent, call, factory, human, swrm, tool};
+use crate::sirenspec::manifest::NodeKind;
+
+/// What a type of node lowers to; label, slot and place are added here.
+pub struct Lowered {
+    /// What it does.
+    pub kind: StepKind,
+    /// What the result becomes: the node's context.
+    pub shape: Option<Expr>,
+    /// Retry, timeout, failure.
+    pub policy: StepPolicy,
+}
+
+impl Lowered {
+    /// With no policies.
+    pub fn new(kind: StepKind) -> Self {
+        Self { kind, shape: None, policy: StepPolicy::default() }
+    }
+}
+
+/// Lowers a node; none when it is broken, which was reported.
+pub fn lower(
+    flow: &Workflow<'_, '_>,
+    made: &mut Made<'_>,
+    carried: &Carried,
+    at: usize,
+    child: Option<&Child>,
+) -> Option<StepId> {
+    let node = flow.manifest.nodes.get(at)?;
+    let name = flow.names.nodes.get(at)?;
+    let lowered = match &node.kind {
+        NodeKind::Agent(kind) => agent::lower(flow, made, carried, at, kind),
+        NodeKind::Swrm(kind) => swrm::lower(flow, made, at, kind),
+        NodeKind::Factory(kind) => factory::lower(flow, made, carried, at, kind),
+        NodeKind::Call(kind) => call::lower(flow, at, kind, child),
+        NodeKind::Human(kind) => human::lower(flow, at, kind),
+        NodeKind::Tool(kind) => tool::lower(flow, at, kind),
+        NodeKind::Broken => None,
+    }?;
+    Some(made.builder.step(Step {
+        kind: lowered.kind,
+        label: Some(node.id.value.clone()),
+        origin: flow.reader.at(node.id.span),
+        when: None,
+        out: Some(name.slot),
+        shape: lowered.shape,
+        policy: lowered.policy,
+    }))
+}

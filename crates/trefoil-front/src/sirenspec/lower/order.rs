@@ -1,0 +1,160 @@
+//! Which node ends before which: from edges or the order of the file, fallbacks, and what templates read (decision S6).
+//!
+//! Pure index arithmetic; reports nothing. `links` makes its input from a manifest and tells the user what is wrong.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+/// A relation "ends before" on nodes `0..n`, closed under transitivity.
+pub struct Order {
+    /// A topological order; ties go by declaration.
+    pub sequence: Vec<usize>,
+    /// A node's place in it.
+    pub rank: Vec<usize>,
+    before: Vec<Bits>,
+}
+
+/// A set of nodes.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Bits(Vec<u64>);
+
+impl Bits {
+    fn new(n: usize) -> Self {
+        Self(vec![0; n.div_ceil(64)])
+    }
+    fn insert(&mut self, at: usize) {
+        if let Some(word) = self.0.get_mut(at / 64) {
+            *word |= 1 << (at % 64);
+        }
+    }
+    fn contains(&self, at: usize) -> bool {
+        self.0.get(at / 64).is_some_and(|word| word & (1 << (at % 64)) != 0)
+    }
+    fn join(&mut self, other: &Self) {
+        for (mine, theirs) in self.0.iter_mut().zip(&other.0) {
+            *mine |= theirs;
+        }
+    }
+}
+
+impl Order {
+    /// The order that these pairs (first, then) make; or one cycle for every knot of nodes that wait for each other.
+    pub fn new(n: usize, pairs: &[(usize, usize)]) -> Result<Self, Vec<Vec<usize>>> {
+        let mut after: Vec<Vec<usize>> = vec![Vec::new(); n];
+        let mut waits = vec![0usize; n];
+        for &(first, then) in pairs {
+            if let (Some(list), Some(count)) = (after.get_mut(first), waits.get_mut(then)) {
+                list.push(then);
+                *count += 1;
+            }
+        }
+        let mut ready: BinaryHeap<Reverse<usize>> =
+            waits.iter().enumerate().filter(|(_, w)| **w == 0).map(|(at, _)| Reverse(at)).collect();
+        let mut order = Self { sequence: Vec::with_capacity(n), rank: vec![0; n], before: vec![Bits::new(n); n] };
+        while let Some(Reverse(node)) = ready.pop() {
+            if let Some(rank) = order.rank.get_mut(node) {
+                *rank = order.sequence.len();
+            }
+            order.sequence.push(node);
+            let mut mine = order.before.get(node).cloned().unwrap_or_default();
+            mine.insert(node);
+            for &then in after.get(node).into_iter().flatten() {
+                if let Some(set) = order.before.get_mut(then) {
+                    set.join(&mine);
+                }
+                if let Some(count) = waits.get_mut(then) {
+                    *count -= 1;
+                    if *count == 0 {
+                        ready.push(Reverse(then));
+                    }
+                }
+            }
+        }
+        if order.sequence.len() == n { Ok(order) } else { Err(cycles(&after, &waits)) }
+    }
+
+    /// Whether `first` has ended by the time `then` starts.
+    pub fn precedes(&self, first: usize, then: usize) -> bool {
+        self.before.get(then).is_some_and(|set| set.contains(first))
+    }
+
+    /// The nodes before this one, in topological order.
+    pub fn preceding(&self, then: usize) -> impl Iterator<Item = usize> {
+        let upto = self.rank.get(then).copied().unwrap_or(0);
+        self.sequence.iter().copied().take(upto).filter(move |first| self.precedes(*first, then))
+    }
+}
+
+/// The shortest cycle through the first node of every knot, in the order of the arrows.
+fn cycles(after: &[Vec<usize>], waits: &[usize]) -> Vec<Vec<usize>> {
+    let mut graph = petgraph::graph::DiGraph::<(), ()>::new();
+    let nodes: Vec<_> = after.iter().map(|_| graph.add_node(())).collect();
+    for (from, list) in after.iter().enumerate() {
+        for &to in list {
+            if let (Some(&a), Some(&b)) = (nodes.get(from), nodes.get(to)) {
+                graph.add_edge(a, b, ());
+            }
+        }
+    }
+    let mut found: Vec<Vec<usize>> = petgraph::algo::tarjan_scc(&graph)
+        .into_iter()
+        .map(|knot| knot.into_iter().map(petgraph::graph::NodeIndex::index).collect::<Vec<_>>())
+        .filter_map(|knot| {
+            let start = *knot.iter().min()?;
+            let stuck = waits.get(start).is_some_and(|w| *w > 0);
+            if stuck { around(after, &knot, start) } else { None }
+        })
+        .collect();
+    found.sort();
+    found
+}
+
+/// The shortest way from a node back to itself inside a knot; none when there is no such way.
+fn around(after: &[Vec<usize>], knot: &[usize], start: usize) -> Option<Vec<usize>> {
+    let mut came: std::collections::HashMap<usize, usize> = std::collections::HashMap::new();
+    let mut queue = VecDeque::from([start]);
+    while let Some(node) = queue.pop_front() {
+        for &next in after.get(node).into_iter().flatten() {
+            if next == start {
+                let mut path = vec![node];
+                let mut at = node;
+                while at != start {
+                    at = *came.get(&at)?;
+                    path.push(at);
+                }
+                path.reverse();
+                return Some(path);
+            }
+            if knot.contains(&next) && !came.contains_key(&next) {
+                came.insert(next, node);
+                queue.push_back(next);
+            }
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Order;
+
+    #[test]
+    fn ties_go_by_declaration() {
+        let order = Order::new(4, &[(3, 0), (2, 1)]).map(|o| o.sequence).unwrap_or_default();
+        assert_eq!(order, [2, 1, 3, 0]);
+    }
+
+    #[test]
+    fn precedence_is_transitive() {
+        let order = Order::new(3, &[(0, 1), (1, 2)]).ok().unwrap();
+        assert!(order.precedes(0, 2));
+        assert!(!order.precedes(2, 0));
+        assert_eq!(order.preceding(2).collect::<Vec<_>>(), [0, 1]);
+    }
+
+    #[test]
+    fn every_knot_gives_its_shortest_cycle() {
+        let pairs = [(0, 1), (1, 2), (2, 0), (1, 0), (3, 3), (2, 4)];
+        assert_eq!(Order::new(5, &pairs).err(), Some(vec![vec![0, 1], vec![3]]));
+    }
+}

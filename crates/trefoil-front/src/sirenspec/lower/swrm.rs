@@ -1,0 +1,101 @@
+//! Swarms: agents that answer at the same time, then a synthesis or the list of what they said. A node of its own, or
+//! what a factory does for every item.
+
+use std::sync::Arc;
+
+use trefoil_ir::{Expr, OnItemFailure, Parallel, Part, SlotId, Source, Step, StepId, StepKind, StepPolicy};
+use trefoil_template::Value;
+
+use super::flow::{Made, Workflow};
+use super::node::Lowered;
+use super::scope::{Reading, Scope};
+use crate::sirenspec::manifest::{Swrm, Synthesis};
+
+/// Lowers a swrm node: `{output, agents: {ID: {output}}}`.
+pub fn lower(flow: &Workflow<'_, '_>, made: &mut Made<'_>, at: usize, swrm: &Swrm<'_>) -> Option<Lowered> {
+    let members = flow.names.nodes.get(at).map(|n| n.members.clone())?;
+    let scope = Scope::new(flow, Reading::Node(at));
+    let kind = steps(flow, made, &scope, &members, swrm);
+    let mut lowered = Lowered::new(kind);
+    let parts = members.into_iter().map(|(id, slot)| Part { at: vec![id], slot, member: Vec::new() }).collect();
+    lowered.shape = Some(Expr::Object(vec![
+        ("output".into(), Expr::Read(Source::Result)),
+        ("agents".into(), Expr::Read(Source::Compose { seed: Value::Object(Arc::default()), parts })),
+    ]));
+    Some(lowered)
+}
+
+/// The agents' steps and what sums them up; the result is the swarm's output.
+pub fn steps(
+    flow: &Workflow<'_, '_>,
+    made: &mut Made<'_>,
+    scope: &Scope<'_, '_, '_>,
+    members: &[(Arc<str>, SlotId)],
+    swrm: &Swrm<'_>,
+) -> StepKind {
+    let branches: Vec<StepId> = swrm
+        .members
+        .iter()
+        .zip(members)
+        .map(|(member, (_, slot))| {
+            let id = &member.id.value;
+            let kind = call(flow, made, scope, id.clone(), &member.call);
+            made.builder.step(Step {
+                kind,
+                label: Some(id.clone()),
+                origin: flow.reader.at(member.id.span),
+                when: None,
+                out: Some(*slot),
+                shape: Some(Expr::Object(vec![("output".into(), Expr::Read(Source::Result))])),
+                policy: StepPolicy::default(),
+            })
+        })
+        .collect();
+    let origin = swrm.members.first().map_or_else(Default::default, |m| m.id.span);
+    let parallel = Parallel { branches, concurrency: swrm.concurrency, on_failure: swrm.on_failure };
+    let parallel = made.builder.step(crate::build::plain(StepKind::Parallel(parallel), flow.reader.at(origin)));
+    let last = match &swrm.synthesis {
+        Some(synthesis) => {
+            let scope = Scope {
+                own: members,
+                partial: swrm.on_failure == OnItemFailure::Continue,
+                flow: scope.flow,
+                who: scope.who,
+                body: scope.body,
+                decides: None,
+            };
+            let taken = members.iter().any(|(id, _)| &**id == "synthesis");
+            let name: Arc<str> = if taken { "(synthesis)".into() } else { "synthesis".into() };
+            let kind = call(flow, made, &scope, name.clone(), synthesis);
+            let mut step = crate::build::plain(kind, flow.reader.at(synthesis.origin));
+            step.label = Some(name);
+            step
+        }
+        None => crate::build::plain(StepKind::Compute(list(members)), flow.reader.at(origin)),
+    };
+    let last = made.builder.step(last);
+    StepKind::Sequence(vec![parallel, last])
+}
+
+/// A prompt as a user message without a system message (decision S5).
+fn call(
+    flow: &Workflow<'_, '_>,
+    made: &mut Made<'_>,
+    scope: &Scope<'_, '_, '_>,
+    speaker: Arc<str>,
+    call: &Synthesis<'_>,
+) -> StepKind {
+    let user = flow.text_or(scope, call.prompt);
+    let guards = flow.guards(made, call.guardrails.as_ref());
+    StepKind::Model(Box::new(flow.call(speaker, call.model.as_ref(), user, guards)))
+}
+
+/// The agents' texts in order; empty text for one that failed.
+fn list(members: &[(Arc<str>, SlotId)]) -> Expr {
+    let text = |slot: SlotId| {
+        let source = Source::Member(slot, vec!["output".into()]);
+        let then = Box::new(Expr::Read(source.clone()));
+        Expr::If { source, then, otherwise: Box::new(Expr::Const(Value::from(""))) }
+    };
+    Expr::List(members.iter().map(|(_, slot)| text(*slot)).collect())
+}

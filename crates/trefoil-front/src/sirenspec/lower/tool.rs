@@ -1,0 +1,78 @@
+//! Tool nodes: a tool call named by the node's id. Whether anything answers it is for the host to say.
+
+use std::sync::Arc;
+
+use trefoil_ir::{Backoff, Expr, OnFailure, Retry, RetryOn, Source, StepKind, ToolCall, ToolKind};
+use trefoil_syntax::yaml::{Kind, Node, Scalar};
+use trefoil_template::Value;
+
+use super::flow::Workflow;
+use super::node::Lowered;
+use super::scope::{Reading, Scope};
+use crate::read::to_value;
+use crate::sirenspec::manifest::{ToolNode, ToolSettings};
+
+/// Lowers a tool node: its result under `output_key`.
+pub fn lower(flow: &Workflow<'_, '_>, at: usize, node: &ToolNode<'_>) -> Option<Lowered> {
+    let scope = Scope::new(flow, Reading::Node(at));
+    let name = flow.names.nodes.get(at)?.id.value.clone();
+    let (kind, arguments, timeout_ms) = match node.settings.as_ref()? {
+        ToolSettings::Http { url, method, headers, body, timeout_ms } => {
+            let mut arguments: Vec<(Arc<str>, Expr)> =
+                vec![("url".into(), flow.text_or(&scope, *url)), ("method".into(), Expr::Const(Value::from(*method)))];
+            if !headers.is_empty() {
+                let all = headers.iter().map(|(name, value)| (name.value.clone(), flow.text(&scope, value)));
+                arguments.push(("headers".into(), Expr::Object(all.collect())));
+            }
+            if let Some(body) = body {
+                arguments.push(("body".into(), flow.text(&scope, body)));
+            }
+            (ToolKind::Http, arguments, Some(*timeout_ms))
+        }
+        ToolSettings::Python { module, function, args } => {
+            let args = args.map_or_else(|| Expr::Object(Vec::new()), |entry| nested(flow, &scope, &entry.value));
+            let arguments = vec![
+                ("module".into(), flow.text_or(&scope, *module)),
+                ("function".into(), flow.text_or(&scope, *function)),
+                ("args".into(), args),
+            ];
+            (ToolKind::Python, arguments, None)
+        }
+    };
+    let mut lowered = Lowered::new(StepKind::Tool(ToolCall { name, kind, arguments: Expr::Object(arguments) }));
+    let result = Expr::Read(Source::Result);
+    lowered.shape =
+        Some(node.output_key.iter().rev().fold(result, |inner, key| Expr::Object(vec![(key.clone(), inner)])));
+    lowered.policy.timeout_ms = timeout_ms;
+    if node.retries > 0 {
+        lowered.policy.retry = Some(Retry {
+            max_attempts: node.retries.saturating_add(1),
+            backoff: Backoff::Constant,
+            base_delay_ms: 0,
+            max_delay_ms: 0,
+            jitter: false,
+            on: vec![
+                RetryOn::Code("TOOL_ERROR".into()),
+                RetryOn::Code("TOOL_TIMEOUT".into()),
+                RetryOn::Network,
+                RetryOn::Timeout,
+            ],
+        });
+    }
+    if node.skip {
+        lowered.policy.on_failure = OnFailure::Use(Expr::Const(Value::Null));
+    }
+    Some(lowered)
+}
+
+/// A value in which every text is a template; keys are not.
+fn nested(flow: &Workflow<'_, '_>, scope: &Scope<'_, '_, '_>, node: &Node) -> Expr {
+    match &*node.kind {
+        Kind::Scalar(Scalar::Str, text) => flow.typed(scope, text),
+        Kind::Scalar(..) => Expr::Const(to_value(node)),
+        Kind::Sequence(items) => Expr::List(items.iter().map(|item| nested(flow, scope, item)).collect()),
+        Kind::Mapping(mapping) => {
+            Expr::Object(mapping.entries.iter().map(|e| (e.key.value.clone(), nested(flow, scope, &e.value))).collect())
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! `agents`: who can speak, with which model and system prompt.
+
+use std::sync::Arc;
+
+use trefoil_syntax::Diagnostic;
+use trefoil_syntax::yaml::{Entry, Text};
+
+use super::guardrail::{self, GuardList};
+use super::scalar;
+use crate::{Fields, Reader};
+
+/// A declared agent.
+#[derive(Debug, Clone)]
+pub struct Agent<'n> {
+    /// Its id.
+    pub id: &'n Text,
+    /// Its model, unless that is broken.
+    pub model: Option<Model<'n>>,
+    /// Its system prompt, a template.
+    pub system: Option<&'n Text>,
+    /// Its own guardrails; none: the workflow's.
+    pub guardrails: Option<GuardList<'n>>,
+}
+
+/// A model by provider and name.
+#[derive(Debug, Clone)]
+pub struct Model<'n> {
+    /// The provider.
+    pub provider: Arc<str>,
+    /// The provider's name for it.
+    pub name: Arc<str>,
+    /// Where it is written.
+    pub text: &'n Text,
+}
+
+/// The entries of `agents`.
+pub fn read<'n>(fields: &mut Fields<'n, '_>) -> Vec<Agent<'n>> {
+    let Some(agents) = fields.fields("agents") else { return Vec::new() };
+    agents.entries().iter().map(|entry| one(agents.reader, entry)).collect()
+}
+
+fn one<'n>(reader: &'n Reader<'_>, entry: &'n Entry) -> Agent<'n> {
+    let mut agent = Agent { id: &entry.key, model: None, system: None, guardrails: None };
+    let Some(mut fields) = reader.fields(&entry.value, &format!("agent `{}`", entry.key.value)) else { return agent };
+    agent.model = scalar::require_plain(&mut fields, "model").and_then(|text| model(reader, text));
+    agent.system = fields.require_text("system");
+    agent.guardrails = guardrail::read(&mut fields);
+    fields.finish();
+    agent
+}
+
+fn model<'n>(reader: &Reader<'_>, text: &'n Text) -> Option<Model<'n>> {
+    match text.value.split_once(':') {
+        Some((provider, name)) if !provider.trim().is_empty() && !name.trim().is_empty() => {
+            Some(Model { provider: provider.trim().into(), name: name.trim().into(), text })
+        }
+        _ => {
+            let help = match text.value.split_once('/') {
+                Some((provider, name)) => format!("write `{provider}:{name}`"),
+                None => format!("for example `openai:{}`", text.value.trim_matches(':')),
+            };
+            reader.report(
+                Diagnostic::error(
+                    "bad-model",
+                    reader.at(text.span),
+                    format!("`{}` is not of the form `provider:model`", text.value),
+                )
+                .help(help),
+            );
+            None
+        }
+    }
+}

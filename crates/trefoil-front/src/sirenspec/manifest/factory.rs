@@ -1,0 +1,159 @@
+//! Factory nodes: one agent or swarm for every item of a list, or a number of agents.
+
+use trefoil_ir::OnItemFailure;
+use trefoil_syntax::Diagnostic;
+use trefoil_syntax::yaml::{Entry, Text};
+
+use super::scalar;
+use super::swrm::{self, Swrm};
+use super::write::{self, Write};
+use crate::Fields;
+
+/// A factory.
+#[derive(Debug, Clone)]
+pub struct FactoryNode<'n> {
+    /// Who works.
+    pub worker: Option<Worker<'n>>,
+    /// Over what.
+    pub over: Option<Over<'n>>,
+    /// Rendered for every instance, in order.
+    pub inputs: Vec<&'n Entry>,
+    /// At most this many at a time.
+    pub concurrency: u32,
+    /// Per instance, milliseconds.
+    pub timeout_ms: u64,
+    /// What one failing instance does.
+    pub on_failure: OnItemFailure,
+    /// Where the list of outputs goes.
+    pub writes: Option<Write>,
+}
+
+/// Who works in an instance.
+#[derive(Debug, Clone)]
+pub enum Worker<'n> {
+    /// A declared agent.
+    Agent(&'n Text),
+    /// A swarm.
+    Swrm(Swrm<'n>),
+}
+
+/// What a factory ranges over.
+#[derive(Debug, Clone)]
+pub enum Over<'n> {
+    /// `for_each`: a list, as a template or as JSON.
+    List(&'n Text),
+    /// `swarm_size`.
+    Count(Size<'n>),
+}
+
+/// A number of instances.
+#[derive(Debug, Clone)]
+pub enum Size<'n> {
+    /// This many.
+    Fixed(i64),
+    /// A template.
+    Text(&'n Text),
+}
+
+/// The most instances that `swarm_size` may ask for.
+pub const MAX_SWARM_SIZE: u32 = 100;
+
+/// The keys of a factory node.
+pub fn read<'n>(fields: &mut Fields<'n, '_>) -> FactoryNode<'n> {
+    let worker = worker(fields);
+    let over = over(fields, worker.as_ref());
+    FactoryNode {
+        worker,
+        over,
+        inputs: inputs(fields),
+        concurrency: scalar::count(fields, "concurrency", 1).unwrap_or(1),
+        timeout_ms: scalar::whole(fields, "timeout_per_instance", 1..=1_000_000_000)
+            .map_or(60_000, |s| s.unsigned_abs() * 1000),
+        on_failure: swrm::on_failure(fields).unwrap_or(OnItemFailure::Abort),
+        writes: write::require(fields),
+    }
+}
+
+fn worker<'n>(fields: &mut Fields<'n, '_>) -> Option<Worker<'n>> {
+    let reader = fields.reader;
+    match (fields.take("agent"), fields.take("swrm")) {
+        (Some(agent), None) => reader.text(&agent.value, "agent").map(Worker::Agent),
+        (None, Some(swrm)) => {
+            let mut inner = reader.fields(&swrm.value, "swrm")?;
+            let body = swrm::body(&mut inner);
+            inner.no_effect(&["on_failure"], "the factory's own `on_failure` decides");
+            inner.finish();
+            Some(Worker::Swrm(body))
+        }
+        (agent, swrm) => {
+            one_of(fields, "agent", "swrm", agent.zip(swrm));
+            None
+        }
+    }
+}
+
+fn over<'n>(fields: &mut Fields<'n, '_>, worker: Option<&Worker<'_>>) -> Option<Over<'n>> {
+    let reader = fields.reader;
+    match (fields.take("for_each"), fields.take("swarm_size")) {
+        (Some(list), None) => match list.value.string() {
+            Some(text) => Some(Over::List(text)),
+            None => {
+                let mut d = Diagnostic::error(
+                    "wrong-type",
+                    reader.at(list.value.span),
+                    format!("`for_each` must be text, not {}", list.value.describe()),
+                );
+                if list.value.sequence().is_some() {
+                    d = d.help("write the list as JSON in quotes: `'[\"a\", \"b\"]'`");
+                }
+                reader.report(d);
+                None
+            }
+        },
+        (None, Some(size)) => {
+            if matches!(worker, Some(Worker::Swrm(_))) {
+                reader.report(
+                    Diagnostic::error(
+                        "wrong-type",
+                        reader.at(size.key.span),
+                        "`swarm_size` works with `agent` only, not with `swrm`",
+                    )
+                    .help("use `for_each`"),
+                );
+            }
+            match size.value.string() {
+                Some(text) if text.value.contains("{{") => Some(Over::Count(Size::Text(text))),
+                _ => scalar::whole_node(reader, &size.value, "swarm_size", 1..=i64::from(MAX_SWARM_SIZE))
+                    .map(|n| Over::Count(Size::Fixed(n))),
+            }
+        }
+        (list, size) => {
+            one_of(fields, "for_each", "swarm_size", list.zip(size));
+            None
+        }
+    }
+}
+
+fn one_of(fields: &Fields<'_, '_>, a: &str, b: &str, both: Option<(&Entry, &Entry)>) {
+    let reader = fields.reader;
+    reader.report(match both {
+        Some((first, second)) => Diagnostic::error(
+            "conflicting-keys",
+            reader.at(second.key.span),
+            format!("a factory has `{a}` or `{b}`, not both"),
+        )
+        .label(reader.at(first.key.span), "the other one"),
+        None => Diagnostic::error("missing-key", reader.at(fields.head()), format!("a factory needs `{a}` or `{b}`")),
+    });
+}
+
+/// `inputs` of a factory or workflow node: text, or a number or boolean as it is.
+pub fn inputs<'n>(fields: &mut Fields<'n, '_>) -> Vec<&'n Entry> {
+    let Some(inputs) = fields.fields("inputs") else { return Vec::new() };
+    for entry in inputs.entries() {
+        if entry.value.scalar().is_none() || entry.value.is_null() {
+            inputs.reader.wrong_type(&entry.value, &entry.key.value, "text");
+        }
+    }
+    inputs.entries().iter().collect()
+}

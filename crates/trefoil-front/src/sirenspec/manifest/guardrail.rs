@@ -1,0 +1,142 @@
+//! `guardrails`: of the workflow, of an agent, of a swrm agent.
+
+use std::sync::Arc;
+
+use trefoil_ir::{Guard, PiiAction, PiiEntity};
+use trefoil_syntax::yaml::{Node, Text};
+use trefoil_syntax::{Diagnostic, suggest};
+
+use super::budget::NO_PRICES;
+use super::{Refusal, scalar};
+use crate::{Fields, Reader};
+
+/// A list of guardrails, in order.
+#[derive(Debug, Clone, Default)]
+pub struct GuardList<'n> {
+    /// The guardrails.
+    pub guards: Vec<Guardrail<'n>>,
+    /// Ceilings in dollars.
+    pub refusals: Vec<Refusal>,
+}
+
+/// One guardrail.
+#[derive(Debug, Clone)]
+pub enum Guardrail<'n> {
+    /// Complete as it is.
+    Ready(Guard),
+    /// The answer must fit this JSON Schema.
+    Schema(&'n Node),
+}
+
+const NAMES: [&str; 5] = ["injection", "length", "pii", "schema", "cost_cap"];
+
+/// `guardrails` of a mapping; none when absent or null.
+pub fn read<'n>(fields: &mut Fields<'n, '_>) -> Option<GuardList<'n>> {
+    let items = fields.list("guardrails")?;
+    let mut list = GuardList::default();
+    for item in items {
+        entry(fields.reader, item, &mut list);
+    }
+    Some(list)
+}
+
+fn entry<'n>(reader: &'n Reader<'_>, item: &'n Node, list: &mut GuardList<'n>) {
+    if let Some(name) = item.string() {
+        return build(reader, name, None, list);
+    }
+    if item.mapping().is_none() {
+        return reader.wrong_type(item, "guardrails", "a list of names or of `{name, config}`");
+    }
+    let Some(mut fields) = reader.fields(item, "a guardrail") else { return };
+    if let Some(name) = fields.require_text("name") {
+        let config = fields.fields("config");
+        build(reader, name, config, list);
+    }
+    fields.finish();
+}
+
+fn build<'n>(reader: &'n Reader<'_>, name: &'n Text, config: Option<Fields<'n, '_>>, list: &mut GuardList<'n>) {
+    let mut config = config;
+    match &*name.value {
+        "injection" => list.guards.push(Guardrail::Ready(Guard::Injection)),
+        "length" => list.guards.push(Guardrail::Ready(length(config.as_mut()))),
+        "pii" => list.guards.push(Guardrail::Ready(pii(config.as_mut()))),
+        "schema" => match config.as_mut().and_then(|c| c.take("schema")) {
+            Some(entry) if entry.value.mapping().is_some() => list.guards.push(Guardrail::Schema(&entry.value)),
+            Some(entry) => reader.wrong_type(&entry.value, "schema", "a mapping"),
+            None => reader.report(
+                Diagnostic::error("missing-key", reader.at(name.span), "the `schema` guardrail needs a schema")
+                    .help("write `{name: schema, config: {schema: {type: object}}}`"),
+            ),
+        },
+        "cost_cap" => cost_cap(reader, name, config.as_mut(), list),
+        other => {
+            let mut d =
+                Diagnostic::error("unknown-value", reader.at(name.span), format!("there is no guardrail `{other}`"));
+            d = match suggest::nearest(other, NAMES) {
+                Some(near) => d.help(format!("did you mean `{near}`? there are `{}`", NAMES.join("`, `"))),
+                None => d.help(format!("there are `{}`", NAMES.join("`, `"))),
+            };
+            return reader.report(d);
+        }
+    }
+    if let Some(config) = config {
+        config.finish();
+    }
+}
+
+fn length(config: Option<&mut Fields<'_, '_>>) -> Guard {
+    let Some(config) = config else { return Guard::Length { max_chars: 4000, refuse: false } };
+    let max_chars = scalar::count(config, "max_chars", 1).unwrap_or(4000) as usize;
+    let refuse = config.word("mode", &[("truncate", false), ("raise", true)]).unwrap_or(false);
+    Guard::Length { max_chars, refuse }
+}
+
+fn pii(config: Option<&mut Fields<'_, '_>>) -> Guard {
+    const ENTITIES: [(&str, PiiEntity); 4] = [
+        ("email", PiiEntity::Email),
+        ("phone", PiiEntity::Phone),
+        ("ssn", PiiEntity::Ssn),
+        ("credit_card", PiiEntity::CreditCard),
+    ];
+    let mut entities: Vec<PiiEntity> = ENTITIES.iter().map(|(_, e)| *e).collect();
+    let mut action = PiiAction::Redact;
+    let mut replacement: Arc<str> = "[REDACTED]".into();
+    if let Some(config) = config {
+        if let Some(items) = config.list("entities") {
+            entities = items.iter().filter_map(|item| config.reader.word(item, "entities", &ENTITIES)).collect();
+            entities.dedup();
+        }
+        let actions = [("redact", PiiAction::Redact), ("block", PiiAction::Block), ("flag", PiiAction::Flag)];
+        action = config.word("action", &actions).unwrap_or(action);
+        if let Some(text) = config.text("replacement") {
+            replacement = text.value.clone();
+        }
+    }
+    Guard::Pii { entities, action, replacement }
+}
+
+fn cost_cap<'n>(reader: &'n Reader<'_>, name: &'n Text, config: Option<&mut Fields<'n, '_>>, list: &mut GuardList<'n>) {
+    let mut capped = false;
+    if let Some(config) = config {
+        if let Some(entry) = config.take("max_usd") {
+            capped = true;
+            if reader.number(&entry.value, "max_usd", 0.0..=f64::INFINITY).is_some() {
+                list.refusals.push(Refusal::report(reader, reader.at(entry.key.span), "max_usd", NO_PRICES));
+            }
+        }
+        let warn = config.word("action", &[("abort", false), ("warn", true)]).unwrap_or(false);
+        if config.take("max_tokens").is_some() {
+            capped = true;
+        }
+        if let Some(max) = scalar::whole(config, "max_tokens", 1..=i64::MAX) {
+            list.guards.push(Guardrail::Ready(Guard::TokenCap { max_tokens: max.unsigned_abs(), warn }));
+        }
+    }
+    if !capped {
+        reader.report(
+            Diagnostic::error("missing-key", reader.at(name.span), "the `cost_cap` guardrail needs a ceiling")
+                .help("write `{name: cost_cap, config: {max_tokens: 10000}}`"),
+        );
+    }
+}

@@ -1,0 +1,61 @@
+//! Human nodes: a person answers.
+
+use std::sync::Arc;
+
+use trefoil_ir::OnTimeout;
+use trefoil_syntax::Diagnostic;
+use trefoil_syntax::yaml::Text;
+
+use super::scalar;
+use super::write::{self, Write};
+use crate::Fields;
+
+/// A question to a person.
+#[derive(Debug, Clone)]
+pub struct HumanNode<'n> {
+    /// The question, a template; none: the node's id.
+    pub prompt: Option<&'n Text>,
+    /// Where the answer goes.
+    pub writes: Option<Write>,
+    /// Milliseconds.
+    pub timeout_ms: Option<u64>,
+    /// What happens without an answer in time.
+    pub on_timeout: OnTimeout,
+}
+
+/// The keys of a human node.
+pub fn read<'n>(fields: &mut Fields<'n, '_>) -> HumanNode<'n> {
+    #[derive(Clone, Copy, PartialEq)]
+    enum Choice {
+        Abort,
+        Skip,
+        UseDefault,
+    }
+    let prompt = fields.text("prompt");
+    let writes = write::require(fields);
+    let timeout_ms = scalar::seconds(fields, "timeout", false);
+    let choice = fields
+        .word("on_timeout", &[("abort", Choice::Abort), ("skip", Choice::Skip), ("use_default", Choice::UseDefault)])
+        .unwrap_or(Choice::Abort);
+    let on_timeout = match choice {
+        Choice::Abort => OnTimeout::Fail,
+        Choice::Skip => OnTimeout::Answer("".into()),
+        Choice::UseDefault => {
+            let reader = fields.reader;
+            if fields.take("default_output").is_none() {
+                let at = fields.take("on_timeout").map_or(fields.head(), |e| e.value.span);
+                reader.report(Diagnostic::error(
+                    "missing-key",
+                    reader.at(at),
+                    "`on_timeout: use_default` needs `default_output`",
+                ));
+            }
+            let text: Option<Arc<str>> = scalar::plain(fields, "default_output").map(|t| t.value.clone());
+            OnTimeout::Answer(text.unwrap_or_else(|| "".into()))
+        }
+    };
+    if choice != Choice::UseDefault {
+        fields.no_effect(&["default_output"], "`on_timeout` is not `use_default`");
+    }
+    HumanNode { prompt, writes, timeout_ms, on_timeout }
+}

@@ -1,0 +1,125 @@
+//! `retry` and `on_failure` of agent nodes.
+
+use std::sync::Arc;
+
+use trefoil_ir::{Backoff, Retry, RetryOn};
+use trefoil_syntax::yaml::{Node, Scalar, Text};
+use trefoil_syntax::{Diagnostic, suggest};
+
+use super::scalar;
+use crate::{Fields, Reader};
+
+/// What happens when an agent node still fails after its retries.
+#[derive(Debug, Clone)]
+pub enum OnFailure<'n> {
+    /// The run fails.
+    Abort,
+    /// Another node runs in its place.
+    Fallback(&'n Text),
+    /// The run goes on without its output.
+    Skip,
+    /// The run goes on with this output.
+    UseDefault(Arc<str>),
+}
+
+/// `retry` of an agent node.
+pub fn retry(fields: &mut Fields<'_, '_>) -> Option<Retry> {
+    let mut retry = fields.fields("retry")?;
+    let max_attempts = scalar::count(&mut retry, "max_attempts", 1).unwrap_or(1);
+    let backoff = retry
+        .word(
+            "backoff",
+            &[("constant", Backoff::Constant), ("linear", Backoff::Linear), ("exponential", Backoff::Exponential)],
+        )
+        .unwrap_or(Backoff::Constant);
+    let base_delay_ms = scalar::seconds(&mut retry, "base_delay", true).unwrap_or(1000);
+    let max_delay_ms = scalar::seconds(&mut retry, "max_delay", true).unwrap_or(30_000);
+    let jitter = scalar::flag(&mut retry, "jitter").unwrap_or(false);
+    let mut on = Vec::new();
+    match retry.list("on") {
+        Some(items) => items.iter().for_each(|item| trigger(retry.reader, item, &mut on)),
+        None => on.extend([RetryOn::Status(429), RetryOn::Network, RetryOn::Timeout]),
+    }
+    if scalar::flag(&mut retry, "retry_on_guardrail").unwrap_or(false) && !on.contains(&RetryOn::Guardrail) {
+        on.push(RetryOn::Guardrail);
+    }
+    retry.finish();
+    Some(Retry { max_attempts, backoff, base_delay_ms, max_delay_ms, jitter, on })
+}
+
+fn trigger(reader: &Reader<'_>, node: &Node, on: &mut Vec<RetryOn>) {
+    let Some((scalar @ (Scalar::Str | Scalar::Int(_)), text)) = node.scalar() else {
+        return reader.wrong_type(node, "on", "an HTTP status or a class of failures");
+    };
+    let found: &[RetryOn] = match &*text.value {
+        // A call that never answered has no status either.
+        "network_error" => &[RetryOn::Network, RetryOn::Timeout],
+        "timeout" => &[RetryOn::Timeout],
+        "guardrail_violation" => &[RetryOn::Guardrail],
+        other => match other.parse::<u16>() {
+            Ok(status) if (100..=599).contains(&status) => &[RetryOn::Status(status)],
+            _ if scalar == Scalar::Str => {
+                let words = ["network_error", "timeout", "guardrail_violation"];
+                let mut d = Diagnostic::warning(
+                    "no-effect",
+                    reader.at(node.span),
+                    format!("`{other}` has no effect: no failure is of this class"),
+                );
+                d = match suggest::nearest(other, words) {
+                    Some(near) => d.help(format!("did you mean `{near}`?")),
+                    None => d.help(format!("it can be an HTTP status, `{}`", words.join("`, `"))),
+                };
+                return reader.report(d);
+            }
+            _ => {
+                let message = format!("`on` must name HTTP statuses from 100 to 599, not {other}");
+                return reader.error("out-of-range", node.span, message);
+            }
+        },
+    };
+    for class in found {
+        if !on.contains(class) {
+            on.push(class.clone());
+        }
+    }
+}
+
+/// `on_failure` of an agent node.
+pub fn on_failure<'n>(fields: &mut Fields<'n, '_>) -> Option<OnFailure<'n>> {
+    #[derive(Clone, Copy, PartialEq)]
+    enum Action {
+        Abort,
+        Fallback,
+        Skip,
+        UseDefault,
+    }
+    let mut policy = fields.fields("on_failure")?;
+    let action = policy
+        .word(
+            "action",
+            &[
+                ("abort", Action::Abort),
+                ("fallback", Action::Fallback),
+                ("skip", Action::Skip),
+                ("use_default", Action::UseDefault),
+            ],
+        )
+        .unwrap_or(Action::Abort);
+    let result = match action {
+        Action::Abort => Some(OnFailure::Abort),
+        Action::Skip => Some(OnFailure::Skip),
+        Action::Fallback => policy.require_text("fallback_node").map(OnFailure::Fallback),
+        Action::UseDefault => {
+            let text = scalar::plain(&mut policy, "default_output");
+            Some(OnFailure::UseDefault(text.map_or_else(|| "".into(), |t| t.value.clone())))
+        }
+    };
+    if action != Action::Fallback {
+        policy.no_effect(&["fallback_node"], "`action` is not `fallback`");
+    }
+    if action != Action::UseDefault {
+        policy.no_effect(&["default_output"], "`action` is not `use_default`");
+    }
+    policy.finish();
+    result
+}

@@ -1,0 +1,123 @@
+//! Scalars with the format's leniency: numbers and booleans may be quoted, whole numbers may carry `.0`; text may not be
+//! a number.
+
+use std::ops::RangeInclusive;
+
+use trefoil_syntax::Diagnostic;
+use trefoil_syntax::yaml::{Node, Scalar, Text};
+
+use crate::{Fields, Reader};
+
+/// The longest time a manifest may name, in seconds: over thirty years, and far from overflowing milliseconds.
+const LONGEST: f64 = 1e9;
+
+/// A whole number of a key.
+pub fn whole(fields: &mut Fields<'_, '_>, key: &'static str, range: RangeInclusive<i64>) -> Option<i64> {
+    let entry = fields.take(key)?;
+    whole_node(fields.reader, &entry.value, key, range)
+}
+
+/// A whole number.
+pub fn whole_node(reader: &Reader<'_>, node: &Node, what: &str, range: RangeInclusive<i64>) -> Option<i64> {
+    let lenient = match node.scalar() {
+        Some((Scalar::Str, t)) => t.value.trim().parse::<i64>().ok(),
+        // Exact: a float that is whole and this small is an integer in disguise (`2.0`).
+        Some((Scalar::Float(f), _)) if f.fract() == 0.0 && f.abs() < 9e15 => Some(f as i64),
+        _ => return reader.integer(node, what, range),
+    };
+    match lenient {
+        Some(i) if range.contains(&i) => Some(i),
+        Some(i) => {
+            reader.error("out-of-range", node.span, format!("`{what}` must be {}, not {i}", bounds(&range)));
+            None
+        }
+        None => {
+            reader.wrong_type(node, what, "a whole number");
+            None
+        }
+    }
+}
+
+fn bounds(range: &RangeInclusive<i64>) -> String {
+    if *range.end() == i64::MAX {
+        format!("at least {}", range.start())
+    } else {
+        format!("from {} to {}", range.start(), range.end())
+    }
+}
+
+/// A whole number of a key that fits 32 bits, at least `least`.
+pub fn count(fields: &mut Fields<'_, '_>, key: &'static str, least: u32) -> Option<u32> {
+    whole(fields, key, i64::from(least)..=i64::from(u32::MAX)).and_then(|i| u32::try_from(i).ok())
+}
+
+/// Seconds of a key, in milliseconds; `zero` says whether none at all is allowed.
+pub fn seconds(fields: &mut Fields<'_, '_>, key: &'static str, zero: bool) -> Option<u64> {
+    let entry = fields.take(key)?;
+    let reader = fields.reader;
+    let value = match entry.value.scalar() {
+        Some((Scalar::Str, t)) => match t.value.trim().parse::<f64>() {
+            Ok(f) if f.is_finite() => f,
+            _ => {
+                reader.wrong_type(&entry.value, key, "a number of seconds");
+                return None;
+            }
+        },
+        _ => reader.number(&entry.value, key, 0.0..=LONGEST)?,
+    };
+    if (0.0..=LONGEST).contains(&value) && (zero || value > 0.0) {
+        return Some((value * 1000.0).round().max(if zero { 0.0 } else { 1.0 }) as u64);
+    }
+    let least = if zero { "from 0" } else { "more than 0" };
+    reader.error("out-of-range", entry.value.span, format!("`{key}` must be {least} seconds, not {value}"));
+    None
+}
+
+/// A boolean of a key: also `yes`, `no`, `on`, `off`, `1`, `0`.
+pub fn flag(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<bool> {
+    let entry = fields.take(key)?;
+    let lenient = match entry.value.scalar() {
+        Some((Scalar::Int(i), _)) => match i {
+            0 => Some(false),
+            1 => Some(true),
+            _ => None,
+        },
+        Some((Scalar::Str, t)) => match t.value.to_ascii_lowercase().as_str() {
+            "yes" | "on" | "true" | "1" | "y" | "t" => Some(true),
+            "no" | "off" | "false" | "0" | "n" | "f" => Some(false),
+            _ => None,
+        },
+        _ => None,
+    };
+    lenient.or_else(|| fields.reader.boolean(&entry.value, key))
+}
+
+/// Text of a key in which `{{ }}` is not read: says so when there is one.
+pub fn plain<'n>(fields: &mut Fields<'n, '_>, key: &'static str) -> Option<&'n Text> {
+    let text = fields.text(key)?;
+    not_a_template(fields.reader, text, key);
+    Some(text)
+}
+
+/// Text of a required key in which `{{ }}` is not read.
+pub fn require_plain<'n>(fields: &mut Fields<'n, '_>, key: &'static str) -> Option<&'n Text> {
+    let text = fields.require_text(key)?;
+    not_a_template(fields.reader, text, key);
+    Some(text)
+}
+
+/// Warns of a placeholder where none is read.
+pub fn not_a_template(reader: &Reader<'_>, text: &Text, key: &str) {
+    if let Some(at) = text.value.find("{{").filter(|at| text.value.get(*at..).is_some_and(|t| t.contains("}}"))) {
+        let start = at as u32;
+        let end = text.value.get(at..).and_then(|t| t.find("}}")).map_or(start + 2, |len| start + len as u32 + 2);
+        reader.report(
+            Diagnostic::warning(
+                "no-effect",
+                reader.at(text.source(start..end)),
+                format!("placeholders have no effect in `{key}`: it is taken as it is written"),
+            )
+            .help("placeholders work in `system`, `prompt`, `for_each`, `swarm_size`, `inputs` and tool `config`"),
+        );
+    }
+}

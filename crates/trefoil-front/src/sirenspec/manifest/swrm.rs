@@ -1,0 +1,144 @@
+//! `swrm`: agents that answer at the same time, and who sums up. A node of its own, or the worker of a factory.
+
+use std::sync::Arc;
+
+use trefoil_ir::OnItemFailure;
+use trefoil_syntax::Diagnostic;
+use trefoil_syntax::yaml::{Node, Text};
+
+use super::agent::Model;
+use super::guardrail::{self, GuardList};
+use super::scalar;
+use crate::{Fields, Reader};
+
+/// A swarm.
+#[derive(Debug, Clone)]
+pub struct Swrm<'n> {
+    /// Its agents, in order; ids are unique.
+    pub members: Vec<Member<'n>>,
+    /// At most this many at a time; none: all.
+    pub concurrency: Option<u32>,
+    /// Who sums up.
+    pub synthesis: Option<Synthesis<'n>>,
+    /// What one failing agent does.
+    pub on_failure: OnItemFailure,
+}
+
+/// An agent of a swarm.
+#[derive(Debug, Clone)]
+pub struct Member<'n> {
+    /// Its id.
+    pub id: &'n Text,
+    /// What it is asked, and by which model.
+    pub call: Synthesis<'n>,
+}
+
+/// A prompt and the model it goes to.
+#[derive(Debug, Clone)]
+pub struct Synthesis<'n> {
+    /// The model, unless it is broken.
+    pub model: Option<Model<'n>>,
+    /// The prompt, a template.
+    pub prompt: Option<&'n Text>,
+    /// Its own guardrails; none: the workflow's.
+    pub guardrails: Option<GuardList<'n>>,
+    /// The place to point at.
+    pub origin: trefoil_syntax::Span,
+}
+
+/// The keys of a swrm node.
+pub fn node<'n>(fields: &mut Fields<'n, '_>) -> Swrm<'n> {
+    let mut swrm = body(fields);
+    if let Some(choice) = on_failure(fields) {
+        swrm.on_failure = choice;
+    }
+    fields.no_effect(&["writes"], "a swrm node writes `output.<its id>`; other nodes read `<its id>.output`");
+    swrm
+}
+
+/// `agents`, `synthesis`, `concurrency`: what a swrm node and a factory's `swrm` share.
+pub fn body<'n>(fields: &mut Fields<'n, '_>) -> Swrm<'n> {
+    let reader = fields.reader;
+    let mut members: Vec<Member<'n>> = Vec::new();
+    if let Some(items) = fields.require("agents").and_then(|e| reader.list(&e.value, "agents")) {
+        if items.is_empty() {
+            let at = fields.take("agents").map_or(fields.head(), |e| e.value.span);
+            reader.error("out-of-range", at, "`agents` needs at least one agent");
+        }
+        for item in items {
+            if let Some(member) = member(reader, item) {
+                add(reader, &mut members, member);
+            }
+        }
+    }
+    let concurrency = scalar::count(fields, "concurrency", 1);
+    let synthesis = fields.fields("synthesis").map(|mut f| {
+        let call = call(&mut f);
+        f.finish();
+        call
+    });
+    Swrm { members, concurrency, synthesis, on_failure: OnItemFailure::Abort }
+}
+
+/// `on_failure: abort|continue`.
+pub fn on_failure(fields: &mut Fields<'_, '_>) -> Option<OnItemFailure> {
+    fields.word("on_failure", &[("abort", OnItemFailure::Abort), ("continue", OnItemFailure::Continue)])
+}
+
+fn add<'n>(reader: &Reader<'_>, members: &mut Vec<Member<'n>>, member: Member<'n>) {
+    if let Some(first) = members.iter().find(|m| m.id.value == member.id.value) {
+        return reader.report(
+            Diagnostic::error(
+                "duplicate-id",
+                reader.at(member.id.span),
+                format!("two agents of this swrm are called `{}`", member.id.value),
+            )
+            .label(reader.at(first.id.span), "the first one"),
+        );
+    }
+    members.push(member);
+}
+
+fn member<'n>(reader: &'n Reader<'_>, item: &'n Node) -> Option<Member<'n>> {
+    let mut fields = reader.fields(item, "a swrm agent")?;
+    let id = fields.require_text("id");
+    let call = call(&mut fields);
+    fields.finish();
+    Some(Member { id: id?, call })
+}
+
+fn call<'n>(fields: &mut Fields<'n, '_>) -> Synthesis<'n> {
+    let origin = fields.head();
+    let provider = scalar::require_plain(fields, "provider");
+    let name = scalar::plain(fields, "model");
+    let model = provider.and_then(|provider| {
+        let name: Arc<str> = match name {
+            Some(name) => name.value.clone(),
+            None => default_model(fields.reader, provider)?.into(),
+        };
+        Some(Model { provider: provider.value.clone(), name, text: provider })
+    });
+    let prompt = fields.require_text("prompt");
+    let guardrails = guardrail::read(fields);
+    Synthesis { model, prompt, guardrails, origin }
+}
+
+/// The model of a swrm agent that names only its provider.
+fn default_model(reader: &Reader<'_>, provider: &Text) -> Option<&'static str> {
+    match &*provider.value {
+        "openai" => Some("gpt-4o-mini"),
+        "anthropic" => Some("claude-haiku-4-5-20251001"),
+        "ollama" => Some("llama3.2"),
+        other => {
+            reader.report(
+                Diagnostic::error(
+                    "missing-key",
+                    reader.at(provider.span),
+                    format!("there is no default model for the provider `{other}`"),
+                )
+                .help("name one with `model`"),
+            );
+            None
+        }
+    }
+}

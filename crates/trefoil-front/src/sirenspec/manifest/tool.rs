@@ -1,0 +1,124 @@
+//! Tool nodes: HTTP requests and Python functions. Read and checked; what runs them is the host's choice.
+
+use std::sync::Arc;
+
+use trefoil_syntax::yaml::{Entry, Text};
+
+use super::{Refusal, scalar};
+use crate::Fields;
+
+/// A tool node.
+#[derive(Debug, Clone)]
+pub struct ToolNode<'n> {
+    /// What is called.
+    pub settings: Option<ToolSettings<'n>>,
+    /// Where the result goes in the node's context, segments.
+    pub output_key: Vec<Arc<str>>,
+    /// Further tries after the first.
+    pub retries: u32,
+    /// A failure leaves null and the run goes on.
+    pub skip: bool,
+}
+
+/// What a tool node calls.
+#[derive(Debug, Clone)]
+pub enum ToolSettings<'n> {
+    /// An HTTP request.
+    Http {
+        /// The URL, a template.
+        url: Option<&'n Text>,
+        /// `GET` or `POST`.
+        method: &'static str,
+        /// Values are templates.
+        headers: Vec<(&'n Text, &'n Text)>,
+        /// The body, a template.
+        body: Option<&'n Text>,
+        /// Milliseconds.
+        timeout_ms: u64,
+    },
+    /// A Python function.
+    Python {
+        /// The module, a template.
+        module: Option<&'n Text>,
+        /// The function, a template.
+        function: Option<&'n Text>,
+        /// Its arguments; every text in them is a template.
+        args: Option<&'n Entry>,
+    },
+}
+
+/// The keys of a tool node.
+pub fn read<'n>(fields: &mut Fields<'n, '_>) -> ToolNode<'n> {
+    #[derive(Clone, Copy)]
+    enum Sort {
+        Http,
+        Python,
+    }
+    let reader = fields.reader;
+    let tool = fields.require("tool");
+    let sort = tool.and_then(|e| reader.word(&e.value, "tool", &[("http", Sort::Http), ("python", Sort::Python)]));
+    let config = fields.require("config").and_then(|e| reader.fields(&e.value, "config"));
+    let settings = sort.zip(config).map(|(sort, mut config)| {
+        let settings = match sort {
+            Sort::Http => http(&mut config),
+            Sort::Python => python(&mut config),
+        };
+        config.finish();
+        settings
+    });
+    if let Some((sort, entry)) = sort.zip(tool) {
+        let (feature, help) = match sort {
+            Sort::Http => ("tool: http", "a tool of this node's id can be registered instead"),
+            Sort::Python => (
+                "tool: python",
+                "Python functions are not called; a local tool of this node's id can be registered instead",
+            ),
+        };
+        // Whether somebody answers it is known when a run starts, so the warning is all that happens here.
+        Refusal::report(reader, reader.at(entry.value.span), feature, help);
+    }
+    let output_key = match scalar::plain(fields, "output_key") {
+        Some(text) if text.value.split('.').any(str::is_empty) => {
+            reader.error("bad-path", text.span, format!("`{}` has an empty segment", text.value));
+            vec!["output".into()]
+        }
+        Some(text) => text.value.split('.').map(Arc::from).collect(),
+        None => vec!["output".into()],
+    };
+    let retries = scalar::count(fields, "retry", 0).unwrap_or(0);
+    let skip = fields.word("on_failure", &[("raise", false), ("skip", true)]).unwrap_or(false);
+    fields.no_effect(&["writes"], "a tool node's result is `<its id>.<output_key>`");
+    ToolNode { settings, output_key, retries, skip }
+}
+
+fn http<'n>(config: &mut Fields<'n, '_>) -> ToolSettings<'n> {
+    let url = config.require_text("url");
+    let method = config.word("method", &[("GET", "GET"), ("POST", "POST")]).unwrap_or("GET");
+    let headers = match config.fields("headers") {
+        Some(headers) => headers
+            .entries()
+            .iter()
+            .filter_map(|e| headers.reader.text(&e.value, &e.key.value).map(|value| (&e.key, value)))
+            .collect(),
+        None => Vec::new(),
+    };
+    let body = config.text("body");
+    let timeout_ms =
+        scalar::whole(config, "timeout", 1..=1_000_000_000).map_or(10_000, |seconds| seconds.unsigned_abs() * 1000);
+    ToolSettings::Http { url, method, headers, body, timeout_ms }
+}
+
+fn python<'n>(config: &mut Fields<'n, '_>) -> ToolSettings<'n> {
+    let module = config.require_text("module");
+    let function = config.require_text("function");
+    let reader = config.reader;
+    let args = config.take("args").filter(|entry| {
+        let fits = entry.value.mapping().is_some();
+        if !fits {
+            reader.wrong_type(&entry.value, "args", "a mapping");
+        }
+        fits
+    });
+    config.no_effect(&["kwargs"], "arguments are given in `args`");
+    ToolSettings::Python { module, function, args }
+}

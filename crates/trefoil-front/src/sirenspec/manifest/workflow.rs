@@ -1,0 +1,101 @@
+//! The top level of a file.
+
+use trefoil_ir::Retry;
+use trefoil_syntax::Diagnostic;
+use trefoil_syntax::yaml::{self, Scalar, Text};
+
+use super::agent::{self, Agent};
+use super::budget::{self, Budget};
+use super::edge::{self, Edge};
+use super::guardrail::{self, GuardList};
+use super::input::{self, InputField, State};
+use super::node::{self, Node};
+use super::policy::{self, OnFailure};
+use super::scalar;
+use crate::{Fields, Reader};
+
+/// A workflow as its file says it.
+#[derive(Debug, Clone)]
+pub struct Manifest<'n> {
+    /// Who can speak.
+    pub agents: Vec<Agent<'n>>,
+    /// What is done, in the order of the file.
+    pub nodes: Vec<Node<'n>>,
+    /// What leads where.
+    pub edges: Vec<Edge<'n>>,
+    /// Declared input fields.
+    pub input: Vec<InputField<'n>>,
+    /// Values that are there from the start.
+    pub state: State,
+    /// The workflow's guardrails; none: the default.
+    pub guardrails: Option<GuardList<'n>>,
+    /// For agent nodes that say nothing themselves.
+    pub defaults: Defaults<'n>,
+    /// Ceilings.
+    pub budget: Option<Budget>,
+    /// A file of environment variables.
+    pub env_file: Option<&'n Text>,
+}
+
+/// Policies for agent nodes that say nothing themselves.
+#[derive(Debug, Clone, Default)]
+pub struct Defaults<'n> {
+    /// Tries.
+    pub retry: Option<Retry>,
+    /// What a failure does.
+    pub on_failure: Option<OnFailure<'n>>,
+}
+
+/// Reads a file's root; none when it is not a mapping.
+pub fn read<'n>(reader: &'n Reader<'_>, root: &'n yaml::Node) -> Option<Manifest<'n>> {
+    let mut fields = reader.fields(root, "the workflow")?;
+    version(&mut fields);
+    let manifest = Manifest {
+        agents: agent::read(&mut fields),
+        nodes: node::read(&mut fields),
+        edges: edge::read(&mut fields),
+        input: input::input(&mut fields),
+        state: input::state(&mut fields),
+        guardrails: guardrail::read(&mut fields),
+        defaults: defaults(&mut fields),
+        budget: budget::read(&mut fields),
+        env_file: scalar::plain(&mut fields, "env_file"),
+    };
+    if let Some(memory) = fields.take("memory") {
+        reader.report(
+            Diagnostic::warning("refused", reader.at(memory.key.span), "`memory` is not run by this version")
+                .help("nothing is kept between runs; pass it in with `input`"),
+        );
+    }
+    fields.finish();
+    Some(manifest)
+}
+
+fn version(fields: &mut Fields<'_, '_>) {
+    let reader = fields.reader;
+    let Some(entry) = fields.require("version") else { return };
+    match entry.value.scalar() {
+        Some((Scalar::Str, text)) if &*text.value != "0.1" => reader.report(
+            Diagnostic::warning(
+                "unknown-value",
+                reader.at(entry.value.span),
+                format!("version `{}` is not known: the file is read as `0.1`", text.value),
+            )
+            .help("write `version: \"0.1\"`"),
+        ),
+        Some((Scalar::Str, _)) => {}
+        Some((Scalar::Int(_) | Scalar::Float(_), text)) => reader.report(
+            Diagnostic::error("wrong-type", reader.at(entry.value.span), "`version` must be text, not a number")
+                .help(format!("put it in quotes: `\"{}\"`", text.value)),
+        ),
+        _ => reader.wrong_type(&entry.value, "version", "text"),
+    }
+}
+
+fn defaults<'n>(fields: &mut Fields<'n, '_>) -> Defaults<'n> {
+    let Some(mut defaults) = fields.fields("defaults") else { return Defaults::default() };
+    let result = Defaults { retry: policy::retry(&mut defaults), on_failure: policy::on_failure(&mut defaults) };
+    defaults.no_effect(&["budget"], "a budget stands at the top of the file");
+    defaults.finish();
+    result
+}

@@ -1,0 +1,70 @@
+//! `writes`: a path under `working` or `output` (decision S7).
+
+use std::sync::Arc;
+
+use trefoil_syntax::yaml::Text;
+use trefoil_syntax::{Diagnostic, suggest};
+
+use crate::{Fields, Reader};
+
+/// Which of the two trees.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Root {
+    /// What nodes read.
+    Working,
+    /// What the run gives back.
+    Output,
+}
+
+/// A path to write to.
+#[derive(Debug, Clone)]
+pub struct Write {
+    /// The tree.
+    pub root: Root,
+    /// The segments after it, at least one.
+    pub path: Vec<Arc<str>>,
+}
+
+/// `writes` of a node that has to have one.
+pub fn require(fields: &mut Fields<'_, '_>) -> Option<Write> {
+    let text = fields.require_text("writes")?;
+    parse(fields.reader, text)
+}
+
+/// `writes` of a node that may have one.
+pub fn optional(fields: &mut Fields<'_, '_>) -> Option<Write> {
+    let text = fields.text("writes")?;
+    parse(fields.reader, text)
+}
+
+fn parse(reader: &Reader<'_>, text: &Text) -> Option<Write> {
+    let mut segments = text.value.split('.');
+    let first = segments.next().unwrap_or_default();
+    let root = match first {
+        "working" => Root::Working,
+        "output" => Root::Output,
+        _ => {
+            let head = reader.at(text.source(0..first.len() as u32));
+            let mut d = Diagnostic::error(
+                "unknown-value",
+                head,
+                format!("`writes` must begin with `working.` or `output.`, not `{first}`"),
+            );
+            d = match suggest::nearest(first, ["working", "output"]) {
+                Some(near) => d.help(format!("did you mean `{near}`?")),
+                None if first == "memory" => d.help("persistent memory is not part of this version of the format"),
+                None => d.help(format!("write `working.{0}` or `output.{0}`", text.value)),
+            };
+            reader.report(d);
+            return None;
+        }
+    };
+    let path: Vec<Arc<str>> = segments.map(Arc::from).collect();
+    if path.iter().any(|s| s.is_empty()) {
+        reader.error("bad-path", text.span, format!("`{}` has an empty segment", text.value));
+        return None;
+    }
+    // A lone root stores under the key of its own name.
+    let path = if path.is_empty() { vec![Arc::from(first)] } else { path };
+    Some(Write { root, path })
+}

@@ -1,0 +1,12 @@
+//! The agntz front end: a test is a manifest and what the checker says about it.
+
+mod corpus;
+mod examples;
+mod limits;
+mod lowering;
+mod manifest;
+mod names;
+mod schema;
+mod steps;
+mod support;
+mod tools;

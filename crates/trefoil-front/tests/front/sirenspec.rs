@@ -1,0 +1,4 @@
+//! The SirenSpec front end.
+
+mod corpus;
+mod support;

@@ -1,0 +1,167 @@
+//! The machine: synchronous, deterministic, without IO. It turns completions into commands.
+//!
+//! [`Machine::start`] begins a run, [`Machine::on`] feeds it what came back, [`Machine::resume`] replays a journal. The
+//! answer is an [`Output`]: commands for the driver, events for whoever watches. The same program, input, flags and
+//! completions in the same order give the same outputs, on every machine and in every process.
+//!
+//! Inside: a tree of frames (`frame`), one for every active step, in an arena; slots in activations (`activation`); a
+//! stack of tasks instead of recursion (`turn`); one file for every step kind (`steps`). What a step does around its
+//! kind (`when`, retry, time limit, failure policy) is in `lifecycle`.
+
+pub mod consensus;
+pub mod prepared;
+
+mod activation;
+mod answer;
+mod arena;
+mod ask;
+mod budget;
+mod cancel;
+mod content;
+mod eval;
+mod frame;
+mod intake;
+mod keys;
+mod lifecycle;
+mod replay;
+mod spawn;
+mod steps;
+mod turn;
+mod verdict;
+
+use std::sync::Arc;
+
+use trefoil_ir::Program;
+use trefoil_syntax::Location;
+use trefoil_template::Value;
+
+use crate::error::RunError;
+use crate::event::EventKind;
+use crate::journal::Flags;
+use crate::key::Key;
+use crate::request::{Activity, Usage};
+
+pub use prepared::Prepared;
+pub use replay::Resumed;
+use turn::{Core, Turn};
+
+/// A run in progress.
+#[derive(Debug)]
+pub struct Machine {
+    prepared: Arc<Prepared>,
+    core: Core,
+}
+
+/// What the machine wants done, and what happened.
+#[derive(Debug, Default)]
+pub struct Output {
+    /// In order. After [`Command::Finish`] there are none.
+    pub commands: Vec<Command>,
+    /// In order.
+    pub events: Vec<Noted>,
+}
+
+/// Something the driver does.
+#[derive(Debug, Clone)]
+pub enum Command {
+    /// Do this, and say what came of it.
+    Start(Activity),
+    /// Stop doing that; what comes of it is not wanted any more.
+    Cancel(Key),
+    /// The run has ended. Nothing is under way any more.
+    Finish(Result<Value, RunError>),
+}
+
+/// An event before the driver gives it its number and time.
+#[derive(Debug, Clone)]
+pub struct Noted {
+    /// The step it is about.
+    pub key: Option<Key>,
+    /// The step's place in the manifest.
+    pub location: Option<Location>,
+    /// What happened.
+    pub kind: EventKind,
+}
+
+/// What came of an activity.
+#[derive(Debug, Clone)]
+pub struct Completion {
+    /// Which.
+    pub key: Key,
+    /// When, in milliseconds since the run began.
+    pub at_ms: u64,
+    /// What: a model's text, a tool's value, a command's `{status, exit_code, stdout, stderr}`, a person's text, a
+    /// decision's boolean, null of a timer.
+    pub result: Result<Value, RunError>,
+    /// What it used.
+    pub usage: Option<Usage>,
+}
+
+impl Machine {
+    /// A machine for one run of a program.
+    pub fn new(program: Arc<Program>, flags: Flags) -> Self {
+        Self::with(Prepared::new(program), flags)
+    }
+
+    /// The same, when the program has been prepared for an earlier run.
+    pub fn with(prepared: Arc<Prepared>, flags: Flags) -> Self {
+        Self { prepared, core: Core::new(flags) }
+    }
+
+    /// Begins. `run` is the run's id. A program that can reach what this version does not run fails here, before any
+    /// command, with `REFUSED`.
+    pub fn start(&mut self, run: impl Into<Arc<str>>, input: Option<Value>) -> Output {
+        self.core.run = run.into();
+        self.turn(|turn| turn.start(input))
+    }
+
+    /// Takes in what came of an activity. One that is not under way (cancelled meanwhile) changes nothing.
+    pub fn on(&mut self, completion: Completion) -> Output {
+        self.turn(|turn| turn.complete(completion))
+    }
+
+    /// Stops everything; the run ends with `CANCELLED`.
+    pub fn cancel(&mut self) -> Output {
+        self.turn(|turn| turn.finish(Err(RunError::new("CANCELLED", "the run was cancelled"))))
+    }
+
+    /// Whether the run has ended.
+    pub fn is_finished(&self) -> bool {
+        self.core.finished
+    }
+
+    /// Tokens spent so far.
+    pub fn usage(&self) -> Usage {
+        self.core.usage
+    }
+
+    /// Model calls so far, failed ones included.
+    pub fn calls(&self) -> u64 {
+        self.core.calls
+    }
+
+    /// How many steps and flow calls are active: 0 once the run has ended.
+    pub fn active(&self) -> usize {
+        self.core.frames.len()
+    }
+
+    /// How many activities are under way.
+    pub fn pending(&self) -> usize {
+        self.core.pending.len()
+    }
+
+    /// The prepared program.
+    pub fn prepared(&self) -> &Arc<Prepared> {
+        &self.prepared
+    }
+
+    fn turn(&mut self, work: impl FnOnce(&mut Turn<'_>)) -> Output {
+        if self.core.finished {
+            return Output::default();
+        }
+        let mut turn = Turn { prepared: &self.prepared, program: &self.prepared.program, core: &mut self.core };
+        work(&mut turn);
+        turn.run();
+        std::mem::take(&mut self.core.output)
+    }
+}

@@ -1,0 +1,176 @@
+//! Activations: the slots of one call of a flow, and what it has spent.
+//!
+//! The branches of a parallel step see the slots as they were before it: each writes to an overlay of its own, and the
+//! parallel step lays the overlays over the slots when all branches have ended.
+
+use std::sync::Arc;
+
+use trefoil_ir::{FlowId, SlotId};
+use trefoil_template::Value;
+
+use super::arena::{Arena, Id};
+
+/// Names an activation or overlay.
+pub type ActivationId = Id<Activation>;
+
+/// The slots of a call, or an overlay over them.
+#[derive(Debug)]
+pub struct Activation {
+    /// Where the slots are.
+    pub slots: Slots,
+    /// What a call, as opposed to an overlay, has beside them.
+    pub call: Option<Box<Call>>,
+}
+
+/// Where slots are.
+#[derive(Debug)]
+pub enum Slots {
+    /// Here.
+    Own(Vec<Option<Value>>),
+    /// In `base`, except those in `written`.
+    Overlay {
+        /// Beneath.
+        base: ActivationId,
+        /// Written since; last wins. `None`: made unset.
+        written: Vec<(SlotId, Option<Value>)>,
+    },
+}
+
+/// A call of a flow.
+#[derive(Debug)]
+pub struct Call {
+    /// The flow.
+    pub flow: FlowId,
+    /// The activation (or overlay) that the call was made in.
+    pub caller: Option<ActivationId>,
+    /// How many calls are around it.
+    pub depth: u32,
+    /// When it began, by the completions' time stamps.
+    pub began_ms: u64,
+    /// Tokens spent in it and the calls beneath it.
+    pub tokens: u64,
+    /// Model calls.
+    pub calls: u64,
+    /// Graph nodes not yet started are skipped.
+    pub skipping: bool,
+    /// Ceilings that have been announced as passed, one bit each.
+    pub warned: u8,
+    /// Tokens by the slots that their steps filled; only where the program asks for it.
+    pub spent: Vec<(SlotId, u64)>,
+}
+
+/// Nothing is ever unset in a way that differs from never having been set.
+const UNSET: Option<Value> = None;
+
+impl Activation {
+    /// A call's slots, all unset.
+    pub fn of_call(flow: FlowId, slots: usize, caller: Option<ActivationId>, depth: u32, began_ms: u64) -> Self {
+        let call = Call {
+            flow,
+            caller,
+            depth,
+            began_ms,
+            tokens: 0,
+            calls: 0,
+            skipping: false,
+            warned: 0,
+            spent: Vec::new(),
+        };
+        Self { slots: Slots::Own(vec![UNSET; slots]), call: Some(Box::new(call)) }
+    }
+
+    /// An overlay.
+    pub fn over(base: ActivationId) -> Self {
+        Self { slots: Slots::Overlay { base, written: Vec::new() }, call: None }
+    }
+}
+
+impl Arena<Activation> {
+    /// A slot's value.
+    pub fn read(&self, mut id: ActivationId, slot: SlotId) -> Option<&Value> {
+        loop {
+            match &self.get(id)?.slots {
+                Slots::Own(slots) => return slots.get(slot.index())?.as_ref(),
+                Slots::Overlay { base, written } => {
+                    if let Some((_, value)) = written.iter().rev().find(|(s, _)| *s == slot) {
+                        return value.as_ref();
+                    }
+                    id = *base;
+                }
+            }
+        }
+    }
+
+    /// Sets a slot, or makes it unset.
+    pub fn write(&mut self, id: ActivationId, slot: SlotId, value: Option<Value>) {
+        match self.get_mut(id).map(|a| &mut a.slots) {
+            Some(Slots::Own(slots)) => {
+                if let Some(place) = slots.get_mut(slot.index()) {
+                    *place = value;
+                }
+            }
+            Some(Slots::Overlay { written, .. }) => match written.iter_mut().find(|(s, _)| *s == slot) {
+                Some((_, place)) => *place = value,
+                None => written.push((slot, value)),
+            },
+            None => {}
+        }
+    }
+
+    /// Lays an overlay over what it was made from, and drops it.
+    pub fn merge(&mut self, overlay: ActivationId) {
+        if let Some(Activation { slots: Slots::Overlay { base, written }, .. }) = self.remove(overlay) {
+            for (slot, value) in written {
+                self.write(base, slot, value);
+            }
+        }
+    }
+
+    /// The activation of the call that an overlay belongs to; of a call's own slots, themselves.
+    pub fn call_of(&self, mut id: ActivationId) -> Option<ActivationId> {
+        loop {
+            match &self.get(id)?.slots {
+                Slots::Own(_) => return Some(id),
+                Slots::Overlay { base, .. } => id = *base,
+            }
+        }
+    }
+
+    /// The call that an activation or overlay belongs to.
+    pub fn call(&self, id: ActivationId) -> Option<&Call> {
+        self.get(self.call_of(id)?)?.call.as_deref()
+    }
+
+    /// The same, to change it.
+    pub fn call_mut(&mut self, id: ActivationId) -> Option<&mut Call> {
+        let id = self.call_of(id)?;
+        self.get_mut(id)?.call.as_deref_mut()
+    }
+}
+
+/// A member of a value, by path.
+pub fn member<'v>(value: &'v Value, path: &[Arc<str>]) -> Option<&'v Value> {
+    path.iter().try_fold(value, |value, name| value.get(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_overlay_hides_its_writes_from_its_base_until_it_is_merged() {
+        let mut arena = Arena::default();
+        let base = arena.insert(Activation::of_call(FlowId(0), 2, None, 0, 0));
+        arena.write(base, SlotId(0), Some(Value::from(1)));
+        let over = arena.insert(Activation::over(base));
+        arena.write(over, SlotId(0), None);
+        arena.write(over, SlotId(1), Some(Value::from(2)));
+        assert_eq!(arena.read(over, SlotId(0)), None);
+        assert_eq!(arena.read(base, SlotId(0)), Some(&Value::from(1)));
+        assert_eq!(arena.read(base, SlotId(1)), None);
+        arena.merge(over);
+        assert_eq!(arena.read(base, SlotId(0)), None);
+        assert_eq!(arena.read(base, SlotId(1)), Some(&Value::from(2)));
+        assert_eq!(arena.len(), 1);
+    }
+}

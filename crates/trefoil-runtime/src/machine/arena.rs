@@ -1,0 +1,125 @@
+//! A store of items by typed id. Ids carry a generation: one whose item is gone finds nothing, also when its place was
+//! given to another item since.
+
+use std::fmt;
+use std::marker::PhantomData;
+
+/// Names an item of an [`Arena`].
+pub struct Id<T> {
+    place: u32,
+    generation: u32,
+    of: PhantomData<fn() -> T>,
+}
+
+impl<T> Id<T> {
+    /// Finds nothing, ever.
+    pub const NONE: Self = Self { place: u32::MAX, generation: u32::MAX, of: PhantomData };
+}
+
+impl<T> Clone for Id<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<T> Copy for Id<T> {}
+impl<T> PartialEq for Id<T> {
+    fn eq(&self, other: &Self) -> bool {
+        (self.place, self.generation) == (other.place, other.generation)
+    }
+}
+impl<T> Eq for Id<T> {}
+impl<T> fmt::Debug for Id<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.place, self.generation)
+    }
+}
+
+/// Items in reusable places.
+#[derive(Debug)]
+pub struct Arena<T> {
+    places: Vec<Place<T>>,
+    free: Vec<u32>,
+}
+
+#[derive(Debug)]
+struct Place<T> {
+    generation: u32,
+    item: Option<T>,
+}
+
+impl<T> Default for Arena<T> {
+    fn default() -> Self {
+        Self { places: Vec::new(), free: Vec::new() }
+    }
+}
+
+impl<T> Arena<T> {
+    /// Takes an item in.
+    pub fn insert(&mut self, item: T) -> Id<T> {
+        if let Some(place) = self.free.pop()
+            && let Some(slot) = self.places.get_mut(place as usize)
+        {
+            slot.item = Some(item);
+            return Id { place, generation: slot.generation, of: PhantomData };
+        }
+        self.places.push(Place { generation: 0, item: Some(item) });
+        Id { place: self.places.len() as u32 - 1, generation: 0, of: PhantomData }
+    }
+
+    /// Gives an item back; its id is void from now on.
+    pub fn remove(&mut self, id: Id<T>) -> Option<T> {
+        let slot = self.places.get_mut(id.place as usize).filter(|p| p.generation == id.generation)?;
+        let item = slot.item.take()?;
+        slot.generation = slot.generation.wrapping_add(1);
+        self.free.push(id.place);
+        Some(item)
+    }
+
+    /// The item of an id, if it is still there.
+    #[inline]
+    pub fn get(&self, id: Id<T>) -> Option<&T> {
+        let slot = self.places.get(id.place as usize)?;
+        if slot.generation == id.generation { slot.item.as_ref() } else { None }
+    }
+
+    /// The item of an id, to change it.
+    #[inline]
+    pub fn get_mut(&mut self, id: Id<T>) -> Option<&mut T> {
+        let slot = self.places.get_mut(id.place as usize)?;
+        if slot.generation == id.generation { slot.item.as_mut() } else { None }
+    }
+
+    /// How many items there are.
+    pub fn len(&self) -> usize {
+        self.places.len() - self.free.len()
+    }
+
+    /// Drops every item. Ids given out before are void.
+    pub fn clear(&mut self) {
+        self.free.clear();
+        for (place, slot) in self.places.iter_mut().enumerate() {
+            if slot.item.take().is_some() {
+                slot.generation = slot.generation.wrapping_add(1);
+            }
+            self.free.push(place as u32);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_of_a_removed_item_finds_nothing_even_when_its_place_is_taken() {
+        let mut arena = Arena::default();
+        let first = arena.insert("a");
+        assert_eq!(arena.remove(first), Some("a"));
+        let second = arena.insert("b");
+        assert_eq!(arena.get(first), None);
+        assert_eq!(arena.get(second), Some(&"b"));
+        assert_eq!(arena.len(), 1);
+        arena.clear();
+        assert_eq!((arena.get(second), arena.len()), (None, 0));
+    }
+}

@@ -1,0 +1,49 @@
+//! Questions that only the driver can answer (decision C8): asked once for each step, then the work goes on.
+
+use trefoil_template::Question;
+
+use super::content;
+use super::frame::{Asking, FrameId, Outcome, Task};
+use super::turn::{Purpose, Turn};
+use crate::error::RunError;
+use crate::key::Key;
+use crate::request::Request;
+
+/// Questions of one step. More would mean that an answer did not settle its question.
+const MAX_QUESTIONS: usize = 1000;
+
+impl Turn<'_> {
+    /// Asks, and does `task` again when the answer is there.
+    pub fn ask(&mut self, f: FrameId, question: Question, task: Task) {
+        let canonical = question.canonical();
+        let Some(frame) = self.core.frames.get_mut(f) else { return };
+        let aside = frame.aside.get_or_insert_default();
+        if let Some(asking) = aside.asking.iter_mut().find(|a| a.question == canonical) {
+            asking.tasks.push(task);
+            return;
+        }
+        if aside.decided.len() >= MAX_QUESTIONS || aside.decided.iter().any(|(known, _)| *known == canonical) {
+            let error = RunError::new("LIMIT_EXCEEDED", "a condition on the environment could not be settled");
+            return self.push(Task::Settle(f, Outcome::Failed(Box::new(error))));
+        }
+        // Named by its content: which of a step's questions comes first may depend on timing.
+        let digits = content::digest(&canonical);
+        let request = Request::Decide(question);
+        let key = self.own_activity(f, Purpose::Decide, request, |path, above| {
+            path.own("decide", above).digits(digits);
+        });
+        let aside = self.core.frames.get_mut(f).and_then(|f| f.aside.as_deref_mut());
+        if let (Some(aside), Some(key)) = (aside, key) {
+            aside.asking.push(Asking { key, question: canonical, tasks: vec![task] });
+        }
+    }
+
+    /// An answer: what waited for it goes on.
+    pub fn decided(&mut self, f: FrameId, key: &Key, answer: bool) {
+        let Some(aside) = self.core.frames.get_mut(f).and_then(|f| f.aside.as_deref_mut()) else { return };
+        let Some(at) = aside.asking.iter().position(|a| a.key == *key) else { return };
+        let asking = aside.asking.swap_remove(at);
+        aside.decided.push((asking.question, answer));
+        self.core.tasks.extend(asking.tasks.into_iter().rev());
+    }
+}

@@ -1,0 +1,129 @@
+//! Ends of frames, wanted and unwanted: nothing beneath a frame outlives it.
+
+use super::Command;
+use super::frame::{Doing, Frame, FrameId, Outcome, Task, What};
+use super::turn::Turn;
+use crate::error::RunError;
+use crate::event::EventKind;
+use crate::key::Key;
+
+impl Turn<'_> {
+    /// Takes a frame out and tells its parent. Its activities and children are gone before.
+    pub fn end(&mut self, f: FrameId, outcome: Outcome) {
+        self.clear(f);
+        let Some(frame) = self.remove(f) else { return };
+        let Some(parent) = frame.parent else {
+            return self.finish(match outcome {
+                Outcome::Done(value) => Ok(value),
+                Outcome::Failed(error) => Err(*error),
+            });
+        };
+        self.push(Task::Ended(parent, frame.place, outcome));
+    }
+
+    /// Cancels whatever a frame has under way: its activities, its questions, everything beneath it.
+    pub fn clear(&mut self, f: FrameId) {
+        self.cancel_children(f);
+        self.cancel_activities(f);
+        if let Some(frame) = self.core.frames.get_mut(f)
+            && !matches!(frame.doing, Doing::Flow(_))
+        {
+            let doing = std::mem::take(&mut frame.doing);
+            self.release(doing);
+        }
+    }
+
+    fn cancel_activities(&mut self, f: FrameId) {
+        let Some(frame) = self.core.frames.get_mut(f) else { return };
+        let effect = std::mem::take(&mut frame.effect).then(|| frame.key.clone());
+        let timer = frame.timer.take();
+        let asking = frame.aside.as_deref_mut().map(|a| std::mem::take(&mut a.asking)).unwrap_or_default();
+        for key in effect.into_iter().chain(timer).chain(asking.into_iter().map(|a| a.key)) {
+            self.cancel_activity(key);
+        }
+    }
+
+    /// Cancels one activity.
+    pub fn cancel_activity(&mut self, key: Key) {
+        if self.core.pending.swap_remove(&key).is_some() {
+            self.core.output.commands.push(Command::Cancel(key));
+        }
+    }
+
+    /// Cancels everything beneath a frame, deepest first, without recursion.
+    fn cancel_children(&mut self, f: FrameId) {
+        loop {
+            // Down to a frame without children.
+            let mut at = f;
+            while let Some(child) = self.core.frames.get(at).and_then(|a| a.first_child) {
+                at = child;
+            }
+            if at == f {
+                return;
+            }
+            self.cancel_activities(at);
+            if let Some(frame) = self.remove(at) {
+                self.note_cancelled(&frame);
+            }
+        }
+    }
+
+    fn note_cancelled(&mut self, frame: &Frame) {
+        let What::Step(step) = frame.what else { return };
+        let Some(step) = self.program.step(step) else { return };
+        if frame.announced && step.label.is_some() {
+            let mut error = RunError::new("CANCELLED", "cancelled with the step around it");
+            error.key = Some(frame.base.clone());
+            error.location = Some(step.origin);
+            self.note(&frame.base, step.origin, EventKind::StepFailed { error, action: "cancel" });
+        }
+    }
+
+    /// Takes a frame out of the tree, frees what it owns, and books what it spent.
+    fn remove(&mut self, f: FrameId) -> Option<Frame> {
+        let mut frame = self.core.frames.remove(f)?;
+        match frame.previous {
+            Some(previous) => {
+                if let Some(previous) = self.core.frames.get_mut(previous) {
+                    previous.next = frame.next;
+                }
+            }
+            None => {
+                if let Some(parent) = frame.parent.and_then(|p| self.core.frames.get_mut(p)) {
+                    parent.first_child = frame.next;
+                }
+            }
+        }
+        if let Some(next) = frame.next.and_then(|n| self.core.frames.get_mut(n)) {
+            next.previous = frame.previous;
+        }
+        if let Some(parent) = frame.parent.and_then(|p| self.core.frames.get_mut(p)) {
+            parent.usage.add(frame.usage);
+        }
+        match frame.what {
+            What::Flow(_) => {
+                self.core.activations.remove(frame.activation);
+            }
+            What::Step(step) => {
+                if self.prepared.tracks_spending
+                    && let Some(slot) = self.program.step(step).and_then(|s| s.out)
+                    && let Some(call) = self.core.activations.call_mut(frame.activation)
+                {
+                    call.spent.push((slot, frame.usage.total()));
+                }
+            }
+        }
+        let doing = std::mem::take(&mut frame.doing);
+        self.release(doing);
+        Some(frame)
+    }
+
+    /// Frees what the state of a step owns.
+    fn release(&mut self, doing: Doing) {
+        if let Doing::Parallel(running) = doing {
+            for overlay in running.overlays.into_iter().flatten() {
+                self.core.activations.remove(overlay);
+            }
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! How several verdicts become one: the formulas of AEGIS.
+
+use trefoil_ir::{Consensus, Strategy};
+use trefoil_template::Value;
+
+use super::verdict::{self, Verdict};
+use crate::error::RunError;
+
+/// The largest variance that scores from 0 to 1 can have.
+const MAX_VARIANCE: f64 = 0.25;
+
+/// Verdicts combined.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Combined {
+    /// 0 to 1.
+    pub score: f64,
+    /// 0 to 1.
+    pub confidence: f64,
+    /// What the formula went by, for whoever reads the result.
+    pub metadata: Vec<(&'static str, Value)>,
+}
+
+/// Combines verdicts. Fewer than the minimum is `CONSENSUS_FAILED`.
+pub fn combine(verdicts: &[Verdict], rules: &Consensus) -> Result<Combined, RunError> {
+    let needed = rules.min_judges.max(1) as usize;
+    if verdicts.len() < needed {
+        let message = format!("{} of at least {needed} verdicts came in", verdicts.len());
+        return Err(RunError::new("CONSENSUS_FAILED", message));
+    }
+    let passes = verdicts.iter().filter(|v| v.score >= rules.threshold).count();
+    Ok(match rules.strategy {
+        Strategy::WeightedAverage => {
+            let score = weighted(verdicts.iter(), |v| v.score);
+            let agreement = 1.0 - (variance(verdicts, score) / MAX_VARIANCE).min(1.0);
+            let own = weighted(verdicts.iter(), |v| v.confidence);
+            let confidence = agreement * rules.agreement_factor + own * rules.confidence_factor;
+            Combined { score, confidence, metadata: vec![("agreement", agreement.into())] }
+        }
+        Strategy::Majority => {
+            let fails = verdicts.len() - passes;
+            let score = match passes.cmp(&fails) {
+                std::cmp::Ordering::Greater => 1.0,
+                std::cmp::Ordering::Less => 0.0,
+                std::cmp::Ordering::Equal => 0.5,
+            };
+            let margin = passes.abs_diff(fails) as f64 / verdicts.len() as f64;
+            let own = mean(verdicts.iter().map(|v| v.confidence));
+            let confidence = margin * rules.agreement_factor + own * rules.confidence_factor;
+            let metadata = vec![
+                ("pass_votes", passes.into()),
+                ("fail_votes", fails.into()),
+                ("threshold", rules.threshold.into()),
+            ];
+            Combined { score, confidence, metadata }
+        }
+        Strategy::Unanimous => {
+            let all = passes == verdicts.len();
+            let score = if all { mean(verdicts.iter().map(|v| v.score)) } else { 0.0 };
+            let confidence = verdicts.iter().map(|v| v.confidence).fold(1.0, f64::min);
+            Combined {
+                score,
+                confidence,
+                metadata: vec![("all_pass", all.into()), ("threshold", rules.threshold.into())],
+            }
+        }
+        Strategy::BestOfN => {
+            let mut best: Vec<&Verdict> = verdicts.iter().collect();
+            // Stable: of equal ones the first declared counts.
+            best.sort_by(|a, b| (b.score * b.confidence).total_cmp(&(a.score * a.confidence)));
+            best.truncate(rules.n.map_or(usize::MAX, |n| (n as usize).max(1)));
+            let score = weighted(best.iter().copied(), |v| v.score);
+            let confidence = mean(best.iter().map(|v| v.confidence));
+            let metadata = vec![("n", best.len().into()), ("total_judges", verdicts.len().into())];
+            Combined { score, confidence, metadata }
+        }
+    })
+}
+
+/// The value of an expression that combines outputs: those that are no verdicts are left out.
+pub fn of_outputs(outputs: &[(Value, f64)], rules: &Consensus) -> Result<Value, RunError> {
+    let verdicts: Vec<Verdict> = outputs.iter().filter_map(|(v, weight)| verdict::read(v, *weight).ok()).collect();
+    let combined = combine(&verdicts, rules)?;
+    Ok(show(&combined, &verdicts, rules, outputs.iter().map(|(v, _)| v.clone()).collect()))
+}
+
+/// `{score, confidence, binary_valid, strategy, individual_scores, metadata}`.
+fn show(combined: &Combined, verdicts: &[Verdict], rules: &Consensus, outputs: Vec<Value>) -> Value {
+    let strategy = match rules.strategy {
+        Strategy::WeightedAverage => "weighted_average",
+        Strategy::Majority => "majority",
+        Strategy::Unanimous => "unanimous",
+        Strategy::BestOfN => "best_of_n",
+    };
+    let valid = combined.score >= rules.threshold;
+    let reasoning: Vec<&str> = verdicts.iter().map(|v| &*v.reasoning).filter(|r| !r.is_empty()).collect();
+    let mut metadata = combined.metadata.clone();
+    metadata.push(("verdict", if valid { "pass" } else { "fail" }.into()));
+    metadata.push(("individual_outputs", outputs.into()));
+    metadata.push(("individual_results", verdicts.iter().map(|v| v.answer.clone()).collect()));
+    metadata.push(("reasoning", reasoning.join("\n").into()));
+    let members: [(&str, Value); 6] = [
+        ("score", combined.score.into()),
+        ("confidence", combined.confidence.into()),
+        ("binary_valid", valid.into()),
+        ("strategy", strategy.into()),
+        ("individual_scores", verdicts.iter().map(|v| v.score).collect()),
+        ("metadata", metadata.into_iter().collect()),
+    ];
+    members.into_iter().collect()
+}
+
+fn mean(numbers: impl ExactSizeIterator<Item = f64>) -> f64 {
+    let count = numbers.len().max(1);
+    numbers.sum::<f64>() / count as f64
+}
+
+fn weighted<'v>(verdicts: impl Iterator<Item = &'v Verdict>, of: impl Fn(&Verdict) -> f64) -> f64 {
+    let (sum, weights) = verdicts.fold((0.0, 0.0), |(sum, weights), v| (sum + of(v) * v.weight, weights + v.weight));
+    if weights > 0.0 { sum / weights } else { 0.0 }
+}
+
+fn variance(verdicts: &[Verdict], mean: f64) -> f64 {
+    self::mean(verdicts.iter().map(|v| (v.score - mean).powi(2)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rules(strategy: Strategy) -> Consensus {
+        Consensus {
+            strategy,
+            threshold: 0.7,
+            min_judges: 1,
+            n: None,
+            agreement_factor: 0.7,
+            confidence_factor: 0.3,
+        }
+    }
+
+    fn verdicts(of: &[(f64, f64, f64)]) -> Vec<Verdict> {
+        let verdict = |&(score, confidence, weight): &(f64, f64, f64)| Verdict {
+            score,
+            confidence,
+            weight,
+            reasoning: String::new(),
+            answer: Value::Null,
+        };
+        of.iter().map(verdict).collect()
+    }
+
+    fn close(a: f64, b: f64) -> bool {
+        (a - b).abs() < 1e-9
+    }
+
+    #[test]
+    fn weighted_average_weighs_scores_and_rewards_agreement() {
+        let c = combine(&verdicts(&[(1.0, 1.0, 3.0), (0.0, 0.0, 1.0)]), &rules(Strategy::WeightedAverage)).unwrap();
+        assert!(close(c.score, 0.75));
+        // Variance about the weighted mean: ((0.25)^2 + (0.75)^2) / 2 = 0.3125, capped at the maximum.
+        assert!(close(c.confidence, 0.75 * 0.3));
+        let same = combine(&verdicts(&[(0.9, 0.5, 1.0), (0.9, 0.5, 1.0)]), &rules(Strategy::WeightedAverage)).unwrap();
+        assert!(close(same.confidence, 0.7 + 0.15));
+    }
+
+    #[test]
+    fn majority_counts_votes_and_a_tie_is_half() {
+        let c = combine(&verdicts(&[(0.7, 1.0, 1.0), (0.69, 1.0, 1.0)]), &rules(Strategy::Majority)).unwrap();
+        assert!(close(c.score, 0.5) && close(c.confidence, 0.3));
+        let c = combine(&verdicts(&[(0.8, 0.6, 1.0), (0.9, 0.6, 1.0), (0.1, 0.6, 1.0)]), &rules(Strategy::Majority));
+        let c = c.unwrap();
+        assert!(close(c.score, 1.0) && close(c.confidence, 0.7 / 3.0 + 0.18));
+        assert_eq!(c.metadata.first(), Some(&("pass_votes", Value::from(2))));
+    }
+
+    #[test]
+    fn unanimous_needs_every_verdict() {
+        let c = combine(&verdicts(&[(0.8, 0.6, 1.0), (0.9, 0.9, 1.0)]), &rules(Strategy::Unanimous)).unwrap();
+        assert!(close(c.score, 0.85) && close(c.confidence, 0.6));
+        let c = combine(&verdicts(&[(0.6, 0.6, 1.0), (0.9, 0.9, 1.0)]), &rules(Strategy::Unanimous)).unwrap();
+        assert!(close(c.score, 0.0));
+    }
+
+    #[test]
+    fn best_of_n_takes_the_strongest() {
+        let best = Consensus { n: Some(1), ..rules(Strategy::BestOfN) };
+        let c = combine(&verdicts(&[(1.0, 0.1, 1.0), (0.8, 0.9, 1.0)]), &best).unwrap();
+        assert!(close(c.score, 0.8) && close(c.confidence, 0.9));
+    }
+
+    #[test]
+    fn too_few_verdicts_are_a_failure() {
+        let few = Consensus { min_judges: 2, ..rules(Strategy::Majority) };
+        assert_eq!(combine(&verdicts(&[(1.0, 1.0, 1.0)]), &few).unwrap_err().code, "CONSENSUS_FAILED");
+        assert_eq!(combine(&[], &rules(Strategy::Majority)).unwrap_err().code, "CONSENSUS_FAILED");
+    }
+}

@@ -1,0 +1,232 @@
+//! Expressions, texts and conditions, evaluated against the slots of an activation.
+//!
+//! Pure: what only the driver knows comes back as [`Stop::Ask`], and the whole evaluation is done again once it is
+//! answered. Recursive in the depth of one expression, which a manifest's nesting limit bounds.
+
+mod scope;
+mod text;
+
+use std::sync::Arc;
+
+use trefoil_ir::{Cond, Expr, JsonType, Source, Text};
+use trefoil_syntax::{Location, Span};
+use trefoil_template::{EvalError, Object, Policy, Question, Reference, Scope, Value};
+
+use super::activation::{Activation, ActivationId};
+use super::arena::Arena;
+use super::{answer, consensus};
+use crate::error::RunError;
+use crate::text::strip_fence;
+use scope::Bound;
+use text::Joined;
+pub use text::of as text_of;
+
+/// Why an evaluation stopped.
+#[derive(Debug)]
+pub enum Stop {
+    /// Ask the driver, then evaluate again.
+    Ask(Box<Question>),
+    /// It failed.
+    Fail(Box<RunError>),
+}
+
+impl From<RunError> for Stop {
+    fn from(error: RunError) -> Self {
+        Self::Fail(Box::new(error))
+    }
+}
+
+/// What expressions are evaluated against.
+#[derive(Clone, Copy)]
+pub struct Context<'a> {
+    /// All activations.
+    pub activations: &'a Arena<Activation>,
+    /// The one whose slots are read.
+    pub activation: ActivationId,
+    /// [`Source::Result`].
+    pub result: Option<&'a Value>,
+    /// [`Source::Failure`].
+    pub failure: Option<&'a str>,
+    /// [`Source::RunId`].
+    pub run: &'a Arc<str>,
+    /// Questions answered, by their canonical text.
+    pub decided: &'a [(String, bool)],
+}
+
+impl Context<'_> {
+    /// The value of an expression.
+    pub fn expr(&self, expr: &Expr) -> Result<Value, Stop> {
+        Ok(match expr {
+            Expr::Const(value) => value.clone(),
+            Expr::Template(text) => self.text(text)?,
+            Expr::Typed(text) => text.template.value(&self.of(text)).map_err(|e| stop(e, text))?,
+            Expr::Read(source) => self.read(source).unwrap_or_default(),
+            Expr::Object(members) => {
+                let members = members.iter().map(|(key, e)| Ok((key.clone(), self.expr(e)?)));
+                members.collect::<Result<Object, Stop>>()?.into()
+            }
+            Expr::List(items) => items.iter().map(|e| self.expr(e)).collect::<Result<Vec<_>, Stop>>()?.into(),
+            Expr::Concat(items) => {
+                let mut all = Joined::default();
+                for item in items {
+                    all.push_unless_null(&self.expr(item)?);
+                }
+                all.into_value()
+            }
+            Expr::Join { parts, separator, otherwise } => {
+                let mut found = parts.iter().filter_map(|s| self.read(s)).filter(|v| !v.is_null());
+                let Some(first) = found.next() else { return self.expr(otherwise) };
+                let mut all = Joined::default();
+                all.push_unless_null(&first);
+                for value in found {
+                    all.push_text(separator);
+                    all.push_unless_null(&value);
+                }
+                all.into_value()
+            }
+            Expr::Merge(layers) => {
+                let mut merged = Object::new();
+                for layer in layers {
+                    if let Value::Object(object) = self.expr(layer)? {
+                        merged.extend(object.iter().map(|(k, v)| (k.clone(), v.clone())));
+                    }
+                }
+                merged.into()
+            }
+            Expr::Lines(inner) => match self.expr(inner)? {
+                Value::Object(object) => {
+                    let mut all = Joined::default();
+                    for (at, (key, value)) in object.iter().enumerate() {
+                        if at > 0 {
+                            all.push_text("\n");
+                        }
+                        all.push_text(key);
+                        all.push_text(": ");
+                        all.push(value);
+                    }
+                    all.into_value()
+                }
+                Value::List(items) => {
+                    let mut all = Joined::default();
+                    let mut first = true;
+                    for item in items.iter().filter(|v| !text::is_empty(v)) {
+                        if !std::mem::take(&mut first) {
+                            all.push_text("\n");
+                        }
+                        all.push(item);
+                    }
+                    all.into_value()
+                }
+                other => text::of(&other),
+            },
+            Expr::AsText(inner) => text::of(&self.expr(inner)?),
+            Expr::If { source, then, otherwise } => {
+                let truth = self.read(source).map_or(Ok(false), |value| self.truth(value))?;
+                self.expr(if truth { then } else { otherwise })?
+            }
+            Expr::Structured(inner) => {
+                let value = self.expr(inner)?;
+                value.as_str().and_then(answer::structure).unwrap_or(value)
+            }
+            Expr::Coerce(inner, kind) => coerce(self.expr(inner)?, *kind),
+            Expr::Consensus { verdicts, consensus: rules } => {
+                let outputs = verdicts.iter().map(|(e, weight)| Ok((self.expr(e)?, *weight)));
+                consensus::of_outputs(&outputs.collect::<Result<Vec<_>, Stop>>()?, rules)?
+            }
+        })
+    }
+
+    /// A text position.
+    pub fn text(&self, text: &Text) -> Result<Value, Stop> {
+        text.template.render(&self.of(text)).map_err(|e| stop(e, text))
+    }
+
+    /// The truth of a condition.
+    pub fn cond(&self, cond: &Cond) -> Result<bool, Stop> {
+        let scope = Bound::new(self, &cond.sources, cond.condition.references());
+        cond.condition.evaluate(&scope).map_err(|e| match e {
+            EvalError::Undecided(question) => Stop::Ask(Box::new(question)),
+            other => failed(&other, cond.origin),
+        })
+    }
+
+    /// The value of a source read as a whole; none: unset or missing.
+    pub fn read(&self, source: &Source) -> Option<Value> {
+        scope::whole(scope::find(self, source, 0))
+    }
+
+    /// The names and values that a condition looks at, as a message shows them: `review.score` is 0.4.
+    pub fn seen(&self, cond: &Cond) -> Vec<String> {
+        let scope = Bound::new(self, &cond.sources, cond.condition.references());
+        let show = |reference: &Reference| {
+            let value = scope::walk(scope.source(reference.binding.source), reference);
+            let value = value.map_or_else(|| "missing".to_owned(), |v| crate::text::shorten(&v.to_text(), 60));
+            format!("`{}` is {value}", reference.dotted())
+        };
+        cond.condition.references().iter().map(show).collect()
+    }
+
+    fn of<'t>(&'t self, text: &'t Text) -> Bound<'t> {
+        Bound::new(self, &text.sources, text.template.references())
+    }
+
+    fn truth(&self, value: Value) -> Result<bool, Stop> {
+        if let Some(truth) = value.truthy() {
+            return Ok(truth);
+        }
+        let expression = Arc::new(trefoil_template::Expression::Literal(value));
+        let question = Question { expression, policy: Policy::AGNTZ };
+        match self.decision(&question) {
+            Some(answer) => Ok(answer),
+            None => Err(Stop::Ask(Box::new(question))),
+        }
+    }
+
+    fn decision(&self, question: &Question) -> Option<bool> {
+        if self.decided.is_empty() {
+            return None;
+        }
+        let canonical = question.canonical();
+        self.decided.iter().find(|(known, _)| *known == canonical).map(|(_, answer)| *answer)
+    }
+}
+
+fn stop(error: EvalError, text: &Text) -> Stop {
+    match error {
+        EvalError::Undecided(question) => Stop::Ask(Box::new(question)),
+        EvalError::Undefined { ref span, .. } => {
+            let same = |r: &Reference| r.span == *span;
+            let at = text.template.references().iter().position(same).and_then(|i| text.spans.get(i));
+            failed(&error, at.map_or(text.origin, |s: &Span| Location::new(text.origin.file, *s)))
+        }
+        other => failed(&other, text.origin),
+    }
+}
+
+fn failed(error: &EvalError, origin: Location) -> Stop {
+    let code = if matches!(error, EvalError::Limit(_)) { "LIMIT_EXCEEDED" } else { "INTERPOLATION_ERROR" };
+    let mut failure = RunError::new(code, error.to_string());
+    failure.location = Some(origin);
+    failure.into()
+}
+
+fn coerce(value: Value, kind: JsonType) -> Value {
+    let Some(text) = value.as_str() else {
+        return match (kind, &value) {
+            (JsonType::Boolean, Value::Bool(_)) | (JsonType::Json, _) => value,
+            (JsonType::Number, Value::Number(_)) => value,
+            (JsonType::Integer, Value::Number(n)) if n.as_i64().is_some() => value,
+            _ => Value::Null,
+        };
+    };
+    let text = text.trim();
+    match kind {
+        JsonType::Integer => text.parse::<i64>().ok().into(),
+        JsonType::Number => match text.parse::<f64>().ok().filter(|n| n.is_finite()) {
+            Some(number) => text.parse::<i64>().map_or_else(|_| number.into(), Value::from),
+            None => Value::Null,
+        },
+        JsonType::Boolean => (text == "true").into(),
+        JsonType::Json => serde_json::from_str::<Value>(strip_fence(text)).unwrap_or_default(),
+    }
+}

@@ -1,0 +1,138 @@
+//! What a template's or condition's references find: one arm for every [`Source`].
+
+use std::sync::Arc;
+
+use trefoil_ir::{Part, Source};
+use trefoil_template::{Found, HoleKind, Missing, Object, Question, Reference, Scope, Value};
+
+use super::Context;
+use crate::machine::activation::member;
+
+/// The sources of one template or condition, and what they are looked up in.
+pub struct Bound<'a> {
+    context: &'a Context<'a>,
+    sources: &'a [Source],
+    references: &'a [Reference],
+}
+
+impl<'a> Bound<'a> {
+    /// Binds them.
+    pub fn new(context: &'a Context<'a>, sources: &'a [Source], references: &'a [Reference]) -> Self {
+        Self { context, sources, references }
+    }
+}
+
+impl Scope for Bound<'_> {
+    fn source(&self, index: u32) -> Found<'_> {
+        match self.sources.get(index as usize) {
+            Some(Source::Slot(slot)) => {
+                if let Some(value) = self.context.activations.read(self.context.activation, *slot) {
+                    return Found::Borrowed(value);
+                }
+                Found::Missing(Missing::Key(self.skip(index)))
+            }
+            Some(source) => find(self.context, source, self.skip(index)),
+            None => Found::Missing(Missing::Key(0)),
+        }
+    }
+
+    fn decided(&self, question: &Question) -> Option<bool> {
+        self.context.decision(question)
+    }
+}
+
+impl Bound<'_> {
+    /// The segment that is not there when a source has nothing: the one after those that the source stands for.
+    fn skip(&self, index: u32) -> u16 {
+        let reference = self.references.iter().find(|r| r.binding.source == index);
+        reference.map_or(0, |r| r.binding.skip.min((r.path.len() as u16).saturating_sub(1)))
+    }
+}
+
+/// What a source holds.
+pub fn find<'a>(context: &'a Context<'_>, source: &'a Source, skip: u16) -> Found<'a> {
+    let slot = |slot| context.activations.read(context.activation, slot);
+    let missing = || Found::Missing(Missing::Key(skip));
+    match source {
+        Source::Slot(id) => slot(*id).map_or_else(missing, Found::Borrowed),
+        Source::Member(id, path) => slot(*id).and_then(|v| member(v, path)).map_or_else(missing, Found::Borrowed),
+        Source::Layered { top, path, under } => {
+            let Some(top) = slot(*top).and_then(|v| member(v, path)) else { return missing() };
+            match slot(*under) {
+                Some(under) if !under.is_null() => Found::Layered { top: top.clone(), under: under.clone() },
+                _ => Found::Borrowed(top),
+            }
+        }
+        Source::Either(first, second) => {
+            Found::Either(Box::new(find(context, first, skip)), Box::new(find(context, second, skip)))
+        }
+        Source::Compose { seed, parts } => Found::Owned(compose(context, seed, parts)),
+        Source::Const(value) => Found::Borrowed(value),
+        Source::Environment => Found::Opaque(HoleKind::Env),
+        Source::Secrets => Found::Opaque(HoleKind::Secret),
+        Source::RunId => Found::Owned(Value::Str(context.run.clone())),
+        Source::Spent(slots) => Found::Owned(spent(context, slots)),
+        Source::Result => context.result.map_or_else(missing, Found::Borrowed),
+        Source::Failure => context.failure.map_or_else(missing, |text| Found::Owned(Value::from(text))),
+        Source::Missing(why) => Found::Missing(why.clone()),
+    }
+}
+
+/// A found source as a value of its own, with nothing left of a path to walk.
+pub fn whole(found: Found<'_>) -> Option<Value> {
+    match found {
+        Found::Borrowed(value) => Some(value.clone()),
+        Found::Owned(value) | Found::Layered { top: value, .. } => Some(value),
+        Found::Either(first, second) => whole(*first).or_else(|| whole(*second)),
+        Found::Opaque(_) | Found::Missing(_) => None,
+    }
+}
+
+/// The value that a reference leads to, for messages.
+pub fn walk(found: Found<'_>, reference: &Reference) -> Option<Value> {
+    let rest: Vec<Arc<str>> =
+        reference.path.iter().skip(reference.binding.skip.into()).map(|s| s.name.clone()).collect();
+    match found {
+        Found::Either(first, second) => walk(*first, reference).or_else(|| walk(*second, reference)),
+        found => member(&whole(found)?, &rest).cloned(),
+    }
+}
+
+fn compose(context: &Context<'_>, seed: &Value, parts: &[Part]) -> Value {
+    let mut root = seed.clone();
+    for part in parts {
+        let value = context.activations.read(context.activation, part.slot);
+        let Some(value) = value.and_then(|v| member(v, &part.member)) else { continue };
+        lay(&mut root, &part.at, value);
+    }
+    root
+}
+
+/// Lays a value at a path of an object; what is in the way and not an object is replaced.
+fn lay(root: &mut Value, at: &[Arc<str>], value: &Value) {
+    let mut members = match std::mem::take(root) {
+        Value::Object(object) => Arc::unwrap_or_clone(object),
+        _ => Object::new(),
+    };
+    match at {
+        [] => {
+            if let Value::Object(laid) = value {
+                members.extend(laid.iter().map(|(key, member)| (key.clone(), member.clone())));
+            }
+        }
+        [name] => {
+            members.insert(name.clone(), value.clone());
+        }
+        [name, rest @ ..] => lay(members.entry(name.clone()).or_default(), rest, value),
+    }
+    *root = Value::from(members);
+}
+
+fn spent(context: &Context<'_>, slots: &[trefoil_ir::SlotId]) -> Value {
+    let call = context.activations.call(context.activation);
+    let tokens = call.map_or(0, |call| match slots {
+        [] => call.tokens,
+        slots => call.spent.iter().filter(|(slot, _)| slots.contains(slot)).map(|(_, tokens)| tokens).sum(),
+    });
+    [("total_tokens", Value::from(tokens)), ("estimated_usd", Value::from(0.0))].into_iter().collect()
+}

@@ -1,0 +1,173 @@
+//! Frames: one for every active step or flow call. They form a tree by ids; nothing in the machine recurses over it.
+
+use trefoil_ir::{FlowId, StepId};
+use trefoil_template::Value;
+
+use super::activation::ActivationId;
+use super::arena::Id;
+use super::steps::{attempts, for_each, graph, parallel, state_machine};
+use crate::error::RunError;
+use crate::key::Key;
+use crate::request::Usage;
+
+/// Names a frame.
+pub type FrameId = Id<Frame>;
+
+/// What a frame runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum What {
+    /// A step.
+    Step(StepId),
+    /// A call of a flow: intake, init, body, output.
+    Flow(FlowId),
+}
+
+/// An active step or flow call.
+#[derive(Debug)]
+pub struct Frame {
+    /// Who is told when it ends; none: the run's entry flow.
+    pub parent: Option<FrameId>,
+    /// Which child of the parent it is, in the parent's own counting.
+    pub place: u32,
+    /// What it runs.
+    pub what: What,
+    /// The slots it reads and writes.
+    pub activation: ActivationId,
+    /// Its key without the try.
+    pub base: Key,
+    /// Its key, the try included.
+    pub key: Key,
+    /// Which try, from 1.
+    pub attempt: u32,
+    /// What it is at.
+    pub doing: Doing,
+    /// Its effect is under way under its own key.
+    pub effect: bool,
+    /// The time limit or retry delay that is under way.
+    pub timer: Option<Key>,
+    /// It has been announced.
+    pub announced: bool,
+    /// Spent by it and everything beneath it that has ended.
+    pub usage: Usage,
+    /// First of its children, linked through `next`.
+    pub first_child: Option<FrameId>,
+    /// Next child of the same parent.
+    pub next: Option<FrameId>,
+    /// The one before.
+    pub previous: Option<FrameId>,
+    /// What few frames need.
+    pub aside: Option<Box<Aside>>,
+}
+
+impl Frame {
+    /// A frame that has not begun.
+    pub fn new(parent: Option<FrameId>, place: u32, what: What, activation: ActivationId, key: Key) -> Self {
+        Self {
+            parent,
+            place,
+            what,
+            activation,
+            base: key.clone(),
+            key,
+            attempt: 1,
+            doing: Doing::Nothing,
+            effect: false,
+            timer: None,
+            announced: false,
+            usage: Usage::default(),
+            first_child: None,
+            next: None,
+            previous: None,
+            aside: None,
+        }
+    }
+}
+
+/// What few frames need: questions to the driver.
+#[derive(Debug, Default)]
+pub struct Aside {
+    /// Questions answered, by their canonical text.
+    pub decided: Vec<(String, bool)>,
+    /// Questions under way, and what goes on when they are answered.
+    pub asking: Vec<Asking>,
+}
+
+/// A question under way.
+#[derive(Debug)]
+pub struct Asking {
+    /// The activity's key.
+    pub key: Key,
+    /// The question's canonical text.
+    pub question: String,
+    /// What is done again then.
+    pub tasks: Vec<Task>,
+}
+
+/// What a frame is at: the state of its kind.
+#[derive(Debug, Default)]
+pub enum Doing {
+    /// Not begun, between tries, or without any state of its own.
+    #[default]
+    Nothing,
+    /// A flow call.
+    Flow(Box<super::steps::flow::FlowCall>),
+    /// The position in the sequence.
+    Sequence(u32),
+    /// Branches under way.
+    Parallel(Box<parallel::Running>),
+    /// The pass, from 1.
+    Loop(u32),
+    /// Instances under way.
+    ForEach(Box<for_each::Running>),
+    /// Nodes under way.
+    Graph(Box<graph::Running>),
+    /// The current state.
+    StateMachine(Box<state_machine::Running>),
+    /// The iteration.
+    Attempts(Box<attempts::Running>),
+}
+
+/// How a step or flow ended.
+#[derive(Debug, Clone)]
+pub enum Outcome {
+    /// Well, with this result.
+    Done(Value),
+    /// With this failure.
+    Failed(Box<RunError>),
+}
+
+/// A piece of work. Tasks lie on one stack: what a step sets off is finished before its neighbour begins, so that a
+/// fan-out holds no more frames than run at the same time. A task may be done again after a question was answered, so
+/// each evaluates first and changes things after.
+#[derive(Debug, Clone)]
+pub enum Task {
+    /// Look at `when`, then try.
+    Begin(FrameId),
+    /// Try, for the first time or again.
+    Try(FrameId),
+    /// An effect came back.
+    Completed(FrameId, Outcome),
+    /// A child ended: its place, its result.
+    Ended(FrameId, u32, Outcome),
+    /// Start what may start.
+    Pump(FrameId),
+    /// Go on with the validators from this one.
+    Validate(FrameId, u32),
+    /// A try ended.
+    Settle(FrameId, Outcome),
+}
+
+impl Task {
+    /// Whose task it is.
+    pub fn frame(&self) -> FrameId {
+        match self {
+            Self::Begin(f)
+            | Self::Try(f)
+            | Self::Completed(f, _)
+            | Self::Ended(f, _, _)
+            | Self::Pump(f)
+            | Self::Validate(f, _)
+            | Self::Settle(f, _) => *f,
+        }
+    }
+}

@@ -1,0 +1,355 @@
+//! What happens around every step, whatever its kind: `when`, tries, the time limit, retries, the failure policy.
+
+use trefoil_ir::{
+    Backoff, Callee, Items, OnFailure, OnItemFailure, Retry, RetryOn, Step, StepId, StepKind, Takes,
+};
+use trefoil_template::Value;
+
+use super::eval::Stop;
+use super::frame::{FrameId, Outcome, Task, What};
+use super::steps;
+use super::turn::{Purpose, Turn};
+use super::content;
+use crate::error::{Cause, RunError};
+use crate::event::EventKind;
+use crate::request::Request;
+
+/// What starting a step came to.
+pub enum Started {
+    /// Something is under way.
+    Running,
+    /// It is done already.
+    Done(Value),
+}
+
+impl Turn<'_> {
+    /// A step's turn has come.
+    pub fn begin(&mut self, f: FrameId) -> Result<(), Stop> {
+        let Some((_, step)) = self.step_of(f) else { return steps::flow::begin(self, f) };
+        if let Some(when) = &step.when
+            && !self.context(f, None, None).cond(when)?
+        {
+            self.note_skipped(f, step, format!("`when` is false: `{}`", when.text));
+            if let Some(slot) = step.out {
+                self.write(f, slot, Some(Value::Null));
+            }
+            self.end(f, Outcome::Done(Value::Null));
+            return Ok(());
+        }
+        self.push(Task::Try(f));
+        Ok(())
+    }
+
+    /// Tries a step.
+    pub fn try_once(&mut self, f: FrameId) -> Result<(), Stop> {
+        let Some((id, step)) = self.step_of(f) else { return Ok(()) };
+        self.announce(f, id, step);
+        match steps::start(self, f, id, step)? {
+            Started::Done(value) => self.done(f, value),
+            Started::Running => {
+                if let Some(ms) = step.policy.timeout_ms {
+                    self.limit(f, ms);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts a time limit on what a frame has just begun.
+    pub fn limit(&mut self, f: FrameId, ms: u64) {
+        let request = Request::Timer { ms };
+        let key = self.own_activity(f, Purpose::Timeout, request, |path, above| {
+            path.own("timeout", above);
+        });
+        if let Some(frame) = self.core.frames.get_mut(f) {
+            frame.timer = key;
+        }
+    }
+
+    /// A time limit ran out.
+    pub fn timed_out(&mut self, f: FrameId) {
+        let Some(frame) = self.core.frames.get_mut(f) else { return };
+        frame.timer = None;
+        let ms = match frame.what {
+            What::Step(step) => self.program.step(step).and_then(|s| s.policy.timeout_ms),
+            What::Flow(_) => steps::flow::time_limit(frame),
+        };
+        let error = RunError::new("TIMEOUT", format!("timed out after {}", seconds(ms.unwrap_or(0))));
+        self.push(Task::Settle(f, Outcome::Failed(Box::new(error.cause(Cause::Timeout)))));
+    }
+
+    /// An effect came back.
+    pub fn completed(&mut self, f: FrameId, outcome: &Outcome) -> Result<(), Stop> {
+        let Some((_, step)) = self.step_of(f) else { return Ok(()) };
+        if let StepKind::Model(call) = &step.kind {
+            steps::model::warn_of_tokens(self, f, call);
+        }
+        let outcome = match (&step.kind, outcome) {
+            (StepKind::Model(call), Outcome::Done(answer)) => Outcome::Done(steps::model::read(self, call, answer)?),
+            (_, outcome) => outcome.clone(),
+        };
+        self.push(Task::Settle(f, outcome));
+        Ok(())
+    }
+
+    /// A try ended.
+    pub fn settle(&mut self, f: FrameId, outcome: &Outcome) -> Result<(), Stop> {
+        let Some((_, step)) = self.step_of(f) else {
+            self.end(f, outcome.clone());
+            return Ok(());
+        };
+        match outcome {
+            Outcome::Done(raw) => {
+                let value = self.shaped(f, step, raw)?;
+                self.clear(f);
+                self.succeed(f, step, value);
+            }
+            Outcome::Failed(error) => {
+                let mut error = error.clone();
+                self.place(f, step, &mut error);
+                self.clear(f);
+                if !self.retry(f, step, &error) {
+                    return self.fail(f, step, error);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn shaped(&self, f: FrameId, step: &Step, raw: &Value) -> Result<Value, Stop> {
+        match &step.shape {
+            Some(shape) => self.context(f, Some(raw), None).expr(shape),
+            None => Ok(raw.clone()),
+        }
+    }
+
+    fn succeed(&mut self, f: FrameId, step: &Step, value: Value) {
+        if let Some(slot) = step.out {
+            self.write(f, slot, Some(value.clone()));
+        }
+        if step.label.is_some()
+            && let Some(frame) = self.core.frames.get(f)
+        {
+            let key = frame.base.clone();
+            self.note(&key, step.origin, EventKind::StepFinished { output: value.clone() });
+        }
+        self.end(f, Outcome::Done(value));
+    }
+
+    /// A failure that remains after the retries.
+    fn fail(&mut self, f: FrameId, step: &Step, error: Box<RunError>) -> Result<(), Stop> {
+        match &step.policy.on_failure {
+            OnFailure::Fail => {
+                let action = self.action(f);
+                self.note_failed(f, step, &error, action);
+                self.end(f, Outcome::Failed(error));
+            }
+            OnFailure::Skip => {
+                self.note_failed(f, step, &error, "skip");
+                self.end(f, Outcome::Done(Value::Null));
+            }
+            OnFailure::Use(default) => {
+                let raw = self.context(f, None, Some(&error.message)).expr(default);
+                match raw.and_then(|raw| self.shaped(f, step, &raw)) {
+                    Ok(value) => {
+                        self.note_failed(f, step, &error, "default");
+                        self.succeed(f, step, value);
+                    }
+                    Err(Stop::Ask(question)) => return Err(Stop::Ask(question)),
+                    // No default to be had: the failure of the default is the last word.
+                    Err(Stop::Fail(mut second)) => {
+                        self.place(f, step, &mut second);
+                        self.note_failed(f, step, &second, "fail");
+                        self.end(f, Outcome::Failed(second));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a step is tried again; if so, that is under way.
+    fn retry(&mut self, f: FrameId, step: &Step, error: &RunError) -> bool {
+        let Some(retry) = &step.policy.retry else { return false };
+        let Some(frame) = self.core.frames.get(f) else { return false };
+        if frame.attempt >= retry.max_attempts || !retry.on.iter().any(|class| matches(class, error)) {
+            return false;
+        }
+        let seed = self.core.flags.seed;
+        let delay_ms = delay(retry, frame.attempt, || content::fraction(seed, &frame.key)).max(error.retry_after_ms.unwrap_or(0));
+        let next = frame.attempt + 1;
+        if step.label.is_some() {
+            let key = frame.base.clone();
+            let event = EventKind::RetryScheduled { attempt: next, delay_ms, error: error.clone() };
+            self.note(&key, step.origin, event);
+        }
+        let timer = if delay_ms > 0 {
+            self.own_activity(f, Purpose::Delay, Request::Timer { ms: delay_ms }, |path, above| {
+                path.own("delay", above);
+            })
+        } else {
+            self.push(Task::Try(f));
+            None
+        };
+        let Some(frame) = self.core.frames.get_mut(f) else { return false };
+        frame.timer = timer;
+        frame.attempt = next;
+        frame.key = self.core.keys.make(&frame.base, |path| {
+            path.attempt(next);
+        });
+        true
+    }
+
+    /// What a step's structure makes of its failure.
+    fn action(&self, f: FrameId) -> &'static str {
+        let Some(frame) = self.core.frames.get(f) else { return "fail" };
+        let Some((_, parent)) = frame.parent.and_then(|p| self.step_of(p)) else { return "fail" };
+        let place = frame.place as usize;
+        match &parent.kind {
+            StepKind::Graph(graph) if graph.nodes.get(place).is_some_and(|n| n.fallback.is_some()) => "fallback",
+            StepKind::Parallel(p) if p.on_failure == OnItemFailure::Continue => "skip",
+            StepKind::Attempts(attempts) if attempts.retry_failures => "retry",
+            StepKind::StateMachine(machine)
+                if machine
+                    .states
+                    .get(place)
+                    .is_some_and(|s| s.transitions.iter().any(|t| t.takes != Takes::Success)) =>
+            {
+                "transition"
+            }
+            _ => "fail",
+        }
+    }
+
+    /// Says where a failure happened, if nobody further in has.
+    fn place(&self, f: FrameId, step: &Step, error: &mut RunError) {
+        if error.key.is_none()
+            && let Some(frame) = self.core.frames.get(f)
+        {
+            error.key = Some(frame.key.clone());
+        }
+        error.location.get_or_insert(step.origin);
+    }
+
+    fn announce(&mut self, f: FrameId, id: StepId, step: &Step) {
+        let Some(frame) = self.core.frames.get_mut(f) else { return };
+        if std::mem::replace(&mut frame.announced, true) {
+            return;
+        }
+        if let Some(label) = &step.label {
+            let key = frame.base.clone();
+            let event = EventKind::StepStarted { label: label.to_string(), sort: self.sort(id) };
+            self.note(&key, step.origin, event);
+        }
+    }
+
+    /// A labelled step was passed over.
+    pub fn note_skipped(&mut self, f: FrameId, step: &Step, reason: String) {
+        if let (Some(label), Some(frame)) = (&step.label, self.core.frames.get(f)) {
+            let key = frame.base.clone();
+            self.note(&key, step.origin, EventKind::StepSkipped { label: label.to_string(), reason });
+        }
+    }
+
+    /// A step beneath `parent` is never started.
+    pub fn note_passed_over(&mut self, parent: FrameId, step: StepId, reason: &str) {
+        let (Some(found), Some(frame)) = (self.program.step(step), self.core.frames.get(parent)) else { return };
+        let Some(label) = &found.label else { return };
+        let segment = self.prepared.segment(step);
+        let key = self.core.keys.make(&frame.key, |path| {
+            path.name(segment);
+        });
+        let event = EventKind::StepSkipped { label: label.to_string(), reason: reason.to_owned() };
+        self.note(&key, found.origin, event);
+    }
+
+    fn note_failed(&mut self, f: FrameId, step: &Step, error: &RunError, action: &'static str) {
+        if let (Some(_), Some(frame)) = (&step.label, self.core.frames.get(f)) {
+            let key = frame.base.clone();
+            self.note(&key, step.origin, EventKind::StepFailed { error: error.clone(), action });
+        }
+    }
+
+    /// What events call a step's kind.
+    fn sort(&self, id: StepId) -> &'static str {
+        match self.program.step(id).map(|s| &s.kind) {
+            Some(StepKind::Model(_)) => "agent",
+            Some(StepKind::Tool(_)) => "tool",
+            Some(StepKind::Command(_)) => "command",
+            Some(StepKind::Human(_)) => "human",
+            Some(StepKind::Wait { .. }) => "wait",
+            Some(StepKind::Compute(_)) => "value",
+            Some(StepKind::Sequence(_)) => "sequence",
+            Some(StepKind::Parallel(_)) => "parallel",
+            Some(StepKind::Branch { .. }) => "branch",
+            Some(StepKind::Loop(_)) => "loop",
+            Some(StepKind::ForEach(each)) => match each.items {
+                Items::List(_) => "for_each",
+                Items::Count(..) => "swarm",
+            },
+            Some(StepKind::Graph(_)) => "graph",
+            Some(StepKind::StateMachine(_)) => "states",
+            Some(StepKind::Attempts(_)) => "attempts",
+            Some(StepKind::Call(call)) => match &call.callee {
+                Callee::Flow(flow) => self.program.flow(*flow).map_or("flow", |f| f.sort),
+                Callee::Named { .. } => "agent",
+            },
+            Some(StepKind::Refused(_)) | None => "refused",
+        }
+    }
+}
+
+/// `90s`, `0.5s`.
+fn seconds(ms: u64) -> String {
+    format!("{}s", trefoil_template::Value::from(ms as f64 / 1000.0).to_text())
+}
+
+fn matches(class: &RetryOn, error: &RunError) -> bool {
+    match class {
+        RetryOn::Status(status) => error.cause == Some(Cause::Status(*status)),
+        RetryOn::Network => error.cause == Some(Cause::Network),
+        RetryOn::Guardrail => error.cause == Some(Cause::Guardrail),
+        RetryOn::Timeout => error.cause == Some(Cause::Timeout),
+        RetryOn::Code(code) => error.code == **code,
+    }
+}
+
+/// The delay after the `failed`-th try.
+fn delay(retry: &Retry, failed: u32, fraction: impl FnOnce() -> f64) -> u64 {
+    let n = u64::from(failed.max(1));
+    let grown = match retry.backoff {
+        Backoff::Constant => retry.base_delay_ms,
+        Backoff::Linear => retry.base_delay_ms.saturating_mul(n),
+        Backoff::Exponential => {
+            let factor = 1u64.checked_shl(n as u32 - 1).filter(|_| n <= 63).unwrap_or(u64::MAX);
+            retry.base_delay_ms.saturating_mul(factor)
+        }
+    };
+    let delay = grown.min(retry.max_delay_ms);
+    if retry.jitter { (delay as f64 * (0.8 + 0.4 * fraction())).round() as u64 } else { delay }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn retry(backoff: Backoff) -> Retry {
+        Retry { max_attempts: 9, backoff, base_delay_ms: 100, max_delay_ms: 350, jitter: false, on: Vec::new() }
+    }
+
+    #[test]
+    fn delays_grow_as_their_policy_says_and_stop_at_the_longest() {
+        let delays = |b| (1..=4).map(|n| delay(&retry(b), n, || 0.0)).collect::<Vec<_>>();
+        assert_eq!(delays(Backoff::Constant), [100, 100, 100, 100]);
+        assert_eq!(delays(Backoff::Linear), [100, 200, 300, 350]);
+        assert_eq!(delays(Backoff::Exponential), [100, 200, 350, 350]);
+        assert_eq!(delay(&retry(Backoff::Exponential), 4_000, || 0.0), 350);
+    }
+
+    #[test]
+    fn jitter_stays_between_four_and_six_fifths() {
+        let policy = Retry { jitter: true, ..retry(Backoff::Constant) };
+        assert_eq!(delay(&policy, 1, || 0.0), 80);
+        assert_eq!(delay(&policy, 1, || 1.0), 120);
+    }
+}

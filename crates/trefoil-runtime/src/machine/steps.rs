@@ -1,0 +1,47 @@
+//! One file for every step kind: how it starts, and what it does when a child ends.
+
+pub mod attempts;
+pub mod branch;
+pub mod call;
+pub mod effects;
+pub mod flow;
+pub mod for_each;
+pub mod graph;
+pub mod model;
+pub mod parallel;
+pub mod repeat;
+pub mod sequence;
+pub mod state_machine;
+
+use trefoil_ir::{Step, StepId, StepKind};
+
+use super::eval::Stop;
+use super::frame::FrameId;
+use super::lifecycle::Started;
+use super::turn::Turn;
+use crate::error::RunError;
+
+/// Starts a step.
+pub fn start(turn: &mut Turn<'_>, f: FrameId, id: StepId, step: &Step) -> Result<Started, Stop> {
+    match &step.kind {
+        StepKind::Model(call) => model::start(turn, f, call),
+        StepKind::Tool(call) => effects::tool(turn, f, call),
+        StepKind::Command(call) => effects::command(turn, f, call),
+        StepKind::Human(call) => effects::human(turn, f, call),
+        StepKind::Wait { ms } => effects::wait(turn, f, *ms),
+        StepKind::Compute(expr) => Ok(Started::Done(turn.context(f, None, None).expr(expr)?)),
+        StepKind::Sequence(steps) => sequence::start(turn, f, steps),
+        StepKind::Parallel(parallel) => parallel::start(turn, f, parallel),
+        StepKind::Branch { arms, otherwise } => branch::start(turn, f, arms, *otherwise),
+        StepKind::Loop(repeat) => repeat::start(turn, f, repeat),
+        StepKind::ForEach(each) => for_each::start(turn, f, each),
+        StepKind::Graph(_) => graph::start(turn, f, id),
+        StepKind::StateMachine(machine) => state_machine::start(turn, f, machine),
+        StepKind::Attempts(attempts) => attempts::start(turn, f, attempts),
+        StepKind::Call(call) => call::start(turn, f, call),
+        StepKind::Refused(refused) => {
+            let error = RunError::new("REFUSED", format!("{} is not run by this version", refused.feature));
+            Err(error.help(&*refused.message).into())
+        }
+    }
+}

@@ -1,0 +1,38 @@
+//! Calls of other flows.
+
+use trefoil_ir::{Call, Callee};
+use trefoil_syntax::suggest;
+
+use super::flow::FlowCall;
+use crate::error::RunError;
+use crate::machine::eval::Stop;
+use crate::machine::frame::FrameId;
+use crate::machine::lifecycle::Started;
+use crate::machine::turn::Turn;
+
+/// Makes the call. Its end is the step's.
+pub fn start(turn: &mut Turn<'_>, f: FrameId, call: &Call) -> Result<Started, Stop> {
+    let context = turn.context(f, None, None);
+    let flow = match &call.callee {
+        Callee::Flow(flow) => *flow,
+        Callee::Named { name: text, flows } => {
+            let name = context.text(text)?.to_text();
+            let name = name.trim();
+            match flows.iter().find(|(known, _)| **known == *name) {
+                Some((_, flow)) => *flow,
+                None => {
+                    let mut error = RunError::new("AGENT_NOT_FOUND", format!("there is no agent `{name}`"));
+                    error.location = Some(text.origin);
+                    error.help = suggest::nearest(name, flows.iter().map(|(known, _)| &**known))
+                        .map(|near| format!("did you mean `{near}`?"));
+                    return Err(error.into());
+                }
+            }
+        }
+    };
+    let input = call.input.as_ref().map(|e| context.expr(e)).transpose()?;
+    let Some(frame) = turn.core.frames.get(f) else { return Ok(Started::Running) };
+    let (key, activation) = (frame.key.clone(), frame.activation);
+    turn.spawn_flow(Some(f), 0, flow, key, Some(activation), FlowCall { input, ..FlowCall::default() })?;
+    Ok(Started::Running)
+}

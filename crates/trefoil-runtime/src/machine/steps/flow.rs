@@ -1,0 +1,125 @@
+//! A call of a flow: intake, init, body, output, exports.
+
+use std::sync::Arc;
+
+use trefoil_ir::{Flow, FlowId, SlotId, StepKind};
+use trefoil_template::{Object, Value};
+
+use crate::machine::activation::{ActivationId, member};
+use crate::machine::eval::Stop;
+use crate::machine::frame::{Doing, Frame, FrameId, Outcome, What};
+use crate::machine::intake;
+use crate::machine::turn::Turn;
+
+/// What a call brings, and how far it is.
+#[derive(Debug, Default)]
+pub struct FlowCall {
+    /// The input; none: no explicit input.
+    pub input: Option<Value>,
+    /// Slots that are filled before the input is taken in: loop variables.
+    pub filled: Vec<(SlotId, Value)>,
+    /// The same, shared by all instances of a fan-out.
+    pub captured: Option<Arc<[(SlotId, Value)]>>,
+    /// Milliseconds.
+    pub time_limit: Option<u64>,
+    /// The input is in.
+    pub taken_in: bool,
+    /// How many of `init` are in.
+    pub next_init: usize,
+}
+
+/// The time limit of a flow call's frame.
+pub fn time_limit(frame: &Frame) -> Option<u64> {
+    if let Doing::Flow(call) = &frame.doing { call.time_limit } else { None }
+}
+
+/// Takes the input in, evaluates `init`, starts the body.
+pub fn begin(turn: &mut Turn<'_>, f: FrameId) -> Result<(), Stop> {
+    let Some(frame) = turn.core.frames.get_mut(f) else { return Ok(()) };
+    let What::Flow(id) = frame.what else { return Ok(()) };
+    let Some(flow) = turn.program.flow(id) else { return Ok(()) };
+    let activation = frame.activation;
+    let Doing::Flow(call) = &mut frame.doing else { return Ok(()) };
+    if !std::mem::replace(&mut call.taken_in, true) {
+        let filled = std::mem::take(&mut call.filled);
+        let captured = call.captured.take();
+        let input = call.input.take();
+        let limit = call.time_limit;
+        for (slot, value) in captured.iter().flat_map(|c| c.iter()) {
+            turn.core.activations.write(activation, *slot, Some(value.clone()));
+        }
+        for (slot, value) in filled {
+            turn.core.activations.write(activation, slot, Some(value));
+        }
+        if let Some(ms) = limit {
+            turn.limit(f, ms);
+        }
+        take_in(turn, activation, id, flow, input)?;
+    }
+    while let Some((slot, expr)) = flow.init.get(next_init(turn, f)) {
+        let value = turn.context(f, None, None).expr(expr)?;
+        turn.core.activations.write(activation, *slot, Some(value));
+        if let Some(Doing::Flow(call)) = turn.core.frames.get_mut(f).map(|f| &mut f.doing) {
+            call.next_init += 1;
+        }
+    }
+    turn.spawn_step(f, 0, flow.body, None, |_| {})
+}
+
+fn next_init(turn: &Turn<'_>, f: FrameId) -> usize {
+    match turn.core.frames.get(f).map(|f| &f.doing) {
+        Some(Doing::Flow(call)) => call.next_init,
+        _ => usize::MAX,
+    }
+}
+
+fn take_in(
+    turn: &mut Turn<'_>,
+    activation: ActivationId,
+    id: FlowId,
+    flow: &Flow,
+    input: Option<Value>,
+) -> Result<(), Stop> {
+    // A fan-out's body may have its caller's input captured there.
+    if input.is_none() && turn.core.activations.read(activation, flow.intake.slot).is_some() {
+        return Ok(());
+    }
+    let (value, raw) = intake::take(turn.prepared, id, flow, input.as_ref())?;
+    turn.core.activations.write(activation, flow.intake.slot, value);
+    if let Some((slot, _)) = &flow.intake.raw {
+        turn.core.activations.write(activation, *slot, raw);
+    }
+    Ok(())
+}
+
+/// The body ended.
+pub fn ended(turn: &mut Turn<'_>, f: FrameId, id: FlowId, _place: u32, outcome: &Outcome) -> Result<(), Stop> {
+    let Some(flow) = turn.program.flow(id) else { return Ok(()) };
+    let outcome = match (outcome, &flow.output) {
+        (Outcome::Done(value), Some(output)) => Outcome::Done(turn.context(f, Some(value), None).expr(output)?),
+        (outcome, _) => outcome.clone(),
+    };
+    if let Outcome::Done(_) = outcome {
+        export(turn, f, flow);
+    }
+    turn.end(f, outcome);
+    Ok(())
+}
+
+/// Leaves the flow's inner results where the caller wants them.
+fn export(turn: &mut Turn<'_>, f: FrameId, flow: &Flow) {
+    let Some(frame) = turn.core.frames.get(f) else { return };
+    let (activation, Some(parent)) = (frame.activation, frame.parent) else { return };
+    let Some((_, step)) = turn.step_of(parent) else { return };
+    let StepKind::Call(call) = &step.kind else { return };
+    let Some(into) = call.exports else { return };
+    let mut exports = Object::with_capacity(flow.exports.len());
+    for export in &flow.exports {
+        let read = |slot| turn.core.activations.read(activation, slot);
+        let Some(out) = read(export.slot).and_then(|v| member(v, &export.member)) else { continue };
+        let inner = export.inner.and_then(read).cloned().unwrap_or_default();
+        let pair: Value = [("out", out.clone()), ("in", inner)].into_iter().collect();
+        exports.insert(export.key.clone(), pair);
+    }
+    turn.write(parent, into, Some(exports.into()));
+}

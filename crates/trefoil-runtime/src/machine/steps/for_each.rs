@@ -1,0 +1,179 @@
+//! Fan-outs: a flow for every item. Instances are made when their turn comes, so that a fan-out of any width holds no
+//! more frames than run at the same time.
+
+use std::sync::Arc;
+
+use trefoil_ir::{Expr, ForEach, Items, OnItemFailure, SlotId, StepKind, Text};
+use trefoil_template::{Number, Value};
+
+use super::flow::FlowCall;
+use crate::error::RunError;
+use crate::machine::eval::Stop;
+use crate::machine::frame::{Doing, FrameId, Outcome, Task};
+use crate::machine::lifecycle::Started;
+use crate::machine::turn::Turn;
+use crate::text::{shorten, strip_fence};
+
+/// Instances of one fan-out.
+const MAX_ITEMS: usize = 1_000_000;
+
+/// Instances under way.
+#[derive(Debug)]
+pub struct Running {
+    items: Option<Arc<Vec<Value>>>,
+    total: u32,
+    captured: Arc<[(SlotId, Value)]>,
+    results: Vec<Value>,
+    next: u32,
+    running: u32,
+    /// A task that starts the next instance lies on the stack.
+    pumping: bool,
+}
+
+/// Finds the items, and starts as many as may run.
+pub fn start(turn: &mut Turn<'_>, f: FrameId, each: &ForEach) -> Result<Started, Stop> {
+    let context = turn.context(f, None, None);
+    let (items, total) = match &each.items {
+        Items::List(expr) => {
+            let items = list(expr, context.expr(expr)?)?;
+            if items.len() > MAX_ITEMS {
+                let message = format!("{} items to fan out over, the limit is {MAX_ITEMS}", items.len());
+                return Err(RunError::new("LIMIT_EXCEEDED", message).into());
+            }
+            let total = items.len() as u32;
+            (Some(items), total)
+        }
+        Items::Count(expr, limit) => (None, count(expr, &context.expr(expr)?, *limit)?),
+    };
+    let captured = each.captures.iter().filter_map(|(slot, source)| Some((*slot, context.read(source)?)));
+    let captured = captured.collect();
+    if total == 0 {
+        return Ok(Started::Done(Value::from(Vec::<Value>::new())));
+    }
+    if let Some(frame) = turn.core.frames.get_mut(f) {
+        let results = vec![Value::Null; total as usize];
+        frame.doing = Doing::ForEach(Box::new(Running { items, total, captured, results, next: 0, running: 0, pumping: true }));
+    }
+    turn.push(Task::Pump(f));
+    Ok(Started::Running)
+}
+
+/// Starts the next instance, if one may start.
+pub fn pump(turn: &mut Turn<'_>, f: FrameId) -> Result<(), Stop> {
+    let Some((_, step)) = turn.step_of(f) else { return Ok(()) };
+    let StepKind::ForEach(each) = &step.kind else { return Ok(()) };
+    let Some(frame) = turn.core.frames.get_mut(f) else { return Ok(()) };
+    let caller = frame.activation;
+    let Doing::ForEach(running) = &mut frame.doing else { return Ok(()) };
+    running.pumping = false;
+    let index = running.next;
+    if index >= running.total || running.running >= each.concurrency.unwrap_or(u32::MAX).max(1) {
+        return Ok(());
+    }
+    running.next += 1;
+    running.running += 1;
+    running.pumping = true;
+    let mut filled = Vec::with_capacity(3);
+    if let (Some(slot), Some(items)) = (each.item, &running.items) {
+        filled.push((slot, items.get(index as usize).cloned().unwrap_or_default()));
+    }
+    filled.push((each.index, Value::from(index)));
+    filled.push((each.total, Value::from(running.total)));
+    let call = FlowCall {
+        filled,
+        captured: Some(running.captured.clone()),
+        time_limit: each.timeout_ms,
+        ..FlowCall::default()
+    };
+    let key = turn.core.keys.make(&frame.key, |path| {
+        path.item(index);
+    });
+    turn.push(Task::Pump(f));
+    turn.spawn_flow(Some(f), index, each.body, key, Some(caller), call)
+}
+
+/// An instance ended.
+pub fn ended(turn: &mut Turn<'_>, f: FrameId, each: &ForEach, place: u32, outcome: &Outcome) -> Result<(), Stop> {
+    let Some(Doing::ForEach(running)) = turn.core.frames.get_mut(f).map(|f| &mut f.doing) else { return Ok(()) };
+    running.running -= 1;
+    let result = match outcome {
+        Outcome::Done(value) => value.clone(),
+        Outcome::Failed(_) if each.on_failure == OnItemFailure::Continue => each.failed.clone(),
+        Outcome::Failed(_) => {
+            turn.push(Task::Settle(f, outcome.clone()));
+            return Ok(());
+        }
+    };
+    if let Some(slot) = running.results.get_mut(place as usize) {
+        *slot = result;
+    }
+    if running.next < running.total {
+        if !std::mem::replace(&mut running.pumping, true) {
+            turn.push(Task::Pump(f));
+        }
+    } else if running.running == 0 {
+        let results = std::mem::take(&mut running.results);
+        turn.done(f, Value::from(results));
+    }
+    Ok(())
+}
+
+fn list(expr: &Expr, value: Value) -> Result<Arc<Vec<Value>>, Stop> {
+    let parsed = match value {
+        Value::List(items) => return Ok(items),
+        Value::Str(text) => {
+            let read = serde_json::from_str::<Value>(&text);
+            read.or_else(|first| serde_json::from_str::<Value>(strip_fence(&text)).map_err(|_| first))
+                .map_err(|e| unresolved(expr, "for_each", format!("Result is not valid JSON: {e}")))?
+        }
+        other => other,
+    };
+    match parsed {
+        Value::List(items) => Ok(items),
+        other => {
+            Err(unresolved(expr, "for_each", format!("Expected a JSON list but got {}", python_type(&other))).into())
+        }
+    }
+}
+
+fn count(expr: &Expr, value: &Value, limit: u32) -> Result<u32, Stop> {
+    let number = match value {
+        Value::Number(n) => n.as_i64(),
+        Value::Str(text) => text.trim().parse::<i64>().ok(),
+        _ => None,
+    };
+    let reason = match number {
+        Some(n) if n < 1 => format!("swarm_size resolved to {n}; must be >= 1"),
+        Some(n) if n > i64::from(limit) => format!("swarm_size resolved to {n}; exceeds MAX_SWARM_SIZE={limit}"),
+        Some(n) => return Ok(n as u32),
+        None => format!("Template resolved to non-integer value: '{}'", shorten(&value.to_text(), 60)),
+    };
+    Err(unresolved(expr, "swarm_size", reason).into())
+}
+
+/// In the words of SirenSpec, which is where fan-outs come from.
+fn unresolved(expr: &Expr, namespace: &str, reason: String) -> RunError {
+    let text = |text: &Text| match text.template.references() {
+        [only] => (only.dotted(), Some(text.origin)),
+        _ => (namespace.to_owned(), Some(text.origin)),
+    };
+    let (expression, location) = match expr {
+        Expr::Typed(t) | Expr::Template(t) => text(t),
+        _ => (namespace.to_owned(), None),
+    };
+    let message = format!("InterpolationError in '{{{{ {expression} }}}}' [{namespace}]: {reason}");
+    RunError { location, ..RunError::new("INTERPOLATION_ERROR", message) }
+}
+
+/// What SirenSpec calls a type.
+fn python_type(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "NoneType",
+        Value::Bool(_) => "bool",
+        Value::Number(Number::Float(_)) => "float",
+        Value::Number(_) => "int",
+        Value::Str(_) | Value::Masked(_) => "str",
+        Value::List(_) => "list",
+        Value::Object(_) => "dict",
+    }
+}

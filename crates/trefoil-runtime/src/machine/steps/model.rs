@@ -1,0 +1,99 @@
+//! Model calls: messages put together, guardrails on the user message, the answer read.
+
+use trefoil_ir::{AnswerFormat, Guard, ModelCall, PiiAction};
+use trefoil_template::Value;
+
+use crate::error::{Cause, RunError};
+use crate::event::EventKind;
+use crate::guard;
+use crate::machine::answer;
+use crate::machine::eval::{Stop, text_of};
+use crate::machine::frame::FrameId;
+use crate::machine::lifecycle::Started;
+use crate::machine::turn::Turn;
+use crate::request::{Message, ModelRequest, Request, Role};
+
+/// Asks for the call.
+pub fn start(turn: &mut Turn<'_>, f: FrameId, call: &ModelCall) -> Result<Started, Stop> {
+    let context = turn.context(f, None, None);
+    let system = call.system.as_ref().map(|e| context.expr(e)).transpose()?;
+    let user = text_of(&context.expr(&call.user)?);
+    let checked = guard::input(&call.guards, user)?;
+    let mut messages = Vec::with_capacity(call.examples.len() * 2 + 2);
+    let mut say = |role, content| messages.push(Message { role, content });
+    if let Some(system) = system.map(|s| text_of(&s)).filter(|s| s.as_str() != Some("")) {
+        say(Role::System, system);
+    }
+    for example in &call.examples {
+        say(Role::User, Value::Str(example.input.clone()));
+        say(Role::Assistant, Value::Str(example.output.clone()));
+    }
+    say(Role::User, checked.value);
+    warn(turn, f, checked.flags);
+    let request = ModelRequest {
+        speaker: call.speaker.clone(),
+        provider: call.model.provider.clone(),
+        model: call.model.name.clone(),
+        messages,
+        parameters: call.parameters.clone(),
+        format: call.format.clone(),
+        schema: schema(turn, call),
+        guards: call.guards.clone(),
+        stream: call.stream && !call.guards.iter().any(holds_back),
+    };
+    turn.effect(f, Request::Model(request));
+    Ok(Started::Running)
+}
+
+/// Reads the answer.
+pub fn read(turn: &mut Turn<'_>, call: &ModelCall, text: &Value) -> Result<Value, Stop> {
+    for guard in &call.guards {
+        if let Guard::TokenCap { max_tokens, warn: false } = guard
+            && turn.core.usage.total() > *max_tokens
+        {
+            let used = turn.core.usage.total();
+            let message = format!("token cap exceeded: {used} tokens used, limit is {max_tokens}");
+            return Err(RunError::new("GUARDRAIL_VIOLATION", message).cause(Cause::Guardrail).into());
+        }
+    }
+    Ok(answer::read(&call.format, text, turn.prepared)?)
+}
+
+/// Token caps that only warn.
+pub fn warn_of_tokens(turn: &mut Turn<'_>, f: FrameId, call: &ModelCall) {
+    let used = turn.core.usage.total();
+    let over = call.guards.iter().find_map(|guard| match guard {
+        Guard::TokenCap { max_tokens, warn: true } if used > *max_tokens => Some(max_tokens),
+        _ => None,
+    });
+    if let Some(limit) = over {
+        warn(turn, f, vec![format!("token cap exceeded: {used} tokens used, limit is {limit}")]);
+    }
+}
+
+fn warn(turn: &mut Turn<'_>, f: FrameId, messages: Vec<String>) {
+    for message in messages {
+        if let (Some((_, step)), Some(key)) = (turn.step_of(f), turn.core.frames.get(f).map(|f| f.base.clone())) {
+            turn.note(&key, step.origin, EventKind::Warning { message });
+        }
+    }
+}
+
+fn schema(turn: &Turn<'_>, call: &ModelCall) -> Option<(std::sync::Arc<str>, Value)> {
+    let of_guard = || call.guards.iter().find_map(|g| if let Guard::Schema(id) = g { Some(*id) } else { None });
+    let id = match &call.format {
+        AnswerFormat::Json(id) => Some(*id),
+        _ => of_guard(),
+    };
+    let schema = turn.program.schema(id?)?;
+    Some((schema.name.clone(), schema.json.clone()))
+}
+
+/// Guards that can change or refuse an answer hold its text back until it is whole.
+fn holds_back(guard: &Guard) -> bool {
+    match guard {
+        Guard::Injection | Guard::Length { .. } | Guard::Schema(_) => true,
+        Guard::Pii { action, .. } => *action != PiiAction::Flag,
+        Guard::TokenCap { warn, .. } => !warn,
+    }
+}

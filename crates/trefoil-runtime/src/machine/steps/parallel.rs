@@ -1,0 +1,91 @@
+//! Steps at the same time. Each sees the slots as they were before; what they wrote is laid over them, in the order of
+//! the branches, when all have ended.
+
+use trefoil_ir::{OnItemFailure, Parallel};
+use trefoil_template::Value;
+
+use crate::machine::activation::{Activation, ActivationId};
+use crate::machine::eval::Stop;
+use crate::machine::frame::{Doing, FrameId, Outcome, Task};
+use crate::machine::lifecycle::Started;
+use crate::machine::turn::Turn;
+
+/// Branches under way.
+#[derive(Debug)]
+pub struct Running {
+    /// What each branch wrote; none: not started, or failed.
+    pub overlays: Vec<Option<ActivationId>>,
+    next: usize,
+    running: u32,
+    /// A task that starts the next branch lies on the stack.
+    pumping: bool,
+}
+
+/// Starts as many as may run.
+pub fn start(turn: &mut Turn<'_>, f: FrameId, parallel: &Parallel) -> Result<Started, Stop> {
+    if parallel.branches.is_empty() {
+        return Ok(Started::Done(Value::Null));
+    }
+    if let Some(frame) = turn.core.frames.get_mut(f) {
+        let overlays = vec![None; parallel.branches.len()];
+        frame.doing = Doing::Parallel(Box::new(Running { overlays, next: 0, running: 0, pumping: true }));
+    }
+    turn.push(Task::Pump(f));
+    Ok(Started::Running)
+}
+
+/// Starts the next branch, if one may start.
+pub fn pump(turn: &mut Turn<'_>, f: FrameId) -> Result<(), Stop> {
+    let Some((_, step)) = turn.step_of(f) else { return Ok(()) };
+    let trefoil_ir::StepKind::Parallel(parallel) = &step.kind else { return Ok(()) };
+    let Some(frame) = turn.core.frames.get_mut(f) else { return Ok(()) };
+    let base = frame.activation;
+    let Doing::Parallel(running) = &mut frame.doing else { return Ok(()) };
+    running.pumping = false;
+    let place = running.next;
+    let Some(branch) = parallel.branches.get(place) else { return Ok(()) };
+    if running.running >= parallel.concurrency.unwrap_or(u32::MAX).max(1) {
+        return Ok(());
+    }
+    let overlay = turn.core.activations.insert(Activation::over(base));
+    running.next += 1;
+    running.running += 1;
+    running.pumping = true;
+    if let Some(slot) = running.overlays.get_mut(place) {
+        *slot = Some(overlay);
+    }
+    turn.push(Task::Pump(f));
+    turn.spawn_step(f, place as u32, *branch, Some(overlay), |_| {})
+}
+
+/// A branch ended.
+pub fn ended(
+    turn: &mut Turn<'_>,
+    f: FrameId,
+    parallel: &Parallel,
+    place: u32,
+    outcome: &Outcome,
+) -> Result<(), Stop> {
+    let Some(Doing::Parallel(running)) = turn.core.frames.get_mut(f).map(|f| &mut f.doing) else { return Ok(()) };
+    running.running -= 1;
+    if let Outcome::Failed(_) = outcome {
+        if parallel.on_failure == OnItemFailure::Abort {
+            turn.push(Task::Settle(f, outcome.clone()));
+            return Ok(());
+        }
+        if let Some(overlay) = running.overlays.get_mut(place as usize).and_then(Option::take) {
+            turn.core.activations.remove(overlay);
+        }
+    }
+    if running.next < parallel.branches.len() {
+        if !std::mem::replace(&mut running.pumping, true) {
+            turn.push(Task::Pump(f));
+        }
+    } else if running.running == 0 {
+        for overlay in std::mem::take(&mut running.overlays).into_iter().flatten() {
+            turn.core.activations.merge(overlay);
+        }
+        turn.done(f, Value::Null);
+    }
+    Ok(())
+}

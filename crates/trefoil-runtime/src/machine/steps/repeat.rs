@@ -1,0 +1,41 @@
+//! Loops: the body, then `until`, until it holds.
+
+use trefoil_ir::Loop;
+
+use crate::error::RunError;
+use crate::machine::eval::Stop;
+use crate::machine::frame::{Doing, FrameId, Outcome, Task};
+use crate::machine::lifecycle::Started;
+use crate::machine::turn::Turn;
+
+/// Starts the first pass.
+pub fn start(turn: &mut Turn<'_>, f: FrameId, repeat: &Loop) -> Result<Started, Stop> {
+    pass(turn, f, repeat, 1)?;
+    Ok(Started::Running)
+}
+
+/// A pass ended.
+pub fn ended(turn: &mut Turn<'_>, f: FrameId, repeat: &Loop, outcome: &Outcome) -> Result<(), Stop> {
+    let Some(Doing::Loop(at)) = turn.core.frames.get(f).map(|f| &f.doing) else { return Ok(()) };
+    let at = *at;
+    if let Outcome::Done(value) = outcome
+        && !turn.context(f, Some(value), None).cond(&repeat.until)?
+    {
+        if at >= repeat.max {
+            let message = format!("{at} passes without `until` becoming true: `{}`", repeat.until.text);
+            return Err(RunError::new("MAX_ITERATIONS_EXCEEDED", message).into());
+        }
+        return pass(turn, f, repeat, at + 1);
+    }
+    turn.push(Task::Settle(f, outcome.clone()));
+    Ok(())
+}
+
+fn pass(turn: &mut Turn<'_>, f: FrameId, repeat: &Loop, pass: u32) -> Result<(), Stop> {
+    if let Some(frame) = turn.core.frames.get_mut(f) {
+        frame.doing = Doing::Loop(pass);
+    }
+    turn.spawn_step(f, pass, repeat.body, None, |path| {
+        path.pass(pass);
+    })
+}

@@ -1,0 +1,33 @@
+//! One step after the other; the result is the last one's.
+
+use trefoil_ir::StepId;
+use trefoil_template::Value;
+
+use crate::machine::eval::Stop;
+use crate::machine::frame::{Doing, FrameId, Outcome, Task};
+use crate::machine::lifecycle::Started;
+use crate::machine::turn::Turn;
+
+/// Starts the first.
+pub fn start(turn: &mut Turn<'_>, f: FrameId, steps: &[StepId]) -> Result<Started, Stop> {
+    let Some(first) = steps.first() else { return Ok(Started::Done(Value::Null)) };
+    if let Some(frame) = turn.core.frames.get_mut(f) {
+        frame.doing = Doing::Sequence(0);
+    }
+    turn.spawn_step(f, 0, *first, None, |_| {})?;
+    Ok(Started::Running)
+}
+
+/// Starts the next.
+pub fn ended(turn: &mut Turn<'_>, f: FrameId, steps: &[StepId], outcome: &Outcome) -> Result<(), Stop> {
+    let Some(Doing::Sequence(at)) = turn.core.frames.get_mut(f).map(|f| &mut f.doing) else { return Ok(()) };
+    let next = *at + 1;
+    *at = next;
+    match (outcome, steps.get(next as usize)) {
+        (Outcome::Done(_), Some(step)) => turn.spawn_step(f, next, *step, None, |_| {}),
+        _ => {
+            turn.push(Task::Settle(f, outcome.clone()));
+            Ok(())
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! States and transitions (AEGIS workflows, decisions E8 and E9).
+
+use trefoil_ir::{State, StateId, StateMachine, Takes, Transition};
+use trefoil_template::Value;
+
+use crate::error::RunError;
+use crate::machine::eval::Stop;
+use crate::machine::frame::{Doing, FrameId, Outcome, Task};
+use crate::machine::keys;
+use crate::machine::lifecycle::Started;
+use crate::machine::turn::Turn;
+
+/// Where the machine of states stands.
+#[derive(Debug)]
+pub struct Running {
+    entries: u32,
+    visits: Vec<u32>,
+}
+
+/// Enters the initial state.
+pub fn start(turn: &mut Turn<'_>, f: FrameId, machine: &StateMachine) -> Result<Started, Stop> {
+    if let Some(frame) = turn.core.frames.get_mut(f) {
+        let visits = vec![0; machine.states.len()];
+        frame.doing = Doing::StateMachine(Box::new(Running { entries: 0, visits }));
+    }
+    enter(turn, f, machine, machine.initial)?;
+    Ok(Started::Running)
+}
+
+fn enter(turn: &mut Turn<'_>, f: FrameId, machine: &StateMachine, id: StateId) -> Result<(), Stop> {
+    let Some(state) = machine.states.get(id.index()) else {
+        return Err(RunError::new("NO_TRANSITION", "a transition leads to a state that does not exist").into());
+    };
+    let Some(Doing::StateMachine(running)) = turn.core.frames.get_mut(f).map(|f| &mut f.doing) else { return Ok(()) };
+    running.entries += 1;
+    if running.entries > machine.max_entries {
+        let message = format!("more than {} states entered; the next was `{}`", machine.max_entries, state.name);
+        return Err(RunError::new("MAX_TRANSITIONS_EXCEEDED", message).into());
+    }
+    let Some(visits) = running.visits.get_mut(id.index()) else { return Ok(()) };
+    *visits += 1;
+    let visit = *visits;
+    if visit > state.max_visits {
+        let message = format!("state `{}` entered more than {} times", state.name, state.max_visits);
+        return Err(RunError::new("MAX_STATE_VISITS_EXCEEDED", message).into());
+    }
+    set(turn, f, machine.visit, Some(Value::from(visit)));
+    turn.spawn_step(f, id.0, state.step, None, |path| {
+        path.name(&keys::segment(&state.name)).pass(visit);
+    })
+}
+
+/// A state ended.
+pub fn ended(
+    turn: &mut Turn<'_>,
+    f: FrameId,
+    machine: &StateMachine,
+    place: u32,
+    outcome: &Outcome,
+) -> Result<(), Stop> {
+    let Some(state) = machine.states.get(place as usize) else { return Ok(()) };
+    // Writes may be done again after a question: they come out the same.
+    let (result, failure) = match outcome {
+        Outcome::Done(value) => {
+            set(turn, f, machine.previous_error, None);
+            (value.clone(), None)
+        }
+        Outcome::Failed(error) => {
+            let failed = state.failed.as_ref().map(|e| turn.context(f, None, Some(&error.message)).expr(e));
+            let value = failed.transpose()?.unwrap_or_default();
+            let out = turn.program.step(state.step).and_then(|s| s.out);
+            set(turn, f, out, Some(value.clone()));
+            set(turn, f, machine.previous_error, Some(Value::from(&*error.message)));
+            (value, Some(error))
+        }
+    };
+    let context = turn.context(f, Some(&result), failure.map(|e| &*e.message));
+    let mut taken = None;
+    for transition in state.transitions.iter().filter(|t| matches(t, failure.is_some())) {
+        let holds = transition.when.as_ref().map_or(Ok(true), |when| context.cond(when))?;
+        if holds {
+            taken = Some(transition);
+            break;
+        }
+    }
+    if let Some(transition) = taken {
+        let feedback = transition.feedback.as_ref().map(|text| context.text(text)).transpose()?;
+        set(turn, f, machine.feedback, feedback);
+        return enter(turn, f, machine, transition.target);
+    }
+    if failure.is_some() {
+        turn.push(Task::Settle(f, outcome.clone()));
+        return Ok(());
+    }
+    if !state.transitions.is_empty() {
+        return Err(no_transition(turn, f, state, &result).into());
+    }
+    if let Some(fails) = &state.fails_when
+        && context.cond(fails)?
+    {
+        let message = format!("the run ended in state `{}` with `{}`", state.name, fails.text);
+        return Err(RunError::new("COMMAND_FAILED", message).into());
+    }
+    let slot = turn.program.step(state.step).and_then(|s| s.out);
+    let frame = turn.core.frames.get(f).map(|f| f.activation);
+    let stored = slot.zip(frame).and_then(|(slot, activation)| turn.core.activations.read(activation, slot)).cloned();
+    turn.done(f, stored.unwrap_or(result));
+    Ok(())
+}
+
+fn matches(transition: &Transition, failed: bool) -> bool {
+    match transition.takes {
+        Takes::Success => !failed,
+        Takes::Failure => failed,
+        Takes::Both => true,
+    }
+}
+
+fn set(turn: &mut Turn<'_>, f: FrameId, slot: Option<trefoil_ir::SlotId>, value: Option<Value>) {
+    if let Some(slot) = slot {
+        turn.write(f, slot, value);
+    }
+}
+
+fn no_transition(turn: &Turn<'_>, f: FrameId, state: &State, result: &Value) -> RunError {
+    let context = turn.context(f, Some(result), None);
+    let mut seen: Vec<String> = Vec::new();
+    for when in state.transitions.iter().filter_map(|t| t.when.as_ref()) {
+        for value in context.seen(when) {
+            if !seen.contains(&value) {
+                seen.push(value);
+            }
+        }
+    }
+    let tried: Vec<&str> = state.transitions.iter().map(|t| &*t.text).collect();
+    let mut message = format!("no transition of state `{}` matched (`{}`)", state.name, tried.join("`, `"));
+    if !seen.is_empty() {
+        message.push_str(": ");
+        message.push_str(&seen.join(", "));
+    }
+    let mut error = RunError::new("NO_TRANSITION", message).help("add a transition without a condition as the last one");
+    error.location = state.transitions.first().map(|t| t.origin);
+    error
+}

@@ -1,0 +1,141 @@
+//! Worst cases: how often something is called at most, where the number of items may be unknown before the run.
+
+use std::fmt;
+
+/// `fixed`, and so many for each product of unknown counts.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Bound {
+    /// What is known.
+    pub fixed: u64,
+    /// What depends on the length of lists that only the run knows: a factor, and the lists.
+    pub per: Vec<(u64, Vec<String>)>,
+}
+
+impl Bound {
+    /// A known number.
+    pub const fn known(fixed: u64) -> Self {
+        Self { fixed, per: Vec::new() }
+    }
+    /// As many as a list has items.
+    pub fn items(list: String) -> Self {
+        Self { fixed: 0, per: vec![(1, vec![list])] }
+    }
+    /// Whether it is never.
+    pub fn is_zero(&self) -> bool {
+        self.fixed == 0 && self.per.is_empty()
+    }
+    /// The number, if it is known.
+    pub fn number(&self) -> Option<u64> {
+        self.per.is_empty().then_some(self.fixed)
+    }
+    /// Both.
+    #[must_use]
+    pub fn plus(&self, other: &Self) -> Self {
+        self.merge(other, u64::saturating_add)
+    }
+    /// Either; at least as much as the larger one.
+    #[must_use]
+    pub fn or(&self, other: &Self) -> Self {
+        self.merge(other, u64::max)
+    }
+    fn merge(&self, other: &Self, f: impl Fn(u64, u64) -> u64) -> Self {
+        let mut per = self.per.clone();
+        for (n, lists) in &other.per {
+            match per.iter_mut().find(|(_, have)| have == lists) {
+                Some((have, _)) => *have = f(*have, *n),
+                None => per.push((*n, lists.clone())),
+            }
+        }
+        Self { fixed: f(self.fixed, other.fixed), per }
+    }
+    /// So many times over.
+    #[must_use]
+    pub fn times(&self, other: &Self) -> Self {
+        let mut product = Self::known(self.fixed.saturating_mul(other.fixed));
+        let mut add = |n: u64, lists: Vec<String>| {
+            if n > 0 {
+                product = product.plus(&Self { fixed: 0, per: vec![(n, lists)] });
+            }
+        };
+        for (n, lists) in &self.per {
+            add(n.saturating_mul(other.fixed), lists.clone());
+        }
+        for (n, lists) in &other.per {
+            add(n.saturating_mul(self.fixed), lists.clone());
+            for (m, more) in &self.per {
+                add(n.saturating_mul(*m), more.iter().chain(lists).cloned().collect());
+            }
+        }
+        product
+    }
+}
+
+impl fmt::Display for Bound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut parts = Vec::new();
+        if self.fixed > 0 || self.per.is_empty() {
+            parts.push(self.fixed.to_string());
+        }
+        for (n, lists) in &self.per {
+            parts.push(format!("{n} per item of {}", lists.join(" and of ")));
+        }
+        f.write_str(&parts.join(" + "))
+    }
+}
+
+/// Worst cases of all effects.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[allow(missing_docs, reason = "each is the effect of its name")]
+pub struct Calls {
+    pub model: Bound,
+    pub tool: Bound,
+    pub command: Bound,
+    pub human: Bound,
+}
+
+impl Calls {
+    /// Each by name, for showing.
+    pub fn each(&self) -> [(&'static str, &Bound); 4] {
+        [("model", &self.model), ("tool", &self.tool), ("command", &self.command), ("human", &self.human)]
+    }
+    fn both(&self, other: &Self, f: impl Fn(&Bound, &Bound) -> Bound) -> Self {
+        Self {
+            model: f(&self.model, &other.model),
+            tool: f(&self.tool, &other.tool),
+            command: f(&self.command, &other.command),
+            human: f(&self.human, &other.human),
+        }
+    }
+    /// Both.
+    #[must_use]
+    pub fn plus(&self, other: &Self) -> Self {
+        self.both(other, Bound::plus)
+    }
+    /// Either.
+    #[must_use]
+    pub fn or(&self, other: &Self) -> Self {
+        self.both(other, Bound::or)
+    }
+    /// So many times over.
+    #[must_use]
+    pub fn times(&self, n: &Bound) -> Self {
+        self.both(self, |a, _| a.times(n))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unknown_counts_stay_visible() {
+        let list = Bound::items("{{plan}}".to_owned());
+        let inner = Bound::known(2).plus(&list);
+        let all = inner.times(&Bound::known(3)).plus(&Bound::known(1));
+        assert_eq!(all.to_string(), "7 + 3 per item of {{plan}}");
+        assert_eq!(list.times(&list).to_string(), "1 per item of {{plan}} and of {{plan}}");
+        assert_eq!(Bound::known(0).times(&list).to_string(), "0");
+        assert_eq!(Bound::known(3).or(&list).to_string(), "3 + 1 per item of {{plan}}");
+        assert_eq!(Bound::known(u64::MAX).times(&Bound::known(2)).number(), Some(u64::MAX));
+    }
+}

@@ -1,0 +1,66 @@
+//! Plans as JSON. These names are an interface: they change only with a note in the changelog.
+
+use serde_json::{Map, Value, json};
+
+use super::{Bound, Place, Plan, Step};
+
+/// `{name, sort, file, line, input, takes_text, steps, output, models, calls, limits, obstacles}`.
+pub(super) fn json(plan: &Plan) -> Value {
+    let inputs: Vec<Value> = plan
+        .inputs
+        .iter()
+        .map(|i| {
+            json!({
+                "name": i.name,
+                "schema": i.schema.to_json(),
+                "required": i.required,
+                "default": i.default.as_ref().map(trefoil_template::Value::to_json),
+            })
+        })
+        .collect();
+    let mut all = Map::new();
+    all.insert("name".into(), plan.name.as_str().into());
+    all.insert("sort".into(), plan.sort.into());
+    place(&plan.place, &mut all);
+    all.insert("input".into(), inputs.into());
+    all.insert("takes_text".into(), plan.takes_text.into());
+    all.insert("steps".into(), plan.steps.iter().map(step).collect());
+    all.insert("output".into(), plan.output.clone().into());
+    let models = plan.models.iter().map(|(name, calls)| json!({"model": name, "calls": bound(calls)}));
+    all.insert("models".into(), models.collect());
+    let calls = plan.calls.each().into_iter().map(|(name, calls)| (name.to_owned(), bound(calls)));
+    all.insert("calls".into(), Value::Object(calls.collect()));
+    all.insert("limits".into(), plan.limits.clone().into());
+    let obstacles = plan.obstacles.iter().map(|o| {
+        let mut one = Map::new();
+        one.insert("message".into(), o.what.as_str().into());
+        place(&o.place, &mut one);
+        Value::Object(one)
+    });
+    all.insert("obstacles".into(), obstacles.collect());
+    Value::Object(all)
+}
+
+fn step(step: &Step) -> Value {
+    let mut all = Map::new();
+    all.insert("name".into(), step.name.as_str().into());
+    all.insert("sort".into(), step.sort.into());
+    place(&step.place, &mut all);
+    all.insert("notes".into(), step.notes.clone().into());
+    all.insert("model".into(), step.model.clone().into());
+    all.insert("reads".into(), step.reads.clone().into());
+    all.insert("writes".into(), step.writes.clone().into());
+    all.insert("at_most".into(), bound(&step.at_most));
+    all.insert("steps".into(), step.steps.iter().map(self::step).collect());
+    Value::Object(all)
+}
+
+/// `{"at_most": number or null, "text": ...}`: null where it depends on the length of a list.
+fn bound(bound: &Bound) -> Value {
+    json!({"at_most": bound.number(), "text": bound.to_string()})
+}
+
+fn place(place: &Option<Place>, into: &mut Map<String, Value>) {
+    into.insert("file".into(), place.as_ref().map(|p| p.file.clone()).into());
+    into.insert("line".into(), place.as_ref().map(|p| p.line).into());
+}

@@ -1,0 +1,110 @@
+//! A plan: what a run would do, in order, without doing it. What each step reads and writes, which model it asks, and how
+//! many calls there are in the worst case.
+
+mod bound;
+mod build;
+mod cost;
+mod json;
+mod text;
+
+use trefoil_ir::Program;
+use trefoil_syntax::Files;
+use trefoil_template::Value;
+
+pub use bound::{Bound, Calls};
+
+/// A plan.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plan {
+    /// The entry flow.
+    pub name: String,
+    /// What it is: `agent`, `pipeline`, `workflow`.
+    pub sort: &'static str,
+    /// Where it is.
+    pub place: Option<Place>,
+    /// What it takes.
+    pub inputs: Vec<Input>,
+    /// It also takes plain text.
+    pub takes_text: bool,
+    /// What it does.
+    pub steps: Vec<Step>,
+    /// What its output is made of, when it is not simply the last step's.
+    pub output: Vec<String>,
+    /// The models it can ask, with the calls of each.
+    pub models: Vec<(String, Bound)>,
+    /// All calls of a run.
+    pub calls: Calls,
+    /// Ceilings that stop a run sooner.
+    pub limits: Vec<String>,
+    /// What keeps it from running: features that this version does not run, agents that nobody declares.
+    pub obstacles: Vec<Obstacle>,
+}
+
+/// A place in a manifest.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// The file as it was given.
+    pub file: String,
+    /// From 1.
+    pub line: u32,
+}
+
+/// A declared input.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Input {
+    /// Its name.
+    pub name: String,
+    /// Its JSON Schema.
+    pub schema: Value,
+    /// A run does not start without it.
+    pub required: bool,
+    /// What stands in for it.
+    pub default: Option<Value>,
+}
+
+/// A step, or a structure of steps.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Step {
+    /// What the manifest calls it; a structure that it does not name says what it does.
+    pub name: String,
+    /// `agent`, `tool`, `parallel`, ...
+    pub sort: &'static str,
+    /// Where it is.
+    pub place: Option<Place>,
+    /// What it is subject to and made of: conditions, limits, what comes before it, where it leads.
+    pub notes: Vec<String>,
+    /// The model it asks, as the manifest says.
+    pub model: Option<String>,
+    /// What it reads.
+    pub reads: Vec<String>,
+    /// Where its result goes.
+    pub writes: Option<String>,
+    /// How often it happens in a run at most; of a structure, how often it begins.
+    pub at_most: Bound,
+    /// What is in it.
+    pub steps: Vec<Step>,
+}
+
+/// Something that keeps a run from starting.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Obstacle {
+    /// What.
+    pub what: String,
+    /// Where.
+    pub place: Option<Place>,
+}
+
+impl Plan {
+    /// The plan of a program.
+    pub fn of(program: &Program, files: &Files) -> Self {
+        build::build(program, files)
+    }
+    /// For people.
+    pub fn text(&self) -> String {
+        text::text(self)
+    }
+    /// For programs.
+    pub fn json(&self) -> serde_json::Value {
+        json::json(self)
+    }
+}

@@ -1,0 +1,140 @@
+//! One template or condition against a state, without a workflow: what `trefoil render` does, and its line protocol.
+//!
+//! A question is `{dialect, kind: "template"|"condition"|"value", text, state}`; its answer
+//! `{"ok":true,"result":…}` or `{"ok":false,"phase":"load"|"run","error":{code, message, line, column, …}}`.
+
+use serde_json::{Map, Value as Json, json};
+use trefoil_front::{FrontEnd, front_end};
+use trefoil_syntax::{Diagnostic, FileId, Files, Location, SourceFile, Span};
+use trefoil_template::state::{self, Failure, Kind, Traced};
+use trefoil_template::{EvalError, Object, Value};
+
+/// A text, a state, and how to read the one against the other.
+#[derive(Clone)]
+pub struct Question {
+    /// Whose rules.
+    pub dialect: &'static dyn FrontEnd,
+    /// What the text is.
+    pub kind: Kind,
+    /// The text.
+    pub text: String,
+    /// The state: in agntz and AEGIS the root object; in SirenSpec an object of any of `inputs`, `nodes`, `env`, `item`,
+    /// `index`, `total`, `working`, `output`, `_budget`.
+    pub state: Value,
+}
+
+impl Question {
+    /// A question from its JSON; else what is wrong with it.
+    pub fn from_json(json: Json) -> Result<Self, String> {
+        let Json::Object(mut fields) = json else { return Err("a question is an object".to_owned()) };
+        let mut text = |key: &str| match fields.remove(key) {
+            Some(Json::String(text)) => Ok(text),
+            Some(_) => Err(format!("`{key}` must be text")),
+            None => Err(format!("`{key}` is missing")),
+        };
+        let (name, kind, body) = (text("dialect")?, text("kind")?, text("text")?);
+        let dialect = front_end(&name).ok_or_else(|| format!("there is no dialect `{name}`"))?;
+        let kind = match &*kind {
+            "template" => Kind::Template,
+            "value" => Kind::Value,
+            "condition" => Kind::Condition,
+            other => return Err(format!("`kind` cannot be `{other}`; it is `template`, `value` or `condition`")),
+        };
+        let state = match fields.remove("state") {
+            Some(state @ Json::Object(_)) => Value::from_json(state),
+            None | Some(Json::Null) => Value::from(Object::default()),
+            Some(_) => return Err("`state` must be an object".to_owned()),
+        };
+        Ok(Self { dialect, kind, text: body, state })
+    }
+    /// The result.
+    pub fn answer(&self) -> Result<Value, Failure> {
+        state::evaluate(self.dialect.policy(), self.kind, &self.text, &self.state)
+    }
+    /// The text with what each part of it came from.
+    pub fn trace(&self) -> Result<Traced, Failure> {
+        state::trace(self.dialect.policy(), &self.text, &self.state)
+    }
+    /// A failure as findings in a file that holds the text.
+    pub fn explain(&self, failure: &Failure) -> (Files, Vec<Diagnostic>) {
+        let mut files = Files::default();
+        let file = files.add(SourceFile::new("text", self.text.as_str()));
+        let found = match failure {
+            Failure::Load(errors) => errors
+                .iter()
+                .map(|e| {
+                    let at = place(file, &e.error.span);
+                    let d = Diagnostic::error(e.error.code, at, e.error.message.clone());
+                    match &e.error.help {
+                        Some(help) => d.help(help.clone()),
+                        None => d,
+                    }
+                })
+                .collect(),
+            Failure::Run(error) => {
+                let span = match error {
+                    EvalError::Undefined { span, .. } => span.clone(),
+                    _ => 0..self.text.len() as u32,
+                };
+                vec![Diagnostic::error("interpolation-error", place(file, &span), error.to_string())]
+            }
+        };
+        (files, found)
+    }
+}
+
+fn place(file: FileId, span: &std::ops::Range<u32>) -> Location {
+    Location::new(file, Span::new(span.start, span.end))
+}
+
+/// The answer to one line of questions.
+pub fn answer_line(line: &str) -> Json {
+    let question =
+        serde_json::from_str(line).map_err(|e| format!("this line is not JSON: {e}")).and_then(Question::from_json);
+    let question = match question {
+        Ok(question) => question,
+        Err(message) => {
+            let error = json!({"code": "bad-question", "message": message, "line": null, "column": null});
+            return json!({"ok": false, "phase": "load", "error": error});
+        }
+    };
+    match question.answer() {
+        Ok(result) => json!({"ok": true, "result": result.to_json()}),
+        Err(failure) => {
+            let phase = if matches!(failure, Failure::Load(_)) { "load" } else { "run" };
+            json!({"ok": false, "phase": phase, "error": error(&question.text, &failure)})
+        }
+    }
+}
+
+/// The first mistake, or the run's error.
+fn error(text: &str, failure: &Failure) -> Json {
+    let mut error = Map::new();
+    let mut put = |key: &str, value: Json| error.insert(key.to_owned(), value);
+    match failure {
+        Failure::Load(errors) => {
+            let first = errors.first();
+            put("code", first.map(|e| e.error.code).into());
+            put("message", first.map(|e| e.error.message.clone()).into());
+            put("line", first.map(|e| e.line).into());
+            put("column", first.map(|e| e.column).into());
+        }
+        Failure::Run(EvalError::Undefined { expression, namespace, reason, span }) => {
+            let (line, column) = state::position(text, span.start as usize);
+            put("code", "INTERPOLATION_ERROR".into());
+            put("message", format!("InterpolationError in '{{{{ {expression} }}}}' [{namespace}]: {reason}").into());
+            put("line", line.into());
+            put("column", column.into());
+            put("expression", (&**expression).into());
+            put("namespace", (&**namespace).into());
+            put("reason", reason.as_str().into());
+        }
+        Failure::Run(other) => {
+            put("code", if matches!(other, EvalError::Limit(_)) { "LIMIT_EXCEEDED" } else { "UNDECIDED" }.into());
+            put("message", other.to_string().into());
+            put("line", Json::Null);
+            put("column", Json::Null);
+        }
+    }
+    Json::Object(error)
+}
