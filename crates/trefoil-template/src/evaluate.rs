@@ -21,7 +21,6 @@ use crate::scope::{Reference, Scope};
 use crate::template::frame::{Frame, Local};
 use crate::value::{Masked, Piece, Value};
 pub(crate) use compare::read_number;
-pub(crate) use function::Pieces;
 
 /// What an expression reduces to.
 #[derive(Debug)]

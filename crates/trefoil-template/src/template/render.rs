@@ -1,7 +1,7 @@
 //! Running a program: one loop for all three outputs (a buffer, a value with holes, a value with provenance).
 
 use crate::error::EvalError;
-use crate::evaluate::{Evaluator, Pieces, Reduced, decide, with_default};
+use crate::evaluate::{Evaluator, Reduced, decide, with_default};
 use crate::expression::{Expression, Function};
 use crate::limits;
 use crate::lookup::{Got, borrowed, look_up, reason};
@@ -10,7 +10,7 @@ use crate::scope::{Missing, Reference, Scope};
 use crate::template::Provenance;
 use crate::template::frame::{Frame, Origin};
 use crate::template::program::{Op, Operand, Program};
-use crate::value::{Hole, Target, Value, is_json};
+use crate::value::{Hole, Pieces, Target, Value, is_json};
 
 /// Where rendered text goes.
 pub(crate) trait Sink: Target {
@@ -162,11 +162,19 @@ impl<'a, S: Sink> Renderer<'a, S> {
 
     #[inline]
     fn print(&mut self, operand: Operand, json: bool, frame: Option<&Frame<'_>>) -> Result<(), EvalError> {
-        if let (false, false, Some(Value::Str(text))) = (S::TRACES, json, self.plain(operand, frame))
-            && !text.is_empty()
-        {
-            self.out.text(text);
-            return Ok(());
+        if !S::TRACES {
+            match self.plain(operand, frame) {
+                Some(Value::Str(text)) if !json && !text.is_empty() => {
+                    self.out.text(text);
+                    return Ok(());
+                }
+                // No filter fires on these.
+                Some(value @ (Value::Number(_) | Value::Bool(_))) => {
+                    value.write_to(self.out);
+                    return Ok(());
+                }
+                _ => {}
+            }
         }
         self.print_any(operand, json, frame)
     }
