@@ -12,7 +12,8 @@ pub struct RunError {
     /// Stable code: `MODEL_ERROR`, `TOOL_ERROR`, `TOOL_TIMEOUT`, `TIMEOUT`, `STRUCTURED_OUTPUT_INVALID`,
     /// `MAX_ITERATIONS_EXCEEDED`, `MAX_STATE_VISITS_EXCEEDED`, `MAX_TRANSITIONS_EXCEEDED`, `NO_TRANSITION`, `INPUT_INVALID`,
     /// `INTERPOLATION_ERROR`, `GUARDRAIL_VIOLATION`, `BUDGET_EXCEEDED`, `HUMAN_TIMEOUT`, `CONSENSUS_FAILED`,
-    /// `AGENT_NOT_FOUND`, `COMMAND_FAILED`, `VALIDATION_FAILED`, `NONDETERMINISM`, `LIMIT_EXCEEDED`, `CANCELLED`.
+    /// `AGENT_NOT_FOUND`, `COMMAND_FAILED`, `VALIDATION_FAILED`, `NONDETERMINISM`, `LIMIT_EXCEEDED`, `REFUSED`,
+    /// `JOURNAL_ERROR`, `CANCELLED`.
     pub code: String,
     /// One line: lower case, no full stop.
     pub message: String,
@@ -28,6 +29,9 @@ pub struct RunError {
     /// What to do about it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub help: Option<String>,
+    /// The provider asked to wait this long before the next try.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub retry_after_ms: Option<u64>,
 }
 
 /// What a retry policy goes by.
@@ -47,7 +51,7 @@ pub enum Cause {
 impl RunError {
     /// A failure with a code and a message.
     pub fn new(code: &str, message: impl Into<String>) -> Self {
-        Self { code: code.to_owned(), message: message.into(), key: None, location: None, cause: None, help: None }
+        Self { code: code.to_owned(), message: message.into(), key: None, location: None, cause: None, help: None, retry_after_ms: None }
     }
     /// The same with a cause.
     #[must_use]

@@ -9,17 +9,26 @@
 //! The machine is synchronous and deterministic: no clock, randomness, environment, IO, threads or hash-order iteration.
 //! Everything from outside is a journal entry before the machine sees it. Knows nothing about HTTP, SQL, vendors or dialects.
 
+pub mod driver;
+pub mod embedded;
 pub mod error;
 pub mod event;
+pub mod guard;
 pub mod journal;
 pub mod key;
+pub mod machine;
 pub mod ports;
 pub mod request;
 
+mod text;
+
+pub use driver::{Cancel, Options, RunOutcome};
+pub use embedded::Embedded;
 pub use error::{Cause, RunError};
 pub use event::{Event, EventKind};
 pub use journal::{Entry, EntryKind, Flags};
 pub use key::{ContentKey, Key};
+pub use machine::{Command, Completion, Machine, Noted, Output, Prepared, Resumed};
 pub use ports::{
     Clock, CommandHost, CommandOutput, EventSink, HumanInbox, Journal, ModelAnswer, ModelError, ModelErrorKind,
     ModelProvider, Ports, Random, Secrets, ToolError, ToolHost,

@@ -1,5 +1,11 @@
 //! The ports: everything the driver needs from the world. In-memory implementations live beside them.
 
+mod clock;
+mod fakes;
+mod memory;
+mod random;
+mod secrets;
+
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -10,6 +16,12 @@ use crate::journal::Entry;
 use crate::key::Key;
 use crate::request::{CommandRequest, HumanRequest, ModelRequest, ToolRequest, Usage};
 use trefoil_ir::StepId;
+
+pub use clock::{SystemClock, VirtualClock};
+pub use fakes::{FnModel, NoHumans, NoTools, echo};
+pub use memory::{CollectEvents, MemoryJournal, NoEvents, NoJournal};
+pub use random::{SeededRandom, SystemRandom};
+pub use secrets::{EnvSecrets, MapSecrets, env_file};
 
 /// Answers model calls.
 #[async_trait]

@@ -16,6 +16,8 @@ pub struct Activity {
     pub step: StepId,
     /// What it depends on.
     pub content: ContentKey,
+    /// The labels of the enclosing steps and its own, outermost first.
+    pub labels: Arc<[Arc<str>]>,
     /// What to do.
     pub request: Request,
 }
@@ -38,6 +40,20 @@ pub enum Request {
     },
     /// A condition on something that only the driver knows (decision C8). Its boolean is journaled.
     Decide(Question),
+}
+
+impl Request {
+    /// Its sort, as entries and messages name it.
+    pub fn sort(&self) -> &'static str {
+        match self {
+            Self::Model(_) => "model",
+            Self::Tool(_) => "tool",
+            Self::Command(_) => "command",
+            Self::Human(_) => "human",
+            Self::Timer { .. } => "timer",
+            Self::Decide(_) => "decide",
+        }
+    }
 }
 
 /// Who speaks.

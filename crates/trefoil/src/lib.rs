@@ -9,6 +9,9 @@ pub mod plan;
 
 pub mod render;
 
+pub mod input;
+pub mod shell;
+
 mod data;
 mod describe;
 

@@ -10,11 +10,11 @@ use std::sync::Arc;
 
 use trefoil_ir::{Cond, Expr, JsonType, Source, Text};
 use trefoil_syntax::{Location, Span};
-use trefoil_template::{EvalError, Found, Object, Policy, Question, Reference, Scope, Value};
+use trefoil_template::{EvalError, Object, Policy, Question, Reference, Scope, Value};
 
 use super::activation::{Activation, ActivationId};
 use super::arena::Arena;
-use super::consensus;
+use super::{answer, consensus};
 use crate::error::RunError;
 use crate::text::strip_fence;
 use scope::Bound;
@@ -106,12 +106,27 @@ impl Context<'_> {
                     }
                     all.into_value()
                 }
+                Value::List(items) => {
+                    let mut all = Joined::default();
+                    let mut first = true;
+                    for item in items.iter().filter(|v| !text::is_empty(v)) {
+                        if !std::mem::take(&mut first) {
+                            all.push_text("\n");
+                        }
+                        all.push(item);
+                    }
+                    all.into_value()
+                }
                 other => text::of(&other),
             },
             Expr::AsText(inner) => text::of(&self.expr(inner)?),
             Expr::If { source, then, otherwise } => {
                 let truth = self.read(source).map_or(Ok(false), |value| self.truth(value))?;
                 self.expr(if truth { then } else { otherwise })?
+            }
+            Expr::Structured(inner) => {
+                let value = self.expr(inner)?;
+                value.as_str().and_then(answer::structure).unwrap_or(value)
             }
             Expr::Coerce(inner, kind) => coerce(self.expr(inner)?, *kind),
             Expr::Consensus { verdicts, consensus: rules } => {

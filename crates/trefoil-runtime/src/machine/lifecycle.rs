@@ -81,6 +81,9 @@ impl Turn<'_> {
     /// An effect came back.
     pub fn completed(&mut self, f: FrameId, outcome: &Outcome) -> Result<(), Stop> {
         let Some((_, step)) = self.step_of(f) else { return Ok(()) };
+        if let StepKind::Model(call) = &step.kind {
+            steps::model::warn_of_tokens(self, f, call);
+        }
         let outcome = match (&step.kind, outcome) {
             (StepKind::Model(call), Outcome::Done(answer)) => Outcome::Done(steps::model::read(self, call, answer)?),
             (_, outcome) => outcome.clone(),

@@ -3,6 +3,8 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use crate::evaluate::Pieces;
+
 use super::{Hole, Masked, Number, Piece, Value};
 
 /// What a hole looks like wherever text is shown.
@@ -41,6 +43,18 @@ impl Value {
     /// Appends [`Self::to_text`] to a buffer.
     pub fn write_text(&self, out: &mut String) {
         self.write_to(out);
+    }
+
+    /// The value as text (decision C3) that is a value again: plain text, or text that keeps its holes apart.
+    pub fn text(&self) -> Value {
+        match self {
+            Self::Str(_) | Self::Masked(_) => self.clone(),
+            other => {
+                let mut pieces = Pieces::default();
+                other.write_to(&mut pieces);
+                pieces.into_value()
+            }
+        }
     }
 
     /// Text of the value, holes kept apart where the target can.

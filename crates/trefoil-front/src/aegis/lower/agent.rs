@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use trefoil_ir::{
-    AnswerFormat, Attempts, Expr, Flow, Intake, ModelCall, ModelChoice, ModelParameters, Refused, Schema, SlotId,
-    Source, Step, StepKind, StepPolicy,
+    AnswerFormat, Attempts, Expr, Flow, Intake, ModelCall, ModelChoice, ModelParameters, Schema, SlotId, Source, Step,
+    StepKind, StepPolicy,
 };
 use trefoil_syntax::{Diagnostic, Location};
 use trefoil_template::Value;
@@ -108,8 +108,7 @@ pub(super) fn lower(
         let mut steps: Vec<_> = agent
             .refused
             .iter()
-            .map(|r| Refused { feature: r.feature.clone(), message: r.message.clone() })
-            .map(|refused| lowering.builder.step(plain(StepKind::Refused(refused), origin)))
+            .map(|r| lowering.builder.step(plain(StepKind::Refused(r.refused()), reader.at(r.span))))
             .collect();
         steps.push(body);
         body = lowering.builder.step(plain(StepKind::Sequence(steps), origin));

@@ -64,3 +64,8 @@ impl Joined {
 pub fn of(value: &Value) -> Value {
     if value.is_null() { Value::from("") } else { value.text() }
 }
+
+/// Whether a value's text is empty.
+pub fn is_empty(value: &Value) -> bool {
+    value.is_null() || value.as_str() == Some("")
+}

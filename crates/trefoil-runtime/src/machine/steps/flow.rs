@@ -22,8 +22,10 @@ pub struct FlowCall {
     pub captured: Option<Arc<[(SlotId, Value)]>>,
     /// Milliseconds.
     pub time_limit: Option<u64>,
-    taken_in: bool,
-    next_init: usize,
+    /// The input is in.
+    pub taken_in: bool,
+    /// How many of `init` are in.
+    pub next_init: usize,
 }
 
 /// The time limit of a flow call's frame.

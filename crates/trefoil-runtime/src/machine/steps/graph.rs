@@ -87,7 +87,7 @@ pub fn ended(turn: &mut Turn<'_>, f: FrameId, graph: &Graph, place: u32, outcome
     let Some(node) = graph.nodes.get(place as usize) else { return Ok(()) };
     let Some(Doing::Graph(running)) = turn.core.frames.get(f).map(|f| &f.doing) else { return Ok(()) };
     let plan = running.plan.clone();
-    let mut taken = Vec::new();
+    let (mut taken, mut carried) = (Vec::new(), Vec::new());
     match outcome {
         Outcome::Done(value) => {
             let context = turn.context(f, Some(value), None);
@@ -99,6 +99,8 @@ pub fn ended(turn: &mut Turn<'_>, f: FrameId, graph: &Graph, place: u32, outcome
                 };
                 if holds {
                     taken.push(target);
+                    let carry = edge.and_then(|e| e.carry.as_ref());
+                    carried.extend(carry.and_then(|(slot, source)| Some((*slot, context.read(source)?))));
                 }
             }
         }
@@ -121,6 +123,9 @@ pub fn ended(turn: &mut Turn<'_>, f: FrameId, graph: &Graph, place: u32, outcome
     }
     let mut ready = Vec::new();
     running.release(place, &mut ready);
+    for (slot, value) in carried {
+        turn.write(f, slot, Some(value));
+    }
     advance(turn, f, graph, ready)
 }
 

@@ -44,6 +44,7 @@ fn enter(turn: &mut Turn<'_>, f: FrameId, machine: &StateMachine, id: StateId) -
         let message = format!("state `{}` entered more than {} times", state.name, state.max_visits);
         return Err(RunError::new("MAX_STATE_VISITS_EXCEEDED", message).into());
     }
+    set(turn, f, machine.visit, Some(Value::from(visit)));
     turn.spawn_step(f, id.0, state.step, None, |path| {
         path.name(&keys::segment(&state.name)).pass(visit);
     })

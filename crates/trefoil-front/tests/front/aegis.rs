@@ -1,0 +1,4 @@
+//! The AEGIS front end.
+
+mod corpus;
+mod support;

@@ -1,0 +1,82 @@
+//! Model calls: holes filled, text shown as it arrives, output guardrails, errors in the machine's terms.
+
+use trefoil_template::Value;
+
+use super::activity::{At, Came, within};
+use crate::error::{Cause, RunError};
+use crate::event::{EventKind, ShownMessage};
+use crate::guard;
+use crate::ports::{CallSite, ModelError, ModelErrorKind};
+use crate::request::{Message, ModelRequest};
+
+/// Makes the call.
+pub async fn call(at: &At<'_>, request: &ModelRequest) -> Came {
+    let ports = &at.world.ports;
+    let shown = request.messages.iter().map(|m| ShownMessage {
+        role: m.role,
+        content: at.shown(&m.content).to_text().to_string(),
+    });
+    at.note(EventKind::ModelStarted {
+        speaker: request.speaker.to_string(),
+        model: ports.models.label(request),
+        messages: shown.collect(),
+    });
+    let filled = match fill(at, request) {
+        Ok(filled) => filled,
+        Err(error) => return Err(error).into(),
+    };
+    let mut stream = at.world.secrets.stream();
+    let mut show = |text: &str| {
+        let text = stream.push(text);
+        if !text.is_empty() {
+            at.note(EventKind::TextDelta { text });
+        }
+    };
+    let site = CallSite { key: &at.activity.key, step: at.activity.step, labels: &at.activity.labels };
+    let called = ports.models.call(site, &filled, &mut show);
+    let answered = within(&*ports.clock, request.parameters.timeout_ms, called).await;
+    let rest = stream.finish();
+    if !rest.is_empty() {
+        at.note(EventKind::TextDelta { text: rest });
+    }
+    let answer = match answered {
+        Some(Ok(answer)) => answer,
+        Some(Err(error)) => return Err(model_error(error)).into(),
+        None => {
+            let ms = request.parameters.timeout_ms.unwrap_or_default();
+            let seconds = Value::from(ms as f64 / 1000.0).to_text();
+            let error = RunError::new("TIMEOUT", format!("the model did not answer within {seconds}s"));
+            return Err(error.cause(Cause::Timeout)).into();
+        }
+    };
+    let guarded = guard::output(&request.guards, answer.text, &at.world.prepared);
+    let (result, warnings) = match guarded {
+        Ok(passed) => (Ok(Value::from(passed.text)), passed.flags),
+        Err(error) => (Err(error), Vec::new()),
+    };
+    Came { result, usage: Some(answer.usage), warnings }
+}
+
+fn fill(at: &At<'_>, request: &ModelRequest) -> Result<ModelRequest, RunError> {
+    let mut filled = request.clone();
+    for Message { content, .. } in &mut filled.messages {
+        *content = at.fill(content)?.text();
+    }
+    if let Some(options) = &mut filled.parameters.provider_options {
+        *options = at.fill(options)?;
+    }
+    Ok(filled)
+}
+
+fn model_error(error: ModelError) -> RunError {
+    let mut failed = match error.kind {
+        ModelErrorKind::Status(status) => {
+            RunError::new("MODEL_ERROR", error.message).cause(Cause::Status(status))
+        }
+        ModelErrorKind::Network => RunError::new("MODEL_ERROR", error.message).cause(Cause::Network),
+        ModelErrorKind::Timeout => RunError::new("TIMEOUT", error.message).cause(Cause::Timeout),
+        ModelErrorKind::Protocol | ModelErrorKind::Setup => RunError::new("MODEL_ERROR", error.message),
+    };
+    failed.retry_after_ms = error.retry_after_ms;
+    failed
+}

@@ -1,0 +1,54 @@
+//! The run's clock and its stream of events: numbers without gaps, times since the run began.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use trefoil_syntax::Location;
+
+use crate::event::{Event, EventKind};
+use crate::key::Key;
+use crate::ports::{Clock, EventSink};
+
+/// Numbers events and tells the run's time.
+pub struct Watch {
+    /// The run's id.
+    pub run: Arc<str>,
+    sink: Arc<dyn EventSink>,
+    clock: Arc<dyn Clock>,
+    state: Mutex<State>,
+}
+
+struct State {
+    next: u64,
+    began_ms: u64,
+    base_ms: u64,
+}
+
+impl Watch {
+    /// Begins now.
+    pub fn new(run: Arc<str>, sink: Arc<dyn EventSink>, clock: Arc<dyn Clock>) -> Self {
+        let state = State { next: 0, began_ms: clock.now_ms(), base_ms: 0 };
+        Self { run, sink, clock, state: Mutex::new(state) }
+    }
+
+    /// Goes on from a journal's last time stamp.
+    pub fn continue_from(&self, at_ms: u64) {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).base_ms = at_ms;
+    }
+
+    /// Milliseconds since the run began.
+    pub fn now_ms(&self) -> u64 {
+        let now = self.clock.now_ms();
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.base_ms + now.saturating_sub(state.began_ms)
+    }
+
+    /// Shows an event.
+    pub fn note(&self, key: Option<Key>, location: Option<Location>, kind: EventKind) {
+        let at_ms = self.now_ms();
+        // Shown under the lock: whoever watches sees the numbers in order.
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let seq = state.next;
+        state.next += 1;
+        self.sink.event(&Event { run: self.run.clone(), seq, at_ms, key, location, kind });
+    }
+}

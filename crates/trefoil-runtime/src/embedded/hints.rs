@@ -1,0 +1,377 @@
+//! What a program says about the answers of its model steps, gathered once.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+
+use trefoil_ir::{
+    AnswerFormat, Attempts, Callee, Cond, FlowId, Guard, Items, Program, SchemaId, State, StateMachine, Step, StepId,
+    StepKind, Takes, Text, ValidatorKind, walk,
+};
+use trefoil_template::Origin;
+
+use super::constraint::Constraint;
+use super::decide::{Decision, Kind, Question, Wanted, Ways};
+use super::schema::Checked;
+use super::trace::{Depth, Result, Tracer};
+use super::wants::{Path, Seg};
+
+/// Fan-outs over a model's list have at most so many items.
+const ITEMS: (usize, usize) = (2, 4);
+
+/// What is known about one model step's answers.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Hints {
+    /// All of these accept it.
+    pub schemas: Vec<Checked>,
+    /// All of these find something in it.
+    pub patterns: Vec<regex::Regex>,
+    /// It has at most so many characters.
+    pub longest: Option<usize>,
+    /// Always wanted.
+    pub wants: Vec<(Path, Constraint)>,
+    /// Read somewhere.
+    pub reads: Vec<Path>,
+    /// Decisions it takes part in, by index.
+    pub decisions: Vec<usize>,
+}
+
+/// What is known about all of them.
+#[derive(Debug, Default)]
+pub(super) struct Knowledge {
+    pub steps: HashMap<StepId, Hints>,
+    pub decisions: Vec<Decision>,
+}
+
+impl Knowledge {
+    /// Everything about a program.
+    pub fn of(program: &Program) -> Self {
+        let mut reader =
+            Reader { program, tracer: Tracer::new(program), found: Self::default(), schemas: BTreeMap::new() };
+        for (flow, id) in reader.tracer.steps.clone() {
+            if let Some(step) = program.step(id) {
+                reader.step(flow, id, step);
+            }
+        }
+        reader.found
+    }
+
+    fn hints(&mut self, step: StepId) -> &mut Hints {
+        self.steps.entry(step).or_default()
+    }
+}
+
+struct Reader<'p> {
+    program: &'p Program,
+    tracer: Tracer<'p>,
+    found: Knowledge,
+    schemas: BTreeMap<SchemaId, Checked>,
+}
+
+impl<'p> Reader<'p> {
+    fn step(&mut self, flow: FlowId, id: StepId, step: &'p Step) {
+        let depth = self.tracer.depth(id);
+        if let Some(when) = &step.when {
+            let question = self.question(flow, Result::Nobody, when);
+            // Steps are rather run than skipped.
+            let ways = vec![vec![(0, true)], vec![(0, true)], vec![(0, false)]];
+            self.any(id, "when", depth, vec![question], ways);
+        }
+        match &step.kind {
+            StepKind::Model(call) => {
+                if let AnswerFormat::Json(schema) = call.format {
+                    self.schema(id, schema);
+                }
+                for guard in &call.guards {
+                    match guard {
+                        Guard::Schema(schema) => self.schema(id, *schema),
+                        Guard::Length { max_chars, .. } => {
+                            let longest = &mut self.found.hints(id).longest;
+                            *longest = Some(longest.map_or(*max_chars, |l| l.min(*max_chars)));
+                        }
+                        _ => {}
+                    }
+                }
+            }
+            StepKind::Branch { arms, otherwise } => {
+                let questions: Vec<_> = arms.iter().map(|a| self.question(flow, Result::Nobody, &a.when)).collect();
+                let mut ways: Vec<Vec<Wanted>> = (0..arms.len()).map(first_of).collect();
+                if otherwise.is_some() || arms.len() == 1 {
+                    ways.push((0..arms.len()).map(|i| (i, false)).collect());
+                }
+                self.any(id, "branch", depth, questions, ways);
+            }
+            StepKind::Loop(it) => {
+                let question = self.question(flow, Result::Shaped(it.body), &it.until);
+                let depth = depth.plus(Depth { passes: 1, ..Depth::default() });
+                self.decide(name(id, "until"), Kind::Until(it.max), vec![question], depth, Some(id));
+            }
+            StepKind::ForEach(each) => {
+                let (expr, want) = match &each.items {
+                    Items::List(list) => (list, Constraint::List(ITEMS.0, ITEMS.1)),
+                    Items::Count(count, most) => (count, Constraint::Count((*most).min(ITEMS.1 as u32))),
+                };
+                for feed in self.tracer.expr(flow, Result::Nobody, expr, &[]) {
+                    self.found.hints(feed.step).wants.push((feed.path, want.clone()));
+                }
+            }
+            StepKind::Graph(graph) => {
+                for (i, node) in graph.nodes.iter().enumerate() {
+                    let edges: Vec<&Cond> = graph
+                        .nodes
+                        .iter()
+                        .flat_map(|n| &n.incoming)
+                        .filter(|e| e.from.index() == i)
+                        .filter_map(|e| e.when.as_ref())
+                        .collect();
+                    self.edges(flow, id, node.step, &edges);
+                }
+            }
+            StepKind::StateMachine(machine) => self.machine(flow, id, machine),
+            StepKind::Attempts(attempts) => self.attempts(flow, id, attempts),
+            StepKind::Call(call) => {
+                if let Callee::Named { name, flows } = &call.callee {
+                    let names = flows.iter().map(|(n, _)| serde_json::Value::from(&**n)).collect();
+                    let want = Constraint::OneOf(names, true);
+                    let expr = trefoil_ir::Expr::Typed(name.clone());
+                    for feed in self.tracer.expr(flow, Result::Nobody, &expr, &[]) {
+                        self.found.hints(feed.step).wants.push((feed.path, want.clone()));
+                    }
+                }
+            }
+            _ => {}
+        }
+        self.reads(flow, id, step);
+    }
+
+    /// Edges out of a node: each on its own, no other, and all as they come.
+    fn edges(&mut self, flow: FlowId, graph: StepId, node: StepId, edges: &[&Cond]) {
+        let questions: Vec<_> = edges.iter().map(|c| self.question(flow, Result::Shaped(node), c)).collect();
+        let all = questions.len();
+        let mut ways: Vec<Vec<Wanted>> = (0..all).map(|taken| (0..all).map(|i| (i, i == taken)).collect()).collect();
+        // Where they cannot exclude each other, one is enough.
+        ways.extend((0..all).map(|taken| vec![(taken, true)]));
+        let depth = self.tracer.depth(graph);
+        self.any(node, "edges", depth, questions, ways);
+    }
+
+    fn machine(&mut self, flow: FlowId, id: StepId, machine: &'p StateMachine) {
+        let ends = distances(machine);
+        let choosing: Vec<usize> = machine
+            .states
+            .iter()
+            .enumerate()
+            .filter(|(_, s)| s.transitions.iter().filter(|t| t.takes != Takes::Failure).count() > 1)
+            .map(|(i, _)| i)
+            .collect();
+        let visits = machine.states.iter().map(|s| s.max_visits).min().unwrap_or(1);
+        let entries = machine.max_entries / u32::try_from(machine.states.len().max(1)).unwrap_or(u32::MAX);
+        let returns = visits.min(entries).saturating_sub(1);
+        let depth = self.tracer.depth(id).plus(Depth { passes: 1, ..Depth::default() });
+        for (index, state) in machine.states.iter().enumerate() {
+            if let Some(fails) = &state.fails_when {
+                let question = self.question(flow, Result::Shaped(state.step), fails);
+                self.any(state.step, "fails", depth, vec![question], vec![vec![(0, false)]]);
+            }
+            let place = (choosing.iter().position(|c| *c == index).unwrap_or(usize::MAX), choosing.len());
+            self.transitions(flow, id, machine, state, index, (&ends, returns, place, depth));
+        }
+    }
+
+    fn transitions(
+        &mut self,
+        flow: FlowId,
+        id: StepId,
+        machine: &'p StateMachine,
+        state: &'p State,
+        index: usize,
+        (ends, returns, place, depth): (&[Option<usize>], u32, (usize, usize), Depth),
+    ) {
+        let mut questions = Vec::new();
+        let mut ways: Vec<(Vec<Wanted>, usize)> = Vec::new();
+        for transition in state.transitions.iter().filter(|t| t.takes != Takes::Failure) {
+            let mut wanted: Vec<Wanted> = (0..questions.len()).map(|i| (i, false)).collect();
+            if let Some(when) = &transition.when {
+                wanted.push((questions.len(), true));
+                questions.push(self.question(flow, Result::Shaped(state.step), when));
+            }
+            ways.push((wanted, transition.target.index()));
+            if transition.when.is_none() {
+                break;
+            }
+        }
+        ways.retain(|(wanted, _)| Decision::possible(&questions, wanted));
+        let onward = (0..ways.len()).filter(|w| ways.get(*w).is_some_and(|(_, t)| !leads_to(machine, *t, index)));
+        let end_of = |(_, target): &(Vec<Wanted>, usize)| ends.get(*target).copied().flatten().unwrap_or(usize::MAX);
+        let nearest = (0..ways.len()).min_by_key(|w| ways.get(*w).map_or(usize::MAX, end_of)).unwrap_or(0);
+        let kind = Kind::State(Ways {
+            onward: onward.collect(),
+            nearest,
+            returns,
+            place,
+            machine: name(id, "machine"),
+            wanted: ways.iter().map(|(w, _)| w.clone()).collect(),
+        });
+        self.decide(name(state.step, "transitions"), kind, questions, depth, Some(id));
+    }
+
+    fn attempts(&mut self, flow: FlowId, id: StepId, attempts: &'p Attempts) {
+        let body: Vec<StepId> = self
+            .tracer
+            .source(flow, Result::Shaped(attempts.body), &trefoil_ir::Source::Result, &[])
+            .into_iter()
+            .map(|f| f.step)
+            .collect();
+        let depth = self.tracer.depth(id).plus(Depth { iterations: 1, ..Depth::default() });
+        for (n, validator) in attempts.validators.iter().enumerate() {
+            match &validator.kind {
+                ValidatorKind::JsonSchema(schema) => body.iter().for_each(|step| self.schema(*step, *schema)),
+                ValidatorKind::Regex { pattern, stderr: false } => {
+                    if let Ok(regex) = regex::Regex::new(pattern) {
+                        body.iter().for_each(|step| self.found.hints(*step).patterns.push(regex.clone()));
+                    }
+                }
+                ValidatorKind::Judges { judges, consensus } => {
+                    let of = |member: &str| {
+                        judges.iter().flat_map(|j| self.tracer.verdict(flow, id, j.flow, member)).collect()
+                    };
+                    let kind = Kind::Judge {
+                        score: validator.min_score.max(consensus.threshold),
+                        confidence: validator.min_confidence,
+                        max: attempts.max,
+                        feeds: vec![of("score"), of("confidence")],
+                    };
+                    self.decide(name(id, &format!("judge {n}")), kind, Vec::new(), depth, None);
+                }
+                ValidatorKind::Regex { .. } | ValidatorKind::ExitCode { .. } => {}
+            }
+        }
+    }
+
+    /// Members of answers that templates print.
+    fn reads(&mut self, flow: FlowId, id: StepId, step: &'p Step) {
+        let mut texts: Vec<&Text> = Vec::new();
+        for evaluated in walk::evaluated(step) {
+            match evaluated {
+                walk::Evaluated::Expr(expr) => walk::texts(expr, &mut |t| texts.push(t)),
+                walk::Evaluated::Text(text) => texts.push(text),
+                walk::Evaluated::Cond(_) | walk::Evaluated::Source(_) => {}
+            }
+        }
+        let whole = self.program.flow(flow).filter(|f| f.body == id);
+        for expr in whole.into_iter().flat_map(|f| f.output.iter().chain(f.init.iter().map(|(_, e)| e))) {
+            walk::texts(expr, &mut |t| texts.push(t));
+        }
+        for text in texts {
+            for (index, reference) in text.template.references().iter().enumerate() {
+                let Some(source) = text.sources.get(reference.binding.source as usize) else { continue };
+                let skip = usize::from(reference.binding.skip);
+                let rest: Path = reference.path.iter().skip(skip).map(|s| Seg::new(&s.name)).collect();
+                let mut paths = vec![rest.clone()];
+                for local in text.template.locals() {
+                    if local.origin == Origin::Reference(index as u32) {
+                        let mut path = rest.clone();
+                        path.extend(local.each.then_some(Seg::Any));
+                        path.extend(local.path.iter().map(|s| Seg::new(&s.name)));
+                        paths.push(path);
+                    }
+                }
+                for path in paths.into_iter().filter(|p| !p.is_empty()) {
+                    for feed in self.tracer.source(flow, Result::Shaped(id), source, &path) {
+                        let reads = &mut self.found.hints(feed.step).reads;
+                        if !feed.path.is_empty() && !reads.contains(&feed.path) {
+                            reads.push(feed.path);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn question(&self, flow: FlowId, result: Result, cond: &Cond) -> Question {
+        let feeds = cond
+            .condition
+            .references()
+            .iter()
+            .map(|reference| {
+                let skip = usize::from(reference.binding.skip);
+                let rest: Path = reference.path.iter().skip(skip).map(|s| Seg::new(&s.name)).collect();
+                let source = cond.sources.get(reference.binding.source as usize);
+                source.map(|s| self.tracer.source(flow, result, s, &rest)).unwrap_or_default()
+            })
+            .collect();
+        Question { condition: cond.condition.clone(), feeds }
+    }
+
+    fn any(&mut self, id: StepId, what: &str, depth: Depth, questions: Vec<Question>, mut ways: Vec<Vec<Wanted>>) {
+        ways.retain(|wanted| Decision::possible(&questions, wanted));
+        self.decide(name(id, what), Kind::Any(ways), questions, depth, None);
+    }
+
+    fn decide(&mut self, name: String, kind: Kind, questions: Vec<Question>, depth: Depth, scope: Option<StepId>) {
+        let mut decision = Decision { name, kind, questions, depth, scope };
+        if let Some(scope) = scope {
+            // What was there before the first pass does not change with the passes.
+            let tracer = &self.tracer;
+            for feed in decision.questions.iter_mut().flat_map(|q| &mut q.feeds).flatten() {
+                feed.through = feed.through.filter(|step| tracer.inside(*step, scope));
+            }
+        }
+        let index = self.found.decisions.len();
+        let mut steps: Vec<StepId> = decision.feeds().map(|f| f.step).collect();
+        steps.sort_unstable();
+        steps.dedup();
+        for step in &steps {
+            self.found.hints(*step).decisions.push(index);
+        }
+        if !steps.is_empty() {
+            self.found.decisions.push(decision);
+        }
+    }
+
+    fn schema(&mut self, step: StepId, id: SchemaId) {
+        let Some(schema) = self.program.schema(id) else { return };
+        let checked = self.schemas.entry(id).or_insert_with(|| Checked::new(schema.json.to_json())).clone();
+        self.found.hints(step).schemas.push(checked);
+    }
+}
+
+/// This one, and none before it.
+fn first_of(index: usize) -> Vec<Wanted> {
+    (0..=index).map(|i| (i, i == index)).collect()
+}
+
+fn name(step: StepId, what: &str) -> String {
+    format!("{what} {}", step.0)
+}
+
+/// How many transitions each state is away from an end.
+fn distances(machine: &StateMachine) -> Vec<Option<usize>> {
+    let mut all: Vec<Option<usize>> = machine.states.iter().map(|s| s.transitions.is_empty().then_some(0)).collect();
+    for round in 0..machine.states.len() {
+        for (index, state) in machine.states.iter().enumerate() {
+            let next = state.transitions.iter().filter_map(|t| all.get(t.target.index()).copied().flatten()).min();
+            if let (Some(own @ None), Some(next)) = (all.get_mut(index), next)
+                && next <= round
+            {
+                *own = Some(next + 1);
+            }
+        }
+    }
+    all
+}
+
+/// Whether one state can be reached from another, or is it.
+fn leads_to(machine: &StateMachine, from: usize, to: usize) -> bool {
+    let mut seen = vec![false; machine.states.len()];
+    let mut queue = VecDeque::from([from]);
+    while let Some(at) = queue.pop_front() {
+        if at == to {
+            return true;
+        }
+        match seen.get_mut(at) {
+            Some(s) if !*s => *s = true,
+            _ => continue,
+        }
+        queue.extend(machine.states.get(at).into_iter().flat_map(|s| &s.transitions).map(|t| t.target.index()));
+    }
+    false
+}

@@ -1,0 +1,120 @@
+//! Clocks: the system's, and one on which no time passes but what runs wait for.
+
+use std::collections::BTreeMap;
+use std::future::poll_fn;
+use std::sync::{Mutex, PoisonError};
+use std::task::Poll;
+use std::time::Duration;
+
+use async_trait::async_trait;
+
+use super::Clock;
+
+/// The system's monotonic clock. Needs a tokio runtime with time enabled.
+#[derive(Debug, Clone)]
+pub struct SystemClock {
+    began: std::time::Instant,
+}
+
+impl Default for SystemClock {
+    #[allow(clippy::disallowed_methods, reason = "this is the clock port")]
+    fn default() -> Self {
+        Self { began: std::time::Instant::now() }
+    }
+}
+
+impl SystemClock {
+    /// Counts from now.
+    pub fn new() -> Self {
+        Self::default()
+    }
+}
+
+#[async_trait]
+impl Clock for SystemClock {
+    fn now_ms(&self) -> u64 {
+        u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+    async fn sleep(&self, ms: u64) {
+        tokio::time::sleep(Duration::from_millis(ms)).await;
+    }
+}
+
+/// How often the earliest sleeper looks again, without anybody asking for the time, before time jumps to it.
+const PATIENCE: u32 = 16;
+
+/// A clock that stands still while there is work, and jumps to the earliest sleeper when there is none. For tests and
+/// simulation, within one task: work that waits for something outside of the task counts as none.
+#[derive(Debug, Default)]
+pub struct VirtualClock {
+    state: Mutex<Virtual>,
+}
+
+#[derive(Debug, Default)]
+struct Virtual {
+    now_ms: u64,
+    sleepers: BTreeMap<(u64, u64), ()>,
+    next: u64,
+    idle: u32,
+}
+
+impl VirtualClock {
+    /// At 0.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    fn state(&self) -> std::sync::MutexGuard<'_, Virtual> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Takes a sleeper away when its future is dropped.
+struct Sleeper<'c> {
+    clock: &'c VirtualClock,
+    at: (u64, u64),
+}
+
+impl Drop for Sleeper<'_> {
+    fn drop(&mut self) {
+        self.clock.state().sleepers.remove(&self.at);
+    }
+}
+
+#[async_trait]
+impl Clock for VirtualClock {
+    fn now_ms(&self) -> u64 {
+        let mut state = self.state();
+        // Somebody is at work.
+        state.idle = 0;
+        state.now_ms
+    }
+
+    async fn sleep(&self, ms: u64) {
+        let sleeper = {
+            let mut state = self.state();
+            let at = (state.now_ms.saturating_add(ms), state.next);
+            state.next += 1;
+            state.idle = 0;
+            state.sleepers.insert(at, ());
+            Sleeper { clock: self, at }
+        };
+        poll_fn(|context| {
+            let mut state = self.state();
+            if sleeper.at.0 <= state.now_ms {
+                return Poll::Ready(());
+            }
+            if state.sleepers.keys().next() == Some(&sleeper.at) {
+                state.idle += 1;
+                if state.idle > PATIENCE {
+                    state.idle = 0;
+                    state.now_ms = sleeper.at.0;
+                    return Poll::Ready(());
+                }
+            }
+            context.waker().wake_by_ref();
+            Poll::Pending
+        })
+        .await;
+    }
+}

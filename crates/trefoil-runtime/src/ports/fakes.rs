@@ -1,0 +1,70 @@
+//! Models, tools and people made of functions, and of nothing: for tests, simulation and embedding.
+
+use async_trait::async_trait;
+use trefoil_template::Value;
+
+use super::{CallSite, HumanInbox, ModelAnswer, ModelError, ModelProvider, ToolError, ToolHost};
+use crate::key::Key;
+use crate::request::{HumanRequest, ModelRequest, Role, ToolRequest, Usage};
+
+/// A model that is a function of the call's key and request.
+pub struct FnModel<F>(pub F);
+
+#[async_trait]
+impl<F> ModelProvider for FnModel<F>
+where
+    F: Fn(&Key, &ModelRequest) -> Result<String, ModelError> + Send + Sync,
+{
+    async fn call(
+        &self,
+        at: CallSite<'_>,
+        request: &ModelRequest,
+        delta: &mut (dyn for<'d> FnMut(&'d str) + Send),
+    ) -> Result<ModelAnswer, ModelError> {
+        let text = (self.0)(at.key, request)?;
+        if request.stream {
+            delta(&text);
+        }
+        // A word a token: enough for budgets to have something to count.
+        let words = |text: &str| text.split_whitespace().count() as u64;
+        let asked = request.messages.iter().map(|m| words(&m.content.to_text())).sum();
+        let usage = Usage { input_tokens: asked, output_tokens: words(&text), cached_tokens: 0 };
+        Ok(ModelAnswer { text, usage, model: None })
+    }
+    fn label(&self, _request: &ModelRequest) -> String {
+        "function".to_owned()
+    }
+}
+
+/// A model that says its user message again.
+pub fn echo() -> impl ModelProvider {
+    FnModel(|_: &Key, request: &ModelRequest| {
+        let user = request.messages.iter().rev().find(|m| m.role == Role::User);
+        Ok(user.map(|m| m.content.to_text().to_string()).unwrap_or_default())
+    })
+}
+
+/// No tools.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoTools;
+
+#[async_trait]
+impl ToolHost for NoTools {
+    fn offers(&self, _name: &str) -> bool {
+        false
+    }
+    async fn call(&self, _key: &Key, request: &ToolRequest) -> Result<Value, ToolError> {
+        Err(ToolError::Failed(format!("there is no tool `{}`", request.name)))
+    }
+}
+
+/// Nobody to ask.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoHumans;
+
+#[async_trait]
+impl HumanInbox for NoHumans {
+    async fn ask(&self, _key: &Key, _request: &HumanRequest) -> Option<String> {
+        None
+    }
+}

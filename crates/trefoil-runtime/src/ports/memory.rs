@@ -1,0 +1,104 @@
+//! A journal and an event sink in memory.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+use async_trait::async_trait;
+
+use super::{EventSink, Journal, JournalError};
+use crate::event::Event;
+use crate::journal::Entry;
+
+/// Keeps entries as long as it lives.
+#[derive(Debug, Default)]
+pub struct MemoryJournal {
+    runs: Mutex<BTreeMap<String, Vec<Entry>>>,
+}
+
+impl MemoryJournal {
+    /// An empty journal.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The entries of a run; none: no such run.
+    pub fn entries(&self, run: &str) -> Vec<Entry> {
+        self.runs.lock().unwrap_or_else(PoisonError::into_inner).get(run).cloned().unwrap_or_default()
+    }
+
+    /// The ids of all runs, in order.
+    pub fn runs(&self) -> Vec<String> {
+        self.runs.lock().unwrap_or_else(PoisonError::into_inner).keys().cloned().collect()
+    }
+}
+
+#[async_trait]
+impl Journal for MemoryJournal {
+    async fn append(&self, run: &str, entries: &[Entry]) -> Result<(), JournalError> {
+        let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
+        if !runs.contains_key(run) {
+            runs.insert(run.to_owned(), Vec::new());
+        }
+        let Some(kept) = runs.get_mut(run) else { return Ok(()) };
+        let mut expected = kept.last().map_or(0, |e| e.seq + 1);
+        for entry in entries {
+            if entry.seq != expected {
+                return Err(JournalError(format!("entry {} does not follow entry {expected}", entry.seq)));
+            }
+            expected += 1;
+        }
+        kept.extend_from_slice(entries);
+        Ok(())
+    }
+
+    async fn read(&self, run: &str) -> Result<Vec<Entry>, JournalError> {
+        let runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
+        runs.get(run).cloned().ok_or_else(|| JournalError(format!("there is no run `{run}`")))
+    }
+}
+
+/// Keeps nothing: for runs that nobody will resume.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoJournal;
+
+#[async_trait]
+impl Journal for NoJournal {
+    async fn append(&self, _run: &str, _entries: &[Entry]) -> Result<(), JournalError> {
+        Ok(())
+    }
+    async fn read(&self, run: &str) -> Result<Vec<Entry>, JournalError> {
+        Err(JournalError(format!("there is no run `{run}`")))
+    }
+}
+
+/// Keeps events.
+#[derive(Debug, Default)]
+pub struct CollectEvents {
+    events: Mutex<Vec<Event>>,
+}
+
+impl CollectEvents {
+    /// Nothing seen yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// What was seen so far.
+    pub fn seen(&self) -> Vec<Event> {
+        self.events.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl EventSink for CollectEvents {
+    fn event(&self, event: &Event) {
+        self.events.lock().unwrap_or_else(PoisonError::into_inner).push(event.clone());
+    }
+}
+
+/// Watches nothing.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoEvents;
+
+impl EventSink for NoEvents {
+    fn event(&self, _event: &Event) {}
+}

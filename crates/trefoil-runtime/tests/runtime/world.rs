@@ -1,0 +1,77 @@
+//! Ports in memory, and shortcuts to run programs on them.
+
+use std::sync::Arc;
+
+use trefoil_ir::Program;
+use trefoil_runtime::ports::{
+    CollectEvents, FnModel, MapSecrets, MemoryJournal, NoHumans, NoTools, SeededRandom, VirtualClock, echo,
+};
+use trefoil_runtime::{
+    Event, EventKind, Key, ModelError, ModelErrorKind, ModelProvider, ModelRequest, Options, Ports, RunOutcome, driver,
+};
+use trefoil_template::Value;
+
+/// Ports in memory, kept by hand so that tests can look at them.
+pub struct World {
+    pub ports: Ports,
+    pub journal: Arc<MemoryJournal>,
+    pub events: Arc<CollectEvents>,
+    pub clock: Arc<VirtualClock>,
+    pub options: Options,
+}
+
+impl World {
+    pub fn new(models: impl ModelProvider + 'static) -> Self {
+        let journal = Arc::new(MemoryJournal::new());
+        let events = Arc::new(CollectEvents::new());
+        let clock = Arc::new(VirtualClock::new());
+        let ports = Ports {
+            models: Arc::new(models),
+            tools: Arc::new(NoTools),
+            commands: None,
+            humans: Arc::new(NoHumans),
+            journal: journal.clone(),
+            clock: clock.clone(),
+            random: Arc::new(SeededRandom::new(1)),
+            secrets: Arc::new(MapSecrets::new()),
+            events: events.clone(),
+        };
+        let options = Options { seed: Some(7), run: Some("r1".to_owned()), ..Options::default() };
+        Self { ports, journal, events, clock, options }
+    }
+
+    pub fn echo() -> Self {
+        Self::new(echo())
+    }
+
+    /// A model that answers by the call's key and user message.
+    pub fn model(answer: impl Fn(&str, &str) -> Result<String, ModelError> + Send + Sync + 'static) -> Self {
+        Self::new(FnModel(move |key: &Key, request: &ModelRequest| {
+            let user = request.messages.last().map(|m| m.content.to_text().to_string());
+            answer(&key.0, &user.unwrap_or_default())
+        }))
+    }
+
+    pub fn run(&self, program: &Arc<Program>, input: impl Into<Value>) -> RunOutcome {
+        let input = Some(input.into());
+        block_on(driver::run(program.clone(), input, self.ports.clone(), self.options.clone()))
+    }
+
+    pub fn kinds(&self) -> Vec<EventKind> {
+        self.events.seen().into_iter().map(|e: Event| e.kind).collect()
+    }
+}
+
+pub fn block_on<T>(future: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
+    runtime.block_on(future)
+}
+
+pub fn status(status: u16) -> ModelError {
+    ModelError { kind: ModelErrorKind::Status(status), message: format!("status {status}"), retry_after_ms: None }
+}
+
+/// JSON for comparisons that read well.
+pub fn json(value: &Value) -> serde_json::Value {
+    value.to_json()
+}
