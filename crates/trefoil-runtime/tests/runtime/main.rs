@@ -2,5 +2,16 @@
 //! with ports in memory.
 
 mod build;
+mod driving;
+mod graphs;
+mod holes;
+mod intake;
+mod iterations;
+mod machine;
+mod policies;
+mod properties;
+mod random;
+mod states;
 mod steps;
+mod valid;
 mod world;
