@@ -70,7 +70,9 @@ pub fn program(root: &Node) -> Arc<Program> {
     let body = lower.node(root);
     let all: Vec<String> = lower.visible.iter().map(|name| format!("{{{{{name}}}}}")).collect();
     let main = lower.build.flow("main", body, Some(&all.join("|")));
-    lower.build.program(main)
+    let program = lower.build.program(main);
+    assert_eq!(trefoil_ir::validate::validate(&program), Vec::<String>::new());
+    program
 }
 
 struct Lower {
