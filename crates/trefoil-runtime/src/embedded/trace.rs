@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use trefoil_ir::{
-    AnswerFormat, Call, Callee, Expr, FlowId, Items, Program, SlotId, Source, Step, StepId, StepKind, Text,
+    AnswerFormat, Call, Callee, Expr, FlowId, Items, Program, SlotId, Source, Step, StepId, StepKind, Strategy, Text,
     ValidatorKind, walk,
 };
 
@@ -59,6 +59,8 @@ pub(super) struct Feed {
     pub through: Option<StepId>,
     /// The value is whether a score reaches this.
     pub passes_at: Option<f64>,
+    /// The value is made of votes, and this score is one in favour.
+    pub votes_at: Option<f64>,
 }
 
 /// What fills a slot.
@@ -136,6 +138,7 @@ struct At {
     /// Members of text can be reached: it is read as JSON on the way.
     parsed: bool,
     passes_at: Option<f64>,
+    votes_at: Option<f64>,
     left: usize,
 }
 
@@ -431,7 +434,10 @@ impl<'p> Tracer<'p> {
                     "binary_valid" => ("score".into(), Some(consensus.threshold)),
                     _ => return,
                 };
-                let at = At { parsed: true, passes_at, ..at };
+                let votes =
+                    matches!(consensus.strategy, Strategy::Majority | Strategy::Unanimous) && &*member == "score";
+                let votes_at = votes.then_some(consensus.threshold).or(at.votes_at);
+                let at = At { parsed: true, passes_at, votes_at, ..at };
                 verdicts.iter().for_each(|(e, _)| self.chase_expr(at, e, &[Seg::Name(member.clone())], out));
             }
             Expr::Const(_) | Expr::Lines(_) => {}
@@ -470,7 +476,7 @@ impl<'p> Tracer<'p> {
                 if path.is_empty() || at.parsed || call.format != AnswerFormat::Text {
                     let depth = at.depth.plus(self.depth(id));
                     let (path, through) = (path.to_vec(), at.through);
-                    out.add(Feed { step: id, path, depth, through, passes_at: at.passes_at });
+                    out.add(Feed { step: id, path, depth, through, passes_at: at.passes_at, votes_at: at.votes_at });
                 }
             }
             StepKind::Compute(expr) => self.chase_expr(at.with(Result::Nobody), expr, path, out),
@@ -541,6 +547,7 @@ impl At {
             through: None,
             parsed: false,
             passes_at: None,
+            votes_at: None,
             left: LONGEST,
         }
     }
