@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 
 use trefoil_ir::{
-    AnswerFormat, Attempts, Callee, Cond, Expr, FlowId, Guard, Items, Program, SchemaId, Source, State, StateMachine,
-    Step, StepId, StepKind, Takes, Text, ValidatorKind, walk,
+    AnswerFormat, Attempts, Callee, Cond, Expr, FlowId, Guard, Items, NodeId, Program, SchemaId, Source, State,
+    StateMachine, Step, StepId, StepKind, Takes, Text, ValidatorKind, walk,
 };
 use trefoil_template::Origin;
 
@@ -115,15 +115,16 @@ impl<'p> Reader<'p> {
                 }
             }
             StepKind::Graph(graph) => {
-                for (i, node) in graph.nodes.iter().enumerate() {
-                    let edges: Vec<&Cond> = graph
-                        .nodes
-                        .iter()
-                        .flat_map(|n| &n.incoming)
-                        .filter(|e| e.from.index() == i)
-                        .filter_map(|e| e.when.as_ref())
-                        .collect();
-                    self.edges(flow, id, node.step, &edges);
+                let mut from: BTreeMap<NodeId, Vec<&Cond>> = BTreeMap::new();
+                for edge in graph.nodes.iter().flat_map(|n| &n.incoming) {
+                    if let Some(when) = &edge.when {
+                        from.entry(edge.from).or_default().push(when);
+                    }
+                }
+                for (node, edges) in from {
+                    if let Some(node) = graph.nodes.get(node.index()) {
+                        self.edges(flow, id, node.step, &edges);
+                    }
                 }
             }
             StepKind::StateMachine(machine) => self.machine(flow, id, machine),

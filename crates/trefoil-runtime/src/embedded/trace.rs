@@ -98,6 +98,7 @@ pub(super) struct Tracer<'p> {
     sites: HashMap<FlowId, Vec<Site<'p>>>,
     parents: HashMap<StepId, StepId>,
     depths: HashMap<StepId, Depth>,
+    flows: HashMap<StepId, FlowId>,
 }
 
 /// Whose result [`Source::Result`] is.
@@ -153,6 +154,7 @@ impl<'p> Tracer<'p> {
             sites: HashMap::new(),
             parents: HashMap::new(),
             depths: HashMap::new(),
+            flows: HashMap::new(),
         };
         let mut flows: Vec<FlowId> = Vec::new();
         for (flow, id) in this.steps.clone() {
@@ -187,6 +189,7 @@ impl<'p> Tracer<'p> {
             _ => own,
         };
         self.depths.entry(id).or_insert(own);
+        self.flows.insert(id, flow);
         for child in walk::children(step) {
             self.parents.insert(child, id);
             self.depths.insert(child, inner);
@@ -532,7 +535,7 @@ impl<'p> Tracer<'p> {
 
     /// Out to the flow of the step that calls this one.
     fn up(&self, at: At, step: StepId) -> At {
-        let flow = self.steps.iter().find(|(_, s)| *s == step).map_or(at.flow, |(f, _)| *f);
+        let flow = self.flows.get(&step).copied().unwrap_or(at.flow);
         At { flow, home: false, result: Result::Nobody, depth: at.depth.minus(self.depth(step)), ..at }
     }
 }
