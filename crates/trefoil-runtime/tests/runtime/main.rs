@@ -2,5 +2,17 @@
 //! with ports in memory.
 
 mod build;
+mod driving;
+mod graphs;
+mod holes;
+mod intake;
+mod iterations;
+mod machine;
+mod policies;
+mod properties;
+mod random;
+mod states;
+mod embedded;
 mod steps;
+mod valid;
 mod world;
