@@ -281,7 +281,8 @@ impl<'p> Planner<'p> {
             }
             for transition in &state.transitions {
                 let target = machine.states.get(transition.target.index()).map_or("?", |s| &*s.name);
-                let on = if transition.takes == Takes::Failure { "on failure " } else { "" };
+                let told = transition.text.contains("failure");
+                let on = if transition.takes == Takes::Failure && !told { "on failure " } else { "" };
                 notes.push(format!("{on}{} → {target}", describe::short(&transition.text)));
             }
             if state.transitions.is_empty() {
