@@ -1,11 +1,11 @@
 //! What a program says about the answers of its model steps, gathered once.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 
 use trefoil_ir::{
-    AnswerFormat, Attempts, Callee, Cond, Expr, FlowId, Guard, Items, Program, SchemaId, Source, State, StateMachine,
-    Step, StepId, StepKind, Takes, Text, ValidatorKind, walk,
+    AnswerFormat, Attempts, Callee, Cond, Expr, FlowId, Guard, Items, NodeId, Program, SchemaId, Source, State,
+    StateMachine, Step, StepId, StepKind, Takes, Text, ValidatorKind, walk,
 };
 use trefoil_template::Origin;
 
@@ -115,15 +115,16 @@ impl<'p> Reader<'p> {
                 }
             }
             StepKind::Graph(graph) => {
-                for (i, node) in graph.nodes.iter().enumerate() {
-                    let edges: Vec<&Cond> = graph
-                        .nodes
-                        .iter()
-                        .flat_map(|n| &n.incoming)
-                        .filter(|e| e.from.index() == i)
-                        .filter_map(|e| e.when.as_ref())
-                        .collect();
-                    self.edges(flow, id, node.step, &edges);
+                let mut from: BTreeMap<NodeId, Vec<&Cond>> = BTreeMap::new();
+                for edge in graph.nodes.iter().flat_map(|n| &n.incoming) {
+                    if let Some(when) = &edge.when {
+                        from.entry(edge.from).or_default().push(when);
+                    }
+                }
+                for (node, edges) in from {
+                    if let Some(node) = graph.nodes.get(node.index()) {
+                        self.edges(flow, id, node.step, &edges);
+                    }
                 }
             }
             StepKind::StateMachine(machine) => self.machine(flow, id, machine),
@@ -166,8 +167,10 @@ impl<'p> Reader<'p> {
             }
             let (questions, ways) = self.transitions(flow, state);
             let end = |(_, target): &(Vec<Wanted>, usize)| ends.get(*target).copied().flatten().unwrap_or(usize::MAX);
-            let nearest = (0..ways.len()).min_by_key(|w| ways.get(*w).map_or(usize::MAX, end)).unwrap_or(0);
-            states.push(MachineState { ways, nearest, max_visits: state.max_visits });
+            let nearest = || (0..ways.len()).min_by_key(|w| ways.get(*w).map_or(usize::MAX, end));
+            let onward = ways.iter().position(|(_, target)| !leads_to(machine, *target, all.len()));
+            let usual = onward.or_else(nearest).unwrap_or(0);
+            states.push(MachineState { ways, usual, max_visits: state.max_visits });
             all.push((state.step, questions));
         }
         let known = Machine {
@@ -362,4 +365,21 @@ fn distances(machine: &StateMachine) -> Vec<Option<usize>> {
         }
     }
     all
+}
+
+/// Whether one state can be reached from another, or is it.
+fn leads_to(machine: &StateMachine, from: usize, to: usize) -> bool {
+    let mut seen = vec![false; machine.states.len()];
+    let mut queue = VecDeque::from([from]);
+    while let Some(at) = queue.pop_front() {
+        if at == to {
+            return true;
+        }
+        match seen.get_mut(at) {
+            Some(s) if !*s => *s = true,
+            _ => continue,
+        }
+        queue.extend(machine.states.get(at).into_iter().flat_map(|s| &s.transitions).map(|t| t.target.index()));
+    }
+    false
 }
