@@ -11,6 +11,7 @@
 
 mod build;
 mod driving;
+mod embedded;
 mod graphs;
 mod holes;
 mod intake;
@@ -20,7 +21,6 @@ mod policies;
 mod properties;
 mod random;
 mod states;
-mod embedded;
 mod steps;
 mod valid;
 mod world;
