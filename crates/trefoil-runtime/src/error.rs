@@ -51,7 +51,15 @@ pub enum Cause {
 impl RunError {
     /// A failure with a code and a message.
     pub fn new(code: &str, message: impl Into<String>) -> Self {
-        Self { code: code.to_owned(), message: message.into(), key: None, location: None, cause: None, help: None, retry_after_ms: None }
+        Self {
+            code: code.to_owned(),
+            message: message.into(),
+            key: None,
+            location: None,
+            cause: None,
+            help: None,
+            retry_after_ms: None,
+        }
     }
     /// The same with a cause.
     #[must_use]

@@ -72,6 +72,8 @@ enum Filler<'p> {
     Item(StepId),
     /// A value that a fan-out brings along.
     Capture(StepId, &'p Source),
+    /// What flows along an edge from this step.
+    Carry(StepId, &'p Source),
 }
 
 /// A call, seen from the flow that is called.
@@ -214,6 +216,13 @@ impl<'p> Tracer<'p> {
                 }
                 each.captures.iter().for_each(|(slot, source)| fill(*slot, Filler::Capture(id, source)));
             }
+            StepKind::Graph(graph) => {
+                for edge in graph.nodes.iter().flat_map(|n| &n.incoming) {
+                    if let (Some((slot, source)), Some(from)) = (&edge.carry, graph.nodes.get(edge.from.index())) {
+                        self.fillers.entry((flow, *slot)).or_default().push(Filler::Carry(from.step, source));
+                    }
+                }
+            }
             _ => {}
         }
     }
@@ -258,6 +267,18 @@ impl<'p> Tracer<'p> {
         let iteration = Depth { iterations: 1, ..Depth::default() };
         let at = self.down(at, attempts, judge).deeper(iteration);
         self.chase_flow(at, &[Seg::Name(member.into())], &mut out);
+        out.feeds
+    }
+
+    /// The steps that the verdicts come from which an expression combines somewhere inside.
+    pub fn verdicts(&self, flow: FlowId, result: Result, expr: &Expr, member: &str) -> Vec<Feed> {
+        let mut out = Search::default();
+        let at = At { parsed: true, ..At::new(flow, result) };
+        walk::expressions(expr, &mut |e| {
+            if let Expr::Consensus { verdicts, .. } = e {
+                verdicts.iter().for_each(|(e, _)| self.chase_expr(at, e, &[Seg::Name(member.into())], &mut out));
+            }
+        });
         out.feeds
     }
 
@@ -325,6 +346,9 @@ impl<'p> Tracer<'p> {
                         let at = At { parsed: true, ..self.up(at, *each).shallower(item) };
                         self.chase_expr(at, list, &inside, out);
                     }
+                }
+                Filler::Carry(from, source) => {
+                    self.chase_source(at.with(Result::Shaped(*from)), source, path, out);
                 }
                 Filler::Capture(each, source) => {
                     let item = Depth { items: 1, ..Depth::default() };

@@ -25,7 +25,13 @@ pub struct Build {
 
 impl Default for Build {
     fn default() -> Self {
-        Self { flows: Vec::new(), steps: Vec::new(), schemas: Vec::new(), policy: Policy::AGNTZ, slots: vec!["input".into()] }
+        Self {
+            flows: Vec::new(),
+            steps: Vec::new(),
+            schemas: Vec::new(),
+            policy: Policy::AGNTZ,
+            slots: vec!["input".into()],
+        }
     }
 }
 

@@ -12,6 +12,7 @@ mod policies;
 mod properties;
 mod random;
 mod states;
+mod embedded;
 mod steps;
 mod valid;
 mod world;

@@ -39,9 +39,7 @@ impl Plan {
             before.sort_unstable();
             before.dedup();
             for from in before {
-                if let (Some(waiting), Some(count)) =
-                    (plan.waiting.get_mut(from.index()), plan.waits_for.get_mut(at))
-                {
+                if let (Some(waiting), Some(count)) = (plan.waiting.get_mut(from.index()), plan.waits_for.get_mut(at)) {
                     waiting.push(at as u32);
                     *count += 1;
                 }
