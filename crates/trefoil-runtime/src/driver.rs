@@ -27,8 +27,8 @@ use crate::machine::{Command, Completion, Machine, Output, Prepared};
 use crate::ports::Ports;
 use crate::request::{Activity, Request, Usage};
 
-pub use cancel::Cancel;
 use activity::{Done, World};
+pub use cancel::Cancel;
 use watch::Watch;
 
 /// Completions taken together before the journal is written.
@@ -66,12 +66,7 @@ pub async fn run(program: Arc<Program>, input: Option<Value>, ports: Ports, opti
 }
 
 /// The same, for a program that is run more than once.
-pub async fn run_prepared(
-    prepared: Arc<Prepared>,
-    input: Option<Value>,
-    ports: Ports,
-    options: Options,
-) -> RunOutcome {
+pub async fn run_prepared(prepared: Arc<Prepared>, input: Option<Value>, ports: Ports, options: Options) -> RunOutcome {
     let id = options.run.unwrap_or_else(|| format!("{:016x}", ports.random.next()));
     let flags = Flags { seed: options.seed.unwrap_or_else(|| ports.random.next()) };
     let mut machine = Machine::with(prepared.clone(), flags.clone());
@@ -97,13 +92,8 @@ pub async fn resume(program: Arc<Program>, run: &str, ports: Ports, options: Opt
 
 /// The same, for a program that is run more than once.
 pub async fn resume_prepared(prepared: Arc<Prepared>, run: &str, ports: Ports, options: Options) -> RunOutcome {
-    let failed = |error| RunOutcome {
-        run: run.into(),
-        result: Err(error),
-        usage: Usage::default(),
-        calls: 0,
-        duration_ms: 0,
-    };
+    let failed =
+        |error| RunOutcome { run: run.into(), result: Err(error), usage: Usage::default(), calls: 0, duration_ms: 0 };
     let entries = match ports.journal.read(run).await {
         Ok(entries) => entries,
         Err(error) => return failed(RunError::new("JOURNAL_ERROR", error.0)),
@@ -251,22 +241,21 @@ impl Driver {
         for done in &batch {
             self.under_way.swap_remove(&done.key);
             let (key, usage) = (done.key.clone(), done.usage);
-            self.record_at(now, match &done.result {
-                Ok(value) => EntryKind::Completed { key, value: value.clone(), usage },
-                Err(error) => EntryKind::Failed { key, error: error.clone(), usage },
-            });
+            self.record_at(
+                now,
+                match &done.result {
+                    Ok(value) => EntryKind::Completed { key, value: value.clone(), usage },
+                    Err(error) => EntryKind::Failed { key, error: error.clone(), usage },
+                },
+            );
         }
         self.flush().await?;
         for done in batch {
             for event in done.events {
                 self.world.watch.note(Some(done.key.clone()), done.location, event);
             }
-            let output = self.machine.on(Completion {
-                key: done.key,
-                at_ms: now,
-                result: done.result,
-                usage: done.usage,
-            });
+            let output =
+                self.machine.on(Completion { key: done.key, at_ms: now, result: done.result, usage: done.usage });
             self.take(output);
         }
         Ok(())

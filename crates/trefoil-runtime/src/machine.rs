@@ -29,6 +29,7 @@ mod steps;
 mod turn;
 mod verdict;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use trefoil_ir::Program;
@@ -162,6 +163,30 @@ impl Machine {
         let mut turn = Turn { prepared: &self.prepared, program: &self.prepared.program, core: &mut self.core };
         work(&mut turn);
         turn.run();
-        std::mem::take(&mut self.core.output)
+        let mut output = std::mem::take(&mut self.core.output);
+        settle(&mut output.commands);
+        output
     }
+}
+
+/// What was asked for and cancelled in one turn was never asked for.
+fn settle(commands: &mut Vec<Command>) {
+    let started = commands.iter().any(|c| matches!(c, Command::Start(_)));
+    let cancelled: BTreeSet<Key> = commands
+        .iter()
+        .filter_map(|c| if let Command::Cancel(key) = c { Some(key.clone()) } else { None })
+        .filter(|_| started)
+        .collect();
+    if cancelled.is_empty() {
+        return;
+    }
+    let mut void = BTreeSet::new();
+    commands.retain(|c| match c {
+        Command::Start(activity) if cancelled.contains(&activity.key) => {
+            void.insert(activity.key.clone());
+            false
+        }
+        Command::Cancel(key) => !void.contains(key),
+        _ => true,
+    });
 }

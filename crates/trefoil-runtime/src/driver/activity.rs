@@ -141,11 +141,7 @@ impl At<'_> {
 }
 
 /// A future with a time limit; none: the limit was first.
-pub async fn within<T>(
-    clock: &dyn Clock,
-    ms: Option<u64>,
-    future: impl Future<Output = T> + Unpin,
-) -> Option<T> {
+pub async fn within<T>(clock: &dyn Clock, ms: Option<u64>, future: impl Future<Output = T> + Unpin) -> Option<T> {
     let Some(ms) = ms else { return Some(future.await) };
     match select(future, clock.sleep(ms)).await {
         Either::Left((value, _)) => Some(value),

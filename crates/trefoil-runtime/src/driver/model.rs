@@ -12,10 +12,10 @@ use crate::request::{Message, ModelRequest};
 /// Makes the call.
 pub async fn call(at: &At<'_>, request: &ModelRequest) -> Came {
     let ports = &at.world.ports;
-    let shown = request.messages.iter().map(|m| ShownMessage {
-        role: m.role,
-        content: at.shown(&m.content).to_text().to_string(),
-    });
+    let shown = request
+        .messages
+        .iter()
+        .map(|m| ShownMessage { role: m.role, content: at.shown(&m.content).to_text().to_string() });
     at.note(EventKind::ModelStarted {
         speaker: request.speaker.to_string(),
         model: ports.models.label(request),
@@ -70,13 +70,11 @@ fn fill(at: &At<'_>, request: &ModelRequest) -> Result<ModelRequest, RunError> {
 
 fn model_error(error: ModelError) -> RunError {
     let mut failed = match error.kind {
-        ModelErrorKind::Status(status) => {
-            RunError::new("MODEL_ERROR", error.message).cause(Cause::Status(status))
-        }
+        ModelErrorKind::Status(status) => RunError::new("MODEL_ERROR", error.message).cause(Cause::Status(status)),
         ModelErrorKind::Network => RunError::new("MODEL_ERROR", error.message).cause(Cause::Network),
         ModelErrorKind::Timeout => RunError::new("TIMEOUT", error.message).cause(Cause::Timeout),
         ModelErrorKind::Protocol | ModelErrorKind::Setup => RunError::new("MODEL_ERROR", error.message),
     };
-    failed.retry_after_ms = error.retry_after_ms;
+    failed.retry_after_ms = error.retry_after_ms.map(|ms| u32::try_from(ms).unwrap_or(u32::MAX));
     failed
 }

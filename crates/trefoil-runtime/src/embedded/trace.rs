@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use trefoil_ir::{
-    AnswerFormat, Call, Callee, Expr, FlowId, Items, Program, SlotId, Source, Step, StepId, StepKind, Text,
+    AnswerFormat, Call, Callee, Expr, FlowId, Items, Program, SlotId, Source, Step, StepId, StepKind, Strategy, Text,
     ValidatorKind, walk,
 };
 
@@ -59,6 +59,8 @@ pub(super) struct Feed {
     pub through: Option<StepId>,
     /// The value is whether a score reaches this.
     pub passes_at: Option<f64>,
+    /// The value is made of votes, and this score is one in favour.
+    pub votes_at: Option<f64>,
 }
 
 /// What fills a slot.
@@ -72,6 +74,8 @@ enum Filler<'p> {
     Item(StepId),
     /// A value that a fan-out brings along.
     Capture(StepId, &'p Source),
+    /// What flows along an edge from this step.
+    Carry(StepId, &'p Source),
 }
 
 /// A call, seen from the flow that is called.
@@ -94,6 +98,7 @@ pub(super) struct Tracer<'p> {
     sites: HashMap<FlowId, Vec<Site<'p>>>,
     parents: HashMap<StepId, StepId>,
     depths: HashMap<StepId, Depth>,
+    flows: HashMap<StepId, FlowId>,
 }
 
 /// Whose result [`Source::Result`] is.
@@ -134,6 +139,7 @@ struct At {
     /// Members of text can be reached: it is read as JSON on the way.
     parsed: bool,
     passes_at: Option<f64>,
+    votes_at: Option<f64>,
     left: usize,
 }
 
@@ -148,6 +154,7 @@ impl<'p> Tracer<'p> {
             sites: HashMap::new(),
             parents: HashMap::new(),
             depths: HashMap::new(),
+            flows: HashMap::new(),
         };
         let mut flows: Vec<FlowId> = Vec::new();
         for (flow, id) in this.steps.clone() {
@@ -182,6 +189,7 @@ impl<'p> Tracer<'p> {
             _ => own,
         };
         self.depths.entry(id).or_insert(own);
+        self.flows.insert(id, flow);
         for child in walk::children(step) {
             self.parents.insert(child, id);
             self.depths.insert(child, inner);
@@ -213,6 +221,13 @@ impl<'p> Tracer<'p> {
                     fill(slot, Filler::Item(id));
                 }
                 each.captures.iter().for_each(|(slot, source)| fill(*slot, Filler::Capture(id, source)));
+            }
+            StepKind::Graph(graph) => {
+                for edge in graph.nodes.iter().flat_map(|n| &n.incoming) {
+                    if let (Some((slot, source)), Some(from)) = (&edge.carry, graph.nodes.get(edge.from.index())) {
+                        self.fillers.entry((flow, *slot)).or_default().push(Filler::Carry(from.step, source));
+                    }
+                }
             }
             _ => {}
         }
@@ -258,6 +273,18 @@ impl<'p> Tracer<'p> {
         let iteration = Depth { iterations: 1, ..Depth::default() };
         let at = self.down(at, attempts, judge).deeper(iteration);
         self.chase_flow(at, &[Seg::Name(member.into())], &mut out);
+        out.feeds
+    }
+
+    /// The steps that the verdicts come from which an expression combines somewhere inside.
+    pub fn verdicts(&self, flow: FlowId, result: Result, expr: &Expr, member: &str) -> Vec<Feed> {
+        let mut out = Search::default();
+        let at = At { parsed: true, ..At::new(flow, result) };
+        walk::expressions(expr, &mut |e| {
+            if let Expr::Consensus { verdicts, .. } = e {
+                verdicts.iter().for_each(|(e, _)| self.chase_expr(at, e, &[Seg::Name(member.into())], &mut out));
+            }
+        });
         out.feeds
     }
 
@@ -325,6 +352,9 @@ impl<'p> Tracer<'p> {
                         let at = At { parsed: true, ..self.up(at, *each).shallower(item) };
                         self.chase_expr(at, list, &inside, out);
                     }
+                }
+                Filler::Carry(from, source) => {
+                    self.chase_source(at.with(Result::Shaped(*from)), source, path, out);
                 }
                 Filler::Capture(each, source) => {
                     let item = Depth { items: 1, ..Depth::default() };
@@ -407,7 +437,10 @@ impl<'p> Tracer<'p> {
                     "binary_valid" => ("score".into(), Some(consensus.threshold)),
                     _ => return,
                 };
-                let at = At { parsed: true, passes_at, ..at };
+                let votes =
+                    matches!(consensus.strategy, Strategy::Majority | Strategy::Unanimous) && &*member == "score";
+                let votes_at = votes.then_some(consensus.threshold).or(at.votes_at);
+                let at = At { parsed: true, passes_at, votes_at, ..at };
                 verdicts.iter().for_each(|(e, _)| self.chase_expr(at, e, &[Seg::Name(member.clone())], out));
             }
             Expr::Const(_) | Expr::Lines(_) => {}
@@ -446,7 +479,7 @@ impl<'p> Tracer<'p> {
                 if path.is_empty() || at.parsed || call.format != AnswerFormat::Text {
                     let depth = at.depth.plus(self.depth(id));
                     let (path, through) = (path.to_vec(), at.through);
-                    out.add(Feed { step: id, path, depth, through, passes_at: at.passes_at });
+                    out.add(Feed { step: id, path, depth, through, passes_at: at.passes_at, votes_at: at.votes_at });
                 }
             }
             StepKind::Compute(expr) => self.chase_expr(at.with(Result::Nobody), expr, path, out),
@@ -502,7 +535,7 @@ impl<'p> Tracer<'p> {
 
     /// Out to the flow of the step that calls this one.
     fn up(&self, at: At, step: StepId) -> At {
-        let flow = self.steps.iter().find(|(_, s)| *s == step).map_or(at.flow, |(f, _)| *f);
+        let flow = self.flows.get(&step).copied().unwrap_or(at.flow);
         At { flow, home: false, result: Result::Nobody, depth: at.depth.minus(self.depth(step)), ..at }
     }
 }
@@ -517,6 +550,7 @@ impl At {
             through: None,
             parsed: false,
             passes_at: None,
+            votes_at: None,
             left: LONGEST,
         }
     }

@@ -230,8 +230,9 @@ impl<'s, 'm, 'd> Scope<'s, 'm, 'd> {
         if !provided && node.is_none() {
             let later = late.iter().find(|w| names.provides(**w, path)).and_then(|w| names.writes.get(*w));
             return match later {
-                Some(write) if self.who != Reading::Node(write.node) => self.too_early(reference, at, write.node, true),
-                _ => self.unknown_path(root, base, &look, reference, at),
+                Some(write) if self.who == Reading::Node(write.node) => self.own_output(reference, at, write.node),
+                Some(write) => self.too_early(reference, at, write.node, true),
+                None => self.unknown_path(root, base, &look, reference, at),
             };
         }
         self.perhaps(&look, node, path, reference, at);
@@ -307,7 +308,6 @@ impl<'s, 'm, 'd> Scope<'s, 'm, 'd> {
 
     /// The reader's own context: its swarm's agents, and nothing else.
     fn own_context(&self, node: usize, skip: usize, reference: &Reference, at: Location) -> Bound {
-        let id = self.id(node);
         match reference.path.get(skip..).unwrap_or(&[]) {
             [agents, agent, ..] if &*agents.name == "agents" && !self.own.is_empty() => {
                 match self.own.iter().find(|(id, _)| *id == agent.name) {
@@ -330,17 +330,7 @@ impl<'s, 'm, 'd> Scope<'s, 'm, 'd> {
                 let seed: Object = [("agents".into(), Value::Object(Arc::default()))].into_iter().collect();
                 (Source::Compose { seed: Value::Object(Arc::new(seed)), parts }, skip as u16)
             }
-            _ => {
-                self.flow.reader.report(
-                    Diagnostic::error(
-                        "unordered-read",
-                        at,
-                        format!("`{}` reads its own output: `{}`", id, reference.dotted()),
-                    )
-                    .help("a node can read only what ended before it"),
-                );
-                (Source::Missing(Missing::Key(skip as u16)), 0)
-            }
+            _ => self.own_output(reference, at, node),
         }
     }
 

@@ -92,6 +92,19 @@ impl Scope<'_, '_, '_> {
         (Source::Missing(Missing::Key(reference.path.len().saturating_sub(1) as u16)), 0)
     }
 
+    /// What a node leaves is not there while it runs.
+    pub(super) fn own_output(&self, reference: &Reference, at: Location, node: usize) -> Bound {
+        self.flow.reader.report(
+            Diagnostic::error(
+                "unordered-read",
+                at,
+                format!("`{}` reads its own output: `{}`", self.id(node), reference.dotted()),
+            )
+            .help("a node can read only what ended before it"),
+        );
+        (Source::Missing(Missing::Key(reference.path.len().saturating_sub(1) as u16)), 0)
+    }
+
     pub(super) fn working_dot_node_id(&self, reference: &Reference, at: Location, node: &NodeName<'_>) {
         let rest = reference.path.get(1..).unwrap_or(&[]);
         let fixed = match rest {
@@ -129,15 +142,13 @@ impl Scope<'_, '_, '_> {
     ) -> Bound {
         let names = self.flow.names;
         let path = reference.path.get(base..).unwrap_or(&[]);
-        // The first segment after which nothing goes on.
-        let known = (1..=path.len())
-            .take_while(|n| {
-                let look = names.look(root, path.get(..*n).unwrap_or(&[]));
-                look.in_node
-                    || look.seeded
-                    || look.writes.iter().any(|w| names.provides(*w, path.get(..*n).unwrap_or(&[])))
-            })
-            .count();
+        // As far as something goes on.
+        let leads = |n: &usize| {
+            let start = path.get(..*n).unwrap_or(&[]);
+            let look = names.look(root, start);
+            look.in_node || look.seeded || look.writes.iter().any(|w| names.provides(*w, start))
+        };
+        let known = (1..=path.len()).rev().find(leads).unwrap_or(0);
         let mut candidates = names.candidates(root, path.get(..known).unwrap_or(&[]));
         if base == 1 && known == 0 && !matches!(self.who, Reading::EdgeFrom(_)) {
             // In templates `working.<node id>` is no way to go.

@@ -36,7 +36,7 @@ pub fn findings(manifests: &[(&str, &str)]) -> String {
     show(&folder.project.files, folder.diagnostics, manifests.len() > 1)
 }
 
-fn show(files: &Files, diagnostics: Diagnostics, names: bool) -> String {
+pub fn show(files: &Files, diagnostics: Diagnostics, names: bool) -> String {
     let mut lines = Vec::new();
     for d in diagnostics.into_sorted() {
         let severity = match d.severity {
@@ -88,4 +88,19 @@ pub fn story(manifests: &[(&str, &str)]) -> String {
         out.push_str(&trefoil_ir::print::print(&lowered.program, &folder.project.files));
     }
     out
+}
+
+/// A workflow with one agent `a` (this system prompt) and these nodes and edges, one a line.
+pub fn flow(system: &str, body: &str) -> String {
+    format!("version: \"0.1\"\nagents: {{a: {{model: \"openai:m\", system: \"{system}\"}}}}\n{body}")
+}
+
+/// The lines of a program's text that hold one of these words, without what surrounds them.
+pub fn lines_with(manifests: &[(&str, &str)], words: &[&str]) -> Vec<String> {
+    let folder = load(manifests);
+    let Some(lowered) = &folder.lowered else {
+        panic!("{}", show(&folder.project.files, folder.diagnostics, true));
+    };
+    let text = trefoil_ir::print::print(&lowered.program, &folder.project.files);
+    text.lines().filter(|line| words.iter().any(|word| line.contains(word))).map(|l| l.trim().to_owned()).collect()
 }

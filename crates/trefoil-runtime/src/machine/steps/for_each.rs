@@ -52,7 +52,8 @@ pub fn start(turn: &mut Turn<'_>, f: FrameId, each: &ForEach) -> Result<Started,
     }
     if let Some(frame) = turn.core.frames.get_mut(f) {
         let results = vec![Value::Null; total as usize];
-        frame.doing = Doing::ForEach(Box::new(Running { items, total, captured, results, next: 0, running: 0, pumping: true }));
+        frame.doing =
+            Doing::ForEach(Box::new(Running { items, total, captured, results, next: 0, running: 0, pumping: true }));
     }
     turn.push(Task::Pump(f));
     Ok(Started::Running)
