@@ -127,7 +127,7 @@ impl<'d> Reader<'d> {
         items
     }
     /// One of some words, or a report with the nearest.
-    pub fn word<'w, T: Copy>(&self, node: &Node, what: &str, words: &[(&'w str, T)]) -> Option<T> {
+    pub fn word<T: Copy>(&self, node: &Node, what: &str, words: &[(&str, T)]) -> Option<T> {
         let text = self.text(node, what)?;
         if let Some((_, value)) = words.iter().find(|(w, _)| *w == &*text.value) {
             return Some(*value);

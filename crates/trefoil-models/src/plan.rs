@@ -107,7 +107,14 @@ pub fn models_used(program: &Program) -> Vec<&ModelChoice> {
 impl ModelPlan {
     /// What a run of this program will use.
     pub fn decide(program: &Program, registry: &Registry, chosen: Option<&ModelOverride>) -> Result<Self, PlanError> {
-        Self::decide_for(&models_used(program), registry, chosen)
+        let plan = Self::decide_for(&models_used(program), registry, chosen)?;
+        if plan != Self::Embedded && !program.missing_agents.is_empty() {
+            let names: Vec<String> = program.missing_agents.iter().map(|(name, _)| format!("`{name}`")).collect();
+            let message = format!("nobody declares the agents that the workflow calls: {}", names.join(", "));
+            return Err(PlanError::new(message)
+                .help("put their manifests beside the workflow, or run on the embedded model, which plays any agent"));
+        }
+        Ok(plan)
     }
 
     /// The same for these models.

@@ -11,6 +11,7 @@
 
 pub mod conformance;
 pub mod driver;
+pub mod embedded;
 pub mod error;
 pub mod event;
 pub mod guard;
@@ -23,6 +24,7 @@ pub mod request;
 mod text;
 
 pub use driver::{Cancel, Options, RunOutcome};
+pub use embedded::Embedded;
 pub use error::{Cause, RunError};
 pub use event::{Event, EventKind};
 pub use journal::{Entry, EntryKind, Flags};

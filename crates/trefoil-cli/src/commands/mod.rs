@@ -6,7 +6,9 @@ mod graph;
 mod ir;
 mod plan;
 mod render;
+mod run;
 
+use trefoil::syntax::Severity;
 use trefoil::{LoadOptions, Loaded, Target};
 
 use crate::args::TargetArgs;
@@ -15,6 +17,7 @@ use crate::{exit, output};
 /// What to do.
 #[derive(clap::Subcommand)]
 pub enum Command {
+    Run(run::Run),
     Check(check::Check),
     Plan(plan::Plan),
     Graph(graph::Graph),
@@ -26,6 +29,7 @@ pub enum Command {
 /// Does it, and gives the exit code.
 pub fn dispatch(command: Command) -> u8 {
     match command {
+        Command::Run(args) => run::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Plan(args) => plan::run(&args),
         Command::Graph(args) => graph::run(&args),
@@ -49,7 +53,9 @@ fn load_with(target: &Target, options: &LoadOptions) -> Result<Loaded, u8> {
 
 /// What there is to say about a target that loads.
 fn warn(loaded: &Loaded) {
-    if !loaded.diagnostics.is_empty() {
-        output::say(&output::diagnostics(&loaded.diagnostics, &loaded.files));
+    // What is merely worth knowing is `check`'s to tell.
+    let found: Vec<_> = loaded.diagnostics.iter().filter(|d| d.severity > Severity::Info).cloned().collect();
+    if !found.is_empty() {
+        output::say(&output::diagnostics(&found, &loaded.files));
     }
 }

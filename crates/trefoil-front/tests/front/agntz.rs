@@ -1,6 +1,12 @@
-//! The agntz front end.
+//! The agntz front end: a test is a manifest and what the checker says about it.
 
 mod corpus;
 mod examples;
-mod scratch;
+mod limits;
+mod lowering;
+mod manifest;
+mod names;
+mod schema;
+mod steps;
 mod support;
+mod tools;

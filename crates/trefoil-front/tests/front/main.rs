@@ -3,3 +3,5 @@
 #![allow(clippy::print_stderr, reason = "a skipped test says so")]
 
 mod agntz;
+mod aegis;
+mod sirenspec;

@@ -32,10 +32,10 @@ use std::time::Duration;
 use async_trait::async_trait;
 use indexmap::IndexMap;
 use trefoil_ir::{Program, StepKind, walk};
+use trefoil_runtime::embedded::word_usage;
 use trefoil_runtime::ports::CallSite;
 use trefoil_runtime::{
-    Key, Message, ModelAnswer, ModelError, ModelErrorKind, ModelProvider, ModelRequest, ToolError, ToolHost,
-    ToolRequest, Usage,
+    Key, ModelAnswer, ModelError, ModelErrorKind, ModelProvider, ModelRequest, ToolError, ToolHost, ToolRequest, Usage,
 };
 use trefoil_syntax::suggest;
 use trefoil_template::Value;
@@ -198,7 +198,7 @@ impl ModelProvider for Scripted {
                 if request.stream {
                     answer.text.split_inclusive(' ').for_each(delta);
                 }
-                let usage = answer.usage.unwrap_or_else(|| word_usage(&request.messages, &answer.text));
+                let usage = answer.usage.unwrap_or_else(|| word_usage(request, &answer.text));
                 Ok(ModelAnswer { text: answer.text.clone(), usage, model: None })
             }
             Err(f) => Err(ModelError { kind: f.kind, message: f.message.clone(), retry_after_ms: f.retry_after_ms }),
@@ -232,15 +232,5 @@ impl ToolHost for Scripted {
             Err(Failure { kind: ModelErrorKind::Timeout, .. }) => Err(ToolError::Timeout),
             Err(failure) => Err(ToolError::Failed(failure.message.clone())),
         }
-    }
-}
-
-/// Words for tokens, so that budgets mean something without a provider's figures.
-fn word_usage(messages: &[Message], answer: &str) -> Usage {
-    let words = |text: &str| text.split_whitespace().count() as u64;
-    Usage {
-        input_tokens: messages.iter().map(|m| words(&m.content.to_text())).sum(),
-        output_tokens: words(answer),
-        cached_tokens: 0,
     }
 }

@@ -11,8 +11,11 @@
 mod anthropic;
 #[cfg(feature = "http")]
 mod chat;
+mod conformance;
 #[cfg(feature = "http")]
 mod failures;
+mod plan;
+mod program;
 mod request;
 mod scripted;
 #[cfg(feature = "http")]

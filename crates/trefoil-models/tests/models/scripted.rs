@@ -8,6 +8,7 @@ use trefoil_models::Scripted;
 use trefoil_runtime::{Key, ModelErrorKind, ModelProvider, ToolError, ToolHost, ToolRequest, Usage};
 use trefoil_template::Value;
 
+use crate::program::{one_call, one_tool};
 use crate::request::{ask_at, request};
 
 fn script(json: serde_json::Value) -> Scripted {
@@ -131,4 +132,51 @@ fn mistakes_are_named_by_their_place() {
     }
     let error = Scripted::parse("s.json", "{").unwrap_err();
     assert!(error.message.starts_with("s.json: not JSON: EOF"), "{}", error.message);
+}
+
+const YAML: &str = r#"
+answers:
+  writer: First draft
+  reviewer:
+    - json: {approved: false, feedback: Too short.}
+    - error: {status: 429, message: slow down, retry_after_ms: 10}
+    - json: {approved: true}
+      delay_ms: 1
+      usage: {input_tokens: 100, output_tokens: 20}
+  "pipeline/fan[1]/worker": |
+    Only
+    this item
+tools:
+  search: {value: {hits: []}}
+"#;
+
+#[tokio::test]
+async fn a_script_in_yaml_reads_the_same() {
+    let script = Scripted::parse("script.yaml", YAML).unwrap();
+    assert_eq!(text(&script, "w", &["writer"]).await, "First draft");
+    assert_eq!(text(&script, "r@1", &["reviewer"]).await, r#"{"approved":false,"feedback":"Too short."}"#);
+    assert_eq!(text(&script, "r@2", &["reviewer"]).await, "Status(429): slow down");
+    assert_eq!(text(&script, "r@2!2", &["reviewer"]).await, r#"{"approved":true}"#);
+    assert_eq!(text(&script, "pipeline/fan[1]/worker", &[]).await, "Only\nthis item\n");
+    assert!(script.offers("search"));
+    let error = Scripted::parse("s.yaml", "answers:\n  a: [1\n").unwrap_err();
+    assert!(error.message.starts_with("s.yaml: line "), "{}", error.message);
+    assert_eq!(Scripted::parse("s.yaml", "").unwrap_err().message, "s.yaml: the file is empty");
+}
+
+#[test]
+fn names_that_are_nothing_in_the_program_are_told() {
+    let script = script(json!({
+        "answers": {"draft": "x", "writer": "x", "wirter": "x", "*": "x", "main/draft@2": "x"},
+        "tools": {"serach": 1},
+    }));
+    assert_eq!(
+        script.unknown_names(&one_call()),
+        [
+            "the script answers for `wirter`, which is no step or agent of this program; did you mean `writer`?",
+            "the script answers for `serach`, which is no tool of this program",
+        ]
+    );
+    let of_tool = script.unknown_names(&one_tool());
+    assert!(of_tool.iter().any(|w| w.ends_with("no tool of this program; did you mean `search`?")), "{of_tool:?}");
 }

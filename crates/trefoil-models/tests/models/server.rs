@@ -58,15 +58,21 @@ pub struct Server {
 impl Server {
     /// Answers connections in order, one reply each, on a free port.
     pub async fn start(replies: Vec<Reply>) -> Self {
+        let replies = Mutex::new(replies.into_iter());
+        Self::start_with(move |_| replies.lock().unwrap().next().expect("no further reply was prepared")).await
+    }
+
+    /// Answers each connection by the body of its request.
+    pub async fn start_with(reply: impl Fn(&Json) -> Reply + Send + Sync + 'static) -> Self {
+        let reply: Replies = Arc::new(reply);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let received = Arc::new(Mutex::new(Vec::new()));
         let gone = Arc::new(Notify::new());
         let server = Self { url, received: received.clone(), gone: gone.clone() };
         tokio::spawn(async move {
-            for reply in replies {
-                let (stream, _) = listener.accept().await.unwrap();
-                tokio::spawn(serve(stream, reply, received.clone(), gone.clone()));
+            while let Ok((stream, _)) = listener.accept().await {
+                tokio::spawn(serve(stream, reply.clone(), received.clone(), gone.clone()));
             }
         });
         server
@@ -91,8 +97,11 @@ impl Server {
     }
 }
 
-async fn serve(mut stream: TcpStream, reply: Reply, received: Arc<Mutex<Vec<Received>>>, gone: Arc<Notify>) {
-    let request = read(&mut stream).await;
+type Replies = Arc<dyn Fn(&Json) -> Reply + Send + Sync>;
+
+async fn serve(mut stream: TcpStream, replies: Replies, received: Arc<Mutex<Vec<Received>>>, gone: Arc<Notify>) {
+    let Some(request) = read(&mut stream).await else { return };
+    let reply = replies(&request.body);
     received.lock().unwrap().push(request);
     match reply {
         Reply::Whole(status, headers, body) => {
@@ -101,12 +110,12 @@ async fn serve(mut stream: TcpStream, reply: Reply, received: Arc<Mutex<Vec<Rece
             for (name, value) in headers {
                 head += &format!("{name}: {value}\r\n");
             }
-            stream.write_all(format!("{head}\r\n{body}").as_bytes()).await.unwrap();
+            let _ = stream.write_all(format!("{head}\r\n{body}").as_bytes()).await;
         }
         Reply::Stream(pieces) => {
             let head = "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-type: text/event-stream; charset=utf-8\r\n\
                         transfer-encoding: chunked\r\n\r\n";
-            stream.write_all(head.as_bytes()).await.unwrap();
+            let _ = stream.write_all(head.as_bytes()).await;
             for piece in pieces {
                 match piece {
                     Piece::Bytes(bytes) => {
@@ -117,7 +126,6 @@ async fn serve(mut stream: TcpStream, reply: Reply, received: Arc<Mutex<Vec<Rece
                         if stream.write_all(&chunk).await.is_err() {
                             return;
                         }
-                        stream.flush().await.unwrap();
                         tokio::time::sleep(Duration::from_millis(5)).await;
                     }
                     Piece::Cut => return,
@@ -136,12 +144,12 @@ async fn wait(mut stream: TcpStream, gone: &Notify) {
     gone.notify_one();
 }
 
-async fn read(stream: &mut TcpStream) -> Received {
+/// None: the client has gone before it had said all.
+async fn read(stream: &mut TcpStream) -> Option<Received> {
     let mut bytes = Vec::new();
     let mut chunk = [0; 4096];
     let end = loop {
-        let n = stream.read(&mut chunk).await.unwrap();
-        assert!(n > 0, "the request breaks off");
+        let n = stream.read(&mut chunk).await.ok().filter(|n| *n > 0)?;
         bytes.extend(&chunk[..n]);
         if let Some(at) = bytes.windows(4).position(|w| w == b"\r\n\r\n") {
             break at;
@@ -155,9 +163,8 @@ async fn read(stream: &mut TcpStream) -> Received {
     let length: usize = headers["content-length"].parse().unwrap();
     let mut body = bytes[end + 4..].to_vec();
     while body.len() < length {
-        let n = stream.read(&mut chunk).await.unwrap();
-        assert!(n > 0, "the body breaks off");
+        let n = stream.read(&mut chunk).await.ok().filter(|n| *n > 0)?;
         body.extend(&chunk[..n]);
     }
-    Received { line, headers, body: serde_json::from_slice(&body).unwrap() }
+    Some(Received { line, headers, body: serde_json::from_slice(&body).unwrap() })
 }

@@ -11,6 +11,7 @@
 
 mod build;
 mod driving;
+mod embedded;
 mod graphs;
 mod holes;
 mod intake;

@@ -81,18 +81,20 @@ pub(super) fn layout(graph: &Graph) -> Layout {
         }
         layered.set_edge(format!("n{}", edge.from), format!("n{}", edge.to), Some(label), Some(&format!("e{i}")));
     }
-    for (cluster, below) in titles(graph) {
+    for (above, below) in titles(graph) {
         let label = EdgeLabel { weight: 0, ..EdgeLabel::default() };
-        layered.set_edge(format!("t{cluster}"), below, Some(label), Some("title"));
+        layered.set_edge(above, below, Some(label), Some("title"));
     }
     dagre::layout(
         &mut layered,
         Some(LayoutOptions {
             nodesep: 36.0,
             edgesep: 18.0,
-            ranksep: 34.0,
+            ranksep: 40.0,
             marginx: MARGIN,
             marginy: MARGIN,
+            // Of two drawings with as many crossings, the one nearer to the order of the manifest.
+            tie_keep_first: true,
             ..LayoutOptions::default()
         }),
     );
@@ -115,9 +117,10 @@ fn filled(graph: &Graph) -> Vec<bool> {
     filled
 }
 
-/// For each frame: what stands right below its title. The boxes in it that no arrow from within the frame leads to, or the
-/// first one, and the titles of the frames directly in it.
-fn titles(graph: &Graph) -> Vec<(usize, String)> {
+/// What stands above what for the sake of the frames' titles. A title stands above the boxes of its frame that no arrow
+/// from within the frame leads to and above the titles of the frames directly in it, and below the boxes that lead into the
+/// frame.
+fn titles(graph: &Graph) -> Vec<(String, String)> {
     let filled = filled(graph);
     let mut all = Vec::new();
     for cluster in (0..graph.clusters.len()).filter(|c| filled.get(*c) == Some(&true)) {
@@ -135,10 +138,18 @@ fn titles(graph: &Graph) -> Vec<(usize, String)> {
         let direct = |n: &usize| graph.nodes.get(*n).is_some_and(|n| n.cluster == Some(cluster));
         let first = |n: &usize| !graph.edges.iter().any(|e| e.to == *n && e.from < e.to && members.contains(&e.from));
         let firsts: Vec<usize> = members.iter().copied().filter(|n| direct(n) && first(n)).collect();
-        all.extend(firsts.iter().map(|n| (cluster, format!("n{n}"))));
+        all.extend(firsts.iter().map(|n| (format!("t{cluster}"), format!("n{n}"))));
+        let into =
+            graph.edges.iter().filter(|e| e.from < e.to && members.contains(&e.to) && !members.contains(&e.from));
+        for edge in into {
+            let pair = (format!("n{}", edge.from), format!("t{cluster}"));
+            if !all.contains(&pair) {
+                all.push(pair);
+            }
+        }
         for (inner, c) in graph.clusters.iter().enumerate() {
             if c.parent == Some(cluster) && filled.get(inner) == Some(&true) {
-                all.push((cluster, format!("t{inner}")));
+                all.push((format!("t{cluster}"), format!("t{inner}")));
             }
         }
     }
@@ -166,10 +177,20 @@ fn read(graph: &Graph, layered: &Layered<NodeLabel, EdgeLabel>) -> Layout {
             layout.edges.push(Way::default());
             continue;
         };
-        layout.edges.push(Way {
-            points: label.points.iter().map(|p| (p.x, p.y)).collect(),
-            label: edge.label.as_ref().and(label.x.zip(label.y)),
-        });
+        let mut points: Vec<(f64, f64)> = label.points.iter().map(|p| (p.x, p.y)).collect();
+        if edge.from != edge.to
+            && let (Some(from), Some(to)) = (layout.nodes.get(edge.from), layout.nodes.get(edge.to))
+        {
+            let back = points.len().saturating_sub(2);
+            let (first, last) = (points.get(1).copied(), points.get(back).copied());
+            if let (Some(next), Some(end)) = (first, points.first_mut()) {
+                *end = dock(from, next);
+            }
+            if let (Some(before), Some(end)) = (last, points.last_mut()) {
+                *end = dock(to, before);
+            }
+        }
+        layout.edges.push(Way { points, label: edge.label.as_ref().and(label.x.zip(label.y)) });
     }
     let right = |p: &Place| p.x + p.width / 2.0;
     let bottom = |p: &Place| p.y + p.height / 2.0;
@@ -182,6 +203,14 @@ fn read(graph: &Graph, layered: &Layered<NodeLabel, EdgeLabel>) -> Layout {
     layout.width = places().map(right).chain(points().map(|p| p.0)).chain(labels).fold(0.0, f64::max) + MARGIN;
     layout.height = places().map(bottom).chain(points().map(|p| p.1)).fold(0.0, f64::max) + MARGIN;
     layout
+}
+
+/// Where an arrow meets a box: at its top or bottom, near to where the arrow comes from or goes to.
+fn dock(node: &Place, other: (f64, f64)) -> (f64, f64) {
+    let reach = (node.width / 2.0 - 14.0).max(0.0);
+    let x = other.0.clamp(node.x - reach, node.x + reach);
+    let side = if other.1 >= node.y { 1.0 } else { -1.0 };
+    (x, node.y + side * node.height / 2.0)
 }
 
 fn size(node: &Node) -> (f64, f64) {

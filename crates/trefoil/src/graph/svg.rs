@@ -17,14 +17,19 @@ pub fn svg(graph: &Graph) -> String {
     );
     let _ = writeln!(out, "<title>{}</title>", escape(&graph.title));
     out.push_str(STYLE);
-    for (cluster, (place, title)) in graph.clusters.iter().zip(placed.clusters.iter().zip(&placed.titles)) {
-        frame(cluster, place, title, &mut out);
+    for place in placed.clusters.iter().filter(|p| p.width > 0.0) {
+        frame(place, &mut out);
     }
     lines(graph, &placed, &mut out);
     for (node, place) in graph.nodes.iter().zip(&placed.nodes) {
         boxed(node, place, &mut out);
     }
     labels(graph, &placed, &mut out);
+    for (cluster, (place, title)) in graph.clusters.iter().zip(placed.clusters.iter().zip(&placed.titles)) {
+        if place.width > 0.0 {
+            heading(cluster, place, title, &mut out);
+        }
+    }
     out.push_str("</svg>\n");
     out
 }
@@ -43,21 +48,29 @@ const STYLE: &str = "\
 <rect class=\"page\" width=\"100%\" height=\"100%\"/>
 ";
 
-fn frame(cluster: &Cluster, place: &Place, title: &Place, out: &mut String) {
-    if place.width <= 0.0 {
-        return;
-    }
+fn frame(place: &Place, out: &mut String) {
     let (x, y) = (place.x - place.width / 2.0, place.y - place.height / 2.0);
     let _ = writeln!(
         out,
         "<rect class=\"frame\" x=\"{x:.1}\" y=\"{y:.1}\" width=\"{:.1}\" height=\"{:.1}\" rx=\"8\"/>",
         place.width, place.height
     );
+}
+
+/// A frame's title, in its upper left corner.
+fn heading(cluster: &Cluster, place: &Place, title: &Place, out: &mut String) {
+    let (x, y) = (place.x - place.width / 2.0 + 10.0, place.y - place.height / 2.0 + 18.0);
+    let _ = writeln!(
+        out,
+        "<rect class=\"halo\" x=\"{:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{:.1}\" rx=\"3\"/>",
+        x - 3.0,
+        y - SMALL - 2.0,
+        title.width + 6.0,
+        title.height + 2.0
+    );
     let _ = write!(
         out,
-        "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\" font-size=\"{}\"><tspan class=\"frame-title\">{}</tspan>",
-        title.x,
-        title.y + SMALL / 3.0,
+        "<text x=\"{x:.1}\" y=\"{y:.1}\" font-size=\"{}\"><tspan class=\"frame-title\">{}</tspan>",
         SMALL + 1.0,
         escape(&cluster.title)
     );
@@ -78,19 +91,15 @@ fn lines(graph: &Graph, placed: &Layout, out: &mut String) {
     }
 }
 
-/// A smooth line through the points: straight to the middle of each leg, with the points between as handles.
+/// A smooth line through the points, upright at each of them.
 fn curve(way: &Way) -> String {
     let mut d = String::new();
-    let mut points = way.points.iter().copied();
-    let Some((x, y)) = points.next() else { return d };
+    let Some((x, y)) = way.points.first() else { return d };
     let _ = write!(d, "M{x:.1} {y:.1}");
-    let rest: Vec<(f64, f64)> = points.collect();
-    for pair in rest.windows(2) {
-        let [(x1, y1), (x2, y2)] = pair else { continue };
-        let _ = write!(d, "Q{x1:.1} {y1:.1} {:.1} {:.1}", f64::midpoint(*x1, *x2), f64::midpoint(*y1, *y2));
-    }
-    if let Some((x, y)) = rest.last() {
-        let _ = write!(d, "L{x:.1} {y:.1}");
+    for pair in way.points.windows(2) {
+        let [(x0, y0), (x, y)] = pair else { continue };
+        let middle = f64::midpoint(*y0, *y);
+        let _ = write!(d, "C{x0:.1} {middle:.1} {x:.1} {middle:.1} {x:.1} {y:.1}");
     }
     d
 }

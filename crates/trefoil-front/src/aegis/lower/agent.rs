@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use trefoil_ir::{
-    AnswerFormat, Attempts, Expr, Flow, Intake, ModelCall, ModelChoice, ModelParameters, Refused, Schema, SlotId,
-    Source, Step, StepKind, StepPolicy,
+    AnswerFormat, Attempts, Expr, Flow, Intake, ModelCall, ModelChoice, ModelParameters, Schema, SlotId, Source, Step,
+    StepKind, StepPolicy,
 };
 use trefoil_syntax::{Diagnostic, Location};
 use trefoil_template::Value;
@@ -53,7 +53,11 @@ pub(super) fn lower(
     };
     let user = match &agent.prompt {
         Some(prompt) => super::pieces::text(reader, prompt, &mut |r, at| names.resolve(r, at)),
-        None => built_in_template(DEFAULT_PROMPT, origin, &mut |r| names.resolve(r, origin)),
+        None => {
+            // It stands nowhere; the instruction is what it shows.
+            let at = agent.instruction.as_ref().map_or(origin, |t| reader.at(t.span));
+            built_in_template(DEFAULT_PROMPT, at, &mut |r| names.resolve(r, at))
+        }
     }
     .unwrap_or_else(|| constant(""));
 
@@ -108,8 +112,7 @@ pub(super) fn lower(
         let mut steps: Vec<_> = agent
             .refused
             .iter()
-            .map(|r| Refused { feature: r.feature.clone(), message: r.message.clone() })
-            .map(|refused| lowering.builder.step(plain(StepKind::Refused(refused), origin)))
+            .map(|r| lowering.builder.step(plain(StepKind::Refused(r.refused()), reader.at(r.span))))
             .collect();
         steps.push(body);
         body = lowering.builder.step(plain(StepKind::Sequence(steps), origin));

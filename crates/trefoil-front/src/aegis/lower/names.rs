@@ -232,9 +232,10 @@ impl Look<'_, '_, '_> {
         let names = self.scene.names;
         match rest {
             [] => (root::workflow(names), 0),
-            ["context"] => (Source::Slot(names.fixed.blackboard), 1),
-            ["context", key, ..] => {
-                self.check_key(key, &rest[1..]);
+            ["context", inner @ ..] => {
+                if let [key, ..] = inner {
+                    self.check_key(key, inner);
+                }
                 (Source::Slot(names.fixed.blackboard), 1)
             }
             ["name", ..] => (Source::Const(Value::Str(names.workflow.clone())), 1),

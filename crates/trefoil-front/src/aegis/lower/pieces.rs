@@ -60,12 +60,6 @@ pub(super) fn text(reader: &Reader<'_>, source: &yaml::Text, resolve: &mut Resol
     build::text_expr(reader, source, &Policy::AEGIS, resolve)
 }
 
-/// A sequence with a label.
-pub(super) fn sequence(builder: &mut Builder, steps: Vec<StepId>, label: Option<Arc<str>>, origin: Location) -> Step {
-    let _ = &builder;
-    Step { label, ..plain(StepKind::Sequence(steps), origin) }
-}
-
 /// A step that only computes.
 pub(super) fn compute(builder: &mut Builder, value: Expr, out: trefoil_ir::SlotId, origin: Location) -> StepId {
     builder.step(Step { out: Some(out), ..plain(StepKind::Compute(value), origin) })

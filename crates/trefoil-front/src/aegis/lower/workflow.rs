@@ -176,7 +176,12 @@ fn paths(workflow: &Workflow, initial: usize) -> Paths {
     let terminal = if is_pipeline(workflow) {
         (0..count).map(|i| i + 1 == count).collect()
     } else {
-        workflow.states.iter().map(|s| s.transitions.as_ref().is_none_or(Vec::is_empty)).collect()
+        // A transition to nowhere is reported as that; where it was meant to lead nobody knows.
+        let ends = |s: &written::State| {
+            let transitions = s.transitions.as_deref().unwrap_or_default();
+            transitions.is_empty() || transitions.iter().any(|t| transition::target(&names, t).is_none())
+        };
+        workflow.states.iter().map(ends).collect()
     };
     Paths::new(initial, edges, terminal)
 }

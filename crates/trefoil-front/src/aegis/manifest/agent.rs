@@ -101,15 +101,16 @@ fn read_spec(reader: &Reader<'_>, spec: &mut Fields<'_, '_>, agent: &mut Agent) 
         contained.push(("security", entry.key.span));
         agent.deadline_ms = read_security(reader, &entry.value);
     }
-    for key in ["volumes", "env"] {
+    for key in ["volumes", "env", "security_context", "advanced", "type"] {
         let Some(entry) = spec.take(key) else { continue };
         contained.push((key, entry.key.span));
-        if key == "env" {
-            texts(reader, &entry.value, key);
-        } else {
-            reader.list(&entry.value, key);
+        match key {
+            "env" => drop(texts(reader, &entry.value, key)),
+            "volumes" => drop(reader.list(&entry.value, key)),
+            _ => {}
         }
     }
+    contained.sort_by_key(|(_, span)| span.start);
     contained.dedup_by_key(|(key, _)| *key);
     if let [(_, first), ..] = contained.as_slice() {
         let names: Vec<_> = contained.iter().map(|(key, _)| format!("`{key}`")).collect();
@@ -127,7 +128,6 @@ fn read_spec(reader: &Reader<'_>, spec: &mut Fields<'_, '_>, agent: &mut Agent) 
     }
     spec.no_effect(&["schedule"], "this version starts runs only when asked");
     spec.no_effect(&["delivery"], "the result goes to whoever started the run");
-    spec.no_effect(&["security_context", "advanced", "type"], NO_CONTAINER);
 }
 
 fn read_runtime(spec: &mut Fields<'_, '_>, agent: &mut Agent, contained: &mut Vec<(&str, Span)>) {

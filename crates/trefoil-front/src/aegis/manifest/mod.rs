@@ -160,4 +160,8 @@ impl RefusedFeature {
         );
         Self { feature: feature.into(), message: why.into(), span }
     }
+    /// As a step.
+    pub fn refused(&self) -> trefoil_ir::Refused {
+        trefoil_ir::Refused { feature: self.feature.clone(), message: self.message.clone() }
+    }
 }

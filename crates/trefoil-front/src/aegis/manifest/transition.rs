@@ -78,7 +78,7 @@ pub fn read_all(reader: &Reader<'_>, node: &Node) -> Vec<Transition> {
 
 fn read(reader: &Reader<'_>, node: &Node) -> Option<Transition> {
     let mut fields = reader.fields(node, "a transition")?;
-    let target = fields.require_text("target").cloned();
+    let target = read_target(&mut fields);
     let feedback = fields.text("feedback").cloned();
     let written = fields.take("condition");
     let at = written.map_or(fields.head(), |e| e.value.span);
@@ -107,6 +107,20 @@ fn read(reader: &Reader<'_>, node: &Node) -> Option<Transition> {
     }
     fields.finish();
     Some(Transition { condition, target, feedback, span: node.span, at })
+}
+
+/// `target: ~` meant the end of the run in older files; now a state does.
+fn read_target(fields: &mut Fields<'_, '_>) -> Option<Text> {
+    if let Some(entry) = fields.take_nullable("target")
+        && entry.value.is_null()
+    {
+        fields.reader.report(
+            Diagnostic::error("missing-key", fields.reader.at(entry.key.span), "`target` names no state")
+                .help("to end the run here, lead to a state with `transitions: []`"),
+        );
+        return None;
+    }
+    fields.require_text("target").cloned()
 }
 
 fn read_condition(fields: &mut Fields<'_, '_>, word: &'static str, at: Span) -> Option<Condition> {

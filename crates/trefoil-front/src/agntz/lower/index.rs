@@ -1,43 +1,28 @@
-//! Which files declare which id.
+//! Which files declare which id. Nothing is built in advance: most manifests name few others, and every manifest of a
+//! folder is lowered as an entry of its own when the folder is checked.
 
-use std::collections::BTreeMap;
-
-use trefoil_syntax::Location;
 use trefoil_syntax::yaml::Node;
+use trefoil_syntax::{Location, Span};
 
 use crate::project::Project;
 
-/// The agents of a project by id.
-pub struct Index {
-    ids: BTreeMap<String, Vec<(usize, Location)>>,
+/// The documents with this id, in the order of the project.
+pub fn find(project: &Project, id: &str) -> Vec<(usize, Location)> {
+    ids(project).filter(|(_, found, _)| *found == id).map(|(i, _, at)| (i, at)).collect()
 }
 
-impl Index {
-    /// Reads the ids of all agntz documents.
-    pub fn of(project: &Project) -> Self {
-        let mut ids: BTreeMap<String, Vec<(usize, Location)>> = BTreeMap::new();
-        for (i, document) in project.documents.iter().enumerate() {
-            if document.front.name() != crate::agntz::NAME {
-                continue;
-            }
-            if let Some((id, span)) = id_of(&document.root) {
-                ids.entry(id.to_owned()).or_default().push((i, Location::new(document.file, span)));
-            }
-        }
-        Self { ids }
-    }
-    /// The documents with this id.
-    pub fn get(&self, id: &str) -> &[(usize, Location)] {
-        self.ids.get(id).map_or(&[], Vec::as_slice)
-    }
-    /// All ids, sorted.
-    pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.ids.keys().map(String::as_str)
-    }
+/// Every id, in the order of the project.
+pub fn names(project: &Project) -> impl Iterator<Item = &str> {
+    ids(project).map(|(_, id, _)| id)
+}
+
+fn ids(project: &Project) -> impl Iterator<Item = (usize, &str, Location)> {
+    let documents = project.documents.iter().enumerate().filter(|(_, d)| d.front.name() == crate::agntz::NAME);
+    documents.filter_map(|(i, d)| id_of(&d.root).map(|(id, span)| (i, id, Location::new(d.file, span))))
 }
 
 /// The id that a document declares.
-pub fn id_of(root: &Node) -> Option<(&str, trefoil_syntax::Span)> {
+pub fn id_of(root: &Node) -> Option<(&str, Span)> {
     let text = root.mapping()?.get("id")?.value.string()?;
     Some((&text.value, text.span))
 }

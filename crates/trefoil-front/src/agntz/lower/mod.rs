@@ -26,20 +26,25 @@ mod tool;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use trefoil_syntax::Diagnostics;
+use trefoil_syntax::yaml::Node;
+use trefoil_syntax::{Diagnostics, Span};
 
+use crate::agntz::evidence;
 use crate::agntz::manifest::{self, Place};
 use crate::build::Builder;
 use crate::project::{Lowered, Project};
 use crate::read::Reader;
-use index::Index;
 pub use index::id_of;
 use signature::{Link, Signature};
+
+/// Where to point for a finding about a whole file.
+fn first_key(root: &Node) -> Span {
+    root.mapping().and_then(|m| m.entries.first()).map_or(root.span, |e| e.key.span)
+}
 
 /// A program under construction.
 pub struct Lowering<'p> {
     project: &'p Project,
-    index: Index,
     builder: Builder,
     units: BTreeMap<usize, Unit>,
     chain: Vec<Link>,
@@ -60,7 +65,6 @@ enum Unit {
 pub fn lower(project: &Project, document: usize, diagnostics: &mut Diagnostics) -> Option<Lowered> {
     let mut lowering = Lowering {
         project,
-        index: Index::of(project),
         builder: Builder::default(),
         units: BTreeMap::new(),
         chain: Vec::new(),
@@ -88,17 +92,21 @@ impl Lowering<'_> {
         let found = self.project.documents.get(document)?;
         self.units.insert(document, Unit::Open);
         let mut findings = Diagnostics::default();
-        let reader = Reader::new(found.file, &mut findings);
-        let agent = manifest::agent(&reader, &found.root, Place::File);
-        let signature = agent.map(|agent| {
-            self.chain.push(Link { document, id: agent.name().into(), leaves: None });
-            let signature = agent::lower(self, &reader, &agent, None, entry);
-            self.chain.pop();
-            signature
-        });
-        drop(reader);
+        let signature = self.root(&Reader::new(found.file, &mut findings), document, &found.root, entry);
         self.diagnostics.extend(findings.iter().cloned());
         self.units.insert(document, Unit::Done(signature.clone()));
         signature
+    }
+
+    fn root(&mut self, reader: &Reader<'_>, document: usize, root: &Node, entry: bool) -> Option<Rc<Signature>> {
+        if let Some(what) = evidence::companion(root) {
+            reader.error("not-an-agent", first_key(root), format!("this is {what}"));
+            return None;
+        }
+        let agent = manifest::agent(reader, root, Place::File)?;
+        self.chain.push(Link { document, id: agent.name().into(), leaves: None });
+        let signature = agent::lower(self, reader, &agent, None, entry);
+        self.chain.pop();
+        Some(signature)
     }
 }

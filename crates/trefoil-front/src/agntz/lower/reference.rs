@@ -7,7 +7,7 @@ use trefoil_syntax::{Diagnostic, Location, suggest};
 
 use super::advice::list;
 use super::signature::Signature;
-use super::{Lowering, Unit};
+use super::{Lowering, Unit, index};
 use crate::agntz::ids::AgentRef;
 use crate::read::Reader;
 
@@ -37,7 +37,7 @@ impl Lowering<'_> {
                 return None;
             }
         };
-        match self.index.get(reference.id) {
+        match index::find(self.project, reference.id).as_slice() {
             [(document, _)] => {
                 if let Some(version) = reference.version {
                     let message = format!("`{version}` of `{}` is the manifest in this folder", reference.id);
@@ -64,7 +64,9 @@ impl Lowering<'_> {
 
     fn unknown(&self, reader: &Reader<'_>, id: &str, at: Location) {
         let own = self.chain.last().map(|l| &*l.id);
-        let others: Vec<&str> = self.index.names().filter(|n| Some(*n) != own).collect();
+        let mut others: Vec<&str> = index::names(self.project).filter(|n| Some(*n) != own).collect();
+        others.sort_unstable();
+        others.dedup();
         let d = Diagnostic::error("unknown-reference", at, format!("no manifest in this folder has the id `{id}`"));
         reader.report(match suggest::nearest(id, others.iter().copied()) {
             Some(near) => d.help(format!("did you mean `{near}`?")),

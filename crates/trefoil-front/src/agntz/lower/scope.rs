@@ -210,7 +210,7 @@ impl<'s> Scope<'s> {
     /// What a path stands for.
     pub fn look(&self, reference: &Reference, at: At, purpose: Purpose) -> Answer {
         let path = &reference.path;
-        let Some(root) = path.first() else { return self.from_input(Shape::Any, None) };
+        let Some(root) = path.first() else { return self.input_answer(Shape::Any, None) };
         if let Some(answer) = super::namespace::look(path, purpose) {
             return answer;
         }
@@ -223,7 +223,7 @@ impl<'s> Scope<'s> {
         }
         if let Some(property) = property {
             let Walk { shape, note, .. } = walk(path, &Shape::Schema(property.json.clone()), None);
-            return self.from_input(shape, note);
+            return self.input_answer(shape, note);
         }
         if let Some(query) = self.query.filter(|_| &*root.name == "userQuery") {
             self.reads_input.set(true);
@@ -233,7 +233,7 @@ impl<'s> Scope<'s> {
         self.unknown(root, at)
     }
 
-    fn from_input(&self, shape: Shape, note: Option<Note>) -> Answer {
+    fn input_answer(&self, shape: Shape, note: Option<Note>) -> Answer {
         self.reads_input.set(true);
         Answer { source: Source::Slot(self.input), skip: 0, shape, notes: note.into_iter().collect() }
     }
@@ -241,10 +241,10 @@ impl<'s> Scope<'s> {
     fn unknown(&self, root: &Segment, at: At) -> Answer {
         let given = self.outside.filter(|_| !self.inputs.declared).and_then(|o| o.given.as_ref());
         if given.is_some_and(|names| names.contains(&&*root.name)) {
-            return self.from_input(Shape::Any, None);
+            return self.input_answer(Shape::Any, None);
         }
         let note = advice::unknown(self, &root.name, at);
-        if note.severity == Severity::Error { Answer::nothing(note) } else { self.from_input(Shape::Any, Some(note)) }
+        if note.severity == Severity::Error { Answer::nothing(note) } else { self.input_answer(Shape::Any, Some(note)) }
     }
 }
 

@@ -69,7 +69,7 @@ pub fn lower(
         origin: flow.reader.at(id.span),
         slots: body.slots.0,
         intake: Intake { slot: body.intake, wrap: None, fields: Vec::new(), closed: false, schema: None, raw: None },
-        init: vec![(body.rendered, Expr::Object(rendered))],
+        init: if rendered.is_empty() { Vec::new() } else { vec![(body.rendered, Expr::Object(rendered))] },
         body: step,
         output: None,
         exports: Vec::new(),

@@ -2,13 +2,12 @@
 //! with it: unknown ends, cycles, templates that read each other.
 
 use trefoil_syntax::{Diagnostic, Location, suggest};
-use trefoil_template::{Policy, Template};
 
 use super::names::Names;
 use super::order::Order;
-use super::texts;
+use super::reads::{self, Read};
 use crate::Reader;
-use crate::sirenspec::manifest::{Manifest, NodeKind, OnFailure, Root};
+use crate::sirenspec::manifest::{Manifest, NodeKind, OnFailure};
 
 /// How the nodes of a workflow hang together.
 pub struct Links<'m> {
@@ -40,16 +39,6 @@ pub struct Link<'m> {
     pub to: usize,
     /// As the file has it.
     pub edge: &'m crate::sirenspec::manifest::Edge<'m>,
-}
-
-/// One node reads what another leaves.
-struct Read {
-    reader: usize,
-    source: usize,
-    at: Location,
-    path: String,
-    /// The source is named by its id; else by a path it writes, which may have been there before.
-    by_id: bool,
 }
 
 impl<'m> Links<'m> {
@@ -89,8 +78,8 @@ impl<'m> Links<'m> {
             }
         }
         let base = Order::new(n, &pairs);
-        let reads = reads(reader, manifest, names);
-        let knotted = report_template_cycles(reader, names, n, &reads);
+        let reads = reads::all(reader, manifest, names);
+        let knotted = reads::report_cycles(reader, names, n, &reads);
         match base {
             Err(cycles) => links.report_edge_cycles(reader, names, &cycles),
             Ok(base) if !knotted => links.settle(reader, names, base, pairs, &reads),
@@ -251,7 +240,7 @@ impl<'m> Links<'m> {
         }
         match Order::new(names.nodes.len(), &pairs) {
             Ok(order) => self.order = Some(order),
-            Err(cycles) => cycles.iter().for_each(|cycle| template_cycle(reader, names, cycle, reads)),
+            Err(cycles) => cycles.iter().for_each(|ring| reads::cycle(reader, names, ring, reads)),
         }
     }
 
@@ -277,7 +266,7 @@ impl<'m> Links<'m> {
     /// Whether one of these nodes has surely left its result by the time a node runs.
     pub fn surely(&self, node: usize, producers: &[usize]) -> bool {
         let Some(order) = &self.order else { return true };
-        let sure = |p: &usize| self.always.get(*p).copied().unwrap_or(false) && self.covered(*p, producers);
+        let sure = |p: &usize| self.runs(*p) && self.covered(*p, producers);
         if producers.iter().any(|p| order.precedes(*p, node) && sure(p)) {
             return true;
         }
@@ -325,6 +314,11 @@ impl<'m> Links<'m> {
         self.covered(node, &[node])
     }
 
+    /// Whether the node runs in every run.
+    pub fn runs(&self, node: usize) -> bool {
+        self.always.get(node).copied().unwrap_or(false)
+    }
+
     /// Whether the node counts as done when it fails, without a result.
     pub fn skips(&self, node: usize) -> bool {
         self.skips.get(node).copied().unwrap_or(false)
@@ -344,75 +338,6 @@ fn unknown_node(reader: &Reader<'_>, names: &Names<'_>, text: &trefoil_syntax::y
     );
     if let Some(near) = suggest::nearest(&text.value, names.ids()) {
         d = d.help(format!("did you mean `{near}`?"));
-    }
-    reader.report(d);
-}
-
-fn reads(reader: &Reader<'_>, manifest: &Manifest<'_>, names: &Names<'_>) -> Vec<Read> {
-    let mut all = Vec::new();
-    for (at, node) in manifest.nodes.iter().enumerate() {
-        for text in texts::of_node(manifest, node) {
-            // Mistakes in the text are reported when it is bound.
-            let Ok(template) = Template::parse(&text.value, &Policy::SIRENSPEC) else { continue };
-            for reference in template.references() {
-                let (root, path) = match reference.path.split_first() {
-                    Some((head, rest)) => match &*head.name {
-                        "inputs" | "env" | "item" | "index" | "total" | "_budget" => continue,
-                        "working" => (Root::Working, rest),
-                        "output" => (Root::Output, rest),
-                        _ => (Root::Working, reference.path.as_slice()),
-                    },
-                    None => continue,
-                };
-                let look = names.look(root, path);
-                let place = reader.at(text.source(reference.span.clone()));
-                let mut add = |source: usize, by_id: bool| {
-                    if source != at {
-                        all.push(Read { reader: at, source, at: place, path: reference.dotted(), by_id });
-                    }
-                };
-                if let Some((source, _)) = look.named.filter(|_| look.in_node) {
-                    add(source, true);
-                }
-                for write in look.writes.iter().filter_map(|w| names.writes.get(*w)) {
-                    if Some(write.node) != look.named.map(|(n, _)| n) || !look.in_node {
-                        add(write.node, false);
-                    }
-                }
-            }
-        }
-    }
-    all
-}
-
-/// Nodes that read each other by id (decision S10); says whether there are any.
-fn report_template_cycles(reader: &Reader<'_>, names: &Names<'_>, n: usize, reads: &[Read]) -> bool {
-    let pairs: Vec<(usize, usize)> = reads.iter().filter(|r| r.by_id).map(|r| (r.source, r.reader)).collect();
-    match Order::new(n, &pairs) {
-        Ok(_) => false,
-        Err(cycles) => {
-            cycles.iter().for_each(|cycle| template_cycle(reader, names, cycle, reads));
-            true
-        }
-    }
-}
-
-fn template_cycle(reader: &Reader<'_>, names: &Names<'_>, cycle: &[usize], reads: &[Read]) {
-    let steps = cycle.iter().zip(cycle.iter().skip(1).chain(cycle.first()));
-    let found: Vec<&Read> =
-        steps.filter_map(|(source, then)| reads.iter().find(|r| r.source == *source && r.reader == *then)).collect();
-    let id = |at: usize| names.nodes.get(at).map_or("", |n| &*n.id.value);
-    let Some(first) = found.first() else { return };
-    let who: Vec<String> = cycle.iter().map(|at| format!("`{}`", id(*at))).collect();
-    let mut d = Diagnostic::error(
-        "circular-ref",
-        first.at,
-        format!("circular_ref: circular template reference among the nodes {}", who.join(", ")),
-    )
-    .help("a node can read only what ended before it; take one of these references out");
-    for read in &found {
-        let what = format!("`{}` reads `{}` of `{}`", id(read.reader), read.path, id(read.source));
-        d = d.label(read.at, what);
     }
     reader.report(d);
 }

@@ -57,7 +57,7 @@ impl Workflow<'_, '_> {
 
     fn message_within(&self, carried: &Carried, node: usize, depth: u32) -> Expr {
         let leading = self.leading(node);
-        if let [] = leading.as_slice() {
+        if leading.is_empty() {
             let mains = self.links.fallback_of.get(node).map(Vec::as_slice).unwrap_or_default();
             return match mains {
                 // A fallback does the job of the node that failed.

@@ -17,6 +17,7 @@ mod message;
 mod names;
 mod node;
 mod order;
+mod reads;
 mod references;
 mod scope;
 mod session;
@@ -24,6 +25,7 @@ mod shape;
 mod swrm;
 mod texts;
 mod tool;
+mod undefined;
 
 pub use references::{is_path, workflow_nodes};
 pub use session::{Child, Session};

@@ -100,11 +100,11 @@ impl<'m> Names<'m> {
         };
         let implied = Write { root: Root::Output, path: vec![id.clone()] };
         match &node.kind {
-            NodeKind::Agent(agent) => self.write(at, agent.writes.as_ref(), &output, &Shape::Leaf),
-            NodeKind::Human(human) => self.write(at, human.writes.as_ref(), &output, &Shape::Leaf),
+            NodeKind::Agent(agent) => self.write(at, id, agent.writes.as_ref(), &output, &Shape::Leaf),
+            NodeKind::Human(human) => self.write(at, id, human.writes.as_ref(), &output, &Shape::Leaf),
             NodeKind::Swrm(swrm) => {
                 let shape = swrm_output(swrm);
-                self.write(at, Some(&implied), &output, &shape);
+                self.write(at, id, Some(&implied), &output, &shape);
                 name.members = swrm
                     .members
                     .iter()
@@ -120,13 +120,13 @@ impl<'m> Names<'m> {
                     _ => Shape::Leaf,
                 };
                 let list = Shape::List(Box::new(item));
-                self.write(at, factory.writes.as_ref(), &["outputs".into()], &list);
+                self.write(at, id, factory.writes.as_ref(), &["outputs".into()], &list);
                 name.shape = Shape::Keys(vec![("output".into(), Shape::Leaf), ("outputs".into(), list)]);
             }
             NodeKind::Call(call) => {
                 let tree = child.map_or(Shape::Any, |c| c.output.clone());
-                self.write(at, Some(&implied), &output, &tree);
-                self.write(at, call.writes.as_ref(), &output, &tree);
+                self.write(at, id, Some(&implied), &output, &tree);
+                self.write(at, id, call.writes.as_ref(), &output, &tree);
                 name.exports = Some(slots.add(format!("{id} (inner)")));
                 name.shape = Shape::under(&output, child.map_or(Shape::Any, |c| c.readable.clone()));
             }
@@ -139,8 +139,13 @@ impl<'m> Names<'m> {
         self.nodes.push(name);
     }
 
-    fn write(&mut self, node: usize, write: Option<&Write>, member: &[Arc<str>], shape: &Shape) {
+    fn write(&mut self, node: usize, id: &str, write: Option<&Write>, member: &[Arc<str>], shape: &Shape) {
         let Some(write) = write else { return };
+        // Where the node's own context has the same value at the same place, there is nothing more to see.
+        let own = id.split('.').chain(member.iter().map(|s| &**s));
+        if write.root == Root::Working && own.eq(write.path.iter().map(|s| &**s)) {
+            return;
+        }
         let at = self.writes.len();
         if let Some(head) = write.path.first() {
             self.by_head.entry((write.root, head.clone())).or_default().push(at);

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use trefoil_ir::{Part, SlotId, Source};
-use trefoil_syntax::{Diagnostic, Location, Severity, suggest};
+use trefoil_syntax::{Diagnostic, Location};
 use trefoil_template::{Missing, Object, Reference, Segment, Value};
 
 use super::body::Body;
@@ -41,7 +41,7 @@ pub enum Reading {
 }
 
 /// A source and how many segments it stands for.
-type Bound = (Source, u16);
+pub type Bound = (Source, u16);
 
 impl<'s, 'm, 'd> Scope<'s, 'm, 'd> {
     /// What a plain template of a node sees.
@@ -105,6 +105,8 @@ impl<'s, 'm, 'd> Scope<'s, 'm, 'd> {
                 inputs.read(reference, at);
                 (self.close(Source::Slot(inputs.slot)), 1)
             }
+            // Perhaps a factory's input, if anybody used the agent.
+            None if self.who == Reading::Nobody => (Source::Missing(Missing::Key(1)), 0),
             None => {
                 let mut names: Vec<String> = inputs.names().map(str::to_owned).collect();
                 names.extend(self.body.iter().flat_map(|b| b.borrow().input_names()));
@@ -142,7 +144,7 @@ impl<'s, 'm, 'd> Scope<'s, 'm, 'd> {
             }
             return (Source::Slot(slot), 1);
         }
-        if reference.default.is_none() {
+        if reference.default.is_none() && self.who != Reading::Nobody {
             let message = if self.body.is_some() {
                 format!("`{head}` is not defined with `swarm_size`: there is no list")
             } else {
@@ -199,6 +201,13 @@ impl<'s, 'm, 'd> Scope<'s, 'm, 'd> {
         }
         let names = self.flow.names;
         let mut look = names.look(root, path);
+        if let Some((node, taken)) = look.named
+            && self.who == Reading::Node(node)
+            && !self.own.is_empty()
+            && path.get(taken).is_some_and(|s| &*s.name == "agents")
+        {
+            return self.own_context(node, base + taken, reference, at);
+        }
         let late: Vec<usize> = look.writes.iter().copied().filter(|w| !self.written(*w)).collect();
         look.writes.retain(|w| self.written(*w));
         let provided = look.seeded || look.writes.iter().any(|w| names.provides(*w, path));
@@ -212,7 +221,7 @@ impl<'s, 'm, 'd> Scope<'s, 'm, 'd> {
             }
             Some((node, _)) if !self.ended(node) => {
                 if !provided {
-                    return self.too_early(reference, at, node);
+                    return self.too_early(reference, at, node, false);
                 }
                 None
             }
@@ -221,8 +230,9 @@ impl<'s, 'm, 'd> Scope<'s, 'm, 'd> {
         if !provided && node.is_none() {
             let later = late.iter().find(|w| names.provides(**w, path)).and_then(|w| names.writes.get(*w));
             return match later {
-                Some(write) if self.who != Reading::Node(write.node) => self.too_early(reference, at, write.node),
-                _ => self.unknown_path(root, base, &look, reference, at),
+                Some(write) if self.who == Reading::Node(write.node) => self.own_output(reference, at, write.node),
+                Some(write) => self.too_early(reference, at, write.node, true),
+                None => self.unknown_path(root, base, &look, reference, at),
             };
         }
         self.perhaps(&look, node, path, reference, at);
@@ -278,7 +288,7 @@ impl<'s, 'm, 'd> Scope<'s, 'm, 'd> {
         {
             seed.insert(head.name.clone(), value.clone());
         }
-        Source::Compose { seed: Value::Object(Arc::new(seed)), parts: self.flow.parts(writes) }
+        laid_over(seed, self.flow.parts(writes))
     }
 
     /// A whole tree, as far as it is there by now.
@@ -293,12 +303,11 @@ impl<'s, 'm, 'd> Scope<'s, 'm, 'd> {
             .filter(|w| names.writes.get(*w).is_some_and(|write| write.root == root) && self.written(*w))
             .collect();
         parts.extend(self.flow.parts(&written));
-        Source::Compose { seed: Value::Object(Arc::new(names.seeds(root).clone())), parts }
+        laid_over(names.seeds(root).clone(), parts)
     }
 
     /// The reader's own context: its swarm's agents, and nothing else.
     fn own_context(&self, node: usize, skip: usize, reference: &Reference, at: Location) -> Bound {
-        let id = self.id(node);
         match reference.path.get(skip..).unwrap_or(&[]) {
             [agents, agent, ..] if &*agents.name == "agents" && !self.own.is_empty() => {
                 match self.own.iter().find(|(id, _)| *id == agent.name) {
@@ -321,21 +330,12 @@ impl<'s, 'm, 'd> Scope<'s, 'm, 'd> {
                 let seed: Object = [("agents".into(), Value::Object(Arc::default()))].into_iter().collect();
                 (Source::Compose { seed: Value::Object(Arc::new(seed)), parts }, skip as u16)
             }
-            _ => {
-                self.flow.reader.report(
-                    Diagnostic::error(
-                        "unordered-read",
-                        at,
-                        format!("`{}` reads its own output: `{}`", id, reference.dotted()),
-                    )
-                    .help("a node can read only what ended before it"),
-                );
-                (Source::Missing(Missing::Key(skip as u16)), 0)
-            }
+            _ => self.own_output(reference, at, node),
         }
     }
 
-    fn id(&self, node: usize) -> &str {
+    /// A node's id.
+    pub fn id(&self, node: usize) -> &str {
         self.flow.names.nodes.get(node).map_or("", |n| &*n.id.value)
     }
 
@@ -352,10 +352,13 @@ impl<'s, 'm, 'd> Scope<'s, 'm, 'd> {
         self.flow.names.writes.get(write).is_some_and(|w| self.ended(w.node))
     }
 
-    fn surely(&self, producers: &[usize]) -> bool {
+    /// Whether one of these nodes has left its result for sure.
+    pub fn surely(&self, producers: &[usize]) -> bool {
         match self.who {
             Reading::Node(me) => self.flow.links.surely(me, producers),
-            Reading::EdgeFrom(_) => false,
+            Reading::EdgeFrom(from) => {
+                (producers.contains(&from) && !self.flow.links.skips(from)) || self.flow.links.surely(from, producers)
+            }
             Reading::Nobody => true,
         }
     }
@@ -367,176 +370,12 @@ impl<'s, 'm, 'd> Scope<'s, 'm, 'd> {
             None => source,
         }
     }
+}
 
-    // ---- what is wrong ----
-
-    /// Some ways lead here on which nobody has left the value (decision C9).
-    fn perhaps(
-        &self,
-        look: &Look,
-        node: Option<(usize, usize)>,
-        path: &[Segment],
-        reference: &Reference,
-        at: Location,
-    ) {
-        if look.seeded || reference.default.is_some() || matches!(self.who, Reading::EdgeFrom(_)) {
-            return;
-        }
-        let names = self.flow.names;
-        let writers = look.writes.iter().filter(|w| names.provides(**w, path)).filter_map(|w| names.writes.get(*w));
-        let mut producers: Vec<usize> = writers.map(|w| w.node).chain(node.map(|(n, _)| n)).collect();
-        producers.sort_unstable();
-        producers.dedup();
-        if !self.surely(&producers) {
-            let who: Vec<String> = producers.iter().map(|p| format!("`{}`", self.id(*p))).collect();
-            let what = if who.len() == 1 { "may not have run" } else { "may none of them have run" };
-            return self.maybe(reference, at, format!("{} {what}", who.join(", ")));
-        }
-        if let Some((node, taken)) = node
-            && let Some([agents, agent, ..]) = path.get(taken..)
-            && &*agents.name == "agents"
-            && self.continues(node)
-        {
-            self.maybe(reference, at, format!("agent `{}` may have failed", agent.name));
-        }
-    }
-
-    fn continues(&self, node: usize) -> bool {
-        let node = self.flow.manifest.nodes.get(node);
-        node.is_some_and(|n| match &n.kind {
-            crate::sirenspec::manifest::NodeKind::Swrm(swrm) => swrm.on_failure == trefoil_ir::OnItemFailure::Continue,
-            _ => false,
-        })
-    }
-
-    fn perhaps_failed(&self, reference: &Reference, at: Location, agent: &str) {
-        if self.partial && reference.default.is_none() {
-            self.maybe(reference, at, format!("agent `{agent}` may have failed"));
-        }
-    }
-
-    fn maybe(&self, reference: &Reference, at: Location, why: String) {
-        let message = format!("`{}` may not be there: {why}", reference.dotted());
-        let help = format!("write `{{{{ {} | default('...') }}}}`", reference.dotted());
-        self.flow.reader.report(Diagnostic::warning("maybe-undefined", at, message).help(help));
-    }
-
-    fn too_early(&self, reference: &Reference, at: Location, source: usize) -> Bound {
-        let source = self.id(source);
-        let (who, help) = match self.who {
-            Reading::EdgeFrom(from) => (
-                format!("the condition on an edge from `{}`", self.id(from)),
-                format!("`{source}` has to end before `{}`: add an edge", self.id(from)),
-            ),
-            Reading::Node(me) if self.flow.links.chain => (
-                format!("`{}`", self.id(me)),
-                format!("without edges nodes run in the order of the file: declare `{source}` first"),
-            ),
-            Reading::Node(me) => {
-                (format!("`{}`", self.id(me)), format!("the edges lead from `{}` to `{source}`, not back", self.id(me)))
-            }
-            Reading::Nobody => (String::new(), String::new()),
-        };
-        let message = format!("{who} reads `{}` of `{source}`, which does not end before it", reference.dotted());
-        self.flow.reader.report(Diagnostic::error("unordered-read", at, message).help(help));
-        (Source::Missing(Missing::Key(reference.path.len().saturating_sub(1) as u16)), 0)
-    }
-
-    fn working_dot_node_id(&self, reference: &Reference, at: Location, node: &NodeName<'_>) {
-        let rest = reference.path.get(1..).unwrap_or(&[]);
-        let fixed = match rest {
-            [_] => format!("{}.output", node.id.value),
-            _ => rest.iter().map(|s| &*s.name).collect::<Vec<_>>().join("."),
-        };
-        self.flow.reader.report(
-            Diagnostic::error(
-                "working-dot-node-id",
-                at,
-                format!("`{}` reads node `{}` through `working`", reference.dotted(), node.id.value),
-            )
-            .help(format!("use `{{{{ {fixed} }}}}`; in templates `working.*` is for paths you write or seed yourself")),
-        );
-    }
-
-    fn no_field(&self, reference: &Reference, at: Location, root: &'static str) -> Bound {
-        let example = if root == "env" { "env.NAME" } else { "inputs.message" };
-        self.report_undefined(
-            reference,
-            at,
-            format!("`{root}` needs a field name after it"),
-            Some(format!("for example `{{{{ {example} }}}}`")),
-        );
-        (Source::Missing(Missing::NoField(root.into())), 0)
-    }
-
-    fn unknown_path(&self, root: Root, base: usize, look: &Look, reference: &Reference, at: Location) -> Bound {
-        let names = self.flow.names;
-        let path = reference.path.get(base..).unwrap_or(&[]);
-        // The first segment after which nothing goes on.
-        let known = (1..=path.len())
-            .take_while(|n| {
-                let look = names.look(root, path.get(..*n).unwrap_or(&[]));
-                look.in_node
-                    || look.seeded
-                    || look.writes.iter().any(|w| names.provides(*w, path.get(..*n).unwrap_or(&[])))
-            })
-            .count();
-        let mut candidates = names.candidates(root, path.get(..known).unwrap_or(&[]));
-        if base == 0 && known == 0 {
-            candidates.extend(["inputs", "env", "item", "index", "total", "working", "output"]);
-        }
-        if &*reference.path.first().map_or("", |s| &*s.name) == "memory" && look.named.is_none() {
-            self.report_undefined(
-                reference,
-                at,
-                format!("`{}` is not defined: nothing is kept between runs", reference.dotted()),
-                Some("pass it in as a field of `input`".to_owned()),
-            );
-            return (Source::Missing(Missing::Key(0)), 0);
-        }
-        self.undefined(reference, at, base + known, candidates)
-    }
-
-    /// A name that nobody ever defines, at this segment.
-    fn undefined(&self, reference: &Reference, at: Location, segment: usize, candidates: Vec<&str>) -> Bound {
-        let name = reference.path.get(segment).map_or("", |s| &*s.name);
-        let before: Vec<&str> = reference.path.iter().take(segment).map(|s| &*s.name).collect();
-        let message = if before.is_empty() {
-            format!("`{}` is not defined: no node, written path or state is called `{name}`", reference.dotted())
-        } else {
-            format!("`{}` is not defined: `{}` has no `{name}`", reference.dotted(), before.join("."))
-        };
-        let help = match suggest::nearest(name, candidates.iter().copied()) {
-            Some(near) => {
-                let fixed = before.iter().copied().chain([near]);
-                let rest = reference.path.iter().skip(segment + 1).map(|s| &*s.name);
-                Some(format!("did you mean `{}`?", fixed.chain(rest).collect::<Vec<_>>().join(".")))
-            }
-            None if before == ["inputs"] => Some(format!("declare it: `input: {{{name}: ...}}`")),
-            None if candidates.is_empty() => None,
-            None => {
-                let mut known: Vec<String> = candidates.iter().take(8).map(|c| format!("`{c}`")).collect();
-                known.dedup();
-                let more = if candidates.len() > 8 { ", ..." } else { "" };
-                Some(format!("there are {}{more}", known.join(", ")))
-            }
-        };
-        self.report_undefined(reference, at, message, help);
-        (Source::Missing(Missing::Key(segment as u16)), 0)
-    }
-
-    /// An error, or a warning where a default catches it.
-    fn report_undefined(&self, reference: &Reference, at: Location, message: String, help: Option<String>) {
-        let (severity, message) = match &reference.default {
-            None => (Severity::Error, message),
-            Some(default) => (Severity::Warning, format!("{message}; it is always `{default}`")),
-        };
-        let mut d = Diagnostic::new("unresolved-name", severity, at, message);
-        if let Some(help) = help {
-            d = d.help(help);
-        }
-        self.flow.reader.report(d);
-    }
+/// Parts over a seed; the seed alone is known at load.
+fn laid_over(seed: Object, parts: Vec<Part>) -> Source {
+    let seed = Value::Object(Arc::new(seed));
+    if parts.is_empty() { Source::Const(seed) } else { Source::Compose { seed, parts } }
 }
 
 /// A node's context as a tree of its own, so that a path from the node's id leads into it.

@@ -85,7 +85,6 @@ impl<'p> Session<'p> {
         let child = manifest::read(&reader, &opened.root)
             .map(|manifest| self.lower(&reader, &manifest, document, &wish.1, depth));
         self.stack.pop();
-        drop(reader);
         self.diagnostics.extend(found.iter().cloned());
         self.done.insert(wish, child.clone());
         child
@@ -212,9 +211,9 @@ fn readable(output: &Shape, names: &Names<'_>) -> Shape {
     let Shape::Keys(keys) = output else { return output.clone() };
     let mut all = keys.clone();
     for node in &names.nodes {
-        let result = node.output.iter().fold(Some(&node.shape), |shape, key| match shape {
-            Some(Shape::Keys(keys)) => keys.iter().find(|(k, _)| k == key).map(|(_, inner)| inner),
-            other => other,
+        let result = node.output.iter().try_fold(&node.shape, |shape, key| match shape {
+            Shape::Keys(keys) => keys.iter().find(|(k, _)| k == key).map(|(_, inner)| inner),
+            other => Some(other),
         });
         if !all.iter().any(|(key, _)| *key == node.id.value) {
             all.push((node.id.value.clone(), result.cloned().unwrap_or(Shape::Any)));

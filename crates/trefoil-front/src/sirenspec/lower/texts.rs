@@ -11,9 +11,8 @@ pub fn of_node<'m>(manifest: &'m Manifest<'m>, node: &'m Node<'m>) -> Vec<&'m Te
         NodeKind::Agent(agent) => system(manifest, agent.agent, &mut texts),
         NodeKind::Swrm(swrm) => swarm(swrm, &mut texts),
         NodeKind::Factory(factory) => {
-            match &factory.over {
-                Some(Over::List(text) | Over::Count(Size::Text(text))) => texts.push(text),
-                _ => {}
+            if let Some(Over::List(text) | Over::Count(Size::Text(text))) = &factory.over {
+                texts.push(text);
             }
             factory.inputs.iter().for_each(|entry| nested(&entry.value, &mut texts));
             match &factory.worker {
@@ -26,11 +25,11 @@ pub fn of_node<'m>(manifest: &'m Manifest<'m>, node: &'m Node<'m>) -> Vec<&'m Te
         NodeKind::Human(human) => texts.extend(human.prompt),
         NodeKind::Tool(tool) => match &tool.settings {
             Some(ToolSettings::Http { url, headers, body, .. }) => {
-                texts.extend(url.into_iter().chain(body));
+                texts.extend(url.iter().chain(body));
                 texts.extend(headers.iter().map(|(_, text)| *text));
             }
             Some(ToolSettings::Python { module, function, args }) => {
-                texts.extend(module.into_iter().chain(function));
+                texts.extend(module.iter().chain(function));
                 args.iter().for_each(|entry| nested(&entry.value, &mut texts));
             }
             None => {}

@@ -2,12 +2,12 @@
 
 use trefoil_ir::OnItemFailure;
 use trefoil_syntax::Diagnostic;
-use trefoil_syntax::yaml::{Entry, Node, Text};
+use trefoil_syntax::yaml::{Entry, Text};
 
 use super::scalar;
 use super::swrm::{self, Swrm};
 use super::write::{self, Write};
-use crate::{Fields, Reader};
+use crate::Fields;
 
 /// A factory.
 #[derive(Debug, Clone)]
@@ -150,13 +150,10 @@ fn one_of(fields: &Fields<'_, '_>, a: &str, b: &str, both: Option<(&Entry, &Entr
 /// `inputs` of a factory or workflow node: text, or a number or boolean as it is.
 pub fn inputs<'n>(fields: &mut Fields<'n, '_>) -> Vec<&'n Entry> {
     let Some(inputs) = fields.fields("inputs") else { return Vec::new() };
-    inputs.entries().iter().filter(|e| is_input(inputs.reader, &e.key, &e.value)).collect()
-}
-
-fn is_input(reader: &Reader<'_>, key: &Text, value: &Node) -> bool {
-    let fits = value.scalar().is_some() && !value.is_null();
-    if !fits {
-        reader.wrong_type(value, &key.value, "text");
+    for entry in inputs.entries() {
+        if entry.value.scalar().is_none() || entry.value.is_null() {
+            inputs.reader.wrong_type(&entry.value, &entry.key.value, "text");
+        }
     }
-    fits
+    inputs.entries().iter().collect()
 }

@@ -48,8 +48,9 @@ fn entry<'n>(reader: &'n Reader<'_>, item: &'n Node, list: &mut GuardList<'n>) {
         return reader.wrong_type(item, "guardrails", "a list of names or of `{name, config}`");
     }
     let Some(mut fields) = reader.fields(item, "a guardrail") else { return };
-    if let Some(name) = fields.require_text("name") {
-        let config = fields.fields("config");
+    let name = fields.require_text("name");
+    let config = fields.fields("config");
+    if let Some(name) = name {
         build(reader, name, config, list);
     }
     fields.finish();

@@ -35,7 +35,7 @@ pub fn load_as(manifests: &[(&str, &str)], entry: usize) -> Folder {
     Folder { project, diagnostics, lowered: lowered.flatten() }
 }
 
-/// The findings, one a line: `error 3:5 rule: message (help)`.
+/// The findings, one a line: `error 3:5 rule: message (help) [label]`.
 pub fn findings(manifests: &[(&str, &str)]) -> String {
     let folder = load(manifests);
     assert_eq!(
@@ -58,8 +58,17 @@ pub fn show(files: &Files, diagnostics: Diagnostics, names: bool) -> String {
         let file = d.file.and_then(|f| files.get(f)).unwrap();
         let at = file.position(d.span.unwrap().start);
         let name = if names { format!("{} ", file.name()) } else { String::new() };
-        let help = d.help.map(|h| format!(" ({h})")).unwrap_or_default();
-        lines.push(format!("{severity} {name}{}:{} {}: {}{help}", at.line, at.column, d.rule, d.message));
+        // advice on templates is the template crate's own
+        let own = !d.rule.starts_with("template-") && !d.rule.starts_with("condition-");
+        let help = d.help.filter(|_| own).map(|h| format!(" ({h})")).unwrap_or_default();
+        let mut line = format!("{severity} {name}{}:{} {}: {}{help}", at.line, at.column, d.rule, d.message);
+        for label in d.labels {
+            let file = files.get(label.location.file).unwrap();
+            let at = file.position(label.location.span.start);
+            let name = if names { format!("{} ", file.name()) } else { String::new() };
+            line.push_str(&format!(" [{name}{}:{} {}]", at.line, at.column, label.message));
+        }
+        lines.push(line);
     }
     lines.join("\n")
 }
@@ -71,17 +80,6 @@ pub fn expect(manifests: &[(&str, &str)], expected: &str) {
     let found = findings(manifests);
     let found: Vec<_> = found.lines().collect();
     assert_eq!(found, expected, "\n{}", found.join("\n"));
-}
-
-/// The same for one manifest.
-#[track_caller]
-pub fn expect_one(manifest: &str, expected: &str) {
-    expect(&[("agent.yaml", manifest)], expected);
-}
-
-/// An llm agent of this id, with these further lines.
-pub fn llm(id: &str, more: &str) -> String {
-    format!("id: {id}\nkind: llm\nmodel: {{ provider: openai, name: gpt-5.4 }}\ninstruction: Work.\n{more}")
 }
 
 /// The source with line numbers, then the findings and, where there is a program, its text: what snapshots show.

@@ -37,22 +37,27 @@ pub(super) fn lower(
                 let resolve = &mut |r: &_, at| scene.resolve(Place::Entering(index), r, at);
                 build::text(scene.reader, text, &Policy::AEGIS, resolve);
             }
-            return refusal(lowering, &state.refused, None, origin);
+            return refusal(lowering, scene, &state.refused, None, origin);
         }
-        None => return refusal(lowering, &[], None, origin),
+        None => return refusal(lowering, scene, &[], None, origin),
     };
-    if state.refused.is_empty() { step } else { refusal(lowering, &state.refused, Some(step), origin) }
+    if state.refused.is_empty() { step } else { refusal(lowering, scene, &state.refused, Some(step), origin) }
 }
 
 /// A step that stops a run before it starts; what it would have done beside the refusal stays visible.
-fn refusal(lowering: &mut Lowering<'_>, refused: &[RefusedFeature], step: Option<Step>, origin: Location) -> Step {
-    let mut kinds =
-        refused.iter().map(|r| StepKind::Refused(Refused { feature: r.feature.clone(), message: r.message.clone() }));
+fn refusal(
+    lowering: &mut Lowering<'_>,
+    scene: &Scene<'_, '_>,
+    refused: &[RefusedFeature],
+    step: Option<Step>,
+    origin: Location,
+) -> Step {
+    let mut steps = refused.iter().map(|r| plain(StepKind::Refused(r.refused()), scene.reader.at(r.span)));
     let Some(step) = step else {
         let nothing = || StepKind::Refused(Refused { feature: "an unknown state".into(), message: "".into() });
-        return plain(kinds.next().unwrap_or_else(nothing), origin);
+        return steps.next().unwrap_or_else(|| plain(nothing(), origin));
     };
-    let mut steps: Vec<_> = kinds.map(|kind| lowering.builder.step(plain(kind, origin))).collect();
-    steps.push(lowering.builder.step(step));
-    plain(StepKind::Sequence(steps), origin)
+    let mut all: Vec<_> = steps.map(|refusal| lowering.builder.step(refusal)).collect();
+    all.push(lowering.builder.step(step));
+    plain(StepKind::Sequence(all), origin)
 }

@@ -11,7 +11,7 @@ use trefoil_template::Value;
 use super::callee;
 use crate::aegis::lower::judge::{self, Case};
 use crate::aegis::lower::names::{Place, Scene};
-use crate::aegis::lower::pieces::{compute, constant, object, path, result, sequence};
+use crate::aegis::lower::pieces::{compute, constant, object, path, result};
 use crate::aegis::lower::{Lowering, Slots};
 use crate::aegis::manifest::states::parallel::ParallelState;
 use crate::build::plain;
@@ -65,7 +65,7 @@ pub(super) fn lower(
         ("output", Expr::List(answers.iter().map(|(slot, _)| Expr::Read(Source::Slot(*slot))).collect())),
     ]);
     steps.push(lowering.builder.step(plain(StepKind::Compute(outcome), origin)));
-    sequence(&mut lowering.builder, steps, None, origin)
+    plain(StepKind::Sequence(steps), origin)
 }
 
 /// One agent: when it fails it has no verdict, and the consensus says whether that is one too few.

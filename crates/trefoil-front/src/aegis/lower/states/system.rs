@@ -10,7 +10,7 @@ use trefoil_template::{Comparison, Policy, Value};
 use crate::aegis::lower::Lowering;
 use crate::aegis::lower::condition::{Test, compare};
 use crate::aegis::lower::names::{Names, Place, RESERVED, Scene, Shape};
-use crate::aegis::lower::pieces::{self, compute, constant, object, result, result_member, sequence};
+use crate::aegis::lower::pieces::{self, compute, constant, object, result, result_member};
 use crate::aegis::lower::shell::{self, Piece};
 use crate::aegis::manifest::states::system::{Action, SystemState};
 use crate::build::{self, plain};
@@ -69,7 +69,7 @@ fn update(lowering: &mut Lowering<'_>, scene: &Scene<'_, '_>, index: usize, entr
         compute(&mut lowering.builder, merged, blackboard, origin),
         lowering.builder.step(plain(StepKind::Compute(outcome), origin)),
     ];
-    sequence(&mut lowering.builder, steps, None, origin)
+    plain(StepKind::Sequence(steps), origin)
 }
 
 fn check_key(scene: &Scene<'_, '_>, names: &Names, key: &Text) {

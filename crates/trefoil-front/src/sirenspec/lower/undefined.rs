@@ -1,0 +1,218 @@
+//! What is said about names that have no value, may have none, or have it too late (decisions C9, S6).
+
+use trefoil_ir::Source;
+use trefoil_syntax::{Diagnostic, Location, Severity, suggest};
+use trefoil_template::{Missing, Reference, Segment};
+
+use super::names::{Look, NodeName};
+use super::scope::{Bound, Reading, Scope};
+use crate::sirenspec::manifest::{NodeKind, Root};
+
+impl Scope<'_, '_, '_> {
+    /// Some ways lead here on which nobody has left the value (decision C9).
+    pub(super) fn perhaps(
+        &self,
+        look: &Look,
+        node: Option<(usize, usize)>,
+        path: &[Segment],
+        reference: &Reference,
+        at: Location,
+    ) {
+        if look.seeded || reference.default.is_some() || matches!(self.who, Reading::EdgeFrom(_)) {
+            return;
+        }
+        let names = self.flow.names;
+        let writers = look.writes.iter().filter(|w| names.provides(**w, path)).filter_map(|w| names.writes.get(*w));
+        let mut producers: Vec<usize> = writers.map(|w| w.node).chain(node.map(|(n, _)| n)).collect();
+        producers.sort_unstable();
+        producers.dedup();
+        if !self.surely(&producers) {
+            let why = match producers.as_slice() {
+                [one] if self.flow.links.runs(*one) => format!("`{}` may have failed", self.id(*one)),
+                [one] => format!("`{}` may not have run", self.id(*one)),
+                all => {
+                    let ids: Vec<String> = all.iter().map(|p| format!("`{}`", self.id(*p))).collect();
+                    format!("perhaps none of {} has run", ids.join(", "))
+                }
+            };
+            return self.maybe(reference, at, why);
+        }
+        if let Some((node, taken)) = node
+            && let Some([agents, agent, ..]) = path.get(taken..)
+            && &*agents.name == "agents"
+            && self.continues(node)
+        {
+            self.maybe(reference, at, format!("agent `{}` may have failed", agent.name));
+        }
+    }
+
+    fn continues(&self, node: usize) -> bool {
+        let node = self.flow.manifest.nodes.get(node);
+        node.is_some_and(|n| match &n.kind {
+            NodeKind::Swrm(swrm) => swrm.on_failure == trefoil_ir::OnItemFailure::Continue,
+            _ => false,
+        })
+    }
+
+    pub(super) fn perhaps_failed(&self, reference: &Reference, at: Location, agent: &str) {
+        if self.partial && reference.default.is_none() {
+            self.maybe(reference, at, format!("agent `{agent}` may have failed"));
+        }
+    }
+
+    fn maybe(&self, reference: &Reference, at: Location, why: String) {
+        let message = format!("`{}` may not be there: {why}", reference.dotted());
+        let help = format!("write `{{{{ {} | default('...') }}}}`", reference.dotted());
+        self.flow.reader.report(Diagnostic::warning("maybe-undefined", at, message).help(help));
+    }
+
+    pub(super) fn too_early(&self, reference: &Reference, at: Location, source: usize, writes: bool) -> Bound {
+        let source = self.id(source);
+        let (who, help) = match self.who {
+            Reading::EdgeFrom(from) => (
+                format!("the condition on an edge from `{}`", self.id(from)),
+                format!("`{source}` has to end before `{}`: add an edge", self.id(from)),
+            ),
+            Reading::Node(me) if self.flow.links.chain => (
+                format!("`{}`", self.id(me)),
+                format!("without edges nodes run in the order of the file: declare `{source}` first"),
+            ),
+            Reading::Node(me) => {
+                (format!("`{}`", self.id(me)), format!("the edges lead from `{}` to `{source}`, not back", self.id(me)))
+            }
+            Reading::Nobody => (String::new(), String::new()),
+        };
+        let path = reference.dotted();
+        let message = if writes {
+            format!("{who} reads `{path}`, but `{source}`, which writes it, does not end before it")
+        } else {
+            format!("{who} reads `{path}`, but `{source}` does not end before it")
+        };
+        self.flow.reader.report(Diagnostic::error("unordered-read", at, message).help(help));
+        (Source::Missing(Missing::Key(reference.path.len().saturating_sub(1) as u16)), 0)
+    }
+
+    /// What a node leaves is not there while it runs.
+    pub(super) fn own_output(&self, reference: &Reference, at: Location, node: usize) -> Bound {
+        self.flow.reader.report(
+            Diagnostic::error(
+                "unordered-read",
+                at,
+                format!("`{}` reads its own output: `{}`", self.id(node), reference.dotted()),
+            )
+            .help("a node can read only what ended before it"),
+        );
+        (Source::Missing(Missing::Key(reference.path.len().saturating_sub(1) as u16)), 0)
+    }
+
+    pub(super) fn working_dot_node_id(&self, reference: &Reference, at: Location, node: &NodeName<'_>) {
+        let rest = reference.path.get(1..).unwrap_or(&[]);
+        let fixed = match rest {
+            [_] => format!("{}.output", node.id.value),
+            _ => rest.iter().map(|s| &*s.name).collect::<Vec<_>>().join("."),
+        };
+        self.flow.reader.report(
+            Diagnostic::error(
+                "working-dot-node-id",
+                at,
+                format!("`{}` reads node `{}` through `working`", reference.dotted(), node.id.value),
+            )
+            .help(format!("use `{{{{ {fixed} }}}}`; in templates `working.*` is for paths you write or seed yourself")),
+        );
+    }
+
+    pub(super) fn no_field(&self, reference: &Reference, at: Location, root: &'static str) -> Bound {
+        let example = if root == "env" { "env.NAME" } else { "inputs.message" };
+        self.report_undefined(
+            reference,
+            at,
+            format!("`{root}` needs a field name after it"),
+            Some(format!("for example `{{{{ {example} }}}}`")),
+        );
+        (Source::Missing(Missing::NoField(root.into())), 0)
+    }
+
+    pub(super) fn unknown_path(
+        &self,
+        root: Root,
+        base: usize,
+        look: &Look,
+        reference: &Reference,
+        at: Location,
+    ) -> Bound {
+        let names = self.flow.names;
+        let path = reference.path.get(base..).unwrap_or(&[]);
+        // As far as something goes on.
+        let leads = |n: &usize| {
+            let start = path.get(..*n).unwrap_or(&[]);
+            let look = names.look(root, start);
+            look.in_node || look.seeded || look.writes.iter().any(|w| names.provides(*w, start))
+        };
+        let known = (1..=path.len()).rev().find(leads).unwrap_or(0);
+        let mut candidates = names.candidates(root, path.get(..known).unwrap_or(&[]));
+        if base == 1 && known == 0 && !matches!(self.who, Reading::EdgeFrom(_)) {
+            // In templates `working.<node id>` is no way to go.
+            candidates.retain(|name| names.node_of(name).is_none());
+        }
+        if base == 0 && known == 0 {
+            candidates.extend(["inputs", "env", "item", "index", "total", "working", "output"]);
+        }
+        if reference.path.first().map_or("", |s| &*s.name) == "memory" && look.named.is_none() {
+            self.report_undefined(
+                reference,
+                at,
+                format!("`{}` is not defined: nothing is kept between runs", reference.dotted()),
+                Some("pass it in as a field of `input`".to_owned()),
+            );
+            return (Source::Missing(Missing::Key(0)), 0);
+        }
+        self.undefined(reference, at, base + known, candidates)
+    }
+
+    /// A name that nobody ever defines, at this segment.
+    pub(super) fn undefined(
+        &self,
+        reference: &Reference,
+        at: Location,
+        segment: usize,
+        candidates: Vec<&str>,
+    ) -> Bound {
+        let name = reference.path.get(segment).map_or("", |s| &*s.name);
+        let before: Vec<&str> = reference.path.iter().take(segment).map(|s| &*s.name).collect();
+        let message = if before.is_empty() {
+            format!("`{}` is not defined: no node, written path or state is called `{name}`", reference.dotted())
+        } else {
+            format!("`{}` is not defined: `{}` has no `{name}`", reference.dotted(), before.join("."))
+        };
+        let help = match suggest::nearest(name, candidates.iter().copied()) {
+            Some(near) => {
+                let fixed = before.iter().copied().chain([near]);
+                let rest = reference.path.iter().skip(segment + 1).map(|s| &*s.name);
+                Some(format!("did you mean `{}`?", fixed.chain(rest).collect::<Vec<_>>().join(".")))
+            }
+            None if before == ["inputs"] => Some(format!("declare it: `input: {{{name}: ...}}`")),
+            None if candidates.is_empty() => None,
+            None => {
+                let mut known: Vec<String> = candidates.iter().take(8).map(|c| format!("`{c}`")).collect();
+                known.dedup();
+                let more = if candidates.len() > 8 { ", ..." } else { "" };
+                Some(format!("there are {}{more}", known.join(", ")))
+            }
+        };
+        self.report_undefined(reference, at, message, help);
+        (Source::Missing(Missing::Key(segment as u16)), 0)
+    }
+
+    /// An error, or a warning where a default catches it.
+    fn report_undefined(&self, reference: &Reference, at: Location, message: String, help: Option<String>) {
+        let (severity, message) = match &reference.default {
+            None => (Severity::Error, message),
+            Some(default) => (Severity::Warning, format!("{message}; it is always `{default}`")),
+        };
+        let mut d = Diagnostic::new("unresolved-name", severity, at, message);
+        if let Some(help) = help {
+            d = d.help(help);
+        }
+        self.flow.reader.report(d);
+    }
+}

@@ -1,0 +1,391 @@
+//! Names in templates: what is defined where.
+
+use super::support::expect;
+
+#[test]
+fn without_input_schema_any_name_is_a_warning_once() {
+    let manifests = [(
+        "agent.yaml",
+        r#"id: a
+kind: llm
+model: { provider: openai, name: gpt-5.4 }
+instruction: "{{topic}} {{topic}} {{userQuery}}"
+"#,
+    )];
+    expect(
+        &manifests,
+        r#"
+            warning 4:17 unresolved-name: `topic` is not declared: it is null unless the input has it (declare it under `inputSchema`; there is `userQuery`)
+        "#,
+    );
+}
+
+#[test]
+fn with_input_schema_unknown_names_are_errors() {
+    let manifests = [(
+        "agent.yaml",
+        r#"id: a
+kind: llm
+model: { provider: openai, name: gpt-5.4 }
+instruction: |
+  {{topic}} {{topc}}
+  {{userQuery}}
+prompt: "{{#if tone == plain}}{{topic.x}}{{/if}}"
+inputSchema: { topic: string }
+"#,
+    )];
+    expect(
+        &manifests,
+        r#"
+            error 5:15 unresolved-name: `topc` is not defined here (did you mean `topic`? there is `topic`)
+            error 6:5 unresolved-name: `userQuery` is not defined here (there is `topic`)
+            error 7:16 unresolved-name: `tone` is not defined here (there is `topic`)
+            error 7:33 unresolved-name: `topic` is text, so `topic.x` is always null
+        "#,
+    );
+}
+
+#[test]
+fn paths_are_followed_through_schemas() {
+    let manifests = [(
+        "agent.yaml",
+        r#"id: a
+kind: llm
+model: { provider: openai, name: gpt-5.4 }
+instruction: "{{user.name}} {{user.nam}} {{blob.any.thing}} {{tags.0}} {{tags.first}} {{n.x}} {{open.x}}"
+inputSchema:
+  user: { type: object, properties: { name: string } }
+  blob: object
+  tags: { type: array, items: string }
+  n: { type: number }
+  open: { type: object, properties: { a: string }, additionalProperties: true }
+"#,
+    )];
+    expect(
+        &manifests,
+        r#"
+            error 4:31 unresolved-name: `user` has no `nam` (did you mean `name`? it has `name`)
+            error 4:74 unresolved-name: `tags` is a list, so `tags.first` is always null
+            error 4:89 unresolved-name: `n` is a number, so `n.x` is always null
+        "#,
+    );
+}
+
+#[test]
+fn namespaces() {
+    let manifests = [(
+        "agent.yaml",
+        r#"id: a
+kind: llm
+model: { provider: openai, name: gpt-5.4 }
+instruction: "{{env.HOME}} {{env}} {{env.A.b}}"
+prompt: "{{secrets.KEY}}"
+inputSchema: { env: string }
+"#,
+    )];
+    expect(
+        &manifests,
+        r#"
+            error 4:30 unresolved-name: `env` alone names nothing (write `{{env.NAME}}`)
+            error 4:38 unresolved-name: `env.A` is text and has no members
+            error 5:12 secret-in-prompt: the secret `KEY` would be sent to the model (secrets belong into tool parameters, headers and bodies)
+            warning 6:16 no-effect: `env` cannot be read: `{{env.NAME}}` names something else
+        "#,
+    );
+}
+
+#[test]
+fn a_step_sees_the_steps_before_it() {
+    let manifests = [
+        (
+            "agent.yaml",
+            r#"id: p
+kind: sequential
+inputSchema: { topic: string }
+steps:
+  - ref: web-researcher
+    input: { q: "{{topic}} {{web-researcher}} {{writing}} {{writer}}" }
+  - ref: writer
+    stateKey: writing
+    input: { q: "{{webResearcher.body}} {{web-researcher.body}} {{webResearcher.bdy}} {{wbResearcher}}" }
+output:
+  text: "{{writing}}"
+  deep: "{{writing.x}}"
+  old: "{{writer}}"
+"#,
+        ),
+        (
+            "web.yaml",
+            r#"id: web-researcher
+kind: llm
+model: { provider: openai, name: gpt-5.4 }
+instruction: "{{q}}"
+inputSchema: { q: string }
+outputSchema: { body: string }
+"#,
+        ),
+        (
+            "writer.yaml",
+            r#"id: writer
+kind: llm
+model: { provider: openai, name: gpt-5.4 }
+instruction: "{{q}}"
+inputSchema: { q: string }
+"#,
+        ),
+    ];
+    expect(
+        &manifests,
+        r#"
+            error agent.yaml 6:30 unresolved-name: `web-researcher` is the output of this very step (a step sees only the steps before it; with `until` it sees the others from the second pass on)
+            error agent.yaml 6:49 unresolved-name: `writing` has not run yet here, so this is always null (a step sees only the steps before it; with `until` it sees the others from the second pass on)
+            error agent.yaml 6:61 unresolved-name: `writer` is not defined here (the output of `writer` lands at `writing`)
+            error agent.yaml 9:67 unresolved-name: `webResearcher` has no `bdy` (did you mean `body`? it has `body`)
+            error agent.yaml 9:89 unresolved-name: `wbResearcher` is not defined here (did you mean `webResearcher`? there is `topic`, `webResearcher`)
+            warning agent.yaml 12:12 unresolved-name: `writing` is text, so `writing.x` is always null (give the agent an `outputSchema` to get an object)
+            error agent.yaml 13:11 unresolved-name: `writer` is not defined here (the output of `writer` lands at `writing`)
+        "#,
+    );
+}
+
+#[test]
+fn in_a_loop_a_step_sees_all_steps() {
+    let manifests = [(
+        "agent.yaml",
+        r#"id: p
+kind: sequential
+inputSchema: { topic: string }
+until: "{{b.ok}} == true"
+maxIterations: 3
+steps:
+  - agent: { id: a, kind: llm, model: { provider: openai, name: m }, instruction: hi, prompt: "{{#if note}}{{note}}{{/if}}" }
+    input: { note: "{{b.note}}", own: "{{a}}" }
+    when: "{{b.ok}} != true"
+  - agent: { id: b, kind: llm, model: { provider: openai, name: m }, instruction: hi, prompt: x, outputSchema: { ok: boolean, note: string } }
+"#,
+    )];
+    expect(
+        &manifests,
+        r#"
+            info 8:23 maybe-undefined: `b.note` is null on the first pass: its step has not run yet
+            info 8:42 maybe-undefined: `a` is null on the first pass: its step has not run yet
+        "#,
+    );
+}
+
+#[test]
+fn branches_do_not_see_each_other() {
+    let manifests = [(
+        "agent.yaml",
+        r#"id: p
+kind: parallel
+inputSchema: { topic: string }
+branches:
+  - agent: { id: a, kind: llm, model: { provider: openai, name: m }, instruction: hi, prompt: "{{x}}" }
+    input: { x: "{{b}} {{a}} {{topic}}" }
+  - agent: { id: b, kind: llm, model: { provider: openai, name: m }, instruction: hi, prompt: "{{x}}" }
+    input: { x: "{{topic}}" }
+output: { both: "{{a}} {{b}}" }
+"#,
+    )];
+    expect(
+        &manifests,
+        r#"
+            error 6:20 unresolved-name: `b` is a branch beside this one, so this is always null (branches run at the same time and see the state as it was before; use a sequential pipeline)
+            error 6:26 unresolved-name: `a` is the output of this very branch (branches run at the same time and see the state as it was before; use a sequential pipeline)
+        "#,
+    );
+}
+
+#[test]
+fn what_a_skipped_step_leaves_is_an_info() {
+    let manifests = [(
+        "agent.yaml",
+        r#"id: p
+kind: sequential
+inputSchema: { lang: string }
+steps:
+  - agent: { id: a, kind: llm, model: { provider: openai, name: m }, instruction: hi, prompt: x }
+    when: "{{lang}} != en"
+  - agent: { id: b, kind: llm, model: { provider: openai, name: m }, instruction: hi, prompt: "{{t}}" }
+    input: { t: "{{a}}" }
+    when: "{{lang}} != en"
+  - agent: { id: c, kind: llm, model: { provider: openai, name: m }, instruction: hi, prompt: "{{t}}" }
+    input: { t: "{{#if a}}{{a}}{{/if}}{{b}}" }
+    when: "{{a}}"
+"#,
+    )];
+    expect(
+        &manifests,
+        r#"
+            info 11:41 maybe-undefined: `b` is null when its step is skipped (the step runs only when `{{lang}} != en`; `{{#if b}}` tells the cases apart)
+        "#,
+    );
+}
+
+#[test]
+fn an_agent_inside_a_step_does_not_see_the_state_around_it() {
+    let manifests = [(
+        "agent.yaml",
+        r#"id: p
+kind: sequential
+inputSchema: { topic: string, tone: string }
+steps:
+  - agent: { id: a, kind: llm, model: { provider: openai, name: m }, instruction: "{{topic}}", prompt: "{{userQuery}}" }
+  - agent: { id: b, kind: llm, model: { provider: openai, name: m }, instruction: "{{topic}} {{tone}}", prompt: "{{userQuery}}" }
+    input: { topic: "{{topic}}" }
+"#,
+    )];
+    expect(
+        &manifests,
+        r#"
+            warning 5:86 unresolved-name: `topic` is always null: the step gives no `input` (an agent does not see the state of its pipeline: pass it with `input: { topic: "{{topic}}" }`)
+            warning 5:107 unresolved-name: `userQuery` is always null: the step gives no `input` (a step does not pass on what came before it: write `input: { ... }`)
+            warning 6:96 unresolved-name: `tone` is always null: the step's `input` does not have it (an agent does not see the state of its pipeline: pass it with `input: { tone: "{{tone}}" }`)
+        "#,
+    );
+}
+
+#[test]
+fn a_nested_pipeline_shows_its_steps_beneath_its_output() {
+    let manifests = [
+        (
+            "agent.yaml",
+            r#"id: p
+kind: sequential
+inputSchema: { topic: string }
+steps:
+  - ref: write-it
+    stateKey: writing
+    input: { topic: "{{topic}}" }
+output:
+  member: "{{writing.o.draft}}"
+  step: "{{writing.bC.draft}}"
+  alias: "{{writing.b-c.draft}}"
+  wrong: "{{writing.b-c.drft}}"
+  nothing: "{{writing.zz}}"
+"#,
+        ),
+        (
+            "write.yaml",
+            r#"id: write-it
+kind: sequential
+inputSchema: { topic: string }
+steps:
+  - agent: { id: b-c, kind: llm, model: { provider: openai, name: m }, instruction: hi, prompt: "{{t}}", outputSchema: { draft: string } }
+    input: { t: "{{topic}}" }
+output: { o: "{{bC}}" }
+"#,
+        ),
+    ];
+    expect(
+        &manifests,
+        r#"
+            error agent.yaml 12:13 unresolved-name: `writing.b-c` has no `drft` (did you mean `draft`? it has `draft`)
+            error agent.yaml 13:15 unresolved-name: `writing` has no `zz` (it has `o`, `bC`)
+        "#,
+    );
+}
+
+#[test]
+fn state_keys_collide() {
+    let manifests = [
+        (
+            "agent.yaml",
+            r#"id: p
+kind: sequential
+inputSchema: { topic: string }
+steps:
+  - ref: w
+    stateKey: topic
+  - ref: w
+  - ref: w
+  - ref: w
+    stateKey: env
+  - ref: w
+    stateKey: my key
+"#,
+        ),
+        (
+            "w.yaml",
+            r#"id: w
+kind: llm
+model: { provider: openai, name: m }
+instruction: hi
+prompt: x
+"#,
+        ),
+    ];
+    expect(
+        &manifests,
+        r#"
+            error agent.yaml 6:15 state-key: the output would hide the input `topic` (give the step another `stateKey`) [agent.yaml 3:16 the input]
+            warning agent.yaml 8:5 state-key: this step overwrites `w` (give the step another `stateKey`) [agent.yaml 7:5 written here too]
+            warning agent.yaml 10:15 state-key: no template can name `env` (give the step another `stateKey`)
+            warning agent.yaml 12:15 state-key: no template can name `my key` (give the step another `stateKey`)
+        "#,
+    );
+}
+
+#[test]
+fn two_branches_on_one_key() {
+    let manifests = [
+        (
+            "agent.yaml",
+            r#"id: p
+kind: parallel
+branches:
+  - ref: w
+  - ref: w
+  - ref: w
+    stateKey: userQuery
+"#,
+        ),
+        (
+            "w.yaml",
+            r#"id: w
+kind: llm
+model: { provider: openai, name: m }
+instruction: hi
+prompt: x
+"#,
+        ),
+    ];
+    expect(
+        &manifests,
+        r#"
+            error agent.yaml 5:5 state-key: two branches write `w` (give the step another `stateKey`) [agent.yaml 4:5 written here too]
+            error agent.yaml 7:15 state-key: the output would hide the input `userQuery` (give the step another `stateKey`)
+        "#,
+    );
+}
+
+#[test]
+fn secrets_reach_tools_and_never_models() {
+    let manifests = [(
+        "agent.yaml",
+        r#"id: p
+kind: sequential
+steps:
+  - agent:
+      id: inner
+      kind: sequential
+      steps:
+        - agent: { id: t, kind: tool, tool: { kind: local, name: f, params: { a: "{{token}}" } } }
+          input: { token: "{{k}}" }
+        - agent: { id: m, kind: llm, model: { provider: openai, name: m }, instruction: hi, prompt: "{{x}}" }
+          input: { x: "{{k}}", unused: "{{k2}}" }
+    input: { k: "{{secrets.A}}", k2: "{{secrets.B}}" }
+  - agent: { id: n, kind: llm, model: { provider: openai, name: m }, instruction: hi }
+    input: { x: "{{secrets.C}}" }
+"#,
+    )];
+    expect(
+        &manifests,
+        r#"
+            warning 8:66 refused: the local tool `f` runs only when a tool of this name is provided (this version has no tools of its own: scripted answers or an embedding program provide them)
+            error 12:20 secret-in-prompt: the secret `A` would be sent to the model (secrets belong into tool parameters, headers and bodies)
+            error 14:20 secret-in-prompt: the secret `C` would be sent to the model (secrets belong into tool parameters, headers and bodies)
+        "#,
+    );
+}

@@ -1,0 +1,590 @@
+//! Steps: what they call, what they give, when they run.
+
+use super::support::expect;
+
+#[test]
+fn a_step_calls_exactly_one_agent() {
+    let manifests = [(
+        "agent.yaml",
+        r#"id: p
+kind: sequential
+steps:
+  - input: { x: "y" }
+  - ref: a
+    agent: { id: b }
+  - agent: writer
+  - just text
+"#,
+    )];
+    expect(
+        &manifests,
+        r#"
+            error 4:5 missing-key: a step needs `ref` or `agent` (`ref: ID` calls another manifest, `agent:` holds one)
+            error 6:5 ambiguous-step: a step has `ref` or `agent`, not both [5:5 `ref` is here]
+            error 7:12 wrong-type: `agent` must be a mapping, not text (to call another manifest write `ref: writer`)
+            error 8:5 wrong-type: a step must be a mapping, not text
+        "#,
+    );
+}
+
+#[test]
+fn pipelines_need_steps() {
+    let manifests = [(
+        "agent.yaml",
+        r#"id: p
+kind: sequential
+steps: []
+"#,
+    )];
+    expect(
+        &manifests,
+        r#"
+            error 3:1 wrong-type: `steps` needs at least one step
+        "#,
+    );
+}
+
+#[test]
+fn parallel_needs_branches() {
+    let manifests = [(
+        "agent.yaml",
+        r#"id: p
+kind: parallel
+steps:
+  - ref: x
+until: "{{x}}"
+"#,
+    )];
+    expect(
+        &manifests,
+        r#"
+            error 1:1 missing-key: an agent needs `branches`
+            warning 3:1 no-effect: `steps` has no effect: it is a key of `kind: sequential`
+            warning 5:1 no-effect: `until` has no effect: it is a key of `kind: sequential`
+        "#,
+    );
+}
+
+#[test]
+fn step_keys_have_shapes() {
+    let manifests = [(
+        "agent.yaml",
+        r#"id: p
+kind: sequential
+steps:
+  - agent: { id: a, kind: llm, model: { provider: openai, name: m }, instruction: hi, prompt: x, when: "{{x}}" }
+    input: "{{x}}"
+    when: true
+    stateKey: ""
+    until: "{{x}}"
+    retry: 3
+    foo: 1
+"#,
+    )];
+    expect(
+        &manifests,
+        r#"
+            warning 4:98 no-effect: `when` has no effect: it belongs on the step, beside `agent`
+            error 5:12 wrong-type: `input` must be a mapping, not text (name what the child gets, for example `input: { text: "{{draft}}" }`)
+            error 6:11 wrong-type: `when` must be a condition in quotes, not a boolean (compare something, for example `"{{reviewer.approved}} == true"`)
+            error 7:15 wrong-type: `stateKey` must not be empty
+            warning 8:5 no-effect: `until` has no effect: a loop is declared on the pipeline, not on a step
+            warning 9:5 no-effect: `retry` has no effect: a failing step fails its pipeline
+            warning 10:5 unknown-key: a step has no key `foo`
+        "#,
+    );
+}
+
+#[test]
+fn output_is_a_map_of_templates() {
+    let manifests = [(
+        "agent.yaml",
+        r#"id: p
+kind: sequential
+steps:
+  - agent: { id: a, kind: llm, model: { provider: openai, name: m }, instruction: hi, prompt: x }
+output:
+  n: 42
+  l: [1]
+  z: ~
+  m: { deep: "{{a}}" }
+"#,
+    )];
+    expect(
+        &manifests,
+        r#"
+            error 6:6 wrong-type: `n` must be text or a template, not a number (write it in quotes)
+            error 7:6 wrong-type: `l` must be text or a template, not a list
+            error 8:6 wrong-type: `z` must be text or a template, not null
+        "#,
+    );
+}
+
+#[test]
+fn output_is_no_text() {
+    let manifests = [(
+        "agent.yaml",
+        r#"id: p
+kind: sequential
+steps:
+  - agent: { id: a, kind: llm, model: { provider: openai, name: m }, instruction: hi, prompt: x }
+output: "{{a}}"
+"#,
+    )];
+    expect(
+        &manifests,
+        r#"
+            error 5:9 wrong-type: `output` must be a mapping, not text (name what the pipeline returns, for example `output: { article: "{{writer}}" }`)
+        "#,
+    );
+}
+
+#[test]
+fn a_loop_has_a_limit() {
+    let manifests = [(
+        "agent.yaml",
+        r#"id: p
+kind: sequential
+until: "{{a}}"
+steps:
+  - agent: { id: a, kind: llm, model: { provider: openai, name: m }, instruction: hi, prompt: x }
+"#,
+    )];
+    expect(
+        &manifests,
+        r#"
+            error 3:1 missing-key: a loop needs `maxIterations` (`until` repeats the steps; say how often at most, for example `maxIterations: 5`)
+        "#,
+    );
+}
+
+#[test]
+fn a_limit_is_a_positive_number() {
+    let manifests = [(
+        "agent.yaml",
+        r#"id: p
+kind: sequential
+until: true
+maxIterations: 0
+steps:
+  - agent: { id: a, kind: llm, model: { provider: openai, name: m }, instruction: hi, prompt: x }
+"#,
+    )];
+    expect(
+        &manifests,
+        r#"
+            error 3:8 wrong-type: `until` must be a condition in quotes, not a boolean (compare something, for example `"{{reviewer.approved}} == true"`)
+            error 4:16 out-of-range: `maxIterations` must be from 1 to 4294967295, not 0
+        "#,
+    );
+}
+
+#[test]
+fn a_limit_without_a_loop_has_no_effect() {
+    let manifests = [(
+        "agent.yaml",
+        r#"id: p
+kind: sequential
+maxIterations: 5
+steps:
+  - agent: { id: a, kind: llm, model: { provider: openai, name: m }, instruction: hi, prompt: x }
+"#,
+    )];
+    expect(
+        &manifests,
+        r#"
+            warning 3:1 no-effect: `maxIterations` has no effect: without `until` the steps run once
+        "#,
+    );
+}
+
+#[test]
+fn unknown_references_get_the_nearest() {
+    let manifests = [
+        (
+            "agent.yaml",
+            r#"id: p
+kind: sequential
+steps:
+  - ref: writter
+  - ref: nobody
+  - ref: "a b"
+  - ref: writer@latest
+  - ref: writer@-bad
+"#,
+        ),
+        (
+            "writer.yaml",
+            r#"id: writer
+kind: llm
+model: { provider: openai, name: m }
+instruction: hi
+prompt: x
+"#,
+        ),
+    ];
+    expect(
+        &manifests,
+        r#"
+            error agent.yaml 4:10 unknown-reference: no manifest in this folder has the id `writter` (did you mean `writer`?)
+            error agent.yaml 5:10 unknown-reference: no manifest in this folder has the id `nobody` (there is `writer`)
+            warning agent.yaml 6:5 state-key: no template can name `a b` (give the step another `stateKey`)
+            error agent.yaml 6:10 invalid-reference: `a b` is not a reference to an agent: a reference has no white space
+            info agent.yaml 7:10 reference-version: `latest` of `writer` is the manifest in this folder
+            error agent.yaml 8:10 invalid-reference: `writer@-bad` is not a reference to an agent: `-bad` is neither `latest`, an alias (a letter or digit first), nor a time stamp that ends in `Z`
+        "#,
+    );
+}
+
+#[test]
+fn cycles_are_named() {
+    let manifests = [
+        (
+            "agent.yaml",
+            r#"id: a
+kind: sequential
+steps:
+  - agent:
+      id: inner
+      kind: parallel
+      branches:
+        - ref: b
+"#,
+        ),
+        (
+            "b.yaml",
+            r#"id: b
+kind: sequential
+steps:
+  - ref: a
+"#,
+        ),
+    ];
+    expect(
+        &manifests,
+        r#"
+            error b.yaml 4:10 reference-cycle: a cycle of references: a -> b -> a (repeat steps with `until` and `maxIterations` instead) [agent.yaml 8:16 called by `a`]
+        "#,
+    );
+}
+
+#[test]
+fn a_pipeline_may_not_call_itself() {
+    let manifests = [(
+        "agent.yaml",
+        r#"id: a
+kind: sequential
+steps:
+  - ref: a
+"#,
+    )];
+    expect(
+        &manifests,
+        r#"
+            error 4:10 reference-cycle: `a` calls itself (repeat steps with `until` and `maxIterations` instead)
+        "#,
+    );
+}
+
+#[test]
+fn two_files_with_one_id_matter_only_when_it_is_referenced() {
+    let manifests = [
+        (
+            "agent.yaml",
+            r#"id: p
+kind: sequential
+steps:
+  - ref: one
+  - ref: two
+"#,
+        ),
+        (
+            "one.yaml",
+            r#"id: one
+kind: llm
+model: { provider: openai, name: m }
+instruction: hi
+prompt: x
+"#,
+        ),
+        (
+            "two.yaml",
+            r#"id: two
+kind: llm
+model: { provider: openai, name: m }
+instruction: hi
+prompt: x
+"#,
+        ),
+        (
+            "two again.yaml",
+            r#"id: two
+kind: llm
+model: { provider: openai, name: m }
+instruction: hi
+prompt: x
+"#,
+        ),
+        (
+            "three.yaml",
+            r#"id: three
+kind: llm
+"#,
+        ),
+        (
+            "three again.yaml",
+            r#"id: three
+kind: llm
+"#,
+        ),
+    ];
+    expect(
+        &manifests,
+        r#"
+            error agent.yaml 5:10 duplicate-id: several manifests have the id `two` [two.yaml 1:5 declared here] [two again.yaml 1:5 declared here]
+        "#,
+    );
+}
+
+#[test]
+fn mistakes_in_a_called_manifest_are_reported_in_its_file() {
+    let manifests = [
+        (
+            "agent.yaml",
+            r#"id: p
+kind: sequential
+steps:
+  - ref: w
+"#,
+        ),
+        (
+            "w.yaml",
+            r#"id: w
+kind: llm
+model: { provider: openai, name: m }
+instruction: "{{nope}}"
+prompt: x
+inputSchema: { a: { type: string, default: x } }
+"#,
+        ),
+    ];
+    expect(
+        &manifests,
+        r#"
+            error w.yaml 4:17 unresolved-name: `nope` is not defined here (there is `a`)
+        "#,
+    );
+}
+
+#[test]
+fn a_step_without_input_gives_nothing() {
+    let manifests = [
+        (
+            "agent.yaml",
+            r#"id: p
+kind: sequential
+steps:
+  - ref: needs
+  - ref: defaults
+  - ref: silent
+  - ref: reads
+  - ref: optional
+"#,
+        ),
+        (
+            "needs.yaml",
+            r#"id: needs
+kind: llm
+model: { provider: openai, name: m }
+instruction: hi
+inputSchema: { a: string, b: { type: string, default: x }, c: number }
+"#,
+        ),
+        (
+            "defaults.yaml",
+            r#"id: defaults
+kind: llm
+model: { provider: openai, name: m }
+instruction: hi
+inputSchema: { b: { type: string, default: x } }
+"#,
+        ),
+        (
+            "silent.yaml",
+            r#"id: silent
+kind: llm
+model: { provider: openai, name: m }
+instruction: hi
+"#,
+        ),
+        (
+            "reads.yaml",
+            r#"id: reads
+kind: llm
+model: { provider: openai, name: m }
+instruction: hi
+prompt: "{{userQuery}}"
+"#,
+        ),
+        (
+            "optional.yaml",
+            r#"id: optional
+kind: llm
+model: { provider: openai, name: m }
+instruction: hi
+inputSchema: { type: object, properties: { a: { type: string } } }
+"#,
+        ),
+    ];
+    expect(
+        &manifests,
+        r#"
+            error agent.yaml 4:5 missing-input: `needs` requires `a`, `c`, and the step gives no `input` (add `input: { a: "{{...}}" }` to the step)
+            warning agent.yaml 6:5 empty-message: `silent` gets an empty user message: no `input` here, and no `prompt` there (a step does not pass on what came before it: give it `input`, or the agent a `prompt`)
+            warning agent.yaml 7:5 missing-input: `reads` reads its input, and the step gives none: null there (a step does not pass on what came before it: give it `input`)
+        "#,
+    );
+}
+
+#[test]
+fn an_input_map_fits_the_child() {
+    let manifests = [
+        (
+            "agent.yaml",
+            r#"id: p
+kind: sequential
+inputSchema: { n: number }
+steps:
+  - ref: c
+    input: { topci: "x", number: "5", choice: "z", list: "{{n}} {{n}}" }
+  - ref: c
+    stateKey: second
+    input: { topic: "{{n}}", number: "{{c}}", choice: "{{n}}", list: "{{n}}" }
+  - ref: strict
+    input: { b: "x" }
+  - ref: open
+    input: { a: "x", more: "y" }
+"#,
+        ),
+        (
+            "c.yaml",
+            r#"id: c
+kind: llm
+model: { provider: openai, name: m }
+instruction: hi
+inputSchema:
+  topic: string
+  number: number
+  choice: { type: string, enum: [x, y] }
+  list: { type: array, default: [] }
+"#,
+        ),
+        (
+            "strict.yaml",
+            r#"id: strict
+kind: llm
+model: { provider: openai, name: m }
+instruction: hi
+inputSchema: { type: object, properties: { a: { type: string }, b: { type: string } }, required: [a], additionalProperties: false }
+"#,
+        ),
+        (
+            "open.yaml",
+            r#"id: open
+kind: llm
+model: { provider: openai, name: m }
+instruction: hi
+inputSchema: { type: object, properties: { a: { type: string } }, required: [a] }
+"#,
+        ),
+    ];
+    expect(
+        &manifests,
+        r#"
+            warning agent.yaml 6:5 missing-input: `input` lacks `topic` of `c`: null there (pass it, or give it a `default`)
+            error agent.yaml 6:14 unknown-input: `c` takes no `topci` (did you mean `topic`? it takes `topic`, `number`, `choice`, `list`)
+            error agent.yaml 6:34 wrong-type: `number` of `c` is a number, and this is text (only a lone placeholder keeps its type; anything else is text)
+            error agent.yaml 6:47 unknown-value: `choice` of `c` cannot be `z` (did you mean `x`? it can be one of `x`, `y`)
+            error agent.yaml 6:58 wrong-type: `list` of `c` is a list, and this is text (only a lone placeholder keeps its type; anything else is text)
+            error agent.yaml 9:21 wrong-type: `topic` of `c` is text, and this is a number
+            error agent.yaml 9:38 wrong-type: `number` of `c` is a number, and this is text (give the agent that it comes from an `outputSchema`)
+            error agent.yaml 9:55 wrong-type: `choice` of `c` is text, and this is a number
+            error agent.yaml 9:70 wrong-type: `list` of `c` is a list, and this is a number
+            error agent.yaml 11:5 missing-input: `input` lacks `a`, which `strict` requires
+        "#,
+    );
+}
+
+#[test]
+fn conditions_without_placeholders() {
+    let manifests = [(
+        "agent.yaml",
+        r#"id: p
+kind: sequential
+inputSchema: { lang: string }
+steps:
+  - agent: { id: a, kind: llm, model: { provider: openai, name: m }, instruction: hi, prompt: x }
+    when: lang != en
+"#,
+    )];
+    expect(
+        &manifests,
+        r#"
+            warning 6:11 constant-condition: `lang != en` has no placeholder, so it is always the same (a name is written in braces: `{{lang}}`)
+        "#,
+    );
+}
+
+#[test]
+fn conditions_that_never_hold() {
+    let manifests = [(
+        "agent.yaml",
+        r#"id: p
+kind: sequential
+inputSchema: { n: number, k: { type: string, enum: [x, why] }, b: boolean, s: string }
+until: "{{a.ok}} == 'true'"
+maxIterations: 2
+steps:
+  - agent: { id: a, kind: llm, model: { provider: openai, name: m }, instruction: hi, prompt: x, outputSchema: { ok: boolean } }
+    when: "{{n}} == '5' || {{k}} == wy && {{b}} != 'false'"
+  - agent: { id: c, kind: llm, model: { provider: openai, name: m }, instruction: hi, prompt: x }
+    when: "{{a}} == yes || {{s}} == 5 || {{n}} == null"
+"#,
+    )];
+    expect(
+        &manifests,
+        r#"
+            warning 4:11 never-true: this comparison can never be true: `a.ok` is true or false, and this is text (write `true` without quotes)
+            warning 8:14 never-true: this comparison can never be true: `n` is a number, and this is text (write `5` without quotes)
+            warning 8:30 never-true: this comparison can never be true: `k` is one of `x`, `why` (did you mean `why`?)
+            warning 8:45 never-true: this comparison is always true: `b` is true or false, and this is text (write `false` without quotes)
+            warning 10:14 never-true: this comparison can never be true: `a` is an object, and this is text
+            warning 10:30 never-true: this comparison can never be true: `s` is text, and this is a number (for text write `'5'` in quotes)
+        "#,
+    );
+}
+
+#[test]
+fn conditions_have_a_small_grammar() {
+    let manifests = [(
+        "agent.yaml",
+        r#"id: p
+kind: sequential
+inputSchema: { n: number, b: boolean }
+steps:
+  - agent: { id: a, kind: llm, model: { provider: openai, name: m }, instruction: hi, prompt: x }
+    when: "({{n}} > 5) and !{{b}}"
+  - agent: { id: c, kind: llm, model: { provider: openai, name: m }, instruction: hi, prompt: x }
+    when: "{{nn}} > 5"
+"#,
+    )];
+    expect(
+        &manifests,
+        r#"
+            error 6:12 condition-syntax: there are no parentheses here
+            error 6:24 condition-bad-operator: `and` is not an operator here
+            error 6:28 condition-bad-operator: there is no operator `!`
+            error 8:14 unresolved-name: `nn` is not defined here (did you mean `n`? there is `n`, `b`, `a`)
+        "#,
+    );
+}

@@ -1,0 +1,237 @@
+//! Tools: tool agents, http requests, the tools of an agent.
+
+use super::support::expect;
+
+#[test]
+fn a_tool_agent_runs_only_where_its_tool_is_provided() {
+    let manifests = [(
+        "agent.yaml",
+        r##"id: notify
+kind: tool
+inputSchema: { text: string }
+tool:
+  kind: local
+  name: send_slack
+  params: { channel: "#content", message: "New: {{text}}" }
+"##,
+    )];
+    expect(
+        &manifests,
+        r##"
+            warning 6:9 refused: the local tool `send_slack` runs only when a tool of this name is provided (this version has no tools of its own: scripted answers or an embedding program provide them)
+        "##,
+    );
+}
+
+#[test]
+fn tool_agents_need_kind_and_name() {
+    let manifests = [(
+        "agent.yaml",
+        r#"id: a
+kind: tool
+tool: { params: { a: "{{userQuery}}" } }
+"#,
+    )];
+    expect(
+        &manifests,
+        r#"
+            error 3:9 missing-key: tool needs `kind`
+            error 3:9 missing-key: tool needs `name`
+        "#,
+    );
+}
+
+#[test]
+fn callback_and_client_are_no_tool_agents() {
+    let manifests = [(
+        "agent.yaml",
+        r#"id: a
+kind: tool
+tool: { kind: callback, name: x }
+"#,
+    )];
+    expect(
+        &manifests,
+        r#"
+            error 3:15 unknown-value: `kind` cannot be `callback` (it can be one of `local`, `mcp`, `http`)
+        "#,
+    );
+}
+
+#[test]
+fn params_are_templates() {
+    let manifests = [(
+        "agent.yaml",
+        r#"id: a
+kind: tool
+tool: { kind: mcp, server: "", name: x, params: { a: 5, b: "{{userQuery", c: [1] } }
+"#,
+    )];
+    expect(
+        &manifests,
+        r#"
+            error 3:28 wrong-type: `server` must not be empty
+            warning 3:38 refused: the mcp tool `x` runs only when a tool of this name is provided (this version has no tools of its own: scripted answers or an embedding program provide them)
+            error 3:54 wrong-type: `a` must be text or a template, not a number (write it in quotes)
+            error 3:61 template-unclosed: `{{userQuery` has no closing `}}`
+            error 3:78 wrong-type: `c` must be text or a template, not a list
+        "#,
+    );
+}
+
+#[test]
+fn http_requests_are_checked_whole() {
+    let manifests = [(
+        "agent.yaml",
+        r#"id: a
+kind: tool
+tool:
+  kind: http
+  name: get-user
+  url: "https://x.example/{a}/{b?}?c={c?}&d={d}"
+  method: post
+  params: { a: "{{userQuery}}", z: "1" }
+  headers: { A: 1 }
+  body_type: form
+  body: { a: { b: "x" } }
+"#,
+    )];
+    expect(
+        &manifests,
+        r#"
+            error 5:9 unknown-value: `get-user` cannot be an http tool (its name is a letter or `_`, then letters, digits and `_`)
+            warning 5:9 refused: the http tool `get-user` runs only when a tool of this name is provided (this version has no tools of its own: scripted answers or an embedding program provide them)
+            error 6:31 unknown-value: `{b?}` is optional, which only works after the `?` of the url
+            warning 6:45 missing-input: nothing fills in `{d}`: `params` does not have it
+            error 7:11 unknown-value: `method` cannot be `post` (did you mean `POST`? it can be one of `GET`, `POST`, `PUT`, `PATCH`, `DELETE`)
+            error 8:33 unknown-value: `z` is not a placeholder of the url (did you mean `a`?)
+            error 9:17 wrong-type: `A` must be text or a template, not a number (write it in quotes)
+            error 11:14 wrong-type: `a` must be text or a template, not a mapping
+        "#,
+    );
+}
+
+#[test]
+fn http_addresses_and_bodies() {
+    let manifests = [(
+        "agent.yaml",
+        r#"id: a
+kind: tool
+tool: { kind: http, name: f, url: "ftp://{x", body: { a: "b" } }
+"#,
+    )];
+    expect(
+        &manifests,
+        r#"
+            warning 3:27 refused: the http tool `f` runs only when a tool of this name is provided (this version has no tools of its own: scripted answers or an embedding program provide them)
+            error 3:35 unknown-value: `ftp://{x` is not an http address (an address begins with `https://` and a host)
+            error 3:42 unknown-value: this `{` is not closed
+            error 3:47 unknown-value: a GET request has no body (set `method` to POST, PUT or PATCH)
+        "#,
+    );
+}
+
+#[test]
+fn http_auth_is_checked() {
+    let manifests = [(
+        "agent.yaml",
+        r#"id: a
+kind: tool
+tool:
+  kind: http
+  name: f
+  url: https://x.example/
+  auth:
+    type: token_exchange
+    request: { url: https://x.example/login, headers: { A: "{{secrets.A}}" } }
+    extract: { token_path: access_token }
+    apply: { location: query, format: Bearer }
+    refresh_on: [5]
+"#,
+    )];
+    expect(
+        &manifests,
+        r#"
+            warning 5:9 refused: the http tool `f` runs only when a tool of this name is provided (this version has no tools of its own: scripted answers or an embedding program provide them)
+            error 10:28 unknown-value: `token_path` begins with `$` (for example `$.access_token`)
+            error 11:14 missing-key: apply needs `name`
+            error 11:39 unknown-value: `format` does not hold `{token}` (for example `Bearer {token}`)
+            error 12:18 out-of-range: `refresh_on` must be from 100 to 599, not 5
+        "#,
+    );
+}
+
+#[test]
+fn tools_of_an_agent_are_checked_and_refused() {
+    let manifests = [(
+        "agent.yaml",
+        r#"id: a
+kind: llm
+model: { provider: openai, name: gpt-5.4 }
+instruction: hi
+inputSchema: { user: string }
+tools:
+  - kind: local
+    tools: []
+  - kind: local
+    tools: [memory_read]
+  - kind: mcp
+    server: https://mcp.example.com
+    tools: [a, { tool: b, params: { user: "{{usr}}" } }, 5]
+  - kind: http
+    name: f
+    url: https://x.example/{id}
+    params: { id: "{{user}}" }
+    headers: { Authorization: "Bearer {{secrets.TOKEN}}" }
+  - kind: agent
+    agent: helper@latest
+    version: latest
+  - kind: callback
+    name: c
+    url: https://x.example/c
+    timeoutMs: 5
+  - kind: client
+    name: get-selection
+    description: ""
+    inputSchema: { a: string }
+  - kind: shell
+"#,
+    )];
+    expect(
+        &manifests,
+        r#"
+            warning 6:1 refused: `tools` is not run by this version: a run that reaches it does not start (make the tool call a step of its own (`kind: tool`) and pass its output on)
+            error 8:12 wrong-type: a local tool entry lists at least one tool
+            error 10:13 unknown-value: `memory_read` cannot be a local tool (`memory_` is kept for the tools of a memory resource)
+            error 13:46 unresolved-name: `usr` is not defined here (did you mean `user`? there is `user`)
+            error 13:58 wrong-type: `tools` must be a tool's name or a mapping with `tool`, not a number
+            error 20:12 unknown-reference: no manifest in this folder has the id `helper` (there is no other manifest in this folder)
+            error 21:14 invalid-reference: the version of `helper@latest` is given twice [20:12 here it has one already]
+            error 22:5 missing-key: a tool needs `secret`
+            error 25:16 out-of-range: `timeoutMs` must be from 1000 to 120000, not 5
+            error 27:11 unknown-value: `get-selection` cannot be a client tool (a tool's name is a letter or `_`, then letters, digits and `_`)
+            error 28:18 wrong-type: `description` must not be empty
+            error 29:5 invalid-schema: a client tool takes a JSON Schema (write `type: object` and `properties:`)
+            error 30:11 unknown-value: `kind` cannot be `shell` (it can be one of `local`, `http`, `mcp`, `agent`, `callback`, `client`)
+        "#,
+    );
+}
+
+#[test]
+fn an_empty_list_of_tools_is_nothing() {
+    let manifests = [(
+        "agent.yaml",
+        r#"id: a
+kind: llm
+model: { provider: openai, name: gpt-5.4 }
+instruction: hi
+tools: []
+"#,
+    )];
+    expect(
+        &manifests,
+        r#"
+
+        "#,
+    );
+}

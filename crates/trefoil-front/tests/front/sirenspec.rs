@@ -1,0 +1,11 @@
+//! The SirenSpec front end.
+
+mod calls;
+mod corpus;
+mod examples;
+mod names;
+mod order;
+mod reading;
+mod seed;
+mod steps;
+mod support;

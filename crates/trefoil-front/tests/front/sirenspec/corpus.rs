@@ -1,0 +1,76 @@
+//! Real workflows: what is found in each of them, and nothing else.
+
+use std::path::{Path, PathBuf};
+
+use super::support::findings;
+
+/// Per file: what is wrong with it, by line and rule. Files that are not named must be clean.
+const FOUND: &[(&str, &[&str])] = &[
+    // Its swarm goes on without agents that fail, and its synthesis reads every one of them.
+    (
+        "1000-monkeys",
+        &[
+            "warning 52 maybe-undefined",
+            "warning 55 maybe-undefined",
+            "warning 58 maybe-undefined",
+            "warning 61 maybe-undefined",
+            "warning 64 maybe-undefined",
+        ],
+    ),
+    // The file it calls is not there.
+    ("_all-node-types", &["warning 24 refused", "error 26 unknown-reference"]),
+    ("content-moderation-pipeline", &["error 17 unknown-reference"]),
+    ("budget-guarded", &["warning 6 refused"]),
+    (
+        "codex-mini",
+        &[
+            "warning 28 no-effect",
+            "warning 80 unknown-key",
+            "warning 88 refused",
+            "warning 101 refused",
+            "warning 113 refused",
+            "warning 126 refused",
+            "warning 140 refused",
+            "warning 152 refused",
+            "warning 165 refused",
+            "warning 177 refused",
+            "warning 188 refused",
+        ],
+    ),
+    ("persistent-memory-run2", &["warning 3 refused", "error 15 unresolved-name"]),
+];
+
+fn shared() -> Option<PathBuf> {
+    let dir = match std::env::var_os("TREFOIL_SHARED") {
+        Some(dir) => PathBuf::from(dir),
+        None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared"),
+    };
+    let dir = dir.join("corpus/sirenspec");
+    dir.is_dir().then_some(dir)
+}
+
+#[test]
+fn every_file_of_the_corpus() {
+    let Some(dir) = shared() else {
+        eprintln!("skipped: the shared corpus is not here");
+        return;
+    };
+    let mut paths: Vec<_> = std::fs::read_dir(dir).unwrap().map(|e| e.unwrap().path()).collect();
+    paths.sort();
+    assert!(!paths.is_empty());
+    for path in paths {
+        let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+        let found = findings(&[("flow.yaml", &std::fs::read_to_string(&path).unwrap())]);
+        let short: Vec<String> = found
+            .lines()
+            .map(|line| {
+                let (severity, rest) = line.split_once(' ').unwrap();
+                let (place, rest) = rest.split_once(' ').unwrap();
+                let (rule, _) = rest.split_once(':').unwrap();
+                format!("{severity} {} {rule}", place.split(':').next().unwrap())
+            })
+            .collect();
+        let expected = FOUND.iter().find(|(file, _)| *file == name).map_or(&[][..], |(_, found)| found);
+        assert_eq!(short, expected, "{name}\n{found}");
+    }
+}

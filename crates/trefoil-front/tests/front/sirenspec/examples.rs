@@ -1,0 +1,44 @@
+//! The examples load without an error or a warning.
+
+use std::path::Path;
+
+use trefoil_front::sirenspec::SirenSpec;
+use trefoil_front::{Document, FrontEnd, NeedKind, Project, project};
+use trefoil_syntax::{Diagnostics, Severity, SourceFile, yaml};
+
+use super::support::show;
+
+fn read(dir: &Path, below: &str, project: &mut Project, diagnostics: &mut Diagnostics) {
+    let mut entries: Vec<_> = std::fs::read_dir(dir).unwrap().map(|e| e.unwrap().path()).collect();
+    entries.sort();
+    for path in entries {
+        let name = format!("{below}{}", path.file_name().unwrap().to_string_lossy());
+        if path.is_dir() {
+            read(&path, &format!("{name}/"), project, diagnostics);
+        } else if name.ends_with(".yaml") {
+            let file = SourceFile::new(name.as_str(), std::fs::read_to_string(&path).unwrap());
+            let id = project.files.add(file.clone());
+            let parsed = yaml::parse(id, &file, &yaml::Limits::default());
+            diagnostics.extend(parsed.diagnostics);
+            project.documents.push(Document { file: id, path: name, root: parsed.root.unwrap(), front: &SirenSpec });
+        }
+    }
+}
+
+#[test]
+fn every_example_is_clean() {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/sirenspec");
+    let mut project = Project::default();
+    let mut diagnostics = Diagnostics::default();
+    read(&dir, "", &mut project, &mut diagnostics);
+    assert!(project.documents.len() > 8);
+    for at in 0..project.documents.len() {
+        let document = &project.documents[at];
+        for need in SirenSpec.needs(document).iter().filter(|n| n.kind == NeedKind::Manifest) {
+            assert!(project.document(&project::resolve_path(&document.path, &need.path)).is_some(), "{}", need.path);
+        }
+        assert!(SirenSpec.lower(&project, at, &mut diagnostics).is_some(), "{}", document.path);
+    }
+    let loud = diagnostics.iter().filter(|d| d.severity > Severity::Info).count();
+    assert_eq!(loud, 0, "{}", show(&project.files, diagnostics, true));
+}

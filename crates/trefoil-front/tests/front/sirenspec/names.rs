@@ -1,0 +1,271 @@
+//! What templates and conditions may name: nodes, written and seeded paths, inputs, loop variables (decisions S4, C9).
+
+use super::support::{expect_one, flow, lines_with};
+
+/// Two agent nodes in a row, the second with this system prompt.
+fn second(system: &str) -> String {
+    let agents =
+        format!("first: {{model: \"openai:m\", system: x}}, second: {{model: \"openai:m\", system: {system:?}}}");
+    format!(
+        "version: \"0.1\"\nagents: {{{agents}}}\nnodes:\n  plan: {{agent: first, writes: working.plan.note}}\n  reply: {{agent: second, writes: output.reply}}\n"
+    )
+}
+
+#[test]
+fn names_that_are_there() {
+    for system in [
+        "{{ plan.output }}",
+        "{{ plan }}",
+        "{{ plan.note }}",
+        "{{ inputs.message }}",
+        "{{ env.HOME }}",
+        "{{ _budget.total_tokens }} {{ _budget.estimated_usd }}",
+        "{{ working }} {{ output }}",
+        "{{ item | default('none') }} {{ index | default('0') }} {{ total | default('0') }}",
+        "a lone }} and { single } braces",
+    ] {
+        expect_one(&second(system), "");
+    }
+}
+
+#[test]
+fn names_that_nobody_defines() {
+    expect_one(
+        &second("{{ pln.output }}"),
+        "error 2:89 unresolved-name: `pln.output` is not defined: no node, written path or state is called `pln` (did you mean `plan.output`?)",
+    );
+    expect_one(
+        &second("{{ plan.outptu }}"),
+        "error 2:89 unresolved-name: `plan.outptu` is not defined: `plan` has no `outptu` (did you mean `plan.output`?)",
+    );
+    expect_one(
+        &second("{{ plan.output.text }}"),
+        "error 2:89 unresolved-name: `plan.output.text` is not defined: `plan.output` has no `text`",
+    );
+    expect_one(
+        &second("{{ inputs.mesage }}"),
+        "error 2:89 unresolved-name: `inputs.mesage` is not defined: `inputs` has no `mesage` (did you mean `inputs.message`?)",
+    );
+    expect_one(
+        &second("{{ inputs.topic }}"),
+        "error 2:89 unresolved-name: `inputs.topic` is not defined: `inputs` has no `topic` (declare it: `input: {topic: ...}`)",
+    );
+    expect_one(
+        &second("{{ inputs.message.text }}"),
+        "error 2:89 unresolved-name: `inputs.message.text` is not defined: `inputs.message` has no `text`",
+    );
+    expect_one(
+        &second("{{ inputs }} {{ env }}"),
+        "
+        error 2:89 unresolved-name: `inputs` needs a field name after it (for example `{{ inputs.message }}`)
+        error 2:102 unresolved-name: `env` needs a field name after it (for example `{{ env.NAME }}`)
+    ",
+    );
+    expect_one(
+        &second("{{ item.name }}"),
+        "error 2:89 unresolved-name: `item` is defined only inside a factory (node `reply` is not a factory; use `{{ item.name | default('...') }}` where an agent works in both)",
+    );
+    expect_one(
+        &second("{{ _budget.dollars }}"),
+        "error 2:89 unresolved-name: `_budget.dollars` is not defined: `_budget` has no `dollars` (there are `total_tokens`, `estimated_usd`)",
+    );
+    expect_one(&second("{{ output.reply }} {{ output.report }}"), "
+        error 2:89 unordered-read: `reply` reads its own output: `output.reply` (a node can read only what ended before it)
+        error 2:108 unresolved-name: `output.report` is not defined: `output` has no `report`
+    ");
+}
+
+#[test]
+fn a_default_makes_it_a_warning() {
+    expect_one(
+        &second("{{ working.context | default('none provided') }}"),
+        "warning 2:89 unresolved-name: `working.context` is not defined: `working` has no `context`; it is always `none provided`",
+    );
+    expect_one(
+        &second("{{ plan.outptu | json_or_default('[]') }}"),
+        "warning 2:89 unresolved-name: `plan.outptu` is not defined: `plan` has no `outptu`; it is always `[]` (did you mean `plan.output`?)",
+    );
+}
+
+#[test]
+fn working_dot_node_id_is_for_conditions_only() {
+    expect_one(&second("{{ working.plan.output }} {{ working.plan }}"), "
+        error 2:89 working-dot-node-id: `working.plan.output` reads node `plan` through `working` (use `{{ plan.output }}`; in templates `working.*` is for paths you write or seed yourself)
+        error 2:115 working-dot-node-id: `working.plan` reads node `plan` through `working` (use `{{ plan.output }}`; in templates `working.*` is for paths you write or seed yourself)
+    ");
+    let condition =
+        format!("{}edges: [{{from: plan, to: reply, when: 'working.plan.output == \"x\"'}}]\n", second("x"));
+    expect_one(&condition, "");
+}
+
+#[test]
+fn positions_inside_block_scalars() {
+    let text = "version: \"0.1\"\nagents:\n  a:\n    model: openai:m\n    system: |\n      first line\n        {{ nope.x }} and {{\n        env }}\n  b:\n    model: openai:m\n    system: >\n      folded\n      {{ nobody }}\nnodes:\n  n: {agent: a, writes: output.n}\n  m: {agent: b, writes: output.m}\n";
+    expect_one(text, "
+        error 7:12 unresolved-name: `nope.x` is not defined: no node, written path or state is called `nope` (there are `n`, `m`, `inputs`, `env`, `item`, `index`, `total`, `working`, ...)
+        error 8:9 unresolved-name: `env` needs a field name after it (for example `{{ env.NAME }}`)
+        error 13:10 unresolved-name: `nobody` is not defined: no node, written path or state is called `nobody` (there are `n`, `m`, `inputs`, `env`, `item`, `index`, `total`, `working`, ...)
+    ");
+}
+
+/// Where each reference of the second node's prompt comes from.
+fn sources(system: &str, state: &str) -> String {
+    let text = format!("{}{state}", second(system));
+    let lines = lines_with(&[("flow.yaml", &text)], &["system text"]);
+    let (_, sources) = lines[0].split_once("\" [").unwrap();
+    sources.trim_end_matches(']').to_owned()
+}
+
+#[test]
+fn written_paths_come_before_nodes() {
+    // What is written there is the node's own text.
+    assert_eq!(sources("{{ plan.note }}", ""), "plan.note <- $plan.output");
+    // Only the node's context has it.
+    assert_eq!(sources("{{ plan.output }}", ""), "plan.output <- $plan.output");
+    // Both can have it: what is written first, then the node.
+    assert_eq!(
+        sources("{{ plan }}", ""),
+        "plan <- (compose({} + [plan.note: $plan.output]) | compose({\"plan\":{}} + [plan: $plan])).plan"
+    );
+    // A seed lies beneath what is written.
+    assert_eq!(
+        sources("{{ plan.note }}", "state: {working: {plan: {note: none}, other: 1}}\n"),
+        "plan.note <- compose({\"plan\":{\"note\":\"none\"}} + [plan.note: $plan.output]).plan.note"
+    );
+    assert_eq!(
+        sources("{{ working.other }} {{ other }}", "state: {working: {other: 1}}\n"),
+        "working.other <- const {\"other\":1}.other, other <- const {\"other\":1}.other"
+    );
+    assert_eq!(
+        sources("{{ output.fixed }}", "state: {output: {fixed: 1}}\n"),
+        "output.fixed <- const {\"fixed\":1}.fixed"
+    );
+}
+
+#[test]
+fn writing_to_the_nodes_own_place_does_not_hide_it() {
+    let text = flow(
+        "{{ n.output | default('') }}",
+        "nodes:\n  n: {agent: b, writes: working.n}\n  m: {agent: a, writes: output.m}\n",
+    );
+    let text = text.replace("agents: {", "agents: {b: {model: \"openai:m\", system: x}, ");
+    assert!(lines_with(&[("flow.yaml", &text)], &["system text"])[0].contains("[n.output <- $n.output]"));
+    // Bare, the path that was written wins.
+    let bare = text.replace("n.output | default('')", "n");
+    assert!(
+        lines_with(&[("flow.yaml", &bare)], &["system text"])[0].contains("[n <- (compose({} + [n: $n.output]) | "),
+        "{bare}"
+    );
+}
+
+#[test]
+fn ids_with_dots_are_found() {
+    let text = flow(
+        "{{ a.b.output }} {{ a.b.outptu }}",
+        "nodes:\n  a.b: {type: human, writes: working.x}\n  m: {agent: a, writes: output.m}\n",
+    );
+    expect_one(
+        &text,
+        "error 2:62 unresolved-name: `a.b.outptu` is not defined: `a.b` has no `outptu` (did you mean `a.b.output`?)",
+    );
+}
+
+#[test]
+fn declared_inputs_have_the_type_of_their_default() {
+    let text = flow(
+        "{{ inputs.n }}",
+        "nodes: {x: {agent: a, writes: output.x}}\ninput: {message: hi, n: 3, f: 1.5, b: true, l: [1], o: {k: v}, s: text, open: }\n",
+    );
+    let fields = lines_with(&[("flow.yaml", &text)], &["field "]);
+    assert_eq!(
+        fields,
+        [
+            "field message {\"type\":\"string\"} default \"hi\"",
+            "field n {\"type\":\"integer\"} default 3",
+            "field f {\"type\":\"number\"} default 1.5",
+            "field b {\"type\":\"boolean\"} default true",
+            "field l {\"type\":\"array\"} default [1]",
+            "field o {\"type\":\"object\"} default {\"k\":\"v\"}",
+            "field s {\"type\":\"string\"} default \"text\"",
+            "field open {}",
+        ]
+    );
+    expect_one(
+        &text.replace("inputs.n }}", "inputs.n.x }} {{ inputs.l.0 }} {{ inputs.l.x }} {{ inputs.o.any }}"),
+        "
+        error 2:45 unresolved-name: `inputs.n.x` is not defined: `inputs.n` has no `x`
+        error 2:79 unresolved-name: `inputs.l.x` is not defined: `inputs.l` has no `x`
+    ",
+    );
+}
+
+#[test]
+fn the_message_is_required_unless_nobody_reads_it() {
+    let field = |text: &str| lines_with(&[("flow.yaml", text)], &["field message"]).join("\n");
+    let node = "nodes: {x: {agent: a, writes: output.x}}\n";
+    assert_eq!(field(&flow("x", node)), "field message {\"type\":\"string\"}");
+    let swarm = "version: \"0.1\"\nnodes: {s: {type: swrm, agents: [{id: p, provider: openai, prompt: \"{{ inputs.topic }}\"}]}}\ninput: {topic: tea}\n";
+    assert_eq!(field(swarm), "field message {\"type\":\"string\"} default \"\"");
+    assert_eq!(
+        field(&swarm.replace("inputs.topic }}", "inputs.topic }} {{ inputs.message }}")),
+        "field message {\"type\":\"string\"}"
+    );
+}
+
+#[test]
+fn factories_see_their_item_and_their_inputs() {
+    let worker = |system: &str| {
+        flow(
+            system,
+            "nodes:\n  f: {type: factory, agent: a, for_each: '[1]', inputs: {task: \"{{ item }}\", place: \"{{ index }} of {{ total }}\"}, writes: working.f}\n",
+        )
+    };
+    expect_one(&worker("{{ inputs.task }} {{ item.name }} {{ index }} {{ total }} {{ inputs.message }}"), "");
+    expect_one(
+        &worker("{{ inputs.tsk }} {{ index.x }}"),
+        "
+        error 2:45 unresolved-name: `inputs.tsk` is not defined: `inputs` has no `tsk` (did you mean `inputs.task`?)
+        error 2:62 unresolved-name: `index.x` is not defined: `index` has no `x`
+    ",
+    );
+    // A factory's inputs do not see each other, and neither does what it ranges over see the item.
+    expect_one(&flow("x", "nodes:\n  f: {type: factory, agent: a, for_each: \"{{ item }}\", inputs: {x: 1, y: \"{{ inputs.x }}\"}, writes: working.f}\n"), "
+        error 4:46 unresolved-name: `item` is defined only inside a factory (it stands for the list element in a factory's `inputs` and in its agents' prompts)
+        error 4:78 unresolved-name: `inputs.x` is not defined: `inputs` has no `x` (declare it: `input: {x: ...}`)
+    ");
+    expect_one(
+        &flow("{{ item }} {{ index }}", "nodes:\n  f: {type: factory, agent: a, swarm_size: 3, writes: working.f}\n"),
+        "error 2:45 unresolved-name: `item` is not defined with `swarm_size`: there is no list (it stands for the list element in a factory's `inputs` and in its agents' prompts)",
+    );
+}
+
+#[test]
+fn the_environment_decides_nothing() {
+    expect_one(&flow("{{ env.OK }}", "nodes:\n  f: {type: factory, agent: a, for_each: \"{{ env.LIST | default('[]') }}\", writes: working.f}\n  g: {type: factory, agent: a, swarm_size: \"{{ env.N }}\", writes: working.g}\n"), "
+        error 4:46 env-decides: `env.LIST` cannot be used in `for_each`: what a run does must not depend on the environment (pass the value in as a field of `input`)
+        error 5:48 env-decides: `env.N` cannot be used in `swarm_size`: what a run does must not depend on the environment (pass the value in as a field of `input`)
+    ");
+}
+
+#[test]
+fn agents_of_a_swarm_are_for_its_synthesis_and_for_later_nodes() {
+    let swarm = |synthesis: &str, later: &str| {
+        flow(
+            later,
+            &format!(
+                "nodes:\n  s:\n    type: swrm\n    agents: [{{id: p, provider: openai, prompt: x}}, {{id: q, provider: openai, prompt: x}}]\n    synthesis: {{provider: openai, prompt: \"{synthesis}\"}}\n  n: {{agent: a, writes: output.n}}\n"
+            ),
+        )
+    };
+    expect_one(&swarm("{{ s.agents.p.output }} {{ s.agents }}", "{{ s.agents.q.output }} {{ s.output }}"), "");
+    expect_one(&swarm("{{ s.agents.pp.output }} {{ s.output }}", "{{ s.agents.r.output }}"), "
+        error 2:45 unresolved-name: `s.agents.r.output` is not defined: `s.agents` has no `r` (did you mean `s.agents.p.output`?)
+        error 7:47 unresolved-name: `s.agents.pp.output` is not defined: `s.agents` has no `pp` (did you mean `s.agents.p.output`?)
+        error 7:72 unordered-read: `s` reads its own output: `s.output` (a node can read only what ended before it)
+    ");
+    let text = swarm("{{ s.agents.p.output }} {{ s.agents.q.output | default('') }}", "{{ s.agents.q.output }}");
+    expect_one(&text.replace("type: swrm\n", "type: swrm\n    on_failure: continue\n"), "
+        warning 2:45 maybe-undefined: `s.agents.q.output` may not be there: agent `q` may have failed (write `{{ s.agents.q.output | default('...') }}`)
+        warning 8:47 maybe-undefined: `s.agents.p.output` may not be there: agent `p` may have failed (write `{{ s.agents.p.output | default('...') }}`)
+    ");
+}

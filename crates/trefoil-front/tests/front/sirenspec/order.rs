@@ -1,0 +1,197 @@
+//! Which node ends before which, and what may not have run (decisions S6, S9, S10, C9).
+
+use super::support::{expect_one, lines_with};
+
+/// Agents `x` (no placeholders) and `r` (this system prompt), and these nodes and edges.
+fn workflow(system: &str, body: &str) -> String {
+    format!(
+        "version: \"0.1\"\nagents: {{x: {{model: \"openai:m\", system: x}}, r: {{model: \"openai:m\", system: {system:?}}}}}\n{body}"
+    )
+}
+
+const LINE: &str = "nodes:\n  first: {agent: x, writes: working.one}\n  reader: {agent: r, writes: output.two}\n  last: {agent: x, writes: working.three}\n";
+
+#[test]
+fn without_edges_the_file_is_the_order() {
+    expect_one(&workflow("{{ first.output }} {{ one }}", LINE), "");
+    expect_one(&workflow("{{ last.output }} {{ three | default('x') }}", LINE), "
+        error 2:80 unordered-read: `reader` reads `last.output`, but `last` does not end before it (without edges nodes run in the order of the file: declare `last` first)
+        error 2:98 unordered-read: `reader` reads `three`, but `last`, which writes it, does not end before it (without edges nodes run in the order of the file: declare `last` first)
+    ");
+    // What was there before is no forward reference.
+    expect_one(&workflow("{{ three }}", &format!("{LINE}state: {{working: {{three: none}}}}\n")), "");
+    let order = lines_with(&[("flow.yaml", &workflow("x", LINE))], &["node ", "after "]);
+    assert_eq!(order, ["node first", "node reader", "after first", "node last", "after reader"]);
+}
+
+#[test]
+fn with_edges_templates_order_nodes_too() {
+    let body = format!("{LINE}edges: [{{from: first, to: reader}}]\n");
+    let text = workflow("{{ last.output }} {{ three }}", &body);
+    expect_one(&text, "");
+    let order = lines_with(&[("flow.yaml", &text)], &["node ", "after ", "from "]);
+    assert_eq!(order, ["node first", "node reader", "from first", "after last", "node last"]);
+    let back = format!("{LINE}edges: [{{from: reader, to: last}}]\n");
+    expect_one(&workflow("{{ last.output }} {{ three | default('') }}", &back), "
+        error 2:80 unordered-read: `reader` reads `last.output`, but `last` does not end before it (the edges lead from `reader` to `last`, not back)
+        error 2:98 unordered-read: `reader` reads `three`, but `last`, which writes it, does not end before it (the edges lead from `reader` to `last`, not back)
+    ");
+}
+
+#[test]
+fn conditions_read_what_has_ended_with_their_source() {
+    let with = |when: &str| {
+        workflow(
+            "x",
+            &format!("{LINE}edges: [{{from: first, to: reader, when: {when:?}}}, {{from: reader, to: last}}]\n"),
+        )
+    };
+    expect_one(&with("working.one == 'a' and working.first.output != 'b' and _budget.total_tokens < 5"), "");
+    expect_one(
+        &with("working.last.output == 'a'"),
+        "error 7:42 unordered-read: the condition on an edge from `first` reads `working.last.output`, but `last` does not end before it (`last` has to end before `first`: add an edge)",
+    );
+    expect_one(
+        &with("working.two"),
+        "error 7:42 unresolved-name: `working.two` is not defined: `working` has no `two` (there are `first`, `reader`, `last`, `one`, `three`)",
+    );
+    expect_one(
+        &with("output.two"),
+        "error 7:42 unordered-read: the condition on an edge from `first` reads `output.two`, but `reader`, which writes it, does not end before it (`reader` has to end before `first`: add an edge)",
+    );
+}
+
+#[test]
+fn cycles_of_edges() {
+    let edges = |text: &str| workflow("x", &format!("{LINE}edges:\n{text}"));
+    expect_one(
+        &edges("  - {from: first, to: first}\n"),
+        "error 8:5 reference-cycle: the edges form a cycle: `first` -> `first` (a workflow has no loops: take one of these edges out)",
+    );
+    expect_one(
+        &edges("  - {from: first, to: reader}\n  - {from: reader, to: last}\n  - {from: last, to: first}\n"),
+        "error 10:5 reference-cycle: the edges form a cycle: `first` -> `reader` -> `last` -> `first` (a workflow has no loops: take one of these edges out)",
+    );
+}
+
+#[test]
+fn cycles_of_templates() {
+    let text = "version: \"0.1\"\nagents:\n  a: {model: \"openai:m\", system: \"{{ two.output }}\"}\n  b: {model: \"openai:m\", system: \"{{ one.output | default('') }}\"}\nnodes:\n  one: {agent: a, writes: output.one}\n  two: {agent: b, writes: output.two}\n";
+    expect_one(
+        text,
+        "error 4:38 circular-ref: circular_ref: circular template reference among the nodes `one`, `two` (a node can read only what ended before it; take one of these references out)",
+    );
+    // The same through paths that they write.
+    let text = text
+        .replace("two.output", "second")
+        .replace("one.output", "first")
+        .replace("output.one", "working.first")
+        .replace("output.two", "working.second");
+    expect_one(
+        &format!("{text}  three: {{agent: b, writes: output.x}}\nedges: [{{from: two, to: three}}]\n"),
+        "error 4:38 circular-ref: circular_ref: circular template reference among the nodes `one`, `two` (a node can read only what ended before it; take one of these references out)",
+    );
+}
+
+#[test]
+fn what_may_not_have_run() {
+    let branch = "nodes:\n  a: {agent: x, writes: working.a.text}\n  b: {agent: x, writes: working.note}\n  c: {agent: x, writes: working.note}\n  join: {agent: r, writes: output.x}\nedges:\n  - {from: a, to: b, when: \"working.a.text == 'b'\"}\n  - {from: a, to: c, when: \"working.a.text == 'c'\"}\n  - {from: b, to: join}\n  - {from: c, to: join}\n";
+    // On every way to `join`, one of them has written the note.
+    expect_one(&workflow("{{ a.output }} {{ note }}", branch), "");
+    expect_one(
+        &workflow("{{ b.output }} {{ c.output | default('none') }}", branch),
+        "warning 2:80 maybe-undefined: `b.output` may not be there: `b` may not have run (write `{{ b.output | default('...') }}`)",
+    );
+    let third = branch.replace(
+        "  - {from: c, to: join}\n",
+        "  - {from: c, to: join}\n  - {from: a, to: join, when: \"working.a.text == 'd'\"}\n",
+    );
+    expect_one(
+        &workflow("{{ note }}", &third),
+        "warning 2:80 maybe-undefined: `note` may not be there: perhaps none of `b`, `c` has run (write `{{ note | default('...') }}`)",
+    );
+    // A seed is always there.
+    expect_one(&workflow("{{ note }}", &format!("{third}state: {{working: {{note: none}}}}\n")), "");
+}
+
+#[test]
+fn skipped_and_replaced_nodes_may_have_no_result() {
+    let body = |policy: &str| {
+        format!(
+            "nodes:\n  main: {{agent: x, writes: working.draft, on_failure: {{{policy}}}}}\n  spare: {{agent: x, writes: working.draft}}\n  reader: {{agent: r, writes: output.x}}\n"
+        )
+    };
+    expect_one(
+        &workflow("{{ main.output }}", &body("action: skip")),
+        "warning 2:80 maybe-undefined: `main.output` may not be there: `main` may have failed (write `{{ main.output | default('...') }}`)",
+    );
+    expect_one(&workflow("{{ main.output }}", &body("action: use_default, default_output: d")), "");
+    let fallback = body("action: fallback, fallback_node: spare");
+    expect_one(&workflow("{{ main.output }} {{ spare.output }}", &fallback), "
+        warning 2:80 maybe-undefined: `main.output` may not be there: `main` may have failed (write `{{ main.output | default('...') }}`)
+        warning 2:98 maybe-undefined: `spare.output` may not be there: `spare` may not have run (write `{{ spare.output | default('...') }}`)
+    ");
+    // One of the two has written it.
+    expect_one(&workflow("{{ draft }}", &fallback), "");
+}
+
+#[test]
+fn fallbacks_run_in_place_of_their_node() {
+    let nodes = "nodes:\n  spare: {agent: x, writes: output.x}\n  main: {agent: x, writes: output.x, on_failure: {action: fallback, fallback_node: spare}}\n  last: {agent: r, writes: output.y}\n";
+    // Declared before its node, it still runs after it.
+    let lines = lines_with(&[("flow.yaml", &workflow("x", nodes))], &["node ", "after ", "only when", "user "]);
+    assert_eq!(
+        lines,
+        [
+            "node spare",
+            "after main",
+            "only when main failed",
+            "user join($main.output; \"\\n\\n\") else $inputs.message",
+            "node main, on failure spare",
+            "user $inputs.message",
+            "node last",
+            "after spare",
+            "user join($spare.output; \"\\n\\n\") else join($main.output; \"\\n\\n\") else $inputs.message",
+        ]
+    );
+    let edges = format!("{nodes}edges:\n  - {{from: main, to: last}}\n  - {{from: main, to: spare}}\n");
+    expect_one(
+        &workflow("x", &edges),
+        "warning 9:5 no-effect: the edge to `spare` has no effect: that node runs only when `main` failed (the order of the two nodes still holds)",
+    );
+    let circle = nodes.replace(
+        "spare: {agent: x, writes: output.x}",
+        "spare: {agent: x, writes: output.x, on_failure: {action: fallback, fallback_node: main}}",
+    );
+    expect_one(
+        &workflow("x", &circle),
+        "error 4:3 reference-cycle: the edges form a cycle: `spare` -> `main` -> `spare` (a workflow has no loops: take one of these edges out)",
+    );
+    // A default fallback does not fall back to itself.
+    let defaults = "defaults: {on_failure: {action: fallback, fallback_node: spare}}\nnodes:\n  main: {agent: x, writes: output.x}\n  spare: {agent: r, writes: output.x}\n";
+    let lines = lines_with(&[("flow.yaml", &workflow("x", defaults))], &["node ", "only when"]);
+    assert_eq!(lines, ["node main, on failure spare", "node spare", "only when main failed"]);
+}
+
+#[test]
+fn the_output_tree_takes_the_later_nodes_value() {
+    let text = workflow(
+        "x",
+        "state: {output: {fixed: 1}}\nnodes:\n  late: {agent: x, writes: output.reply}\n  early: {agent: r, writes: output.reply}\nedges: [{from: early, to: late}]\n",
+    );
+    let lines = lines_with(&[("flow.yaml", &text)], &["output compose"]);
+    assert_eq!(lines, ["output compose({\"fixed\":1} + [reply: $early.output, reply: $late.output])"]);
+}
+
+#[test]
+fn a_long_chain_is_no_trouble() {
+    let mut body = String::from("nodes:\n");
+    for n in 0..1500 {
+        body += &format!("  n{n}: {{agent: r, writes: working.n{n}, on_failure: {{action: skip}}}}\n");
+    }
+    body += "edges:\n";
+    for n in 1..1500 {
+        body += &format!("  - {{from: n{}, to: n{n}}}\n", n - 1);
+    }
+    expect_one(&workflow("x", &body).replace("agents: {x: {model: \"openai:m\", system: x}, ", "agents: {"), "");
+}

@@ -1,0 +1,65 @@
+//! The smallest program there is: one flow, one labelled step.
+
+use trefoil_ir::{
+    AnswerFormat, Expr, Flow, FlowId, Intake, ModelCall, ModelChoice, ModelParameters, Program, Slot, SlotId, Step,
+    StepId, StepKind, StepPolicy, ToolCall, ToolKind,
+};
+use trefoil_syntax::{FileId, Location, Span};
+use trefoil_template::Value;
+
+const NOWHERE: Location = Location::new(FileId(0), Span::new(0, 0));
+
+/// A model step `draft` of the agent `writer`.
+pub fn one_call() -> Program {
+    program(StepKind::Model(Box::new(ModelCall {
+        speaker: "writer".into(),
+        model: ModelChoice { provider: None, name: "smart".into(), origin: NOWHERE },
+        system: None,
+        examples: Vec::new(),
+        user: Expr::Const(Value::Null),
+        parameters: ModelParameters::default(),
+        format: AnswerFormat::Text,
+        guards: Vec::new(),
+        stream: false,
+    })))
+}
+
+/// A tool step `draft` of the tool `search`.
+pub fn one_tool() -> Program {
+    let arguments = Expr::Const(Value::Null);
+    program(StepKind::Tool(ToolCall { name: "search".into(), kind: ToolKind::Local, arguments }))
+}
+
+fn program(kind: StepKind) -> Program {
+    let step = Step {
+        kind,
+        label: Some("draft".into()),
+        origin: NOWHERE,
+        when: None,
+        out: None,
+        shape: None,
+        policy: StepPolicy::default(),
+    };
+    let slot = SlotId(0);
+    let flow = Flow {
+        name: "main".into(),
+        sort: "agent",
+        origin: NOWHERE,
+        slots: vec![Slot { name: "input".into() }],
+        intake: Intake { slot, wrap: None, fields: Vec::new(), closed: false, schema: None, raw: None },
+        init: Vec::new(),
+        body: StepId(0),
+        output: None,
+        exports: Vec::new(),
+        budget: None,
+    };
+    Program {
+        name: "main".into(),
+        flows: vec![flow],
+        steps: vec![step],
+        schemas: Vec::new(),
+        entry: FlowId(0),
+        hash: 0,
+        missing_agents: Vec::new(),
+    }
+}

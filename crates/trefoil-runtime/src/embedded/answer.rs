@@ -1,0 +1,206 @@
+//! One answer: what is wanted of it, gathered from the decisions it takes part in, and the text that is as wanted.
+
+use serde_json::{Map, Value as Json};
+use trefoil_ir::StepId;
+
+use super::constraint::{Constraint, item, size};
+use super::decide::{Asked, Decision, Marks};
+use super::hints::Hints;
+use super::pattern;
+use super::random::{Random, hash};
+use super::schema::{self, Checked};
+use super::wants::{Path, Seg, Wants};
+
+/// Texts tried against patterns.
+const TRIES: usize = 24;
+
+/// What an answer is made from.
+pub(super) struct Maker<'a> {
+    pub seed: u64,
+    pub key: &'a str,
+    pub step: StepId,
+    pub hints: &'a Hints,
+    pub decisions: &'a [Decision],
+    /// The schema that came with the request, where the program says nothing of one.
+    pub schema: Option<Checked>,
+    /// What is said where nothing in particular is wanted.
+    pub plain: String,
+}
+
+impl Maker<'_> {
+    /// The answer's text.
+    pub fn text(&self) -> String {
+        let mut random = Random::new(hash(self.seed, &[self.key, "answer"]));
+        let wants = self.wants(&mut random);
+        let mut schemas: Vec<Checked> = self.hints.schemas.clone();
+        if schemas.is_empty() {
+            schemas.extend(self.schema.clone());
+        }
+        let found = |text: &str| self.hints.patterns.iter().all(|p| p.is_match(text));
+        if !schemas.is_empty()
+            && let Some(value) = schema::instance(&schemas, &wants, &mut random, &|v| found(&v.to_string()))
+        {
+            return shown(&value);
+        }
+        if wants.constraints.iter().any(|(p, _)| !p.is_empty()) || !wants.reads.is_empty() {
+            return shown(&self.free(&wants, &mut Vec::new(), &mut random));
+        }
+        let text = match wants.constraints.is_empty() {
+            true => self.plain.clone(),
+            false => text_of(&self.free(&wants, &mut Vec::new(), &mut random)),
+        };
+        let text = self.matching(text, &wants, &mut random);
+        match self.hints.longest {
+            Some(longest) if text.chars().count() > longest => text.chars().take(longest).collect(),
+            _ => text,
+        }
+    }
+
+    /// What is always wanted, then decisions by their weight; those of one weight in an order that differs between seeds, so
+    /// that each has its turn where they exclude each other.
+    fn wants(&self, random: &mut Random) -> Wants {
+        let mut wants = Wants { constraints: Vec::new(), reads: self.hints.reads.clone() };
+        for want in &self.hints.wants {
+            add(&mut wants, vec![want.clone()], random);
+        }
+        let mut order = self.hints.decisions.clone();
+        Random::new(hash(self.seed, &["order"])).shuffle(&mut order);
+        let marks = Marks::of(self.key);
+        let mut all: Vec<_> = order
+            .into_iter()
+            .filter_map(|d| self.decisions.get(d))
+            .map(|decision| Asked { decision, seed: self.seed, marks: &marks, step: self.step }.constraints())
+            .collect();
+        all.sort_by_key(|(weight, _)| *weight);
+        for (_, constraints) in all {
+            add(&mut wants, constraints, random);
+        }
+        // A verdict is more than its number.
+        let paths = wants.constraints.iter().map(|(p, _)| p).chain(&wants.reads);
+        let is_score = |p: &&Path| matches!(p.last(), Some(Seg::Name(n)) if &**n == "score");
+        let scores: Vec<Path> = paths.filter(is_score).cloned().collect();
+        for mut path in scores {
+            path.pop();
+            for name in ["confidence", "reasoning"] {
+                let mut path = path.clone();
+                path.push(Seg::Name(name.into()));
+                if !wants.within(&path) {
+                    wants.reads.push(path);
+                }
+            }
+        }
+        wants
+    }
+
+    /// A value without a schema: what is wanted, and nothing else.
+    fn free(&self, wants: &Wants, path: &mut Path, random: &mut Random) -> Json {
+        let inside = wants.inside(path);
+        let list = wants.at(path).any(|c| matches!(c, Constraint::List(..)));
+        if inside.iter().any(|s| **s == Seg::Any) || (list && path.is_empty()) {
+            let (low, high) = wants
+                .at(path)
+                .find_map(|c| match c {
+                    Constraint::List(l, h) | Constraint::Length(l, h) => Some((*l, *h)),
+                    _ => None,
+                })
+                .unwrap_or((2, 3));
+            let count = size(low, high, random);
+            path.push(Seg::Any);
+            let items = (0..count).map(|n| self.item(wants, path, n, random)).collect();
+            path.pop();
+            return Json::Array(items);
+        }
+        let names: Vec<_> =
+            inside.iter().filter_map(|s| if let Seg::Name(n) = s { Some(n.clone()) } else { None }).collect();
+        if !names.is_empty() {
+            let mut members = Map::new();
+            for name in names {
+                path.push(Seg::Name(name.clone()));
+                members.insert(name.to_string(), self.free(wants, path, random));
+                path.pop();
+            }
+            return Json::Object(members);
+        }
+        let wanted: Vec<&Constraint> = wants.at(path).collect();
+        if let Some(value) = satisfying(&wanted, random) {
+            return value;
+        }
+        match path.last() {
+            Some(Seg::Name(name)) if matches!(&**name, "score" | "confidence") => {
+                super::constraint::tidy(0.9 + random.between(0, 9) as f64 / 100.0)
+            }
+            _ => Json::from(self.plain.clone()),
+        }
+    }
+
+    fn item(&self, wants: &Wants, path: &mut Path, n: usize, random: &mut Random) -> Json {
+        if wants.inside(path).is_empty() && wants.at(path).next().is_none() {
+            Json::from(item(n))
+        } else {
+            self.free(wants, path, random)
+        }
+    }
+
+    /// The text, or another one in which every pattern finds something.
+    fn matching(&self, text: String, wants: &Wants, random: &mut Random) -> String {
+        let patterns = &self.hints.patterns;
+        let wanted: Vec<&Constraint> = wants.at(&[]).collect();
+        let fits = |t: &str| {
+            patterns.iter().all(|p| p.is_match(t))
+                && wanted.iter().all(|w| w.holds(&Json::from(t)) || w.holds(&read(t)))
+        };
+        if patterns.is_empty() || fits(&text) {
+            return text;
+        }
+        for _ in 0..TRIES {
+            let parts: Vec<String> = patterns.iter().filter_map(|p| pattern::matching(p.as_str(), random)).collect();
+            let all = parts.join("\n");
+            for candidate in [format!("{text} {all}"), format!("{all} {text}"), format!("{text}\n{all}"), all] {
+                if fits(&candidate) {
+                    return candidate;
+                }
+            }
+            // Several anchored ones: perhaps one text is enough for all.
+            if let Some(one) = parts.into_iter().find(|p| fits(p)) {
+                return one;
+            }
+        }
+        text
+    }
+}
+
+/// Adds wants that belong together, unless they contradict those that are there.
+fn add(wants: &mut Wants, more: Vec<(Path, Constraint)>, random: &mut Random) {
+    let before = wants.constraints.len();
+    for (path, constraint) in more {
+        wants.constraints.push((path.clone(), constraint));
+        let at: Vec<&Constraint> = wants.at(&path).collect();
+        if satisfying(&at, &mut random.clone()).is_none() {
+            wants.constraints.truncate(before);
+            return;
+        }
+    }
+}
+
+/// A value for all of them.
+fn satisfying(wanted: &[&Constraint], random: &mut Random) -> Option<Json> {
+    let candidates = wanted.iter().flat_map(|w| w.candidates(random)).collect::<Vec<_>>();
+    candidates.into_iter().find(|c| wanted.iter().all(|w| w.holds(c)))
+}
+
+/// A value as a model would write it: texts bare, the rest as JSON.
+fn text_of(value: &Json) -> String {
+    match value {
+        Json::String(text) => text.clone(),
+        other => shown(other),
+    }
+}
+
+fn shown(value: &Json) -> String {
+    value.to_string()
+}
+
+/// Text as the value it may stand for.
+fn read(text: &str) -> Json {
+    serde_json::from_str(text).unwrap_or(Json::Null)
+}

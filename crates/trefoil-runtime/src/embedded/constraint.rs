@@ -1,0 +1,282 @@
+//! What a value is wanted to be: by conditions that compare it, fan-outs that range over it, calls that it names.
+//!
+//! A constraint can be asked whether a value fits, and for values that do. Together, those are all that is needed to find
+//! a value for several constraints: collect candidates from each, keep the first that fits all.
+
+use serde_json::{Number, Value as Json};
+
+use super::random::Random;
+
+/// One want.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Constraint {
+    /// This value, or any other.
+    Equal(Json, bool),
+    /// One of these, or none of them.
+    OneOf(Vec<Json>, bool),
+    /// A number (or text that reads as one) on this side of the bound.
+    Bound(Side, f64),
+    /// What conditions take for true, or for false.
+    Truthy(bool),
+    /// Text with this in it, or a list with this item; or without.
+    Contains(Json, bool),
+    /// So many characters or items, both ends possible.
+    Length(usize, usize),
+    /// A list of so many items, both ends possible.
+    List(usize, usize),
+    /// A whole number from 1 up to this.
+    Count(u32),
+}
+
+/// A side of a bound.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Side {
+    Below,
+    AtMost,
+    AtLeast,
+    Above,
+}
+
+impl Side {
+    /// The other side.
+    pub fn not(self) -> Self {
+        match self {
+            Self::Below => Self::AtLeast,
+            Self::AtMost => Self::Above,
+            Self::AtLeast => Self::Below,
+            Self::Above => Self::AtMost,
+        }
+    }
+
+    /// Seen from the bound.
+    pub fn turned(self) -> Self {
+        match self {
+            Self::Below => Self::Above,
+            Self::AtMost => Self::AtLeast,
+            Self::AtLeast => Self::AtMost,
+            Self::Above => Self::Below,
+        }
+    }
+
+    fn holds(self, value: f64, bound: f64) -> bool {
+        match self {
+            Self::Below => value < bound,
+            Self::AtMost => value <= bound,
+            Self::AtLeast => value >= bound,
+            Self::Above => value > bound,
+        }
+    }
+}
+
+impl Constraint {
+    /// Whether a value fits.
+    pub fn holds(&self, value: &Json) -> bool {
+        match self {
+            Self::Equal(want, yes) => same(want, value) == *yes,
+            Self::OneOf(wants, yes) => wants.iter().any(|w| same(w, value)) == *yes,
+            Self::Bound(side, bound) => number(value).is_some_and(|n| side.holds(n, *bound)),
+            Self::Truthy(want) => truthy(value) == *want,
+            Self::Contains(part, yes) => {
+                let found = match (value, part) {
+                    (Json::String(text), Json::String(part)) => text.contains(part.as_str()),
+                    (Json::Array(items), part) => items.iter().any(|i| same(i, part)),
+                    (Json::Object(members), Json::String(name)) => members.contains_key(name),
+                    _ => return false,
+                };
+                found == *yes
+            }
+            Self::Length(low, high) => match value {
+                Json::String(text) => (*low..=*high).contains(&text.chars().count()),
+                Json::Array(items) => (*low..=*high).contains(&items.len()),
+                Json::Object(members) => (*low..=*high).contains(&members.len()),
+                _ => false,
+            },
+            Self::List(low, high) => value.as_array().is_some_and(|items| (*low..=*high).contains(&items.len())),
+            Self::Count(high) => number(value).is_some_and(|n| n.fract() == 0.0 && n >= 1.0 && n <= f64::from(*high)),
+        }
+    }
+
+    /// Values that fit, the likeliest first.
+    pub fn candidates(&self, random: &mut Random) -> Vec<Json> {
+        match self {
+            Self::Equal(want, true) => vec![want.clone()],
+            Self::OneOf(wants, true) => {
+                let mut wants = wants.clone();
+                random.shuffle(&mut wants);
+                wants
+            }
+            Self::Equal(Json::Bool(b), false) => vec![Json::Bool(!b)],
+            Self::Equal(want, false) => others(std::slice::from_ref(want)),
+            Self::OneOf(wants, false) => others(wants),
+            Self::Bound(side, bound) => beyond(*side, *bound, random),
+            Self::Truthy(true) => vec![Json::Bool(true), Json::from(1), Json::from("yes")],
+            Self::Truthy(false) => vec![Json::Bool(false), Json::from(0), Json::from(""), Json::Null],
+            Self::Contains(part @ Json::String(text), true) => {
+                vec![Json::from(format!("this is {text}")), Json::Array(vec![part.clone()])]
+            }
+            Self::Contains(part, true) => vec![Json::Array(vec![part.clone()])],
+            Self::Contains(_, false) => vec![Json::from("nothing of the kind"), Json::Array(Vec::new())],
+            Self::Length(low, high) => {
+                let n = size(*low, *high, random);
+                vec![Json::from(filler(n)), Json::from((0..n.min(50)).map(item).collect::<Vec<_>>())]
+            }
+            Self::List(low, high) => {
+                vec![Json::from((0..size(*low, *high, random)).map(item).collect::<Vec<_>>())]
+            }
+            Self::Count(high) => {
+                let mut all: Vec<u32> = (1..=(*high).clamp(1, 3)).collect();
+                random.shuffle(&mut all);
+                all.into_iter().map(Json::from).collect()
+            }
+        }
+    }
+}
+
+/// A length between the two, small where that is possible.
+pub(super) fn size(low: usize, high: usize, random: &mut Random) -> usize {
+    let spread = high.saturating_sub(low).min(2);
+    low + random.below(spread + 1)
+}
+
+/// The n-th item of a list that nobody describes.
+pub(super) fn item(n: usize) -> String {
+    format!("item {}", n + 1)
+}
+
+/// Text of exactly so many characters; the last one is never a space, which trimming would take away.
+pub(super) fn filler(length: usize) -> String {
+    let mut text: String = "sample text ".chars().cycle().take(length).collect();
+    if text.ends_with(' ') {
+        text.pop();
+        text.push('.');
+    }
+    text
+}
+
+fn others(wants: &[Json]) -> Vec<Json> {
+    let mut all: Vec<Json> = Vec::new();
+    for want in wants {
+        match want {
+            Json::Number(n) => all.extend([1.0, 2.0, -1.0].map(|d| tidy(n.as_f64().unwrap_or(0.0) + d))),
+            Json::Bool(b) => all.push(Json::Bool(!b)),
+            Json::Null => all.extend([Json::Bool(true), Json::from("something")]),
+            _ => {}
+        }
+    }
+    all.extend(["other", "something else", "none of them"].map(Json::from));
+    all
+}
+
+/// Numbers near a bound, on one side of it. Bounds within 0 and 1 are those of scores: the numbers stay there.
+fn beyond(side: Side, bound: f64, random: &mut Random) -> Vec<Json> {
+    let up = matches!(side, Side::AtLeast | Side::Above);
+    let mut all: Vec<f64> = Vec::new();
+    if (0.0..=1.0).contains(&bound) {
+        let far = if up { 1.0 } else { 0.0 };
+        // A little way, half way, most of the way to the end.
+        let mut ways = [0.5, 0.75, 0.25];
+        random.shuffle(&mut ways);
+        all.extend(ways.map(|way| bound + (far - bound) * way));
+        all.push(far);
+    }
+    let mut steps = [1.0, 2.0, 3.0];
+    random.shuffle(&mut steps);
+    let whole = if up { bound.floor() } else { bound.ceil() };
+    all.extend(steps.map(|step| if up { whole + step } else { whole - step }));
+    if matches!(side, Side::AtLeast | Side::AtMost) {
+        all.push(bound);
+    }
+    all.into_iter().map(tidy).collect()
+}
+
+/// A number with few digits, whole where it is.
+pub(super) fn tidy(n: f64) -> Json {
+    let rounded = (n * 1e4).round() / 1e4;
+    if rounded.fract() == 0.0 && rounded.abs() < 1e15 {
+        Json::from(rounded as i64)
+    } else {
+        Number::from_f64(rounded).map_or(Json::Null, Json::Number)
+    }
+}
+
+/// Same type and value, numbers numerically.
+pub(super) fn same(a: &Json, b: &Json) -> bool {
+    match (a, b) {
+        (Json::Number(a), Json::Number(b)) => a.as_f64() == b.as_f64(),
+        (Json::Array(a), Json::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b)),
+        _ => a == b,
+    }
+}
+
+fn number(value: &Json) -> Option<f64> {
+    match value {
+        Json::Number(n) => n.as_f64(),
+        Json::String(text) => text.trim().parse().ok().filter(|n: &f64| n.is_finite()),
+        _ => None,
+    }
+}
+
+fn truthy(value: &Json) -> bool {
+    match value {
+        Json::Null => false,
+        Json::Bool(b) => *b,
+        Json::Number(n) => n.as_f64() != Some(0.0),
+        Json::String(text) => !text.is_empty(),
+        Json::Array(items) => !items.is_empty(),
+        Json::Object(members) => !members.is_empty(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn what_a_constraint_proposes_fits_it() {
+        let all = [
+            Constraint::Equal(json!("a"), true),
+            Constraint::Equal(json!("a"), false),
+            Constraint::Equal(json!(3), false),
+            Constraint::Equal(Json::Null, false),
+            Constraint::OneOf(vec![json!("a"), json!(1)], true),
+            Constraint::OneOf(vec![json!("other"), json!("x")], false),
+            Constraint::Bound(Side::Above, 0.8),
+            Constraint::Bound(Side::Below, 0.8),
+            Constraint::Bound(Side::AtLeast, 8.0),
+            Constraint::Bound(Side::AtMost, -2.5),
+            Constraint::Bound(Side::Above, 1.0),
+            Constraint::Bound(Side::Below, 0.0),
+            Constraint::Truthy(true),
+            Constraint::Truthy(false),
+            Constraint::Contains(json!("urgent"), true),
+            Constraint::Contains(json!(3), true),
+            Constraint::Contains(json!("urgent"), false),
+            Constraint::Length(7, 9),
+            Constraint::Length(0, 0),
+            Constraint::List(2, 4),
+            Constraint::Count(5),
+        ];
+        for seed in 0..20 {
+            for constraint in &all {
+                let fitting = constraint.candidates(&mut Random::new(seed));
+                assert!(fitting.iter().any(|c| constraint.holds(c)), "{constraint:?} {fitting:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn scores_stay_scores() {
+        for seed in 0..20 {
+            let first = &Constraint::Bound(Side::Above, 0.95).candidates(&mut Random::new(seed))[0];
+            assert!((0.95..1.0).contains(&first.as_f64().unwrap()), "{first}");
+        }
+    }
+
+    #[test]
+    fn filler_is_as_long_as_it_is_told() {
+        for n in 0..40 {
+            assert_eq!(filler(n).chars().count(), n);
+        }
+    }
+}

@@ -1,0 +1,365 @@
+//! What a program says about the answers of its model steps, gathered once.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use trefoil_ir::{
+    AnswerFormat, Attempts, Callee, Cond, Expr, FlowId, Guard, Items, Program, SchemaId, Source, State, StateMachine,
+    Step, StepId, StepKind, Takes, Text, ValidatorKind, walk,
+};
+use trefoil_template::Origin;
+
+use super::constraint::Constraint;
+use super::decide::{Decision, Kind, Machine, MachineState, Question, Wanted};
+use super::schema::Checked;
+use super::trace::{Depth, Feed, Result, Tracer};
+use super::wants::{Path, Seg};
+
+/// Fan-outs over a model's list have at most so many items.
+const ITEMS: (usize, usize) = (2, 4);
+
+/// What is known about one model step's answers.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Hints {
+    /// All of these accept it.
+    pub schemas: Vec<Checked>,
+    /// All of these find something in it.
+    pub patterns: Vec<regex::Regex>,
+    /// It has at most so many characters.
+    pub longest: Option<usize>,
+    /// Always wanted.
+    pub wants: Vec<(Path, Constraint)>,
+    /// Read somewhere.
+    pub reads: Vec<Path>,
+    /// Decisions it takes part in, by index.
+    pub decisions: Vec<usize>,
+}
+
+/// What is known about all of them.
+#[derive(Debug, Default)]
+pub(super) struct Knowledge {
+    pub steps: HashMap<StepId, Hints>,
+    pub decisions: Vec<Decision>,
+}
+
+impl Knowledge {
+    /// Everything about a program.
+    pub fn of(program: &Program) -> Self {
+        let mut reader =
+            Reader { program, tracer: Tracer::new(program), found: Self::default(), schemas: BTreeMap::new() };
+        for (flow, id) in reader.tracer.steps.clone() {
+            if let Some(step) = program.step(id) {
+                reader.step(flow, id, step);
+            }
+        }
+        reader.found
+    }
+
+    fn hints(&mut self, step: StepId) -> &mut Hints {
+        self.steps.entry(step).or_default()
+    }
+}
+
+struct Reader<'p> {
+    program: &'p Program,
+    tracer: Tracer<'p>,
+    found: Knowledge,
+    schemas: BTreeMap<SchemaId, Checked>,
+}
+
+impl<'p> Reader<'p> {
+    fn step(&mut self, flow: FlowId, id: StepId, step: &'p Step) {
+        let depth = self.tracer.depth(id);
+        if let Some(when) = &step.when {
+            let question = self.question(flow, Result::Nobody, when);
+            // Steps are rather run than skipped.
+            let ways = vec![vec![(0, true)], vec![(0, true)], vec![(0, false)]];
+            self.any(id, "when", depth, vec![question], ways);
+        }
+        match &step.kind {
+            StepKind::Model(call) => {
+                if let AnswerFormat::Json(schema) = call.format {
+                    self.schema(id, schema);
+                }
+                for guard in &call.guards {
+                    match guard {
+                        Guard::Schema(schema) => self.schema(id, *schema),
+                        Guard::Length { max_chars, .. } => {
+                            let longest = &mut self.found.hints(id).longest;
+                            *longest = Some(longest.map_or(*max_chars, |l| l.min(*max_chars)));
+                        }
+                        _ => {}
+                    }
+                }
+            }
+            StepKind::Branch { arms, otherwise } => {
+                let questions: Vec<_> = arms.iter().map(|a| self.question(flow, Result::Nobody, &a.when)).collect();
+                let mut ways: Vec<Vec<Wanted>> = (0..arms.len()).map(first_of).collect();
+                if otherwise.is_some() || arms.len() == 1 {
+                    ways.push((0..arms.len()).map(|i| (i, false)).collect());
+                }
+                self.any(id, "branch", depth, questions, ways);
+            }
+            StepKind::Loop(it) => {
+                let question = self.question(flow, Result::Shaped(it.body), &it.until);
+                let depth = depth.plus(Depth { passes: 1, ..Depth::default() });
+                self.decide(name(id, "until"), Kind::Until(it.max), vec![question], depth, Some(id));
+            }
+            StepKind::ForEach(each) => {
+                let (expr, want) = match &each.items {
+                    Items::List(list) => (list, Constraint::List(ITEMS.0, ITEMS.1)),
+                    Items::Count(count, most) => (count, Constraint::Count((*most).min(ITEMS.1 as u32))),
+                };
+                for feed in self.tracer.expr(flow, Result::Nobody, expr, &[]) {
+                    self.found.hints(feed.step).wants.push((feed.path, want.clone()));
+                }
+            }
+            StepKind::Graph(graph) => {
+                for (i, node) in graph.nodes.iter().enumerate() {
+                    let edges: Vec<&Cond> = graph
+                        .nodes
+                        .iter()
+                        .flat_map(|n| &n.incoming)
+                        .filter(|e| e.from.index() == i)
+                        .filter_map(|e| e.when.as_ref())
+                        .collect();
+                    self.edges(flow, id, node.step, &edges);
+                }
+            }
+            StepKind::StateMachine(machine) => self.machine(flow, id, machine),
+            StepKind::Attempts(attempts) => self.attempts(flow, id, attempts),
+            StepKind::Call(call) => {
+                if let Callee::Named { name, flows } = &call.callee {
+                    let names = flows.iter().map(|(n, _)| serde_json::Value::from(&**n)).collect();
+                    let want = Constraint::OneOf(names, true);
+                    let expr = Expr::Typed(name.clone());
+                    for feed in self.tracer.expr(flow, Result::Nobody, &expr, &[]) {
+                        self.found.hints(feed.step).wants.push((feed.path, want.clone()));
+                    }
+                }
+            }
+            _ => {}
+        }
+        self.reads(flow, id, step);
+    }
+
+    /// Edges out of a node: each on its own, no other, and all as they come.
+    fn edges(&mut self, flow: FlowId, graph: StepId, node: StepId, edges: &[&Cond]) {
+        let questions: Vec<_> = edges.iter().map(|c| self.question(flow, Result::Shaped(node), c)).collect();
+        let all = questions.len();
+        let mut ways: Vec<Vec<Wanted>> = (0..all).map(|taken| (0..all).map(|i| (i, i == taken)).collect()).collect();
+        // Where they cannot exclude each other, one is enough.
+        ways.extend((0..all).map(|taken| vec![(taken, true)]));
+        let depth = self.tracer.depth(graph);
+        self.any(node, "edges", depth, questions, ways);
+    }
+
+    fn machine(&mut self, flow: FlowId, id: StepId, machine: &'p StateMachine) {
+        let ends = distances(machine);
+        let depth = self.tracer.depth(id).plus(Depth { passes: 1, ..Depth::default() });
+        let mut states = Vec::new();
+        let mut all = Vec::new();
+        for state in &machine.states {
+            if let Some(fails) = &state.fails_when {
+                let question = self.question(flow, Result::Shaped(state.step), fails);
+                self.any(state.step, "fails", depth, vec![question], vec![vec![(0, false)]]);
+            }
+            let (questions, ways) = self.transitions(flow, state);
+            let end = |(_, target): &(Vec<Wanted>, usize)| ends.get(*target).copied().flatten().unwrap_or(usize::MAX);
+            let nearest = (0..ways.len()).min_by_key(|w| ways.get(*w).map_or(usize::MAX, end)).unwrap_or(0);
+            states.push(MachineState { ways, nearest, max_visits: state.max_visits });
+            all.push((state.step, questions));
+        }
+        let known = Machine {
+            name: name(id, "machine"),
+            states,
+            initial: machine.initial.index(),
+            max_entries: machine.max_entries,
+        };
+        let known = Arc::new(known);
+        for (index, (step, questions)) in all.into_iter().enumerate() {
+            self.decide(name(step, "transitions"), Kind::State(known.clone(), index), questions, depth, Some(id));
+        }
+    }
+
+    /// The transitions of a state that ended well: the conditions, what each transition wants of them, where it goes.
+    fn transitions(&self, flow: FlowId, state: &'p State) -> (Vec<Question>, Vec<(Vec<Wanted>, usize)>) {
+        let mut questions = Vec::new();
+        let mut ways: Vec<(Vec<Wanted>, usize)> = Vec::new();
+        for transition in state.transitions.iter().filter(|t| t.takes != Takes::Failure) {
+            let mut wanted: Vec<Wanted> = (0..questions.len()).map(|i| (i, false)).collect();
+            if let Some(when) = &transition.when {
+                wanted.push((questions.len(), true));
+                questions.push(self.question(flow, Result::Shaped(state.step), when));
+            }
+            ways.push((wanted, transition.target.index()));
+            if transition.when.is_none() {
+                break;
+            }
+        }
+        ways.retain(|(wanted, _)| Decision::possible(&questions, wanted));
+        (questions, ways)
+    }
+
+    fn attempts(&mut self, flow: FlowId, id: StepId, attempts: &'p Attempts) {
+        let body: Vec<StepId> = self
+            .tracer
+            .source(flow, Result::Shaped(attempts.body), &Source::Result, &[])
+            .into_iter()
+            .map(|f| f.step)
+            .collect();
+        let depth = self.tracer.depth(id).plus(Depth { iterations: 1, ..Depth::default() });
+        for (n, validator) in attempts.validators.iter().enumerate() {
+            match &validator.kind {
+                ValidatorKind::JsonSchema(schema) => body.iter().for_each(|step| self.schema(*step, *schema)),
+                ValidatorKind::Regex { pattern, stderr: false } => {
+                    if let Ok(regex) = regex::Regex::new(pattern) {
+                        body.iter().for_each(|step| self.found.hints(*step).patterns.push(regex.clone()));
+                    }
+                }
+                ValidatorKind::Judges { judges, consensus } => {
+                    let of = |member: &str| -> Vec<Feed> {
+                        judges.iter().flat_map(|j| self.tracer.verdict(flow, id, j.flow, member)).collect()
+                    };
+                    let feeds = vec![of("score"), of("confidence")];
+                    for feed in feeds.iter().flatten() {
+                        self.read(feed.step, feed.path.clone());
+                    }
+                    let kind = Kind::Judge {
+                        score: validator.min_score.max(consensus.threshold),
+                        confidence: validator.min_confidence,
+                        max: attempts.max,
+                        feeds,
+                    };
+                    self.decide(name(id, &format!("judge {n}")), kind, Vec::new(), depth, None);
+                }
+                ValidatorKind::Regex { .. } | ValidatorKind::ExitCode { .. } => {}
+            }
+        }
+    }
+
+    /// Members of answers that templates print, and that verdicts are combined from.
+    fn reads(&mut self, flow: FlowId, id: StepId, step: &'p Step) {
+        let mut texts: Vec<&Text> = Vec::new();
+        let mut exprs: Vec<&Expr> = Vec::new();
+        for evaluated in walk::evaluated(step) {
+            match evaluated {
+                walk::Evaluated::Expr(expr) => exprs.push(expr),
+                walk::Evaluated::Text(text) => texts.push(text),
+                walk::Evaluated::Cond(_) | walk::Evaluated::Source(_) => {}
+            }
+        }
+        let whole = self.program.flow(flow).filter(|f| f.body == id);
+        exprs.extend(whole.into_iter().flat_map(|f| f.output.iter().chain(f.init.iter().map(|(_, e)| e))));
+        for expr in exprs {
+            walk::texts(expr, &mut |t| texts.push(t));
+            let mut combined = false;
+            walk::expressions(expr, &mut |e| combined |= matches!(e, Expr::Consensus { .. }));
+            for member in ["score", "confidence"].into_iter().filter(|_| combined) {
+                for feed in self.tracer.verdicts(flow, Result::Raw(id), expr, member) {
+                    self.read(feed.step, feed.path);
+                }
+            }
+        }
+        for text in texts {
+            for (index, reference) in text.template.references().iter().enumerate() {
+                let Some(source) = text.sources.get(reference.binding.source as usize) else { continue };
+                let skip = usize::from(reference.binding.skip);
+                let rest: Path = reference.path.iter().skip(skip).map(|s| Seg::new(&s.name)).collect();
+                let mut paths = vec![rest.clone()];
+                for local in text.template.locals() {
+                    if local.origin == Origin::Reference(index as u32) {
+                        let mut path = rest.clone();
+                        path.extend(local.each.then_some(Seg::Any));
+                        path.extend(local.path.iter().map(|s| Seg::new(&s.name)));
+                        paths.push(path);
+                    }
+                }
+                for path in paths.into_iter().filter(|p| !p.is_empty()) {
+                    for feed in self.tracer.source(flow, Result::Shaped(id), source, &path) {
+                        self.read(feed.step, feed.path);
+                    }
+                }
+            }
+        }
+    }
+
+    fn read(&mut self, step: StepId, path: Path) {
+        let reads = &mut self.found.hints(step).reads;
+        if !path.is_empty() && !reads.contains(&path) {
+            reads.push(path);
+        }
+    }
+
+    fn question(&self, flow: FlowId, result: Result, cond: &Cond) -> Question {
+        let feeds = cond
+            .condition
+            .references()
+            .iter()
+            .map(|reference| {
+                let skip = usize::from(reference.binding.skip);
+                let rest: Path = reference.path.iter().skip(skip).map(|s| Seg::new(&s.name)).collect();
+                let source = cond.sources.get(reference.binding.source as usize);
+                source.map(|s| self.tracer.source(flow, result, s, &rest)).unwrap_or_default()
+            })
+            .collect();
+        Question { condition: cond.condition.clone(), feeds }
+    }
+
+    fn any(&mut self, id: StepId, what: &str, depth: Depth, questions: Vec<Question>, mut ways: Vec<Vec<Wanted>>) {
+        ways.retain(|wanted| Decision::possible(&questions, wanted));
+        self.decide(name(id, what), Kind::Any(ways), questions, depth, None);
+    }
+
+    fn decide(&mut self, name: String, kind: Kind, questions: Vec<Question>, depth: Depth, scope: Option<StepId>) {
+        let mut decision = Decision { name, kind, questions, depth, scope };
+        if let Some(scope) = scope {
+            // What was there before the first pass does not change with the passes.
+            let tracer = &self.tracer;
+            for feed in decision.questions.iter_mut().flat_map(|q| &mut q.feeds).flatten() {
+                feed.through = feed.through.filter(|step| tracer.inside(*step, scope));
+            }
+        }
+        let index = self.found.decisions.len();
+        let mut steps: Vec<StepId> = decision.feeds().map(|f| f.step).collect();
+        steps.sort_unstable();
+        steps.dedup();
+        for step in &steps {
+            self.found.hints(*step).decisions.push(index);
+        }
+        if !steps.is_empty() {
+            self.found.decisions.push(decision);
+        }
+    }
+
+    fn schema(&mut self, step: StepId, id: SchemaId) {
+        let Some(schema) = self.program.schema(id) else { return };
+        let checked = self.schemas.entry(id).or_insert_with(|| Checked::new(schema.json.to_json())).clone();
+        self.found.hints(step).schemas.push(checked);
+    }
+}
+
+/// This one, and none before it.
+fn first_of(index: usize) -> Vec<Wanted> {
+    (0..=index).map(|i| (i, i == index)).collect()
+}
+
+fn name(step: StepId, what: &str) -> String {
+    format!("{what} {}", step.0)
+}
+
+/// How many transitions each state is away from an end.
+fn distances(machine: &StateMachine) -> Vec<Option<usize>> {
+    let mut all: Vec<Option<usize>> = machine.states.iter().map(|s| s.transitions.is_empty().then_some(0)).collect();
+    for round in 0..machine.states.len() {
+        for (index, state) in machine.states.iter().enumerate() {
+            let next = state.transitions.iter().filter_map(|t| all.get(t.target.index()).copied().flatten()).min();
+            if let (Some(own @ None), Some(next)) = (all.get_mut(index), next)
+                && next <= round
+            {
+                *own = Some(next + 1);
+            }
+        }
+    }
+    all
+}

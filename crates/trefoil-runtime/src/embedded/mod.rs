@@ -1,0 +1,146 @@
+//! The embedded model: answers that need no network, no key and no money, and make a whole run go through.
+//!
+//! Deterministic: the same program, seed and step key give the same answer on every machine. It does not understand what it
+//! is asked. It knows the program instead: which schema an answer must fit, what conditions compare it with, which loops it
+//! ends, what ranges over it. Answers conform to schemas and validators; what conditions read takes, over seeds, every
+//! value that takes the run somewhere else; loops end. Everything else says which agent spoke and quotes what it read.
+//!
+//! Token figures are words.
+
+mod answer;
+mod constraint;
+mod decide;
+mod hints;
+mod pattern;
+mod random;
+mod schema;
+mod solve;
+mod trace;
+mod wants;
+
+use async_trait::async_trait;
+use trefoil_ir::Program;
+
+use crate::ports::{CallSite, ModelAnswer, ModelError, ModelProvider};
+use crate::request::{ModelRequest, Role, Usage};
+use hints::{Hints, Knowledge};
+use schema::Checked;
+
+/// Characters that are quoted.
+const QUOTED: usize = 80;
+/// Pieces of a streamed answer.
+const PIECES: usize = 4;
+
+/// The embedded model for one program.
+#[derive(Debug)]
+pub struct Embedded {
+    knowledge: Knowledge,
+    nothing: Hints,
+    seed: u64,
+}
+
+impl Embedded {
+    /// For this program. Another seed takes other branches.
+    pub fn new(program: &Program, seed: u64) -> Self {
+        Self { knowledge: Knowledge::of(program), nothing: Hints::default(), seed }
+    }
+
+    fn text(&self, at: CallSite<'_>, request: &ModelRequest) -> String {
+        let hints = self.knowledge.steps.get(&at.step).unwrap_or(&self.nothing);
+        let schema = match &request.schema {
+            Some((_, schema)) if hints.schemas.is_empty() => Some(Checked::new(schema.to_json())),
+            _ => None,
+        };
+        let plain = plain(request);
+        answer::Maker {
+            seed: self.seed,
+            // A retry is the same question.
+            key: at.key.0.split('!').next().unwrap_or_default(),
+            step: at.step,
+            hints,
+            decisions: &self.knowledge.decisions,
+            schema,
+            plain,
+        }
+        .text()
+    }
+}
+
+#[async_trait]
+impl ModelProvider for Embedded {
+    async fn call(
+        &self,
+        at: CallSite<'_>,
+        request: &ModelRequest,
+        delta: &mut (dyn for<'d> FnMut(&'d str) + Send),
+    ) -> Result<ModelAnswer, ModelError> {
+        let text = self.text(at, request);
+        if request.stream {
+            pieces(&text).for_each(delta);
+        }
+        let usage = word_usage(request, &text);
+        Ok(ModelAnswer { text, usage, model: None })
+    }
+
+    fn label(&self, _request: &ModelRequest) -> String {
+        "embedded".to_owned()
+    }
+}
+
+/// Words for tokens, where no provider counts them.
+pub fn word_usage(request: &ModelRequest, answer: &str) -> Usage {
+    let words = |text: &str| text.split_whitespace().count() as u64;
+    Usage {
+        input_tokens: request.messages.iter().map(|m| words(&m.content.to_text())).sum(),
+        output_tokens: words(answer),
+        cached_tokens: 0,
+    }
+}
+
+/// Who spoke, and about what.
+fn plain(request: &ModelRequest) -> String {
+    let last = request.messages.iter().rev().find(|m| m.role == Role::User);
+    let read = last.map(|m| m.content.to_text()).unwrap_or_default();
+    let line = read.split_whitespace().collect::<Vec<_>>().join(" ");
+    if line.is_empty() {
+        return format!("[embedded] {}", request.speaker);
+    }
+    let quote: String = line.chars().take(QUOTED).collect();
+    let more = if quote.len() < line.len() { "…" } else { "" };
+    format!("[embedded] {}: about \"{}{more}\"", request.speaker, quote.trim_end())
+}
+
+/// A text in a few pieces, cut after words where there are any.
+fn pieces(text: &str) -> impl Iterator<Item = &str> {
+    let aim = text.len().div_ceil(PIECES).max(1);
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
+        let mut end = aim.min(rest.len());
+        while !rest.is_char_boundary(end) {
+            end += 1;
+        }
+        let end = rest.get(end..).and_then(|r| r.find(' ')).map_or(rest.len(), |space| end + space);
+        let (piece, more) = rest.split_at_checked(end)?;
+        rest = more;
+        Some(piece)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_are_the_text() {
+        for text in ["", "word", "[embedded] writer: about \"ä ö ü and more of it\"", "ääääääääääääääää"]
+        {
+            let all: Vec<&str> = pieces(text).collect();
+            assert_eq!(all.concat(), text);
+            assert!(all.len() <= PIECES, "{all:?}");
+        }
+        assert!(pieces("one two three four five six seven eight").count() > 1);
+    }
+}

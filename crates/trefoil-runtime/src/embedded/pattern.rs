@@ -1,0 +1,105 @@
+//! Text that a regular expression finds itself in: for patterns of the size that people write into schemas.
+
+use regex_syntax::hir::{Class, Hir, HirKind, Repetition};
+
+use super::random::Random;
+
+/// Repetitions without an end are repeated at most this much more than they must be.
+const MORE: u32 = 4;
+/// No text is made longer.
+const LONGEST: usize = 2000;
+
+/// A text that fits, none when the pattern is not understood here (look-around of other dialects, for example). Whoever
+/// asks checks it.
+pub(super) fn matching(pattern: &str, random: &mut Random) -> Option<String> {
+    let hir = regex_syntax::parse(pattern).ok()?;
+    let mut out = String::new();
+    write(&hir, random, &mut out);
+    (out.len() <= LONGEST).then_some(out)
+}
+
+fn write(hir: &Hir, random: &mut Random, out: &mut String) {
+    if out.len() > LONGEST {
+        return;
+    }
+    match hir.kind() {
+        // Places between characters: mostly the ends. The check finds where that is not so.
+        HirKind::Empty | HirKind::Look(_) => {}
+        HirKind::Literal(literal) => out.push_str(&String::from_utf8_lossy(&literal.0)),
+        HirKind::Class(class) => out.extend(character(class, random)),
+        HirKind::Repetition(repetition) => repeat(repetition, random, out),
+        HirKind::Capture(capture) => write(&capture.sub, random, out),
+        HirKind::Concat(parts) => parts.iter().for_each(|p| write(p, random, out)),
+        HirKind::Alternation(ways) => {
+            if let Some(way) = random.pick(ways) {
+                write(way, random, out);
+            }
+        }
+    }
+}
+
+fn repeat(repetition: &Repetition, random: &mut Random, out: &mut String) {
+    let least = repetition.min;
+    let most = repetition.max.unwrap_or(least.saturating_add(MORE)).min(least.saturating_add(MORE));
+    // `.*` and the like say "anything may stand here", and nothing is the plainest thing.
+    let times = if least == 0 && repetition.max.is_none() { 0 } else { random.between(least.into(), most.into()) };
+    for _ in 0..times {
+        write(&repetition.sub, random, out);
+    }
+}
+
+/// A character of a class, rather a letter or a digit.
+fn character(class: &Class, random: &mut Random) -> Option<char> {
+    let ranges: Vec<(char, char)> = match class {
+        Class::Unicode(class) => class.ranges().iter().map(|r| (r.start(), r.end())).collect(),
+        Class::Bytes(class) => class.ranges().iter().map(|r| (char::from(r.start()), char::from(r.end()))).collect(),
+    };
+    for (first, last) in [('a', 'z'), ('0', '9'), ('A', 'Z'), (' ', '~')] {
+        let cut: Vec<(char, char)> =
+            ranges.iter().map(|&(s, e)| (s.max(first), e.min(last))).filter(|(s, e)| s <= e).collect();
+        if let Some(&(start, end)) = random.pick(&cut) {
+            let code = random.between(i64::from(u32::from(start)), i64::from(u32::from(end)));
+            return u32::try_from(code).ok().and_then(char::from_u32);
+        }
+    }
+    ranges.first().map(|r| r.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_made_matches() {
+        let patterns = [
+            "^[a-z]+$",
+            r"^\d{3}-\d{4}$",
+            "^(yes|no|maybe)$",
+            "(?i)^approved",
+            r"^#[0-9a-fA-F]{6}$",
+            r"\bTODO\b",
+            r"^v\d+\.\d+(\.\d+)?$",
+            "^[^@ ]+@[^@ ]+\\.[a-z]{2,}$",
+            "a.*b",
+            "^$",
+            "[^a-z0-9]{2}",
+            r"^\p{Lu}\p{Ll}+$",
+            "[éü]",
+            "x{0,3}y?z*",
+        ];
+        for pattern in patterns {
+            let regex = regex::Regex::new(pattern).unwrap();
+            for seed in 0..50 {
+                let text = matching(pattern, &mut Random::new(seed)).unwrap();
+                assert!(regex.is_match(&text), "{pattern}: {text:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn other_dialects_are_not_guessed_at() {
+        assert_eq!(matching("(?=x)y", &mut Random::new(0)), None);
+        assert_eq!(matching("(", &mut Random::new(0)), None);
+        assert_eq!(matching("(((a{30}){30}){30}){30}", &mut Random::new(0)), None, "too long to be meant");
+    }
+}

@@ -1,0 +1,553 @@
+//! Values that a JSON Schema accepts, as near to what is wanted of them as it allows.
+//!
+//! Generates by the keywords that say what a value looks like; those that only forbid (`not`, `if`, ...) are left to the
+//! validator, who looks at every value before it is used.
+
+use std::sync::Arc;
+
+use jsonschema::Validator;
+use serde_json::{Map, Value as Json};
+
+use super::constraint::{Constraint, filler, same, size, tidy};
+use super::pattern;
+use super::random::Random;
+use super::wants::{Seg, Wants};
+
+/// Nesting, and `$ref`s followed one after the other.
+const DEEPEST: usize = 12;
+/// From here on, only what must be there is made.
+const SPARSE: usize = 4;
+/// Values tried before the wants are given up, and before the schema is.
+const TRIES: usize = 24;
+
+/// A schema and its validator.
+#[derive(Debug, Clone)]
+pub(super) struct Checked {
+    json: Json,
+    /// None: it is no valid schema, and nothing can be said about values.
+    validator: Option<Arc<Validator>>,
+}
+
+impl Checked {
+    pub fn new(json: Json) -> Self {
+        let validator = jsonschema::validator_for(&json).ok().map(Arc::new);
+        Self { json, validator }
+    }
+
+    fn accepts(&self, value: &Json) -> bool {
+        self.validator.as_ref().is_none_or(|v| v.is_valid(value))
+    }
+}
+
+/// A value that all schemas accept, and that is as wanted where that is possible. `extra`: what else must hold.
+pub(super) fn instance(
+    schemas: &[Checked],
+    wants: &Wants,
+    random: &mut Random,
+    extra: &dyn Fn(&Json) -> bool,
+) -> Option<Json> {
+    let nothing = Wants::default();
+    let mut fallback = None;
+    for wants in [wants, &nothing] {
+        for try_ in 0..TRIES {
+            let schema = schemas.get(try_ % schemas.len().max(1))?;
+            let mut maker = Maker { root: &schema.json, wants, random: Random::new(random.next()) };
+            let value = maker.value(&schema.json, &mut Vec::new(), 0);
+            if schemas.iter().all(|s| s.accepts(&value)) {
+                if extra(&value) {
+                    return Some(value);
+                }
+                fallback.get_or_insert(value);
+            }
+        }
+    }
+    fallback
+}
+
+struct Maker<'a> {
+    root: &'a Json,
+    wants: &'a Wants,
+    random: Random,
+}
+
+impl Maker<'_> {
+    fn value(&mut self, schema: &Json, path: &mut Vec<Seg>, depth: usize) -> Json {
+        let flat = self.flat(schema, depth);
+        let wanted: Vec<&Constraint> = self.wants.at(path).collect();
+        let made = self.made(&flat, path, depth);
+        if wanted.is_empty() {
+            return made;
+        }
+        let mut candidates: Vec<Json> = wanted.iter().flat_map(|w| w.candidates(&mut self.random)).collect();
+        let mut listed = listed(&flat);
+        self.random.shuffle(&mut listed);
+        candidates.extend(listed);
+        // What is inside a list or an object was made to be as wanted; a lone value was made by the schema only.
+        let place = if made.is_array() || made.is_object() { 0 } else { candidates.len() };
+        candidates.insert(place, made.clone());
+        candidates.into_iter().find(|c| wanted.iter().all(|w| w.holds(c)) && fits(&flat, c)).unwrap_or(made)
+    }
+
+    /// By the schema alone, except that lists and texts have the wanted length.
+    fn made(&mut self, flat: &Map<String, Json>, path: &mut Vec<Seg>, depth: usize) -> Json {
+        let listed = listed(flat);
+        if !listed.is_empty() {
+            return self.random.pick(&listed).cloned().unwrap_or_default();
+        }
+        match self.kind(flat) {
+            "object" => self.object(flat, path, depth),
+            "array" => self.array(flat, path, depth),
+            "string" => Json::from(self.string(flat, path)),
+            "integer" => self.number(flat, true),
+            "number" => self.number(flat, false),
+            "boolean" => Json::from(self.random.one_in(2)),
+            _ => Json::Null,
+        }
+    }
+
+    /// One type that the schema allows; null only where nothing else is.
+    fn kind(&mut self, flat: &Map<String, Json>) -> &'static str {
+        const KINDS: [&str; 7] = ["object", "array", "string", "integer", "number", "boolean", "null"];
+        let known = |name: &str| KINDS.iter().find(|k| **k == name).copied();
+        match flat.get("type") {
+            Some(Json::String(name)) => known(name).unwrap_or("string"),
+            Some(Json::Array(names)) => {
+                let all: Vec<&str> = names.iter().filter_map(|n| known(n.as_str()?)).filter(|n| *n != "null").collect();
+                self.random.pick(&all).copied().and_then(known).unwrap_or("null")
+            }
+            _ => {
+                let has = |keys: &[&str]| keys.iter().any(|k| flat.contains_key(*k));
+                if has(&["properties", "required", "additionalProperties", "minProperties", "patternProperties"]) {
+                    "object"
+                } else if has(&["items", "prefixItems", "minItems", "maxItems", "contains"]) {
+                    "array"
+                } else if has(&["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"]) {
+                    "number"
+                } else {
+                    "string"
+                }
+            }
+        }
+    }
+
+    fn object(&mut self, flat: &Map<String, Json>, path: &mut Vec<Seg>, depth: usize) -> Json {
+        let none = Map::new();
+        let properties = flat.get("properties").and_then(Json::as_object).unwrap_or(&none);
+        let mut required: Vec<&str> = strings(flat.get("required"));
+        let mut out = Map::new();
+        for (name, schema) in properties {
+            path.push(Seg::Name(name.as_str().into()));
+            let must = required.contains(&name.as_str());
+            let wanted = self.wants.within(path);
+            if must || wanted || (depth < SPARSE && !self.random.one_in(4)) {
+                let value = self.value(schema, path, depth + 1);
+                // Leaving it out is how a property is null where the schema knows no null.
+                let null = || {
+                    self.wants.at(path).any(|w| !w.holds(&value)) && self.wants.at(path).all(|w| w.holds(&Json::Null))
+                };
+                if must || !wanted || !null() {
+                    out.insert(name.clone(), value);
+                    if let Some(more) = flat.get("dependentRequired").and_then(|d| d.get(name)) {
+                        required.extend(strings(Some(more)));
+                    }
+                }
+            }
+            path.pop();
+        }
+        let rest = flat.get("additionalProperties");
+        let mut more: Vec<String> = required.iter().map(|n| (*n).to_owned()).collect();
+        if rest != Some(&Json::Bool(false)) {
+            let inside = self.wants.inside(path).into_iter().filter_map(|s| match s {
+                Seg::Name(name) if !properties.contains_key(&**name) => Some(name.to_string()),
+                _ => None,
+            });
+            more.extend(inside);
+            let least = flat.get("minProperties").and_then(Json::as_u64).unwrap_or(0).min(32) as usize;
+            let known = out.len() + more.iter().filter(|n| !out.contains_key(n.as_str())).count();
+            more.extend((1..=least.saturating_sub(known)).map(|n| format!("member_{n}")));
+        }
+        let anything = Json::Bool(true);
+        for name in more {
+            if !out.contains_key(&name) {
+                path.push(Seg::Name(name.as_str().into()));
+                let schema = properties.get(&name).or(rest.filter(|r| r.is_object())).unwrap_or(&anything);
+                let value = self.value(schema, path, depth + 1);
+                path.pop();
+                out.insert(name, value);
+            }
+        }
+        Json::Object(out)
+    }
+
+    fn array(&mut self, flat: &Map<String, Json>, path: &mut Vec<Seg>, depth: usize) -> Json {
+        let bound = |name: &str| flat.get(name).and_then(Json::as_u64).map(|n| n.min(64) as usize);
+        let prefix: Vec<&Json> =
+            flat.get("prefixItems").and_then(Json::as_array).map(|a| a.iter().collect()).unwrap_or_default();
+        let (mut low, mut high) =
+            (bound("minItems").unwrap_or(if depth < SPARSE { 1 } else { 0 }), bound("maxItems").unwrap_or(3));
+        for constraint in self.wants.at(path) {
+            if let Constraint::List(l, h) | Constraint::Length(l, h) = constraint {
+                low = low.max(*l);
+                high = if bound("maxItems").is_some() { high.min(*h) } else { *h };
+            }
+        }
+        let closed = flat.get("items") == Some(&Json::Bool(false));
+        let count =
+            if closed { prefix.len() } else { size(low, high.max(low), &mut self.random).max(prefix.len().min(low)) };
+        let anything = Json::Bool(true);
+        let items = flat.get("items").filter(|i| !i.is_boolean()).unwrap_or(&anything);
+        let unique = flat.get("uniqueItems") == Some(&Json::Bool(true));
+        let mut out: Vec<Json> = Vec::new();
+        path.push(Seg::Any);
+        for n in 0..count {
+            let schema = match (prefix.get(n), flat.get("contains")) {
+                (Some(schema), _) => schema,
+                (None, Some(contains)) if n == prefix.len() => contains,
+                _ => items,
+            };
+            let mut value = self.value(schema, path, depth + 1);
+            for _ in 0..TRIES {
+                if !unique || !out.iter().any(|o| same(o, &value)) {
+                    break;
+                }
+                value = self.value(schema, path, depth + 1);
+            }
+            out.push(value);
+        }
+        path.pop();
+        Json::Array(out)
+    }
+
+    fn string(&mut self, flat: &Map<String, Json>, path: &[Seg]) -> String {
+        let bound = |name: &str| flat.get(name).and_then(Json::as_u64).map(|n| n.min(4096) as usize);
+        let (mut low, mut high) = (bound("minLength").unwrap_or(0), bound("maxLength").unwrap_or(usize::MAX));
+        for constraint in self.wants.at(path) {
+            if let Constraint::Length(l, h) = constraint {
+                (low, high) = (low.max(*l), high.min(*h));
+            }
+        }
+        if let Some(pattern) = flat.get("pattern").and_then(Json::as_str) {
+            for _ in 0..TRIES {
+                if let Some(text) = pattern::matching(pattern, &mut self.random)
+                    && (low..=high).contains(&text.chars().count())
+                {
+                    return text;
+                }
+            }
+        }
+        if let Some(text) = flat.get("format").and_then(Json::as_str).and_then(|f| self.format(f)) {
+            return text;
+        }
+        let about = path.iter().rev().find_map(|s| if let Seg::Name(n) = s { Some(&**n) } else { None });
+        let mut text = match about {
+            Some(name) => format!("sample {} {}", name.replace(['_', '-'], " "), self.random.between(1, 99)),
+            None => format!("sample {}", self.random.between(1, 99)),
+        };
+        let length = text.chars().count();
+        if length < low {
+            text.push_str(&filler(low - length));
+        } else if length > high {
+            text = filler(high);
+        }
+        text
+    }
+
+    fn format(&mut self, format: &str) -> Option<String> {
+        let n = self.random.between(1, 28);
+        Some(match format {
+            "date" => format!("2026-01-{n:02}"),
+            "date-time" => format!("2026-01-{n:02}T12:00:00Z"),
+            "time" => "12:00:00Z".to_owned(),
+            "duration" => format!("P{n}D"),
+            "email" | "idn-email" => format!("person{n}@example.com"),
+            "uri" | "url" | "iri" => format!("https://example.com/{n}"),
+            "uri-reference" | "iri-reference" => format!("/{n}"),
+            "hostname" | "idn-hostname" => format!("host{n}.example.com"),
+            "ipv4" => format!("192.0.2.{n}"),
+            "ipv6" => format!("2001:db8::{n}"),
+            "uuid" => format!("00000000-0000-4000-8000-{n:012}"),
+            "json-pointer" => format!("/{n}"),
+            "regex" => "^[a-z]+$".to_owned(),
+            _ => return None,
+        })
+    }
+
+    fn number(&mut self, flat: &Map<String, Json>, whole: bool) -> Json {
+        let bound = |name: &str| flat.get(name).and_then(Json::as_f64);
+        let step = bound("multipleOf").filter(|s| *s > 0.0).unwrap_or(if whole { 1.0 } else { 0.0 });
+        // A bound that itself is out is passed by a little: one step, or a small part.
+        let little = if step > 0.0 { step } else { 0.01 };
+        let low = max(bound("minimum"), bound("exclusiveMinimum").map(|n| n + little));
+        let high = min(bound("maximum"), bound("exclusiveMaximum").map(|n| n - little));
+        let (low, high) = match (low, high) {
+            (Some(low), Some(high)) => (low, high.max(low)),
+            (Some(low), None) => (low, low + 10.0 * little.max(1.0)),
+            (None, Some(high)) => (high - 10.0 * little.max(1.0), high),
+            (None, None) => (0.0, 10.0 * little.max(1.0)),
+        };
+        if step > 0.0 {
+            let (first, last) = ((low / step).ceil(), (high / step).floor());
+            let n = self.random.between(first as i64, last.max(first) as i64) as f64 * step;
+            return if whole && n.fract() == 0.0 { Json::from(n as i64) } else { tidy(n) };
+        }
+        let part = self.random.between(0, 20) as f64 / 20.0;
+        tidy(low + (high - low) * part)
+    }
+
+    /// The schema with references followed, one way of each choice taken, and all its parts laid together.
+    fn flat(&mut self, schema: &Json, depth: usize) -> Map<String, Json> {
+        let mut out = Map::new();
+        self.lay(schema, depth, &mut out);
+        out
+    }
+
+    fn lay(&mut self, schema: &Json, depth: usize, out: &mut Map<String, Json>) {
+        let Some(schema) = schema.as_object().filter(|_| depth < DEEPEST) else { return };
+        for (name, value) in schema {
+            match (name.as_str(), out.get_mut(name), value) {
+                ("$ref" | "allOf" | "anyOf" | "oneOf", ..) => {}
+                ("properties" | "dependentRequired", Some(Json::Object(have)), Json::Object(more)) => {
+                    have.extend(more.iter().map(|(k, v)| (k.clone(), v.clone())));
+                }
+                ("required", Some(Json::Array(have)), Json::Array(more)) => have.extend(more.iter().cloned()),
+                ("minimum" | "exclusiveMinimum" | "minLength" | "minItems", Some(have), more) => {
+                    if more.as_f64() > have.as_f64() {
+                        *have = more.clone();
+                    }
+                }
+                ("maximum" | "exclusiveMaximum" | "maxLength" | "maxItems", Some(have), more) => {
+                    if more.as_f64() < have.as_f64() {
+                        *have = more.clone();
+                    }
+                }
+                ("enum", Some(Json::Array(have)), Json::Array(more)) => {
+                    have.retain(|h| more.iter().any(|m| same(h, m)))
+                }
+                _ => {
+                    out.insert(name.clone(), value.clone());
+                }
+            }
+        }
+        if let Some(target) = schema.get("$ref").and_then(Json::as_str).and_then(|r| self.target(r)) {
+            self.lay(&target, depth + 1, out);
+        }
+        for part in schema.get("allOf").and_then(Json::as_array).into_iter().flatten() {
+            self.lay(part, depth + 1, out);
+        }
+        for choice in ["anyOf", "oneOf"] {
+            let ways = schema.get(choice).and_then(Json::as_array).map(Vec::as_slice).unwrap_or_default();
+            // Null is the way out of a recursion, and otherwise the least interesting answer.
+            let is_null = |w: &Json| w.get("type").and_then(Json::as_str) == Some("null");
+            let some: Vec<&Json> = ways.iter().filter(|w| is_null(w) == (depth >= SPARSE)).collect();
+            let all: Vec<&Json> = ways.iter().collect();
+            if let Some(way) = self.random.pick(if some.is_empty() { &all } else { &some }) {
+                self.lay(way, depth + 1, out);
+            }
+        }
+    }
+
+    fn target(&self, reference: &str) -> Option<Json> {
+        let pointer = reference.strip_prefix('#')?.replace("%24", "$");
+        self.root.pointer(&pointer).cloned()
+    }
+}
+
+/// The values that a schema lists.
+fn listed(flat: &Map<String, Json>) -> Vec<Json> {
+    if let Some(value) = flat.get("const") {
+        return vec![value.clone()];
+    }
+    flat.get("enum").and_then(Json::as_array).cloned().unwrap_or_default()
+}
+
+/// Whether a value is of the schema's type and size; the validator has the last word.
+fn fits(flat: &Map<String, Json>, value: &Json) -> bool {
+    let listed = listed(flat);
+    if !listed.is_empty() {
+        return listed.iter().any(|l| same(l, value));
+    }
+    let kind = match value {
+        Json::Null => "null",
+        Json::Bool(_) => "boolean",
+        Json::Number(n) if n.is_i64() || n.is_u64() => "integer",
+        Json::Number(_) => "number",
+        Json::String(_) => "string",
+        Json::Array(_) => "array",
+        Json::Object(_) => "object",
+    };
+    let is = |name: &Json| name.as_str().is_some_and(|n| n == kind || (n == "number" && kind == "integer"));
+    let typed = match flat.get("type") {
+        Some(Json::Array(names)) => names.iter().any(is),
+        Some(name) => is(name),
+        None => true,
+    };
+    let bound = |name: &str| flat.get(name).and_then(Json::as_f64);
+    let between =
+        |n: f64, low: &str, high: &str| bound(low).is_none_or(|b| n >= b) && bound(high).is_none_or(|b| n <= b);
+    let sized = match value {
+        Json::Number(n) => {
+            let n = n.as_f64().unwrap_or(0.0);
+            between(n, "minimum", "maximum")
+                && bound("exclusiveMinimum").is_none_or(|b| n > b)
+                && bound("exclusiveMaximum").is_none_or(|b| n < b)
+        }
+        Json::String(text) => {
+            between(text.chars().count() as f64, "minLength", "maxLength") && !flat.contains_key("pattern")
+        }
+        Json::Array(items) => between(items.len() as f64, "minItems", "maxItems"),
+        _ => true,
+    };
+    typed && sized
+}
+
+fn strings(json: Option<&Json>) -> Vec<&str> {
+    json.and_then(Json::as_array).into_iter().flatten().filter_map(Json::as_str).collect()
+}
+
+fn max(a: Option<f64>, b: Option<f64>) -> Option<f64> {
+    a.into_iter().chain(b).reduce(f64::max)
+}
+
+fn min(a: Option<f64>, b: Option<f64>) -> Option<f64> {
+    a.into_iter().chain(b).reduce(f64::min)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::constraint::Side;
+    use super::*;
+
+    fn make(schema: &Json, wants: &Wants, seed: u64) -> Json {
+        let checked = Checked::new(schema.clone());
+        assert!(checked.validator.is_some(), "not a schema: {schema}");
+        let value = instance(&[checked.clone()], wants, &mut Random::new(seed), &|_| true);
+        let value = value.unwrap_or_else(|| panic!("nothing for {schema}"));
+        assert!(checked.accepts(&value), "{value} for {schema}");
+        value
+    }
+
+    fn wants(all: &[(&str, Constraint)]) -> Wants {
+        let seg = |name: &str| if name == "*" { Seg::Any } else { Seg::Name(name.into()) };
+        let constraints = all.iter().map(|(p, c)| (p.split('.').map(seg).collect(), c.clone())).collect();
+        Wants { constraints, reads: Vec::new() }
+    }
+
+    #[test]
+    fn every_keyword_that_describes_is_followed() {
+        let schemas = [
+            json!(true),
+            json!({}),
+            json!({"const": {"a": [1]}}),
+            json!({"enum": ["x", 2, null]}),
+            json!({"type": ["string", "null"]}),
+            json!({"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a", "b"]}),
+            json!({"type": "object", "additionalProperties": {"type": "number"}, "minProperties": 3}),
+            json!({"type": "object", "properties": {"a": {}}, "required": ["a"], "dependentRequired": {"a": ["z"]}}),
+            json!({"type": "array", "items": {"enum": [1, 2, 3, 4]}, "minItems": 3, "uniqueItems": true}),
+            json!({"type": "array", "prefixItems": [{"type": "string"}, {"type": "integer"}], "items": false, "minItems": 2}),
+            json!({"type": "array", "contains": {"const": "x"}, "minItems": 1}),
+            json!({"type": "string", "minLength": 30, "maxLength": 31}),
+            json!({"type": "string", "maxLength": 3}),
+            json!({"type": "string", "maxLength": 0}),
+            json!({"type": "string", "pattern": "^[A-Z]{2}-\\d{3}$"}),
+            json!({"type": "integer", "minimum": 3, "maximum": 3}),
+            json!({"type": "integer", "exclusiveMinimum": 3, "exclusiveMaximum": 5}),
+            json!({"type": "integer", "minimum": -10, "maximum": -5, "multipleOf": 5}),
+            json!({"type": "number", "exclusiveMinimum": 0, "maximum": 1}),
+            json!({"type": "number", "multipleOf": 0.25, "minimum": 7}),
+            json!({"allOf": [{"type": "object", "required": ["a"]}, {"properties": {"a": {"minimum": 5, "type": "integer"}}}]}),
+            json!({"anyOf": [{"type": "string"}, {"type": "object", "required": ["k"]}]}),
+            json!({"oneOf": [{"type": "integer", "multipleOf": 3}, {"type": "integer", "multipleOf": 5}]}),
+            json!({"type": "string", "not": {"enum": ["sample 1"]}}),
+            json!({"$defs": {"n": {"type": "object", "properties": {"v": {"type": "integer"},
+                "next": {"anyOf": [{"$ref": "#/$defs/n"}, {"type": "null"}]}}, "required": ["v", "next"]}}, "$ref": "#/$defs/n"}),
+            json!({"type": "object", "properties": {"kids": {"type": "array", "items": {"$ref": "#"}}}, "required": ["kids"]}),
+        ];
+        for schema in &schemas {
+            for seed in 0..40 {
+                make(schema, &Wants::default(), seed);
+            }
+        }
+    }
+
+    /// Schemas that some value fits, by construction.
+    fn random_schema(random: &mut Random, depth: usize) -> Json {
+        let low = random.between(-5, 5);
+        let high = low + random.between(0, 6);
+        let count = random.below(4);
+        let mut schema = match random.below(if depth > 2 { 6 } else { 10 }) {
+            0 => json!({"type": "integer", "minimum": low, "maximum": high}),
+            1 => json!({"type": "number", "exclusiveMinimum": low, "maximum": high + 1}),
+            2 => json!({"type": "string", "minLength": count, "maxLength": count + random.below(20)}),
+            3 => json!({"enum": ["a", low, null, [high], {"k": low}]}),
+            4 => json!({"type": ["boolean", "null"]}),
+            5 => json!({"type": "string", "pattern": (["^[a-z]{3,}$", r"\d+\.\d+", "^(red|green)$"][random.below(3)])}),
+            6 => json!({"type": "array", "items": random_schema(random, depth + 1), "minItems": count,
+                "maxItems": count + random.below(3)}),
+            7 => json!({"anyOf": [random_schema(random, depth + 1), random_schema(random, depth + 1)]}),
+            8 => json!({"$ref": "#/$defs/leaf"}),
+            _ => {
+                let names = ["one", "two", "three"];
+                let properties: Map<String, Json> =
+                    names.iter().take(count).map(|n| ((*n).to_owned(), random_schema(random, depth + 1))).collect();
+                let required: Vec<&str> = names.iter().take(count).filter(|_| random.one_in(2)).copied().collect();
+                json!({"type": "object", "properties": properties, "required": required,
+                    "additionalProperties": random.one_in(2)})
+            }
+        };
+        if depth == 0 {
+            schema["$defs"] = json!({"leaf": {"type": "string", "format": "date"}});
+        }
+        schema
+    }
+
+    #[test]
+    fn random_schemas_get_values_that_they_accept() {
+        for seed in 0..1500 {
+            let schema = random_schema(&mut Random::new(seed), 0);
+            make(&schema, &Wants::default(), seed);
+        }
+    }
+
+    #[test]
+    fn wants_are_met_where_the_schema_allows() {
+        let schema = json!({"type": "object", "required": ["score"], "additionalProperties": false, "properties": {
+            "score": {"type": "integer", "minimum": 1, "maximum": 10},
+            "kind": {"enum": ["bug", "question", "praise"]},
+            "note": {"type": "string"},
+            "tags": {"type": "array", "items": {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}},
+        }});
+        for seed in 0..40 {
+            let value = |path: &str, constraint| make(&schema, &wants(&[(path, constraint)]), seed);
+            let score = value("score", Constraint::Bound(Side::AtLeast, 8.0));
+            assert!(score["score"].as_i64().unwrap() >= 8);
+            assert_eq!(value("kind", Constraint::Equal(json!("praise"), true))["kind"], "praise");
+            assert_ne!(value("kind", Constraint::Equal(json!("praise"), false))["kind"], "praise");
+            assert_eq!(
+                value("note", Constraint::Equal(Json::Null, true)).get("note"),
+                None,
+                "left out, for want of null"
+            );
+            assert!(
+                value("note", Constraint::Contains(json!("urgent"), true))["note"].as_str().unwrap().contains("urgent")
+            );
+            let tags = value("tags", Constraint::List(2, 4));
+            assert!((2..=4).contains(&tags["tags"].as_array().unwrap().len()));
+            let named = value("tags.*.name", Constraint::Equal(json!("x"), true));
+            assert!(named["tags"].as_array().unwrap().iter().all(|t| t["name"] == "x"));
+            // Nothing of the sort: the schema wins.
+            value("score", Constraint::Bound(Side::Above, 10.0));
+            value("unknown", Constraint::Truthy(true));
+        }
+    }
+
+    #[test]
+    fn over_seeds_every_listed_value_comes_up() {
+        let schema = json!({"enum": ["a", "b", "c"]});
+        let seen: std::collections::BTreeSet<String> =
+            (0..30).map(|seed| make(&schema, &Wants::default(), seed).to_string()).collect();
+        assert_eq!(seen.len(), 3);
+    }
+}

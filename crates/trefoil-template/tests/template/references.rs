@@ -1,0 +1,211 @@
+//! What lowering and the checker are given: references with places and guards, bindings, sources of every kind.
+
+use serde_json::json;
+use trefoil_template::{
+    Arithmetic, Binding, Comparison, Condition, Expression, Found, Function, Missing, Origin, Policy, Scope, Start,
+    Template, Value,
+};
+
+fn parsed(policy: Policy, text: &str) -> Template {
+    Template::parse(text, &policy).unwrap()
+}
+
+/// `path` or `path?` where guarded, each checked to stand where its span says.
+fn listed(policy: Policy, text: &str) -> Vec<String> {
+    let template = parsed(policy, text);
+    for reference in template.references() {
+        for segment in &reference.path {
+            assert_eq!(&text[segment.span.start as usize..segment.span.end as usize], &*segment.name);
+            assert!(segment.span.start >= reference.span.start && segment.span.end <= reference.span.end);
+        }
+    }
+    template.references().iter().map(|r| format!("{}{}", r.dotted(), if r.guarded { "?" } else { "" })).collect()
+}
+
+#[test]
+fn references_are_listed_in_order_with_their_guards() {
+    assert_eq!(
+        listed(Policy::AGNTZ, "{{a.b}} {{#if a.c}}{{a.c.d}} {{a}} {{e}}{{/if}} {{a.c}} {{#if f == null}}{{f}}{{/if}}"),
+        ["a.b", "a.c?", "a.c.d?", "a?", "e", "a.c", "f?", "f"]
+    );
+    assert_eq!(listed(Policy::SIRENSPEC, "{{ a.output }}{{ b.output | default('x') }}"), ["a.output", "b.output?"]);
+    assert_eq!(
+        listed(
+            Policy::AEGIS,
+            "{{#unless a}}{{a}}{{else}}{{a.b}}{{/unless}}{{default c d}}{{#each e.f as |x|}}{{x}}{{../g}}{{@root.h}}{{this}}{{../e.f}}{{/each}}{{@root}}{{this.i}}"
+        ),
+        ["a?", "a", "a.b?", "c?", "d", "e.f", "g", "h", "e.f?", "", "i"]
+    );
+}
+
+#[test]
+fn defaults_are_part_of_the_reference() {
+    let template = parsed(Policy::SIRENSPEC, "{{ env.MODE | default('dev') }}{{ x | json_or_default(\"[]\") }}");
+    let defaults: Vec<_> = template.references().iter().map(|r| r.default.as_deref()).collect();
+    assert_eq!(defaults, [Some("dev"), Some("[]")]);
+}
+
+#[test]
+fn loop_paths_say_what_they_are_relative_to() {
+    let text = "{{#each AUDIT.issues}}{{severity}}{{#each tags}}{{this}}{{../id}}{{@index}}{{/each}}{{#with this.at}}{{line}}{{/with}}{{/each}}{{#each (keys o)}}{{x}}{{/each}}";
+    let template = parsed(Policy::AEGIS, text);
+    let locals: Vec<_> = template
+        .locals()
+        .iter()
+        .map(|l| {
+            let path: Vec<_> = l.path.iter().map(|s| &*s.name).collect();
+            (&text[l.span.start as usize..l.span.end as usize], path.join("."), l.start, l.origin, l.each)
+        })
+        .collect();
+    let this = Start::This;
+    assert_eq!(
+        locals,
+        [
+            ("severity", "severity".to_owned(), this, Origin::Reference(0), true),
+            ("tags", "tags".to_owned(), this, Origin::Reference(0), true),
+            ("this", String::new(), this, Origin::Local(1), true),
+            ("../id", "id".to_owned(), this, Origin::Reference(0), true),
+            ("@index", String::new(), Start::Index, Origin::Local(1), true),
+            ("this.at", "at".to_owned(), this, Origin::Reference(0), true),
+            ("line", "line".to_owned(), this, Origin::Local(5), false),
+            ("x", "x".to_owned(), this, Origin::Computed, true),
+        ]
+    );
+}
+
+#[test]
+fn shapes_of_templates() {
+    for (text, literal, single) in [
+        ("plain", Some("plain"), false),
+        ("", Some(""), false),
+        ("{{x}}", None, true),
+        ("{{ x }}\n", None, false),
+        (" {{x}}", None, false),
+        ("{{x}}{{y}}", None, false),
+        ("{{#if x}}y{{/if}}", None, false),
+        ("a \\{{x}} {{! note }}b", Some("a {{x}} b"), false),
+        ("{{! note }}", Some(""), false),
+        ("{{{x}}}", None, true),
+    ] {
+        let template = parsed(Policy::AEGIS, text);
+        assert_eq!((template.literal(), template.is_single()), (literal, single), "{text:?}");
+    }
+}
+
+/// One source of each kind.
+struct Sources(Value);
+
+impl Scope for Sources {
+    fn source(&self, source: u32) -> Found<'_> {
+        let value = |json| Value::from_json(json);
+        match source {
+            0 => Found::Borrowed(&self.0),
+            1 => Found::Owned(value(json!({"x": [1, 2]}))),
+            2 => Found::Layered {
+                top: value(json!({"title": "top", "nothing": null})),
+                under: value(json!({
+                    "title": {"out": "hidden"},
+                    "writer": {"out": {"draft": "d"}, "in": {"helper": {"out": "deep", "in": null}, "draft": {"out": "no"}}},
+                })),
+            },
+            3 => Found::Either(
+                Box::new(Found::Owned(value(json!({"a": {"b": 1}})))),
+                Box::new(Found::Owned(value(json!({"a": {"c": 2}, "d": 3})))),
+            ),
+            4 => Found::Missing(Missing::OutsideLoop),
+            _ => Found::Missing(Missing::Key(0)),
+        }
+    }
+}
+
+#[test]
+fn sources_of_every_kind() {
+    let sources = Sources(Value::from_json(json!({"deep": {"er": "value"}})));
+    let read = |path: &str, source: u32, skip: u16| {
+        let mut template = parsed(Policy::SIRENSPEC, &format!("{{{{ {path} }}}}"));
+        template.bind(|_| Binding { source, skip });
+        match template.value(&sources) {
+            Ok(value) => value.to_json(),
+            Err(error) => json!(error.to_string().split("]: ").nth(1)),
+        }
+    };
+    assert_eq!(read("slot.deep.er", 0, 1), json!("value"));
+    assert_eq!(read("a.b.deep.nope", 0, 2), json!("Key 'nope' not found"));
+    assert_eq!(read("a.x.1", 1, 1), json!(2));
+    // Output wins; a segment that is not there is a step's key; within a step's output the same again.
+    assert_eq!(read("w", 2, 1), json!({"title": "top", "nothing": null}));
+    assert_eq!(read("w.title", 2, 1), json!("top"));
+    assert_eq!(read("w.nothing", 2, 1), json!(null));
+    assert_eq!(read("w.writer", 2, 1), json!({"draft": "d"}));
+    assert_eq!(read("w.writer.draft", 2, 1), json!("d"));
+    assert_eq!(read("w.writer.helper", 2, 1), json!("deep"));
+    assert_eq!(read("w.writer.nope", 2, 1), json!("Key 'nope' not found"));
+    assert_eq!(read("w.nope", 2, 1), json!("Key 'nope' not found"));
+    assert_eq!(read("x.a.b", 3, 1), json!(1));
+    assert_eq!(read("x.a.c", 3, 1), json!(2));
+    assert_eq!(read("x.d", 3, 1), json!(3));
+    assert_eq!(read("x.a.e", 3, 1), json!("Key 'e' not found"));
+    assert_eq!(read("item.x", 4, 1), json!("Not inside a factory loop context"));
+}
+
+#[test]
+fn provenance_of_loops_helpers_and_defaults() {
+    let trace = |policy: Policy, text: &str, state: serde_json::Value| {
+        let template = parsed(policy, text);
+        let (value, provenance) = template.trace(&Value::from_json(state)).unwrap();
+        let text = value.to_text().to_string();
+        let part = |p: &trefoil_template::Provenance| {
+            let shown = &text[p.output.start as usize..p.output.end as usize];
+            format!("{shown}<{}", template.references()[p.reference as usize].dotted())
+        };
+        provenance.iter().map(part).collect::<Vec<_>>()
+    };
+    let state = json!({"a": "x", "list": [{"k": 1}, {"k": null}], "o": {"p": "q"}});
+    assert_eq!(
+        trace(
+            Policy::AEGIS,
+            "{{a}} {{#each list}}{{k}}{{@index}}{{../a}} {{/each}}{{upper o.p}}{{default nope a}}{{default nope 'y'}}",
+            state.clone()
+        ),
+        ["x<a", "1<list", "0<list", "x<a", "1<list", "x<a", "Q<o.p", "x<a"]
+    );
+    // The text of a default came from no reference.
+    assert_eq!(trace(Policy::SIRENSPEC, "{{ a }}{{ nope | default('z') }}", state), ["x<a"]);
+}
+
+#[test]
+fn conditions_made_by_lowering() {
+    let state = Value::from_json(json!({"score": "0.9", "answer": "Yes", "n": 3}));
+    let reference = |text: &str| parsed(Policy::AEGIS, text).references()[0].clone();
+    let compare = |comparison, value: Value| {
+        let number = Expression::Call(Function::Number, vec![Expression::Reference(0)]);
+        Expression::Compare(vec![number, Expression::Literal(value)], vec![comparison])
+    };
+    let holds = |expression, path| {
+        Condition::from_parts(expression, vec![reference(path)], Policy::AEGIS).evaluate(&state).unwrap()
+    };
+    assert!(holds(compare(Comparison::Greater, 0.8.into()), "{{score}}"));
+    assert!(!holds(compare(Comparison::Less, 0.8.into()), "{{score}}"));
+    // A missing score matches no comparison.
+    assert!(!holds(compare(Comparison::Greater, 0.8.into()), "{{nope}}"));
+    assert!(!holds(compare(Comparison::Less, 0.8.into()), "{{nope}}"));
+    let lower = Expression::Call(Function::Lower, vec![Expression::Reference(0)]);
+    let yes = Expression::Literal(["yes", "y"].into_iter().collect());
+    assert!(holds(Expression::Compare(vec![lower, yes], vec![Comparison::In]), "{{answer}}"));
+    let sum = Expression::Arithmetic(
+        Arithmetic::Add,
+        Box::new(Expression::Reference(0)),
+        Box::new(Expression::Literal(1.into())),
+    );
+    assert!(holds(Expression::Compare(vec![sum, Expression::Literal(4.into())], vec![Comparison::Equal]), "{{n}}"));
+}
+
+#[test]
+fn condition_references() {
+    let condition =
+        Condition::parse("working.a[\"b\"].c[0].d == output and len(working.x)", &Policy::SIRENSPEC).unwrap();
+    let paths: Vec<_> = condition.references().iter().map(trefoil_template::Reference::dotted).collect();
+    assert_eq!(paths, ["working.a.b.c", "output", "working.x"]);
+    assert!(!condition.is_constant());
+    assert!(Condition::parse("a == 'a'", &Policy::AGNTZ).unwrap().is_constant());
+}

@@ -1,0 +1,187 @@
+//! Run inputs as people type them: text, and `key=value` pairs that become what the schema says.
+
+use trefoil_ir::{InputField, Program};
+use trefoil_syntax::suggest;
+use trefoil_template::{Object, Value};
+
+/// Why an input is none.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InputError {
+    /// One line.
+    pub message: String,
+    /// What to do.
+    pub help: Option<String>,
+}
+
+impl InputError {
+    fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into(), help: None }
+    }
+    fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+}
+
+/// `key=value`, if the text begins like one: a letter or `_`, then letters, digits, `_`, `.`, `-`, then `=`.
+pub fn pair(text: &str) -> Option<(&str, &str)> {
+    let (key, value) = text.split_once('=')?;
+    let mut chars = key.chars();
+    let first = chars.next()?;
+    let word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '-');
+    ((first.is_ascii_alphabetic() || first == '_') && chars.all(word)).then_some((key, value))
+}
+
+/// The input of a run from what was typed: texts and pairs, over an object where there is one (`--input-json`).
+pub fn typed(program: &Program, given: &[String], base: Option<Value>) -> Result<Option<Value>, InputError> {
+    let fields = program.flow(program.entry).map_or(&[] as &[InputField], |f| &f.intake.fields);
+    let wrap = program.flow(program.entry).and_then(|f| f.intake.wrap.clone());
+    let closed = program.flow(program.entry).is_some_and(|f| f.intake.closed);
+    let mut texts = Vec::new();
+    let mut pairs = Object::default();
+    for one in given {
+        match pair(one) {
+            None => texts.push(one.as_str()),
+            Some((key, value)) => {
+                let field = fields.iter().find(|f| &*f.name == key);
+                if field.is_none() && closed {
+                    return Err(undeclared(key, fields));
+                }
+                let value = field.map_or_else(|| Ok(Value::from(value)), |f| by_schema(f, value))?;
+                if pairs.insert(key.into(), value).is_some() {
+                    return Err(InputError::new(format!("the input `{key}` is given twice")));
+                }
+            }
+        }
+    }
+    let text = match texts.as_slice() {
+        [] => None,
+        [text] => Some(*text),
+        _ => {
+            return Err(InputError::new("there is more than one input text")
+                .help("give one text; further inputs are `--input key=value`"));
+        }
+    };
+    if pairs.is_empty() && base.is_none() {
+        return match text {
+            Some(text) if wrap.is_none() && !fields.is_empty() => Err(wants_pairs(text, fields)),
+            text => Ok(text.map(Value::from)),
+        };
+    }
+    let mut all = match base {
+        Some(Value::Object(object)) => (*object).clone(),
+        None => Object::default(),
+        Some(_) if pairs.is_empty() && text.is_none() => return Ok(base),
+        Some(other) => {
+            return Err(InputError::new(format!(
+                "`--input` adds to an object, and the JSON input is {}",
+                other.describe()
+            )));
+        }
+    };
+    all.extend(pairs);
+    match (text, wrap) {
+        (None, _) => {}
+        (Some(text), Some(key)) => {
+            if all.insert(key.clone(), Value::from(text)).is_some() {
+                return Err(InputError::new(format!("the input `{key}` is given twice")));
+            }
+        }
+        (Some(text), None) => return Err(wants_pairs(text, fields)),
+    }
+    Ok(Some(Value::from(all)))
+}
+
+fn wants_pairs(text: &str, fields: &[InputField]) -> InputError {
+    let short = crate::describe::short(text);
+    let names: Vec<String> = fields.iter().map(|f| format!("`{}`", f.name)).collect();
+    let error = InputError::new(format!("the input is an object, and `{short}` is plain text"));
+    match fields.first() {
+        Some(first) => error.help(format!(
+            "write `--input {}=…`; it takes {}",
+            fields.iter().find(|f| f.default.is_none()).unwrap_or(first).name,
+            names.join(", ")
+        )),
+        None => error.help("write `--input key=value`"),
+    }
+}
+
+fn undeclared(key: &str, fields: &[InputField]) -> InputError {
+    let error = InputError::new(format!("there is no input `{key}`"));
+    let names: Vec<&str> = fields.iter().map(|f| &*f.name).collect();
+    match suggest::nearest(key, names.iter().copied()) {
+        Some(near) => error.help(format!("did you mean `{near}`?")),
+        None if names.is_empty() => error.help("it takes no named inputs"),
+        None => error.help(format!("there are `{}`", names.join("`, `"))),
+    }
+}
+
+/// The text as the type that the property's schema asks for. Where several would do, text wins last.
+fn by_schema(field: &InputField, text: &str) -> Result<Value, InputError> {
+    let schema = field.schema.to_json();
+    let types: Vec<&str> = match schema.get("type") {
+        Some(serde_json::Value::String(one)) => vec![one],
+        Some(serde_json::Value::Array(all)) => all.iter().filter_map(|t| t.as_str()).collect(),
+        _ => Vec::new(),
+    };
+    if let Some(choices) = schema.get("enum").and_then(|e| e.as_array()) {
+        let found = choices.iter().find(|c| c.as_str().map_or_else(|| c.to_string() == text, |c| c == text));
+        return match found {
+            Some(choice) => Ok(Value::from_json(choice.clone())),
+            None => {
+                let all: Vec<String> =
+                    choices.iter().map(|c| c.as_str().map_or(c.to_string(), str::to_owned)).collect();
+                let error = InputError::new(format!("the input `{}` cannot be `{text}`", field.name));
+                Err(match suggest::nearest(text, all.iter().map(String::as_str)) {
+                    Some(near) => error.help(format!("did you mean `{near}`?")),
+                    None => error.help(format!("it is one of `{}`", all.join("`, `"))),
+                })
+            }
+        };
+    }
+    if types.is_empty() || types == ["string"] {
+        return Ok(Value::from(text));
+    }
+    let json: Option<serde_json::Value> = serde_json::from_str(text.trim()).ok();
+    let fits = |json: &serde_json::Value| {
+        types.iter().any(|t| match *t {
+            "null" => json.is_null(),
+            "boolean" => json.is_boolean(),
+            "integer" => json.is_i64() || json.is_u64() || json.as_f64().is_some_and(|f| f.fract() == 0.0),
+            "number" => json.is_number(),
+            "array" => json.is_array(),
+            "object" => json.is_object(),
+            _ => false,
+        })
+    };
+    match json.filter(fits) {
+        Some(json) => Ok(Value::from_json(json)),
+        None if types.contains(&"string") => Ok(Value::from(text)),
+        None => {
+            let wanted = types.join(" or ");
+            let error =
+                InputError::new(format!("the input `{}` must be of type {wanted}, and `{text}` is not", field.name));
+            Err(match types.first() {
+                Some(&"boolean") => error.help("write `true` or `false`"),
+                Some(&"array") => error.help(format!("write JSON: `--input '{}=[\"a\", \"b\"]'`", field.name)),
+                Some(&"object") => error.help(format!("write JSON: `--input '{}={{\"key\": 1}}'`", field.name)),
+                _ => error,
+            })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pairs_begin_like_names() {
+        assert_eq!(pair("topic=tide tables"), Some(("topic", "tide tables")));
+        assert_eq!(pair("a.b-c_9=x=y"), Some(("a.b-c_9", "x=y")));
+        assert_eq!(pair("_x="), Some(("_x", "")));
+        for text in ["is 1 = 1?", "9=a", "=a", "a b=c", "-a=b", "text"] {
+            assert_eq!(pair(text), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! Commands on this machine, for operators who allow them.
+//!
+//! Each runs as `sh -c script trefoil arguments…` in a process group of its own, without stdin, and without the keys of
+//! model providers in its environment. When it ends, fails or is cancelled, everything it started is killed with it.
+
+use std::path::PathBuf;
+use std::process::Stdio;
+
+use async_trait::async_trait;
+use tokio::io::{AsyncRead, AsyncReadExt as _};
+use tokio::process::{Child, Command};
+use trefoil_models::vendors::VENDORS;
+use trefoil_runtime::{CommandHost, CommandOutput, CommandRequest, Key, ToolError};
+use trefoil_template::Value;
+
+/// Bytes of one output stream.
+const OUTPUT: u64 = 16 << 20;
+
+/// Runs commands with the shell.
+#[derive(Debug, Clone, Default)]
+pub struct Shell {
+    /// Where commands run that name no folder; none: the current one.
+    pub folder: Option<PathBuf>,
+}
+
+#[async_trait]
+impl CommandHost for Shell {
+    async fn run(&self, _key: &Key, request: &CommandRequest) -> Result<CommandOutput, ToolError> {
+        let mut command = Command::new("sh");
+        command.arg("-c").arg(&*request.script).arg("trefoil");
+        command.args(request.arguments.iter().map(|a| a.to_text().to_string()));
+        for vendor in VENDORS {
+            command.env_remove(vendor.key_variable);
+        }
+        for (name, value) in &request.env {
+            command.env(&**name, &*value.to_text());
+        }
+        let folder = match &request.workdir {
+            None | Some(Value::Null) => self.folder.clone(),
+            Some(folder) => {
+                let folder = PathBuf::from(&*folder.to_text());
+                Some(self.folder.as_ref().map_or(folder.clone(), |base| base.join(folder)))
+            }
+        };
+        if let Some(folder) = folder.filter(|f| !f.as_os_str().is_empty()) {
+            command.current_dir(folder);
+        }
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+        #[cfg(unix)]
+        command.process_group(0);
+        let mut child = command.spawn().map_err(|e| ToolError::Failed(format!("the command did not start: {e}")))?;
+        let group = Group(child.id());
+        let (out, err) = (child.stdout.take(), child.stderr.take());
+        // What a command leaves running in the background holds its output open: it ends when the shell has.
+        let (status, stdout, stderr) =
+            tokio::try_join!(async { wait(&mut child, group).await }, drain(out), drain(err))?;
+        Ok(CommandOutput { exit_code: status, stdout, stderr })
+    }
+}
+
+async fn wait(child: &mut Child, group: Group) -> Result<i64, ToolError> {
+    let status = child.wait().await.map_err(|e| ToolError::Failed(format!("the command got lost: {e}")))?;
+    drop(group);
+    #[cfg(unix)]
+    if let Some(signal) = std::os::unix::process::ExitStatusExt::signal(&status) {
+        return Ok(128 + i64::from(signal));
+    }
+    Ok(status.code().map_or(-1, i64::from))
+}
+
+async fn drain(stream: Option<impl AsyncRead + Unpin>) -> Result<String, ToolError> {
+    let Some(stream) = stream else { return Ok(String::new()) };
+    let mut bytes = Vec::new();
+    let read = stream.take(OUTPUT + 1).read_to_end(&mut bytes).await;
+    read.map_err(|e| ToolError::Failed(format!("the command's output could not be read: {e}")))?;
+    if bytes.len() as u64 > OUTPUT {
+        return Err(ToolError::Failed(format!("the command printed more than {} MB", OUTPUT >> 20)));
+    }
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// The processes of a command. Dropped, they are gone.
+struct Group(Option<u32>);
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        #[cfg(unix)]
+        if let Some(pid) = self.0.and_then(|id| rustix::process::Pid::from_raw(id as i32)) {
+            let _ = rustix::process::kill_process_group(pid, rustix::process::Signal::KILL);
+        }
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::sync::Arc;
+    use std::time::{Duration, Instant};
+
+    use super::*;
+
+    fn request(script: &str, arguments: &[&str]) -> CommandRequest {
+        CommandRequest {
+            script: script.into(),
+            arguments: arguments.iter().map(|a| Value::from(*a)).collect(),
+            env: vec![("GREETING".into(), Value::from("hi"))],
+            workdir: Some(Value::from("/")),
+        }
+    }
+
+    fn block_on<T>(work: impl Future<Output = T>) -> T {
+        tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(work)
+    }
+
+    async fn run(script: &str, arguments: &[&str]) -> Result<CommandOutput, ToolError> {
+        Shell::default().run(&Key(Arc::from("k")), &request(script, arguments)).await
+    }
+
+    #[test]
+    fn arguments_are_data() {
+        let hostile = "$(touch /tmp/x); `id` \" ' \\ \n*";
+        let output = block_on(run("printf %s \"$1\"; pwd >&2; echo $GREETING; exit 3", &[hostile])).unwrap();
+        assert_eq!(output, CommandOutput { exit_code: 3, stdout: format!("{hostile}hi\n"), stderr: "/\n".to_owned() });
+    }
+
+    #[test]
+    fn what_it_leaves_behind_ends_with_it() {
+        let before = Instant::now();
+        let output = block_on(run("sleep 60 & echo $!", &[])).unwrap();
+        assert!(before.elapsed() < Duration::from_secs(30), "the background process held the command up");
+        assert!(ended(output.stdout.trim()), "{} is still there", output.stdout);
+    }
+
+    #[test]
+    fn dropped_it_is_killed() {
+        let dir = std::env::temp_dir().join(format!("trefoil-shell-{}", std::process::id()));
+        let script = format!("sleep 60 & echo $! > {}; wait", dir.display());
+        block_on(async {
+            let run = run(&script, &[]);
+            assert!(tokio::time::timeout(Duration::from_millis(500), run).await.is_err());
+        });
+        let pid = std::fs::read_to_string(&dir).unwrap();
+        std::fs::remove_file(&dir).unwrap();
+        assert!(ended(pid.trim()), "{pid} is still there");
+    }
+
+    /// Whether a process is gone, or will be in a moment.
+    fn ended(pid: &str) -> bool {
+        let state = || std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        (0..100).any(|_| {
+            let state = state();
+            let gone = state.is_empty() || state.contains(") Z ");
+            if !gone {
+                std::thread::sleep(Duration::from_millis(50));
+            }
+            gone
+        })
+    }
+}
