@@ -111,16 +111,6 @@ impl Run {
         self.take(output);
     }
 
-    /// Completes one activity by its key, as text.
-    pub fn answer(&mut self, key: &str, text: &str) {
-        self.complete(&Key(key.into()), Ok(Value::from(text)), Some(Usage { input_tokens: 1, ..Usage::default() }));
-    }
-
-    pub fn fail(&mut self, key: &str, status: u16) {
-        let error = RunError::new("MODEL_ERROR", format!("status {status}")).cause(Cause::Status(status));
-        self.complete(&Key(key.into()), Err(error), None);
-    }
-
     /// What may be completed: time limits only when there is nothing else.
     fn choices(&self) -> Vec<&Activity> {
         let work: Vec<&Activity> = self.pending.iter().filter(|a| !a.key.0.contains("~timeout")).collect();
@@ -138,10 +128,6 @@ impl Run {
         }
         assert_eq!((self.machine.active(), self.machine.pending()), (0, 0), "something is left over");
         self
-    }
-
-    pub fn pending_keys(&self) -> BTreeSet<String> {
-        self.pending.iter().map(|a| a.key.0.to_string()).collect()
     }
 }
 

@@ -119,7 +119,7 @@ impl<'p> Drawing<'p> {
     fn step(&mut self, id: StepId, around: &Around<'p>) -> Fragment {
         let Some(step) = self.program.step(id) else { return Fragment::default() };
         let mut around = around.clone();
-        if let Some(label) = &step.label {
+        if around.title.is_none() && let Some(label) = &step.label {
             around.title = Some(label.clone());
         }
         if let Some(when) = &step.when {

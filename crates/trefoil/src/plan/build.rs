@@ -118,7 +118,7 @@ impl<'p> Planner<'p> {
         let Some(step) = self.program.step(id) else { return Vec::new() };
         let flow = self.program.flow(around.flow);
         let mut around = around;
-        if let Some(label) = &step.label {
+        if around.name.is_none() && let Some(label) = &step.label {
             around.name = Some(label.clone());
         }
         if let Some(slot) = step.out {
