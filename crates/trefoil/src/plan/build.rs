@@ -35,14 +35,7 @@ pub(super) fn build(program: &Program, files: &Files) -> Plan {
             obstacles: Vec::new(),
         };
     };
-    let around = Around {
-        flow: program.entry,
-        name: None,
-        notes: Vec::new(),
-        times: Bound::known(1),
-        writes: None,
-        entered: None,
-    };
+    let around = Around { flow: program.entry, name: None, notes: Vec::new(), times: Bound::known(1), writes: None };
     let steps = planner.step(flow.body, around);
     let mut output = Vec::new();
     if let Some(expr) = &flow.output {
