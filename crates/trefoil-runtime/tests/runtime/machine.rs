@@ -27,14 +27,8 @@ impl Run {
     pub fn start(program: &Arc<Program>, input: Option<Value>) -> Self {
         let mut machine = Machine::new(program.clone(), FLAGS);
         let output = machine.start("run", input.clone());
-        let mut run = Self {
-            machine,
-            pending: Vec::new(),
-            entries: Vec::new(),
-            keys: BTreeSet::new(),
-            result: None,
-            now_ms: 0,
-        };
+        let mut run =
+            Self { machine, pending: Vec::new(), entries: Vec::new(), keys: BTreeSet::new(), result: None, now_ms: 0 };
         run.record(EntryKind::Started {
             run: "run".into(),
             program: program.hash,
@@ -177,7 +171,8 @@ pub fn answer(activity: &Activity) -> (Result<Value, RunError>, Option<Usage>) {
         }
         Request::Tool(request) => Ok([("tool", request.arguments.clone())].into_iter().collect()),
         Request::Command(_) => {
-            let members: [(&str, Value); 3] = [("exit_code", 0.into()), ("stdout", "out".into()), ("stderr", "".into())];
+            let members: [(&str, Value); 3] =
+                [("exit_code", 0.into()), ("stdout", "out".into()), ("stderr", "".into())];
             Ok(members.into_iter().collect())
         }
         Request::Human(_) => Ok("yes".into()),

@@ -3,6 +3,7 @@
 
 mod build;
 mod driving;
+mod embedded;
 mod graphs;
 mod holes;
 mod intake;
@@ -12,7 +13,6 @@ mod policies;
 mod properties;
 mod random;
 mod states;
-mod embedded;
 mod steps;
 mod valid;
 mod world;
