@@ -433,7 +433,7 @@ metadata:
 spec:
   states: [{ name: A, kind: Agent, agent: a }]
 ";
-    let world = World::new("", &["a"]).file("main.yaml", flow).from_last();
+    let world = World::new("", &["a"]).file("main.yaml", flow).main_last();
     let ended = world.run(Value::Null, |_, _, _| Ok(r#"{"n": 3, "f": 0.5, "ok": true, "l": [1]}"#.into()));
     assert_eq!(ended.json(), json!({"n": 3, "f": 0.5, "ok": true, "l": [1], "text": "3", "bad": "", "fixed": 1}));
 }
