@@ -12,7 +12,7 @@ use trefoil_template::Condition;
 use super::constraint::{Constraint, Side};
 use super::random::{Random, hash};
 use super::solve::Solver;
-use super::trace::{Depth, Feed};
+use super::trace::{Depth, Feed, ends_at};
 use super::wants::{Path, Seg};
 
 /// A loop ends after so many passes at most, where it may choose.
@@ -187,13 +187,15 @@ pub(super) struct Asked<'a> {
     pub seed: u64,
     /// Of the asking step's key.
     pub marks: &'a Marks,
+    /// The key without its numbers.
+    pub place: &'a str,
     pub step: StepId,
 }
 
 impl Asked<'_> {
     /// What the asking step's answer should be, all of it or nothing, and how much hangs on it.
     pub fn constraints(&self) -> (Weight, Vec<(Path, Constraint)>) {
-        let Some(feed) = self.decision.feeds().find(|f| f.step == self.step) else {
+        let Some(feed) = self.decision.feeds().find(|f| self.is_asking(f)) else {
             return (Weight::Any, Vec::new());
         };
         let own = self.marks.without(feed.depth.minus(self.decision.depth));
@@ -226,11 +228,16 @@ impl Asked<'_> {
                 let passes = iteration >= ends;
                 let wants = [verdict(*score, passes), verdict(*confidence, true)];
                 let all = feeds.iter().zip(wants).flat_map(|(feeds, want)| {
-                    feeds.iter().filter(|f| f.step == self.step).map(move |f| (f.path.clone(), want.clone()))
+                    feeds.iter().filter(|f| self.is_asking(f)).map(move |f| (f.path.clone(), want.clone()))
                 });
                 (Weight::of(passes), all.collect())
             }
         }
+    }
+
+    /// Whether it is this very call that an answer comes from.
+    fn is_asking(&self, feed: &Feed) -> bool {
+        feed.step == self.step && ends_at(self.place, &feed.place)
     }
 
     fn wanted(&self, wanted: &[Wanted], random: Random) -> Vec<(Path, Constraint)> {
@@ -240,7 +247,7 @@ impl Asked<'_> {
             let feeds = |r: u32| question.feeds.get(r as usize).map(Vec::as_slice).unwrap_or_default();
             let mut solver = Solver { controlled: &|r| !feeds(r).is_empty(), random: random.clone() };
             for assignment in solver.solve(question.condition.expression(), *want).into_iter().flatten() {
-                for feed in feeds(assignment.reference).iter().filter(|f| f.step == self.step) {
+                for feed in feeds(assignment.reference).iter().filter(|f| self.is_asking(f)) {
                     let mut path = feed.path.clone();
                     path.extend(assignment.path.iter().map(Seg::new));
                     let want = through(&assignment.constraint, feed.passes_at);

@@ -27,10 +27,10 @@ pub(super) struct Hints {
     pub patterns: Vec<regex::Regex>,
     /// It has at most so many characters.
     pub longest: Option<usize>,
-    /// Always wanted.
-    pub wants: Vec<(Path, Constraint)>,
-    /// Read somewhere.
-    pub reads: Vec<Path>,
+    /// Always wanted, of calls that end at a place.
+    pub wants: Vec<(Arc<str>, Path, Constraint)>,
+    /// Read somewhere, of calls that end at a place.
+    pub reads: Vec<(Arc<str>, Path)>,
     /// Decisions it takes part in, by index.
     pub decisions: Vec<usize>,
 }
@@ -111,7 +111,7 @@ impl<'p> Reader<'p> {
                     Items::Count(count, most) => (count, Constraint::Count((*most).min(ITEMS.1 as u32))),
                 };
                 for feed in self.tracer.expr(flow, Result::Nobody, expr, &[]) {
-                    self.found.hints(feed.step).wants.push((feed.path, want.clone()));
+                    self.found.hints(feed.step).wants.push((feed.place, feed.path, want.clone()));
                 }
             }
             StepKind::Graph(graph) => {
@@ -135,7 +135,7 @@ impl<'p> Reader<'p> {
                     let want = Constraint::OneOf(names, true);
                     let expr = Expr::Typed(name.clone());
                     for feed in self.tracer.expr(flow, Result::Nobody, &expr, &[]) {
-                        self.found.hints(feed.step).wants.push((feed.path, want.clone()));
+                        self.found.hints(feed.step).wants.push((feed.place, feed.path, want.clone()));
                     }
                 }
             }
@@ -222,11 +222,12 @@ impl<'p> Reader<'p> {
                 }
                 ValidatorKind::Judges { judges, consensus } => {
                     let of = |member: &str| -> Vec<Feed> {
-                        judges.iter().flat_map(|j| self.tracer.verdict(flow, id, j.flow, member)).collect()
+                        let all = judges.iter().enumerate();
+                        all.flat_map(|(i, j)| self.tracer.verdict(flow, id, (n, i), j.flow, member)).collect()
                     };
                     let feeds = vec![of("score"), of("confidence")];
                     for feed in feeds.iter().flatten() {
-                        self.read(feed.step, feed.path.clone());
+                        self.read(feed.clone());
                     }
                     let kind = Kind::Judge {
                         score: validator.min_score.max(consensus.threshold),
@@ -260,7 +261,7 @@ impl<'p> Reader<'p> {
             walk::expressions(expr, &mut |e| combined |= matches!(e, Expr::Consensus { .. }));
             for member in ["score", "confidence"].into_iter().filter(|_| combined) {
                 for feed in self.tracer.verdicts(flow, Result::Raw(id), expr, member) {
-                    self.read(feed.step, feed.path);
+                    self.read(feed);
                 }
             }
         }
@@ -280,17 +281,18 @@ impl<'p> Reader<'p> {
                 }
                 for path in paths.into_iter().filter(|p| !p.is_empty()) {
                     for feed in self.tracer.source(flow, Result::Shaped(id), source, &path) {
-                        self.read(feed.step, feed.path);
+                        self.read(feed);
                     }
                 }
             }
         }
     }
 
-    fn read(&mut self, step: StepId, path: Path) {
-        let reads = &mut self.found.hints(step).reads;
-        if !path.is_empty() && !reads.contains(&path) {
-            reads.push(path);
+    fn read(&mut self, feed: Feed) {
+        let reads = &mut self.found.hints(feed.step).reads;
+        let read = (feed.place, feed.path);
+        if !read.1.is_empty() && !reads.contains(&read) {
+            reads.push(read);
         }
     }
 
