@@ -69,7 +69,7 @@ fn inputs(flow: &Flow) -> Vec<Input> {
         .map(|f| Input {
             name: f.name.to_string(),
             schema: f.schema.clone(),
-            required: f.default.is_none() && !f.nullable,
+            required: f.default.is_none() && !f.nullable && !f.optional,
             default: f.default.clone(),
         })
         .collect()
