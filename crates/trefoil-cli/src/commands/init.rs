@@ -38,17 +38,37 @@ macro_rules! example {
 }
 
 /// The choices. A new dialect is one entry here.
-const CHOICES: &[Choice] = &[Choice {
-    dialect: "agntz",
-    about: "a writer and a reviewer take turns until the reviewer approves",
-    files: &[
-        example!("agntz", "write-review-loop.yaml"),
-        example!("agntz", "writer.yaml"),
-        example!("agntz", "reviewer.yaml"),
-    ],
-    target: "#write-review-loop",
-    arguments: "--input topic=tea",
-}];
+const CHOICES: &[Choice] = &[
+    Choice {
+        dialect: "agntz",
+        about: "a writer and a reviewer take turns until the reviewer approves",
+        files: &[
+            example!("agntz", "write-review-loop.yaml"),
+            example!("agntz", "writer.yaml"),
+            example!("agntz", "reviewer.yaml"),
+        ],
+        target: "#write-review-loop",
+        arguments: "--input topic=tea",
+    },
+    Choice {
+        dialect: "aegis",
+        about: "one agent writes a draft, another suggests improvements",
+        files: &[
+            example!("aegis", "draft-review.yaml"),
+            example!("aegis", "agents/draft-writer.yaml"),
+            example!("aegis", "agents/draft-reviewer.yaml"),
+        ],
+        target: "#draft-review",
+        arguments: "--input tea",
+    },
+    Choice {
+        dialect: "sirenspec",
+        about: "one agent names the intent of a message, another answers it",
+        files: &[example!("sirenspec", "classify-reply.yaml")],
+        target: "/classify-reply.yaml",
+        arguments: "--input hello",
+    },
+];
 
 /// Exit code 0; 2 if a file is there already or cannot be written.
 pub fn run(args: &Init) -> u8 {

@@ -12,6 +12,11 @@ fn agntz() {
     readme("agntz");
 }
 
+#[test]
+fn sirenspec() {
+    readme("sirenspec");
+}
+
 fn readme(dialect: &str) {
     let text = std::fs::read_to_string(root().join("examples").join(dialect).join("README.md")).unwrap();
     // In a table, `|` is written `\|`.

@@ -3,8 +3,15 @@
 use crate::world::{bare, finish, root};
 
 /// What shows something of everything.
-const SHOWN: &[(&str, &str)] =
-    &[("agntz", "examples/agntz#article-pipeline"), ("agntz", "examples/agntz#text-analysis")];
+const SHOWN: &[(&str, &str)] = &[
+    ("agntz", "examples/agntz#article-pipeline"),
+    ("agntz", "examples/agntz#text-analysis"),
+    ("aegis", "examples/aegis/refine-loop.yaml"),
+    ("aegis", "examples/aegis/panel.yaml"),
+    ("sirenspec", "examples/sirenspec/resilient.yaml"),
+    ("sirenspec", "examples/sirenspec/grade-essays.yaml"),
+    ("sirenspec", "examples/sirenspec/review-with-policy.yaml"),
+];
 
 #[test]
 fn plans() {
