@@ -121,7 +121,7 @@ fn start(args: &Run) -> Result<u8, u8> {
     }
     let ready = builder.build().ready(&loaded).map_err(|not| refuse(&loaded, &not))?;
     ready.check_input(&loaded, input.as_ref()).map_err(|not| refuse(&loaded, &not))?;
-    let trace = args.trace.as_ref().map(|path| create(path)).transpose()?;
+    let trace = args.trace.as_ref().map(create).transpose()?;
     if let Some(script) = ready.script()
         && !args.quiet
     {
