@@ -31,7 +31,7 @@ pub struct RunError {
     pub help: Option<String>,
     /// The provider asked to wait this long before the next try.
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub retry_after_ms: Option<u64>,
+    pub retry_after_ms: Option<u32>,
 }
 
 /// What a retry policy goes by.

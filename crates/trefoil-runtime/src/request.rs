@@ -26,7 +26,7 @@ pub struct Activity {
 #[derive(Debug, Clone)]
 pub enum Request {
     /// A model call.
-    Model(ModelRequest),
+    Model(Box<ModelRequest>),
     /// A tool call.
     Tool(ToolRequest),
     /// A command.

@@ -44,8 +44,15 @@ pub fn typed(program: &Program, given: &[String], base: Option<Value>) -> Result
             None => texts.push(one.as_str()),
             Some((key, value)) => {
                 let field = fields.iter().find(|f| &*f.name == key);
-                if field.is_none() && closed {
-                    return Err(undeclared(key, fields));
+                if field.is_none() {
+                    let near = suggest::nearest(key, fields.iter().map(|f| &*f.name));
+                    if closed {
+                        return Err(undeclared(key, fields));
+                    } else if let Some(near) = near {
+                        // The schema would take it; the person most likely did not mean it.
+                        return Err(InputError::new(format!("there is no input `{key}`"))
+                            .help(format!("did you mean `{near}`? `--input-json` takes any property")));
+                    }
                 }
                 let value = field.map_or_else(|| Ok(Value::from(value)), |f| by_schema(f, value))?;
                 if pairs.insert(key.into(), value).is_some() {

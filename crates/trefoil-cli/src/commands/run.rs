@@ -31,7 +31,7 @@ pub struct Run {
     #[arg(long, value_name = "JSON|@FILE|-", allow_hyphen_values = true)]
     input_json: Option<String>,
     /// Who answers: embedded, scripted=FILE, or PROVIDER:NAME
-    #[arg(long, value_name = "MODEL")]
+    #[arg(long, value_name = "MODEL", value_parser = model)]
     model: Option<ModelOverride>,
     /// Seed of the embedded model and of retry delays
     #[arg(long, value_name = "N")]
@@ -67,6 +67,10 @@ enum Events {
 enum Output {
     Text,
     Json,
+}
+
+fn model(text: &str) -> Result<ModelOverride, String> {
+    text.parse::<ModelOverride>().map_err(|error| error.help.unwrap_or(error.message))
 }
 
 fn answer(text: &str) -> Result<(String, String), String> {

@@ -75,6 +75,6 @@ fn model_error(error: ModelError) -> RunError {
         ModelErrorKind::Timeout => RunError::new("TIMEOUT", error.message).cause(Cause::Timeout),
         ModelErrorKind::Protocol | ModelErrorKind::Setup => RunError::new("MODEL_ERROR", error.message),
     };
-    failed.retry_after_ms = error.retry_after_ms;
+    failed.retry_after_ms = error.retry_after_ms.map(|ms| u32::try_from(ms).unwrap_or(u32::MAX));
     failed
 }

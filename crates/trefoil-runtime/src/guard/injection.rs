@@ -9,8 +9,7 @@ use crate::error::RunError;
 use crate::text::shorten;
 
 /// What may stand between the verb and its object.
-const WHICH: &str =
-    r"(?:\s+(?:all|any|every|of|the|these|those|this|that|your|my|our|previous|prior|above|earlier|preceding|existing|other|system|initial|original))*";
+const WHICH: &str = r"(?:\s+(?:all|any|every|of|the|these|those|this|that|your|my|our|previous|prior|above|earlier|preceding|existing|other|system|initial|original))*";
 /// What is to be ignored.
 const WHAT: &str = r"\s+(?:instructions?|prompts?|rules?|directions?|guidelines?|commands?)\b";
 

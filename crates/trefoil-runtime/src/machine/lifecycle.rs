@@ -174,8 +174,8 @@ impl Turn<'_> {
             return false;
         }
         let seed = self.core.flags.seed;
-        let delay_ms =
-            delay(retry, frame.attempt, || content::fraction(seed, &frame.key)).max(error.retry_after_ms.unwrap_or(0));
+        let delay_ms = delay(retry, frame.attempt, || content::fraction(seed, &frame.key))
+            .max(error.retry_after_ms.map_or(0, u64::from));
         let next = frame.attempt + 1;
         if step.label.is_some() {
             let key = frame.base.clone();

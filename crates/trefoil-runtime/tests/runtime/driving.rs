@@ -64,12 +64,16 @@ fn cancelling_stops_what_is_under_way_and_says_so() {
     let under_way = silent.0.clone();
     let mut world = World::new(silent);
     let seen = under_way.clone();
-    world.ports.events = Arc::new(CancelOn(world.options.cancel.clone(), |e| matches!(e, EventKind::ModelStarted { .. })));
+    world.ports.events =
+        Arc::new(CancelOn(world.options.cancel.clone(), |e| matches!(e, EventKind::ModelStarted { .. })));
     let outcome = world.run(&b.program(main), "x");
     assert_eq!(outcome.result.unwrap_err().code, "CANCELLED");
     assert_eq!(seen.load(Ordering::SeqCst), 0, "a call runs on");
     let kinds: Vec<EntryKind> = world.journal.entries("r1").into_iter().map(|e| e.kind).collect();
-    assert!(matches!(kinds[kinds.len() - 2..], [EntryKind::CancelRequested, EntryKind::Finished { error: Some(_), .. }]));
+    assert!(matches!(
+        kinds[kinds.len() - 2..],
+        [EntryKind::CancelRequested, EntryKind::Finished { error: Some(_), .. }]
+    ));
 }
 
 #[test]
@@ -101,19 +105,20 @@ fn events_are_numbered_without_gaps_and_begin_and_end_with_the_run() {
     let events = world.events.seen();
     let numbers: Vec<u64> = events.iter().map(|e| e.seq).collect();
     assert_eq!(numbers, (0..events.len() as u64).collect::<Vec<_>>());
-    let names: Vec<String> = events
-        .iter()
-        .map(|e| serde_json::to_value(e).unwrap()["event"].as_str().unwrap().to_owned())
-        .collect();
-    assert_eq!(names, [
-        "run_started",
-        "step_started",
-        "model_started",
-        "text_delta",
-        "model_finished",
-        "step_finished",
-        "run_finished"
-    ]);
+    let names: Vec<String> =
+        events.iter().map(|e| serde_json::to_value(e).unwrap()["event"].as_str().unwrap().to_owned()).collect();
+    assert_eq!(
+        names,
+        [
+            "run_started",
+            "step_started",
+            "model_started",
+            "text_delta",
+            "model_finished",
+            "step_finished",
+            "run_finished"
+        ]
+    );
 }
 
 /// Asks nobody, or says the same every time, after a while.
@@ -176,7 +181,7 @@ fn guardrails_stand_before_the_call_and_before_the_journal() {
         let world = World::model(move |_, user| Ok(format!("{user}{answer}")));
         let outcome = world.run(&b.program(main), input);
         let deltas = world.kinds().iter().any(|e| matches!(e, EventKind::TextDelta { .. }));
-        assert!(!deltas || matches!(outcome.result, Ok(_)), "text was shown that was refused");
+        assert!(!deltas || outcome.result.is_ok(), "text was shown that was refused");
         (outcome.result.map(|v| json(&v)).map_err(|e| e.message), outcome.calls, world)
     };
     let pii = |action| Guard::Pii { entities: vec![PiiEntity::Email], action, replacement: "[X]".into() };
@@ -242,8 +247,7 @@ fn a_resumed_run_does_not_pay_twice_and_remembers_what_it_spent() {
             Ok(user.to_owned())
         });
         block_on(world.journal.append("r1", &entries[..cut])).unwrap();
-        let again =
-            block_on(driver::resume(program.clone(), "r1", world.ports.clone(), world.options.clone()));
+        let again = block_on(driver::resume(program.clone(), "r1", world.ports.clone(), world.options.clone()));
         assert_eq!(again.result, first.result, "cut at {cut}");
         assert_eq!((again.usage, again.calls), (first.usage, first.calls), "cut at {cut}");
         let paid = entries[..cut].iter().filter(|e| matches!(e.kind, EntryKind::Completed { .. })).count();
@@ -270,10 +274,10 @@ fn a_journal_of_something_else_is_refused_by_name() {
     };
     assert_eq!(json(&resume(program("x", "say")).unwrap()), j!("x"));
     let other_step = resume(program("x", "tell")).unwrap_err();
-    assert_eq!((other_step.code.as_str(), other_step.message.as_str()), (
-        "NONDETERMINISM",
-        "entry 1 is `say` (model), the program asks for `tell` (model)"
-    ));
+    assert_eq!(
+        (other_step.code.as_str(), other_step.message.as_str()),
+        ("NONDETERMINISM", "entry 1 is `say` (model), the program asks for `tell` (model)")
+    );
     let other_prompt = resume(program("y", "say")).unwrap_err();
     assert!(other_prompt.message.starts_with("entry 1 is `say` (model) with content "), "{}", other_prompt.message);
 }
@@ -305,9 +309,11 @@ fn a_failing_call_is_an_entry_with_what_it_used() {
     let world = World::echo();
     let outcome = world.run(&b.program(main), "x");
     assert_eq!(outcome.usage, Usage { input_tokens: 2, output_tokens: 2, cached_tokens: 0 });
-    let failed = world.journal.entries("r1").into_iter().any(|e| {
-        matches!(e.kind, EntryKind::Failed { usage: Some(usage), .. } if usage.total() == 4)
-    });
+    let failed = world
+        .journal
+        .entries("r1")
+        .into_iter()
+        .any(|e| matches!(e.kind, EntryKind::Failed { usage: Some(usage), .. } if usage.total() == 4));
     assert!(failed);
 }
 
@@ -326,5 +332,24 @@ fn ten_runs_at_the_same_time_do_not_get_in_each_others_way() {
     let outcomes = block_on(futures::future::join_all(runs));
     for (n, outcome) in outcomes.into_iter().enumerate() {
         assert_eq!(json(&outcome.result.unwrap()), j!(n.to_string()));
+    }
+}
+
+#[test]
+fn the_journal_in_memory_is_a_journal() {
+    assert_eq!(block_on(trefoil_runtime::conformance::journal(&MemoryJournal::new())), Ok(()));
+    // And the suite can tell one that is not.
+    assert!(block_on(trefoil_runtime::conformance::journal(&Forgetful)).is_err());
+}
+
+struct Forgetful;
+
+#[async_trait]
+impl Journal for Forgetful {
+    async fn append(&self, _run: &str, _entries: &[Entry]) -> Result<(), JournalError> {
+        Ok(())
+    }
+    async fn read(&self, _run: &str) -> Result<Vec<Entry>, JournalError> {
+        Ok(Vec::new())
     }
 }

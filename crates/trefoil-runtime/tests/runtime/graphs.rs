@@ -28,7 +28,8 @@ fn ran(world: &World) -> Vec<String> {
 #[test]
 fn a_join_waits_for_every_predecessor_that_can_still_run() {
     let mut b = Build::new();
-    let nodes = diamond(&mut b, &["s", "l", "r", "j"], &[(0, 1, ""), (0, 2, "{{input}} == \"right\""), (1, 3, ""), (2, 3, "")]);
+    let nodes =
+        diamond(&mut b, &["s", "l", "r", "j"], &[(0, 1, ""), (0, 2, "{{input}} == \"right\""), (1, 3, ""), (2, 3, "")]);
     let graph = b.graph("", nodes);
     let main = b.flow("main", graph, Some("{{l}}{{r}}{{j}}"));
     let program = b.program(main);
@@ -83,9 +84,8 @@ fn a_fallback_runs_only_when_its_node_failed() {
         nodes[1].fallback_of = vec![NodeId(0)];
         let graph = b.graph("", nodes);
         let main = b.flow("main", graph, None);
-        let world = World::model(move |key, user| {
-            if fails && key == "main" { Err(status(400)) } else { Ok(user.to_owned()) }
-        });
+        let world =
+            World::model(move |key, user| if fails && key == "main" { Err(status(400)) } else { Ok(user.to_owned()) });
         world.run(&b.program(main), "x").result.unwrap();
         let action = world.kinds().into_iter().find_map(|e| match e {
             EventKind::StepFailed { action, .. } => Some(action),

@@ -6,8 +6,8 @@ use async_trait::async_trait;
 use serde_json::json as j;
 use trefoil_ir::{CommandCall, Expr, StepKind, ToolCall, ToolKind};
 use trefoil_runtime::ports::{CommandHost, CommandOutput, MapSecrets, ToolError, ToolHost};
-use trefoil_runtime::{EntryKind, EventKind, Key};
 use trefoil_runtime::{CommandRequest, ToolRequest};
+use trefoil_runtime::{EntryKind, EventKind, Key};
 use trefoil_template::{Policy, Value};
 
 use crate::build::Build;
@@ -113,10 +113,7 @@ fn unset_is_empty_where_the_dialect_is_lenient_and_an_error_where_it_is_strict()
     assert_eq!(json(&run(Policy::AGNTZ).unwrap()), j!("<>"));
     let error = run(Policy::SIRENSPEC).unwrap_err();
     assert_eq!(error.code, "INTERPOLATION_ERROR");
-    assert_eq!(
-        error.message,
-        "InterpolationError in '{{ env.NAME }}' [env]: Environment variable 'NAME' is not set"
-    );
+    assert_eq!(error.message, "InterpolationError in '{{ env.NAME }}' [env]: Environment variable 'NAME' is not set");
 }
 
 #[test]

@@ -13,7 +13,10 @@ fn field(name: &str, schema: serde_json::Value, default: Option<Value>, nullable
 }
 
 /// Runs a flow that gives its input (and its raw input) back.
-fn run(make: impl FnOnce(&mut Build) -> Intake, input: Option<serde_json::Value>) -> Result<serde_json::Value, RunError> {
+fn run(
+    make: impl FnOnce(&mut Build) -> Intake,
+    input: Option<serde_json::Value>,
+) -> Result<serde_json::Value, RunError> {
     let mut b = Build::new();
     let body = b.compute("", "{{input}}");
     let intake = make(&mut b);
@@ -85,7 +88,8 @@ fn the_raw_input_is_kept_beside() {
 
 #[test]
 fn a_schema_of_the_whole_input_is_checked() {
-    let whole = |b: &mut Build| Intake { schema: Some(b.schema(j!({"type": "object", "required": ["a"]}))), ..intake() };
+    let whole =
+        |b: &mut Build| Intake { schema: Some(b.schema(j!({"type": "object", "required": ["a"]}))), ..intake() };
     assert!(run(whole, Some(j!({"a": 1}))).is_ok());
     assert_eq!(run(whole, Some(j!({}))).unwrap_err().code, "INPUT_INVALID");
 }

@@ -19,14 +19,8 @@ fn judges(flow: FlowId, count: usize, strategy: Strategy, min_judges: u32) -> Va
         weight: 1.0,
         timeout_ms: Some(1_000),
     };
-    let consensus = Consensus {
-        strategy,
-        threshold: 0.7,
-        min_judges,
-        n: None,
-        agreement_factor: 0.7,
-        confidence_factor: 0.3,
-    };
+    let consensus =
+        Consensus { strategy, threshold: 0.7, min_judges, n: None, agreement_factor: 0.7, confidence_factor: 0.3 };
     ValidatorKind::Judges { judges: (1..=count).map(judge).collect(), consensus }
 }
 
@@ -130,7 +124,10 @@ fn judges_vote_and_too_few_verdicts_fail_the_iteration() {
     };
     let (outcome, reasons) = run(|_, judge| vec![validator(judges(judge, 3, Strategy::Majority, 2), 0.7)], answer);
     assert!(outcome.result.is_ok());
-    assert_eq!(reasons, [
-        "`semantic` did not pass: 1 of at least 2 verdicts came in; judge `judge1`: the answer is not a verdict; judge `judge2`: the answer is not a verdict"
-    ]);
+    assert_eq!(
+        reasons,
+        [
+            "`semantic` did not pass: 1 of at least 2 verdicts came in; judge `judge1`: the answer is not a verdict; judge `judge2`: the answer is not a verdict"
+        ]
+    );
 }

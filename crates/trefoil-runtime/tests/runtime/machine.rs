@@ -27,14 +27,8 @@ impl Run {
     pub fn start(program: &Arc<Program>, input: Option<Value>) -> Self {
         let mut machine = Machine::new(program.clone(), FLAGS);
         let output = machine.start("run", input.clone());
-        let mut run = Self {
-            machine,
-            pending: Vec::new(),
-            entries: Vec::new(),
-            keys: BTreeSet::new(),
-            result: None,
-            now_ms: 0,
-        };
+        let mut run =
+            Self { machine, pending: Vec::new(), entries: Vec::new(), keys: BTreeSet::new(), result: None, now_ms: 0 };
         run.record(EntryKind::Started {
             run: "run".into(),
             program: program.hash,
@@ -117,16 +111,6 @@ impl Run {
         self.take(output);
     }
 
-    /// Completes one activity by its key, as text.
-    pub fn answer(&mut self, key: &str, text: &str) {
-        self.complete(&Key(key.into()), Ok(Value::from(text)), Some(Usage { input_tokens: 1, ..Usage::default() }));
-    }
-
-    pub fn fail(&mut self, key: &str, status: u16) {
-        let error = RunError::new("MODEL_ERROR", format!("status {status}")).cause(Cause::Status(status));
-        self.complete(&Key(key.into()), Err(error), None);
-    }
-
     /// What may be completed: time limits only when there is nothing else.
     fn choices(&self) -> Vec<&Activity> {
         let work: Vec<&Activity> = self.pending.iter().filter(|a| !a.key.0.contains("~timeout")).collect();
@@ -144,10 +128,6 @@ impl Run {
         }
         assert_eq!((self.machine.active(), self.machine.pending()), (0, 0), "something is left over");
         self
-    }
-
-    pub fn pending_keys(&self) -> BTreeSet<String> {
-        self.pending.iter().map(|a| a.key.0.to_string()).collect()
     }
 }
 
@@ -177,7 +157,8 @@ pub fn answer(activity: &Activity) -> (Result<Value, RunError>, Option<Usage>) {
         }
         Request::Tool(request) => Ok([("tool", request.arguments.clone())].into_iter().collect()),
         Request::Command(_) => {
-            let members: [(&str, Value); 3] = [("exit_code", 0.into()), ("stdout", "out".into()), ("stderr", "".into())];
+            let members: [(&str, Value); 3] =
+                [("exit_code", 0.into()), ("stdout", "out".into()), ("stderr", "".into())];
             Ok(members.into_iter().collect())
         }
         Request::Human(_) => Ok("yes".into()),

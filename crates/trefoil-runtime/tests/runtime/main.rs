@@ -1,8 +1,17 @@
 //! The runtime, through its public interface: programs made by a small builder, the machine driven by hand, the driver
 //! with ports in memory.
 
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test that cannot go on fails"
+)]
+
 mod build;
 mod driving;
+mod embedded;
 mod graphs;
 mod holes;
 mod intake;
@@ -12,7 +21,6 @@ mod policies;
 mod properties;
 mod random;
 mod states;
-mod embedded;
 mod steps;
 mod valid;
 mod world;

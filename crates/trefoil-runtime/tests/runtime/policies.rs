@@ -63,7 +63,8 @@ fn jitter_is_the_same_in_every_replay() {
     let delays = |seed: u64| {
         let mut b = Build::new();
         let say = b.model("say", "x");
-        let policy = trefoil_ir::Retry { jitter: true, backoff: Backoff::Exponential, ..retry(3, &[RetryOn::Status(429)]) };
+        let policy =
+            trefoil_ir::Retry { jitter: true, backoff: Backoff::Exponential, ..retry(3, &[RetryOn::Status(429)]) };
         b.at(say).policy.retry = Some(policy);
         let main = b.flow("main", say, None);
         let mut world = World::model(|_, _| Err(status(429)));
@@ -135,7 +136,8 @@ fn an_answer_that_does_not_fit_may_be_tried_again() {
     b.at(say).policy.retry = Some(retry(2, &[RetryOn::Code("STRUCTURED_OUTPUT_INVALID".into())]));
     let main = b.flow("main", say, None);
     let program = b.program(main);
-    let world = World::model(|key, _| Ok(if key == "say" { "{\"n\": \"x\"}" } else { "```\n{\"n\": 2}\n```" }.to_owned()));
+    let world =
+        World::model(|key, _| Ok(if key == "say" { "{\"n\": \"x\"}" } else { "```\n{\"n\": 2}\n```" }.to_owned()));
     assert_eq!(json(&world.run(&program, "x").result.unwrap()), j!({"n": 2}));
     let error = World::model(|_, _| Ok("{\"n\": \"x\"}".into())).run(&program, "x").result.unwrap_err();
     assert_eq!(error.code, "STRUCTURED_OUTPUT_INVALID");

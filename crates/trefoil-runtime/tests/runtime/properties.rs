@@ -8,6 +8,7 @@ use trefoil_template::Value;
 use crate::machine::Run;
 use crate::random::{node, program};
 
+#[allow(clippy::disallowed_methods, reason = "how many cases is for whoever runs the tests to say")]
 fn config() -> Config {
     // More with `PROPTEST_CASES`, as everywhere.
     let cases = if std::env::var_os("PROPTEST_CASES").is_some() { Config::default().cases } else { 150 };

@@ -16,20 +16,40 @@ use crate::build::{Build, nowhere};
 /// A step to be.
 #[derive(Debug, Clone)]
 pub enum Node {
-    Model { read: u8, sort: u8, when: u8 },
+    Model {
+        read: u8,
+        sort: u8,
+        when: u8,
+    },
     Compute(u8),
     Wait,
     Human,
     Tool(u8),
     Command(u8),
     Sequence(Vec<Node>),
-    Parallel { branches: Vec<Node>, concurrency: u8, bad: bool },
-    Branch { on: u8, arm: Box<Node>, otherwise: Option<Box<Node>> },
+    Parallel {
+        branches: Vec<Node>,
+        concurrency: u8,
+        bad: bool,
+    },
+    Branch {
+        on: u8,
+        arm: Box<Node>,
+        otherwise: Option<Box<Node>>,
+    },
     Loop(Box<Node>),
-    ForEach { items: u8, body: Box<Node>, concurrency: u8, bad: bool },
+    ForEach {
+        items: u8,
+        body: Box<Node>,
+        concurrency: u8,
+        bad: bool,
+    },
     Graph(Vec<(Node, u8, u8)>),
     States(Vec<Node>),
-    Attempts { body: Box<Node>, validators: u8 },
+    Attempts {
+        body: Box<Node>,
+        validators: u8,
+    },
     Call(Box<Node>),
     /// With a time limit, and no label.
     Bare(Box<Node>),
@@ -245,9 +265,16 @@ impl Lower {
     }
 
     fn for_each(&mut self, items: u8, body: &Node, concurrency: u8, bad: bool) -> StepId {
-        let body = if bad { Node::Sequence(vec![body.clone(), Node::Model { read: 0, sort: 4, when: 1 }]) } else { body.clone() };
+        let body = if bad {
+            Node::Sequence(vec![body.clone(), Node::Model { read: 0, sort: 4, when: 1 }])
+        } else {
+            body.clone()
+        };
         let body = self.flow(&body, true);
-        if bad && let StepKind::Sequence(steps) = self.build.at(self.build.flows[body.index()].clone().unwrap().body).kind.clone() {
+        if bad
+            && let StepKind::Sequence(steps) =
+                self.build.at(self.build.flows[body.index()].clone().unwrap().body).kind.clone()
+        {
             // The last one always fails.
             if let StepKind::Model(call) = &mut self.build.at(steps[1]).kind {
                 call.speaker = "bad".into();

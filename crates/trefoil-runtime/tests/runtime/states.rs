@@ -18,14 +18,7 @@ fn state(name: &str, step: StepId, transitions: Vec<Transition>) -> State {
 }
 
 fn machine(states: Vec<State>) -> StateMachine {
-    StateMachine {
-        states,
-        initial: StateId(0),
-        max_entries: 50,
-        feedback: None,
-        previous_error: None,
-        visit: None,
-    }
+    StateMachine { states, initial: StateId(0), max_entries: 50, feedback: None, previous_error: None, visit: None }
 }
 
 #[test]
@@ -114,10 +107,10 @@ fn visits_and_entries_have_limits() {
         World::echo().run(&b.program(main), "x").result.unwrap_err()
     };
     let visits = run(3, 10);
-    assert_eq!((visits.code.as_str(), visits.message.as_str()), (
-        "MAX_STATE_VISITS_EXCEEDED",
-        "state `SPIN` entered more than 3 times"
-    ));
+    assert_eq!(
+        (visits.code.as_str(), visits.message.as_str()),
+        ("MAX_STATE_VISITS_EXCEEDED", "state `SPIN` entered more than 3 times")
+    );
     assert_eq!(run(10, 3).code, "MAX_TRANSITIONS_EXCEEDED");
 }
 

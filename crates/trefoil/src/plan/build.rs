@@ -35,7 +35,14 @@ pub(super) fn build(program: &Program, files: &Files) -> Plan {
             obstacles: Vec::new(),
         };
     };
-    let around = Around { flow: program.entry, name: None, notes: Vec::new(), times: Bound::known(1), writes: None };
+    let around = Around {
+        flow: program.entry,
+        name: None,
+        notes: Vec::new(),
+        times: Bound::known(1),
+        writes: None,
+        entered: None,
+    };
     let steps = planner.step(flow.body, around);
     let mut output = Vec::new();
     if let Some(expr) = &flow.output {
@@ -98,6 +105,8 @@ struct Around {
     times: Bound,
     /// Where its result ends up.
     writes: Option<String>,
+    /// The flow that was just entered: a step that is called like it is what its caller calls it.
+    entered: Option<Arc<str>>,
 }
 
 struct Planner<'p> {
@@ -118,7 +127,9 @@ impl<'p> Planner<'p> {
         let Some(step) = self.program.step(id) else { return Vec::new() };
         let flow = self.program.flow(around.flow);
         let mut around = around;
-        if let Some(label) = &step.label {
+        if let Some(label) = &step.label
+            && (around.name.is_none() || around.entered.as_ref() != Some(label))
+        {
             around.name = Some(label.clone());
         }
         if let Some(slot) = step.out {
@@ -141,7 +152,14 @@ impl<'p> Planner<'p> {
             at_most: around.times.clone(),
             steps: Vec::new(),
         };
-        let inside = |times: Bound| Around { flow: around.flow, name: None, notes: Vec::new(), times, writes: None };
+        let inside = |times: Bound| Around {
+            flow: around.flow,
+            name: None,
+            notes: Vec::new(),
+            times,
+            writes: None,
+            entered: None,
+        };
         match &step.kind {
             StepKind::Model(call) => {
                 if around.name.is_none() {
@@ -263,7 +281,8 @@ impl<'p> Planner<'p> {
             }
             for transition in &state.transitions {
                 let target = machine.states.get(transition.target.index()).map_or("?", |s| &*s.name);
-                let on = if transition.takes == Takes::Failure { "on failure " } else { "" };
+                let told = transition.text.contains("failure");
+                let on = if transition.takes == Takes::Failure && !told { "on failure " } else { "" };
                 notes.push(format!("{on}{} → {target}", describe::short(&transition.text)));
             }
             if state.transitions.is_empty() {
@@ -300,8 +319,14 @@ impl<'p> Planner<'p> {
         let flow = inner.flow;
         let mut steps = self.step(attempts.body, inner);
         for (name, judge) in judges {
-            let around =
-                Around { flow, name: Some(name), notes: vec!["judge".to_owned()], times: times.clone(), writes: None };
+            let around = Around {
+                flow,
+                name: Some(name),
+                notes: vec!["judge".to_owned()],
+                times: times.clone(),
+                writes: None,
+                entered: None,
+            };
             steps.extend(self.flow(judge, around));
         }
         steps
@@ -340,6 +365,7 @@ impl<'p> Planner<'p> {
                         notes: vec!["if named".to_owned()],
                         times: around.times.clone(),
                         writes: None,
+                        entered: None,
                     };
                     here.steps.extend(self.flow(*id, inner));
                 }
@@ -353,7 +379,7 @@ impl<'p> Planner<'p> {
             return Vec::new();
         }
         self.left -= 1;
-        self.step(flow.body, Around { flow: id, ..around })
+        self.step(flow.body, Around { flow: id, entered: Some(flow.name.clone()), ..around })
     }
     fn obstacles(&self) -> Vec<Obstacle> {
         let mut all = Vec::new();
