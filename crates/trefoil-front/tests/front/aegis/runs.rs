@@ -352,6 +352,8 @@ fn commands_have_output_exit_code_and_fields() {
     assert_eq!(of(0), "{\"n\": 5} 5 0 a;b\n\n");
     assert_eq!(of(3), "three\n");
     assert_eq!(of(4), "4 failed\n");
+    let json = "  states: [{ name: RUN, kind: System, command: 'printf [1]' }]\n";
+    assert_eq!(World::new(json, &[]).run(Value::Null, says).json(), json!("[1]"), "what is printed stays text");
     let last = "  states: [{ name: RUN, kind: System, command: exit 2 }]\n";
     let error = World::new(last, &[]).run(Value::Null, says).error();
     assert!(error.contains("RUN"), "a terminal command that fails, fails the run: {error}");
