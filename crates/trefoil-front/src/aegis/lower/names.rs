@@ -22,7 +22,7 @@ use crate::aegis::manifest::schema::JsonSchema;
 pub(super) enum Shape {
     /// `{status, output}`.
     Agent,
-    /// `{status, exit_code, stdout, stderr, output}` of a command that runs.
+    /// `{status, exit_code, stdout, stderr, output, json}` of a command that runs.
     Command,
     /// The same of a plain `echo`.
     Echo,

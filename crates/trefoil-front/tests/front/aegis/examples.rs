@@ -34,6 +34,5 @@ fn every_example_loads_without_error_or_warning() {
         let bad = folder.diagnostics.iter().any(|d| d.severity > Severity::Info);
         assert!(!bad, "{}:\n{}", ordered[0].0, show(&folder.project.files, folder.diagnostics, true));
         assert!(folder.lowered.is_some(), "{} has a program", ordered[0].0);
-        println!("{}\n{}", ordered[0].0, show(&folder.project.files, folder.diagnostics, true));
     }
 }
