@@ -132,12 +132,12 @@ fn by_schema(field: &InputField, text: &str) -> Result<Value, InputError> {
         _ => Vec::new(),
     };
     if let Some(choices) = schema.get("enum").and_then(|e| e.as_array()) {
-        let found = choices.iter().find(|c| c.as_str().map_or_else(|| c.to_string() == text, |c| c == text));
+        let shown = |c: &serde_json::Value| c.as_str().map_or_else(|| c.to_string(), str::to_owned);
+        let found = choices.iter().find(|c| shown(c) == text);
         return match found {
             Some(choice) => Ok(Value::from_json(choice.clone())),
             None => {
-                let all: Vec<String> =
-                    choices.iter().map(|c| c.as_str().map_or(c.to_string(), str::to_owned)).collect();
+                let all: Vec<String> = choices.iter().map(shown).collect();
                 let error = InputError::new(format!("the input `{}` cannot be `{text}`", field.name));
                 Err(match suggest::nearest(text, all.iter().map(String::as_str)) {
                     Some(near) => error.help(format!("did you mean `{near}`?")),

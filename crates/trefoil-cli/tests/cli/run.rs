@@ -163,6 +163,69 @@ fn what_is_refused_stops_the_run_before_its_first_call() {
     ran.silent(2).says(&["refused", "image", "pic.yaml:"]);
 }
 
+const APPROVAL: &str = "version: \"0.1\"\nagents:\n  writer: { model: \"openai:gpt-x\", system: \"Write.\" }\nnodes:\n  \
+    draft: { agent: writer, writes: working.text }\n  approve: { type: human, prompt: \"Publish {{ draft.output }}?\", writes: output.approved }\n  \
+    publish: { agent: writer, writes: output.published }\n";
+
+#[test]
+fn a_question_needs_somebody_to_answer_it() {
+    let folder = Folder::new();
+    folder.write("a.yaml", APPROVAL).write("s.yaml", "answers:\n  draft: The text\n  publish: Done\n");
+    let run = |args: &[&str]| {
+        let mut all = vec!["run", "a.yaml", "--model", "scripted=s.yaml", "--input", "x"];
+        all.extend(args);
+        folder.trefoil(&all)
+    };
+    run(&["--events", "jsonl"]).silent(2).says(&["nobody-to-ask", "--answer approve=VALUE", "a.yaml:6:"]);
+    run(&["--answer", "aprove=yes"]).silent(2).says(&["did you mean `approve`?"]);
+    let ran = run(&["--answer", "approve=yes", "--trace", "t.json"]);
+    ran.exits(0);
+    let trace: Value = serde_json::from_slice(&std::fs::read(folder.path().join("t.json")).unwrap()).unwrap();
+    let approve = &trace["steps"].as_array().unwrap().iter().find(|s| s["label"] == "approve").unwrap();
+    assert_eq!(approve["output"], json!({"output": "yes"}));
+    assert!(approve["notes"][0]["text"].as_str().unwrap().contains("Publish The text?"), "{approve}");
+}
+
+#[test]
+fn the_environment_is_masked_wherever_it_shows() {
+    let folder = Folder::new();
+    folder
+        .write(
+            "a.yaml",
+            "version: \"0.1\"\nenv_file: vars.env\nagents:\n  a: { model: \"openai:gpt-x\", system: \"At {{ env.PLACE }} and {{ env.OTHER }}, \
+             {{ env.NONE | default('nowhere') }}\" }\nnodes:\n  n: { agent: a, writes: output.n }\n",
+        )
+        .write("vars.env", "OTHER=from-the-file\n");
+    let mut command = folder.command(&["run", "a.yaml", "--input", "x", "--events", "jsonl", "--trace", "t.json"]);
+    command.env("PLACE", "hidden-place-1234");
+    let ran = finish(command);
+    ran.exits(0);
+    let trace = std::fs::read_to_string(folder.path().join("t.json")).unwrap();
+    for shown in [&ran.out, &ran.err, &trace] {
+        assert!(!shown.contains("hidden-place") && !shown.contains("from-the-file"), "{shown}");
+    }
+    assert!(trace.contains("At *** and ***, nowhere"), "{trace}");
+    std::fs::remove_file(folder.path().join("vars.env")).unwrap();
+    folder.trefoil(&["run", "a.yaml", "--input", "x"]).silent(2).says(&["missing-env-file", "vars.env"]);
+}
+
+#[test]
+fn what_an_aegis_agent_gets_from_its_host() {
+    let folder = Folder::new();
+    folder
+        .write(
+            "a.yaml",
+            "apiVersion: 100monkeys.ai/v1\nkind: Agent\nmetadata: { name: a, version: \"1.0.0\" }\nspec:\n  runtime: { language: python, version: \"3.11\" }\n  \
+             task:\n    instruction: Do it.\n    prompt_template: \"<{{context}}|{{agentskills}}|{{input}}>\"\n",
+        )
+        .write("context.txt", "the context")
+        .write("skills.md", "the skills");
+    let args = ["run", "a.yaml", "-i", "go", "--context", "context.txt", "--skills", "skills.md", "--trace", "t.json"];
+    folder.trefoil(&args).exits(0);
+    let trace = std::fs::read_to_string(folder.path().join("t.json")).unwrap();
+    assert!(trace.contains("<the context|the skills|go>"), "{trace}");
+}
+
 #[test]
 fn outputs_of_null_and_nothing() {
     let folder = Folder::new();

@@ -1,6 +1,6 @@
 //! What a program says about the answers of its model steps, gathered once.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use trefoil_ir::{
@@ -38,7 +38,7 @@ pub(super) struct Hints {
 /// What is known about all of them.
 #[derive(Debug, Default)]
 pub(super) struct Knowledge {
-    pub steps: HashMap<StepId, Hints>,
+    pub steps: BTreeMap<StepId, Hints>,
     pub decisions: Vec<Decision>,
 }
 

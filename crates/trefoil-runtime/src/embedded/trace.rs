@@ -3,7 +3,7 @@
 //!
 //! Follows values that arrive whole. Text that is put together from several is nobody's answer.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use trefoil_ir::{
@@ -98,13 +98,13 @@ pub(super) struct Tracer<'p> {
     program: &'p Program,
     /// In the order of the program: parents before what is in them.
     pub steps: Vec<(FlowId, StepId)>,
-    fillers: HashMap<(FlowId, SlotId), Vec<Filler<'p>>>,
-    exports: HashMap<(FlowId, SlotId), Vec<StepId>>,
-    sites: HashMap<FlowId, Vec<Site<'p>>>,
-    parents: HashMap<StepId, StepId>,
-    depths: HashMap<StepId, Depth>,
-    flows: HashMap<StepId, FlowId>,
-    places: HashMap<StepId, String>,
+    fillers: BTreeMap<(FlowId, SlotId), Vec<Filler<'p>>>,
+    exports: BTreeMap<(FlowId, SlotId), Vec<StepId>>,
+    sites: BTreeMap<FlowId, Vec<Site<'p>>>,
+    parents: BTreeMap<StepId, StepId>,
+    depths: BTreeMap<StepId, Depth>,
+    flows: BTreeMap<StepId, FlowId>,
+    places: BTreeMap<StepId, String>,
     prepared: Arc<Prepared>,
 }
 
@@ -122,7 +122,7 @@ pub(super) enum Result {
 #[derive(Debug, Default)]
 struct Search {
     feeds: Vec<Feed>,
-    seen: HashSet<(FlowId, SlotId, Path, bool, String)>,
+    seen: BTreeSet<(FlowId, SlotId, Path, bool, String)>,
     visits: usize,
 }
 
@@ -161,13 +161,13 @@ impl<'p> Tracer<'p> {
         let mut this = Self {
             program,
             steps: walk::reachable(program, program.entry),
-            fillers: HashMap::new(),
-            exports: HashMap::new(),
-            sites: HashMap::new(),
-            parents: HashMap::new(),
-            depths: HashMap::new(),
-            flows: HashMap::new(),
-            places: HashMap::new(),
+            fillers: BTreeMap::new(),
+            exports: BTreeMap::new(),
+            sites: BTreeMap::new(),
+            parents: BTreeMap::new(),
+            depths: BTreeMap::new(),
+            flows: BTreeMap::new(),
+            places: BTreeMap::new(),
             prepared: Prepared::new(Arc::new(program.clone())),
         };
         let mut flows: Vec<FlowId> = Vec::new();

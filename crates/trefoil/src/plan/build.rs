@@ -35,14 +35,7 @@ pub(super) fn build(program: &Program, files: &Files) -> Plan {
             obstacles: Vec::new(),
         };
     };
-    let around = Around {
-        flow: program.entry,
-        name: None,
-        notes: Vec::new(),
-        times: Bound::known(1),
-        writes: None,
-        entered: None,
-    };
+    let around = Around { flow: program.entry, name: None, notes: Vec::new(), times: Bound::known(1), writes: None };
     let steps = planner.step(flow.body, around);
     let mut output = Vec::new();
     if let Some(expr) = &flow.output {
@@ -69,7 +62,7 @@ fn inputs(flow: &Flow) -> Vec<Input> {
         .map(|f| Input {
             name: f.name.to_string(),
             schema: f.schema.clone(),
-            required: f.default.is_none() && !f.nullable && !f.optional,
+            required: f.default.is_none() && !f.nullable,
             default: f.default.clone(),
         })
         .collect()
@@ -105,8 +98,6 @@ struct Around {
     times: Bound,
     /// Where its result ends up.
     writes: Option<String>,
-    /// The flow that was just entered: a step that is called like it is what its caller calls it.
-    entered: Option<Arc<str>>,
 }
 
 struct Planner<'p> {
@@ -127,8 +118,8 @@ impl<'p> Planner<'p> {
         let Some(step) = self.program.step(id) else { return Vec::new() };
         let flow = self.program.flow(around.flow);
         let mut around = around;
-        if let Some(label) = &step.label
-            && (around.name.is_none() || around.entered.as_ref() != Some(label))
+        if around.name.is_none()
+            && let Some(label) = &step.label
         {
             around.name = Some(label.clone());
         }
@@ -152,14 +143,7 @@ impl<'p> Planner<'p> {
             at_most: around.times.clone(),
             steps: Vec::new(),
         };
-        let inside = |times: Bound| Around {
-            flow: around.flow,
-            name: None,
-            notes: Vec::new(),
-            times,
-            writes: None,
-            entered: None,
-        };
+        let inside = |times: Bound| Around { flow: around.flow, name: None, notes: Vec::new(), times, writes: None };
         match &step.kind {
             StepKind::Model(call) => {
                 if around.name.is_none() {
@@ -319,14 +303,8 @@ impl<'p> Planner<'p> {
         let flow = inner.flow;
         let mut steps = self.step(attempts.body, inner);
         for (name, judge) in judges {
-            let around = Around {
-                flow,
-                name: Some(name),
-                notes: vec!["judge".to_owned()],
-                times: times.clone(),
-                writes: None,
-                entered: None,
-            };
+            let around =
+                Around { flow, name: Some(name), notes: vec!["judge".to_owned()], times: times.clone(), writes: None };
             steps.extend(self.flow(judge, around));
         }
         steps
@@ -365,7 +343,6 @@ impl<'p> Planner<'p> {
                         notes: vec!["if named".to_owned()],
                         times: around.times.clone(),
                         writes: None,
-                        entered: None,
                     };
                     here.steps.extend(self.flow(*id, inner));
                 }
@@ -379,7 +356,7 @@ impl<'p> Planner<'p> {
             return Vec::new();
         }
         self.left -= 1;
-        self.step(flow.body, Around { flow: id, entered: Some(flow.name.clone()), ..around })
+        self.step(flow.body, Around { flow: id, ..around })
     }
     fn obstacles(&self) -> Vec<Obstacle> {
         let mut all = Vec::new();
