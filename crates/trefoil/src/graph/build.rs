@@ -198,7 +198,12 @@ impl<'p> Drawing<'p> {
         };
         let mut all = Fragment::default();
         for step in steps {
-            let next = self.step(*step, &inner);
+            // The name is for what is drawn, not for a value worked out beside it.
+            let next = if self.draws(*step) {
+                self.step(*step, &inner)
+            } else {
+                self.step(*step, &Around { title: None, ..inner.clone() })
+            };
             if next.entries.is_empty() {
                 continue;
             }
