@@ -42,6 +42,7 @@ use crate::journal::Flags;
 use crate::key::Key;
 use crate::request::{Activity, Usage};
 
+pub(crate) use keys::segment;
 pub use prepared::Prepared;
 pub use replay::Resumed;
 use turn::{Core, Turn};

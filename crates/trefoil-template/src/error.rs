@@ -70,6 +70,11 @@ pub struct Question {
 }
 
 impl Question {
+    /// Whether a value is truthy, where [`Value::truthy`] does not know: the same question under every policy.
+    pub fn truth(value: Value) -> Self {
+        Self { expression: Arc::new(Expression::Literal(value)), policy: Policy::AGNTZ }
+    }
+
     /// Text that is the same for the same question; holes by name. The key under which the answer is kept.
     pub fn canonical(&self) -> String {
         let mut out = format!("{:?}:", self.policy.conditions).to_lowercase();

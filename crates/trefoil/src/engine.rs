@@ -223,13 +223,8 @@ impl Engine {
         let mut reasons = Vec::new();
         let env_texts = env_texts(loaded, &mut reasons);
         let seed = parts.seed.unwrap_or(0);
-        let (provider, answers_from, script) = match self.provider(&program, &env_texts, seed) {
-            Ok((provider, from, script)) => (Some(provider), from, script),
-            Err((from, reason)) => {
-                reasons.push(reason);
-                (None, from, None)
-            }
-        };
+        let Source { from: answers_from, provider, script } = self.source(&program, &env_texts, seed);
+        let provider = provider.map_err(|reason| reasons.push(reason)).ok();
         let tools: Arc<dyn ToolHost> = match (&parts.tools, &script) {
             (Some(own), Some(script)) => Arc::new(Either(own.clone(), script.clone())),
             (Some(own), None) => own.clone(),
@@ -274,45 +269,52 @@ impl Engine {
         Ok(Ready { prepared: Prepared::new(program), ports, seed, answers_from, script })
     }
 
-    #[allow(clippy::type_complexity, reason = "a provider, its name, and the script it is where it is one")]
-    fn provider(
-        &self,
-        program: &Arc<Program>,
-        env_texts: &[String],
-        seed: u64,
-    ) -> Result<(Arc<dyn ModelProvider>, AnswersFrom, Option<Arc<Scripted>>), (AnswersFrom, Diagnostic)> {
+    fn source(&self, program: &Program, env_texts: &[String], seed: u64) -> Source {
         let chosen = match &self.parts.model {
-            Model::Provider(own) => return Ok((own.clone(), AnswersFrom::Provider, None)),
+            Model::Provider(own) => return Source::of(AnswersFrom::Provider, own.clone()),
             Model::Chosen(chosen) => Some(chosen),
             Model::Environment => None,
         };
         let registry = registry(env_texts);
-        let missing = |message: String| Diagnostic::nowhere(MODEL, Severity::Error, None, message);
-        let plan = ModelPlan::decide_for(&models_used(program), &registry, chosen).map_err(|error| {
-            let d = missing(error.message);
-            (AnswersFrom::AsWritten, if let Some(help) = error.help { d.help(help) } else { d })
-        })?;
+        let plan = match ModelPlan::decide_for(&models_used(program), &registry, chosen) {
+            Ok(plan) => plan,
+            Err(error) => return Source::missing(AnswersFrom::AsWritten, error.message, error.help),
+        };
         match plan {
-            ModelPlan::Embedded => Ok((Arc::new(Embedded::new(program, seed)), AnswersFrom::Embedded, None)),
-            ModelPlan::AsWritten => Ok((registry.by_name(), AnswersFrom::AsWritten, None)),
+            ModelPlan::Embedded => Source::of(AnswersFrom::Embedded, Arc::new(Embedded::new(program, seed))),
+            ModelPlan::AsWritten => Source::of(AnswersFrom::AsWritten, registry.by_name()),
             ModelPlan::Named { provider, model } => {
                 let from = AnswersFrom::One(format!("{provider}:{model}"));
                 match registry.resolve(&provider, &model) {
-                    Ok(found) => Ok((found, from, None)),
-                    Err(error) => Err((from, missing(error.message))),
+                    Ok(found) => Source::of(from, found),
+                    Err(error) => Source::missing(from, error.message, None),
                 }
             }
-            ModelPlan::Scripted(path) => {
-                let from = AnswersFrom::Script(path.clone());
-                match Scripted::read(&path) {
-                    Ok(script) => {
-                        let script = Arc::new(script);
-                        Ok((script.clone(), from, Some(script)))
-                    }
-                    Err(error) => Err((from, missing(error.message))),
+            ModelPlan::Scripted(path) => match Scripted::read(&path) {
+                Ok(script) => {
+                    let script = Arc::new(script);
+                    Source { script: Some(script.clone()), ..Source::of(AnswersFrom::Script(path), script) }
                 }
-            }
+                Err(error) => Source::missing(AnswersFrom::Script(path), error.message, None),
+            },
         }
+    }
+}
+
+/// Who answers.
+struct Source {
+    from: AnswersFrom,
+    provider: Result<Arc<dyn ModelProvider>, Diagnostic>,
+    script: Option<Arc<Scripted>>,
+}
+
+impl Source {
+    fn of(from: AnswersFrom, provider: Arc<dyn ModelProvider>) -> Self {
+        Self { from, provider: Ok(provider), script: None }
+    }
+    fn missing(from: AnswersFrom, message: String, help: Option<String>) -> Self {
+        let d = Diagnostic { help, ..Diagnostic::nowhere(MODEL, Severity::Error, None, message) };
+        Self { from, provider: Err(d), script: None }
     }
 }
 

@@ -31,7 +31,7 @@ pub struct Run {
     #[arg(long, value_name = "JSON|@FILE|-", allow_hyphen_values = true)]
     input_json: Option<String>,
     /// Who answers: embedded, scripted=FILE, or PROVIDER:NAME
-    #[arg(long, value_name = "MODEL")]
+    #[arg(long, value_name = "MODEL", value_parser = model)]
     model: Option<ModelOverride>,
     /// Seed of the embedded model and of retry delays
     #[arg(long, value_name = "N")]
@@ -67,6 +67,10 @@ enum Events {
 enum Output {
     Text,
     Json,
+}
+
+fn model(text: &str) -> Result<ModelOverride, String> {
+    text.parse::<ModelOverride>().map_err(|error| error.help.unwrap_or(error.message))
 }
 
 fn answer(text: &str) -> Result<(String, String), String> {
@@ -117,7 +121,7 @@ fn start(args: &Run) -> Result<u8, u8> {
     }
     let ready = builder.build().ready(&loaded).map_err(|not| refuse(&loaded, &not))?;
     ready.check_input(&loaded, input.as_ref()).map_err(|not| refuse(&loaded, &not))?;
-    let trace = args.trace.as_ref().map(|path| create(path)).transpose()?;
+    let trace = args.trace.as_ref().map(create).transpose()?;
     if let Some(script) = ready.script()
         && !args.quiet
     {
@@ -160,14 +164,35 @@ fn drive(ready: Ready, input: Option<Value>) -> Result<RunOutcome, u8> {
         let run = ready.run(input, cancel.clone());
         tokio::pin!(run);
         tokio::select! {
-            outcome = &mut run => return outcome,
-            _ = tokio::signal::ctrl_c() => cancel.cancel(),
+            outcome = &mut run => return Some(outcome),
+            () = asked_to_stop() => cancel.cancel(),
         }
-        run.await
+        // Whoever asks twice does not want to wait. What is dropped here stops at once.
+        tokio::select! {
+            outcome = &mut run => Some(outcome),
+            () = asked_to_stop() => None,
+        }
     });
-    // A question nobody answered any more must not hold the process up.
     runtime.shutdown_background();
-    Ok(outcome)
+    outcome.ok_or(exit::CANCELLED)
+}
+
+/// Ctrl-C, or whatever else ends a process: the commands of a run are in groups of their own and would live on.
+async fn asked_to_stop() {
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        let others = signal(SignalKind::terminate()).and_then(|t| Ok((t, signal(SignalKind::hangup())?)));
+        if let Ok((mut terminate, mut hangup)) = others {
+            tokio::select! {
+                _ = tokio::signal::ctrl_c() => {}
+                _ = terminate.recv() => {}
+                _ = hangup.recv() => {}
+            }
+            return;
+        }
+    }
+    let _ = tokio::signal::ctrl_c().await;
 }
 
 fn create(path: &PathBuf) -> Result<(PathBuf, File), u8> {

@@ -28,7 +28,7 @@ fn base(argument: &str) -> Result<Value, Refusal> {
     let (name, bytes) = match argument.strip_prefix('@') {
         Some(path) => {
             let file = std::fs::File::open(path);
-            (path.to_owned(), file.and_then(|f| take(f)))
+            (path.to_owned(), file.and_then(take))
         }
         None if argument == "-" => ("stdin.json".to_owned(), take(std::io::stdin().lock())),
         None => ("--input-json.json".to_owned(), Ok(argument.as_bytes().to_vec())),

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use trefoil_ir::{Cond, Expr, JsonType, Source, Text};
 use trefoil_syntax::{Location, Span};
-use trefoil_template::{EvalError, Object, Policy, Question, Reference, Scope, Value};
+use trefoil_template::{EvalError, Object, Question, Reference, Scope, Value};
 
 use super::activation::{Activation, ActivationId};
 use super::arena::Arena;
@@ -174,8 +174,7 @@ impl Context<'_> {
         if let Some(truth) = value.truthy() {
             return Ok(truth);
         }
-        let expression = Arc::new(trefoil_template::Expression::Literal(value));
-        let question = Question { expression, policy: Policy::AGNTZ };
+        let question = Question::truth(value);
         match self.decision(&question) {
             Some(answer) => Ok(answer),
             None => Err(Stop::Ask(Box::new(question))),
