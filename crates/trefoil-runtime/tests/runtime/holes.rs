@@ -61,6 +61,20 @@ fn the_effect_gets_the_value_and_nobody_else_does() {
 }
 
 #[test]
+fn the_embedded_model_never_hears_what_it_could_quote() {
+    let mut b = Build::new();
+    let say = b.model("say", "key {{env.KEY}}");
+    let main = b.flow("main", say, None);
+    let program = b.program(main);
+    let mut world = World::echo();
+    world.ports.models = Arc::new(trefoil_runtime::embedded::Embedded::new(&program, 0));
+    world.ports.secrets = Arc::new(MapSecrets::new().env("KEY", "open sesame"));
+    let said = world.run(&program, "x").result.unwrap();
+    assert!(said.to_text().contains("key ***"), "it quotes the masked text: {}", said.to_text());
+    assert!(!everything(&world).contains("sesame"));
+}
+
+#[test]
 fn a_secret_is_masked_by_value_in_what_comes_back() {
     for (argument, good) in [("token", true), ("fail", false)] {
         let mut b = Build::new();
