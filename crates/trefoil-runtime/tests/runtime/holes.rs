@@ -167,3 +167,32 @@ fn commands_run_only_where_they_are_allowed_and_a_failing_one_is_a_result() {
     let result = json(&world.run(&program, "x; rm -rf /").result.unwrap());
     assert_eq!(result, j!({"status": "failed", "exit_code": 3, "stdout": "x; rm -rf /,v", "stderr": "oh"}));
 }
+
+#[test]
+fn a_question_is_shown_as_written_without_the_values_it_compares() {
+    let shown = |make: &dyn Fn(&mut Build) -> trefoil_ir::StepId| {
+        let mut b = Build::new();
+        let first = b.compute("a", "{{input}}");
+        let asks = make(&mut b);
+        let body = b.sequence("", &[first, asks]);
+        let main = b.flow("main", body, None);
+        let mut world = World::echo();
+        world.ports.secrets = Arc::new(MapSecrets::new().env("REGION", "oslo-north"));
+        world.run(&b.program(main), "oslo-north").result.unwrap();
+        let detail = world.kinds().into_iter().find_map(|e| match e {
+            EventKind::EffectStarted { effect: "decide", detail } => Some(json(&detail)),
+            _ => None,
+        });
+        detail.unwrap()
+    };
+    let gate = |b: &mut Build| {
+        let on = b.compute("", "on");
+        b.branch("gate", &[("{{a}} == {{env.REGION}}", on)], None)
+    };
+    assert_eq!(shown(&gate), j!("{{a}} == {{env.REGION}}"));
+    let block = |b: &mut Build| {
+        b.policy = Policy::AEGIS;
+        b.compute("text", "{{#if env.REGION}}{{a}}{{/if}}")
+    };
+    assert_eq!(shown(&block), j!("env.REGION"));
+}
