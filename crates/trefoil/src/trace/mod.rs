@@ -160,6 +160,8 @@ impl Trace {
                 };
                 self.around(event, speaker).calls.push(call);
             }
+            // A question outside of every step is the flow's own, and no step of its own.
+            EventKind::EffectStarted { effect: "decide", .. } if self.inner(event).is_none() => {}
             EventKind::EffectStarted { effect, detail } => {
                 let call = Call { detail: Some(detail.clone()), ..call(event, effect) };
                 self.around(event, effect).calls.push(call);
