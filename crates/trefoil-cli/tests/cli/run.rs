@@ -137,7 +137,7 @@ fn a_tool_runs_only_where_somebody_offers_it() {
     let folder = Folder::new();
     folder.write(
         "a.yaml",
-        "id: a\nkind: tool\ninputSchema: { q: string }\ntool: { kind: local, name: lookup }\nparams: { q: \"{{q}}\" }\n",
+        "id: a\nkind: tool\ninputSchema: { q: string }\ntool: { kind: local, name: lookup, params: { q: \"{{q}}\" } }\n",
     );
     let ran = folder.trefoil(&["run", "a.yaml", "--input", "q=x"]);
     ran.silent(2).says(&["missing-tool", "`lookup`", "a.yaml:"]);
