@@ -7,6 +7,8 @@ use trefoil_ir::{FlowId, HumanCall, OnTimeout, Program, StepId, StepKind, walk};
 use trefoil_runtime::ToolHost;
 use trefoil_syntax::{Diagnostic, suggest};
 
+use crate::describe::feature;
+
 /// A step that this version does not run.
 pub const REFUSED: &str = "refused";
 /// An agent that nobody declares.
@@ -51,7 +53,7 @@ pub fn preflight(program: &Program, host: &Host<'_>) -> Vec<Diagnostic> {
         let Some(step) = program.step(id) else { continue };
         match &step.kind {
             StepKind::Refused(refused) => found.push(
-                Diagnostic::error(REFUSED, step.origin, format!("{} is not run by this version", refused.feature))
+                Diagnostic::error(REFUSED, step.origin, format!("{} is not run by this version", feature(&refused.feature)))
                     .help(refused.message.to_string()),
             ),
             StepKind::Tool(call) if !host.tools.offers(&call.name) => found.push(

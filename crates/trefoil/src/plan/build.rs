@@ -364,7 +364,7 @@ impl<'p> Planner<'p> {
             if let Some(step) = self.program.step(id)
                 && let StepKind::Refused(refused) = &step.kind
             {
-                let what = format!("{} is not run by this version", refused.feature);
+                let what = format!("{} is not run by this version", describe::feature(&refused.feature));
                 all.push(Obstacle { what, place: self.place(step.origin) });
             }
         }
