@@ -6,3 +6,5 @@ pub const OK: u8 = 0;
 pub const FAILED: u8 = 1;
 /// It was not started: usage, load errors, invalid input, a refused step, missing keys, a path that cannot be read.
 pub const NOT_STARTED: u8 = 2;
+/// Somebody stopped it.
+pub const CANCELLED: u8 = 130;

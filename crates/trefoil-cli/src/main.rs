@@ -6,6 +6,7 @@ mod args;
 mod commands;
 mod exit;
 mod output;
+mod run;
 
 use std::process::ExitCode;
 

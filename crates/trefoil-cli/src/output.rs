@@ -19,6 +19,41 @@ pub fn say(text: &str) {
     let _ = writeln!(out, "{text}");
 }
 
+/// A run's result. On a terminal, without what would move the cursor or worse: a model wrote it.
+pub fn answer(text: &str) {
+    use std::io::Write as _;
+    let out = std::io::stdout();
+    let shown: String = if out.is_terminal() {
+        text.chars().filter(|c| matches!(c, '\n' | '\t') || !c.is_control()).collect()
+    } else {
+        text.to_owned()
+    };
+    let mut out = out.lock();
+    let _ = writeln!(out, "{shown}").and_then(|()| out.flush());
+}
+
+/// Something worth knowing.
+pub fn note(text: &str) {
+    let green = anstyle::AnsiColor::BrightGreen.on_default().bold();
+    say(&format!("{green}note{green:#}: {text}"));
+}
+
+/// Something that may not be as meant.
+pub fn warning(text: &str) {
+    let yellow = anstyle::AnsiColor::Yellow.on_default().bold();
+    say(&format!("{yellow}warning{yellow:#}: {text}"));
+}
+
+/// Whether stderr gets colours.
+pub fn colored() -> bool {
+    anstream::AutoStream::choice(&std::io::stderr()) != anstream::ColorChoice::Never
+}
+
+/// Lines of the terminal that a person looks at.
+pub fn height() -> usize {
+    terminal_size::terminal_size_of(std::io::stderr()).map_or(24, |(_, height)| usize::from(height.0)).max(6)
+}
+
 /// Why something did not happen, and what to do about it.
 pub fn refuse(message: &str, help: Option<&str>) {
     let red = anstyle::AnsiColor::BrightRed.on_default().bold();

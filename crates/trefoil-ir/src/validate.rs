@@ -1,1 +1,256 @@
 //! Structural invariants of a program: ids in range, no dangling slots. A front end's mistake, never a user's.
+//!
+//! The runtime relies on them for progress, not for safety: it does not panic on a program that breaks them. Front ends
+//! call this in their tests.
+
+use trefoil_template::Reference;
+
+use crate::effect::{AnswerFormat, Guard, ModelCall};
+use crate::expr::{Expr, Source};
+use crate::flow::{Flow, Program};
+use crate::ids::{SchemaId, SlotId};
+use crate::judge::{Validator, ValidatorKind};
+use crate::step::{ForEach, Graph, StateMachine, Step, StepKind};
+use crate::walk::{self, Evaluated};
+
+/// Everything that is wrong with a program, in words for whoever works on a front end. Empty: nothing.
+pub fn validate(program: &Program) -> Vec<String> {
+    let mut check = Check { program, faults: Vec::new(), place: String::new() };
+    if program.flow(program.entry).is_none() {
+        check.fault("the entry flow does not exist");
+    }
+    check.tree();
+    for flow in &program.flows {
+        check.flow(flow);
+    }
+    check.faults
+}
+
+struct Check<'p> {
+    program: &'p Program,
+    faults: Vec<String>,
+    place: String,
+}
+
+impl<'p> Check<'p> {
+    fn fault(&mut self, what: impl std::fmt::Display) {
+        let place = &self.place;
+        self.faults.push(if place.is_empty() { what.to_string() } else { format!("{place}: {what}") });
+    }
+
+    /// Every step has one place: it is the body of one flow, or beneath one step, and not beneath itself.
+    fn tree(&mut self) {
+        let mut places = vec![0u32; self.program.steps.len()];
+        let bodies = self.program.flows.iter().map(|f| f.body);
+        let beneath = self.program.steps.iter().flat_map(walk::children);
+        for id in bodies.chain(beneath) {
+            match places.get_mut(id.index()) {
+                Some(count) => *count += 1,
+                None => self.faults.push(format!("step {} does not exist", id.0)),
+            }
+        }
+        for (at, _) in places.iter().enumerate().filter(|(_, count)| **count > 1) {
+            self.faults.push(format!("step {at} stands in more than one place"));
+        }
+    }
+
+    fn flow(&mut self, flow: &'p Flow) {
+        self.place = format!("flow `{}`", flow.name);
+        let slots = flow.slots.len();
+        self.slot(slots, flow.intake.slot);
+        let raw = flow.intake.raw.iter().map(|(slot, _)| *slot);
+        let init = flow.init.iter().map(|(slot, _)| *slot);
+        let exports = flow.exports.iter().flat_map(|e| [Some(e.slot), e.inner]).flatten();
+        for slot in raw.chain(init).chain(exports) {
+            self.slot(slots, slot);
+        }
+        self.schema(flow.intake.schema);
+        for evaluated in walk::evaluated_by_flow(flow) {
+            self.evaluated(slots, evaluated);
+        }
+        let mut stack = vec![flow.body];
+        // A step beneath itself is reported by `tree`; here it must not go on for ever.
+        let mut left = self.program.steps.len();
+        while let (Some(step), Some(rest)) = (stack.pop(), left.checked_sub(1)) {
+            left = rest;
+            let Some(found) = self.program.step(step) else { continue };
+            self.place = match &found.label {
+                Some(label) => format!("flow `{}`, step `{label}`", flow.name),
+                None => format!("flow `{}`, step {}", flow.name, step.0),
+            };
+            self.step(slots, found);
+            stack.extend(walk::children(found));
+        }
+        self.place.clear();
+    }
+
+    fn step(&mut self, slots: usize, step: &'p Step) {
+        step.out.into_iter().for_each(|slot| self.slot(slots, slot));
+        for evaluated in walk::evaluated(step) {
+            self.evaluated(slots, evaluated);
+        }
+        for flow in walk::callees(step) {
+            if self.program.flow(flow).is_none() {
+                self.fault(format!("flow {} does not exist", flow.0));
+            }
+        }
+        match &step.kind {
+            StepKind::Model(call) => self.model(call),
+            StepKind::ForEach(each) => self.for_each(each),
+            StepKind::Graph(graph) => self.graph(slots, graph),
+            StepKind::StateMachine(machine) => self.states(slots, machine),
+            StepKind::Attempts(attempts) => {
+                self.slot(slots, attempts.iteration);
+                self.slot(slots, attempts.previous_error);
+                self.at_least_one("iterations", attempts.max);
+                attempts.validators.iter().for_each(|v| self.validator(v));
+            }
+            StepKind::Loop(repeat) => self.at_least_one("passes", repeat.max),
+            StepKind::Call(call) => call.exports.into_iter().for_each(|slot| self.slot(slots, slot)),
+            StepKind::Tool(_)
+            | StepKind::Command(_)
+            | StepKind::Human(_)
+            | StepKind::Wait { .. }
+            | StepKind::Compute(_)
+            | StepKind::Sequence(_)
+            | StepKind::Parallel(_)
+            | StepKind::Branch { .. }
+            | StepKind::Refused(_) => {}
+        }
+        if let Some(retry) = &step.policy.retry {
+            self.at_least_one("tries", retry.max_attempts);
+        }
+    }
+
+    fn at_least_one(&mut self, what: &str, count: u32) {
+        if count == 0 {
+            self.fault(format!("no {what} at all"));
+        }
+    }
+
+    fn model(&mut self, call: &ModelCall) {
+        if let AnswerFormat::Json(schema) = &call.format {
+            self.schema(Some(*schema));
+        }
+        for guard in &call.guards {
+            if let Guard::Schema(schema) = guard {
+                self.schema(Some(*schema));
+            }
+        }
+    }
+
+    fn validator(&mut self, validator: &Validator) {
+        if let ValidatorKind::JsonSchema(schema) = &validator.kind {
+            self.schema(Some(*schema));
+        }
+    }
+
+    fn for_each(&mut self, each: &ForEach) {
+        let Some(body) = self.program.flow(each.body) else { return };
+        let slots = body.slots.len();
+        let captured = each.captures.iter().map(|(slot, _)| *slot);
+        for slot in each.item.into_iter().chain([each.index, each.total]).chain(captured) {
+            self.slot(slots, slot);
+        }
+    }
+
+    fn graph(&mut self, slots: usize, graph: &Graph) {
+        let count = graph.nodes.len();
+        let mut before: Vec<Vec<usize>> = Vec::new();
+        for (at, node) in graph.nodes.iter().enumerate() {
+            for edge in &node.incoming {
+                edge.carry.iter().for_each(|(slot, _)| self.slot(slots, *slot));
+            }
+            let from = node.incoming.iter().map(|e| e.from).chain(node.after.iter().copied());
+            let from: Vec<usize> = from.chain(node.fallback_of.iter().copied()).map(|n| n.index()).collect();
+            if from.iter().copied().chain(node.fallback.map(|n| n.index())).any(|n| n >= count) {
+                self.fault(format!("node {at} names a node that does not exist"));
+            }
+            if let Some(fallback) = node.fallback.and_then(|n| graph.nodes.get(n.index()))
+                && !fallback.fallback_of.iter().any(|n| n.index() == at)
+            {
+                self.fault(format!("node {at} has a fallback that does not know of it"));
+            }
+            before.push(from);
+        }
+        // Nodes that wait for nothing are taken away until none is left, or only a cycle is.
+        let mut done = vec![false; count];
+        loop {
+            let free = |at: &usize| {
+                done.get(*at) == Some(&false)
+                    && before.get(*at).is_some_and(|b| b.iter().all(|n| done.get(*n) != Some(&false)))
+            };
+            let Some(at) = (0..count).find(free) else { break };
+            if let Some(done) = done.get_mut(at) {
+                *done = true;
+            }
+        }
+        if done.contains(&false) {
+            self.fault("its nodes wait for each other");
+        }
+    }
+
+    fn states(&mut self, slots: usize, machine: &StateMachine) {
+        let count = machine.states.len();
+        let targets = machine.states.iter().flat_map(|s| &s.transitions).map(|t| t.target);
+        if targets.chain([machine.initial]).any(|state| state.index() >= count) {
+            self.fault("a transition leads to a state that does not exist");
+        }
+        for slot in [machine.feedback, machine.previous_error, machine.visit].into_iter().flatten() {
+            self.slot(slots, slot);
+        }
+    }
+
+    fn evaluated(&mut self, slots: usize, evaluated: Evaluated<'p>) {
+        let mut bad = Vec::new();
+        evaluated.sources(&mut |source| {
+            let found: Vec<SlotId> = match source {
+                Source::Slot(slot) | Source::Member(slot, _) => vec![*slot],
+                Source::Layered { top, under, .. } => vec![*top, *under],
+                Source::Compose { parts, .. } => parts.iter().map(|p| p.slot).collect(),
+                Source::Spent(slots) => slots.clone(),
+                Source::Either(..)
+                | Source::Const(_)
+                | Source::Environment
+                | Source::Secrets
+                | Source::RunId
+                | Source::Result
+                | Source::Failure
+                | Source::Missing(_) => Vec::new(),
+            };
+            bad.extend(found.into_iter().filter(|slot| slot.index() >= slots));
+        });
+        bad.into_iter().for_each(|slot| self.slot(slots, slot));
+        let mut unbound = false;
+        let mut bound = |references: &[Reference], sources: usize| {
+            unbound |= references.iter().any(|r| r.binding.source as usize >= sources);
+        };
+        match evaluated {
+            Evaluated::Cond(cond) => bound(cond.condition.references(), cond.sources.len()),
+            Evaluated::Text(text) => bound(text.template.references(), text.sources.len()),
+            Evaluated::Expr(expr) => walk::expressions(expr, &mut |e| {
+                if let Expr::Template(text) | Expr::Typed(text) = e {
+                    bound(text.template.references(), text.sources.len());
+                }
+            }),
+            Evaluated::Source(_) => {}
+        }
+        if unbound {
+            self.fault("a reference is not bound to a source");
+        }
+    }
+
+    fn slot(&mut self, slots: usize, slot: SlotId) {
+        if slot.index() >= slots {
+            self.fault(format!("slot {} does not exist", slot.0));
+        }
+    }
+
+    fn schema(&mut self, schema: Option<SchemaId>) {
+        if let Some(schema) = schema
+            && self.program.schema(schema).is_none()
+        {
+            self.fault(format!("schema {} does not exist", schema.0));
+        }
+    }
+}

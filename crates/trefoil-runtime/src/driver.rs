@@ -10,6 +10,7 @@ mod fill;
 mod model;
 mod watch;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use futures::FutureExt as _;
@@ -27,8 +28,8 @@ use crate::machine::{Command, Completion, Machine, Output, Prepared};
 use crate::ports::Ports;
 use crate::request::{Activity, Request, Usage};
 
-pub use cancel::Cancel;
 use activity::{Done, World};
+pub use cancel::Cancel;
 use watch::Watch;
 
 /// Completions taken together before the journal is written.
@@ -66,12 +67,7 @@ pub async fn run(program: Arc<Program>, input: Option<Value>, ports: Ports, opti
 }
 
 /// The same, for a program that is run more than once.
-pub async fn run_prepared(
-    prepared: Arc<Prepared>,
-    input: Option<Value>,
-    ports: Ports,
-    options: Options,
-) -> RunOutcome {
+pub async fn run_prepared(prepared: Arc<Prepared>, input: Option<Value>, ports: Ports, options: Options) -> RunOutcome {
     let id = options.run.unwrap_or_else(|| format!("{:016x}", ports.random.next()));
     let flags = Flags { seed: options.seed.unwrap_or_else(|| ports.random.next()) };
     let mut machine = Machine::with(prepared.clone(), flags.clone());
@@ -97,13 +93,8 @@ pub async fn resume(program: Arc<Program>, run: &str, ports: Ports, options: Opt
 
 /// The same, for a program that is run more than once.
 pub async fn resume_prepared(prepared: Arc<Prepared>, run: &str, ports: Ports, options: Options) -> RunOutcome {
-    let failed = |error| RunOutcome {
-        run: run.into(),
-        result: Err(error),
-        usage: Usage::default(),
-        calls: 0,
-        duration_ms: 0,
-    };
+    let failed =
+        |error| RunOutcome { run: run.into(), result: Err(error), usage: Usage::default(), calls: 0, duration_ms: 0 };
     let entries = match ports.journal.read(run).await {
         Ok(entries) => entries,
         Err(error) => return failed(RunError::new("JOURNAL_ERROR", error.0)),
@@ -165,7 +156,7 @@ impl Driver {
 
     async fn drive(mut self, output: Output, restart: Vec<Activity>) -> RunOutcome {
         self.starting.extend(restart);
-        self.take(output);
+        self.take(output).await;
         let mut turns = 0u32;
         let result = loop {
             if let Some(result) = self.finished.take() {
@@ -179,7 +170,7 @@ impl Driver {
                 Ok(None) => {
                     self.record(EntryKind::CancelRequested);
                     let output = self.machine.cancel();
-                    self.take(output);
+                    self.take(output).await;
                     Ok(())
                 }
                 Err(error) => Err(error),
@@ -251,31 +242,45 @@ impl Driver {
         for done in &batch {
             self.under_way.swap_remove(&done.key);
             let (key, usage) = (done.key.clone(), done.usage);
-            self.record_at(now, match &done.result {
-                Ok(value) => EntryKind::Completed { key, value: value.clone(), usage },
-                Err(error) => EntryKind::Failed { key, error: error.clone(), usage },
-            });
+            self.record_at(
+                now,
+                match &done.result {
+                    Ok(value) => EntryKind::Completed { key, value: value.clone(), usage },
+                    Err(error) => EntryKind::Failed { key, error: error.clone(), usage },
+                },
+            );
         }
         self.flush().await?;
         for done in batch {
             for event in done.events {
                 self.world.watch.note(Some(done.key.clone()), done.location, event);
             }
-            let output = self.machine.on(Completion {
-                key: done.key,
-                at_ms: now,
-                result: done.result,
-                usage: done.usage,
-            });
-            self.take(output);
+            let output =
+                self.machine.on(Completion { key: done.key, at_ms: now, result: done.result, usage: done.usage });
+            self.take(output).await;
         }
         Ok(())
     }
 
-    fn take(&mut self, output: Output) {
+    /// Acts on what the machine says, until it waits for something, has ended, or the run is cancelled.
+    async fn take(&mut self, mut output: Output) {
+        loop {
+            let more = output.more;
+            self.take_piece(output);
+            if !more || self.cancel.is_cancelled() {
+                return;
+            }
+            // Others have their turn, too: whoever cancels is one of them.
+            tokio::task::yield_now().await;
+            output = self.machine.proceed();
+        }
+    }
+
+    fn take_piece(&mut self, output: Output) {
         for event in output.events {
             self.world.watch.note(event.key, event.location, event.kind);
         }
+        let mut void = BTreeSet::new();
         for command in output.commands {
             match command {
                 Command::Start(activity) => {
@@ -286,14 +291,17 @@ impl Driver {
                     });
                     self.starting.push(activity);
                 }
-                Command::Cancel(key) => {
-                    if let Some(handle) = self.under_way.swap_remove(&key) {
-                        handle.abort();
+                Command::Cancel(key) => match self.under_way.swap_remove(&key) {
+                    Some(handle) => handle.abort(),
+                    None => {
+                        void.insert(key);
                     }
-                    self.starting.retain(|a| a.key != key);
-                }
+                },
                 Command::Finish(result) => self.finished = Some(result),
             }
+        }
+        if !void.is_empty() {
+            self.starting.retain(|a| !void.contains(&a.key));
         }
     }
 

@@ -31,7 +31,7 @@ pub struct RunError {
     pub help: Option<String>,
     /// The provider asked to wait this long before the next try.
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub retry_after_ms: Option<u64>,
+    pub retry_after_ms: Option<u32>,
 }
 
 /// What a retry policy goes by.
@@ -51,7 +51,15 @@ pub enum Cause {
 impl RunError {
     /// A failure with a code and a message.
     pub fn new(code: &str, message: impl Into<String>) -> Self {
-        Self { code: code.to_owned(), message: message.into(), key: None, location: None, cause: None, help: None, retry_after_ms: None }
+        Self {
+            code: code.to_owned(),
+            message: message.into(),
+            key: None,
+            location: None,
+            cause: None,
+            help: None,
+            retry_after_ms: None,
+        }
     }
     /// The same with a cause.
     #[must_use]

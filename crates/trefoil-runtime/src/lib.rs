@@ -9,6 +9,7 @@
 //! The machine is synchronous and deterministic: no clock, randomness, environment, IO, threads or hash-order iteration.
 //! Everything from outside is a journal entry before the machine sees it. Knows nothing about HTTP, SQL, vendors or dialects.
 
+pub mod conformance;
 pub mod driver;
 pub mod embedded;
 pub mod error;

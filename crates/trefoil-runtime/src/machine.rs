@@ -29,6 +29,7 @@ mod steps;
 mod turn;
 mod verdict;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use trefoil_ir::Program;
@@ -41,9 +42,14 @@ use crate::journal::Flags;
 use crate::key::Key;
 use crate::request::{Activity, Usage};
 
+pub(crate) use keys::segment;
 pub use prepared::Prepared;
 pub use replay::Resumed;
 use turn::{Core, Turn};
+
+/// Tasks done at a stretch. Part of what makes a replay the same: what is asked for and cancelled in one stretch was never
+/// asked for.
+const PIECE: usize = 4096;
 
 /// A run in progress.
 #[derive(Debug)]
@@ -59,6 +65,9 @@ pub struct Output {
     pub commands: Vec<Command>,
     /// In order.
     pub events: Vec<Noted>,
+    /// There is more to do before anything is waited for: call [`Machine::proceed`] until there is not. A fan-out over a
+    /// million items that need nobody comes in such pieces, and can be cancelled between them.
+    pub more: bool,
 }
 
 /// Something the driver does.
@@ -120,6 +129,11 @@ impl Machine {
         self.turn(|turn| turn.complete(completion))
     }
 
+    /// Goes on where the last output said that there is more.
+    pub fn proceed(&mut self) -> Output {
+        self.turn(|_| {})
+    }
+
     /// Stops everything; the run ends with `CANCELLED`.
     pub fn cancel(&mut self) -> Output {
         self.turn(|turn| turn.finish(Err(RunError::new("CANCELLED", "the run was cancelled"))))
@@ -161,7 +175,32 @@ impl Machine {
         }
         let mut turn = Turn { prepared: &self.prepared, program: &self.prepared.program, core: &mut self.core };
         work(&mut turn);
-        turn.run();
-        std::mem::take(&mut self.core.output)
+        turn.run(PIECE);
+        self.core.output.more = !self.core.tasks.is_empty();
+        let mut output = std::mem::take(&mut self.core.output);
+        settle(&mut output.commands);
+        output
     }
+}
+
+/// What was asked for and cancelled in one turn was never asked for.
+fn settle(commands: &mut Vec<Command>) {
+    let started = commands.iter().any(|c| matches!(c, Command::Start(_)));
+    let cancelled: BTreeSet<Key> = commands
+        .iter()
+        .filter_map(|c| if let Command::Cancel(key) = c { Some(key.clone()) } else { None })
+        .filter(|_| started)
+        .collect();
+    if cancelled.is_empty() {
+        return;
+    }
+    let mut void = BTreeSet::new();
+    commands.retain(|c| match c {
+        Command::Start(activity) if cancelled.contains(&activity.key) => {
+            void.insert(activity.key.clone());
+            false
+        }
+        Command::Cancel(key) => !void.contains(key),
+        _ => true,
+    });
 }

@@ -21,7 +21,6 @@ use crate::scope::{Reference, Scope};
 use crate::template::frame::{Frame, Local};
 use crate::value::{Masked, Piece, Value};
 pub(crate) use compare::read_number;
-pub(crate) use function::Pieces;
 
 /// What an expression reduces to.
 #[derive(Debug)]
@@ -252,9 +251,9 @@ impl<'a> Evaluator<'a> {
                 Some((c, a, b)) if hides(*c, a, b) => open = true,
                 Some((c, a, b)) => match self.compare_pair(*c, a, b)? {
                     Some(true) => {}
-                    outcome if open => {
-                        // An earlier comparison is open; this one is not, and it is not true.
-                        reduced.push(if outcome.is_some() { next } else { Reduced::Failed });
+                    _ if open => {
+                        // An earlier comparison is open; this one is not, and it ends the chain.
+                        reduced.push(next);
                         break;
                     }
                     Some(false) => return Ok(owned(false.into())),
@@ -316,7 +315,7 @@ pub(crate) fn owned<'a>(value: Value) -> Reduced<'a> {
 /// The answer to an open expression, if the scope has it.
 #[cold]
 pub(crate) fn decide(scope: &dyn Scope, open: Expression, policy: &Policy) -> Result<bool, EvalError> {
-    let question = Question { expression: Arc::new(open), policy: *policy };
+    let question = Question { expression: Arc::new(open), policy: *policy, text: None };
     scope.decided(&question).ok_or(EvalError::Undecided(question))
 }
 

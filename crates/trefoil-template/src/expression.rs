@@ -74,7 +74,7 @@ pub enum Function {
 pub enum Expression {
     /// A value.
     Literal(Value),
-    /// The reference of this index in [`Condition::references`].
+    /// The reference of this index in [`crate::Condition::references`].
     Reference(u32),
     /// In templates: the path of this index in [`crate::Template::locals`], relative to an enclosing `each` or `with`.
     Local(u32),

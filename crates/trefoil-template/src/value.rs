@@ -11,8 +11,8 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-pub(crate) use masked::is_json;
 pub use masked::{Hole, HoleKind, Masked, Piece};
+pub(crate) use masked::{Pieces, is_json};
 pub use number::Number;
 pub(crate) use text::{HIDDEN, Target};
 

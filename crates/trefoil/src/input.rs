@@ -44,8 +44,15 @@ pub fn typed(program: &Program, given: &[String], base: Option<Value>) -> Result
             None => texts.push(one.as_str()),
             Some((key, value)) => {
                 let field = fields.iter().find(|f| &*f.name == key);
-                if field.is_none() && closed {
-                    return Err(undeclared(key, fields));
+                if field.is_none() {
+                    let near = suggest::nearest(key, fields.iter().map(|f| &*f.name));
+                    if closed {
+                        return Err(undeclared(key, fields));
+                    } else if let Some(near) = near {
+                        // The schema would take it; the person most likely did not mean it.
+                        return Err(InputError::new(format!("there is no input `{key}`"))
+                            .help(format!("did you mean `{near}`? `--input-json` takes any property")));
+                    }
                 }
                 let value = field.map_or_else(|| Ok(Value::from(value)), |f| by_schema(f, value))?;
                 if pairs.insert(key.into(), value).is_some() {
@@ -125,12 +132,12 @@ fn by_schema(field: &InputField, text: &str) -> Result<Value, InputError> {
         _ => Vec::new(),
     };
     if let Some(choices) = schema.get("enum").and_then(|e| e.as_array()) {
-        let found = choices.iter().find(|c| c.as_str().map_or_else(|| c.to_string() == text, |c| c == text));
+        let shown = |c: &serde_json::Value| c.as_str().map_or_else(|| c.to_string(), str::to_owned);
+        let found = choices.iter().find(|c| shown(c) == text);
         return match found {
             Some(choice) => Ok(Value::from_json(choice.clone())),
             None => {
-                let all: Vec<String> =
-                    choices.iter().map(|c| c.as_str().map_or(c.to_string(), str::to_owned)).collect();
+                let all: Vec<String> = choices.iter().map(shown).collect();
                 let error = InputError::new(format!("the input `{}` cannot be `{text}`", field.name));
                 Err(match suggest::nearest(text, all.iter().map(String::as_str)) {
                     Some(near) => error.help(format!("did you mean `{near}`?")),

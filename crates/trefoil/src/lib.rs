@@ -9,8 +9,11 @@ pub mod plan;
 
 pub mod render;
 
+pub mod engine;
 pub mod input;
+pub mod preflight;
 pub mod shell;
+pub mod trace;
 
 mod data;
 mod describe;
@@ -24,5 +27,6 @@ pub use trefoil_runtime as runtime;
 pub use trefoil_syntax as syntax;
 pub use trefoil_template as template;
 
+pub use engine::{AnswersFrom, Engine, EngineBuilder, NotStarted, Ready};
 pub use load::{LoadOptions, Loaded, Report, Target, check, load};
 pub use plan::Plan;

@@ -3,10 +3,13 @@
 mod check;
 mod completions;
 mod graph;
+mod init;
 mod ir;
 mod plan;
 mod render;
+mod run;
 
+use trefoil::syntax::Severity;
 use trefoil::{LoadOptions, Loaded, Target};
 
 use crate::args::TargetArgs;
@@ -15,22 +18,26 @@ use crate::{exit, output};
 /// What to do.
 #[derive(clap::Subcommand)]
 pub enum Command {
+    Run(run::Run),
     Check(check::Check),
     Plan(plan::Plan),
     Graph(graph::Graph),
     Ir(ir::Ir),
     Render(render::Render),
+    Init(init::Init),
     Completions(completions::Completions),
 }
 
 /// Does it, and gives the exit code.
 pub fn dispatch(command: Command) -> u8 {
     match command {
+        Command::Run(args) => run::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Plan(args) => plan::run(&args),
         Command::Graph(args) => graph::run(&args),
         Command::Ir(args) => ir::run(&args),
         Command::Render(args) => render::run(&args),
+        Command::Init(args) => init::run(&args),
         Command::Completions(args) => completions::run(&args),
     }
 }
@@ -49,7 +56,9 @@ fn load_with(target: &Target, options: &LoadOptions) -> Result<Loaded, u8> {
 
 /// What there is to say about a target that loads.
 fn warn(loaded: &Loaded) {
-    if !loaded.diagnostics.is_empty() {
-        output::say(&output::diagnostics(&loaded.diagnostics, &loaded.files));
+    // What is merely worth knowing is `check`'s to tell.
+    let found: Vec<_> = loaded.diagnostics.iter().filter(|d| d.severity > Severity::Info).cloned().collect();
+    if !found.is_empty() {
+        output::say(&output::diagnostics(&found, &loaded.files));
     }
 }

@@ -1,4 +1,11 @@
 //! The AEGIS front end.
 
+mod agents;
 mod corpus;
+mod examples;
+mod names;
+mod runs;
+mod shell;
 mod support;
+mod workflows;
+mod world;

@@ -74,7 +74,7 @@ pub async fn perform(world: Arc<World>, activity: Activity) -> Done {
             Ok(Value::Null).into()
         }
         Request::Decide(question) => {
-            at.begin("decide", || Value::from(question.canonical()));
+            at.begin("decide", || Value::from(question.shown()));
             question.answer(&mut |hole: &Hole| at.hole(hole)).map(Value::from).into()
         }
     };
@@ -141,11 +141,7 @@ impl At<'_> {
 }
 
 /// A future with a time limit; none: the limit was first.
-pub async fn within<T>(
-    clock: &dyn Clock,
-    ms: Option<u64>,
-    future: impl Future<Output = T> + Unpin,
-) -> Option<T> {
+pub async fn within<T>(clock: &dyn Clock, ms: Option<u64>, future: impl Future<Output = T> + Unpin) -> Option<T> {
     let Some(ms) = ms else { return Some(future.await) };
     match select(future, clock.sleep(ms)).await {
         Either::Left((value, _)) => Some(value),

@@ -192,10 +192,7 @@ mod tests {
 
     #[test]
     fn what_is_shown_hides_what_came_from_outside_and_shows_defaults() {
-        let hole = |name: &str, default: &str| Hole {
-            default: Some(default.into()),
-            ..Hole::new(HoleKind::Env, name)
-        };
+        let hole = |name: &str, default: &str| Hole { default: Some(default.into()), ..Hole::new(HoleKind::Env, name) };
         let value = |hole| trefoil_template::Masked::lone(hole).into_value();
         let seen = Seen::default();
         assert_eq!(seen.shown(&One("secret"), &value(hole("TOKEN", "d"))), Value::from("***"));

@@ -12,19 +12,24 @@ use crate::request::{Message, ModelRequest};
 /// Makes the call.
 pub async fn call(at: &At<'_>, request: &ModelRequest) -> Came {
     let ports = &at.world.ports;
-    let shown = request.messages.iter().map(|m| ShownMessage {
-        role: m.role,
-        content: at.shown(&m.content).to_text().to_string(),
-    });
+    let shown = request
+        .messages
+        .iter()
+        .map(|m| ShownMessage { role: m.role, content: at.shown(&m.content).to_text().to_string() });
     at.note(EventKind::ModelStarted {
         speaker: request.speaker.to_string(),
         model: ports.models.label(request),
         messages: shown.collect(),
     });
-    let filled = match fill(at, request) {
+    let mut filled = match fill(at, request) {
         Ok(filled) => filled,
         Err(error) => return Err(error).into(),
     };
+    if !ports.models.sees_holes() {
+        for (message, original) in filled.messages.iter_mut().zip(&request.messages) {
+            message.content = at.shown(&original.content).text();
+        }
+    }
     let mut stream = at.world.secrets.stream();
     let mut show = |text: &str| {
         let text = stream.push(text);
@@ -70,13 +75,11 @@ fn fill(at: &At<'_>, request: &ModelRequest) -> Result<ModelRequest, RunError> {
 
 fn model_error(error: ModelError) -> RunError {
     let mut failed = match error.kind {
-        ModelErrorKind::Status(status) => {
-            RunError::new("MODEL_ERROR", error.message).cause(Cause::Status(status))
-        }
+        ModelErrorKind::Status(status) => RunError::new("MODEL_ERROR", error.message).cause(Cause::Status(status)),
         ModelErrorKind::Network => RunError::new("MODEL_ERROR", error.message).cause(Cause::Network),
         ModelErrorKind::Timeout => RunError::new("TIMEOUT", error.message).cause(Cause::Timeout),
         ModelErrorKind::Protocol | ModelErrorKind::Setup => RunError::new("MODEL_ERROR", error.message),
     };
-    failed.retry_after_ms = error.retry_after_ms;
+    failed.retry_after_ms = error.retry_after_ms.map(|ms| u32::try_from(ms).unwrap_or(u32::MAX));
     failed
 }

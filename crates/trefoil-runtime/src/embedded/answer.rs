@@ -4,11 +4,12 @@ use serde_json::{Map, Value as Json};
 use trefoil_ir::StepId;
 
 use super::constraint::{Constraint, item, size};
-use super::decide::{Asked, Decision, Kind, Marks};
+use super::decide::{Asked, Decision, Marks};
 use super::hints::Hints;
 use super::pattern;
 use super::random::{Random, hash};
 use super::schema::{self, Checked};
+use super::trace::{ends_at, place};
 use super::wants::{Path, Seg, Wants};
 
 /// Texts tried against patterns.
@@ -56,32 +57,33 @@ impl Maker<'_> {
         }
     }
 
-    /// What is always wanted, then what loops need to end, then the rest, in an order that differs between seeds so that
-    /// each has its turn where they exclude each other.
+    /// What is always wanted, then decisions by their weight; those of one weight in an order that differs between seeds, so
+    /// that each has its turn where they exclude each other.
     fn wants(&self, random: &mut Random) -> Wants {
-        let mut wants = Wants { constraints: Vec::new(), reads: self.hints.reads.clone() };
-        for want in &self.hints.wants {
-            add(&mut wants, vec![want.clone()], random);
+        let place = place(self.key);
+        let reads = self.hints.reads.iter().filter(|(end, _)| ends_at(&place, end)).map(|(_, path)| path.clone());
+        let mut wants = Wants { constraints: Vec::new(), reads: reads.collect() };
+        for (_, path, want) in self.hints.wants.iter().filter(|(end, ..)| ends_at(&place, end)) {
+            add(&mut wants, vec![(path.clone(), want.clone())], random);
         }
         let mut order = self.hints.decisions.clone();
         Random::new(hash(self.seed, &["order"])).shuffle(&mut order);
-        order.sort_by_key(|d| match self.decisions.get(*d).map(|d| &d.kind) {
-            Some(Kind::Until(_) | Kind::Judge { .. }) => 0,
-            Some(Kind::State(_)) => 1,
-            _ => 2,
-        });
         let marks = Marks::of(self.key);
-        for decision in order.into_iter().filter_map(|d| self.decisions.get(d)) {
-            let asked = Asked { decision, seed: self.seed, marks: &marks, step: self.step };
-            add(&mut wants, asked.constraints(), random);
+        let mut all: Vec<_> = order
+            .into_iter()
+            .filter_map(|d| self.decisions.get(d))
+            .map(|decision| {
+                Asked { decision, seed: self.seed, marks: &marks, place: &place, step: self.step }.constraints()
+            })
+            .collect();
+        all.sort_by_key(|(weight, _)| *weight);
+        for (_, constraints) in all {
+            add(&mut wants, constraints, random);
         }
         // A verdict is more than its number.
-        let scores: Vec<Path> = wants
-            .constraints
-            .iter()
-            .filter(|(p, _)| matches!(p.last(), Some(Seg::Name(n)) if &**n == "score"))
-            .map(|(p, _)| p.clone())
-            .collect();
+        let paths = wants.constraints.iter().map(|(p, _)| p).chain(&wants.reads);
+        let is_score = |p: &&Path| matches!(p.last(), Some(Seg::Name(n)) if &**n == "score");
+        let scores: Vec<Path> = paths.filter(is_score).cloned().collect();
         for mut path in scores {
             path.pop();
             for name in ["confidence", "reasoning"] {

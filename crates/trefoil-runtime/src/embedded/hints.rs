@@ -1,17 +1,18 @@
 //! What a program says about the answers of its model steps, gathered once.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 
 use trefoil_ir::{
-    AnswerFormat, Attempts, Callee, Cond, FlowId, Guard, Items, Program, SchemaId, State, StateMachine, Step, StepId,
-    StepKind, Takes, Text, ValidatorKind, walk,
+    AnswerFormat, Attempts, Callee, Cond, Expr, FlowId, Guard, Items, NodeId, Program, SchemaId, Source, State,
+    StateMachine, Step, StepId, StepKind, Takes, Text, ValidatorKind, walk,
 };
 use trefoil_template::Origin;
 
 use super::constraint::Constraint;
-use super::decide::{Decision, Kind, Question, Wanted, Ways};
+use super::decide::{Decision, Kind, Machine, MachineState, Question, Wanted};
 use super::schema::Checked;
-use super::trace::{Depth, Result, Tracer};
+use super::trace::{Depth, Feed, Result, Tracer};
 use super::wants::{Path, Seg};
 
 /// Fan-outs over a model's list have at most so many items.
@@ -26,10 +27,10 @@ pub(super) struct Hints {
     pub patterns: Vec<regex::Regex>,
     /// It has at most so many characters.
     pub longest: Option<usize>,
-    /// Always wanted.
-    pub wants: Vec<(Path, Constraint)>,
-    /// Read somewhere.
-    pub reads: Vec<Path>,
+    /// Always wanted, of calls that end at a place.
+    pub wants: Vec<(Arc<str>, Path, Constraint)>,
+    /// Read somewhere, of calls that end at a place.
+    pub reads: Vec<(Arc<str>, Path)>,
     /// Decisions it takes part in, by index.
     pub decisions: Vec<usize>,
 }
@@ -37,7 +38,7 @@ pub(super) struct Hints {
 /// What is known about all of them.
 #[derive(Debug, Default)]
 pub(super) struct Knowledge {
-    pub steps: HashMap<StepId, Hints>,
+    pub steps: BTreeMap<StepId, Hints>,
     pub decisions: Vec<Decision>,
 }
 
@@ -110,19 +111,20 @@ impl<'p> Reader<'p> {
                     Items::Count(count, most) => (count, Constraint::Count((*most).min(ITEMS.1 as u32))),
                 };
                 for feed in self.tracer.expr(flow, Result::Nobody, expr, &[]) {
-                    self.found.hints(feed.step).wants.push((feed.path, want.clone()));
+                    self.found.hints(feed.step).wants.push((feed.place, feed.path, want.clone()));
                 }
             }
             StepKind::Graph(graph) => {
-                for (i, node) in graph.nodes.iter().enumerate() {
-                    let edges: Vec<&Cond> = graph
-                        .nodes
-                        .iter()
-                        .flat_map(|n| &n.incoming)
-                        .filter(|e| e.from.index() == i)
-                        .filter_map(|e| e.when.as_ref())
-                        .collect();
-                    self.edges(flow, id, node.step, &edges);
+                let mut from: BTreeMap<NodeId, Vec<&Cond>> = BTreeMap::new();
+                for edge in graph.nodes.iter().flat_map(|n| &n.incoming) {
+                    if let Some(when) = &edge.when {
+                        from.entry(edge.from).or_default().push(when);
+                    }
+                }
+                for (node, edges) in from {
+                    if let Some(node) = graph.nodes.get(node.index()) {
+                        self.edges(flow, id, node.step, &edges);
+                    }
                 }
             }
             StepKind::StateMachine(machine) => self.machine(flow, id, machine),
@@ -131,9 +133,9 @@ impl<'p> Reader<'p> {
                 if let Callee::Named { name, flows } = &call.callee {
                     let names = flows.iter().map(|(n, _)| serde_json::Value::from(&**n)).collect();
                     let want = Constraint::OneOf(names, true);
-                    let expr = trefoil_ir::Expr::Typed(name.clone());
+                    let expr = Expr::Typed(name.clone());
                     for feed in self.tracer.expr(flow, Result::Nobody, &expr, &[]) {
-                        self.found.hints(feed.step).wants.push((feed.path, want.clone()));
+                        self.found.hints(feed.step).wants.push((feed.place, feed.path, want.clone()));
                     }
                 }
             }
@@ -155,36 +157,36 @@ impl<'p> Reader<'p> {
 
     fn machine(&mut self, flow: FlowId, id: StepId, machine: &'p StateMachine) {
         let ends = distances(machine);
-        let choosing: Vec<usize> = machine
-            .states
-            .iter()
-            .enumerate()
-            .filter(|(_, s)| s.transitions.iter().filter(|t| t.takes != Takes::Failure).count() > 1)
-            .map(|(i, _)| i)
-            .collect();
-        let visits = machine.states.iter().map(|s| s.max_visits).min().unwrap_or(1);
-        let entries = machine.max_entries / u32::try_from(machine.states.len().max(1)).unwrap_or(u32::MAX);
-        let returns = visits.min(entries).saturating_sub(1);
         let depth = self.tracer.depth(id).plus(Depth { passes: 1, ..Depth::default() });
-        for (index, state) in machine.states.iter().enumerate() {
+        let mut states = Vec::new();
+        let mut all = Vec::new();
+        for state in &machine.states {
             if let Some(fails) = &state.fails_when {
                 let question = self.question(flow, Result::Shaped(state.step), fails);
                 self.any(state.step, "fails", depth, vec![question], vec![vec![(0, false)]]);
             }
-            let place = (choosing.iter().position(|c| *c == index).unwrap_or(usize::MAX), choosing.len());
-            self.transitions(flow, id, machine, state, index, (&ends, returns, place, depth));
+            let (questions, ways) = self.transitions(flow, state);
+            let end = |(_, target): &(Vec<Wanted>, usize)| ends.get(*target).copied().flatten().unwrap_or(usize::MAX);
+            let nearest = || (0..ways.len()).min_by_key(|w| ways.get(*w).map_or(usize::MAX, end));
+            let onward = ways.iter().position(|(_, target)| !leads_to(machine, *target, all.len()));
+            let usual = onward.or_else(nearest).unwrap_or(0);
+            states.push(MachineState { ways, usual, max_visits: state.max_visits });
+            all.push((state.step, questions));
+        }
+        let known = Machine {
+            name: name(id, "machine"),
+            states,
+            initial: machine.initial.index(),
+            max_entries: machine.max_entries,
+        };
+        let known = Arc::new(known);
+        for (index, (step, questions)) in all.into_iter().enumerate() {
+            self.decide(name(step, "transitions"), Kind::State(known.clone(), index), questions, depth, Some(id));
         }
     }
 
-    fn transitions(
-        &mut self,
-        flow: FlowId,
-        id: StepId,
-        machine: &'p StateMachine,
-        state: &'p State,
-        index: usize,
-        (ends, returns, place, depth): (&[Option<usize>], u32, (usize, usize), Depth),
-    ) {
+    /// The transitions of a state that ended well: the conditions, what each transition wants of them, where it goes.
+    fn transitions(&self, flow: FlowId, state: &'p State) -> (Vec<Question>, Vec<(Vec<Wanted>, usize)>) {
         let mut questions = Vec::new();
         let mut ways: Vec<(Vec<Wanted>, usize)> = Vec::new();
         for transition in state.transitions.iter().filter(|t| t.takes != Takes::Failure) {
@@ -199,24 +201,13 @@ impl<'p> Reader<'p> {
             }
         }
         ways.retain(|(wanted, _)| Decision::possible(&questions, wanted));
-        let onward = (0..ways.len()).filter(|w| ways.get(*w).is_some_and(|(_, t)| !leads_to(machine, *t, index)));
-        let end_of = |(_, target): &(Vec<Wanted>, usize)| ends.get(*target).copied().flatten().unwrap_or(usize::MAX);
-        let nearest = (0..ways.len()).min_by_key(|w| ways.get(*w).map_or(usize::MAX, end_of)).unwrap_or(0);
-        let kind = Kind::State(Ways {
-            onward: onward.collect(),
-            nearest,
-            returns,
-            place,
-            machine: name(id, "machine"),
-            wanted: ways.iter().map(|(w, _)| w.clone()).collect(),
-        });
-        self.decide(name(state.step, "transitions"), kind, questions, depth, Some(id));
+        (questions, ways)
     }
 
     fn attempts(&mut self, flow: FlowId, id: StepId, attempts: &'p Attempts) {
         let body: Vec<StepId> = self
             .tracer
-            .source(flow, Result::Shaped(attempts.body), &trefoil_ir::Source::Result, &[])
+            .source(flow, Result::Shaped(attempts.body), &Source::Result, &[])
             .into_iter()
             .map(|f| f.step)
             .collect();
@@ -230,14 +221,19 @@ impl<'p> Reader<'p> {
                     }
                 }
                 ValidatorKind::Judges { judges, consensus } => {
-                    let of = |member: &str| {
-                        judges.iter().flat_map(|j| self.tracer.verdict(flow, id, j.flow, member)).collect()
+                    let of = |member: &str| -> Vec<Feed> {
+                        let all = judges.iter().enumerate();
+                        all.flat_map(|(i, j)| self.tracer.verdict(flow, id, (n, i), j.flow, member)).collect()
                     };
+                    let feeds = vec![of("score"), of("confidence")];
+                    for feed in feeds.iter().flatten() {
+                        self.read(feed.clone());
+                    }
                     let kind = Kind::Judge {
                         score: validator.min_score.max(consensus.threshold),
                         confidence: validator.min_confidence,
                         max: attempts.max,
-                        feeds: vec![of("score"), of("confidence")],
+                        feeds,
                     };
                     self.decide(name(id, &format!("judge {n}")), kind, Vec::new(), depth, None);
                 }
@@ -246,19 +242,28 @@ impl<'p> Reader<'p> {
         }
     }
 
-    /// Members of answers that templates print.
+    /// Members of answers that templates print, and that verdicts are combined from.
     fn reads(&mut self, flow: FlowId, id: StepId, step: &'p Step) {
         let mut texts: Vec<&Text> = Vec::new();
+        let mut exprs: Vec<&Expr> = Vec::new();
         for evaluated in walk::evaluated(step) {
             match evaluated {
-                walk::Evaluated::Expr(expr) => walk::texts(expr, &mut |t| texts.push(t)),
+                walk::Evaluated::Expr(expr) => exprs.push(expr),
                 walk::Evaluated::Text(text) => texts.push(text),
                 walk::Evaluated::Cond(_) | walk::Evaluated::Source(_) => {}
             }
         }
         let whole = self.program.flow(flow).filter(|f| f.body == id);
-        for expr in whole.into_iter().flat_map(|f| f.output.iter().chain(f.init.iter().map(|(_, e)| e))) {
+        exprs.extend(whole.into_iter().flat_map(|f| f.output.iter().chain(f.init.iter().map(|(_, e)| e))));
+        for expr in exprs {
             walk::texts(expr, &mut |t| texts.push(t));
+            let mut combined = false;
+            walk::expressions(expr, &mut |e| combined |= matches!(e, Expr::Consensus { .. }));
+            for member in ["score", "confidence"].into_iter().filter(|_| combined) {
+                for feed in self.tracer.verdicts(flow, Result::Raw(id), expr, member) {
+                    self.read(feed);
+                }
+            }
         }
         for text in texts {
             for (index, reference) in text.template.references().iter().enumerate() {
@@ -276,13 +281,18 @@ impl<'p> Reader<'p> {
                 }
                 for path in paths.into_iter().filter(|p| !p.is_empty()) {
                     for feed in self.tracer.source(flow, Result::Shaped(id), source, &path) {
-                        let reads = &mut self.found.hints(feed.step).reads;
-                        if !feed.path.is_empty() && !reads.contains(&feed.path) {
-                            reads.push(feed.path);
-                        }
+                        self.read(feed);
                     }
                 }
             }
+        }
+    }
+
+    fn read(&mut self, feed: Feed) {
+        let reads = &mut self.found.hints(feed.step).reads;
+        let read = (feed.place, feed.path);
+        if !read.1.is_empty() && !reads.contains(&read) {
+            reads.push(read);
         }
     }
 

@@ -65,17 +65,8 @@ const UNSET: Option<Value> = None;
 impl Activation {
     /// A call's slots, all unset.
     pub fn of_call(flow: FlowId, slots: usize, caller: Option<ActivationId>, depth: u32, began_ms: u64) -> Self {
-        let call = Call {
-            flow,
-            caller,
-            depth,
-            began_ms,
-            tokens: 0,
-            calls: 0,
-            skipping: false,
-            warned: 0,
-            spent: Vec::new(),
-        };
+        let call =
+            Call { flow, caller, depth, began_ms, tokens: 0, calls: 0, skipping: false, warned: 0, spent: Vec::new() };
         Self { slots: Slots::Own(vec![UNSET; slots]), call: Some(Box::new(call)) }
     }
 

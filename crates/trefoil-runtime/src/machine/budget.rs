@@ -25,7 +25,7 @@ impl Turn<'_> {
         let now = self.core.now_ms;
         let mut at = self.core.frames.get(f).map(|f| f.activation);
         while let Some(call) = at.and_then(|a| self.core.activations.call_mut(a)) {
-            call.tokens += usage.total();
+            call.tokens = call.tokens.saturating_add(usage.total());
             call.calls += 1;
             at = call.caller;
             let Some(budget) = self.program.flow(call.flow).and_then(|f| f.budget.as_ref()) else { continue };

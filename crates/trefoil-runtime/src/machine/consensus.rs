@@ -128,14 +128,7 @@ mod tests {
     use super::*;
 
     fn rules(strategy: Strategy) -> Consensus {
-        Consensus {
-            strategy,
-            threshold: 0.7,
-            min_judges: 1,
-            n: None,
-            agreement_factor: 0.7,
-            confidence_factor: 0.3,
-        }
+        Consensus { strategy, threshold: 0.7, min_judges: 1, n: None, agreement_factor: 0.7, confidence_factor: 0.3 }
     }
 
     fn verdicts(of: &[(f64, f64, f64)]) -> Vec<Verdict> {

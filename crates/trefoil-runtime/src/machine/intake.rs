@@ -25,7 +25,8 @@ pub fn take(
         Some(Value::Object(object)) if declared => Some(complete(prepared, id, flow, &object)?),
         None if declared => Some(complete(prepared, id, flow, &Object::new())?),
         Some(other) if declared => {
-            let what = format!("the input of {} `{}` must be an object, not {}", flow.sort, flow.name, other.describe());
+            let what =
+                format!("the input of {} `{}` must be an object, not {}", flow.sort, flow.name, other.describe());
             return Err(invalid(flow, what).into());
         }
         other => other,
@@ -74,11 +75,13 @@ fn complete(prepared: &Prepared, id: FlowId, flow: &Flow, given: &Object) -> Res
             Some(Value::Null) if field.nullable => {}
             Some(value) if value.is_masked() => {}
             Some(value) => prepared.check_field(id, at, value).map_err(|why| {
-                let what = format!("input property `{}` of {} `{}` does not fit: {why}", field.name, flow.sort, flow.name);
+                let what =
+                    format!("input property `{}` of {} `{}` does not fit: {why}", field.name, flow.sort, flow.name);
                 let mut error = invalid(flow, what);
                 error.location = Some(field.origin);
                 error
             })?,
+            None if field.default.is_none() && field.optional => {}
             None => {
                 let value = match (&field.default, field.nullable) {
                     (Some(default), _) => default.clone(),

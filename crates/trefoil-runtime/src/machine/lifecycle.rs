@@ -1,15 +1,13 @@
 //! What happens around every step, whatever its kind: `when`, tries, the time limit, retries, the failure policy.
 
-use trefoil_ir::{
-    Backoff, Callee, Items, OnFailure, OnItemFailure, Retry, RetryOn, Step, StepId, StepKind, Takes,
-};
+use trefoil_ir::{Backoff, Callee, Items, OnFailure, OnItemFailure, Retry, RetryOn, Step, StepId, StepKind, Takes};
 use trefoil_template::Value;
 
+use super::content;
 use super::eval::Stop;
 use super::frame::{FrameId, Outcome, Task, What};
 use super::steps;
 use super::turn::{Purpose, Turn};
-use super::content;
 use crate::error::{Cause, RunError};
 use crate::event::EventKind;
 use crate::request::Request;
@@ -176,7 +174,8 @@ impl Turn<'_> {
             return false;
         }
         let seed = self.core.flags.seed;
-        let delay_ms = delay(retry, frame.attempt, || content::fraction(seed, &frame.key)).max(error.retry_after_ms.unwrap_or(0));
+        let delay_ms = delay(retry, frame.attempt, || content::fraction(seed, &frame.key))
+            .max(error.retry_after_ms.map_or(0, u64::from));
         let next = frame.attempt + 1;
         if step.label.is_some() {
             let key = frame.base.clone();

@@ -40,12 +40,11 @@ impl Journal for MemoryJournal {
             runs.insert(run.to_owned(), Vec::new());
         }
         let Some(kept) = runs.get_mut(run) else { return Ok(()) };
-        let mut expected = kept.last().map_or(0, |e| e.seq + 1);
-        for entry in entries {
+        let first = kept.last().map_or(0, |e| e.seq + 1);
+        for (expected, entry) in (first..).zip(entries) {
             if entry.seq != expected {
-                return Err(JournalError(format!("entry {} does not follow entry {expected}", entry.seq)));
+                return Err(JournalError(format!("entry {} is written where {expected} is next", entry.seq)));
             }
-            expected += 1;
         }
         kept.extend_from_slice(entries);
         Ok(())

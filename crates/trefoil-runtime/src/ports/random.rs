@@ -1,6 +1,8 @@
 //! Sources of run ids and seeds.
 
-use std::hash::{BuildHasher as _, RandomState};
+use std::hash::BuildHasher as _;
+#[allow(clippy::disallowed_types, reason = "this is the random port: the hasher's keys come from the system")]
+use std::hash::RandomState;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::Random;

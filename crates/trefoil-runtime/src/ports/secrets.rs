@@ -104,9 +104,10 @@ fn line(line: &str) -> Option<(String, String)> {
         }
         Some('#') => "",
         _ => {
-            let comment = value.char_indices().zip(value.chars().skip(1)).find(|((_, c), next)| {
-                c.is_whitespace() && *next == '#'
-            });
+            let comment = value
+                .char_indices()
+                .zip(value.chars().skip(1))
+                .find(|((_, c), next)| c.is_whitespace() && *next == '#');
             comment.and_then(|((at, _), _)| value.get(..at)).unwrap_or(value).trim_end()
         }
     };
@@ -119,9 +120,11 @@ mod tests {
 
     #[test]
     fn env_files_are_read_line_by_line() {
-        let text = "A=1\n# B=2\n C = two words # gone \nexport D=4\nE='x # y' z\nF=\"open\nG=a#b\n1H=no\nI=\nJ=# none\n";
+        let text =
+            "A=1\n# B=2\n C = two words # gone \nexport D=4\nE='x # y' z\nF=\"open\nG=a#b\n1H=no\nI=\nJ=# none\n";
         let read = env_file(text);
-        let expect = [("A", "1"), ("C", "two words"), ("E", "x # y"), ("F", "open"), ("G", "a#b"), ("I", ""), ("J", "")];
+        let expect =
+            [("A", "1"), ("C", "two words"), ("E", "x # y"), ("F", "open"), ("G", "a#b"), ("I", ""), ("J", "")];
         assert_eq!(read, expect.map(|(k, v)| (k.to_owned(), v.to_owned())));
     }
 }

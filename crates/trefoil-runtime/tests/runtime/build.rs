@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use trefoil_ir::{
-    AnswerFormat, Arm, Call, Callee, Cond, Expr, Flow, FlowId, ForEach, Intake, Items, Loop, ModelCall, ModelChoice,
-    ModelParameters, OnItemFailure, Parallel, Program, Schema, SchemaId, Slot, SlotId, Source, Step, StepId, StepKind,
-    StepPolicy, Text,
+    AnswerFormat, Arm, Backoff, Call, Callee, Cond, Edge, Expr, Flow, FlowId, ForEach, Graph, GraphNode, Intake, Items,
+    Loop, ModelCall, ModelChoice, ModelParameters, NodeId, OnItemFailure, Parallel, Program, Retry, RetryOn, Schema,
+    SchemaId, Slot, SlotId, Source, Step, StepId, StepKind, StepPolicy, Text,
 };
 use trefoil_syntax::{FileId, Location, Span};
 use trefoil_template::{Binding, Condition, Policy, Template, Value};
@@ -20,12 +20,18 @@ pub struct Build {
     pub steps: Vec<Step>,
     pub schemas: Vec<Schema>,
     pub policy: Policy,
-    slots: Vec<Arc<str>>,
+    pub slots: Vec<Arc<str>>,
 }
 
 impl Default for Build {
     fn default() -> Self {
-        Self { flows: Vec::new(), steps: Vec::new(), schemas: Vec::new(), policy: Policy::AGNTZ, slots: vec!["input".into()] }
+        Self {
+            flows: Vec::new(),
+            steps: Vec::new(),
+            schemas: Vec::new(),
+            policy: Policy::AGNTZ,
+            slots: vec!["input".into()],
+        }
     }
 }
 
@@ -190,6 +196,15 @@ impl Build {
         if label.is_empty() { id } else { self.out(id, label) }
     }
 
+    pub fn graph(&mut self, label: &str, nodes: Vec<GraphNode>) -> StepId {
+        self.step(label, StepKind::Graph(Graph { nodes }))
+    }
+
+    pub fn edge(&mut self, from: u32, when: &str) -> Edge {
+        let when = (!when.is_empty()).then(|| self.cond(when));
+        Edge { from: NodeId(from), when, carry: None, origin: nowhere() }
+    }
+
     pub fn schema(&mut self, json: serde_json::Value) -> SchemaId {
         self.schemas.push(Schema { name: "answer".into(), json: Value::from_json(json), origin: nowhere() });
         SchemaId(self.schemas.len() as u32 - 1)
@@ -236,6 +251,22 @@ impl Build {
             hash: 7,
             missing_agents: Vec::new(),
         })
+    }
+}
+
+/// A node without anything before it.
+pub fn graph_node(step: StepId) -> GraphNode {
+    GraphNode { step, incoming: vec![], after: vec![], fallback_of: vec![], fallback: None }
+}
+
+pub fn retry(max_attempts: u32, on: &[RetryOn]) -> Retry {
+    Retry {
+        max_attempts,
+        backoff: Backoff::Constant,
+        base_delay_ms: 100,
+        max_delay_ms: 1000,
+        jitter: false,
+        on: on.to_vec(),
     }
 }
 

@@ -338,6 +338,21 @@ fn white_space_maps_to_what_it_was_written_as() {
 }
 
 #[test]
+fn a_line_break_that_stays_is_the_one_that_made_it() {
+    let offsets = |text: &str| -> Vec<u32> {
+        let t = text_of(text);
+        t.value.char_indices().filter(|(_, c)| *c == '\n').map(|(i, _)| t.source_offset(i as u32)).collect()
+    };
+    // Where a line folds, the first break is the space or goes, and each further one stays.
+    assert_eq!(offsets("v: >\n  a\n\n  b\n"), [9, 13]);
+    assert_eq!(offsets("v: 'a\n\n\n  b'\n"), [6, 7]);
+    // Around lines that are indented further, all stay.
+    assert_eq!(offsets("v: >\n  a\n\n    b\n\n  c\n"), [8, 9, 15, 16, 20]);
+    assert_eq!(offsets("v: |\n\n  a\n\n  b\n"), [5, 9, 10, 14]);
+    assert_eq!(offsets("v: \"a\\\n\n  b\"\n"), [7]);
+}
+
+#[test]
 fn a_range_ends_where_its_last_character_ends() {
     let source = |text: &str, part: &str| {
         let t = text_of(text);

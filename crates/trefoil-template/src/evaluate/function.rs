@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 use super::compare::{numeric, python_number, python_order};
 use super::{Evaluator, Outcome, Reduced, owned};
 use crate::expression::Function;
-use crate::value::{Masked, Number, Object, Piece, Target, Value};
+use crate::value::{Number, Object, Pieces, Value};
 
 impl<'a> Evaluator<'a> {
     /// `json` and `default` are not here: they tell missing from null.
@@ -46,7 +46,7 @@ fn one(function: Function, value: &Value) -> Option<Value> {
             _ => return None,
         },
         Function::Length => one(Function::Len, value).unwrap_or_else(|| 0.into()),
-        Function::Str => text(value),
+        Function::Str => value.text(),
         Function::Bool => value.truthy()?.into(),
         Function::Int => match value {
             Value::Str(text) => Number::from_i128(text.trim().parse().ok()?).into(),
@@ -95,52 +95,9 @@ fn plain(value: &Value) -> Option<Cow<'_, str>> {
     })
 }
 
-/// The value as text, holes kept apart.
-fn text(value: &Value) -> Value {
-    if let Value::Str(_) = value {
-        return value.clone();
-    }
-    let mut pieces = Pieces::default();
-    value.write_to(&mut pieces);
-    pieces.into_value()
-}
-
 /// The value as compact JSON, holes kept apart.
 pub(super) fn json<'r>(value: &Value) -> Reduced<'r> {
     let mut pieces = Pieces::default();
     value.write_json(&mut pieces);
     owned(pieces.into_value())
-}
-
-/// Text that keeps its holes.
-#[derive(Debug, Default)]
-pub(crate) struct Pieces {
-    done: Vec<Piece>,
-    text: String,
-}
-
-impl Pieces {
-    pub fn into_value(mut self) -> Value {
-        if self.done.is_empty() {
-            return Value::from(self.text);
-        }
-        self.flush();
-        Masked { pieces: self.done }.into_value()
-    }
-
-    fn flush(&mut self) {
-        if !self.text.is_empty() {
-            self.done.push(Piece::Text(std::mem::take(&mut self.text).into()));
-        }
-    }
-}
-
-impl Target for Pieces {
-    fn text(&mut self, text: &str) {
-        self.text.push_str(text);
-    }
-    fn hole(&mut self, hole: &crate::value::Hole) {
-        self.flush();
-        self.done.push(Piece::Hole(hole.clone()));
-    }
 }

@@ -89,7 +89,12 @@ impl<'t> Cursor<'_, 't> {
     /// The name that is next, without taking it.
     pub fn peek_name(&self) -> &'t str {
         let rest = self.rest();
-        rest.get(..rest.find(|c: char| !in_name(c)).unwrap_or(rest.len())).unwrap_or_default()
+        let ascii = rest.bytes().position(|b| NAME.get(usize::from(b)) != Some(&true)).unwrap_or(rest.len());
+        let len = match rest.as_bytes().get(ascii) {
+            Some(byte) if !byte.is_ascii() => rest.find(|c: char| !in_name(c)).unwrap_or(rest.len()),
+            _ => ascii,
+        };
+        rest.get(..len).unwrap_or_default()
     }
 
     /// Whether an argument begins here.

@@ -353,7 +353,7 @@ impl<'t> Builder<'t> {
         let program = Program {
             policy: self.policy,
             single,
-            text: self.text.into(),
+            text: self.text,
             ops: self.ops,
             expressions: self.expressions,
             locals: self.locals,

@@ -53,7 +53,7 @@ pub(crate) struct Program {
     /// Exactly one placeholder and nothing else.
     pub single: bool,
     /// All literal text, one after the other.
-    pub text: Box<str>,
+    pub text: String,
     pub ops: Vec<Op>,
     pub expressions: Vec<Expression>,
     pub locals: Vec<Local>,

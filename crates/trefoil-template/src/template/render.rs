@@ -1,7 +1,7 @@
 //! Running a program: one loop for all three outputs (a buffer, a value with holes, a value with provenance).
 
 use crate::error::EvalError;
-use crate::evaluate::{Evaluator, Pieces, Reduced, decide, with_default};
+use crate::evaluate::{Evaluator, Reduced, decide, with_default};
 use crate::expression::{Expression, Function};
 use crate::limits;
 use crate::lookup::{Got, borrowed, look_up, reason};
@@ -10,7 +10,7 @@ use crate::scope::{Missing, Reference, Scope};
 use crate::template::Provenance;
 use crate::template::frame::{Frame, Origin};
 use crate::template::program::{Op, Operand, Program};
-use crate::value::{Hole, Target, Value, is_json};
+use crate::value::{Hole, Pieces, Target, Value, is_json};
 
 /// Where rendered text goes.
 pub(crate) trait Sink: Target {
@@ -162,11 +162,19 @@ impl<'a, S: Sink> Renderer<'a, S> {
 
     #[inline]
     fn print(&mut self, operand: Operand, json: bool, frame: Option<&Frame<'_>>) -> Result<(), EvalError> {
-        if let (false, false, Some(Value::Str(text))) = (S::TRACES, json, self.plain(operand, frame))
-            && !text.is_empty()
-        {
-            self.out.text(text);
-            return Ok(());
+        if !S::TRACES {
+            match self.plain(operand, frame) {
+                Some(Value::Str(text)) if !json && !text.is_empty() => {
+                    self.out.text(text);
+                    return Ok(());
+                }
+                // No filter fires on these.
+                Some(value @ (Value::Number(_) | Value::Bool(_))) => {
+                    value.write_to(self.out);
+                    return Ok(());
+                }
+                _ => {}
+            }
         }
         self.print_any(operand, json, frame)
     }
@@ -285,13 +293,19 @@ impl<'a, S: Sink> Renderer<'a, S> {
             Reduced::Open(open) if is_boolean(&open) => {
                 Ok(Got::Owned(decide(self.scope, open, &self.program.policy)?.into()))
             }
-            Reduced::Open(_) => Err(EvalError::Undefined {
-                expression: "helper".into(),
-                namespace: "env".into(),
-                reason: "a helper cannot work on text from the environment or the secret store".to_owned(),
-                span: 0..0,
-            }),
+            Reduced::Open(_) => Err(self.unknowable(expression)),
             Reduced::Missing | Reduced::Failed => Ok(Got::Missing(Missing::Key(0))),
+        }
+    }
+
+    #[cold]
+    fn unknowable(&self, expression: &Expression) -> EvalError {
+        let reference = mentions(expression).and_then(|index| self.references.get(index as usize));
+        EvalError::Undefined {
+            expression: reference.map_or_else(|| "env".into(), |r| r.dotted().into()),
+            namespace: reference.and_then(|r| r.path.first()).map_or_else(|| "env".into(), |s| s.name.clone()),
+            reason: "A helper cannot work on text from the environment or the secret store".to_owned(),
+            span: reference.map_or(0..0, |r| r.span.clone()),
         }
     }
 
@@ -373,6 +387,18 @@ enum Shown<'v, 'd> {
 
 fn is_boolean(expression: &Expression) -> bool {
     matches!(expression, Expression::Not(_) | Expression::Compare(..) | Expression::Call(Function::Bool, _))
+}
+
+/// The first reference in an expression.
+fn mentions(expression: &Expression) -> Option<u32> {
+    match expression {
+        Expression::Reference(index) => Some(*index),
+        Expression::Call(_, parts) | Expression::And(parts) | Expression::Or(parts) | Expression::Compare(parts, _) => {
+            parts.iter().find_map(mentions)
+        }
+        Expression::Not(part) => mentions(part),
+        _ => None,
+    }
 }
 
 #[cold]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::text::write_escaped;
+use super::text::{Target, write_escaped};
 use super::{Object, Value};
 
 /// Where the content of a hole comes from.
@@ -48,13 +48,18 @@ impl Hole {
         Hole { kind, name: name.into(), default: None, json: false, lenient: false, quoted: 0 }
     }
 
+    /// Whether the default stands in the hole, given what was found. What it came from is then not secret (decision C8).
+    pub fn takes_default(&self, found: Option<&str>) -> bool {
+        let lacks = |text: &str| text.is_empty() || self.json && !is_json(text);
+        self.default.is_some() && found.is_none_or(lacks)
+    }
+
     /// What stands in the hole, given what the environment or the store has under its name. `None`: unset, and no
     /// default says what then.
     pub fn content(&self, found: Option<String>) -> Option<String> {
-        let mut content = match (&self.default, found) {
-            (Some(default), None) => default.to_string(),
-            (Some(default), Some(text)) if text.is_empty() || self.json && !is_json(&text) => default.to_string(),
-            (_, found) => found?,
+        let mut content = match &self.default {
+            Some(default) if self.takes_default(found.as_deref()) => default.to_string(),
+            _ => found?,
         };
         for _ in 0..self.quoted {
             let mut escaped = String::with_capacity(content.len() + 8);
@@ -138,6 +143,18 @@ impl Masked {
 }
 
 impl Value {
+    /// Values as text, one after the other with a separator between; holes stay holes.
+    pub fn join<'v>(values: impl IntoIterator<Item = &'v Value>, separator: &str) -> Value {
+        let mut pieces = Pieces::default();
+        for (at, value) in values.into_iter().enumerate() {
+            if at > 0 {
+                pieces.text(separator);
+            }
+            value.write_to(&mut pieces);
+        }
+        pieces.into_value()
+    }
+
     /// Replaces every hole, at any depth; the first error ends it. `fill` says what the environment or the store has
     /// under the hole's name: text, or `None` where it is unset (for a strict hole without default it should be an
     /// error). Defaults are applied here. A value that is one unset lenient hole becomes null, inside a longer text it
@@ -154,5 +171,38 @@ impl Value {
             }
             other => Ok(other.clone()),
         }
+    }
+}
+
+/// Text that keeps its holes.
+#[derive(Debug, Default)]
+pub(crate) struct Pieces {
+    done: Vec<Piece>,
+    text: String,
+}
+
+impl Pieces {
+    pub fn into_value(mut self) -> Value {
+        if self.done.is_empty() {
+            return Value::from(self.text);
+        }
+        self.flush();
+        Masked { pieces: self.done }.into_value()
+    }
+
+    fn flush(&mut self) {
+        if !self.text.is_empty() {
+            self.done.push(Piece::Text(std::mem::take(&mut self.text).into()));
+        }
+    }
+}
+
+impl Target for Pieces {
+    fn text(&mut self, text: &str) {
+        self.text.push_str(text);
+    }
+    fn hole(&mut self, hole: &Hole) {
+        self.flush();
+        self.done.push(Piece::Hole(hole.clone()));
     }
 }

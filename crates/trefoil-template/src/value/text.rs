@@ -3,9 +3,7 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use crate::evaluate::Pieces;
-
-use super::{Hole, Masked, Number, Piece, Value};
+use super::{Hole, Masked, Number, Piece, Pieces, Value};
 
 /// What a hole looks like wherever text is shown.
 pub(crate) const HIDDEN: &str = "***";

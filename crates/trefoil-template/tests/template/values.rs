@@ -142,6 +142,25 @@ fn a_secret_cannot_break_out_of_a_json_string() {
 }
 
 #[test]
+fn joined_text_keeps_its_holes() {
+    let joined = Value::join(&["a".into(), secret("KEY"), Value::from_json(json!([1, null]))], ", ");
+    assert_eq!(&*joined.to_text(), "a, ***, [1,null]");
+    let filled = joined.fill(&mut |_: &Hole| Ok::<_, ()>("k".to_owned()));
+    assert_eq!(filled, Ok("a, k, [1,null]".into()));
+    assert_eq!(Value::join(&[1.into(), 2.5.into()], ""), "12.5".into());
+    assert_eq!(secret("KEY").text(), secret("KEY"));
+    assert!(Value::from(vec![secret("KEY")]).text().is_masked());
+}
+
+#[test]
+fn a_default_that_fires_is_no_secret() {
+    let hole = Hole { default: Some("d".into()), ..Hole::new(HoleKind::Env, "X") };
+    assert!(hole.takes_default(None) && hole.takes_default(Some("")) && !hole.takes_default(Some("x")));
+    assert!(Hole { json: true, ..hole.clone() }.takes_default(Some("prose")));
+    assert!(!Hole { default: None, ..hole }.takes_default(None));
+}
+
+#[test]
 fn canonical_text_tells_values_and_holes_apart() {
     let same = [(json!({"a": 1, "b": 2}), json!({"b": 2.0, "a": 1})), (json!([1, "x"]), json!([1.0, "x"]))];
     for (a, b) in same {

@@ -72,6 +72,10 @@ impl Report {
     pub fn has_errors(&self) -> bool {
         self.diagnostics.iter().any(|d| d.severity == Severity::Error)
     }
+    /// For people, without colours.
+    pub fn text(&self) -> String {
+        plain(&self.diagnostics, &self.files)
+    }
     /// Unknown keys become errors (decision C6).
     pub fn strict(&mut self) {
         for d in &mut self.diagnostics {
@@ -80,6 +84,11 @@ impl Report {
             }
         }
     }
+}
+
+/// Findings for people, without colours.
+pub(crate) fn plain(diagnostics: &[Diagnostic], files: &Files) -> String {
+    trefoil_syntax::diagnostic::render::text(diagnostics, files, Default::default())
 }
 
 /// Loads a target: the program to run, or why there is none.

@@ -213,7 +213,10 @@ pub(super) fn about_shape(manifest: &Manifest, named: bool) -> Option<Diagnostic
                 Some(root) if root.mapping().is_none() => {
                     format!("a manifest is a mapping at the top, and this is {}", root.describe())
                 }
-                _ => "the file is of no known dialect".to_owned(),
+                root => match root.as_ref().and_then(trefoil_front::companion) {
+                    Some(what) => format!("this is {what}"),
+                    None => "the file is of no known dialect".to_owned(),
+                },
             };
             let d = Diagnostic::new(rules::UNKNOWN_DIALECT, severity, at, message);
             Some(if named {

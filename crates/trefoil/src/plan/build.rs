@@ -118,7 +118,9 @@ impl<'p> Planner<'p> {
         let Some(step) = self.program.step(id) else { return Vec::new() };
         let flow = self.program.flow(around.flow);
         let mut around = around;
-        if let Some(label) = &step.label {
+        if around.name.is_none()
+            && let Some(label) = &step.label
+        {
             around.name = Some(label.clone());
         }
         if let Some(slot) = step.out {
@@ -263,7 +265,8 @@ impl<'p> Planner<'p> {
             }
             for transition in &state.transitions {
                 let target = machine.states.get(transition.target.index()).map_or("?", |s| &*s.name);
-                let on = if transition.takes == Takes::Failure { "on failure " } else { "" };
+                let told = transition.text.contains("failure");
+                let on = if transition.takes == Takes::Failure && !told { "on failure " } else { "" };
                 notes.push(format!("{on}{} → {target}", describe::short(&transition.text)));
             }
             if state.transitions.is_empty() {

@@ -15,7 +15,8 @@ pub(super) fn text(plan: &Plan) -> String {
             let tail = match (&input.default, input.required) {
                 (Some(default), _) => format!(" = {}", default.to_json()),
                 (None, true) => ", required".to_owned(),
-                (None, false) => ", or null".to_owned(),
+                (None, false) if sort.ends_with("null") => String::new(),
+                (None, false) => " or null".to_owned(),
             };
             let _ = writeln!(out, "  {}: {sort}{tail}", input.name);
         }

@@ -53,7 +53,11 @@ pub(super) fn lower(
     };
     let user = match &agent.prompt {
         Some(prompt) => super::pieces::text(reader, prompt, &mut |r, at| names.resolve(r, at)),
-        None => built_in_template(DEFAULT_PROMPT, origin, &mut |r| names.resolve(r, origin)),
+        None => {
+            // It stands nowhere; the instruction is what it shows.
+            let at = agent.instruction.as_ref().map_or(origin, |t| reader.at(t.span));
+            built_in_template(DEFAULT_PROMPT, at, &mut |r| names.resolve(r, at))
+        }
     }
     .unwrap_or_else(|| constant(""));
 

@@ -360,9 +360,9 @@ prompt: "tab\t{{#each x}}"
     expect(
         &manifests,
         r#"
-            error 6:9 template-empty: an empty placeholder (there is no escape for a literal `{{` here: pass such text in as a value)
-            error 7:15 template-unknown-block: unknown block `{{#each}}` (there are no loops: `{{path}}` prints a list as JSON)
-            error 7:15 template-unclosed-block: `{{#each}}` is never closed (end it with `{{/each}}`)
+            error 6:9 template-empty: an empty placeholder
+            error 7:15 template-unknown-block: unknown block `{{#each}}`
+            error 7:15 template-unclosed-block: `{{#each}}` is never closed
         "#,
     );
 }

@@ -581,9 +581,9 @@ steps:
     expect(
         &manifests,
         r#"
-            error 6:12 condition-syntax: there are no parentheses here (`&&` binds tighter than `||`: write the alternatives out)
-            error 6:24 condition-bad-operator: `and` is not an operator here (write `&&`, or put the text into quotes)
-            error 6:28 condition-bad-operator: there is no operator `!` (there is no negation: write `== false`, `== null` or `!=`)
+            error 6:12 condition-syntax: there are no parentheses here
+            error 6:24 condition-bad-operator: `and` is not an operator here
+            error 6:28 condition-bad-operator: there is no operator `!`
             error 8:14 unresolved-name: `nn` is not defined here (did you mean `n`? there is `n`, `b`, `a`)
         "#,
     );

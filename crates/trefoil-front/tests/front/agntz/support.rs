@@ -32,7 +32,11 @@ pub fn load_as(manifests: &[(&str, &str)], entry: usize) -> Folder {
     }
     let broken = diagnostics.has_errors();
     let lowered = (!broken && !project.documents.is_empty()).then(|| Agntz.lower(&project, entry, &mut diagnostics));
-    Folder { project, diagnostics, lowered: lowered.flatten() }
+    let lowered = lowered.flatten();
+    if let Some(lowered) = &lowered {
+        assert_eq!(trefoil_ir::validate::validate(&lowered.program), Vec::<String>::new());
+    }
+    Folder { project, diagnostics, lowered }
 }
 
 /// The findings, one a line: `error 3:5 rule: message (help) [label]`.
@@ -58,7 +62,9 @@ pub fn show(files: &Files, diagnostics: Diagnostics, names: bool) -> String {
         let file = d.file.and_then(|f| files.get(f)).unwrap();
         let at = file.position(d.span.unwrap().start);
         let name = if names { format!("{} ", file.name()) } else { String::new() };
-        let help = d.help.map(|h| format!(" ({h})")).unwrap_or_default();
+        // advice on templates is the template crate's own
+        let own = !d.rule.starts_with("template-") && !d.rule.starts_with("condition-");
+        let help = d.help.filter(|_| own).map(|h| format!(" ({h})")).unwrap_or_default();
         let mut line = format!("{severity} {name}{}:{} {}: {}{help}", at.line, at.column, d.rule, d.message);
         for label in d.labels {
             let file = files.get(label.location.file).unwrap();

@@ -46,13 +46,7 @@ fn iterate(turn: &mut Turn<'_>, f: FrameId, attempts: &Attempts, iteration: u32,
 }
 
 /// The body or a judge ended.
-pub fn ended(
-    turn: &mut Turn<'_>,
-    f: FrameId,
-    attempts: &Attempts,
-    place: u32,
-    outcome: &Outcome,
-) -> Result<(), Stop> {
+pub fn ended(turn: &mut Turn<'_>, f: FrameId, attempts: &Attempts, place: u32, outcome: &Outcome) -> Result<(), Stop> {
     if place != BODY {
         return judged(turn, f, attempts, place - 1, outcome);
     }
@@ -151,13 +145,7 @@ fn ask(
 }
 
 /// A judge ended.
-fn judged(
-    turn: &mut Turn<'_>,
-    f: FrameId,
-    attempts: &Attempts,
-    at: u32,
-    outcome: &Outcome,
-) -> Result<(), Stop> {
+fn judged(turn: &mut Turn<'_>, f: FrameId, attempts: &Attempts, at: u32, outcome: &Outcome) -> Result<(), Stop> {
     let Some(Doing::Attempts(running)) = turn.core.frames.get_mut(f).map(|f| &mut f.doing) else { return Ok(()) };
     let Some(validator) = attempts.validators.get(running.validator as usize) else { return Ok(()) };
     let ValidatorKind::Judges { judges, consensus } = &validator.kind else { return Ok(()) };
@@ -181,12 +169,14 @@ fn judged(
             Err(why) => failures.push(why),
         }
     }
-    let passed = match consensus::combine(&verdicts, consensus) {
-        Ok(combined) => {
+    let passed = match (judges.as_slice(), verdicts.as_slice(), consensus::combine(&verdicts, consensus)) {
+        // Nobody to agree or disagree with: what the one judge says is what counts.
+        ([_], [own], _) => judge(validator, own.score, own.confidence, &own.reasoning),
+        (_, _, Ok(combined)) => {
             let reasoning: Vec<&str> = verdicts.iter().map(|v| &*v.reasoning).filter(|r| !r.is_empty()).collect();
             judge(validator, combined.score, combined.confidence, &reasoning.join("\n"))
         }
-        Err(error) => {
+        (_, _, Err(error)) => {
             failures.insert(0, error.message);
             Err(format!("`{}` did not pass: {}", validator.name, failures.join("; ")))
         }

@@ -39,9 +39,7 @@ impl Plan {
             before.sort_unstable();
             before.dedup();
             for from in before {
-                if let (Some(waiting), Some(count)) =
-                    (plan.waiting.get_mut(from.index()), plan.waits_for.get_mut(at))
-                {
+                if let (Some(waiting), Some(count)) = (plan.waiting.get_mut(from.index()), plan.waits_for.get_mut(at)) {
                     waiting.push(at as u32);
                     *count += 1;
                 }
@@ -181,7 +179,7 @@ fn advance(turn: &mut Turn<'_>, f: FrameId, graph: &Graph, mut ready: Vec<u32>) 
         return Err(RunError::new("LIMIT_EXCEEDED", "the nodes of the graph wait for each other").into());
     }
     // On top of the stack in declaration order.
-    starting.sort_unstable_by(|a, b| b.0.cmp(&a.0));
+    starting.sort_unstable_by_key(|(place, _)| std::cmp::Reverse(*place));
     for (place, step) in starting {
         turn.spawn_step(f, place, step, None, |_| {})?;
     }

@@ -1,11 +1,10 @@
 //! Model calls: messages put together, guardrails on the user message, the answer read.
 
-use trefoil_ir::{AnswerFormat, Guard, ModelCall, PiiAction};
+use trefoil_ir::{AnswerFormat, Guard, ModelCall};
 use trefoil_template::Value;
 
-use crate::error::{Cause, RunError};
 use crate::event::EventKind;
-use crate::guard;
+use crate::guard::{self, token_cap};
 use crate::machine::answer;
 use crate::machine::eval::{Stop, text_of};
 use crate::machine::frame::FrameId;
@@ -28,7 +27,7 @@ pub fn start(turn: &mut Turn<'_>, f: FrameId, call: &ModelCall) -> Result<Starte
         say(Role::User, Value::Str(example.input.clone()));
         say(Role::Assistant, Value::Str(example.output.clone()));
     }
-    say(Role::User, checked.value);
+    say(Role::User, checked.text);
     warn(turn, f, checked.flags);
     let request = ModelRequest {
         speaker: call.speaker.clone(),
@@ -39,21 +38,17 @@ pub fn start(turn: &mut Turn<'_>, f: FrameId, call: &ModelCall) -> Result<Starte
         format: call.format.clone(),
         schema: schema(turn, call),
         guards: call.guards.clone(),
-        stream: call.stream && !call.guards.iter().any(holds_back),
+        stream: call.stream && !call.guards.iter().any(guard::holds_back),
     };
-    turn.effect(f, Request::Model(request));
+    turn.effect(f, Request::Model(Box::new(request)));
     Ok(Started::Running)
 }
 
 /// Reads the answer.
 pub fn read(turn: &mut Turn<'_>, call: &ModelCall, text: &Value) -> Result<Value, Stop> {
     for guard in &call.guards {
-        if let Guard::TokenCap { max_tokens, warn: false } = guard
-            && turn.core.usage.total() > *max_tokens
-        {
-            let used = turn.core.usage.total();
-            let message = format!("token cap exceeded: {used} tokens used, limit is {max_tokens}");
-            return Err(RunError::new("GUARDRAIL_VIOLATION", message).cause(Cause::Guardrail).into());
+        if let Guard::TokenCap { max_tokens, warn: false } = guard {
+            token_cap::check(turn.core.usage.total(), *max_tokens)?;
         }
     }
     Ok(answer::read(&call.format, text, turn.prepared)?)
@@ -63,12 +58,10 @@ pub fn read(turn: &mut Turn<'_>, call: &ModelCall, text: &Value) -> Result<Value
 pub fn warn_of_tokens(turn: &mut Turn<'_>, f: FrameId, call: &ModelCall) {
     let used = turn.core.usage.total();
     let over = call.guards.iter().find_map(|guard| match guard {
-        Guard::TokenCap { max_tokens, warn: true } if used > *max_tokens => Some(max_tokens),
+        Guard::TokenCap { max_tokens, warn: true } => token_cap::passed(used, *max_tokens),
         _ => None,
     });
-    if let Some(limit) = over {
-        warn(turn, f, vec![format!("token cap exceeded: {used} tokens used, limit is {limit}")]);
-    }
+    warn(turn, f, over.into_iter().collect());
 }
 
 fn warn(turn: &mut Turn<'_>, f: FrameId, messages: Vec<String>) {
@@ -87,13 +80,4 @@ fn schema(turn: &Turn<'_>, call: &ModelCall) -> Option<(std::sync::Arc<str>, Val
     };
     let schema = turn.program.schema(id?)?;
     Some((schema.name.clone(), schema.json.clone()))
-}
-
-/// Guards that can change or refuse an answer hold its text back until it is whole.
-fn holds_back(guard: &Guard) -> bool {
-    match guard {
-        Guard::Injection | Guard::Length { .. } | Guard::Schema(_) => true,
-        Guard::Pii { action, .. } => *action != PiiAction::Flag,
-        Guard::TokenCap { warn, .. } => !warn,
-    }
 }

@@ -59,13 +59,7 @@ pub fn pump(turn: &mut Turn<'_>, f: FrameId) -> Result<(), Stop> {
 }
 
 /// A branch ended.
-pub fn ended(
-    turn: &mut Turn<'_>,
-    f: FrameId,
-    parallel: &Parallel,
-    place: u32,
-    outcome: &Outcome,
-) -> Result<(), Stop> {
+pub fn ended(turn: &mut Turn<'_>, f: FrameId, parallel: &Parallel, place: u32, outcome: &Outcome) -> Result<(), Stop> {
     let Some(Doing::Parallel(running)) = turn.core.frames.get_mut(f).map(|f| &mut f.doing) else { return Ok(()) };
     running.running -= 1;
     if let Outcome::Failed(_) = outcome {

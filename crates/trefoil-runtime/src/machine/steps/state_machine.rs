@@ -138,7 +138,8 @@ fn no_transition(turn: &Turn<'_>, f: FrameId, state: &State, result: &Value) -> 
         message.push_str(": ");
         message.push_str(&seen.join(", "));
     }
-    let mut error = RunError::new("NO_TRANSITION", message).help("add a transition without a condition as the last one");
+    let mut error =
+        RunError::new("NO_TRANSITION", message).help("add a transition without a condition as the last one");
     error.location = state.transitions.first().map(|t| t.origin);
     error
 }

@@ -99,8 +99,9 @@ impl Look<'_, '_, '_> {
         }
         let closed = names.schema.as_ref().is_some_and(|s| s.of_objects() && s.closed());
         if closed {
-            let keys = names.keys.iter().map(|k| &**k).chain(RESERVED.iter().copied()).chain(names.state_names());
-            let near = suggest::nearest(key, keys);
+            let fields = names.schema.iter().flat_map(|s| s.properties().map(|(p, _)| &**p));
+            let keys = names.keys.iter().map(|k| &**k).chain(fields).chain(names.state_names());
+            let near = suggest::nearest(key, keys.chain(RESERVED.iter().copied()));
             let help = near.map(|n| format!("did you mean `{n}`?")).unwrap_or_default();
             let message = format!("neither the context, nor the input, nor any state defines `{key}`");
             self.warn(&message, &help);

@@ -294,8 +294,12 @@ impl Reader {
         self.end_word();
         if let Some(command) = self.commands.last_mut() {
             let words = std::mem::take(&mut command.words);
-            let first = words.iter().find(|w| !is_keyword(w) && !is_assignment(w)).map(String::as_str);
-            self.moves_parameters |= matches!(first, Some("set" | "shift" | "function" | "getopts"));
+            let mut words = words.iter().map(String::as_str).skip_while(|w| is_keyword(w) || is_assignment(w));
+            self.moves_parameters |= match words.next() {
+                Some("shift" | "function" | "getopts") => true,
+                Some("set") => sets_parameters(words),
+                _ => false,
+            };
         }
     }
 
@@ -381,6 +385,19 @@ fn is_keyword(word: &str) -> bool {
     matches!(word, "if" | "then" | "else" | "elif" | "do" | "while" | "until" | "!" | "{" | "time" | "exec" | "command")
 }
 
+/// `set -e` only switches something on; `set -- a` and `set a` give new parameters.
+fn sets_parameters<'w>(mut arguments: impl Iterator<Item = &'w str>) -> bool {
+    while let Some(argument) = arguments.next() {
+        if argument == "--" || !argument.starts_with(['-', '+']) {
+            return true;
+        }
+        if argument.ends_with('o') {
+            arguments.next();
+        }
+    }
+    false
+}
+
 fn is_assignment(word: &str) -> bool {
     word.split_once('=').is_some_and(|(name, _)| {
         !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') && !word.starts_with('-')
@@ -436,6 +453,7 @@ mod tests {
             ("cmd {{#if x}}--verbose{{/if}} b", "cmd ${1:+\"${1}\"} b"),
             ("cmd --level={{#if x}}high{{else}}low{{/if}}", "cmd --level=\"${1}\""),
             ("cmd 'a{{#if x}} and $b{{/if}}'", "cmd 'a'\"${1}\"''"),
+            ("set -euo pipefail; cmd {{x}}", "set -euo pipefail; cmd \"${1}\""),
             ("if test {{x}}; then cmd; fi", "if test \"${1}\"; then cmd; fi"),
         ];
         for (command, expected) in cases {

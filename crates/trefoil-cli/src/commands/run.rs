@@ -1,0 +1,241 @@
+//! `trefoil run TARGET`: runs it, shows how it goes, prints the result.
+
+use std::fs::File;
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use clap::{Args, ValueEnum};
+use trefoil::engine::{Engine, NotStarted, Ready};
+use trefoil::models::ModelOverride;
+use trefoil::runtime::{Cancel, RunOutcome};
+use trefoil::shell::Shell;
+use trefoil::template::Value;
+use trefoil::trace::Tracer;
+use trefoil::{AnswersFrom, LoadOptions, Loaded};
+
+use super::{load_with, warn};
+use crate::args::{TargetArgs, TextArgs};
+use crate::run::{Jsonl, Shown, Terminal, input, report};
+use crate::{exit, output};
+
+/// Run a workflow or an agent
+#[derive(Args)]
+pub struct Run {
+    #[command(flatten)]
+    target: TargetArgs,
+    /// An input: text, or `key=value`, typed by the schema
+    #[arg(long = "input", short, value_name = "TEXT|KEY=VALUE", allow_hyphen_values = true)]
+    inputs: Vec<String>,
+    /// The input as JSON; `@FILE` reads a file, `-` reads stdin
+    #[arg(long, value_name = "JSON|@FILE|-", allow_hyphen_values = true)]
+    input_json: Option<String>,
+    /// Who answers: embedded, scripted=FILE, or PROVIDER:NAME
+    #[arg(long, value_name = "MODEL", value_parser = model)]
+    model: Option<ModelOverride>,
+    /// Seed of the embedded model and of retry delays
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// The answer of a step that asks a person
+    #[arg(long = "answer", value_name = "STEP=VALUE", value_parser = answer)]
+    answers: Vec<(String, String)>,
+    /// Let steps run commands on this machine
+    #[arg(long)]
+    allow_command: bool,
+    #[command(flatten)]
+    texts: TextArgs,
+    /// Write what happened to a JSON file: every step with prompts, answers, usage and timing
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
+    /// Print events to stdout, one JSON object a line, in place of the result; the last line holds the output
+    #[arg(long, value_name = "FORMAT")]
+    events: Option<Events>,
+    /// How to print the result
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    output: Output,
+    /// Show nothing but errors and the result
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Events {
+    Jsonl,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Output {
+    Text,
+    Json,
+}
+
+fn model(text: &str) -> Result<ModelOverride, String> {
+    text.parse::<ModelOverride>().map_err(|error| error.help.unwrap_or(error.message))
+}
+
+fn answer(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((step, value)) if !step.is_empty() => Ok((step.to_owned(), value.to_owned())),
+        _ => Err("write STEP=VALUE".to_owned()),
+    }
+}
+
+/// Exit code 0: it went well; 1: the run failed; 2: it was not started; 130: cancelled.
+pub fn run(args: &Run) -> u8 {
+    match start(args) {
+        Ok(code) | Err(code) => code,
+    }
+}
+
+fn start(args: &Run) -> Result<u8, u8> {
+    let options =
+        LoadOptions { context: args.texts.context.clone(), skills: args.texts.skills.clone(), ..args.target.options() };
+    let loaded = load_with(&args.target.target(), &options)?;
+    if !args.quiet {
+        warn(&loaded);
+    }
+    let input = input::read(&loaded, &args.inputs, args.input_json.as_deref()).map_err(refuse_input)?;
+    let tracer = Arc::new(Tracer::default());
+    let shown = Arc::new(Shown::new(args.quiet));
+    let mut builder = Engine::builder().events(shown.clone());
+    if args.trace.is_some() {
+        builder = builder.events(tracer.clone());
+    }
+    if args.events.is_some() {
+        builder = builder.events(Arc::new(Jsonl::new(loaded.files.clone())));
+    }
+    if let Some(model) = &args.model {
+        builder = builder.model(model.clone());
+    }
+    if let Some(seed) = args.seed {
+        builder = builder.seed(seed);
+    }
+    for (step, value) in &args.answers {
+        builder = builder.answer(step.clone(), value.clone());
+    }
+    if args.allow_command {
+        builder = builder.commands(Arc::new(Shell::default()));
+    }
+    if output::interactive() {
+        builder = builder.humans(Arc::new(Terminal::new(shown.clone())));
+    }
+    let ready = builder.build().ready(&loaded).map_err(|not| refuse(&loaded, &not))?;
+    ready.check_input(&loaded, input.as_ref()).map_err(|not| refuse(&loaded, &not))?;
+    let trace = args.trace.as_ref().map(create).transpose()?;
+    if let Some(script) = ready.script()
+        && !args.quiet
+    {
+        script.unknown_names(&loaded.program).iter().for_each(|line| output::warning(line));
+    }
+    label(args, &ready);
+
+    shown.begin(&loaded, &ready.answers_from.to_string(), args.seed);
+    let script = ready.script().cloned();
+    let outcome = drive(ready, input)?;
+    shown.end(&outcome);
+    if let Some(script) = script.filter(|_| !args.quiet && outcome.result.is_ok()) {
+        script.unused().iter().for_each(|line| output::warning(line));
+    }
+    if let Some((path, mut file)) = trace {
+        let json = format!("{:#}\n", tracer.trace().json(&loaded.files));
+        if let Err(error) = file.write_all(json.as_bytes()) {
+            output::warning(&format!("the trace could not be written to `{}`: {error}", path.display()));
+        }
+    }
+    Ok(finish(args, &loaded, &outcome))
+}
+
+/// Made-up answers are never taken for real ones. Whoever asked for them, and for silence, knows.
+fn label(args: &Run, ready: &Ready) {
+    let asked_for = args.model == Some(ModelOverride::Embedded);
+    if ready.answers_from == AnswersFrom::Embedded && !(asked_for && args.quiet) {
+        let why = if asked_for { "" } else { "; no provider that this program names has a key" };
+        output::note(&format!("answers are made up by the embedded model, offline{why}"));
+    }
+}
+
+fn drive(ready: Ready, input: Option<Value>) -> Result<RunOutcome, u8> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|error| {
+        output::refuse(&format!("the run could not be started: {error}"), None);
+        exit::NOT_STARTED
+    })?;
+    let outcome = runtime.block_on(async {
+        let cancel = Cancel::new();
+        let run = ready.run(input, cancel.clone());
+        tokio::pin!(run);
+        tokio::select! {
+            outcome = &mut run => return Some(outcome),
+            () = asked_to_stop() => cancel.cancel(),
+        }
+        // Whoever asks twice does not want to wait. What is dropped here stops at once.
+        tokio::select! {
+            outcome = &mut run => Some(outcome),
+            () = asked_to_stop() => None,
+        }
+    });
+    runtime.shutdown_background();
+    outcome.ok_or(exit::CANCELLED)
+}
+
+/// Ctrl-C, or whatever else ends a process: the commands of a run are in groups of their own and would live on.
+async fn asked_to_stop() {
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        let others = signal(SignalKind::terminate()).and_then(|t| Ok((t, signal(SignalKind::hangup())?)));
+        if let Ok((mut terminate, mut hangup)) = others {
+            tokio::select! {
+                _ = tokio::signal::ctrl_c() => {}
+                _ = terminate.recv() => {}
+                _ = hangup.recv() => {}
+            }
+            return;
+        }
+    }
+    let _ = tokio::signal::ctrl_c().await;
+}
+
+fn create(path: &PathBuf) -> Result<(PathBuf, File), u8> {
+    match File::create(path) {
+        Ok(file) => Ok((path.clone(), file)),
+        Err(error) => {
+            output::refuse(&format!("the trace cannot be written to `{}`: {error}", path.display()), None);
+            Err(exit::NOT_STARTED)
+        }
+    }
+}
+
+fn refuse_input(why: input::Refusal) -> u8 {
+    match why {
+        input::Refusal::Error(error) => output::refuse(&error.message, error.help.as_deref()),
+        input::Refusal::Findings(files, found) => output::say(output::diagnostics(&found, &files).trim_end()),
+    }
+    exit::NOT_STARTED
+}
+
+fn refuse(loaded: &Loaded, why: &NotStarted) -> u8 {
+    output::say(output::diagnostics(&why.reasons, &loaded.files).trim_end());
+    exit::NOT_STARTED
+}
+
+fn finish(args: &Run, loaded: &Loaded, outcome: &RunOutcome) -> u8 {
+    match &outcome.result {
+        Ok(value) => {
+            if args.events.is_none() {
+                output::answer(&match args.output {
+                    Output::Json => value.to_json().to_string(),
+                    Output::Text => report::text(value),
+                });
+            }
+            exit::OK
+        }
+        Err(error) if error.code == "CANCELLED" => {
+            output::note("cancelled");
+            exit::CANCELLED
+        }
+        Err(error) => {
+            output::say(report::failure(loaded, error).trim_end());
+            exit::FAILED
+        }
+    }
+}

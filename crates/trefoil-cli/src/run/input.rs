@@ -1,0 +1,51 @@
+//! The run's input, from the arguments, a file or stdin.
+
+use std::io::Read as _;
+
+use trefoil::Loaded;
+use trefoil::input::{InputError, typed};
+use trefoil::syntax::{Diagnostic, Files};
+use trefoil::template::Value;
+
+/// Bytes of an input.
+const LIMIT: u64 = 64 << 20;
+
+/// Why there is no input.
+pub enum Refusal {
+    /// The arguments.
+    Error(InputError),
+    /// A file.
+    Findings(Files, Vec<Diagnostic>),
+}
+
+/// The input that the arguments make.
+pub fn read(loaded: &Loaded, inputs: &[String], json: Option<&str>) -> Result<Option<Value>, Refusal> {
+    let base = json.map(base).transpose()?;
+    typed(&loaded.program, inputs, base).map_err(Refusal::Error)
+}
+
+fn base(argument: &str) -> Result<Value, Refusal> {
+    let (name, bytes) = match argument.strip_prefix('@') {
+        Some(path) => {
+            let file = std::fs::File::open(path);
+            (path.to_owned(), file.and_then(take))
+        }
+        None if argument == "-" => ("stdin.json".to_owned(), take(std::io::stdin().lock())),
+        None => ("--input-json.json".to_owned(), Ok(argument.as_bytes().to_vec())),
+    };
+    let error = |message: String| {
+        let help = Some("`--input-json` takes JSON, `@FILE`, or `-` for stdin".to_owned());
+        Refusal::Error(InputError { message, help })
+    };
+    let bytes = bytes.map_err(|e| error(format!("the input `{name}` cannot be read: {e}")))?;
+    if bytes.len() as u64 > LIMIT {
+        return Err(error(format!("the input has more than {} MB", LIMIT >> 20)));
+    }
+    trefoil::data(&name, bytes).map_err(|(files, found)| Refusal::Findings(files, found))
+}
+
+fn take(from: impl std::io::Read) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    from.take(LIMIT + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}

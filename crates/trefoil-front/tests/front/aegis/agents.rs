@@ -1,0 +1,373 @@
+//! `kind: Agent`: what is reported, and what the flow is.
+
+use trefoil_ir::{StepKind, ValidatorKind};
+
+use super::support::{expect, expect_one, findings, ir, load, load_with};
+
+/// An agent with these further lines below `spec`.
+fn agent(name: &str, more: &str) -> String {
+    format!(
+        "apiVersion: 100monkeys.ai/v1\nkind: Agent\nmetadata: {{ name: {name}, version: \"1.0.0\" }}\nspec:\n  \
+         runtime: {{ model: smart }}\n{more}"
+    )
+}
+
+const TASK: &str = "  task: { instruction: Work. }\n";
+
+#[test]
+fn a_minimal_agent_has_no_finding() {
+    expect_one(&agent("writer", TASK), "");
+}
+
+#[test]
+fn headers_and_required_keys() {
+    expect_one(
+        "apiVersion: v1\nkind: Agent\nmetadata: {}\nspec: {}\n",
+        "error 1:13 unknown-value: `apiVersion` cannot be `v1` (write `100monkeys.ai/v1`)
+         error 3:11 missing-key: metadata needs `name`
+         warning 3:11 missing-key: metadata has no `version` (other tools that read this format need one, such as `version: \"1.0.0\"`)
+         error 4:7 missing-key: spec needs `task`
+         warning 4:7 missing-key: spec has no `runtime` (other tools that read this format need one; here only `runtime.model` counts)",
+    );
+    expect_one(
+        "apiVersion: 100monkeys.ai/v1\nkind: AgentManifest\nmetadata: { name: a, version: '1' }\nspec:\n  runtime: {}\n  task: { instruction: '  ' }\n",
+        "warning 2:7 deprecated: `AgentManifest` is an old spelling (write `kind: Agent`)
+         error 6:24 missing-key: `instruction` is blank",
+    );
+    expect_one(
+        "apiVersion: 100monkeys.ai/v1\nkind: Workfow\n",
+        "error 1:1 missing-key: an AEGIS manifest needs `metadata`
+         error 1:1 missing-key: an AEGIS manifest needs `spec`
+         error 2:7 unknown-value: `kind` cannot be `Workfow` (did you mean `Workflow`? it can be one of `Agent`, `Workflow`)",
+    );
+}
+
+#[test]
+fn names_follow_the_rule() {
+    for (name, good) in [("a", true), ("a-1", true), ("-a", false), ("a-", false), ("A", false), ("a_b", false)] {
+        let found = findings(&[("agent.yaml", &agent(name, TASK))]);
+        assert_eq!(found.is_empty(), good, "{name}: {found}");
+        assert!(good || found.starts_with(&format!("error 3:19 invalid-name: `{name}` cannot be a name")), "{found}");
+    }
+}
+
+#[test]
+fn what_only_a_container_needs_is_one_warning() {
+    let manifest = "\
+apiVersion: 100monkeys.ai/v1
+kind: Agent
+metadata: { name: a, version: '1' }
+spec:
+  runtime: { language: python, version: '3.11', isolation: docker }
+  task: { instruction: Work. }
+  security: { network: { mode: none }, resources: { cpu: 1, timeout: 60s } }
+  volumes: []
+  env: { A: b }
+  security_context: x
+";
+    expect_one(
+        manifest,
+        "warning 5:3 no-effect: `runtime`, `security`, `volumes`, `env`, `security_context` have no effect: \
+         the agent runs as a model call, no container",
+    );
+}
+
+#[test]
+fn tools_and_required_handlers_are_refused_and_the_rest_says_that_it_does_nothing() {
+    let manifest = agent(
+        "a",
+        "  task: { instruction: Work., input_data: { a: 1 } }
+  tools: [fs.read]
+  output_handler: { type: webhook, url: x, required: true }
+  schedule: { type: manual }
+  delivery: { destinations: [] }
+  execution: { memory: true, tool_validation: [] }
+  contexts: []
+",
+    );
+    let found = findings(&[("agent.yaml", &manifest)]);
+    let heads: Vec<_> = found.lines().map(|l| l.split(':').take(3).collect::<Vec<_>>().join(":")).collect();
+    assert_eq!(
+        heads,
+        [
+            "warning 6:31 no-effect: `input_data` has no effect",
+            "warning 7:3 refused: an agent with `tools` cannot be run",
+            "warning 8:3 refused: a required `output_handler` cannot be run",
+            "warning 9:3 no-effect: `schedule` has no effect",
+            "warning 10:3 no-effect: `delivery` has no effect",
+            "warning 11:16 no-effect: `memory` has no effect",
+            "warning 11:30 no-effect: `tool_validation` has no effect",
+            "warning 12:3 unknown-key: spec has no key `contexts` (did you mean `context`?)",
+        ],
+        "{found}"
+    );
+    let program = load(&[("agent.yaml", &manifest)]).lowered.unwrap().program;
+    let refused = program.steps.iter().filter(|s| matches!(s.kind, StepKind::Refused(_))).count();
+    assert_eq!(refused, 2, "the run does not start");
+    assert!(program.steps.iter().any(|s| matches!(s.kind, StepKind::Model(_))), "the call stays visible");
+    assert_eq!(findings(&[("agent.yaml", &agent("a", &format!("{TASK}  tools: []\n")))]), "", "no tools is nothing");
+}
+
+#[test]
+fn iterations_and_time_limits_have_the_documented_defaults() {
+    // execution -> iterations, milliseconds of an iteration; 1 without validators needs no loop.
+    let cases = [
+        ("", None, 300_000),
+        ("  execution: { mode: one-shot }\n", None, 300_000),
+        ("  execution: { mode: iterative }\n", Some(10), 300_000),
+        ("  execution: { mode: one-shot, max_iterations: 3 }\n", Some(3), 300_000),
+        ("  execution: { max_retries: 4, iteration_timeout: 1h 30m }\n", Some(4), 5_400_000),
+        ("  execution: { validation: [{ type: exit_code }] }\n", Some(1), 300_000),
+    ];
+    for (execution, iterations, timeout) in cases {
+        let folder = load(&[("agent.yaml", &agent("a", &format!("{TASK}{execution}")))]);
+        let program = folder.lowered.unwrap().program;
+        let attempts = program.steps.iter().find_map(|s| match &s.kind {
+            StepKind::Attempts(a) => Some(a.max),
+            _ => None,
+        });
+        assert_eq!(attempts, iterations, "{execution}");
+        let model = program.steps.iter().find(|s| matches!(s.kind, StepKind::Model(_))).unwrap();
+        assert_eq!(model.policy.timeout_ms, Some(timeout), "{execution}");
+        assert_eq!(model.label.as_deref(), Some("a"));
+    }
+}
+
+#[test]
+fn execution_mistakes_stand_where_they_are() {
+    let manifest = agent(
+        "a",
+        "  task: { instruction: Work. }
+  execution:
+    mode: iterativ
+    max_iterations: 0
+    max_retries: 2
+    iteration_timeout: 90
+    validation:
+      - type: regex
+        pattern: 'a(b'
+      - type: json_schema
+        schema: { type: object, properties: { a: { type: txt } } }
+      - type: script
+      - type: semantic
+        criteria: good
+",
+    );
+    expect_one(
+        &manifest,
+        "error 8:11 unknown-value: `mode` cannot be `iterativ` (did you mean `iterative`? it can be one of `one-shot`, `iterative`)
+         error 9:21 out-of-range: `max_iterations` must be from 1 to 255, not 0
+         error 10:5 both-spellings: `max_iterations` and `max_retries` are the same key (keep one)
+         error 11:24 wrong-type: `iteration_timeout` must be a duration, not a number without a unit (for seconds write `90s`)
+         error 14:18 invalid-regex: `pattern` is not a regular expression: unclosed group
+         error 16:58 invalid-schema: `schema` is not a JSON Schema: \"txt\" is not valid under any of the schemas listed in the 'anyOf' keyword
+         error 17:15 unknown-value: `type` cannot be `script` (it can be one of `exit_code`, `json_schema`, `regex`, `semantic`, `multi_judge`)
+         error 18:9 missing-key: a validator needs `judge_agent`",
+    );
+}
+
+#[test]
+fn template_mistakes_and_unknown_names_are_at_their_place() {
+    let manifest = "\
+apiVersion: 100monkeys.ai/v1
+kind: Agent
+metadata: { name: a, version: '1' }
+spec:
+  runtime: {}
+  input_schema: { type: object, properties: { topic: { type: string } } }
+  task:
+    instruction: The instruction {{is}} data.
+    prompt_template: |
+      {{instruction}} {{#if instrucion}}x{{/if}}
+      {{topic}} {{input.topc}} {{workflow.task}} {{nowhere}}
+      {{#if a}}
+";
+    let found = findings(&[("agent.yaml", manifest)]);
+    assert!(found.starts_with("error 12:7 template-"), "{found}");
+    let mended = manifest.replace("      {{#if a}}\n", "");
+    expect_one(
+        &mended,
+        "warning 10:29 unresolved-name: a prompt has no `instrucion`: it is always empty (did you mean `instruction`?)
+         warning 11:9 unresolved-name: a prompt has no `topic`: it is always empty (write `input.topic`)
+         warning 11:19 unresolved-name: `input_schema` declares no `topc` (did you mean `input.topic`?)
+         warning 11:34 unresolved-name: a prompt has no `workflow`: it is always empty (an agent does not see the workflow that calls it: put the value into the state's `input`)
+         warning 11:52 unresolved-name: a prompt has no `nowhere`: it is always empty (a field of the input is `input.nowhere`)",
+    );
+}
+
+#[test]
+fn every_name_of_a_prompt_has_its_source() {
+    let prompt = "{{instruction}}{{input}}{{input.a.b}}{{iteration_number}}{{previous_error}}{{agentskills}}{{context}}{{intent}}{{json this}}";
+    let manifest = agent("a", &format!("  task: {{ instruction: Work., prompt_template: '{prompt}' }}\n"));
+    let folder = load_with(&[("agent.yaml", &manifest)], |project| project.skills = Some("SKILLS".into()));
+    let text = ir(&folder);
+    let bound = text.lines().find(|l| l.contains("instruction <-")).expect("the user message");
+    for source in [
+        "instruction <- const \"Work.\"",
+        "input <- $input",
+        "input.a.b <- $input.a.b",
+        "iteration_number <- $iteration_number",
+        "previous_error <- $previous_error",
+        "agentskills <- const \"SKILLS\"",
+        "context <- const \"\"",
+        "intent <- $input.intent",
+    ] {
+        assert!(bound.contains(source), "{source} in {bound}");
+    }
+}
+
+#[test]
+fn the_default_prompt_is_the_seed_s() {
+    let text = ir(&load(&[("agent.yaml", &agent("a", TASK))]));
+    assert!(text.contains("[instruction <- const \"Work.\", input <- $input]"), "{text}");
+}
+
+#[test]
+fn context_comes_from_the_manifest_its_files_or_the_operator() {
+    let manifest = agent(
+        "a",
+        "  task: { instruction: Work., prompt_template: '{{context}}' }
+  context:
+    - { type: text, content: one }
+    - { type: file, path: ../notes/two.md }
+",
+    );
+    let files = [("agents/a.yaml", manifest.as_str()), ("notes/two.md", "two\n")];
+    assert!(ir(&load(&files)).contains(r#"context <- const "one\n\ntwo\n""#));
+    let given = load_with(&files, |project| project.context = Some("given".into()));
+    assert!(ir(&given).contains(r#"context <- const "given""#));
+    expect(
+        &files[..1],
+        "error 9:27 unknown-reference: the file `../notes/two.md` cannot be read (paths are relative to the manifest)",
+    );
+    expect_one(
+        &agent("a", "  task: { instruction: Work. }\n  context:\n    - { type: url, url: 'http://x' }\n    - { type: txt }\n"),
+        "warning 8:15 no-effect: directories and addresses are not read into the context (list the files one by one, or give one text with `--context FILE`)
+         error 9:15 unknown-value: `type` cannot be `txt` (did you mean `text`? it can be one of `text`, `file`, `directory`, `url`)",
+    );
+}
+
+/// The inputs that the judges of the first document's validators get.
+fn judge_inputs(files: &[(&str, &str)]) -> Vec<String> {
+    let text = ir(&load(files));
+    text.lines().filter(|l| l.trim_start().starts_with("judge `")).map(|l| l.trim().to_owned()).collect()
+}
+
+#[test]
+fn judges_get_what_they_declare() {
+    let judged = |kind: &str| {
+        agent("worker", &format!("{TASK}  execution:\n    validation:\n      - {{ {kind}, criteria: Be good. }}\n"))
+    };
+    let semantic = judged("type: semantic, judge_agent: judge");
+    let multi = judged("type: multi_judge, judges: [judge]");
+    let plain = agent("judge", TASK);
+    let declaring = agent(
+        "judge",
+        &format!(
+            "{TASK}  input_schema: {{ type: object, required: [output, other], properties: {{ output: {{}}, task: {{}}, other: {{}}, more: {{}}, validation_context: {{}} }} }}\n"
+        ),
+    );
+    let of = |worker: &str, judge: &str| {
+        let inputs = judge_inputs(&[("worker.yaml", worker), ("judge.yaml", judge)]);
+        let [one] = inputs.as_slice() else { panic!("one judge: {inputs:?}") };
+        let (_, input) = one.split_once("input ").unwrap();
+        input.split(" timeout").next().unwrap().to_owned()
+    };
+    assert_eq!(
+        of(&semantic, &plain),
+        r#"{task: as_text($input), output: as_text(result), criteria: "Be good.", validation_context: "semantic_judge"}"#
+    );
+    assert_eq!(
+        of(&semantic, &declaring),
+        r#"{output: as_text(result), task: as_text($input), other: null, validation_context: "semantic_judge"}"#
+    );
+    assert_eq!(of(&multi, &plain), r#"{input: as_text(result), intent: "Be good."}"#);
+    assert_eq!(
+        of(&multi, &declaring),
+        r#"{output: as_text(result), task: "Be good.", other: null, validation_context: "judge"}"#
+    );
+}
+
+#[test]
+fn unknown_judges_are_a_warning_and_the_program_lists_them() {
+    let worker = agent(
+        "worker",
+        &format!(
+            "{TASK}  execution:\n    validation:\n      - {{ type: semantic, judge_agent: juge, criteria: x }}\n      - {{ type: multi_judge, judges: [juge, 0a1b2c3d-0000-1111-2222-333344445555], criteria: x }}\n"
+        ),
+    );
+    let files = [("worker.yaml", worker.as_str()), ("judge.yaml", &agent("judge", TASK))];
+    expect(
+        &files,
+        "warning worker.yaml 9:40 unknown-reference: no agent in this folder is called `juge` (did you mean `judge`?)
+         warning worker.yaml 10:45 unknown-reference: no agent in this folder is called `0a1b2c3d-0000-1111-2222-333344445555` (the id of a server's agent means nothing here: write the agent's `metadata.name`)",
+    );
+    let missing = load(&files).lowered.unwrap().program.missing_agents;
+    let names: Vec<_> = missing.iter().map(|(name, _)| &**name).collect();
+    assert_eq!(names, ["juge", "0a1b2c3d-0000-1111-2222-333344445555"]);
+}
+
+#[test]
+fn judges_that_judge_each_other_are_an_error() {
+    let with_judge = |name: &str, judge: &str| {
+        agent(
+            name,
+            &format!(
+                "{TASK}  execution: {{ validation: [{{ type: semantic, judge_agent: {judge}, criteria: x }}] }}\n"
+            ),
+        )
+    };
+    let files = [("a.yaml", with_judge("a", "b")), ("b.yaml", with_judge("b", "c")), ("c.yaml", with_judge("c", "b"))];
+    let files: Vec<_> = files.iter().map(|(n, t)| (*n, t.as_str())).collect();
+    expect(
+        &files,
+        "error b.yaml 7:60 reference-cycle: `c` comes back to itself (a judge cannot be judged by itself, nor a workflow wait for itself)",
+    );
+}
+
+#[test]
+fn the_older_form_of_validation_counts_where_it_can() {
+    let manifest = agent(
+        "a",
+        "  task: { instruction: Work. }
+  execution:
+    validation:
+      system: { must_succeed: true }
+      output: { format: json, schema: { type: object } }
+      semantic: { threshold: 0.8 }
+",
+    );
+    expect_one(
+        &manifest,
+        "warning 9:7 deprecated: `validation` as a mapping is an old spelling (write a list of validators, each with a `type`)
+         warning 11:7 no-effect: `semantic` has no effect here (write a list entry `type: semantic` with `judge_agent` and `criteria`)",
+    );
+    let program = load(&[("agent.yaml", &manifest)]).lowered.unwrap().program;
+    let validators = program.steps.iter().find_map(|s| match &s.kind {
+        StepKind::Attempts(a) => Some(&a.validators),
+        _ => None,
+    });
+    let kinds: Vec<_> = validators.unwrap().iter().map(|v| &v.kind).collect();
+    assert!(
+        matches!(kinds.as_slice(), [ValidatorKind::ExitCode { expected: 0 }, ValidatorKind::JsonSchema(_)]),
+        "{kinds:?}"
+    );
+}
+
+#[test]
+fn input_is_checked_by_the_schema_and_its_fields_are_declared() {
+    let manifest = agent(
+        "a",
+        "  task: { instruction: Work. }
+  input_schema:
+    type: object
+    required: [topic]
+    properties: { topic: { type: string }, words: { type: integer, default: 200 }, note: { type: string } }
+",
+    );
+    let program = load(&[("agent.yaml", &manifest)]).lowered.unwrap().program;
+    let intake = &program.flows[0].intake;
+    let fields: Vec<_> = intake.fields.iter().map(|f| (&*f.name, f.default.is_some(), f.optional)).collect();
+    assert_eq!(fields, [("topic", false, false), ("words", true, true), ("note", false, true)]);
+    assert!(intake.schema.is_some());
+}

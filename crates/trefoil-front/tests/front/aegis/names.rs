@@ -1,0 +1,181 @@
+//! Names in workflow templates: where each value comes from, and what is reported (decisions E6, E7, C9).
+
+use super::support::{expect, expect_one, findings, ir, load};
+
+const AGENT: &str = "apiVersion: 100monkeys.ai/v1\nkind: Agent\nmetadata: { name: a, version: '1' }\nspec: { runtime: {}, task: { instruction: Work. } }\n";
+
+/// One of each kind, in a row; `TEXT` stands in the last state's input.
+const ALL: &str = "\
+apiVersion: 100monkeys.ai/v1
+kind: Workflow
+metadata: { name: flow, version: 2.0.0 }
+spec:
+  context: { language: de }
+  initial_state: AGENT
+  states:
+    AGENT: { kind: Agent, agent: a, transitions: [{ target: COMMAND }] }
+    COMMAND: { kind: System, command: make, transitions: [{ target: HUMAN }] }
+    HUMAN: { kind: Human, prompt: ok?, transitions: [{ target: PANEL }] }
+    PANEL: { kind: ParallelAgents, agents: [{ agent: a, input: x }], consensus: { strategy: majority }, transitions: [{ target: SET }] }
+    SET: { kind: System, command: update_blackboard, env: { summary: x }, transitions: [{ target: LAST, feedback: well }] }
+    LAST: { kind: Agent, agent: a, input: 'TEXT' }
+";
+
+/// The source of a placeholder in the last state.
+fn source(placeholder: &str) -> String {
+    let manifest = ALL.replace("TEXT", &format!("{{{{{placeholder}}}}}"));
+    let files = [("flow.yaml", manifest.as_str()), ("a.yaml", AGENT)];
+    let text = ir(&load(&files));
+    let line = text.lines().skip_while(|l| !l.contains("`LAST` call")).nth(1).unwrap_or_default();
+    let (_, bound) = line.split_once(" <- ").unwrap_or_else(|| panic!("{placeholder}: {line}"));
+    bound.trim_end_matches(']').to_owned()
+}
+
+#[test]
+fn every_name_has_its_source() {
+    let cases = [
+        ("AGENT.output", "$AGENT.output"),
+        ("AGENT.output.a.b", "$AGENT.output.a.b"),
+        ("AGENT.status", "$AGENT.status"),
+        ("AGENT.score", "$AGENT.output.score"),
+        ("blackboard.AGENT.output", "$AGENT.output"),
+        ("COMMAND.output", "$COMMAND.stdout"),
+        ("COMMAND.output.stdout", "$COMMAND.stdout"),
+        ("COMMAND.output.exit_code", "$COMMAND.exit_code"),
+        ("COMMAND.stderr", "$COMMAND.stderr"),
+        ("COMMAND.output.field", "$COMMAND.json.field"),
+        ("HUMAN.response", "($HUMAN.output.response | $HUMAN.response)"),
+        ("human.feedback", "$HUMAN.output.feedback"),
+        ("PANEL.consensus.metadata.pass_votes", "$PANEL.consensus.metadata.pass_votes"),
+        ("PANEL.agents.0.output.x", "$PANEL.agents.0.output.x"),
+        ("consensus.score", "$PANEL.consensus.score"),
+        ("workflow.context.language", "$blackboard.language"),
+        ("blackboard.summary", "$blackboard.summary"),
+        ("summary", "$blackboard.summary"),
+        ("anything.at.all", "$blackboard.anything.at.all"),
+        ("intent", "$blackboard.intent"),
+        ("input.a", "$input#0.a"),
+        ("input", "$input#1"),
+        ("workflow.task", "$input#0.task"),
+        ("workflow.name", "const \"flow\""),
+        ("workflow.version", "const \"2.0.0\""),
+        ("state.feedback", "$state.feedback"),
+        ("previous_error", "$previous_error"),
+        ("iteration_number", "$iteration_number"),
+        ("execution.id", "run_id"),
+    ];
+    for (placeholder, expected) in cases {
+        assert_eq!(source(placeholder), expected, "{placeholder}");
+    }
+}
+
+#[test]
+fn the_whole_root_is_put_together() {
+    let whole = source("json this");
+    for part in ["$blackboard", "$input#1", "$AGENT", "$COMMAND", "$state.feedback"] {
+        assert!(whole.contains(part), "{part} in {whole}");
+    }
+}
+
+/// The findings about a text in the last state.
+fn about(text: &str) -> String {
+    findings(&[("flow.yaml", &ALL.replace("TEXT", text)), ("a.yaml", AGENT)])
+}
+
+#[test]
+fn what_certainly_is_empty_is_a_warning() {
+    let cases = [
+        ("{{AGNT.output}}", "no state is called `AGNT` (did you mean `AGENT`?)"),
+        (
+            "{{AGENT.reasoning}}",
+            "the result of `AGENT` has no `reasoning`: it is always empty (a field of the answer is `AGENT.output.reasoning`)",
+        ),
+        (
+            "{{AGENT.outptu}}",
+            "the result of `AGENT` has no `outptu`: it is always empty (did you mean `AGENT.output`?)",
+        ),
+        (
+            "{{HUMAN.stdout}}",
+            "the result of `HUMAN` has no `stdout`: it is always empty (it has `response`, `feedback`, `output`, `status`, `error`)",
+        ),
+        (
+            "{{workflow.agent_id}}",
+            "`workflow` has no `agent_id` (a field of the start input is `input.agent_id`, one of the context `workflow.context.agent_id`)",
+        ),
+        ("{{state.reason}}", "`state` has no `reason` (write `state.feedback`)"),
+        ("{{execution.name}}", "of `execution` only the `id` is known (write `execution.id`)"),
+        ("{{LAST.output}}", "`LAST` never runs before `LAST`: it is always empty (check the transitions, or the name)"),
+    ];
+    for (text, expected) in cases {
+        let found = about(text);
+        assert_eq!(found, format!("warning flow.yaml 13:46 unresolved-name: {expected}"), "{text}");
+    }
+}
+
+#[test]
+fn what_the_start_input_may_bring_is_not_reported() {
+    for text in
+        ["{{anything}}", "{{workflow.context.x}}", "{{blackboard.y.z}}", "{{input.q}}", "{{intent}}", "{{attachments}}"]
+    {
+        assert_eq!(about(text), "", "{text}");
+    }
+}
+
+#[test]
+fn with_a_closed_input_unknown_keys_are_reported() {
+    let manifest = "\
+apiVersion: 100monkeys.ai/v1
+kind: Workflow
+metadata:
+  name: flow
+  input_schema: { type: object, properties: { topic: { type: string } }, additionalProperties: false }
+spec:
+  context: { language: de }
+  states:
+    - { name: A, kind: System, command: 'echo {{topic}} {{language}} {{topci}} {{workflow.context.langauge}} {{input.x}}' }
+";
+    expect_one(
+        manifest,
+        "warning 9:72 unresolved-name: neither the context, nor the input, nor any state defines `topci` (did you mean `topic`?)
+         warning 9:82 unresolved-name: neither the context, nor the input, nor any state defines `langauge` (did you mean `language`?)
+         warning 9:112 unresolved-name: `input_schema` declares no `x`",
+    );
+}
+
+#[test]
+fn what_only_some_ways_define_is_worth_knowing_unless_guarded() {
+    let manifest = "\
+apiVersion: 100monkeys.ai/v1
+kind: Workflow
+metadata:
+  name: flow
+  output_template: { a: '{{B.output}}' }
+spec:
+  initial_state: A
+  states:
+    A:
+      kind: Agent
+      agent: a
+      input: '{{B.output}}{{#if B.output}}{{B.output.x}}{{/if}}{{default B.output 1}}{{state.feedback}}'
+      transitions:
+        - { condition: score_above, threshold: 0.5, target: B }
+        - { target: C }
+    B: { kind: Agent, agent: a, input: '{{state.feedback}}{{A.output}}', transitions: [{ target: A, feedback: '{{B.output}}' }] }
+    C: { kind: System, command: echo }
+";
+    expect(
+        &[("flow.yaml", manifest), ("a.yaml", AGENT)],
+        "info flow.yaml 5:28 maybe-undefined: `B` has not run on every way to the end: it is empty where it has not
+         info flow.yaml 12:17 maybe-undefined: `B` has not run on every way to `A`: it is empty where it has not
+         warning flow.yaml 16:43 unresolved-name: `state.feedback` is always empty: no transition into `B` has `feedback`",
+    );
+}
+
+#[test]
+fn states_that_templates_cannot_name_are_reported() {
+    expect_one(
+        "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: { name: flow }\nspec:\n  states:\n    - { name: input, kind: System, command: echo }\n    - { name: a.b, kind: System, command: echo }\n",
+        "warning 6:15 invalid-name: templates cannot read the result of a state called `input` (write letters, digits, `_` and `-`, and none of the names that templates have)
+         warning 7:15 invalid-name: templates cannot read the result of a state called `a.b` (write letters, digits, `_` and `-`, and none of the names that templates have)",
+    );
+}

@@ -1,0 +1,553 @@
+//! `kind: Workflow`: forms, states, transitions, output.
+
+use trefoil_ir::{OnTimeout, StateMachine, StepKind, Takes};
+
+use super::support::{Folder, expect, expect_one, findings, ir, load};
+
+const HEAD: &str = "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: { name: flow }\nspec:\n";
+
+/// A workflow with these lines below `spec`.
+fn workflow(spec: &str) -> String {
+    format!("{HEAD}{spec}")
+}
+
+fn agent(name: &str) -> String {
+    format!(
+        "apiVersion: 100monkeys.ai/v1\nkind: Agent\nmetadata: {{ name: {name}, version: '1' }}\nspec: {{ runtime: {{}}, task: {{ instruction: Work. }} }}\n"
+    )
+}
+
+fn machine(folder: &Folder) -> &StateMachine {
+    let program = &folder.lowered.as_ref().expect("a program").program;
+    let found = program.steps.iter().find_map(|s| match &s.kind {
+        StepKind::StateMachine(machine) => Some(machine),
+        _ => None,
+    });
+    found.expect("a state machine")
+}
+
+/// `takes: text -> TARGET when REFERENCES` of every transition of a state.
+fn transitions(folder: &Folder, state: &str) -> Vec<String> {
+    let machine = machine(folder);
+    let state = machine.states.iter().find(|s| &*s.name == state).unwrap();
+    let shown = state.transitions.iter().map(|t| {
+        let takes = match t.takes {
+            Takes::Success => "success",
+            Takes::Failure => "failure",
+            Takes::Both => "both",
+        };
+        let when = t.when.as_ref().map(|w| {
+            let names: Vec<_> = w.condition.references().iter().map(trefoil_template::Reference::dotted).collect();
+            format!(" when {}", names.join(", "))
+        });
+        format!("{takes}: {} -> {}{}", t.text, machine.states[t.target.index()].name, when.unwrap_or_default())
+    });
+    shown.collect()
+}
+
+/// What `trefoil ir` says, below a line that contains `from`.
+fn ir_from(files: &[(&str, &str)], from: &str) -> String {
+    let text = ir(&load(files));
+    let at = text.find(from).unwrap_or_else(|| panic!("`{from}` in\n{text}"));
+    text[at..].to_owned()
+}
+
+#[test]
+fn a_list_without_transitions_is_a_pipeline() {
+    let manifest = workflow(
+        "  states:
+    - { name: A, kind: Agent, agent_id: a }
+    - { name: B, kind: System, command: make }
+    - { name: C, kind: Agent, agent_id: a, input_template: '{{A.output}}{{B.output}}' }
+",
+    );
+    let folder = load(&[("flow.yaml", &manifest), ("a.yaml", &agent("a"))]);
+    assert_eq!(transitions(&folder, "A"), ["success: on_success -> B"]);
+    assert_eq!(
+        transitions(&folder, "B"),
+        ["success: on_success -> C when B.exit_code"],
+        "a failing command ends the run"
+    );
+    assert!(transitions(&folder, "C").is_empty());
+    assert_eq!(findings(&[("flow.yaml", &manifest), ("a.yaml", &agent("a"))]), "");
+}
+
+#[test]
+fn a_list_with_any_transition_is_none() {
+    let manifest = workflow(
+        "  states:
+    - { name: A, kind: Human, prompt: 'Go?', transitions: [{ condition: approved, target: C }, { condition: rejected, target: B }] }
+    - { name: B, kind: System, command: echo no }
+    - { name: C, kind: System, command: echo yes }
+",
+    );
+    let folder = load(&[("flow.yaml", &manifest)]);
+    assert_eq!(
+        transitions(&folder, "A"),
+        ["success: input_equals_yes -> C when A.response", "success: input_equals_no -> B when A.response"]
+    );
+    assert!(transitions(&folder, "B").is_empty(), "without transitions of its own it ends the run");
+    assert_eq!(machine(&folder).initial.index(), 0, "the first entry is where it starts");
+}
+
+#[test]
+fn both_spellings_mean_the_same_and_exclude_each_other() {
+    let map = workflow("  initial_state: A\n  states: { A: { kind: Agent, agent: a, input: 'x {{input.y}}' } }\n");
+    let list = workflow("  states: [{ name: A, kind: Agent, agent_id: a, input_template: 'x {{input.y}}' }]\n");
+    let of = |manifest: &str| {
+        let text = ir_from(&[("flow.yaml", manifest), ("a.yaml", &agent("a"))], "call flow");
+        text.lines().take(2).map(|l| l.split(" @ ").next().unwrap().trim().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(of(&map), of(&list));
+    expect(
+        &[
+            (
+                "flow.yaml",
+                &workflow(
+                    "  initial_state: A
+  states:
+    A: { kind: Agent, agent: a, agent_id: a, input_template: x, input: y }
+    B: { kind: Human, prompt: x, timeout: 5m, timeout_seconds: 3 }
+",
+                ),
+            ),
+            ("a.yaml", &agent("a")),
+        ],
+        "error flow.yaml 7:33 both-spellings: `agent` and `agent_id` are the same key (keep one)
+         error flow.yaml 7:65 both-spellings: `input_template` and `input` are the same key (keep one)
+         warning flow.yaml 8:5 unreachable-state: no transition leads to `B`: it never runs
+         error flow.yaml 8:47 both-spellings: `timeout` and `timeout_seconds` are the same key (keep one)",
+    );
+}
+
+#[test]
+fn what_is_missing_or_unknown_is_reported_where_it_stands() {
+    expect_one(
+        &workflow(
+            "  initial_state: STRAT
+  max_total_transitions: 500
+  states:
+    START:
+      kind: Sytem
+      command: echo
+    MORE:
+      kind: System
+      max_state_visits: 50
+      timout: 5s
+      transitions:
+        - { condition: score_abov, target: START }
+        - { condition: always, target: STRT }
+        - { condition: custom, target: START }
+        - { condition: exit_code, target: START }
+        - { target: ~ }
+",
+        ),
+        "error 5:18 unknown-reference: no state is called `STRAT` (did you mean `START`?)
+         error 6:26 out-of-range: `max_total_transitions` must be from 1 to 100, not 500
+         error 9:13 unknown-value: `kind` cannot be `Sytem` (did you mean `System`? it can be one of `Agent`, `System`, `Human`, `ParallelAgents`, `ContainerRun`, `ParallelContainerRun`, `Subworkflow`)
+         warning 11:5 unreachable-state: no transition leads to `MORE`: it never runs
+         error 12:7 missing-key: state `MORE` needs `command`
+         error 13:25 out-of-range: `max_state_visits` must be from 1 to 20, not 50
+         warning 14:7 unknown-key: state `MORE` has no key `timout` (did you mean `timeout`?)
+         error 16:24 unknown-value: `condition` cannot be `score_abov` (did you mean `score_above`? it can be one of `always`, `on_success`, `on_failure`, `exit_code_zero`, `exit_code_non_zero`, `exit_code`, `score_above`, `score_below`, `score_between`, `confidence_above`, `score_and_confidence_above`, `consensus`, `all_approved`, `any_rejected`, `input_equals`, `input_equals_yes`, `input_equals_no`, `approved`, `rejected`, `custom`)
+         error 17:40 unknown-reference: no state is called `STRT` (did you mean `START`?)
+         error 18:13 missing-key: a transition needs `expression`
+         error 19:13 missing-key: a transition needs `value`
+         error 20:13 missing-key: `target` names no state (to end the run here, lead to a state with `transitions: []`)",
+    );
+    expect_one(
+        &workflow("  states: {}\n"),
+        "error 5:3 missing-key: spec needs `initial_state`
+         error 5:11 missing-key: a workflow needs at least one state",
+    );
+    expect_one(
+        &workflow(
+            "  states:\n    - { kind: System, command: echo }\n    - { name: A, kind: System, command: echo }\n    - { name: A, kind: System, command: echo }\n",
+        ),
+        "error 6:9 missing-key: a state needs `name`
+         error 8:15 duplicate-id: two states are called `A`",
+    );
+}
+
+#[test]
+fn every_condition_becomes_what_it_says() {
+    let manifest = workflow(
+        "  initial_state: JUDGE
+  states:
+    JUDGE:
+      kind: Agent
+      agent: a
+      transitions:
+        - { condition: score_above, threshold: 0.8, target: END }
+        - { condition: score_below, threshold: 0.2, target: END }
+        - { condition: score_between, min: 0.2, max: 0.4, target: END }
+        - { condition: confidence_above, threshold: 0.5, target: END }
+        - { condition: score_and_confidence_above, threshold: 0.5, target: END }
+        - { condition: exit_code_zero, target: END }
+        - { condition: custom, expression: '{{state_output.output.n < workflow.context.max}}', target: END }
+        - { condition: on_success, target: COMMAND }
+        - { condition: on_failure, target: END }
+    COMMAND:
+      kind: System
+      command: make
+      transitions:
+        - { condition: exit_code, value: 3, target: END }
+        - { condition: exit_code_non_zero, target: END }
+        - { condition: on_failure, target: END }
+        - { target: PANEL, feedback: 'code {{COMMAND.exit_code}}' }
+    PANEL:
+      kind: ParallelAgents
+      agents: [{ agent: a, input: x }, { agent: a, input: y }]
+      consensus: { strategy: majority, threshold: 0.6, min_agreement_confidence: 0.3 }
+      transitions:
+        - { condition: all_approved, threshold: 0.9, target: END }
+        - { condition: any_rejected, target: END }
+        - { condition: consensus, target: ASK }
+        - { condition: score_below, threshold: 0.5, target: END }
+    ASK:
+      kind: Human
+      prompt: ok?
+      transitions:
+        - { condition: input_equals, value: maybe, target: END }
+        - { condition: input_equals_yes, target: END }
+        - { condition: input_equals_no, target: END }
+    END:
+      kind: System
+      command: echo
+",
+    );
+    let folder = load(&[("flow.yaml", &manifest), ("a.yaml", &agent("a"))]);
+    assert_eq!(
+        transitions(&folder, "JUDGE"),
+        [
+            "success: score_above 0.8 -> END when JUDGE.score",
+            "success: score_below 0.2 -> END when JUDGE.score",
+            "success: score_between 0.2 0.4 -> END when JUDGE.score",
+            "success: confidence_above 0.5 -> END when JUDGE.confidence",
+            "success: score_and_confidence_above 0.5 0.5 -> END when JUDGE.score, JUDGE.confidence",
+            "success: exit_code_zero -> END",
+            "both: {{state_output.output.n < workflow.context.max}} -> END when state_output.output.n, workflow.context.max",
+            "success: on_success -> COMMAND",
+            "failure: on_failure -> END",
+        ]
+    );
+    assert_eq!(
+        transitions(&folder, "COMMAND"),
+        [
+            "success: exit_code 3 -> END when COMMAND.exit_code",
+            "success: exit_code_non_zero -> END when COMMAND.exit_code",
+            "both: on_failure -> END when COMMAND.exit_code",
+            "both: always -> PANEL",
+        ]
+    );
+    assert_eq!(
+        transitions(&folder, "PANEL"),
+        [
+            "success: all_approved 0.9 -> END when PANEL.agents.0.score, PANEL.agents.1.score",
+            "success: any_rejected 0.8 -> END when PANEL.agents.0.score, PANEL.agents.1.score",
+            "success: consensus -> ASK when PANEL.score, PANEL.confidence",
+            "success: score_below 0.5 -> END when PANEL.score",
+        ]
+    );
+    assert_eq!(
+        transitions(&folder, "ASK"),
+        [
+            "success: input_equals maybe -> END when ASK.response",
+            "success: input_equals_yes -> END when ASK.response",
+            "success: input_equals_no -> END when ASK.response",
+        ]
+    );
+}
+
+#[test]
+fn conditions_that_cannot_hold_and_numbers_that_do_nothing_are_warnings() {
+    expect(
+        &[
+            (
+                "flow.yaml",
+                &workflow(
+                    "  initial_state: A
+  states:
+    A:
+      kind: Agent
+      agent: a
+      transitions:
+        - { condition: exit_code_non_zero, target: END }
+        - { condition: input_equals_yes, target: END }
+        - { condition: all_approved, target: END }
+        - { condition: score_above, target: END }
+        - { condition: always, threshold: 0.5, target: ASK }
+    ASK:
+      kind: Human
+      prompt: ok?
+      transitions:
+        - { condition: score_above, threshold: 0.5, target: END }
+        - { expression: 'x', target: END }
+    END: { kind: System, command: echo }
+",
+                ),
+            ),
+            ("a.yaml", &agent("a")),
+        ],
+        "warning flow.yaml 11:24 impossible-transition: `exit_code_non_zero` can never hold here (the exit code of an agent that answered is 0; write `on_failure` for one that did not)
+         warning flow.yaml 12:24 impossible-transition: `input_equals_yes` can never hold here (only a Human state has a response)
+         warning flow.yaml 13:24 impossible-transition: `all_approved` can never hold here (only a ParallelAgents state has several scores)
+         warning flow.yaml 14:24 missing-key: `score_above` without `threshold` compares with 0 (write `threshold`)
+         warning flow.yaml 15:32 no-effect: `threshold` has no effect: the condition `always` does not look at it
+         warning flow.yaml 20:24 impossible-transition: `score_above` can never hold here (only an agent that answers with a verdict, or several of them, have a score)
+         warning flow.yaml 21:13 no-effect: `expression` has no effect: a transition without `condition` is always taken (write `condition: custom`)",
+    );
+}
+
+#[test]
+fn loops_are_welcome_but_one_without_an_end_is_a_warning() {
+    let manifest = workflow(
+        "  initial_state: A
+  states:
+    A: { kind: System, command: echo, transitions: [{ target: B }] }
+    B: { kind: System, command: echo, transitions: [{ target: A }] }
+",
+    );
+    expect_one(
+        &manifest,
+        "warning 7:5 endless-loop: no transition leads from `A` to an end (the run fails when a limit of visits is reached; give one state a way out)",
+    );
+    let with_exit = manifest
+        .replace("[{ target: A }]", "[{ condition: custom, expression: input.stop, target: C }, { target: A }]")
+        + "    C: { kind: System, command: echo }\n";
+    expect_one(&with_exit, "");
+}
+
+#[test]
+fn a_human_has_a_question_a_time_limit_and_a_default() {
+    let cases = [
+        ("timeout: 1h 30m, default_response: \"yes\"", 5_400_000, OnTimeout::Answer("yes".into())),
+        ("timeout_seconds: 60", 60_000, OnTimeout::Fail),
+        ("reject_on_timeout: true", 3_600_000, OnTimeout::Answer("no".into())),
+        ("reject_on_timeout: false", 3_600_000, OnTimeout::Fail),
+        ("default_response: true", 3_600_000, OnTimeout::Answer("true".into())),
+    ];
+    for (more, timeout, on_timeout) in cases {
+        let manifest =
+            workflow(&format!("  states: [{{ name: ASK, kind: Human, prompt: 'Ok, {{{{input.who}}}}?', {more} }}]\n"));
+        let folder = load(&[("flow.yaml", &manifest)]);
+        let program = &folder.lowered.as_ref().unwrap().program;
+        let human = program.steps.iter().find_map(|s| match &s.kind {
+            StepKind::Human(call) => Some((call, s)),
+            _ => None,
+        });
+        let (call, step) = human.unwrap();
+        assert_eq!((call.timeout_ms, &call.on_timeout), (Some(timeout), &on_timeout), "{more}");
+        assert_eq!(step.label.as_deref(), Some("ASK"), "what `--answer` names");
+        assert_eq!(step.policy.timeout_ms, None, "running out of time is not a failure of its own");
+    }
+    expect_one(
+        &workflow("  states: [{ name: ASK, kind: Human, timeout: 90 }]\n"),
+        "error 5:14 missing-key: a state needs `prompt`
+         error 5:47 wrong-type: `timeout` must be a duration, not a number without a unit (for seconds write `90s`)",
+    );
+}
+
+#[test]
+fn update_blackboard_keeps_json_and_guards_its_keys() {
+    let manifest = workflow(
+        "  initial_state: SET
+  states:
+    SET:
+      kind: System
+      command: update_blackboard
+      env:
+        count: 3
+        list: [1, '{{input.a}}']
+        text: '{{input.a}} and {{input.b}}'
+        input: x
+        SET: y
+",
+    );
+    expect_one(
+        &manifest,
+        "error 14:9 invalid-name: `update_blackboard` cannot write `input`: it is a name that templates have (choose another key)
+         error 15:9 invalid-name: `update_blackboard` cannot write `SET`: it is the result of a state (choose another key)",
+    );
+    let good = manifest.replace("        input: x\n        SET: y\n", "");
+    let text = ir_from(&[("flow.yaml", &good)], "compute merge");
+    let line = text.lines().next().unwrap();
+    assert!(line.starts_with("compute merge($blackboard, {count: 3, list: [1, structured(typed"), "{line}");
+    assert!(line.ends_with("-> $blackboard"), "{line}");
+}
+
+#[test]
+fn the_older_form_of_a_blackboard_update_is_understood() {
+    expect_one(
+        &workflow(
+            "  states: [{ name: SET, kind: system, action: blackboard.set, params: { key: a, value: '{{input.b}}' } }]\n",
+        ),
+        "warning 5:31 deprecated: `system` is an old spelling (write `System`)
+         warning 5:39 deprecated: `action` is an old spelling (write `command: update_blackboard` with the keys under `env`)",
+    );
+}
+
+#[test]
+fn containers_are_checked_and_refused() {
+    expect_one(
+        &workflow(
+            "  initial_state: BUILD
+  storage: { shared_volumes: [{ name: code }] }
+  states:
+    BUILD:
+      kind: ContainerRun
+      image: alpine
+      command: [make, '{{input.target']
+      volumes: [{ name: cod, mount_path: src }]
+      transitions: [{ target: TEST }]
+    TEST:
+      kind: ParallelContainerRun
+      steps:
+        - { name: a, image: x, command: [y] }
+        - { name: a, image: x, command: [] }
+",
+        ),
+        "warning 6:3 no-effect: `storage` has no effect: this version mounts no volumes
+         warning 8:5 refused: a `ContainerRun` state cannot be run: no container runtime is configured (the manifest can be checked and shown; a run that can reach this does not start)
+         error 11:24 template-unclosed: `{{input.target` has no closing `}}` (end it with `}}`; to print braces write `\\{{`)
+         error 12:25 unknown-reference: no shared volume is called `cod` (did you mean `code`?)
+         error 12:42 unknown-value: `mount_path` must start with `/`
+         warning 14:5 refused: a `ParallelContainerRun` state cannot be run: no container runtime is configured (the manifest can be checked and shown; a run that can reach this does not start)
+         error 15:7 missing-key: state `TEST` needs `completion`
+         error 18:19 duplicate-id: two steps are called `a`
+         error 18:41 missing-key: `command` is empty",
+    );
+}
+
+#[test]
+fn a_subworkflow_is_called_by_name_and_its_result_lands_on_the_blackboard() {
+    let parent = workflow(
+        "  initial_state: SUB
+  states:
+    SUB:
+      kind: Subworkflow
+      workflow_id: child
+      mode: blocking
+      result_key: answer
+      input: '{{workflow.task}}'
+      transitions: [{ target: END }]
+    END: { kind: System, command: 'echo {{answer}} {{SUB.anything}} {{SUB.output}}' }
+",
+    );
+    let child = "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: { name: child }\nspec: { states: [{ name: X, kind: System, command: echo hi }] }\n";
+    let files = [("flow.yaml", parent.as_str()), ("child.yaml", child)];
+    expect(&files, "");
+    let text = ir_from(&files, "`SUB` sequence");
+    assert!(text.contains("compute merge($blackboard, {answer: $subworkflow.result}) -> $blackboard"), "{text}");
+    expect(
+        &files[..1],
+        "warning 9:20 unknown-reference: no workflow in this folder is called `child` (put its manifest into the folder; a run that can reach this state does not start)",
+    );
+    let wrong = parent.replace("mode: blocking", "mode: fire_and_forget");
+    expect(
+        &[("flow.yaml", &wrong), ("child.yaml", child)],
+        "warning flow.yaml 10:13 no-effect: `fire_and_forget` has no effect: the state waits, and throws the result away (nothing of a run goes on in the background; the workflow's failure does not fail this state)
+         error flow.yaml 11:7 unknown-value: `result_key` cannot be written with `mode: fire_and_forget` (write `mode: blocking` to keep the result)",
+    );
+    let circular =
+        child.replace("kind: System, command: echo hi", "kind: Subworkflow, workflow_id: flow, result_key: r");
+    let found = findings(&[("flow.yaml", &parent), ("child.yaml", &circular)]);
+    assert!(found.contains("reference-cycle: `child` comes back to itself"), "{found}");
+}
+
+#[test]
+fn unknown_agents_are_a_warning_and_several_of_one_name_an_error() {
+    let manifest = workflow("  states: [{ name: A, kind: Agent, agent_id: writr }]\n");
+    expect(
+        &[("flow.yaml", &manifest), ("a.yaml", &agent("writer"))],
+        "warning flow.yaml 5:46 unknown-reference: no agent in this folder is called `writr` (did you mean `writer`?)",
+    );
+    expect(
+        &[("flow.yaml", &manifest), ("a.yaml", &agent("writr")), ("b.yaml", &agent("writr"))],
+        "error flow.yaml 5:46 duplicate-id: several agents are called `writr` (rename all but one)",
+    );
+    let other = workflow("  states: [{ name: A, kind: System, command: echo }]\n");
+    expect(&[("flow.yaml", &other), ("a.yaml", &agent("writr")), ("b.yaml", &agent("writr"))], "");
+}
+
+#[test]
+fn an_agent_named_by_a_template_is_chosen_from_the_folder() {
+    let manifest = workflow("  states: [{ name: A, kind: Agent, agent: '{{workflow.context.who}}' }]\n");
+    let broken = agent("broken").replace("task: { instruction: Work. }", "task: {}");
+    let files =
+        [("flow.yaml", manifest.as_str()), ("a.yaml", &agent("a")), ("b.yaml", &agent("b")), ("c.yaml", &broken)];
+    expect(&files, "");
+    let text = ir_from(&files, "`A` call");
+    let line = text.lines().next().unwrap();
+    assert!(line.contains("who") && line.contains("`a`") && line.contains("`b`"), "{line}");
+}
+
+#[test]
+fn mistakes_of_a_called_agent_are_reported_in_its_file() {
+    let manifest = workflow("  states: [{ name: A, kind: Agent, agent: a }]\n");
+    let broken = agent("a").replace("instruction: Work.", "instruction: Work., prompt_template: '{{#if x}}'");
+    let found = findings(&[("flow.yaml", &manifest), ("a.yaml", &broken)]);
+    assert!(found.starts_with("error a.yaml 4:"), "{found}");
+}
+
+#[test]
+fn an_intent_travels_beside_the_input() {
+    let manifest =
+        workflow("  states: [{ name: A, kind: Agent, agent: a, input: 'x', intent: 'be {{input.tone}}' }]\n");
+    let worker = agent("a").replace("Work.", "Work., prompt_template: '{{intent}} {{input}}'");
+    let text = ir_from(&[("flow.yaml", &manifest), ("a.yaml", &worker)], "`A` call");
+    assert!(text.lines().nth(1).unwrap().contains("{input: \"x\", intent: text"), "{text}");
+    assert!(text.contains("[intent <- $intent, input <- $input]"), "{text}");
+}
+
+#[test]
+fn judges_of_a_state_make_rounds() {
+    let manifest = workflow(
+        "  states:
+    - name: A
+      kind: Agent
+      agent: a
+      input: 'x {{iteration_number}} {{previous_error}}'
+      judges: [{ agent_id: j, weight: 2 }]
+      max_iterations: 4
+",
+    );
+    let text = ir_from(&[("flow.yaml", &manifest), ("a.yaml", &agent("a")), ("j.yaml", &agent("j"))], "`A` attempts");
+    assert!(text.starts_with("`A` attempts max 4"), "{text}");
+    assert!(text.contains("iteration_number <- $A.iteration_number, previous_error <- $A.previous_error"), "{text}");
+    assert!(text.contains("judge `j` flow"), "{text}");
+    assert!(text.contains("score 0.8"), "{text}");
+    expect(
+        &[("flow.yaml", &workflow("  states: [{ name: A, kind: Agent, agent: a, max_iterations: 4, pre_execution_validator: x }]\n")), ("a.yaml", &agent("a"))],
+        "warning flow.yaml 5:46 no-effect: `max_iterations` has no effect: the state has no `judges`
+         warning flow.yaml 5:65 refused: `pre_execution_validator` cannot be run: this version has no check before an agent (the manifest can be checked and shown; a run that can reach this does not start)",
+    );
+}
+
+#[test]
+fn output_is_the_template_or_what_the_last_state_answered() {
+    let last = workflow("  states: [{ name: A, kind: Agent, agent: a }]\n");
+    assert!(ir(&load(&[("flow.yaml", &last), ("a.yaml", &agent("a"))])).contains("output $result.output"));
+    let manifest = last.replace(
+        "metadata: { name: flow }",
+        "metadata:
+  name: flow
+  output_schema: { properties: { n: { type: integer }, ok: { type: boolean }, list: { type: array } } }
+  output_template: { text: '{{A.output}}', n: '{{A.output.n}}', ok: '{{A.output.ok}}', list: '{{json A.output.l}}', fixed: 3, deep: { x: '{{input.y}}' } }",
+    );
+    let text = ir_from(&[("flow.yaml", &manifest), ("a.yaml", &agent("a"))], "output {");
+    let line = text.lines().next().unwrap();
+    for part in ["text: text", "n: integer(", "ok: boolean(", "list: json(", "fixed: 3", "deep: {x: text"] {
+        assert!(line.contains(part), "{part} in {line}");
+    }
+}
+
+#[test]
+fn a_text_as_start_input_is_the_task() {
+    let manifest = workflow("  states: [{ name: A, kind: System, command: 'echo {{workflow.task}} {{input}}' }]\n");
+    let folder = load(&[("flow.yaml", &manifest)]);
+    let intake = &folder.lowered.as_ref().unwrap().program.flows[0].intake;
+    assert_eq!(intake.wrap.as_deref(), Some("task"));
+    let text = ir(&folder);
+    assert!(text.contains("workflow.task <- $input#0.task") && text.contains("input <- $input#1"), "{text}");
+}

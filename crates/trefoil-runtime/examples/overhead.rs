@@ -1,0 +1,188 @@
+//! What the engine itself costs, in memory: `cargo run --release -p trefoil-runtime --example overhead`.
+//!
+//! Steps that do nothing, model calls that answer at once, fan-outs of items that do nothing. Times are the best of several
+//! rounds; the benches compare with other engines.
+#![allow(
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    clippy::expect_used,
+    reason = "a program that measures and prints"
+)]
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use trefoil_ir::{
+    AnswerFormat, Expr, Flow, FlowId, ForEach, Intake, Items, ModelCall, ModelChoice, ModelParameters, OnItemFailure,
+    Program, Slot, SlotId, Source, Step, StepId, StepKind, StepPolicy,
+};
+use trefoil_runtime::ports::{
+    MapSecrets, MemoryJournal, NoEvents, NoHumans, NoJournal, NoTools, SeededRandom, SystemClock, echo,
+};
+use trefoil_runtime::{Flags, Journal, Machine, Options, Ports, Prepared, driver};
+use trefoil_syntax::{FileId, Location, Span};
+use trefoil_template::Value;
+
+const ROUNDS: u32 = 5;
+
+fn nowhere() -> Location {
+    Location::new(FileId(0), Span::new(0, 0))
+}
+
+fn step(label: &str, kind: StepKind) -> Step {
+    let label = (!label.is_empty()).then(|| label.into());
+    Step { kind, label, origin: nowhere(), when: None, out: None, shape: None, policy: StepPolicy::default() }
+}
+
+fn flow(name: &str, body: u32) -> Flow {
+    let slot = |name: &str| Slot { name: name.into() };
+    Flow {
+        name: name.into(),
+        sort: "pipeline",
+        origin: nowhere(),
+        slots: ["input", "item", "index", "total", "result"].map(slot).into(),
+        intake: Intake { slot: SlotId(0), wrap: None, fields: vec![], closed: false, schema: None, raw: None },
+        init: vec![],
+        body: StepId(body),
+        output: None,
+        exports: vec![],
+        budget: None,
+    }
+}
+
+fn program(flows: Vec<Flow>, steps: Vec<Step>) -> Arc<Prepared> {
+    Prepared::new(Arc::new(Program {
+        name: "main".into(),
+        flows,
+        steps,
+        schemas: vec![],
+        entry: FlowId(0),
+        hash: 0,
+        missing_agents: vec![],
+    }))
+}
+
+/// A sequence of so many steps of a kind.
+fn sequence(count: u32, kind: &StepKind) -> Arc<Prepared> {
+    let mut steps = vec![step("", StepKind::Sequence((1..=count).map(StepId).collect()))];
+    for n in 1..=count {
+        let mut one = step(&format!("step{n}"), kind.clone());
+        one.out = Some(SlotId(4));
+        steps.push(one);
+    }
+    program(vec![flow("main", 0)], steps)
+}
+
+fn fan_out(body: StepKind) -> Arc<Prepared> {
+    let each = StepKind::ForEach(ForEach {
+        items: Items::List(Expr::Read(Source::Slot(SlotId(0)))),
+        body: FlowId(1),
+        item: Some(SlotId(1)),
+        index: SlotId(2),
+        total: SlotId(3),
+        captures: vec![],
+        concurrency: None,
+        timeout_ms: None,
+        on_failure: OnItemFailure::Abort,
+        failed: Value::Null,
+    });
+    program(vec![flow("main", 0), flow("body", 1)], vec![step("all", each), step("one", body)])
+}
+
+fn model() -> StepKind {
+    StepKind::Model(Box::new(ModelCall {
+        speaker: "one".into(),
+        model: ModelChoice { provider: None, name: "test".into(), origin: nowhere() },
+        system: None,
+        examples: vec![],
+        user: Expr::AsText(Box::new(Expr::Read(Source::Slot(SlotId(0))))),
+        parameters: ModelParameters::default(),
+        format: AnswerFormat::Text,
+        guards: vec![],
+        stream: false,
+    }))
+}
+
+fn compute() -> StepKind {
+    StepKind::Compute(Expr::Read(Source::Slot(SlotId(1))))
+}
+
+fn ports(journal: Arc<dyn Journal>) -> Ports {
+    Ports {
+        models: Arc::new(echo()),
+        tools: Arc::new(NoTools),
+        commands: None,
+        humans: Arc::new(NoHumans),
+        journal,
+        clock: Arc::new(SystemClock::new()),
+        random: Arc::new(SeededRandom::new(1)),
+        secrets: Arc::new(MapSecrets::new()),
+        events: Arc::new(NoEvents),
+    }
+}
+
+fn best(mut round: impl FnMut()) -> Duration {
+    let time = |_| {
+        let began = Instant::now();
+        round();
+        began.elapsed()
+    };
+    (0..ROUNDS).map(time).min().unwrap_or_default()
+}
+
+fn print(what: &str, count: u32, took: Duration) {
+    let each = took.as_secs_f64() * 1e6 / f64::from(count);
+    println!("{what:<44} {count:>9} {:>10.2} ms {each:>8.3} us each", took.as_secs_f64() * 1e3);
+}
+
+fn start(prepared: &Arc<Prepared>, input: Option<Value>) {
+    let mut machine = Machine::with(prepared.clone(), Flags::default());
+    let mut output = machine.start("r", input);
+    while output.more {
+        output = machine.proceed();
+    }
+    assert_eq!(output.commands.len(), 1, "the run has ended");
+}
+
+fn items(count: u32) -> Value {
+    (0..count).map(Value::from).collect()
+}
+
+fn main() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
+    for count in [1_000, 10_000] {
+        let prepared = sequence(count, &compute());
+        let took = best(|| {
+            start(&prepared, None);
+        });
+        print("machine: sequence of no-op steps", count, took);
+    }
+    for count in [1_000, 10_000, 100_000, 1_000_000] {
+        let prepared = fan_out(compute());
+        let input = items(count);
+        let took = best(|| {
+            start(&prepared, Some(input.clone()));
+        });
+        print("machine: fan-out of no-op items", count, took);
+    }
+    let run = |prepared: &Arc<Prepared>, input: Value, journal: Arc<dyn Journal>| {
+        let options = Options { run: Some("r".to_owned()), ..Options::default() };
+        let run = driver::run_prepared(prepared.clone(), Some(input), ports(journal), options);
+        assert!(runtime.block_on(run).result.is_ok());
+    };
+    for count in [1_000, 10_000] {
+        let prepared = sequence(count, &model());
+        let took = best(|| run(&prepared, "hello".into(), Arc::new(MemoryJournal::new())));
+        print("driver: sequence of model calls, journaled", count, took);
+    }
+    for count in [1_000, 10_000, 100_000] {
+        let prepared = fan_out(compute());
+        let took = best(|| run(&prepared, items(count), Arc::new(NoJournal)));
+        print("driver: fan-out of no-op items", count, took);
+    }
+    for count in [1_000, 10_000, 100_000] {
+        let prepared = fan_out(model());
+        let took = best(|| run(&prepared, items(count), Arc::new(MemoryJournal::new())));
+        print("driver: fan-out of model calls, journaled", count, took);
+    }
+}

@@ -1,0 +1,92 @@
+//! What every implementation of a port must do, as data for its tests: an `Err` says what it does not.
+//!
+//! A store's tests call these with an empty instance of theirs.
+
+use trefoil_template::Value;
+
+use crate::error::{Cause, RunError};
+use crate::journal::{Entry, EntryKind, Flags, VERSION};
+use crate::key::{ContentKey, Key};
+use crate::ports::Journal;
+use crate::request::Usage;
+
+/// A journal keeps every kind of entry as it is, in order, apart for each run; it refuses gaps and repetitions, and does not
+/// know runs that nobody wrote.
+pub async fn journal(journal: &dyn Journal) -> Result<(), String> {
+    let entries = one_of_each_kind();
+    let (first, second) = entries.split_at(3);
+    append(journal, "run-a", first).await?;
+    same(journal, "run-a", first).await?;
+    append(journal, "run-b", &entries).await?;
+    append(journal, "run-a", &[]).await?;
+    append(journal, "run-a", second).await?;
+    same(journal, "run-a", &entries).await?;
+    same(journal, "run-b", &entries).await?;
+    let next = entries.len() as u64;
+    for (what, seq) in [("a gap", next + 1), ("a repetition", next - 1)] {
+        if journal.append("run-a", &[entry(seq, EntryKind::CancelRequested)]).await.is_ok() {
+            return Err(format!("it takes {what} in the numbers of entries"));
+        }
+    }
+    same(journal, "run-a", &entries).await?;
+    if journal.read("never written").await.is_ok_and(|entries| !entries.is_empty()) {
+        return Err("it has entries of a run that nobody wrote".to_owned());
+    }
+    let many: Vec<Entry> = (0..2_000).map(|seq| entry(seq, EntryKind::CancelRequested)).collect();
+    append(journal, "long", &many).await?;
+    same(journal, "long", &many).await
+}
+
+async fn append(journal: &dyn Journal, run: &str, entries: &[Entry]) -> Result<(), String> {
+    journal.append(run, entries).await.map_err(|e| format!("appending to `{run}`: {e}"))
+}
+
+async fn same(journal: &dyn Journal, run: &str, expected: &[Entry]) -> Result<(), String> {
+    let found = journal.read(run).await.map_err(|e| format!("reading `{run}`: {e}"))?;
+    if found.len() != expected.len() {
+        return Err(format!("`{run}` has {} entries, {} were written", found.len(), expected.len()));
+    }
+    match found.iter().zip(expected).find(|(found, expected)| found != expected) {
+        Some((found, expected)) => Err(format!("`{run}` has {found:?}, {expected:?} was written")),
+        None => Ok(()),
+    }
+}
+
+fn entry(seq: u64, kind: EntryKind) -> Entry {
+    Entry { v: VERSION, seq, at_ms: seq * 10, kind }
+}
+
+fn one_of_each_kind() -> Vec<Entry> {
+    let key = |text: &str| Key(text.into());
+    let usage = Some(Usage { input_tokens: 7, output_tokens: 3, cached_tokens: 1 });
+    let tricky: Value = [
+        ("text", Value::from("line\nbreak, quote \" and \u{1f340}\u{0}")),
+        ("big", Value::from(u64::MAX)),
+        ("small", Value::from(i64::MIN)),
+        ("float", Value::from(0.1)),
+        ("list", Value::from(vec![Value::Null, true.into(), Value::from("")])),
+    ]
+    .into_iter()
+    .collect();
+    let mut error = RunError::new("MODEL_ERROR", "status 429").cause(Cause::Status(429)).help("wait");
+    error.key = Some(key("a/b@2[0]#1!3"));
+    error.retry_after_ms = Some(1_000);
+    let kinds = [
+        EntryKind::Started {
+            run: "run".to_owned(),
+            program: u64::MAX,
+            flow: "main".to_owned(),
+            input: Some(tricky.clone()),
+            engine: "0.1.0".to_owned(),
+            flags: Flags { seed: u64::MAX },
+        },
+        EntryKind::Scheduled { key: key("a/b"), activity: "model".to_owned(), content: ContentKey(u128::MAX - 1) },
+        EntryKind::Completed { key: key("a/b"), value: tricky.clone(), usage },
+        EntryKind::Completed { key: key("a/c~timeout"), value: Value::Null, usage: None },
+        EntryKind::Failed { key: key("a/d"), error: error.clone(), usage },
+        EntryKind::CancelRequested,
+        EntryKind::Finished { output: Some(tricky), error: None },
+        EntryKind::Finished { output: None, error: Some(error) },
+    ];
+    (0..).zip(kinds).map(|(seq, kind)| entry(seq, kind)).collect()
+}

@@ -1,0 +1,15 @@
+//! Answers that must be JSON of a shape. The text stays as it is; a code fence is not JSON.
+
+use trefoil_ir::SchemaId;
+use trefoil_template::Value;
+
+use super::violation;
+use crate::error::RunError;
+use crate::machine::Prepared;
+
+/// Refuses a text that does not fit.
+pub fn check(text: &str, schema: SchemaId, prepared: &Prepared) -> Result<(), RunError> {
+    let value: Value =
+        serde_json::from_str(text).map_err(|e| violation(format!("the answer is not valid JSON: {e}")))?;
+    prepared.check(schema, &value).map_err(|why| violation(format!("the answer does not fit its schema: {why}")))
+}

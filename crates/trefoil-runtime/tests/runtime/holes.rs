@@ -1,0 +1,198 @@
+//! Environment and secrets: names inside, values at the effect, stars outside (decision C8).
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use serde_json::json as j;
+use trefoil_ir::{CommandCall, Expr, StepKind, ToolCall, ToolKind};
+use trefoil_runtime::ports::{CommandHost, CommandOutput, MapSecrets, ToolError, ToolHost};
+use trefoil_runtime::{CommandRequest, ToolRequest};
+use trefoil_runtime::{EntryKind, EventKind, Key};
+use trefoil_template::{Policy, Value};
+
+use crate::build::Build;
+use crate::world::{World, json};
+
+/// A tool that says what it was given.
+struct Echo;
+
+#[async_trait]
+impl ToolHost for Echo {
+    fn offers(&self, name: &str) -> bool {
+        name == "echo"
+    }
+    async fn call(&self, _key: &Key, request: &ToolRequest) -> Result<Value, ToolError> {
+        match request.arguments.get("fail") {
+            Some(Value::Str(why)) => Err(ToolError::Failed(why.to_string())),
+            _ => Ok(request.arguments.clone()),
+        }
+    }
+}
+
+fn tool(b: &mut Build, argument: &str, text: &str) -> trefoil_ir::StepId {
+    let arguments = Expr::Object(vec![(argument.into(), b.value(text))]);
+    let id = b.step("call", StepKind::Tool(ToolCall { name: "echo".into(), kind: ToolKind::Local, arguments }));
+    b.out(id, "call")
+}
+
+fn everything(world: &World) -> String {
+    let entries = serde_json::to_string(&world.journal.entries("r1")).unwrap();
+    let events = serde_json::to_string(&world.events.seen()).unwrap();
+    entries + &events
+}
+
+#[test]
+fn the_effect_gets_the_value_and_nobody_else_does() {
+    let mut b = Build::new();
+    let say = b.model("say", "key {{env.KEY}}");
+    let main = b.flow("main", say, None);
+    let mut world = World::model(|_, user| {
+        assert_eq!(user, "key open sesame");
+        Ok("fine".into())
+    });
+    world.ports.secrets = Arc::new(MapSecrets::new().env("KEY", "open sesame"));
+    world.run(&b.program(main), "x").result.unwrap();
+    let shown = world.kinds().into_iter().find_map(|e| match e {
+        EventKind::ModelStarted { messages, .. } => messages.last().map(|m| m.content.clone()),
+        _ => None,
+    });
+    assert_eq!(shown.as_deref(), Some("key ***"));
+    assert!(!everything(&world).contains("sesame"));
+}
+
+#[test]
+fn the_embedded_model_never_hears_what_it_could_quote() {
+    let mut b = Build::new();
+    let say = b.model("say", "key {{env.KEY}}");
+    let main = b.flow("main", say, None);
+    let program = b.program(main);
+    let mut world = World::echo();
+    world.ports.models = Arc::new(trefoil_runtime::embedded::Embedded::new(&program, 0));
+    world.ports.secrets = Arc::new(MapSecrets::new().env("KEY", "open sesame"));
+    let said = world.run(&program, "x").result.unwrap();
+    assert!(said.to_text().contains("key ***"), "it quotes the masked text: {}", said.to_text());
+    assert!(!everything(&world).contains("sesame"));
+}
+
+#[test]
+fn a_secret_is_masked_by_value_in_what_comes_back() {
+    for (argument, good) in [("token", true), ("fail", false)] {
+        let mut b = Build::new();
+        let call = tool(&mut b, argument, "{{secrets.TOKEN}}");
+        let main = b.flow("main", call, None);
+        let mut world = World::echo();
+        world.ports.tools = Arc::new(Echo);
+        world.ports.secrets = Arc::new(MapSecrets::new().secret("TOKEN", "tr0ub4dor"));
+        let outcome = world.run(&b.program(main), "x");
+        match outcome.result {
+            Ok(value) => assert_eq!((good, json(&value)), (true, j!({"token": "***"}))),
+            Err(error) => assert_eq!((good, error.message.as_str()), (false, "`echo` failed: ***")),
+        }
+        assert!(!everything(&world).contains("tr0ub4dor"));
+    }
+}
+
+#[test]
+fn a_condition_on_the_environment_journals_only_its_boolean() {
+    let run = |value: Option<&str>| {
+        let mut b = Build::new();
+        let (on, off) = (b.compute("", "on"), b.compute("", "off"));
+        let gate = b.branch("gate", &[("{{env.FLAG}} == \"sesame\"", on)], Some(off));
+        let main = b.flow("main", gate, None);
+        let mut world = World::echo();
+        if let Some(value) = value {
+            world.ports.secrets = Arc::new(MapSecrets::new().env("FLAG", value));
+        }
+        let program = b.program(main);
+        let result = json(&world.run(&program, "x").result.unwrap());
+        let decided = world.journal.entries("r1").into_iter().find_map(|e| match e.kind {
+            EntryKind::Completed { value, .. } => Some(json(&value)),
+            _ => None,
+        });
+        (result, decided)
+    };
+    assert_eq!(run(Some("sesame")), (j!("on"), Some(j!(true))));
+    assert_eq!(run(Some("other")), (j!("off"), Some(j!(false))));
+    assert_eq!(run(None), (j!("off"), Some(j!(false))));
+}
+
+#[test]
+fn unset_is_empty_where_the_dialect_is_lenient_and_an_error_where_it_is_strict() {
+    let run = |policy: Policy| {
+        let mut b = Build { policy, ..Build::new() };
+        let say = b.model("say", "<{{ env.NAME }}>");
+        let main = b.flow("main", say, None);
+        World::echo().run(&b.program(main), "x").result
+    };
+    assert_eq!(json(&run(Policy::AGNTZ).unwrap()), j!("<>"));
+    let error = run(Policy::SIRENSPEC).unwrap_err();
+    assert_eq!(error.code, "INTERPOLATION_ERROR");
+    assert_eq!(error.message, "InterpolationError in '{{ env.NAME }}' [env]: Environment variable 'NAME' is not set");
+}
+
+#[test]
+fn a_path_that_does_not_resolve_fails_its_step_in_the_exact_words() {
+    let mut b = Build { policy: Policy::SIRENSPEC, ..Build::new() };
+    let say = b.model("say", "{{ plan.output }}");
+    let main = b.flow("main", say, None);
+    let error = World::echo().run(&b.program(main), "x").result.unwrap_err();
+    assert_eq!(error.code, "INTERPOLATION_ERROR");
+    assert_eq!(error.message, "InterpolationError in '{{ plan.output }}' [plan]: Key 'output' not found");
+}
+
+struct Shell;
+
+#[async_trait]
+impl CommandHost for Shell {
+    async fn run(&self, _key: &Key, request: &CommandRequest) -> Result<CommandOutput, ToolError> {
+        let arguments: Vec<String> = request.arguments.iter().map(|a| a.to_text().to_string()).collect();
+        Ok(CommandOutput { exit_code: 3, stdout: arguments.join(","), stderr: "oh".into() })
+    }
+}
+
+#[test]
+fn commands_run_only_where_they_are_allowed_and_a_failing_one_is_a_result() {
+    let mut b = Build::new();
+    let arguments = vec![b.value("{{input}}"), b.value("{{env.KEY}}")];
+    let call = CommandCall { script: "echo \"${1}\"".into(), arguments, env: vec![], workdir: None };
+    let run = b.step("run", StepKind::Command(call));
+    let main = b.flow("main", run, None);
+    let program = b.program(main);
+    let mut world = World::echo();
+    world.ports.secrets = Arc::new(MapSecrets::new().env("KEY", "v"));
+    assert_eq!(world.run(&program, "x").result.unwrap_err().code, "REFUSED");
+    let mut world = World::echo();
+    world.ports.secrets = Arc::new(MapSecrets::new().env("KEY", "v"));
+    world.ports.commands = Some(Arc::new(Shell));
+    let result = json(&world.run(&program, "x; rm -rf /").result.unwrap());
+    assert_eq!(result, j!({"status": "failed", "exit_code": 3, "stdout": "x; rm -rf /,v", "stderr": "oh"}));
+}
+
+#[test]
+fn a_question_is_shown_as_written_without_the_values_it_compares() {
+    let shown = |make: &dyn Fn(&mut Build) -> trefoil_ir::StepId| {
+        let mut b = Build::new();
+        let first = b.compute("a", "{{input}}");
+        let asks = make(&mut b);
+        let body = b.sequence("", &[first, asks]);
+        let main = b.flow("main", body, None);
+        let mut world = World::echo();
+        world.ports.secrets = Arc::new(MapSecrets::new().env("REGION", "oslo-north"));
+        world.run(&b.program(main), "oslo-north").result.unwrap();
+        let detail = world.kinds().into_iter().find_map(|e| match e {
+            EventKind::EffectStarted { effect: "decide", detail } => Some(json(&detail)),
+            _ => None,
+        });
+        detail.unwrap()
+    };
+    let gate = |b: &mut Build| {
+        let on = b.compute("", "on");
+        b.branch("gate", &[("{{a}} == {{env.REGION}}", on)], None)
+    };
+    assert_eq!(shown(&gate), j!("{{a}} == {{env.REGION}}"));
+    let block = |b: &mut Build| {
+        b.policy = Policy::AEGIS;
+        b.compute("text", "{{#if env.REGION}}{{a}}{{/if}}")
+    };
+    assert_eq!(shown(&block), j!("env.REGION"));
+}

@@ -1,0 +1,204 @@
+//! Retry, time limits, failure policies, budgets.
+
+use serde_json::json as j;
+use trefoil_ir::{
+    AnswerFormat, Backoff, Budget, Expr, OnExceeded, OnFailure, OnItemFailure, RetryOn, Source, StepKind,
+};
+use trefoil_runtime::{EventKind, ModelError, ModelErrorKind, RunOutcome};
+
+use crate::build::{Build, retry};
+use crate::machine::Run;
+use crate::world::{World, json, status};
+
+/// A model step with a retry policy; the first `fails` tries fail.
+fn tries(fails: usize, on: &[RetryOn], error: ModelError) -> (RunOutcome, Vec<(u32, u64)>) {
+    let mut b = Build::new();
+    let say = b.model("say", "x");
+    b.at(say).policy.retry = Some(retry(3, on));
+    let main = b.flow("main", say, None);
+    let world = World::model(move |key, _| {
+        let attempt = key.split_once('!').map_or(1, |(_, n)| n.parse().unwrap());
+        if attempt <= fails { Err(error.clone()) } else { Ok(key.to_owned()) }
+    });
+    let outcome = world.run(&b.program(main), "x");
+    let retries = world.kinds().into_iter().filter_map(|e| match e {
+        EventKind::RetryScheduled { attempt, delay_ms, .. } => Some((attempt, delay_ms)),
+        _ => None,
+    });
+    (outcome, retries.collect())
+}
+
+#[test]
+fn a_failure_of_the_right_class_is_tried_again_after_the_delay() {
+    let (outcome, retries) = tries(2, &[RetryOn::Status(429)], status(429));
+    assert_eq!(json(&outcome.result.unwrap()), j!("say!3"));
+    assert_eq!((outcome.calls, outcome.duration_ms), (3, 200));
+    assert_eq!(retries, [(2, 100), (3, 100)]);
+}
+
+#[test]
+fn tries_end_and_the_last_failure_remains() {
+    let (outcome, _) = tries(9, &[RetryOn::Status(429)], status(429));
+    assert_eq!(outcome.result.unwrap_err().message, "status 429");
+    assert_eq!(outcome.calls, 3);
+}
+
+#[test]
+fn a_failure_of_another_class_is_not_tried_again() {
+    let (outcome, retries) = tries(1, &[RetryOn::Network, RetryOn::Status(500)], status(429));
+    assert_eq!((outcome.calls, retries.len()), (1, 0));
+    let network = ModelError { kind: ModelErrorKind::Network, message: "gone".into(), retry_after_ms: None };
+    assert!(tries(1, &[RetryOn::Network], network).0.result.is_ok());
+}
+
+#[test]
+fn the_provider_may_ask_for_a_longer_delay() {
+    let error = ModelError { retry_after_ms: Some(30_000), ..status(429) };
+    let (outcome, retries) = tries(1, &[RetryOn::Status(429)], error);
+    assert_eq!((outcome.duration_ms, retries), (30_000, vec![(2, 30_000)]));
+}
+
+#[test]
+fn jitter_is_the_same_in_every_replay() {
+    let delays = |seed: u64| {
+        let mut b = Build::new();
+        let say = b.model("say", "x");
+        let policy =
+            trefoil_ir::Retry { jitter: true, backoff: Backoff::Exponential, ..retry(3, &[RetryOn::Status(429)]) };
+        b.at(say).policy.retry = Some(policy);
+        let main = b.flow("main", say, None);
+        let mut world = World::model(|_, _| Err(status(429)));
+        world.options.seed = Some(seed);
+        world.run(&b.program(main), "x").duration_ms
+    };
+    assert_eq!(delays(1), delays(1));
+    assert_ne!(delays(1), delays(2));
+    assert!((240..=360).contains(&delays(1)));
+}
+
+#[test]
+fn a_time_limit_cancels_everything_beneath_the_step() {
+    let mut b = Build::new();
+    let waits = [b.wait("a", 10_000), b.wait("b", 20_000)];
+    let body = b.parallel("both", &waits, OnItemFailure::Abort);
+    b.at(body).policy.timeout_ms = Some(1_500);
+    let main = b.flow("main", body, None);
+    let outcome = World::echo().run(&b.program(main), "x");
+    let error = outcome.result.unwrap_err();
+    assert_eq!((error.code.as_str(), error.message.as_str()), ("TIMEOUT", "timed out after 1.5s"));
+    assert_eq!(&*error.key.unwrap().0, "both");
+    assert_eq!(outcome.duration_ms, 1_500);
+}
+
+#[test]
+fn each_try_has_the_whole_time_limit() {
+    let mut b = Build::new();
+    let wait = b.wait("a", 10_000);
+    b.at(wait).policy.timeout_ms = Some(1_000);
+    b.at(wait).policy.retry = Some(retry(2, &[RetryOn::Timeout]));
+    let main = b.flow("main", wait, None);
+    let outcome = World::echo().run(&b.program(main), "x");
+    assert_eq!(outcome.result.unwrap_err().code, "TIMEOUT");
+    assert_eq!(outcome.duration_ms, 1_000 + 100 + 1_000);
+}
+
+#[test]
+fn skip_leaves_the_slot_unset_and_goes_on() {
+    let mut b = Build::new();
+    let say = b.model("say", "x");
+    b.at(say).policy.on_failure = OnFailure::Skip;
+    let next = b.compute("next", "[{{say}}]");
+    let body = b.sequence("", &[say, next]);
+    let main = b.flow("main", body, None);
+    let outcome = World::model(|_, _| Err(status(500))).run(&b.program(main), "x");
+    assert_eq!(json(&outcome.result.unwrap()), j!("[]"));
+}
+
+#[test]
+fn a_default_is_shaped_and_stored_like_a_result() {
+    let mut b = Build::new();
+    let say = b.model("say", "x");
+    b.at(say).policy.on_failure = OnFailure::Use(Expr::Read(Source::Failure));
+    b.at(say).shape = Some(Expr::Object(vec![("output".into(), Expr::Read(Source::Result))]));
+    let main = b.flow("main", say, Some("{{say.output}}"));
+    let outcome = World::model(|_, _| Err(status(500))).run(&b.program(main), "x");
+    assert_eq!(json(&outcome.result.unwrap()), j!("status 500"));
+}
+
+#[test]
+fn an_answer_that_does_not_fit_may_be_tried_again() {
+    let mut b = Build::new();
+    let say = b.model("say", "x");
+    let schema = b.schema(j!({"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}));
+    if let StepKind::Model(call) = &mut b.at(say).kind {
+        call.format = AnswerFormat::Json(schema);
+    }
+    b.at(say).policy.retry = Some(retry(2, &[RetryOn::Code("STRUCTURED_OUTPUT_INVALID".into())]));
+    let main = b.flow("main", say, None);
+    let program = b.program(main);
+    let world =
+        World::model(|key, _| Ok(if key == "say" { "{\"n\": \"x\"}" } else { "```\n{\"n\": 2}\n```" }.to_owned()));
+    assert_eq!(json(&world.run(&program, "x").result.unwrap()), j!({"n": 2}));
+    let error = World::model(|_, _| Ok("{\"n\": \"x\"}".into())).run(&program, "x").result.unwrap_err();
+    assert_eq!(error.code, "STRUCTURED_OUTPUT_INVALID");
+    assert_eq!(error.message, "the answer does not fit: at `/n`: \"x\" is not of type \"integer\"");
+}
+
+fn budget(max_tokens: Option<u64>, max_calls: Option<u64>, max_duration_ms: Option<u64>) -> Budget {
+    Budget { max_tokens, max_duration_ms, max_calls, on_exceeded: OnExceeded::Abort }
+}
+
+#[test]
+fn a_budget_counts_retries_and_the_calls_of_called_flows() {
+    let mut b = Build::new();
+    let say = b.model("say", "x");
+    b.at(say).policy.retry = Some(retry(3, &[RetryOn::Status(429)]));
+    let callee = b.flow("callee", say, None);
+    let call = b.call("call", callee, "{{input}}");
+    b.at(call).policy.on_failure = OnFailure::Skip;
+    let main = b.flow("main", call, None);
+    b.flow_mut(main).budget = Some(budget(None, Some(2), None));
+    let error = World::model(|_, _| Err(status(429))).run(&b.program(main), "x").result.unwrap_err();
+    // No failure policy further in saves a run from its budget.
+    assert_eq!(error.code, "BUDGET_EXCEEDED");
+    assert_eq!(error.message, "call ceiling exceeded: 3 model calls made, limit is 2");
+}
+
+#[test]
+fn a_budget_of_time_goes_by_the_completions_time_stamps() {
+    let mut b = Build::new();
+    let steps = [b.wait("nap", 80), b.model("say", "x"), b.model("more", "x")];
+    let body = b.sequence("", &steps);
+    let main = b.flow("main", body, None);
+    b.flow_mut(main).budget = Some(budget(None, None, Some(50)));
+    let error = World::echo().run(&b.program(main), "x").result.unwrap_err();
+    assert_eq!(error.message, "duration ceiling exceeded: 0.08s elapsed, limit is 0.05s");
+}
+
+#[test]
+fn a_budget_counts_what_failed_calls_used() {
+    let mut b = Build::new();
+    let say = b.model("say", "x");
+    b.at(say).policy.retry = Some(retry(3, &[RetryOn::Status(429)]));
+    let main = b.flow("main", say, None);
+    b.flow_mut(main).budget = Some(budget(Some(5), None, None));
+    let program = b.program(main);
+    let mut run = Run::start(&program, None);
+    let usage = trefoil_runtime::Usage { input_tokens: 6, ..Default::default() };
+    let error = trefoil_runtime::RunError::new("GUARDRAIL_VIOLATION", "no");
+    run.complete(&trefoil_runtime::Key("say".into()), Err(error), Some(usage));
+    assert_eq!(run.result.unwrap().unwrap_err().message, "token ceiling exceeded: 6 tokens used, limit is 5");
+}
+
+#[test]
+fn spending_is_known_by_the_slots_that_steps_fill() {
+    let mut b = Build::new();
+    let steps = [b.model("a", "one two"), b.model("b", "one")];
+    let (slot_a, slot_b) = (b.slot("a"), b.slot("b"));
+    let mut text = b.text("{{x.total_tokens}} {{y.total_tokens}} {{z.total_tokens}}");
+    text.sources = vec![Source::Spent(vec![slot_a]), Source::Spent(vec![slot_a, slot_b]), Source::Spent(vec![])];
+    let last = b.step("", StepKind::Compute(Expr::Template(text)));
+    let body = b.sequence("", &[steps[0], steps[1], last]);
+    let main = b.flow("main", body, None);
+    assert_eq!(json(&World::echo().run(&b.program(main), "x").result.unwrap()), j!("4 6 6"));
+}

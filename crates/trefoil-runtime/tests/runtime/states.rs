@@ -1,0 +1,128 @@
+//! State machines (decisions E8, E9).
+
+use serde_json::json as j;
+use trefoil_ir::{Expr, Source, State, StateId, StateMachine, StepId, StepKind, Takes, Transition};
+use trefoil_template::Value;
+
+use crate::build::{Build, nowhere};
+use crate::world::{World, json, status};
+
+fn go(b: &mut Build, takes: Takes, when: &str, target: u32) -> Transition {
+    let cond = (!when.is_empty()).then(|| b.cond(when));
+    let text = if when.is_empty() { "always" } else { when };
+    Transition { takes, when: cond, target: StateId(target), feedback: None, origin: nowhere(), text: text.into() }
+}
+
+fn state(name: &str, step: StepId, transitions: Vec<Transition>) -> State {
+    State { name: name.into(), step, failed: None, max_visits: 5, transitions, fails_when: None }
+}
+
+fn machine(states: Vec<State>) -> StateMachine {
+    StateMachine { states, initial: StateId(0), max_entries: 50, feedback: None, previous_error: None, visit: None }
+}
+
+#[test]
+fn the_first_matching_transition_is_taken_with_its_feedback() {
+    let mut b = Build::new();
+    let draft = b.model("DRAFT", "draft {{feedback}}");
+    let review = b.model("REVIEW", "review");
+    let done = b.model("DONE", "done: {{DRAFT}}");
+    let mut again = go(&mut b, Takes::Success, "{{REVIEW}} == \"bad\"", 0);
+    again.feedback = Some(b.text("because {{result}}"));
+    let always = go(&mut b, Takes::Success, "", 2);
+    let to_review = go(&mut b, Takes::Success, "", 1);
+    let mut states = machine(vec![
+        state("DRAFT", draft, vec![to_review]),
+        state("REVIEW", review, vec![again, always]),
+        state("DONE", done, vec![]),
+    ]);
+    states.feedback = Some(b.slot("feedback"));
+    let body = b.step("flow", StepKind::StateMachine(states));
+    let main = b.flow("main", body, None);
+    let world = World::model(|key, user| Ok(if key == "flow/REVIEW@1" { "bad".into() } else { user.to_owned() }));
+    let outcome = world.run(&b.program(main), "x");
+    assert_eq!(json(&outcome.result.unwrap()), j!("done: draft because bad"));
+    let keys: Vec<String> = world
+        .journal
+        .entries("r1")
+        .iter()
+        .filter_map(|e| match &e.kind {
+            trefoil_runtime::EntryKind::Scheduled { key, .. } => Some(key.0.to_string()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(keys, ["flow/DRAFT@1", "flow/REVIEW@1", "flow/DRAFT@2", "flow/REVIEW@2", "flow/DONE@1"]);
+}
+
+#[test]
+fn no_match_fails_and_says_which_values_were_seen() {
+    let mut b = Build::new();
+    let rate = b.model("RATE", "0.8");
+    let end = b.model("END", "x");
+    let above = go(&mut b, Takes::Success, "{{RATE}} > 0.8", 1);
+    let below = go(&mut b, Takes::Success, "{{RATE}} < 0.8", 1);
+    let states = machine(vec![state("RATE", rate, vec![above, below]), state("END", end, vec![])]);
+    let body = b.step("", StepKind::StateMachine(states));
+    let main = b.flow("main", body, None);
+    let error = World::echo().run(&b.program(main), "x").result.unwrap_err();
+    assert_eq!(error.code, "NO_TRANSITION");
+    assert_eq!(
+        error.message,
+        "no transition of state `RATE` matched (`{{RATE}} > 0.8`, `{{RATE}} < 0.8`): `RATE` is 0.8"
+    );
+}
+
+#[test]
+fn a_failed_state_takes_only_transitions_for_failures() {
+    let run = |takes: Takes| {
+        let mut b = Build::new();
+        let work = b.model("WORK", "x");
+        let mend = b.model("MEND", "mend {{WORK}} {{error}}");
+        let to = go(&mut b, takes, "", 1);
+        let mut first = state("WORK", work, vec![to]);
+        first.failed = Some(Expr::Object(vec![("why".into(), Expr::Read(Source::Failure))]));
+        let mut states = machine(vec![first, state("MEND", mend, vec![])]);
+        states.previous_error = Some(b.slot("error"));
+        let body = b.step("", StepKind::StateMachine(states));
+        let main = b.flow("main", body, None);
+        let world = World::model(|key, user| if key == "WORK@1" { Err(status(503)) } else { Ok(user.to_owned()) });
+        world.run(&b.program(main), "x").result
+    };
+    assert_eq!(json(&run(Takes::Failure).unwrap()), j!("mend {\"why\":\"status 503\"} status 503"));
+    assert_eq!(run(Takes::Success).unwrap_err().message, "status 503");
+}
+
+#[test]
+fn visits_and_entries_have_limits() {
+    let run = |max_visits: u32, max_entries: u32| {
+        let mut b = Build::new();
+        let spin = b.compute("SPIN", "x");
+        let to = go(&mut b, Takes::Both, "", 0);
+        let mut spinning = state("SPIN", spin, vec![to]);
+        spinning.max_visits = max_visits;
+        let mut states = machine(vec![spinning]);
+        states.max_entries = max_entries;
+        let body = b.step("", StepKind::StateMachine(states));
+        let main = b.flow("main", body, None);
+        World::echo().run(&b.program(main), "x").result.unwrap_err()
+    };
+    let visits = run(3, 10);
+    assert_eq!(
+        (visits.code.as_str(), visits.message.as_str()),
+        ("MAX_STATE_VISITS_EXCEEDED", "state `SPIN` entered more than 3 times")
+    );
+    assert_eq!(run(10, 3).code, "MAX_TRANSITIONS_EXCEEDED");
+}
+
+#[test]
+fn a_terminal_state_may_fail_the_run() {
+    let mut b = Build::new();
+    let end = b.step("END", StepKind::Compute(Expr::Const([("exit_code", Value::from(3))].into_iter().collect())));
+    let end = b.out(end, "END");
+    let mut last = state("END", end, vec![]);
+    last.fails_when = Some(b.cond("{{END.exit_code}} != 0"));
+    let body = b.step("", StepKind::StateMachine(machine(vec![last])));
+    let main = b.flow("main", body, None);
+    let error = World::echo().run(&b.program(main), "x").result.unwrap_err();
+    assert_eq!(error.code, "COMMAND_FAILED");
+}

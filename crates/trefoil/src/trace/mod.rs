@@ -1,0 +1,286 @@
+//! The trace of a run: every step with its key, place, prompts, answers, usage and timing.
+//!
+//! Collects the run's events and says at the end what became of each step. Texts in it are masked, as in the events.
+
+mod json;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use trefoil_runtime::event::ShownMessage;
+use trefoil_runtime::{Event, EventKind, EventSink, Key, RunError, Usage};
+use trefoil_syntax::{Files, Location};
+use trefoil_template::Value;
+
+/// Collects a run's trace.
+#[derive(Default)]
+pub struct Tracer {
+    trace: Mutex<Trace>,
+}
+
+/// What happened in a run.
+#[derive(Debug, Clone, Default)]
+pub struct Trace {
+    /// The run's id.
+    pub run: String,
+    /// The entry flow.
+    pub flow: String,
+    /// The run's input.
+    pub input: Option<Value>,
+    /// The steps in the order in which they began.
+    pub steps: Vec<StepTrace>,
+    /// Things that did not stop it.
+    pub warnings: Vec<String>,
+    /// How it ended; none: it has not.
+    pub end: Option<End>,
+    /// Steps by key.
+    index: HashMap<Arc<str>, usize>,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone)]
+pub struct End {
+    /// Its output.
+    pub output: Option<Value>,
+    /// Or why it failed.
+    pub error: Option<RunError>,
+    /// Tokens altogether.
+    pub usage: Usage,
+    /// Model calls.
+    pub calls: u64,
+    /// Milliseconds.
+    pub duration_ms: u64,
+}
+
+/// What became of a step.
+#[derive(Debug, Clone)]
+pub struct StepTrace {
+    /// Its key.
+    pub key: Option<Key>,
+    /// What the manifest calls it.
+    pub label: String,
+    /// `agent`, `tool`, ...
+    pub sort: &'static str,
+    /// Its place.
+    pub location: Option<Location>,
+    /// `running`, `done`, `failed`, `skipped`.
+    pub status: &'static str,
+    /// Milliseconds since the run began.
+    pub started_ms: u64,
+    /// The same, when it ended.
+    pub ended_ms: Option<u64>,
+    /// Its result.
+    pub output: Option<Value>,
+    /// Why it failed, and what the run made of it.
+    pub error: Option<(RunError, &'static str)>,
+    /// Why it was passed over.
+    pub reason: Option<String>,
+    /// Its calls, one for each try.
+    pub calls: Vec<Call>,
+    /// Retries, iterations that did not validate, questions, warnings.
+    pub notes: Vec<(u64, String)>,
+}
+
+/// A model call, tool call or command.
+#[derive(Debug, Clone)]
+pub struct Call {
+    /// Its key.
+    pub key: Option<Key>,
+    /// `model`, `tool`, `command`, ...
+    pub effect: &'static str,
+    /// Who speaks.
+    pub speaker: Option<String>,
+    /// Who answers.
+    pub model: Option<String>,
+    /// What was sent.
+    pub messages: Vec<ShownMessage>,
+    /// Arguments or script.
+    pub detail: Option<Value>,
+    /// What came back.
+    pub answer: Option<Value>,
+    /// Why nothing did.
+    pub error: Option<RunError>,
+    /// Tokens.
+    pub usage: Option<Usage>,
+    /// Milliseconds since the run began.
+    pub started_ms: u64,
+    /// Milliseconds.
+    pub duration_ms: Option<u64>,
+}
+
+impl Tracer {
+    /// The trace so far.
+    pub fn trace(&self) -> Trace {
+        self.trace.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl EventSink for Tracer {
+    fn event(&self, event: &Event) {
+        self.trace.lock().unwrap_or_else(PoisonError::into_inner).take(event);
+    }
+}
+
+impl Trace {
+    /// As JSON. `files` are those of the program.
+    pub fn json(&self, files: &Files) -> serde_json::Value {
+        json::json(self, files)
+    }
+    fn take(&mut self, event: &Event) {
+        self.run = event.run.to_string();
+        let at = event.at_ms;
+        match &event.kind {
+            EventKind::RunStarted { flow, input } => {
+                self.flow.clone_from(flow);
+                self.input.clone_from(input);
+            }
+            EventKind::StepStarted { label, sort } => {
+                self.begin(StepTrace { sort, ..step(event, label) });
+            }
+            EventKind::StepSkipped { label, reason } => {
+                let reason = Some(reason.clone());
+                self.begin(StepTrace { status: "skipped", ended_ms: Some(at), reason, ..step(event, label) });
+            }
+            EventKind::StepFinished { output } => {
+                if let Some(step) = self.of(event) {
+                    (step.status, step.ended_ms, step.output) = ("done", Some(at), Some(output.clone()));
+                }
+            }
+            EventKind::StepFailed { error, action } => {
+                if let Some(step) = self.of(event) {
+                    (step.status, step.ended_ms, step.error) = ("failed", Some(at), Some((error.clone(), *action)));
+                }
+            }
+            EventKind::ModelStarted { speaker, model, messages } => {
+                let call = Call {
+                    speaker: Some(speaker.clone()),
+                    model: Some(model.clone()),
+                    messages: messages.clone(),
+                    ..call(event, "model")
+                };
+                self.around(event, speaker).calls.push(call);
+            }
+            // A question outside of every step is the flow's own, and no step of its own.
+            EventKind::EffectStarted { effect: "decide", .. } if self.inner(event).is_none() => {}
+            EventKind::EffectStarted { effect, detail } => {
+                let call = Call { detail: Some(detail.clone()), ..call(event, effect) };
+                self.around(event, effect).calls.push(call);
+            }
+            EventKind::ModelFinished { answer, usage, duration_ms } => {
+                if let Some(call) = self.call(event) {
+                    (call.answer, call.usage) = (Some(answer.clone()), Some(*usage));
+                    call.duration_ms = Some(*duration_ms);
+                }
+            }
+            EventKind::EffectFinished { value, duration_ms } => {
+                if let Some(call) = self.call(event) {
+                    (call.answer, call.duration_ms) = (Some(value.clone()), Some(*duration_ms));
+                }
+            }
+            EventKind::EffectFailed { error, duration_ms } => {
+                if let Some(call) = self.call(event) {
+                    (call.error, call.duration_ms) = (Some(error.clone()), Some(*duration_ms));
+                }
+            }
+            EventKind::TextDelta { .. } => {}
+            EventKind::RetryScheduled { attempt, delay_ms, error } => {
+                self.note(event, format!("try {attempt} in {delay_ms} ms, because {error}"));
+            }
+            EventKind::ValidationFailed { iteration, reason } => {
+                self.note(event, format!("iteration {iteration} did not validate: {reason}"));
+            }
+            EventKind::SignalWanted { prompt, .. } => self.note(event, format!("asked a person: {prompt}")),
+            EventKind::Warning { message } => {
+                if event.key.is_some() {
+                    self.note(event, format!("warning: {message}"));
+                }
+                self.warnings.push(message.clone());
+            }
+            EventKind::RunFinished { output, error, usage, calls, duration_ms } => {
+                self.end = Some(End {
+                    output: output.clone(),
+                    error: error.clone(),
+                    usage: *usage,
+                    calls: *calls,
+                    duration_ms: *duration_ms,
+                });
+            }
+        }
+    }
+    fn note(&mut self, event: &Event, text: String) {
+        self.around(event, "run").notes.push((event.at_ms, text));
+    }
+    fn begin(&mut self, step: StepTrace) -> usize {
+        if let Some(key) = &step.key {
+            self.index.insert(key.0.clone(), self.steps.len());
+        }
+        self.steps.push(step);
+        self.steps.len() - 1
+    }
+    /// The step that an event about a step is about.
+    fn of(&mut self, event: &Event) -> Option<&mut StepTrace> {
+        let index = self.index.get(&event.key.as_ref()?.0)?;
+        self.steps.get_mut(*index)
+    }
+    /// The call that is under way at the event's key.
+    fn call(&mut self, event: &Event) -> Option<&mut Call> {
+        let index = self.inner(event)?;
+        let calls = &mut self.steps.get_mut(index)?.calls;
+        calls.iter_mut().rev().find(|c| c.key == event.key && c.duration_ms.is_none())
+    }
+    /// The innermost step around an activity.
+    fn inner(&self, event: &Event) -> Option<usize> {
+        let mut key: &str = event.key.as_ref().map_or("", |k| &k.0);
+        loop {
+            if let Some(index) = self.index.get(key) {
+                return Some(*index);
+            }
+            key = outer(key)?;
+        }
+    }
+    /// The innermost step around an activity; one is made up for an activity that stands alone.
+    fn around(&mut self, event: &Event, name: &str) -> &mut StepTrace {
+        let index = self.inner(event).unwrap_or_else(|| self.begin(step(event, name)));
+        #[allow(clippy::indexing_slicing, reason = "the index was just found or made")]
+        &mut self.steps[index]
+    }
+}
+
+/// The key around a key: without its last part.
+pub fn outer(key: &str) -> Option<&str> {
+    let end = key.rfind(['/', '@', '[', '#', '!', '~'])?;
+    key.get(..end)
+}
+
+fn step(event: &Event, label: &str) -> StepTrace {
+    StepTrace {
+        key: event.key.clone(),
+        label: label.to_owned(),
+        sort: "step",
+        location: event.location,
+        status: "running",
+        started_ms: event.at_ms,
+        ended_ms: None,
+        output: None,
+        error: None,
+        reason: None,
+        calls: Vec::new(),
+        notes: Vec::new(),
+    }
+}
+
+fn call(event: &Event, effect: &'static str) -> Call {
+    Call {
+        key: event.key.clone(),
+        effect,
+        speaker: None,
+        model: None,
+        messages: Vec::new(),
+        detail: None,
+        answer: None,
+        error: None,
+        usage: None,
+        started_ms: event.at_ms,
+        duration_ms: None,
+    }
+}
