@@ -159,7 +159,8 @@ impl<'p> Session<'p> {
             body = made.builder.step(plain(StepKind::Sequence(all), origin));
         }
         let slots = made.slots.0;
-        let output = names.tree(Root::Output);
+        // Nobody reads what an entry leaves.
+        let output = if entry { Shape::Any } else { names.tree(Root::Output) };
         let child = Child { flow: id, readable: readable(&output, &names), output, wanted: inputs.wanted() };
         self.builder.set_flow(
             id,
