@@ -21,7 +21,6 @@ impl Turn<'_> {
         if !matches!(step.kind, StepKind::Model(_)) {
             return true;
         }
-        self.core.calls += 1;
         let now = self.core.now_ms;
         let mut at = self.core.frames.get(f).map(|f| f.activation);
         while let Some(call) = at.and_then(|a| self.core.activations.call_mut(a)) {

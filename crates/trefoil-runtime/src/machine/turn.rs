@@ -43,7 +43,7 @@ pub struct Core {
     pub keys: keys::Builder,
     /// Spent by the whole run.
     pub usage: Usage,
-    /// Model calls.
+    /// Model calls begun.
     pub calls: u64,
     /// The last completion's time stamp.
     pub now_ms: u64,

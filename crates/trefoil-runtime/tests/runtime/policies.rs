@@ -202,3 +202,24 @@ fn spending_is_known_by_the_slots_that_steps_fill() {
     let main = b.flow("main", body, None);
     assert_eq!(json(&World::echo().run(&b.program(main), "x").result.unwrap()), j!("4 6 6"));
 }
+
+#[test]
+fn calls_that_a_failing_neighbour_cancels_count_and_so_does_what_they_are_known_to_have_used() {
+    let mut b = Build::new();
+    let branches = [b.model("a", "x"), b.model("b", "x"), b.model("c", "x")];
+    let body = b.parallel("", &branches, OnItemFailure::Abort);
+    let main = b.flow("main", body, None);
+    let mut run = Run::start(&b.program(main), None);
+    let error = trefoil_runtime::RunError::new("MODEL_ERROR", "no");
+    run.complete(&trefoil_runtime::Key("a".into()), Err(error), None);
+    assert!(run.result.is_some());
+    // Its answer was under way to the machine already.
+    let late = trefoil_runtime::Completion {
+        key: trefoil_runtime::Key("b".into()),
+        at_ms: 1,
+        result: Ok("late".into()),
+        usage: Some(trefoil_runtime::Usage { input_tokens: 5, ..Default::default() }),
+    };
+    run.machine.on(late);
+    assert_eq!((run.machine.calls(), run.machine.usage().total()), (3, 5));
+}
