@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 
-use trefoil_ir::{Callee, Expr, FlowId, Items, Program, State, StateMachine, Step, StepId, StepKind, ValidatorKind, walk};
+use trefoil_ir::{
+    Callee, Expr, FlowId, Items, Program, State, StateMachine, Step, StepId, StepKind, ValidatorKind, walk,
+};
 use trefoil_syntax::Files;
 use trefoil_template::Value;
 
