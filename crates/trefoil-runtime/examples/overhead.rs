@@ -135,6 +135,15 @@ fn print(what: &str, count: u32, took: Duration) {
     println!("{what:<44} {count:>9} {:>10.2} ms {each:>8.3} us each", took.as_secs_f64() * 1e3);
 }
 
+fn start(prepared: &Arc<Prepared>, input: Option<Value>) {
+    let mut machine = Machine::with(prepared.clone(), Flags::default());
+    let mut output = machine.start("r", input);
+    while output.more {
+        output = machine.proceed();
+    }
+    assert_eq!(output.commands.len(), 1, "the run has ended");
+}
+
 fn items(count: u32) -> Value {
     (0..count).map(Value::from).collect()
 }
@@ -144,8 +153,7 @@ fn main() {
     for count in [1_000, 10_000] {
         let prepared = sequence(count, &compute());
         let took = best(|| {
-            let mut machine = Machine::with(prepared.clone(), Flags::default());
-            assert!(machine.start("r", None).commands.len() == 1);
+            start(&prepared, None);
         });
         print("machine: sequence of no-op steps", count, took);
     }
@@ -153,8 +161,7 @@ fn main() {
         let prepared = fan_out(compute());
         let input = items(count);
         let took = best(|| {
-            let mut machine = Machine::with(prepared.clone(), Flags::default());
-            assert!(machine.start("r", Some(input.clone())).commands.len() == 1);
+            start(&prepared, Some(input.clone()));
         });
         print("machine: fan-out of no-op items", count, took);
     }

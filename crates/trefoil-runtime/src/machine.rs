@@ -47,6 +47,10 @@ pub use prepared::Prepared;
 pub use replay::Resumed;
 use turn::{Core, Turn};
 
+/// Tasks done at a stretch. Part of what makes a replay the same: what is asked for and cancelled in one stretch was never
+/// asked for.
+const PIECE: usize = 4096;
+
 /// A run in progress.
 #[derive(Debug)]
 pub struct Machine {
@@ -61,6 +65,9 @@ pub struct Output {
     pub commands: Vec<Command>,
     /// In order.
     pub events: Vec<Noted>,
+    /// There is more to do before anything is waited for: call [`Machine::proceed`] until there is not. A fan-out over a
+    /// million items that need nobody comes in such pieces, and can be cancelled between them.
+    pub more: bool,
 }
 
 /// Something the driver does.
@@ -122,6 +129,11 @@ impl Machine {
         self.turn(|turn| turn.complete(completion))
     }
 
+    /// Goes on where the last output said that there is more.
+    pub fn proceed(&mut self) -> Output {
+        self.turn(|_| {})
+    }
+
     /// Stops everything; the run ends with `CANCELLED`.
     pub fn cancel(&mut self) -> Output {
         self.turn(|turn| turn.finish(Err(RunError::new("CANCELLED", "the run was cancelled"))))
@@ -163,7 +175,8 @@ impl Machine {
         }
         let mut turn = Turn { prepared: &self.prepared, program: &self.prepared.program, core: &mut self.core };
         work(&mut turn);
-        turn.run();
+        turn.run(PIECE);
+        self.core.output.more = !self.core.tasks.is_empty();
         let mut output = std::mem::take(&mut self.core.output);
         settle(&mut output.commands);
         output

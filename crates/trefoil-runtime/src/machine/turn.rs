@@ -121,9 +121,10 @@ impl<'p> Turn<'p> {
         }
     }
 
-    /// Works off all tasks.
-    pub fn run(&mut self) {
-        while let Some(task) = self.core.tasks.pop() {
+    /// Works off tasks, at most so many.
+    pub fn run(&mut self, most: usize) {
+        for _ in 0..most {
+            let Some(task) = self.core.tasks.pop() else { return };
             let frame = task.frame();
             if self.core.frames.get(frame).is_none() {
                 continue;

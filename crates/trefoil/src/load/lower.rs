@@ -255,17 +255,18 @@ pub(super) fn check(loader: &mut Loader, paths: &[String], found: &mut Diagnosti
     }
     let mut checked = BTreeSet::new();
     for Group { root, named, everything, .. } in groups {
+        let named_ids: Vec<FileId> = named.iter().map(|p| loader.manifest(p).file).collect();
         let mut folder =
             if everything { Folder::whole(loader, &root, &named) } else { Folder::alone(loader, &root, &named) };
         let mut attempts: HashMap<usize, Attempt> = HashMap::new();
         if !everything {
-            attempts.extend((0..folder.project.documents.len()).map(|i| (i, folder.lower(i))));
+            let indices = named_ids.iter().filter_map(|file| folder.document(*file));
+            attempts.extend(indices.map(|i| (i, folder.lower(i))));
             if attempts.values().any(Attempt::needs_the_folder) {
                 folder = Folder::read(loader, &root, &named);
                 attempts.clear();
             }
         }
-        let named_ids: Vec<FileId> = named.iter().map(|p| loader.manifest(p).file).collect();
         let mut entries = named_ids.clone();
         if everything {
             entries.extend(folder.listed.iter().filter(|f| !named_ids.contains(f)));
