@@ -389,3 +389,37 @@ steps:
         "#,
     );
 }
+
+#[test]
+fn names_beside_a_malformed_placeholder_are_checked_too() {
+    let manifests = [(
+        "pipeline.yaml",
+        r#"id: a
+kind: sequential
+inputSchema: { topic: string }
+steps:
+  - agent:
+      id: writer
+      kind: llm
+      model: { provider: openai, name: gpt-5.4 }
+      inputSchema: { topic: string }
+      instruction: "{{ }} {{topc}} {{#each list}}{{this.x}}{{/each}} {{tone}} {{"
+    input: { topic: "{{topi}} {{a b}}" }
+    when: "{{topi}} === 1"
+"#,
+    )];
+    expect(
+        &manifests,
+        r#"
+            error 10:21 template-empty: an empty placeholder
+            error 10:29 unresolved-name: `topc` is not defined here (did you mean `topic`? there is `topic`)
+            error 10:36 template-unknown-block: unknown block `{{#each}}`
+            error 10:72 unresolved-name: `tone` is not defined here (there is `topic`)
+            error 10:79 template-unclosed: `{{` has no closing `}}`
+            error 11:24 unresolved-name: `topi` is not defined here (did you mean `topic`? there is `topic`)
+            error 11:34 template-bad-path: white space in the path `a b`
+            error 12:14 unresolved-name: `topi` is not defined here (did you mean `topic`? there is `topic`)
+            error 12:21 condition-bad-operator: there is no operator `===`
+        "#,
+    );
+}
