@@ -37,6 +37,7 @@ pub fn typed(program: &Program, given: &[String], base: Option<Value>) -> Result
     let fields = program.flow(program.entry).map_or(&[] as &[InputField], |f| &f.intake.fields);
     let wrap = program.flow(program.entry).and_then(|f| f.intake.wrap.clone());
     let closed = program.flow(program.entry).is_some_and(|f| f.intake.closed);
+    let tolerated = program.flow(program.entry).map_or(&[] as &[&str], |f| f.intake.tolerated);
     let mut texts = Vec::new();
     let mut pairs = Object::default();
     for one in given {
@@ -44,7 +45,7 @@ pub fn typed(program: &Program, given: &[String], base: Option<Value>) -> Result
             None => texts.push(one.as_str()),
             Some((key, value)) => {
                 let field = fields.iter().find(|f| &*f.name == key);
-                if field.is_none() {
+                if field.is_none() && !tolerated.contains(&key) {
                     let near = suggest::nearest(key, fields.iter().map(|f| &*f.name));
                     if closed {
                         return Err(undeclared(key, fields));

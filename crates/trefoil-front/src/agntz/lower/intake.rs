@@ -22,7 +22,7 @@ pub fn intake(
 ) -> Intake {
     let raw = query.map(|slot| (slot, Some(Arc::from("userQuery"))));
     let Some(declared) = subject.agent.input.as_ref().filter(|s| s.sound) else {
-        return Intake { slot, wrap: None, fields: Vec::new(), closed: false, schema: None, raw };
+        return Intake { slot, wrap: None, fields: Vec::new(), closed: false, tolerated: &[], schema: None, raw };
     };
     // Where the root combines alternatives, a null filled in for an optional property could change which one fits.
     let listed = inputs.properties.iter().filter(|p| !inputs.combined || p.required || p.default.is_some());
@@ -42,7 +42,7 @@ pub fn intake(
         origin: Location::new(reader.file, declared.key),
     };
     let schema = lowering.builder.schema(schema);
-    Intake { slot, wrap: None, fields, closed: inputs.closed && !inputs.combined, schema: Some(schema), raw }
+    Intake { slot, wrap: None, fields, closed: inputs.closed && !inputs.combined, tolerated: &[], schema: Some(schema), raw }
 }
 
 /// The schema of the whole input after defaults: the declared one, with null allowed where a property may be left out.

@@ -68,7 +68,7 @@ pub fn lower(
         sort: "instance",
         origin: flow.reader.at(id.span),
         slots: body.slots.0,
-        intake: Intake { slot: body.intake, wrap: None, fields: Vec::new(), closed: false, schema: None, raw: None },
+        intake: Intake { slot: body.intake, wrap: None, fields: Vec::new(), closed: false, tolerated: &[], schema: None, raw: None },
         init: if rendered.is_empty() { Vec::new() } else { vec![(body.rendered, Expr::Object(rendered))] },
         body: step,
         output: None,
