@@ -76,6 +76,8 @@ pub fn lower(
     let input = slots.add("input");
     let query = inputs.has_query.then(|| slots.add("userQuery"));
     let mut scope = Scope::new(&inputs, input, query, outside);
+    let sends_input = matches!(&agent.kind, Kind::Llm(llm) if llm.prompt.is_none());
+    scope.raw = (sends_input && query.is_none()).then(|| slots.add("raw input"));
     let (body, sort) = match &agent.kind {
         Kind::Llm(llm) => (llm::lower(lowering, reader, &subject, llm, &scope), "agent"),
         Kind::Tool(tool) => (tool::lower(lowering, reader, &subject, tool, &scope), "agent"),
@@ -92,12 +94,12 @@ pub fn lower(
         output: body.shape.clone(),
         exports: body.exported,
         prompted: scope.prompted.borrow().clone(),
-        sends_input: matches!(&agent.kind, Kind::Llm(llm) if llm.prompt.is_none()),
+        sends_input,
         reads_input: scope.reads_input.get(),
         is_pipeline: matches!(agent.kind, Kind::Sequential(_) | Kind::Parallel(_)),
         inputs: inputs.clone(),
     });
-    let intake = intake::intake(lowering, reader, &subject, &inputs, input, query);
+    let intake = intake::intake(lowering, reader, &subject, &inputs, &scope);
     if let Some(step) = body.step {
         set_timeout(lowering, step, agent.timeout_ms);
         let flow_body = Flow {

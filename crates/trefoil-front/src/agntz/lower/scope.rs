@@ -25,6 +25,8 @@ pub struct Scope<'s> {
     pub input: SlotId,
     /// The slot of `userQuery`, where there is one.
     pub query: Option<SlotId>,
+    /// The slot of its input as it came, where that is what it sends.
+    pub raw: Option<SlotId>,
     /// Its steps, in order; added by [`Scope::add`].
     pub steps: Vec<StepName>,
     /// Steps by key and by alias.
@@ -127,6 +129,7 @@ impl<'s> Scope<'s> {
             inputs,
             input,
             query,
+            raw: None,
             steps: Vec::new(),
             by_name: HashMap::new(),
             order: Order::Once,
