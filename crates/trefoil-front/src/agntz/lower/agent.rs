@@ -101,6 +101,7 @@ pub fn lower(
     });
     let intake = intake::intake(lowering, reader, &subject, &inputs, &scope);
     if let Some(step) = body.step {
+        let step = without_secrets(lowering, &scope, step);
         set_timeout(lowering, step, agent.timeout_ms);
         let flow_body = Flow {
             name: subject.id,
@@ -131,6 +132,15 @@ pub fn refused(
     let mut step = plain(StepKind::Refused(step), reader.at(refusal.span));
     step.label = subject.entry.then(|| subject.id.clone());
     lowering.builder.step(step)
+}
+
+/// A step whose agent reads secrets: refused before anything runs, rather than run with empty values. What the agent would
+/// do stays in the plan.
+fn without_secrets(lowering: &mut Lowering<'_>, scope: &Scope<'_>, step: StepId) -> StepId {
+    let Some(place) = scope.secret.get() else { return step };
+    let refused = Refused { feature: "reading `secrets`".into(), message: namespace::NO_SECRETS.into() };
+    let refused = lowering.builder.step(plain(StepKind::Refused(refused), place));
+    lowering.builder.step(plain(StepKind::Sequence(vec![refused, step]), place))
 }
 
 /// The warning that names a refused feature.

@@ -32,7 +32,7 @@ pub fn lower(
     let system = llm.instruction.map(prompt);
     let user = llm.prompt.map(prompt).unwrap_or_else(|| input_as_message(scope));
     for inner in &llm.inner_texts {
-        text::text(reader, scope, inner, At::End, Purpose::Data);
+        text::text(reader, scope, inner, At::End, Purpose::Unused);
     }
     for inner in &llm.inner_refs {
         lowering.find(reader, inner);
