@@ -31,6 +31,7 @@ pub const RULES: &[(&str, &str)] = &[
     ("schema-mismatch", "an example that the schema would refuse"),
     ("missing-input", "a call that leaves out what the called agent takes"),
     ("unknown-input", "a call that gives what the called agent does not take"),
+    ("masked-output", "the result of a run shows `***` in place of an environment variable"),
     ("empty-message", "a model is called with an empty user message"),
     ("secret-in-prompt", "a secret would be sent to a model"),
     ("state-key", "two outputs, or an output and an input, under one name"),

@@ -9,7 +9,7 @@ use trefoil_syntax::{Diagnostic, Location};
 use super::scope::Scope;
 use super::shape::Shape;
 use super::signature::{Exported, Inputs, Outside, Signature};
-use super::{Lowering, intake, llm, namespace, pipeline, tool};
+use super::{Lowering, intake, llm, namespace, output, pipeline, tool};
 use crate::agntz::manifest::{Agent, Kind, Refusal};
 use crate::build::plain;
 use crate::read::Reader;
@@ -99,6 +99,11 @@ pub fn lower(
         is_pipeline: matches!(agent.kind, Kind::Sequential(_) | Kind::Parallel(_)),
         inputs: inputs.clone(),
     });
+    if let (true, Kind::Sequential(p) | Kind::Parallel(p), Some(expr)) = (entry, &agent.kind, &body.output)
+        && let Some(map) = &p.output
+    {
+        output::masked(reader, map, expr);
+    }
     let intake = intake::intake(lowering, reader, &subject, &inputs, &scope);
     if let Some(step) = body.step {
         let step = without_secrets(lowering, &scope, step);
