@@ -51,6 +51,7 @@ pub const RULES: &[(&str, &str)] = &[
     ("bad-path", "a path that is not written as one"),
     ("bad-model", "a model that is not of the form `provider:model`"),
     ("conflicting-keys", "two keys that exclude each other"),
+    ("reserved-name", "a node's id that means something else in templates"),
     ("working-dot-node-id", "a template reaches a node through `working`"),
     ("unordered-read", "a node reads what does not end before it"),
     ("circular-ref", "templates that read each other in a circle"),
