@@ -239,7 +239,7 @@ impl<'p> Lowering<'p> {
         let refused = Refused { feature: "a manifest with errors".into(), message: "mend the manifest first".into() };
         Flow {
             name: "?".into(),
-            sort: "agent",
+            sort: if matches!(key, FlowKey::Workflow(_)) { "workflow" } else { "agent" },
             origin,
             slots: vec![Slot { name: "input".into() }],
             intake: plain_intake(SlotId(0)),
