@@ -57,7 +57,6 @@ pub fn pair(text: &str) -> Option<(&str, &str)> {
 
 /// The input of a run from what was typed: texts and pairs, over an object where there is one (`--input-json`).
 pub fn typed(program: &Program, given: &[String], base: Option<Value>) -> Result<Option<Value>, InputError> {
-<<<<<<< HEAD
     let flow = program.flow(program.entry);
     take(flow, given, base).map_err(|error| match flow {
         Some(flow) => error.at(flow.origin),
@@ -69,12 +68,7 @@ fn take(flow: Option<&Flow>, given: &[String], base: Option<Value>) -> Result<Op
     let fields = flow.map_or(&[] as &[InputField], |f| &f.intake.fields);
     let wrap = flow.and_then(|f| f.intake.wrap.clone());
     let closed = flow.is_some_and(|f| f.intake.closed);
-=======
-    let fields = program.flow(program.entry).map_or(&[] as &[InputField], |f| &f.intake.fields);
-    let wrap = program.flow(program.entry).and_then(|f| f.intake.wrap.clone());
-    let closed = program.flow(program.entry).is_some_and(|f| f.intake.closed);
-    let tolerated = program.flow(program.entry).map_or(&[] as &[&str], |f| f.intake.tolerated);
->>>>>>> fixf
+    let tolerated = flow.map_or(&[] as &[&str], |f| f.intake.tolerated);
     let mut texts = Vec::new();
     let mut pairs = Object::default();
     for one in given {
