@@ -30,6 +30,7 @@ use trefoil_runtime::{HumanRequest, ToolRequest};
 use trefoil_syntax::{Diagnostic, Severity};
 use trefoil_template::Value;
 
+use crate::load::rules::ENV_FILE;
 use crate::load::{Loaded, plain};
 use crate::preflight::{Host, preflight};
 
@@ -37,14 +38,11 @@ use crate::preflight::{Host, preflight};
 pub const INPUT: &str = "input-invalid";
 /// The rule of models that cannot be asked.
 pub const MODEL: &str = "missing-model";
-/// The rule of an environment file that is not there.
-pub const ENV_FILE: &str = "missing-env-file";
 
 /// Rule name and what it says.
 pub const RULES: &[(&str, &str)] = &[
     (INPUT, "the input is not what the entry takes"),
     (MODEL, "a model cannot be asked: its key is not set, or nobody knows its provider"),
-    (ENV_FILE, "an environment file that the manifest names cannot be read"),
 ];
 
 /// Runs programs. Cheap to clone.

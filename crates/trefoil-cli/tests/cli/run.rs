@@ -206,7 +206,11 @@ fn the_environment_is_masked_wherever_it_shows() {
     }
     assert!(trace.contains("At *** and ***, nowhere"), "{trace}");
     std::fs::remove_file(folder.path().join("vars.env")).unwrap();
-    folder.trefoil(&["run", "a.yaml", "--input", "x"]).silent(2).says(&["missing-env-file", "vars.env"]);
+    folder.trefoil(&["run", "a.yaml", "--input", "x"]).silent(2).says(&["error[missing-env-file]", "vars.env"]);
+    let checked = folder.trefoil(&["check", "--format", "json", "a.yaml"]);
+    checked.exits(0);
+    let d = &checked.json()["diagnostics"][0];
+    assert_eq!((&d["rule"], &d["line"], &d["severity"]), (&json!("missing-env-file"), &json!(2), &json!("warning")));
 }
 
 #[test]

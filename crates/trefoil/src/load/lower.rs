@@ -22,7 +22,7 @@ pub(super) struct Folder {
     manifests: HashMap<FileId, Arc<Manifest>>,
     /// The files found in the folder, in the order of their paths.
     pub listed: Vec<FileId>,
-    /// Attachments that are there and could not be read.
+    /// Attachments that could not be read, environment files that are not there.
     problems: Vec<Diagnostic>,
     /// Parts of the folder that could not be looked at.
     pub unseen: Vec<Diagnostic>,
@@ -148,6 +148,14 @@ impl Folder {
                             }
                         }
                     }
+                    NeedKind::EnvFile if !full.exists() => self.problems.push(
+                        Diagnostic::warning(
+                            rules::ENV_FILE,
+                            need.location,
+                            format!("there is no file `{}`", full.display()),
+                        )
+                        .help("a run does not start without it; it holds one `NAME=value` a line"),
+                    ),
                     NeedKind::Manifest | NeedKind::Attachment | NeedKind::EnvFile => {}
                 }
             }

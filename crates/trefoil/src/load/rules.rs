@@ -16,6 +16,8 @@ pub const UNKNOWN_DIALECT: &str = "unknown-dialect";
 pub const AMBIGUOUS_DIALECT: &str = "ambiguous-dialect";
 /// The file is larger than the limits allow; the same rule as the parser's.
 pub const LIMIT: &str = "yaml-limit";
+/// An environment file is not there.
+pub const ENV_FILE: &str = "missing-env-file";
 /// A folder is deeper or larger than the limits allow.
 pub const FOLDER_LIMIT: &str = "folder-limit";
 
@@ -26,6 +28,7 @@ pub const RULES: &[(&str, &str)] = &[
     (NOTHING, "the folder holds no manifest"),
     (UNKNOWN_ID, "no manifest in the folder has this id"),
     (AMBIGUOUS_TARGET, "the target could be more than one manifest"),
+    (ENV_FILE, "an environment file that the manifest names is not there"),
     (FOLDER_LIMIT, "the folder is deeper or larger than the limits allow"),
 ];
 
