@@ -19,7 +19,7 @@ pub fn say(text: &str) {
     let _ = writeln!(out, "{text}");
 }
 
-/// A run's result. On a terminal, without what would move the cursor or worse: a model wrote it.
+/// Text that somebody else wrote, byte for byte; on a terminal without what would move the cursor or worse.
 pub fn answer(text: &str) {
     use std::io::Write as _;
     let out = std::io::stdout();

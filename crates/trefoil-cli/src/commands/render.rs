@@ -62,7 +62,11 @@ pub fn run(args: &Render) -> u8 {
     };
     match answer {
         Ok(text) => {
-            output::result(&format!("{text}\n"));
+            if args.provenance {
+                output::result(&format!("{text}\n"));
+            } else {
+                output::answer(&text);
+            }
             exit::OK
         }
         Err(failure) => {
