@@ -11,25 +11,25 @@
 //! # Ok(()) }
 //! ```
 
-use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use trefoil_ir::Program;
 use trefoil_models::{ModelOverride, ModelPlan, Registry, Scripted, plan::models_used};
+use trefoil_runtime::ToolRequest;
 use trefoil_runtime::driver::{Options, run_prepared};
 use trefoil_runtime::machine::Prepared;
 use trefoil_runtime::ports::{
-    EnvSecrets, MemoryJournal, NoEvents, NoHumans, NoTools, SeededRandom, SystemClock, SystemRandom, env_file,
+    EnvSecrets, MemoryJournal, NoEvents, NoTools, SeededRandom, SystemClock, SystemRandom, env_file,
 };
 use trefoil_runtime::{
     Cancel, Clock, Command, CommandHost, Embedded, Event, EventSink, Flags, HumanInbox, Journal, Key, Machine,
     ModelProvider, Ports, Random, RunError, RunOutcome, Secrets, ToolError, ToolHost,
 };
-use trefoil_runtime::{HumanRequest, ToolRequest};
 use trefoil_syntax::{Diagnostic, Severity};
 use trefoil_template::Value;
 
+use crate::answers::Answers;
 use crate::load::rules::ENV_FILE;
 use crate::load::{Loaded, plain};
 use crate::preflight::{Host, preflight};
@@ -109,7 +109,7 @@ impl EngineBuilder {
         self.humans = Some(humans);
         self
     }
-    /// The answer of a step that asks a person. Several for one step are given one after the other, the last one again
+    /// The answer of a step that asks a person, by its key or its label. Several for one step are given one after the other, the last one again
     /// and again.
     #[must_use]
     pub fn answer(mut self, step: impl Into<String>, answer: impl Into<String>) -> Self {
@@ -249,11 +249,12 @@ impl Engine {
             Some(seed) => Arc::new(SeededRandom::new(seed)),
             None => Arc::new(SystemRandom),
         };
+        let humans = Arc::new(Answers::new(&program, &parts.answers, parts.humans.clone()));
         let ports = Ports {
             models,
             tools,
             commands: parts.commands.clone(),
-            humans: Arc::new(Answers::new(&parts.answers, parts.humans.clone())),
+            humans,
             journal: parts.journal.clone().unwrap_or_else(|| Arc::new(MemoryJournal::new())),
             clock: parts.clock.clone().unwrap_or_else(|| Arc::new(SystemClock::new())),
             random,
@@ -407,38 +408,6 @@ impl EventSink for Fan {
     fn event(&self, event: &Event) {
         for sink in &self.0 {
             sink.event(event);
-        }
-    }
-}
-
-/// Answers given beforehand, then a person.
-struct Answers {
-    given: Mutex<HashMap<String, VecDeque<String>>>,
-    then: Arc<dyn HumanInbox>,
-}
-
-impl Answers {
-    fn new(given: &[(String, String)], then: Option<Arc<dyn HumanInbox>>) -> Self {
-        let mut all: HashMap<String, VecDeque<String>> = HashMap::new();
-        for (step, answer) in given {
-            all.entry(step.clone()).or_default().push_back(answer.clone());
-        }
-        Self { given: Mutex::new(all), then: then.unwrap_or_else(|| Arc::new(NoHumans)) }
-    }
-}
-
-#[async_trait]
-impl HumanInbox for Answers {
-    async fn ask(&self, key: &Key, request: &HumanRequest) -> Option<String> {
-        let known = {
-            let mut given = self.given.lock().unwrap_or_else(PoisonError::into_inner);
-            given
-                .get_mut(&*request.step)
-                .and_then(|all| if all.len() > 1 { all.pop_front() } else { all.front().cloned() })
-        };
-        match known {
-            Some(answer) => Some(answer),
-            None => self.then.ask(key, request).await,
         }
     }
 }

@@ -34,8 +34,7 @@ fn base(argument: &str) -> Result<Value, Refusal> {
         None => ("--input-json.json".to_owned(), Ok(argument.as_bytes().to_vec())),
     };
     let error = |message: String| {
-        let help = Some("`--input-json` takes JSON, `@FILE`, or `-` for stdin".to_owned());
-        Refusal::Error(InputError { message, help })
+        Refusal::Error(InputError::new(message).help("`--input-json` takes JSON, `@FILE`, or `-` for stdin"))
     };
     let bytes = bytes.map_err(|e| error(format!("the input `{name}` cannot be read: {e}")))?;
     if bytes.len() as u64 > LIMIT {

@@ -22,7 +22,7 @@ pub(super) struct Folder {
     manifests: HashMap<FileId, Arc<Manifest>>,
     /// The files found in the folder, in the order of their paths.
     pub listed: Vec<FileId>,
-    /// Attachments that could not be read, environment files that are not there.
+    /// Attachments that are there and could not be read.
     problems: Vec<Diagnostic>,
     /// Parts of the folder that could not be looked at.
     pub unseen: Vec<Diagnostic>,
@@ -37,11 +37,18 @@ pub(super) struct Attempt {
 }
 
 impl Folder {
-    /// Reads a folder. `named` are the files in it that were named directly: they count whatever their extension, their
-    /// names are kept as given, and the dialect asked for is theirs.
+    /// Reads a folder around the files in it that were named directly: they count whatever their extension, their names
+    /// are kept as given, and the dialect asked for is theirs alone.
     pub fn read(loader: &mut Loader, root: &Path, named: &[PathBuf]) -> Self {
         let (mut folder, named_ids) = Self::start(loader, root, named);
-        folder.discover(loader, &named_ids);
+        folder.discover(loader, &named_ids, false);
+        folder.finish(loader);
+        folder
+    }
+    /// Reads a folder that was itself named: the dialect asked for is that of every manifest in it.
+    pub fn whole(loader: &mut Loader, root: &Path, named: &[PathBuf]) -> Self {
+        let (mut folder, named_ids) = Self::start(loader, root, named);
+        folder.discover(loader, &named_ids, true);
         folder.finish(loader);
         folder
     }
@@ -70,13 +77,16 @@ impl Folder {
         }
         (folder, named_ids)
     }
-    fn discover(&mut self, loader: &mut Loader, named_ids: &BTreeSet<FileId>) {
+    fn discover(&mut self, loader: &mut Loader, named_ids: &BTreeSet<FileId>, whole: bool) {
         let found = discover::manifests(&self.root);
         for (path, full) in found.files {
             let manifest = loader.manifest(&full);
             self.listed.push(manifest.file);
             if !named_ids.contains(&manifest.file) {
-                self.add(loader, path, manifest, false);
+                // Lists, texts and files that go with manifests stay what they are, whatever dialect is asked for.
+                let mapping = manifest.root.as_ref().is_some_and(|r| r.mapping().is_some());
+                let other = manifest.root.as_ref().and_then(trefoil_front::companion).is_some();
+                self.add(loader, path, manifest, whole && mapping && !other);
             }
         }
         for (path, why) in found.problems {
@@ -148,13 +158,14 @@ impl Folder {
                             }
                         }
                     }
-                    NeedKind::EnvFile if !full.exists() => self.problems.push(
-                        Diagnostic::warning(
+                    // What is in it is the run's business; that it is there, everybody's.
+                    NeedKind::EnvFile if !full.is_file() => self.problems.push(
+                        Diagnostic::error(
                             rules::ENV_FILE,
                             need.location,
-                            format!("there is no file `{}`", full.display()),
+                            format!("there is no environment file `{}`", full.display()),
                         )
-                        .help("a run does not start without it; it holds one `NAME=value` a line"),
+                        .help("create it, or remove `env_file`; it holds one `NAME=value` a line"),
                     ),
                     NeedKind::Manifest | NeedKind::Attachment | NeedKind::EnvFile => {}
                 }
@@ -246,7 +257,7 @@ pub(super) fn check(loader: &mut Loader, paths: &[String], found: &mut Diagnosti
     for Group { root, named, everything, .. } in groups {
         let named_ids: Vec<FileId> = named.iter().map(|p| loader.manifest(p).file).collect();
         let mut folder =
-            if everything { Folder::read(loader, &root, &named) } else { Folder::alone(loader, &root, &named) };
+            if everything { Folder::whole(loader, &root, &named) } else { Folder::alone(loader, &root, &named) };
         let mut attempts: HashMap<usize, Attempt> = HashMap::new();
         if !everything {
             let indices = named_ids.iter().filter_map(|file| folder.document(*file));
