@@ -2,14 +2,16 @@
 
 use trefoil_syntax::yaml::{Style, Text};
 
-use crate::Target;
 use crate::tree::{SEEDS, WORDS, read, text, walk};
+use crate::{Shape, Target, fixed};
 
 pub(crate) const TARGET: Target = Target {
     name: "scalar-map",
     about: "every decoded character maps to the bytes that stand for it, in the order of the file",
-    seeds: SEEDS,
+    seeds: || fixed(SEEDS),
     words: WORDS,
+    shape: Shape::Bytes,
+    weight: 1,
     run,
 };
 

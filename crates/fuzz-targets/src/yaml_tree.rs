@@ -6,14 +6,16 @@ use trefoil_syntax::diagnostic::render;
 use trefoil_syntax::yaml::RULES;
 use trefoil_syntax::{FileId, Span};
 
-use crate::Target;
 use crate::tree::{LIMITS, SEEDS, WORDS, read, text, walk};
+use crate::{Shape, Target, fixed};
 
 pub(crate) const TARGET: Target = Target {
     name: "yaml-tree",
     about: "reading never panics, every span is in the file, limits hold, no file is silently nothing",
-    seeds: SEEDS,
+    seeds: || fixed(SEEDS),
     words: WORDS,
+    shape: Shape::Bytes,
+    weight: 1,
     run,
 };
 

@@ -108,7 +108,8 @@ pub struct Intake {
     pub slot: SlotId,
     /// Input that is not an object becomes `{KEY: input}` (SirenSpec `message`; no input at all gives no key).
     pub wrap: Option<Arc<str>>,
-    /// Declared properties: defaults are filled in, missing ones without a default become null where `nullable`.
+    /// Declared properties: defaults are filled in, missing ones without a default become null where `nullable`
+    /// and stay missing where `optional`.
     pub fields: Vec<InputField>,
     /// Unknown properties are an error.
     pub closed: bool,
@@ -129,6 +130,8 @@ pub struct InputField {
     pub default: Option<Value>,
     /// A missing value without default is null instead of an error.
     pub nullable: bool,
+    /// A missing value without default stays missing (a JSON Schema's property that is not required).
+    pub optional: bool,
     /// Where it is declared.
     pub origin: Location,
 }

@@ -18,12 +18,16 @@ pub struct ChatQuirks {
     pub seed: &'static str,
     /// It knows `response_format: json_schema`. If not: `json_object`, and the schema is put into words.
     pub json_schema: bool,
+    /// A stream's figures have to be asked for (`stream_options`). The others send them unasked, and some refuse the
+    /// question.
+    pub stream_options: bool,
     /// A base URL without a path gets this one.
     pub path: &'static str,
 }
 
 /// A server that does what OpenAI's does.
-const PLAIN: ChatQuirks = ChatQuirks { seed: "seed", json_schema: true, path: "" };
+const PLAIN: ChatQuirks = ChatQuirks { seed: "seed", json_schema: true, stream_options: true, path: "" };
+const UNASKED: ChatQuirks = ChatQuirks { stream_options: false, ..PLAIN };
 
 /// A provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,7 +77,7 @@ pub const VENDORS: &[Vendor] = &[
         "https://api.mistral.ai/v1",
         "MISTRAL_API_KEY",
         "MISTRAL_BASE_URL",
-        ChatQuirks { seed: "random_seed", ..PLAIN },
+        ChatQuirks { seed: "random_seed", ..UNASKED },
     ),
     chat("groq", "https://api.groq.com/openai/v1", "GROQ_API_KEY", "GROQ_BASE_URL", PLAIN),
     chat(
@@ -84,8 +88,8 @@ pub const VENDORS: &[Vendor] = &[
         ChatQuirks { json_schema: false, ..PLAIN },
     ),
     chat("openrouter", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY", "OPENROUTER_BASE_URL", PLAIN),
-    chat("xai", "https://api.x.ai/v1", "XAI_API_KEY", "XAI_BASE_URL", PLAIN),
-    chat("perplexity", "https://api.perplexity.ai", "PERPLEXITY_API_KEY", "PERPLEXITY_BASE_URL", PLAIN),
+    chat("xai", "https://api.x.ai/v1", "XAI_API_KEY", "XAI_BASE_URL", UNASKED),
+    chat("perplexity", "https://api.perplexity.ai", "PERPLEXITY_API_KEY", "PERPLEXITY_BASE_URL", UNASKED),
     chat("together", "https://api.together.xyz/v1", "TOGETHER_API_KEY", "TOGETHER_BASE_URL", PLAIN),
     unavailable("google", "GOOGLE_GENERATIVE_AI_API_KEY"),
     unavailable("cohere", "COHERE_API_KEY"),

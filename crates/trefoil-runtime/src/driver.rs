@@ -55,7 +55,7 @@ pub struct RunOutcome {
     pub result: Result<Value, RunError>,
     /// Tokens spent.
     pub usage: Usage,
-    /// Model calls, failed ones included.
+    /// Model calls, failed and cancelled ones included.
     pub calls: u64,
     /// Milliseconds.
     pub duration_ms: u64,

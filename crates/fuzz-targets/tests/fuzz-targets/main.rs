@@ -1,39 +1,68 @@
 //! Every target with its seeds and with mutations of them: the same inputs in every run, more with
-//! `TREFOIL_FUZZ_RUNS=100000`.
-#![allow(clippy::panic, clippy::print_stderr, reason = "a test says what is wrong by stopping")]
+//! `TREFOIL_FUZZ_RUNS=100000`, of one target with `TREFOIL_FUZZ_TARGET=machine`, other ones with `TREFOIL_FUZZ_SEED=2`.
+//!
+//! A failing input is made smaller before it is shown. One that ends the process (a stack that is too small) cannot be:
+//! with `TREFOIL_FUZZ_KEEP=DIR` every input is written to `DIR/TARGET` before it is tried.
+#![allow(clippy::panic, clippy::unwrap_used, clippy::print_stderr, reason = "a test says what is wrong by stopping")]
 
+mod json;
+mod lines;
 mod mutate;
+mod shrink;
+mod watch;
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::{Duration, Instant};
 
-use fuzz_targets::TARGETS;
+use fuzz_targets::{TARGETS, Target};
 use mutate::Mutator;
 
-fn runs() -> u64 {
-    std::env::var("TREFOIL_FUZZ_RUNS").ok().and_then(|n| n.parse().ok()).unwrap_or(4000)
+fn number(name: &str, otherwise: u64) -> u64 {
+    std::env::var(name).ok().and_then(|n| n.parse().ok()).unwrap_or(otherwise)
+}
+
+/// Longer than any input of these sizes may take, on a machine that is busy with other things.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn call(target: &Target, input: &[u8], keep: Option<&std::path::Path>) {
+    if let Some(dir) = keep {
+        std::fs::write(dir.join(target.name), input).unwrap();
+    }
+    let began = Instant::now();
+    if let Err(why) = watch::holds(target, input) {
+        let small = shrink::smallest(target, input);
+        let why = watch::holds(target, &small).err().unwrap_or(why);
+        panic!("{}: {why}\n--- input\n{}\n--- end of input", target.name, String::from_utf8_lossy(&small));
+    }
+    let took = began.elapsed();
+    assert!(took < PATIENCE, "{} took {took:?} for\n{}", target.name, String::from_utf8_lossy(input));
+}
+
+fn try_target(target: &'static Target) {
+    let keep = std::env::var_os("TREFOIL_FUZZ_KEEP").map(std::path::PathBuf::from);
+    let seeds = (target.seeds)();
+    seeds.iter().for_each(|seed| call(target, seed.as_bytes(), keep.as_deref()));
+    let mut mutator = Mutator::new(0x7ef0_11ed ^ number("TREFOIL_FUZZ_SEED", 0), target, seeds);
+    for _ in 0..number("TREFOIL_FUZZ_RUNS", 4000) / target.weight {
+        call(target, &mutator.next_input(), keep.as_deref());
+    }
 }
 
 #[test]
 fn every_target_holds_for_its_seeds_and_their_mutations() {
-    for target in TARGETS {
-        let call = |input: &[u8]| {
-            if catch_unwind(AssertUnwindSafe(|| (target.run)(input))).is_err() {
-                panic!("{} does not hold for {:?}", target.name, String::from_utf8_lossy(input));
-            }
-        };
-        target.seeds.iter().for_each(|seed| call(seed.as_bytes()));
-        let mut mutator = Mutator::new(0x7ef0_11ed, target.seeds, target.words);
-        for _ in 0..runs() {
-            call(&mutator.next_input());
-        }
-    }
+    let only = std::env::var("TREFOIL_FUZZ_TARGET").ok();
+    let chosen = TARGETS.iter().filter(|t| only.as_deref().is_none_or(|name| t.name == name));
+    // Threads of the usual size, so that what recurses too deep is found out.
+    let running: Vec<_> = chosen.map(|target| (target.name, std::thread::spawn(move || try_target(target)))).collect();
+    assert!(!running.is_empty(), "there is no target {only:?}");
+    let failed: Vec<_> = running.into_iter().filter_map(|(name, thread)| thread.join().err().map(|_| name)).collect();
+    assert!(failed.is_empty(), "see above: {failed:?}");
 }
 
 #[test]
 fn targets_have_names_of_their_own_and_something_to_begin_with() {
     for (i, target) in TARGETS.iter().enumerate() {
         assert!(std::ptr::eq(fuzz_targets::target(target.name).unwrap_or(target), &TARGETS[i]), "{}", target.name);
-        assert!(!target.seeds.is_empty() && !target.about.is_empty());
+        assert!(!(target.seeds)().is_empty() && !target.about.is_empty() && target.weight > 0);
     }
     assert!(fuzz_targets::target("nothing").is_none());
 }

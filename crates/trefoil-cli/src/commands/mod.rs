@@ -3,6 +3,7 @@
 mod check;
 mod completions;
 mod graph;
+mod init;
 mod ir;
 mod plan;
 mod render;
@@ -23,6 +24,7 @@ pub enum Command {
     Graph(graph::Graph),
     Ir(ir::Ir),
     Render(render::Render),
+    Init(init::Init),
     Completions(completions::Completions),
 }
 
@@ -35,6 +37,7 @@ pub fn dispatch(command: Command) -> u8 {
         Command::Graph(args) => graph::run(&args),
         Command::Ir(args) => ir::run(&args),
         Command::Render(args) => render::run(&args),
+        Command::Init(args) => init::run(&args),
         Command::Completions(args) => completions::run(&args),
     }
 }

@@ -19,19 +19,12 @@ pub fn text(value: &Value) -> String {
 /// Why a run failed: code, message, step, excerpt, cause, what to do.
 pub fn failure(loaded: &Loaded, error: &RunError) -> String {
     let mut d = explain("run-failed", error);
-    d.message = match &error.key {
-        Some(key) => format!("{} in `{key}`: {}", error.code, error.message),
-        None => format!("{}: {}", error.code, error.message),
+    let step = error.key.as_ref().filter(|key| !key.0.is_empty()).map(|key| format!(" in `{key}`")).unwrap_or_default();
+    let cause = match &error.cause {
+        Some(Cause::Status(status)) if !error.message.contains(&status.to_string()) => format!(" (status {status})"),
+        Some(Cause::Network) => " (no answer from the network)".to_owned(),
+        Some(Cause::Status(_) | Cause::Guardrail | Cause::Timeout) | None => String::new(),
     };
-    let cause = error.cause.as_ref().map(|cause| match cause {
-        Cause::Status(status) => format!("the provider answered with status {status}"),
-        Cause::Network => "there was no answer from the network".to_owned(),
-        Cause::Guardrail => "a guardrail refused".to_owned(),
-        Cause::Timeout => "a time limit was reached".to_owned(),
-    });
-    let help: Vec<String> = cause.into_iter().chain(d.help.take()).collect();
-    if !help.is_empty() {
-        d.help = Some(help.join("; "));
-    }
+    d.message = format!("{}{step}: {}{cause}", error.code, error.message);
     output::diagnostics(&[d], &loaded.files)
 }

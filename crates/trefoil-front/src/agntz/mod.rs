@@ -1,9 +1,9 @@
 //! The agntz front end: directories of manifests, one agent a file, `ref` between them.
 //!
-//! - [`ids`]: ids, state keys, `id@version`
-//! - [`schema`]: `inputSchema` and `outputSchema`
-//! - [`manifest`]: what is written, key by key
-//! - [`lower`]: what it means
+//! - `ids`: ids, state keys, `id@version`
+//! - `schema`: `inputSchema` and `outputSchema`
+//! - `manifest`: what is written, key by key
+//! - `lower`: what it means
 //!
 //! Decisions A1 to A20 say what must happen; `docs/compat/agntz.md` says where that differs from the original system.
 

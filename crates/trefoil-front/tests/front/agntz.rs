@@ -5,6 +5,7 @@ mod examples;
 mod limits;
 mod lowering;
 mod manifest;
+mod mutations;
 mod names;
 mod schema;
 mod steps;

@@ -2,6 +2,6 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 #![allow(clippy::print_stderr, reason = "a skipped test says so")]
 
-mod agntz;
 mod aegis;
+mod agntz;
 mod sirenspec;

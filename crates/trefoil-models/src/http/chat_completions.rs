@@ -68,7 +68,9 @@ pub(super) fn body(request: &ModelRequest, quirks: &ChatQuirks, openai: bool) ->
     }
     if request.stream {
         set("stream", true.into());
-        set("stream_options", json!({"include_usage": true}));
+        if quirks.stream_options {
+            set("stream_options", json!({"include_usage": true}));
+        }
     }
     options::merge(&mut body, p.provider_options.as_ref())?;
     Ok(body)
@@ -103,8 +105,10 @@ pub(super) fn event(
         partial.answer.model = model(&json);
     }
     // It comes once, with the last choice or after it; an empty one before that is no news.
-    if json.get("usage").is_some_and(Json::is_object) {
-        partial.answer.usage = usage(json.get("usage"));
+    // Groq puts it into a place of its own.
+    let figures = json.get("usage").or_else(|| json.pointer("/x_groq/usage"));
+    if figures.is_some_and(Json::is_object) {
+        partial.answer.usage = usage(figures);
     }
     if let Some(choice) = json.pointer("/choices/0") {
         for name in ["content", "refusal"] {

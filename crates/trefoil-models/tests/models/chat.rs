@@ -204,3 +204,20 @@ async fn an_error_behind_a_good_status_is_an_error() {
         assert_eq!(error.message, "`openai` answered with an error: upstream says no");
     }
 }
+
+#[tokio::test]
+async fn providers_are_asked_in_their_own_words() {
+    let last = event(json!({"choices": [{"delta": {"content": "hi"}, "finish_reason": "stop"}],
+        "usage": {"prompt_tokens": 1, "completion_tokens": 2}}));
+    let server = Server::start(vec![Reply::stream(&[&last])]).await;
+    let registry = server.registry(&[("MISTRAL_API_KEY", "k"), ("MISTRAL_BASE_URL", "{url}/v1")]);
+    let mut asked = request("x");
+    asked.stream = true;
+    asked.parameters.seed = Some(3);
+    let (answer, _) = ask(&*registry.resolve("mistral", "m").unwrap(), &asked).await;
+    assert_eq!(answer.unwrap().usage.output_tokens, 2);
+    assert_eq!(
+        server.request().body,
+        json!({"model": "m", "messages": [{"role": "user", "content": "x"}], "random_seed": 3, "stream": true})
+    );
+}

@@ -23,10 +23,17 @@ pub async fn call(at: &At<'_>, request: &ModelRequest) -> Came {
         model: ports.models.label(request),
         messages: shown.collect(),
     });
-    let filled = match fill(at, request) {
+    let mut filled = match fill(at, request) {
         Ok(filled) => filled,
         Err(error) => return Err(error).into(),
     };
+    if let Cow::Owned(filled) = &mut filled
+        && !ports.models.sees_holes()
+    {
+        for (message, original) in filled.messages.iter_mut().zip(&request.messages) {
+            message.content = at.shown(&original.content).text();
+        }
+    }
     let mut stream = at.world.secrets.stream();
     let mut show = |text: &str| {
         let text = stream.push(text);

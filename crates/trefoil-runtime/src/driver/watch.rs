@@ -39,7 +39,7 @@ impl Watch {
     pub fn now_ms(&self) -> u64 {
         let now = self.clock.now_ms();
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.base_ms + now.saturating_sub(state.began_ms)
+        state.base_ms.saturating_add(now.saturating_sub(state.began_ms))
     }
 
     /// Shows an event.

@@ -9,6 +9,7 @@ use super::hints::Hints;
 use super::pattern;
 use super::random::{Random, hash};
 use super::schema::{self, Checked};
+use super::trace::{ends_at, place};
 use super::wants::{Path, Seg, Wants};
 
 /// Texts tried against patterns.
@@ -59,9 +60,11 @@ impl Maker<'_> {
     /// What is always wanted, then decisions by their weight; those of one weight in an order that differs between seeds, so
     /// that each has its turn where they exclude each other.
     fn wants(&self, random: &mut Random) -> Wants {
-        let mut wants = Wants { constraints: Vec::new(), reads: self.hints.reads.clone() };
-        for want in &self.hints.wants {
-            add(&mut wants, vec![want.clone()], random);
+        let place = place(self.key);
+        let reads = self.hints.reads.iter().filter(|(end, _)| ends_at(&place, end)).map(|(_, path)| path.clone());
+        let mut wants = Wants { constraints: Vec::new(), reads: reads.collect() };
+        for (_, path, want) in self.hints.wants.iter().filter(|(end, ..)| ends_at(&place, end)) {
+            add(&mut wants, vec![(path.clone(), want.clone())], random);
         }
         let mut order = self.hints.decisions.clone();
         Random::new(hash(self.seed, &["order"])).shuffle(&mut order);
@@ -69,7 +72,9 @@ impl Maker<'_> {
         let mut all: Vec<_> = order
             .into_iter()
             .filter_map(|d| self.decisions.get(d))
-            .map(|decision| Asked { decision, seed: self.seed, marks: &marks, step: self.step }.constraints())
+            .map(|decision| {
+                Asked { decision, seed: self.seed, marks: &marks, place: &place, step: self.step }.constraints()
+            })
             .collect();
         all.sort_by_key(|(weight, _)| *weight);
         for (_, constraints) in all {

@@ -1,7 +1,7 @@
 //! The decisions of a program that model answers take part in: which alternatives there are, and which one a run takes.
 //!
 //! Loops and judges end by the pass they are in, the last allowed one at the latest; state machines take any way in the
-//! first visits and the shortest one afterwards; everything else takes each of its ways over seeds. All steps that take part in a decision
+//! first visits and one that leads on afterwards; everything else takes each of its ways over seeds. All steps that take part in a decision
 //! choose alike, because the choice hangs on the decision's own place and not on theirs.
 
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use trefoil_template::Condition;
 use super::constraint::{Constraint, Side};
 use super::random::{Random, hash};
 use super::solve::Solver;
-use super::trace::{Depth, Feed};
+use super::trace::{Depth, Feed, ends_at};
 use super::wants::{Path, Seg};
 
 /// A loop ends after so many passes at most, where it may choose.
@@ -75,14 +75,14 @@ pub(super) struct Machine {
 pub(super) struct MachineState {
     /// What each transition wants, and where it goes.
     pub ways: Vec<(Vec<Wanted>, usize)>,
-    /// The one that is nearest to an end.
-    pub nearest: usize,
+    /// The first one that cannot lead back here, else the one that is nearest to an end: a run that takes these only ends.
+    pub usual: usize,
     pub max_visits: u32,
 }
 
 impl Machine {
-    /// The transition that a visit of a state takes: any in the first visits, then the one that is nearest to an end. How
-    /// many visits those are is the seed's choice, as far as the machine's limits allow it.
+    /// The transition that a visit of a state takes: any in the first visits, then the usual one. How many visits those are
+    /// is the seed's choice, as far as the machine's limits allow it.
     fn choice(&self, seed: u64, state: usize, visit: u32) -> usize {
         let wish = Random::new(hash(seed, &[&self.name])).below(FREE_VISITS as usize + 1) as u32;
         let free = (1..=wish).rev().find(|free| self.ends(seed, *free)).unwrap_or(0);
@@ -92,7 +92,7 @@ impl Machine {
     fn way(&self, seed: u64, state: usize, visit: u32, free: u32) -> usize {
         let Some(it) = self.states.get(state) else { return 0 };
         if visit > free {
-            return it.nearest;
+            return it.usual;
         }
         let names = [self.name.as_str(), &state.to_string(), &visit.to_string()];
         Random::new(hash(seed, &names)).below(it.ways.len())
@@ -187,13 +187,15 @@ pub(super) struct Asked<'a> {
     pub seed: u64,
     /// Of the asking step's key.
     pub marks: &'a Marks,
+    /// The key without its numbers.
+    pub place: &'a str,
     pub step: StepId,
 }
 
 impl Asked<'_> {
     /// What the asking step's answer should be, all of it or nothing, and how much hangs on it.
     pub fn constraints(&self) -> (Weight, Vec<(Path, Constraint)>) {
-        let Some(feed) = self.decision.feeds().find(|f| f.step == self.step) else {
+        let Some(feed) = self.decision.feeds().find(|f| self.is_asking(f)) else {
             return (Weight::Any, Vec::new());
         };
         let own = self.marks.without(feed.depth.minus(self.decision.depth));
@@ -226,11 +228,16 @@ impl Asked<'_> {
                 let passes = iteration >= ends;
                 let wants = [verdict(*score, passes), verdict(*confidence, true)];
                 let all = feeds.iter().zip(wants).flat_map(|(feeds, want)| {
-                    feeds.iter().filter(|f| f.step == self.step).map(move |f| (f.path.clone(), want.clone()))
+                    feeds.iter().filter(|f| self.is_asking(f)).map(move |f| (f.path.clone(), want.clone()))
                 });
                 (Weight::of(passes), all.collect())
             }
         }
+    }
+
+    /// Whether it is this very call that an answer comes from.
+    fn is_asking(&self, feed: &Feed) -> bool {
+        feed.step == self.step && ends_at(self.place, &feed.place)
     }
 
     fn wanted(&self, wanted: &[Wanted], random: Random) -> Vec<(Path, Constraint)> {
@@ -240,10 +247,12 @@ impl Asked<'_> {
             let feeds = |r: u32| question.feeds.get(r as usize).map(Vec::as_slice).unwrap_or_default();
             let mut solver = Solver { controlled: &|r| !feeds(r).is_empty(), random: random.clone() };
             for assignment in solver.solve(question.condition.expression(), *want).into_iter().flatten() {
-                for feed in feeds(assignment.reference).iter().filter(|f| f.step == self.step) {
+                for feed in feeds(assignment.reference).iter().filter(|f| self.is_asking(f)) {
                     let mut path = feed.path.clone();
                     path.extend(assignment.path.iter().map(Seg::new));
-                    out.push((path, through(&assignment.constraint, feed.passes_at)));
+                    let want = through(&assignment.constraint, feed.passes_at);
+                    out.extend(vote(&want, feed.votes_at).map(|v| (path.clone(), v)));
+                    out.push((path, want));
                 }
             }
         }
@@ -275,6 +284,15 @@ impl Decision {
 /// A score that passes clearly, or fails clearly.
 fn verdict(least: f64, passes: bool) -> Constraint {
     if passes { Constraint::Bound(Side::AtLeast, least.max(0.9)) } else { Constraint::Bound(Side::Below, least) }
+}
+
+/// Where votes are counted, a high score needs passing votes, and a low one failing votes.
+fn vote(want: &Constraint, votes_at: Option<f64>) -> Option<Constraint> {
+    match (want, votes_at) {
+        (Constraint::Bound(Side::AtLeast | Side::Above, _), Some(at)) => Some(Constraint::Bound(Side::AtLeast, at)),
+        (Constraint::Bound(Side::AtMost | Side::Below, _), Some(at)) => Some(Constraint::Bound(Side::Below, at)),
+        _ => None,
+    }
 }
 
 /// A want on "the score reaches this" as a want on the score.

@@ -1,11 +1,11 @@
 //! What a program says about the answers of its model steps, gathered once.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use trefoil_ir::{
-    AnswerFormat, Attempts, Callee, Cond, Expr, FlowId, Guard, Items, Program, SchemaId, Source, State, StateMachine,
-    Step, StepId, StepKind, Takes, Text, ValidatorKind, walk,
+    AnswerFormat, Attempts, Callee, Cond, Expr, FlowId, Guard, Items, NodeId, Program, SchemaId, Source, State,
+    StateMachine, Step, StepId, StepKind, Takes, Text, ValidatorKind, walk,
 };
 use trefoil_template::Origin;
 
@@ -27,10 +27,10 @@ pub(super) struct Hints {
     pub patterns: Vec<regex::Regex>,
     /// It has at most so many characters.
     pub longest: Option<usize>,
-    /// Always wanted.
-    pub wants: Vec<(Path, Constraint)>,
-    /// Read somewhere.
-    pub reads: Vec<Path>,
+    /// Always wanted, of calls that end at a place.
+    pub wants: Vec<(Arc<str>, Path, Constraint)>,
+    /// Read somewhere, of calls that end at a place.
+    pub reads: Vec<(Arc<str>, Path)>,
     /// Decisions it takes part in, by index.
     pub decisions: Vec<usize>,
 }
@@ -38,7 +38,7 @@ pub(super) struct Hints {
 /// What is known about all of them.
 #[derive(Debug, Default)]
 pub(super) struct Knowledge {
-    pub steps: HashMap<StepId, Hints>,
+    pub steps: BTreeMap<StepId, Hints>,
     pub decisions: Vec<Decision>,
 }
 
@@ -111,19 +111,20 @@ impl<'p> Reader<'p> {
                     Items::Count(count, most) => (count, Constraint::Count((*most).min(ITEMS.1 as u32))),
                 };
                 for feed in self.tracer.expr(flow, Result::Nobody, expr, &[]) {
-                    self.found.hints(feed.step).wants.push((feed.path, want.clone()));
+                    self.found.hints(feed.step).wants.push((feed.place, feed.path, want.clone()));
                 }
             }
             StepKind::Graph(graph) => {
-                for (i, node) in graph.nodes.iter().enumerate() {
-                    let edges: Vec<&Cond> = graph
-                        .nodes
-                        .iter()
-                        .flat_map(|n| &n.incoming)
-                        .filter(|e| e.from.index() == i)
-                        .filter_map(|e| e.when.as_ref())
-                        .collect();
-                    self.edges(flow, id, node.step, &edges);
+                let mut from: BTreeMap<NodeId, Vec<&Cond>> = BTreeMap::new();
+                for edge in graph.nodes.iter().flat_map(|n| &n.incoming) {
+                    if let Some(when) = &edge.when {
+                        from.entry(edge.from).or_default().push(when);
+                    }
+                }
+                for (node, edges) in from {
+                    if let Some(node) = graph.nodes.get(node.index()) {
+                        self.edges(flow, id, node.step, &edges);
+                    }
                 }
             }
             StepKind::StateMachine(machine) => self.machine(flow, id, machine),
@@ -134,7 +135,7 @@ impl<'p> Reader<'p> {
                     let want = Constraint::OneOf(names, true);
                     let expr = Expr::Typed(name.clone());
                     for feed in self.tracer.expr(flow, Result::Nobody, &expr, &[]) {
-                        self.found.hints(feed.step).wants.push((feed.path, want.clone()));
+                        self.found.hints(feed.step).wants.push((feed.place, feed.path, want.clone()));
                     }
                 }
             }
@@ -166,8 +167,10 @@ impl<'p> Reader<'p> {
             }
             let (questions, ways) = self.transitions(flow, state);
             let end = |(_, target): &(Vec<Wanted>, usize)| ends.get(*target).copied().flatten().unwrap_or(usize::MAX);
-            let nearest = (0..ways.len()).min_by_key(|w| ways.get(*w).map_or(usize::MAX, end)).unwrap_or(0);
-            states.push(MachineState { ways, nearest, max_visits: state.max_visits });
+            let nearest = || (0..ways.len()).min_by_key(|w| ways.get(*w).map_or(usize::MAX, end));
+            let onward = ways.iter().position(|(_, target)| !leads_to(machine, *target, all.len()));
+            let usual = onward.or_else(nearest).unwrap_or(0);
+            states.push(MachineState { ways, usual, max_visits: state.max_visits });
             all.push((state.step, questions));
         }
         let known = Machine {
@@ -219,11 +222,12 @@ impl<'p> Reader<'p> {
                 }
                 ValidatorKind::Judges { judges, consensus } => {
                     let of = |member: &str| -> Vec<Feed> {
-                        judges.iter().flat_map(|j| self.tracer.verdict(flow, id, j.flow, member)).collect()
+                        let all = judges.iter().enumerate();
+                        all.flat_map(|(i, j)| self.tracer.verdict(flow, id, (n, i), j.flow, member)).collect()
                     };
                     let feeds = vec![of("score"), of("confidence")];
                     for feed in feeds.iter().flatten() {
-                        self.read(feed.step, feed.path.clone());
+                        self.read(feed.clone());
                     }
                     let kind = Kind::Judge {
                         score: validator.min_score.max(consensus.threshold),
@@ -257,7 +261,7 @@ impl<'p> Reader<'p> {
             walk::expressions(expr, &mut |e| combined |= matches!(e, Expr::Consensus { .. }));
             for member in ["score", "confidence"].into_iter().filter(|_| combined) {
                 for feed in self.tracer.verdicts(flow, Result::Raw(id), expr, member) {
-                    self.read(feed.step, feed.path);
+                    self.read(feed);
                 }
             }
         }
@@ -277,17 +281,18 @@ impl<'p> Reader<'p> {
                 }
                 for path in paths.into_iter().filter(|p| !p.is_empty()) {
                     for feed in self.tracer.source(flow, Result::Shaped(id), source, &path) {
-                        self.read(feed.step, feed.path);
+                        self.read(feed);
                     }
                 }
             }
         }
     }
 
-    fn read(&mut self, step: StepId, path: Path) {
-        let reads = &mut self.found.hints(step).reads;
-        if !path.is_empty() && !reads.contains(&path) {
-            reads.push(path);
+    fn read(&mut self, feed: Feed) {
+        let reads = &mut self.found.hints(feed.step).reads;
+        let read = (feed.place, feed.path);
+        if !read.1.is_empty() && !reads.contains(&read) {
+            reads.push(read);
         }
     }
 
@@ -362,4 +367,21 @@ fn distances(machine: &StateMachine) -> Vec<Option<usize>> {
         }
     }
     all
+}
+
+/// Whether one state can be reached from another, or is it.
+fn leads_to(machine: &StateMachine, from: usize, to: usize) -> bool {
+    let mut seen = vec![false; machine.states.len()];
+    let mut queue = VecDeque::from([from]);
+    while let Some(at) = queue.pop_front() {
+        if at == to {
+            return true;
+        }
+        match seen.get_mut(at) {
+            Some(s) if !*s => *s = true,
+            _ => continue,
+        }
+        queue.extend(machine.states.get(at).into_iter().flat_map(|s| &s.transitions).map(|t| t.target.index()));
+    }
+    false
 }

@@ -422,7 +422,7 @@ mod tests {
     fn make(schema: &Json, wants: &Wants, seed: u64) -> Json {
         let checked = Checked::new(schema.clone());
         assert!(checked.validator.is_some(), "not a schema: {schema}");
-        let value = instance(&[checked.clone()], wants, &mut Random::new(seed), &|_| true);
+        let value = instance(std::slice::from_ref(&checked), wants, &mut Random::new(seed), &|_| true);
         let value = value.unwrap_or_else(|| panic!("nothing for {schema}"));
         assert!(checked.accepts(&value), "{value} for {schema}");
         value

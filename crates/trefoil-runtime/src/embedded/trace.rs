@@ -3,18 +3,21 @@
 //!
 //! Follows values that arrive whole. Text that is put together from several is nobody's answer.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use trefoil_ir::{
-    AnswerFormat, Call, Callee, Expr, FlowId, Items, Program, SlotId, Source, Step, StepId, StepKind, Text,
+    AnswerFormat, Call, Callee, Expr, FlowId, Items, Program, SlotId, Source, Step, StepId, StepKind, Strategy, Text,
     ValidatorKind, walk,
 };
 
 use super::wants::{Path, Seg};
+use crate::machine::{Prepared, segment};
 
 /// Calls and slots followed one after the other.
 const LONGEST: usize = 48;
+/// Slots looked into in one search: what is called from everywhere is not followed everywhere.
+const MOST: usize = 5000;
 
 /// How many marks of each sort a place's key has.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -53,12 +56,16 @@ pub(super) struct Feed {
     pub step: StepId,
     /// From its answer to the value.
     pub path: Path,
+    /// Which calls of the step are meant: the end of their keys, without numbers (see [`place`]).
+    pub place: Arc<str>,
     /// The depth of its key, seen from the flow where the search began.
     pub depth: Depth,
     /// The step of that flow through which the value came.
     pub through: Option<StepId>,
     /// The value is whether a score reaches this.
     pub passes_at: Option<f64>,
+    /// The value is made of votes, and this score is one in favour.
+    pub votes_at: Option<f64>,
 }
 
 /// What fills a slot.
@@ -91,11 +98,14 @@ pub(super) struct Tracer<'p> {
     program: &'p Program,
     /// In the order of the program: parents before what is in them.
     pub steps: Vec<(FlowId, StepId)>,
-    fillers: HashMap<(FlowId, SlotId), Vec<Filler<'p>>>,
-    exports: HashMap<(FlowId, SlotId), Vec<StepId>>,
-    sites: HashMap<FlowId, Vec<Site<'p>>>,
-    parents: HashMap<StepId, StepId>,
-    depths: HashMap<StepId, Depth>,
+    fillers: BTreeMap<(FlowId, SlotId), Vec<Filler<'p>>>,
+    exports: BTreeMap<(FlowId, SlotId), Vec<StepId>>,
+    sites: BTreeMap<FlowId, Vec<Site<'p>>>,
+    parents: BTreeMap<StepId, StepId>,
+    depths: BTreeMap<StepId, Depth>,
+    flows: BTreeMap<StepId, FlowId>,
+    places: BTreeMap<StepId, String>,
+    prepared: Arc<Prepared>,
 }
 
 /// Whose result [`Source::Result`] is.
@@ -112,7 +122,8 @@ pub(super) enum Result {
 #[derive(Debug, Default)]
 struct Search {
     feeds: Vec<Feed>,
-    seen: HashSet<(FlowId, SlotId, Path, bool)>,
+    seen: BTreeSet<(FlowId, SlotId, Path, bool, String)>,
+    visits: usize,
 }
 
 impl Search {
@@ -124,7 +135,7 @@ impl Search {
 }
 
 /// Where the search stands.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 struct At {
     flow: FlowId,
     result: Result,
@@ -132,10 +143,15 @@ struct At {
     depth: Depth,
     /// Still in the flow where it began.
     home: bool,
+    /// The calls that led into this flow, and where each began: the way out goes back through them.
+    calls: Vec<(StepId, String)>,
+    /// The key of this flow's call, without numbers, as far as it is known.
+    place: String,
     through: Option<StepId>,
     /// Members of text can be reached: it is read as JSON on the way.
     parsed: bool,
     passes_at: Option<f64>,
+    votes_at: Option<f64>,
     left: usize,
 }
 
@@ -145,11 +161,14 @@ impl<'p> Tracer<'p> {
         let mut this = Self {
             program,
             steps: walk::reachable(program, program.entry),
-            fillers: HashMap::new(),
-            exports: HashMap::new(),
-            sites: HashMap::new(),
-            parents: HashMap::new(),
-            depths: HashMap::new(),
+            fillers: BTreeMap::new(),
+            exports: BTreeMap::new(),
+            sites: BTreeMap::new(),
+            parents: BTreeMap::new(),
+            depths: BTreeMap::new(),
+            flows: BTreeMap::new(),
+            places: BTreeMap::new(),
+            prepared: Prepared::new(Arc::new(program.clone())),
         };
         let mut flows: Vec<FlowId> = Vec::new();
         for (flow, id) in this.steps.clone() {
@@ -177,6 +196,11 @@ impl<'p> Tracer<'p> {
     }
 
     fn index(&mut self, flow: FlowId, id: StepId, step: &'p Step) {
+        let place = match self.places.get(&id) {
+            Some(place) => place.clone(),
+            // The body of its flow: parents come before what is in them.
+            None => self.prepared.segment(id).to_owned(),
+        };
         let own = self.depths.get(&id).copied().unwrap_or_default();
         let inner = match &step.kind {
             StepKind::Loop(_) | StepKind::StateMachine(_) => Depth { passes: own.passes + 1, ..own },
@@ -184,10 +208,22 @@ impl<'p> Tracer<'p> {
             _ => own,
         };
         self.depths.entry(id).or_insert(own);
-        for child in walk::children(step) {
+        self.flows.insert(id, flow);
+        for (at, child) in walk::children(step).into_iter().enumerate() {
+            let before = match &step.kind {
+                StepKind::Loop(_) => format!("{place}@"),
+                StepKind::Attempts(_) => format!("{place}#"),
+                StepKind::StateMachine(machine) => {
+                    let name = machine.states.get(at).map_or("", |s| &s.name);
+                    format!("{}@", glued(&place, &segment(name)))
+                }
+                _ => place.clone(),
+            };
+            self.places.insert(child, glued(&before, self.prepared.segment(child)));
             self.parents.insert(child, id);
             self.depths.insert(child, inner);
         }
+        self.places.insert(id, place);
         if let Some(slot) = step.out {
             self.fillers.entry((flow, slot)).or_default().push(Filler::Step(id));
         }
@@ -259,13 +295,21 @@ impl<'p> Tracer<'p> {
     }
 
     /// The steps that a judge's verdict comes from, for a judge of this step.
-    pub fn verdict(&self, flow: FlowId, attempts: StepId, judge: FlowId, member: &str) -> Vec<Feed> {
+    pub fn verdict(
+        &self,
+        flow: FlowId,
+        attempts: StepId,
+        (validator, number): (usize, usize),
+        judge: FlowId,
+        member: &str,
+    ) -> Vec<Feed> {
         let mut out = Search::default();
         let mut at = At::new(flow, Result::Nobody);
         at.parsed = true;
         at.through = Some(attempts);
         let iteration = Depth { iterations: 1, ..Depth::default() };
-        let at = self.down(at, attempts, judge).deeper(iteration);
+        let name = glued("#", self.prepared.judge(attempts, validator, number));
+        let at = self.down(at, attempts, &name, judge).deeper(iteration);
         self.chase_flow(at, &[Seg::Name(member.into())], &mut out);
         out.feeds
     }
@@ -276,7 +320,9 @@ impl<'p> Tracer<'p> {
         let at = At { parsed: true, ..At::new(flow, result) };
         walk::expressions(expr, &mut |e| {
             if let Expr::Consensus { verdicts, .. } = e {
-                verdicts.iter().for_each(|(e, _)| self.chase_expr(at, e, &[Seg::Name(member.into())], &mut out));
+                verdicts
+                    .iter()
+                    .for_each(|(e, _)| self.chase_expr(at.clone(), e, &[Seg::Name(member.into())], &mut out));
             }
         });
         out.feeds
@@ -288,18 +334,18 @@ impl<'p> Tracer<'p> {
             Source::Slot(slot) => self.chase_slot(at, *slot, path, out),
             Source::Member(slot, member) => self.chase_slot(at, *slot, &joined(member, path), out),
             Source::Layered { top, path: to_output, under } => {
-                self.chase_slot(at, *top, &joined(to_output, path), out);
+                self.chase_slot(at.clone(), *top, &joined(to_output, path), out);
                 self.chase_export(at, *under, path, out);
             }
             Source::Either(a, b) => {
-                self.chase_source(at, a, path, out);
+                self.chase_source(at.clone(), a, path, out);
                 self.chase_source(at, b, path, out);
             }
             Source::Compose { parts, .. } => {
                 for part in parts {
                     let place: Path = part.at.iter().map(Seg::new).collect();
                     if let Some(rest) = path.strip_prefix(place.as_slice()) {
-                        self.chase_slot(at, part.slot, &joined(&part.member, rest), out);
+                        self.chase_slot(at.clone(), part.slot, &joined(&part.member, rest), out);
                     }
                 }
             }
@@ -320,19 +366,20 @@ impl<'p> Tracer<'p> {
 
     fn chase_slot(&self, at: At, slot: SlotId, path: &[Seg], out: &mut Search) {
         let Some(at) = at.next() else { return };
-        if !out.seen.insert((at.flow, slot, path.to_vec(), at.parsed)) {
+        out.visits += 1;
+        if out.visits > MOST || !out.seen.insert((at.flow, slot, path.to_vec(), at.parsed, at.place.clone())) {
             return;
         }
         for filler in self.fillers.get(&(at.flow, slot)).into_iter().flatten() {
             match filler {
-                Filler::Step(step) => self.result(at, *step, path, out),
-                Filler::Init(expr) => self.chase_expr(at.with(Result::Nobody), expr, path, out),
-                Filler::Intake(None) => self.chase_input(at, path, out),
+                Filler::Step(step) => self.result(at.clone(), *step, path, out),
+                Filler::Init(expr) => self.chase_expr(at.clone().with(Result::Nobody), expr, path, out),
+                Filler::Intake(None) => self.chase_input(at.clone(), path, out),
                 Filler::Intake(Some(wrap)) => {
                     if let Some((Seg::Name(name), rest)) = path.split_first()
                         && name == *wrap
                     {
-                        self.chase_input(at, rest, out);
+                        self.chase_input(at.clone(), rest, out);
                     }
                 }
                 Filler::Item(each) => {
@@ -343,16 +390,19 @@ impl<'p> Tracer<'p> {
                         inside.extend(path.iter().cloned());
                         let item = Depth { items: 1, ..Depth::default() };
                         // The list is read as JSON on its way.
-                        let at = At { parsed: true, ..self.up(at, *each).shallower(item) };
-                        self.chase_expr(at, list, &inside, out);
+                        if let Some(up) = self.up(at.clone(), *each) {
+                            self.chase_expr(At { parsed: true, ..up.shallower(item) }, list, &inside, out);
+                        }
                     }
                 }
                 Filler::Carry(from, source) => {
-                    self.chase_source(at.with(Result::Shaped(*from)), source, path, out);
+                    self.chase_source(at.clone().with(Result::Shaped(*from)), source, path, out);
                 }
                 Filler::Capture(each, source) => {
                     let item = Depth { items: 1, ..Depth::default() };
-                    self.chase_source(self.up(at, *each).shallower(item), source, path, out);
+                    if let Some(up) = self.up(at.clone(), *each) {
+                        self.chase_source(up.shallower(item), source, path, out);
+                    }
                 }
             }
         }
@@ -361,10 +411,9 @@ impl<'p> Tracer<'p> {
     /// A part of the input, from wherever this flow is called.
     fn chase_input(&self, at: At, path: &[Seg], out: &mut Search) {
         for site in self.sites.get(&at.flow).into_iter().flatten() {
-            if let Some(input) = site.input {
-                let up = self.up(at, site.step);
-                let up = At { flow: site.flow, result: site.judged.map_or(Result::Nobody, Result::Shaped), ..up };
-                self.chase_expr(up, input, path, out);
+            if let (Some(input), Some(up)) = (site.input, self.up(at.clone(), site.step)) {
+                let result = site.judged.map_or(Result::Nobody, Result::Shaped);
+                self.chase_expr(At { flow: site.flow, result, ..up }, input, path, out);
             }
         }
     }
@@ -374,11 +423,11 @@ impl<'p> Tracer<'p> {
         for &step in self.exports.get(&(at.flow, slot)).into_iter().flatten() {
             let Some(StepKind::Call(call)) = self.program.step(step).map(|s| &s.kind) else { continue };
             for callee in callees(call) {
-                let at = self.down(at, step, callee);
+                let at = self.down(at.clone(), step, "", callee);
                 for export in self.program.flow(callee).iter().flat_map(|f| &f.exports).filter(|e| e.key == *key) {
-                    self.chase_slot(at, export.slot, &joined(&export.member, rest), out);
+                    self.chase_slot(at.clone(), export.slot, &joined(&export.member, rest), out);
                     if let Some(inner) = export.inner {
-                        self.chase_export(at, inner, rest, out);
+                        self.chase_export(at.clone(), inner, rest, out);
                     }
                 }
             }
@@ -398,13 +447,13 @@ impl<'p> Tracer<'p> {
             Expr::Object(members) => {
                 if let Some((Seg::Name(name), rest)) = path.split_first() {
                     for (_, expr) in members.iter().filter(|(n, _)| n == name) {
-                        self.chase_expr(at, expr, rest, out);
+                        self.chase_expr(at.clone(), expr, rest, out);
                     }
                 }
             }
             Expr::List(items) => {
                 if let Some((Seg::Any, rest)) = path.split_first() {
-                    items.iter().for_each(|e| self.chase_expr(at, e, rest, out));
+                    items.iter().for_each(|e| self.chase_expr(at.clone(), e, rest, out));
                 }
             }
             Expr::Concat(parts) => {
@@ -417,11 +466,11 @@ impl<'p> Tracer<'p> {
                     self.chase_source(at, only, path, out);
                 }
             }
-            Expr::Merge(parts) => parts.iter().for_each(|e| self.chase_expr(at, e, path, out)),
+            Expr::Merge(parts) => parts.iter().for_each(|e| self.chase_expr(at.clone(), e, path, out)),
             Expr::AsText(inner) | Expr::Coerce(inner, _) => self.chase_expr(at, inner, path, out),
             Expr::Structured(inner) => self.chase_expr(At { parsed: true, ..at }, inner, path, out),
             Expr::If { then, otherwise, .. } => {
-                self.chase_expr(at, then, path, out);
+                self.chase_expr(at.clone(), then, path, out);
                 self.chase_expr(at, otherwise, path, out);
             }
             Expr::Consensus { verdicts, consensus } => {
@@ -431,8 +480,11 @@ impl<'p> Tracer<'p> {
                     "binary_valid" => ("score".into(), Some(consensus.threshold)),
                     _ => return,
                 };
-                let at = At { parsed: true, passes_at, ..at };
-                verdicts.iter().for_each(|(e, _)| self.chase_expr(at, e, &[Seg::Name(member.clone())], out));
+                let votes =
+                    matches!(consensus.strategy, Strategy::Majority | Strategy::Unanimous) && &*member == "score";
+                let votes_at = votes.then_some(consensus.threshold).or(at.votes_at);
+                let at = At { parsed: true, passes_at, votes_at, ..at };
+                verdicts.iter().for_each(|(e, _)| self.chase_expr(at.clone(), e, &[Seg::Name(member.clone())], out));
             }
             Expr::Const(_) | Expr::Lines(_) => {}
         }
@@ -470,7 +522,16 @@ impl<'p> Tracer<'p> {
                 if path.is_empty() || at.parsed || call.format != AnswerFormat::Text {
                     let depth = at.depth.plus(self.depth(id));
                     let (path, through) = (path.to_vec(), at.through);
-                    out.add(Feed { step: id, path, depth, through, passes_at: at.passes_at });
+                    let place = glued(&at.place, self.places.get(&id).map_or("", String::as_str)).into();
+                    out.add(Feed {
+                        step: id,
+                        path,
+                        place,
+                        depth,
+                        through,
+                        passes_at: at.passes_at,
+                        votes_at: at.votes_at,
+                    });
                 }
             }
             StepKind::Compute(expr) => self.chase_expr(at.with(Result::Nobody), expr, path, out),
@@ -480,24 +541,24 @@ impl<'p> Tracer<'p> {
                 }
             }
             StepKind::Branch { .. } => {
-                walk::children(step).into_iter().for_each(|child| self.result(at, child, path, out));
+                walk::children(step).into_iter().for_each(|child| self.result(at.clone(), child, path, out));
             }
             StepKind::Loop(it) => self.result(at, it.body, path, out),
             StepKind::Attempts(it) => self.result(at, it.body, path, out),
             StepKind::StateMachine(machine) => {
                 for state in machine.states.iter().filter(|s| s.transitions.is_empty()) {
-                    self.result(at, state.step, path, out);
+                    self.result(at.clone(), state.step, path, out);
                 }
             }
             StepKind::ForEach(each) => {
                 if let Some((Seg::Any, rest)) = path.split_first() {
                     let item = Depth { items: 1, ..Depth::default() };
-                    self.chase_flow(self.down(at, id, each.body).deeper(item), rest, out);
+                    self.chase_flow(self.down(at, id, "[", each.body).deeper(item), rest, out);
                 }
             }
             StepKind::Call(call) => {
                 for callee in callees(call) {
-                    self.chase_flow(self.down(at, id, callee), path, out);
+                    self.chase_flow(self.down(at.clone(), id, "", callee), path, out);
                 }
             }
             StepKind::Tool(_)
@@ -512,22 +573,30 @@ impl<'p> Tracer<'p> {
 
     /// A flow's output.
     fn chase_flow(&self, at: At, path: &[Seg], out: &mut Search) {
-        let (Some(at), Some(flow)) = (at.next(), self.program.flow(at.flow)) else { return };
+        let (Some(flow), Some(at)) = (self.program.flow(at.flow), at.next()) else { return };
         match &flow.output {
             Some(expr) => self.chase_expr(at.with(Result::Shaped(flow.body)), expr, path, out),
             None => self.result(at, flow.body, path, out),
         }
     }
 
-    /// Into a flow that a step calls.
-    fn down(&self, at: At, step: StepId, callee: FlowId) -> At {
+    /// Into a flow that a step calls. `mark`: what the call adds to the step's key.
+    fn down(&self, mut at: At, step: StepId, mark: &str, callee: FlowId) -> At {
+        let inside = glued(&at.place, &format!("{}{mark}", self.places.get(&step).map_or("", String::as_str)));
+        at.calls.push((step, std::mem::replace(&mut at.place, inside)));
         At { flow: callee, home: false, result: Result::Nobody, depth: at.depth.plus(self.depth(step)), ..at }
     }
 
-    /// Out to the flow of the step that calls this one.
-    fn up(&self, at: At, step: StepId) -> At {
-        let flow = self.steps.iter().find(|(_, s)| *s == step).map_or(at.flow, |(f, _)| *f);
-        At { flow, home: false, result: Result::Nobody, depth: at.depth.minus(self.depth(step)), ..at }
+    /// Out to the flow of the step that calls this one. None: the search came in through another call.
+    fn up(&self, mut at: At, step: StepId) -> Option<At> {
+        at.place = match at.calls.pop() {
+            Some((from, place)) if from == step => place,
+            Some(_) => return None,
+            // Beyond where the search began, nothing is known about the calls around.
+            None => String::new(),
+        };
+        let flow = self.flows.get(&step).copied().unwrap_or(at.flow);
+        Some(At { flow, home: false, result: Result::Nobody, depth: at.depth.minus(self.depth(step)), ..at })
     }
 }
 
@@ -538,14 +607,18 @@ impl At {
             result,
             depth: Depth::default(),
             home: true,
+            calls: Vec::new(),
+            place: String::new(),
             through: None,
             parsed: false,
             passes_at: None,
+            votes_at: None,
             left: LONGEST,
         }
     }
     fn next(self) -> Option<Self> {
-        Some(Self { left: self.left.checked_sub(1)?, ..self })
+        let left = self.left.checked_sub(1)?;
+        Some(Self { left, ..self })
     }
     fn with(self, result: Result) -> Self {
         Self { result, ..self }
@@ -568,4 +641,51 @@ fn callees(call: &Call) -> impl Iterator<Item = FlowId> {
 
 fn joined(member: &[Arc<str>], rest: &[Seg]) -> Path {
     member.iter().map(Seg::new).chain(rest.iter().cloned()).collect()
+}
+
+/// Two parts of a key, one after the other.
+fn glued(before: &str, after: &str) -> String {
+    let together = before.is_empty() || after.is_empty() || after.starts_with(['@', '[', '#', '~']);
+    format!("{before}{}{after}", if together { "" } else { "/" })
+}
+
+/// A key without its numbers: the same for every pass, item, iteration and try of a call.
+pub(super) fn place(key: &str) -> String {
+    let mut out = String::with_capacity(key.len());
+    let mut chars = key.chars().peekable();
+    while let Some(c) = chars.next() {
+        if matches!(c, '@' | '[' | '#' | '!') {
+            while chars.next_if(char::is_ascii_digit).is_some() {}
+            chars.next_if_eq(&']');
+        }
+        if c != '!' {
+            out.push(c);
+        }
+    }
+    out
+}
+
+/// Whether a call at a place is one of those that end like this.
+pub(super) fn ends_at(place: &str, end: &str) -> bool {
+    let rest = place.strip_suffix(end);
+    rest.is_some_and(|r| r.is_empty() || r.ends_with('/') || end.starts_with(['@', '[', '#', '~']) || end.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_keys_without_numbers() {
+        assert_eq!(place("REVIEW@12/fan[0]#3/judge!2~2"), "REVIEW@/fan[#/judge~2");
+        assert_eq!(glued("REVIEW@", "critic"), "REVIEW@/critic");
+        assert_eq!(glued("loop", "@"), "loop@");
+    }
+
+    #[test]
+    fn only_whole_segments_are_ends() {
+        assert!(ends_at("a@/critic", "critic") && ends_at("critic", "critic") && ends_at("a@/critic", "a@/critic"));
+        assert!(ends_at("a#/critic", "#/critic") && ends_at("a", ""));
+        assert!(!ends_at("a/her-critic", "critic") && !ends_at("a@/critic", "b@/critic"));
+    }
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use trefoil_ir::{Cond, Expr, JsonType, Source, Text};
 use trefoil_syntax::{Location, Span};
-use trefoil_template::{EvalError, Object, Policy, Question, Reference, Scope, Value};
+use trefoil_template::{EvalError, Object, Question, Reference, Scope, Value};
 
 use super::activation::{Activation, ActivationId};
 use super::arena::Arena;
@@ -145,7 +145,9 @@ impl Context<'_> {
     pub fn cond(&self, cond: &Cond) -> Result<bool, Stop> {
         let scope = Bound::new(self, &cond.sources, cond.condition.references());
         cond.condition.evaluate(&scope).map_err(|e| match e {
-            EvalError::Undecided(question) => Stop::Ask(Box::new(question)),
+            EvalError::Undecided(question) => {
+                Stop::Ask(Box::new(Question { text: Some(cond.text.clone()), ..question }))
+            }
             other => failed(&other, cond.origin),
         })
     }
@@ -174,8 +176,7 @@ impl Context<'_> {
         if let Some(truth) = value.truthy() {
             return Ok(truth);
         }
-        let expression = Arc::new(trefoil_template::Expression::Literal(value));
-        let question = Question { expression, policy: Policy::AGNTZ };
+        let question = Question::truth(value);
         match self.decision(&question) {
             Some(answer) => Ok(answer),
             None => Err(Stop::Ask(Box::new(question))),

@@ -81,6 +81,7 @@ fn complete(prepared: &Prepared, id: FlowId, flow: &Flow, given: &Object) -> Res
                 error.location = Some(field.origin);
                 error
             })?,
+            None if field.default.is_none() && field.optional => {}
             None => {
                 let value = match (&field.default, field.nullable) {
                     (Some(default), _) => default.clone(),

@@ -6,10 +6,12 @@ use trefoil_template::Value;
 use super::content;
 use super::eval::Stop;
 use super::frame::{FrameId, Outcome, Task, What};
+use super::keys::segment;
 use super::steps;
 use super::turn::{Purpose, Turn};
 use crate::error::{Cause, RunError};
 use crate::event::EventKind;
+use crate::key::Key;
 use crate::request::Request;
 
 /// What starting a step came to.
@@ -229,7 +231,9 @@ impl Turn<'_> {
         if error.key.is_none()
             && let Some(frame) = self.core.frames.get(f)
         {
-            error.key = Some(frame.key.clone());
+            // Structure without a label at the top has the empty key, which tells nobody anything.
+            let named = !frame.key.0.is_empty();
+            error.key = Some(if named { frame.key.clone() } else { Key(segment(&self.program.name).into()) });
         }
         error.location.get_or_insert(step.origin);
     }

@@ -168,7 +168,7 @@ impl Replay {
             events: self.events,
             run: self.run,
             input: self.input,
-            next_seq: last.map_or(0, |e| e.seq + 1),
+            next_seq: last.map_or(0, |e| e.seq.saturating_add(1)),
             at_ms: last.map_or(0, |e| e.at_ms),
             machine: self.machine,
         }

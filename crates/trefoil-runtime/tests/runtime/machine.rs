@@ -121,7 +121,7 @@ impl Run {
 
     /// What may be completed: time limits only when there is nothing else.
     fn choices(&self) -> Vec<&Activity> {
-        let work: Vec<&Activity> = self.pending.iter().filter(|a| !a.key.0.contains("~timeout")).collect();
+        let work: Vec<&Activity> = self.pending.iter().filter(|a| !limit(&a.key.0)).collect();
         if work.is_empty() { self.pending.iter().collect() } else { work }
     }
 
@@ -137,6 +137,11 @@ impl Run {
         assert_eq!((self.machine.active(), self.machine.pending()), (0, 0), "something is left over");
         self
     }
+}
+
+/// Whether it is a limit of time.
+fn limit(key: &str) -> bool {
+    key.contains("~timeout") || key.contains("~budget")
 }
 
 fn hash(text: &str) -> u64 {

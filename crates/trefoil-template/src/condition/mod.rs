@@ -77,9 +77,12 @@ impl Condition {
         self.references.is_empty()
     }
 
-    /// The truth. A part that fails to evaluate makes the whole false in SirenSpec (decision S8); only `Undecided` and
-    /// `Limit` come back as errors.
+    /// The truth. A part that fails to evaluate, or takes more work than the limits allow, makes the whole false in
+    /// SirenSpec (decision S8). `Undecided`, and in the other dialects `Limit`, come back as errors.
     pub fn evaluate(&self, scope: &dyn Scope) -> Result<bool, EvalError> {
-        Evaluator::new(scope, &self.references, &self.policy).truth(&self.expression)
+        match Evaluator::new(scope, &self.references, &self.policy).truth(&self.expression) {
+            Err(EvalError::Limit(_)) if self.policy.conditions == ConditionGrammar::Python => Ok(false),
+            truth => truth,
+        }
     }
 }

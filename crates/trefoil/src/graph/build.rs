@@ -113,13 +113,15 @@ impl<'p> Drawing<'p> {
         };
         notes.extend(around.notes.iter().cloned());
         let cluster = self.cluster(title, notes.join(", "), around.cluster);
-        Around { flow: around.flow, cluster: Some(cluster), title: None, notes: Vec::new(), optional: false }
+        Around { flow: around.flow, cluster: Some(cluster), ..Around::default() }
     }
 
     fn step(&mut self, id: StepId, around: &Around<'p>) -> Fragment {
         let Some(step) = self.program.step(id) else { return Fragment::default() };
         let mut around = around.clone();
-        if let Some(label) = &step.label {
+        if around.title.is_none()
+            && let Some(label) = &step.label
+        {
             around.title = Some(label.clone());
         }
         if let Some(when) = &step.when {
@@ -196,7 +198,12 @@ impl<'p> Drawing<'p> {
         };
         let mut all = Fragment::default();
         for step in steps {
-            let next = self.step(*step, &inner);
+            // The name is for what is drawn, not for a value worked out beside it.
+            let next = if self.draws(*step) {
+                self.step(*step, &inner)
+            } else {
+                self.step(*step, &Around { title: None, ..inner.clone() })
+            };
             if next.entries.is_empty() {
                 continue;
             }
@@ -274,14 +281,16 @@ impl<'p> Drawing<'p> {
                 let label = edge.when.as_ref().map(|w| describe::short(&w.text));
                 connect(self, edge.from.index(), label, Line::Then);
             }
-            for before in &node.after {
-                let implied = |n: &usize| reaches(graph, before.index(), *n);
-                let direct = node.incoming.iter().map(|e| e.from.index());
-                let others = node.after.iter().map(|n| n.index()).filter(|n| *n != before.index());
-                let known = direct.chain(others).collect::<Vec<_>>();
-                let fallback = node.fallback_of.contains(before);
-                if !fallback && !known.contains(&before.index()) && !known.iter().any(implied) {
-                    connect(self, before.index(), None, Line::Then);
+            // Order that arrows do not show already. Behind a fallback comes what comes behind the node it stands in for.
+            let stand_ins = node.after.iter().filter_map(|n| graph.nodes.get(n.index())).flat_map(|n| &n.fallback_of);
+            let after: Vec<usize> = node.after.iter().chain(stand_ins).map(|n| n.index()).collect();
+            let usual = |n: &usize| graph.nodes.get(*n).is_some_and(|n| n.fallback_of.is_empty());
+            let direct: Vec<usize> = node.incoming.iter().map(|e| e.from.index()).collect();
+            for before in &after {
+                let known = direct.iter().chain(after.iter().filter(|n| *n != before && usual(n)));
+                let implied = known.into_iter().any(|n| n == before || reaches(graph, *before, *n));
+                if !node.fallback_of.iter().any(|n| n.index() == *before) && !implied {
+                    connect(self, *before, None, Line::Then);
                 }
             }
             for failed in &node.fallback_of {
@@ -400,7 +409,10 @@ fn reaches(graph: &Nodes, from: usize, to: usize) -> bool {
             if before == from {
                 return true;
             }
+            // What runs only on failure is no way from one node to the next.
+            let always = graph.nodes.get(before).is_some_and(|n| n.fallback_of.is_empty());
             if let Some(s) = seen.get_mut(before)
+                && always
                 && !*s
             {
                 *s = true;

@@ -82,7 +82,7 @@ pub(super) fn layout(graph: &Graph) -> Layout {
         layered.set_edge(format!("n{}", edge.from), format!("n{}", edge.to), Some(label), Some(&format!("e{i}")));
     }
     for (above, below) in titles(graph) {
-        let label = EdgeLabel { weight: 0, ..EdgeLabel::default() };
+        let label = EdgeLabel { weight: if above.starts_with('t') { 1 } else { 0 }, ..EdgeLabel::default() };
         layered.set_edge(above, below, Some(label), Some("title"));
     }
     dagre::layout(

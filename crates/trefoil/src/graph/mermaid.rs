@@ -17,6 +17,11 @@ pub fn mermaid(graph: &Graph) -> String {
         let label = edge.label.as_ref().map(|l| format!("|\"{}\"|", text(l))).unwrap_or_default();
         let _ = writeln!(out, "  n{} {arrow}{label} n{}", edge.from, edge.to);
     }
+    let optional: Vec<String> =
+        graph.nodes.iter().enumerate().filter(|(_, n)| n.optional).map(|(i, _)| format!("n{i}")).collect();
+    if !optional.is_empty() {
+        let _ = writeln!(out, "  class {} optional", optional.join(","));
+    }
     for (class, style) in CLASSES {
         let _ = writeln!(out, "  classDef {class} {style}");
     }
@@ -65,8 +70,7 @@ fn boxed(index: usize, node: &Node) -> String {
         Shape::Choice => ("{", "}", "plain"),
         Shape::Refused => ("[", "]", "refused"),
     };
-    let optional = if node.optional { format!("\n  class n{index} optional") } else { String::new() };
-    format!("n{index}{open}\"{label}\"{close}:::{class}{optional}")
+    format!("n{index}{open}\"{label}\"{close}:::{class}")
 }
 
 /// Text that Mermaid takes for nothing but text: everything that could mean something becomes a character reference.

@@ -27,7 +27,7 @@ pub fn svg(graph: &Graph) -> String {
     labels(graph, &placed, &mut out);
     for (cluster, (place, title)) in graph.clusters.iter().zip(placed.clusters.iter().zip(&placed.titles)) {
         if place.width > 0.0 {
-            heading(cluster, place, title, &mut out);
+            heading(cluster, title, &mut out);
         }
     }
     out.push_str("</svg>\n");
@@ -57,20 +57,12 @@ fn frame(place: &Place, out: &mut String) {
     );
 }
 
-/// A frame's title, in its upper left corner.
-fn heading(cluster: &Cluster, place: &Place, title: &Place, out: &mut String) {
-    let (x, y) = (place.x - place.width / 2.0 + 10.0, place.y - place.height / 2.0 + 18.0);
-    let _ = writeln!(
-        out,
-        "<rect class=\"halo\" x=\"{:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{:.1}\" rx=\"3\"/>",
-        x - 3.0,
-        y - SMALL - 2.0,
-        title.width + 6.0,
-        title.height + 2.0
-    );
+/// A frame's title, in the place that was kept free for it.
+fn heading(cluster: &Cluster, title: &Place, out: &mut String) {
+    let (x, y) = (title.x, title.y + SMALL / 3.0);
     let _ = write!(
         out,
-        "<text x=\"{x:.1}\" y=\"{y:.1}\" font-size=\"{}\"><tspan class=\"frame-title\">{}</tspan>",
+        "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"middle\" font-size=\"{}\"><tspan class=\"frame-title\">{}</tspan>",
         SMALL + 1.0,
         escape(&cluster.title)
     );

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use trefoil_front::project::resolve_path;
 use trefoil_front::{Document, Lowered, NeedKind, Project};
+use trefoil_ir::{Callee, Program, StepKind};
 use trefoil_syntax::{Diagnostic, Diagnostics, FileId, Severity};
 
 use super::read::{Loader, Manifest, Shape, about_shape};
@@ -36,9 +37,29 @@ pub(super) struct Attempt {
 }
 
 impl Folder {
-    /// Reads a folder. `named` are the files in it that were named directly: they count whatever their extension, their
-    /// names are kept as given, and the dialect asked for is theirs.
+    /// Reads a folder around the files in it that were named directly: they count whatever their extension, their names
+    /// are kept as given, and the dialect asked for is theirs alone.
     pub fn read(loader: &mut Loader, root: &Path, named: &[PathBuf]) -> Self {
+        let (mut folder, named_ids) = Self::start(loader, root, named);
+        folder.discover(loader, &named_ids, false);
+        folder.finish(loader);
+        folder
+    }
+    /// Reads a folder that was itself named: the dialect asked for is that of every manifest in it.
+    pub fn whole(loader: &mut Loader, root: &Path, named: &[PathBuf]) -> Self {
+        let (mut folder, named_ids) = Self::start(loader, root, named);
+        folder.discover(loader, &named_ids, true);
+        folder.finish(loader);
+        folder
+    }
+    /// The same, with nothing in the folder but the named files and what they name by path. Most manifests need no more,
+    /// and the folder may be large.
+    pub fn alone(loader: &mut Loader, root: &Path, named: &[PathBuf]) -> Self {
+        let (mut folder, _) = Self::start(loader, root, named);
+        folder.finish(loader);
+        folder
+    }
+    fn start(loader: &mut Loader, root: &Path, named: &[PathBuf]) -> (Self, BTreeSet<FileId>) {
         let mut folder = Self {
             root: root.to_owned(),
             project: Project::default(),
@@ -54,33 +75,40 @@ impl Folder {
             named_ids.insert(manifest.file);
             folder.add(loader, name, manifest, true);
         }
-        let found = discover::manifests(root);
+        (folder, named_ids)
+    }
+    fn discover(&mut self, loader: &mut Loader, named_ids: &BTreeSet<FileId>, whole: bool) {
+        let found = discover::manifests(&self.root);
         for (path, full) in found.files {
             let manifest = loader.manifest(&full);
-            folder.listed.push(manifest.file);
+            self.listed.push(manifest.file);
             if !named_ids.contains(&manifest.file) {
-                folder.add(loader, path, manifest, false);
+                // Lists, texts and files that go with manifests stay what they are, whatever dialect is asked for.
+                let mapping = manifest.root.as_ref().is_some_and(|r| r.mapping().is_some());
+                let other = manifest.root.as_ref().and_then(trefoil_front::companion).is_some();
+                self.add(loader, path, manifest, whole && mapping && !other);
             }
         }
         for (path, why) in found.problems {
             let file = loader.nameless(&path);
             let message = format!("`{}` cannot be listed: {why}", path.display());
-            folder.unseen.push(Diagnostic::nowhere(rules::UNREADABLE, Severity::Warning, Some(file), message));
+            self.unseen.push(Diagnostic::nowhere(rules::UNREADABLE, Severity::Warning, Some(file), message));
         }
         if found.cut {
-            let file = loader.nameless(root);
+            let file = loader.nameless(&self.root);
             let message = "the folder is too deep or has too many files; the rest was not looked at";
-            folder.unseen.push(
+            self.unseen.push(
                 Diagnostic::nowhere(rules::FOLDER_LIMIT, Severity::Warning, Some(file), message)
                     .help("name a smaller folder"),
             );
         }
-        folder.project.documents.sort_by(|a, b| a.path.cmp(&b.path));
-        folder.close(loader);
-        folder.project.files = loader.files().clone();
-        folder.project.context = loader.context.clone();
-        folder.project.skills = loader.skills.clone();
-        folder
+    }
+    fn finish(&mut self, loader: &mut Loader) {
+        self.project.documents.sort_by(|a, b| a.path.cmp(&b.path));
+        self.close(loader);
+        self.project.files = loader.files().clone();
+        self.project.context = loader.context.clone();
+        self.project.skills = loader.skills.clone();
     }
     fn add(&mut self, loader: &Loader, path: String, manifest: Arc<Manifest>, named: bool) {
         let front = match (&manifest.shape, loader.options.dialect) {
@@ -130,6 +158,15 @@ impl Folder {
                             }
                         }
                     }
+                    // What is in it is the run's business; that it is there, everybody's.
+                    NeedKind::EnvFile if !full.is_file() => self.problems.push(
+                        Diagnostic::error(
+                            rules::ENV_FILE,
+                            need.location,
+                            format!("there is no environment file `{}`", full.display()),
+                        )
+                        .help("create it, or remove `env_file`; it holds one `NAME=value` a line"),
+                    ),
                     NeedKind::Manifest | NeedKind::Attachment | NeedKind::EnvFile => {}
                 }
             }
@@ -178,6 +215,22 @@ impl Folder {
     }
 }
 
+impl Attempt {
+    /// Whether other manifests of the folder could make a difference: something was not found, or is found by a name that
+    /// only the run knows.
+    pub fn needs_the_folder(&self) -> bool {
+        let by_name = |program: &Program| {
+            !program.missing_agents.is_empty()
+                || program
+                    .steps
+                    .iter()
+                    .any(|s| matches!(&s.kind, StepKind::Call(call) if matches!(call.callee, Callee::Named { .. })))
+        };
+        self.findings.iter().any(|d| d.rule == "unknown-reference")
+            || self.lowered.as_ref().is_some_and(|l| by_name(&l.program))
+    }
+}
+
 /// The folder of a file.
 pub(super) fn folder_of(file: &Path) -> PathBuf {
     file.parent().map(Path::to_owned).unwrap_or_default()
@@ -202,8 +255,18 @@ pub(super) fn check(loader: &mut Loader, paths: &[String], found: &mut Diagnosti
     }
     let mut checked = BTreeSet::new();
     for Group { root, named, everything, .. } in groups {
-        let folder = Folder::read(loader, &root, &named);
         let named_ids: Vec<FileId> = named.iter().map(|p| loader.manifest(p).file).collect();
+        let mut folder =
+            if everything { Folder::whole(loader, &root, &named) } else { Folder::alone(loader, &root, &named) };
+        let mut attempts: HashMap<usize, Attempt> = HashMap::new();
+        if !everything {
+            let indices = named_ids.iter().filter_map(|file| folder.document(*file));
+            attempts.extend(indices.map(|i| (i, folder.lower(i))));
+            if attempts.values().any(Attempt::needs_the_folder) {
+                folder = Folder::read(loader, &root, &named);
+                attempts.clear();
+            }
+        }
         let mut entries = named_ids.clone();
         if everything {
             entries.extend(folder.listed.iter().filter(|f| !named_ids.contains(f)));
@@ -218,7 +281,9 @@ pub(super) fn check(loader: &mut Loader, paths: &[String], found: &mut Diagnosti
             let Some(manifest) = folder.manifest(file) else { continue };
             unreadable |= manifest.unreadable;
             match folder.document(file) {
-                Some(index) => found.extend(folder.lower(index).findings),
+                Some(index) => {
+                    found.extend(attempts.remove(&index).unwrap_or_else(|| folder.lower(index)).findings);
+                }
                 None => {
                     found.extend(manifest.diagnostics.iter().cloned());
                     found.extend(about_shape(manifest, named_ids.contains(&file)));

@@ -6,7 +6,7 @@ use std::path::Path;
 use trefoil_front::Lowered;
 use trefoil_syntax::{Diagnostic, Diagnostics, FileId, Severity, suggest};
 
-use super::lower::{Folder, folder_of, nothing_in};
+use super::lower::{Attempt, Folder, folder_of, nothing_in};
 use super::read::{Loader, about_shape};
 use super::{Target, rules};
 
@@ -25,7 +25,7 @@ pub(super) struct Entry {
 /// Finds and lowers the manifest that a target means; what is wrong goes to `found`.
 pub(super) fn entry(loader: &mut Loader, target: &Target, found: &mut Diagnostics) -> Option<Entry> {
     if target.path.is_dir() {
-        let folder = Folder::read(loader, &target.path, &[]);
+        let folder = Folder::whole(loader, &target.path, &[]);
         found.extend(folder.unseen.iter().cloned());
         return match &target.id {
             Some(id) => by_id(loader, &folder, id, found),
@@ -37,7 +37,13 @@ pub(super) fn entry(loader: &mut Loader, target: &Target, found: &mut Diagnostic
         found.extend(manifest.diagnostics.iter().cloned());
         return None;
     }
-    let folder = Folder::read(loader, &folder_of(&target.path), std::slice::from_ref(&target.path));
+    let (root, named) = (folder_of(&target.path), std::slice::from_ref(&target.path));
+    let mut folder = Folder::alone(loader, &root, named);
+    let mut alone = folder.document(manifest.file).map(|i| folder.lower(i));
+    if alone.as_ref().is_some_and(Attempt::needs_the_folder) {
+        folder = Folder::read(loader, &root, named);
+        alone = None;
+    }
     let Some(index) = folder.document(manifest.file) else {
         found.extend(manifest.diagnostics.iter().cloned());
         found.extend(about_shape(&manifest, true));
@@ -49,12 +55,12 @@ pub(super) fn entry(loader: &mut Loader, target: &Target, found: &mut Diagnostic
         found.push(unknown_id(loader, &folder, &target.path, id, &[index]));
         return None;
     }
-    lowered(&folder, index, found)
+    let attempt = alone.unwrap_or_else(|| folder.lower(index));
+    lowered(&folder, index, attempt, found)
 }
 
-fn lowered(folder: &Folder, index: usize, found: &mut Diagnostics) -> Option<Entry> {
+fn lowered(folder: &Folder, index: usize, attempt: Attempt, found: &mut Diagnostics) -> Option<Entry> {
     let document = folder.project.documents.get(index)?;
-    let attempt = folder.lower(index);
     found.extend(attempt.findings);
     let lowered = attempt.lowered?;
     let env_files = folder.on_disk(&lowered.env_files);
@@ -81,7 +87,7 @@ fn by_id(loader: &mut Loader, folder: &Folder, id: &str, found: &mut Diagnostics
             }
             None
         }
-        [one] => lowered(folder, *one, found),
+        [one] => lowered(folder, *one, folder.lower(*one), found),
         several => {
             let mut places = several.iter().filter_map(|i| {
                 let document = folder.project.documents.get(*i)?;
@@ -134,7 +140,7 @@ fn only_root(loader: &mut Loader, folder: &Folder, found: &mut Diagnostics) -> O
         });
         return None;
     }
-    let attempts: Vec<_> = (0..documents.len()).map(|i| folder.lower(i)).collect();
+    let mut attempts: Vec<_> = (0..documents.len()).map(|i| folder.lower(i)).collect();
     let mut referenced = BTreeSet::new();
     for (document, attempt) in documents.iter().zip(&attempts) {
         let Some(lowered) = &attempt.lowered else { continue };
@@ -144,7 +150,7 @@ fn only_root(loader: &mut Loader, folder: &Folder, found: &mut Diagnostics) -> O
     let roots: Vec<usize> =
         (0..documents.len()).filter(|i| documents.get(*i).is_some_and(|d| !referenced.contains(&d.file))).collect();
     if let [one] = roots.as_slice() {
-        return lowered(folder, *one, found);
+        return lowered(folder, *one, attempts.swap_remove(*one), found);
     }
     // A manifest that does not load may be the one that references the others: say what is wrong with it.
     for attempt in attempts.into_iter().filter(|a| a.lowered.is_none()) {

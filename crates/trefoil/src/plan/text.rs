@@ -15,7 +15,8 @@ pub(super) fn text(plan: &Plan) -> String {
             let tail = match (&input.default, input.required) {
                 (Some(default), _) => format!(" = {}", default.to_json()),
                 (None, true) => ", required".to_owned(),
-                (None, false) => ", or null".to_owned(),
+                (None, false) if sort.ends_with("null") => String::new(),
+                (None, false) => " or null".to_owned(),
             };
             let _ = writeln!(out, "  {}: {sort}{tail}", input.name);
         }
@@ -40,7 +41,9 @@ pub(super) fn text(plan: &Plan) -> String {
         let _ = writeln!(out, "  limit: {limit}");
     }
     let all = plan.calls.each();
-    if all.iter().any(|(_, b)| b.number().is_none()) {
+    if all.iter().any(|(_, b)| b.endless) {
+        out.push_str("  there is no bound: a flow calls itself\n");
+    } else if all.iter().any(|(_, b)| b.number().is_none()) {
         out.push_str("  there is no bound: it depends on how long a list turns out to be\n");
     }
     if !plan.obstacles.is_empty() {

@@ -1,5 +1,6 @@
 //! Which agents and workflows a project declares, by name.
 
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use trefoil_syntax::{Diagnostic, FileId, Location, Span, suggest};
@@ -10,6 +11,7 @@ use crate::{FrontEnd, Project};
 /// The named units of a project.
 pub(super) struct Directory {
     entries: Vec<Named>,
+    by_name: HashMap<(Unit, Arc<str>), Vec<usize>>,
     origins: Vec<Location>,
 }
 
@@ -33,12 +35,16 @@ impl Directory {
                 entries.push(Named { unit, name: name.value.clone(), document, at });
             }
         }
+        let mut by_name: HashMap<_, Vec<usize>> = HashMap::new();
+        for entry in &entries {
+            by_name.entry((entry.unit, entry.name.clone())).or_default().push(entry.document);
+        }
         let origins = project.documents.iter().map(|d| Location::new(d.file, d.root.span)).collect();
-        Self { entries, origins }
+        Self { entries, by_name, origins }
     }
 
     fn find(&self, unit: Unit, name: &str) -> Vec<usize> {
-        self.entries.iter().filter(|e| e.unit == unit && &*e.name == name).map(|e| e.document).collect()
+        self.by_name.get(&(unit, Arc::from(name))).cloned().unwrap_or_default()
     }
 
     /// Documents that declare an agent of this name.
@@ -53,13 +59,9 @@ impl Directory {
 
     /// All of a sort, each name once.
     pub fn all(&self, unit: Unit) -> Vec<(Arc<str>, usize)> {
-        let mut all: Vec<(Arc<str>, usize)> = Vec::new();
-        for entry in self.entries.iter().filter(|e| e.unit == unit) {
-            if !all.iter().any(|(name, _)| *name == entry.name) {
-                all.push((entry.name.clone(), entry.document));
-            }
-        }
-        all
+        let mut seen = HashSet::new();
+        let of_sort = self.entries.iter().filter(|e| e.unit == unit && seen.insert(e.name.clone()));
+        of_sort.map(|e| (e.name.clone(), e.document)).collect()
     }
 
     /// The place of a document.

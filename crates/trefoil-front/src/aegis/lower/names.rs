@@ -5,7 +5,7 @@ mod check;
 mod root;
 mod state;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use trefoil_ir::{SlotId, Source};
@@ -22,7 +22,7 @@ use crate::aegis::manifest::schema::JsonSchema;
 pub(super) enum Shape {
     /// `{status, output}`.
     Agent,
-    /// `{status, exit_code, stdout, stderr, output}` of a command that runs.
+    /// `{status, exit_code, stdout, stderr, output, json}` of a command that runs.
     Command,
     /// The same of a plain `echo`.
     Echo,
@@ -80,6 +80,7 @@ pub(super) struct Named {
 pub(super) struct Names {
     pub fixed: Fixed,
     pub states: Vec<Named>,
+    pub by_name: HashMap<Arc<str>, usize>,
     /// Keys that the manifest itself puts on the Blackboard.
     pub keys: BTreeSet<Arc<str>>,
     pub workflow: Arc<str>,
@@ -111,7 +112,7 @@ pub(super) struct Scene<'a, 'd> {
 impl Names {
     /// The state of a name.
     pub fn index(&self, name: &str) -> Option<usize> {
-        self.states.iter().position(|s| &*s.name == name)
+        self.by_name.get(name).copied()
     }
     /// The names of all states.
     pub fn state_names(&self) -> impl Iterator<Item = &str> {

@@ -2,12 +2,12 @@
 
 /// The order of states, from transitions whose targets exist.
 pub(super) struct Paths {
-    reachable: Vec<bool>,
+    reachable: Set,
     /// Per state: ran before it on every way in.
-    always: Vec<Vec<bool>>,
+    always: Vec<Set>,
     /// Per state: ran before it on some way in.
-    sometimes: Vec<Vec<bool>>,
-    edges: Vec<Vec<usize>>,
+    sometimes: Vec<Set>,
+    incoming: Vec<Vec<usize>>,
     terminal: Vec<bool>,
 }
 
@@ -22,108 +22,137 @@ pub(super) enum Before {
     Never,
 }
 
+/// States, one bit each.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Set(Vec<u64>);
+
+impl Set {
+    fn new(n: usize, full: bool) -> Self {
+        Self(vec![if full { u64::MAX } else { 0 }; n.div_ceil(64)])
+    }
+    fn has(&self, i: usize) -> bool {
+        self.0.get(i / 64).is_some_and(|word| word >> (i % 64) & 1 == 1)
+    }
+    /// Whether it was new.
+    fn add(&mut self, i: usize) -> bool {
+        let new = !self.has(i);
+        if let Some(word) = self.0.get_mut(i / 64) {
+            *word |= 1 << (i % 64);
+        }
+        new
+    }
+    /// Keeps what is also in the other, or takes in what is.
+    fn join(&mut self, other: &Self, keep: bool) {
+        for (word, other) in self.0.iter_mut().zip(&other.0) {
+            *word = if keep { *word & other } else { *word | other };
+        }
+    }
+}
+
 impl Paths {
     /// `edges[s]` are the targets of state `s`; a state is terminal when nothing is meant to lead out of it.
-    pub fn new(initial: usize, edges: Vec<Vec<usize>>, terminal: Vec<bool>) -> Self {
+    pub fn new(initial: usize, edges: &[Vec<usize>], terminal: Vec<bool>) -> Self {
         let n = edges.len();
-        let mut reachable = vec![false; n];
-        let mut stack = vec![initial];
-        while let Some(s) = stack.pop() {
-            if let Some(seen) = reachable.get_mut(s)
-                && !std::mem::replace(seen, true)
-            {
-                stack.extend(edges.get(s).into_iter().flatten().copied());
-            }
-        }
+        let (order, reachable) = forward(initial, edges);
         let mut incoming = vec![Vec::new(); n];
-        for (s, targets) in edges.iter().enumerate() {
+        for (s, targets) in edges.iter().enumerate().filter(|(s, _)| reachable.has(*s)) {
             for t in targets {
-                if reachable.get(s) == Some(&true)
-                    && let Some(list) = incoming.get_mut(*t)
-                {
+                if let Some(list) = incoming.get_mut(*t) {
                     list.push(s);
                 }
             }
         }
-        let always = solve(n, initial, &incoming, true);
-        let sometimes = solve(n, initial, &incoming, false);
-        Self { reachable, always, sometimes, edges, terminal }
+        let always = solve(n, initial, &order, &incoming, true);
+        let sometimes = solve(n, initial, &order, &incoming, false);
+        Self { reachable, always, sometimes, incoming, terminal }
     }
 
     /// Whether any way leads there.
     pub fn reachable(&self, state: usize) -> bool {
-        self.reachable.get(state) == Some(&true)
+        self.reachable.has(state)
     }
 
     /// Whether `earlier` has run when `state` is entered.
     pub fn before(&self, earlier: usize, state: usize) -> Before {
-        let has = |sets: &[Vec<bool>]| sets.get(state).and_then(|set| set.get(earlier)) == Some(&true);
+        let has = |sets: &[Set]| sets.get(state).is_some_and(|set| set.has(earlier));
         match (has(&self.always), has(&self.sometimes)) {
-            (true, _) => Before::Always,
-            (false, true) => Before::Sometimes,
-            (false, false) => Before::Never,
+            (true, true) => Before::Always,
+            (_, true) => Before::Sometimes,
+            (_, false) => Before::Never,
         }
     }
 
     /// Whether a state has run when the workflow has ended.
     pub fn at_end(&self, earlier: usize) -> Before {
-        let mut seen = [false, false];
+        let (mut with, mut without) = (false, false);
         for (end, _) in self.terminal.iter().enumerate().filter(|(s, t)| **t && self.reachable(*s)) {
             match if end == earlier { Before::Always } else { self.before(earlier, end) } {
-                Before::Always => seen[0] = true,
+                Before::Always => with = true,
                 Before::Sometimes => return Before::Sometimes,
-                Before::Never => seen[1] = true,
+                Before::Never => without = true,
             }
         }
-        match seen {
-            [true, false] => Before::Always,
-            [true, true] => Before::Sometimes,
-            _ => Before::Never,
+        match (with, without) {
+            (true, false) => Before::Always,
+            (true, true) => Before::Sometimes,
+            (false, _) => Before::Never,
         }
     }
 
     /// Reachable states from which no terminal state can be reached.
     pub fn endless(&self) -> Vec<usize> {
-        let n = self.edges.len();
-        let mut ends: Vec<bool> = self.terminal.clone();
-        loop {
-            let grown: Vec<usize> = (0..n)
-                .filter(|s| ends.get(*s) == Some(&false))
-                .filter(|s| self.edges.get(*s).into_iter().flatten().any(|t| ends.get(*t) == Some(&true)))
-                .collect();
-            if grown.is_empty() {
-                break;
-            }
-            for s in grown {
-                if let Some(end) = ends.get_mut(s) {
-                    *end = true;
-                }
+        let n = self.incoming.len();
+        let mut ends = Set::new(n, false);
+        let mut stack: Vec<usize> = (0..n).filter(|s| self.terminal.get(*s) == Some(&true)).collect();
+        while let Some(s) = stack.pop() {
+            if ends.add(s) {
+                stack.extend(self.incoming.get(s).into_iter().flatten().copied());
             }
         }
-        (0..n).filter(|s| self.reachable(*s) && ends.get(*s) == Some(&false)).collect()
+        (0..n).filter(|s| self.reachable(*s) && !ends.has(*s)).collect()
     }
 }
 
-/// The fixed point of "what ran before": the intersection over the ways in, or the union.
-fn solve(n: usize, initial: usize, incoming: &[Vec<usize>], all: bool) -> Vec<Vec<bool>> {
-    let mut sets = vec![vec![all; n]; n];
-    if let Some(first) = sets.get_mut(initial) {
-        *first = vec![false; n];
+/// The reachable states, each before what only it leads to (reverse postorder): the order in which facts settle fastest.
+fn forward(initial: usize, edges: &[Vec<usize>]) -> (Vec<usize>, Set) {
+    let mut seen = Set::new(edges.len(), false);
+    let mut order = Vec::new();
+    // A state, and how many of its targets are done.
+    let mut stack = Vec::new();
+    if initial < edges.len() {
+        seen.add(initial);
+        stack.push((initial, 0));
     }
+    while let Some((state, done)) = stack.pop() {
+        match edges.get(state).and_then(|targets| targets.get(done)) {
+            Some(target) => {
+                stack.push((state, done + 1));
+                if *target < edges.len() && seen.add(*target) {
+                    stack.push((*target, 0));
+                }
+            }
+            None => order.push(state),
+        }
+    }
+    order.reverse();
+    (order, seen)
+}
+
+/// The fixed point of "what ran before": the intersection over the ways in, or the union.
+fn solve(n: usize, initial: usize, order: &[usize], incoming: &[Vec<usize>], all: bool) -> Vec<Set> {
+    let mut sets = vec![Set::new(n, all); n];
     let mut changed = true;
     while changed {
         changed = false;
-        for s in 0..n {
+        for s in order {
             // The run begins at the initial state: nothing has run before it on that way.
-            let mut next = vec![all && s != initial; n];
-            for from in incoming.get(s).into_iter().flatten() {
-                let Some(before) = sets.get(*from) else { continue };
-                for (i, value) in next.iter_mut().enumerate() {
-                    let ran = before.get(i) == Some(&true) || i == *from;
-                    *value = if all { *value && ran } else { *value || ran };
-                }
+            let mut next = Set::new(n, all && *s != initial);
+            for from in incoming.get(*s).into_iter().flatten() {
+                let Some(mut before) = sets.get(*from).cloned() else { continue };
+                before.add(*from);
+                next.join(&before, all);
             }
-            if let Some(set) = sets.get_mut(s)
+            if let Some(set) = sets.get_mut(*s)
                 && *set != next
             {
                 *set = next;
@@ -142,7 +171,7 @@ mod tests {
     /// 0 -> 1 -> 2 -> 0 and 2 -> 3; 4 stands apart.
     fn looped() -> Paths {
         let edges = vec![vec![1], vec![2], vec![0, 3], vec![], vec![3]];
-        Paths::new(0, edges, vec![false, false, false, true, false])
+        Paths::new(0, &edges, vec![false, false, false, true, false])
     }
 
     #[test]
@@ -163,7 +192,7 @@ mod tests {
 
     #[test]
     fn at_the_end_counts_every_terminal_state() {
-        let paths = Paths::new(0, vec![vec![1, 2], vec![], vec![]], vec![false, true, true]);
+        let paths = Paths::new(0, &[vec![1, 2], vec![], vec![]], vec![false, true, true]);
         assert_eq!(paths.at_end(0), Before::Always);
         assert_eq!(paths.at_end(1), Before::Sometimes);
         assert_eq!(looped().at_end(1), Before::Always);
@@ -171,7 +200,7 @@ mod tests {
 
     #[test]
     fn states_without_a_way_out_are_found() {
-        let paths = Paths::new(0, vec![vec![1, 3], vec![2], vec![1], vec![]], vec![false, false, false, true]);
+        let paths = Paths::new(0, &[vec![1, 3], vec![2], vec![1], vec![]], vec![false, false, false, true]);
         assert_eq!(paths.endless(), [1, 2]);
         assert!(looped().endless().is_empty());
     }

@@ -27,12 +27,6 @@ pub(super) fn next(scene: &Scene<'_, '_>, state: usize, target: usize) -> Transi
     Transition { takes, when, target: StateId(target as u32), feedback: None, origin, text: "on_success".into() }
 }
 
-/// The state that a transition leads to; an unknown one is reported once, by [`lower`].
-pub(super) fn target(scene_states: &[&str], transition: &written::Transition) -> Option<usize> {
-    let target = transition.target.as_ref()?;
-    scene_states.iter().position(|s| *s == &*target.value)
-}
-
 fn one(scene: &Scene<'_, '_>, state: usize, transition: &written::Transition) -> Option<Transition> {
     let reader = scene.reader;
     let target = find_target(scene, transition);

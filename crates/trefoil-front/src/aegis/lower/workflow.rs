@@ -37,7 +37,7 @@ pub(super) fn lower(lowering: &mut Lowering<'_>, reader: &Reader<'_>, document: 
     let result = slots.add("result");
     let names = names(&workflow, fixed, &mut slots);
     let initial = initial(reader, &workflow, &names);
-    let paths = paths(&workflow, initial.unwrap_or(0));
+    let paths = paths(&workflow, &names, initial.unwrap_or(0));
     let spans: Vec<Location> = workflow.states.iter().map(|s| reader.at(s.span)).collect();
     let scene = Scene { reader, names: &names, paths: &paths, spans: &spans };
     report_states(&scene, &workflow);
@@ -134,9 +134,12 @@ fn names(workflow: &Workflow, fixed: Fixed, slots: &mut Slots) -> Names {
     for named in &mut states {
         named.given_feedback = with_feedback.contains(&*named.name);
     }
+    // Of two states of one name (reported) the first is meant.
+    let by_name = states.iter().enumerate().rev().map(|(i, s)| (s.name.clone(), i)).collect();
     Names {
         fixed,
         states,
+        by_name,
         keys,
         workflow: workflow.identity.name.clone(),
         version: workflow.identity.version.clone().unwrap_or_else(|| "1.0.0".into()),
@@ -163,27 +166,21 @@ fn is_pipeline(workflow: &Workflow) -> bool {
     workflow.list_form && workflow.states.iter().all(|s| s.transitions.is_none())
 }
 
-fn paths(workflow: &Workflow, initial: usize) -> Paths {
+fn paths(workflow: &Workflow, names: &Names, initial: usize) -> Paths {
     let count = workflow.states.len();
-    let names: Vec<&str> = workflow.states.iter().map(|s| &*s.name).collect();
-    let edges: Vec<Vec<usize>> = if is_pipeline(workflow) {
-        (0..count).map(|i| if i + 1 < count { vec![i + 1] } else { Vec::new() }).collect()
-    } else {
-        let targets =
-            |s: &written::State| s.transitions.iter().flatten().filter_map(|t| transition::target(&names, t)).collect();
-        workflow.states.iter().map(targets).collect()
+    if is_pipeline(workflow) {
+        let edges: Vec<_> = (0..count).map(|i| if i + 1 < count { vec![i + 1] } else { Vec::new() }).collect();
+        return Paths::new(initial, &edges, (0..count).map(|i| i + 1 == count).collect());
+    }
+    let targets = |s: &written::State| -> Vec<Option<usize>> {
+        let transitions = s.transitions.as_deref().unwrap_or_default();
+        transitions.iter().map(|t| names.index(&t.target.as_ref()?.value)).collect()
     };
-    let terminal = if is_pipeline(workflow) {
-        (0..count).map(|i| i + 1 == count).collect()
-    } else {
-        // A transition to nowhere is reported as that; where it was meant to lead nobody knows.
-        let ends = |s: &written::State| {
-            let transitions = s.transitions.as_deref().unwrap_or_default();
-            transitions.is_empty() || transitions.iter().any(|t| transition::target(&names, t).is_none())
-        };
-        workflow.states.iter().map(ends).collect()
-    };
-    Paths::new(initial, edges, terminal)
+    let targets: Vec<_> = workflow.states.iter().map(targets).collect();
+    let edges: Vec<Vec<usize>> = targets.iter().map(|all| all.iter().flatten().copied().collect()).collect();
+    // A transition to nowhere is reported as that; where it was meant to lead nobody knows.
+    let terminal = targets.iter().map(|all| all.is_empty() || all.contains(&None)).collect();
+    Paths::new(initial, &edges, terminal)
 }
 
 /// What is wrong with states as a whole.

@@ -23,7 +23,7 @@ use crate::{Fields, Reader};
 pub const API_VERSION: &str = "100monkeys.ai/v1";
 
 /// What a document declares.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Unit {
     /// `kind: Agent`, or `AgentManifest` as older files have it.
     Agent,

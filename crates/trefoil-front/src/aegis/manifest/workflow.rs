@@ -38,6 +38,9 @@ pub struct Workflow {
     pub span: Span,
 }
 
+/// What is known of the order of states grows with the square of their number.
+const MAX_STATES: usize = 10_000;
+
 /// Reads a workflow's manifest below its header.
 pub fn read(reader: &Reader<'_>, fields: &mut Fields<'_, '_>) -> Workflow {
     let head = fields.head();
@@ -96,6 +99,16 @@ fn read_spec(reader: &Reader<'_>, spec: &mut Fields<'_, '_>, workflow: &mut Work
 }
 
 fn read_states(reader: &Reader<'_>, node: &Node) -> Vec<State> {
+    let count = match &*node.kind {
+        Kind::Mapping(m) => m.entries.len(),
+        Kind::Sequence(items) => items.len(),
+        Kind::Scalar(..) => 0,
+    };
+    if count > MAX_STATES {
+        let message = format!("a workflow has at most {MAX_STATES} states, not {count}");
+        reader.error("out-of-range", node.span, message);
+        return Vec::new();
+    }
     let states: Vec<State> = match &*node.kind {
         Kind::Mapping(m) => m.entries.iter().filter_map(|e| state::read(reader, &e.value, Some(&e.key))).collect(),
         Kind::Sequence(items) => items.iter().filter_map(|item| state::read(reader, item, None)).collect(),

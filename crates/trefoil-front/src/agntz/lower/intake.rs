@@ -32,6 +32,7 @@ pub fn intake(
             schema: p.json.clone(),
             default: p.default.clone(),
             nullable: !p.required,
+            optional: false,
             origin: reader.at(p.span),
         })
         .collect();

@@ -163,7 +163,7 @@ impl Inputs {
                     _ => Value::Object(Arc::new(Object::default())),
                 };
                 let nullable = matches!(field.origin, Origin::Given);
-                InputField { name: field.name.clone(), schema, default, nullable, origin }
+                InputField { name: field.name.clone(), schema, default, nullable, optional: false, origin }
             })
             .collect();
         Intake { slot: self.slot, wrap: Some("message".into()), fields, closed: true, schema: None, raw: None }

@@ -1,6 +1,6 @@
 //! One lowering: the entry's file and every file that it calls.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use trefoil_ir::{Flow, FlowId, Refused, StepKind};
@@ -18,6 +18,9 @@ use crate::project::resolve_path;
 use crate::sirenspec::manifest::{self, CallNode, Manifest, NodeKind, Root, Worker};
 use crate::sirenspec::stem;
 use crate::{Builder, Lowered, Project, Reader};
+
+/// Deeper nesting is refused whatever `max_depth` says: nobody needs it, and it is paid for in stack.
+const DEEPEST: u32 = 64;
 
 /// One lowering.
 pub struct Session<'p> {
@@ -49,7 +52,16 @@ pub struct Child {
 
 impl<'p> Session<'p> {
     /// Lowers a document as the entry of a program.
-    pub fn run(project: &'p Project, document: usize, diagnostics: &'p mut Diagnostics) -> Option<Lowered> {
+    pub fn run(project: &Project, document: usize, diagnostics: &mut Diagnostics) -> Option<Lowered> {
+        let mut found = Diagnostics::default();
+        let lowered = Session::lowered(project, document, &mut found);
+        // What others found before is no reason to give nothing back.
+        let lowered = lowered.filter(|_| !found.has_errors());
+        diagnostics.extend(found.iter().cloned());
+        lowered
+    }
+
+    fn lowered(project: &'p Project, document: usize, diagnostics: &'p mut Diagnostics) -> Option<Lowered> {
         let mut session = Self {
             project,
             diagnostics,
@@ -60,13 +72,9 @@ impl<'p> Session<'p> {
             env_files: Vec::new(),
         };
         let entry = session.workflow(document, Vec::new(), 0)?;
-        let Self { builder, files, env_files, diagnostics, .. } = session;
-        if diagnostics.has_errors() {
-            return None;
-        }
+        let Self { builder, files, env_files, .. } = session;
         let texts = files.iter().filter_map(|file| project.files.get(*file)).map(|file| &**file.text());
-        let program = builder.finish(entry.flow, texts)?;
-        Some(Lowered { program, env_files })
+        Some(Lowered { program: builder.finish(entry.flow, texts)?, env_files })
     }
 
     /// A document's flow; none when it is not a mapping.
@@ -151,7 +159,8 @@ impl<'p> Session<'p> {
             body = made.builder.step(plain(StepKind::Sequence(all), origin));
         }
         let slots = made.slots.0;
-        let output = names.tree(Root::Output);
+        // Nobody reads what an entry leaves.
+        let output = if entry { Shape::Any } else { names.tree(Root::Output) };
         let child = Child { flow: id, readable: readable(&output, &names), output, wanted: inputs.wanted() };
         self.builder.set_flow(
             id,
@@ -195,8 +204,9 @@ impl<'p> Session<'p> {
             );
             return None;
         }
-        if depth >= call.max_depth {
-            let message = format!("node `{id}` nests workflows deeper than its `max_depth` of {}", call.max_depth);
+        let deepest = call.max_depth.min(DEEPEST);
+        if depth >= deepest {
+            let message = format!("node `{id}` nests workflows deeper than its `max_depth` of {deepest}");
             reader.error("out-of-range", reference.span, message);
             return None;
         }
@@ -224,15 +234,16 @@ fn readable(output: &Shape, names: &Names<'_>) -> Shape {
 
 /// Agents that no node names: their templates are read for mistakes all the same.
 fn unused_agents(flow: &Workflow<'_, '_>) {
-    for agent in &flow.manifest.agents {
-        let used = flow.manifest.nodes.iter().any(|node| match &node.kind {
-            NodeKind::Agent(kind) => kind.agent.is_some_and(|a| a.value == agent.id.value),
-            NodeKind::Factory(kind) => matches!(&kind.worker, Some(Worker::Agent(a)) if a.value == agent.id.value),
-            _ => false,
-        });
-        if used {
-            continue;
-        }
+    let named = flow.manifest.nodes.iter().filter_map(|node| match &node.kind {
+        NodeKind::Agent(kind) => kind.agent,
+        NodeKind::Factory(kind) => match &kind.worker {
+            Some(Worker::Agent(agent)) => Some(*agent),
+            _ => None,
+        },
+        _ => None,
+    });
+    let used: HashSet<&str> = named.map(|text| &*text.value).collect();
+    for agent in flow.manifest.agents.iter().filter(|agent| !used.contains(&*agent.id.value)) {
         let message = format!("agent `{}` has no effect: no node uses it", agent.id.value);
         flow.reader.warning("no-effect", agent.id.span, message);
         if let Some(text) = agent.system {

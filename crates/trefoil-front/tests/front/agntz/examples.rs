@@ -2,7 +2,7 @@
 
 use super::support::{load_as, show};
 
-fn folder() -> Vec<(String, String)> {
+pub fn folder() -> Vec<(String, String)> {
     let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/agntz");
     let mut files: Vec<_> = std::fs::read_dir(dir)
         .unwrap()
@@ -26,6 +26,5 @@ fn load_without_warnings() {
     }
     found.sort();
     found.dedup();
-    eprintln!("{}", found.join("\n"));
     assert!(found.iter().all(|f| f.starts_with("info ")), "\n{}", found.join("\n"));
 }

@@ -32,7 +32,11 @@ pub fn load_as(manifests: &[(&str, &str)], entry: usize) -> Folder {
     }
     let broken = diagnostics.has_errors();
     let lowered = (!broken && !project.documents.is_empty()).then(|| Agntz.lower(&project, entry, &mut diagnostics));
-    Folder { project, diagnostics, lowered: lowered.flatten() }
+    let lowered = lowered.flatten();
+    if let Some(lowered) = &lowered {
+        assert_eq!(trefoil_ir::validate::validate(&lowered.program), Vec::<String>::new());
+    }
+    Folder { project, diagnostics, lowered }
 }
 
 /// The findings, one a line: `error 3:5 rule: message (help) [label]`.

@@ -132,7 +132,11 @@ fn spent(context: &Context<'_>, slots: &[trefoil_ir::SlotId]) -> Value {
     let call = context.activations.call(context.activation);
     let tokens = call.map_or(0, |call| match slots {
         [] => call.tokens,
-        slots => call.spent.iter().filter(|(slot, _)| slots.contains(slot)).map(|(_, tokens)| tokens).sum(),
+        slots => call
+            .spent
+            .iter()
+            .filter(|(slot, _)| slots.contains(slot))
+            .fold(0u64, |all, (_, tokens)| all.saturating_add(*tokens)),
     });
     [("total_tokens", Value::from(tokens)), ("estimated_usd", Value::from(0.0))].into_iter().collect()
 }

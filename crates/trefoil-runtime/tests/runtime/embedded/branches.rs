@@ -211,3 +211,42 @@ fn edges_that_hold_together_are_taken_together() {
     assert!(taken.contains(&"n0 n1 n2".to_owned()), "{taken:?}");
     assert!(taken.contains(&"n1 n2".to_owned()), "{taken:?}");
 }
+
+#[test]
+fn each_call_of_one_agent_answers_for_itself() {
+    // One agent, asked in two places: what one condition wants is no business of the other.
+    let mut b = Build::new();
+    let say = b.model("agent", "{{input}}");
+    let agent = b.flow("agent", say, None);
+    let first = b.call("first", agent, "1");
+    let second = b.call("second", agent, "2");
+    let (yes, no) = (b.mark("yes"), b.mark("no"));
+    let branch = b.branch("", &[("{{first}} == \"a\" && {{second}} == \"b\"", yes)], Some(no));
+    let body = b.sequence("", &[first, second, branch]);
+    let main = b.flow("main", body, None);
+    let program = b.program(main);
+    let taken = kinds(SEEDS, |seed| run(&program, seed).output.to_string());
+    assert_eq!(taken, ["\"no\"", "\"yes\""]);
+}
+
+#[test]
+fn what_an_agent_is_given_comes_from_its_own_caller() {
+    // A flow that hands its input back, called with two answers: only the second one decides.
+    let mut b = Build::new();
+    let back = b.compute("", "{{input}}");
+    let same = b.flow("same", back, None);
+    let (one, two) = (b.model("one", "{{input}}"), b.model("two", "{{input}}"));
+    let first = b.call("first", same, "{{one}}");
+    let second = b.call("second", same, "{{two}}");
+    let (yes, no) = (b.mark("yes"), b.mark("no"));
+    let branch = b.branch("", &[("{{second}} == \"go\"", yes)], Some(no));
+    let body = b.sequence("", &[one, two, first, second, branch]);
+    let main = b.flow("main", body, None);
+    let program = b.program(main);
+    let answers = kinds(SEEDS, |seed| {
+        let seen = run(&program, seed);
+        assert!(seen.answers["one"].as_str().unwrap().starts_with("[embedded] one"), "nothing is wanted of it");
+        seen.answers["two"].to_string()
+    });
+    assert_eq!(answers, ["\"go\"", "\"other\""]);
+}

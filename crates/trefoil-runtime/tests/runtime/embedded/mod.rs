@@ -1,4 +1,11 @@
 //! The embedded model: whole runs on it, over many seeds.
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "helpers of tests may fail the test"
+)]
 
 mod branches;
 mod judged;

@@ -1,0 +1,79 @@
+//! Folders of manifests to diagnostics and programs, for each front end.
+
+use trefoil_front::Lowered;
+use trefoil_syntax::diagnostic::render;
+use trefoil_syntax::{Diagnostic, Diagnostics};
+
+use crate::manifest::{self, Bundle, Folder, KEYS, WORDS, check_diagnostic, check_location, places};
+use crate::{Shape, Target, fixed};
+
+const ABOUT: &str = "reading and lowering never panic, every place is in its file, no error means a sound program";
+
+pub(crate) const AGNTZ: Target = Target {
+    name: "front-agntz",
+    about: ABOUT,
+    seeds: || fixed(manifest::AGNTZ),
+    words: WORDS,
+    shape: Shape::Manifests { keys: KEYS },
+    weight: 16,
+    run: |bytes| run(bytes, "agntz"),
+};
+pub(crate) const AEGIS: Target = Target {
+    name: "front-aegis",
+    about: ABOUT,
+    seeds: || fixed(manifest::AEGIS),
+    words: WORDS,
+    shape: Shape::Manifests { keys: KEYS },
+    weight: 16,
+    run: |bytes| run(bytes, "aegis"),
+};
+pub(crate) const SIRENSPEC: Target = Target {
+    name: "front-sirenspec",
+    about: ABOUT,
+    seeds: || fixed(manifest::SIRENSPEC),
+    words: WORDS,
+    shape: Shape::Manifests { keys: KEYS },
+    weight: 16,
+    run: |bytes| run(bytes, "sirenspec"),
+};
+
+fn run(bytes: &[u8], dialect: &str) {
+    let bundle = Bundle::split(bytes);
+    let folder = Folder::read(&bundle.files, manifest::front(dialect));
+    check_findings(&folder, folder.found.clone());
+    for at in 0..folder.project.documents.len() {
+        let (lowered, found) = folder.lower(at);
+        assert_eq!(lowered.is_none(), found.has_errors(), "a program comes back exactly when there is no error");
+        if let Some(lowered) = &lowered {
+            check_program(&folder, lowered);
+        }
+        if at as u64 == bundle.choices % folder.project.documents.len() as u64 {
+            let (again, found_again) = folder.lower(at);
+            assert!(found.iter().eq(found_again.iter()), "lowered twice, other findings");
+            let text = |lowered: Option<Lowered>| {
+                lowered.map(|l| (l.program.hash, trefoil_ir::print::print(&l.program, &folder.project.files)))
+            };
+            assert_eq!(text(lowered), text(again), "lowered twice, another program");
+        }
+        check_findings(&folder, found);
+    }
+}
+
+fn check_program(folder: &Folder, lowered: &Lowered) {
+    let faults = trefoil_ir::validate::validate(&lowered.program);
+    assert!(faults.is_empty(), "{faults:?}");
+    places(&lowered.program, &mut |at| check_location(&folder.project, at));
+    let _ = trefoil_ir::walk::refusals(&lowered.program);
+}
+
+fn check_findings(folder: &Folder, found: Diagnostics) {
+    found.iter().for_each(|d| check_diagnostic(&folder.project, d));
+    let found: Vec<Diagnostic> = found.into_sorted().into_iter().take(20).collect();
+    let files = &folder.project.files;
+    let shown = render::text(&found, files, render::TextOptions::default());
+    assert!(shown.chars().all(|c| c == '\n' || !c.is_control()), "a control character on the terminal: {shown:?}");
+    let json = render::json(&found, files, 1);
+    let parsed: Result<serde_json::Value, _> = serde_json::from_str(&json);
+    assert!(parsed.is_ok(), "{json}");
+    assert_eq!(render::github(&found, files).lines().count(), found.len());
+}

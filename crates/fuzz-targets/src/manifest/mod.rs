@@ -1,0 +1,145 @@
+//! Manifests as the input of a target: several files in one text, read and lowered the way a loader does.
+
+mod places;
+mod seeds;
+mod words;
+
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+
+use trefoil_front::project::{NeedKind, resolve_path};
+use trefoil_front::{Detection, Document, FRONT_ENDS, FrontEnd, Lowered, Project, detect};
+use trefoil_syntax::yaml::{self, Limits};
+use trefoil_syntax::{Diagnostic, Diagnostics, FileId, Location, SourceFile, Span};
+
+pub(crate) use places::places;
+pub(crate) use seeds::{AEGIS, AGNTZ, SIRENSPEC};
+pub(crate) use words::{KEYS, WORDS};
+
+/// Small, so that hitting them is likely.
+const LIMITS: Limits = Limits { bytes: 1 << 16, depth: 128, nodes: 5000 };
+
+/// Begins the line before a file, and the line before the choices.
+const MARK: &str = "=== ";
+
+/// A text taken apart.
+pub(crate) struct Bundle {
+    /// Path and text.
+    pub files: Vec<(String, String)>,
+    /// What the target chooses by.
+    pub choices: u64,
+}
+
+impl Bundle {
+    /// Splits at the lines `=== NAME` and `=== choices N`. What comes before the first is `main.yaml`.
+    pub(crate) fn split(bytes: &[u8]) -> Self {
+        let text = String::from_utf8_lossy(bytes);
+        let mut bundle = Self { files: Vec::new(), choices: 1 };
+        for line in text.split_inclusive('\n') {
+            let head = line.strip_prefix(MARK).map(str::trim);
+            if let Some(choices) = head.and_then(|h| h.strip_prefix("choices ")) {
+                let mut hasher = DefaultHasher::new();
+                choices.hash(&mut hasher);
+                bundle.choices = hasher.finish();
+            } else if let Some(name) = head.filter(|name| bundle.files.iter().all(|(known, _)| known != name)) {
+                bundle.files.push((name.to_owned(), String::new()));
+            } else if let Some((_, file)) = bundle.files.last_mut() {
+                file.push_str(line);
+            } else {
+                bundle.files.push(("main.yaml".to_owned(), line.to_owned()));
+            }
+        }
+        bundle.files.truncate(12);
+        bundle
+    }
+}
+
+/// A folder, read.
+pub(crate) struct Folder {
+    pub project: Project,
+    /// What reading found.
+    pub found: Diagnostics,
+}
+
+impl Folder {
+    /// Reads all files. Those that are of no dialect, or of several, count for `otherwise`.
+    pub(crate) fn read(files: &[(String, String)], otherwise: &'static dyn FrontEnd) -> Self {
+        let mut project = Project::default();
+        let mut found = Diagnostics::default();
+        for (path, text) in files {
+            let file = SourceFile::new(path.as_str(), text.as_str());
+            let id = project.files.add(file.clone());
+            if !path.ends_with(".yaml") {
+                project.attachments.insert(path.clone(), text.clone());
+                continue;
+            }
+            let parsed = yaml::parse(id, &file, &LIMITS);
+            found.extend(parsed.diagnostics);
+            let Some(root) = parsed.root else { continue };
+            let front = match detect(&root) {
+                Detection::One(front) => front,
+                Detection::Several(all) => {
+                    for (_, evidence) in &all {
+                        check_span(&project, id, evidence.span);
+                    }
+                    otherwise
+                }
+                Detection::Unknown => {
+                    let _ = trefoil_front::companion(&root);
+                    otherwise
+                }
+            };
+            project.documents.push(Document { file: id, path: path.clone(), root, front });
+        }
+        for document in &project.documents {
+            for need in document.front.needs(document) {
+                check_location(&project, need.location);
+                let _ = resolve_path(&document.path, &need.path);
+                assert!(matches!(need.kind, NeedKind::Manifest | NeedKind::Attachment | NeedKind::EnvFile));
+            }
+            for (_, location) in document.front.ids(document) {
+                check_location(&project, location);
+            }
+        }
+        Self { project, found }
+    }
+
+    /// Lowers a document, with what it found.
+    pub(crate) fn lower(&self, document: usize) -> (Option<Lowered>, Diagnostics) {
+        let mut found = Diagnostics::default();
+        let front = self.project.documents.get(document).map(|d| d.front);
+        let lowered = front.and_then(|front| front.lower(&self.project, document, &mut found));
+        (lowered, found)
+    }
+}
+
+/// The front end of a name that is there.
+pub(crate) fn front(name: &str) -> &'static dyn FrontEnd {
+    FRONT_ENDS.iter().copied().find(|f| f.name() == name).unwrap_or_else(|| unreachable!("no front end {name}"))
+}
+
+/// Asserts that a span is one of its file.
+pub(crate) fn check_span(project: &Project, file: FileId, span: Span) {
+    let Some(source) = project.files.get(file) else { unreachable!("{file:?} is no file") };
+    let found = source.text().get(span.start as usize..span.end as usize);
+    assert!(found.is_some(), "{span:?} is not in `{}`", source.name());
+}
+
+/// Asserts that a location is in its file.
+pub(crate) fn check_location(project: &Project, at: Location) {
+    check_span(project, at.file, at.span);
+}
+
+/// What every finding must be.
+pub(crate) fn check_diagnostic(project: &Project, d: &Diagnostic) {
+    let lists = [trefoil_syntax::yaml::RULES, trefoil_template::RULES, trefoil_front::rules::RULES];
+    assert!(lists.iter().any(|rules| rules.iter().any(|(rule, _)| *rule == d.rule)), "`{}` is in no list", d.rule);
+    assert!(!d.message.is_empty() && !d.message.ends_with('.'), "{d:?}");
+    assert!(d.help.as_ref().is_none_or(|help| !help.is_empty()), "{d:?}");
+    assert_eq!(d.span.is_some(), d.span.is_some() && d.file.is_some(), "a place in no file: {d:?}");
+    if let (Some(file), Some(span)) = (d.file, d.span) {
+        check_span(project, file, span);
+    }
+    for label in &d.labels {
+        check_location(project, label.location);
+    }
+}

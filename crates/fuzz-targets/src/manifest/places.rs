@@ -1,0 +1,46 @@
+//! Every place in a manifest that a program remembers.
+
+use trefoil_ir::walk::{Evaluated, evaluated, evaluated_by_flow, texts};
+use trefoil_ir::{Program, StepKind, Text};
+use trefoil_syntax::Location;
+
+/// Calls `visit` with each of them.
+pub(crate) fn places(program: &Program, visit: &mut dyn FnMut(Location)) {
+    for (_, at) in &program.missing_agents {
+        visit(*at);
+    }
+    for schema in &program.schemas {
+        visit(schema.origin);
+    }
+    for flow in &program.flows {
+        visit(flow.origin);
+        flow.intake.fields.iter().for_each(|field| visit(field.origin));
+        evaluated_by_flow(flow).into_iter().for_each(|e| of(e, visit));
+    }
+    for step in &program.steps {
+        visit(step.origin);
+        match &step.kind {
+            StepKind::Model(call) => visit(call.model.origin),
+            StepKind::Graph(graph) => graph.nodes.iter().flat_map(|n| &n.incoming).for_each(|e| visit(e.origin)),
+            _ => {}
+        }
+        evaluated(step).into_iter().for_each(|e| of(e, visit));
+    }
+}
+
+fn of(evaluated: Evaluated<'_>, visit: &mut dyn FnMut(Location)) {
+    match evaluated {
+        Evaluated::Expr(expr) => texts(expr, &mut |t| text(t, visit)),
+        Evaluated::Text(t) => text(t, visit),
+        Evaluated::Cond(cond) => visit(cond.origin),
+        Evaluated::Source(_) => {}
+    }
+}
+
+fn text(text: &Text, visit: &mut dyn FnMut(Location)) {
+    visit(text.origin);
+    assert_eq!(text.spans.len(), text.template.references().len(), "a place for every reference");
+    for span in &text.spans {
+        visit(Location::new(text.origin.file, *span));
+    }
+}

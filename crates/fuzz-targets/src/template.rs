@@ -1,0 +1,115 @@
+//! Text to template to text, for each policy.
+
+use trefoil_template::state::{self, Kind};
+use trefoil_template::{EvalError, Policy, Template, Value};
+
+use crate::text::{World, aegis, agntz, check_mistakes, check_references, fill, inside, mark, sirenspec};
+use crate::{Shape, Target, fixed};
+
+const ABOUT: &str =
+    "no text panics, every mistake and reference has a place, rendering repeats itself, data is never code";
+
+pub(crate) const AGNTZ: Target = Target {
+    name: "template-agntz",
+    about: ABOUT,
+    seeds: || fixed(agntz::TEMPLATES),
+    words: agntz::WORDS,
+    shape: Shape::Bytes,
+    weight: 2,
+    run: |bytes| run(bytes, &Policy::AGNTZ),
+};
+pub(crate) const AEGIS: Target = Target {
+    name: "template-aegis",
+    about: ABOUT,
+    seeds: || fixed(aegis::TEMPLATES),
+    words: aegis::WORDS,
+    shape: Shape::Bytes,
+    weight: 2,
+    run: |bytes| run(bytes, &Policy::AEGIS),
+};
+pub(crate) const SIRENSPEC: Target = Target {
+    name: "template-sirenspec",
+    about: ABOUT,
+    seeds: || fixed(sirenspec::TEMPLATES),
+    words: sirenspec::WORDS,
+    shape: Shape::Bytes,
+    weight: 2,
+    run: |bytes| run(bytes, &Policy::SIRENSPEC),
+};
+
+fn run(bytes: &[u8], policy: &'static Policy) {
+    let text = &*String::from_utf8_lossy(bytes);
+    let template = match Template::parse(text, policy) {
+        Err(mistakes) => return check_mistakes(text, &mistakes),
+        Ok(template) => template,
+    };
+    check_references(text, template.references());
+    for local in template.locals() {
+        inside(text, &local.span);
+    }
+    assert!(text.contains("{{") || template.literal() == Some(text), "{text:?} has no tag and is {template:?}");
+
+    let mut shown = Vec::new();
+    for world in [World::new(policy), World::harmless(policy)] {
+        let mut bound = template.clone();
+        bound.bind(|reference| world.bind(reference));
+        let rendered = every_way(text, &bound, &world);
+        let typed = settle(&world, || bound.value(&world));
+        let alone = state::evaluate(policy, Kind::Template, text, world.state()).map_err(|e| format!("{e:?}"));
+        assert!(alone.as_ref().map_or(true, |value| matches!(value, Value::Str(_) | Value::Masked(_))), "not text");
+        shown.push([show(rendered), show(typed), mark(&format!("{alone:?}"))]);
+    }
+    assert!(shown.first() == shown.last(), "the braces of data made a difference: {shown:?}");
+}
+
+/// Renders in all the ways there are, and lets a driver fill the holes.
+fn every_way(text: &str, template: &Template, world: &World) -> Result<Value, EvalError> {
+    let rendered = settle(world, || template.render(world));
+    assert_eq!(rendered, template.render(world), "two renderings of {text:?}");
+    let traced = template.trace(world);
+    let mut buffer = "before ".to_owned();
+    let into = template.render_into(world, &mut buffer);
+    match &rendered {
+        Err(error) => {
+            assert_eq!(traced.map(|_| ()).as_ref(), Err(error), "traced {text:?}");
+            assert_eq!(into.as_ref(), Err(error), "into a buffer {text:?}");
+            if let EvalError::Undefined { span, .. } = error {
+                inside(text, span);
+            }
+        }
+        Ok(value) => {
+            let all = value.to_text();
+            assert_eq!(into, Ok(()));
+            assert_eq!(buffer.strip_prefix("before "), Some(&*all), "into a buffer {text:?}");
+            let Ok((again, provenance)) = traced else { unreachable!("{text:?} renders and cannot be traced") };
+            assert_eq!(again, *value, "traced {text:?}");
+            let mut end = 0;
+            for part in provenance {
+                inside(&all, &part.output);
+                assert!(part.output.start >= end, "{part:?} overlaps with what is before it");
+                assert!(template.references().get(part.reference as usize).is_some(), "{part:?} is of no reference");
+                end = part.output.end;
+            }
+            let filled = value.fill(&mut fill);
+            assert!(filled.map_or(true, |v| matches!(v, Value::Str(_) | Value::Null) && !v.is_masked()), "{text:?}");
+        }
+    }
+    rendered
+}
+
+/// Evaluates, answering questions as they come, until there is none.
+fn settle<T>(world: &World, mut evaluate: impl FnMut() -> Result<T, EvalError>) -> Result<T, EvalError> {
+    loop {
+        match evaluate() {
+            Err(EvalError::Undecided(question)) => world.answer(&question),
+            other => return other,
+        }
+    }
+}
+
+fn show(result: Result<Value, EvalError>) -> String {
+    mark(&match result {
+        Ok(value) => format!("{value:?}"),
+        Err(error) => error.to_string(),
+    })
+}

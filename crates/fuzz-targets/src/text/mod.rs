@@ -1,0 +1,42 @@
+//! What the targets for templates and conditions share: states made to hurt, and a scope with every sort of source.
+
+pub(crate) mod aegis;
+pub(crate) mod agntz;
+pub(crate) mod sirenspec;
+mod world;
+
+use std::ops::Range;
+
+use trefoil_template::{RULES, Reference, SyntaxError};
+
+pub(crate) use world::{World, fill, mark};
+
+/// Asserts that a range is one of the text.
+pub(crate) fn inside(text: &str, span: &Range<u32>) {
+    assert!(text.get(span.start as usize..span.end as usize).is_some(), "{span:?} is not in {text:?}");
+}
+
+/// What every list of mistakes must be.
+pub(crate) fn check_mistakes(text: &str, mistakes: &[SyntaxError]) {
+    assert!(!mistakes.is_empty(), "refused without a reason");
+    assert!(mistakes.is_sorted_by_key(|e| e.span.start), "mistakes in the order of the text");
+    for mistake in mistakes {
+        inside(text, &mistake.span);
+        assert!(RULES.iter().any(|(rule, _)| *rule == mistake.code), "{}", mistake.code);
+        assert!(!mistake.message.is_empty() && !mistake.message.ends_with('.'), "{}", mistake.message);
+    }
+}
+
+/// What every reference must be.
+pub(crate) fn check_references(text: &str, references: &[Reference]) {
+    for reference in references {
+        inside(text, &reference.span);
+        for segment in &reference.path {
+            inside(text, &segment.span);
+            assert!(
+                reference.span.start <= segment.span.start && segment.span.end <= reference.span.end,
+                "{segment:?} is outside of its path {reference:?}"
+            );
+        }
+    }
+}

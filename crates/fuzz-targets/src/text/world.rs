@@ -1,0 +1,186 @@
+//! A scope with every sort of source, over data that looks like code.
+//!
+//! The data exists twice: as it is, and with other characters in place of its braces. Nothing may tell the two apart but
+//! what is shown, so whoever scans data again is found out.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use trefoil_template::{
+    Binding, Found, Hole, HoleKind, Missing, Policy, Question, Reference, Scope, Value, policy::Names,
+};
+
+/// Stands before and after all data that looks like code, so that no literal of a template is equal to it.
+const GUARD: char = '\u{e000}';
+
+/// Texts that would do something if they were scanned again.
+const CODE: &[&str] = &[
+    "{{a}}",
+    "{{ a }}",
+    "{{#if a}}yes{{/if}}",
+    "{{#each list}}{{this}}{{/each}}",
+    "{{a",
+    "}}",
+    "{{{a}}}",
+    "{{ plan.output }}",
+    "\\{{a}}",
+    "{{!-- a --}}",
+    "{{env.HOME}}",
+];
+
+/// Data, and the answers given so far.
+pub(crate) struct World {
+    state: Value,
+    policy: &'static Policy,
+    answers: RefCell<Vec<(String, bool)>>,
+}
+
+impl World {
+    /// With the data as it is.
+    pub(crate) fn new(policy: &'static Policy) -> Self {
+        Self { state: state(policy, &|text| text.to_owned()), policy, answers: RefCell::default() }
+    }
+
+    /// With other characters in place of the data's braces.
+    pub(crate) fn harmless(policy: &'static Policy) -> Self {
+        Self { state: state(policy, &mark), policy, answers: RefCell::default() }
+    }
+
+    /// The object that `trefoil_template::state` takes.
+    pub(crate) fn state(&self) -> &Value {
+        &self.state
+    }
+
+    /// Where a reference gets its value: by the first segment, every sort of source.
+    pub(crate) fn bind(&self, reference: &Reference) -> Binding {
+        let source = match reference.path.first().map(|s| &*s.name) {
+            Some("env") => 1,
+            Some("secrets") => 2,
+            Some("layered") => 3,
+            Some("either") => 4,
+            Some("missing") => 5,
+            Some("unset") => 6,
+            Some("outside") => 7,
+            _ if self.policy.names == Names::Namespaces => return Binding { source: 8, skip: 0 },
+            _ => return Binding::default(),
+        };
+        Binding { source, skip: 1 }
+    }
+
+    /// Notes the answer to a question, as a driver would work it out. A question that was answered is not asked again.
+    pub(crate) fn answer(&self, question: &Question) {
+        let canonical = question.canonical();
+        let mut answers = self.answers.borrow_mut();
+        assert!(answers.iter().all(|(known, _)| *known != canonical), "asked again: {canonical}");
+        let answer = question.answer(&mut fill);
+        assert_eq!(answer, question.answer(&mut fill), "two answers to {canonical}");
+        answers.push((canonical, answer.unwrap_or(false)));
+        assert!(answers.len() < 5000, "no end of questions");
+    }
+}
+
+/// The environment: some names are set.
+pub(crate) fn fill(hole: &Hole) -> Result<Option<String>, String> {
+    Ok(match (hole.kind, hole.name.len() % 4) {
+        (HoleKind::Env, 0) => None,
+        (HoleKind::Env, 1) => Some("{{a}}".to_owned()),
+        (HoleKind::Env, 2) => Some("7".to_owned()),
+        (HoleKind::Env, _) => Some("[1, {\"a\": 2}]".to_owned()),
+        (HoleKind::Secret, 0) => return Err("not set".to_owned()),
+        (HoleKind::Secret, _) => Some("hunter2".to_owned()),
+    })
+}
+
+impl Scope for World {
+    fn source(&self, source: u32) -> Found<'_> {
+        let under = || -> Value {
+            let step: Value = [("out", self.state.clone()), ("in", Value::Null)].into_iter().collect();
+            [("a", step.clone()), ("list", step)].into_iter().collect()
+        };
+        match source {
+            1 => Found::Opaque(HoleKind::Env),
+            2 => Found::Opaque(HoleKind::Secret),
+            3 => Found::Layered { top: self.state.get("obj").cloned().unwrap_or_default(), under: under() },
+            4 => Found::Either(
+                Box::new(Found::Borrowed(self.state.get("obj").unwrap_or(&Value::Null))),
+                Box::new(Found::Opaque(HoleKind::Env)),
+            ),
+            5 => Found::Missing(Missing::Key(1)),
+            6 => Found::Missing(Missing::Unset("HOME".into())),
+            7 => Found::Missing(Missing::OutsideLoop),
+            _ => Found::Borrowed(&self.state),
+        }
+    }
+
+    fn decided(&self, question: &Question) -> Option<bool> {
+        let canonical = question.canonical();
+        self.answers.borrow().iter().find(|(known, _)| *known == canonical).map(|(_, answer)| *answer)
+    }
+}
+
+/// Other characters in place of braces: as many bytes and characters as before, and in the same place of the alphabet.
+pub(crate) fn mark(text: &str) -> String {
+    text.replace('{', "|").replace('}', "~")
+}
+
+fn state(policy: &Policy, as_seen: &dyn Fn(&str) -> String) -> Value {
+    let code = |at: usize| {
+        let text = CODE.get(at % CODE.len()).copied().unwrap_or_default();
+        Value::from(format!("{GUARD}{}{GUARD}", as_seen(text)))
+    };
+    let list: Value = (5..8).map(code).collect();
+    let deep = (0..40).fold(code(0), |inner, _| [("a", inner)].into_iter().collect());
+    let keyed = CODE.iter().map(|text| (Arc::<str>::from(format!("{GUARD}{}", as_seen(text))), Value::from(1)));
+    let obj: Value = [
+        ("a", code(1)),
+        ("b", Value::Null),
+        ("n", 3.into()),
+        ("list", list.clone()),
+        ("keyed", keyed.collect()),
+        ("empty", Value::from("")),
+    ]
+    .into_iter()
+    .collect();
+    let root: Value = [
+        ("a", code(0)),
+        ("b", code(2)),
+        ("list", list),
+        ("obj", obj.clone()),
+        ("objs", vec![obj.clone(), Value::Null, obj.clone()].into()),
+        ("deep", deep),
+        ("zero", 0.into()),
+        ("n", 42.into()),
+        ("f", 1e21.into()),
+        ("big", u64::MAX.into()),
+        ("t", true.into()),
+        ("nil", Value::Null),
+        ("s", "tëxt 世界\n  two lines ".into()),
+        ("json", "[1, \"x\", null]".into()),
+        ("num", " 3.5 ".into()),
+        ("0", "digit".into()),
+        ("a-b", "hyphen".into()),
+        ("this", "this".into()),
+        ("item", code(3)),
+    ]
+    .into_iter()
+    .collect();
+    if policy.names == Names::Root {
+        return root;
+    }
+    let node: Value = [("output", code(4)), ("outputs", root.get("list").cloned().into()), ("agents", obj.clone())]
+        .into_iter()
+        .collect();
+    [
+        ("inputs", root.clone()),
+        ("nodes", [("plan", node.clone()), ("n", obj.clone()), ("a", node)].into_iter().collect()),
+        ("env", [("HOME", code(5)), ("N", "7".into())].into_iter().collect()),
+        ("item", obj),
+        ("index", 0.into()),
+        ("total", 3.into()),
+        ("working", root.clone()),
+        ("output", root),
+        ("_budget", [("total_tokens", 12)].into_iter().collect()),
+    ]
+    .into_iter()
+    .collect()
+}

@@ -1,0 +1,77 @@
+//! Every command in the examples' READMEs does what it did when its snapshot was read: result, and the steps
+//! that ran, in order.
+
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::world::{Folder, bare, finish, root};
+
+#[test]
+fn agntz() {
+    readme("agntz");
+}
+
+#[test]
+fn aegis() {
+    readme("aegis");
+}
+
+#[test]
+fn sirenspec() {
+    readme("sirenspec");
+}
+
+fn readme(dialect: &str) {
+    let text = std::fs::read_to_string(root().join("examples").join(dialect).join("README.md")).unwrap();
+    // In a table, `|` is written `\|`.
+    let text = text.replace("\\|", "|");
+    let commands: Vec<&str> =
+        text.split('`').skip(1).step_by(2).filter(|c| c.contains("trefoil run examples/")).collect();
+    assert!(!commands.is_empty());
+    let mut shown = String::new();
+    for command in &commands {
+        shown.push_str(&example(command));
+    }
+    insta::with_settings!({ prepend_module_to_snapshot => false, omit_expression => true }, {
+        insta::assert_snapshot!(format!("examples-{dialect}"), shown);
+    });
+    named(dialect, &commands);
+}
+
+/// Every manifest of the folder is in a command, or part of one that is.
+fn named(dialect: &str, commands: &[&str]) {
+    let dir = root().join("examples").join(dialect);
+    for entry in std::fs::read_dir(dir).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        let Some(id) = name.strip_suffix(".yaml") else { continue };
+        let text = std::fs::read_to_string(root().join("examples").join(dialect).join("README.md")).unwrap();
+        let found = commands.iter().any(|c| c.contains(id)) || text.contains(&format!("`{id}`"));
+        assert!(found, "{dialect}/{name} is in no command of the README");
+    }
+}
+
+/// Runs it as somebody would, on the embedded model, and says what came of it.
+fn example(command: &str) -> String {
+    let folder = Folder::new();
+    let trace = folder.path().join("trace.json");
+    let bin = std::path::Path::new(env!("CARGO_BIN_EXE_trefoil")).parent().unwrap().to_owned();
+    let mut shell = Command::new("sh");
+    bare(&mut shell);
+    let path = std::env::join_paths([bin, "/usr/bin".into(), "/bin".into()]).unwrap();
+    shell.current_dir(root()).env("PATH", path);
+    shell.arg("-c").arg(format!("{command} --seed 7 --trace {}", trace.display()));
+    let ran = finish(shell);
+    ran.exits(0).says(&["embedded model"]);
+    let mut shown = format!("$ {command}\n{}", ran.out);
+    let trace: Value = std::fs::read(trace).map_or(Value::Null, |t| serde_json::from_slice(&t).unwrap());
+    for step in trace["steps"].as_array().into_iter().flatten() {
+        let text = |key: &str| step[key].as_str().unwrap_or_default().to_owned();
+        let calls = step["calls"].as_array().map_or(0, Vec::len);
+        let calls = if calls == 1 { String::new() } else { format!(", {calls} calls") };
+        let reason = if step["reason"].is_null() { String::new() } else { format!(": {}", text("reason")) };
+        shown.push_str(&format!("  {} {}{calls}{reason}\n", text("key"), text("status")));
+    }
+    shown.push('\n');
+    shown
+}

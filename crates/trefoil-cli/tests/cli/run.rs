@@ -1,0 +1,360 @@
+//! `trefoil run`: what goes where, exit codes, models, people, events, traces.
+
+use serde_json::{Value, json};
+
+use crate::world::{AGENT, Folder, finish};
+
+const PIPELINE: &str = "id: main\nkind: sequential\ninputSchema:\n  topic: string\nsteps:\n  - ref: helper\n    \
+                        input: { text: \"{{topic}}\" }\n  - ref: second\n    input: { text: \"{{helper}}\" }\n";
+const PART: &str = "kind: llm\nmodel: { provider: openai, name: gpt-x }\ninputSchema: { text: string }\n\
+                    instruction: You help.\nprompt: \"Say {{text}}\"\n";
+
+fn pipeline() -> Folder {
+    let folder = Folder::new();
+    folder
+        .write("main.yaml", PIPELINE)
+        .write("helper.yaml", format!("id: helper\n{PART}"))
+        .write("second.yaml", format!("id: second\n{}", PART.replace("openai", "anthropic")))
+        .write("script.yaml", "answers:\n  helper: one\n  second: two\n");
+    folder
+}
+
+#[test]
+fn the_result_and_nothing_else_is_on_stdout() {
+    let folder = pipeline();
+    let ran = folder.trefoil(&["run", ".#main", "--input", "topic=tea", "--model", "scripted=script.yaml"]);
+    assert_eq!((ran.code, ran.out.as_str()), (0, "two\n"));
+    ran.says(&["✓ helper", "✓ second", "2 calls"]);
+    let quiet =
+        folder.trefoil(&["run", ".#main", "--input", "topic=tea", "--model", "scripted=script.yaml", "--quiet"]);
+    assert_eq!((quiet.code, quiet.out.as_str(), quiet.err.as_str()), (0, "two\n", ""));
+    let json = folder.trefoil(&["run", ".", "-i", "topic=tea", "--model", "scripted=script.yaml", "--output", "json"]);
+    assert_eq!(json.out, "\"two\"\n");
+}
+
+#[test]
+fn the_embedded_model_says_so() {
+    let folder = pipeline();
+    let run = |args: &[&str]| {
+        let mut all = vec!["run", ".#main", "--input", "topic=tea"];
+        all.extend(args);
+        folder.trefoil(&all)
+    };
+    run(&[]).exits(0).says(&["embedded model"]);
+    run(&["--quiet"]).exits(0).says(&["embedded model"]);
+    let quiet = run(&["--quiet", "--model", "embedded", "--output", "json"]);
+    assert_eq!(quiet.err.lines().count(), 1, "{}", quiet.err);
+    quiet.says(&["note: ", "embedded model"]);
+    let events = run(&["--events", "jsonl"]).lines();
+    let models: Vec<_> = events.iter().filter(|e| e["event"] == "model_started").map(|e| e["model"].clone()).collect();
+    assert_eq!(models, [json!("embedded"), json!("embedded")]);
+    assert_eq!(run(&["-q", "--seed", "3"]).out, run(&["-q", "--seed", "3"]).out);
+}
+
+#[test]
+fn some_keys_are_not_enough_and_nothing_is_called() {
+    let folder = pipeline();
+    let mut command = folder.command(&["run", ".#main", "--input", "topic=tea", "--events", "jsonl"]);
+    command.env("OPENAI_API_KEY", "sk-none").env("OPENAI_BASE_URL", "http://127.0.0.1:9");
+    let ran = finish(command);
+    ran.silent(2).says(&["missing-model", "`anthropic` needs `ANTHROPIC_API_KEY`"]);
+    assert!(!ran.err.contains("sk-none"));
+    let mut command = folder.command(&["run", ".#main", "-i", "topic=tea", "--model", "openai:gpt-x"]);
+    command.env("OPENAI_API_KEY", "sk-none").env("OPENAI_BASE_URL", "http://127.0.0.1:9");
+    let ran = finish(command);
+    ran.silent(1).says(&["MODEL_ERROR", "helper"]);
+    assert!(!ran.err.contains("sk-none"));
+}
+
+#[test]
+fn a_failed_run_says_what_where_and_why() {
+    let folder = pipeline();
+    folder.write(
+        "fails.yaml",
+        "answers:\n  helper: one\n  second: {error: {status: 500, message: the server is down}}\n",
+    );
+    let ran = folder.trefoil(&["run", ".#main", "--input", "topic=tea", "--model", "scripted=fails.yaml"]);
+    ran.silent(1).says(&[
+        "MODEL_ERROR in `second`",
+        "the server is down",
+        "./second.yaml:1:",
+        "status 500",
+        "✗ second",
+    ]);
+}
+
+#[test]
+fn events_are_lines_and_the_last_one_has_the_output() {
+    let folder = pipeline();
+    let ran = folder.trefoil(&["run", ".", "-i", "topic=tea", "--model", "scripted=script.yaml", "--events", "jsonl"]);
+    ran.exits(0);
+    let events = ran.lines();
+    assert_eq!(events.first().unwrap()["event"], "run_started");
+    let last = events.last().unwrap();
+    assert_eq!((&last["event"], &last["output"]), (&json!("run_finished"), &json!("two")));
+    let numbers: Vec<u64> = events.iter().map(|e| e["seq"].as_u64().unwrap()).collect();
+    assert_eq!(numbers, (0..events.len() as u64).collect::<Vec<_>>());
+    let step = events.iter().find(|e| e["event"] == "step_started" && e["label"] == "second").unwrap();
+    assert_eq!((&step["file"], &step["line"]), (&json!("./main.yaml"), &json!(8)));
+
+    folder.write("fails.yaml", "answers:\n  helper: {error: {status: 400}}\n");
+    let ran = folder.trefoil(&["run", ".", "-i", "topic=tea", "--model", "scripted=fails.yaml", "--events", "jsonl"]);
+    ran.exits(1);
+    assert_eq!(ran.lines().last().unwrap()["error"]["code"], "MODEL_ERROR");
+}
+
+#[test]
+fn the_trace_has_every_step() {
+    let folder = pipeline();
+    let script = "answers:\n  helper: {text: one, usage: {input_tokens: 7, output_tokens: 2}}\n  second: two\n";
+    folder.write("script.yaml", script);
+    let args = ["run", ".#main", "-i", "topic=tea", "--model", "scripted=script.yaml", "--trace", "trace.json", "-q"];
+    folder.trefoil(&args).exits(0);
+    let trace: Value = serde_json::from_slice(&std::fs::read(folder.path().join("trace.json")).unwrap()).unwrap();
+    assert_eq!((&trace["status"], &trace["output"], &trace["calls"]), (&json!("done"), &json!("two"), &json!(2)));
+    let steps = trace["steps"].as_array().unwrap();
+    assert_eq!(steps.iter().map(|s| s["label"].clone()).collect::<Vec<_>>(), [json!("helper"), json!("second")]);
+    let first = &steps[0];
+    assert_eq!((&first["key"], &first["file"], &first["line"]), (&json!("helper"), &json!("./main.yaml"), &json!(6)));
+    let call = &first["calls"][0];
+    assert_eq!(call["messages"][0], json!({"role": "system", "content": "You help."}));
+    assert_eq!(call["messages"][1], json!({"role": "user", "content": "Say tea"}));
+    assert_eq!((&call["answer"], &call["usage"]["input_tokens"]), (&json!("one"), &json!(7)));
+    assert!(call["duration_ms"].is_u64() && first["duration_ms"].is_u64() && first["started_ms"].is_u64());
+}
+
+#[test]
+fn text_and_json_results() {
+    let folder = Folder::new();
+    folder.write("a.yaml", format!("{AGENT}outputSchema: {{ ok: boolean, n: number }}\n"));
+    folder.write("s.yaml", "answers:\n  helper: {json: {ok: true, n: 3}}\n");
+    let run =
+        |output: &str| folder.trefoil(&["run", "a.yaml", "-q", "--model", "scripted=s.yaml", "--output", output]).out;
+    assert_eq!(run("json"), "{\"ok\":true,\"n\":3}\n");
+    assert_eq!(run("text"), "{\n  \"ok\": true,\n  \"n\": 3\n}\n");
+}
+
+#[test]
+fn a_tool_runs_only_where_somebody_offers_it() {
+    let folder = Folder::new();
+    folder.write(
+        "a.yaml",
+        "id: a\nkind: tool\ninputSchema: { q: string }\ntool: { kind: local, name: lookup, params: { q: \"{{q}}\" } }\n",
+    );
+    let ran = folder.trefoil(&["run", "a.yaml", "--input", "q=x"]);
+    ran.silent(2).says(&["missing-tool", "`lookup`", "a.yaml:"]);
+    folder.write("s.yaml", "tools:\n  lookup: {value: {hits: 2}}\n");
+    let ran =
+        folder.trefoil(&["run", "a.yaml", "--input", "q=x", "-q", "--model", "scripted=s.yaml", "--output", "json"]);
+    assert_eq!((ran.code, ran.out.as_str()), (0, "{\"hits\":2}\n"), "{}", ran.err);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn what_cannot_be_written_is_no_success() {
+    let folder = pipeline();
+    let full = |args: &[&str]| {
+        let mut command = folder.command(args);
+        command.stdout(std::fs::File::options().write(true).open("/dev/full").unwrap());
+        finish(command)
+    };
+    let run = ["run", ".#main", "-i", "topic=tea", "--model", "scripted=script.yaml"];
+    full(&run).exits(1).says(&["could not be written"]);
+    full(&[&run[..], &["--events", "jsonl"]].concat()).exits(1).says(&["could not be written"]);
+    for command in ["check", "plan", "graph", "ir"] {
+        full(&[command, "main.yaml"]).exits(1).says(&["could not be written"]);
+    }
+    let traced = folder.trefoil(&[&run[..], &["--trace", "/dev/full"]].concat());
+    assert_eq!((traced.code, traced.out.as_str()), (1, "two\n"));
+    traced.says(&["the trace could not be written"]);
+    folder.trefoil(&[&run[..], &["--trace", "nowhere/t.json"]].concat()).silent(2).says(&["nowhere/t.json"]);
+}
+
+#[test]
+fn places_are_files_lines_and_columns() {
+    let folder = pipeline();
+    folder.write("fails.yaml", "answers:\n  helper: {error: {status: 400}}\n");
+    let args =
+        ["run", ".", "-i", "topic=tea", "--model", "scripted=fails.yaml", "--events", "jsonl", "--trace", "t.json"];
+    let ran = folder.trefoil(&args);
+    let failed = ran.exits(1).lines().into_iter().find(|e| e["event"] == "step_failed").unwrap();
+    let at = json!({"file": "./helper.yaml", "line": 1, "column": 5});
+    assert_eq!((&failed["error"]["location"], &failed["column"]), (&at, &json!(5)));
+    assert_eq!(ran.lines().last().unwrap()["error"]["location"], at);
+    let trace: Value = serde_json::from_slice(&std::fs::read(folder.path().join("t.json")).unwrap()).unwrap();
+    assert_eq!((&trace["error"]["location"], &trace["steps"][0]["error"]["location"]), (&at, &at));
+    assert!(!trace.to_string().contains("span"), "{trace}");
+}
+
+#[test]
+fn two_people_of_one_name_are_told_apart() {
+    let folder = Folder::new();
+    let human = |prompt: &str| format!("  h: {{type: human, prompt: {prompt}, writes: output.t}}\n");
+    folder
+        .write("sub/h.yaml", format!("version: \"0.1\"\nnodes:\n{}", human("inner")))
+        .write("a.yaml", format!("version: \"0.1\"\nnodes:\n  c: {{type: workflow, ref: sub/h.yaml}}\n{}", human("top")))
+        .write(
+            "b.yaml",
+            "version: \"0.1\"\nnodes:\n  c: {type: workflow, ref: sub/h.yaml}\n  d: {type: workflow, ref: sub/g.yaml}\n",
+        )
+        .write("sub/g.yaml", format!("version: \"0.1\"\nnodes:\n{}", human("other")));
+    folder.trefoil(&["run", "a.yaml", "-i", "x"]).silent(2).says(&["--answer h=VALUE", "--answer c/h=VALUE"]);
+    folder.trefoil(&["run", "a.yaml", "-i", "x", "--answer", "h=1"]).silent(2).says(&["--answer c/h=VALUE"]);
+    let ran =
+        folder.trefoil(&["run", "a.yaml", "-i", "x", "--answer", "h=1", "--answer", "c/h=2", "--events", "jsonl"]);
+    let ended: Vec<_> = ran.exits(0).lines().into_iter().filter(|e| e["event"] == "step_finished").collect();
+    let output = |key: &str| ended.iter().find(|e| e["key"] == key).unwrap()["output"]["output"].clone();
+    assert_eq!((output("h"), output("c/h")), (json!("1"), json!("2")));
+    folder
+        .trefoil(&["run", "b.yaml", "-i", "x", "--answer", "h=1"])
+        .silent(2)
+        .says(&["ambiguous-answer", "`c/h`, `d/h`"]);
+    folder.trefoil(&["run", "b.yaml", "-i", "x", "--answer", "c/h=1", "--answer", "d/h=1"]).exits(0);
+}
+
+#[test]
+fn what_is_refused_stops_the_run_before_its_first_call() {
+    let folder = Folder::new();
+    folder
+        .write(
+            "main.yaml",
+            "id: main\nkind: sequential\nsteps:\n  - ref: helper\n    input: { userQuery: a }\n  - ref: pic\n",
+        )
+        .write("helper.yaml", AGENT)
+        .write("pic.yaml", "id: pic\nkind: image\nmodel: { provider: openai, name: i }\nprompt: a tree\n")
+        .write("s.yaml", "answers:\n  helper: {error: must not be called}\n");
+    folder.trefoil(&["check", "main.yaml"]).exits(0);
+    let ran = folder.trefoil(&["run", "main.yaml", "--model", "scripted=s.yaml", "--events", "jsonl"]);
+    ran.silent(2).says(&["refused", "image", "pic.yaml:"]);
+}
+
+const APPROVAL: &str = "version: \"0.1\"\nagents:\n  writer: { model: \"openai:gpt-x\", system: \"Write.\" }\nnodes:\n  \
+    draft: { agent: writer, writes: working.text }\n  approve: { type: human, prompt: \"Publish {{ draft.output }}?\", writes: output.approved }\n  \
+    publish: { agent: writer, writes: output.published }\n";
+
+#[test]
+fn a_question_needs_somebody_to_answer_it() {
+    let folder = Folder::new();
+    folder.write("a.yaml", APPROVAL).write("s.yaml", "answers:\n  draft: The text\n  publish: Done\n");
+    let run = |args: &[&str]| {
+        let mut all = vec!["run", "a.yaml", "--model", "scripted=s.yaml", "--input", "x"];
+        all.extend(args);
+        folder.trefoil(&all)
+    };
+    run(&["--events", "jsonl"]).silent(2).says(&["nobody-to-ask", "--answer approve=VALUE", "a.yaml:6:"]);
+    run(&["--answer", "aprove=yes"]).silent(2).says(&["did you mean `approve`?"]);
+    let ran = run(&["--answer", "approve=yes", "--trace", "t.json"]);
+    ran.exits(0);
+    let trace: Value = serde_json::from_slice(&std::fs::read(folder.path().join("t.json")).unwrap()).unwrap();
+    let approve = &trace["steps"].as_array().unwrap().iter().find(|s| s["label"] == "approve").unwrap();
+    assert_eq!(approve["output"], json!({"output": "yes"}));
+    assert!(approve["notes"][0]["text"].as_str().unwrap().contains("Publish The text?"), "{approve}");
+}
+
+#[test]
+fn the_environment_is_masked_wherever_it_shows() {
+    let folder = Folder::new();
+    folder
+        .write(
+            "a.yaml",
+            "version: \"0.1\"\nenv_file: vars.env\nagents:\n  a: { model: \"openai:gpt-x\", system: \"At {{ env.PLACE }} and {{ env.OTHER }}, \
+             {{ env.NONE | default('nowhere') }}\" }\nnodes:\n  n: { agent: a, writes: output.n }\n",
+        )
+        .write("vars.env", "OTHER=from-the-file\n");
+    let mut command = folder.command(&["run", "a.yaml", "--input", "x", "--events", "jsonl", "--trace", "t.json"]);
+    command.env("PLACE", "hidden-place-1234");
+    let ran = finish(command);
+    ran.exits(0);
+    let trace = std::fs::read_to_string(folder.path().join("t.json")).unwrap();
+    for shown in [&ran.out, &ran.err, &trace] {
+        assert!(!shown.contains("hidden-place") && !shown.contains("from-the-file"), "{shown}");
+    }
+    assert!(trace.contains("At *** and ***, nowhere"), "{trace}");
+    std::fs::remove_file(folder.path().join("vars.env")).unwrap();
+    folder.trefoil(&["run", "a.yaml", "--input", "x"]).silent(2).says(&["missing-env-file", "vars.env", "a.yaml:2:11"]);
+    let checked = folder.trefoil(&["check", "a.yaml", "--format", "json"]).exits(1).json();
+    assert_eq!(
+        (&checked["diagnostics"][0]["rule"], &checked["diagnostics"][0]["line"]),
+        (&json!("missing-env-file"), &json!(2))
+    );
+}
+
+#[test]
+fn what_an_aegis_agent_gets_from_its_host() {
+    let folder = Folder::new();
+    folder
+        .write(
+            "a.yaml",
+            "apiVersion: 100monkeys.ai/v1\nkind: Agent\nmetadata: { name: a, version: \"1.0.0\" }\nspec:\n  runtime: { language: python, version: \"3.11\" }\n  \
+             task:\n    instruction: Do it.\n    prompt_template: \"<{{context}}|{{agentskills}}|{{input}}>\"\n",
+        )
+        .write("context.txt", "the context")
+        .write("skills.md", "the skills");
+    let args = ["run", "a.yaml", "-i", "go", "--context", "context.txt", "--skills", "skills.md", "--trace", "t.json"];
+    folder.trefoil(&args).exits(0);
+    let trace = std::fs::read_to_string(folder.path().join("t.json")).unwrap();
+    assert!(trace.contains("<the context|the skills|go>"), "{trace}");
+}
+
+#[test]
+fn outputs_of_null_and_nothing() {
+    let folder = Folder::new();
+    folder
+        .write(
+            "main.yaml",
+            "id: main\nkind: sequential\nsteps:\n  - ref: helper\n    when: \"{{userQuery}} == never\"\n",
+        )
+        .write("helper.yaml", AGENT);
+    let ran = folder.trefoil(&["run", "main.yaml", "-q", "--input", "x", "--output", "json"]);
+    assert_eq!((ran.code, ran.out.as_str()), (0, "null\n"));
+}
+
+#[test]
+fn a_run_survives_a_reader_that_goes_away() {
+    let folder = pipeline();
+    let args = [
+        "run",
+        ".#main",
+        "-i",
+        "topic=tea",
+        "--model",
+        "scripted=script.yaml",
+        "--events",
+        "jsonl",
+        "--trace",
+        "t.json",
+    ];
+    let mut child = folder.command(&args).spawn().unwrap();
+    drop(child.stdout.take());
+    drop(child.stderr.take());
+    let ran = crate::world::wait(child);
+    ran.exits(0);
+    let trace: Value = serde_json::from_slice(&std::fs::read(folder.path().join("t.json")).unwrap()).unwrap();
+    assert_eq!(trace["status"], "done");
+}
+
+#[test]
+fn init_writes_what_runs_and_overwrites_nothing() {
+    for dialect in ["agntz", "aegis", "sirenspec"] {
+        let folder = Folder::new();
+        let ran = folder.trefoil(&["init", dialect, "first"]);
+        ran.exits(0);
+        let command = ran.out.trim().strip_prefix("trefoil ").unwrap().to_owned();
+        folder.trefoil(&["check", "--strict", "first"]).exits(0);
+        let args: Vec<&str> = command.split(' ').collect();
+        folder.trefoil(&args).exits(0).says(&["embedded model"]);
+        folder.trefoil(&["init", dialect, "first"]).silent(2).says(&["nothing was written"]);
+    }
+    Folder::new().trefoil(&["init"]).silent(2).says(&["say in which dialect"]);
+    Folder::new().trefoil(&["init", "jinja"]).silent(2);
+}
+
+#[test]
+fn completions_are_scripts() {
+    let folder = Folder::new();
+    for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
+        let ran = folder.trefoil(&["completions", shell]);
+        ran.exits(0);
+        assert!(ran.out.contains("trefoil") && ran.out.len() > 1000, "{shell}");
+    }
+}

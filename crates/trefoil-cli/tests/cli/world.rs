@@ -1,0 +1,153 @@
+//! Folders to work in, and the binary with nothing of this machine in its environment.
+
+use std::io::{Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+/// Longer than anything takes on a slow machine, shorter than a build server waits.
+const LIMIT: Duration = Duration::from_secs(120);
+
+/// A folder of its own, removed at the end.
+pub struct Folder(PathBuf);
+
+impl Folder {
+    pub fn new() -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let name = format!("trefoil-cli-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+        let path = std::env::temp_dir().join(name);
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path.canonicalize().unwrap())
+    }
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+    /// Writes a file, with the folders it is in.
+    pub fn write(&self, name: &str, content: impl AsRef<[u8]>) -> &Self {
+        let path = self.0.join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, content).unwrap();
+        self
+    }
+    /// Runs the binary here.
+    pub fn trefoil(&self, args: &[&str]) -> Ran {
+        finish(self.command(args))
+    }
+    /// The same with something on stdin.
+    pub fn trefoil_with(&self, args: &[&str], stdin: &str) -> Ran {
+        let mut command = self.command(args);
+        command.stdin(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut pipe = child.stdin.take().unwrap();
+        let stdin = stdin.to_owned();
+        let writer = std::thread::spawn(move || drop(pipe.write_all(stdin.as_bytes())));
+        let ran = wait(child);
+        writer.join().unwrap();
+        ran
+    }
+    pub fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_trefoil"));
+        command.args(args).current_dir(&self.0);
+        bare(&mut command);
+        command
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// No key, no colour, no terminal: only what a program needs to start.
+pub fn bare(command: &mut Command) {
+    command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub struct Ran {
+    pub code: i32,
+    pub out: String,
+    pub err: String,
+}
+
+impl Ran {
+    /// Stdout as one JSON value.
+    pub fn json(&self) -> serde_json::Value {
+        serde_json::from_str(&self.out).unwrap_or_else(|e| panic!("stdout is not JSON: {e}\n{self:?}"))
+    }
+    /// Stdout as JSON lines.
+    pub fn lines(&self) -> Vec<serde_json::Value> {
+        self.out.lines().map(|l| serde_json::from_str(l).unwrap_or_else(|e| panic!("{e}: {l}"))).collect()
+    }
+    /// With this exit code and nothing on stdout.
+    pub fn silent(&self, code: i32) -> &Self {
+        assert_eq!((self.code, self.out.as_str()), (code, ""), "{}", self.err);
+        self
+    }
+    /// With this exit code.
+    pub fn exits(&self, code: i32) -> &Self {
+        assert_eq!(self.code, code, "{}\n{}", self.out, self.err);
+        assert!(!self.err.contains("panicked"), "{}", self.err);
+        self
+    }
+    /// With all of this on stderr.
+    pub fn says(&self, parts: &[&str]) -> &Self {
+        for part in parts {
+            assert!(self.err.contains(part), "`{part}` is not in\n{}", self.err);
+        }
+        self
+    }
+}
+
+pub fn finish(mut command: Command) -> Ran {
+    wait(command.spawn().unwrap())
+}
+
+/// Waits for the end, within the limit.
+pub fn wait(mut child: Child) -> Ran {
+    let read = |stream: Option<Box<dyn std::io::Read + Send>>| {
+        std::thread::spawn(move || {
+            let mut bytes = Vec::new();
+            if let Some(mut stream) = stream {
+                let _ = stream.read_to_end(&mut bytes);
+            }
+            String::from_utf8_lossy(&bytes).into_owned()
+        })
+    };
+    let out = read(child.stdout.take().map(|s| Box::new(s) as _));
+    let err = read(child.stderr.take().map(|s| Box::new(s) as _));
+    let began = Instant::now();
+    let status = loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            break status;
+        }
+        if began.elapsed() > LIMIT {
+            child.kill().unwrap();
+            panic!("still running after {LIMIT:?}");
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    };
+    Ran { code: status.code().unwrap_or(-1), out: out.join().unwrap(), err: err.join().unwrap() }
+}
+
+/// The workspace's root.
+pub fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+/// The shared folder with vectors and corpora, where it is; a line says so where it is not.
+pub fn shared(what: &str) -> Option<PathBuf> {
+    let dir = std::env::var_os("TREFOIL_SHARED").map_or_else(|| root().join("../shared"), PathBuf::from).join(what);
+    if dir.is_dir() {
+        return Some(dir);
+    }
+    eprintln!("skipped: there is no {}", dir.display());
+    None
+}
+
+/// An agntz agent that takes plain text.
+pub const AGENT: &str = "id: helper\nkind: llm\nmodel: { provider: openai, name: gpt-x }\ninstruction: You help.\n";
