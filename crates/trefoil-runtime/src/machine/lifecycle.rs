@@ -139,6 +139,10 @@ impl Turn<'_> {
     /// A failure that remains after the retries.
     fn fail(&mut self, f: FrameId, step: &Step, error: Box<RunError>) -> Result<(), Stop> {
         match &step.policy.on_failure {
+            _ if goes_up(step, &error) => {
+                self.note_failed(f, step, &error, "fail");
+                self.end(f, Outcome::Failed(error));
+            }
             OnFailure::Fail => {
                 let action = self.action(f);
                 self.note_failed(f, step, &error, action);
@@ -305,6 +309,12 @@ impl Turn<'_> {
 /// `90s`, `0.5s`.
 fn seconds(ms: u64) -> String {
     format!("{}s", trefoil_template::Value::from(ms as f64 / 1000.0).to_text())
+}
+
+/// Whether a failure is a guardrail's refusal that no failure policy may make good.
+pub fn goes_up(step: &Step, error: &RunError) -> bool {
+    let retried = || step.policy.retry.as_ref().is_some_and(|r| r.on.contains(&RetryOn::Guardrail));
+    error.code == "GUARDRAIL_VIOLATION" && !(error.cause == Some(Cause::Guardrail) && retried())
 }
 
 fn matches(class: &RetryOn, error: &RunError) -> bool {
