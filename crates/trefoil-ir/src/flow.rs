@@ -113,6 +113,8 @@ pub struct Intake {
     pub fields: Vec<InputField>,
     /// Unknown properties are an error.
     pub closed: bool,
+    /// Properties that are taken all the same, though nobody declares them (AEGIS `intent`).
+    pub tolerated: &'static [&'static str],
     /// The schema of the whole input, checked after defaults.
     pub schema: Option<SchemaId>,
     /// A second slot for the input as it came (agntz `userQuery`: of an object, its key of that name if it has one).

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::condition::Condition;
 use crate::expression::Expression;
 use crate::policy::Policy;
+use crate::scope::Reference;
 use crate::value::{Hole, Value};
 
 /// Every code of a [`SyntaxError`], with what it is about.
@@ -50,6 +51,16 @@ pub struct SyntaxError {
     pub span: Range<u32>,
     /// What to write instead.
     pub help: Option<String>,
+}
+
+/// A text that is no template or condition: its mistakes, and what could be read all the same.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Broken {
+    /// Every mistake, in the order of the text; never empty.
+    pub errors: Vec<SyntaxError>,
+    /// The references to the root in the parts that could be read. Those inside of a block that could not are left out:
+    /// they may have been names of an item.
+    pub references: Vec<Reference>,
 }
 
 impl std::fmt::Display for SyntaxError {

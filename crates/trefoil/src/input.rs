@@ -68,6 +68,7 @@ fn take(flow: Option<&Flow>, given: &[String], base: Option<Value>) -> Result<Op
     let fields = flow.map_or(&[] as &[InputField], |f| &f.intake.fields);
     let wrap = flow.and_then(|f| f.intake.wrap.clone());
     let closed = flow.is_some_and(|f| f.intake.closed);
+    let tolerated = flow.map_or(&[] as &[&str], |f| f.intake.tolerated);
     let mut texts = Vec::new();
     let mut pairs = Object::default();
     for one in given {
@@ -75,7 +76,7 @@ fn take(flow: Option<&Flow>, given: &[String], base: Option<Value>) -> Result<Op
             None => texts.push(one.as_str()),
             Some((key, value)) => {
                 let field = fields.iter().find(|f| &*f.name == key);
-                if field.is_none() {
+                if field.is_none() && !tolerated.contains(&key) {
                     let near = suggest::nearest(key, fields.iter().map(|f| &*f.name));
                     if closed {
                         return Err(undeclared(key, fields));

@@ -61,7 +61,8 @@ pub fn run(args: &Render) -> u8 {
             .map(|v| if kind == Kind::Template { v.to_text().to_string() } else { v.to_json().to_string() })
     };
     match answer {
-        Ok(text) => output::result(&format!("{text}\n")),
+        Ok(text) if args.provenance => output::result(&format!("{text}\n")),
+        Ok(text) => output::answer(&text),
         Err(failure) => {
             let (files, found) = question.explain(&failure);
             output::say(output::diagnostics(&found, &files).trim_end());

@@ -1,7 +1,7 @@
 //! `trefoil run TARGET`: runs it, shows how it goes, prints the result.
 
 use std::fs::File;
-use std::io::Write as _;
+use std::io::{IsTerminal as _, Write as _};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -97,7 +97,9 @@ fn start(args: &Run) -> Result<u8, u8> {
     let input = input::read(&loaded, &args.inputs, args.input_json.as_deref());
     let input = input.map_err(|why| refuse_input(&loaded, why))?;
     let tracer = Arc::new(Tracer::default());
-    let shown = Arc::new(Shown::new(args.quiet));
+    // Events on a terminal and a picture that is drawn again and again would be in each other's way.
+    let events_shown = args.events.is_some() && std::io::stdout().is_terminal();
+    let shown = Arc::new(Shown::new(args.quiet || events_shown));
     let mut builder = Engine::builder().events(shown.clone());
     if args.trace.is_some() {
         builder = builder.events(tracer.clone());

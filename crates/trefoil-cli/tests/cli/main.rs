@@ -13,6 +13,7 @@ mod cancel;
 mod check;
 mod corpus;
 mod examples;
+mod inputs;
 mod render;
 mod run;
 mod show;

@@ -76,6 +76,8 @@ fn one_text_against_a_state() {
     assert_eq!(render(&["aegis", "--state", "state.json", "{{#each tags}}<{{this}}>{{/each}}"]).out, "<a><b>\n");
     assert_eq!(render(&["agntz", "--state", "state.json", "--value", "{{tags}}"]).out, "[\"a\",\"b\"]\n");
     assert_eq!(render(&["agntz", "--state", "state.json", "--condition", "{{name}} == Ann"]).out, "true\n");
+    folder.write("escape.json", "{\"x\": \"\\u001b[1mbold\"}");
+    assert_eq!(render(&["agntz", "--state", "escape.json", "{{x}}"]).out, "\u{1b}[1mbold\n");
     let marked = render(&["agntz", "--state", "state.json", "--provenance", "Hi {{name}}, {{name}}"]).out;
     assert_eq!(marked, "Hi «1:Ann», «2:Ann»\n\n  1  name  at 1:6\n  2  name  at 1:16\n");
 }

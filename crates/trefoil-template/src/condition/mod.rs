@@ -7,7 +7,7 @@ mod python;
 
 use std::sync::Arc;
 
-use crate::error::{EvalError, SyntaxError};
+use crate::error::{Broken, EvalError, SyntaxError};
 use crate::evaluate::Evaluator;
 use crate::expression::Expression;
 use crate::limits;
@@ -26,18 +26,24 @@ pub struct Condition {
 impl Condition {
     /// Parses a text by the policy's grammar; all mistakes at once.
     pub fn parse(text: &str, policy: &Policy) -> Result<Condition, Vec<SyntaxError>> {
+        Self::examine(text, policy).map_err(|broken| broken.errors)
+    }
+
+    /// The same; of a text with mistakes also the references found in it, so that its names can be checked in the same
+    /// pass.
+    pub fn examine(text: &str, policy: &Policy) -> Result<Condition, Broken> {
         let mut builder = Builder::new(text, policy);
         if text.len() > limits::CONDITION_BYTES {
             let message = format!("a condition of over {} KB", limits::CONDITION_BYTES >> 10);
             builder.mistakes.add("condition-too-large", 0..0, message);
-            return Err(builder.mistakes.into_errors());
+            return Err(builder.broken());
         }
         if text.trim().is_empty() {
             builder
                 .mistakes
                 .add("condition-empty", 0..text.len(), "an empty condition")
                 .help("leave the key out where there is no condition");
-            return Err(builder.mistakes.into_errors());
+            return Err(builder.broken());
         }
         let expression = match policy.conditions {
             ConditionGrammar::Braced => braced::parse(&mut builder),

@@ -17,6 +17,7 @@ pub(super) fn intake(
     name: &str,
     schema: Option<&JsonSchema>,
     slot: SlotId,
+    tolerated: &'static [&'static str],
 ) -> Intake {
     let mut intake = plain_intake(slot);
     let Some(schema) = schema else { return intake };
@@ -37,6 +38,11 @@ pub(super) fn intake(
                 origin: reader.at(schema.property_at(property)),
             });
         }
+    }
+    // Only what a person gives has to be declared: a state without an input template passes everything on.
+    if lowering.is_entry() && schema.lists_all() {
+        intake.closed = true;
+        intake.tolerated = tolerated;
     }
     intake
 }

@@ -16,6 +16,7 @@ use super::paths::Paths;
 use super::pieces::path;
 use crate::Reader;
 use crate::aegis::manifest::schema::JsonSchema;
+pub use check::ALWAYS;
 
 /// What a state's result looks like.
 #[derive(Debug, Clone, PartialEq)]

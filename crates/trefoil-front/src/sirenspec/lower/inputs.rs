@@ -166,7 +166,15 @@ impl Inputs {
                 InputField { name: field.name.clone(), schema, default, nullable, optional: false, origin }
             })
             .collect();
-        Intake { slot: self.slot, wrap: Some("message".into()), fields, closed: true, schema: None, raw: None }
+        Intake {
+            slot: self.slot,
+            wrap: Some("message".into()),
+            fields,
+            closed: true,
+            tolerated: &[],
+            schema: None,
+            raw: None,
+        }
     }
 
     /// Some place in the file, for fields that it does not mention.

@@ -183,7 +183,8 @@ spec:
       {{#if a}}
 ";
     let found = findings(&[("agent.yaml", manifest)]);
-    assert!(found.starts_with("error 12:7 template-"), "{found}");
+    assert!(found.contains("error 12:7 template-unclosed-block"), "{found}");
+    assert!(found.contains("warning 10:29 unresolved-name"), "names beside it are checked too: {found}");
     let mended = manifest.replace("      {{#if a}}\n", "");
     expect_one(
         &mended,
