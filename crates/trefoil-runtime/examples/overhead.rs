@@ -155,7 +155,7 @@ fn measure(what: &str, count: u32, mut round: impl FnMut()) {
 }
 
 fn start(prepared: &Arc<Prepared>, input: Option<Value>) {
-    let mut machine = Machine::with(prepared.clone(), Flags::default());
+    let mut machine = Machine::with(prepared.clone(), Flags::default()).in_pieces();
     let mut output = machine.start("r", input);
     while output.more {
         output = machine.proceed();

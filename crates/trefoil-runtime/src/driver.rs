@@ -70,7 +70,7 @@ pub async fn run(program: Arc<Program>, input: Option<Value>, ports: Ports, opti
 pub async fn run_prepared(prepared: Arc<Prepared>, input: Option<Value>, ports: Ports, options: Options) -> RunOutcome {
     let id = options.run.unwrap_or_else(|| format!("{:016x}", ports.random.next()));
     let flags = Flags { seed: options.seed.unwrap_or_else(|| ports.random.next()) };
-    let mut machine = Machine::with(prepared.clone(), flags.clone());
+    let mut machine = Machine::with(prepared.clone(), flags.clone()).in_pieces();
     let output = machine.start(id.as_str(), input.clone());
     let flow = prepared.program.name.to_string();
     let mut driver = Driver::new(machine, ports, id.as_str().into(), options.cancel);
@@ -112,7 +112,7 @@ pub async fn resume_prepared(prepared: Arc<Prepared>, run: &str, ports: Ports, o
         let (usage, calls) = (resumed.machine.usage(), resumed.machine.calls());
         return RunOutcome { run: run.into(), result, usage, calls, duration_ms: resumed.at_ms };
     }
-    let mut driver = Driver::new(resumed.machine, ports, resumed.run, options.cancel);
+    let mut driver = Driver::new(resumed.machine.in_pieces(), ports, resumed.run, options.cancel);
     driver.next_seq = resumed.next_seq;
     driver.world.watch.continue_from(resumed.at_ms);
     let flow = prepared.program.name.to_string();
@@ -168,9 +168,7 @@ impl Driver {
             let completed = match self.next().await {
                 Ok(Some(first)) => self.complete(first).await,
                 Ok(None) => {
-                    self.record(EntryKind::CancelRequested);
-                    let output = self.machine.cancel();
-                    self.take(output).await;
+                    self.stop();
                     Ok(())
                 }
                 Err(error) => Err(error),
@@ -262,13 +260,23 @@ impl Driver {
         Ok(())
     }
 
-    /// Acts on what the machine says, until it waits for something, has ended, or the run is cancelled.
+    /// Somebody asked the run to stop.
+    fn stop(&mut self) {
+        self.record(EntryKind::CancelRequested);
+        let output = self.machine.cancel();
+        self.take_piece(output);
+    }
+
+    /// Acts on what the machine says, until it waits for something or has ended.
     async fn take(&mut self, mut output: Output) {
         loop {
             let more = output.more;
             self.take_piece(output);
-            if !more || self.cancel.is_cancelled() {
+            if !more {
                 return;
+            }
+            if self.cancel.is_cancelled() {
+                return self.stop();
             }
             // Others have their turn, too: whoever cancels is one of them.
             tokio::task::yield_now().await;

@@ -56,6 +56,7 @@ const PIECE: usize = 4096;
 pub struct Machine {
     prepared: Arc<Prepared>,
     core: Core,
+    pieces: bool,
 }
 
 /// What the machine wants done, and what happened.
@@ -66,7 +67,8 @@ pub struct Output {
     /// In order.
     pub events: Vec<Noted>,
     /// There is more to do before anything is waited for: call [`Machine::proceed`] until there is not. A fan-out over a
-    /// million items that need nobody comes in such pieces, and can be cancelled between them.
+    /// million items that need nobody comes in such pieces, and can be cancelled between them. Only of a machine that was
+    /// asked for it by [`Machine::in_pieces`].
     pub more: bool,
 }
 
@@ -114,7 +116,13 @@ impl Machine {
 
     /// The same, when the program has been prepared for an earlier run.
     pub fn with(prepared: Arc<Prepared>, flags: Flags) -> Self {
-        Self { prepared, core: Core::new(flags) }
+        Self { prepared, core: Core::new(flags), pieces: false }
+    }
+
+    /// The same machine, whose outputs may come in pieces: see [`Output::more`].
+    #[must_use]
+    pub fn in_pieces(self) -> Self {
+        Self { pieces: true, ..self }
     }
 
     /// Begins. `run` is the run's id. A program that can reach what this version does not run fails here, before any
@@ -178,11 +186,22 @@ impl Machine {
         }
         let mut turn = Turn { prepared: &self.prepared, program: &self.prepared.program, core: &mut self.core };
         work(&mut turn);
-        turn.run(PIECE);
-        self.core.output.more = !self.core.tasks.is_empty();
-        let mut output = std::mem::take(&mut self.core.output);
-        self.core.calls = self.core.calls.saturating_sub(settle(&mut output.commands));
-        output
+        let mut whole = Output::default();
+        loop {
+            let mut turn = Turn { prepared: &self.prepared, program: &self.prepared.program, core: &mut self.core };
+            turn.run(PIECE);
+            let mut output = std::mem::take(&mut self.core.output);
+            self.core.calls = self.core.calls.saturating_sub(settle(&mut output.commands));
+            output.more = !self.core.tasks.is_empty();
+            if self.pieces {
+                return output;
+            }
+            whole.commands.append(&mut output.commands);
+            whole.events.append(&mut output.events);
+            if !output.more {
+                return whole;
+            }
+        }
     }
 }
 

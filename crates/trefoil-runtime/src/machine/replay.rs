@@ -53,6 +53,9 @@ struct Replay {
     asked: VecDeque<Activity>,
     /// Met in the journal, and not ended.
     open: IndexMap<Key, Activity>,
+    /// The machine can go on without anything from the journal. It does so only when the journal shows that it did: a run
+    /// may have been cancelled in the middle.
+    more: bool,
     /// Ended by the machine.
     finished: Option<Result<Value, RunError>>,
     events: Vec<Noted>,
@@ -70,7 +73,7 @@ impl Replay {
             return Err(differs(format!("the journal is of program {program:016x}, this is program {now:016x}")));
         }
         let run: Arc<str> = run.as_str().into();
-        let mut machine = Machine::with(prepared, flags.clone());
+        let mut machine = Machine::with(prepared, flags.clone()).in_pieces();
         let output = machine.start(run.clone(), input.clone());
         let mut replay = Self {
             machine,
@@ -78,6 +81,7 @@ impl Replay {
             input: input.clone(),
             asked: VecDeque::new(),
             open: IndexMap::new(),
+            more: false,
             finished: None,
             events: Vec::new(),
         };
@@ -90,6 +94,9 @@ impl Replay {
         match &entry.kind {
             EntryKind::Started { .. } => Err(differs(format!("entry {} begins the run again", entry.seq))),
             EntryKind::Scheduled { key, activity, content } => {
+                while self.asked.is_empty() && self.more {
+                    self.proceed();
+                }
                 let recorded = format!("entry {} is `{key}` ({activity})", entry.seq);
                 let Some(asked) = self.asked.pop_front() else {
                     return Err(differs(format!("{recorded}, the program asks for nothing there")));
@@ -112,13 +119,16 @@ impl Replay {
                 self.take(output);
                 Ok(())
             }
-            EntryKind::Finished { output, error } => match (&self.finished, output, error) {
-                (Some(Ok(_)), _, None) | (Some(Err(_)), None, Some(_)) => Ok(()),
-                _ => {
-                    let what = if error.is_some() { "failed" } else { "ended well" };
-                    Err(differs(format!("entry {} says that the run {what}, the program does not", entry.seq)))
+            EntryKind::Finished { output, error } => {
+                self.catch_up();
+                match (&self.finished, output, error) {
+                    (Some(Ok(_)), _, None) | (Some(Err(_)), None, Some(_)) => Ok(()),
+                    _ => {
+                        let what = if error.is_some() { "failed" } else { "ended well" };
+                        Err(differs(format!("entry {} says that the run {what}, the program does not", entry.seq)))
+                    }
                 }
-            },
+            }
         }
     }
 
@@ -133,30 +143,39 @@ impl Replay {
         if self.open.shift_remove(key).is_none() {
             return Err(differs(format!("entry {} ends `{key}`, which is not under way", entry.seq)));
         }
+        self.catch_up();
         let output = self.machine.on(Completion { key: key.clone(), at_ms: entry.at_ms, result, usage });
         self.take(output);
         Ok(())
     }
 
-    fn take(&mut self, mut output: Output) {
-        loop {
-            self.events.extend(output.events);
-            for command in output.commands {
-                match command {
-                    Command::Start(activity) => self.asked.push_back(activity),
-                    // Its entries may still come: it stays known until the end.
-                    Command::Cancel(_) => {}
-                    Command::Finish(result) => self.finished = Some(result),
-                }
-            }
-            if !output.more {
-                return;
-            }
-            output = self.machine.proceed();
+    fn proceed(&mut self) {
+        let output = self.machine.proceed();
+        self.take(output);
+    }
+
+    /// Does everything that needs nothing from the journal.
+    fn catch_up(&mut self) {
+        while self.more {
+            self.proceed();
         }
     }
 
-    fn end(self, entries: &[Entry]) -> Resumed {
+    fn take(&mut self, output: Output) {
+        self.more = output.more;
+        self.events.extend(output.events);
+        for command in output.commands {
+            match command {
+                Command::Start(activity) => self.asked.push_back(activity),
+                // Its entries may still come: it stays known until the end.
+                Command::Cancel(_) => {}
+                Command::Finish(result) => self.finished = Some(result),
+            }
+        }
+    }
+
+    fn end(mut self, entries: &[Entry]) -> Resumed {
+        self.catch_up();
         let pending = |activity: &Activity| self.machine.core.pending.contains_key(&activity.key);
         let restart = self.open.into_values().filter(pending).collect();
         let starts = self.asked.into_iter().filter(pending).map(Command::Start);
@@ -170,7 +189,7 @@ impl Replay {
             input: self.input,
             next_seq: last.map_or(0, |e| e.seq.saturating_add(1)),
             at_ms: last.map_or(0, |e| e.at_ms),
-            machine: self.machine,
+            machine: Machine { pieces: false, ..self.machine },
         }
     }
 }

@@ -354,3 +354,26 @@ impl Journal for Forgetful {
         Ok(Vec::new())
     }
 }
+
+#[test]
+fn a_long_stretch_without_anything_to_wait_for_can_be_cancelled() {
+    let mut b = Build::new();
+    b.begin_item();
+    let say = b.compute("say", "{{item}}");
+    let body = b.flow("body", say, None);
+    let each = b.for_each("all", "{{input}}", body, OnItemFailure::Abort);
+    let main = b.flow("main", each, None);
+    let mut world = World::echo();
+    world.ports.events = Arc::new(CancelOn(
+        world.options.cancel.clone(),
+        |e| matches!(e, EventKind::StepStarted { label, .. } if label == "say"),
+    ));
+    let items: Vec<Value> = (0..50_000u32).map(Value::from).collect();
+    let program = b.program(main);
+    assert_eq!(world.run(&program, items).result.unwrap_err().code, "CANCELLED");
+    let kinds: Vec<EntryKind> = world.journal.entries("r1").into_iter().map(|e| e.kind).collect();
+    assert!(matches!(kinds[1..], [EntryKind::CancelRequested, EntryKind::Finished { error: Some(_), .. }]));
+    // And the journal of such a run replays.
+    let again = block_on(driver::resume(program, "r1", world.ports.clone(), driver::Options::default()));
+    assert_eq!(again.result.unwrap_err().code, "CANCELLED");
+}

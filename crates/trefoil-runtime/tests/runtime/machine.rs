@@ -69,15 +69,7 @@ impl Run {
         self.entries.push(Entry { v: VERSION, seq: self.entries.len() as u64, at_ms: self.now_ms, kind });
     }
 
-    pub fn take(&mut self, mut output: Output) {
-        while output.more {
-            self.take_piece(output);
-            output = self.machine.proceed();
-        }
-        self.take_piece(output);
-    }
-
-    fn take_piece(&mut self, output: Output) {
+    pub fn take(&mut self, output: Output) {
         for command in output.commands {
             assert!(self.result.is_none(), "a command after the end: {command:?}");
             match command {
