@@ -100,7 +100,8 @@ fn inputs(bin: &Path, file: &Path) -> Result<Vec<String>, String> {
     if fields.is_empty() {
         return Ok(vec!["a topic of interest".to_owned()]);
     }
-    Ok(fields.iter().filter_map(|f| Some(format!("{}={}", f.get("name")?.as_str()?, sample(f)))).collect())
+    let required = fields.iter().filter(|f| f.get("required").and_then(Value::as_bool) == Some(true));
+    Ok(required.filter_map(|f| Some(format!("{}={}", f.get("name")?.as_str()?, sample(f)))).collect())
 }
 
 fn sample(field: &Value) -> String {

@@ -54,7 +54,7 @@ pub fn run(root: &Path) -> Outcome {
         if text.lines().count() > LONG && !text.lines().take(12).any(|l| l.contains("reason:")) {
             problems.push(format!("{name}: over {LONG} lines, and the first lines give no `reason:`"));
         }
-        let code = in_src.then(|| production(&text)).unwrap_or_default();
+        let code = if in_src { production(&text) } else { Vec::new() };
         for (line, content) in code {
             if PURE.iter().any(|c| name.starts_with(&format!("crates/{c}/")))
                 && let Some(word) = IMPURE.iter().find(|w| content.contains(**w))

@@ -12,7 +12,8 @@ use crate::commands::Command;
 #[derive(Parser)]
 #[command(name = "trefoil", version, max_term_width = 100, propagate_version = false)]
 #[command(after_help = "Results go to stdout, everything else to stderr.\n\
-    Exit codes: 0 ok, 1 the run failed or `check` found errors, 2 it was not started, 130 cancelled.")]
+    Exit codes: 0 ok, 1 the run failed, `check` found errors or the result\n\
+    could not be written, 2 it was not started, 130 cancelled.")]
 pub struct Cli {
     /// Whether to use colours
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto", hide_possible_values = true)]
@@ -68,7 +69,7 @@ impl TargetArgs {
 /// `--dialect`
 #[derive(Args)]
 pub struct DialectArg {
-    /// Read the file as this dialect instead of detecting it: agntz, aegis, sirenspec
+    /// Read the file, or all manifests of the folder, as this dialect instead of detecting it: agntz, aegis, sirenspec
     #[arg(long, value_name = "NAME", value_parser = dialect)]
     pub dialect: Option<Dialect>,
 }

@@ -2,7 +2,7 @@
 
 /// It went well.
 pub const OK: u8 = 0;
-/// The run failed; `check` found errors.
+/// The run failed; `check` found errors; a result could not be written.
 pub const FAILED: u8 = 1;
 /// It was not started: usage, load errors, invalid input, a refused step, missing keys, a path that cannot be read.
 pub const NOT_STARTED: u8 = 2;

@@ -1,16 +1,32 @@
 //! Writing: results to stdout, everything else to stderr.
 //!
-//! A reader that goes away (`trefoil check | head`) is no mistake: what is written then goes nowhere.
+//! A reader that goes away (`trefoil check | head`) is no mistake: what is written then goes nowhere. Anything else that
+//! keeps a result from being written is one: whoever reads the file later must not take half of it for all.
 
-use std::io::{IsTerminal as _, Write as _};
+use std::io::{ErrorKind, IsTerminal as _, Write as _};
 
 use trefoil::syntax::diagnostic::render::{TextOptions, text};
 use trefoil::syntax::{Diagnostic, Files};
 
-/// A result.
-pub fn result(text: &str) {
+use crate::exit;
+
+/// A result. The exit code: whether it could be written.
+#[must_use]
+pub fn result(text: &str) -> u8 {
     let mut out = anstream::stdout().lock();
-    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    written(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
+}
+
+/// The exit code of what was written to stdout, with a word to the person if it was not.
+#[must_use]
+pub fn written(done: std::io::Result<()>) -> u8 {
+    match done {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            refuse(&format!("the result could not be written: {error}"), None);
+            exit::FAILED
+        }
+        _ => exit::OK,
+    }
 }
 
 /// Something for the person, on a line of its own.
@@ -19,9 +35,10 @@ pub fn say(text: &str) {
     let _ = writeln!(out, "{text}");
 }
 
-/// A run's result. On a terminal, without what would move the cursor or worse: a model wrote it.
-pub fn answer(text: &str) {
-    use std::io::Write as _;
+/// A run's result. On a terminal, without what would move the cursor or worse: a model wrote it. The exit code as for
+/// [`result`].
+#[must_use]
+pub fn answer(text: &str) -> u8 {
     let out = std::io::stdout();
     let shown: String = if out.is_terminal() {
         text.chars().filter(|c| matches!(c, '\n' | '\t') || !c.is_control()).collect()
@@ -29,7 +46,7 @@ pub fn answer(text: &str) {
         text.to_owned()
     };
     let mut out = out.lock();
-    let _ = writeln!(out, "{shown}").and_then(|()| out.flush());
+    written(writeln!(out, "{shown}").and_then(|()| out.flush()))
 }
 
 /// Something worth knowing.

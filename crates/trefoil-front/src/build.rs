@@ -7,7 +7,7 @@ use trefoil_ir::{
 };
 use trefoil_syntax::yaml;
 use trefoil_syntax::{Diagnostic, Location};
-use trefoil_template::{Binding, Condition, Policy, Reference, SyntaxError, Template, Value};
+use trefoil_template::{Binding, Broken, Condition, Policy, Reference, Template, Value};
 
 use crate::read::Reader;
 
@@ -99,7 +99,8 @@ pub fn text(
     policy: &'static Policy,
     resolve: &mut Resolve<'_>,
 ) -> Option<Text> {
-    let template = Template::parse(&text.value, policy).map_err(|errors| report(reader, text, errors)).ok()?;
+    let template =
+        Template::examine(&text.value, policy).map_err(|broken| report(reader, text, broken, resolve)).ok()?;
     Some(bind_template(reader, text, template, resolve))
 }
 
@@ -160,7 +161,8 @@ pub fn condition(
     policy: &'static Policy,
     resolve: &mut Resolve<'_>,
 ) -> Option<Cond> {
-    let mut condition = Condition::parse(&text.value, policy).map_err(|errors| report(reader, text, errors)).ok()?;
+    let mut condition =
+        Condition::examine(&text.value, policy).map_err(|broken| report(reader, text, broken, resolve)).ok()?;
     let mut sources = Sources::default();
     condition.bind(|r| sources.bind(resolve(r, reader.at(text.source(r.span.clone())))));
     Some(Cond { condition, sources: sources.0, origin: reader.at(text.span), text: text.value.clone() })
@@ -177,8 +179,12 @@ fn bind_template(reader: &Reader<'_>, text: &yaml::Text, mut template: Template,
     Text { template, sources: sources.0, origin: reader.at(text.span), spans }
 }
 
-fn report(reader: &Reader<'_>, text: &yaml::Text, errors: Vec<SyntaxError>) {
-    for error in errors {
+/// All that is wrong with a text: besides its own mistakes the names in the rest of it, which `resolve` reports.
+fn report(reader: &Reader<'_>, text: &yaml::Text, broken: Broken, resolve: &mut Resolve<'_>) {
+    for reference in &broken.references {
+        resolve(reference, reader.at(text.source(reference.span.clone())));
+    }
+    for error in broken.errors {
         let mut d = Diagnostic::error(error.code, reader.at(text.source(error.span)), error.message);
         if let Some(help) = error.help {
             d = d.help(help);

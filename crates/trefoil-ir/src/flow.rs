@@ -108,10 +108,13 @@ pub struct Intake {
     pub slot: SlotId,
     /// Input that is not an object becomes `{KEY: input}` (SirenSpec `message`; no input at all gives no key).
     pub wrap: Option<Arc<str>>,
-    /// Declared properties: defaults are filled in, missing ones without a default become null where `nullable`.
+    /// Declared properties: defaults are filled in, missing ones without a default become null where `nullable`
+    /// and stay missing where `optional`.
     pub fields: Vec<InputField>,
     /// Unknown properties are an error.
     pub closed: bool,
+    /// Properties that are taken all the same, though nobody declares them (AEGIS `intent`).
+    pub tolerated: &'static [&'static str],
     /// The schema of the whole input, checked after defaults.
     pub schema: Option<SchemaId>,
     /// A second slot for the input as it came (agntz `userQuery`: of an object, its key of that name if it has one).
@@ -129,6 +132,8 @@ pub struct InputField {
     pub default: Option<Value>,
     /// A missing value without default is null instead of an error.
     pub nullable: bool,
+    /// A missing value without default stays missing (a JSON Schema's property that is not required).
+    pub optional: bool,
     /// Where it is declared.
     pub origin: Location,
 }

@@ -59,7 +59,9 @@ pub enum RetryOn {
     Code(Arc<str>),
 }
 
-/// What a remaining failure does.
+/// What a remaining failure does. A guardrail's refusal goes up whatever stands here, past a graph's fallback too, unless
+/// [`Retry::on`] lists guardrails: then it is a failure like any other once the tries are used up. A refused user message
+/// always goes up: the next try would send the same one.
 #[derive(Debug, Clone, Default)]
 pub enum OnFailure {
     /// Goes up.

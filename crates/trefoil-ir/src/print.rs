@@ -147,6 +147,9 @@ impl Printer<'_> {
                 if let Some(default) = &field.default {
                     let _ = write!(line, " default {}", default.to_json());
                 }
+                if field.optional {
+                    line.push_str(" optional");
+                }
                 if field.nullable {
                     line.push_str(" nullable");
                 }

@@ -10,6 +10,7 @@ mod fill;
 mod model;
 mod watch;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use futures::FutureExt as _;
@@ -54,7 +55,7 @@ pub struct RunOutcome {
     pub result: Result<Value, RunError>,
     /// Tokens spent.
     pub usage: Usage,
-    /// Model calls, failed ones included.
+    /// Model calls, failed and cancelled ones included.
     pub calls: u64,
     /// Milliseconds.
     pub duration_ms: u64,
@@ -155,7 +156,7 @@ impl Driver {
 
     async fn drive(mut self, output: Output, restart: Vec<Activity>) -> RunOutcome {
         self.starting.extend(restart);
-        self.take(output);
+        self.take(output).await;
         let mut turns = 0u32;
         let result = loop {
             if let Some(result) = self.finished.take() {
@@ -169,7 +170,7 @@ impl Driver {
                 Ok(None) => {
                     self.record(EntryKind::CancelRequested);
                     let output = self.machine.cancel();
-                    self.take(output);
+                    self.take(output).await;
                     Ok(())
                 }
                 Err(error) => Err(error),
@@ -256,15 +257,30 @@ impl Driver {
             }
             let output =
                 self.machine.on(Completion { key: done.key, at_ms: now, result: done.result, usage: done.usage });
-            self.take(output);
+            self.take(output).await;
         }
         Ok(())
     }
 
-    fn take(&mut self, output: Output) {
+    /// Acts on what the machine says, until it waits for something, has ended, or the run is cancelled.
+    async fn take(&mut self, mut output: Output) {
+        loop {
+            let more = output.more;
+            self.take_piece(output);
+            if !more || self.cancel.is_cancelled() {
+                return;
+            }
+            // Others have their turn, too: whoever cancels is one of them.
+            tokio::task::yield_now().await;
+            output = self.machine.proceed();
+        }
+    }
+
+    fn take_piece(&mut self, output: Output) {
         for event in output.events {
             self.world.watch.note(event.key, event.location, event.kind);
         }
+        let mut void = BTreeSet::new();
         for command in output.commands {
             match command {
                 Command::Start(activity) => {
@@ -275,14 +291,17 @@ impl Driver {
                     });
                     self.starting.push(activity);
                 }
-                Command::Cancel(key) => {
-                    if let Some(handle) = self.under_way.swap_remove(&key) {
-                        handle.abort();
+                Command::Cancel(key) => match self.under_way.swap_remove(&key) {
+                    Some(handle) => handle.abort(),
+                    None => {
+                        void.insert(key);
                     }
-                    self.starting.retain(|a| a.key != key);
-                }
+                },
                 Command::Finish(result) => self.finished = Some(result),
             }
+        }
+        if !void.is_empty() {
+            self.starting.retain(|a| !void.contains(&a.key));
         }
     }
 

@@ -43,8 +43,13 @@ impl Side {
     }
 }
 
-/// Checks a user message. Of masked text only the known parts are looked at.
+/// Checks a user message. Of masked text only the known parts are looked at. A refusal has no cause: no retry policy
+/// matches it, the next try would send the same message.
 pub fn input(guards: &[Guard], message: Value) -> Result<Passed<Value>, RunError> {
+    check_message(guards, message).map_err(|error| RunError { cause: None, ..error })
+}
+
+fn check_message(guards: &[Guard], message: Value) -> Result<Passed<Value>, RunError> {
     let mut flags = Vec::new();
     if guards.is_empty() {
         return Ok(Passed { text: message, flags });

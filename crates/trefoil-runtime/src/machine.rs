@@ -40,12 +40,16 @@ use crate::error::RunError;
 use crate::event::EventKind;
 use crate::journal::Flags;
 use crate::key::Key;
-use crate::request::{Activity, Usage};
+use crate::request::{Activity, Request, Usage};
 
 pub(crate) use keys::segment;
 pub use prepared::Prepared;
 pub use replay::Resumed;
 use turn::{Core, Turn};
+
+/// Tasks done at a stretch. Part of what makes a replay the same: what is asked for and cancelled in one stretch was never
+/// asked for.
+const PIECE: usize = 4096;
 
 /// A run in progress.
 #[derive(Debug)]
@@ -61,6 +65,9 @@ pub struct Output {
     pub commands: Vec<Command>,
     /// In order.
     pub events: Vec<Noted>,
+    /// There is more to do before anything is waited for: call [`Machine::proceed`] until there is not. A fan-out over a
+    /// million items that need nobody comes in such pieces, and can be cancelled between them.
+    pub more: bool,
 }
 
 /// Something the driver does.
@@ -117,9 +124,17 @@ impl Machine {
         self.turn(|turn| turn.start(input))
     }
 
-    /// Takes in what came of an activity. One that is not under way (cancelled meanwhile) changes nothing.
+    /// Takes in what came of an activity. Of one that is not under way (cancelled meanwhile) only what it used counts.
     pub fn on(&mut self, completion: Completion) -> Output {
+        if !self.core.pending.contains_key(&completion.key) {
+            self.core.usage.add(completion.usage.unwrap_or_default());
+        }
         self.turn(|turn| turn.complete(completion))
+    }
+
+    /// Goes on where the last output said that there is more.
+    pub fn proceed(&mut self) -> Output {
+        self.turn(|_| {})
     }
 
     /// Stops everything; the run ends with `CANCELLED`.
@@ -137,7 +152,7 @@ impl Machine {
         self.core.usage
     }
 
-    /// Model calls so far, failed ones included.
+    /// Model calls begun so far, failed and cancelled ones included.
     pub fn calls(&self) -> u64 {
         self.core.calls
     }
@@ -163,15 +178,16 @@ impl Machine {
         }
         let mut turn = Turn { prepared: &self.prepared, program: &self.prepared.program, core: &mut self.core };
         work(&mut turn);
-        turn.run();
+        turn.run(PIECE);
+        self.core.output.more = !self.core.tasks.is_empty();
         let mut output = std::mem::take(&mut self.core.output);
-        settle(&mut output.commands);
+        self.core.calls = self.core.calls.saturating_sub(settle(&mut output.commands));
         output
     }
 }
 
-/// What was asked for and cancelled in one turn was never asked for.
-fn settle(commands: &mut Vec<Command>) {
+/// What was asked for and cancelled in one turn was never asked for. How many model calls that takes back.
+fn settle(commands: &mut Vec<Command>) -> u64 {
     let started = commands.iter().any(|c| matches!(c, Command::Start(_)));
     let cancelled: BTreeSet<Key> = commands
         .iter()
@@ -179,15 +195,18 @@ fn settle(commands: &mut Vec<Command>) {
         .filter(|_| started)
         .collect();
     if cancelled.is_empty() {
-        return;
+        return 0;
     }
+    let mut calls = 0;
     let mut void = BTreeSet::new();
     commands.retain(|c| match c {
         Command::Start(activity) if cancelled.contains(&activity.key) => {
             void.insert(activity.key.clone());
+            calls += u64::from(matches!(activity.request, Request::Model(_)));
             false
         }
         Command::Cancel(key) => !void.contains(key),
         _ => true,
     });
+    calls
 }

@@ -35,6 +35,11 @@ pub trait ModelProvider: Send + Sync {
         request: &ModelRequest,
         delta: &mut (dyn for<'d> FnMut(&'d str) + Send),
     ) -> Result<ModelAnswer, ModelError>;
+    /// Whether it is told what `env.*` and `secrets.*` stand for. One that makes its answers up from what it reads is not:
+    /// its requests keep `***`, so that no answer carries a value into the journal (decision C8).
+    fn sees_holes(&self) -> bool {
+        true
+    }
     /// How outputs name the model that will answer: `openai:gpt-x`, `embedded`, `scripted`.
     fn label(&self, request: &ModelRequest) -> String;
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::condition::Condition;
 use crate::expression::Expression;
 use crate::policy::Policy;
+use crate::scope::Reference;
 use crate::value::{Hole, Value};
 
 /// Every code of a [`SyntaxError`], with what it is about.
@@ -52,6 +53,16 @@ pub struct SyntaxError {
     pub help: Option<String>,
 }
 
+/// A text that is no template or condition: its mistakes, and what could be read all the same.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Broken {
+    /// Every mistake, in the order of the text; never empty.
+    pub errors: Vec<SyntaxError>,
+    /// The references to the root in the parts that could be read. Those inside of a block that could not are left out:
+    /// they may have been names of an item.
+    pub references: Vec<Reference>,
+}
+
 impl std::fmt::Display for SyntaxError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.message)
@@ -67,12 +78,14 @@ pub struct Question {
     pub expression: Arc<Expression>,
     /// By whose rules it is evaluated.
     pub policy: Policy,
+    /// The condition as somebody wrote it; none where there is no such text. Not part of what is asked.
+    pub text: Option<Arc<str>>,
 }
 
 impl Question {
     /// Whether a value is truthy, where [`Value::truthy`] does not know: the same question under every policy.
     pub fn truth(value: Value) -> Self {
-        Self { expression: Arc::new(Expression::Literal(value)), policy: Policy::AGNTZ }
+        Self { expression: Arc::new(Expression::Literal(value)), policy: Policy::AGNTZ, text: None }
     }
 
     /// Text that is the same for the same question; holes by name. The key under which the answer is kept.
@@ -80,6 +93,24 @@ impl Question {
         let mut out = format!("{:?}:", self.policy.conditions).to_lowercase();
         self.expression.write_canonical(&mut out);
         out
+    }
+
+    /// What whoever watches may see: the condition as written, else the names of the holes. Never an operand's value,
+    /// which together with the answer would give away what is in the hole.
+    pub fn shown(&self) -> String {
+        if let Some(text) = &self.text {
+            return text.to_string();
+        }
+        let mut names: Vec<String> = Vec::new();
+        let mut note = |hole: &Hole| {
+            let name = format!("{}.{}", hole.kind.namespace(), hole.name);
+            if !names.contains(&name) {
+                names.push(name);
+            }
+            Ok::<_, std::convert::Infallible>(None::<String>)
+        };
+        let Ok(_) = self.expression.fill(&mut note);
+        names.join(", ")
     }
 
     /// The answer, once every hole is filled, as in [`Value::fill`]. An error of `fill` ends it.

@@ -74,7 +74,7 @@ pub mod template;
 pub mod value;
 
 pub use condition::Condition;
-pub use error::{EvalError, Question, RULES, SyntaxError};
+pub use error::{Broken, EvalError, Question, RULES, SyntaxError};
 pub use expression::{Arithmetic, Comparison, Expression, Function};
 pub use policy::Policy;
 pub use scope::{Binding, Found, Missing, Reference, Scope, Segment};

@@ -1,5 +1,9 @@
 //! Data files: JSON or YAML that is data and no manifest (states, inputs).
 
+use std::collections::HashSet;
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use trefoil_front::read::to_value;
 use trefoil_syntax::yaml::{self, Limits};
 use trefoil_syntax::{Diagnostic, Files, Location, Severity, SourceFile, Span};
@@ -8,7 +12,7 @@ use trefoil_template::Value;
 /// The value in a file: JSON if it is that, else YAML; or what is wrong with it.
 pub fn data(name: &str, bytes: Vec<u8>) -> Result<Value, (Files, Vec<Diagnostic>)> {
     let source = SourceFile::from_bytes(name, bytes);
-    let json = serde_json::from_str(source.text());
+    let json = json(source.text());
     if let Ok(json) = json {
         return Ok(Value::from_json(json));
     }
@@ -27,5 +31,60 @@ pub fn data(name: &str, bytes: Vec<u8>) -> Result<Value, (Files, Vec<Diagnostic>
     match parsed.root {
         Some(root) if !failed => Ok(to_value(&root)),
         _ => Err((files, parsed.diagnostics)),
+    }
+}
+
+/// JSON in which no object has a key twice: whoever wrote it meant both, and only one would count.
+pub(crate) fn json(text: &str) -> serde_json::Result<serde_json::Value> {
+    serde_json::from_str::<Unique>(text)?;
+    serde_json::from_str(text)
+}
+
+/// Anything whose objects have every key once.
+struct Unique;
+
+impl<'de> Deserialize<'de> for Unique {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_any(Self)
+    }
+}
+
+impl<'de> Visitor<'de> for Unique {
+    type Value = Self;
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("JSON")
+    }
+    fn visit_bool<E: Error>(self, _: bool) -> Result<Self, E> {
+        Ok(self)
+    }
+    fn visit_i64<E: Error>(self, _: i64) -> Result<Self, E> {
+        Ok(self)
+    }
+    fn visit_u64<E: Error>(self, _: u64) -> Result<Self, E> {
+        Ok(self)
+    }
+    fn visit_f64<E: Error>(self, _: f64) -> Result<Self, E> {
+        Ok(self)
+    }
+    fn visit_str<E: Error>(self, _: &str) -> Result<Self, E> {
+        Ok(self)
+    }
+    fn visit_unit<E: Error>(self) -> Result<Self, E> {
+        Ok(self)
+    }
+    fn visit_seq<A: SeqAccess<'de>>(self, mut all: A) -> Result<Self, A::Error> {
+        while all.next_element::<Self>()?.is_some() {}
+        Ok(self)
+    }
+    fn visit_map<A: MapAccess<'de>>(self, mut all: A) -> Result<Self, A::Error> {
+        let mut keys = HashSet::new();
+        while let Some(key) = all.next_key::<String>()? {
+            if keys.contains(&key) {
+                return Err(A::Error::custom(format_args!("the key `{key}` is given twice")));
+            }
+            keys.insert(key);
+            all.next_value::<Self>()?;
+        }
+        Ok(self)
     }
 }

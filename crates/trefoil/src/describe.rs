@@ -40,6 +40,12 @@ pub fn model(choice: &ModelChoice) -> String {
     }
 }
 
+/// A feature in a sentence: a bare word of the manifest in backticks, a phrase as it is.
+pub fn feature(feature: &str) -> String {
+    let phrase = ["a ", "an ", "the "].iter().any(|article| feature.starts_with(article));
+    if phrase || feature.contains('`') { feature.to_owned() } else { format!("`{feature}`") }
+}
+
 /// `http tool`, `mcp tool`, ...
 pub fn tool(kind: &ToolKind) -> &'static str {
     match kind {

@@ -11,25 +11,26 @@
 //! # Ok(()) }
 //! ```
 
-use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use trefoil_ir::Program;
 use trefoil_models::{ModelOverride, ModelPlan, Registry, Scripted, plan::models_used};
+use trefoil_runtime::ToolRequest;
 use trefoil_runtime::driver::{Options, run_prepared};
 use trefoil_runtime::machine::Prepared;
 use trefoil_runtime::ports::{
-    EnvSecrets, MemoryJournal, NoEvents, NoHumans, NoTools, SeededRandom, SystemClock, SystemRandom, env_file,
+    EnvSecrets, MemoryJournal, NoEvents, NoTools, SeededRandom, SystemClock, SystemRandom, env_file,
 };
 use trefoil_runtime::{
     Cancel, Clock, Command, CommandHost, Embedded, Event, EventSink, Flags, HumanInbox, Journal, Key, Machine,
     ModelProvider, Ports, Random, RunError, RunOutcome, Secrets, ToolError, ToolHost,
 };
-use trefoil_runtime::{HumanRequest, ToolRequest};
 use trefoil_syntax::{Diagnostic, Severity};
 use trefoil_template::Value;
 
+use crate::answers::Answers;
+use crate::load::rules::ENV_FILE;
 use crate::load::{Loaded, plain};
 use crate::preflight::{Host, preflight};
 
@@ -37,14 +38,11 @@ use crate::preflight::{Host, preflight};
 pub const INPUT: &str = "input-invalid";
 /// The rule of models that cannot be asked.
 pub const MODEL: &str = "missing-model";
-/// The rule of an environment file that is not there.
-pub const ENV_FILE: &str = "missing-env-file";
 
 /// Rule name and what it says.
 pub const RULES: &[(&str, &str)] = &[
     (INPUT, "the input is not what the entry takes"),
     (MODEL, "a model cannot be asked: its key is not set, or nobody knows its provider"),
-    (ENV_FILE, "an environment file that the manifest names cannot be read"),
 ];
 
 /// Runs programs. Cheap to clone.
@@ -111,7 +109,7 @@ impl EngineBuilder {
         self.humans = Some(humans);
         self
     }
-    /// The answer of a step that asks a person. Several for one step are given one after the other, the last one again
+    /// The answer of a step that asks a person, by its key or its label. Several for one step are given one after the other, the last one again
     /// and again.
     #[must_use]
     pub fn answer(mut self, step: impl Into<String>, answer: impl Into<String>) -> Self {
@@ -223,13 +221,8 @@ impl Engine {
         let mut reasons = Vec::new();
         let env_texts = env_texts(loaded, &mut reasons);
         let seed = parts.seed.unwrap_or(0);
-        let (provider, answers_from, script) = match self.provider(&program, &env_texts, seed) {
-            Ok((provider, from, script)) => (Some(provider), from, script),
-            Err((from, reason)) => {
-                reasons.push(reason);
-                (None, from, None)
-            }
-        };
+        let Source { from: answers_from, provider, script } = self.source(&program, &env_texts, seed);
+        let provider = provider.map_err(|reason| reasons.push(reason)).ok();
         let tools: Arc<dyn ToolHost> = match (&parts.tools, &script) {
             (Some(own), Some(script)) => Arc::new(Either(own.clone(), script.clone())),
             (Some(own), None) => own.clone(),
@@ -256,11 +249,12 @@ impl Engine {
             Some(seed) => Arc::new(SeededRandom::new(seed)),
             None => Arc::new(SystemRandom),
         };
+        let humans = Arc::new(Answers::new(&program, &parts.answers, parts.humans.clone()));
         let ports = Ports {
             models,
             tools,
             commands: parts.commands.clone(),
-            humans: Arc::new(Answers::new(&parts.answers, parts.humans.clone())),
+            humans,
             journal: parts.journal.clone().unwrap_or_else(|| Arc::new(MemoryJournal::new())),
             clock: parts.clock.clone().unwrap_or_else(|| Arc::new(SystemClock::new())),
             random,
@@ -274,45 +268,52 @@ impl Engine {
         Ok(Ready { prepared: Prepared::new(program), ports, seed, answers_from, script })
     }
 
-    #[allow(clippy::type_complexity, reason = "a provider, its name, and the script it is where it is one")]
-    fn provider(
-        &self,
-        program: &Arc<Program>,
-        env_texts: &[String],
-        seed: u64,
-    ) -> Result<(Arc<dyn ModelProvider>, AnswersFrom, Option<Arc<Scripted>>), (AnswersFrom, Diagnostic)> {
+    fn source(&self, program: &Program, env_texts: &[String], seed: u64) -> Source {
         let chosen = match &self.parts.model {
-            Model::Provider(own) => return Ok((own.clone(), AnswersFrom::Provider, None)),
+            Model::Provider(own) => return Source::of(AnswersFrom::Provider, own.clone()),
             Model::Chosen(chosen) => Some(chosen),
             Model::Environment => None,
         };
         let registry = registry(env_texts);
-        let missing = |message: String| Diagnostic::nowhere(MODEL, Severity::Error, None, message);
-        let plan = ModelPlan::decide_for(&models_used(program), &registry, chosen).map_err(|error| {
-            let d = missing(error.message);
-            (AnswersFrom::AsWritten, if let Some(help) = error.help { d.help(help) } else { d })
-        })?;
+        let plan = match ModelPlan::decide_for(&models_used(program), &registry, chosen) {
+            Ok(plan) => plan,
+            Err(error) => return Source::missing(AnswersFrom::AsWritten, error.message, error.help),
+        };
         match plan {
-            ModelPlan::Embedded => Ok((Arc::new(Embedded::new(program, seed)), AnswersFrom::Embedded, None)),
-            ModelPlan::AsWritten => Ok((registry.by_name(), AnswersFrom::AsWritten, None)),
+            ModelPlan::Embedded => Source::of(AnswersFrom::Embedded, Arc::new(Embedded::new(program, seed))),
+            ModelPlan::AsWritten => Source::of(AnswersFrom::AsWritten, registry.by_name()),
             ModelPlan::Named { provider, model } => {
                 let from = AnswersFrom::One(format!("{provider}:{model}"));
                 match registry.resolve(&provider, &model) {
-                    Ok(found) => Ok((found, from, None)),
-                    Err(error) => Err((from, missing(error.message))),
+                    Ok(found) => Source::of(from, found),
+                    Err(error) => Source::missing(from, error.message, None),
                 }
             }
-            ModelPlan::Scripted(path) => {
-                let from = AnswersFrom::Script(path.clone());
-                match Scripted::read(&path) {
-                    Ok(script) => {
-                        let script = Arc::new(script);
-                        Ok((script.clone(), from, Some(script)))
-                    }
-                    Err(error) => Err((from, missing(error.message))),
+            ModelPlan::Scripted(path) => match Scripted::read(&path) {
+                Ok(script) => {
+                    let script = Arc::new(script);
+                    Source { script: Some(script.clone()), ..Source::of(AnswersFrom::Script(path), script) }
                 }
-            }
+                Err(error) => Source::missing(AnswersFrom::Script(path), error.message, None),
+            },
         }
+    }
+}
+
+/// Who answers.
+struct Source {
+    from: AnswersFrom,
+    provider: Result<Arc<dyn ModelProvider>, Diagnostic>,
+    script: Option<Arc<Scripted>>,
+}
+
+impl Source {
+    fn of(from: AnswersFrom, provider: Arc<dyn ModelProvider>) -> Self {
+        Self { from, provider: Ok(provider), script: None }
+    }
+    fn missing(from: AnswersFrom, message: String, help: Option<String>) -> Self {
+        let d = Diagnostic { help, ..Diagnostic::nowhere(MODEL, Severity::Error, None, message) };
+        Self { from, provider: Err(d), script: None }
     }
 }
 
@@ -407,38 +408,6 @@ impl EventSink for Fan {
     fn event(&self, event: &Event) {
         for sink in &self.0 {
             sink.event(event);
-        }
-    }
-}
-
-/// Answers given beforehand, then a person.
-struct Answers {
-    given: Mutex<HashMap<String, VecDeque<String>>>,
-    then: Arc<dyn HumanInbox>,
-}
-
-impl Answers {
-    fn new(given: &[(String, String)], then: Option<Arc<dyn HumanInbox>>) -> Self {
-        let mut all: HashMap<String, VecDeque<String>> = HashMap::new();
-        for (step, answer) in given {
-            all.entry(step.clone()).or_default().push_back(answer.clone());
-        }
-        Self { given: Mutex::new(all), then: then.unwrap_or_else(|| Arc::new(NoHumans)) }
-    }
-}
-
-#[async_trait]
-impl HumanInbox for Answers {
-    async fn ask(&self, key: &Key, request: &HumanRequest) -> Option<String> {
-        let known = {
-            let mut given = self.given.lock().unwrap_or_else(PoisonError::into_inner);
-            given
-                .get_mut(&*request.step)
-                .and_then(|all| if all.len() > 1 { all.pop_front() } else { all.front().cloned() })
-        };
-        match known {
-            Some(answer) => Some(answer),
-            None => self.then.ask(key, request).await,
         }
     }
 }

@@ -1,8 +1,10 @@
 //! Run inputs as people type them: text, and `key=value` pairs that become what the schema says.
 
-use trefoil_ir::{InputField, Program};
-use trefoil_syntax::suggest;
+use trefoil_ir::{Flow, InputField, Program};
+use trefoil_syntax::{Diagnostic, Location, Severity, suggest};
 use trefoil_template::{Object, Value};
+
+use crate::engine::INPUT;
 
 /// Why an input is none.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -11,14 +13,35 @@ pub struct InputError {
     pub message: String,
     /// What to do.
     pub help: Option<String>,
+    /// Where the manifest says what it takes.
+    pub location: Option<Location>,
 }
 
 impl InputError {
-    fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into(), help: None }
+    /// A message without advice or place.
+    pub fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into(), help: None, location: None }
     }
-    fn help(mut self, help: impl Into<String>) -> Self {
+    /// As a finding.
+    pub fn diagnostic(&self) -> Diagnostic {
+        let message = self.message.clone();
+        let d = match self.location {
+            Some(at) => Diagnostic::error(INPUT, at, message),
+            None => Diagnostic::nowhere(INPUT, Severity::Error, None, message),
+        };
+        match &self.help {
+            Some(help) => d.help(help.clone()),
+            None => d,
+        }
+    }
+    /// With advice.
+    #[must_use]
+    pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
+        self
+    }
+    fn at(mut self, location: Location) -> Self {
+        self.location.get_or_insert(location);
         self
     }
 }
@@ -34,9 +57,18 @@ pub fn pair(text: &str) -> Option<(&str, &str)> {
 
 /// The input of a run from what was typed: texts and pairs, over an object where there is one (`--input-json`).
 pub fn typed(program: &Program, given: &[String], base: Option<Value>) -> Result<Option<Value>, InputError> {
-    let fields = program.flow(program.entry).map_or(&[] as &[InputField], |f| &f.intake.fields);
-    let wrap = program.flow(program.entry).and_then(|f| f.intake.wrap.clone());
-    let closed = program.flow(program.entry).is_some_and(|f| f.intake.closed);
+    let flow = program.flow(program.entry);
+    take(flow, given, base).map_err(|error| match flow {
+        Some(flow) => error.at(flow.origin),
+        None => error,
+    })
+}
+
+fn take(flow: Option<&Flow>, given: &[String], base: Option<Value>) -> Result<Option<Value>, InputError> {
+    let fields = flow.map_or(&[] as &[InputField], |f| &f.intake.fields);
+    let wrap = flow.and_then(|f| f.intake.wrap.clone());
+    let closed = flow.is_some_and(|f| f.intake.closed);
+    let tolerated = flow.map_or(&[] as &[&str], |f| f.intake.tolerated);
     let mut texts = Vec::new();
     let mut pairs = Object::default();
     for one in given {
@@ -44,7 +76,7 @@ pub fn typed(program: &Program, given: &[String], base: Option<Value>) -> Result
             None => texts.push(one.as_str()),
             Some((key, value)) => {
                 let field = fields.iter().find(|f| &*f.name == key);
-                if field.is_none() {
+                if field.is_none() && !tolerated.contains(&key) {
                     let near = suggest::nearest(key, fields.iter().map(|f| &*f.name));
                     if closed {
                         return Err(undeclared(key, fields));
@@ -54,7 +86,8 @@ pub fn typed(program: &Program, given: &[String], base: Option<Value>) -> Result
                             .help(format!("did you mean `{near}`? `--input-json` takes any property")));
                     }
                 }
-                let value = field.map_or_else(|| Ok(Value::from(value)), |f| by_schema(f, value))?;
+                let value = field
+                    .map_or_else(|| Ok(Value::from(value)), |f| by_schema(f, value).map_err(|e| e.at(f.origin)))?;
                 if pairs.insert(key.into(), value).is_some() {
                     return Err(InputError::new(format!("the input `{key}` is given twice")));
                 }
@@ -132,12 +165,12 @@ fn by_schema(field: &InputField, text: &str) -> Result<Value, InputError> {
         _ => Vec::new(),
     };
     if let Some(choices) = schema.get("enum").and_then(|e| e.as_array()) {
-        let found = choices.iter().find(|c| c.as_str().map_or_else(|| c.to_string() == text, |c| c == text));
+        let shown = |c: &serde_json::Value| c.as_str().map_or_else(|| c.to_string(), str::to_owned);
+        let found = choices.iter().find(|c| shown(c) == text);
         return match found {
             Some(choice) => Ok(Value::from_json(choice.clone())),
             None => {
-                let all: Vec<String> =
-                    choices.iter().map(|c| c.as_str().map_or(c.to_string(), str::to_owned)).collect();
+                let all: Vec<String> = choices.iter().map(shown).collect();
                 let error = InputError::new(format!("the input `{}` cannot be `{text}`", field.name));
                 Err(match suggest::nearest(text, all.iter().map(String::as_str)) {
                     Some(near) => error.help(format!("did you mean `{near}`?")),

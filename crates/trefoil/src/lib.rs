@@ -9,6 +9,7 @@ pub mod plan;
 
 pub mod render;
 
+pub mod answers;
 pub mod engine;
 pub mod input;
 pub mod preflight;

@@ -3,9 +3,15 @@
 //!
 //! Everything that a run *can* reach counts, whether or not this run would: nobody pays for half a pipeline.
 
-use trefoil_ir::{FlowId, HumanCall, OnTimeout, Program, StepId, StepKind, walk};
+use std::collections::HashSet;
+
+use trefoil_ir::{OnTimeout, Program, StepKind, walk};
 use trefoil_runtime::ToolHost;
-use trefoil_syntax::{Diagnostic, suggest};
+use trefoil_syntax::{Diagnostic, Severity, suggest};
+
+use crate::answers::{Meant, answers, meant, questions};
+
+use crate::describe::feature;
 
 /// A step that this version does not run.
 pub const REFUSED: &str = "refused";
@@ -19,6 +25,8 @@ pub const COMMAND: &str = "command-not-allowed";
 pub const NOBODY: &str = "nobody-to-ask";
 /// An answer to a step that is not there.
 pub const UNKNOWN_ANSWER: &str = "unknown-answer";
+/// An answer to a name that several steps have.
+pub const AMBIGUOUS_ANSWER: &str = "ambiguous-answer";
 
 /// Rule name and what it says.
 pub const RULES: &[(&str, &str)] = &[
@@ -28,6 +36,7 @@ pub const RULES: &[(&str, &str)] = &[
     (COMMAND, "the run can reach a command, and commands are not allowed"),
     (NOBODY, "the run can ask a person, and there is nobody to ask"),
     (UNKNOWN_ANSWER, "an answer was given for a step that asks nobody"),
+    (AMBIGUOUS_ANSWER, "an answer was given for a name that several steps have"),
 ];
 
 /// What the host of a run has to offer.
@@ -38,7 +47,7 @@ pub struct Host<'h> {
     pub commands: bool,
     /// Somebody is there to be asked.
     pub people: bool,
-    /// Answers given beforehand, by step.
+    /// The steps that answers were given to beforehand, by key or label.
     pub answers: &'h [String],
     /// The embedded model answers: it also plays agents that nobody declares.
     pub embedded: bool,
@@ -51,7 +60,7 @@ pub fn preflight(program: &Program, host: &Host<'_>) -> Vec<Diagnostic> {
         let Some(step) = program.step(id) else { continue };
         match &step.kind {
             StepKind::Refused(refused) => found.push(
-                Diagnostic::error(REFUSED, step.origin, format!("{} is not run by this version", refused.feature))
+                Diagnostic::error(REFUSED, step.origin, format!("{} is not run by this version", feature(&refused.feature)))
                     .help(refused.message.to_string()),
             ),
             StepKind::Tool(call) if !host.tools.offers(&call.name) => found.push(
@@ -79,60 +88,43 @@ pub fn preflight(program: &Program, host: &Host<'_>) -> Vec<Diagnostic> {
 
 fn people(program: &Program, host: &Host<'_>, found: &mut Vec<Diagnostic>) {
     let asked = questions(program);
-    for (label, id, call) in &asked {
-        let answered = host.answers.iter().any(|a| a == label);
+    let mut said = HashSet::new();
+    for question in &asked {
+        let answered = host.answers.iter().any(|name| answers(&asked, name, question));
         if let (false, false, OnTimeout::Fail, Some(step)) =
-            (answered, host.people, &call.on_timeout, program.step(*id))
+            (answered, host.people, &question.call.on_timeout, program.step(question.id))
+            && said.insert(question.key.clone())
         {
+            // The shortest name that means this step and no other.
+            let name = if meant(&asked, &question.label) == Meant::Label { &question.label } else { &question.key };
             found.push(
-                Diagnostic::error(NOBODY, step.origin, format!("`{label}` asks a person, and there is nobody to ask"))
+                Diagnostic::error(NOBODY, step.origin, format!("`{name}` asks a person, and there is nobody to ask"))
                     .help(format!(
-                        "answer it with `--answer {label}=VALUE`, run it on a terminal, or declare a default"
+                        "answer it with `--answer {name}=VALUE`, run it on a terminal, or declare a default"
                     )),
             );
         }
     }
     for answer in host.answers {
-        if !asked.iter().any(|(label, ..)| label == answer) {
-            let d = Diagnostic::nowhere(
-                UNKNOWN_ANSWER,
-                trefoil_syntax::Severity::Error,
-                None,
-                format!("no step `{answer}` asks a person"),
-            );
-            let labels: Vec<&str> = asked.iter().map(|(label, ..)| label.as_str()).collect();
-            found.push(match suggest::nearest(answer, labels.iter().copied()) {
-                Some(near) => d.help(format!("did you mean `{near}`?")),
-                None if labels.is_empty() => d.help("no step asks anybody"),
-                None => d.help(format!("those that ask are `{}`", labels.join("`, `"))),
-            });
-        }
-    }
-}
-
-/// Every question that a run can reach, with the name that `--answer` knows it by: the innermost label around it.
-pub fn questions(program: &Program) -> Vec<(String, StepId, &HumanCall)> {
-    let mut all = Vec::new();
-    let mut seen = vec![false; program.flows.len()];
-    let mut stack: Vec<(FlowId, String)> = vec![(program.entry, program.name.to_string())];
-    while let Some((flow, label)) = stack.pop() {
-        match seen.get_mut(flow.index()) {
-            Some(seen) if !*seen => *seen = true,
-            _ => continue,
-        }
-        let Some(flow) = program.flow(flow) else { continue };
-        let mut steps = vec![(flow.body, label)];
-        while let Some((id, label)) = steps.pop() {
-            let Some(step) = program.step(id) else { continue };
-            let label = step.label.as_ref().map_or(label, |l| l.to_string());
-            if let StepKind::Human(call) = &step.kind
-                && !all.iter().any(|(have, known, _)| *known == id && *have == label)
-            {
-                all.push((label.clone(), id, call));
+        match meant(&asked, answer) {
+            Meant::Key | Meant::Label => continue,
+            Meant::Several(keys) => {
+                let message = format!("`{answer}` is the name of several steps that ask a person");
+                let help = format!("say which one: `{}`", keys.join("`, `"));
+                found.push(Diagnostic::nowhere(AMBIGUOUS_ANSWER, Severity::Error, None, message).help(help));
+                continue;
             }
-            stack.extend(walk::callees(step).into_iter().map(|f| (f, label.clone())));
-            steps.extend(walk::children(step).into_iter().rev().map(|s| (s, label.clone())));
+            Meant::Nobody => {}
         }
+        let message = format!("no step `{answer}` asks a person");
+        let d = Diagnostic::nowhere(UNKNOWN_ANSWER, Severity::Error, None, message);
+        let mut keys: Vec<&str> = asked.iter().map(|q| q.key.as_str()).collect();
+        keys.dedup();
+        let names = asked.iter().flat_map(|q| [q.label.as_str(), q.key.as_str()]);
+        found.push(match suggest::nearest(answer, names) {
+            Some(near) => d.help(format!("did you mean `{near}`?")),
+            None if keys.is_empty() => d.help("no step asks anybody"),
+            None => d.help(format!("those that ask are `{}`", keys.join("`, `"))),
+        });
     }
-    all
 }

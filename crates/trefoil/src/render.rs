@@ -1,13 +1,16 @@
 //! One template or condition against a state, without a workflow: what `trefoil render` does, and its line protocol.
 //!
 //! A question is `{dialect, kind: "template"|"condition"|"value", text, state}`; its answer
-//! `{"ok":true,"result":…}` or `{"ok":false,"phase":"load"|"run","error":{code, message, line, column, …}}`.
+//! `{"ok":true,"result":…}` or `{"ok":false,"phase":"load"|"run","error":{code, message, line, column, …}}`. Test cases are questions too: `id`, `expect`,
+//! `error` and `load_error` are passed over. Any other member is a mistake.
 
 use serde_json::{Map, Value as Json, json};
 use trefoil_front::{FrontEnd, front_end};
 use trefoil_syntax::{Diagnostic, FileId, Files, Location, SourceFile, Span};
 use trefoil_template::state::{self, Failure, Kind, Traced};
 use trefoil_template::{EvalError, Object, Value};
+
+use crate::data::json as unique_json;
 
 /// A text, a state, and how to read the one against the other.
 #[derive(Clone)]
@@ -22,6 +25,9 @@ pub struct Question {
     /// `index`, `total`, `working`, `output`, `_budget`.
     pub state: Value,
 }
+
+/// What test cases have besides a question, and an answer does not depend on.
+const TESTS: &[&str] = &["id", "expect", "error", "load_error"];
 
 impl Question {
     /// A question from its JSON; else what is wrong with it.
@@ -45,6 +51,13 @@ impl Question {
             None | Some(Json::Null) => Value::from(Object::default()),
             Some(_) => return Err("`state` must be an object".to_owned()),
         };
+        for ignored in TESTS {
+            fields.shift_remove(*ignored);
+        }
+        if !fields.is_empty() {
+            let names: Vec<String> = fields.keys().map(|name| format!("`{name}`")).collect();
+            return Err(format!("a question has no {}; it has `dialect`, `kind`, `text`, `state`", names.join(", ")));
+        }
         Ok(Self { dialect, kind, text: body, state })
     }
     /// The result.
@@ -89,8 +102,11 @@ fn place(file: FileId, span: &std::ops::Range<u32>) -> Location {
 
 /// The answer to one line of questions.
 pub fn answer_line(line: &str) -> Json {
-    let question =
-        serde_json::from_str(line).map_err(|e| format!("this line is not JSON: {e}")).and_then(Question::from_json);
+    let question = if line.trim().is_empty() {
+        Err("this line is empty".to_owned())
+    } else {
+        unique_json(line).map_err(|e| format!("this line is not JSON: {e}")).and_then(Question::from_json)
+    };
     let question = match question {
         Ok(question) => question,
         Err(message) => {

@@ -98,6 +98,11 @@ mod tests {
 
     use super::*;
 
+    #[allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+    fn block_on<T>(work: impl Future<Output = T>) -> T {
+        tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(work)
+    }
+
     fn request(script: &str, arguments: &[&str]) -> CommandRequest {
         CommandRequest {
             script: script.into(),
@@ -105,10 +110,6 @@ mod tests {
             env: vec![("GREETING".into(), Value::from("hi"))],
             workdir: Some(Value::from("/")),
         }
-    }
-
-    fn block_on<T>(work: impl Future<Output = T>) -> T {
-        tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(work)
     }
 
     async fn run(script: &str, arguments: &[&str]) -> Result<CommandOutput, ToolError> {

@@ -3,7 +3,7 @@
 //!
 //! A failing input is made smaller before it is shown. One that ends the process (a stack that is too small) cannot be:
 //! with `TREFOIL_FUZZ_KEEP=DIR` every input is written to `DIR/TARGET` before it is tried.
-#![allow(clippy::panic, clippy::print_stderr, reason = "a test says what is wrong by stopping")]
+#![allow(clippy::panic, clippy::unwrap_used, clippy::print_stderr, reason = "a test says what is wrong by stopping")]
 
 mod json;
 mod lines;

@@ -38,7 +38,7 @@ pub fn run(args: &Check) -> u8 {
         report.strict();
     }
     let found = &report.diagnostics;
-    output::result(&match args.format {
+    let written = output::result(&match args.format {
         Format::Json => json(found, &report.files, report.checked),
         Format::Github => github(found, &report.files),
         Format::Text => {
@@ -54,6 +54,6 @@ pub fn run(args: &Check) -> u8 {
     } else if report.has_errors() {
         exit::FAILED
     } else {
-        exit::OK
+        written
     }
 }

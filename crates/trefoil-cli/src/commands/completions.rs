@@ -4,7 +4,7 @@ use clap::{Args, CommandFactory as _};
 use clap_complete::Shell;
 
 use crate::args::Cli;
-use crate::{exit, output};
+use crate::output;
 
 /// Print completions for a shell
 #[derive(Args)]
@@ -13,10 +13,9 @@ pub struct Completions {
     shell: Shell,
 }
 
-/// Exit code 0.
+/// Exit code 0; 1 if they cannot be written.
 pub fn run(args: &Completions) -> u8 {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "trefoil", &mut script);
-    output::result(&String::from_utf8_lossy(&script));
-    exit::OK
+    output::result(&String::from_utf8_lossy(&script))
 }

@@ -18,7 +18,7 @@ pub struct Graph {
     format: String,
 }
 
-/// Exit code 0, or 2 if the target does not load.
+/// Exit code 0; 1 if the picture cannot be written; 2 if the target does not load.
 pub fn run(args: &Graph) -> u8 {
     let loaded = match load(&args.target) {
         Ok(loaded) => loaded,
@@ -26,8 +26,8 @@ pub fn run(args: &Graph) -> u8 {
     };
     warn(&loaded);
     let drawn = graph(&loaded.program, &loaded.files);
-    if let Some((_, emit)) = FORMATS.iter().find(|(name, _)| *name == args.format) {
-        output::result(&emit(&drawn));
+    match FORMATS.iter().find(|(name, _)| *name == args.format) {
+        Some((_, emit)) => output::result(&emit(&drawn)),
+        None => exit::NOT_STARTED,
     }
-    exit::OK
 }

@@ -98,8 +98,7 @@ pub fn run(args: &Init) -> u8 {
         output::say(&format!("wrote {}", folder.join(name).display()));
     }
     output::say(&format!("\n{}: {}. Next:\n", choice.dialect, choice.about));
-    output::result(&format!("trefoil run {}{} {}\n", folder.display(), choice.target, choice.arguments));
-    exit::OK
+    output::result(&format!("trefoil run {}{} {}\n", folder.display(), choice.target, choice.arguments))
 }
 
 fn write(path: &Path, text: &str) -> std::io::Result<()> {

@@ -4,7 +4,7 @@ use clap::Args;
 
 use super::{load, warn};
 use crate::args::TargetArgs;
-use crate::{exit, output};
+use crate::output;
 
 /// Print the program that a manifest becomes
 #[derive(Args)]
@@ -13,13 +13,12 @@ pub struct Ir {
     target: TargetArgs,
 }
 
-/// Exit code 0, or 2 if the target does not load.
+/// Exit code 0; 1 if it cannot be written; 2 if the target does not load.
 pub fn run(args: &Ir) -> u8 {
     let loaded = match load(&args.target) {
         Ok(loaded) => loaded,
         Err(code) => return code,
     };
     warn(&loaded);
-    output::result(&trefoil::ir::print::print(&loaded.program, &loaded.files));
-    exit::OK
+    output::result(&trefoil::ir::print::print(&loaded.program, &loaded.files))
 }

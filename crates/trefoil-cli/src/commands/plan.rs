@@ -4,7 +4,7 @@ use clap::{Args, ValueEnum};
 
 use super::{load, warn};
 use crate::args::TargetArgs;
-use crate::{exit, output};
+use crate::output;
 
 /// Show what a run would do: order, reads and writes, models, worst-case number of calls
 #[derive(Args)]
@@ -22,7 +22,7 @@ enum Format {
     Json,
 }
 
-/// Exit code 0, or 2 if the target does not load.
+/// Exit code 0; 1 if the plan cannot be written; 2 if the target does not load.
 pub fn run(args: &Plan) -> u8 {
     let loaded = match load(&args.target) {
         Ok(loaded) => loaded,
@@ -33,6 +33,5 @@ pub fn run(args: &Plan) -> u8 {
     output::result(&match args.format {
         Format::Text => plan.text(),
         Format::Json => format!("{:#}\n", plan.json()),
-    });
-    exit::OK
+    })
 }

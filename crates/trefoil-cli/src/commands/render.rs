@@ -37,7 +37,7 @@ pub struct Render {
     text: Option<String>,
 }
 
-/// Exit code 0; 1 if the state lacks something; 2 if the text or the state cannot be read.
+/// Exit code 0; 1 if the state lacks something or the result cannot be written; 2 if the text or the state cannot be read.
 pub fn run(args: &Render) -> u8 {
     if args.jsonl {
         return lines();
@@ -61,10 +61,8 @@ pub fn run(args: &Render) -> u8 {
             .map(|v| if kind == Kind::Template { v.to_text().to_string() } else { v.to_json().to_string() })
     };
     match answer {
-        Ok(text) => {
-            output::result(&format!("{text}\n"));
-            exit::OK
-        }
+        Ok(text) if args.provenance => output::result(&format!("{text}\n")),
+        Ok(text) => output::answer(&text),
         Err(failure) => {
             let (files, found) = question.explain(&failure);
             output::say(output::diagnostics(&found, &files).trim_end());
@@ -73,7 +71,7 @@ pub fn run(args: &Render) -> u8 {
     }
 }
 
-/// Question after question; what cannot be read as one is answered too.
+/// Question after question, each line with one line; what cannot be read as one is answered too, an empty line also.
 fn lines() -> u8 {
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     let mut input = std::io::stdin().lock();
@@ -85,19 +83,17 @@ fn lines() -> u8 {
             Ok(_) => {}
         }
         let text = String::from_utf8_lossy(&line);
-        if text.trim().is_empty() {
-            continue;
-        }
-        if writeln!(out, "{}", answer_line(&text)).is_err() {
-            break;
+        if let Err(error) = writeln!(out, "{}", answer_line(&text)) {
+            return output::written(Err(error));
         }
         // An asker that waits for each answer gets it; one that sends all at once is not slowed down.
-        if input.fill_buf().map_or(true, |rest| rest.is_empty()) && out.flush().is_err() {
-            break;
+        if input.fill_buf().map_or(true, |rest| rest.is_empty())
+            && let Err(error) = out.flush()
+        {
+            return output::written(Err(error));
         }
     }
-    let _ = out.flush();
-    exit::OK
+    output::written(out.flush())
 }
 
 fn read_state(path: &Path) -> Result<Value, u8> {

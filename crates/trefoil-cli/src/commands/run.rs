@@ -1,7 +1,7 @@
 //! `trefoil run TARGET`: runs it, shows how it goes, prints the result.
 
 use std::fs::File;
-use std::io::Write as _;
+use std::io::{IsTerminal as _, Write as _};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -36,7 +36,7 @@ pub struct Run {
     /// Seed of the embedded model and of retry delays
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// The answer of a step that asks a person
+    /// The answer of a step that asks a person; STEP is its name, or its key where names repeat (`outer/inner`)
     #[arg(long = "answer", value_name = "STEP=VALUE", value_parser = answer)]
     answers: Vec<(String, String)>,
     /// Let steps run commands on this machine
@@ -53,7 +53,7 @@ pub struct Run {
     /// How to print the result
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     output: Output,
-    /// Show nothing but errors and the result
+    /// Show nothing but errors and the result; that the embedded model answers is said all the same
     #[arg(long, short)]
     quiet: bool,
 }
@@ -80,7 +80,7 @@ fn answer(text: &str) -> Result<(String, String), String> {
     }
 }
 
-/// Exit code 0: it went well; 1: the run failed; 2: it was not started; 130: cancelled.
+/// Exit code 0: it went well; 1: the run failed, or what it gave could not be written; 2: it was not started; 130: cancelled.
 pub fn run(args: &Run) -> u8 {
     match start(args) {
         Ok(code) | Err(code) => code,
@@ -94,15 +94,19 @@ fn start(args: &Run) -> Result<u8, u8> {
     if !args.quiet {
         warn(&loaded);
     }
-    let input = input::read(&loaded, &args.inputs, args.input_json.as_deref()).map_err(refuse_input)?;
+    let input = input::read(&loaded, &args.inputs, args.input_json.as_deref());
+    let input = input.map_err(|why| refuse_input(&loaded, why))?;
     let tracer = Arc::new(Tracer::default());
-    let shown = Arc::new(Shown::new(args.quiet));
+    // Events on a terminal and a picture that is drawn again and again would be in each other's way.
+    let events_shown = args.events.is_some() && std::io::stdout().is_terminal();
+    let shown = Arc::new(Shown::new(args.quiet || events_shown));
     let mut builder = Engine::builder().events(shown.clone());
     if args.trace.is_some() {
         builder = builder.events(tracer.clone());
     }
-    if args.events.is_some() {
-        builder = builder.events(Arc::new(Jsonl::new(loaded.files.clone())));
+    let lines = args.events.map(|Events::Jsonl| Arc::new(Jsonl::new(loaded.files.clone())));
+    if let Some(lines) = &lines {
+        builder = builder.events(lines.clone());
     }
     if let Some(model) = &args.model {
         builder = builder.model(model.clone());
@@ -121,7 +125,7 @@ fn start(args: &Run) -> Result<u8, u8> {
     }
     let ready = builder.build().ready(&loaded).map_err(|not| refuse(&loaded, &not))?;
     ready.check_input(&loaded, input.as_ref()).map_err(|not| refuse(&loaded, &not))?;
-    let trace = args.trace.as_ref().map(|path| create(path)).transpose()?;
+    let trace = args.trace.as_ref().map(create).transpose()?;
     if let Some(script) = ready.script()
         && !args.quiet
     {
@@ -136,19 +140,24 @@ fn start(args: &Run) -> Result<u8, u8> {
     if let Some(script) = script.filter(|_| !args.quiet && outcome.result.is_ok()) {
         script.unused().iter().for_each(|line| output::warning(line));
     }
+    let mut code = finish(args, &loaded, &outcome);
+    if let Some(lines) = lines {
+        code = code.max(output::written(lines.written()));
+    }
     if let Some((path, mut file)) = trace {
         let json = format!("{:#}\n", tracer.trace().json(&loaded.files));
         if let Err(error) = file.write_all(json.as_bytes()) {
-            output::warning(&format!("the trace could not be written to `{}`: {error}", path.display()));
+            output::refuse(&format!("the trace could not be written to `{}`: {error}", path.display()), None);
+            code = code.max(exit::FAILED);
         }
     }
-    Ok(finish(args, &loaded, &outcome))
+    Ok(code)
 }
 
-/// Made-up answers are never taken for real ones. Whoever asked for them, and for silence, knows.
+/// Made-up answers are never taken for real ones, however quiet it is to be.
 fn label(args: &Run, ready: &Ready) {
     let asked_for = args.model == Some(ModelOverride::Embedded);
-    if ready.answers_from == AnswersFrom::Embedded && !(asked_for && args.quiet) {
+    if ready.answers_from == AnswersFrom::Embedded {
         let why = if asked_for { "" } else { "; no provider that this program names has a key" };
         output::note(&format!("answers are made up by the embedded model, offline{why}"));
     }
@@ -164,14 +173,35 @@ fn drive(ready: Ready, input: Option<Value>) -> Result<RunOutcome, u8> {
         let run = ready.run(input, cancel.clone());
         tokio::pin!(run);
         tokio::select! {
-            outcome = &mut run => return outcome,
-            _ = tokio::signal::ctrl_c() => cancel.cancel(),
+            outcome = &mut run => return Some(outcome),
+            () = asked_to_stop() => cancel.cancel(),
         }
-        run.await
+        // Whoever asks twice does not want to wait. What is dropped here stops at once.
+        tokio::select! {
+            outcome = &mut run => Some(outcome),
+            () = asked_to_stop() => None,
+        }
     });
-    // A question nobody answered any more must not hold the process up.
     runtime.shutdown_background();
-    Ok(outcome)
+    outcome.ok_or(exit::CANCELLED)
+}
+
+/// Ctrl-C, or whatever else ends a process: the commands of a run are in groups of their own and would live on.
+async fn asked_to_stop() {
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        let others = signal(SignalKind::terminate()).and_then(|t| Ok((t, signal(SignalKind::hangup())?)));
+        if let Ok((mut terminate, mut hangup)) = others {
+            tokio::select! {
+                _ = tokio::signal::ctrl_c() => {}
+                _ = terminate.recv() => {}
+                _ = hangup.recv() => {}
+            }
+            return;
+        }
+    }
+    let _ = tokio::signal::ctrl_c().await;
 }
 
 fn create(path: &PathBuf) -> Result<(PathBuf, File), u8> {
@@ -184,9 +214,11 @@ fn create(path: &PathBuf) -> Result<(PathBuf, File), u8> {
     }
 }
 
-fn refuse_input(why: input::Refusal) -> u8 {
+fn refuse_input(loaded: &Loaded, why: input::Refusal) -> u8 {
     match why {
-        input::Refusal::Error(error) => output::refuse(&error.message, error.help.as_deref()),
+        input::Refusal::Error(error) => {
+            output::say(output::diagnostics(&[error.diagnostic()], &loaded.files).trim_end());
+        }
         input::Refusal::Findings(files, found) => output::say(output::diagnostics(&found, &files).trim_end()),
     }
     exit::NOT_STARTED
@@ -200,13 +232,13 @@ fn refuse(loaded: &Loaded, why: &NotStarted) -> u8 {
 fn finish(args: &Run, loaded: &Loaded, outcome: &RunOutcome) -> u8 {
     match &outcome.result {
         Ok(value) => {
-            if args.events.is_none() {
-                output::answer(&match args.output {
-                    Output::Json => value.to_json().to_string(),
-                    Output::Text => report::text(value),
-                });
+            if args.events.is_some() {
+                return exit::OK;
             }
-            exit::OK
+            output::answer(&match args.output {
+                Output::Json => value.to_json().to_string(),
+                Output::Text => report::text(value),
+            })
         }
         Err(error) if error.code == "CANCELLED" => {
             output::note("cancelled");

@@ -28,14 +28,13 @@ fn base(argument: &str) -> Result<Value, Refusal> {
     let (name, bytes) = match argument.strip_prefix('@') {
         Some(path) => {
             let file = std::fs::File::open(path);
-            (path.to_owned(), file.and_then(|f| take(f)))
+            (path.to_owned(), file.and_then(take))
         }
         None if argument == "-" => ("stdin.json".to_owned(), take(std::io::stdin().lock())),
         None => ("--input-json.json".to_owned(), Ok(argument.as_bytes().to_vec())),
     };
     let error = |message: String| {
-        let help = Some("`--input-json` takes JSON, `@FILE`, or `-` for stdin".to_owned());
-        Refusal::Error(InputError { message, help })
+        Refusal::Error(InputError::new(message).help("`--input-json` takes JSON, `@FILE`, or `-` for stdin"))
     };
     let bytes = bytes.map_err(|e| error(format!("the input `{name}` cannot be read: {e}")))?;
     if bytes.len() as u64 > LIMIT {

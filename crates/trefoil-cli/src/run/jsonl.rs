@@ -1,33 +1,37 @@
 //! `--events jsonl`: every event of the run as one line of JSON on stdout, with its place in the manifest.
 
 use std::io::Write as _;
+use std::sync::{Mutex, PoisonError};
 
 use trefoil::runtime::{Event, EventSink};
 use trefoil::syntax::Files;
+use trefoil::trace::event_json;
 
 /// Writes events.
 pub struct Jsonl {
     files: Files,
+    /// Why an event could not be written, the first time.
+    failure: Mutex<Option<std::io::Error>>,
 }
 
 impl Jsonl {
     /// For a program from these files.
     pub fn new(files: Files) -> Self {
-        Self { files }
+        Self { files, failure: Mutex::new(None) }
+    }
+    /// Whether all could be written.
+    pub fn written(&self) -> std::io::Result<()> {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner).take().map_or(Ok(()), Err)
     }
 }
 
 impl EventSink for Jsonl {
     fn event(&self, event: &Event) {
-        let Ok(mut json) = serde_json::to_value(event) else { return };
-        if let (Some(all), Some(at)) = (json.as_object_mut(), event.location)
-            && let Some(file) = self.files.get(at.file)
-        {
-            all.insert("file".to_owned(), file.name().into());
-            all.insert("line".to_owned(), file.position(at.span.start).line.into());
-        }
+        let json = event_json(event, &self.files);
         let mut out = std::io::stdout().lock();
-        // A reader that went away is no reason to stop a run that somebody pays for.
-        let _ = writeln!(out, "{json}").and_then(|()| out.flush());
+        // A reader that went away is no reason to stop a run that somebody pays for, nor is a full disk.
+        if let Err(error) = writeln!(out, "{json}").and_then(|()| out.flush()) {
+            self.failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+        }
     }
 }

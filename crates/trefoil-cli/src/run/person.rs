@@ -1,45 +1,62 @@
 //! Asking the person at the terminal.
 
-use std::io::Write as _;
+use std::io::{BufRead as _, Write as _};
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use tokio::sync::{Mutex, oneshot};
+use tokio::sync::Mutex;
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use trefoil::ir::OnTimeout;
 use trefoil::runtime::{HumanInbox, HumanRequest, Key};
 
 use super::Shown;
 
-/// Asks on stderr, reads a line from stdin.
+/// Asks on stderr, reads lines from stdin.
 pub struct Terminal {
     shown: Arc<Shown>,
-    /// One question at a time.
-    turn: Mutex<()>,
+    /// What was typed. One question at a time.
+    lines: Mutex<Option<UnboundedReceiver<String>>>,
 }
 
 impl Terminal {
     /// On the terminal that this shows the run on.
     pub fn new(shown: Arc<Shown>) -> Self {
-        Self { shown, turn: Mutex::new(()) }
+        Self { shown, lines: Mutex::new(None) }
     }
+}
+
+/// Lines of stdin as they are typed. Reading cannot be called off, so a thread of its own does it for all questions; it
+/// may wait for ever without holding anybody up.
+fn read_along() -> UnboundedReceiver<String> {
+    let (send, receive) = unbounded_channel();
+    std::thread::spawn(move || {
+        for line in std::io::stdin().lock().lines() {
+            if line.is_err() || line.is_ok_and(|line| send.send(line).is_err()) {
+                break;
+            }
+        }
+    });
+    receive
 }
 
 #[async_trait]
 impl HumanInbox for Terminal {
     async fn ask(&self, _key: &Key, request: &HumanRequest) -> Option<String> {
-        let _turn = self.turn.lock().await;
+        let mut lines = self.lines.lock().await;
+        let lines = lines.get_or_insert_with(read_along);
+        // What was typed before the question does not answer it.
+        while lines.try_recv().is_ok() {}
         let _paused = self.shown.pause();
         let prompt: String = request.prompt.to_text().chars().filter(|c| *c == '\n' || !c.is_control()).collect();
+        let default = match &request.on_timeout {
+            OnTimeout::Answer(default) => format!(" [{default}]"),
+            OnTimeout::Fail => String::new(),
+        };
         let bold = anstyle::Style::new().bold();
-        let mut out = anstream::stderr();
-        let _ = write!(out, "\n{bold}{}{bold:#}\n{prompt}\n> ", request.step).and_then(|()| out.flush());
-        // Reading cannot be called off; a thread of its own may wait for ever without holding anybody up.
-        let (send, receive) = oneshot::channel();
-        std::thread::spawn(move || {
-            let mut line = String::new();
-            let read = std::io::stdin().read_line(&mut line);
-            let _ = send.send(read.ok().filter(|n| *n > 0).map(|_| line));
-        });
-        let line = receive.await.ok().flatten()?;
-        Some(line.trim_end_matches(['\r', '\n']).to_owned())
+        let mut err = anstream::stderr();
+        let _ = write!(err, "\n{bold}{}{bold:#}\n{prompt}\n{default}> ", request.step).and_then(|()| err.flush());
+        let line = lines.recv().await?;
+        // Nothing typed is the default, where there is one.
+        (!line.is_empty() || default.is_empty()).then_some(line)
     }
 }

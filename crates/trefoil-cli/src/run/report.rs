@@ -19,7 +19,7 @@ pub fn text(value: &Value) -> String {
 /// Why a run failed: code, message, step, excerpt, cause, what to do.
 pub fn failure(loaded: &Loaded, error: &RunError) -> String {
     let mut d = explain("run-failed", error);
-    let step = error.key.as_ref().map(|key| format!(" in `{key}`")).unwrap_or_default();
+    let step = error.key.as_ref().filter(|key| !key.0.is_empty()).map(|key| format!(" in `{key}`")).unwrap_or_default();
     let cause = match &error.cause {
         Some(Cause::Status(status)) if !error.message.contains(&status.to_string()) => format!(" (status {status})"),
         Some(Cause::Network) => " (no answer from the network)".to_owned(),

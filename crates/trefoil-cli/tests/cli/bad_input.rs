@@ -229,3 +229,15 @@ fn files_in_the_way_of_a_run() {
     folder.trefoil(&["run", "a.yaml", "--answer", "nobody=yes"]).silent(2).says(&["nobody"]);
     folder.trefoil(&["run", "a.yaml", "--answer", "yes"]).silent(2);
 }
+
+#[test]
+fn inputs_that_do_not_fit_point_to_where_they_are_declared() {
+    let folder = Folder::new();
+    folder.write("a.yaml", AGENT.replace("instruction", "inputSchema:\n  n: number\ninstruction"));
+    let run = |args: &[&str]| folder.trefoil(&[&["run", "a.yaml"], args].concat());
+    run(&["-i", "n=x"]).silent(2).says(&["error[input-invalid]: ", "a.yaml:5:"]);
+    run(&["-i", "text"]).silent(2).says(&["error[input-invalid]: ", "a.yaml:1:", "`n`"]);
+    run(&["-i", "n=1", "-i", "n=2"]).silent(2).says(&["error[input-invalid]: ", "given twice"]);
+    run(&["--input-json", "{\"n\": 1, \"n\": 2}"]).silent(2).says(&["the key `n` is given twice"]);
+    run(&["--input-json", "{\"n\": 1}"]).exits(0);
+}

@@ -7,7 +7,11 @@ use std::time::{Duration, Instant};
 use crate::world::{AGENT, Folder, wait};
 
 fn interrupt(child: &Child) {
-    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    signal(child, "-INT");
+}
+
+fn signal(child: &Child, signal: &str) {
+    assert!(Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap().success());
 }
 
 /// Waits until something is so.
@@ -33,15 +37,18 @@ fn a_command_and_what_it_started_end_with_the_run() {
         ),
     );
     folder.trefoil(&["run", "a.yaml"]).silent(2).says(&["command-not-allowed", "--allow-command", "a.yaml:7:"]);
-    let child = folder.command(&["run", "a.yaml", "--allow-command"]).spawn().unwrap();
-    until("the command", || std::fs::read_to_string(&pids).is_ok_and(|t| t.lines().count() == 2));
-    interrupt(&child);
-    wait(child).silent(130).says(&["cancelled"]);
-    for pid in std::fs::read_to_string(&pids).unwrap().lines() {
-        until("their end", || {
-            let state = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-            state.is_empty() || state.contains(") Z ")
-        });
+    for how in ["-INT", "-TERM"] {
+        let _ = std::fs::remove_file(&pids);
+        let child = folder.command(&["run", "a.yaml", "--allow-command"]).spawn().unwrap();
+        until("the command", || std::fs::read_to_string(&pids).is_ok_and(|t| t.lines().count() == 2));
+        signal(&child, how);
+        wait(child).silent(130).says(&["cancelled"]);
+        for pid in std::fs::read_to_string(&pids).unwrap().lines() {
+            until("their end", || {
+                let state = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+                state.is_empty() || state.contains(") Z ")
+            });
+        }
     }
 }
 

@@ -164,3 +164,14 @@ fn the_dialect_can_be_said() {
     let said = found(&["check", "--format", "json", "--dialect", "agntz", "a.yaml"]);
     assert!(!said.is_empty() && !said.contains(&"unknown-dialect".to_owned()), "{said:?}");
 }
+
+#[test]
+fn the_dialect_asked_for_is_that_of_a_whole_folder() {
+    let folder = Folder::new();
+    folder.write("flow/helper.yaml", AGENT);
+    folder.trefoil(&["check", "flow"]).exits(0);
+    folder.trefoil(&["check", "flow", "--dialect", "sirenspec"]).exits(1);
+    folder.trefoil(&["plan", "flow", "--dialect", "sirenspec"]).silent(2);
+    folder.trefoil(&["plan", "flow#helper", "--dialect", "sirenspec"]).silent(2);
+    folder.trefoil(&["plan", "flow#helper", "--dialect", "agntz"]).exits(0);
+}

@@ -6,12 +6,6 @@ use serde_json::Value;
 
 use crate::world::{Folder, shared};
 
-/// Manifests whose run fails rightly, whatever the model answers: what is wrong is in them or in what they are given.
-const FAILS: &[(&str, &str)] = &[
-    // Ranges over the message, which must then be a JSON list.
-    ("grading-factory.yaml", "INTERPOLATION_ERROR"),
-];
-
 #[test]
 fn agntz() {
     corpus("agntz");
@@ -63,7 +57,7 @@ fn one(file: &Path) -> usize {
     }
     let plan = folder.trefoil(&["plan", "--format", "json", name]).json();
     let mut args = vec!["run".to_owned(), "--model".to_owned(), "embedded".to_owned(), name.to_owned()];
-    for input in plan["input"].as_array().unwrap() {
+    for input in plan["input"].as_array().unwrap().iter().filter(|i| i["required"] == true) {
         args.extend([
             "--input".to_owned(),
             format!("{}={}", input["name"].as_str().unwrap(), sample(&input["schema"])),
@@ -73,10 +67,6 @@ fn one(file: &Path) -> usize {
         args.extend(["--input".to_owned(), "a topic".to_owned()]);
     }
     let ran = folder.trefoil(&args.iter().map(String::as_str).collect::<Vec<_>>());
-    if let Some((_, code)) = FAILS.iter().find(|(n, _)| *n == name) {
-        ran.exits(1).says(&[code]);
-        return 0;
-    }
     match ran.code {
         0 => 0,
         2 => {

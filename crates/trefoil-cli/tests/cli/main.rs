@@ -1,10 +1,19 @@
 //! The real binary, as somebody types it. No provider's key reaches it.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stderr,
+    reason = "a test that cannot go on fails, and a skipped one says so"
+)]
+
 mod bad_input;
 mod cancel;
 mod check;
 mod corpus;
 mod examples;
+mod inputs;
 mod render;
 mod run;
 mod show;

@@ -39,11 +39,13 @@ fn every_vector_passes() {
 fn what_is_no_question_is_answered_too() {
     let folder = Folder::new();
     let questions = "nonsense\n{}\n\n{\"dialect\":\"jinja\",\"kind\":\"template\",\"text\":\"x\"}\n\
+                     {\"dialect\":\"agntz\",\"kind\":\"template\",\"text\":\"{{a}}\",\"stat\":{}}\n\
                      {\"dialect\":\"agntz\",\"kind\":\"template\",\"text\":\"{{a}}\",\"state\":{\"a\":1}}\n";
     let answers = folder.trefoil_with(&["render", "--jsonl"], questions).lines();
-    assert_eq!(answers.len(), 4);
-    assert!(answers[..3].iter().all(|a| a["error"]["code"] == "bad-question"), "{answers:?}");
-    assert_eq!(answers[3], json!({"ok": true, "result": "1"}));
+    assert_eq!(answers.len(), 6);
+    assert!(answers[..5].iter().all(|a| a["error"]["code"] == "bad-question"), "{answers:?}");
+    assert_eq!(answers[5], json!({"ok": true, "result": "1"}));
+    assert!(answers[4]["error"]["message"].as_str().unwrap().contains("`stat`"), "{answers:?}");
 }
 
 #[test]
@@ -74,6 +76,8 @@ fn one_text_against_a_state() {
     assert_eq!(render(&["aegis", "--state", "state.json", "{{#each tags}}<{{this}}>{{/each}}"]).out, "<a><b>\n");
     assert_eq!(render(&["agntz", "--state", "state.json", "--value", "{{tags}}"]).out, "[\"a\",\"b\"]\n");
     assert_eq!(render(&["agntz", "--state", "state.json", "--condition", "{{name}} == Ann"]).out, "true\n");
+    folder.write("escape.json", "{\"x\": \"\\u001b[1mbold\"}");
+    assert_eq!(render(&["agntz", "--state", "escape.json", "{{x}}"]).out, "\u{1b}[1mbold\n");
     let marked = render(&["agntz", "--state", "state.json", "--provenance", "Hi {{name}}, {{name}}"]).out;
     assert_eq!(marked, "Hi «1:Ann», «2:Ann»\n\n  1  name  at 1:6\n  2  name  at 1:16\n");
 }

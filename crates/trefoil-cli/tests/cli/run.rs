@@ -42,7 +42,9 @@ fn the_embedded_model_says_so() {
     };
     run(&[]).exits(0).says(&["embedded model"]);
     run(&["--quiet"]).exits(0).says(&["embedded model"]);
-    assert_eq!(run(&["--quiet", "--model", "embedded"]).err, "");
+    let quiet = run(&["--quiet", "--model", "embedded", "--output", "json"]);
+    assert_eq!(quiet.err.lines().count(), 1, "{}", quiet.err);
+    quiet.says(&["note: ", "embedded model"]);
     let events = run(&["--events", "jsonl"]).lines();
     let models: Vec<_> = events.iter().filter(|e| e["event"] == "model_started").map(|e| e["model"].clone()).collect();
     assert_eq!(models, [json!("embedded"), json!("embedded")]);
@@ -137,7 +139,7 @@ fn a_tool_runs_only_where_somebody_offers_it() {
     let folder = Folder::new();
     folder.write(
         "a.yaml",
-        "id: a\nkind: tool\ninputSchema: { q: string }\ntool: { kind: local, name: lookup }\nparams: { q: \"{{q}}\" }\n",
+        "id: a\nkind: tool\ninputSchema: { q: string }\ntool: { kind: local, name: lookup, params: { q: \"{{q}}\" } }\n",
     );
     let ran = folder.trefoil(&["run", "a.yaml", "--input", "q=x"]);
     ran.silent(2).says(&["missing-tool", "`lookup`", "a.yaml:"]);
@@ -145,6 +147,69 @@ fn a_tool_runs_only_where_somebody_offers_it() {
     let ran =
         folder.trefoil(&["run", "a.yaml", "--input", "q=x", "-q", "--model", "scripted=s.yaml", "--output", "json"]);
     assert_eq!((ran.code, ran.out.as_str()), (0, "{\"hits\":2}\n"), "{}", ran.err);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn what_cannot_be_written_is_no_success() {
+    let folder = pipeline();
+    let full = |args: &[&str]| {
+        let mut command = folder.command(args);
+        command.stdout(std::fs::File::options().write(true).open("/dev/full").unwrap());
+        finish(command)
+    };
+    let run = ["run", ".#main", "-i", "topic=tea", "--model", "scripted=script.yaml"];
+    full(&run).exits(1).says(&["could not be written"]);
+    full(&[&run[..], &["--events", "jsonl"]].concat()).exits(1).says(&["could not be written"]);
+    for command in ["check", "plan", "graph", "ir"] {
+        full(&[command, "main.yaml"]).exits(1).says(&["could not be written"]);
+    }
+    let traced = folder.trefoil(&[&run[..], &["--trace", "/dev/full"]].concat());
+    assert_eq!((traced.code, traced.out.as_str()), (1, "two\n"));
+    traced.says(&["the trace could not be written"]);
+    folder.trefoil(&[&run[..], &["--trace", "nowhere/t.json"]].concat()).silent(2).says(&["nowhere/t.json"]);
+}
+
+#[test]
+fn places_are_files_lines_and_columns() {
+    let folder = pipeline();
+    folder.write("fails.yaml", "answers:\n  helper: {error: {status: 400}}\n");
+    let args =
+        ["run", ".", "-i", "topic=tea", "--model", "scripted=fails.yaml", "--events", "jsonl", "--trace", "t.json"];
+    let ran = folder.trefoil(&args);
+    let failed = ran.exits(1).lines().into_iter().find(|e| e["event"] == "step_failed").unwrap();
+    let at = json!({"file": "./helper.yaml", "line": 1, "column": 5});
+    assert_eq!((&failed["error"]["location"], &failed["column"]), (&at, &json!(5)));
+    assert_eq!(ran.lines().last().unwrap()["error"]["location"], at);
+    let trace: Value = serde_json::from_slice(&std::fs::read(folder.path().join("t.json")).unwrap()).unwrap();
+    assert_eq!((&trace["error"]["location"], &trace["steps"][0]["error"]["location"]), (&at, &at));
+    assert!(!trace.to_string().contains("span"), "{trace}");
+}
+
+#[test]
+fn two_people_of_one_name_are_told_apart() {
+    let folder = Folder::new();
+    let human = |prompt: &str| format!("  h: {{type: human, prompt: {prompt}, writes: output.t}}\n");
+    folder
+        .write("sub/h.yaml", format!("version: \"0.1\"\nnodes:\n{}", human("inner")))
+        .write("a.yaml", format!("version: \"0.1\"\nnodes:\n  c: {{type: workflow, ref: sub/h.yaml}}\n{}", human("top")))
+        .write(
+            "b.yaml",
+            "version: \"0.1\"\nnodes:\n  c: {type: workflow, ref: sub/h.yaml}\n  d: {type: workflow, ref: sub/g.yaml}\n",
+        )
+        .write("sub/g.yaml", format!("version: \"0.1\"\nnodes:\n{}", human("other")));
+    folder.trefoil(&["run", "a.yaml", "-i", "x"]).silent(2).says(&["--answer h=VALUE", "--answer c/h=VALUE"]);
+    folder.trefoil(&["run", "a.yaml", "-i", "x", "--answer", "h=1"]).silent(2).says(&["--answer c/h=VALUE"]);
+    let ran =
+        folder.trefoil(&["run", "a.yaml", "-i", "x", "--answer", "h=1", "--answer", "c/h=2", "--events", "jsonl"]);
+    let ended: Vec<_> = ran.exits(0).lines().into_iter().filter(|e| e["event"] == "step_finished").collect();
+    let output = |key: &str| ended.iter().find(|e| e["key"] == key).unwrap()["output"]["output"].clone();
+    assert_eq!((output("h"), output("c/h")), (json!("1"), json!("2")));
+    folder
+        .trefoil(&["run", "b.yaml", "-i", "x", "--answer", "h=1"])
+        .silent(2)
+        .says(&["ambiguous-answer", "`c/h`, `d/h`"]);
+    folder.trefoil(&["run", "b.yaml", "-i", "x", "--answer", "c/h=1", "--answer", "d/h=1"]).exits(0);
 }
 
 #[test]
@@ -161,6 +226,74 @@ fn what_is_refused_stops_the_run_before_its_first_call() {
     folder.trefoil(&["check", "main.yaml"]).exits(0);
     let ran = folder.trefoil(&["run", "main.yaml", "--model", "scripted=s.yaml", "--events", "jsonl"]);
     ran.silent(2).says(&["refused", "image", "pic.yaml:"]);
+}
+
+const APPROVAL: &str = "version: \"0.1\"\nagents:\n  writer: { model: \"openai:gpt-x\", system: \"Write.\" }\nnodes:\n  \
+    draft: { agent: writer, writes: working.text }\n  approve: { type: human, prompt: \"Publish {{ draft.output }}?\", writes: output.approved }\n  \
+    publish: { agent: writer, writes: output.published }\n";
+
+#[test]
+fn a_question_needs_somebody_to_answer_it() {
+    let folder = Folder::new();
+    folder.write("a.yaml", APPROVAL).write("s.yaml", "answers:\n  draft: The text\n  publish: Done\n");
+    let run = |args: &[&str]| {
+        let mut all = vec!["run", "a.yaml", "--model", "scripted=s.yaml", "--input", "x"];
+        all.extend(args);
+        folder.trefoil(&all)
+    };
+    run(&["--events", "jsonl"]).silent(2).says(&["nobody-to-ask", "--answer approve=VALUE", "a.yaml:6:"]);
+    run(&["--answer", "aprove=yes"]).silent(2).says(&["did you mean `approve`?"]);
+    let ran = run(&["--answer", "approve=yes", "--trace", "t.json"]);
+    ran.exits(0);
+    let trace: Value = serde_json::from_slice(&std::fs::read(folder.path().join("t.json")).unwrap()).unwrap();
+    let approve = &trace["steps"].as_array().unwrap().iter().find(|s| s["label"] == "approve").unwrap();
+    assert_eq!(approve["output"], json!({"output": "yes"}));
+    assert!(approve["notes"][0]["text"].as_str().unwrap().contains("Publish The text?"), "{approve}");
+}
+
+#[test]
+fn the_environment_is_masked_wherever_it_shows() {
+    let folder = Folder::new();
+    folder
+        .write(
+            "a.yaml",
+            "version: \"0.1\"\nenv_file: vars.env\nagents:\n  a: { model: \"openai:gpt-x\", system: \"At {{ env.PLACE }} and {{ env.OTHER }}, \
+             {{ env.NONE | default('nowhere') }}\" }\nnodes:\n  n: { agent: a, writes: output.n }\n",
+        )
+        .write("vars.env", "OTHER=from-the-file\n");
+    let mut command = folder.command(&["run", "a.yaml", "--input", "x", "--events", "jsonl", "--trace", "t.json"]);
+    command.env("PLACE", "hidden-place-1234");
+    let ran = finish(command);
+    ran.exits(0);
+    let trace = std::fs::read_to_string(folder.path().join("t.json")).unwrap();
+    for shown in [&ran.out, &ran.err, &trace] {
+        assert!(!shown.contains("hidden-place") && !shown.contains("from-the-file"), "{shown}");
+    }
+    assert!(trace.contains("At *** and ***, nowhere"), "{trace}");
+    std::fs::remove_file(folder.path().join("vars.env")).unwrap();
+    folder.trefoil(&["run", "a.yaml", "--input", "x"]).silent(2).says(&["missing-env-file", "vars.env", "a.yaml:2:11"]);
+    let checked = folder.trefoil(&["check", "a.yaml", "--format", "json"]).exits(1).json();
+    assert_eq!(
+        (&checked["diagnostics"][0]["rule"], &checked["diagnostics"][0]["line"]),
+        (&json!("missing-env-file"), &json!(2))
+    );
+}
+
+#[test]
+fn what_an_aegis_agent_gets_from_its_host() {
+    let folder = Folder::new();
+    folder
+        .write(
+            "a.yaml",
+            "apiVersion: 100monkeys.ai/v1\nkind: Agent\nmetadata: { name: a, version: \"1.0.0\" }\nspec:\n  runtime: { language: python, version: \"3.11\" }\n  \
+             task:\n    instruction: Do it.\n    prompt_template: \"<{{context}}|{{agentskills}}|{{input}}>\"\n",
+        )
+        .write("context.txt", "the context")
+        .write("skills.md", "the skills");
+    let args = ["run", "a.yaml", "-i", "go", "--context", "context.txt", "--skills", "skills.md", "--trace", "t.json"];
+    folder.trefoil(&args).exits(0);
+    let trace = std::fs::read_to_string(folder.path().join("t.json")).unwrap();
+    assert!(trace.contains("<the context|the skills|go>"), "{trace}");
 }
 
 #[test]

@@ -51,6 +51,25 @@ fn svg_is_whole_and_the_same_again() {
 }
 
 #[test]
+fn a_flow_that_calls_itself_has_a_plan_and_no_bound() {
+    let folder = crate::world::Folder::new();
+    folder.write(
+        "w.yaml",
+        "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: {name: w}\nspec:\n  initial_state: A\n  states:\n    \
+         B: {kind: System, command: ls}\n    \
+         A: {kind: Subworkflow, workflow_id: \"{{input.x}}\", mode: blocking, result_key: r, transitions: [{condition: always, target: B}]}\n",
+    );
+    let text = folder.trefoil(&["plan", "."]);
+    text.exits(0);
+    assert!(text.out.contains("calls itself") && text.out.contains("command: no limit"), "{}", text.out);
+    let json = folder.trefoil(&["plan", ".", "--format", "json"]);
+    assert_eq!(json.exits(0).json()["calls"]["command"], serde_json::json!({"at_most": null, "text": "no limit"}));
+    folder.trefoil(&["graph", "."]).exits(0);
+    folder.trefoil(&["ir", "."]).exits(0);
+    folder.trefoil(&["run", ".", "--input", "x=w", "--allow-command"]).exits(1);
+}
+
+#[test]
 fn pictures_say_nothing_that_the_text_did_not() {
     let folder = crate::world::Folder::new();
     let hostile = "</text><script>alert(1)</script> \\\" ]] --> %% \\n {{x}}";

@@ -33,6 +33,17 @@ impl FrontEnd for SirenSpec {
             .collect()
     }
 
+    fn companion(&self, root: &Node) -> Option<&'static str> {
+        let mapping = root.mapping()?;
+        let has = |key: &str| mapping.get(key).is_some();
+        if has("workflow") && (has("assertions") || has("input")) {
+            return Some("a SirenSpec test fixture, not a workflow");
+        }
+        let interactions = mapping.get("interactions").and_then(|e| e.value.sequence())?;
+        let recorded = interactions.first().and_then(Node::mapping).is_some_and(|m| m.get("response").is_some());
+        recorded.then_some("a SirenSpec cassette, not a workflow")
+    }
+
     fn needs(&self, document: &Document) -> Vec<Need> {
         let mut needs = Vec::new();
         let mut need = |kind: NeedKind, node: &Node| {

@@ -15,7 +15,7 @@
 //! # Structured output
 //!
 //! OpenAI-compatible: `response_format` of type `json_schema`, `strict` only where the schema already is what strict mode
-//! asks for (see [`schema`]). Anthropic: the schema goes into the system message in words. Its own `output_config` takes
+//! asks for (see `schema.rs`). Anthropic: the schema goes into the system message in words. Its own `output_config` takes
 //! only a part of JSON Schema and only newer models; who wants it writes it into the provider options. The machine
 //! validates the answer in every case.
 

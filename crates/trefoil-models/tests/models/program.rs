@@ -46,7 +46,7 @@ fn program(kind: StepKind) -> Program {
         sort: "agent",
         origin: NOWHERE,
         slots: vec![Slot { name: "input".into() }],
-        intake: Intake { slot, wrap: None, fields: Vec::new(), closed: false, schema: None, raw: None },
+        intake: Intake { slot, wrap: None, fields: Vec::new(), closed: false, tolerated: &[], schema: None, raw: None },
         init: Vec::new(),
         body: StepId(0),
         output: None,

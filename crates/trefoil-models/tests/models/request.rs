@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
+#[cfg(feature = "http")]
 use serde_json::Value as Json;
 use trefoil_ir::{AnswerFormat, ModelParameters, StepId};
 use trefoil_runtime::ports::CallSite;
@@ -29,6 +30,7 @@ pub fn message(role: Role, text: &str) -> Message {
 }
 
 /// A schema as requests carry it.
+#[cfg(feature = "http")]
 pub fn schema(name: &str, json: Json) -> Option<(Arc<str>, Value)> {
     Some((name.into(), Value::from_json(json)))
 }

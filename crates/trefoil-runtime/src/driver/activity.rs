@@ -74,7 +74,7 @@ pub async fn perform(world: Arc<World>, activity: Activity) -> Done {
             Ok(Value::Null).into()
         }
         Request::Decide(question) => {
-            at.begin("decide", || Value::from(question.canonical()));
+            at.begin("decide", || Value::from(question.shown()));
             question.answer(&mut |hole: &Hole| at.hole(hole)).map(Value::from).into()
         }
     };

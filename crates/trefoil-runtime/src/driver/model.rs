@@ -1,5 +1,7 @@
 //! Model calls: holes filled, text shown as it arrives, output guardrails, errors in the machine's terms.
 
+use std::borrow::Cow;
+
 use trefoil_template::Value;
 
 use super::activity::{At, Came, within};
@@ -21,10 +23,17 @@ pub async fn call(at: &At<'_>, request: &ModelRequest) -> Came {
         model: ports.models.label(request),
         messages: shown.collect(),
     });
-    let filled = match fill(at, request) {
+    let mut filled = match fill(at, request) {
         Ok(filled) => filled,
         Err(error) => return Err(error).into(),
     };
+    if let Cow::Owned(filled) = &mut filled
+        && !ports.models.sees_holes()
+    {
+        for (message, original) in filled.messages.iter_mut().zip(&request.messages) {
+            message.content = at.shown(&original.content).text();
+        }
+    }
     let mut stream = at.world.secrets.stream();
     let mut show = |text: &str| {
         let text = stream.push(text);
@@ -57,7 +66,11 @@ pub async fn call(at: &At<'_>, request: &ModelRequest) -> Came {
     Came { result, usage: Some(answer.usage), warnings }
 }
 
-fn fill(at: &At<'_>, request: &ModelRequest) -> Result<ModelRequest, RunError> {
+fn fill<'r>(at: &At<'_>, request: &'r ModelRequest) -> Result<Cow<'r, ModelRequest>, RunError> {
+    let options = request.parameters.provider_options.as_ref();
+    if !request.messages.iter().map(|m| &m.content).chain(options).any(Value::is_masked) {
+        return Ok(Cow::Borrowed(request));
+    }
     let mut filled = request.clone();
     for Message { content, .. } in &mut filled.messages {
         *content = at.fill(content)?.text();
@@ -65,7 +78,7 @@ fn fill(at: &At<'_>, request: &ModelRequest) -> Result<ModelRequest, RunError> {
     if let Some(options) = &mut filled.parameters.provider_options {
         *options = at.fill(options)?;
     }
-    Ok(filled)
+    Ok(Cow::Owned(filled))
 }
 
 fn model_error(error: ModelError) -> RunError {

@@ -68,6 +68,9 @@ impl Embedded {
 
 #[async_trait]
 impl ModelProvider for Embedded {
+    fn sees_holes(&self) -> bool {
+        false
+    }
     async fn call(
         &self,
         at: CallSite<'_>,

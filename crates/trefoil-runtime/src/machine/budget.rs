@@ -1,13 +1,19 @@
 //! Spending, and the ceilings on it. Everything is derived from completions, so a resumed run has forgotten nothing.
 
-use trefoil_ir::{Budget, OnExceeded, StepKind};
+use trefoil_ir::{Budget, Flow, OnExceeded, StepKind};
+use trefoil_syntax::Location;
 use trefoil_template::Value;
 
-use super::frame::FrameId;
-use super::turn::Turn;
+use super::Noted;
+use super::frame::{FrameId, What};
+use super::turn::{Purpose, Turn};
 use crate::error::RunError;
 use crate::event::EventKind;
-use crate::request::Usage;
+use crate::key::Key;
+use crate::request::{Request, Usage};
+
+/// The ceiling of time among those that have been announced.
+const TIME: u8 = 4;
 
 impl Turn<'_> {
     /// Books what a completed effect spent. False: a ceiling ended the run.
@@ -21,7 +27,6 @@ impl Turn<'_> {
         if !matches!(step.kind, StepKind::Model(_)) {
             return true;
         }
-        self.core.calls += 1;
         let now = self.core.now_ms;
         let mut at = self.core.frames.get(f).map(|f| f.activation);
         while let Some(call) = at.and_then(|a| self.core.activations.call_mut(a)) {
@@ -49,6 +54,61 @@ impl Turn<'_> {
         true
     }
 
+    /// Sets the clock on a flow call that has begun, if its budget is one of time: a call under way does not outlive it.
+    pub fn watch_time(&mut self, f: FrameId, flow: &Flow) {
+        let Some(limit) = flow.budget.as_ref().and_then(|b| b.max_duration_ms) else { return };
+        // The ceiling is passed beyond the limit, not at it.
+        let request = Request::Timer { ms: limit.saturating_add(1) };
+        let key = self.own_activity(f, Purpose::Budget, request, |path, above| {
+            path.own("budget", above);
+        });
+        if let Some(frame) = self.core.frames.get_mut(f) {
+            frame.aside.get_or_insert_default().budget = key;
+        }
+    }
+
+    /// The time of a flow call's budget is up.
+    pub fn out_of_time(&mut self, f: FrameId) {
+        let Some(frame) = self.core.frames.get_mut(f) else { return };
+        if let Some(aside) = frame.aside.as_deref_mut() {
+            aside.budget = None;
+        }
+        let (What::Flow(id), activation) = (frame.what, frame.activation) else { return };
+        let Some(flow) = self.program.flow(id) else { return };
+        let Some(budget) = &flow.budget else { return };
+        let Some(limit) = budget.max_duration_ms else { return };
+        let now = self.core.now_ms;
+        let Some(call) = self.core.activations.call_mut(activation) else { return };
+        let text = too_long(now.saturating_sub(call.began_ms), limit);
+        let said = call.warned & TIME != 0;
+        call.warned |= TIME;
+        call.skipping |= budget.on_exceeded == OnExceeded::SkipRemaining;
+        let (key, location) = self.at_work(f).unzip();
+        let location = location.or(Some(flow.origin));
+        if budget.on_exceeded == OnExceeded::Abort {
+            return self.finish(Err(RunError { key, location, ..RunError::new("BUDGET_EXCEEDED", text) }));
+        }
+        if !said {
+            self.core.output.events.push(Noted { key, location, kind: EventKind::Warning { message: text } });
+        }
+    }
+
+    /// An effect under way beneath a frame; of several the one whose key comes first, whatever the timing.
+    fn at_work(&self, f: FrameId) -> Option<(Key, Location)> {
+        let beneath = |mut at: FrameId| loop {
+            if at == f {
+                return true;
+            }
+            match self.core.frames.get(at).and_then(|a| a.parent) {
+                Some(parent) => at = parent,
+                None => return false,
+            }
+        };
+        let effects = self.core.pending.iter().filter(|(_, p)| p.purpose == Purpose::Effect && beneath(p.frame));
+        let (key, pending) = effects.min_by_key(|(key, _)| *key)?;
+        Some((key.clone(), self.step_of(pending.frame)?.1.origin))
+    }
+
     /// Whether graph nodes of a frame's flow are skipped from now on.
     pub fn skips_remaining(&self, f: FrameId) -> bool {
         let frame = self.core.frames.get(f);
@@ -65,9 +125,12 @@ fn exceeded(budget: &Budget, tokens: u64, calls: u64, elapsed_ms: u64) -> Option
         return Some((2, format!("call ceiling exceeded: {calls} model calls made, limit is {limit}")));
     }
     let limit = budget.max_duration_ms.filter(|limit| elapsed_ms > *limit)?;
+    Some((TIME, too_long(elapsed_ms, limit)))
+}
+
+fn too_long(elapsed_ms: u64, limit_ms: u64) -> String {
     let seconds = |ms: u64| Value::from(ms as f64 / 1000.0).to_text();
-    let text = format!("duration ceiling exceeded: {}s elapsed, limit is {}s", seconds(elapsed_ms), seconds(limit));
-    Some((4, text))
+    format!("duration ceiling exceeded: {}s elapsed, limit is {}s", seconds(elapsed_ms), seconds(limit_ms))
 }
 
 #[cfg(test)]

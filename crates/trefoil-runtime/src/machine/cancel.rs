@@ -37,8 +37,9 @@ impl Turn<'_> {
         let Some(frame) = self.core.frames.get_mut(f) else { return };
         let effect = std::mem::take(&mut frame.effect).then(|| frame.key.clone());
         let timer = frame.timer.take();
-        let asking = frame.aside.as_deref_mut().map(|a| std::mem::take(&mut a.asking)).unwrap_or_default();
-        for key in effect.into_iter().chain(timer).chain(asking.into_iter().map(|a| a.key)) {
+        let aside = frame.aside.as_deref_mut();
+        let (asking, budget) = aside.map(|a| (std::mem::take(&mut a.asking), a.budget.take())).unwrap_or_default();
+        for key in effect.into_iter().chain(timer).chain(budget).chain(asking.into_iter().map(|a| a.key)) {
             self.cancel_activity(key);
         }
     }

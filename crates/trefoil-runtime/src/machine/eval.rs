@@ -145,7 +145,9 @@ impl Context<'_> {
     pub fn cond(&self, cond: &Cond) -> Result<bool, Stop> {
         let scope = Bound::new(self, &cond.sources, cond.condition.references());
         cond.condition.evaluate(&scope).map_err(|e| match e {
-            EvalError::Undecided(question) => Stop::Ask(Box::new(question)),
+            EvalError::Undecided(question) => {
+                Stop::Ask(Box::new(Question { text: Some(cond.text.clone()), ..question }))
+            }
             other => failed(&other, cond.origin),
         })
     }

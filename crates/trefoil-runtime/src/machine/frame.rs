@@ -83,13 +83,15 @@ impl Frame {
     }
 }
 
-/// What few frames need: questions to the driver.
+/// What few frames need: questions to the driver, the time that a budget leaves.
 #[derive(Debug, Default)]
 pub struct Aside {
     /// Questions answered, by their canonical text.
     pub decided: Vec<(String, bool)>,
     /// Questions under way, and what goes on when they are answered.
     pub asking: Vec<Asking>,
+    /// The timer of a flow call's budget.
+    pub budget: Option<Key>,
 }
 
 /// A question under way.

@@ -58,7 +58,7 @@ fn wrap(intake: &Intake, input: Option<&Value>) -> Option<Value> {
 fn complete(prepared: &Prepared, id: FlowId, flow: &Flow, given: &Object) -> Result<Value, Stop> {
     let fields = &flow.intake.fields;
     if flow.intake.closed
-        && let Some(unknown) = given.keys().find(|key| !fields.iter().any(|f| f.name == **key))
+        && let Some(unknown) = given.keys().find(|key| !intake_has(&flow.intake, key))
     {
         let mut error = invalid(flow, format!("{} `{}` has no input property `{unknown}`", flow.sort, flow.name));
         let names: Vec<&str> = fields.iter().map(|f| &*f.name).collect();
@@ -81,6 +81,7 @@ fn complete(prepared: &Prepared, id: FlowId, flow: &Flow, given: &Object) -> Res
                 error.location = Some(field.origin);
                 error
             })?,
+            None if field.default.is_none() && field.optional => {}
             None => {
                 let value = match (&field.default, field.nullable) {
                     (Some(default), _) => default.clone(),
@@ -97,6 +98,10 @@ fn complete(prepared: &Prepared, id: FlowId, flow: &Flow, given: &Object) -> Res
         }
     }
     Ok(all.into())
+}
+
+fn intake_has(intake: &Intake, key: &str) -> bool {
+    intake.fields.iter().any(|f| *f.name == *key) || intake.tolerated.contains(&key)
 }
 
 fn invalid(flow: &Flow, message: String) -> RunError {

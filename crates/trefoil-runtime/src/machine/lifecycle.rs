@@ -6,10 +6,12 @@ use trefoil_template::Value;
 use super::content;
 use super::eval::Stop;
 use super::frame::{FrameId, Outcome, Task, What};
+use super::keys::segment;
 use super::steps;
 use super::turn::{Purpose, Turn};
 use crate::error::{Cause, RunError};
 use crate::event::EventKind;
+use crate::key::Key;
 use crate::request::Request;
 
 /// What starting a step came to.
@@ -141,6 +143,10 @@ impl Turn<'_> {
     /// A failure that remains after the retries.
     fn fail(&mut self, f: FrameId, step: &Step, error: Box<RunError>) -> Result<(), Stop> {
         match &step.policy.on_failure {
+            _ if goes_up(step, &error) => {
+                self.note_failed(f, step, &error, "fail");
+                self.end(f, Outcome::Failed(error));
+            }
             OnFailure::Fail => {
                 let action = self.action(f);
                 self.note_failed(f, step, &error, action);
@@ -229,7 +235,9 @@ impl Turn<'_> {
         if error.key.is_none()
             && let Some(frame) = self.core.frames.get(f)
         {
-            error.key = Some(frame.key.clone());
+            // Structure without a label at the top has the empty key, which tells nobody anything.
+            let named = !frame.key.0.is_empty();
+            error.key = Some(if named { frame.key.clone() } else { Key(segment(&self.program.name).into()) });
         }
         error.location.get_or_insert(step.origin);
     }
@@ -305,6 +313,12 @@ impl Turn<'_> {
 /// `90s`, `0.5s`.
 fn seconds(ms: u64) -> String {
     format!("{}s", trefoil_template::Value::from(ms as f64 / 1000.0).to_text())
+}
+
+/// Whether a failure is a guardrail's refusal that no failure policy may make good.
+pub fn goes_up(step: &Step, error: &RunError) -> bool {
+    let retried = || step.policy.retry.as_ref().is_some_and(|r| r.on.contains(&RetryOn::Guardrail));
+    error.code == "GUARDRAIL_VIOLATION" && !(error.cause == Some(Cause::Guardrail) && retried())
 }
 
 fn matches(class: &RetryOn, error: &RunError) -> bool {

@@ -138,15 +138,21 @@ impl Replay {
         Ok(())
     }
 
-    fn take(&mut self, output: Output) {
-        self.events.extend(output.events);
-        for command in output.commands {
-            match command {
-                Command::Start(activity) => self.asked.push_back(activity),
-                // Its entries may still come: it stays known until the end.
-                Command::Cancel(_) => {}
-                Command::Finish(result) => self.finished = Some(result),
+    fn take(&mut self, mut output: Output) {
+        loop {
+            self.events.extend(output.events);
+            for command in output.commands {
+                match command {
+                    Command::Start(activity) => self.asked.push_back(activity),
+                    // Its entries may still come: it stays known until the end.
+                    Command::Cancel(_) => {}
+                    Command::Finish(result) => self.finished = Some(result),
+                }
             }
+            if !output.more {
+                return;
+            }
+            output = self.machine.proceed();
         }
     }
 
@@ -158,7 +164,7 @@ impl Replay {
         let last = entries.last();
         Resumed {
             restart,
-            output: Output { commands, events: Vec::new() },
+            output: Output { commands, ..Output::default() },
             events: self.events,
             run: self.run,
             input: self.input,

@@ -104,6 +104,7 @@ impl Turn<'_> {
 
     fn activity(&mut self, f: FrameId, key: Key, purpose: Purpose, request: Request) {
         let Some(step) = self.nearest_step(f) else { return };
+        self.core.calls += u64::from(matches!(request, Request::Model(_)));
         let content = content::key(&request, self.prepared);
         let labels = self.labels(f);
         self.core.pending.insert(key.clone(), Pending { frame: f, purpose });

@@ -43,7 +43,7 @@ pub struct Core {
     pub keys: keys::Builder,
     /// Spent by the whole run.
     pub usage: Usage,
-    /// Model calls.
+    /// Model calls begun.
     pub calls: u64,
     /// The last completion's time stamp.
     pub now_ms: u64,
@@ -69,6 +69,8 @@ pub enum Purpose {
     Effect,
     /// A time limit.
     Timeout,
+    /// The time that a flow's budget allows.
+    Budget,
     /// The wait before a retry.
     Delay,
     /// An answer that only the driver knows.
@@ -124,9 +126,10 @@ impl<'p> Turn<'p> {
         }
     }
 
-    /// Works off all tasks.
-    pub fn run(&mut self) {
-        while let Some(task) = self.core.tasks.pop() {
+    /// Works off tasks, at most so many.
+    pub fn run(&mut self, most: usize) {
+        for _ in 0..most {
+            let Some(task) = self.core.tasks.pop() else { return };
             let frame = task.frame();
             if self.core.frames.get(frame).is_none() {
                 continue;
@@ -198,6 +201,7 @@ impl<'p> Turn<'p> {
                 }
             }
             Purpose::Timeout => self.timed_out(f),
+            Purpose::Budget => self.out_of_time(f),
             Purpose::Delay => {
                 if let Some(frame) = self.core.frames.get_mut(f) {
                     frame.timer = None;

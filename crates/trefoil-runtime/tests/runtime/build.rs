@@ -271,5 +271,5 @@ pub fn retry(max_attempts: u32, on: &[RetryOn]) -> Retry {
 }
 
 pub fn intake() -> Intake {
-    Intake { slot: SlotId(0), wrap: None, fields: Vec::new(), closed: false, schema: None, raw: None }
+    Intake { slot: SlotId(0), wrap: None, fields: Vec::new(), closed: false, tolerated: &[], schema: None, raw: None }
 }

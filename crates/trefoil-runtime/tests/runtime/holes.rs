@@ -61,6 +61,20 @@ fn the_effect_gets_the_value_and_nobody_else_does() {
 }
 
 #[test]
+fn the_embedded_model_never_hears_what_it_could_quote() {
+    let mut b = Build::new();
+    let say = b.model("say", "key {{env.KEY}}");
+    let main = b.flow("main", say, None);
+    let program = b.program(main);
+    let mut world = World::echo();
+    world.ports.models = Arc::new(trefoil_runtime::embedded::Embedded::new(&program, 0));
+    world.ports.secrets = Arc::new(MapSecrets::new().env("KEY", "open sesame"));
+    let said = world.run(&program, "x").result.unwrap();
+    assert!(said.to_text().contains("key ***"), "it quotes the masked text: {}", said.to_text());
+    assert!(!everything(&world).contains("sesame"));
+}
+
+#[test]
 fn a_secret_is_masked_by_value_in_what_comes_back() {
     for (argument, good) in [("token", true), ("fail", false)] {
         let mut b = Build::new();
@@ -152,4 +166,33 @@ fn commands_run_only_where_they_are_allowed_and_a_failing_one_is_a_result() {
     world.ports.commands = Some(Arc::new(Shell));
     let result = json(&world.run(&program, "x; rm -rf /").result.unwrap());
     assert_eq!(result, j!({"status": "failed", "exit_code": 3, "stdout": "x; rm -rf /,v", "stderr": "oh"}));
+}
+
+#[test]
+fn a_question_is_shown_as_written_without_the_values_it_compares() {
+    let shown = |make: &dyn Fn(&mut Build) -> trefoil_ir::StepId| {
+        let mut b = Build::new();
+        let first = b.compute("a", "{{input}}");
+        let asks = make(&mut b);
+        let body = b.sequence("", &[first, asks]);
+        let main = b.flow("main", body, None);
+        let mut world = World::echo();
+        world.ports.secrets = Arc::new(MapSecrets::new().env("REGION", "oslo-north"));
+        world.run(&b.program(main), "oslo-north").result.unwrap();
+        let detail = world.kinds().into_iter().find_map(|e| match e {
+            EventKind::EffectStarted { effect: "decide", detail } => Some(json(&detail)),
+            _ => None,
+        });
+        detail.unwrap()
+    };
+    let gate = |b: &mut Build| {
+        let on = b.compute("", "on");
+        b.branch("gate", &[("{{a}} == {{env.REGION}}", on)], None)
+    };
+    assert_eq!(shown(&gate), j!("{{a}} == {{env.REGION}}"));
+    let block = |b: &mut Build| {
+        b.policy = Policy::AEGIS;
+        b.compute("text", "{{#if env.REGION}}{{a}}{{/if}}")
+    };
+    assert_eq!(shown(&block), j!("env.REGION"));
 }

@@ -9,7 +9,14 @@ use crate::build::{Build, intake, nowhere};
 use crate::world::{World, block_on, json};
 
 fn field(name: &str, schema: serde_json::Value, default: Option<Value>, nullable: bool) -> InputField {
-    InputField { name: name.into(), schema: Value::from_json(schema), default, nullable, origin: nowhere() }
+    InputField {
+        name: name.into(),
+        schema: Value::from_json(schema),
+        default,
+        nullable,
+        optional: false,
+        origin: nowhere(),
+    }
 }
 
 /// Runs a flow that gives its input (and its raw input) back.

@@ -131,3 +131,21 @@ fn judges_vote_and_too_few_verdicts_fail_the_iteration() {
         ]
     );
 }
+
+#[test]
+fn a_judge_that_is_alone_is_taken_at_its_word() {
+    let answer = |key: &str, user: &str| {
+        Ok(match key {
+            "agent#1/judge1" => "{\"score\": 0.9, \"confidence\": 0.5}".to_owned(),
+            _ if key.contains("judge") => "{\"score\": 0.9, \"confidence\": 0.7}".to_owned(),
+            _ => user.to_owned(),
+        })
+    };
+    let make = |_: &mut Build, judge| {
+        let judges = judges(judge, 1, Strategy::WeightedAverage, 1);
+        vec![Validator { min_confidence: 0.6, ..validator(judges, 0.7) }]
+    };
+    let (outcome, reasons) = run(make, answer);
+    assert!(outcome.result.is_ok());
+    assert_eq!(reasons, ["`semantic` did not pass: confidence 0.5 is below 0.6"]);
+}

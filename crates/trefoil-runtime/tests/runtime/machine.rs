@@ -69,7 +69,15 @@ impl Run {
         self.entries.push(Entry { v: VERSION, seq: self.entries.len() as u64, at_ms: self.now_ms, kind });
     }
 
-    pub fn take(&mut self, output: Output) {
+    pub fn take(&mut self, mut output: Output) {
+        while output.more {
+            self.take_piece(output);
+            output = self.machine.proceed();
+        }
+        self.take_piece(output);
+    }
+
+    fn take_piece(&mut self, output: Output) {
         for command in output.commands {
             assert!(self.result.is_none(), "a command after the end: {command:?}");
             match command {
@@ -113,7 +121,7 @@ impl Run {
 
     /// What may be completed: time limits only when there is nothing else.
     fn choices(&self) -> Vec<&Activity> {
-        let work: Vec<&Activity> = self.pending.iter().filter(|a| !a.key.0.contains("~timeout")).collect();
+        let work: Vec<&Activity> = self.pending.iter().filter(|a| !limit(&a.key.0)).collect();
         if work.is_empty() { self.pending.iter().collect() } else { work }
     }
 
@@ -129,6 +137,11 @@ impl Run {
         assert_eq!((self.machine.active(), self.machine.pending()), (0, 0), "something is left over");
         self
     }
+}
+
+/// Whether it is a limit of time.
+fn limit(key: &str) -> bool {
+    key.contains("~timeout") || key.contains("~budget")
 }
 
 fn hash(text: &str) -> u64 {

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use trefoil_ir::{
-    Attempts, Backoff, CommandCall, Consensus, Edge, Expr, FlowId, Graph, GraphNode, HumanCall, Judge, NodeId,
-    OnFailure, OnItemFailure, OnTimeout, Program, Retry, RetryOn, State, StateId, StateMachine, StepId, StepKind,
-    Strategy as Formula, Takes, ToolCall, ToolKind, Transition, Validator, ValidatorKind,
+    Attempts, Backoff, Budget, CommandCall, Consensus, Edge, Expr, FlowId, Graph, GraphNode, HumanCall, Judge, NodeId,
+    OnExceeded, OnFailure, OnItemFailure, OnTimeout, Program, Retry, RetryOn, State, StateId, StateMachine, StepId,
+    StepKind, Strategy as Formula, Takes, ToolCall, ToolKind, Transition, Validator, ValidatorKind,
 };
 use trefoil_template::Value;
 
@@ -90,6 +90,13 @@ pub fn program(root: &Node) -> Arc<Program> {
     let body = lower.node(root);
     let all: Vec<String> = lower.visible.iter().map(|name| format!("{{{{{name}}}}}")).collect();
     let main = lower.build.flow("main", body, Some(&all.join("|")));
+    // Every call has its clock, so that the keys of the clocks must differ too.
+    for flow in lower.build.flows.iter_mut().flatten() {
+        let ceiling = Some(1_000_000);
+        let budget =
+            Budget { max_tokens: None, max_duration_ms: ceiling, max_calls: None, on_exceeded: OnExceeded::Warn };
+        flow.budget = Some(budget);
+    }
     let program = lower.build.program(main);
     assert_eq!(trefoil_ir::validate::validate(&program), Vec::<String>::new());
     program

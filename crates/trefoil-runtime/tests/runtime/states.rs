@@ -70,6 +70,7 @@ fn no_match_fails_and_says_which_values_were_seen() {
         error.message,
         "no transition of state `RATE` matched (`{{RATE}} > 0.8`, `{{RATE}} < 0.8`): `RATE` is 0.8"
     );
+    assert_eq!(error.key.map(|k| k.0.to_string()).as_deref(), Some("RATE@1"));
 }
 
 #[test]
@@ -111,7 +112,9 @@ fn visits_and_entries_have_limits() {
         (visits.code.as_str(), visits.message.as_str()),
         ("MAX_STATE_VISITS_EXCEEDED", "state `SPIN` entered more than 3 times")
     );
+    assert_eq!(visits.key.map(|k| k.0.to_string()).as_deref(), Some("SPIN@3"));
     assert_eq!(run(10, 3).code, "MAX_TRANSITIONS_EXCEEDED");
+    assert_eq!(run(10, 2).key.map(|k| k.0.to_string()).as_deref(), Some("SPIN@2"));
 }
 
 #[test]
@@ -125,4 +128,5 @@ fn a_terminal_state_may_fail_the_run() {
     let main = b.flow("main", body, None);
     let error = World::echo().run(&b.program(main), "x").result.unwrap_err();
     assert_eq!(error.code, "COMMAND_FAILED");
+    assert_eq!(error.key.map(|k| k.0.to_string()).as_deref(), Some("END@1"));
 }

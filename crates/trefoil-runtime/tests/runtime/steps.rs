@@ -3,7 +3,7 @@
 use serde_json::json as j;
 use trefoil_ir::{Callee, Expr, Items, OnItemFailure, StepKind};
 use trefoil_runtime::EventKind;
-use trefoil_template::Value;
+use trefoil_template::{Policy, Value};
 
 use crate::build::Build;
 use crate::world::{World, json, status};
@@ -220,6 +220,24 @@ fn a_fan_out_that_continues_puts_its_word_for_failed_instances() {
     let world = World::model(|_, user| if user == "b" { Err(status(500)) } else { Ok(user.into()) });
     let outcome = world.run(&b.program(main), vec!["a".into(), "b".into(), "c".into()]);
     assert_eq!(json(&outcome.result.unwrap()), j!(["a", "", "c"]));
+    let warned = world.events.seen().into_iter().find_map(|e| match e.kind {
+        EventKind::Warning { message } => Some((e.key.map(|k| k.0.to_string()), message)),
+        _ => None,
+    });
+    assert_eq!(warned, Some((Some("all[1]".into()), "item 1 failed: MODEL_ERROR: status 500".into())));
+}
+
+#[test]
+fn a_template_that_does_not_resolve_fails_a_fan_out_even_if_it_continues() {
+    let mut b = Build { policy: Policy::SIRENSPEC, ..Build::new() };
+    b.begin_item();
+    let say = b.model("say", "{{ item.a }}");
+    let body = b.flow("body", say, None);
+    let each = b.for_each("all", "{{ input }}", body, OnItemFailure::Continue);
+    let main = b.flow("main", each, None);
+    let items = [1, 2].map(|n| -> Value { [(if n == 1 { "a" } else { "b" }, n)].into_iter().collect() });
+    let outcome = World::echo().run(&b.program(main), items.to_vec());
+    assert_eq!(outcome.result.unwrap_err().code, "INTERPOLATION_ERROR");
 }
 
 #[test]

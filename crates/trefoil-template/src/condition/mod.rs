@@ -7,7 +7,7 @@ mod python;
 
 use std::sync::Arc;
 
-use crate::error::{EvalError, SyntaxError};
+use crate::error::{Broken, EvalError, SyntaxError};
 use crate::evaluate::Evaluator;
 use crate::expression::Expression;
 use crate::limits;
@@ -26,18 +26,24 @@ pub struct Condition {
 impl Condition {
     /// Parses a text by the policy's grammar; all mistakes at once.
     pub fn parse(text: &str, policy: &Policy) -> Result<Condition, Vec<SyntaxError>> {
+        Self::examine(text, policy).map_err(|broken| broken.errors)
+    }
+
+    /// The same; of a text with mistakes also the references found in it, so that its names can be checked in the same
+    /// pass.
+    pub fn examine(text: &str, policy: &Policy) -> Result<Condition, Broken> {
         let mut builder = Builder::new(text, policy);
         if text.len() > limits::CONDITION_BYTES {
             let message = format!("a condition of over {} KB", limits::CONDITION_BYTES >> 10);
             builder.mistakes.add("condition-too-large", 0..0, message);
-            return Err(builder.mistakes.into_errors());
+            return Err(builder.broken());
         }
         if text.trim().is_empty() {
             builder
                 .mistakes
                 .add("condition-empty", 0..text.len(), "an empty condition")
                 .help("leave the key out where there is no condition");
-            return Err(builder.mistakes.into_errors());
+            return Err(builder.broken());
         }
         let expression = match policy.conditions {
             ConditionGrammar::Braced => braced::parse(&mut builder),
@@ -77,9 +83,12 @@ impl Condition {
         self.references.is_empty()
     }
 
-    /// The truth. A part that fails to evaluate makes the whole false in SirenSpec (decision S8); only `Undecided` and
-    /// `Limit` come back as errors.
+    /// The truth. A part that fails to evaluate, or takes more work than the limits allow, makes the whole false in
+    /// SirenSpec (decision S8). `Undecided`, and in the other dialects `Limit`, come back as errors.
     pub fn evaluate(&self, scope: &dyn Scope) -> Result<bool, EvalError> {
-        Evaluator::new(scope, &self.references, &self.policy).truth(&self.expression)
+        match Evaluator::new(scope, &self.references, &self.policy).truth(&self.expression) {
+            Err(EvalError::Limit(_)) if self.policy.conditions == ConditionGrammar::Python => Ok(false),
+            truth => truth,
+        }
     }
 }

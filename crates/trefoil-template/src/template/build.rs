@@ -3,10 +3,10 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::error::{Mistakes, SyntaxError};
+use crate::error::{Broken, Mistakes};
 use crate::expression::Expression;
 use crate::limits;
-use crate::policy::Policy;
+use crate::policy::{Blocks, Policy};
 use crate::scope::{Binding, Reference, Segment};
 use crate::template::Template;
 use crate::template::frame::{Local, Origin, Start};
@@ -24,6 +24,8 @@ pub(crate) struct Builder<'t> {
     /// Text is not merged into operations before this one: a block begins or ends here.
     sealed: usize,
     references: Vec<Reference>,
+    /// References inside of a block that nobody knows: perhaps names of an item, so not to be judged.
+    doubtful: Vec<u32>,
     locals: Vec<Local>,
     expressions: Vec<Expression>,
     blocks: Vec<Block<'t>>,
@@ -70,6 +72,9 @@ pub(crate) enum Opening {
     With,
 }
 
+/// The blocks of AEGIS.
+pub(crate) const BLOCKS: [&str; 4] = ["if", "unless", "each", "with"];
+
 /// Only so many guards of a block are compared with a path.
 const GUARDS: usize = 16;
 
@@ -84,6 +89,7 @@ impl<'t> Builder<'t> {
             ops: Vec::with_capacity(8),
             sealed: 0,
             references: Vec::with_capacity(4),
+            doubtful: Vec::new(),
             locals: Vec::new(),
             expressions: Vec::new(),
             blocks: Vec::new(),
@@ -128,6 +134,9 @@ impl<'t> Builder<'t> {
                 let same = |r: &Reference| related(&r.path, &path);
                 this.references.get(guards.references.clone()).is_some_and(|known| known.iter().take(GUARDS).any(same))
             });
+        if self.blocks.iter().any(|b| b.op.is_none() && !matches!(b.name, "if" | "unless")) {
+            self.doubtful.push(self.references.len() as u32);
+        }
         let span = span.start as u32..span.end as u32;
         self.references.push(Reference { path, span, guarded, default, binding: Binding::default() });
         self.references.len() as u32 - 1
@@ -308,7 +317,9 @@ impl<'t> Builder<'t> {
 
     /// Reports the innermost block as unclosed and ends it.
     fn unclosed(&mut self) {
-        if let Some(block) = self.blocks.iter().rev().find(|b| !b.chained) {
+        // Of a block that the dialect does not have, that is the mistake: nobody should learn how to close it.
+        let known = |b: &&Block<'_>| b.op.is_some() || is_block(self.policy.blocks, b.name);
+        if let Some(block) = self.blocks.iter().rev().find(|b| !b.chained).filter(known) {
             let name = block.name;
             self.mistakes
                 .add("template-unclosed-block", block.span.clone(), format!("`{{{{#{name}}}}}` is never closed"))
@@ -335,17 +346,24 @@ impl<'t> Builder<'t> {
     }
 
     /// The references of a condition, if there was no mistake.
-    pub fn finish_condition(self) -> Result<Vec<Reference>, Vec<SyntaxError>> {
-        if self.mistakes.is_empty() { Ok(self.references) } else { Err(self.mistakes.into_errors()) }
+    pub fn finish_condition(self) -> Result<Vec<Reference>, Broken> {
+        if self.mistakes.is_empty() { Ok(self.references) } else { Err(self.broken()) }
+    }
+
+    /// What is known of a text with mistakes.
+    pub fn broken(self) -> Broken {
+        let doubtful = self.doubtful;
+        let certain = self.references.into_iter().zip(0..).filter(|(_, at)| doubtful.binary_search(at).is_err());
+        Broken { errors: self.mistakes.into_errors(), references: certain.map(|(r, _)| r).collect() }
     }
 
     /// The template, if there was no mistake.
-    pub fn finish(mut self) -> Result<Template, Vec<SyntaxError>> {
+    pub fn finish(mut self) -> Result<Template, Broken> {
         while !self.blocks.is_empty() && !self.too_deep() {
             self.unclosed();
         }
         if !self.mistakes.is_empty() {
-            return Err(self.mistakes.into_errors());
+            return Err(self.broken());
         }
         let single = matches!(self.ops.as_slice(), [Op::Print { .. }])
             && self.source.starts_with("{{")
@@ -359,6 +377,15 @@ impl<'t> Builder<'t> {
             locals: self.locals,
         };
         Ok(Template { program: Arc::new(program), references: self.references })
+    }
+}
+
+/// Whether a dialect has a block of this name.
+fn is_block(blocks: Blocks, name: &str) -> bool {
+    match blocks {
+        Blocks::None => false,
+        Blocks::If => name == "if",
+        Blocks::Handlebars => BLOCKS.contains(&name),
     }
 }
 

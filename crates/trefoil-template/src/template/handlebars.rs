@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::expression::Expression;
 use crate::handlebars::{Codes, Cursor, in_name};
-use crate::template::build::{Builder, Guards, Opening};
+use crate::template::build::{BLOCKS, Builder, Guards, Opening};
 use crate::template::scan::{Close, find_close, find_open};
 use crate::value::Value;
 
@@ -15,8 +15,6 @@ const CODES: Codes = Codes {
     syntax: "template-syntax",
     deep: "template-too-deep",
 };
-
-const BLOCKS: [&str; 4] = ["if", "unless", "each", "with"];
 
 const ESCAPE: &str = "to print braces write `\\{{`";
 

@@ -14,7 +14,7 @@ pub(crate) mod scan;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::error::{EvalError, SyntaxError};
+use crate::error::{Broken, EvalError, SyntaxError};
 use crate::policy::{Blocks, Policy};
 use crate::scope::{Binding, Reference, Scope};
 use crate::value::Value;
@@ -41,11 +41,16 @@ pub struct Provenance {
 impl Template {
     /// Parses a text; all mistakes at once.
     pub fn parse(text: &str, policy: &Policy) -> Result<Template, Vec<SyntaxError>> {
+        Self::examine(text, policy).map_err(|broken| broken.errors)
+    }
+
+    /// The same; of a text with mistakes also what else is in it, so that its names can be checked in the same pass.
+    pub fn examine(text: &str, policy: &Policy) -> Result<Template, Broken> {
         let mut builder = build::Builder::new(text, policy);
         if text.len() > crate::limits::TEMPLATE_BYTES {
             let message = format!("a template of over {} KB", crate::limits::TEMPLATE_BYTES >> 10);
             builder.mistakes.add("template-too-large", 0..0, message);
-            return Err(builder.mistakes.into_errors());
+            return Err(builder.broken());
         }
         match policy.blocks {
             Blocks::None | Blocks::If => plain::parse(&mut builder),

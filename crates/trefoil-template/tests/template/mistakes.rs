@@ -335,3 +335,30 @@ fn every_rule_has_a_text_that_breaks_it() {
         assert!(!about.is_empty() && !about.ends_with('.'));
     }
 }
+
+#[test]
+fn what_can_be_read_of_a_broken_text_is_there() {
+    let read = |text: &str, policy| -> Vec<String> {
+        let broken = Template::examine(text, &policy).unwrap_err();
+        broken.references.iter().map(|r| r.dotted()).collect()
+    };
+    assert_eq!(read("{{a.b}} {{ }} {{c}}", Policy::AGNTZ), ["a.b", "c"]);
+    assert_eq!(read("{{a}} {{ b | dflt('') }} {{ c | default('') }} {{", Policy::SIRENSPEC), ["a", "c"]);
+    // What a block that nobody knows would do to the names in it, nobody knows either.
+    assert_eq!(read("{{a}}{{#each x}}{{this.y}}{{/each}}{{b}}", Policy::AGNTZ), ["a", "b"]);
+    assert_eq!(read("{{#eech x}}{{y}}{{/eech}}{{#if b c}}{{d}}{{/if}}", Policy::AEGIS), ["b", "d"]);
+    let condition = Condition::examine("{{a}} === 1 && {{b}} == 2", &Policy::AGNTZ).unwrap_err();
+    assert_eq!(condition.references.iter().map(|r| r.dotted()).collect::<Vec<_>>(), ["a", "b"]);
+}
+
+#[test]
+fn a_block_that_is_not_there_is_one_mistake() {
+    for (text, policy) in [
+        ("{{#each list}}{{this}}", Policy::AGNTZ),
+        ("{{#if inputs.x}}yes", Policy::SIRENSPEC),
+        ("{{#eech list}}", Policy::AEGIS),
+    ] {
+        let errors = Template::parse(text, &policy).unwrap_err();
+        assert_eq!(errors.iter().map(|e| e.code).collect::<Vec<_>>(), ["template-unknown-block"], "{text}");
+    }
+}

@@ -46,8 +46,6 @@ struct Around<'p> {
     notes: Vec<String>,
     /// They may be passed over.
     optional: bool,
-    /// The flow that was just entered: a step that is called like it is what its caller calls it.
-    entered: Option<Arc<str>>,
 }
 
 /// A way out of what was drawn.
@@ -121,8 +119,8 @@ impl<'p> Drawing<'p> {
     fn step(&mut self, id: StepId, around: &Around<'p>) -> Fragment {
         let Some(step) = self.program.step(id) else { return Fragment::default() };
         let mut around = around.clone();
-        if let Some(label) = &step.label
-            && (around.title.is_none() || around.entered.as_ref() != Some(label))
+        if around.title.is_none()
+            && let Some(label) = &step.label
         {
             around.title = Some(label.clone());
         }
@@ -200,7 +198,12 @@ impl<'p> Drawing<'p> {
         };
         let mut all = Fragment::default();
         for step in steps {
-            let next = self.step(*step, &inner);
+            // The name is for what is drawn, not for a value worked out beside it.
+            let next = if self.draws(*step) {
+                self.step(*step, &inner)
+            } else {
+                self.step(*step, &Around { title: None, ..inner.clone() })
+            };
             if next.entries.is_empty() {
                 continue;
             }
@@ -384,7 +387,6 @@ impl<'p> Drawing<'p> {
         let Some(flow) = self.program.flow(id) else { return Fragment::default() };
         let mut inner = around.clone();
         inner.flow = Some(flow);
-        inner.entered = Some(flow.name.clone());
         match (&inner.title, name) {
             (Some(title), Some(name)) if *title != name => inner.notes.push(format!("{} {name}", flow.sort)),
             (None, Some(name)) => inner.title = Some(name),

@@ -37,11 +37,18 @@ pub(super) struct Attempt {
 }
 
 impl Folder {
-    /// Reads a folder. `named` are the files in it that were named directly: they count whatever their extension, their
-    /// names are kept as given, and the dialect asked for is theirs.
+    /// Reads a folder around the files in it that were named directly: they count whatever their extension, their names
+    /// are kept as given, and the dialect asked for is theirs alone.
     pub fn read(loader: &mut Loader, root: &Path, named: &[PathBuf]) -> Self {
         let (mut folder, named_ids) = Self::start(loader, root, named);
-        folder.discover(loader, &named_ids);
+        folder.discover(loader, &named_ids, false);
+        folder.finish(loader);
+        folder
+    }
+    /// Reads a folder that was itself named: the dialect asked for is that of every manifest in it.
+    pub fn whole(loader: &mut Loader, root: &Path, named: &[PathBuf]) -> Self {
+        let (mut folder, named_ids) = Self::start(loader, root, named);
+        folder.discover(loader, &named_ids, true);
         folder.finish(loader);
         folder
     }
@@ -70,13 +77,16 @@ impl Folder {
         }
         (folder, named_ids)
     }
-    fn discover(&mut self, loader: &mut Loader, named_ids: &BTreeSet<FileId>) {
+    fn discover(&mut self, loader: &mut Loader, named_ids: &BTreeSet<FileId>, whole: bool) {
         let found = discover::manifests(&self.root);
         for (path, full) in found.files {
             let manifest = loader.manifest(&full);
             self.listed.push(manifest.file);
             if !named_ids.contains(&manifest.file) {
-                self.add(loader, path, manifest, false);
+                // Lists, texts and files that go with manifests stay what they are, whatever dialect is asked for.
+                let mapping = manifest.root.as_ref().is_some_and(|r| r.mapping().is_some());
+                let other = manifest.root.as_ref().and_then(trefoil_front::companion).is_some();
+                self.add(loader, path, manifest, whole && mapping && !other);
             }
         }
         for (path, why) in found.problems {
@@ -148,6 +158,15 @@ impl Folder {
                             }
                         }
                     }
+                    // What is in it is the run's business; that it is there, everybody's.
+                    NeedKind::EnvFile if !full.is_file() => self.problems.push(
+                        Diagnostic::error(
+                            rules::ENV_FILE,
+                            need.location,
+                            format!("there is no environment file `{}`", full.display()),
+                        )
+                        .help("create it, or remove `env_file`; it holds one `NAME=value` a line"),
+                    ),
                     NeedKind::Manifest | NeedKind::Attachment | NeedKind::EnvFile => {}
                 }
             }
@@ -236,17 +255,18 @@ pub(super) fn check(loader: &mut Loader, paths: &[String], found: &mut Diagnosti
     }
     let mut checked = BTreeSet::new();
     for Group { root, named, everything, .. } in groups {
+        let named_ids: Vec<FileId> = named.iter().map(|p| loader.manifest(p).file).collect();
         let mut folder =
-            if everything { Folder::read(loader, &root, &named) } else { Folder::alone(loader, &root, &named) };
+            if everything { Folder::whole(loader, &root, &named) } else { Folder::alone(loader, &root, &named) };
         let mut attempts: HashMap<usize, Attempt> = HashMap::new();
         if !everything {
-            attempts.extend((0..folder.project.documents.len()).map(|i| (i, folder.lower(i))));
+            let indices = named_ids.iter().filter_map(|file| folder.document(*file));
+            attempts.extend(indices.map(|i| (i, folder.lower(i))));
             if attempts.values().any(Attempt::needs_the_folder) {
                 folder = Folder::read(loader, &root, &named);
                 attempts.clear();
             }
         }
-        let named_ids: Vec<FileId> = named.iter().map(|p| loader.manifest(p).file).collect();
         let mut entries = named_ids.clone();
         if everything {
             entries.extend(folder.listed.iter().filter(|f| !named_ids.contains(f)));

@@ -27,7 +27,7 @@ use read::Loader;
 /// How to load.
 #[derive(Clone, Default)]
 pub struct LoadOptions {
-    /// The dialect of files that are named directly; else it is detected.
+    /// The dialect of the files that are named, and of all manifests in a folder that is named; else it is detected.
     pub dialect: Option<&'static dyn FrontEnd>,
     /// What a hostile file may cost.
     pub limits: Limits,

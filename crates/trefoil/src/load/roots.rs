@@ -25,7 +25,7 @@ pub(super) struct Entry {
 /// Finds and lowers the manifest that a target means; what is wrong goes to `found`.
 pub(super) fn entry(loader: &mut Loader, target: &Target, found: &mut Diagnostics) -> Option<Entry> {
     if target.path.is_dir() {
-        let folder = Folder::read(loader, &target.path, &[]);
+        let folder = Folder::whole(loader, &target.path, &[]);
         found.extend(folder.unseen.iter().cloned());
         return match &target.id {
             Some(id) => by_id(loader, &folder, id, found),

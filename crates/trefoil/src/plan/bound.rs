@@ -1,4 +1,5 @@
-//! Worst cases: how often something is called at most, where the number of items may be unknown before the run.
+//! Worst cases: how often something is called at most, where the number of items may be unknown before the run, or where
+//! there is no limit because a flow calls itself.
 
 use std::fmt;
 
@@ -9,24 +10,30 @@ pub struct Bound {
     pub fixed: u64,
     /// What depends on the length of lists that only the run knows: a factor, and the lists.
     pub per: Vec<(u64, Vec<String>)>,
+    /// There is no limit: a flow that does it can call itself.
+    pub endless: bool,
 }
 
 impl Bound {
     /// A known number.
     pub const fn known(fixed: u64) -> Self {
-        Self { fixed, per: Vec::new() }
+        Self { fixed, per: Vec::new(), endless: false }
+    }
+    /// However often.
+    pub const fn endless() -> Self {
+        Self { fixed: 0, per: Vec::new(), endless: true }
     }
     /// As many as a list has items.
     pub fn items(list: String) -> Self {
-        Self { fixed: 0, per: vec![(1, vec![list])] }
+        Self { fixed: 0, per: vec![(1, vec![list])], endless: false }
     }
     /// Whether it is never.
     pub fn is_zero(&self) -> bool {
-        self.fixed == 0 && self.per.is_empty()
+        self.fixed == 0 && self.per.is_empty() && !self.endless
     }
     /// The number, if it is known.
     pub fn number(&self) -> Option<u64> {
-        self.per.is_empty().then_some(self.fixed)
+        (self.per.is_empty() && !self.endless).then_some(self.fixed)
     }
     /// Both.
     #[must_use]
@@ -39,6 +46,9 @@ impl Bound {
         self.merge(other, u64::max)
     }
     fn merge(&self, other: &Self, f: impl Fn(u64, u64) -> u64) -> Self {
+        if self.endless || other.endless {
+            return Self::endless();
+        }
         let mut per = self.per.clone();
         for (n, lists) in &other.per {
             match per.iter_mut().find(|(_, have)| have == lists) {
@@ -46,15 +56,21 @@ impl Bound {
                 None => per.push((*n, lists.clone())),
             }
         }
-        Self { fixed: f(self.fixed, other.fixed), per }
+        Self { fixed: f(self.fixed, other.fixed), per, endless: false }
     }
     /// So many times over.
     #[must_use]
     pub fn times(&self, other: &Self) -> Self {
+        if self.is_zero() || other.is_zero() {
+            return Self::default();
+        }
+        if self.endless || other.endless {
+            return Self::endless();
+        }
         let mut product = Self::known(self.fixed.saturating_mul(other.fixed));
         let mut add = |n: u64, lists: Vec<String>| {
             if n > 0 {
-                product = product.plus(&Self { fixed: 0, per: vec![(n, lists)] });
+                product = product.plus(&Self { per: vec![(n, lists)], ..Self::default() });
             }
         };
         for (n, lists) in &self.per {
@@ -72,6 +88,9 @@ impl Bound {
 
 impl fmt::Display for Bound {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.endless {
+            return f.write_str("no limit");
+        }
         let mut parts = Vec::new();
         if self.fixed > 0 || self.per.is_empty() {
             parts.push(self.fixed.to_string());
@@ -136,6 +155,9 @@ mod tests {
         assert_eq!(list.times(&list).to_string(), "1 per item of {{plan}} and of {{plan}}");
         assert_eq!(Bound::known(0).times(&list).to_string(), "0");
         assert_eq!(Bound::known(3).or(&list).to_string(), "3 + 1 per item of {{plan}}");
+        let endless = Bound::known(2).times(&Bound::endless()).plus(&list);
+        assert_eq!((endless.number(), endless.to_string()), (None, "no limit".to_owned()));
+        assert_eq!(Bound::known(0).times(&Bound::endless()).number(), Some(0));
         assert_eq!(Bound::known(u64::MAX).times(&Bound::known(2)).number(), Some(u64::MAX));
     }
 }

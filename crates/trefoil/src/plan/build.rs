@@ -19,7 +19,7 @@ const LIMIT: usize = 2000;
 pub(super) fn build(program: &Program, files: &Files) -> Plan {
     let mut costs = Costs::new(program, files);
     let calls = costs.flow(program.entry);
-    let mut planner = Planner { program, files, costs, models: Vec::new(), left: LIMIT };
+    let mut planner = Planner { program, files, costs, models: Vec::new(), open: vec![program.entry], left: LIMIT };
     let Some(flow) = program.flow(program.entry) else {
         return Plan {
             name: program.name.to_string(),
@@ -35,14 +35,7 @@ pub(super) fn build(program: &Program, files: &Files) -> Plan {
             obstacles: Vec::new(),
         };
     };
-    let around = Around {
-        flow: program.entry,
-        name: None,
-        notes: Vec::new(),
-        times: Bound::known(1),
-        writes: None,
-        entered: None,
-    };
+    let around = Around { flow: program.entry, name: None, notes: Vec::new(), times: Bound::known(1), writes: None };
     let steps = planner.step(flow.body, around);
     let mut output = Vec::new();
     if let Some(expr) = &flow.output {
@@ -105,8 +98,6 @@ struct Around {
     times: Bound,
     /// Where its result ends up.
     writes: Option<String>,
-    /// The flow that was just entered: a step that is called like it is what its caller calls it.
-    entered: Option<Arc<str>>,
 }
 
 struct Planner<'p> {
@@ -114,6 +105,8 @@ struct Planner<'p> {
     files: &'p Files,
     costs: Costs<'p>,
     models: Vec<(String, Bound)>,
+    /// The flows that are being written out, outermost first.
+    open: Vec<FlowId>,
     left: usize,
 }
 
@@ -127,8 +120,8 @@ impl<'p> Planner<'p> {
         let Some(step) = self.program.step(id) else { return Vec::new() };
         let flow = self.program.flow(around.flow);
         let mut around = around;
-        if let Some(label) = &step.label
-            && (around.name.is_none() || around.entered.as_ref() != Some(label))
+        if around.name.is_none()
+            && let Some(label) = &step.label
         {
             around.name = Some(label.clone());
         }
@@ -152,14 +145,7 @@ impl<'p> Planner<'p> {
             at_most: around.times.clone(),
             steps: Vec::new(),
         };
-        let inside = |times: Bound| Around {
-            flow: around.flow,
-            name: None,
-            notes: Vec::new(),
-            times,
-            writes: None,
-            entered: None,
-        };
+        let inside = |times: Bound| Around { flow: around.flow, name: None, notes: Vec::new(), times, writes: None };
         match &step.kind {
             StepKind::Model(call) => {
                 if around.name.is_none() {
@@ -319,14 +305,8 @@ impl<'p> Planner<'p> {
         let flow = inner.flow;
         let mut steps = self.step(attempts.body, inner);
         for (name, judge) in judges {
-            let around = Around {
-                flow,
-                name: Some(name),
-                notes: vec!["judge".to_owned()],
-                times: times.clone(),
-                writes: None,
-                entered: None,
-            };
+            let around =
+                Around { flow, name: Some(name), notes: vec!["judge".to_owned()], times: times.clone(), writes: None };
             steps.extend(self.flow(judge, around));
         }
         steps
@@ -365,7 +345,6 @@ impl<'p> Planner<'p> {
                         notes: vec!["if named".to_owned()],
                         times: around.times.clone(),
                         writes: None,
-                        entered: None,
                     };
                     here.steps.extend(self.flow(*id, inner));
                 }
@@ -375,11 +354,40 @@ impl<'p> Planner<'p> {
     }
     fn flow(&mut self, id: FlowId, around: Around) -> Vec<Step> {
         let Some(flow) = self.program.flow(id) else { return Vec::new() };
+        if self.open.contains(&id) {
+            return vec![self.again(flow, Around { flow: id, ..around })];
+        }
         if self.left == 0 {
             return Vec::new();
         }
         self.left -= 1;
-        self.step(flow.body, Around { flow: id, entered: Some(flow.name.clone()), ..around })
+        self.open.push(id);
+        let steps = self.step(flow.body, Around { flow: id, ..around });
+        self.open.pop();
+        steps
+    }
+    /// A call that leads back to a flow around it, which is not written out again.
+    fn again(&mut self, flow: &Flow, around: Around) -> Step {
+        let mut notes = around.notes;
+        notes.push("calls itself".to_owned());
+        // What it asks, it may ask any number of times.
+        let asked = walk::reachable(self.program, around.flow);
+        for (_, id) in asked {
+            if let Some(StepKind::Model(call)) = self.program.step(id).map(|s| &s.kind) {
+                self.count_model(&describe::model(&call.model), &Bound::endless());
+            }
+        }
+        Step {
+            name: around.name.unwrap_or_else(|| flow.name.clone()).to_string(),
+            sort: flow.sort,
+            place: self.place(flow.origin),
+            notes,
+            model: None,
+            reads: Vec::new(),
+            writes: around.writes,
+            at_most: Bound::endless(),
+            steps: Vec::new(),
+        }
     }
     fn obstacles(&self) -> Vec<Obstacle> {
         let mut all = Vec::new();
@@ -387,7 +395,7 @@ impl<'p> Planner<'p> {
             if let Some(step) = self.program.step(id)
                 && let StepKind::Refused(refused) = &step.kind
             {
-                let what = format!("{} is not run by this version", refused.feature);
+                let what = format!("{} is not run by this version", describe::feature(&refused.feature));
                 all.push(Obstacle { what, place: self.place(step.origin) });
             }
         }

@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 
-use trefoil_ir::{Callee, Expr, FlowId, Items, Program, State, StateMachine, Step, StepId, StepKind, ValidatorKind};
+use trefoil_ir::{
+    Callee, Expr, FlowId, Items, Program, State, StateMachine, Step, StepId, StepKind, ValidatorKind, walk,
+};
 use trefoil_syntax::Files;
 use trefoil_template::Value;
 
@@ -26,10 +28,31 @@ impl<'p> Costs<'p> {
         if let Some(known) = self.flows.get(&id) {
             return known.clone();
         }
-        // Calls never lead back to a flow: that is a load error. Were it otherwise, the flow would count as nothing in itself.
-        self.flows.insert(id, Calls::default());
-        let calls = self.program.flow(id).map(|f| self.step(id, f.body)).unwrap_or_default();
+        let calls = if self.calls_itself(id) {
+            self.endless(id)
+        } else {
+            self.program.flow(id).map(|f| self.step(id, f.body)).unwrap_or_default()
+        };
         self.flows.insert(id, calls.clone());
+        calls
+    }
+    /// Whether calls lead back to a flow. By name they can: only the run knows whom a templated name means.
+    fn calls_itself(&self, id: FlowId) -> bool {
+        let steps = walk::reachable(self.program, id).into_iter();
+        steps.filter_map(|(_, s)| self.program.step(s)).any(|s| walk::callees(s).contains(&id))
+    }
+    /// Of whatever a flow that calls itself does, there may be any number.
+    fn endless(&self, id: FlowId) -> Calls {
+        let mut calls = Calls::default();
+        for (_, step) in walk::reachable(self.program, id) {
+            match self.program.step(step).map(|s| &s.kind) {
+                Some(StepKind::Model(_)) => calls.model = Bound::endless(),
+                Some(StepKind::Tool(_)) => calls.tool = Bound::endless(),
+                Some(StepKind::Command(_)) => calls.command = Bound::endless(),
+                Some(StepKind::Human(_)) => calls.human = Bound::endless(),
+                _ => {}
+            }
+        }
         calls
     }
     /// One execution of a step, its retries included.

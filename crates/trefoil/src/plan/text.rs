@@ -41,7 +41,9 @@ pub(super) fn text(plan: &Plan) -> String {
         let _ = writeln!(out, "  limit: {limit}");
     }
     let all = plan.calls.each();
-    if all.iter().any(|(_, b)| b.number().is_none()) {
+    if all.iter().any(|(_, b)| b.endless) {
+        out.push_str("  there is no bound: a flow calls itself\n");
+    } else if all.iter().any(|(_, b)| b.number().is_none()) {
         out.push_str("  there is no bound: it depends on how long a list turns out to be\n");
     }
     if !plan.obstacles.is_empty() {

@@ -63,7 +63,7 @@ pub struct StepTrace {
     pub sort: &'static str,
     /// Its place.
     pub location: Option<Location>,
-    /// `running`, `done`, `failed`, `skipped`.
+    /// `running`, `done`, `failed`, `skipped`; `stopped` where the run ended before the step did.
     pub status: &'static str,
     /// Milliseconds since the run began.
     pub started_ms: u64,
@@ -160,6 +160,8 @@ impl Trace {
                 };
                 self.around(event, speaker).calls.push(call);
             }
+            // What the machine decides on its own, outside all steps, is none.
+            EventKind::EffectStarted { effect: "decide" | "timer", .. } if self.inner(event).is_none() => {}
             EventKind::EffectStarted { effect, detail } => {
                 let call = Call { detail: Some(detail.clone()), ..call(event, effect) };
                 self.around(event, effect).calls.push(call);
@@ -195,6 +197,7 @@ impl Trace {
                 self.warnings.push(message.clone());
             }
             EventKind::RunFinished { output, error, usage, calls, duration_ms } => {
+                self.stop(event.at_ms, error.is_none());
                 self.end = Some(End {
                     output: output.clone(),
                     error: error.clone(),
@@ -206,7 +209,29 @@ impl Trace {
         }
     }
     fn note(&mut self, event: &Event, text: String) {
-        self.around(event, "run").notes.push((event.at_ms, text));
+        // About a structure without a name, such as the attempts of an agent that is the entry: with what it did last.
+        let key = event.key.as_ref().map_or("", |k| &k.0);
+        let inside = |s: &StepTrace| s.key.as_ref().is_some_and(|k| k.0.starts_with(key));
+        let index = self.inner(event).or_else(|| self.steps.iter().rposition(inside));
+        match index.and_then(|index| self.steps.get_mut(index)) {
+            Some(step) => step.notes.push((event.at_ms, text)),
+            None => self.around(event, "run").notes.push((event.at_ms, text)),
+        }
+    }
+    /// The run has ended, and every step with it. A step that was made up has no event of its own that says how: it went
+    /// like its last call.
+    fn stop(&mut self, at: u64, well: bool) {
+        for step in self.steps.iter_mut().filter(|s| s.ended_ms.is_none()) {
+            let last = step.calls.last();
+            let end = last.and_then(|c| Some(c.started_ms + c.duration_ms?));
+            step.ended_ms = Some(end.unwrap_or(at));
+            step.status = match last {
+                Some(call) if call.error.is_some() => "failed",
+                Some(call) if call.duration_ms.is_some() => "done",
+                _ if well => "done",
+                _ => "stopped",
+            };
+        }
     }
     fn begin(&mut self, step: StepTrace) -> usize {
         if let Some(key) = &step.key {
@@ -242,6 +267,11 @@ impl Trace {
         #[allow(clippy::indexing_slicing, reason = "the index was just found or made")]
         &mut self.steps[index]
     }
+}
+
+/// An event as JSON: its places are file names, lines and columns. `files` are those of the program.
+pub fn event_json(event: &Event, files: &Files) -> serde_json::Value {
+    json::event(event, files)
 }
 
 /// The key around a key: without its last part.

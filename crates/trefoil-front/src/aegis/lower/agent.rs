@@ -142,7 +142,8 @@ fn take_in(
 ) -> (Intake, Vec<(SlotId, Expr)>, Source) {
     let name = &agent.identity.name;
     if !intent {
-        let intake = input::intake(lowering, reader, name, agent.input_schema.as_ref(), input);
+        let intake =
+            input::intake(lowering, reader, name, agent.input_schema.as_ref(), input, &["intent", "attachments"]);
         // Started by hand, an agent finds the intent beside the rest of its input.
         return (intake, Vec::new(), Source::Member(input, path(["intent"])));
     }

@@ -10,14 +10,14 @@ use super::{Lowering, plain_intake};
 use crate::Reader;
 use crate::aegis::manifest::schema::JsonSchema;
 
-/// The intake of a flow. Required properties and those with a default are declared one by one; everything is checked by
-/// the schema as a whole, so that an optional property that is left out stays out.
+/// The intake of a flow: properties one by one, and everything by the schema as a whole.
 pub(super) fn intake(
     lowering: &mut Lowering<'_>,
     reader: &Reader<'_>,
     name: &str,
     schema: Option<&JsonSchema>,
     slot: SlotId,
+    tolerated: &'static [&'static str],
 ) -> Intake {
     let mut intake = plain_intake(slot);
     let Some(schema) = schema else { return intake };
@@ -29,18 +29,20 @@ pub(super) fn intake(
     }));
     if schema.of_objects() {
         for (property, declared) in schema.properties() {
-            let default = declared.get("default").cloned();
-            if default.is_none() && !schema.requires(property) {
-                continue;
-            }
             intake.fields.push(InputField {
                 name: property.clone(),
                 schema: declared.clone(),
-                default,
+                default: declared.get("default").cloned(),
                 nullable: false,
+                optional: !schema.requires(property),
                 origin: reader.at(schema.property_at(property)),
             });
         }
+    }
+    // Only what a person gives has to be declared: a state without an input template passes everything on.
+    if lowering.is_entry() && schema.lists_all() {
+        intake.closed = true;
+        intake.tolerated = tolerated;
     }
     intake
 }

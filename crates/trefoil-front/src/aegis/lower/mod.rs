@@ -130,6 +130,11 @@ impl<'p> Lowering<'p> {
         id
     }
 
+    /// Whether the flow being lowered is the one that a run starts.
+    fn is_entry(&self) -> bool {
+        self.current.is_some_and(|(id, _)| id == FlowId(0))
+    }
+
     /// The agent of a name (decision E5).
     fn agent(&mut self, reader: &Reader<'_>, name: &Text, intent: bool) -> FlowId {
         let at = reader.at(name.span);
@@ -234,7 +239,7 @@ impl<'p> Lowering<'p> {
         let refused = Refused { feature: "a manifest with errors".into(), message: "mend the manifest first".into() };
         Flow {
             name: "?".into(),
-            sort: "agent",
+            sort: if matches!(key, FlowKey::Workflow(_)) { "workflow" } else { "agent" },
             origin,
             slots: vec![Slot { name: "input".into() }],
             intake: plain_intake(SlotId(0)),
@@ -289,5 +294,5 @@ impl Slots {
 
 /// Input taken as it comes.
 fn plain_intake(slot: SlotId) -> Intake {
-    Intake { slot, wrap: None, fields: Vec::new(), closed: false, schema: None, raw: None }
+    Intake { slot, wrap: None, fields: Vec::new(), closed: false, tolerated: &[], schema: None, raw: None }
 }

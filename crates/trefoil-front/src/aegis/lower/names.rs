@@ -16,13 +16,14 @@ use super::paths::Paths;
 use super::pieces::path;
 use crate::Reader;
 use crate::aegis::manifest::schema::JsonSchema;
+pub use check::ALWAYS;
 
 /// What a state's result looks like.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Shape {
     /// `{status, output}`.
     Agent,
-    /// `{status, exit_code, stdout, stderr, output}` of a command that runs.
+    /// `{status, exit_code, stdout, stderr, output, json}` of a command that runs.
     Command,
     /// The same of a plain `echo`.
     Echo,

@@ -77,7 +77,8 @@ pub(super) fn lower(lowering: &mut Lowering<'_>, reader: &Reader<'_>, document: 
 /// A start input that is a text is the `task`, where the input may be an object at all.
 fn take_in(lowering: &mut Lowering<'_>, reader: &Reader<'_>, workflow: &Workflow, fixed: Fixed) -> Intake {
     let schema = workflow.input_schema.as_ref();
-    let mut intake = input::intake(lowering, reader, &workflow.identity.name, schema, fixed.input);
+    let mut intake =
+        input::intake(lowering, reader, &workflow.identity.name, schema, fixed.input, super::names::ALWAYS);
     intake.raw = Some((fixed.raw, None));
     let of_objects = schema.is_none_or(|s| s.json.get("type").is_none_or(|t| t.as_str() == Some("object")));
     intake.wrap = of_objects.then(|| "task".into());

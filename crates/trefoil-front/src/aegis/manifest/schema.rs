@@ -27,6 +27,27 @@ impl JsonSchema {
     pub fn closed(&self) -> bool {
         self.json.get("additionalProperties").and_then(Value::as_bool) == Some(false)
     }
+    /// Whether a run's input has declared properties only: where the schema leaves others open, it does so in writing.
+    pub fn lists_all(&self) -> bool {
+        const OPENING: [&str; 14] = [
+            "additionalProperties",
+            "patternProperties",
+            "unevaluatedProperties",
+            "propertyNames",
+            "dependentSchemas",
+            "dependentRequired",
+            "allOf",
+            "anyOf",
+            "oneOf",
+            "not",
+            "if",
+            "$ref",
+            "$dynamicRef",
+            "dependencies",
+        ];
+        let opened = || OPENING.iter().any(|keyword| self.json.get(keyword).is_some());
+        self.of_objects() && self.properties().next().is_some() && !opened()
+    }
     /// The declared properties.
     pub fn properties(&self) -> impl Iterator<Item = (&std::sync::Arc<str>, &Value)> {
         self.json.get("properties").and_then(Value::as_object).into_iter().flatten()

@@ -9,7 +9,7 @@ use trefoil_syntax::{Diagnostic, Location};
 use super::scope::Scope;
 use super::shape::Shape;
 use super::signature::{Exported, Inputs, Outside, Signature};
-use super::{Lowering, intake, llm, namespace, pipeline, tool};
+use super::{Lowering, intake, llm, namespace, output, pipeline, tool};
 use crate::agntz::manifest::{Agent, Kind, Refusal};
 use crate::build::plain;
 use crate::read::Reader;
@@ -76,6 +76,8 @@ pub fn lower(
     let input = slots.add("input");
     let query = inputs.has_query.then(|| slots.add("userQuery"));
     let mut scope = Scope::new(&inputs, input, query, outside);
+    let sends_input = matches!(&agent.kind, Kind::Llm(llm) if llm.prompt.is_none());
+    scope.raw = (sends_input && query.is_none()).then(|| slots.add("raw input"));
     let (body, sort) = match &agent.kind {
         Kind::Llm(llm) => (llm::lower(lowering, reader, &subject, llm, &scope), "agent"),
         Kind::Tool(tool) => (tool::lower(lowering, reader, &subject, tool, &scope), "agent"),
@@ -92,13 +94,19 @@ pub fn lower(
         output: body.shape.clone(),
         exports: body.exported,
         prompted: scope.prompted.borrow().clone(),
-        sends_input: matches!(&agent.kind, Kind::Llm(llm) if llm.prompt.is_none()),
+        sends_input,
         reads_input: scope.reads_input.get(),
         is_pipeline: matches!(agent.kind, Kind::Sequential(_) | Kind::Parallel(_)),
         inputs: inputs.clone(),
     });
-    let intake = intake::intake(lowering, reader, &subject, &inputs, input, query);
+    if let (true, Kind::Sequential(p) | Kind::Parallel(p), Some(expr)) = (entry, &agent.kind, &body.output)
+        && let Some(map) = &p.output
+    {
+        output::masked(reader, map, expr);
+    }
+    let intake = intake::intake(lowering, reader, &subject, &inputs, &scope);
     if let Some(step) = body.step {
+        let step = without_secrets(lowering, &scope, step);
         set_timeout(lowering, step, agent.timeout_ms);
         let flow_body = Flow {
             name: subject.id,
@@ -129,6 +137,15 @@ pub fn refused(
     let mut step = plain(StepKind::Refused(step), reader.at(refusal.span));
     step.label = subject.entry.then(|| subject.id.clone());
     lowering.builder.step(step)
+}
+
+/// A step whose agent reads secrets: refused before anything runs, rather than run with empty values. What the agent would
+/// do stays in the plan.
+fn without_secrets(lowering: &mut Lowering<'_>, scope: &Scope<'_>, step: StepId) -> StepId {
+    let Some(place) = scope.secret.get() else { return step };
+    let refused = Refused { feature: "reading `secrets`".into(), message: namespace::NO_SECRETS.into() };
+    let refused = lowering.builder.step(plain(StepKind::Refused(refused), place));
+    lowering.builder.step(plain(StepKind::Sequence(vec![refused, step]), place))
 }
 
 /// The warning that names a refused feature.

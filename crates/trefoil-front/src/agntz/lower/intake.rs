@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use trefoil_ir::{InputField, Intake, Schema, SlotId};
+use trefoil_ir::{InputField, Intake, Schema};
 use trefoil_syntax::Location;
 use trefoil_template::{Object, Value};
 
 use super::Lowering;
 use super::agent::Subject;
+use super::scope::Scope;
 use super::signature::Inputs;
 use crate::read::Reader;
 
@@ -17,12 +18,13 @@ pub fn intake(
     reader: &Reader<'_>,
     subject: &Subject<'_, '_>,
     inputs: &Inputs,
-    slot: SlotId,
-    query: Option<SlotId>,
+    scope: &Scope<'_>,
 ) -> Intake {
-    let raw = query.map(|slot| (slot, Some(Arc::from("userQuery"))));
+    let slot = scope.input;
+    let query = scope.query.map(|slot| (slot, Some(Arc::from("userQuery"))));
+    let raw = query.or(scope.raw.map(|slot| (slot, None)));
     let Some(declared) = subject.agent.input.as_ref().filter(|s| s.sound) else {
-        return Intake { slot, wrap: None, fields: Vec::new(), closed: false, schema: None, raw };
+        return Intake { slot, wrap: None, fields: Vec::new(), closed: false, tolerated: &[], schema: None, raw };
     };
     // Where the root combines alternatives, a null filled in for an optional property could change which one fits.
     let listed = inputs.properties.iter().filter(|p| !inputs.combined || p.required || p.default.is_some());
@@ -32,6 +34,7 @@ pub fn intake(
             schema: p.json.clone(),
             default: p.default.clone(),
             nullable: !p.required,
+            optional: false,
             origin: reader.at(p.span),
         })
         .collect();
@@ -41,7 +44,15 @@ pub fn intake(
         origin: Location::new(reader.file, declared.key),
     };
     let schema = lowering.builder.schema(schema);
-    Intake { slot, wrap: None, fields, closed: inputs.closed && !inputs.combined, schema: Some(schema), raw }
+    Intake {
+        slot,
+        wrap: None,
+        fields,
+        closed: inputs.closed && !inputs.combined,
+        tolerated: &[],
+        schema: Some(schema),
+        raw,
+    }
 }
 
 /// The schema of the whole input after defaults: the declared one, with null allowed where a property may be left out.

@@ -32,7 +32,7 @@ pub fn lower(
     let system = llm.instruction.map(prompt);
     let user = llm.prompt.map(prompt).unwrap_or_else(|| input_as_message(scope));
     for inner in &llm.inner_texts {
-        text::text(reader, scope, inner, At::End, Purpose::Data);
+        text::text(reader, scope, inner, At::End, Purpose::Unused);
     }
     for inner in &llm.inner_refs {
         lowering.find(reader, inner);
@@ -59,11 +59,11 @@ fn answer(
     (AnswerFormat::Json(schema), shape)
 }
 
-/// The user message of an agent without a prompt: what `userQuery` names, else the whole input as JSON.
+/// The user message of an agent without a prompt: what `userQuery` names, else the input as it came, an object as JSON.
 fn input_as_message(scope: &Scope<'_>) -> Expr {
     scope.prompted.borrow_mut().add("userQuery");
     let as_text = |source| Expr::AsText(Box::new(Expr::Read(source)));
-    let whole = as_text(Source::Slot(scope.input));
+    let whole = as_text(Source::Slot(scope.raw.unwrap_or(scope.input)));
     if let Some(query) = scope.query {
         return as_text(Source::Slot(query));
     }

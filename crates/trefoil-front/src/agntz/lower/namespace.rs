@@ -10,6 +10,9 @@ use super::shape::Shape;
 /// The namespaces.
 pub const NAMESPACES: [&str; 2] = ["env", "secrets"];
 
+/// What to do without a secret store.
+pub const NO_SECRETS: &str = "there is no secret store: put the value into an environment variable and read `env.NAME`";
+
 /// What a path into a namespace stands for; none: its root is no namespace.
 pub fn look(path: &[Segment], purpose: Purpose) -> Option<Answer> {
     let root = path.first()?;

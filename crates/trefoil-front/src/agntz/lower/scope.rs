@@ -14,7 +14,7 @@ use trefoil_template::{Missing, Reference, Segment};
 use super::path::{Walk, walk};
 use super::shape::Shape;
 use super::signature::{Inputs, Outside, Prompted, Signature};
-use super::{advice, order};
+use super::{advice, namespace, order};
 use crate::read::Reader;
 
 /// The names of one agent.
@@ -25,6 +25,8 @@ pub struct Scope<'s> {
     pub input: SlotId,
     /// The slot of `userQuery`, where there is one.
     pub query: Option<SlotId>,
+    /// The slot of its input as it came, where that is what it sends.
+    pub raw: Option<SlotId>,
     /// Its steps, in order; added by [`Scope::add`].
     pub steps: Vec<StepName>,
     /// Steps by key and by alias.
@@ -37,6 +39,8 @@ pub struct Scope<'s> {
     pub reads_input: Cell<bool>,
     /// What of the input reaches a model.
     pub prompted: RefCell<Prompted>,
+    /// Where a template first reads the secret store, which this version does not have.
+    pub secret: Cell<Option<Location>>,
     warned: RefCell<BTreeSet<String>>,
 }
 
@@ -87,6 +91,8 @@ pub enum Purpose {
     Data,
     /// `when`, `until`.
     Condition,
+    /// Part of something that is not run.
+    Unused,
 }
 
 /// What a path stands for.
@@ -127,12 +133,14 @@ impl<'s> Scope<'s> {
             inputs,
             input,
             query,
+            raw: None,
             steps: Vec::new(),
             by_name: HashMap::new(),
             order: Order::Once,
             outside,
             reads_input: Cell::new(false),
             prompted: RefCell::default(),
+            secret: Cell::default(),
             warned: RefCell::default(),
         }
     }
@@ -183,6 +191,9 @@ impl<'s> Scope<'s> {
             for note in answer.notes {
                 self.report(reader, place, note);
             }
+            if answer.source == Source::Secrets && purpose != Purpose::Unused {
+                self.refuse_secret(reader, place, reference);
+            }
             if purpose == Purpose::Prompt {
                 self.note_prompted(&answer.source, reference);
             }
@@ -200,6 +211,13 @@ impl<'s> Scope<'s> {
         }
     }
 
+    fn refuse_secret(&self, reader: &Reader<'_>, place: Location, reference: &Reference) {
+        self.secret.set(self.secret.get().or(Some(place)));
+        let message =
+            format!("`{}` is not read by this version: a run that reaches it does not start", reference.dotted());
+        self.report(reader, place, Note::new(Severity::Warning, "refused", message, namespace::NO_SECRETS.to_owned()));
+    }
+
     fn note_prompted(&self, source: &Source, reference: &Reference) {
         let Source::Slot(slot) = source else { return };
         if *slot == self.input || Some(*slot) == self.query {
@@ -211,7 +229,7 @@ impl<'s> Scope<'s> {
     pub fn look(&self, reference: &Reference, at: At, purpose: Purpose) -> Answer {
         let path = &reference.path;
         let Some(root) = path.first() else { return self.input_answer(Shape::Any, None) };
-        if let Some(answer) = super::namespace::look(path, purpose) {
+        if let Some(answer) = namespace::look(path, purpose) {
             return answer;
         }
         let property = self.inputs.get(&root.name);

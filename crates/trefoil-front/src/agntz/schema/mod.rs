@@ -113,14 +113,17 @@ fn canonical_root<'n>(reading: &Reading<'n, '_>, entry: &'n Entry, mapping: &'n 
         })
         .collect();
     let words = |key: &str| mapping.get(key).is_some();
-    let closed = json.as_object().is_some_and(|o| {
-        o.get("additionalProperties") == Some(&Value::Bool(false)) && !o.contains_key("patternProperties")
+    let combined = keywords::COMBINING.iter().any(|k| words(k));
+    let closed = json.as_object().is_some_and(|o| match o.get("additionalProperties") {
+        Some(more) => *more == Value::Bool(false) && !o.contains_key("patternProperties"),
+        // What is declared is all there is (decision A8), unless another keyword could declare more.
+        None => !declared.is_empty() && !combined && !o.contains_key("$ref") && !o.contains_key("$dynamicRef"),
     });
     Schema {
         properties,
         closed,
         object: mapping.get("type").and_then(|e| e.value.string()).is_some_and(|t| &*t.value == "object"),
-        combined: keywords::COMBINING.iter().any(|k| words(k)),
+        combined,
         json,
         ..empty(entry.key.span)
     }

@@ -44,7 +44,7 @@ fn tries(retry: &Retry) -> bool {
 
 /// The agent of a name, or a report.
 pub fn find<'m>(flow: &Workflow<'m, '_>, name: &Text) -> Option<&'m Agent<'m>> {
-    let found = flow.manifest.agents.iter().find(|a| a.id.value == name.value);
+    let found = flow.manifest.agent(&name.value);
     if found.is_none() {
         let mut d = Diagnostic::error(
             "unknown-reference",

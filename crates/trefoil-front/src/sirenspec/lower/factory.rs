@@ -68,7 +68,15 @@ pub fn lower(
         sort: "instance",
         origin: flow.reader.at(id.span),
         slots: body.slots.0,
-        intake: Intake { slot: body.intake, wrap: None, fields: Vec::new(), closed: false, schema: None, raw: None },
+        intake: Intake {
+            slot: body.intake,
+            wrap: None,
+            fields: Vec::new(),
+            closed: false,
+            tolerated: &[],
+            schema: None,
+            raw: None,
+        },
         init: if rendered.is_empty() { Vec::new() } else { vec![(body.rendered, Expr::Object(rendered))] },
         body: step,
         output: None,
@@ -106,7 +114,12 @@ fn user_message(
     }
     let item = body.borrow().item;
     match item {
-        Some(item) => Expr::AsText(Box::new(Expr::Read(Source::Slot(item)))),
+        // An item is printed as templates print it: null is a word (decision S3).
+        Some(item) => Expr::Join {
+            parts: vec![Source::Slot(item)],
+            separator: "".into(),
+            otherwise: Box::new(Expr::Const("null".into())),
+        },
         None => close(flow, &mut body.borrow_mut(), flow.message(carried, at)),
     }
 }

@@ -163,10 +163,18 @@ impl Inputs {
                     _ => Value::Object(Arc::new(Object::default())),
                 };
                 let nullable = matches!(field.origin, Origin::Given);
-                InputField { name: field.name.clone(), schema, default, nullable, origin }
+                InputField { name: field.name.clone(), schema, default, nullable, optional: false, origin }
             })
             .collect();
-        Intake { slot: self.slot, wrap: Some("message".into()), fields, closed: true, schema: None, raw: None }
+        Intake {
+            slot: self.slot,
+            wrap: Some("message".into()),
+            fields,
+            closed: true,
+            tolerated: &[],
+            schema: None,
+            raw: None,
+        }
     }
 
     /// Some place in the file, for fields that it does not mention.

@@ -273,25 +273,30 @@ impl<'m> Links<'m> {
         if self.chain {
             return false;
         }
-        // Not in every run, but perhaps on every way that leads here.
-        let upto = order.rank.get(node).copied().unwrap_or(0);
-        let mut on_all_ways = vec![false; self.always.len()];
-        for &at in order.sequence.iter().take(upto + 1) {
+        // Not in every run, but perhaps on every way that leads here. Before the first of them has ended, on none.
+        let rank = |at: &usize| order.rank.get(*at).copied().unwrap_or(0);
+        let (Some(first), last) = (producers.iter().map(rank).min(), rank(&node)) else { return false };
+        let mut on_all_ways = vec![false; (last + 1).saturating_sub(first)];
+        for at_rank in first..=last {
+            let Some(&at) = order.sequence.get(at_rank) else { continue };
             let mains = self.fallback_of.get(at).map(Vec::as_slice).unwrap_or_default();
-            let known = |p: usize| on_all_ways.get(p).copied().unwrap_or(false);
+            let known = |p: usize| {
+                let place = rank(&p).checked_sub(first);
+                place.and_then(|place| on_all_ways.get(place)).copied().unwrap_or(false)
+            };
             let mut incoming = self.incoming(at).peekable();
-            let defined = if !mains.is_empty() {
-                mains.iter().all(|m| known(*m))
-            } else {
+            let defined = if mains.is_empty() {
                 incoming.peek().is_some()
                     && incoming.all(|l| known(l.from) || (producers.contains(&l.from) && !self.skips(l.from)))
+            } else {
+                mains.iter().all(|m| known(*m))
             };
             let defined = defined || producers.iter().any(|p| order.precedes(*p, at) && sure(p));
-            if let Some(place) = on_all_ways.get_mut(at) {
+            if let Some(place) = on_all_ways.get_mut(at_rank - first) {
                 *place = defined;
             }
         }
-        on_all_ways.get(node).copied().unwrap_or(false)
+        on_all_ways.last().copied().unwrap_or(false)
     }
 
     /// A node that ran has left its result, or its fallback has.

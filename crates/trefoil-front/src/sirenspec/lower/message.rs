@@ -52,13 +52,18 @@ impl Workflow<'_, '_> {
 
     /// The user message of a node.
     pub fn message(&self, carried: &Carried, node: usize) -> Expr {
-        self.message_within(carried, node, DEEPEST)
+        let mains = self.links.fallback_of.get(node).map(Vec::as_slice).unwrap_or_default();
+        match mains {
+            // Right after the node in whose place it runs, which left nothing: it is sent what that node was sent.
+            [main] if self.links.chain && self.leading(node) == mains => self.message_within(carried, *main, DEEPEST),
+            _ => self.message_within(carried, node, DEEPEST),
+        }
     }
 
     fn message_within(&self, carried: &Carried, node: usize, depth: u32) -> Expr {
         let leading = self.leading(node);
+        let mains = self.links.fallback_of.get(node).map(Vec::as_slice).unwrap_or_default();
         if leading.is_empty() {
-            let mains = self.links.fallback_of.get(node).map(Vec::as_slice).unwrap_or_default();
             return match mains {
                 // A fallback does the job of the node that failed.
                 [main] if depth > 0 => self.message_within(carried, *main, depth - 1),

@@ -28,9 +28,12 @@ pub fn all(reader: &Reader<'_>, manifest: &Manifest<'_>, names: &Names<'_>) -> V
     let mut all = Vec::new();
     for (at, node) in manifest.nodes.iter().enumerate() {
         for text in texts::of_node(manifest, node) {
-            // Mistakes in the text are reported when it is bound.
-            let Ok(template) = Template::parse(&text.value, &Policy::SIRENSPEC) else { continue };
-            for reference in template.references() {
+            // Mistakes in the text are reported when it is bound; what could be read of it orders nodes all the same.
+            let references = match Template::examine(&text.value, &Policy::SIRENSPEC) {
+                Ok(template) => template.references().to_vec(),
+                Err(broken) => broken.references,
+            };
+            for reference in &references {
                 let (root, path) = match reference.path.split_first() {
                     Some((head, rest)) => match &*head.name {
                         "inputs" | "env" | "item" | "index" | "total" | "_budget" => continue,

@@ -1,6 +1,6 @@
 //! One lowering: the entry's file and every file that it calls.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use trefoil_ir::{Flow, FlowId, Refused, StepKind};
@@ -159,7 +159,8 @@ impl<'p> Session<'p> {
             body = made.builder.step(plain(StepKind::Sequence(all), origin));
         }
         let slots = made.slots.0;
-        let output = names.tree(Root::Output);
+        // Nobody reads what an entry leaves.
+        let output = if entry { Shape::Any } else { names.tree(Root::Output) };
         let child = Child { flow: id, readable: readable(&output, &names), output, wanted: inputs.wanted() };
         self.builder.set_flow(
             id,
@@ -233,15 +234,16 @@ fn readable(output: &Shape, names: &Names<'_>) -> Shape {
 
 /// Agents that no node names: their templates are read for mistakes all the same.
 fn unused_agents(flow: &Workflow<'_, '_>) {
-    for agent in &flow.manifest.agents {
-        let used = flow.manifest.nodes.iter().any(|node| match &node.kind {
-            NodeKind::Agent(kind) => kind.agent.is_some_and(|a| a.value == agent.id.value),
-            NodeKind::Factory(kind) => matches!(&kind.worker, Some(Worker::Agent(a)) if a.value == agent.id.value),
-            _ => false,
-        });
-        if used {
-            continue;
-        }
+    let named = flow.manifest.nodes.iter().filter_map(|node| match &node.kind {
+        NodeKind::Agent(kind) => kind.agent,
+        NodeKind::Factory(kind) => match &kind.worker {
+            Some(Worker::Agent(agent)) => Some(*agent),
+            _ => None,
+        },
+        _ => None,
+    });
+    let used: HashSet<&str> = named.map(|text| &*text.value).collect();
+    for agent in flow.manifest.agents.iter().filter(|agent| !used.contains(&*agent.id.value)) {
         let message = format!("agent `{}` has no effect: no node uses it", agent.id.value);
         flow.reader.warning("no-effect", agent.id.span, message);
         if let Some(text) = agent.system {

@@ -40,8 +40,7 @@ pub fn of_node<'m>(manifest: &'m Manifest<'m>, node: &'m Node<'m>) -> Vec<&'m Te
 }
 
 fn system<'m>(manifest: &'m Manifest<'m>, agent: Option<&Text>, texts: &mut Vec<&'m Text>) {
-    let agent = agent.and_then(|id| manifest.agents.iter().find(|a| a.id.value == id.value));
-    texts.extend(agent.and_then(|a| a.system));
+    texts.extend(agent.and_then(|id| manifest.agent(&id.value)).and_then(|agent| agent.system));
 }
 
 fn swarm<'m>(swrm: &'m Swrm<'m>, texts: &mut Vec<&'m Text>) {

@@ -6,7 +6,8 @@ use trefoil_template::{Missing, Reference, Segment};
 
 use super::names::{Look, NodeName};
 use super::scope::{Bound, Reading, Scope};
-use crate::sirenspec::manifest::{NodeKind, Root};
+use super::texts;
+use crate::sirenspec::manifest::{Node, NodeKind, Root};
 
 impl Scope<'_, '_, '_> {
     /// Some ways lead here on which nobody has left the value (decision C9).
@@ -203,11 +204,31 @@ impl Scope<'_, '_, '_> {
         (Source::Missing(Missing::Key(segment as u16)), 0)
     }
 
+    /// The reading node, where the text is an agent's and another node that uses it has the name: a factory's inputs.
+    fn only_here(&self, reference: &Reference, at: Location) -> Option<&str> {
+        let (Reading::Node(me), [root, field, ..]) = (self.who, reference.path.as_slice()) else { return None };
+        let manifest = self.flow.manifest;
+        let gives = |node: &Node<'_>| match &node.kind {
+            NodeKind::Factory(factory) => factory.inputs.iter().any(|e| e.key.value == field.name),
+            _ => false,
+        };
+        let reads = |node: &Node<'_>| {
+            let holds = |t: &&trefoil_syntax::yaml::Text| t.span.start <= at.span.start && at.span.end <= t.span.end;
+            texts::of_node(manifest, node).iter().any(holds)
+        };
+        let others = manifest.nodes.iter().enumerate().filter(|(other, _)| *other != me);
+        (&*root.name == "inputs" && others.into_iter().any(|(_, n)| gives(n) && reads(n))).then(|| self.id(me))
+    }
+
     /// An error, or a warning where a default catches it.
     fn report_undefined(&self, reference: &Reference, at: Location, message: String, help: Option<String>) {
+        let (within, always) = match self.only_here(reference, at) {
+            Some(node) => (format!("in `{node}`, "), "there it is always"),
+            None => (String::new(), "it is always"),
+        };
         let (severity, message) = match &reference.default {
-            None => (Severity::Error, message),
-            Some(default) => (Severity::Warning, format!("{message}; it is always `{default}`")),
+            None => (Severity::Error, format!("{within}{message}")),
+            Some(default) => (Severity::Warning, format!("{within}{message}; {always} `{default}`")),
         };
         let mut d = Diagnostic::new("unresolved-name", severity, at, message);
         if let Some(help) = help {

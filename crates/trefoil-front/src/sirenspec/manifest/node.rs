@@ -1,6 +1,7 @@
 //! `nodes`: what a workflow does. One struct a type, chosen by `type`.
 
 use trefoil_ir::Retry;
+use trefoil_syntax::Diagnostic;
 use trefoil_syntax::yaml::{Entry, Text};
 
 use super::call::{self, CallNode};
@@ -76,7 +77,21 @@ pub fn read<'n>(fields: &mut Fields<'n, '_>) -> Vec<Node<'n>> {
     let Some(nodes) = fields.require("nodes").and_then(|e| reader.fields(&e.value, "nodes")) else {
         return Vec::new();
     };
+    nodes.entries().iter().for_each(|entry| reserved(reader, &entry.key));
     nodes.entries().iter().map(|entry| Node { id: &entry.key, kind: kind(reader, entry) }).collect()
+}
+
+/// Names that mean something else in templates and conditions.
+const RESERVED: [&str; 8] = ["inputs", "env", "item", "index", "total", "working", "output", "_budget"];
+
+fn reserved(reader: &Reader<'_>, id: &Text) {
+    if RESERVED.contains(&&*id.value) {
+        let message =
+            format!("templates cannot read what a node called `{}` leaves: the name means something else", id.value);
+        reader.report(
+            Diagnostic::warning("reserved-name", reader.at(id.span), message).help("give the node another name"),
+        );
+    }
 }
 
 fn kind<'n>(reader: &'n Reader<'_>, entry: &'n Entry) -> NodeKind<'n> {

@@ -1,5 +1,7 @@
 //! The top level of a file.
 
+use std::collections::HashMap;
+
 use trefoil_ir::Retry;
 use trefoil_syntax::Diagnostic;
 use trefoil_syntax::yaml::{self, Scalar, Text};
@@ -35,6 +37,14 @@ pub struct Manifest<'n> {
     pub budget: Option<Budget>,
     /// A file of environment variables.
     pub env_file: Option<&'n Text>,
+    by_id: HashMap<&'n str, usize>,
+}
+
+impl<'n> Manifest<'n> {
+    /// The agent of an id.
+    pub fn agent(&self, id: &str) -> Option<&Agent<'n>> {
+        self.by_id.get(id).and_then(|at| self.agents.get(*at))
+    }
 }
 
 /// Policies for agent nodes that say nothing themselves.
@@ -50,8 +60,10 @@ pub struct Defaults<'n> {
 pub fn read<'n>(reader: &'n Reader<'_>, root: &'n yaml::Node) -> Option<Manifest<'n>> {
     let mut fields = reader.fields(root, "the workflow")?;
     version(&mut fields);
+    let agents = agent::read(&mut fields);
     let manifest = Manifest {
-        agents: agent::read(&mut fields),
+        by_id: agents.iter().enumerate().map(|(at, agent)| (&*agent.id.value, at)).collect(),
+        agents,
         nodes: node::read(&mut fields),
         edges: edge::read(&mut fields),
         input: input::input(&mut fields),

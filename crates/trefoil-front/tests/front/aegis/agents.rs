@@ -183,7 +183,8 @@ spec:
       {{#if a}}
 ";
     let found = findings(&[("agent.yaml", manifest)]);
-    assert!(found.starts_with("error 12:7 template-"), "{found}");
+    assert!(found.contains("error 12:7 template-unclosed-block"), "{found}");
+    assert!(found.contains("warning 10:29 unresolved-name"), "names beside it are checked too: {found}");
     let mended = manifest.replace("      {{#if a}}\n", "");
     expect_one(
         &mended,
@@ -355,7 +356,7 @@ fn the_older_form_of_validation_counts_where_it_can() {
 }
 
 #[test]
-fn input_is_checked_by_the_schema_and_required_fields_are_declared() {
+fn input_is_checked_by_the_schema_and_its_fields_are_declared() {
     let manifest = agent(
         "a",
         "  task: { instruction: Work. }
@@ -367,7 +368,7 @@ fn input_is_checked_by_the_schema_and_required_fields_are_declared() {
     );
     let program = load(&[("agent.yaml", &manifest)]).lowered.unwrap().program;
     let intake = &program.flows[0].intake;
-    let fields: Vec<_> = intake.fields.iter().map(|f| (&*f.name, f.default.is_some())).collect();
-    assert_eq!(fields, [("topic", false), ("words", true)], "an optional field that is left out stays out");
+    let fields: Vec<_> = intake.fields.iter().map(|f| (&*f.name, f.default.is_some(), f.optional)).collect();
+    assert_eq!(fields, [("topic", false, false), ("words", true, true), ("note", false, true)]);
     assert!(intake.schema.is_some());
 }

@@ -34,6 +34,46 @@ fn every_example_loads_without_error_or_warning() {
         let bad = folder.diagnostics.iter().any(|d| d.severity > Severity::Info);
         assert!(!bad, "{}:\n{}", ordered[0].0, show(&folder.project.files, folder.diagnostics, true));
         assert!(folder.lowered.is_some(), "{} has a program", ordered[0].0);
-        println!("{}\n{}", ordered[0].0, show(&folder.project.files, folder.diagnostics, true));
     }
+}
+
+/// A line with its value replaced, if it has one.
+fn with_value(line: &str, value: &str) -> Option<String> {
+    let (key, _) = line.split_once(": ")?;
+    Some(format!("{key}: {value}"))
+}
+
+#[test]
+fn a_mutilated_example_is_a_program_or_has_an_error() {
+    let dir = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../examples/aegis");
+    let mut all = Vec::new();
+    files(&dir, "", &mut all);
+    let mut tried = 0;
+    for (entry, (_, text)) in all.iter().enumerate().filter(|(_, (name, _))| name.ends_with(".yaml")) {
+        let lines: Vec<&str> = text.lines().collect();
+        for (i, line) in lines.iter().enumerate() {
+            // One way of five for each line, another one on the next.
+            let replacements = [
+                None,
+                with_value(line, "~"),
+                with_value(line, "[]"),
+                with_value(line, "{ x: [{}] }"),
+                with_value(line, "'{{x'"),
+            ];
+            for replacement in replacements.into_iter().skip(i % 5).take(1) {
+                let kept = lines.iter().enumerate().filter(|(j, _)| *j != i || replacement.is_some());
+                let text: Vec<&str> =
+                    kept.map(|(j, l)| if j == i { replacement.as_deref().unwrap() } else { l }).collect();
+                let text = text.join("\n");
+                let mut ordered: Vec<(&str, &str)> = all.iter().map(|(n, t)| (n.as_str(), t.as_str())).collect();
+                ordered[entry].1 = &text;
+                ordered.swap(0, entry);
+                let folder = load(&ordered);
+                let errors = folder.diagnostics.has_errors();
+                assert_eq!(folder.lowered.is_none(), errors, "{}:{}\n{text}", ordered[0].0, i + 1);
+                tried += 1;
+            }
+        }
+    }
+    assert!(tried > 300, "{tried}");
 }

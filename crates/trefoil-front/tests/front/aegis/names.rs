@@ -43,7 +43,7 @@ fn every_name_has_its_source() {
         ("COMMAND.output.stdout", "$COMMAND.stdout"),
         ("COMMAND.output.exit_code", "$COMMAND.exit_code"),
         ("COMMAND.stderr", "$COMMAND.stderr"),
-        ("COMMAND.output.field", "$COMMAND.output.field"),
+        ("COMMAND.output.field", "$COMMAND.json.field"),
         ("HUMAN.response", "($HUMAN.output.response | $HUMAN.response)"),
         ("human.feedback", "$HUMAN.output.feedback"),
         ("PANEL.consensus.metadata.pass_votes", "$PANEL.consensus.metadata.pass_votes"),

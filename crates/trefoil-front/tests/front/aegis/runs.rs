@@ -352,6 +352,8 @@ fn commands_have_output_exit_code_and_fields() {
     assert_eq!(of(0), "{\"n\": 5} 5 0 a;b\n\n");
     assert_eq!(of(3), "three\n");
     assert_eq!(of(4), "4 failed\n");
+    let json = "  states: [{ name: RUN, kind: System, command: 'printf [1]' }]\n";
+    assert_eq!(World::new(json, &[]).run(Value::Null, says).json(), json!("[1]"), "what is printed stays text");
     let last = "  states: [{ name: RUN, kind: System, command: exit 2 }]\n";
     let error = World::new(last, &[]).run(Value::Null, says).error();
     assert!(error.contains("RUN"), "a terminal command that fails, fails the run: {error}");
@@ -423,6 +425,20 @@ fn an_agent_with_an_input_schema_gets_an_object_from_json_text() {
 }
 
 #[test]
+fn an_optional_input_that_is_left_out_stays_out() {
+    let schema = "  input_schema: { type: object, required: [a], properties: { a: { type: string }, b: { type: string }, c: { default: 3 } }, additionalProperties: false }\n";
+    let of = |input: Value| {
+        World::agent("x", "instruction: i, prompt_template: '{{input}} {{input.b}}'", schema).run(input, says)
+    };
+    assert_eq!(of(json!({"a": "1"})).text(), "<x: {\"a\":\"1\",\"c\":3} >");
+    assert_eq!(of(json!({"a": "1", "b": "2", "c": 4})).text(), "<x: {\"a\":\"1\",\"b\":\"2\",\"c\":4} 2>");
+    for wrong in [json!({}), json!({"a": 1}), json!({"a": "1", "d": 1}), json!("text")] {
+        let error = of(wrong).error();
+        assert!(error.starts_with("INPUT_INVALID"), "{error}");
+    }
+}
+
+#[test]
 fn output_is_coerced_by_its_schema() {
     let flow = "apiVersion: 100monkeys.ai/v1
 kind: Workflow
@@ -433,7 +449,7 @@ metadata:
 spec:
   states: [{ name: A, kind: Agent, agent: a }]
 ";
-    let world = World::new("", &["a"]).file("main.yaml", flow).from_last();
+    let world = World::new("", &["a"]).file("main.yaml", flow).main_last();
     let ended = world.run(Value::Null, |_, _, _| Ok(r#"{"n": 3, "f": 0.5, "ok": true, "l": [1]}"#.into()));
     assert_eq!(ended.json(), json!({"n": 3, "f": 0.5, "ok": true, "l": [1], "text": "3", "bad": "", "fixed": 1}));
 }

@@ -115,7 +115,7 @@ impl World {
         self
     }
     /// Runs the file added last.
-    pub fn from_last(mut self) -> Self {
+    pub fn main_last(mut self) -> Self {
         self.files.rotate_right(1);
         self.files.retain(|(name, _)| name != "flow.yaml");
         self

@@ -72,7 +72,7 @@ const FINDINGS: &[(&str, &[&str])] = &[
     ("readme-memrez-README-01.yaml", &["8:1 refused"]),
     ("readme-schema-reference-01.yaml", &["!1:1 missing-key", "!1:1 missing-key"]),
     ("readme-schema-reference-15.yaml", &["2:7 refused", "16:1 no-effect"]),
-    ("readme-schema-reference-17.yaml", &["10:9 refused"]),
+    ("readme-schema-reference-17.yaml", &["10:9 refused", "16:30 refused"]),
     ("readme-schema-reference-18.yaml", &["!12:10 unknown-reference", "!32:10 unknown-reference"]),
     ("readme-schema-reference-20.yaml", &["!8:10 unknown-reference"]),
     ("readme-worker-README-01.yaml", &["2:7 refused", "9:1 no-effect"]),

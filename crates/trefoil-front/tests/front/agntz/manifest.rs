@@ -362,7 +362,6 @@ prompt: "tab\t{{#each x}}"
         r#"
             error 6:9 template-empty: an empty placeholder
             error 7:15 template-unknown-block: unknown block `{{#each}}`
-            error 7:15 template-unclosed-block: `{{#each}}` is never closed
         "#,
     );
 }

@@ -385,7 +385,68 @@ steps:
         r#"
             warning 8:66 refused: the local tool `f` runs only when a tool of this name is provided (this version has no tools of its own: scripted answers or an embedding program provide them)
             error 12:20 secret-in-prompt: the secret `A` would be sent to the model (secrets belong into tool parameters, headers and bodies)
+            warning 12:41 refused: `secrets.B` is not read by this version: a run that reaches it does not start (there is no secret store: put the value into an environment variable and read `env.NAME`)
             error 14:20 secret-in-prompt: the secret `C` would be sent to the model (secrets belong into tool parameters, headers and bodies)
+        "#,
+    );
+}
+
+#[test]
+fn names_beside_a_malformed_placeholder_are_checked_too() {
+    let manifests = [(
+        "pipeline.yaml",
+        r#"id: a
+kind: sequential
+inputSchema: { topic: string }
+steps:
+  - agent:
+      id: writer
+      kind: llm
+      model: { provider: openai, name: gpt-5.4 }
+      inputSchema: { topic: string }
+      instruction: "{{ }} {{topc}} {{#each list}}{{this.x}}{{/each}} {{tone}} {{"
+    input: { topic: "{{topi}} {{a b}}" }
+    when: "{{topi}} === 1"
+"#,
+    )];
+    expect(
+        &manifests,
+        r#"
+            error 10:21 template-empty: an empty placeholder
+            error 10:29 unresolved-name: `topc` is not defined here (did you mean `topic`? there is `topic`)
+            error 10:36 template-unknown-block: unknown block `{{#each}}`
+            error 10:72 unresolved-name: `tone` is not defined here (there is `topic`)
+            error 10:79 template-unclosed: `{{` has no closing `}}`
+            error 11:24 unresolved-name: `topi` is not defined here (did you mean `topic`? there is `topic`)
+            error 11:34 template-bad-path: white space in the path `a b`
+            error 12:14 unresolved-name: `topi` is not defined here (did you mean `topic`? there is `topic`)
+            error 12:21 condition-bad-operator: there is no operator `===`
+        "#,
+    );
+}
+
+#[test]
+fn an_environment_variable_in_the_result_is_masked() {
+    let manifests = [(
+        "pipeline.yaml",
+        r#"id: a
+kind: sequential
+steps:
+  - agent:
+      id: b
+      kind: sequential
+      steps:
+        - { agent: { id: c, kind: llm, model: { provider: openai, name: m }, instruction: hi, prompt: hi } }
+      output: { region: "{{env.REGION}}" }
+output:
+  said: "{{b.c}}"
+  deep: { region: "in {{ env.REGION }}{{#if env.TEST}} (test){{/if}}" }
+"#,
+    )];
+    expect(
+        &manifests,
+        r#"
+            warning 12:26 masked-output: the result shows `***` in place of `env.REGION` (what comes from the environment shows in no result, trace or log)
         "#,
     );
 }

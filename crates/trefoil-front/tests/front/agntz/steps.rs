@@ -494,7 +494,7 @@ inputSchema: { type: object, properties: { a: { type: string }, b: { type: strin
 kind: llm
 model: { provider: openai, name: m }
 instruction: hi
-inputSchema: { type: object, properties: { a: { type: string } }, required: [a] }
+inputSchema: { type: object, additionalProperties: true, properties: { a: { type: string } }, required: [a] }
 "#,
         ),
     ];

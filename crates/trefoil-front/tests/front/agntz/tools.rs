@@ -153,6 +153,7 @@ tool:
         &manifests,
         r#"
             warning 5:9 refused: the http tool `f` runs only when a tool of this name is provided (this version has no tools of its own: scripted answers or an embedding program provide them)
+            warning 9:63 refused: `secrets.A` is not read by this version: a run that reaches it does not start (there is no secret store: put the value into an environment variable and read `env.NAME`)
             error 10:28 unknown-value: `token_path` begins with `$` (for example `$.access_token`)
             error 11:14 missing-key: apply needs `name`
             error 11:39 unknown-value: `format` does not hold `{token}` (for example `Bearer {token}`)

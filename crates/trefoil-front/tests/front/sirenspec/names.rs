@@ -1,6 +1,6 @@
 //! What templates and conditions may name: nodes, written and seeded paths, inputs, loop variables (decisions S4, C9).
 
-use super::support::{expect_one, flow, lines_with};
+use super::support::{expect_one, findings, flow, lines_with};
 
 /// Two agent nodes in a row, the second with this system prompt.
 fn second(system: &str) -> String {
@@ -267,5 +267,28 @@ fn agents_of_a_swarm_are_for_its_synthesis_and_for_later_nodes() {
     expect_one(&text.replace("type: swrm\n", "type: swrm\n    on_failure: continue\n"), "
         warning 2:45 maybe-undefined: `s.agents.q.output` may not be there: agent `q` may have failed (write `{{ s.agents.q.output | default('...') }}`)
         warning 8:47 maybe-undefined: `s.agents.p.output` may not be there: agent `p` may have failed (write `{{ s.agents.p.output | default('...') }}`)
+    ");
+}
+
+#[test]
+fn an_agent_of_two_factories_is_told_which_one_lacks_the_input() {
+    let nodes = "nodes:
+  f1: {type: factory, agent: a, for_each: '[1]', writes: working.f1}
+  f2: {type: factory, agent: a, for_each: '[1]', inputs: {k: \"{{ item }}\"}, writes: working.f2}
+";
+    let found = findings(&[("a.yaml", &flow("{{ inputs.k | default('-') }}", nodes))]);
+    assert!(
+        found.contains("in `f1`, `inputs.k` is not defined: `inputs` has no `k`; there it is always `-`"),
+        "{found}"
+    );
+    let found = findings(&[("a.yaml", &flow("{{ inputs.k }}", nodes))]);
+    assert!(found.contains("error 2:45 unresolved-name: in `f1`, `inputs.k` is not defined"), "{found}");
+}
+
+#[test]
+fn a_node_with_the_name_of_something_else_is_told() {
+    let nodes = "nodes:\n  item: {type: agent, agent: a, writes: working.x}\n  items: {type: agent, agent: a, writes: working.y}\n";
+    expect_one(&flow("x", nodes), "
+        warning 4:3 reserved-name: templates cannot read what a node called `item` leaves: the name means something else (give the node another name)
     ");
 }

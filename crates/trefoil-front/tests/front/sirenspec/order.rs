@@ -146,7 +146,7 @@ fn fallbacks_run_in_place_of_their_node() {
             "node spare",
             "after main",
             "only when main failed",
-            "user join($main.output; \"\\n\\n\") else $inputs.message",
+            "user $inputs.message",
             "node main, on failure spare",
             "user $inputs.message",
             "node last",

@@ -347,3 +347,23 @@ fn memory_is_refused_where_it_is_declared_and_undefined_where_it_is_read() {
         warning 3:1 refused: `memory` is not run by this version (nothing is kept between runs; pass it in with `input`)
     ");
 }
+
+#[test]
+fn what_speaks_for_the_format() {
+    use trefoil_front::sirenspec::SirenSpec;
+    use trefoil_front::{FrontEnd, companion};
+    use trefoil_syntax::{FileId, SourceFile, yaml};
+
+    let root =
+        |text: &str| yaml::parse(FileId(0), &SourceFile::new("x.yaml", text), &yaml::Limits::default()).root.unwrap();
+    let keys = |text: &str| SirenSpec.evidence(&root(text)).into_iter().map(|e| e.key).collect::<Vec<_>>();
+    assert_eq!(keys("version: \"0.1\"\nnodes: {}\nedges: []\nagents: {}\n"), ["nodes", "edges", "agents"]);
+    assert_eq!(keys("kind: llm\nid: x\n"), [""; 0]);
+    assert_eq!(keys("[nodes]\n"), [""; 0]);
+    assert_eq!(companion(&root("workflow: a.yaml\ninput: x\n")), Some("a SirenSpec test fixture, not a workflow"));
+    assert_eq!(
+        companion(&root("interactions: [{key: x, response: y}]\n")),
+        Some("a SirenSpec cassette, not a workflow")
+    );
+    assert_eq!(companion(&root("interactions: []\n")), None);
+}

@@ -71,7 +71,7 @@ fn factory_instances() {
     };
     assert_eq!(
         node("for_each: '[1, 2]'"),
-        ["`f` for_each in [1,2] 1 at a time -> $f @ flow.yaml:4:3", "user as_text($item)"]
+        ["`f` for_each in [1,2] 1 at a time -> $f @ flow.yaml:4:3", "user join($item; \"\") else \"null\""]
     );
     assert_eq!(
         node("for_each: \"{{ inputs.message }}\", inputs: {k: \"{{ item }}\", n: 3}, concurrency: 5")[1..],

@@ -169,12 +169,14 @@ fn judged(turn: &mut Turn<'_>, f: FrameId, attempts: &Attempts, at: u32, outcome
             Err(why) => failures.push(why),
         }
     }
-    let passed = match consensus::combine(&verdicts, consensus) {
-        Ok(combined) => {
+    let passed = match (judges.as_slice(), verdicts.as_slice(), consensus::combine(&verdicts, consensus)) {
+        // Nobody to agree or disagree with: what the one judge says is what counts.
+        ([_], [own], _) => judge(validator, own.score, own.confidence, &own.reasoning),
+        (_, _, Ok(combined)) => {
             let reasoning: Vec<&str> = verdicts.iter().map(|v| &*v.reasoning).filter(|r| !r.is_empty()).collect();
             judge(validator, combined.score, combined.confidence, &reasoning.join("\n"))
         }
-        Err(error) => {
+        (_, _, Err(error)) => {
             failures.insert(0, error.message);
             Err(format!("`{}` did not pass: {}", validator.name, failures.join("; ")))
         }

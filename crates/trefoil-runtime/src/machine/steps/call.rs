@@ -21,7 +21,13 @@ pub fn start(turn: &mut Turn<'_>, f: FrameId, call: &Call) -> Result<Started, St
             match flows.iter().find(|(known, _)| **known == *name) {
                 Some((_, flow)) => *flow,
                 None => {
-                    let mut error = RunError::new("AGENT_NOT_FOUND", format!("there is no agent `{name}`"));
+                    // What could be called is of one sort: agents, or the workflows of a subworkflow state.
+                    let sort = flows.first().and_then(|(_, id)| turn.program.flow(*id)).map_or("agent", |f| f.sort);
+                    let message = match name {
+                        "" => format!("the name of the {sort} to call is empty"),
+                        _ => format!("there is no {sort} `{name}`"),
+                    };
+                    let mut error = RunError::new("AGENT_NOT_FOUND", message);
                     error.location = Some(text.origin);
                     error.help = suggest::nearest(name, flows.iter().map(|(known, _)| &**known))
                         .map(|near| format!("did you mean `{near}`?"));

@@ -55,6 +55,7 @@ pub fn begin(turn: &mut Turn<'_>, f: FrameId) -> Result<(), Stop> {
         if let Some(ms) = limit {
             turn.limit(f, ms);
         }
+        turn.watch_time(f, flow);
         take_in(turn, activation, id, flow, input)?;
     }
     while let Some((slot, expr)) = flow.init.get(next_init(turn, f)) {

@@ -8,6 +8,7 @@ use trefoil_template::{Number, Value};
 
 use super::flow::FlowCall;
 use crate::error::RunError;
+use crate::event::EventKind;
 use crate::machine::eval::Stop;
 use crate::machine::frame::{Doing, FrameId, Outcome, Task};
 use crate::machine::lifecycle::Started;
@@ -97,9 +98,9 @@ pub fn pump(turn: &mut Turn<'_>, f: FrameId) -> Result<(), Stop> {
 pub fn ended(turn: &mut Turn<'_>, f: FrameId, each: &ForEach, place: u32, outcome: &Outcome) -> Result<(), Stop> {
     let Some(Doing::ForEach(running)) = turn.core.frames.get_mut(f).map(|f| &mut f.doing) else { return Ok(()) };
     running.running -= 1;
-    let result = match outcome {
-        Outcome::Done(value) => value.clone(),
-        Outcome::Failed(_) if each.on_failure == OnItemFailure::Continue => each.failed.clone(),
+    let (result, failed) = match outcome {
+        Outcome::Done(value) => (value.clone(), None),
+        Outcome::Failed(error) if goes_on(each, error) => (each.failed.clone(), Some(error)),
         Outcome::Failed(_) => {
             turn.push(Task::Settle(f, outcome.clone()));
             return Ok(());
@@ -116,7 +117,24 @@ pub fn ended(turn: &mut Turn<'_>, f: FrameId, each: &ForEach, place: u32, outcom
         let results = std::mem::take(&mut running.results);
         turn.done(f, Value::from(results));
     }
+    if let Some(error) = failed {
+        warn(turn, f, place, error);
+    }
     Ok(())
+}
+
+/// Whether the rest of the items run although one failed. A template that does not resolve is a mistake in the manifest
+/// and not an item's failure: it fails the step at once.
+fn goes_on(each: &ForEach, error: &RunError) -> bool {
+    each.on_failure == OnItemFailure::Continue && error.code != "INTERPOLATION_ERROR"
+}
+
+fn warn(turn: &mut Turn<'_>, f: FrameId, place: u32, error: &RunError) {
+    let (Some((_, step)), Some(frame)) = (turn.step_of(f), turn.core.frames.get(f)) else { return };
+    let key = turn.core.keys.make(&frame.key, |path| {
+        path.item(place);
+    });
+    turn.note(&key, step.origin, EventKind::Warning { message: format!("item {place} failed: {error}") });
 }
 
 fn list(expr: &Expr, value: Value) -> Result<Arc<Vec<Value>>, Stop> {

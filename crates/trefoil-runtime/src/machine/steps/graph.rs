@@ -8,7 +8,7 @@ use trefoil_template::Value;
 use crate::error::RunError;
 use crate::machine::eval::Stop;
 use crate::machine::frame::{Doing, FrameId, Outcome, Task};
-use crate::machine::lifecycle::Started;
+use crate::machine::lifecycle::{self, Started};
 use crate::machine::turn::Turn;
 
 /// What is worked out once about a graph.
@@ -102,7 +102,7 @@ pub fn ended(turn: &mut Turn<'_>, f: FrameId, graph: &Graph, place: u32, outcome
                 }
             }
         }
-        Outcome::Failed(_) if node.fallback.is_none() => {
+        Outcome::Failed(error) if node.fallback.is_none() || goes_up(turn, node.step, error) => {
             turn.push(Task::Settle(f, outcome.clone()));
             return Ok(());
         }
@@ -125,6 +125,11 @@ pub fn ended(turn: &mut Turn<'_>, f: FrameId, graph: &Graph, place: u32, outcome
         turn.write(f, slot, Some(value));
     }
     advance(turn, f, graph, ready)
+}
+
+/// A guardrail's refusal that no fallback may make good.
+fn goes_up(turn: &Turn<'_>, step: StepId, error: &RunError) -> bool {
+    turn.program.step(step).is_some_and(|step| lifecycle::goes_up(step, error))
 }
 
 impl Running {

@@ -23,11 +23,17 @@ pub fn start(turn: &mut Turn<'_>, f: FrameId, machine: &StateMachine) -> Result<
         let visits = vec![0; machine.states.len()];
         frame.doing = Doing::StateMachine(Box::new(Running { entries: 0, visits }));
     }
-    enter(turn, f, machine, machine.initial)?;
+    enter(turn, f, machine, machine.initial, None)?;
     Ok(Started::Running)
 }
 
-fn enter(turn: &mut Turn<'_>, f: FrameId, machine: &StateMachine, id: StateId) -> Result<(), Stop> {
+fn enter(
+    turn: &mut Turn<'_>,
+    f: FrameId,
+    machine: &StateMachine,
+    id: StateId,
+    from: Option<StateId>,
+) -> Result<(), Stop> {
     let Some(state) = machine.states.get(id.index()) else {
         return Err(RunError::new("NO_TRANSITION", "a transition leads to a state that does not exist").into());
     };
@@ -35,15 +41,16 @@ fn enter(turn: &mut Turn<'_>, f: FrameId, machine: &StateMachine, id: StateId) -
     running.entries += 1;
     if running.entries > machine.max_entries {
         let message = format!("more than {} states entered; the next was `{}`", machine.max_entries, state.name);
-        return Err(RunError::new("MAX_TRANSITIONS_EXCEEDED", message).into());
+        let error = RunError::new("MAX_TRANSITIONS_EXCEEDED", message);
+        return Err(at(turn, f, machine, from.unwrap_or(id), error).into());
     }
     let Some(visits) = running.visits.get_mut(id.index()) else { return Ok(()) };
+    if *visits >= state.max_visits {
+        let message = format!("state `{}` entered more than {} times", state.name, state.max_visits);
+        return Err(at(turn, f, machine, id, RunError::new("MAX_STATE_VISITS_EXCEEDED", message)).into());
+    }
     *visits += 1;
     let visit = *visits;
-    if visit > state.max_visits {
-        let message = format!("state `{}` entered more than {} times", state.name, state.max_visits);
-        return Err(RunError::new("MAX_STATE_VISITS_EXCEEDED", message).into());
-    }
     set(turn, f, machine.visit, Some(Value::from(visit)));
     turn.spawn_step(f, id.0, state.step, None, |path| {
         path.name(&keys::segment(&state.name)).pass(visit);
@@ -86,26 +93,43 @@ pub fn ended(
     if let Some(transition) = taken {
         let feedback = transition.feedback.as_ref().map(|text| context.text(text)).transpose()?;
         set(turn, f, machine.feedback, feedback);
-        return enter(turn, f, machine, transition.target);
+        return enter(turn, f, machine, transition.target, Some(StateId(place)));
     }
     if failure.is_some() {
         turn.push(Task::Settle(f, outcome.clone()));
         return Ok(());
     }
     if !state.transitions.is_empty() {
-        return Err(no_transition(turn, f, state, &result).into());
+        let error = no_transition(turn, f, state, &result);
+        return Err(at(turn, f, machine, StateId(place), error).into());
     }
     if let Some(fails) = &state.fails_when
         && context.cond(fails)?
     {
         let message = format!("the run ended in state `{}` with `{}`", state.name, fails.text);
-        return Err(RunError::new("COMMAND_FAILED", message).into());
+        let error = RunError::new("COMMAND_FAILED", message);
+        return Err(at(turn, f, machine, StateId(place), error).into());
     }
     let slot = turn.program.step(state.step).and_then(|s| s.out);
     let frame = turn.core.frames.get(f).map(|f| f.activation);
     let stored = slot.zip(frame).and_then(|(slot, activation)| turn.core.activations.read(activation, slot)).cloned();
     turn.done(f, stored.unwrap_or(result));
     Ok(())
+}
+
+/// Says that a failure is about a state: under the key of its last visit, at its place unless a closer one is known.
+fn at(turn: &mut Turn<'_>, f: FrameId, machine: &StateMachine, id: StateId, mut error: RunError) -> RunError {
+    let Some(state) = machine.states.get(id.index()) else { return error };
+    error.location = error.location.or_else(|| turn.program.step(state.step).map(|s| s.origin));
+    let Some(frame) = turn.core.frames.get(f) else { return error };
+    let visits = match &frame.doing {
+        Doing::StateMachine(running) => running.visits.get(id.index()).copied().unwrap_or_default(),
+        _ => 0,
+    };
+    error.key = Some(turn.core.keys.make(&frame.key, |path| {
+        path.name(&keys::segment(&state.name)).pass(visits.max(1));
+    }));
+    error
 }
 
 fn matches(transition: &Transition, failed: bool) -> bool {

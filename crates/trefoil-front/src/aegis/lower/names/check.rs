@@ -13,7 +13,8 @@ const OF_RESULTS: &[&str] =
     &["output", "status", "score", "confidence", "stdout", "stderr", "exit_code", "response", "agents", "consensus"];
 
 /// Keys that a start input always may have.
-const ALWAYS: &[&str] = &["task", "intent", "attachments", "tenant_id", "input"];
+/// Fields of a start input that nobody declares.
+pub const ALWAYS: &[&str] = &["task", "intent", "attachments", "tenant_id", "input"];
 
 impl Look<'_, '_, '_> {
     pub(super) fn warn(&self, message: &str, help: &str) {

@@ -35,7 +35,7 @@ impl Look<'_, '_, '_> {
                 [] => (Source::Member(slot, path(["stdout"])), 1),
                 ["stdout" | "stderr" | "exit_code" | "status", ..] => (Source::Slot(slot), 1),
                 // Fields of what it printed, when that is JSON.
-                _ => here,
+                _ => (Source::Member(slot, path(["json"])), 1),
             },
             _ => {
                 self.report_field(state, shape, field);

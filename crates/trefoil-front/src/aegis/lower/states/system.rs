@@ -170,10 +170,11 @@ fn run(scene: &Scene<'_, '_>, index: usize, command: &Text, env: &[(Text, Text)]
     }
 }
 
-/// What the command answered, with an `output`: what it printed, as JSON where it is that.
+/// What the command answered, with an `output`: what it printed; and beside it the same as JSON where it is that.
 fn shape(origin: Location) -> Option<Expr> {
     let printed = result_member("stdout", origin)?;
-    Some(Expr::Merge(vec![result(), object([("output", Expr::Structured(Box::new(printed)))])]))
+    let json = Expr::Structured(Box::new(printed.clone()));
+    Some(Expr::Merge(vec![result(), object([("output", printed), ("json", json)])]))
 }
 
 /// A plain `echo` is its text.
@@ -194,7 +195,8 @@ fn echo(scene: &Scene<'_, '_>, index: usize, command: &Text, words: Vec<shell::W
         ("exit_code", Expr::Const(Value::from(0i64))),
         ("stdout", printed.clone()),
         ("stderr", constant("")),
-        ("output", Expr::Structured(Box::new(printed))),
+        ("output", printed.clone()),
+        ("json", Expr::Structured(Box::new(printed))),
     ]);
     plain(StepKind::Compute(outcome), scene.state_at(index))
 }

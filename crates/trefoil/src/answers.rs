@@ -1,0 +1,204 @@
+//! Answers given beforehand to steps that ask a person: which steps ask, by which names they are known, and who answers.
+//!
+//! A step is known by its key (labels from the entry, `outer/inner`), or by its label where no other step has it.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use async_trait::async_trait;
+use trefoil_ir::{FlowId, HumanCall, Program, StepId, StepKind, walk};
+use trefoil_runtime::ports::NoHumans;
+use trefoil_runtime::{HumanInbox, HumanRequest, Key};
+
+/// Steps looked at; beyond, questions are known by their labels only.
+const LIMIT: usize = 20_000;
+/// What separates and marks in keys; escaped where it stands in a label.
+const MARKS: [char; 7] = ['/', '@', '[', '#', '!', '~', '%'];
+
+/// A question that a run can reach.
+#[derive(Debug, Clone)]
+pub struct Question<'p> {
+    /// The innermost label around it.
+    pub label: String,
+    /// Its structural key, without the marks of passes, items, attempts and tries.
+    pub key: String,
+    /// Its step.
+    pub id: StepId,
+    /// What it asks.
+    pub call: &'p HumanCall,
+}
+
+/// Every question that a run can reach, once for each way of calls that leads to it.
+pub fn questions(program: &Program) -> Vec<Question<'_>> {
+    let mut all: Vec<Question<'_>> = Vec::new();
+    let mut left = LIMIT;
+    let Some(entry) = program.flow(program.entry) else { return all };
+    let mut stack: Vec<Place> = vec![Place {
+        id: entry.body,
+        label: program.name.to_string(),
+        key: String::new(),
+        within: vec![program.entry],
+    }];
+    while let Some(Place { id, mut label, mut key, within }) = stack.pop() {
+        let Some(step) = program.step(id) else { continue };
+        left = left.saturating_sub(1);
+        if left == 0 {
+            break;
+        }
+        if let Some(own) = &step.label {
+            label = own.to_string();
+            if !key.is_empty() {
+                key.push('/');
+            }
+            key.push_str(&segment(own));
+        }
+        if let StepKind::Human(call) = &step.kind
+            && !all.iter().any(|q| q.id == id && q.key == key && q.label == label)
+        {
+            all.push(Question { label: label.clone(), key: key.clone(), id, call });
+        }
+        // The last one in is the first one out: the order of the manifest.
+        for flow in walk::callees(step).into_iter().rev() {
+            if let Some(body) = program.flow(flow).map(|f| f.body)
+                && !within.contains(&flow)
+            {
+                let within = within.iter().copied().chain([flow]).collect();
+                stack.push(Place { id: body, label: label.clone(), key: key.clone(), within });
+            }
+        }
+        for child in walk::children(step).into_iter().rev() {
+            stack.push(Place { id: child, label: label.clone(), key: key.clone(), within: within.clone() });
+        }
+    }
+    all
+}
+
+struct Place {
+    id: StepId,
+    label: String,
+    key: String,
+    /// The flows around it.
+    within: Vec<FlowId>,
+}
+
+/// Whom a name given with an answer means.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Meant {
+    /// The step with this key.
+    Key,
+    /// The one step with this label.
+    Label,
+    /// Several steps have this label; their keys.
+    Several(Vec<String>),
+    /// Nobody.
+    Nobody,
+}
+
+/// Whom a name means among the questions.
+pub fn meant(questions: &[Question<'_>], name: &str) -> Meant {
+    let bare = unmarked(name);
+    if questions.iter().any(|q| q.key == name || q.key == bare) {
+        return Meant::Key;
+    }
+    let with_label: Vec<_> = questions.iter().filter(|q| q.label == name).collect();
+    let steps: HashSet<StepId> = with_label.iter().map(|q| q.id).collect();
+    match steps.len() {
+        0 => Meant::Nobody,
+        1 => Meant::Label,
+        _ => Meant::Several(with_label.iter().map(|q| q.key.clone()).collect()),
+    }
+}
+
+/// Whether an answer to `name` answers a question.
+pub fn answers(questions: &[Question<'_>], name: &str, question: &Question<'_>) -> bool {
+    match meant(questions, name) {
+        Meant::Key => question.key == name || question.key == unmarked(name),
+        Meant::Label => question.label == name,
+        Meant::Several(_) | Meant::Nobody => false,
+    }
+}
+
+/// Answers given beforehand, then a person.
+pub(crate) struct Answers {
+    given: Mutex<HashMap<String, VecDeque<String>>>,
+    /// Names that are labels and no keys.
+    labels: HashSet<String>,
+    then: Arc<dyn HumanInbox>,
+}
+
+impl Answers {
+    /// For a program, by key or label.
+    pub fn new(program: &Program, given: &[(String, String)], then: Option<Arc<dyn HumanInbox>>) -> Self {
+        let asked = questions(program);
+        let mut all: HashMap<String, VecDeque<String>> = HashMap::new();
+        let mut labels = HashSet::new();
+        for (step, answer) in given {
+            if meant(&asked, step) != Meant::Key {
+                labels.insert(step.clone());
+            }
+            all.entry(step.clone()).or_default().push_back(answer.clone());
+        }
+        Self { given: Mutex::new(all), labels, then: then.unwrap_or_else(|| Arc::new(NoHumans)) }
+    }
+    fn known(&self, key: &Key, request: &HumanRequest) -> Option<String> {
+        let bare = unmarked(&key.0);
+        let label = Some(&*request.step).filter(|label| self.labels.contains(*label));
+        let mut given = self.given.lock().unwrap_or_else(PoisonError::into_inner);
+        let name = [Some(&*key.0), Some(&*bare), label].into_iter().flatten().find(|name| given.contains_key(*name))?;
+        let all = given.get_mut(name)?;
+        if all.len() > 1 { all.pop_front() } else { all.front().cloned() }
+    }
+}
+
+#[async_trait]
+impl HumanInbox for Answers {
+    async fn ask(&self, key: &Key, request: &HumanRequest) -> Option<String> {
+        match self.known(key, request) {
+            Some(answer) => Some(answer),
+            None => self.then.ask(key, request).await,
+        }
+    }
+}
+
+/// A label as it stands in a key.
+fn segment(label: &str) -> String {
+    let mut out = String::with_capacity(label.len());
+    for c in label.chars() {
+        if MARKS.contains(&c) {
+            out.push_str(&format!("%{:02X}", u32::from(c)));
+        } else {
+            out.push(c);
+        }
+    }
+    out
+}
+
+/// A key without passes, items, attempts, tries and copies.
+fn unmarked(key: &str) -> String {
+    let mut out = String::with_capacity(key.len());
+    let mut mark = false;
+    for c in key.chars() {
+        match c {
+            '/' => mark = false,
+            '@' | '[' | '#' | '!' | '~' => mark = true,
+            _ => {}
+        }
+        if !mark {
+            out.push(c);
+        }
+    }
+    // An unlabelled step leaves a mark and no name.
+    out.split('/').filter(|part| !part.is_empty()).collect::<Vec<_>>().join("/")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_without_marks() {
+        assert_eq!(unmarked("A@2/b[3]#1/c!2~2"), "A/b/c");
+        assert_eq!(unmarked("a/@1/b"), "a/b");
+        assert_eq!(unmarked(&segment("a/b@1")), "a%2Fb%401");
+    }
+}

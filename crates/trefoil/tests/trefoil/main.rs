@@ -1,0 +1,43 @@
+//! The library as an embedder uses it: load, plan, check what is missing, run with one's own parts.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test that cannot go on fails"
+)]
+
+mod engine;
+mod plan;
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use trefoil::{LoadOptions, Loaded, Target};
+
+/// A folder with manifests, removed at the end.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn with(files: &[(&str, &str)]) -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let name = format!("trefoil-lib-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+        let path = std::env::temp_dir().join(name);
+        std::fs::create_dir_all(&path).unwrap();
+        for (name, text) in files {
+            std::fs::write(path.join(name), text).unwrap();
+        }
+        Self(path)
+    }
+    fn load(&self, target: &str) -> Loaded {
+        let target = Target::parse(&format!("{}{target}", self.0.display()));
+        trefoil::load(&target, &LoadOptions::default()).unwrap_or_else(|report| panic!("{}", report.text()))
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
