@@ -4,7 +4,7 @@ use trefoil_front::Lowered;
 use trefoil_syntax::diagnostic::render;
 use trefoil_syntax::{Diagnostic, Diagnostics};
 
-use crate::manifest::{self, Bundle, Folder, KEYS, WORDS, check_diagnostic, check_location, places};
+use crate::manifest::{self, BROKEN, Bundle, Folder, KEYS, WORDS, check_diagnostic, check_location, places};
 use crate::{Shape, Target, fixed};
 
 const ABOUT: &str = "reading and lowering never panic, every place is in its file, no error means a sound program";
@@ -14,7 +14,7 @@ pub(crate) const AGNTZ: Target = Target {
     about: ABOUT,
     seeds: || fixed(manifest::AGNTZ),
     words: WORDS,
-    shape: Shape::Manifests { keys: KEYS },
+    shape: Shape::Manifests { keys: KEYS, broken: BROKEN },
     weight: 16,
     run: |bytes| run(bytes, "agntz"),
 };
@@ -23,7 +23,7 @@ pub(crate) const AEGIS: Target = Target {
     about: ABOUT,
     seeds: || fixed(manifest::AEGIS),
     words: WORDS,
-    shape: Shape::Manifests { keys: KEYS },
+    shape: Shape::Manifests { keys: KEYS, broken: BROKEN },
     weight: 16,
     run: |bytes| run(bytes, "aegis"),
 };
@@ -32,7 +32,7 @@ pub(crate) const SIRENSPEC: Target = Target {
     about: ABOUT,
     seeds: || fixed(manifest::SIRENSPEC),
     words: WORDS,
-    shape: Shape::Manifests { keys: KEYS },
+    shape: Shape::Manifests { keys: KEYS, broken: BROKEN },
     weight: 16,
     run: |bytes| run(bytes, "sirenspec"),
 };

@@ -4,6 +4,7 @@
 //! target is one file here and one line in [`TARGETS`]. Knows nothing about how inputs are made.
 
 mod condition;
+mod driver;
 mod front;
 mod journal;
 mod machine;
@@ -12,6 +13,7 @@ mod scalar_map;
 mod template;
 mod text;
 mod tree;
+mod views;
 mod yaml_tree;
 
 use std::borrow::Cow;
@@ -45,6 +47,8 @@ pub enum Shape {
     Manifests {
         /// Keys that mean something.
         keys: &'static [&'static str],
+        /// Words that mostly leave no YAML.
+        broken: &'static [&'static str],
     },
     /// JSON, one value a line.
     JsonLines,
@@ -63,7 +67,9 @@ pub static TARGETS: &[Target] = &[
     front::AGNTZ,
     front::AEGIS,
     front::SIRENSPEC,
+    views::TARGET,
     machine::TARGET,
+    driver::TARGET,
     journal::TARGET,
 ];
 

@@ -14,6 +14,7 @@ pub(crate) const SEEDS: &[&str] = &[
     "? complex\n: - nested\n  - - deeper\n    -\n  - {a: b, c, \"d\":e}\n!!str 12: ! 13\nanchored: &x !!seq [*x, &y z, *y]\n",
     "when: {{ x }}\na: {{ y }} and more\nb: [{{ z }}, w]\nc: Note: this\nd: @foo\ne: 'it's'\nf: \"\\q\"\ng: [1, 2\nh: ok\n",
     "%YAML 1.1\n--- # first\n>2+\n   x\n  y\n\n\n...\n---\nsecond\n",
+    "\u{feff}%\n>\nx\n",
     "a: \"un\nb: |\n\tx\nc:\n - 1\n- 2\n  d: |9\n  e: *nope\na: 1\na: 2\n",
 ];
 

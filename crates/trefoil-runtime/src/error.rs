@@ -3,6 +3,7 @@
 use std::fmt;
 
 use trefoil_syntax::Location;
+use trefoil_template::limits;
 
 use crate::key::Key;
 
@@ -60,6 +61,15 @@ impl RunError {
             help: None,
             retry_after_ms: None,
         }
+    }
+    /// A value over the limits; `what` names it.
+    pub(crate) fn too_large(what: &str) -> Self {
+        let message = format!(
+            "{what} is nested more than {} levels deep or has more than {} values in it",
+            limits::VALUE_DEPTH,
+            limits::VALUE_NODES
+        );
+        Self::new("LIMIT_EXCEEDED", message)
     }
     /// The same with a cause.
     #[must_use]

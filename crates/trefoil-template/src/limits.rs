@@ -6,6 +6,11 @@ pub const TEMPLATE_BYTES: usize = 1 << 20;
 pub const CONDITION_BYTES: usize = 64 << 10;
 /// Blocks within blocks, parentheses within parentheses, operators applied to operators.
 pub const DEPTH: usize = 64;
+/// Lists and objects within each other in the value of a step, an input or an output: as many as JSON readers take, with
+/// room for what is put around it.
+pub const VALUE_DEPTH: usize = 100;
+/// Values within such a value, each counted as often as it is there.
+pub const VALUE_NODES: usize = 16 << 20;
 /// Bytes of rendered text.
 pub const OUTPUT_BYTES: usize = 32 << 20;
 /// Passes of all loops in one rendering.

@@ -11,6 +11,8 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
+use crate::limits;
+
 pub use masked::{Hole, HoleKind, Masked, Piece};
 pub(crate) use masked::{Pieces, is_json};
 pub use number::Number;
@@ -67,6 +69,29 @@ impl Value {
             Self::Object(object) => !object.is_empty(),
             Self::Masked(masked) => return masked.has_text().then_some(true),
         })
+    }
+
+    /// Whether it keeps to [`limits::VALUE_DEPTH`] and [`limits::VALUE_NODES`]. Sharing lets a few steps make a value
+    /// that would take for ever to walk over.
+    pub fn is_within_limits(&self) -> bool {
+        let mut nodes = limits::VALUE_NODES;
+        self.fits(limits::VALUE_DEPTH, &mut nodes)
+    }
+
+    fn fits(&self, depth: usize, nodes: &mut usize) -> bool {
+        let count = match self {
+            Self::List(items) => items.len(),
+            Self::Object(object) => object.len(),
+            _ => return true,
+        };
+        let Some(left) = nodes.checked_sub(count) else { return false };
+        *nodes = left;
+        depth > 0
+            && match self {
+                Self::List(items) => items.iter().all(|v| v.fits(depth - 1, nodes)),
+                Self::Object(object) => object.values().all(|v| v.fits(depth - 1, nodes)),
+                _ => true,
+            }
     }
 
     /// `null`, `a boolean`, `a number`, `text`, `a list`, `an object`.

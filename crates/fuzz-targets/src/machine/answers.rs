@@ -5,7 +5,10 @@ use std::task::{Context, Poll, Waker};
 
 use trefoil_ir::Program;
 use trefoil_runtime::ports::CallSite;
-use trefoil_runtime::{Activity, Cause, Embedded, ModelProvider as _, ModelRequest, Request, RunError, Usage};
+use trefoil_runtime::{
+    Activity, Cause, Embedded, ModelAnswer, ModelError, ModelErrorKind, ModelProvider as _, ModelRequest, Request,
+    RunError, Usage,
+};
 use trefoil_template::{Object, Value};
 
 /// Decisions, all of them made by one number.
@@ -50,7 +53,6 @@ const TEXTS: &[&str] = &[
     "{\"score\": 1e999}",
     "{\"score\": \"high\", \"confidence\": -1, \"reasoning\": null}",
     "{\"a\": {\"a\": {\"a\": [{\"a\": 1}]}}, \"a\": 2}",
-    "[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]",
     "{{a}} {{#if b}} {{env.HOME}} {{ x | default('y') }}",
     "line\nline\r\nline\u{2028}line",
     "世界 😀 \u{202e}\u{feff}\0",
@@ -109,7 +111,7 @@ impl Answers {
     /// The run's input: none, text, or an object with some of what the program declares.
     pub(crate) fn input(&mut self, program: &Program) -> Option<Value> {
         let fields = program.flow(program.entry).map(|f| f.intake.fields.as_slice()).unwrap_or_default();
-        match self.choices.below(if fields.is_empty() { 5 } else { 12 }) {
+        match self.choices.below(if fields.is_empty() { 5 } else { 30 }) {
             0 => None,
             1 => Some(self.value(3)),
             2 | 3 => Some(self.text().into()),
@@ -120,7 +122,7 @@ impl Answers {
                     let kind = field.schema.get("type").and_then(Value::as_str).unwrap_or("string").to_owned();
                     let first = field.schema.get("enum").and_then(|e| e.get("0")).cloned();
                     let value = match (first, kind.as_str()) {
-                        _ if self.choices.one_in(12) => self.value(2),
+                        _ if self.choices.one_in(30) => self.value(2),
                         (Some(first), _) => first,
                         (_, "integer" | "number") => 3.into(),
                         (_, "boolean") => true.into(),
@@ -128,7 +130,7 @@ impl Answers {
                         (_, "object") => self.object(2),
                         _ => self.text().into(),
                     };
-                    if !self.choices.one_in(8) {
+                    if !self.choices.one_in(20) {
                         object.insert(field.name.clone(), value);
                     }
                 }
@@ -146,7 +148,10 @@ impl Answers {
         let odd = self.choices.one_in(10);
         let value = match &activity.request {
             _ if odd => self.value(3),
-            Request::Model(request) if !self.choices.one_in(3) => self.embedded(activity, request).into(),
+            Request::Model(request) if !self.choices.one_in(3) => {
+                let at = CallSite { key: &activity.key, step: activity.step, labels: &activity.labels };
+                self.embedded(at, request).into()
+            }
             Request::Model(_) | Request::Human(_) => self.text().into(),
             Request::Tool(_) => self.value(3),
             Request::Command(_) => {
@@ -200,8 +205,31 @@ impl Answers {
         tokens.map(|n| Usage { input_tokens: n, output_tokens: n, cached_tokens: n })
     }
 
-    fn embedded(&mut self, activity: &Activity, request: &ModelRequest) -> String {
-        let at = CallSite { key: &activity.key, step: activity.step, labels: &activity.labels };
+    /// A model's answer: what the program can use, anything, what it was asked, or an error.
+    pub(crate) fn model(&mut self, at: CallSite<'_>, request: &ModelRequest) -> Result<ModelAnswer, ModelError> {
+        let kinds = [
+            ModelErrorKind::Status(429),
+            ModelErrorKind::Status(500),
+            ModelErrorKind::Network,
+            ModelErrorKind::Timeout,
+            ModelErrorKind::Protocol,
+            ModelErrorKind::Setup,
+        ];
+        let kind = *self.choices.of(&kinds).unwrap_or(&ModelErrorKind::Network);
+        let asked = || request.messages.iter().map(|m| m.content.to_text()).collect::<Vec<_>>().join("\n");
+        let text = match self.choices.below(12) {
+            0 => {
+                let retry_after_ms = *self.choices.of(&[None, Some(0), Some(1000), Some(u64::MAX)]).unwrap_or(&None);
+                return Err(ModelError { kind, message: asked(), retry_after_ms });
+            }
+            1 | 2 => asked(),
+            3 | 4 => self.text(),
+            _ => self.embedded(at, request),
+        };
+        Ok(ModelAnswer { text, usage: self.usage().unwrap_or_default(), model: None })
+    }
+
+    fn embedded(&mut self, at: CallSite<'_>, request: &ModelRequest) -> String {
         let mut ignore = |_: &str| {};
         let mut call = self.embedded.call(at, request, &mut ignore);
         match call.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
@@ -210,8 +238,13 @@ impl Answers {
         }
     }
 
-    fn text(&mut self) -> String {
-        match self.choices.below(12) {
+    /// What a model, a person or a command may come up with.
+    pub(crate) fn text(&mut self) -> String {
+        match self.choices.below(13) {
+            12 => {
+                let depth = 1 + self.choices.below(140);
+                format!("{}{}", "[".repeat(depth), "]".repeat(depth))
+            }
             0 => self.choices.of(TEXTS).copied().unwrap_or_default().repeat(60),
             1 | 2 => self.value(3).to_json().to_string(),
             3 => format!("```\n{}\n```", self.object(2).to_json()),
@@ -220,7 +253,7 @@ impl Answers {
     }
 
     /// A value nested up to a depth.
-    fn value(&mut self, depth: usize) -> Value {
+    pub(crate) fn value(&mut self, depth: usize) -> Value {
         match self.choices.below(if depth == 0 { 6 } else { 9 }) {
             0 => Value::Null,
             1 => self.choices.one_in(2).into(),

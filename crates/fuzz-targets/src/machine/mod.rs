@@ -6,7 +6,7 @@ mod run;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use trefoil_runtime::Prepared;
+use trefoil_runtime::{Machine, Prepared};
 
 use crate::manifest::{self, Bundle, Folder, KEYS, WORDS};
 use crate::{Shape, Target};
@@ -19,7 +19,7 @@ pub(crate) const TARGET: Target = Target {
     about: "a program without errors runs to an end whatever the answers, never panics, and leaves nothing active",
     seeds,
     words: WORDS,
-    shape: Shape::Manifests { keys: KEYS },
+    shape: Shape::Manifests { keys: KEYS, broken: &[] },
     weight: 24,
     run,
 };
@@ -46,6 +46,16 @@ fn run(bytes: &[u8]) {
     let program = Arc::new(lowered.program);
     let mut answers = Answers::new(&program, choices);
     let input = answers.input(&program);
-    let mut run = Run::start(&Prepared::new(program), input, answers.seed());
+    let prepared = Prepared::new(program);
+    let mut run = Run::start(&prepared, input, answers.seed());
     run.play(&mut answers, LONGEST);
+    for _ in 0..3 {
+        let cut = 1 + answers.choices.below(run.entries.len());
+        let kept = run.entries.get(..cut).unwrap_or_default();
+        match Machine::resume(prepared.clone(), kept) {
+            Err(why) => unreachable!("cut at {cut}: {why}"),
+            Ok(resumed) if cut == run.entries.len() => assert!(resumed.machine.is_finished()),
+            Ok(resumed) => Run::from(resumed).play(&mut answers, 10),
+        }
+    }
 }

@@ -13,7 +13,7 @@ use trefoil_syntax::{Diagnostic, Diagnostics, FileId, Location, SourceFile, Span
 
 pub(crate) use places::places;
 pub(crate) use seeds::{AEGIS, AGNTZ, SIRENSPEC};
-pub(crate) use words::{KEYS, WORDS};
+pub(crate) use words::{BROKEN, KEYS, WORDS};
 
 /// Small, so that hitting them is likely.
 const LIMITS: Limits = Limits { bytes: 1 << 16, depth: 128, nodes: 5000 };

@@ -28,7 +28,7 @@ fn one(lines: &mut Vec<String>, others: &[String], keys: &[&str], words: &[&str]
         return;
     }
     let own = subtree(lines, at);
-    match random.below(15) {
+    match random.below(16) {
         0 => {
             lines.drain(own);
         }
@@ -74,6 +74,7 @@ fn one(lines: &mut Vec<String>, others: &[String], keys: &[&str], words: &[&str]
                 set(lines, at, &value);
             }
         }
+        14 => set(lines, at, &deep(random)),
         _ => {
             lines.remove(at);
         }
@@ -137,6 +138,22 @@ fn set(lines: &mut Vec<String>, at: usize, value: &str) {
     };
     let own = subtree(lines, at);
     lines.splice(own, [new]);
+}
+
+/// A value with more in it than meets the eye.
+fn deep(random: &mut Random) -> String {
+    let depth = 1 + random.below(130);
+    let within = |open: &str, inner: &str, close: &str| format!("{}{inner}{}", open.repeat(depth), close.repeat(depth));
+    match random.below(8) {
+        0 => within("[", "", "]"),
+        1 => within("{a: ", "1", "}"),
+        2 => within("{type: array, items: ", "{}", "}"),
+        3 => within("{not: ", "{}", "}"),
+        4 => format!("\"{}\"", within("{{#if x}}", "y", "{{/if}}")),
+        5 => format!("\"{}\"", within("{{#each x}}", "{{this}}", "{{/each}}")),
+        6 => format!("\"{{{{json {} }}}}\"", within("(json ", "x", ")")),
+        _ => format!("\"{}\"", within("(", "working.x", ")")),
+    }
 }
 
 fn rename(lines: &mut [String], at: usize, key: &str) {

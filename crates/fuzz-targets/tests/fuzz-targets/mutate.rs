@@ -44,10 +44,11 @@ impl Mutator {
     pub(crate) fn next_input(&mut self) -> Vec<u8> {
         match self.shape {
             Shape::Bytes => self.bytes(),
-            Shape::Manifests { keys } => {
+            Shape::Manifests { keys, broken } => {
                 let (text, other) = (self.seed(), self.seed());
-                let text = lines::change(&text, &other, keys, self.words, &mut self.random);
-                self.sometimes_bytes(text)
+                let words = if self.random.one_in(8) && !broken.is_empty() { broken } else { self.words };
+                let text = lines::change(&text, &other, keys, words, &mut self.random);
+                if broken.is_empty() { text.into_bytes() } else { self.sometimes_bytes(text) }
             }
             Shape::JsonLines => {
                 let (text, other) = (self.seed(), self.seed());

@@ -79,6 +79,7 @@ pub async fn perform(world: Arc<World>, activity: Activity) -> Done {
         }
     };
     came.result = match came.result {
+        Ok(value) if !value.is_within_limits() => Err(RunError::too_large("what came back")),
         Ok(value) => Ok(world.secrets.scrub_value(value)),
         Err(error) => Err(world.secrets.scrub_error(error)),
     };

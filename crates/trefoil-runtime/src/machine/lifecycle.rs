@@ -117,10 +117,14 @@ impl Turn<'_> {
     }
 
     fn shaped(&self, f: FrameId, step: &Step, raw: &Value) -> Result<Value, Stop> {
-        match &step.shape {
-            Some(shape) => self.context(f, Some(raw), None).expr(shape),
-            None => Ok(raw.clone()),
+        let value = match &step.shape {
+            Some(shape) => self.context(f, Some(raw), None).expr(shape)?,
+            None => raw.clone(),
+        };
+        if !value.is_within_limits() {
+            return Err(RunError::too_large("the result").into());
         }
+        Ok(value)
     }
 
     fn succeed(&mut self, f: FrameId, step: &Step, value: Value) {

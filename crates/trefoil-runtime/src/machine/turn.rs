@@ -116,6 +116,9 @@ impl<'p> Turn<'p> {
             error.location = self.program.step(*step).map(|s| s.origin);
             return self.finish(Err(error.help(&*refused.message)));
         }
+        if input.as_ref().is_some_and(|input| !input.is_within_limits()) {
+            return self.finish(Err(RunError::too_large("the input")));
+        }
         let call = steps::flow::FlowCall { input, ..Default::default() };
         let spawned = self.spawn_flow(None, 0, self.program.entry, Key("".into()), None, call);
         if let Err(Stop::Fail(error)) = spawned {

@@ -16,6 +16,7 @@ mod graphs;
 mod holes;
 mod intake;
 mod iterations;
+mod limits;
 mod machine;
 mod policies;
 mod properties;

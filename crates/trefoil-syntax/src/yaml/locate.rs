@@ -52,16 +52,17 @@ fn skip(text: &str, mut at: usize, items: bool) -> usize {
     let bytes = text.as_bytes();
     loop {
         let rest = bytes.get(at..).unwrap_or_default();
-        let blank_before = at == 0
-            || text.get(..at) == Some("\u{feff}")
-            || bytes.get(at - 1).is_some_and(|b| matches!(b, b' ' | b'\t' | b'\n' | b'\r'));
+        let file_begins = at == 0 || text.get(..at) == Some("\u{feff}");
+        let blank_before =
+            file_begins || bytes.get(at - 1).is_some_and(|b| matches!(b, b' ' | b'\t' | b'\n' | b'\r'));
+        let line_begins = || file_begins || at == line_start(text, at);
         match rest {
             [b' ' | b'\t' | b'\n' | b'\r' | b':' | b',', ..] => at += 1,
             [b'-', b' ' | b'\t' | b'\n' | b'\r', ..] if !items => return at,
             [b'-' | b'?', b' ' | b'\t' | b'\n' | b'\r', ..] => at += 1,
-            [b'-', b'-', b'-', ..] | [b'.', b'.', b'.', ..] if at == line_start(text, at) => at += 3,
+            [b'-', b'-', b'-', ..] | [b'.', b'.', b'.', ..] if line_begins() => at += 3,
             [b'#', ..] if blank_before => at = line_end(text, at),
-            [b'%', ..] if at == line_start(text, at) => at = line_end(text, at),
+            [b'%', ..] if line_begins() => at = line_end(text, at),
             [b'!', b'<', ..] => at += rest.iter().position(|b| *b == b'>').map_or(rest.len(), |n| n + 1),
             [b'!' | b'&', ..] => {
                 let word =

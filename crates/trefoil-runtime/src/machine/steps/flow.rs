@@ -5,6 +5,7 @@ use std::sync::Arc;
 use trefoil_ir::{Flow, FlowId, SlotId, StepKind};
 use trefoil_template::{Object, Value};
 
+use crate::error::RunError;
 use crate::machine::activation::{ActivationId, member};
 use crate::machine::eval::Stop;
 use crate::machine::frame::{Doing, Frame, FrameId, Outcome, What};
@@ -97,7 +98,13 @@ fn take_in(
 pub fn ended(turn: &mut Turn<'_>, f: FrameId, id: FlowId, _place: u32, outcome: &Outcome) -> Result<(), Stop> {
     let Some(flow) = turn.program.flow(id) else { return Ok(()) };
     let outcome = match (outcome, &flow.output) {
-        (Outcome::Done(value), Some(output)) => Outcome::Done(turn.context(f, Some(value), None).expr(output)?),
+        (Outcome::Done(value), Some(output)) => {
+            let value = turn.context(f, Some(value), None).expr(output)?;
+            if !value.is_within_limits() {
+                return Err(RunError::too_large("the output").into());
+            }
+            Outcome::Done(value)
+        }
         (outcome, _) => outcome.clone(),
     };
     if let Outcome::Done(_) = outcome {

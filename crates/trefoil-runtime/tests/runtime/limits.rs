@@ -1,0 +1,47 @@
+//! Values that grow: without bounds they would end the process, not the run.
+
+use trefoil_ir::{Expr, StepKind};
+use trefoil_template::{Value, limits};
+
+use crate::build::Build;
+use crate::world::World;
+
+/// A loop that puts the last pass's value under these keys of an object, up to so many times.
+fn grow(keys: &[&str], passes: u32) -> Result<Value, String> {
+    let mut b = Build::new();
+    let members = keys.iter().map(|key| ((*key).into(), b.value("{{grown}}"))).collect();
+    let body = b.step("grown", StepKind::Compute(Expr::Object(members)));
+    let body = b.out(body, "grown");
+    let repeat = b.repeat("", body, "{{n}} == 1", passes);
+    let main = b.flow("main", repeat, None);
+    World::echo().run(&b.program(main), "x").result.map_err(|e| e.to_string())
+}
+
+#[test]
+fn a_value_that_nests_without_end_is_refused() {
+    let error = grow(&["inner"], 100_000).unwrap_err();
+    assert_eq!(
+        error,
+        "LIMIT_EXCEEDED: the result is nested more than 100 levels deep or has more than 16777216 values in it"
+    );
+    assert!(grow(&["inner"], 90).unwrap_err().starts_with("MAX_ITERATIONS_EXCEEDED"));
+}
+
+#[test]
+fn a_value_that_doubles_by_sharing_is_refused() {
+    let error = grow(&["left", "right"], 80).unwrap_err();
+    assert!(error.starts_with("LIMIT_EXCEEDED"), "{error}");
+}
+
+#[test]
+fn an_input_over_the_limit_is_refused() {
+    let mut b = Build::new();
+    let say = b.model("say", "hello");
+    let main = b.flow("main", say, None);
+    let program = b.program(main);
+    let nested = |depth| (0..depth).fold(Value::from(1), |inner, _| Value::from(vec![inner]));
+    assert!(World::echo().run(&program, nested(limits::VALUE_DEPTH)).result.is_ok());
+    let outcome = World::echo().run(&program, nested(limits::VALUE_DEPTH + 1));
+    assert_eq!(outcome.result.unwrap_err().code, "LIMIT_EXCEEDED");
+    assert_eq!(outcome.calls, 0);
+}
