@@ -52,16 +52,16 @@ fn skip(text: &str, mut at: usize, items: bool) -> usize {
     let bytes = text.as_bytes();
     loop {
         let rest = bytes.get(at..).unwrap_or_default();
-        let file_begins = at == 0 || text.get(..at) == Some("\u{feff}");
+        // A byte order mark may stand before every document, not only at the start of the file (YAML 1.2.2, 5.2).
+        let line_begins = || matches!(text.get(line_start(text, at)..at), Some("" | "\u{feff}"));
         let blank_before =
-            file_begins || bytes.get(at - 1).is_some_and(|b| matches!(b, b' ' | b'\t' | b'\n' | b'\r'));
-        let line_begins = || file_begins || at == line_start(text, at);
+            || at.checked_sub(1).and_then(|n| bytes.get(n)).is_some_and(|b| matches!(b, b' ' | b'\t')) || line_begins();
         match rest {
             [b' ' | b'\t' | b'\n' | b'\r' | b':' | b',', ..] => at += 1,
             [b'-', b' ' | b'\t' | b'\n' | b'\r', ..] if !items => return at,
             [b'-' | b'?', b' ' | b'\t' | b'\n' | b'\r', ..] => at += 1,
             [b'-', b'-', b'-', ..] | [b'.', b'.', b'.', ..] if line_begins() => at += 3,
-            [b'#', ..] if blank_before => at = line_end(text, at),
+            [b'#', ..] if blank_before() => at = line_end(text, at),
             [b'%', ..] if line_begins() => at = line_end(text, at),
             [b'!', b'<', ..] => at += rest.iter().position(|b| *b == b'>').map_or(rest.len(), |n| n + 1),
             [b'!' | b'&', ..] => {
@@ -69,7 +69,7 @@ fn skip(text: &str, mut at: usize, items: bool) -> usize {
                     rest.iter().position(|b| matches!(b, b' ' | b'\t' | b'\n' | b'\r' | b',')).unwrap_or(rest.len());
                 at += word;
             }
-            [0xEF, 0xBB, 0xBF, ..] if at == 0 => at += 3,
+            [0xEF, 0xBB, 0xBF, ..] if line_begins() => at += 3,
             _ => return at,
         }
     }

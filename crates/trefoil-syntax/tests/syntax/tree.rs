@@ -144,6 +144,7 @@ fn the_header_of_a_block_scalar_belongs_to_it_whatever_stands_before() {
         ("--- |\n x\n", "|\n x"),
         ("%YAML 1.2\n--- # c | d\n>\n x\n", ">\n x"),
         ("\u{feff}# | c\n|\n x\n", "|\n x"),
+        ("\r\u{feff}\n>\nx\n", ">\nx"),
         ("? |\n x\n: y\n", "|\n x"),
         ("a:\n  # comment with | in it\n\n  |\n  x\n", "|\n  x"),
         ("a: |\n\n\nb: 1\n", "|"),
