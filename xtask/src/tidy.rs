@@ -10,13 +10,15 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("trefoil-template", &[]),
     ("trefoil-ir", &["syntax", "template"]),
     ("trefoil-front", &["syntax", "template", "ir"]),
+    ("trefoil-check", &["syntax", "template", "ir"]),
     ("trefoil-runtime", &["syntax", "template", "ir"]),
     ("trefoil-models", &["syntax", "template", "ir", "runtime"]),
-    ("trefoil-cli", &["trefoil"]),
+    ("trefoil-lsp", &["trefoil"]),
+    ("trefoil-cli", &["trefoil", "lsp"]),
 ];
 
 /// Crates without IO and async, and the words that would mean it.
-const PURE: &[&str] = &["trefoil-syntax", "trefoil-template", "trefoil-ir", "trefoil-front"];
+const PURE: &[&str] = &["trefoil-syntax", "trefoil-template", "trefoil-ir", "trefoil-front", "trefoil-check"];
 const IMPURE: &[&str] = &[
     "std::fs",
     "std::net",
@@ -30,7 +32,7 @@ const IMPURE: &[&str] = &[
 ];
 
 /// Crates that do not know a dialect by name, outside comments.
-const NAMELESS: &[&str] = &["trefoil-syntax", "trefoil-ir", "trefoil-runtime"];
+const NAMELESS: &[&str] = &["trefoil-syntax", "trefoil-ir", "trefoil-check", "trefoil-runtime"];
 const DIALECTS: &[&str] = &["agntz", "aegis", "sirenspec"];
 
 /// Files beyond this need `reason:` in their first lines.

@@ -13,12 +13,12 @@ pub mod aegis;
 pub mod agntz;
 pub mod sirenspec;
 
-use trefoil_syntax::{Diagnostics, Location, yaml::Node};
+use trefoil_syntax::{Location, yaml::Node};
 use trefoil_template::Policy;
 
 pub use build::Builder;
 pub use project::{Document, Lowered, Need, NeedKind, Project};
-pub use read::{Fields, Reader};
+pub use read::{Fields, Findings, Reader};
 
 /// A dialect's front end.
 pub trait FrontEnd: Sync {
@@ -38,8 +38,8 @@ pub trait FrontEnd: Sync {
     /// The ids by which the document's top-level unit can be named (`dir#id`, `ref`, `agent`), with their places.
     fn ids(&self, document: &Document) -> Vec<(String, Location)>;
     /// Lowers the document as the entry of a program, resolving references in the project. All findings go to
-    /// `diagnostics`; a program comes back only when none of them is an error.
-    fn lower(&self, project: &Project, document: usize, diagnostics: &mut Diagnostics) -> Option<Lowered>;
+    /// `findings`; a program comes back only when none of them is an error.
+    fn lower(&self, project: &Project, document: usize, findings: &mut Findings) -> Option<Lowered>;
 }
 
 /// A key that speaks for a dialect.

@@ -4,21 +4,51 @@ use std::cell::RefCell;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
+use trefoil_ir::Facts;
 use trefoil_syntax::yaml::{Entry, Kind, Mapping, Node, Scalar, Text};
 use trefoil_syntax::{Diagnostic, Diagnostics, FileId, Location, Span, suggest};
 use trefoil_template::{Number, Object, Value};
+
+/// What reading and lowering find out.
+#[derive(Debug, Clone, Default)]
+pub struct Findings {
+    /// What a person is told.
+    pub diagnostics: Diagnostics,
+    /// What the checker and editors ask for.
+    pub facts: Facts,
+}
+
+impl Findings {
+    /// Findings with the facts about names.
+    pub fn with_facts() -> Self {
+        Self { diagnostics: Diagnostics::default(), facts: Facts::wanted() }
+    }
+    /// None yet, and the same facts asked for.
+    #[must_use]
+    pub fn apart(&self) -> Self {
+        Self {
+            diagnostics: Diagnostics::default(),
+            facts: if self.facts.is_wanted() { Facts::wanted() } else { Facts::default() },
+        }
+    }
+    /// Adds the findings of a part.
+    pub fn absorb(&mut self, part: Self) {
+        self.diagnostics.extend(part.diagnostics.iter().cloned());
+        self.facts.merge(part.facts);
+    }
+}
 
 /// One file being read: where its findings go.
 pub struct Reader<'d> {
     /// The file.
     pub file: FileId,
-    diagnostics: RefCell<&'d mut Diagnostics>,
+    findings: RefCell<&'d mut Findings>,
 }
 
 impl<'d> Reader<'d> {
     /// A reader of one file.
-    pub fn new(file: FileId, diagnostics: &'d mut Diagnostics) -> Self {
-        Self { file, diagnostics: RefCell::new(diagnostics) }
+    pub fn new(file: FileId, findings: &'d mut Findings) -> Self {
+        Self { file, findings: RefCell::new(findings) }
     }
     /// A span of this file.
     pub fn at(&self, span: Span) -> Location {
@@ -26,7 +56,14 @@ impl<'d> Reader<'d> {
     }
     /// Reports.
     pub fn report(&self, diagnostic: Diagnostic) {
-        self.diagnostics.borrow_mut().push(diagnostic);
+        self.findings.borrow_mut().diagnostics.push(diagnostic);
+    }
+    /// Notes facts, if anybody asks for them.
+    pub fn facts(&self, note: impl FnOnce(&mut Facts)) {
+        let facts = &mut self.findings.borrow_mut().facts;
+        if facts.is_wanted() {
+            note(facts);
+        }
     }
     /// Reports an error.
     pub fn error(&self, rule: &'static str, span: Span, message: impl Into<String>) {

@@ -14,6 +14,7 @@
 
 pub mod effect;
 pub mod expr;
+pub mod facts;
 pub mod flow;
 pub mod ids;
 pub mod judge;
@@ -28,6 +29,7 @@ pub use effect::{
     PiiAction, PiiEntity, ToolCall, ToolKind,
 };
 pub use expr::{Cond, Expr, JsonType, Part, Source, Text};
+pub use facts::{Declaration, DeclarationKind, Defined, Facts, Mention, Name, Position, Scope};
 pub use flow::{Budget, Export, Flow, InputField, Intake, OnExceeded, Program, Schema, Slot};
 pub use ids::{FlowId, NodeId, SchemaId, SlotId, StateId, StepId};
 pub use judge::{Consensus, Judge, Strategy, Validator, ValidatorKind};

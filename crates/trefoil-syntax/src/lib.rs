@@ -8,6 +8,6 @@ pub mod span;
 pub mod suggest;
 pub mod yaml;
 
-pub use diagnostic::{Diagnostic, Diagnostics, Label, Severity};
+pub use diagnostic::{Diagnostic, Diagnostics, Edit, Fix, Label, Severity};
 pub use file::{FileId, Files, Position, SourceFile};
 pub use span::{Location, Span};

@@ -21,6 +21,7 @@ mod describe;
 
 pub use data::data;
 
+pub use trefoil_check as checker;
 pub use trefoil_front as front;
 pub use trefoil_ir as ir;
 pub use trefoil_models as models;
@@ -29,5 +30,5 @@ pub use trefoil_syntax as syntax;
 pub use trefoil_template as template;
 
 pub use engine::{AnswersFrom, Engine, EngineBuilder, NotStarted, Ready};
-pub use load::{LoadOptions, Loaded, Report, Target, check, load};
+pub use load::{Checks, LoadOptions, Loaded, Report, Target, check, load};
 pub use plan::Plan;

@@ -5,9 +5,9 @@ use std::hint::black_box;
 
 use trefoil_bench::Race;
 use trefoil_bench::race::Standing;
-use trefoil_front::{Detection, Document, Project, detect};
+use trefoil_front::{Detection, Document, Findings, Project, detect};
 use trefoil_syntax::yaml::{self, Limits};
-use trefoil_syntax::{Diagnostics, FileId, SourceFile};
+use trefoil_syntax::{FileId, SourceFile};
 
 use super::{long, short};
 
@@ -48,9 +48,9 @@ fn lower(text: &str) -> usize {
     let root = yaml::parse(file, source, &Limits::default()).root.expect("parses");
     let Detection::One(front) = detect(&root) else { panic!("one dialect") };
     project.documents.push(Document { file, path: "bench.yaml".to_owned(), root, front });
-    let mut diagnostics = Diagnostics::default();
-    let lowered = front.lower(&project, 0, &mut diagnostics);
-    assert!(lowered.is_some(), "{:?}", diagnostics.iter().next());
+    let mut found = Findings::default();
+    let lowered = front.lower(&project, 0, &mut found);
+    assert!(lowered.is_some(), "{:?}", found.diagnostics.iter().next());
     lowered.map_or(0, |l| l.program.steps.len())
 }
 

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use trefoil_bench::Race;
 use trefoil_bench::race::Standing;
-use trefoil_front::{Detection, Document, Project, detect};
+use trefoil_front::{Detection, Document, Findings, Project, detect};
 use trefoil_ir::Program;
 use trefoil_runtime::machine::{Command, Completion, Machine, Prepared};
 use trefoil_runtime::{Activity, Flags, Request};
+use trefoil_syntax::SourceFile;
 use trefoil_syntax::yaml::{self, Limits};
-use trefoil_syntax::{Diagnostics, SourceFile};
 use trefoil_template::Value;
 
 use super::{long, single};
@@ -86,8 +86,8 @@ fn program(text: &str) -> Arc<Program> {
     let root = yaml::parse(file, source, &Limits::default()).root.expect("parses");
     let Detection::One(front) = detect(&root) else { panic!("one dialect") };
     project.documents.push(Document { file, path: "bench.yaml".to_owned(), root, front });
-    let mut diagnostics = Diagnostics::default();
-    let lowered = front.lower(&project, 0, &mut diagnostics).unwrap_or_else(|| panic!("{diagnostics:?}"));
+    let mut found = Findings::default();
+    let lowered = front.lower(&project, 0, &mut found).unwrap_or_else(|| panic!("{found:?}"));
     Arc::new(lowered.program)
 }
 

@@ -7,7 +7,7 @@ mod words;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use trefoil_front::project::{NeedKind, resolve_path};
-use trefoil_front::{Detection, Document, FRONT_ENDS, FrontEnd, Lowered, Project, detect};
+use trefoil_front::{Detection, Document, FRONT_ENDS, Findings, FrontEnd, Lowered, Project, detect};
 use trefoil_syntax::yaml::{self, Limits};
 use trefoil_syntax::{Diagnostic, Diagnostics, FileId, Location, SourceFile, Span};
 
@@ -105,10 +105,10 @@ impl Folder {
 
     /// Lowers a document, with what it found.
     pub(crate) fn lower(&self, document: usize) -> (Option<Lowered>, Diagnostics) {
-        let mut found = Diagnostics::default();
+        let mut found = Findings::default();
         let front = self.project.documents.get(document).map(|d| d.front);
         let lowered = front.and_then(|front| front.lower(&self.project, document, &mut found));
-        (lowered, found)
+        (lowered, found.diagnostics)
     }
 }
 

@@ -33,10 +33,12 @@ enum Format {
 /// Exit code 0: no errors; 1: errors; 2: a path that cannot be read.
 pub fn run(args: &Check) -> u8 {
     let options = LoadOptions { dialect: args.dialect.dialect.map(|d| d.0), ..LoadOptions::default() };
-    let mut report = trefoil::check(&args.paths, &options);
+    let mut checks = trefoil::Checks::default();
     if args.strict {
-        report.strict();
+        checks.levels.strict();
     }
+    let options = LoadOptions { checks: Some(checks), ..options };
+    let report = trefoil::check(&args.paths, &options);
     let found = &report.diagnostics;
     let written = output::result(&match args.format {
         Format::Json => json(found, &report.files, report.checked),

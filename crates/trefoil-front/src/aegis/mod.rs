@@ -5,10 +5,10 @@
 mod lower;
 mod manifest;
 
-use trefoil_syntax::{Diagnostics, Location, yaml::Node};
+use trefoil_syntax::{Location, yaml::Node};
 use trefoil_template::Policy;
 
-use crate::{Document, Evidence, FrontEnd, Lowered, Need, Project};
+use crate::{Document, Evidence, Findings, FrontEnd, Lowered, Need, Project};
 
 /// The AEGIS front end.
 pub struct Aegis;
@@ -43,11 +43,12 @@ impl FrontEnd for Aegis {
         let name = manifest::name(&document.root);
         name.map(|n| (n.value.to_string(), Location::new(document.file, n.span))).into_iter().collect()
     }
-    fn lower(&self, project: &Project, document: usize, diagnostics: &mut Diagnostics) -> Option<Lowered> {
-        let mut found = Diagnostics::default();
+    fn lower(&self, project: &Project, document: usize, findings: &mut Findings) -> Option<Lowered> {
+        let mut found = findings.apart();
         let lowered = lower::program(project, document, &mut found);
-        let broken = found.has_errors();
-        diagnostics.extend(found.into_sorted());
+        let broken = found.diagnostics.has_errors();
+        findings.diagnostics.extend(found.diagnostics.into_sorted());
+        findings.facts.merge(found.facts);
         lowered.filter(|_| !broken)
     }
 }

@@ -13,10 +13,10 @@ mod lower;
 mod manifest;
 mod schema;
 
-use trefoil_syntax::{Diagnostics, Location, yaml::Node};
+use trefoil_syntax::{Location, yaml::Node};
 use trefoil_template::Policy;
 
-use crate::{Document, Evidence, FrontEnd, Lowered, Need, Project};
+use crate::{Document, Evidence, Findings, FrontEnd, Lowered, Need, Project};
 
 /// As `--dialect` takes it.
 const NAME: &str = "agntz";
@@ -46,7 +46,7 @@ impl FrontEnd for Agntz {
             .into_iter()
             .collect()
     }
-    fn lower(&self, project: &Project, document: usize, diagnostics: &mut Diagnostics) -> Option<Lowered> {
-        lower::lower(project, document, diagnostics)
+    fn lower(&self, project: &Project, document: usize, findings: &mut Findings) -> Option<Lowered> {
+        lower::lower(project, document, findings)
     }
 }

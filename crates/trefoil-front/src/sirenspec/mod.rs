@@ -6,10 +6,10 @@
 mod lower;
 mod manifest;
 
-use trefoil_syntax::{Diagnostics, Location, yaml::Node};
+use trefoil_syntax::{Location, yaml::Node};
 use trefoil_template::Policy;
 
-use crate::{Document, Evidence, FrontEnd, Lowered, Need, NeedKind, Project};
+use crate::{Document, Evidence, Findings, FrontEnd, Lowered, Need, NeedKind, Project};
 
 /// The SirenSpec front end.
 pub struct SirenSpec;
@@ -71,8 +71,8 @@ impl FrontEnd for SirenSpec {
         vec![(stem(&document.path).to_owned(), Location::new(document.file, document.root.span))]
     }
 
-    fn lower(&self, project: &Project, document: usize, diagnostics: &mut Diagnostics) -> Option<Lowered> {
-        lower::Session::run(project, document, diagnostics)
+    fn lower(&self, project: &Project, document: usize, findings: &mut Findings) -> Option<Lowered> {
+        lower::Session::run(project, document, findings)
     }
 }
 

@@ -42,6 +42,28 @@ pub struct Diagnostic {
     pub help: Option<String>,
     /// Other places involved.
     pub labels: Vec<Label>,
+    /// A change that mends it.
+    pub fix: Option<Box<Fix>>,
+}
+
+/// A change of the text that mends a finding.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Fix {
+    /// What it does: `write `topic``.
+    pub message: String,
+    /// What is replaced; they do not overlap.
+    pub edits: Vec<Edit>,
+    /// Whether it can be applied without a person looking: the result means what was surely meant.
+    pub safe: bool,
+}
+
+/// Bytes of a file replaced by a text.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Edit {
+    /// What goes; empty: the text is put in before it.
+    pub location: Location,
+    /// What comes.
+    pub text: String,
 }
 
 impl Diagnostic {
@@ -55,11 +77,12 @@ impl Diagnostic {
             span: Some(at.span),
             help: None,
             labels: Vec::new(),
+            fix: None,
         }
     }
     /// A finding about no place in a file.
     pub fn nowhere(rule: &'static str, severity: Severity, file: Option<FileId>, message: impl Into<String>) -> Self {
-        Self { rule, severity, message: message.into(), file, span: None, help: None, labels: Vec::new() }
+        Self { rule, severity, message: message.into(), file, span: None, help: None, labels: Vec::new(), fix: None }
     }
     /// An error at a place.
     pub fn error(rule: &'static str, at: Location, message: impl Into<String>) -> Self {
@@ -77,6 +100,21 @@ impl Diagnostic {
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
+        self
+    }
+    /// The same with a change that surely mends it.
+    #[must_use]
+    pub fn fix(self, message: impl Into<String>, at: Location, text: impl Into<String>) -> Self {
+        self.with_fix(message, at, text, true)
+    }
+    /// The same with a change that probably mends it: a person has to look.
+    #[must_use]
+    pub fn suggestion(self, message: impl Into<String>, at: Location, text: impl Into<String>) -> Self {
+        self.with_fix(message, at, text, false)
+    }
+    fn with_fix(mut self, message: impl Into<String>, at: Location, text: impl Into<String>, safe: bool) -> Self {
+        let edits = vec![Edit { location: at, text: text.into() }];
+        self.fix = Some(Box::new(Fix { message: message.into(), edits, safe }));
         self
     }
     /// The same with another place.

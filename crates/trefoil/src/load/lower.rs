@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use trefoil_front::project::resolve_path;
-use trefoil_front::{Document, Lowered, NeedKind, Project};
-use trefoil_ir::{Callee, Program, StepKind};
+use trefoil_front::{Document, Findings, Lowered, NeedKind, Project};
+use trefoil_ir::{Callee, Facts, Program, StepKind};
 use trefoil_syntax::{Diagnostic, Diagnostics, FileId, Severity};
 
 use super::read::{Loader, Manifest, Shape, about_shape};
-use super::{discover, rules};
+use super::{Checks, discover, rules};
 
 /// A folder with all its manifests, ready to be lowered.
 pub(super) struct Folder {
@@ -26,6 +26,8 @@ pub(super) struct Folder {
     problems: Vec<Diagnostic>,
     /// Parts of the folder that could not be looked at.
     pub unseen: Vec<Diagnostic>,
+    /// Whether anybody asks for facts.
+    facts: bool,
 }
 
 /// A document lowered as an entry, and what there is to say about it.
@@ -34,6 +36,8 @@ pub(super) struct Attempt {
     pub lowered: Option<Lowered>,
     /// The findings in every file it touches.
     pub findings: Vec<Diagnostic>,
+    /// What lowering learned about names.
+    pub facts: Facts,
 }
 
 impl Folder {
@@ -67,6 +71,7 @@ impl Folder {
             listed: Vec::new(),
             problems: Vec::new(),
             unseen: Vec::new(),
+            facts: loader.options.checks.is_some(),
         };
         let mut named_ids = BTreeSet::new();
         for path in named {
@@ -183,10 +188,11 @@ impl Folder {
     /// Lowers a document as the entry of a program.
     pub fn lower(&self, index: usize) -> Attempt {
         let Some(document) = self.project.documents.get(index) else {
-            return Attempt { lowered: None, findings: Vec::new() };
+            return Attempt { lowered: None, findings: Vec::new(), facts: Facts::default() };
         };
-        let mut found = Diagnostics::default();
+        let mut found = if self.facts { Findings::with_facts() } else { Findings::default() };
         let lowered = document.front.lower(&self.project, index, &mut found);
+        let Findings { diagnostics: found, facts } = found;
         let mut touched = BTreeSet::from([document.file]);
         touched.extend(found.iter().filter_map(|d| d.file));
         if let Some(lowered) = &lowered {
@@ -202,7 +208,7 @@ impl Folder {
             findings.extend(self.manifest(*file).into_iter().flat_map(|m| m.diagnostics.iter().cloned()));
         }
         findings.extend(self.problems.iter().filter(|d| d.file.is_some_and(|f| touched.contains(&f))).cloned());
-        Attempt { lowered, findings }
+        Attempt { lowered, findings, facts }
     }
     /// Whether a finding stands although a part of its file could not be read.
     fn holds(&self, d: &Diagnostic) -> bool {
@@ -216,6 +222,13 @@ impl Folder {
 }
 
 impl Attempt {
+    /// With what the rules say about the program, if there is one and they are asked.
+    pub fn proved(mut self, checks: Option<&Checks>) -> Self {
+        if let (Some(lowered), Some(checks)) = (&self.lowered, checks) {
+            self.findings.extend(trefoil_check::check(&lowered.program, &self.facts, &checks.limits));
+        }
+        self
+    }
     /// Whether other manifests of the folder could make a difference: something was not found, or is found by a name that
     /// only the run knows.
     pub fn needs_the_folder(&self) -> bool {
@@ -237,7 +250,13 @@ pub(super) fn folder_of(file: &Path) -> PathBuf {
 }
 
 /// Checks everything below the paths; how many manifests that were, and whether a path was of no use.
-pub(super) fn check(loader: &mut Loader, paths: &[String], found: &mut Diagnostics) -> (usize, bool) {
+pub(super) fn check(
+    loader: &mut Loader,
+    paths: &[String],
+    found: &mut Diagnostics,
+    facts: &mut Facts,
+) -> (usize, bool) {
+    let checks = loader.options.checks.clone();
     let mut unreadable = false;
     let mut groups: Vec<Group> = Vec::new();
     for path in paths.iter().map(PathBuf::from) {
@@ -282,7 +301,10 @@ pub(super) fn check(loader: &mut Loader, paths: &[String], found: &mut Diagnosti
             unreadable |= manifest.unreadable;
             match folder.document(file) {
                 Some(index) => {
-                    found.extend(attempts.remove(&index).unwrap_or_else(|| folder.lower(index)).findings);
+                    let attempt = attempts.remove(&index).unwrap_or_else(|| folder.lower(index));
+                    let attempt = attempt.proved(checks.as_ref());
+                    found.extend(attempt.findings);
+                    facts.merge(attempt.facts);
                 }
                 None => {
                     found.extend(manifest.diagnostics.iter().cloned());

@@ -14,11 +14,14 @@ mod roots;
 pub mod rules;
 mod target;
 
+use std::collections::HashMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 
+use trefoil_check::{Levels, Limits};
 use trefoil_front::FrontEnd;
-use trefoil_ir::Program;
-use trefoil_syntax::{Diagnostic, Diagnostics, FileId, Files, Severity, yaml::Limits};
+use trefoil_ir::{Facts, Program};
+use trefoil_syntax::{Diagnostic, Diagnostics, FileId, Files, Severity, yaml};
 
 pub use target::Target;
 
@@ -30,11 +33,39 @@ pub struct LoadOptions {
     /// The dialect of the files that are named, and of all manifests in a folder that is named; else it is detected.
     pub dialect: Option<&'static dyn FrontEnd>,
     /// What a hostile file may cost.
-    pub limits: Limits,
+    pub limits: yaml::Limits,
     /// The text that stands in for every agent's own context (decision E4).
     pub context: Option<PathBuf>,
     /// The text of the agents' skills (decision E4).
     pub skills: Option<PathBuf>,
+    /// What is proved beyond that it loads; none: nothing.
+    pub checks: Option<Checks>,
+    /// Texts that stand in for files on disk, by canonical path: an editor's unsaved buffers.
+    pub overlay: Arc<HashMap<PathBuf, Arc<str>>>,
+}
+
+/// Which rules look at a program, and what becomes of what they find.
+#[derive(Debug, Clone, Default)]
+pub struct Checks {
+    /// How bad findings are.
+    pub levels: Levels,
+    /// What a run may cost.
+    pub limits: Limits,
+}
+
+impl LoadOptions {
+    /// The same with every rule at its own level.
+    #[must_use]
+    pub fn checked(self) -> Self {
+        Self { checks: Some(Checks::default()), ..self }
+    }
+    fn level(&self, found: Diagnostics) -> Vec<Diagnostic> {
+        let sorted = found.into_sorted().into_iter();
+        match &self.checks {
+            Some(checks) => sorted.filter_map(|d| checks.levels.apply(d)).collect(),
+            None => sorted.collect(),
+        }
+    }
 }
 
 /// A target that can run.
@@ -65,6 +96,8 @@ pub struct Report {
     pub checked: usize,
     /// A path that was asked for could not be read at all.
     pub unreadable: bool,
+    /// What is known about the names in the files.
+    pub facts: Facts,
 }
 
 impl Report {
@@ -75,14 +108,6 @@ impl Report {
     /// For people, without colours.
     pub fn text(&self) -> String {
         plain(&self.diagnostics, &self.files)
-    }
-    /// Unknown keys become errors (decision C6).
-    pub fn strict(&mut self) {
-        for d in &mut self.diagnostics {
-            if rules::STRICT.contains(&d.rule) {
-                d.severity = Severity::Error;
-            }
-        }
     }
 }
 
@@ -98,7 +123,7 @@ pub fn load(target: &Target, options: &LoadOptions) -> Result<Loaded, Report> {
     loader.texts(&mut found);
     let loaded = roots::entry(&mut loader, target, &mut found);
     let files = loader.into_files();
-    let diagnostics = found.into_sorted();
+    let diagnostics = options.level(found);
     let failed = diagnostics.iter().any(|d| d.severity == Severity::Error);
     match loaded {
         Some(entry) if !failed => Ok(Loaded {
@@ -109,7 +134,7 @@ pub fn load(target: &Target, options: &LoadOptions) -> Result<Loaded, Report> {
             dialect: entry.dialect,
             entry: entry.file,
         }),
-        _ => Err(Report { files, diagnostics, checked: 1, unreadable: false }),
+        _ => Err(Report { files, diagnostics, checked: 1, unreadable: false, facts: Facts::default() }),
     }
 }
 
@@ -117,6 +142,7 @@ pub fn load(target: &Target, options: &LoadOptions) -> Result<Loaded, Report> {
 pub fn check(paths: &[String], options: &LoadOptions) -> Report {
     let mut loader = Loader::new(options.clone());
     let mut found = Diagnostics::default();
-    let (checked, unreadable) = lower::check(&mut loader, paths, &mut found);
-    Report { files: loader.into_files(), diagnostics: found.into_sorted(), checked, unreadable }
+    let mut facts = Facts::wanted();
+    let (checked, unreadable) = lower::check(&mut loader, paths, &mut found, &mut facts);
+    Report { files: loader.into_files(), diagnostics: options.level(found), checked, unreadable, facts }
 }

@@ -56,11 +56,12 @@ pub(super) fn entry(loader: &mut Loader, target: &Target, found: &mut Diagnostic
         return None;
     }
     let attempt = alone.unwrap_or_else(|| folder.lower(index));
-    lowered(&folder, index, attempt, found)
+    lowered(loader, &folder, index, attempt, found)
 }
 
-fn lowered(folder: &Folder, index: usize, attempt: Attempt, found: &mut Diagnostics) -> Option<Entry> {
+fn lowered(loader: &Loader, folder: &Folder, index: usize, attempt: Attempt, found: &mut Diagnostics) -> Option<Entry> {
     let document = folder.project.documents.get(index)?;
+    let attempt = attempt.proved(loader.options.checks.as_ref());
     found.extend(attempt.findings);
     let lowered = attempt.lowered?;
     let env_files = folder.on_disk(&lowered.env_files);
@@ -87,7 +88,7 @@ fn by_id(loader: &mut Loader, folder: &Folder, id: &str, found: &mut Diagnostics
             }
             None
         }
-        [one] => lowered(folder, *one, folder.lower(*one), found),
+        [one] => lowered(loader, folder, *one, folder.lower(*one), found),
         several => {
             let mut places = several.iter().filter_map(|i| {
                 let document = folder.project.documents.get(*i)?;
@@ -150,7 +151,7 @@ fn only_root(loader: &mut Loader, folder: &Folder, found: &mut Diagnostics) -> O
     let roots: Vec<usize> =
         (0..documents.len()).filter(|i| documents.get(*i).is_some_and(|d| !referenced.contains(&d.file))).collect();
     if let [one] = roots.as_slice() {
-        return lowered(folder, *one, attempts.swap_remove(*one), found);
+        return lowered(loader, folder, *one, attempts.swap_remove(*one), found);
     }
     // A manifest that does not load may be the one that references the others: say what is wrong with it.
     for attempt in attempts.into_iter().filter(|a| a.lowered.is_none()) {

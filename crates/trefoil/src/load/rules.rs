@@ -32,8 +32,5 @@ pub const RULES: &[(&str, &str)] = &[
     (FOLDER_LIMIT, "the folder is deeper or larger than the limits allow"),
 ];
 
-/// Rules whose findings are errors under `check --strict`.
-pub const STRICT: &[&str] = &["unknown-key"];
-
 /// Rules that hold for a tree that is not all there: what they report cannot be explained by a missing part.
 pub const LOCAL: &[&str] = &["unknown-key", "wrong-type", "out-of-range", "unknown-value", "template-", "condition-"];

@@ -28,10 +28,10 @@ use trefoil_syntax::{Diagnostic, Diagnostics, Location};
 use self::directory::Directory;
 use super::manifest::{self, Unit};
 use crate::build::plain;
-use crate::{Builder, Lowered, Project, Reader};
+use crate::{Builder, Findings, Lowered, Project, Reader};
 
 /// Lowers a document as the entry of a program.
-pub fn program(project: &Project, document: usize, diagnostics: &mut Diagnostics) -> Option<Lowered> {
+pub fn program(project: &Project, document: usize, findings: &mut Findings) -> Option<Lowered> {
     let root = &project.documents.get(document)?.root;
     let key = match manifest::unit(root) {
         Some(Unit::Workflow) => FlowKey::Workflow(document),
@@ -41,9 +41,9 @@ pub fn program(project: &Project, document: usize, diagnostics: &mut Diagnostics
     let mut lowering = Lowering::new(project);
     let entry = lowering.flow(key);
     while let Some(next) = lowering.queue.pop_front().or_else(|| lowering.candidates.pop_front()) {
-        lowering.lower(next, diagnostics);
+        lowering.lower(next, findings);
     }
-    lowering.report_cycles(diagnostics);
+    lowering.report_cycles(&mut findings.diagnostics);
     let texts = lowering.texts();
     let program = lowering.builder.finish(entry, texts.iter().map(|t| &**t))?;
     Some(Lowered { program, env_files: Vec::new() })
@@ -196,13 +196,14 @@ impl<'p> Lowering<'p> {
         }
     }
 
-    fn lower(&mut self, work: Work, diagnostics: &mut Diagnostics) {
+    fn lower(&mut self, work: Work, findings: &mut Findings) {
         self.current = Some((work.id, work.candidate));
-        let mut own = Diagnostics::default();
+        let mut own = findings.apart();
         let flow = self.lower_unit(&work.key, &mut own);
-        let broken = own.has_errors();
+        let broken = own.diagnostics.has_errors();
         if !work.candidate {
-            diagnostics.extend(own.into_sorted());
+            findings.diagnostics.extend(own.diagnostics.into_sorted());
+            findings.facts.merge(own.facts);
         }
         let flow = match flow {
             Some(flow) if !(broken && work.candidate) => flow,
@@ -212,19 +213,19 @@ impl<'p> Lowering<'p> {
         self.current = None;
     }
 
-    fn lower_unit(&mut self, key: &FlowKey, diagnostics: &mut Diagnostics) -> Option<Flow> {
+    fn lower_unit(&mut self, key: &FlowKey, findings: &mut Findings) -> Option<Flow> {
         match key {
             FlowKey::Agent { document, intent } => {
                 self.used.insert(*document);
                 let document = self.project.documents.get(*document)?;
-                let reader = Reader::new(document.file, diagnostics);
+                let reader = Reader::new(document.file, findings);
                 agent::lower(self, &reader, document, *intent)
             }
             FlowKey::Missing(name) => Some(agent::missing(self, name)),
             FlowKey::Workflow(document) => {
                 self.used.insert(*document);
                 let document = self.project.documents.get(*document)?;
-                let reader = Reader::new(document.file, diagnostics);
+                let reader = Reader::new(document.file, findings);
                 workflow::lower(self, &reader, document)
             }
         }

@@ -26,14 +26,14 @@ mod tool;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
+use trefoil_syntax::Span;
 use trefoil_syntax::yaml::Node;
-use trefoil_syntax::{Diagnostics, Span};
 
 use crate::agntz::evidence;
 use crate::agntz::manifest::{self, Place};
 use crate::build::Builder;
 use crate::project::{Lowered, Project};
-use crate::read::Reader;
+use crate::read::{Findings, Reader};
 pub use index::id_of;
 use signature::{Link, Signature};
 
@@ -50,7 +50,7 @@ pub struct Lowering<'p> {
     chain: Vec<Link>,
     /// How many agents are being lowered, one inside or below the other.
     depth: usize,
-    diagnostics: Diagnostics,
+    findings: Findings,
 }
 
 /// A file on its way.
@@ -62,18 +62,18 @@ enum Unit {
 }
 
 /// Lowers a document as the entry of a program.
-pub fn lower(project: &Project, document: usize, diagnostics: &mut Diagnostics) -> Option<Lowered> {
+pub fn lower(project: &Project, document: usize, findings: &mut Findings) -> Option<Lowered> {
     let mut lowering = Lowering {
         project,
         builder: Builder::default(),
         units: BTreeMap::new(),
         chain: Vec::new(),
         depth: 0,
-        diagnostics: Diagnostics::default(),
+        findings: findings.apart(),
     };
     let entry = lowering.document(document, true);
-    let failed = lowering.diagnostics.has_errors();
-    diagnostics.extend(lowering.diagnostics.iter().cloned());
+    let failed = lowering.findings.diagnostics.has_errors();
+    findings.absorb(std::mem::take(&mut lowering.findings));
     if failed {
         return None;
     }
@@ -91,9 +91,9 @@ impl Lowering<'_> {
         }
         let found = self.project.documents.get(document)?;
         self.units.insert(document, Unit::Open);
-        let mut findings = Diagnostics::default();
+        let mut findings = self.findings.apart();
         let signature = self.root(&Reader::new(found.file, &mut findings), document, &found.root, entry);
-        self.diagnostics.extend(findings.iter().cloned());
+        self.findings.absorb(findings);
         self.units.insert(document, Unit::Done(signature.clone()));
         signature
     }

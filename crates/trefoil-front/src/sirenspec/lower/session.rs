@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use trefoil_ir::{Flow, FlowId, Refused, StepKind};
-use trefoil_syntax::{Diagnostic, Diagnostics, FileId};
+use trefoil_syntax::{Diagnostic, FileId};
 
 use super::flow::{Made, Slots, Workflow};
 use super::inputs::{Inputs, Wanted};
@@ -17,7 +17,7 @@ use crate::build::plain;
 use crate::project::resolve_path;
 use crate::sirenspec::manifest::{self, CallNode, Manifest, NodeKind, Root, Worker};
 use crate::sirenspec::stem;
-use crate::{Builder, Lowered, Project, Reader};
+use crate::{Builder, Findings, Lowered, Project, Reader};
 
 /// Deeper nesting is refused whatever `max_depth` says: nobody needs it, and it is paid for in stack.
 const DEEPEST: u32 = 64;
@@ -25,7 +25,7 @@ const DEEPEST: u32 = 64;
 /// One lowering.
 pub struct Session<'p> {
     project: &'p Project,
-    diagnostics: &'p mut Diagnostics,
+    findings: &'p mut Findings,
     builder: Builder,
     /// The files being lowered, outermost first.
     stack: Vec<usize>,
@@ -52,19 +52,19 @@ pub struct Child {
 
 impl<'p> Session<'p> {
     /// Lowers a document as the entry of a program.
-    pub fn run(project: &Project, document: usize, diagnostics: &mut Diagnostics) -> Option<Lowered> {
-        let mut found = Diagnostics::default();
+    pub fn run(project: &Project, document: usize, findings: &mut Findings) -> Option<Lowered> {
+        let mut found = findings.apart();
         let lowered = Session::lowered(project, document, &mut found);
         // What others found before is no reason to give nothing back.
-        let lowered = lowered.filter(|_| !found.has_errors());
-        diagnostics.extend(found.iter().cloned());
+        let lowered = lowered.filter(|_| !found.diagnostics.has_errors());
+        findings.absorb(found);
         lowered
     }
 
-    fn lowered(project: &'p Project, document: usize, diagnostics: &'p mut Diagnostics) -> Option<Lowered> {
+    fn lowered(project: &'p Project, document: usize, findings: &'p mut Findings) -> Option<Lowered> {
         let mut session = Self {
             project,
-            diagnostics,
+            findings,
             builder: Builder::default(),
             stack: Vec::new(),
             done: HashMap::new(),
@@ -87,13 +87,13 @@ impl<'p> Session<'p> {
         if !self.files.contains(&opened.file) {
             self.files.push(opened.file);
         }
-        let mut found = Diagnostics::default();
+        let mut found = self.findings.apart();
         let reader = Reader::new(opened.file, &mut found);
         self.stack.push(document);
         let child = manifest::read(&reader, &opened.root)
             .map(|manifest| self.lower(&reader, &manifest, document, &wish.1, depth));
         self.stack.pop();
-        self.diagnostics.extend(found.iter().cloned());
+        self.findings.absorb(found);
         self.done.insert(wish, child.clone());
         child
     }

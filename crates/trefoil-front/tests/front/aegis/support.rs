@@ -2,7 +2,7 @@
 
 use trefoil_front::aegis::Aegis;
 use trefoil_front::project::resolve_path;
-use trefoil_front::{Document, FrontEnd, Lowered, Project};
+use trefoil_front::{Document, Findings, FrontEnd, Lowered, Project};
 use trefoil_syntax::{Diagnostics, Files, Severity, SourceFile, yaml};
 
 /// A folder, loaded, with one of its files lowered.
@@ -20,12 +20,12 @@ pub fn load(files: &[(&str, &str)]) -> Folder {
 /// The same, with something done to the project before it is lowered.
 pub fn load_with(files: &[(&str, &str)], change: impl FnOnce(&mut Project)) -> Folder {
     let mut project = Project::default();
-    let mut diagnostics = Diagnostics::default();
+    let mut found = Findings::default();
     for (name, text) in files.iter().filter(|(name, _)| name.ends_with(".yaml")) {
         let file = SourceFile::new(*name, *text);
         let id = project.files.add(file.clone());
         let parsed = yaml::parse(id, &file, &yaml::Limits::default());
-        diagnostics.extend(parsed.diagnostics);
+        found.diagnostics.extend(parsed.diagnostics);
         if let Some(root) = parsed.root {
             project.documents.push(Document { file: id, path: (*name).to_owned(), root, front: &Aegis });
         }
@@ -39,9 +39,9 @@ pub fn load_with(files: &[(&str, &str)], change: impl FnOnce(&mut Project)) -> F
         }
     }
     change(&mut project);
-    let usable = !diagnostics.has_errors() && !project.documents.is_empty();
-    let lowered = if usable { Aegis.lower(&project, 0, &mut diagnostics) } else { None };
-    Folder { project, diagnostics, lowered }
+    let usable = !found.diagnostics.has_errors() && !project.documents.is_empty();
+    let lowered = if usable { Aegis.lower(&project, 0, &mut found) } else { None };
+    Folder { project, diagnostics: found.diagnostics, lowered }
 }
 
 /// The findings, one a line: `error 3:5 rule: message (help)`.

@@ -1,7 +1,7 @@
 //! Manifests in, findings and IR out.
 
 use trefoil_front::agntz::Agntz;
-use trefoil_front::{Document, FrontEnd, Lowered, Project};
+use trefoil_front::{Document, Findings, FrontEnd, Lowered, Project};
 use trefoil_syntax::{Diagnostics, Files, Severity, SourceFile, yaml};
 
 /// A folder of manifests, loaded.
@@ -20,23 +20,23 @@ pub fn load(manifests: &[(&str, &str)]) -> Folder {
 /// Loads a folder and lowers one of its files.
 pub fn load_as(manifests: &[(&str, &str)], entry: usize) -> Folder {
     let mut project = Project::default();
-    let mut diagnostics = Diagnostics::default();
+    let mut found = Findings::default();
     for (name, text) in manifests {
         let file = SourceFile::new(*name, *text);
         let id = project.files.add(file.clone());
         let parsed = yaml::parse(id, &file, &yaml::Limits::default());
-        diagnostics.extend(parsed.diagnostics);
+        found.diagnostics.extend(parsed.diagnostics);
         if let Some(root) = parsed.root {
             project.documents.push(Document { file: id, path: (*name).to_owned(), root, front: &Agntz });
         }
     }
-    let broken = diagnostics.has_errors();
-    let lowered = (!broken && !project.documents.is_empty()).then(|| Agntz.lower(&project, entry, &mut diagnostics));
+    let broken = found.diagnostics.has_errors();
+    let lowered = (!broken && !project.documents.is_empty()).then(|| Agntz.lower(&project, entry, &mut found));
     let lowered = lowered.flatten();
     if let Some(lowered) = &lowered {
         assert_eq!(trefoil_ir::validate::validate(&lowered.program), Vec::<String>::new());
     }
-    Folder { project, diagnostics, lowered }
+    Folder { project, diagnostics: found.diagnostics, lowered }
 }
 
 /// The findings, one a line: `error 3:5 rule: message (help) [label]`.

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use trefoil_front::sirenspec::SirenSpec;
-use trefoil_front::{Document, FrontEnd, NeedKind, Project, project};
+use trefoil_front::{Document, Findings, FrontEnd, NeedKind, Project, project};
 use trefoil_syntax::{Diagnostics, Severity, SourceFile, yaml};
 
 use super::support::show;
@@ -37,7 +37,10 @@ fn every_example_is_clean() {
         for need in SirenSpec.needs(document).iter().filter(|n| n.kind == NeedKind::Manifest) {
             assert!(project.document(&project::resolve_path(&document.path, &need.path)).is_some(), "{}", need.path);
         }
-        assert!(SirenSpec.lower(&project, at, &mut diagnostics).is_some(), "{}", document.path);
+        let mut found = Findings::default();
+        let lowered = SirenSpec.lower(&project, at, &mut found);
+        diagnostics.extend(found.diagnostics.iter().cloned());
+        assert!(lowered.is_some(), "{}", document.path);
     }
     let loud = diagnostics.iter().filter(|d| d.severity > Severity::Info).count();
     assert_eq!(loud, 0, "{}", show(&project.files, diagnostics, true));

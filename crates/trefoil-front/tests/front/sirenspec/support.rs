@@ -1,7 +1,7 @@
 //! Manifests in, findings and IR out.
 
 use trefoil_front::sirenspec::SirenSpec;
-use trefoil_front::{Document, FrontEnd, Lowered, Project};
+use trefoil_front::{Document, Findings, FrontEnd, Lowered, Project};
 use trefoil_syntax::{Diagnostics, Files, Severity, SourceFile, yaml};
 
 /// A folder of workflows; the first one lowered.
@@ -14,20 +14,24 @@ pub struct Folder {
 /// Loads a folder and lowers its first file.
 pub fn load(manifests: &[(&str, &str)]) -> Folder {
     let mut project = Project::default();
-    let mut diagnostics = Diagnostics::default();
+    let mut found = Findings::default();
     for (name, text) in manifests {
         let file = SourceFile::new(*name, *text);
         let id = project.files.add(file.clone());
         let parsed = yaml::parse(id, &file, &yaml::Limits::default());
-        diagnostics.extend(parsed.diagnostics);
+        found.diagnostics.extend(parsed.diagnostics);
         if let Some(root) = parsed.root {
             project.documents.push(Document { file: id, path: (*name).to_owned(), root, front: &SirenSpec });
         }
     }
-    let sound = !diagnostics.has_errors() && !project.documents.is_empty();
-    let lowered = if sound { SirenSpec.lower(&project, 0, &mut diagnostics) } else { None };
-    assert_eq!(lowered.is_none(), diagnostics.has_errors(), "a program comes back exactly when there is no error");
-    Folder { project, diagnostics, lowered }
+    let sound = !found.diagnostics.has_errors() && !project.documents.is_empty();
+    let lowered = if sound { SirenSpec.lower(&project, 0, &mut found) } else { None };
+    assert_eq!(
+        lowered.is_none(),
+        found.diagnostics.has_errors(),
+        "a program comes back exactly when there is no error"
+    );
+    Folder { project, diagnostics: found.diagnostics, lowered }
 }
 
 /// The findings, one a line: `error 3:5 rule: message (help)`.

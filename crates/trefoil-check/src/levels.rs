@@ -1,0 +1,63 @@
+//! Who decides how bad a finding is: the rule, `--strict`, the project, the command line, in this order.
+
+use std::collections::HashMap;
+
+use trefoil_syntax::{Diagnostic, Severity};
+
+use crate::rules;
+
+/// What somebody wants a rule to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Level {
+    /// Not reported. What keeps a program from loading is reported all the same.
+    Allow,
+    /// A warning.
+    Warn,
+    /// An error.
+    Deny,
+}
+
+/// The levels of a check.
+#[derive(Debug, Clone, Default)]
+pub struct Levels {
+    strict: bool,
+    set: HashMap<&'static str, Level>,
+}
+
+impl Levels {
+    /// With the severities that a careful team wants in CI.
+    pub fn strict(&mut self) {
+        self.strict = true;
+    }
+    /// Sets a rule's level; a later call wins. Whether there is such a rule.
+    pub fn set(&mut self, rule: &str, level: Level) -> bool {
+        match rules::rule(rule) {
+            Some(rule) => {
+                self.set.insert(rule.name, level);
+                true
+            }
+            None => false,
+        }
+    }
+    /// What becomes of a finding; none: it is not shown. An error of loading stays one, because nothing can run.
+    pub fn apply(&self, mut diagnostic: Diagnostic) -> Option<Diagnostic> {
+        let rule = rules::rule(diagnostic.rule);
+        let fixed = diagnostic.severity == Severity::Error && rule.is_none_or(|r| matches!(r.run, rules::Run::Load));
+        if fixed {
+            return Some(diagnostic);
+        }
+        let asked = self.set.get(diagnostic.rule);
+        match (asked, rule) {
+            (Some(Level::Allow), _) => return None,
+            (Some(Level::Warn), _) => diagnostic.severity = Severity::Warning,
+            (Some(Level::Deny), _) => diagnostic.severity = Severity::Error,
+            (None, Some(rule)) => match rule.strict.filter(|_| self.strict) {
+                Some(strict) => diagnostic.severity = diagnostic.severity.max(strict),
+                None if rule.level.is_none() => return None,
+                None => {}
+            },
+            (None, None) => {}
+        }
+        Some(diagnostic)
+    }
+}

@@ -1,0 +1,107 @@
+//! What a rule is.
+
+use trefoil_syntax::{Diagnostic, Location, Severity};
+
+use crate::semantic::Model;
+
+/// A rule: its name, its page, and, for those of this crate, how it looks.
+#[derive(Debug)]
+pub struct Rule {
+    /// Stable, kebab-case.
+    pub name: &'static str,
+    /// What it is about.
+    pub group: Group,
+    /// The severity of its findings, unless somebody says otherwise; none: off until asked for. Rules of loading give each
+    /// finding its own (decision C9); this is then the usual one.
+    pub level: Option<Severity>,
+    /// The severity under `--strict`, where that is another one.
+    pub strict: Option<Severity>,
+    /// Markdown: what, why, a wrong example, a right one, how to mend it. Its first line is `# name`, its first paragraph a
+    /// sentence that stands alone.
+    pub page: &'static str,
+    /// How it looks.
+    pub run: Run,
+}
+
+/// Who finds it.
+#[derive(Debug, Clone, Copy)]
+pub enum Run {
+    /// Reading and lowering.
+    Load,
+    /// This crate, in a program that loads.
+    Program(fn(&mut Context<'_>)),
+}
+
+/// What rules are about, in the order of the documentation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Group {
+    /// Files and YAML.
+    Form,
+    /// Names in templates, and what they name.
+    Names,
+    /// Values that do not fit.
+    Types,
+    /// What runs, and in which order.
+    Flow,
+    /// Models and tools.
+    Models,
+    /// What must not get out, or in.
+    Safety,
+    /// What a run may cost.
+    Cost,
+}
+
+/// What an operator allows a run to cost.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Limits {
+    /// Model calls of a run.
+    pub max_calls: Option<u64>,
+}
+
+/// What a rule sees, and where it reports.
+pub struct Context<'c> {
+    /// The program and what is known about it.
+    pub model: &'c Model<'c>,
+    /// What the operator allows.
+    pub limits: &'c Limits,
+    pub(crate) rule: &'static Rule,
+    pub(crate) found: &'c mut Vec<Diagnostic>,
+}
+
+impl Context<'_> {
+    /// A finding of this rule, to be completed and [reported](Context::report).
+    pub fn finding(&self, at: Location, message: impl Into<String>) -> Diagnostic {
+        Diagnostic::new(self.rule.name, self.rule.level.unwrap_or(Severity::Warning), at, message)
+    }
+    /// Reports.
+    pub fn report(&mut self, diagnostic: Diagnostic) {
+        self.found.push(diagnostic);
+    }
+}
+
+impl Rule {
+    /// The first paragraph of its page.
+    pub fn summary(&self) -> &'static str {
+        let text = self.page.split_once('\n').map_or("", |(_, rest)| rest).trim_start();
+        text.split("\n\n").next().unwrap_or("").trim()
+    }
+}
+
+impl Group {
+    /// Every group, in order.
+    pub const ALL: [Self; 7] =
+        [Self::Form, Self::Names, Self::Types, Self::Flow, Self::Models, Self::Safety, Self::Cost];
+
+    /// As headings and lists print it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Form => "form",
+            Self::Names => "names",
+            Self::Types => "types",
+            Self::Flow => "flow",
+            Self::Models => "models and tools",
+            Self::Safety => "safety",
+            Self::Cost => "cost",
+        }
+    }
+}

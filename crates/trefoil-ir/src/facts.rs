@@ -1,0 +1,209 @@
+//! What lowering learned about names: what is declared, who mentions it, what a template may name where it stands.
+//!
+//! Kept beside the program and not in it, because it is there even when mistakes keep a program from being made: an editor
+//! needs it most in just that moment. A declaration is known by the place of its name, which is the same however often and
+//! from wherever its file is lowered. Types are JSON Schemas (draft 2020-12); `true` is anything.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use trefoil_syntax::{Location, Span};
+use trefoil_template::{Policy, Value};
+
+/// The facts of one lowering, in the order they were learned. The default collects nothing; [`Facts::wanted`] does.
+#[derive(Debug, Clone, Default)]
+pub struct Facts {
+    wanted: bool,
+    /// Things with names.
+    pub declarations: Vec<Declaration>,
+    /// Places that name them.
+    pub mentions: Vec<Mention>,
+    /// Texts with templates or conditions, and the names that may stand in them.
+    pub scopes: Vec<Scope>,
+    declared: HashSet<Location>,
+    mentioned: HashSet<(Location, Option<Location>)>,
+    scoped: HashSet<Location>,
+}
+
+/// Something with a name.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Declaration {
+    /// What sort of thing.
+    pub kind: DeclarationKind,
+    /// As templates and references name it.
+    pub name: Arc<str>,
+    /// Its name in the manifest; this tells declarations apart.
+    pub at: Location,
+    /// All of it.
+    pub extent: Span,
+    /// The name of the declaration that it is part of.
+    pub parent: Option<Location>,
+    /// The type of its value, where it has one.
+    pub schema: Value,
+    /// One line about it: `the answer of agent \`writer\``.
+    pub note: Option<Arc<str>>,
+}
+
+/// The sorts of declaration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum DeclarationKind {
+    /// An agent: one model call, perhaps with tools or attempts.
+    Agent,
+    /// A pipeline or workflow.
+    Workflow,
+    /// A step of a pipeline, by its state key.
+    Step,
+    /// A state of a state machine.
+    State,
+    /// A node of a graph.
+    Node,
+    /// A property of an input.
+    Input,
+    /// A property of an output.
+    Property,
+    /// A key of shared state (a written path, a Blackboard key).
+    Key,
+    /// A tool.
+    Tool,
+}
+
+/// A place that names a declaration.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Mention {
+    /// The bytes of the name: in a template one segment of a path, elsewhere a whole scalar (`ref`, `to`, `agent`).
+    pub at: Location,
+    /// The declaration named, by the place of its name; none where it is not known.
+    pub to: Option<Location>,
+    /// Whether it is in a template or condition (else in a key that takes a name).
+    pub template: bool,
+    /// Whether the value is there when this is read.
+    pub defined: Defined,
+    /// The type of what is read, up to and with this segment.
+    pub schema: Value,
+}
+
+/// Whether a name has a value where it is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Defined {
+    /// On every path that leads here.
+    Always,
+    /// On some: a gate, a branch, a first pass, a state not yet visited.
+    Sometimes,
+    /// On none.
+    Never,
+}
+
+/// A text that is read with templates, and what may be named there.
+#[derive(Debug, Clone)]
+pub struct Scope {
+    /// The scalar.
+    pub at: Location,
+    /// Its language.
+    pub policy: &'static Policy,
+    /// Whether it is a condition, not a template.
+    pub condition: bool,
+    /// What it is for.
+    pub position: Position,
+    /// The roots that may be named, in the order to offer them.
+    pub names: Arc<[Name]>,
+}
+
+/// What a text is for: decides what may be put into it and what that may cost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Position {
+    /// A model's system message.
+    System,
+    /// A model's user message.
+    User,
+    /// A value handed on with its type: an input, an output, a tool's argument.
+    Data,
+    /// Decides what runs.
+    Condition,
+    /// A word of a command.
+    Command,
+    /// A URL.
+    Url,
+    /// A header of a request.
+    Header,
+    /// What a person is asked or told.
+    Person,
+}
+
+/// A name that may begin a path.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Name {
+    /// The name; dots in it (`workflow.context`) are part of what is offered.
+    pub name: Arc<str>,
+    /// Where it is declared, if the manifests do that.
+    pub declared: Option<Location>,
+    /// Whether it has a value here.
+    pub defined: Defined,
+    /// The type of its value.
+    pub schema: Value,
+    /// One line about it.
+    pub note: Option<Arc<str>>,
+}
+
+impl Facts {
+    /// Facts that are collected.
+    pub fn wanted() -> Self {
+        Self { wanted: true, ..Self::default() }
+    }
+    /// Whether anybody asks for facts; costly ones are not worked out otherwise.
+    pub fn is_wanted(&self) -> bool {
+        self.wanted
+    }
+    /// Notes a declaration, unless one of that place is known.
+    pub fn declare(&mut self, declaration: Declaration) {
+        if self.wanted && self.declared.insert(declaration.at) {
+            self.declarations.push(declaration);
+        }
+    }
+    /// Notes that a place names something.
+    pub fn mention(&mut self, mention: Mention) {
+        if self.wanted && self.mentioned.insert((mention.at, mention.to)) {
+            self.mentions.push(mention);
+        }
+    }
+    /// Notes what may be named in a text.
+    pub fn scope(&mut self, scope: Scope) {
+        if self.wanted && self.scoped.insert(scope.at) {
+            self.scopes.push(scope);
+        }
+    }
+    /// The facts of another lowering of the same files, without those that are known.
+    pub fn merge(&mut self, other: Self) {
+        other.declarations.into_iter().for_each(|d| self.declare(d));
+        other.mentions.into_iter().for_each(|m| self.mention(m));
+        other.scopes.into_iter().for_each(|s| self.scope(s));
+    }
+    /// The declaration whose name stands at this place.
+    pub fn declaration(&self, at: Location) -> Option<&Declaration> {
+        self.declarations.iter().find(|d| d.at == at)
+    }
+}
+
+impl Name {
+    /// A name with a value of an unknown type.
+    pub fn new(name: impl Into<Arc<str>>, defined: Defined) -> Self {
+        Self { name: name.into(), declared: None, defined, schema: Value::Bool(true), note: None }
+    }
+    /// The same, declared there.
+    #[must_use]
+    pub fn declared(mut self, at: Location) -> Self {
+        self.declared = Some(at);
+        self
+    }
+    /// The same with a type.
+    #[must_use]
+    pub fn schema(mut self, schema: Value) -> Self {
+        self.schema = schema;
+        self
+    }
+    /// The same with a line about it.
+    #[must_use]
+    pub fn note(mut self, note: impl Into<Arc<str>>) -> Self {
+        self.note = Some(note.into());
+        self
+    }
+}
