@@ -1,0 +1,1 @@
+//! Editor features for manifests: first as plain data, then as a language server on standard input and output.
