@@ -24,6 +24,9 @@ struct Tried {
     open: bool,
 }
 
+/// A member of a slot that always has one value.
+pub type Known<'k> = dyn Fn(SlotId, &[Arc<str>]) -> Option<Value> + 'k;
+
 /// A value that conditions read.
 pub struct Read {
     key: Key,
@@ -32,6 +35,8 @@ pub struct Read {
     choices: Vec<Value>,
     /// How many of the choices, the first ones, are to be expected.
     likely: usize,
+    /// The numbers that conditions compare it with.
+    written: Vec<f64>,
     ordered: bool,
 }
 
@@ -60,7 +65,7 @@ pub enum Truth {
 
 /// Whether a condition can hold.
 pub fn truth(cond: &Cond) -> Truth {
-    let Some(cases) = Cases::new([cond]).filter(|c| !c.is_open(0)) else { return Truth::Sometimes };
+    let Some(cases) = Cases::new([cond], &|_, _| None).filter(|c| !c.is_open(0)) else { return Truth::Sometimes };
     let mut all = true;
     let mut any = false;
     cases.each(true, &mut |case| {
@@ -77,14 +82,24 @@ pub fn truth(cond: &Cond) -> Truth {
 }
 
 impl Cases {
-    /// The cases of these conditions; none where there are too many.
-    pub fn new<'p>(conds: impl IntoIterator<Item = &'p Cond>) -> Option<Self> {
+    /// The cases of these conditions; none where there are too many. `known`: a member of a slot that always has one value.
+    pub fn new<'p>(conds: impl IntoIterator<Item = &'p Cond>, known: &Known<'_>) -> Option<Self> {
         let mut all = Self { conditions: Vec::new(), values: Vec::new(), count: 1 };
         for cond in conds {
             all.add(cond);
         }
         for read in &mut all.values {
-            read.complete();
+            let fixed = match &read.key.source {
+                Source::Slot(slot) => known(*slot, &read.key.path),
+                _ => None,
+            };
+            match fixed {
+                Some(value) => {
+                    read.choices = vec![value];
+                    read.likely = 1;
+                }
+                None => read.complete(),
+            }
             all.count = all.count.saturating_mul(read.choices.len() + 1);
         }
         (all.count <= CASES).then_some(all)
@@ -144,7 +159,14 @@ impl Cases {
             None => Key { source: Source::RunId, path: rest.collect() },
         };
         self.values.iter().position(|v| v.key == key).unwrap_or_else(|| {
-            self.values.push(Read { key, name: reference.dotted(), choices: Vec::new(), likely: 0, ordered: false });
+            self.values.push(Read {
+                key,
+                name: reference.dotted(),
+                choices: Vec::new(),
+                likely: 0,
+                written: Vec::new(),
+                ordered: false,
+            });
             self.values.len() - 1
         })
     }
@@ -174,6 +196,7 @@ impl Read {
     fn complete(&mut self) {
         let mut numbers: Vec<f64> = self.choices.iter().filter_map(Value::as_f64).collect();
         numbers.sort_by(f64::total_cmp);
+        self.written.clone_from(&numbers);
         let (mut low, mut whole) = (f64::NEG_INFINITY..=f64::INFINITY, false);
         if let (Some(first), Some(last)) = (numbers.first().copied(), numbers.last().copied()) {
             for (a, b) in numbers.iter().zip(numbers.iter().skip(1)) {
@@ -219,22 +242,34 @@ impl Case<'_> {
     pub fn holds(&self, condition: usize) -> bool {
         self.cases.conditions.get(condition).is_some_and(|c| c.condition.evaluate(self).unwrap_or(false))
     }
-    /// `a score of 0.65`, `"maybe" as REVIEW.response`.
-    pub fn describe(&self) -> String {
-        let shown = |(at, read): (usize, &Read)| {
-            let value = read.choices.get(*self.chosen.get(at)?)?;
-            let text = match value.as_str() {
-                Some("something else") => "any other text".to_owned(),
-                Some(text) => format!("\"{text}\""),
-                None => match value.as_f64() {
-                    Some(n) => ((n * 10_000.0).round() / 10_000.0).to_string(),
-                    None => value.to_json().to_string(),
-                },
-            };
-            Some(format!("{text} as `{}`", read.name))
-        };
-        let all: Vec<_> = self.cases.values.iter().enumerate().filter_map(shown).collect();
-        all.join(" and ")
+    /// `0.65 as REVIEW.score`, `any other text as ASK.response`: of what matters for `same`, which says whether another case
+    /// would do as well.
+    pub fn describe(&self, same: &dyn Fn(&Case<'_>) -> bool) -> String {
+        let mut shown = Vec::new();
+        for (at, read) in self.cases.values.iter().enumerate() {
+            let free = (0..read.likely).all(|choice| {
+                let mut other = Case { cases: self.cases, chosen: self.chosen.clone() };
+                if let Some(chosen) = other.chosen.get_mut(at) {
+                    *chosen = choice;
+                }
+                same(&other)
+            });
+            if let (false, Some(value)) = (free, self.value(at)) {
+                let text = match (value.as_str(), value.as_f64()) {
+                    (Some("something else"), _) => "any other text".to_owned(),
+                    (Some(text), _) => format!("\"{text}\""),
+                    (None, Some(n)) => ((n * 10_000.0).round() / 10_000.0).to_string(),
+                    (None, None) => value.to_json().to_string(),
+                };
+                shown.push(format!("{text} as `{}`", read.name));
+            }
+        }
+        shown.join(" and ")
+    }
+    /// Whether a number in it is one that a condition names.
+    pub fn is_edge(&self) -> bool {
+        let mut reads = self.cases.values.iter().enumerate();
+        reads.any(|(at, read)| self.value(at).and_then(Value::as_f64).is_some_and(|n| read.written.contains(&n)))
     }
     /// The value of something that is read.
     pub fn value(&self, read: usize) -> Option<&Value> {
@@ -286,10 +321,8 @@ impl Reading<'_> {
         if matches!(op, Comparison::In | Comparison::NotIn) && subject(a).is_none() {
             self.open = true;
         }
-        let ordered = matches!(
-            op,
-            Comparison::Less | Comparison::LessEqual | Comparison::Greater | Comparison::GreaterEqual
-        );
+        let ordered =
+            matches!(op, Comparison::Less | Comparison::LessEqual | Comparison::Greater | Comparison::GreaterEqual);
         match (subject(a), literals(a), subject(b), literals(b)) {
             (Some(reference), _, _, Some(values)) | (_, Some(values), Some(reference), _) => {
                 if ordered && values.iter().any(|v| v.as_f64().is_none()) {

@@ -222,9 +222,9 @@ impl Reach {
                     machine.states.get(*from).is_some_and(|s| s.transitions.iter().any(|t| t.target.index() == at))
                 };
                 let from = (0..machine.states.len()).find(|f| reached.get(*f) == Some(&true) && into(f));
-                let transition = from.and_then(|f| machine.states.get(f)).and_then(|s| {
-                    s.transitions.iter().find(|t| t.target.index() == at)
-                });
+                let transition = from
+                    .and_then(|f| machine.states.get(f))
+                    .and_then(|s| s.transitions.iter().find(|t| t.target.index() == at));
                 if let Some(transition) = transition {
                     self.bury(state.step, Why::Transitions, Some(transition.origin));
                 }
@@ -244,16 +244,19 @@ fn running(program: &Program, graph: &Graph) -> Vec<bool> {
             let is = |n: usize| runs.get(n) == Some(&true);
             let now = if node.fallback_of.is_empty() {
                 node.incoming.is_empty()
-                    || node.incoming.iter().any(|e| {
-                        is(e.from.index()) && e.when.as_ref().is_none_or(|w| truth(w) != Truth::Never)
-                    })
+                    || node
+                        .incoming
+                        .iter()
+                        .any(|e| is(e.from.index()) && e.when.as_ref().is_none_or(|w| truth(w) != Truth::Never))
             } else {
                 node.fallback_of.iter().any(|m| {
-                    is(m.index())
-                        && graph.nodes.get(m.index()).is_some_and(|main| states::can_fail(program, main.step))
+                    is(m.index()) && graph.nodes.get(m.index()).is_some_and(|main| states::can_fail(program, main.step))
                 })
             };
-            if now && let Some(place) = runs.get_mut(at) && !*place {
+            if now
+                && let Some(place) = runs.get_mut(at)
+                && !*place
+            {
                 *place = true;
                 changed = true;
             }

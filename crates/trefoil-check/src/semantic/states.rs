@@ -1,8 +1,13 @@
 //! State machines: which transition is taken when, which never is, and which outcomes match none.
 
-use trefoil_ir::{Expr, OnFailure, Program, Source, State, StateMachine, StepId, StepKind, Takes, Transition, walk};
+use std::sync::Arc;
 
-use super::cases::{Cases, Truth, truth};
+use trefoil_ir::{
+    Expr, OnFailure, Program, SlotId, Source, State, StateMachine, StepId, StepKind, Takes, Transition, walk,
+};
+use trefoil_template::Value;
+
+use super::cases::{Case, Cases, Read, Truth, truth};
 
 /// What is known about the transitions of a state.
 #[derive(Debug, Clone, Default)]
@@ -48,14 +53,17 @@ fn of(program: &Program, state: &State) -> Exits {
         return Exits::default();
     }
     let failing = can_fail(program, state.step);
-    let cases = Cases::new(transitions.iter().filter_map(|t| t.when.as_ref()));
+    let known = |slot, path: &[Arc<str>]| known(program, state, slot, path);
+    let cases = Cases::new(transitions.iter().filter_map(|t| t.when.as_ref()), &known);
     let mut table = Table::new(transitions, cases.as_ref());
     table.outcome(Takes::Success);
     if failing {
         table.outcome(Takes::Failure);
     }
     let taken = transitions.iter().enumerate().map(|(i, t)| table.taken(i, t, failing)).collect();
-    let gap = table.gap(Takes::Success);
+    // What a person answered and what is made of it depend on each other.
+    let entangled = is_human(program, state.step) && cases.as_ref().is_some_and(|c| c.values().len() > 1);
+    let gap = table.gap(Takes::Success).filter(|_| !entangled);
     let failure_open = failing && !transitions.iter().any(|t| t.takes != Takes::Success);
     Exits { taken, gap, failure_open }
 }
@@ -159,16 +167,46 @@ impl<'t> Table<'t> {
         }
         let mut found = None;
         cases.each(false, &mut |case| {
-            let matched =
-                candidates.iter().any(|at| self.condition.get(*at).copied().flatten().is_some_and(|c| case.holds(c)));
-            if !matched {
-                let numeric = cases.values().iter().all(super::cases::Read::is_ordered) && !cases.values().is_empty();
-                found = Some(Gap { value: case.describe(), numeric });
+            let unmatched = |case: &Case<'_>| {
+                let holds = |at: &usize| self.condition.get(*at).copied().flatten().is_some_and(|c| case.holds(c));
+                !candidates.iter().any(holds)
+            };
+            let gap = unmatched(case);
+            if gap {
+                let numeric = cases.values().iter().all(Read::is_ordered) && !cases.values().is_empty();
+                found = Some(Gap { value: case.describe(&unmatched), numeric });
             }
-            matched
+            !gap
         });
         found
     }
+}
+
+/// A member of a state's result that is written out in the step (the exit code of what runs no program).
+fn known(program: &Program, state: &State, slot: SlotId, path: &[Arc<str>]) -> Option<Value> {
+    let step = program.step(state.step)?;
+    if step.out != Some(slot) || step.shape.is_some() {
+        return None;
+    }
+    let mut kind = &step.kind;
+    while let StepKind::Sequence(steps) = kind {
+        kind = &program.step(*steps.last()?)?.kind;
+    }
+    let StepKind::Compute(value) = kind else { return None };
+    let mut value = value;
+    for name in path {
+        let Expr::Object(members) = value else { return None };
+        value = &members.iter().find(|(key, _)| key == name)?.1;
+    }
+    match value {
+        Expr::Const(value) => Some(value.clone()),
+        _ => None,
+    }
+}
+
+fn is_human(program: &Program, id: StepId) -> bool {
+    let Some(step) = program.step(id) else { return false };
+    matches!(step.kind, StepKind::Human(_)) || walk::children(step).into_iter().any(|s| is_human(program, s))
 }
 
 /// Whether a step can fail. Only what computes values from what is there surely does not.

@@ -1,1 +1,5 @@
-//! x
+//! The rules over manifests of each dialect, and every page's examples.
+
+mod corpus;
+mod pages;
+mod support;
