@@ -6,6 +6,7 @@ pub mod cost;
 pub mod flow;
 pub mod rendered;
 pub mod states;
+pub mod taint;
 
 use std::cell::OnceCell;
 
@@ -14,6 +15,7 @@ use trefoil_ir::{Facts, Program, StateMachine, StepKind, walk};
 use cost::Costs;
 use flow::Reach;
 use states::Exits;
+use taint::Taint;
 
 /// A program and what is known about it. Each analysis is done when the first rule asks for it.
 pub struct Model<'p> {
@@ -22,16 +24,21 @@ pub struct Model<'p> {
     /// What lowering learned about names.
     pub facts: &'p Facts,
     reach: OnceCell<Reach>,
+    taint: OnceCell<Taint>,
 }
 
 impl<'p> Model<'p> {
     /// Works out nothing yet.
     pub fn new(program: &'p Program, facts: &'p Facts) -> Self {
-        Self { program, facts, reach: OnceCell::new() }
+        Self { program, facts, reach: OnceCell::new(), taint: OnceCell::new() }
     }
     /// What runs at all, and what at the same time.
     pub fn reach(&self) -> &Reach {
         self.reach.get_or_init(|| Reach::of(self.program))
+    }
+    /// Where values come from.
+    pub fn taint(&self) -> &Taint {
+        self.taint.get_or_init(|| Taint::of(self.program))
     }
     /// The state machines that a run can reach, with what is known about their states.
     pub fn machines(&self) -> Vec<(&'p StateMachine, &[Exits])> {
