@@ -33,6 +33,10 @@ pub trait FrontEnd: Sync {
     fn companion(&self, _root: &Node) -> Option<&'static str> {
         None
     }
+    /// Whether agents read the texts of [`Project::context`] and [`Project::skills`].
+    fn reads_texts(&self) -> bool {
+        false
+    }
     /// Other files that this document needs, relative to it.
     fn needs(&self, document: &Document) -> Vec<Need>;
     /// The ids by which the document's top-level unit can be named (`dir#id`, `ref`, `agent`), with their places.

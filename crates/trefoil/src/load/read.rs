@@ -205,7 +205,8 @@ fn similar(path: &Path) -> Option<String> {
 /// What is said about a file that is no dialect's, or of two.
 pub(super) fn about_shape(manifest: &Manifest, named: bool) -> Option<Diagnostic> {
     // A file that could not be parsed has its own findings; what little tree there is proves nothing.
-    if manifest.root.is_none() || matches!(manifest.shape, Shape::Unknown) && !manifest.complete {
+    let broken = !manifest.complete || manifest.diagnostics.iter().any(|d| d.severity == Severity::Error);
+    if manifest.root.is_none() || matches!(manifest.shape, Shape::Unknown) && broken {
         return None;
     }
     let known: Vec<String> = trefoil_front::FRONT_ENDS.iter().map(|f| format!("`{}`", f.name())).collect();
@@ -252,6 +253,5 @@ pub(super) fn about_shape(manifest: &Manifest, named: bool) -> Option<Diagnostic
 
 fn first_key(root: Option<&Node>) -> Span {
     let Some(root) = root else { return Span::new(0, 0) };
-    let key = root.mapping().and_then(|m| m.entries.first()).map(|e| e.key.span);
-    key.or_else(|| root.sequence().and_then(|s| s.first()).map(|n| n.span)).unwrap_or(root.span)
+    root.mapping().and_then(|m| m.entries.first()).map_or(root.span, |e| e.key.span)
 }
