@@ -11,6 +11,7 @@ pub mod levels;
 pub mod rule;
 pub mod rules;
 pub mod semantic;
+mod words;
 
 pub use levels::{Level, Levels};
 pub use rule::{Context, Group, Limits, Rule, Run};

@@ -1,0 +1,5 @@
+//! The rules over manifests of each dialect, and every page's examples.
+
+mod corpus;
+mod pages;
+mod support;
