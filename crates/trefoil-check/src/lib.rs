@@ -7,6 +7,7 @@
 //! Knows no dialect, does no IO and runs nothing. Loading finds the mistakes that keep a program from being made; this crate
 //! finds those in programs that load, and has the page, the group and the level of every rule of both kinds.
 
+pub mod catalogue;
 pub mod levels;
 pub mod rule;
 pub mod rules;

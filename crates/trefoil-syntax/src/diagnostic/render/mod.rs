@@ -8,7 +8,7 @@ mod summary;
 mod text;
 
 pub use github::github;
-pub use json::json;
+pub use json::{JSON_SCHEMA, json};
 pub use summary::summary;
 pub use text::{TextOptions, text};
 
