@@ -12,11 +12,13 @@ pub mod levels;
 pub mod rule;
 pub mod rules;
 pub mod semantic;
+pub mod suppress;
 
-pub use levels::{Level, Levels};
+pub use levels::{Level, Levels, keeps_from_loading};
 pub use rule::{Context, Group, Limits, Rule, Run};
 pub use rules::{RULES, rule};
 pub use semantic::Model;
+pub use suppress::Suppressions;
 
 use trefoil_ir::{Facts, Program};
 use trefoil_syntax::Diagnostic;
