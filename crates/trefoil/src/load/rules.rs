@@ -33,4 +33,14 @@ pub const RULES: &[(&str, &str)] = &[
 ];
 
 /// Rules that hold for a tree that is not all there: what they report cannot be explained by a missing part.
-pub const LOCAL: &[&str] = &["unknown-key", "wrong-type", "out-of-range", "unknown-value", "template-", "condition-"];
+pub const LOCAL: &[&str] = &[
+    "unknown-key",
+    "wrong-type",
+    "out-of-range",
+    "unknown-value",
+    "unknown-provider",
+    "invalid-name",
+    "invalid-url",
+    "template-",
+    "condition-",
+];
