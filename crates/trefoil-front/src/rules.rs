@@ -52,6 +52,7 @@ pub const RULES: &[(&str, &str)] = &[
     ("reserved-name", "a node's id that means something else in templates"),
     ("working-dot-node-id", "a template reaches a node through `working`"),
     ("unordered-read", "a step reads what does not end before it"),
+    ("edge-cycle", "edges that lead in a circle"),
     ("circular-ref", "templates that read each other in a circle"),
     ("env-decides", "what a run does depends on the environment"),
     ("maybe-undefined", "a template names something that some paths do not define"),

@@ -60,6 +60,8 @@ impl LoadOptions {
         Self { checks: Some(Checks::default()), ..self }
     }
     fn level(&self, found: Diagnostics) -> Vec<Diagnostic> {
+        let listed = |rule| trefoil_check::rule(rule).is_some();
+        debug_assert!(found.iter().all(|d| listed(d.rule)), "every rule that is reported has a page");
         let sorted = found.into_sorted().into_iter();
         match &self.checks {
             Some(checks) => sorted.filter_map(|d| checks.levels.apply(d)).collect(),
