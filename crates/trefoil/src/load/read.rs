@@ -243,17 +243,18 @@ pub(super) fn about_shape(manifest: &Manifest, named: bool) -> Option<Diagnostic
         Shape::Unknown => {
             let at = Location::new(manifest.file, first_key(manifest.root.as_ref()));
             let severity = if named { Severity::Error } else { Severity::Info };
-            let message = match &manifest.root {
+            let (rule, message) = match &manifest.root {
                 Some(root) if root.mapping().is_none() => {
-                    format!("a manifest is a mapping at the top, and this is {}", root.describe())
+                    let is = root.describe();
+                    (rules::UNKNOWN_DIALECT, format!("a manifest is a mapping at the top, and this is {is}"))
                 }
                 root => match root.as_ref().and_then(trefoil_front::companion) {
-                    Some(what) => format!("this is {what}"),
-                    None => "the file is of no known dialect".to_owned(),
+                    Some(what) => (rules::NOT_A_UNIT, format!("this is {what}")),
+                    None => (rules::UNKNOWN_DIALECT, "the file is of no known dialect".to_owned()),
                 },
             };
-            let d = Diagnostic::new(rules::UNKNOWN_DIALECT, severity, at, message);
-            Some(if named {
+            let d = Diagnostic::new(rule, severity, at, message);
+            Some(if named && rule == rules::UNKNOWN_DIALECT {
                 d.help(format!("known are {}; `--dialect` says which one is meant", known.join(", ")))
             } else {
                 d

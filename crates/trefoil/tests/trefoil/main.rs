@@ -9,6 +9,7 @@
 )]
 
 mod engine;
+mod pages;
 mod plan;
 
 use std::path::PathBuf;
