@@ -5,6 +5,7 @@ mod completions;
 mod graph;
 mod init;
 mod ir;
+mod lsp;
 mod plan;
 mod render;
 mod run;
@@ -25,6 +26,7 @@ pub enum Command {
     Ir(ir::Ir),
     Render(render::Render),
     Init(init::Init),
+    Lsp(lsp::Lsp),
     Completions(completions::Completions),
 }
 
@@ -38,6 +40,7 @@ pub fn dispatch(command: Command) -> u8 {
         Command::Ir(args) => ir::run(&args),
         Command::Render(args) => render::run(&args),
         Command::Init(args) => init::run(&args),
+        Command::Lsp(args) => lsp::run(&args),
         Command::Completions(args) => completions::run(&args),
     }
 }
