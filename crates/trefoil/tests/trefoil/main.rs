@@ -10,6 +10,8 @@
 
 mod engine;
 mod plan;
+mod real;
+mod schema;
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
