@@ -17,6 +17,9 @@ impl FrontEnd for Aegis {
     fn name(&self) -> &'static str {
         "aegis"
     }
+    fn schema(&self) -> &'static str {
+        include_str!("../../schemas/aegis.json")
+    }
     fn policy(&self) -> &'static Policy {
         &Policy::AEGIS
     }

@@ -11,6 +11,8 @@
 mod engine;
 mod pages;
 mod plan;
+mod real;
+mod schema;
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
