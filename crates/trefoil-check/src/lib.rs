@@ -7,16 +7,20 @@
 //! Knows no dialect, does no IO and runs nothing. Loading finds the mistakes that keep a program from being made; this crate
 //! finds those in programs that load, and has the page, the group and the level of every rule of both kinds.
 
+pub mod catalogue;
 pub mod levels;
 pub mod rule;
 pub mod rules;
 pub mod semantic;
+pub mod suppress;
+
 mod words;
 
-pub use levels::{Level, Levels};
+pub use levels::{Level, Levels, keeps_from_loading};
 pub use rule::{Context, Group, Limits, Rule, Run};
 pub use rules::{RULES, rule};
 pub use semantic::Model;
+pub use suppress::Suppressions;
 
 use trefoil_ir::{Facts, Program};
 use trefoil_syntax::Diagnostic;
