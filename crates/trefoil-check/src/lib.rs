@@ -17,13 +17,14 @@ pub mod suppress;
 mod words;
 
 pub use levels::{Level, Levels, keeps_from_loading};
-pub use rule::{Context, Group, Limits, Rule, Run};
+pub use rule::{Context, Group, Limits, Rule, Run, TreeContext};
 pub use rules::{RULES, rule};
 pub use semantic::Model;
 pub use suppress::Suppressions;
 
 use trefoil_ir::{Facts, Program};
-use trefoil_syntax::Diagnostic;
+use trefoil_syntax::yaml::Node;
+use trefoil_syntax::{Diagnostic, FileId};
 
 /// Everything the rules have to say about a program. `facts` are those of its lowering.
 pub fn check(program: &Program, facts: &Facts, limits: &Limits) -> Vec<Diagnostic> {
@@ -32,6 +33,17 @@ pub fn check(program: &Program, facts: &Facts, limits: &Limits) -> Vec<Diagnosti
     for rule in rules::RULES.iter().copied() {
         if let Run::Program(run) = rule.run {
             run(&mut Context { model: &model, limits, rule, found: &mut found });
+        }
+    }
+    found
+}
+
+/// What the rules have to say about the text of a manifest, which need not load.
+pub fn check_tree(root: &Node, file: FileId) -> Vec<Diagnostic> {
+    let mut found = Vec::new();
+    for rule in rules::RULES.iter().copied() {
+        if let Run::Tree(run) = rule.run {
+            run(&mut TreeContext { root, file, rule, found: &mut found });
         }
     }
     found

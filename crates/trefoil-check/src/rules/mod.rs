@@ -3,6 +3,7 @@
 use crate::rule::Rule;
 pub(crate) use crate::rule::Run;
 
+mod credential;
 mod load;
 
 macro_rules! rules {
@@ -27,6 +28,10 @@ rules! {
     too_many_calls,
     unbounded_fan_out,
     volatile_prefix,
+    untrusted_command,
+    untrusted_url,
+    prompt_injection,
+    hard_coded_secret,
 }
 
 /// Every rule, those of loading first.

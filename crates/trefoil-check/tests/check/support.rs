@@ -46,6 +46,7 @@ impl Folder {
         let mut found = Findings::with_facts();
         let lowered = document.front.lower(&self.project, at, &mut found);
         let mut all = self.parsing.clone();
+        all.extend(trefoil_check::check_tree(&document.root, document.file));
         if let Some(lowered) = lowered {
             all.extend(trefoil_check::check(&lowered.program, &found.facts, limits));
         }
