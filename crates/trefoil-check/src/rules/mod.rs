@@ -32,6 +32,9 @@ rules! {
     untrusted_url,
     prompt_injection,
     hard_coded_secret,
+    parameter_range,
+    unenforceable_schema,
+    empty_prompt,
 }
 
 /// Every rule, those of loading first.

@@ -4,5 +4,9 @@
 
 mod catalogue;
 mod corpus;
+mod cost;
+mod flow;
+mod models;
 mod pages;
+mod safety;
 mod support;
