@@ -14,6 +14,8 @@ pub mod rules;
 pub mod semantic;
 pub mod suppress;
 
+mod words;
+
 pub use levels::{Level, Levels, keeps_from_loading};
 pub use rule::{Context, Group, Limits, Rule, Run};
 pub use rules::{RULES, rule};

@@ -112,6 +112,11 @@ impl<'d> Reader<'d> {
                 self.error("out-of-range", node.span, format!("`{what}` must be {bounds}, not {}", t.value));
                 None
             }
+            Some((Scalar::Float(_), t)) if t.value.bytes().all(|b| b.is_ascii_digit()) => {
+                let message = format!("`{what}` is too large: {}", t.value);
+                self.error("out-of-range", node.span, message);
+                None
+            }
             Some((Scalar::Float(_), t)) => {
                 let message = format!("`{what}` must be a whole number, not {}", t.value);
                 self.error("wrong-type", node.span, message);

@@ -10,6 +10,7 @@ pub mod graph;
 pub mod plan;
 
 pub mod render;
+pub mod schema;
 
 pub mod answers;
 pub mod engine;

@@ -15,6 +15,18 @@ macro_rules! rules {
 
 rules! {
     unused_output,
+    unreachable_step,
+    loop_never_ends,
+    missing_transition,
+    score_gap,
+    score_overlap,
+    dead_transition,
+    no_terminal_state,
+    dead_fallback,
+    write_conflict,
+    too_many_calls,
+    unbounded_fan_out,
+    volatile_prefix,
 }
 
 /// Every rule, those of loading first.

@@ -6,6 +6,7 @@ mod explain;
 mod graph;
 mod init;
 mod ir;
+mod lsp;
 mod plan;
 mod render;
 mod rules;
@@ -30,6 +31,7 @@ pub enum Command {
     Ir(ir::Ir),
     Render(render::Render),
     Init(init::Init),
+    Lsp(lsp::Lsp),
     Schema(schema::Schema),
     Completions(completions::Completions),
 }
@@ -46,6 +48,7 @@ pub fn dispatch(command: Command) -> u8 {
         Command::Ir(args) => ir::run(&args),
         Command::Render(args) => render::run(&args),
         Command::Init(args) => init::run(&args),
+        Command::Lsp(args) => lsp::run(&args),
         Command::Schema(args) => schema::run(&args),
         Command::Completions(args) => completions::run(&args),
     }

@@ -90,6 +90,16 @@ pub fn run(args: &Run) -> u8 {
     }
 }
 
+/// Texts that nothing reads.
+fn warn_of_texts(args: &Run, dialect: &str) {
+    let given = [("--context", args.texts.context.is_some()), ("--skills", args.texts.skills.is_some())];
+    if trefoil::front::front_end(dialect).is_some_and(|front| !front.reads_texts()) {
+        for (option, _) in given.iter().filter(|(_, given)| *given) {
+            output::say(&format!("warning: `{option}` has no effect: {dialect} manifests do not read it"));
+        }
+    }
+}
+
 fn start(args: &Run) -> Result<u8, u8> {
     let options = LoadOptions {
         context: args.texts.context.clone(),
@@ -100,6 +110,7 @@ fn start(args: &Run) -> Result<u8, u8> {
     let loaded = load_with(&args.target.target(), &options)?;
     if !args.quiet {
         warn(&loaded);
+        warn_of_texts(args, loaded.dialect);
         if let Some(unproven) = loaded.unproven() {
             output::say(&format!("check: {unproven}; see `trefoil check`"));
         }

@@ -16,6 +16,7 @@ mod examples;
 mod fix;
 mod inputs;
 mod levels;
+mod lsp;
 mod reference;
 mod render;
 mod run;

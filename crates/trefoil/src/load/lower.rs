@@ -96,7 +96,7 @@ impl Folder {
         }
         for (path, why) in found.problems {
             let file = loader.nameless(&path);
-            let message = format!("`{}` cannot be listed: {why}", path.display());
+            let message = format!("`{}` cannot be looked at: {why}", path.display());
             self.unseen.push(Diagnostic::nowhere(rules::UNREADABLE, Severity::Warning, Some(file), message));
         }
         if found.cut {

@@ -184,7 +184,8 @@ fn only_root(loader: &mut Loader, folder: &Folder, found: &mut Diagnostics) -> O
     } else {
         format!("`{path}` holds {} manifests that could be meant", roots.len())
     };
-    let example = names.first().map(|n| format!("say which one, as in `{path}#{n}`: ")).unwrap_or_default();
+    let alone = |n: &&String| names.iter().filter(|other| other == n).count() == 1;
+    let example = names.iter().find(alone).map(|n| format!("say which one, as in `{path}#{n}`: ")).unwrap_or_default();
     found.push(
         Diagnostic::nowhere(rules::AMBIGUOUS_TARGET, Severity::Error, Some(file), message)
             .help(format!("{example}{}", listed(&names))),
