@@ -14,6 +14,7 @@ macro_rules! rules {
 }
 
 rules! {
+    maybe_undefined,
     unused_output,
 }
 

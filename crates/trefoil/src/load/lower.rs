@@ -225,7 +225,9 @@ impl Attempt {
     /// With what the rules say about the program, if there is one and they are asked.
     pub fn proved(mut self, checks: Option<&Checks>) -> Self {
         if let (Some(lowered), Some(checks)) = (&self.lowered, checks) {
-            self.findings.extend(trefoil_check::check(&lowered.program, &self.facts, &checks.limits));
+            let found = trefoil_check::check(&lowered.program, &self.facts, &checks.limits);
+            let new = trefoil_check::unsaid(found, &self.findings);
+            self.findings.extend(new);
         }
         self
     }
