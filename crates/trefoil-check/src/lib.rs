@@ -7,15 +7,20 @@
 //! Knows no dialect, does no IO and runs nothing. Loading finds the mistakes that keep a program from being made; this crate
 //! finds those in programs that load, and has the page, the group and the level of every rule of both kinds.
 
+pub mod catalogue;
 pub mod levels;
 pub mod rule;
 pub mod rules;
 pub mod semantic;
+pub mod suppress;
 
-pub use levels::{Level, Levels};
+mod words;
+
+pub use levels::{Level, Levels, keeps_from_loading};
 pub use rule::{Context, Group, Limits, Rule, Run};
 pub use rules::{RULES, rule};
 pub use semantic::Model;
+pub use suppress::Suppressions;
 
 use trefoil_ir::{Facts, Program};
 use trefoil_syntax::Diagnostic;
@@ -38,12 +43,15 @@ pub fn unsaid(found: Vec<Diagnostic>, said: &[Diagnostic]) -> Vec<Diagnostic> {
 pub fn check(program: &Program, facts: &Facts, limits: &Limits) -> Vec<Diagnostic> {
     let model = Model::new(program, facts);
     let mut found = Vec::new();
-    for rule in rules::RULES.iter().copied() {
-        if let Run::Program(run) = rule.run {
-            let mut cx = Context { model: &model, limits, rule, found: Vec::new() };
-            run(&mut cx);
-            found.append(&mut cx.found);
-        }
+    let own = RULES.iter().filter_map(|rule| match rule.run {
+        Run::Program(run) => Some((*rule, run)),
+        Run::Load => None,
+    });
+    let beyond = rules::BEYOND_LOADING.iter().filter_map(|(name, run)| Some((rule(name)?, *run)));
+    for (rule, run) in own.chain(beyond) {
+        let mut cx = Context { model: &model, limits, rule, found: Vec::new() };
+        run(&mut cx);
+        found.append(&mut cx.found);
     }
     found
 }

@@ -4,21 +4,12 @@
 //! shared state that only some states write.
 
 use trefoil_ir::Position;
-use trefoil_syntax::Severity;
 
-use crate::rule::{Context, Group, Rule, Run};
+use crate::rule::Context;
 use crate::semantic::Defined;
 
-pub(super) const RULE: Rule = Rule {
-    name: "maybe-undefined",
-    group: Group::Names,
-    level: Some(Severity::Info),
-    strict: Some(Severity::Warning),
-    page: include_str!("maybe_undefined.md"),
-    run: Run::Program(run),
-};
-
-fn run(cx: &mut Context<'_>) {
+/// Looks on where lowering does not.
+pub(super) fn run(cx: &mut Context<'_>) {
     for read in cx.model.reads() {
         let Defined::Sometimes(why) = &read.defined else { continue };
         if read.reference.is_none() || read.guarded || read.position == Position::Condition {

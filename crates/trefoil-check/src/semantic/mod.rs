@@ -1,18 +1,27 @@
-//! The semantic model: computed once for a program, read by every rule and by the editor. Each part is worked out when it is
-//! asked for first.
+//! The semantic model: computed once for a program, read by every rule and by the editor. Each analysis is done when somebody
+//! asks for it first.
 
+pub mod bound;
+pub mod cases;
+pub mod cost;
 mod defined;
+pub mod flow;
 mod reads;
+pub mod rendered;
 pub mod schema;
 mod slots;
+pub mod states;
 mod types;
 mod writers;
 
 use std::cell::OnceCell;
 
-use trefoil_ir::{Facts, Program};
+use trefoil_ir::{Facts, Program, StateMachine, StepKind, walk};
 
+use cost::Costs;
+use flow::Reach;
 pub use reads::{Defined, Read, Why};
+use states::Exits;
 pub use types::{Types, Walk};
 
 /// A program and what is known about it.
@@ -21,14 +30,15 @@ pub struct Model<'p> {
     pub program: &'p Program,
     /// What lowering learned about names.
     pub facts: &'p Facts,
+    reach: OnceCell<Reach>,
     types: OnceCell<Types<'p>>,
     known: OnceCell<defined::Known<'p>>,
 }
 
 impl<'p> Model<'p> {
-    /// Of a program.
+    /// Works out nothing yet.
     pub fn new(program: &'p Program, facts: &'p Facts) -> Self {
-        Self { program, facts, types: OnceCell::new(), known: OnceCell::new() }
+        Self { program, facts, reach: OnceCell::new(), types: OnceCell::new(), known: OnceCell::new() }
     }
     /// The types of slots, results and paths.
     pub fn types(&self) -> &Types<'p> {
@@ -37,5 +47,24 @@ impl<'p> Model<'p> {
     /// Everything that is read, flow by flow.
     pub fn reads(&self) -> &[Read<'p>] {
         &self.known.get_or_init(|| defined::known(self.program, self.types())).reads
+    }
+    /// What runs at all, and what at the same time.
+    pub fn reach(&self) -> &Reach {
+        self.reach.get_or_init(|| Reach::of(self.program))
+    }
+    /// The state machines that a run can reach, with what is known about their states.
+    pub fn machines(&self) -> Vec<(&'p StateMachine, &[Exits])> {
+        let reach = self.reach();
+        let steps = walk::reachable(self.program, self.program.entry).into_iter();
+        steps
+            .filter_map(|(_, id)| match &self.program.step(id)?.kind {
+                StepKind::StateMachine(machine) => Some((machine, reach.machines.get(&id)?.as_slice())),
+                _ => None,
+            })
+            .collect()
+    }
+    /// Worst-case numbers of calls; counted when they are asked for.
+    pub fn costs(&self) -> Costs<'p> {
+        Costs::new(self.program)
     }
 }

@@ -53,10 +53,6 @@ impl State {
     pub fn nothing(n: usize) -> Self {
         Self { must: Slots::new(n, false), may: Slots::new(n, false) }
     }
-    /// No way leads here.
-    pub fn nowhere(n: usize) -> Self {
-        Self { must: Slots::new(n, true), may: Slots::new(n, false) }
-    }
     /// Sets a slot.
     pub fn set(&mut self, i: usize) {
         self.must.add(i);

@@ -87,12 +87,23 @@ pub fn run(args: &Run) -> u8 {
     }
 }
 
+/// Texts that nothing reads.
+fn warn_of_texts(args: &Run, dialect: &str) {
+    let given = [("--context", args.texts.context.is_some()), ("--skills", args.texts.skills.is_some())];
+    if trefoil::front::front_end(dialect).is_some_and(|front| !front.reads_texts()) {
+        for (option, _) in given.iter().filter(|(_, given)| *given) {
+            output::say(&format!("warning: `{option}` has no effect: {dialect} manifests do not read it"));
+        }
+    }
+}
+
 fn start(args: &Run) -> Result<u8, u8> {
     let options =
         LoadOptions { context: args.texts.context.clone(), skills: args.texts.skills.clone(), ..args.target.options() };
     let loaded = load_with(&args.target.target(), &options)?;
     if !args.quiet {
         warn(&loaded);
+        warn_of_texts(args, loaded.dialect);
     }
     let input = input::read(&loaded, &args.inputs, args.input_json.as_deref());
     let input = input.map_err(|why| refuse_input(&loaded, why))?;

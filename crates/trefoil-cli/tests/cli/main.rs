@@ -14,6 +14,7 @@ mod check;
 mod corpus;
 mod examples;
 mod inputs;
+mod lsp;
 mod render;
 mod run;
 mod show;

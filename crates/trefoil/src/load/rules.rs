@@ -14,6 +14,8 @@ pub const UNKNOWN_ID: &str = "unknown-id";
 pub const AMBIGUOUS_TARGET: &str = "ambiguous-target";
 /// The file is of no known dialect.
 pub const UNKNOWN_DIALECT: &str = "unknown-dialect";
+/// The file belongs to a dialect and is no unit of it.
+pub const NOT_A_UNIT: &str = "not-an-agent";
 /// The file mixes the keys of two dialects.
 pub const AMBIGUOUS_DIALECT: &str = "ambiguous-dialect";
 /// The file is larger than the limits allow; the same rule as the parser's.
@@ -33,4 +35,14 @@ pub const RULES: &[(&str, &str)] = &[
 ];
 
 /// Rules that hold for a tree that is not all there: what they report cannot be explained by a missing part.
-pub const LOCAL: &[&str] = &["unknown-key", "wrong-type", "out-of-range", "unknown-value", "template-", "condition-"];
+pub const LOCAL: &[&str] = &[
+    "unknown-key",
+    "wrong-type",
+    "out-of-range",
+    "unknown-value",
+    "unknown-provider",
+    "invalid-name",
+    "invalid-url",
+    "template-",
+    "condition-",
+];
