@@ -164,8 +164,13 @@ pub fn condition(
     let mut condition =
         Condition::examine(&text.value, policy).map_err(|broken| report(reader, text, broken, resolve)).ok()?;
     let mut sources = Sources::default();
-    condition.bind(|r| sources.bind(resolve(r, reader.at(text.source(r.span.clone())))));
-    Some(Cond { condition, sources: sources.0, origin: reader.at(text.span), text: text.value.clone() })
+    let mut spans = Vec::new();
+    condition.bind(|r| {
+        let at = reader.at(text.source(r.span.clone()));
+        spans.push(at.span);
+        sources.bind(resolve(r, at))
+    });
+    Some(Cond { condition, sources: sources.0, origin: reader.at(text.span), text: text.value.clone(), spans })
 }
 
 fn bind_template(reader: &Reader<'_>, text: &yaml::Text, mut template: Template, resolve: &mut Resolve<'_>) -> Text {
