@@ -11,6 +11,7 @@ pub mod rendered;
 pub mod schema;
 mod slots;
 pub mod states;
+pub mod taint;
 mod types;
 mod writers;
 
@@ -22,6 +23,7 @@ use cost::Costs;
 use flow::Reach;
 pub use reads::{Defined, Read, Why};
 use states::Exits;
+use taint::Taint;
 pub use types::{Types, Walk};
 
 /// A program and what is known about it.
@@ -31,6 +33,7 @@ pub struct Model<'p> {
     /// What lowering learned about names.
     pub facts: &'p Facts,
     reach: OnceCell<Reach>,
+    taint: OnceCell<Taint>,
     types: OnceCell<Types<'p>>,
     known: OnceCell<defined::Known<'p>>,
 }
@@ -38,7 +41,7 @@ pub struct Model<'p> {
 impl<'p> Model<'p> {
     /// Works out nothing yet.
     pub fn new(program: &'p Program, facts: &'p Facts) -> Self {
-        Self { program, facts, reach: OnceCell::new(), types: OnceCell::new(), known: OnceCell::new() }
+        Self { program, facts, reach: OnceCell::new(), taint: OnceCell::new(), types: OnceCell::new(), known: OnceCell::new() }
     }
     /// The types of slots, results and paths.
     pub fn types(&self) -> &Types<'p> {
@@ -51,6 +54,10 @@ impl<'p> Model<'p> {
     /// What runs at all, and what at the same time.
     pub fn reach(&self) -> &Reach {
         self.reach.get_or_init(|| Reach::of(self.program))
+    }
+    /// Where values come from.
+    pub fn taint(&self) -> &Taint {
+        self.taint.get_or_init(|| Taint::of(self.program))
     }
     /// The state machines that a run can reach, with what is known about their states.
     pub fn machines(&self) -> Vec<(&'p StateMachine, &[Exits])> {
