@@ -23,7 +23,7 @@ pub struct Facts {
     /// Texts with templates or conditions, and the names that may stand in them.
     pub scopes: Vec<Scope>,
     declared: HashMap<Location, usize>,
-    mentioned: HashSet<(Location, Option<Location>)>,
+    mentioned: HashMap<(Location, Option<Location>), usize>,
     scoped: HashSet<Location>,
 }
 
@@ -201,13 +201,27 @@ impl Facts {
             self.declarations.push(declaration);
         }
     }
-    /// Notes that a place names something.
+    /// Notes that a place names something. Where it does so twice (a text that two nodes share), what is there for one and
+    /// not for the other is there sometimes.
     pub fn mention(&mut self, mention: Mention) {
-        if self.wanted && self.mentioned.insert((mention.at, mention.to)) {
-            self.mentions.push(mention);
+        if !self.wanted {
+            return;
+        }
+        match self.mentioned.entry((mention.at, mention.to)) {
+            Entry::Vacant(place) => {
+                place.insert(self.mentions.len());
+                self.mentions.push(mention);
+            }
+            Entry::Occupied(known) => {
+                if let Some(known) = self.mentions.get_mut(*known.get())
+                    && known.defined != mention.defined
+                {
+                    known.defined = Defined::Sometimes;
+                }
+            }
         }
     }
-    /// Notes what may be named in a text.
+    /// Notes what may be named in a text. Of a text that is read in two places the first counts.
     pub fn scope(&mut self, scope: Scope) {
         if self.wanted && self.scoped.insert(scope.at) {
             self.scopes.push(scope);

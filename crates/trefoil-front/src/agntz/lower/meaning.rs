@@ -54,7 +54,7 @@ impl Offer {
             let at = Location::new(scope.file, text.content());
             Name::new(text.value.clone(), Defined::Always).declared(at).note("given by the step")
         }));
-        if scope.query.is_some() {
+        if scope.query.is_some() && scope.outside.is_none_or(|o| o.given.is_some()) {
             inputs.push(Name::new("userQuery", Defined::Always).note("the input, as it was given"));
         }
         let steps = scope.steps.iter().map(|step| {
@@ -83,11 +83,8 @@ impl Offer {
             };
             names.push(Name { defined, ..name.clone() });
         }
-        names.extend(NAMESPACES.into_iter().map(|n| {
-            let note =
-                if n == "env" { "environment variables: `env.NAME`" } else { "the secret store: `secrets.NAME`" };
-            Name::new(n, Defined::Always).schema(object_type()).note(note)
-        }));
+        // `secrets` is a namespace too; as long as there is no secret store it is nothing to offer.
+        names.push(Name::new("env", Defined::Always).schema(object_type()).note("environment variables: `env.NAME`"));
         names
     }
 }

@@ -81,11 +81,13 @@ impl Known {
         declare(reader, DeclarationKind::Workflow, stem, workflow, extent, None, learn::object_type(), "a workflow");
         known.inputs = inputs.known();
         for field in &manifest.input {
-            let name = known.inputs.iter().find(|n| n.name.strip_prefix("inputs.") == Some(&*field.name.value));
-            let Some(name) = name else { continue };
-            let note = name.note.as_deref().unwrap_or_default();
-            let (kind, schema, at) = (DeclarationKind::Input, name.schema.clone(), reader.at(field.name.content()));
-            declare(reader, kind, &field.name.value, at, field.span, Some(workflow), schema, note);
+            let (schema, note) = match &field.default {
+                Some(default) => (learn::type_of(default), format!("an input, `{}` unless given", default.to_text())),
+                None if &*field.name.value == "message" => (learn::text_type(), "the message of the run".into()),
+                None => (Value::Bool(true), "an input".into()),
+            };
+            let (kind, at) = (DeclarationKind::Input, reader.at(field.name.content()));
+            declare(reader, kind, &field.name.value, at, field.span, Some(workflow), schema, &note);
         }
         for agent in &manifest.agents {
             let note = agent.model.as_ref().map_or("an agent".into(), |m| format!("an agent on `{}`", m.text.value));

@@ -100,7 +100,7 @@ impl Scope<'_, '_, '_> {
                 all.push(match self.body.and_then(|b| b.borrow().variable(&head.name)) {
                     Some(_) if &*head.name == "item" => root(Value::Bool(true)),
                     Some(_) => root(integer_type()),
-                    None => Meaning::nothing(),
+                    None => self.unknown(),
                 });
                 walk(&mut all, rest);
             }
@@ -128,11 +128,18 @@ impl Scope<'_, '_, '_> {
             return Meaning { to: Some(*at), defined: Defined::Always, schema: Value::Bool(true) };
         }
         let known = self.flow.known.inputs.iter().find(|n| n.name.strip_prefix("inputs.") == Some(name));
-        known.map_or_else(Meaning::nothing, |n| Meaning {
-            to: n.declared,
-            defined: n.defined,
-            schema: n.schema.clone(),
-        })
+        match known {
+            Some(n) => Meaning { to: n.declared, defined: n.defined, schema: n.schema.clone() },
+            None => self.unknown(),
+        }
+    }
+
+    /// What is not there. In an agent that nobody uses it may yet be, where somebody does.
+    fn unknown(&self) -> Meaning {
+        match self.who {
+            Reading::Nobody => Meaning::built_in(Defined::Sometimes, Value::Bool(true)),
+            _ => Meaning::nothing(),
+        }
     }
 
     /// A path under `working` or `output`: written and seeded keys first, then nodes (decision S4).
