@@ -1,5 +1,8 @@
 //! Two nodes that write one path at the same time.
 
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
 use trefoil_ir::{Flow, FlowId, Graph, SlotId, Source, StepId, StepKind, walk};
 use trefoil_syntax::Severity;
 
@@ -35,19 +38,20 @@ fn run(cx: &mut Context<'_>) {
 
 fn conflicts(cx: &mut Context<'_>, flow: &Flow, graph: &Graph, steps: &[StepId]) {
     let program = cx.model.program;
-    let writer = |slot: SlotId| {
-        graph.nodes.iter().position(|n| program.step(n.step).is_some_and(|s| s.out == Some(slot)))
-    };
+    let slots = graph.nodes.iter().enumerate().filter_map(|(at, n)| Some((program.step(n.step)?.out?, at)));
+    let writers: HashMap<SlotId, usize> = slots.collect();
+    let writer = |slot: SlotId| writers.get(&slot).copied();
     let mut pairs: Vec<(usize, usize, String)> = Vec::new();
+    let mut seen = HashSet::new();
     let mut look = |source: &Source| {
         let Source::Compose { parts, .. } = source else { return };
-        for (at, second) in parts.iter().enumerate() {
-            for first in parts.iter().take(at).filter(|p| p.at == second.at && !p.at.is_empty()) {
-                let (Some(a), Some(b)) = (writer(first.slot), writer(second.slot)) else { continue };
-                let pair = (a, b, second.at.join("."));
-                if a != b && !pairs.contains(&pair) {
-                    pairs.push(pair);
-                }
+        let mut last: HashMap<&[Arc<str>], usize> = HashMap::new();
+        for part in parts.iter().filter(|p| !p.at.is_empty()) {
+            let Some(b) = writer(part.slot) else { continue };
+            if let Some(a) = last.insert(&part.at, b).filter(|a| *a != b)
+                && seen.insert((a, b))
+            {
+                pairs.push((a, b, part.at.join(".")));
             }
         }
     };

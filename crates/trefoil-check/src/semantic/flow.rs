@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use trefoil_ir::{
-    Expr, FlowId, Graph, Items, Loop, OnFailure, Program, Source, StateMachine, Step, StepId, StepKind, walk,
+    Edge, Expr, FlowId, Graph, Items, Loop, OnFailure, Program, Source, StateMachine, Step, StepId, StepKind, walk,
 };
 use trefoil_syntax::Location;
 
@@ -236,22 +236,23 @@ impl Reach {
 
 /// Which nodes of a graph can run.
 fn running(program: &Program, graph: &Graph) -> Vec<bool> {
+    let possible = |e: &Edge| e.when.as_ref().is_none_or(|w| truth(w) != Truth::Never);
+    let into: Vec<Vec<usize>> = graph
+        .nodes
+        .iter()
+        .map(|n| n.incoming.iter().filter(|e| possible(e)).map(|e| e.from.index()).collect())
+        .collect();
+    let fails: Vec<bool> = graph.nodes.iter().map(|n| states::can_fail(program, n.step)).collect();
     let mut runs = vec![false; graph.nodes.len()];
-    // A graph has no cycles; as many passes as it is deep are enough.
-    for _ in 0..=graph.nodes.len() {
-        let mut changed = false;
-        for (at, node) in graph.nodes.iter().enumerate() {
+    // A graph has no cycles: this ends, most often after one pass over its nodes in their order.
+    let mut changed = true;
+    while std::mem::take(&mut changed) {
+        for (at, (node, into)) in graph.nodes.iter().zip(&into).enumerate() {
             let is = |n: usize| runs.get(n) == Some(&true);
             let now = if node.fallback_of.is_empty() {
-                node.incoming.is_empty()
-                    || node
-                        .incoming
-                        .iter()
-                        .any(|e| is(e.from.index()) && e.when.as_ref().is_none_or(|w| truth(w) != Truth::Never))
+                node.incoming.is_empty() || into.iter().any(|from| is(*from))
             } else {
-                node.fallback_of.iter().any(|m| {
-                    is(m.index()) && graph.nodes.get(m.index()).is_some_and(|main| states::can_fail(program, main.step))
-                })
+                node.fallback_of.iter().any(|m| is(m.index()) && fails.get(m.index()) == Some(&true))
             };
             if now
                 && let Some(place) = runs.get_mut(at)
@@ -260,9 +261,6 @@ fn running(program: &Program, graph: &Graph) -> Vec<bool> {
                 *place = true;
                 changed = true;
             }
-        }
-        if !changed {
-            break;
         }
     }
     runs

@@ -116,8 +116,9 @@ impl Taint {
         flows.dedup();
         // Every pass carries a label at least one slot further, or is the last one.
         while std::mem::take(&mut taint.changed) {
-            // What is inside of a step comes after it in the list.
-            for (flow, id) in steps.iter().rev() {
+            // Results go from what is inside of a step to the step, which stands before it in the list; values from a step
+            // to those behind it.
+            for (flow, id) in steps.iter().rev().chain(&steps) {
                 if let Some(step) = program.step(*id) {
                     taint.step(program, *flow, *id, step);
                 }

@@ -47,10 +47,11 @@ impl Folder {
         let lowered = document.front.lower(&self.project, at, &mut found);
         let mut all = self.parsing.clone();
         all.extend(trefoil_check::check_tree(&document.root, document.file));
+        let said = found.diagnostics.into_sorted();
         if let Some(lowered) = lowered {
-            all.extend(trefoil_check::check(&lowered.program, &found.facts, limits));
+            all.extend(trefoil_check::unsaid(trefoil_check::check(&lowered.program, &found.facts, limits), &said));
         }
-        all.extend(found.diagnostics.into_sorted());
+        all.extend(said);
         all
     }
 }

@@ -17,8 +17,7 @@ const LIMIT: usize = 2000;
 
 /// Plans a run of the entry flow.
 pub(super) fn build(program: &Program, files: &Files) -> Plan {
-    let mut costs =
-        Costs::naming(program, |flow, list| describe::expr(files, program.flow(flow), list));
+    let mut costs = Costs::naming(program, |flow, list| describe::expr(files, program.flow(flow), list));
     let calls = costs.flow(program.entry);
     let mut planner = Planner { program, files, costs, models: Vec::new(), open: vec![program.entry], left: LIMIT };
     let Some(flow) = program.flow(program.entry) else {
