@@ -7,6 +7,7 @@ use trefoil_ir::{Flow, FlowId, Graph, SlotId, Source, StepId, StepKind, walk};
 use trefoil_syntax::Severity;
 
 use crate::rule::{Context, Group, Rule, Run};
+use crate::semantic::flow::Order;
 use crate::words;
 
 pub(super) const RULE: Rule = Rule {
@@ -59,9 +60,13 @@ fn conflicts(cx: &mut Context<'_>, flow: &Flow, graph: &Graph, steps: &[StepId])
         walk::evaluated(step).into_iter().for_each(|e| e.sources(&mut look));
     }
     walk::evaluated_by_flow(flow).into_iter().for_each(|e| e.sources(&mut look));
+    if pairs.is_empty() {
+        return;
+    }
+    let order = Order::of(graph);
     for (a, b, path) in pairs {
         let (Some(first), Some(second)) = (graph.nodes.get(a), graph.nodes.get(b)) else { continue };
-        if !cx.model.reach().together(program, first.step, second.step) || !both_run(graph, a, b) {
+        if order.precedes(a, b) || order.precedes(b, a) || !both_run(graph, &order, a, b) {
             continue;
         }
         let names = [first, second].map(|n| words::step(program, n.step));
@@ -73,12 +78,20 @@ fn conflicts(cx: &mut Context<'_>, flow: &Flow, graph: &Graph, steps: &[StepId])
     }
 }
 
-/// Whether some node, whenever it runs, leads to both.
-fn both_run(graph: &Graph, a: usize, b: usize) -> bool {
-    let starts = (0..graph.nodes.len()).map(|s| vec![s]);
+/// Whether some node, or the beginning, whenever it runs, leads to both.
+fn both_run(graph: &Graph, order: &Order, a: usize, b: usize) -> bool {
+    let mut next = vec![Vec::new(); graph.nodes.len()];
+    for (at, node) in graph.nodes.iter().enumerate().filter(|(_, n)| n.fallback_of.is_empty()) {
+        for edge in node.incoming.iter().filter(|e| e.when.is_none()) {
+            if let Some(list) = next.get_mut(edge.from.index()) {
+                list.push(at);
+            }
+        }
+    }
     let roots = graph.nodes.iter().enumerate();
     let roots = roots.filter(|(_, n)| n.incoming.is_empty() && n.fallback_of.is_empty()).map(|(i, _)| i).collect();
-    std::iter::once(roots).chain(starts).any(|start: Vec<usize>| {
+    let common = (0..graph.nodes.len()).filter(|n| order.precedes(*n, a) && order.precedes(*n, b)).map(|n| vec![n]);
+    std::iter::once(roots).chain(common).any(|start: Vec<usize>| {
         let mut seen = vec![false; graph.nodes.len()];
         let mut stack = start;
         while let Some(at) = stack.pop() {
@@ -86,10 +99,7 @@ fn both_run(graph: &Graph, a: usize, b: usize) -> bool {
                 Some(place) if !*place => *place = true,
                 _ => continue,
             }
-            let next = graph.nodes.iter().enumerate().filter(|(_, n)| {
-                n.fallback_of.is_empty() && n.incoming.iter().any(|e| e.from.index() == at && e.when.is_none())
-            });
-            stack.extend(next.map(|(i, _)| i));
+            stack.extend(next.get(at).into_iter().flatten());
         }
         seen.get(a) == Some(&true) && seen.get(b) == Some(&true)
     })
