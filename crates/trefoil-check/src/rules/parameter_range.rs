@@ -14,14 +14,13 @@ pub(super) const RULE: Rule = Rule {
     run: Run::Program(run),
 };
 
-/// What providers take less of than others: parameter, from, to. What all of them refuse, loading reports.
-const RANGES: &[(&str, &[(&str, f64, f64)])] = &[
-    ("anthropic", &[("temperature", 0.0, 1.0)]),
-    ("mistral", &[("temperature", 0.0, 1.5)]),
-    (
-        "cohere",
-        &[("temperature", 0.0, 1.0), ("presence_penalty", 0.0, 1.0), ("frequency_penalty", 0.0, 1.0)],
-    ),
+/// What providers take less of than others: provider, parameter, from, to. What all of them refuse, loading reports.
+const RANGES: &[(&str, &str, f64, f64)] = &[
+    ("anthropic", "temperature", 0.0, 1.0),
+    ("mistral", "temperature", 0.0, 1.5),
+    ("cohere", "temperature", 0.0, 1.0),
+    ("cohere", "presence_penalty", 0.0, 1.0),
+    ("cohere", "frequency_penalty", 0.0, 1.0),
 ];
 
 /// Usual limits; beyond them loading has spoken.
@@ -50,7 +49,7 @@ fn look(cx: &mut Context<'_>, call: &ModelCall) {
         _ => None,
     };
     let mut found = Vec::new();
-    for (name, low, high) in RANGES.iter().filter(|(p, _)| *p == provider).flat_map(|(_, ranges)| *ranges) {
+    for (_, name, low, high) in RANGES.iter().filter(|(p, ..)| *p == provider) {
         let Some(value) = given(name).filter(|v| !(*low..=*high).contains(v)) else { continue };
         if USUAL.iter().any(|(n, low, high)| n == name && (*low..=*high).contains(&value)) {
             found.push(format!("`{provider}` takes a {} from {low} to {high}, not {value}", name.replace('_', " ")));

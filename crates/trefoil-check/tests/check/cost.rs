@@ -29,7 +29,7 @@ fn a_list_that_is_written_out_is_bounded() {
         Group::Cost,
         "sirenspec",
         &[("flow.yaml", &each("{{ inputs.message }}"))],
-        &["unbounded-fan-out info 4:3 nothing limits how long the list of `f` is, and every item costs 1 model calls"],
+        &["unbounded-fan-out info 4:3 nothing limits how long the list of `f` is, and every item costs a model call"],
     );
 }
 
