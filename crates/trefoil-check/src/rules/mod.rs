@@ -35,6 +35,7 @@ rules! {
     parameter_range,
     unenforceable_schema,
     empty_prompt,
+    untrusted_tool_url,
 }
 
 mod maybe_undefined;

@@ -3,8 +3,8 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use trefoil_ir::{Flow, FlowId, Graph, SlotId, Source, StepId, StepKind, walk};
-use trefoil_syntax::Severity;
+use trefoil_ir::{DeclarationKind, Facts, Flow, FlowId, Graph, SlotId, Source, StepId, StepKind, walk};
+use trefoil_syntax::{FileId, Location, Severity, Span};
 
 use crate::rule::{Context, Group, Rule, Run};
 use crate::semantic::flow::Order;
@@ -19,8 +19,12 @@ pub(super) const RULE: Rule = Rule {
     run: Run::Program(run),
 };
 
+/// A path that several nodes write, and these nodes with their files, in order.
+type Written = (Arc<str>, Vec<(Arc<str>, FileId)>);
+
 fn run(cx: &mut Context<'_>) {
     let program = cx.model.program;
+    let written = written(cx.model.facts);
     for (index, flow) in program.flows.iter().enumerate() {
         let id = FlowId(index as u32);
         if !cx.model.reach().is_called(id) {
@@ -32,12 +36,12 @@ fn run(cx: &mut Context<'_>) {
             StepKind::Graph(graph) => Some(graph),
             _ => None,
         }) {
-            conflicts(cx, flow, graph, &steps);
+            conflicts(cx, flow, graph, &steps, &written);
         }
     }
 }
 
-fn conflicts(cx: &mut Context<'_>, flow: &Flow, graph: &Graph, steps: &[StepId]) {
+fn conflicts(cx: &mut Context<'_>, flow: &Flow, graph: &Graph, steps: &[StepId], written: &[Written]) {
     let program = cx.model.program;
     let slots = graph.nodes.iter().enumerate().filter_map(|(at, n)| Some((program.step(n.step)?.out?, at)));
     let writers: HashMap<SlotId, usize> = slots.collect();
@@ -60,6 +64,20 @@ fn conflicts(cx: &mut Context<'_>, flow: &Flow, graph: &Graph, steps: &[StepId])
         walk::evaluated(step).into_iter().for_each(|e| e.sources(&mut look));
     }
     walk::evaluated_by_flow(flow).into_iter().for_each(|e| e.sources(&mut look));
+    for (path, names) in written {
+        let mut nodes = names.iter().filter_map(|(name, file)| {
+            graph.nodes.iter().position(|n| {
+                program.step(n.step).is_some_and(|s| s.label.as_ref() == Some(name) && s.origin.file == *file)
+            })
+        });
+        let Some(mut a) = nodes.next() else { continue };
+        for b in nodes {
+            if a != b && seen.insert((a, b)) {
+                pairs.push((a, b, path.to_string()));
+            }
+            a = b;
+        }
+    }
     if pairs.is_empty() {
         return;
     }
@@ -76,6 +94,37 @@ fn conflicts(cx: &mut Context<'_>, flow: &Flow, graph: &Graph, steps: &[StepId])
         let finding = cx.finding(at.origin, message).label(other.origin, "writes it too");
         cx.report(finding.help(format!("{two} wins, as it stands later; write to two paths, or order the two by an edge")));
     }
+}
+
+/// What is written more than once, whether or not somebody reads it: keys of shared state that more than one node names.
+fn written(facts: &Facts) -> Vec<Written> {
+    let mut places: HashMap<Location, Vec<Location>> = HashMap::new();
+    for mention in facts.mentions.iter().filter(|m| !m.template) {
+        if let Some(to) = mention.to {
+            places.entry(to).or_default().push(mention.at);
+        }
+    }
+    let keys = || facts.declarations.iter().filter(|d| d.kind == DeclarationKind::Key);
+    // A segment with another one behind its dot is not what is written.
+    let starts: HashSet<(FileId, u32)> =
+        keys().map(|d| d.at).chain(places.values().flatten().copied()).map(|at| (at.file, at.span.start)).collect();
+    let nodes: Vec<_> = facts.declarations.iter().filter(|d| d.kind == DeclarationKind::Node).collect();
+    let mut all = Vec::new();
+    for key in keys() {
+        let Some(others) = places.get(&key.at) else { continue };
+        let mut writers: Vec<(Arc<str>, FileId)> = Vec::new();
+        for at in std::iter::once(&key.at).chain(others) {
+            let inside = |span: Span| span.start <= at.span.start && at.span.end <= span.end;
+            let node = nodes.iter().find(|n| n.at.file == at.file && inside(n.extent));
+            if let Some(node) = node.filter(|_| !starts.contains(&(at.file, at.span.end + 1))) {
+                writers.push((node.name.clone(), at.file));
+            }
+        }
+        if writers.len() > 1 {
+            all.push((key.name.clone(), writers));
+        }
+    }
+    all
 }
 
 /// Whether some node, or the beginning, whenever it runs, leads to both.

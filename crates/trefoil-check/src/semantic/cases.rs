@@ -38,6 +38,10 @@ pub struct Read {
     /// The numbers that conditions compare it with.
     written: Vec<f64>,
     ordered: bool,
+    /// Conditions ask whether it is there, or true.
+    asked: bool,
+    /// It stands in something that cannot be decided by trying.
+    open: bool,
 }
 
 #[derive(PartialEq)]
@@ -166,6 +170,8 @@ impl Cases {
                 likely: 0,
                 written: Vec::new(),
                 ordered: false,
+                asked: false,
+                open: false,
             });
             self.values.len() - 1
         })
@@ -221,7 +227,13 @@ impl Read {
                 _ => {}
             }
         }
-        if self.choices.iter().any(|v| v.as_bool().is_some()) {
+        let boolean = self.choices.iter().any(|v| v.as_bool().is_some());
+        if self.open {
+            // What has a length or a content: examples, not every sort.
+            self.add(Value::from(""));
+            self.add(Value::from(Vec::<Value>::new()));
+        }
+        if boolean || self.asked && !self.open {
             self.add(Value::Bool(true));
             self.add(Value::Bool(false));
         }
@@ -256,7 +268,13 @@ impl Case<'_> {
             });
             if let (false, Some(value)) = (free, self.value(at)) {
                 let text = match (value.as_str(), value.as_f64()) {
-                    (Some("something else"), _) => "any other text".to_owned(),
+                    (Some("something else"), _)
+                        if read.choices.iter().any(|c| c.as_str().is_some_and(|t| t != "something else")) =>
+                    {
+                        "any other text".to_owned()
+                    }
+                    (Some("something else"), _) => "a text".to_owned(),
+                    (Some(""), _) => "an empty text".to_owned(),
                     (Some(text), _) => format!("\"{text}\""),
                     (None, Some(n)) => ((n * 10_000.0).round() / 10_000.0).to_string(),
                     (None, None) => value.to_json().to_string(),
@@ -294,7 +312,7 @@ struct Reading<'r> {
 
 impl Reading<'_> {
     fn choice(&mut self, reference: u32, value: Value) {
-        if let Some(read) = self.read.get(reference as usize).and_then(|at| self.cases.values.get_mut(*at)) {
+        if let Some(read) = self.value(reference) {
             read.add(value);
         }
     }
@@ -303,8 +321,9 @@ impl Reading<'_> {
         match expression {
             Expression::Literal(_) => {}
             Expression::Reference(r) => {
-                self.choice(*r, Value::Bool(true));
-                self.choice(*r, Value::Bool(false));
+                if let Some(read) = self.value(*r) {
+                    read.asked = true;
+                }
             }
             Expression::Not(inner) => self.truth(inner),
             Expression::And(all) | Expression::Or(all) => all.iter().for_each(|e| self.truth(e)),
@@ -313,28 +332,53 @@ impl Reading<'_> {
                     self.compare(a, b, *op);
                 }
             }
-            _ => self.open = true,
+            _ => self.leave_open(&[expression]),
         }
+    }
+    /// What these are about cannot be decided by trying.
+    fn leave_open(&mut self, expressions: &[&Expression]) {
+        self.open = true;
+        let mut stack = expressions.to_vec();
+        while let Some(expression) = stack.pop() {
+            match expression {
+                Expression::Reference(r) => {
+                    if let Some(read) = self.value(*r) {
+                        read.open = true;
+                    }
+                }
+                Expression::Literal(_) | Expression::Local(_) => {}
+                Expression::List(all)
+                | Expression::And(all)
+                | Expression::Or(all)
+                | Expression::Compare(all, _)
+                | Expression::Call(_, all) => stack.extend(all),
+                Expression::Not(e) | Expression::Negate(e) | Expression::Member(e, _) => stack.push(e),
+                Expression::Arithmetic(_, a, b) | Expression::Index(a, b) => stack.extend([&**a, &**b]),
+            }
+        }
+    }
+    fn value(&mut self, reference: u32) -> Option<&mut Read> {
+        self.read.get(reference as usize).and_then(|at| self.cases.values.get_mut(*at))
     }
     fn compare(&mut self, a: &Expression, b: &Expression, op: Comparison) {
         // What a text or a list contains has too many sorts.
         if matches!(op, Comparison::In | Comparison::NotIn) && subject(a).is_none() {
-            self.open = true;
+            self.leave_open(&[a, b]);
         }
         let ordered =
             matches!(op, Comparison::Less | Comparison::LessEqual | Comparison::Greater | Comparison::GreaterEqual);
         match (subject(a), literals(a), subject(b), literals(b)) {
             (Some(reference), _, _, Some(values)) | (_, Some(values), Some(reference), _) => {
                 if ordered && values.iter().any(|v| v.as_f64().is_none()) {
-                    self.open = true;
+                    self.leave_open(&[a, b]);
                 }
                 values.into_iter().for_each(|v| self.choice(reference, v));
-                if let Some(read) = self.read.get(reference as usize).and_then(|at| self.cases.values.get_mut(*at)) {
+                if let Some(read) = self.value(reference) {
                     read.ordered |= ordered;
                 }
             }
             (_, Some(_), _, Some(_)) => {}
-            _ => self.open = true,
+            _ => self.leave_open(&[a, b]),
         }
     }
 }

@@ -152,7 +152,7 @@ impl<'t> Table<'t> {
         };
         Taken::Shadowed(self.transitions.iter().take(at).position(covers))
     }
-    /// An outcome to be expected that matches nothing. Where a condition is open nobody knows.
+    /// An outcome to be expected that matches nothing: a case for which every condition says no.
     fn gap(&self, outcome: Takes) -> Option<Gap> {
         let candidates = self.candidates(outcome);
         if candidates.iter().any(|at| self.condition.get(*at).is_some_and(Option::is_none)) {
@@ -161,9 +161,6 @@ impl<'t> Table<'t> {
         let cases = self.cases?;
         if candidates.is_empty() {
             return Some(Gap { value: String::new(), numeric: false });
-        }
-        if candidates.iter().any(|at| self.open(*at)) {
-            return None;
         }
         let mut found = None;
         cases.each(false, &mut |case| {

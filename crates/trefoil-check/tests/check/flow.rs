@@ -45,6 +45,17 @@ fn a_condition_that_cannot_be_tried_is_not_judged() {
         &[],
     );
     transitions("{ condition: custom, expression: 'A.output.a == A.output.b', target: B }, { target: C }", &[]);
+    transitions(
+        "{ condition: custom, expression: 'length A.output.issues', target: B }, { condition: custom, expression: '!A.output.issues', target: C }",
+        &[],
+    );
+    // It need not be judged where trying it shows that nothing is left.
+    transitions(
+        "{ condition: custom, expression: 'length A.output.issues', target: B }, { condition: on_failure, target: C }",
+        &[
+            "missing-transition warning 7:5 no transition of `A` is for an empty text as `A.output.issues`: the run fails then",
+        ],
+    );
 }
 
 #[test]
@@ -145,6 +156,24 @@ fn nodes_that_exclude_each_other_may_write_one_path() {
         &[("flow.yaml", &both)],
         &["write-conflict warning 6:3 `l` and `r` write `x` at the same time"],
     );
+}
+
+#[test]
+fn what_is_written_twice_counts_though_nobody_reads_it() {
+    let both = |l: &str, r: &str| {
+        let nodes = format!(
+            "  s: {{ agent: a, writes: working.k }}\n  l: {{ agent: a, writes: {l} }}\n  r: {{ agent: a, writes: {r} }}\n"
+        );
+        graph(&nodes, "  - { from: s, to: l }\n  - { from: s, to: r }\n")
+    };
+    expect(
+        Group::Flow,
+        "sirenspec",
+        &[("flow.yaml", &both("working.a.x", "working.a.x"))],
+        &["write-conflict warning 6:3 `l` and `r` write `x` at the same time"],
+    );
+    expect(Group::Flow, "sirenspec", &[("flow.yaml", &both("working.a.x", "working.a.y"))], &[]);
+    expect(Group::Flow, "sirenspec", &[("flow.yaml", &both("working.a", "output.a"))], &[]);
 }
 
 #[test]

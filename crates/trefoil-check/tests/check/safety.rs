@@ -92,3 +92,26 @@ fn a_credential_is_never_shown_whole() {
         &["hard-coded-secret warning 4:19 a model provider's key is written out in the file: `sk-a...`"],
     );
 }
+
+#[test]
+fn a_model_fills_in_what_comes_behind_the_host() {
+    let agent = |url: &str| {
+        format!(
+            "id: a\nkind: llm\nmodel: {{ provider: openai, name: gpt-4o-mini }}\ninstruction: Work.\nprompt: Go.\ntools:\n  - {{ kind: http, name: t, url: \"{url}\" }}\n"
+        )
+    };
+    for url in ["https://h.example.com/{x}", "https://{{env.HOST}}/{x}", "https://h.example.com?q={{userQuery}}"] {
+        expect(Group::Safety, "agntz", &[("a.yaml", &agent(url))], &[]);
+    }
+    for (url, who, name) in [
+        ("https://{x}.example.com/a", "the model", "x"),
+        ("https://{{userQuery}}/a", "whoever starts the run", "userQuery"),
+        ("{{userQuery}}/a", "whoever starts the run", "userQuery"),
+    ] {
+        let column = if url.starts_with('{') { 34 } else { 42 };
+        let message = format!(
+            "untrusted-tool-url warning 7:{column} `{name}` decides which host the tool calls, and {who} gives it"
+        );
+        expect(Group::Safety, "agntz", &[("a.yaml", &agent(url))], &[&message]);
+    }
+}
