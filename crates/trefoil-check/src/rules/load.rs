@@ -22,7 +22,6 @@ macro_rules! load {
 /// Name, group, usual severity, and the one under `--strict` where that differs.
 pub(super) static RULES: &[Rule] = load! {
     "project-file" Form Warning Error;
-    "unknown-key" Form Warning Error;
     "unknown-suppression" Form Warning Error;
     "unused-suppression" Form Warning Error;
     "yaml-syntax" Form Error;
