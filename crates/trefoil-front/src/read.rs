@@ -58,6 +58,10 @@ impl<'d> Reader<'d> {
     pub fn report(&self, diagnostic: Diagnostic) {
         self.findings.borrow_mut().diagnostics.push(diagnostic);
     }
+    /// Whether anybody asks for facts.
+    pub fn wants_facts(&self) -> bool {
+        self.findings.borrow().facts.is_wanted()
+    }
     /// Notes facts, if anybody asks for them.
     pub fn facts(&self, note: impl FnOnce(&mut Facts)) {
         let facts = &mut self.findings.borrow_mut().facts;

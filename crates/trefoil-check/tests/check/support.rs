@@ -46,10 +46,11 @@ impl Folder {
         let mut found = Findings::with_facts();
         let lowered = document.front.lower(&self.project, at, &mut found);
         let mut all = self.parsing.clone();
+        let said = found.diagnostics.into_sorted();
         if let Some(lowered) = lowered {
-            all.extend(trefoil_check::check(&lowered.program, &found.facts, limits));
+            all.extend(trefoil_check::unsaid(trefoil_check::check(&lowered.program, &found.facts, limits), &said));
         }
-        all.extend(found.diagnostics.into_sorted());
+        all.extend(said);
         all
     }
 }

@@ -225,7 +225,9 @@ impl Attempt {
     /// With what the rules say about the program of a file, if there is one and they are asked.
     pub fn proved(mut self, loader: &mut Loader, file: FileId) -> Self {
         if let Some(lowered) = self.lowered.as_ref().filter(|_| loader.options.checks.is_some()) {
-            self.findings.extend(trefoil_check::check(&lowered.program, &self.facts, &loader.limits(file)));
+            let found = trefoil_check::check(&lowered.program, &self.facts, &loader.limits(file));
+            let new = trefoil_check::unsaid(found, &self.findings);
+            self.findings.extend(new);
         }
         self
     }

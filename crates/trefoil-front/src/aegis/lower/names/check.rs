@@ -9,7 +9,7 @@ use super::{Look, Place, RESERVED};
 use crate::aegis::lower::paths::Before;
 
 /// What only results of states have.
-const OF_RESULTS: &[&str] =
+pub(super) const OF_RESULTS: &[&str] =
     &["output", "status", "score", "confidence", "stdout", "stderr", "exit_code", "response", "agents", "consensus"];
 
 /// Keys that a start input always may have.
