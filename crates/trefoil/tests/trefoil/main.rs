@@ -8,6 +8,7 @@
     reason = "a test that cannot go on fails"
 )]
 
+mod checks;
 mod engine;
 mod pages;
 mod plan;
