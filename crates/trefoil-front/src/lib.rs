@@ -5,6 +5,7 @@
 //! first mistake.
 
 pub mod build;
+pub mod mend;
 pub mod project;
 pub mod read;
 pub mod rules;

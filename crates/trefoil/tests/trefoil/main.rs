@@ -9,6 +9,7 @@
 )]
 
 mod engine;
+mod fixes;
 mod pages;
 mod plan;
 
