@@ -58,6 +58,10 @@ impl<'d> Reader<'d> {
     pub fn report(&self, diagnostic: Diagnostic) {
         self.findings.borrow_mut().diagnostics.push(diagnostic);
     }
+    /// Whether anybody asks for facts.
+    pub fn wants_facts(&self) -> bool {
+        self.findings.borrow().facts.is_wanted()
+    }
     /// Notes facts, if anybody asks for them.
     pub fn facts(&self, note: impl FnOnce(&mut Facts)) {
         let facts = &mut self.findings.borrow_mut().facts;
@@ -119,6 +123,11 @@ impl<'d> Reader<'d> {
                     format!("from {} to {}", range.start(), range.end())
                 };
                 self.error("out-of-range", node.span, format!("`{what}` must be {bounds}, not {}", t.value));
+                None
+            }
+            Some((Scalar::Float(_), t)) if t.value.bytes().all(|b| b.is_ascii_digit()) => {
+                let message = format!("`{what}` is too large: {}", t.value);
+                self.error("out-of-range", node.span, message);
                 None
             }
             Some((Scalar::Float(_), t)) => {

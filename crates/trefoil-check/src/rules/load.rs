@@ -21,6 +21,9 @@ macro_rules! load {
 
 /// Name, group, usual severity, and the one under `--strict` where that differs.
 pub(super) static RULES: &[Rule] = load! {
+    "project-file" Form Warning Error;
+    "unknown-suppression" Form Warning Error;
+    "unused-suppression" Form Warning Error;
     "yaml-syntax" Form Error;
     "yaml-tab" Form Error;
     "yaml-unquoted-braces" Form Error;

@@ -12,6 +12,8 @@ mod engine;
 mod fixes;
 mod pages;
 mod plan;
+mod real;
+mod schema;
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};

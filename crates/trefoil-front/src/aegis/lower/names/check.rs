@@ -10,7 +10,7 @@ use crate::aegis::lower::paths::Before;
 use crate::mend;
 
 /// What only results of states have.
-const OF_RESULTS: &[&str] =
+pub(super) const OF_RESULTS: &[&str] =
     &["output", "status", "score", "confidence", "stdout", "stderr", "exit_code", "response", "agents", "consensus"];
 
 /// Keys that a start input always may have.
