@@ -143,6 +143,21 @@ const CASES: &[(&str, bool, &str)] = &[
         true,
         "version: \"0.1\"\nagents:\n  writer: { model: \"openai:m\", system: Write. }\nnodes:\n  draft: { agent: writer, writes: <<outpt=>output>>.text }\ninput: { message: x }\n",
     ),
+    (
+        "condition-bad-operator",
+        true,
+        "id: a\nkind: sequential\ninputSchema: { tone: string }\nsteps:\n  - ref: b\n    when: \"{{tone}}<< = => == >>'plain'\" # tone\n=>other\nid: b\nkind: llm\nmodel: { provider: openai, name: m }\ninstruction: Write.\nprompt: Go.\n",
+    ),
+    (
+        "template-unknown-helper",
+        true,
+        "apiVersion: 100monkeys.ai/v1\nkind: Agent\nmetadata: { name: a, version: \"1.0.0\" }\nspec:\n  runtime: { model: smart }\n  task:\n    instruction: Write.\n    prompt_template: '{{<<uper=>upper>> input}}' # loud\n",
+    ),
+    (
+        "condition-unknown-name",
+        true,
+        "version: \"0.1\"\nagents:\n  w: { model: \"openai:m\", system: Write. }\nnodes:\n  draft: { agent: w, writes: working.text }\n  edit: { agent: w, writes: output.text }\nedges:\n  - { from: draft, to: edit, when: \"<<workin=>working>>.text == 'x'\" }\ninput: { message: x }\n",
+    ),
 ];
 
 /// The text before and after.
