@@ -3,6 +3,7 @@
 
 pub mod bound;
 pub mod cases;
+pub mod compare;
 pub mod cost;
 mod defined;
 pub mod flow;
@@ -16,8 +17,9 @@ mod writers;
 
 use std::cell::OnceCell;
 
-use trefoil_ir::{Facts, Program, StateMachine, StepKind, walk};
+use trefoil_ir::{Facts, FlowId, Program, StateMachine, StepId, StepKind, walk};
 
+use compare::Compared;
 use cost::Costs;
 use flow::Reach;
 pub use reads::{Defined, Read, Why};
@@ -33,12 +35,20 @@ pub struct Model<'p> {
     reach: OnceCell<Reach>,
     types: OnceCell<Types<'p>>,
     known: OnceCell<defined::Known<'p>>,
+    compared: OnceCell<Vec<Compared>>,
 }
 
 impl<'p> Model<'p> {
     /// Works out nothing yet.
     pub fn new(program: &'p Program, facts: &'p Facts) -> Self {
-        Self { program, facts, reach: OnceCell::new(), types: OnceCell::new(), known: OnceCell::new() }
+        Self {
+            program,
+            facts,
+            reach: OnceCell::new(),
+            types: OnceCell::new(),
+            known: OnceCell::new(),
+            compared: OnceCell::new(),
+        }
     }
     /// The types of slots, results and paths.
     pub fn types(&self) -> &Types<'p> {
@@ -47,6 +57,23 @@ impl<'p> Model<'p> {
     /// Everything that is read, flow by flow.
     pub fn reads(&self) -> &[Read<'p>] {
         &self.known.get_or_init(|| defined::known(self.program, self.types())).reads
+    }
+    /// Every step, whether a run can reach it or not, with the flow it is in; parents before what is in them.
+    pub fn steps(&self) -> Vec<(FlowId, StepId)> {
+        let mut all = Vec::with_capacity(self.program.steps.len());
+        for (i, flow) in self.program.flows.iter().enumerate() {
+            let mut stack = vec![flow.body];
+            while let Some(id) = stack.pop() {
+                let Some(step) = self.program.step(id) else { continue };
+                all.push((FlowId(i as u32), id));
+                stack.extend(walk::children(step).into_iter().rev());
+            }
+        }
+        all
+    }
+    /// Every comparison of conditions and tests.
+    pub fn comparisons(&self) -> &[Compared] {
+        self.compared.get_or_init(|| compare::all(self.program, self.types()))
     }
     /// What runs at all, and what at the same time.
     pub fn reach(&self) -> &Reach {
