@@ -1,6 +1,6 @@
 //! An object printed into what a model or a person reads, where one of its fields was probably meant.
 
-use trefoil_ir::{Expr, FlowId, Position, Source, StepKind, Text, walk};
+use trefoil_ir::{Expr, FlowId, Source, StepKind, Text, walk};
 use trefoil_syntax::{Diagnostic, Location, Severity};
 use trefoil_template::Value;
 
@@ -20,16 +20,14 @@ pub(super) const RULE: Rule = Rule {
 fn run(cx: &mut Context<'_>) {
     let model = cx.model;
     let mut found: Vec<(Location, String, Severity, String)> = Vec::new();
-    for (flow, id) in model.steps() {
+    for &(flow, id) in model.steps() {
         let Some(step) = model.program.step(id) else { continue };
-        let texts: Vec<(&Expr, Position)> = match &step.kind {
-            StepKind::Model(call) => {
-                call.system.iter().map(|e| (e, Position::System)).chain([(&call.user, Position::User)]).collect()
-            }
-            StepKind::Human(call) => vec![(&call.prompt, Position::Person)],
+        let texts: Vec<&Expr> = match &step.kind {
+            StepKind::Model(call) => call.system.iter().chain([&call.user]).collect(),
+            StepKind::Human(call) => vec![&call.prompt],
             _ => continue,
         };
-        for (expr, _) in texts {
+        for expr in texts {
             walk::texts(expr, &mut |text| found.extend(printed(model, flow, text)));
         }
     }
@@ -52,6 +50,11 @@ fn printed(model: &Model<'_>, flow: FlowId, text: &Text) -> Vec<(Location, Strin
         let walk = model.types().source(flow, source, &path, None);
         if walk.stop.is_some() || schema::solid_kinds(&walk.schema)? != ["object"] {
             return None;
+        }
+        let intake = &model.program.flow(flow)?.intake;
+        let taken = |slot: &trefoil_ir::SlotId| intake.slot == *slot || intake.raw.as_ref().is_some_and(|(raw, _)| raw == slot);
+        if path.is_empty() && matches!(source, Source::Slot(slot) if taken(slot)) {
+            return None; // All of what was given, as it was given.
         }
         let fields = fields(&walk.schema);
         if fields.is_empty() {
@@ -83,6 +86,6 @@ fn fields(of: &Value) -> Vec<String> {
 
 /// Whether a slot holds a step's result with something around it that the manifest does not say.
 fn wraps(model: &Model<'_>, flow: FlowId, slot: trefoil_ir::SlotId) -> bool {
-    let mut steps = model.steps().into_iter().filter(|(f, _)| *f == flow);
-    steps.any(|(_, id)| model.program.step(id).is_some_and(|s| s.out == Some(slot) && s.shape.is_some()))
+    let mut steps = model.steps_of(flow).iter();
+    steps.any(|(_, id)| model.program.step(*id).is_some_and(|s| s.out == Some(slot) && s.shape.is_some()))
 }

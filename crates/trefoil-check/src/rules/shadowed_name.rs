@@ -8,7 +8,7 @@ use crate::rule::Context;
 /// Looks on where lowering does not.
 pub(super) fn run(cx: &mut Context<'_>) {
     let model = cx.model;
-    for (flow, id) in model.steps() {
+    for &(flow, id) in model.steps() {
         let (Some(flow), Some(step)) = (model.program.flow(flow), model.program.step(id)) else { continue };
         let StepKind::StateMachine(machine) = &step.kind else { continue };
         for state in &machine.states {

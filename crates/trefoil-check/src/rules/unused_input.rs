@@ -45,8 +45,8 @@ fn run(cx: &mut Context<'_>) {
 
 /// Whether a part of the flow is not run, and what it reads therefore not known.
 fn refused(model: &Model<'_>, flow: FlowId) -> bool {
-    let mut steps = model.steps().into_iter().filter(|(f, _)| *f == flow);
-    steps.any(|(_, s)| model.program.step(s).is_some_and(|s| matches!(s.kind, StepKind::Refused(_))))
+    let mut steps = model.steps_of(flow).iter();
+    steps.any(|(_, s)| model.program.step(*s).is_some_and(|s| matches!(s.kind, StepKind::Refused(_))))
 }
 
 /// The names that occur in paths of a flow and of its fan-outs; none: the input is read as a whole somewhere.
@@ -61,21 +61,25 @@ fn names_read(model: &Model<'_>, id: FlowId, flow: &Flow) -> Option<HashSet<Arc<
             holders.insert((id, *slot));
         }
     }
-    let mut within = HashSet::from([id]);
-    for (outer, step) in model.steps() {
-        if let Some(StepKind::ForEach(each)) = model.program.step(step).map(|s| &s.kind)
-            && within.contains(&outer)
-        {
-            within.insert(each.body);
-            let captured = each.captures.iter().filter(|(_, source)| match source {
-                Source::Slot(slot) => holders.contains(&(outer, *slot)),
-                _ => false,
-            });
-            holders.extend(captured.map(|(slot, _)| (each.body, *slot)).collect::<Vec<_>>());
+    let mut within = vec![id];
+    let mut at = 0;
+    while let Some(outer) = within.get(at).copied() {
+        at += 1;
+        for (_, step) in model.steps_of(outer) {
+            let Some(StepKind::ForEach(each)) = model.program.step(*step).map(|s| &s.kind) else { continue };
+            if within.contains(&each.body) {
+                continue;
+            }
+            within.push(each.body);
+            for (slot, source) in &each.captures {
+                if matches!(source, Source::Slot(s) if holders.contains(&(outer, *s))) {
+                    holders.insert((each.body, *slot));
+                }
+            }
         }
     }
     let mut names = HashSet::new();
-    for read in model.reads().iter().filter(|r| within.contains(&r.flow)) {
+    for read in within.iter().flat_map(|f| model.reads_of(*f)) {
         if whole(read, &holders) && !lays(read, flow) {
             return None;
         }

@@ -23,7 +23,7 @@ pub(super) const RULE: Rule = Rule {
 fn run(cx: &mut Context<'_>) {
     let model = cx.model;
     let used = used(model);
-    for (flow, id) in model.steps() {
+    for &(flow, id) in model.steps() {
         let Some(step) = model.program.step(id) else { continue };
         let (Some(out), Some(label)) = (step.out, &step.label) else { continue };
         if used.contains(&(flow, out)) || !only_models(model.program, id, 0) || implicit(model, flow, id, out) {
@@ -37,7 +37,7 @@ fn run(cx: &mut Context<'_>) {
 /// The slots that something reads.
 fn used(model: &Model<'_>) -> HashSet<(FlowId, SlotId)> {
     let mut used: HashSet<_> = model.reads().iter().flat_map(|r| r.slots().into_iter().map(|s| (r.flow, s))).collect();
-    for (flow, id) in model.steps() {
+    for &(flow, id) in model.steps() {
         let Some(step) = model.program.step(id) else { continue };
         let mut add = |source: &Source| match source {
             Source::Slot(slot) | Source::Member(slot, _) => drop(used.insert((flow, *slot))),
@@ -52,8 +52,8 @@ fn used(model: &Model<'_>) -> HashSet<(FlowId, SlotId)> {
         if let StepKind::Call(call) = &step.kind
             && let Some(under) = call.exports
         {
-            let read = model.reads().iter().any(|r| {
-                r.flow == flow && matches!(r.source, Source::Layered { under: u, .. } if *u == under)
+            let read = model.reads_of(flow).iter().any(|r| {
+                matches!(r.source, Source::Layered { under: u, .. } if *u == under)
             });
             if read {
                 for callee in callees(step) {
@@ -72,8 +72,8 @@ fn implicit(model: &Model<'_>, flow: FlowId, id: StepId, out: SlotId) -> bool {
     if found.output.is_none() && last(model.program, found.body).contains(&id) {
         return true;
     }
-    for (_, outer) in model.steps().into_iter().filter(|(f, _)| *f == flow) {
-        let Some(outer) = model.program.step(outer) else { continue };
+    for (_, outer) in model.steps_of(flow) {
+        let Some(outer) = model.program.step(*outer) else { continue };
         match &outer.kind {
             StepKind::Graph(graph) => {
                 let Some(at) = graph.nodes.iter().position(|n| n.step == id) else { continue };
@@ -90,7 +90,7 @@ fn implicit(model: &Model<'_>, flow: FlowId, id: StepId, out: SlotId) -> bool {
         }
     }
     // Two steps that share a key: which of them is read is not the slot's to say.
-    model.steps().into_iter().any(|(f, s)| f == flow && s != id && model.program.step(s).is_some_and(|s| s.out == Some(out)))
+    model.steps_of(flow).iter().any(|(_, s)| *s != id && model.program.step(*s).is_some_and(|s| s.out == Some(out)))
 }
 
 /// The steps whose result is that of this one.
@@ -115,6 +115,14 @@ fn only_models(program: &Program, id: StepId, depth: usize) -> bool {
     }
     let inner = || {
         let flows = callees(step);
+        // What an agent does that nobody declares here, nobody knows.
+        let missing = |f: &FlowId| {
+            let name = program.flow(*f).map(|f| &f.name);
+            program.missing_agents.iter().any(|(n, _)| Some(n) == name)
+        };
+        if flows.iter().any(missing) {
+            return Vec::new();
+        }
         let bodies = flows.into_iter().filter_map(|f| program.flow(f)).map(|f| f.body);
         children(step).into_iter().chain(bodies).collect::<Vec<_>>()
     };

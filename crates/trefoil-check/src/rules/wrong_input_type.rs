@@ -5,6 +5,7 @@ use trefoil_syntax::{Location, Severity};
 use trefoil_template::Value;
 
 use crate::rule::{Context, Group, Rule, Run};
+use crate::semantic::rendered::{Piece, pieces};
 use crate::semantic::schema;
 
 pub(super) const RULE: Rule = Rule {
@@ -18,11 +19,17 @@ pub(super) const RULE: Rule = Rule {
 
 fn run(cx: &mut Context<'_>) {
     let model = cx.model;
-    for (flow, id) in model.steps() {
+    for &(flow, id) in model.steps() {
         let Some(step) = model.program.step(id) else { continue };
         let StepKind::Call(call) = &step.kind else { continue };
         let (Callee::Flow(callee), Some(input)) = (&call.callee, &call.input) else { continue };
         let Some(callee) = model.program.flow(*callee) else { continue };
+        for (at, member, value) in written(input) {
+            let Some(field) = callee.intake.fields.iter().find(|f| *f.name == *member) else { continue };
+            let Some(why) = schema::refuses(&field.schema, &value) else { continue };
+            let finding = cx.finding(at, format!("`{member}` of `{}` does not take this: {why}", callee.name));
+            cx.report(finding.label(field.origin, "declared here"));
+        }
         let mut given = Vec::new();
         members(input, &mut given);
         for (name, value) in given {
@@ -33,6 +40,28 @@ fn run(cx: &mut Context<'_>) {
             cx.report(finding.label(field.origin, "declared here"));
         }
     }
+}
+
+/// Stands for a placeholder in text that is read as JSON: fits where a number may stand, and inside quotes.
+const PLACEHOLDER: &str = "9007199254740881";
+
+/// The members of an input that is JSON in a text, without those that placeholders are in.
+pub(super) fn written(input: &Expr) -> Vec<(Location, String, Value)> {
+    let Expr::Structured(inner) = input else { return Vec::new() };
+    let Some((at, text)) = text(inner) else { return Vec::new() };
+    let Ok(Value::Object(members)) = serde_json::from_str::<Value>(text.trim()) else { return Vec::new() };
+    let known = members.iter().filter(|(k, v)| !k.contains(PLACEHOLDER) && !v.canonical().contains(PLACEHOLDER));
+    known.map(|(k, v)| (at, k.to_string(), v.clone())).collect()
+}
+
+/// The text of an expression, placeholders marked.
+pub(super) fn text(expr: &Expr) -> Option<(Location, String)> {
+    let (Expr::Template(source) | Expr::Typed(source)) = expr else { return None };
+    let parts = pieces(source).into_iter().map(|piece| match piece {
+        Piece::Written(text) => text,
+        Piece::Value(_) => PLACEHOLDER.to_owned(),
+    });
+    Some((source.origin, parts.collect()))
 }
 
 /// The members of an input, as far as they are written out.

@@ -36,6 +36,7 @@ pub struct Model<'p> {
     types: OnceCell<Types<'p>>,
     known: OnceCell<defined::Known<'p>>,
     compared: OnceCell<Vec<Compared>>,
+    steps: OnceCell<Vec<(FlowId, StepId)>>,
 }
 
 impl<'p> Model<'p> {
@@ -48,6 +49,7 @@ impl<'p> Model<'p> {
             types: OnceCell::new(),
             known: OnceCell::new(),
             compared: OnceCell::new(),
+            steps: OnceCell::new(),
         }
     }
     /// The types of slots, results and paths.
@@ -56,20 +58,37 @@ impl<'p> Model<'p> {
     }
     /// Everything that is read, flow by flow.
     pub fn reads(&self) -> &[Read<'p>] {
-        &self.known.get_or_init(|| defined::known(self.program, self.types())).reads
+        &self.known().reads
+    }
+    /// What one flow reads.
+    pub fn reads_of(&self, flow: FlowId) -> &[Read<'p>] {
+        let known = self.known();
+        known.of_flow.get(&flow).and_then(|range| known.reads.get(range.clone())).unwrap_or_default()
+    }
+    fn known(&self) -> &defined::Known<'p> {
+        self.known.get_or_init(|| defined::known(self.program, self.types()))
     }
     /// Every step, whether a run can reach it or not, with the flow it is in; parents before what is in them.
-    pub fn steps(&self) -> Vec<(FlowId, StepId)> {
-        let mut all = Vec::with_capacity(self.program.steps.len());
-        for (i, flow) in self.program.flows.iter().enumerate() {
-            let mut stack = vec![flow.body];
-            while let Some(id) = stack.pop() {
-                let Some(step) = self.program.step(id) else { continue };
-                all.push((FlowId(i as u32), id));
-                stack.extend(walk::children(step).into_iter().rev());
+    pub fn steps(&self) -> &[(FlowId, StepId)] {
+        self.steps.get_or_init(|| {
+            let mut all = Vec::with_capacity(self.program.steps.len());
+            for (i, flow) in self.program.flows.iter().enumerate() {
+                let mut stack = vec![flow.body];
+                while let Some(id) = stack.pop() {
+                    let Some(step) = self.program.step(id) else { continue };
+                    all.push((FlowId(i as u32), id));
+                    stack.extend(walk::children(step).into_iter().rev());
+                }
             }
-        }
-        all
+            all
+        })
+    }
+    /// The steps of one flow.
+    pub fn steps_of(&self, flow: FlowId) -> &[(FlowId, StepId)] {
+        let all = self.steps();
+        let from = all.partition_point(|(f, _)| *f < flow);
+        let to = all.partition_point(|(f, _)| *f <= flow);
+        all.get(from..to).unwrap_or_default()
     }
     /// Every comparison of conditions and tests.
     pub fn comparisons(&self) -> &[Compared] {

@@ -68,6 +68,15 @@ pub fn answer() -> Value {
     keywords([("type", Value::from("string")), ("$comment", Value::from(FREE))])
 }
 
+/// Text that is JSON which fits a schema.
+pub fn text_of(held: Value) -> Value {
+    keywords([
+        ("type", Value::from("string")),
+        ("contentMediaType", Value::from("application/json")),
+        ("contentSchema", held),
+    ])
+}
+
 /// Whether text of this type may be anything that is written in letters.
 pub fn is_answer(schema: &Value) -> bool {
     match alternatives(schema) {

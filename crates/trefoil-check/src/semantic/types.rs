@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use trefoil_ir::{
     AnswerFormat, Callee, Expr, FlowId, Guard, Intake, JsonType, OnFailure, Program, SlotId, Source, Step, StepId,
-    StepKind, Text,
+    StepKind, Text, ValidatorKind,
 };
 use trefoil_template::Value;
 
@@ -148,11 +148,7 @@ impl<'p> Types<'p> {
                         _ => None,
                     });
                     match guarded {
-                        Some(inner) => schema::keywords([
-                            ("type", Value::from("string")),
-                            ("contentMediaType", Value::from("application/json")),
-                            ("contentSchema", inner.json.clone()),
-                        ]),
+                        Some(inner) => schema::text_of(inner.json.clone()),
                         None => schema::answer(),
                     }
                 }
@@ -170,7 +166,17 @@ impl<'p> Types<'p> {
                 schema::union(all.chain(otherwise.is_none().then(null)))
             }
             StepKind::Loop(it) => self.result(flow, it.body),
-            StepKind::Attempts(it) => self.result(flow, it.body),
+            StepKind::Attempts(it) => {
+                let body = self.result(flow, it.body);
+                let valid = it.validators.iter().find_map(|v| match &v.kind {
+                    ValidatorKind::JsonSchema(id) => self.program.schema(*id),
+                    _ => None,
+                });
+                match valid {
+                    Some(inner) if schema::is_answer(&body) => schema::text_of(inner.json.clone()),
+                    _ => body,
+                }
+            }
             StepKind::ForEach(each) => {
                 let mut item = self.output(each.body);
                 if each.on_failure == trefoil_ir::OnItemFailure::Continue {
@@ -219,8 +225,17 @@ impl<'p> Types<'p> {
             Expr::Structured(inner) => {
                 let inner = of(inner);
                 // Text may turn out to be an object or a list; anything else stays as it is.
-                let solid = schema::kinds(&inner).is_some_and(|k| !k.contains(&"string"));
-                if solid { inner } else { schema::any() }
+                if schema::kinds(&inner).is_some_and(|k| !k.contains(&"string")) {
+                    return inner;
+                }
+                match inner.get("contentSchema").map(|held| (held, schema::kinds(held))) {
+                    Some((held, Some(kinds)))
+                        if !kinds.is_empty() && kinds.iter().all(|k| ["object", "array"].contains(k)) =>
+                    {
+                        held.clone()
+                    }
+                    _ => schema::any(),
+                }
             }
             Expr::Consensus { .. } => {
                 let number = || schema::of_kind("number");
