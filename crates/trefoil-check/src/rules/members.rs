@@ -7,8 +7,18 @@ use crate::rule::Context;
 use crate::semantic::Read;
 use crate::semantic::schema::Member;
 
-/// A property that an object does not have.
+/// A property that an object does not have, or that an open one does not declare.
 pub(super) fn unknown_property(cx: &mut Context<'_>) {
+    let model = cx.model;
+    for read in model.reads() {
+        let Some((at, declared)) = &read.undeclared else { continue };
+        let Some((before, name)) = parts(read, *at) else { continue };
+        // An open object may have it all the same, unless it is a slip of the pen.
+        let Some(near) = suggest::nearest(&name, declared.iter().map(|m| &**m)) else { continue };
+        let message = format!("the schema of `{before}` declares no `{name}`");
+        let d = Diagnostic { severity: Severity::Warning, ..cx.finding(read.at, message) };
+        cx.report(d.help(format!("did you mean `{near}`?")));
+    }
     each(cx, |read, at, member| match member {
         Member::Never { what: "an object", members } => {
             let (before, name) = parts(read, at)?;

@@ -41,9 +41,12 @@ mod members;
 mod never_true;
 mod shadowed_name;
 
+/// How a rule looks.
+type Look = fn(&mut Context<'_>);
+
 /// Rules of loading that look on in the program: where lowering does not see far enough. What loading has said already is
 /// taken out by [`crate::unsaid`].
-pub(crate) static BEYOND_LOADING: &[(&str, fn(&mut Context<'_>))] = &[
+pub(crate) static BEYOND_LOADING: &[(&str, Look)] = &[
     ("maybe-undefined", maybe_undefined::run),
     ("unknown-property", members::unknown_property),
     ("property-of-text", members::property_of_text),

@@ -19,7 +19,7 @@ use trefoil_ir::{
 use look::Place;
 
 use super::reads::{Defined, Read, Why};
-use super::slots::State;
+use super::slots::{Slots, State};
 use super::types::Types;
 
 /// The reads of a program, and what is set at the end of each flow.
@@ -103,6 +103,8 @@ struct Walk<'w, 'p> {
     silent: u32,
     /// Conditions that hold here, and slots that were asked for in one.
     holds: Vec<&'p Cond>,
+    /// In a node: what is surely set on each of the ways that lead to it.
+    ways: Vec<Slots>,
     end: End,
     /// The bodies of fan-outs in it, and what they get.
     inner: Vec<(FlowId, Captured)>,
@@ -122,7 +124,7 @@ impl<'w, 'p> Walk<'w, 'p> {
         let width = flow.slots.len() + keys.len();
         let end = End { state: State::nothing(width), why: Vec::new() };
         let (why, holds, inner) = (vec![None; width], Vec::new(), Vec::new());
-        Self { program, types, id, flow, known, keys, width, why, silent: 0, holds, end, inner }
+        Self { program, types, id, flow, known, keys, width, why, silent: 0, holds, ways: Vec::new(), end, inner }
     }
 
     fn flow(&mut self, captures: Option<&Captured>) {

@@ -264,6 +264,17 @@ pub fn member(schema: &Value, name: &str) -> Member {
     }
 }
 
+/// The properties that a type declares which is an object and nothing else.
+pub fn declares(schema: &Value) -> Vec<Arc<str>> {
+    let Some(object) = schema.as_object().filter(|_| solid_kinds(schema).is_some_and(|k| k == ["object"])) else {
+        return Vec::new();
+    };
+    let open = OPEN.iter().any(|k| object.contains_key(*k))
+        || object.get("additionalProperties").is_some_and(|a| a.as_object().is_some());
+    let properties = object.get("properties").and_then(Value::as_object).filter(|_| !open);
+    properties.into_iter().flat_map(|p| p.keys().cloned()).collect()
+}
+
 /// A property of what may be an object.
 fn declared(object: &Object, name: &str) -> Member {
     match object.get("properties").and_then(|p| p.as_object()?.get(name)) {

@@ -37,11 +37,13 @@ pub struct Walk {
     pub optional: bool,
     /// Where the path cannot go on: segments that could be walked, and why not further.
     pub stop: Option<(usize, Member)>,
+    /// Where it goes on to a member that an open object does not declare, and what it does declare.
+    pub undeclared: Option<(usize, Vec<Arc<str>>)>,
 }
 
 impl Walk {
     fn of(schema: Value) -> Self {
-        Self { schema, optional: false, stop: None }
+        Self { schema, optional: false, stop: None, undeclared: None }
     }
     fn unknown() -> Self {
         Self::of(schema::any())
@@ -58,6 +60,8 @@ impl Walk {
                     self.optional |= optional;
                 }
                 Member::Maybe => {
+                    let declared = schema::declares(&self.schema);
+                    self.undeclared = Some((from + i, declared)).filter(|(_, d)| !d.is_empty());
                     self.schema = schema::any();
                     return self;
                 }
@@ -289,6 +293,7 @@ impl<'p> Types<'p> {
                         schema: schema::union([first.schema, second.schema]),
                         optional: first.optional && second.optional,
                         stop: None,
+                        undeclared: None,
                     },
                 }
             }
@@ -357,7 +362,7 @@ impl<'p> Types<'p> {
 
     fn written(&self, flow: FlowId, writer: &Writer<'p>) -> Value {
         match writer {
-            Writer::Input(intake) => self.input(intake),
+            Writer::Input(intake) => self.given(flow, intake).unwrap_or_else(|| self.input(intake)),
             Writer::Raw(intake) => self.raw_input(intake),
             Writer::Value(expr) => self.expr(flow, expr, None),
             Writer::Source(from, source) => self.source(*from, source, &[], None).schema,
@@ -378,6 +383,16 @@ impl<'p> Types<'p> {
             Writer::Text => schema::of_kind("string"),
             Writer::Unknown => schema::any(),
         }
+    }
+
+    /// What the only caller gives a flow that declares nothing and is written where it is called.
+    fn given(&self, flow: FlowId, intake: &Intake) -> Option<Value> {
+        if !intake.fields.is_empty() || intake.schema.is_some() || intake.wrap.is_some() || flow == self.program.entry {
+            return None;
+        }
+        let (from, input) = self.writers.only_call(flow)?;
+        let file = |f: FlowId| self.program.flow(f).map(|f| f.origin.file);
+        (file(from) == file(flow)).then(|| self.expr(from, input, None))
     }
 
     /// The type of a flow's input, after defaults.

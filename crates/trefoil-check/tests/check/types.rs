@@ -160,12 +160,13 @@ input:
 
 #[test]
 fn a_state_hides_an_input() {
-    let flow = workflow("").replace("  initial_state", "  input_schema:\n    type: object\n    properties:\n      text: { type: string }\n      SORT: { type: string }\n  initial_state");
+    let schema = "input_schema: { type: object, properties: { text: { type: string }, SORT: { type: string } } }";
+    let flow = workflow("").replace("version: \"1.0.0\" }", &format!("version: \"1.0.0\", {schema} }}"));
     expect(
         "shadowed-name",
         "aegis",
         &[("flow.yaml", &flow), ("sorter.yaml", AGENT)],
-        &["warning 12:5 templates name this state by `SORT`, which hides the input of that name"],
+        &["warning 7:5 templates name this state by `SORT`, which hides the input of that name"],
     );
 }
 
