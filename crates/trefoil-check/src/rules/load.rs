@@ -116,6 +116,7 @@ pub(super) static RULES: &[Rule] = load! {
     "env-decides" Flow Error;
     "bad-model" Models Error;
     "unknown-provider" Models Warning Error;
+    "tool-clash" Models Warning Error;
     "refused" Models Warning;
     "unsafe-placeholder" Safety Error;
     "command-from-data" Safety Warning Error;
