@@ -102,9 +102,11 @@ impl Known {
         }
         for (at, node) in manifest.nodes.iter().enumerate() {
             if let Some(write) = written(node) {
-                let write_shape =
-                    names.writes.iter().find(|w| w.node == at && w.root == write.root && w.path == write.path);
-                let schema = write_shape.map_or(Value::Bool(true), |w| w.shape.schema());
+                // In the order of the nodes.
+                let from = names.writes.partition_point(|w| w.node < at);
+                let mut own = names.writes.iter().skip(from).take_while(|w| w.node == at);
+                let found = own.find(|w| w.root == write.root && w.path == write.path);
+                let schema = found.map_or(Value::Bool(true), |w| w.shape.schema());
                 known.write(reader, write, at, &schema);
             }
             if matches!(node.kind, NodeKind::Swrm(_) | NodeKind::Call(_)) {
