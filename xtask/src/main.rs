@@ -1,4 +1,4 @@
-//! Repository chores: `cargo xtask tidy | vectors DIR | corpus DIR | performance`.
+//! Repository chores: `cargo xtask tidy | vectors DIR | corpus DIR | performance | rules`.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a chore talks to a person")]
 
 mod corpus;
@@ -20,7 +20,8 @@ fn main() -> ExitCode {
         ["vectors", dir] => trefoil().and_then(|bin| vectors::run(&bin, Path::new(dir))),
         ["corpus", dir] => trefoil().and_then(|bin| corpus::run(&bin, Path::new(dir))),
         ["performance"] => performance::run(&root()),
-        _ => Err("usage: cargo xtask tidy | vectors DIR | corpus DIR | performance".to_owned()),
+        ["rules"] => rules(&root()),
+        _ => Err("usage: cargo xtask tidy | vectors DIR | corpus DIR | performance | rules".to_owned()),
     };
     match outcome {
         Ok(0) => ExitCode::SUCCESS,
@@ -33,6 +34,13 @@ fn main() -> ExitCode {
             ExitCode::from(2)
         }
     }
+}
+
+/// Writes the rules page anew.
+fn rules(root: &Path) -> Outcome {
+    let path = root.join("docs/rules.md");
+    std::fs::write(&path, trefoil_check::catalogue::markdown()).map_err(|e| format!("{}: {e}", path.display()))?;
+    Ok(0)
 }
 
 /// The workspace root.

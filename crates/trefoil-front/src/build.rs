@@ -165,8 +165,13 @@ pub fn condition(
     let mut condition = condition.ok()?;
     learn::text(reader, text, policy, true, condition.references(), resolve);
     let mut sources = Sources::default();
-    condition.bind(|r| sources.bind(resolve.bind(r, reader.at(text.source(r.span.clone())))));
-    Some(Cond { condition, sources: sources.0, origin: reader.at(text.span), text: text.value.clone() })
+    let mut spans = Vec::new();
+    condition.bind(|r| {
+        let at = reader.at(text.source(r.span.clone()));
+        spans.push(at.span);
+        sources.bind(resolve.bind(r, at))
+    });
+    Some(Cond { condition, sources: sources.0, origin: reader.at(text.span), text: text.value.clone(), spans })
 }
 
 fn bind_template(reader: &Reader<'_>, text: &yaml::Text, mut template: Template, resolve: &mut dyn Resolve) -> Text {

@@ -25,6 +25,9 @@ pub use read::{Fields, Findings, Reader};
 pub trait FrontEnd: Sync {
     /// `agntz`, `aegis`, `sirenspec`: as `--dialect` takes it and messages print it.
     fn name(&self) -> &'static str;
+    /// The format as a JSON Schema (draft 2020-12) with a description of every key. Unknown keys stay open: they are
+    /// the checker's to report.
+    fn schema(&self) -> &'static str;
     /// Its template rules.
     fn policy(&self) -> &'static Policy;
     /// The keys (with their places) that speak for this dialect; none: not this one.
@@ -33,6 +36,10 @@ pub trait FrontEnd: Sync {
     /// names it. Asked only where nobody has evidence.
     fn companion(&self, _root: &Node) -> Option<&'static str> {
         None
+    }
+    /// Whether agents read the texts of [`Project::context`] and [`Project::skills`].
+    fn reads_texts(&self) -> bool {
+        false
     }
     /// Other files that this document needs, relative to it.
     fn needs(&self, document: &Document) -> Vec<Need>;

@@ -17,6 +17,9 @@ impl FrontEnd for Aegis {
     fn name(&self) -> &'static str {
         "aegis"
     }
+    fn schema(&self) -> &'static str {
+        include_str!("../../schemas/aegis.json")
+    }
     fn policy(&self) -> &'static Policy {
         &Policy::AEGIS
     }
@@ -42,6 +45,9 @@ impl FrontEnd for Aegis {
     fn ids(&self, document: &Document) -> Vec<(String, Location)> {
         let name = manifest::name(&document.root);
         name.map(|n| (n.value.to_string(), Location::new(document.file, n.span))).into_iter().collect()
+    }
+    fn reads_texts(&self) -> bool {
+        true
     }
     fn lower(&self, project: &Project, document: usize, findings: &mut Findings) -> Option<Lowered> {
         let mut found = findings.apart();

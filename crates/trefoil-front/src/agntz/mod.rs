@@ -28,6 +28,9 @@ impl FrontEnd for Agntz {
     fn name(&self) -> &'static str {
         NAME
     }
+    fn schema(&self) -> &'static str {
+        include_str!("../../schemas/agntz.json")
+    }
     fn policy(&self) -> &'static Policy {
         &Policy::AGNTZ
     }

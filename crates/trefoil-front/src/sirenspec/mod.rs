@@ -19,6 +19,10 @@ impl FrontEnd for SirenSpec {
         "sirenspec"
     }
 
+    fn schema(&self) -> &'static str {
+        include_str!("../../schemas/sirenspec.json")
+    }
+
     fn policy(&self) -> &'static Policy {
         &Policy::SIRENSPEC
     }

@@ -83,7 +83,13 @@ impl Build {
             sources.push(source);
             Binding { source: sources.len() as u32 - 1, skip }
         });
-        Cond { condition, sources, origin: nowhere(), text: text.into() }
+        Cond {
+            spans: vec![nowhere().span; condition.references().len()],
+            condition,
+            sources,
+            origin: nowhere(),
+            text: text.into(),
+        }
     }
 
     /// Typed position: a lone placeholder keeps its type.
@@ -225,7 +231,7 @@ impl Build {
             name: name.into(),
             sort: "pipeline",
             origin: nowhere(),
-            slots: slots.into_iter().map(|name| Slot { name }).collect(),
+            slots: slots.into_iter().map(Slot::new).collect(),
             intake: intake(),
             init: Vec::new(),
             body,

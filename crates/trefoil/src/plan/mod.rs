@@ -1,9 +1,7 @@
 //! A plan: what a run would do, in order, without doing it. What each step reads and writes, which model it asks, and how
 //! many calls there are in the worst case.
 
-mod bound;
 mod build;
-mod cost;
 mod json;
 mod text;
 
@@ -11,7 +9,7 @@ use trefoil_ir::Program;
 use trefoil_syntax::Files;
 use trefoil_template::Value;
 
-pub use bound::{Bound, Calls};
+pub use trefoil_check::semantic::bound::{Bound, Calls};
 
 /// A plan.
 #[derive(Debug, Clone, PartialEq)]
@@ -38,6 +36,8 @@ pub struct Plan {
     pub limits: Vec<String>,
     /// What keeps it from running: features that this version does not run, agents that nobody declares.
     pub obstacles: Vec<Obstacle>,
+    /// Whether there are more steps than are written out; the numbers of calls by model are then too low.
+    pub cut: bool,
 }
 
 /// A place in a manifest.

@@ -9,7 +9,10 @@
 )]
 
 mod engine;
+mod pages;
 mod plan;
+mod real;
+mod schema;
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};

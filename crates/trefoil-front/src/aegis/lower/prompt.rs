@@ -144,7 +144,7 @@ impl PromptNames<'_, '_> {
         if !schema.closed() && near.is_none() {
             return;
         }
-        let d = Diagnostic::warning("unresolved-name", at, format!("`input_schema` declares no `{name}`"));
+        let d = Diagnostic::warning("unknown-property", at, format!("`input_schema` declares no `{name}`"));
         self.reader.report(match near {
             Some(near) => d.help(format!("did you mean `input.{near}`?")),
             None => d,

@@ -216,15 +216,16 @@ fn check_key(
     let at = reader.at(place);
     let rename = "give the step another `stateKey`";
     if let Some(property) = scope.inputs.get(key) {
-        let d = Diagnostic::error("state-key", at, format!("the output would hide the input `{key}`"));
+        let d = Diagnostic::error("shadowed-name", at, format!("the output would hide the input `{key}`"));
         reader.report(d.label(reader.at(property.span), "the input").help(rename));
     } else if key == "userQuery" && scope.query.is_some() {
-        reader.report(Diagnostic::error("state-key", at, "the output would hide the input `userQuery`").help(rename));
+        reader
+            .report(Diagnostic::error("shadowed-name", at, "the output would hide the input `userQuery`").help(rename));
     }
     if let Some(first) = before {
         let place = reader.at(first.state_key.map_or(first.span, |t| t.span));
         let d = if scope.order == Order::Parallel {
-            Diagnostic::error("state-key", at, format!("two branches write `{key}`"))
+            Diagnostic::error("parallel-write", at, format!("two branches write `{key}`"))
         } else {
             Diagnostic::warning("state-key", at, format!("this step overwrites `{key}`"))
         };

@@ -202,7 +202,7 @@ impl<'m> Links<'m> {
                 .collect();
             let start = cycle.first().and_then(|at| names.nodes.get(*at)).map(|n| reader.at(n.id.span));
             let Some(at) = places.last().map(|(at, _)| *at).or(start) else { continue };
-            let mut d = Diagnostic::error("reference-cycle", at, format!("the edges form a cycle: {ring}"))
+            let mut d = Diagnostic::error("edge-cycle", at, format!("the edges form a cycle: {ring}"))
                 .help("a workflow has no loops: take one of these edges out");
             for (at, what) in places.iter().rev().skip(1).rev() {
                 d = d.label(*at, what.clone());

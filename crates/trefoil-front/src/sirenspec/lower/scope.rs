@@ -150,7 +150,7 @@ impl<'s, 'm, 'd> Scope<'s, 'm, 'd> {
             } else {
                 format!("`{head}` is defined only inside a factory")
             };
-            let mut d = Diagnostic::error("unresolved-name", at, message);
+            let mut d = Diagnostic::error("loop-variable", at, message);
             d = match self.who {
                 Reading::Node(node) if !self.is_factory(node) => d.help(format!(
                     "node `{}` is not a factory; use `{{{{ {} | default('...') }}}}` where an agent works in both",

@@ -1,0 +1,53 @@
+//! Whether a node fits the small schemas by which a format tells its kinds apart: `kind` is this word, a key is there.
+//! Looks at no more than that, so a document that is half written still gets its completions.
+
+use serde_json::Value;
+use trefoil_syntax::yaml::{Kind, Node, Scalar};
+
+/// Whether the node fits. What the schema says beyond shapes, words and required keys counts as fitting.
+pub fn fits(schema: &Value, node: &Node) -> bool {
+    let Some(schema) = schema.as_object() else { return true };
+    schema.iter().all(|(keyword, says)| match keyword.as_str() {
+        "type" => of_type(says, node),
+        "const" => is(says, node),
+        "enum" => says.as_array().is_none_or(|choices| choices.iter().any(|c| is(c, node))),
+        "required" => says.as_array().into_iter().flatten().filter_map(Value::as_str).all(|name| has(node, name)),
+        "properties" => says.as_object().into_iter().flatten().all(|(name, inner)| {
+            node.mapping().and_then(|m| m.get(name)).is_none_or(|entry| fits(inner, &entry.value))
+        }),
+        "anyOf" => says.as_array().is_none_or(|some| some.iter().any(|s| fits(s, node))),
+        _ => true,
+    })
+}
+
+fn has(node: &Node, name: &str) -> bool {
+    node.mapping().is_some_and(|m| m.get(name).is_some())
+}
+
+/// Whether a node is of a type, or of one in a list. Nothing at all may still become anything.
+pub fn of_type(says: &Value, node: &Node) -> bool {
+    if node.is_null() {
+        return true;
+    }
+    let one = |name: &str| match (&*node.kind, name) {
+        (Kind::Mapping(_), "object") | (Kind::Sequence(_), "array") => true,
+        (Kind::Scalar(Scalar::Str, _), "string") | (Kind::Scalar(Scalar::Bool(_), _), "boolean") => true,
+        (Kind::Scalar(Scalar::Int(_) | Scalar::UInt(_) | Scalar::Float(_), _), "number" | "integer") => true,
+        _ => false,
+    };
+    match says {
+        Value::String(name) => one(name),
+        Value::Array(names) => names.iter().filter_map(Value::as_str).any(one),
+        _ => true,
+    }
+}
+
+fn is(value: &Value, node: &Node) -> bool {
+    let Some((scalar, text)) = node.scalar() else { return false };
+    match (value, scalar) {
+        (Value::String(word), Scalar::Str) => **word == *text.value,
+        (Value::Bool(a), Scalar::Bool(b)) => *a == b,
+        (Value::Number(a), Scalar::Int(b)) => a.as_i64() == Some(b),
+        _ => false,
+    }
+}

@@ -1,0 +1,158 @@
+//! From the root of a format's schema to the parts of it that speak about one place.
+
+use std::collections::HashSet;
+
+use serde_json::{Map, Value};
+use trefoil_syntax::yaml::Node;
+
+use super::matching::{fits, of_type};
+use super::{Choice, Key, Segment, Takes};
+
+type Object = Map<String, Value>;
+
+/// The keys of the mapping at a path.
+pub fn keys(schema: &Value, root: &Node, path: &[Segment]) -> Vec<Key> {
+    let (parts, _) = at(schema, root, path);
+    let mut keys: Vec<Key> = Vec::new();
+    for part in &parts {
+        let required = part.get("required").and_then(Value::as_array);
+        let is_required = |name: &str| required.is_some_and(|r| r.iter().any(|v| v.as_str() == Some(name)));
+        for (name, says) in part.get("properties").and_then(Value::as_object).into_iter().flatten() {
+            let key = key(schema, name, says, is_required(name));
+            match keys.iter_mut().find(|k| k.name == *name) {
+                Some(known) => merge(known, key),
+                None => keys.push(key),
+            }
+        }
+    }
+    for part in &parts {
+        for name in part.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str) {
+            keys.iter_mut().filter(|k| k.name == name).for_each(|k| k.required = true);
+        }
+    }
+    keys
+}
+
+/// The choice of words at a path.
+pub fn values(schema: &Value, root: &Node, path: &[Segment]) -> Vec<Choice> {
+    choices(&at(schema, root, path).0)
+}
+
+/// The parts of the schema that speak about a path, and the node that is there.
+fn at<'s>(schema: &'s Value, root: &Node, path: &[Segment]) -> (Vec<&'s Object>, Option<Node>) {
+    let mut node = Some(root.clone());
+    let mut parts = expand(schema, [schema], node.as_ref());
+    for segment in path {
+        let inner: Vec<&Value> = parts.iter().filter_map(|part| step(part, segment)).collect();
+        node = node.as_ref().and_then(|n| child(n, segment));
+        parts = expand(schema, inner, node.as_ref());
+    }
+    (parts, node)
+}
+
+fn child(node: &Node, segment: &Segment) -> Option<Node> {
+    match segment {
+        Segment::Key(key) => node.mapping()?.get(key).map(|e| e.value.clone()),
+        Segment::Item(at) => node.sequence()?.get(*at).cloned(),
+    }
+}
+
+fn step<'s>(part: &'s Object, segment: &Segment) -> Option<&'s Value> {
+    match segment {
+        Segment::Key(key) => {
+            let named = part.get("properties").and_then(|p| p.get(key));
+            named.or_else(|| part.get("additionalProperties"))
+        }
+        Segment::Item(_) => part.get("items"),
+    }
+}
+
+/// Follows references and resolves combinations: the plain schemas of which each says something about the place.
+/// Alternatives that do not fit what is there are left out; where nothing is there yet, all stay.
+fn expand<'s>(root: &'s Value, schemas: impl IntoIterator<Item = &'s Value>, node: Option<&Node>) -> Vec<&'s Object> {
+    let mut parts = Vec::new();
+    let mut seen = HashSet::new();
+    let mut open: Vec<&Value> = schemas.into_iter().collect();
+    open.reverse();
+    while let Some(schema) = open.pop() {
+        let Some(object) = schema.as_object() else { continue };
+        if !seen.insert(std::ptr::from_ref(object)) {
+            continue;
+        }
+        if let Some(says) = object.get("type")
+            && node.is_some_and(|n| !of_type(says, n))
+        {
+            continue;
+        }
+        parts.push(object);
+        let mut next = Vec::new();
+        next.extend(object.get("$ref").and_then(Value::as_str).and_then(|r| root.pointer(r.trim_start_matches('#'))));
+        if let Some(condition) = object.get("if") {
+            let holds = node.is_none_or(|n| fits(condition, n));
+            next.extend(object.get(if holds { "then" } else { "else" }));
+        }
+        for keyword in ["allOf", "anyOf", "oneOf"] {
+            let all = object.get(keyword).and_then(Value::as_array).into_iter().flatten();
+            next.extend(all.filter(|s| keyword == "allOf" || !only_requires(s)));
+        }
+        open.extend(next.into_iter().rev());
+    }
+    parts
+}
+
+/// `{required: [a]}` as one alternative of several: it makes no key required by itself.
+fn only_requires(schema: &Value) -> bool {
+    schema.as_object().is_some_and(|o| o.len() == 1 && o.contains_key("required"))
+}
+
+fn key(root: &Value, name: &str, says: &Value, required: bool) -> Key {
+    let parts = expand(root, [says], None);
+    let first = |keyword: &str| parts.iter().find_map(|p| p.get(keyword));
+    let typed = |wanted: &str| parts.iter().any(|p| p.get("type").and_then(Value::as_str) == Some(wanted));
+    let scalar = typed("string") || typed("number") || typed("integer") || typed("boolean");
+    Key {
+        name: name.to_owned(),
+        description: first("description").and_then(Value::as_str).unwrap_or_default().to_owned(),
+        values: choices(&parts),
+        takes: match (scalar, typed("array"), typed("object")) {
+            (false, true, false) => Takes::List,
+            (false, false, true) => Takes::Mapping,
+            _ => Takes::Scalar,
+        },
+        required,
+        deprecated: first("deprecated").and_then(Value::as_bool) == Some(true),
+    }
+}
+
+/// Two parts name one key: the one that says more speaks.
+fn merge(known: &mut Key, more: Key) {
+    known.required |= more.required;
+    if known.description.is_empty() {
+        known.description = more.description;
+    }
+    if known.values.is_empty() {
+        known.values = more.values;
+    }
+    if known.takes == Takes::Scalar {
+        known.takes = more.takes;
+    }
+}
+
+fn choices(parts: &[&Object]) -> Vec<Choice> {
+    let mut found: Vec<Choice> = Vec::new();
+    let mut add = |value: &Value, open: bool| {
+        let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        if !found.iter().any(|c| c.text == text) {
+            found.push(Choice { text, open });
+        }
+    };
+    for part in parts {
+        part.get("const").into_iter().for_each(|v| add(v, false));
+        part.get("enum").and_then(Value::as_array).into_iter().flatten().for_each(|v| add(v, false));
+        if part.get("type").and_then(Value::as_str) == Some("boolean") {
+            [true, false].into_iter().for_each(|b| add(&b.into(), false));
+        }
+        part.get("examples").and_then(Value::as_array).into_iter().flatten().for_each(|v| add(v, true));
+    }
+    found
+}

@@ -1,0 +1,35 @@
+//! The manifests that tests look at: the examples, and the shared corpus where it is there.
+
+use std::path::{Path, PathBuf};
+
+/// The workspace root.
+pub fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+/// Every manifest of a dialect among the examples and in the corpus.
+pub fn manifests(dialect: &str) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    collect(&root().join("examples").join(dialect), &mut files);
+    let shared = std::env::var_os("TREFOIL_SHARED").map_or_else(|| root().join("../shared"), PathBuf::from);
+    let corpus = shared.join("corpus").join(dialect);
+    if corpus.is_dir() {
+        collect(&corpus, &mut files);
+    } else {
+        println!("skipped: no corpus at {}", corpus.display());
+    }
+    assert!(!files.is_empty());
+    files.sort();
+    files
+}
+
+fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).unwrap().flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            collect(&path, files);
+        } else if path.extension().is_some_and(|e| e == "yaml") {
+            files.push(path);
+        }
+    }
+}
