@@ -6,7 +6,8 @@ use super::{Client, rules};
 use crate::world::Folder;
 
 const WRITER: &str = "id: writer\nkind: llm\nmodel: { provider: openai, name: gpt-4o-mini }\ninstruction: Write.\nprompt: \"{{userQuery}}\"\n";
-const PIPELINE: &str = "id: pipeline\nkind: sequential\nsteps:\n  - ref: writer\n    input: { userQuery: \"{{userQuery}}\" }\n";
+const PIPELINE: &str =
+    "id: pipeline\nkind: sequential\nsteps:\n  - ref: writer\n    input: { userQuery: \"{{userQuery}}\" }\n";
 
 fn folder() -> Folder {
     let folder = Folder::new();
