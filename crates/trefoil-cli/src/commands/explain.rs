@@ -40,7 +40,7 @@ fn page(rule: &Rule) -> String {
         let line = if let Some(language) = line.strip_prefix("```") {
             example = !example;
             // A second file of an example has its name behind the language.
-            match language.split(' ').nth(2) {
+            match language.split(' ').skip(1).find(|word| word.contains('.')) {
                 Some(file) => format!("    {bold}{file}:{bold:#}"),
                 None => continue,
             }

@@ -123,7 +123,7 @@ pub fn load(target: &Target, options: &LoadOptions) -> Result<Loaded, Report> {
     let mut found = Diagnostics::default();
     loader.texts(&mut found);
     let loaded = roots::entry(&mut loader, target, &mut found);
-    let entries = loaded.iter().map(|e| e.file).collect();
+    let entries = loaded.iter().map(|e| (e.file, e.proved)).collect();
     let diagnostics = loader.settle(found, &entries);
     let files = loader.into_files();
     let failed = diagnostics.iter().any(|d| d.severity == Severity::Error);

@@ -233,7 +233,8 @@ fn similar(path: &Path) -> Option<String> {
 /// What is said about a file that is no dialect's, or of two.
 pub(super) fn about_shape(manifest: &Manifest, named: bool) -> Option<Diagnostic> {
     // A file that could not be parsed has its own findings; what little tree there is proves nothing.
-    if manifest.root.is_none() || matches!(manifest.shape, Shape::Unknown) && !manifest.complete {
+    let broken = !manifest.complete || manifest.diagnostics.iter().any(|d| d.severity == Severity::Error);
+    if manifest.root.is_none() || matches!(manifest.shape, Shape::Unknown) && broken {
         return None;
     }
     let known: Vec<String> = trefoil_front::FRONT_ENDS.iter().map(|f| format!("`{}`", f.name())).collect();
@@ -242,17 +243,18 @@ pub(super) fn about_shape(manifest: &Manifest, named: bool) -> Option<Diagnostic
         Shape::Unknown => {
             let at = Location::new(manifest.file, first_key(manifest.root.as_ref()));
             let severity = if named { Severity::Error } else { Severity::Info };
-            let message = match &manifest.root {
+            let (rule, message) = match &manifest.root {
                 Some(root) if root.mapping().is_none() => {
-                    format!("a manifest is a mapping at the top, and this is {}", root.describe())
+                    let is = root.describe();
+                    (rules::UNKNOWN_DIALECT, format!("a manifest is a mapping at the top, and this is {is}"))
                 }
                 root => match root.as_ref().and_then(trefoil_front::companion) {
-                    Some(what) => format!("this is {what}"),
-                    None => "the file is of no known dialect".to_owned(),
+                    Some(what) => (rules::NOT_A_UNIT, format!("this is {what}")),
+                    None => (rules::UNKNOWN_DIALECT, "the file is of no known dialect".to_owned()),
                 },
             };
-            let d = Diagnostic::new(rules::UNKNOWN_DIALECT, severity, at, message);
-            Some(if named {
+            let d = Diagnostic::new(rule, severity, at, message);
+            Some(if named && rule == rules::UNKNOWN_DIALECT {
                 d.help(format!("known are {}; `--dialect` says which one is meant", known.join(", ")))
             } else {
                 d
@@ -280,6 +282,5 @@ pub(super) fn about_shape(manifest: &Manifest, named: bool) -> Option<Diagnostic
 
 fn first_key(root: Option<&Node>) -> Span {
     let Some(root) = root else { return Span::new(0, 0) };
-    let key = root.mapping().and_then(|m| m.entries.first()).map(|e| e.key.span);
-    key.or_else(|| root.sequence().and_then(|s| s.first()).map(|n| n.span)).unwrap_or(root.span)
+    root.mapping().and_then(|m| m.entries.first()).map_or(root.span, |e| e.key.span)
 }
