@@ -163,7 +163,7 @@ impl Spellings {
 }
 
 /// `web-researcher` as templates may name it: `webResearcher`.
-fn camel(name: &str) -> String {
+pub(crate) fn camel(name: &str) -> String {
     let mut out = String::with_capacity(name.len());
     let mut chars = name.chars().peekable();
     while let Some(c) = chars.next() {

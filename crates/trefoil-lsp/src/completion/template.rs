@@ -8,7 +8,7 @@ use trefoil::template::{Policy, Value};
 use super::{Completion, Item, STAND_IN, Sort};
 use crate::analysis::Analysis;
 use crate::cursor::line;
-use crate::{hover, types};
+use crate::{hover, rename, types};
 
 /// What may stand at an offset in a tag or a condition.
 pub fn complete(
@@ -156,6 +156,11 @@ fn blocks(policy: &Policy) -> &'static [&'static str] {
 
 /// The names that go on from the segments that are done: other names with dots, or properties.
 fn names(names: &[Name], done: &[&str]) -> Vec<Item> {
+    // An id with hyphens is the other form of a name (decision A9).
+    let camel = done.first().map(|first| rename::camel(first));
+    let other: Vec<&str> = camel.as_deref().into_iter().chain(done.iter().skip(1).copied()).collect();
+    let alias = names.iter().any(|n| Some(&*n.name) == camel.as_deref());
+    let done = if alias { &other } else { done };
     let mut out: Vec<Item> = Vec::new();
     let mut put = |item: Item| {
         if !out.iter().any(|i| i.label == item.label) {

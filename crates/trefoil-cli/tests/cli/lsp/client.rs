@@ -170,9 +170,11 @@ impl Client {
         let line = before.rsplit('\n').next().unwrap();
         json!({ "line": before.matches('\n').count(), "character": line.encode_utf16().count() })
     }
-    /// The place of the bar in `context`, which stands in the file without it: `{{wri|ter.`
+    /// The place of the bar in `context`, which stands in the file without it: `{{wri|ter.`; where there are bars in the
+    /// file, `‸` is the bar.
     pub fn at(&self, name: &str, context: &str) -> Value {
-        let (before, after) = context.split_once('|').expect("a bar for the cursor");
+        let (before, after) =
+            context.split_once('‸').or_else(|| context.split_once('|')).expect("a bar for the cursor");
         let at = self.text(name).find(&format!("{before}{after}"));
         let at = at.unwrap_or_else(|| panic!("`{before}{after}` is not in {name}"));
         json!({ "textDocument": { "uri": self.uri(name) }, "position": self.position_of(name, at + before.len()) })
