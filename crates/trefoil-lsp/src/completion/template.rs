@@ -20,13 +20,13 @@ pub fn complete(
     let text = analysis.text(file);
     let written = Written::read(text, offset);
     if let Some(scope) = analysis.scope_at(file, offset) {
-        return Completion { replace: written.last, items: items(scope, &written) };
+        return Completion { replace: written.last, items: items(text, scope, &written) };
     }
     for (text, offset) in attempts(text, offset) {
         if let Some((analysis, file)) = retry(&text)
             && let Some(scope) = analysis.scope_at(file, offset)
         {
-            return Completion { replace: written.last, items: items(scope, &written) };
+            return Completion { replace: written.last, items: items(&text, scope, &written) };
         }
     }
     Completion { replace: written.last, items: Vec::new() }
@@ -109,9 +109,12 @@ fn value_start(text: &str, offset: u32) -> usize {
     own + key.unwrap_or(blanks)
 }
 
-fn items(scope: &Scope, written: &Written<'_>) -> Vec<Item> {
+fn items(text: &str, scope: &Scope, written: &Written<'_>) -> Vec<Item> {
     if let Some(compared) = compared(scope, written.head) {
-        let values: Vec<Item> = values(&compared, scope).collect();
+        // Not the quotes that the scalar has.
+        let single = text.as_bytes().get(scope.at.span.start as usize) == Some(&b'\'');
+        let open = written.head.ends_with(['"', '\'']);
+        let values: Vec<Item> = values(&compared, scope, if single { '"' } else { '\'' }, open).collect();
         if !values.is_empty() {
             return values;
         }
@@ -154,13 +157,22 @@ fn blocks(policy: &Policy) -> &'static [&'static str] {
     }
 }
 
+/// The segments as the names spell them: an id with hyphens is the other form of a name (decision A9).
+fn spelled(names: &[Name], done: &[&str]) -> Vec<String> {
+    let mut out: Vec<String> = done.iter().map(|s| (*s).to_owned()).collect();
+    if let Some(first) = out.first_mut() {
+        let camel = rename::camel(first);
+        if names.iter().any(|n| *n.name == camel) {
+            *first = camel;
+        }
+    }
+    out
+}
+
 /// The names that go on from the segments that are done: other names with dots, or properties.
 fn names(names: &[Name], done: &[&str]) -> Vec<Item> {
-    // An id with hyphens is the other form of a name (decision A9).
-    let camel = done.first().map(|first| rename::camel(first));
-    let other: Vec<&str> = camel.as_deref().into_iter().chain(done.iter().skip(1).copied()).collect();
-    let alias = names.iter().any(|n| Some(&*n.name) == camel.as_deref());
-    let done = if alias { &other } else { done };
+    let done = spelled(names, done);
+    let done: &[&str] = &done.iter().map(String::as_str).collect::<Vec<_>>();
     let mut out: Vec<Item> = Vec::new();
     let mut put = |item: Item| {
         if !out.iter().any(|i| i.label == item.label) {
@@ -200,7 +212,8 @@ fn compared(scope: &Scope, head: &str) -> Option<Value> {
     let left = head.strip_suffix("==").or_else(|| head.strip_suffix("!="))?.trim_end();
     let left = left.strip_suffix("}}").unwrap_or(left).trim_end();
     let path = left.rsplit(|c: char| c.is_whitespace() || "{}()&|!\"'".contains(c)).next()?;
-    let done: Vec<&str> = path.split('.').collect();
+    let done = spelled(&scope.names, &path.split('.').collect::<Vec<_>>());
+    let done: Vec<&str> = done.iter().map(String::as_str).collect();
     scope.names.iter().find_map(|name| {
         let own: Vec<&str> = name.name.split('.').collect();
         let rest = done.starts_with(&own).then(|| done.get(own.len()..)).flatten()?;
@@ -208,12 +221,16 @@ fn compared(scope: &Scope, head: &str) -> Option<Value> {
     })
 }
 
-fn values(schema: &Value, scope: &Scope) -> impl Iterator<Item = Item> {
+/// The values that it can be compared with. `open`: the quotes are there already.
+fn values(schema: &Value, scope: &Scope, quote: char, open: bool) -> impl Iterator<Item = Item> {
+    let bare = scope.condition && scope.policy.conditions == ConditionGrammar::Braced;
+    let word = |t: &str| t.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-'));
     let boolean = schema.get("type").and_then(Value::as_str) == Some("boolean");
     let mut all: Vec<String> = Vec::new();
     for value in types::values(schema) {
         match value {
-            Value::Str(text) => all.push(format!("\"{text}\"")),
+            Value::Str(text) if open || bare && word(text) => all.push(text.to_string()),
+            Value::Str(text) => all.push(format!("{quote}{text}{quote}")),
             other => all.push(serde_json::to_string(other).unwrap_or_default()),
         }
     }

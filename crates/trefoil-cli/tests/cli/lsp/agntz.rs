@@ -91,7 +91,7 @@ fn an_item_takes_the_place_of_what_is_written() {
 fn conditions_offer_names_and_the_values_of_an_enum() {
     let mut client = client();
     assert_eq!(offered(&mut client, "when: \"{{web-researcher.|verdict"), ["summary", "verdict"]);
-    assert_eq!(offered(&mut client, "verdict}} == |good"), ["\"good\"", "\"bad\""]);
+    assert_eq!(offered(&mut client, "verdict}} == |good"), ["good", "bad"]);
 }
 
 #[test]
