@@ -1,15 +1,18 @@
 //! Keys and values of the format, and the ids, states and nodes that a key takes.
 
+use std::path::Path;
+
 use trefoil::front::{Detection, detect};
-use trefoil::ir::facts::DeclarationKind as Kind;
+use trefoil::ir::facts::{Declaration, DeclarationKind as Kind};
 use trefoil::schema::{Takes, keys_at, values_at};
 use trefoil::syntax::yaml::{self, Node};
-use trefoil::syntax::{FileId, SourceFile, Span};
+use trefoil::syntax::{FileId, Location, SourceFile, Span};
 
 use super::{Completion, Item, STAND_IN, Sort};
-use crate::analysis::Analysis;
+use crate::analysis::{Analysis, real};
 use crate::cursor::{On, Step, line, spot};
 use crate::hover::{segments, sort};
+use crate::types;
 
 /// Keys that take a name: dialect, key, what it names, and whether only things of the same file.
 const NAMED: &[(&str, &str, &[Kind], bool)] = &[
@@ -121,6 +124,18 @@ fn keys(analysis: &Analysis, file: FileId, root: &Node, inside: u32, colon: bool
         return Vec::new();
     };
     let Some((_, above)) = spot.path.split_last() else { return Vec::new() };
+    let taken: Vec<Item> = given(analysis, file, root, above)
+        .into_iter()
+        .filter(|d| there.get(&d.name).is_none())
+        .map(|d| {
+            let behind = if colon { "" } else { ": " };
+            let item = Item { insert: format!("{}{behind}", d.name), ..Item::new(&*d.name, Sort::Name) };
+            item.detail(types::describe(&d.schema)).documentation(d.note.as_deref().unwrap_or_default())
+        })
+        .collect();
+    if !taken.is_empty() {
+        return taken;
+    }
     let mut keys = keys_at(dialect, root, &segments(above));
     keys.retain(|k| there.get(&k.name).is_none());
     // What is wanted, what is usual, what is old.
@@ -145,6 +160,50 @@ fn keys(analysis: &Analysis, file: FileId, root: &Node, inside: u32, colon: bool
     keys.into_iter().map(item).collect()
 }
 
+/// What can be given to the agent or workflow that a mapping below `input` is for.
+fn given<'a>(analysis: &'a Analysis, file: FileId, root: &Node, path: &[Step]) -> Vec<&'a Declaration> {
+    let Some((Step::Key(last), above)) = path.split_last() else { return Vec::new() };
+    if !matches!(last.as_str(), "input" | "inputs") {
+        return Vec::new();
+    }
+    // The tree has a stand-in in it; places before that are those of the file.
+    let Some(step) = above.iter().try_fold(root, |node, step| match step {
+        Step::Key(key) => node.mapping()?.get(key).map(|e| &e.value),
+        Step::Item(at) => node.sequence()?.get(*at),
+    }) else {
+        return Vec::new();
+    };
+    let named = step.mapping().into_iter().flat_map(|m| &m.entries).filter_map(|e| e.value.scalar());
+    let mut called: Vec<Location> = named
+        .flat_map(|(_, text)| analysis.mentions_at(file, text.content().start))
+        .filter(|m| !m.template)
+        .filter_map(|m| m.to)
+        .collect();
+    called.extend(
+        analysis
+            .facts()
+            .declarations
+            .iter()
+            .map(|d| d.at)
+            .filter(|at| at.file == file && step.span.start <= at.span.start && at.span.end <= step.span.end),
+    );
+    let all = analysis.facts().declarations.iter();
+    all.filter(|d| d.kind == Kind::Input && d.parent.is_some_and(|p| called.contains(&p))).collect()
+}
+
+/// The other files of a dialect, as a file names them.
+fn files(analysis: &Analysis, file: FileId, dialect: &str) -> Vec<Item> {
+    let Some(own) = analysis.source(file).map(|s| real(Path::new(s.name()))) else { return Vec::new() };
+    let Some(folder) = own.parent() else { return Vec::new() };
+    let others = analysis.files().filter(|(_, id)| *id != file);
+    let others = others.filter(|(_, id)| analysis.dialect(*id).is_some_and(|f| f.name() == dialect));
+    let mut paths: Vec<String> = others
+        .filter_map(|(path, _)| Some(format!("./{}", path.strip_prefix(folder).ok()?.to_str()?.replace('\\', "/"))))
+        .collect();
+    paths.sort();
+    paths.into_iter().map(|path| Item::new(path, Sort::Name).detail("file")).collect()
+}
+
 /// The values of the key around the stand-in: names of things, and words of the format.
 fn values(analysis: &Analysis, file: FileId, root: &Node, inside: u32) -> Vec<Item> {
     let spot = spot(root, inside);
@@ -156,7 +215,7 @@ fn values(analysis: &Analysis, file: FileId, root: &Node, inside: u32) -> Vec<It
     let mut items: Vec<Item> = Vec::new();
     let named = NAMED.iter().filter(|(d, k, ..)| *d == dialect && Some(*k) == key);
     for (_, _, kinds, here) in named {
-        let fits = |d: &&trefoil::ir::Declaration| {
+        let fits = |d: &&Declaration| {
             kinds.contains(&d.kind)
                 && if *here {
                     d.at.file == file
@@ -171,6 +230,9 @@ fn values(analysis: &Analysis, file: FileId, root: &Node, inside: u32) -> Vec<It
                 items.push(Item::new(name, Sort::Name).detail(sort(d.kind)).documentation(note));
             }
         }
+    }
+    if (dialect, key) == ("sirenspec", Some("ref")) {
+        items.extend(files(analysis, file, dialect));
     }
     if !items.is_empty() {
         return items;
