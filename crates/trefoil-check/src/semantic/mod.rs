@@ -41,7 +41,14 @@ pub struct Model<'p> {
 impl<'p> Model<'p> {
     /// Works out nothing yet.
     pub fn new(program: &'p Program, facts: &'p Facts) -> Self {
-        Self { program, facts, reach: OnceCell::new(), taint: OnceCell::new(), types: OnceCell::new(), known: OnceCell::new() }
+        Self {
+            program,
+            facts,
+            reach: OnceCell::new(),
+            taint: OnceCell::new(),
+            types: OnceCell::new(),
+            known: OnceCell::new(),
+        }
     }
     /// The types of slots, results and paths.
     pub fn types(&self) -> &Types<'p> {

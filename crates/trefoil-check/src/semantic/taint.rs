@@ -4,8 +4,7 @@
 //! called and back with its output. A label says *can*, by the way the values go; what a value is does not count.
 
 use trefoil_ir::{
-    Callee, Expr, FlowId, Items, OnFailure, Program, SlotId, Source, Step, StepId, StepKind, Text, ValidatorKind,
-    walk,
+    Callee, Expr, FlowId, Items, OnFailure, Program, SlotId, Source, Step, StepId, StepKind, Text, ValidatorKind, walk,
 };
 use trefoil_syntax::Location;
 
@@ -137,9 +136,7 @@ impl Taint {
     }
     fn step(&mut self, program: &Program, flow: FlowId, id: StepId, step: &Step) {
         let at = step.origin;
-        let reader = |taint: &Self, expr: &Expr, result: Labels| {
-            Reader { taint, program, flow, at, result }.expr(expr)
-        };
+        let reader = |taint: &Self, expr: &Expr, result: Labels| Reader { taint, program, flow, at, result }.expr(expr);
         let model = Labels { model: Some(at), ..Labels::default() };
         let tool = Labels { tool: Some(at), ..Labels::default() };
         let inner = |taint: &Self| {
