@@ -1,7 +1,8 @@
-//! Repository chores: `cargo xtask tidy | vectors DIR | corpus DIR | performance`.
+//! Repository chores: `cargo xtask tidy | vectors DIR | corpus DIR | mutate [DIR] [--verbose] | performance`.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a chore talks to a person")]
 
 mod corpus;
+mod mutate;
 mod performance;
 mod tidy;
 mod vectors;
@@ -15,13 +16,16 @@ type Outcome = Result<usize, String>;
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
-    let outcome = match args.as_slice() {
-        ["tidy"] => tidy::run(&root()),
-        ["vectors", dir] => trefoil().and_then(|bin| vectors::run(&bin, Path::new(dir))),
-        ["corpus", dir] => trefoil().and_then(|bin| corpus::run(&bin, Path::new(dir))),
-        ["performance"] => performance::run(&root()),
-        _ => Err("usage: cargo xtask tidy | vectors DIR | corpus DIR | performance".to_owned()),
-    };
+    let outcome =
+        match args.as_slice() {
+            ["tidy"] => tidy::run(&root()),
+            ["vectors", dir] => trefoil().and_then(|bin| vectors::run(&bin, Path::new(dir))),
+            ["corpus", dir] => trefoil().and_then(|bin| corpus::run(&bin, Path::new(dir))),
+            ["mutate", rest @ ..] => mutate::run_all(&root(), rest),
+            ["performance"] => performance::run(&root()),
+            _ => Err("usage: cargo xtask tidy | vectors DIR | corpus DIR | mutate [DIR] [--verbose] | performance"
+                .to_owned()),
+        };
     match outcome {
         Ok(0) => ExitCode::SUCCESS,
         Ok(n) => {
