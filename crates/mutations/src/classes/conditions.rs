@@ -22,7 +22,7 @@ pub(super) const CLASSES: &[Class] = &[
     class("a condition without a placeholder", AGNTZ, constant),
     class("a bracket that is not closed in a condition", &["aegis", "sirenspec"], bracket),
     class("a name in an edge's condition misspelt", SIREN, edge_name),
-    class("a state in an expression misspelt", AEGIS, expression_name),
+    class("a name in an expression misspelt", AEGIS, expression_name),
 ];
 
 /// `{{path}} op literal`, wherever a condition stands.
@@ -194,15 +194,20 @@ fn edge_name(m: &Manifest) -> Vec<Mutation> {
 }
 
 fn expression_name(m: &Manifest) -> Vec<Mutation> {
-    let states = super::names::steps(m);
+    let states = super::names::steps(m).into_iter();
+    let context = m.entries("spec.context").iter().map(|e| format!("workflow.context.{}", e.key.value));
+    let names: Vec<_> = states.map(|s| s + ".").chain(context).collect();
     let mut found = Vec::new();
     for p in m.keyed("expression") {
         let span = range(p.entry.value.span);
-        for name in &states {
-            for (at, _) in m.text[span.clone()].match_indices(&format!("{name}.")) {
-                let start = span.start + at;
-                let word = m.text[..start].ends_with(|c: char| c.is_alphanumeric() || c == '_' || c == '.');
-                found.extend((!word).then(|| m.put(start..start + name.len(), misspelt(name))).flatten());
+        for name in &names {
+            for (at, _) in m.text[span.clone()].match_indices(name.as_str()) {
+                let word = m.text[..span.start + at].ends_with(|c: char| c.is_alphanumeric() || c == '_' || c == '.');
+                let last = name.trim_end_matches('.');
+                let begin = last.rfind('.').map_or(0, |d| d + 1);
+                let start = span.start + at + begin;
+                let wrong = misspelt(&last[begin..]);
+                found.extend((!word).then(|| m.put(start..span.start + at + last.len(), wrong)).flatten());
             }
         }
     }

@@ -16,7 +16,7 @@ pub(super) const CLASSES: &[Class] = &[
     class("an output that hides an input", AGNTZ, shadow),
     class("steps in the wrong order", &["agntz", "sirenspec"], swapped),
     class("a call of itself", AGNTZ, own_ref),
-    class("an edge removed that a reader needs", SIREN, edge_removed),
+    class("an edge the wrong way round", SIREN, edge_turned),
     class("an edge to itself", SIREN, self_edge),
     class("edges in a circle", SIREN, circle),
     class("templates in a circle", SIREN, own_output),
@@ -187,25 +187,20 @@ fn end<'n>(edge: &'n Node, key: &str) -> Option<&'n trefoil::syntax::yaml::Text>
     edge.mapping()?.get(key)?.value.string()
 }
 
-fn edge_removed(m: &Manifest) -> Vec<Mutation> {
-    let edges = edges(m);
+fn edge_turned(m: &Manifest) -> Vec<Mutation> {
     let mut found = Vec::new();
-    for (at, edge) in edges.iter().enumerate() {
+    for edge in edges(m) {
         let (Some(from), Some(to)) = (end(edge, "from"), end(edge, "to")) else { continue };
         // Only what the edge's own ends show: the node at its end, or its agent, reads the node at its beginning.
-        let agent = m
-            .entries("nodes")
-            .iter()
-            .find(|n| n.key.value == to.value)
-            .and_then(|n| n.value.mapping()?.get("agent")?.value.string());
+        let node = m.entries("nodes").iter().find(|n| n.key.value == to.value);
+        let agent = node.and_then(|n| n.value.mapping()?.get("agent")?.value.string());
         let mut within = vec![vec![Segment::Key("nodes".into()), Segment::Key(to.value.to_string())]];
         within.extend(agent.map(|a| vec![Segment::Key("agents".into()), Segment::Key(a.value.to_string())]));
-        let marks: Vec<_> = within.iter().flat_map(|w| reading(m, &from.value, w)).map(|r| r.tag.start).collect();
-        let ways = edges.iter().filter(|e| end(e, "to").is_some_and(|t| t.value == to.value)).count();
-        if !marks.is_empty() && ways == 1 && edges.len() > 1 {
-            found.extend(
-                m.item(edges, at).and_then(|w| m.edits().put(w, "").at_all(marks).at(to.span.start as usize).done()),
-            );
+        let readers: Vec<_> = within.iter().flat_map(|w| reading(m, &from.value, w)).map(|r| r.tag.start).collect();
+        if !readers.is_empty() {
+            let edits = m.edits().put(range(from.span), &*to.value).put(range(to.span), &*from.value);
+            let places = [from.span.start, to.span.start].map(|s| s as usize);
+            found.extend(edits.at_all(readers).at_all(places).done());
         }
     }
     found
@@ -293,23 +288,25 @@ fn one_path(m: &Manifest) -> Vec<Mutation> {
         for second in edges(m) {
             let (Some(a), Some(b)) = (end(first, "to"), end(second, "to")) else { continue };
             let same = end(first, "from").map(|t| &t.value) == end(second, "from").map(|t| &t.value);
-            let whens = [first, second].iter().any(|e| e.mapping().is_some_and(|e| e.get("when").is_some()));
-            if !same || a.value >= b.value || whens {
+            let writes = |id: &str| {
+                let node = m.entries("nodes").iter().find(|n| &*n.key.value == id)?;
+                Some(node.value.mapping()?.get("writes")?.value.clone())
+            };
+            let (Some(one), Some(two)) = (writes(&a.value), writes(&b.value)) else { continue };
+            if !same || a.value >= b.value {
                 continue;
             }
-            let writes = |id: &str| {
-                m.entries("nodes")
-                    .iter()
-                    .find(|n| &*n.key.value == id)
-                    .and_then(|n| n.value.mapping()?.get("writes"))
-                    .map(|e| e.value.clone())
-            };
-            if let (Some(one), Some(two)) = (writes(&a.value), writes(&b.value)) {
-                let text = m.text[range(one.span)].to_owned();
-                found.extend(
-                    m.edits().put(range(two.span), text).at(two.span.start as usize).at(one.span.start as usize).done(),
-                );
+            // Without their conditions both run.
+            let mut edits = m.edits();
+            for edge in [first, second] {
+                let Some(edge) = edge.mapping() else { continue };
+                if let Some(whole) = edge.get("when").and_then(|when| m.whole_of(when, edge)) {
+                    edits = edits.put(whole, "");
+                }
             }
+            let text = m.text[range(one.span)].to_owned();
+            let places = [one.span, two.span, a.span, b.span].map(|s| s.start as usize);
+            found.extend(edits.put(range(two.span), text).at_all(places).done());
         }
     }
     found

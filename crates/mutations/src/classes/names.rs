@@ -24,7 +24,7 @@ pub(super) const CLASSES: &[Class] = &[
     class("a judge misspelt", AEGIS, judge),
     class("a property under `workflow` misspelt", AEGIS, workflow),
     class("an agent of a swarm misspelt", SIREN, member),
-    class("an output beyond the last", SIREN, beyond),
+    class("an agent beyond the last", AEGIS, beyond),
     class("`secrets` or `env` without a name", ALL, no_name),
 ];
 
@@ -142,7 +142,7 @@ fn reference(m: &Manifest) -> Vec<Mutation> {
 }
 
 fn agent(m: &Manifest) -> Vec<Mutation> {
-    let keys = ["agent", "agent_id", "workflow_id", "judge_agent"];
+    let keys = ["agent", "agent_id", "workflow_id"];
     let all = m.places.iter().filter(|p| keys.contains(&&*p.entry.key.value) && m.is_format_key(p).is_some());
     let judged = |p: &&Place| !p.path.iter().any(|s| matches!(s, Segment::Key(k) if k == "judges"));
     all.filter(judged).filter_map(|p| value(m, p)).collect()
@@ -152,7 +152,13 @@ fn judge(m: &Manifest) -> Vec<Mutation> {
     let inside = |p: &&Place| p.path.iter().any(|s| matches!(s, Segment::Key(k) if k == "judges"));
     let listed = m.keyed("judges").filter_map(|p| p.entry.value.sequence()).flatten().filter_map(|n| n.string());
     let names = listed.filter_map(|t| m.put(range(t.content()), misspelt(&t.value)));
-    m.keyed("agent_id").chain(m.keyed("agent")).filter(inside).filter_map(|p| value(m, p)).chain(names).collect()
+    m.keyed("agent_id")
+        .chain(m.keyed("agent"))
+        .filter(inside)
+        .chain(m.keyed("judge_agent"))
+        .filter_map(|p| value(m, p))
+        .chain(names)
+        .collect()
 }
 
 fn edge(m: &Manifest) -> Vec<Mutation> {
@@ -184,18 +190,12 @@ fn member(m: &Manifest) -> Vec<Mutation> {
 }
 
 fn beyond(m: &Manifest) -> Vec<Mutation> {
-    let fixed = |root: &str| {
-        m.entries("nodes").iter().any(|n| {
-            let node = n.value.mapping();
-            let size = node.and_then(|n| n.get("swarm_size").or_else(|| n.get("for_each")));
-            *n.key.value == *root
-                && size.is_some_and(|s| s.value.scalar().is_some_and(|(_, t)| !t.value.contains("{{")))
-        })
-    };
+    let panels: Vec<_> =
+        states(m).into_iter().filter(|(_, n)| n.mapping().is_some_and(|n| n.get("consensus").is_some())).collect();
     let one = |r: &Reference| {
-        let (root, second) = (r.segments.first()?, r.segments.get(1)?);
-        (fixed(&root.0) && second.0.starts_with("output"))
-            .then(|| m.put(second.1.start..r.segments.last()?.1.end, "outputs.99"))?
+        let (root, agents, number) = (r.segments.first()?, r.segments.get(1)?, r.segments.get(2)?);
+        let panel = panels.iter().any(|(name, _)| *name == root.0) && agents.0 == "agents";
+        panel.then(|| m.put(number.1.clone(), "99"))?
     };
     m.references().iter().filter_map(one).collect()
 }

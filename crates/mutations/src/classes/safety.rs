@@ -52,7 +52,7 @@ fn host(m: &Manifest) -> Vec<Mutation> {
     let name = if m.dialect == "agntz" { "{{userQuery}}" } else { "{{ inputs.message }}" };
     let closed = m.get("inputSchema").is_some();
     m.keyed("url")
-        .filter(|p| m.is_format_key(p).is_some() && !closed)
+        .filter(|p| m.is_format_key(p).is_some() && !closed && is_request(p))
         .filter_map(|p| {
             let text = p.entry.value.string()?;
             let start = text.value.find("://")? + 3;
@@ -61,6 +61,12 @@ fn host(m: &Manifest) -> Vec<Mutation> {
             m.put(range(p.entry.value.span), format!("\"{}\"", text.value.replacen(&m.text[range(host)], name, 1)))
         })
         .collect()
+}
+
+/// An address that is a template: not that of a callback.
+fn is_request(p: &Place) -> bool {
+    let kind = p.parent.mapping().and_then(|o| o.get("kind")).and_then(|e| e.value.string());
+    kind.is_none_or(|k| &*k.value == "http")
 }
 
 fn command(m: &Manifest) -> Vec<Mutation> {

@@ -31,7 +31,8 @@ pub(super) const CLASSES: &[Class] = &[
 fn numbers(m: &Manifest) -> impl Iterator<Item = &Place> {
     m.places.iter().filter(|p| {
         let number = matches!(p.entry.value.scalar(), Some((Scalar::Int(_) | Scalar::Float(_), _)));
-        let data = ["default", "const", "value", "version", "minimum", "maximum", "min", "max"];
+        let data =
+            ["cpu", "memory", "disk", "default", "const", "value", "version", "minimum", "maximum", "min", "max"];
         number && !data.contains(&&*p.entry.key.value) && m.is_format_key(p).is_some()
     })
 }
@@ -144,7 +145,10 @@ fn temperature(m: &Manifest) -> Vec<Mutation> {
 fn duration(m: &Manifest) -> Vec<Mutation> {
     let keys = ["timeout", "iteration_timeout"];
     let places = m.places.iter().filter(|p| keys.contains(&&*p.entry.key.value) && p.entry.value.string().is_some());
-    places.filter(|p| !p.path.contains(&Segment::Key("security".into()))).filter_map(|p| put(m, p, "300")).collect()
+    places
+        .filter(|p| !p.path.contains(&Segment::Key("resources".into())) && m.is_format_key(p).is_some())
+        .filter_map(|p| put(m, p, "300"))
+        .collect()
 }
 
 fn provider(m: &Manifest) -> Vec<Mutation> {
