@@ -1,4 +1,4 @@
-//! Repository chores: `cargo xtask tidy | vectors DIR | corpus DIR | mutate [DIR] [--verbose] | performance`.
+//! Repository chores: `cargo xtask tidy | vectors DIR | corpus DIR | mutate [DIR] [--verbose] | performance | rules`.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a chore talks to a person")]
 
 mod corpus;
@@ -13,19 +13,21 @@ use std::process::{Command, ExitCode};
 /// A chore's result: how many problems it found, or why it could not look.
 type Outcome = Result<usize, String>;
 
+const USAGE: &str =
+    "usage: cargo xtask tidy | vectors DIR | corpus DIR | mutate [DIR] [--verbose] | performance | rules";
+
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
-    let outcome =
-        match args.as_slice() {
-            ["tidy"] => tidy::run(&root()),
-            ["vectors", dir] => trefoil().and_then(|bin| vectors::run(&bin, Path::new(dir))),
-            ["corpus", dir] => trefoil().and_then(|bin| corpus::run(&bin, Path::new(dir))),
-            ["mutate", rest @ ..] => mutate::run_all(&root(), rest),
-            ["performance"] => performance::run(&root()),
-            _ => Err("usage: cargo xtask tidy | vectors DIR | corpus DIR | mutate [DIR] [--verbose] | performance"
-                .to_owned()),
-        };
+    let outcome = match args.as_slice() {
+        ["tidy"] => tidy::run(&root()),
+        ["vectors", dir] => trefoil().and_then(|bin| vectors::run(&bin, Path::new(dir))),
+        ["corpus", dir] => trefoil().and_then(|bin| corpus::run(&bin, Path::new(dir))),
+        ["mutate", rest @ ..] => mutate::run_all(&root(), rest),
+        ["performance"] => performance::run(&root()),
+        ["rules"] => rules(&root()),
+        _ => Err(USAGE.to_owned()),
+    };
     match outcome {
         Ok(0) => ExitCode::SUCCESS,
         Ok(n) => {
@@ -37,6 +39,13 @@ fn main() -> ExitCode {
             ExitCode::from(2)
         }
     }
+}
+
+/// Writes the rules page anew.
+fn rules(root: &Path) -> Outcome {
+    let path = root.join("docs/rules.md");
+    std::fs::write(&path, trefoil_check::catalogue::markdown()).map_err(|e| format!("{}: {e}", path.display()))?;
+    Ok(0)
 }
 
 /// The workspace root.

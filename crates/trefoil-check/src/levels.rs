@@ -1,4 +1,5 @@
-//! Who decides how bad a finding is: the rule, `--strict`, the project, the command line, in this order.
+//! Who decides how bad a finding is: the rule, `--strict`, the project, the command line, in this order. Comments in the
+//! manifest come after them; see [`suppress`](crate::suppress).
 
 use std::collections::HashMap;
 
@@ -24,6 +25,17 @@ pub struct Levels {
     set: HashMap<&'static str, Level>,
 }
 
+impl Level {
+    /// The word in the project file and on the command line.
+    pub const WORDS: [(&'static str, Self); 3] = [("allow", Self::Allow), ("warn", Self::Warn), ("deny", Self::Deny)];
+}
+
+/// Whether a finding is an error without which there is no program: nobody can make less of it.
+pub fn keeps_from_loading(diagnostic: &Diagnostic) -> bool {
+    diagnostic.severity == Severity::Error
+        && rules::rule(diagnostic.rule).is_none_or(|r| matches!(r.run, rules::Run::Load))
+}
+
 impl Levels {
     /// With the severities that a careful team wants in CI.
     pub fn strict(&mut self) {
@@ -39,13 +51,19 @@ impl Levels {
             None => false,
         }
     }
+    /// These, said after others: where both say something, these count.
+    #[must_use]
+    pub fn after(&self, others: &Self) -> Self {
+        let mut set = others.set.clone();
+        set.extend(&self.set);
+        Self { strict: self.strict || others.strict, set }
+    }
     /// What becomes of a finding; none: it is not shown. An error of loading stays one, because nothing can run.
     pub fn apply(&self, mut diagnostic: Diagnostic) -> Option<Diagnostic> {
-        let rule = rules::rule(diagnostic.rule);
-        let fixed = diagnostic.severity == Severity::Error && rule.is_none_or(|r| matches!(r.run, rules::Run::Load));
-        if fixed {
+        if keeps_from_loading(&diagnostic) {
             return Some(diagnostic);
         }
+        let rule = rules::rule(diagnostic.rule);
         let asked = self.set.get(diagnostic.rule);
         match (asked, rule) {
             (Some(Level::Allow), _) => return None,

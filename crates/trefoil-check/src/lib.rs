@@ -7,27 +7,51 @@
 //! Knows no dialect, does no IO and runs nothing. Loading finds the mistakes that keep a program from being made; this crate
 //! finds those in programs that load, and has the page, the group and the level of every rule of both kinds.
 
+pub mod catalogue;
 pub mod levels;
 pub mod rule;
 pub mod rules;
 pub mod semantic;
+pub mod suppress;
 
-pub use levels::{Level, Levels};
+mod words;
+
+pub use levels::{Level, Levels, keeps_from_loading};
 pub use rule::{Context, Group, Limits, Rule, Run};
 pub use rules::{RULES, rule};
 pub use semantic::Model;
+pub use suppress::Suppressions;
 
 use trefoil_ir::{Facts, Program};
 use trefoil_syntax::Diagnostic;
+
+/// Rules of loading after which nothing more is to be said about a name.
+const NAMES: [&str; 5] = ["unresolved-name", "unordered-read", "wrong-type", "unknown-value", "working-dot-node-id"];
+
+/// Findings of the rules without those that loading has made already, about the same place and to the same effect.
+pub fn unsaid(found: Vec<Diagnostic>, said: &[Diagnostic]) -> Vec<Diagnostic> {
+    let told = |new: &Diagnostic| {
+        let (Some(file), Some(span), Some(rule)) = (new.file, new.span, rule(new.rule)) else { return false };
+        let here = said.iter().filter(|old| old.file == Some(file));
+        let mut here = here.filter(|old| old.span.is_some_and(|s| s.start < span.end && span.start < s.end));
+        here.any(|old| old.rule == new.rule || NAMES.contains(&old.rule) && rule.group <= Group::Types)
+    };
+    found.into_iter().filter(|new| !told(new)).collect()
+}
 
 /// Everything the rules have to say about a program. `facts` are those of its lowering.
 pub fn check(program: &Program, facts: &Facts, limits: &Limits) -> Vec<Diagnostic> {
     let model = Model::new(program, facts);
     let mut found = Vec::new();
-    for rule in rules::RULES.iter().copied() {
-        if let Run::Program(run) = rule.run {
-            run(&mut Context { model: &model, limits, rule, found: &mut found });
-        }
+    let own = RULES.iter().filter_map(|rule| match rule.run {
+        Run::Program(run) => Some((*rule, run)),
+        Run::Load => None,
+    });
+    let beyond = rules::BEYOND_LOADING.iter().filter_map(|(name, run)| Some((rule(name)?, *run)));
+    for (rule, run) in own.chain(beyond) {
+        let mut cx = Context { model: &model, limits, rule, found: Vec::new() };
+        run(&mut cx);
+        found.append(&mut cx.found);
     }
     found
 }

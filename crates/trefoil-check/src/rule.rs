@@ -65,7 +65,7 @@ pub struct Context<'c> {
     /// What the operator allows.
     pub limits: &'c Limits,
     pub(crate) rule: &'static Rule,
-    pub(crate) found: &'c mut Vec<Diagnostic>,
+    pub(crate) found: Vec<Diagnostic>,
 }
 
 impl Context<'_> {

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, ValueEnum};
+use trefoil::checker::RULES;
 use trefoil::front::{FRONT_ENDS, FrontEnd, front_end};
 use trefoil::{LoadOptions, Target};
 
@@ -95,4 +96,14 @@ pub struct TextArgs {
     /// AEGIS: the text of `{{agentskills}}`
     #[arg(long, value_name = "FILE")]
     pub skills: Option<PathBuf>,
+}
+
+/// What there is to say about a rule that does not exist, and what to do about it.
+pub fn no_such_rule(name: &str) -> (String, String) {
+    let near = trefoil::syntax::suggest::nearest(name, RULES.iter().map(|r| r.name));
+    let help = match near {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => "`trefoil rules` lists them".to_owned(),
+    };
+    (format!("there is no rule `{name}`"), help)
 }

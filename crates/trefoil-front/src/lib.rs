@@ -5,6 +5,7 @@
 //! first mistake.
 
 pub mod build;
+pub mod learn;
 pub mod project;
 pub mod read;
 pub mod rules;
@@ -35,6 +36,10 @@ pub trait FrontEnd: Sync {
     /// names it. Asked only where nobody has evidence.
     fn companion(&self, _root: &Node) -> Option<&'static str> {
         None
+    }
+    /// Whether agents read the texts of [`Project::context`] and [`Project::skills`].
+    fn reads_texts(&self) -> bool {
+        false
     }
     /// Other files that this document needs, relative to it.
     fn needs(&self, document: &Document) -> Vec<Need>;

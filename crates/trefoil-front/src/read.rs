@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use trefoil_ir::Facts;
-use trefoil_syntax::yaml::{Entry, Kind, Mapping, Node, Scalar, Text};
+use trefoil_syntax::yaml::{Entry, Kind, Mapping, Node, Scalar, Style, Text};
 use trefoil_syntax::{Diagnostic, Diagnostics, FileId, Location, Span, suggest};
 use trefoil_template::{Number, Object, Value};
 
@@ -57,6 +57,10 @@ impl<'d> Reader<'d> {
     /// Reports.
     pub fn report(&self, diagnostic: Diagnostic) {
         self.findings.borrow_mut().diagnostics.push(diagnostic);
+    }
+    /// Whether anybody asks for facts.
+    pub fn wants_facts(&self) -> bool {
+        self.findings.borrow().facts.is_wanted()
     }
     /// Notes facts, if anybody asks for them.
     pub fn facts(&self, note: impl FnOnce(&mut Facts)) {
@@ -110,6 +114,11 @@ impl<'d> Reader<'d> {
                     format!("from {} to {}", range.start(), range.end())
                 };
                 self.error("out-of-range", node.span, format!("`{what}` must be {bounds}, not {}", t.value));
+                None
+            }
+            Some((Scalar::Float(_), t)) if t.value.bytes().all(|b| b.is_ascii_digit()) => {
+                let message = format!("`{what}` is too large: {}", t.value);
+                self.error("out-of-range", node.span, message);
                 None
             }
             Some((Scalar::Float(_), t)) => {
@@ -172,8 +181,11 @@ impl<'d> Reader<'d> {
         let all = words.iter().map(|(w, _)| format!("`{w}`")).collect::<Vec<_>>().join(", ");
         let mut d =
             Diagnostic::error("unknown-value", self.at(node.span), format!("`{what}` cannot be `{}`", text.value));
-        d = match suggest::nearest(&text.value, words.iter().map(|(w, _)| *w)) {
-            Some(near) => d.help(format!("did you mean `{near}`? it can be one of {all}")),
+        d = match suggest::near(&text.value, words.iter().map(|(w, _)| *w)) {
+            Some(near) => {
+                let d = d.help(format!("did you mean `{}`? it can be one of {all}", near.name));
+                respelt(d, self.at(node.span), text, near)
+            }
             None => d.help(format!("it can be one of {all}")),
         };
         self.report(d);
@@ -283,12 +295,27 @@ impl<'n, 'd> Fields<'n, 'd> {
                 self.reader.at(entry.key.span),
                 format!("{} has no key `{key}`", self.what),
             );
-            if let Some(near) = suggest::nearest(key, self.known.iter().copied()) {
-                d = d.help(format!("did you mean `{near}`?"));
+            if let Some(near) = suggest::near(key, self.known.iter().copied()) {
+                d = d.help(format!("did you mean `{}`?", near.name));
+                // Never the same key twice.
+                if self.mapping.get(near.name).is_none() {
+                    d = respelt(d, self.reader.at(entry.key.span), &entry.key, near);
+                }
             }
             self.reader.report(d);
         }
     }
+}
+
+/// A finding about a misspelt word, with the change to the right one; the quotes around it stay.
+pub fn respelt(d: Diagnostic, at: Location, text: &Text, near: suggest::Near<'_>) -> Diagnostic {
+    let at = match text.style {
+        Style::Plain => at,
+        Style::Single | Style::Double => Location::new(at.file, text.content()),
+        Style::Literal | Style::Folded => return d,
+    };
+    let message = format!("write `{}`", near.name);
+    if near.sure { d.fix(message, at, near.name) } else { d.suggestion(message, at, near.name) }
 }
 
 /// A node as plain data (schemas, contexts, defaults, tool arguments).

@@ -89,6 +89,8 @@ pub struct Cond {
     pub origin: Location,
     /// As written, or as a person would write it: for graphs, plans and messages.
     pub text: Arc<str>,
+    /// Per reference: its bytes in the manifest; of a condition that lowering made, all of what it was made from.
+    pub spans: Vec<Span>,
 }
 
 /// A JSON type to coerce text to (AEGIS `output_template`).

@@ -1,1 +1,23 @@
 //! Editor features for manifests: first as plain data, then as a language server on standard input and output.
+//!
+//! ```text
+//! buffers --(workspace)--> trefoil::check --> analysis --(one feature a file)--> plain data --(server)--> the protocol
+//! ```
+//!
+//! A feature is a function over an [`Analysis`] that takes and gives byte offsets. The protocol's types are in [`server`]
+//! alone.
+
+pub mod analysis;
+pub mod workspace;
+
+mod cursor;
+
+pub mod code_action;
+pub mod diagnostics;
+pub mod semantic_tokens;
+pub mod symbols;
+
+pub mod server;
+
+pub use analysis::Analysis;
+pub use workspace::Workspace;

@@ -37,7 +37,7 @@ pub const RULES: &[(&str, &str)] = &[
     ("condition-unsupported", "a construct of a larger language: method calls, slices, lambdas, arithmetic"),
     ("condition-too-large", "a condition over the limit of size"),
     ("condition-too-deep", "parentheses or operators nested over the limit"),
-    ("working_dot_node_id", "`working.` before a node's id in a template"),
+    ("working-dot-node-id", "`working.` before a node's id in a template"),
 ];
 
 /// A mistake in the text of a template or condition (decision C5).

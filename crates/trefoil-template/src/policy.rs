@@ -69,6 +69,13 @@ pub struct Policy {
 }
 
 impl Policy {
+    /// The members that a state given to [`crate::state`] may have; none: any, because it is the root object.
+    pub fn state_roots(&self) -> &'static [&'static str] {
+        match self.names {
+            Names::Root => &[],
+            Names::Namespaces => &["inputs", "nodes", "env", "item", "index", "total", "working", "output", "_budget"],
+        }
+    }
     /// agntz.
     pub const AGNTZ: Policy = Policy {
         blocks: Blocks::If,

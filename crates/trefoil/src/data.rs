@@ -12,6 +12,12 @@ use trefoil_template::Value;
 /// The value in a file: JSON if it is that, else YAML; or what is wrong with it.
 pub fn data(name: &str, bytes: Vec<u8>) -> Result<Value, (Files, Vec<Diagnostic>)> {
     let source = SourceFile::from_bytes(name, bytes);
+    if source.not_utf8().is_some() {
+        let mut files = Files::default();
+        let file = files.add(source.clone());
+        let message = format!("`{name}` is not UTF-8 text");
+        return Err((files, vec![Diagnostic::nowhere("yaml-encoding", Severity::Error, Some(file), message)]));
+    }
     let json = json(source.text());
     if let Ok(json) = json {
         return Ok(Value::from_json(json));

@@ -4,6 +4,8 @@
 
 pub mod load;
 
+pub mod fix;
+
 pub mod graph;
 pub mod plan;
 
@@ -31,5 +33,6 @@ pub use trefoil_syntax as syntax;
 pub use trefoil_template as template;
 
 pub use engine::{AnswersFrom, Engine, EngineBuilder, NotStarted, Ready};
+pub use fix::{Fixed, fix};
 pub use load::{Checks, LoadOptions, Loaded, Report, Target, check, load};
 pub use plan::Plan;

@@ -58,6 +58,7 @@ impl Question {
             let names: Vec<String> = fields.keys().map(|name| format!("`{name}`")).collect();
             return Err(format!("a question has no {}; it has `dialect`, `kind`, `text`, `state`", names.join(", ")));
         }
+        check_state(dialect, &state)?;
         Ok(Self { dialect, kind, text: body, state })
     }
     /// The result.
@@ -109,16 +110,32 @@ pub fn answer_line(line: &str) -> Json {
     };
     let question = match question {
         Ok(question) => question,
-        Err(message) => {
-            let error = json!({"code": "bad-question", "message": message, "line": null, "column": null});
-            return json!({"ok": false, "phase": "load", "error": error});
-        }
+        Err(message) => return bad_question(&message),
     };
     match question.answer() {
         Ok(result) => json!({"ok": true, "result": result.to_json()}),
         Err(failure) => {
             let phase = if matches!(failure, Failure::Load(_)) { "load" } else { "run" };
             json!({"ok": false, "phase": phase, "error": error(&question.text, &failure)})
+        }
+    }
+}
+
+/// The answer to a line that is no question.
+pub fn bad_question(message: &str) -> Json {
+    let error = json!({"code": "bad-question", "message": message, "line": null, "column": null});
+    json!({"ok": false, "phase": "load", "error": error})
+}
+
+/// Whether a state has only members that the dialect's names begin with; where the state is the root object, all do.
+pub fn check_state(dialect: &dyn FrontEnd, state: &Value) -> Result<(), String> {
+    let roots = dialect.policy().state_roots();
+    let Some(object) = state.as_object().filter(|_| !roots.is_empty()) else { return Ok(()) };
+    match object.keys().find(|key| !roots.contains(&&***key)) {
+        None => Ok(()),
+        Some(key) => {
+            let known: Vec<String> = roots.iter().map(|r| format!("`{r}`")).collect();
+            Err(format!("the state has no place for `{key}`; it is an object of any of {}", known.join(", ")))
         }
     }
 }

@@ -1,6 +1,30 @@
-//! The semantic model: computed once for a program, read by every rule and by the editor.
+//! The semantic model: computed once for a program, read by every rule and by the editor. Each analysis is done when somebody
+//! asks for it first.
 
-use trefoil_ir::{Facts, Program};
+pub mod bound;
+pub mod cases;
+pub mod cost;
+mod defined;
+pub mod flow;
+mod reads;
+pub mod rendered;
+pub mod schema;
+mod slots;
+pub mod states;
+pub mod taint;
+mod types;
+mod writers;
+
+use std::cell::OnceCell;
+
+use trefoil_ir::{Facts, Program, StateMachine, StepKind, walk};
+
+use cost::Costs;
+use flow::Reach;
+pub use reads::{Defined, Read, Why};
+use states::Exits;
+use taint::Taint;
+pub use types::{Types, Walk};
 
 /// A program and what is known about it.
 pub struct Model<'p> {
@@ -8,11 +32,53 @@ pub struct Model<'p> {
     pub program: &'p Program,
     /// What lowering learned about names.
     pub facts: &'p Facts,
+    reach: OnceCell<Reach>,
+    taint: OnceCell<Taint>,
+    types: OnceCell<Types<'p>>,
+    known: OnceCell<defined::Known<'p>>,
 }
 
 impl<'p> Model<'p> {
-    /// Works it out.
+    /// Works out nothing yet.
     pub fn new(program: &'p Program, facts: &'p Facts) -> Self {
-        Self { program, facts }
+        Self {
+            program,
+            facts,
+            reach: OnceCell::new(),
+            taint: OnceCell::new(),
+            types: OnceCell::new(),
+            known: OnceCell::new(),
+        }
+    }
+    /// The types of slots, results and paths.
+    pub fn types(&self) -> &Types<'p> {
+        self.types.get_or_init(|| Types::new(self.program))
+    }
+    /// Everything that is read, flow by flow.
+    pub fn reads(&self) -> &[Read<'p>] {
+        &self.known.get_or_init(|| defined::known(self.program, self.types())).reads
+    }
+    /// What runs at all, and what at the same time.
+    pub fn reach(&self) -> &Reach {
+        self.reach.get_or_init(|| Reach::of(self.program))
+    }
+    /// Where values come from.
+    pub fn taint(&self) -> &Taint {
+        self.taint.get_or_init(|| Taint::of(self.program))
+    }
+    /// The state machines that a run can reach, with what is known about their states.
+    pub fn machines(&self) -> Vec<(&'p StateMachine, &[Exits])> {
+        let reach = self.reach();
+        let steps = walk::reachable(self.program, self.program.entry).into_iter();
+        steps
+            .filter_map(|(_, id)| match &self.program.step(id)?.kind {
+                StepKind::StateMachine(machine) => Some((machine, reach.machines.get(&id)?.as_slice())),
+                _ => None,
+            })
+            .collect()
+    }
+    /// Worst-case numbers of calls; counted when they are asked for.
+    pub fn costs(&self) -> Costs<'p> {
+        Costs::new(self.program)
     }
 }

@@ -8,6 +8,9 @@ use super::{load, warn};
 use crate::args::TargetArgs;
 use crate::{exit, output};
 
+/// More boxes than this nobody can read in one picture, and placing them takes ever longer.
+const SVG_BOXES: usize = 300;
+
 /// Draw a workflow
 #[derive(Args)]
 pub struct Graph {
@@ -27,6 +30,12 @@ pub fn run(args: &Graph) -> u8 {
     warn(&loaded);
     let drawn = graph(&loaded.program, &loaded.files);
     match FORMATS.iter().find(|(name, _)| *name == args.format) {
+        Some(("svg", _)) if drawn.nodes.len() > SVG_BOXES => {
+            let why =
+                format!("the picture would have {} boxes, and `svg` draws at most {SVG_BOXES}", drawn.nodes.len());
+            output::refuse(&why, Some("take `--format mermaid` or `--format dot`, which any number fits"));
+            exit::NOT_STARTED
+        }
         Some((_, emit)) => output::result(&emit(&drawn)),
         None => exit::NOT_STARTED,
     }

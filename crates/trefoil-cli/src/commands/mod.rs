@@ -2,12 +2,16 @@
 
 mod check;
 mod completions;
+mod explain;
 mod graph;
 mod init;
 mod ir;
+mod lsp;
 mod plan;
 mod render;
+mod rules;
 mod run;
+mod schema;
 
 use trefoil::syntax::Severity;
 use trefoil::{LoadOptions, Loaded, Target};
@@ -20,11 +24,15 @@ use crate::{exit, output};
 pub enum Command {
     Run(run::Run),
     Check(check::Check),
+    Explain(explain::Explain),
+    Rules(rules::Rules),
     Plan(plan::Plan),
     Graph(graph::Graph),
     Ir(ir::Ir),
     Render(render::Render),
     Init(init::Init),
+    Lsp(lsp::Lsp),
+    Schema(schema::Schema),
     Completions(completions::Completions),
 }
 
@@ -33,11 +41,15 @@ pub fn dispatch(command: Command) -> u8 {
     match command {
         Command::Run(args) => run::run(&args),
         Command::Check(args) => check::run(&args),
+        Command::Explain(args) => explain::run(&args),
+        Command::Rules(args) => rules::run(&args),
         Command::Plan(args) => plan::run(&args),
         Command::Graph(args) => graph::run(&args),
         Command::Ir(args) => ir::run(&args),
         Command::Render(args) => render::run(&args),
         Command::Init(args) => init::run(&args),
+        Command::Lsp(args) => lsp::run(&args),
+        Command::Schema(args) => schema::run(&args),
         Command::Completions(args) => completions::run(&args),
     }
 }

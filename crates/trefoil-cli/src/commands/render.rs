@@ -4,7 +4,7 @@ use std::io::{BufRead as _, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use trefoil::render::{Question, answer_line};
+use trefoil::render::{Question, answer_line, bad_question};
 use trefoil::template::state::{Failure, Kind, Traced};
 use trefoil::template::{Object, Value};
 
@@ -17,7 +17,7 @@ pub struct Render {
     /// Whose rules: agntz, aegis, sirenspec
     #[arg(long, value_name = "NAME", value_parser = dialect, required_unless_present = "jsonl")]
     dialect: Option<Dialect>,
-    /// The state, an object in a JSON or YAML file; `-` reads stdin
+    /// The state, an object in a JSON or YAML file; `-` reads stdin. It is all there is: `env` too is read from it
     #[arg(long, value_name = "FILE")]
     state: Option<PathBuf>,
     /// The text is a condition: the result is `true` or `false`
@@ -47,6 +47,10 @@ pub fn run(args: &Render) -> u8 {
         Ok(state) => state,
         Err(code) => return code,
     };
+    if let Err(why) = trefoil::render::check_state(dialect.0, &state) {
+        output::refuse(&why, None);
+        return exit::NOT_STARTED;
+    }
     let kind = match (args.condition, args.value) {
         (true, _) => Kind::Condition,
         (_, true) => Kind::Value,
@@ -82,8 +86,11 @@ fn lines() -> u8 {
             Ok(0) | Err(_) => break,
             Ok(_) => {}
         }
-        let text = String::from_utf8_lossy(&line);
-        if let Err(error) = writeln!(out, "{}", answer_line(&text)) {
+        let answer = match std::str::from_utf8(&line) {
+            Ok(text) => answer_line(text),
+            Err(_) => bad_question("this line is not UTF-8 text"),
+        };
+        if let Err(error) = writeln!(out, "{answer}") {
             return output::written(Err(error));
         }
         // An asker that waits for each answer gets it; one that sends all at once is not slowed down.

@@ -12,7 +12,7 @@ use trefoil::runtime::{Cancel, RunOutcome};
 use trefoil::shell::Shell;
 use trefoil::template::Value;
 use trefoil::trace::Tracer;
-use trefoil::{AnswersFrom, LoadOptions, Loaded};
+use trefoil::{AnswersFrom, Checks, LoadOptions, Loaded};
 
 use super::{load_with, warn};
 use crate::args::{TargetArgs, TextArgs};
@@ -39,6 +39,9 @@ pub struct Run {
     /// The answer of a step that asks a person; STEP is its name, or its key where names repeat (`outer/inner`)
     #[arg(long = "answer", value_name = "STEP=VALUE", value_parser = answer)]
     answers: Vec<(String, String)>,
+    /// Do not ask the rules; what keeps the program from loading stops it all the same
+    #[arg(long)]
+    no_check: bool,
     /// Let steps run commands on this machine
     #[arg(long)]
     allow_command: bool,
@@ -87,12 +90,30 @@ pub fn run(args: &Run) -> u8 {
     }
 }
 
+/// Texts that nothing reads.
+fn warn_of_texts(args: &Run, dialect: &str) {
+    let given = [("--context", args.texts.context.is_some()), ("--skills", args.texts.skills.is_some())];
+    if trefoil::front::front_end(dialect).is_some_and(|front| !front.reads_texts()) {
+        for (option, _) in given.iter().filter(|(_, given)| *given) {
+            output::say(&format!("warning: `{option}` has no effect: {dialect} manifests do not read it"));
+        }
+    }
+}
+
 fn start(args: &Run) -> Result<u8, u8> {
-    let options =
-        LoadOptions { context: args.texts.context.clone(), skills: args.texts.skills.clone(), ..args.target.options() };
+    let options = LoadOptions {
+        context: args.texts.context.clone(),
+        skills: args.texts.skills.clone(),
+        checks: (!args.no_check).then(Checks::default),
+        ..args.target.options()
+    };
     let loaded = load_with(&args.target.target(), &options)?;
     if !args.quiet {
         warn(&loaded);
+        warn_of_texts(args, loaded.dialect);
+        if let Some(unproven) = loaded.unproven() {
+            output::say(&format!("check: {unproven}; see `trefoil check`"));
+        }
     }
     let input = input::read(&loaded, &args.inputs, args.input_json.as_deref());
     let input = input.map_err(|why| refuse_input(&loaded, why))?;

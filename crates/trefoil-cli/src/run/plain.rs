@@ -23,6 +23,10 @@ pub fn plain(event: &Event, node: Option<&Node>) -> Option<String> {
             }
         }
         EventKind::RetryScheduled { .. } => format!("↻ {name}  {text}"),
+        // The attempts of an agent that is run by itself belong to no step with a name.
+        EventKind::ValidationFailed { iteration, reason } if node.is_none() => {
+            format!("↻ attempt {iteration} did not pass: {reason}")
+        }
         EventKind::ValidationFailed { .. } => format!("↻ {name}  {text}"),
         EventKind::SignalWanted { label, prompt } => format!("? {label}  {prompt}"),
         EventKind::Warning { message } => format!("! {message}"),

@@ -358,3 +358,17 @@ fn completions_are_scripts() {
         assert!(ran.out.contains("trefoil") && ran.out.len() > 1000, "{shell}");
     }
 }
+
+#[test]
+fn what_the_project_denies_does_not_run() {
+    let folder = Folder::new();
+    folder.write("a.yaml", format!("{AGENT}colour: blue\n"));
+    let args = ["run", "a.yaml", "--model", "embedded", "--input", "hi"];
+    folder.trefoil(&args).exits(0).says(&["unknown-key"]);
+    folder.write("trefoil.toml", "[rules]\nunknown-key = \"deny\"\n");
+    folder.trefoil(&args).silent(2).says(&["error[unknown-key]"]);
+    folder.trefoil(&[&args[..], &["--no-check"]].concat()).exits(0);
+    folder.trefoil(&["plan", "a.yaml"]).exits(0);
+    folder.write("a.yaml", AGENT.replace("kind: llm", "kind: llmm"));
+    folder.trefoil(&[&args[..], &["--no-check"]].concat()).silent(2);
+}

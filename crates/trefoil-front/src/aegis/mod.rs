@@ -46,6 +46,9 @@ impl FrontEnd for Aegis {
         let name = manifest::name(&document.root);
         name.map(|n| (n.value.to_string(), Location::new(document.file, n.span))).into_iter().collect()
     }
+    fn reads_texts(&self) -> bool {
+        true
+    }
     fn lower(&self, project: &Project, document: usize, findings: &mut Findings) -> Option<Lowered> {
         let mut found = findings.apart();
         let lowered = lower::program(project, document, &mut found);

@@ -41,7 +41,8 @@ impl Maker<'_> {
         if !schemas.is_empty()
             && let Some(value) = schema::instance(&schemas, &wants, &mut random, &|v| found(&v.to_string()))
         {
-            return shown(&value);
+            let fits = |v: &Json| found(&v.to_string()) && schemas.iter().all(|s| s.accepts(v));
+            return shown(&self.with_patterns(value, &fits, &mut random));
         }
         if wants.constraints.iter().any(|(p, _)| !p.is_empty()) || !wants.reads.is_empty() {
             return shown(&self.free(&wants, &mut Vec::new(), &mut random));
@@ -146,6 +147,36 @@ impl Maker<'_> {
         }
     }
 
+    /// The value, with a text that patterns look for put into its first place that takes one.
+    fn with_patterns(&self, value: Json, fits: &dyn Fn(&Json) -> bool, random: &mut Random) -> Json {
+        if self.hints.patterns.is_empty() || fits(&value) {
+            return value;
+        }
+        for _ in 0..TRIES {
+            let parts: Vec<String> =
+                self.hints.patterns.iter().filter_map(|p| pattern::matching(p.as_str(), random)).collect();
+            let text = parts.join(" ");
+            for place in 0..leaves(&value) {
+                let (mut changed, mut skip) = (value.clone(), place);
+                if let Some(leaf) = leaf_mut(&mut changed, &mut skip) {
+                    *leaf = Json::from(text.clone());
+                }
+                if fits(&changed) {
+                    return changed;
+                }
+            }
+            if let Json::Object(members) = &value {
+                let mut members = members.clone();
+                members.insert("note".to_owned(), Json::from(text));
+                let changed = Json::Object(members);
+                if fits(&changed) {
+                    return changed;
+                }
+            }
+        }
+        value
+    }
+
     /// The text, or another one in which every pattern finds something.
     fn matching(&self, text: String, wants: &Wants, random: &mut Random) -> String {
         let patterns = &self.hints.patterns;
@@ -208,4 +239,26 @@ fn shown(value: &Json) -> String {
 /// Text as the value it may stand for.
 fn read(text: &str) -> Json {
     serde_json::from_str(text).unwrap_or(Json::Null)
+}
+
+/// How many values in a value hold no other.
+fn leaves(value: &Json) -> usize {
+    match value {
+        Json::Array(items) => items.iter().map(leaves).sum(),
+        Json::Object(members) => members.values().map(leaves).sum(),
+        _ => 1,
+    }
+}
+
+/// The leaf after so many others.
+fn leaf_mut<'v>(value: &'v mut Json, skip: &mut usize) -> Option<&'v mut Json> {
+    match value {
+        Json::Array(items) => items.iter_mut().find_map(|v| leaf_mut(v, skip)),
+        Json::Object(members) => members.values_mut().find_map(|v| leaf_mut(v, skip)),
+        leaf if *skip == 0 => Some(leaf),
+        _ => {
+            *skip -= 1;
+            None
+        }
+    }
 }

@@ -34,7 +34,7 @@ impl Checked {
         Self { json, validator }
     }
 
-    fn accepts(&self, value: &Json) -> bool {
+    pub(super) fn accepts(&self, value: &Json) -> bool {
         self.validator.as_ref().is_none_or(|v| v.is_valid(value))
     }
 }

@@ -49,8 +49,10 @@ pub struct Call {
     pub began_ms: u64,
     /// Tokens spent in it and the calls beneath it.
     pub tokens: u64,
-    /// Model calls.
+    /// Model calls that were answered or failed.
     pub calls: u64,
+    /// Model calls that were asked for.
+    pub asked: u64,
     /// Graph nodes not yet started are skipped.
     pub skipping: bool,
     /// Ceilings that have been announced as passed, one bit each.
@@ -65,8 +67,18 @@ const UNSET: Option<Value> = None;
 impl Activation {
     /// A call's slots, all unset.
     pub fn of_call(flow: FlowId, slots: usize, caller: Option<ActivationId>, depth: u32, began_ms: u64) -> Self {
-        let call =
-            Call { flow, caller, depth, began_ms, tokens: 0, calls: 0, skipping: false, warned: 0, spent: Vec::new() };
+        let call = Call {
+            flow,
+            caller,
+            depth,
+            began_ms,
+            tokens: 0,
+            calls: 0,
+            asked: 0,
+            skipping: false,
+            warned: 0,
+            spent: Vec::new(),
+        };
         Self { slots: Slots::Own(vec![UNSET; slots]), call: Some(Box::new(call)) }
     }
 

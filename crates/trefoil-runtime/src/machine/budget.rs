@@ -54,6 +54,27 @@ impl Turn<'_> {
         true
     }
 
+    /// Counts a model call about to be made. False: a ceiling on calls that fails the run would be passed, so the run ended
+    /// before anything was paid for it. Gentler ceilings are looked at when the call has ended.
+    pub fn may_call(&mut self, f: FrameId) -> bool {
+        let mut at = self.core.frames.get(f).map(|f| f.activation);
+        while let Some(call) = at.and_then(|a| self.core.activations.call_mut(a)) {
+            call.asked += 1;
+            let asked = call.asked;
+            at = call.caller;
+            let Some(budget) = self.program.flow(call.flow).and_then(|f| f.budget.as_ref()) else { continue };
+            let Some(limit) = budget.max_calls.filter(|limit| asked > *limit) else { continue };
+            if budget.on_exceeded == OnExceeded::Abort {
+                let text = format!("call ceiling reached: {limit} model calls made, and one more is wanted");
+                let key = self.core.frames.get(f).map(|f| f.key.clone());
+                let location = self.step_of(f).map(|(_, step)| step.origin);
+                self.finish(Err(RunError { key, location, ..RunError::new("BUDGET_EXCEEDED", text) }));
+                return false;
+            }
+        }
+        true
+    }
+
     /// Sets the clock on a flow call that has begun, if its budget is one of time: a call under way does not outlive it.
     pub fn watch_time(&mut self, f: FrameId, flow: &Flow) {
         let Some(limit) = flow.budget.as_ref().and_then(|b| b.max_duration_ms) else { return };

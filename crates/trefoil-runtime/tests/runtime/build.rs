@@ -83,7 +83,13 @@ impl Build {
             sources.push(source);
             Binding { source: sources.len() as u32 - 1, skip }
         });
-        Cond { condition, sources, origin: nowhere(), text: text.into() }
+        Cond {
+            spans: vec![nowhere().span; condition.references().len()],
+            condition,
+            sources,
+            origin: nowhere(),
+            text: text.into(),
+        }
     }
 
     /// Typed position: a lone placeholder keeps its type.

@@ -1,5 +1,6 @@
 //! What a person is told about a manifest, as data. One renderer a file beside this one.
 
+pub mod edit;
 pub mod render;
 
 use crate::file::FileId;

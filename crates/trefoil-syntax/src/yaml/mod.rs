@@ -5,9 +5,10 @@
 //!
 //! In reading order: [`parse`] lets text in and reads it, again after each mistake (`mend` masks what could not be
 //! read); `build` makes the tree from parser events, `mapping` its mappings, `schema` its scalars, `map` the way back
-//! from decoded text to the file; `problem` says in our words what the parser did not like.
+//! from decoded text to the file; `problem` says in our words what the parser did not like; `comments` finds what the tree leaves out.
 
 mod build;
+mod comments;
 mod locate;
 mod map;
 mod mapping;
@@ -18,6 +19,7 @@ pub mod rules;
 mod schema;
 mod tree;
 
+pub use comments::{Comment, Comments, comments};
 pub use map::ScalarMap;
 pub use parse::{Limits, Parsed, parse};
 pub use rules::RULES;

@@ -1,7 +1,7 @@
 //! What the renderers make of diagnostics.
 
-use trefoil_syntax::diagnostic::render::{TextOptions, github, json, summary, text};
-use trefoil_syntax::{Diagnostic, FileId, Files, Location, Severity, SourceFile, Span};
+use trefoil_syntax::diagnostic::render::{JSON_SCHEMA, SarifRule, TextOptions, github, json, sarif, summary, text};
+use trefoil_syntax::{Diagnostic, Edit, FileId, Files, Fix, Location, Severity, SourceFile, Span};
 
 const FLOW: &str =
     "id: demo\nsteps:\n  - id: résumé\n    prompt: |\n      Hello {{ name }},\n      bye\n  - id: b\n    when: x\n";
@@ -50,7 +50,35 @@ fn all(files: &Files) -> Vec<Diagnostic> {
         Diagnostic::error("no-such-file", place(9, 0, 1), "in a file that is not there"),
         Diagnostic::error("tricky", at(files, 0, "demo"), "moves \u{1b}[2J the\ncursor \u{202e}back")
             .help("50%\r\n, no"),
+        Diagnostic::warning("misspelt", at(files, 0, "when"), "no key `when`").help("did you mean `if`?").fix(
+            "write `if`",
+            at(files, 0, "when"),
+            "if",
+        ),
+        Diagnostic::warning("too-much", at(files, 0, "steps"), "a line too many").suggestion(
+            "take the line out",
+            at(files, 0, "    prompt: |\n"),
+            "",
+        ),
+        in_two_files(files),
+        Diagnostic::error("in-a-long-line", place(2, 60_004, 60_007), "in the middle").fix(
+            "write `x`",
+            place(2, 60_004, 60_007),
+            "x",
+        ),
     ]
+}
+
+/// A name that is changed where it is declared and where it is read.
+fn in_two_files(files: &Files) -> Diagnostic {
+    let edit = |location, text: &str| Edit { location, text: text.to_owned() };
+    let edits = vec![
+        edit(at(files, 0, "demo"), "show"),
+        edit(at(files, 0, "résumé"), "summary"),
+        edit(at(files, 1, "id: b"), "id: c"),
+    ];
+    let fix = Fix { message: "rename all".to_owned(), edits, safe: true };
+    Diagnostic { fix: Some(Box::new(fix)), ..Diagnostic::warning("names", at(files, 0, "demo"), "bad names") }
 }
 
 #[test]
@@ -111,15 +139,70 @@ fn json_has_the_documented_shape() {
                 {"message": "in this step", "file": "flows/demo.yaml", "line": 3, "column": 9, "end_line": 3, "end_column": 15},
                 {"message": "the agent it runs", "file": "agents/a,b: 100%.yaml", "line": 1, "column": 1, "end_line": 1, "end_column": 6},
             ],
+            "fix": null,
         })
     );
     let keys: Vec<&str> = first.as_object().unwrap().keys().map(String::as_str).collect();
     assert_eq!(
         keys,
-        ["rule", "severity", "message", "file", "line", "column", "end_line", "end_column", "help", "labels"]
+        ["rule", "severity", "message", "file", "line", "column", "end_line", "end_column", "help", "labels", "fix"]
     );
     assert_eq!(value["files"], 7);
+    let misspelt = &value["diagnostics"][13]["fix"];
+    assert_eq!(
+        *misspelt,
+        serde_json::json!({
+            "message": "write `if`", "safe": true, "edits": [
+                {"file": "flows/demo.yaml", "line": 8, "column": 5, "end_line": 8, "end_column": 9, "text": "if"},
+            ],
+        })
+    );
+    fits(JSON_SCHEMA, &value);
     insta::assert_snapshot!(serde_json::to_string_pretty(&value).unwrap());
+}
+
+#[test]
+fn the_published_schema_of_the_json_is_this_one() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/schemas/check.json");
+    assert_eq!(std::fs::read_to_string(path).unwrap(), JSON_SCHEMA, "copy one over the other");
+    let schema: serde_json::Value = serde_json::from_str(JSON_SCHEMA).unwrap();
+    let wrong = serde_json::json!({"files": 1, "diagnostics": [{"rule": "a"}]});
+    assert!(!jsonschema::validator_for(&schema).unwrap().is_valid(&wrong));
+}
+
+#[test]
+fn sarif_fits_the_published_schema() {
+    let files = files();
+    let rules = [SarifRule { name: "misspelt", summary: "A key.", page: "# misspelt\n", level: Some(Severity::Info) }];
+    let out = sarif(&all(&files), &files, &rules, "1.2.3");
+    let value: serde_json::Value = serde_json::from_str(&out).unwrap();
+    // The published pattern of language tags has a bracket too many, which strict readers of patterns refuse.
+    let schema = include_str!("sarif-2.1.0.schema.json").replace("[a-zA-Z]{2}]?$", "[a-zA-Z]{2}?$");
+    fits(&schema, &value);
+    let run = &value["runs"][0];
+    let rule = &run["tool"]["driver"]["rules"][0];
+    assert_eq!((&rule["id"], &rule["defaultConfiguration"]["level"]), (&"misspelt".into(), &"note".into()));
+    let results = run["results"].as_array().unwrap();
+    assert_eq!(results.len(), all(&files).len());
+    assert_eq!(
+        results[0]["relatedLocations"][1]["physicalLocation"],
+        serde_json::json!({
+            "artifactLocation": {"uri": "agents/a%2Cb%3A%20100%25.yaml"},
+            "region": {"startLine": 1, "startColumn": 1, "endLine": 1, "endColumn": 6},
+        })
+    );
+    assert_eq!(results[13]["ruleIndex"], 0);
+    assert_eq!(results[13]["fixes"][0]["artifactChanges"][0]["replacements"][0]["insertedContent"]["text"], "if");
+    assert_eq!(results[15]["fixes"][0]["artifactChanges"].as_array().unwrap().len(), 2);
+    assert!(results[10].get("locations").is_none(), "a finding about no file has no place: {}", results[10]);
+}
+
+#[track_caller]
+fn fits(schema: &str, value: &serde_json::Value) {
+    let schema: serde_json::Value = serde_json::from_str(schema).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    let wrong: Vec<String> = validator.iter_errors(value).map(|e| format!("{}: {e}", e.instance_path())).collect();
+    assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
 #[test]

@@ -78,6 +78,11 @@ impl Condition {
         }
     }
 
+    /// By whose rules it compares.
+    pub fn grammar(&self) -> ConditionGrammar {
+        self.policy.conditions
+    }
+
     /// Whether no reference is in it.
     pub fn is_constant(&self) -> bool {
         self.references.is_empty()

@@ -15,6 +15,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::error::{Broken, EvalError, SyntaxError};
+use crate::expression::Expression;
 use crate::policy::{Blocks, Policy};
 use crate::scope::{Binding, Reference, Scope};
 use crate::value::Value;
@@ -67,6 +68,16 @@ impl Template {
     /// The paths that are looked up in a loop of the template itself, in the order of the text. Nothing to bind.
     pub fn locals(&self) -> &[Local] {
         &self.program.locals
+    }
+
+    /// The expressions in it (tests of blocks, helper calls), in the order of the text; plain paths are not among them.
+    pub fn expressions(&self) -> &[Expression] {
+        &self.program.expressions
+    }
+
+    /// By whose rules its tests compare.
+    pub fn grammar(&self) -> crate::policy::ConditionGrammar {
+        self.program.policy.conditions
     }
 
     /// Gives every reference its source.

@@ -329,7 +329,7 @@ fn every_rule_has_a_text_that_breaks_it() {
     for (policy, text) in conditions {
         broken.extend(Condition::parse(text, &policy).unwrap_err().iter().map(|e| e.code));
     }
-    broken.push("working_dot_node_id"); // tested with the state
+    broken.push("working-dot-node-id"); // tested with the state
     for (rule, about) in RULES {
         assert!(broken.contains(rule), "no text breaks `{rule}`");
         assert!(!about.is_empty() && !about.ends_with('.'));

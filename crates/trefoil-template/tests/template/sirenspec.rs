@@ -43,7 +43,7 @@ fn names() {
             ("{{ env.NOPE }}", "InterpolationError in '{{ env.NOPE }}' [env]: Environment variable 'NOPE' is not set"),
             ("{{ env }}", "InterpolationError in '{{ env }}' [env]: Missing field name after 'env.'"),
             ("{{ index }}", "InterpolationError in '{{ index }}' [index]: Not inside a factory loop context"),
-            ("{{ working.plan.output }}", "load error: working_dot_node_id"),
+            ("{{ working.plan.output }}", "load error: working-dot-node-id"),
         ],
     );
     let item = json!({"item": {"id": 5}, "index": 1, "total": 2});

@@ -50,8 +50,16 @@ pub(super) fn manifests(root: &Path) -> Found {
             let Ok(name) = entry.file_name().into_string() else { continue };
             // Joined here and not taken from the entry, so that names stay as they were given.
             let path = dir.join(&name);
-            // `metadata` follows links; a broken one is nobody's manifest.
-            let Ok(meta) = std::fs::metadata(&path) else { continue };
+            // `metadata` follows links.
+            let meta = match std::fs::metadata(&path) {
+                Ok(meta) => meta,
+                Err(error) => {
+                    if is_yaml(&name) {
+                        found.problems.push((path, error.to_string()));
+                    }
+                    continue;
+                }
+            };
             if meta.is_dir() {
                 if !name.starts_with('.') && name != "node_modules" && name != "target" {
                     stack.push((path, format!("{prefix}{name}/"), depth + 1));

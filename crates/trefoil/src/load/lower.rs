@@ -1,6 +1,6 @@
 //! From the files of a folder to lowered documents: the folder's project, what its documents need, and checking them all.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use trefoil_ir::{Callee, Facts, Program, StepKind};
 use trefoil_syntax::{Diagnostic, Diagnostics, FileId, Severity};
 
 use super::read::{Loader, Manifest, Shape, about_shape};
-use super::{Checks, discover, rules};
+use super::{discover, rules};
 
 /// A folder with all its manifests, ready to be lowered.
 pub(super) struct Folder {
@@ -96,7 +96,7 @@ impl Folder {
         }
         for (path, why) in found.problems {
             let file = loader.nameless(&path);
-            let message = format!("`{}` cannot be listed: {why}", path.display());
+            let message = format!("`{}` cannot be looked at: {why}", path.display());
             self.unseen.push(Diagnostic::nowhere(rules::UNREADABLE, Severity::Warning, Some(file), message));
         }
         if found.cut {
@@ -222,12 +222,18 @@ impl Folder {
 }
 
 impl Attempt {
-    /// With what the rules say about the program, if there is one and they are asked.
-    pub fn proved(mut self, checks: Option<&Checks>) -> Self {
-        if let (Some(lowered), Some(checks)) = (&self.lowered, checks) {
-            self.findings.extend(trefoil_check::check(&lowered.program, &self.facts, &checks.limits));
+    /// With what the rules say about the program of a file, if there is one and they are asked.
+    pub fn proved(mut self, loader: &mut Loader, file: FileId) -> Self {
+        if let Some(lowered) = self.lowered.as_ref().filter(|_| loader.options.checks.is_some()) {
+            let found = trefoil_check::check(&lowered.program, &self.facts, &loader.limits(file));
+            let new = trefoil_check::unsaid(found, &self.findings);
+            self.findings.extend(new);
         }
         self
+    }
+    /// Whether everything that can be found was looked for: nothing kept the program from loading.
+    pub fn is_proved(&self) -> bool {
+        self.lowered.is_some() && !self.findings.iter().any(trefoil_check::keeps_from_loading)
     }
     /// Whether other manifests of the folder could make a difference: something was not found, or is found by a name that
     /// only the run knows.
@@ -249,14 +255,13 @@ pub(super) fn folder_of(file: &Path) -> PathBuf {
     file.parent().map(Path::to_owned).unwrap_or_default()
 }
 
-/// Checks everything below the paths; how many manifests that were, and whether a path was of no use.
+/// Checks everything below the paths; which manifests that were and whether each was proved, and whether a path was of no use.
 pub(super) fn check(
     loader: &mut Loader,
     paths: &[String],
     found: &mut Diagnostics,
     facts: &mut Facts,
-) -> (usize, bool) {
-    let checks = loader.options.checks.clone();
+) -> (BTreeMap<FileId, bool>, bool) {
     let mut unreadable = false;
     let mut groups: Vec<Group> = Vec::new();
     for path in paths.iter().map(PathBuf::from) {
@@ -272,7 +277,7 @@ pub(super) fn check(
             }
         }
     }
-    let mut checked = BTreeSet::new();
+    let mut checked = BTreeMap::new();
     for Group { root, named, everything, .. } in groups {
         let named_ids: Vec<FileId> = named.iter().map(|p| loader.manifest(p).file).collect();
         let mut folder =
@@ -296,13 +301,14 @@ pub(super) fn check(
             }
         }
         for file in entries {
-            checked.insert(file);
+            checked.entry(file).or_insert(false);
             let Some(manifest) = folder.manifest(file) else { continue };
             unreadable |= manifest.unreadable;
             match folder.document(file) {
                 Some(index) => {
                     let attempt = attempts.remove(&index).unwrap_or_else(|| folder.lower(index));
-                    let attempt = attempt.proved(checks.as_ref());
+                    let attempt = attempt.proved(loader, file);
+                    checked.insert(file, attempt.is_proved());
                     found.extend(attempt.findings);
                     facts.merge(attempt.facts);
                 }
@@ -313,7 +319,7 @@ pub(super) fn check(
             }
         }
     }
-    (checked.len(), unreadable)
+    (checked, unreadable)
 }
 
 /// The folder has no manifest.

@@ -9,10 +9,13 @@
 
 mod discover;
 mod lower;
+pub mod project;
 mod read;
 mod roots;
 pub mod rules;
+mod settle;
 mod target;
+mod unproven;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -51,6 +54,9 @@ pub struct Checks {
     pub levels: Levels,
     /// What a run may cost.
     pub limits: Limits,
+    /// Whether project files are left alone. Else what they say comes before `levels`, and counts for `limits` that are not
+    /// given here.
+    pub without_project: bool,
 }
 
 impl LoadOptions {
@@ -58,13 +64,6 @@ impl LoadOptions {
     #[must_use]
     pub fn checked(self) -> Self {
         Self { checks: Some(Checks::default()), ..self }
-    }
-    fn level(&self, found: Diagnostics) -> Vec<Diagnostic> {
-        let sorted = found.into_sorted().into_iter();
-        match &self.checks {
-            Some(checks) => sorted.filter_map(|d| checks.levels.apply(d)).collect(),
-            None => sorted.collect(),
-        }
     }
 }
 
@@ -83,6 +82,8 @@ pub struct Loaded {
     pub dialect: &'static str,
     /// The entry's file.
     pub entry: FileId,
+    /// What is known about the names in it, if it was checked.
+    pub facts: Facts,
 }
 
 /// Everything that was found, whether or not it loads.
@@ -122,8 +123,9 @@ pub fn load(target: &Target, options: &LoadOptions) -> Result<Loaded, Report> {
     let mut found = Diagnostics::default();
     loader.texts(&mut found);
     let loaded = roots::entry(&mut loader, target, &mut found);
+    let entries = loaded.iter().map(|e| (e.file, e.proved)).collect();
+    let diagnostics = loader.settle(found, &entries);
     let files = loader.into_files();
-    let diagnostics = options.level(found);
     let failed = diagnostics.iter().any(|d| d.severity == Severity::Error);
     match loaded {
         Some(entry) if !failed => Ok(Loaded {
@@ -133,6 +135,7 @@ pub fn load(target: &Target, options: &LoadOptions) -> Result<Loaded, Report> {
             env_files: entry.env_files,
             dialect: entry.dialect,
             entry: entry.file,
+            facts: entry.facts,
         }),
         _ => Err(Report { files, diagnostics, checked: 1, unreadable: false, facts: Facts::default() }),
     }
@@ -144,5 +147,6 @@ pub fn check(paths: &[String], options: &LoadOptions) -> Report {
     let mut found = Diagnostics::default();
     let mut facts = Facts::wanted();
     let (checked, unreadable) = lower::check(&mut loader, paths, &mut found, &mut facts);
-    Report { files: loader.into_files(), diagnostics: options.level(found), checked, unreadable, facts }
+    let diagnostics = loader.settle(found, &checked);
+    Report { files: loader.into_files(), diagnostics, checked: checked.len(), unreadable, facts }
 }

@@ -5,10 +5,12 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use trefoil_check::Suppressions;
 use trefoil_front::{Detection, Evidence, FrontEnd, detect};
 use trefoil_syntax::yaml::{self, Node};
 use trefoil_syntax::{Diagnostic, Diagnostics, FileId, Files, Location, Severity, SourceFile, Span};
 
+use super::project::ProjectFiles;
 use super::{LoadOptions, rules};
 
 /// All files of one load. A file that several manifests need is read once.
@@ -21,6 +23,10 @@ pub(super) struct Loader {
     pub context: Option<String>,
     /// The same.
     pub skills: Option<String>,
+    /// The project files of the folders that files are in.
+    pub projects: ProjectFiles,
+    /// What is wrong in those.
+    pub project_findings: Vec<Diagnostic>,
 }
 
 /// A file that was read as a manifest.
@@ -37,6 +43,8 @@ pub(super) struct Manifest {
     pub diagnostics: Vec<Diagnostic>,
     /// It could not be read at all.
     pub unreadable: bool,
+    /// Comments in it that speak to the checker.
+    pub suppressions: Option<Suppressions>,
 }
 
 /// Whose manifest it is.
@@ -53,7 +61,15 @@ pub(super) enum Shape {
 impl Loader {
     /// Nothing read yet.
     pub fn new(options: LoadOptions) -> Self {
-        Self { options, files: Files::default(), manifests: HashMap::new(), context: None, skills: None }
+        Self {
+            options,
+            files: Files::default(),
+            manifests: HashMap::new(),
+            context: None,
+            skills: None,
+            projects: ProjectFiles::default(),
+            project_findings: Vec::new(),
+        }
     }
     /// Reads the texts that the options name.
     pub fn texts(&mut self, found: &mut Diagnostics) {
@@ -80,6 +96,15 @@ impl Loader {
     pub fn files(&self) -> &Files {
         &self.files
     }
+    /// Adds a file that is no manifest.
+    pub fn add(&mut self, file: SourceFile) -> FileId {
+        self.files.add(file)
+    }
+    /// The comments in manifests that speak to the checker.
+    pub fn suppressions(&self) -> HashMap<FileId, Suppressions> {
+        let manifests = self.manifests.values();
+        manifests.filter_map(|m| Some((m.file, m.suppressions.clone()?))).collect()
+    }
     /// The files, for good.
     pub fn into_files(self) -> Files {
         self.files
@@ -104,6 +129,7 @@ impl Loader {
                 // What is too large is there and could be read; that is a mistake in the file.
                 unreadable: diagnostic.rule != rules::LIMIT,
                 diagnostics: vec![diagnostic],
+                suppressions: None,
             },
         });
         self.manifests.insert(real, manifest.clone());
@@ -121,8 +147,10 @@ impl Loader {
             Some(Detection::Several(all)) => Shape::Several(all),
             Some(Detection::Unknown) | None => Shape::Unknown,
         };
+        let whole = parsed.root.as_ref().filter(|_| parsed.complete && self.options.checks.is_some());
         Manifest {
             file,
+            suppressions: whole.and_then(|root| Suppressions::read(file, &source, root)),
             root: parsed.root,
             complete: parsed.complete,
             shape,
@@ -205,7 +233,8 @@ fn similar(path: &Path) -> Option<String> {
 /// What is said about a file that is no dialect's, or of two.
 pub(super) fn about_shape(manifest: &Manifest, named: bool) -> Option<Diagnostic> {
     // A file that could not be parsed has its own findings; what little tree there is proves nothing.
-    if manifest.root.is_none() || matches!(manifest.shape, Shape::Unknown) && !manifest.complete {
+    let broken = !manifest.complete || manifest.diagnostics.iter().any(|d| d.severity == Severity::Error);
+    if manifest.root.is_none() || matches!(manifest.shape, Shape::Unknown) && broken {
         return None;
     }
     let known: Vec<String> = trefoil_front::FRONT_ENDS.iter().map(|f| format!("`{}`", f.name())).collect();
@@ -214,17 +243,18 @@ pub(super) fn about_shape(manifest: &Manifest, named: bool) -> Option<Diagnostic
         Shape::Unknown => {
             let at = Location::new(manifest.file, first_key(manifest.root.as_ref()));
             let severity = if named { Severity::Error } else { Severity::Info };
-            let message = match &manifest.root {
+            let (rule, message) = match &manifest.root {
                 Some(root) if root.mapping().is_none() => {
-                    format!("a manifest is a mapping at the top, and this is {}", root.describe())
+                    let is = root.describe();
+                    (rules::UNKNOWN_DIALECT, format!("a manifest is a mapping at the top, and this is {is}"))
                 }
                 root => match root.as_ref().and_then(trefoil_front::companion) {
-                    Some(what) => format!("this is {what}"),
-                    None => "the file is of no known dialect".to_owned(),
+                    Some(what) => (rules::NOT_A_UNIT, format!("this is {what}")),
+                    None => (rules::UNKNOWN_DIALECT, "the file is of no known dialect".to_owned()),
                 },
             };
-            let d = Diagnostic::new(rules::UNKNOWN_DIALECT, severity, at, message);
-            Some(if named {
+            let d = Diagnostic::new(rule, severity, at, message);
+            Some(if named && rule == rules::UNKNOWN_DIALECT {
                 d.help(format!("known are {}; `--dialect` says which one is meant", known.join(", ")))
             } else {
                 d
@@ -252,6 +282,5 @@ pub(super) fn about_shape(manifest: &Manifest, named: bool) -> Option<Diagnostic
 
 fn first_key(root: Option<&Node>) -> Span {
     let Some(root) = root else { return Span::new(0, 0) };
-    let key = root.mapping().and_then(|m| m.entries.first()).map(|e| e.key.span);
-    key.or_else(|| root.sequence().and_then(|s| s.first()).map(|n| n.span)).unwrap_or(root.span)
+    root.mapping().and_then(|m| m.entries.first()).map_or(root.span, |e| e.key.span)
 }

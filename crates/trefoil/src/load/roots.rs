@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use trefoil_front::Lowered;
+use trefoil_ir::Facts;
 use trefoil_syntax::{Diagnostic, Diagnostics, FileId, Severity, suggest};
 
 use super::lower::{Attempt, Folder, folder_of, nothing_in};
@@ -14,6 +15,10 @@ use super::{Target, rules};
 pub(super) struct Entry {
     /// The program and what it needs.
     pub lowered: Lowered,
+    /// What lowering learned about names.
+    pub facts: Facts,
+    /// Whether everything that can be found was looked for.
+    pub proved: bool,
     /// Its file.
     pub file: FileId,
     /// Its dialect.
@@ -59,13 +64,27 @@ pub(super) fn entry(loader: &mut Loader, target: &Target, found: &mut Diagnostic
     lowered(loader, &folder, index, attempt, found)
 }
 
-fn lowered(loader: &Loader, folder: &Folder, index: usize, attempt: Attempt, found: &mut Diagnostics) -> Option<Entry> {
+fn lowered(
+    loader: &mut Loader,
+    folder: &Folder,
+    index: usize,
+    attempt: Attempt,
+    found: &mut Diagnostics,
+) -> Option<Entry> {
     let document = folder.project.documents.get(index)?;
-    let attempt = attempt.proved(loader.options.checks.as_ref());
+    let attempt = attempt.proved(loader, document.file);
+    let proved = attempt.is_proved();
     found.extend(attempt.findings);
     let lowered = attempt.lowered?;
     let env_files = folder.on_disk(&lowered.env_files);
-    Some(Entry { lowered, file: document.file, dialect: document.front.name(), env_files })
+    Some(Entry {
+        lowered,
+        facts: attempt.facts,
+        proved,
+        file: document.file,
+        dialect: document.front.name(),
+        env_files,
+    })
 }
 
 fn ids(folder: &Folder, index: usize) -> Vec<String> {
@@ -165,7 +184,8 @@ fn only_root(loader: &mut Loader, folder: &Folder, found: &mut Diagnostics) -> O
     } else {
         format!("`{path}` holds {} manifests that could be meant", roots.len())
     };
-    let example = names.first().map(|n| format!("say which one, as in `{path}#{n}`: ")).unwrap_or_default();
+    let alone = |n: &&String| names.iter().filter(|other| other == n).count() == 1;
+    let example = names.iter().find(alone).map(|n| format!("say which one, as in `{path}#{n}`: ")).unwrap_or_default();
     found.push(
         Diagnostic::nowhere(rules::AMBIGUOUS_TARGET, Severity::Error, Some(file), message)
             .help(format!("{example}{}", listed(&names))),

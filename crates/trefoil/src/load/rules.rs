@@ -14,6 +14,8 @@ pub const UNKNOWN_ID: &str = "unknown-id";
 pub const AMBIGUOUS_TARGET: &str = "ambiguous-target";
 /// The file is of no known dialect.
 pub const UNKNOWN_DIALECT: &str = "unknown-dialect";
+/// The file belongs to a dialect and is no unit of it.
+pub const NOT_A_UNIT: &str = "not-an-agent";
 /// The file mixes the keys of two dialects.
 pub const AMBIGUOUS_DIALECT: &str = "ambiguous-dialect";
 /// The file is larger than the limits allow; the same rule as the parser's.
@@ -29,8 +31,24 @@ pub const RULES: &[(&str, &str)] = &[
     (NOTHING, "the folder holds no manifest"),
     (UNKNOWN_ID, "no manifest in the folder has this id"),
     (AMBIGUOUS_TARGET, "the target could be more than one manifest"),
+    (super::project::RULE, "something in the project file that is not understood"),
+    (trefoil_check::suppress::UNKNOWN, "a comment that speaks to the checker and is not understood"),
+    (trefoil_check::suppress::UNUSED, "a comment that allows a rule where the rule finds nothing"),
+    ("project-file", "something in `trefoil.toml` that is not understood"),
+    ("unknown-suppression", "a comment allows a rule that there is not"),
+    ("unused-suppression", "a comment allows what does not happen"),
     (FOLDER_LIMIT, "the folder is deeper or larger than the limits allow"),
 ];
 
 /// Rules that hold for a tree that is not all there: what they report cannot be explained by a missing part.
-pub const LOCAL: &[&str] = &["unknown-key", "wrong-type", "out-of-range", "unknown-value", "template-", "condition-"];
+pub const LOCAL: &[&str] = &[
+    "unknown-key",
+    "wrong-type",
+    "out-of-range",
+    "unknown-value",
+    "unknown-provider",
+    "invalid-name",
+    "invalid-url",
+    "template-",
+    "condition-",
+];

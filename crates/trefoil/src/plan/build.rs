@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
+use trefoil_check::semantic::cost::{Costs, tries};
 use trefoil_ir::{
     Attempts, Budget, Callee, Flow, FlowId, Graph, OnExceeded, Program, StateMachine, StepId, StepKind, Takes,
     ValidatorKind, walk,
 };
 use trefoil_syntax::{Files, Location};
 
-use super::cost::{Costs, tries};
 use super::{Bound, Input, Obstacle, Place, Plan, Step};
 use crate::describe;
 
@@ -17,7 +17,7 @@ const LIMIT: usize = 2000;
 
 /// Plans a run of the entry flow.
 pub(super) fn build(program: &Program, files: &Files) -> Plan {
-    let mut costs = Costs::new(program, files);
+    let mut costs = Costs::naming(program, |flow, list| describe::expr(files, program.flow(flow), list));
     let calls = costs.flow(program.entry);
     let mut planner = Planner { program, files, costs, models: Vec::new(), open: vec![program.entry], left: LIMIT };
     let Some(flow) = program.flow(program.entry) else {

@@ -1,9 +1,7 @@
 //! A plan: what a run would do, in order, without doing it. What each step reads and writes, which model it asks, and how
 //! many calls there are in the worst case.
 
-mod bound;
 mod build;
-mod cost;
 mod json;
 mod text;
 
@@ -11,7 +9,7 @@ use trefoil_ir::Program;
 use trefoil_syntax::Files;
 use trefoil_template::Value;
 
-pub use bound::{Bound, Calls};
+pub use trefoil_check::semantic::bound::{Bound, Calls};
 
 /// A plan.
 #[derive(Debug, Clone, PartialEq)]

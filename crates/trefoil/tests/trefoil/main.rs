@@ -9,6 +9,7 @@
 )]
 
 mod engine;
+mod pages;
 mod plan;
 mod real;
 mod schema;

@@ -26,8 +26,9 @@ impl Test {
 
     /// The finished condition.
     pub fn finish(self, expression: Expression, origin: Location, text: Arc<str>) -> Cond {
+        let spans = self.references.iter().map(|_| origin.span).collect();
         let condition = Condition::from_parts(expression, self.references, Policy::AEGIS);
-        Cond { condition, sources: self.sources.0, origin, text }
+        Cond { condition, sources: self.sources.0, origin, text, spans }
     }
 }
 

@@ -13,6 +13,7 @@ pub(super) struct Directory {
     entries: Vec<Named>,
     by_name: HashMap<(Unit, Arc<str>), Vec<usize>>,
     origins: Vec<Location>,
+    places: HashMap<usize, Location>,
 }
 
 struct Named {
@@ -26,12 +27,14 @@ impl Directory {
     /// Of a project's AEGIS documents.
     pub fn of(project: &Project) -> Self {
         let mut entries = Vec::new();
+        let mut places = HashMap::new();
         for (document, d) in project.documents.iter().enumerate() {
             if d.front.name() != crate::aegis::Aegis.name() {
                 continue;
             }
             if let Some((unit, name)) = manifest::unit(&d.root).zip(manifest::name(&d.root)) {
                 let at = Location::new(d.file, name.span);
+                places.insert(document, Location::new(d.file, name.content()));
                 entries.push(Named { unit, name: name.value.clone(), document, at });
             }
         }
@@ -40,7 +43,7 @@ impl Directory {
             by_name.entry((entry.unit, entry.name.clone())).or_default().push(entry.document);
         }
         let origins = project.documents.iter().map(|d| Location::new(d.file, d.root.span)).collect();
-        Self { entries, by_name, origins }
+        Self { entries, by_name, origins, places }
     }
 
     fn find(&self, unit: Unit, name: &str) -> Vec<usize> {
@@ -62,6 +65,11 @@ impl Directory {
         let mut seen = HashSet::new();
         let of_sort = self.entries.iter().filter(|e| e.unit == unit && seen.insert(e.name.clone()));
         of_sort.map(|e| (e.name.clone(), e.document)).collect()
+    }
+
+    /// The name of a document's unit, without quotes.
+    pub fn place(&self, document: usize) -> Option<Location> {
+        self.places.get(&document).copied()
     }
 
     /// The place of a document.

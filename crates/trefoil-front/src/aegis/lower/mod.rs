@@ -28,6 +28,7 @@ use trefoil_syntax::{Diagnostic, Diagnostics, Location};
 use self::directory::Directory;
 use super::manifest::{self, Unit};
 use crate::build::plain;
+use crate::learn;
 use crate::{Builder, Findings, Lowered, Project, Reader};
 
 /// Lowers a document as the entry of a program.
@@ -139,6 +140,7 @@ impl<'p> Lowering<'p> {
     fn agent(&mut self, reader: &Reader<'_>, name: &Text, intent: bool) -> FlowId {
         let at = reader.at(name.span);
         let found = self.directory.agents(&name.value);
+        learn::names(reader, name, found.first().and_then(|d| self.directory.place(*d)));
         let id = match found.as_slice() {
             [] => {
                 // Said once, where it is named first.
@@ -168,6 +170,7 @@ impl<'p> Lowering<'p> {
     fn workflow(&mut self, reader: &Reader<'_>, name: &Text) -> Option<FlowId> {
         let at = reader.at(name.span);
         let found = self.directory.workflows(&name.value);
+        learn::names(reader, name, found.first().and_then(|d| self.directory.place(*d)));
         if found.len() > 1 {
             reader.report(self.directory.ambiguous("workflows", &name.value, at, &found));
         }

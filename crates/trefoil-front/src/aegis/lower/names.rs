@@ -2,6 +2,8 @@
 //! is reported.
 
 mod check;
+mod known;
+mod meaning;
 mod root;
 mod state;
 
@@ -17,6 +19,7 @@ use super::pieces::path;
 use crate::Reader;
 use crate::aegis::manifest::schema::JsonSchema;
 pub use check::ALWAYS;
+pub(super) use known::{Known, declare_inputs, input_names};
 
 /// What a state's result looks like.
 #[derive(Debug, Clone, PartialEq)]
@@ -107,6 +110,8 @@ pub(super) struct Scene<'a, 'd> {
     pub reader: &'a Reader<'d>,
     pub names: &'a Names,
     pub paths: &'a Paths,
+    /// Where names are declared, for editors.
+    pub known: &'a Arc<Known>,
     pub spans: &'a [Location],
 }
 

@@ -22,6 +22,10 @@ pub struct State {
     pub name: Arc<str>,
     /// Where the name stands.
     pub span: Span,
+    /// The same without quotes.
+    pub at: Span,
+    /// All of it.
+    pub whole: Span,
     /// What it does; none: its kind is unknown (reported).
     pub kind: Option<StateKind>,
     /// What leads out of it; none: nothing is written.
@@ -80,6 +84,8 @@ pub fn read(reader: &Reader<'_>, node: &Node, name: Option<&Text>) -> Option<Sta
         None => fields.require_text("name"),
     };
     let (name_text, span) = named.map_or((Arc::default(), fields.head()), |n| (n.value.clone(), n.span));
+    let at = named.map_or(span, Text::content);
+    let whole = Span::new(span.start.min(node.span.start), node.span.end.max(span.end));
     let kind = fields.require("kind").and_then(|e| kind_word(reader, &e.value));
     let mut refused = Vec::new();
     let kind_body = kind.map(|word| match word {
@@ -104,7 +110,7 @@ pub fn read(reader: &Reader<'_>, node: &Node, name: Option<&Text>) -> Option<Sta
     if kind_body.is_some() {
         fields.finish();
     }
-    Some(State { name: name_text, span, kind: kind_body, transitions, timeout_ms, max_visits, refused })
+    Some(State { name: name_text, span, at, whole, kind: kind_body, transitions, timeout_ms, max_visits, refused })
 }
 
 fn kind_word(reader: &Reader<'_>, node: &Node) -> Option<Word> {

@@ -36,6 +36,8 @@ pub struct Workflow {
     pub max_entries: u32,
     /// Where `spec` begins, for findings about all of it.
     pub span: Span,
+    /// All of it.
+    pub whole: Span,
 }
 
 /// What is known of the order of states grows with the square of their number.
@@ -45,7 +47,7 @@ const MAX_STATES: usize = 10_000;
 pub fn read(reader: &Reader<'_>, fields: &mut Fields<'_, '_>) -> Workflow {
     let head = fields.head();
     let mut workflow = Workflow {
-        identity: Identity { name: Arc::default(), span: head, version: None },
+        identity: Identity { name: Arc::default(), span: head, at: head, version: None },
         input_schema: None,
         output_schema: None,
         output_template: None,
@@ -55,6 +57,7 @@ pub fn read(reader: &Reader<'_>, fields: &mut Fields<'_, '_>) -> Workflow {
         list_form: false,
         max_entries: 50,
         span: head,
+        whole: fields.span,
     };
     if let Some(mut m) = fields.require("metadata").and_then(|e| reader.fields(&e.value, "metadata")) {
         workflow.identity = metadata::read(&mut m, Unit::Workflow);

@@ -33,7 +33,7 @@ pub fn look(path: &[Segment], purpose: Purpose) -> Option<Answer> {
         }
         [_, entry, _, ..] => {
             let message = format!("`{name}.{}` is text and has no members", entry.name);
-            error("unresolved-name", message, None)
+            error("property-of-text", message, None)
         }
         [_, entry] if source == Source::Secrets && purpose == Purpose::Prompt => {
             let message = format!("the secret `{}` would be sent to the model", entry.name);

@@ -70,7 +70,7 @@ fn not_yet(order: Order, reference: &Reference, root: &Segment, own: bool) -> No
         format!("`{name}` has not run yet here, so this is always null")
     };
     let help = "a step sees only the steps before it; with `until` it sees the others from the second pass on";
-    Note::new(Severity::Error, "unresolved-name", message, help.to_owned())
+    Note::new(Severity::Error, "unordered-read", message, help.to_owned())
 }
 
 fn sibling(root: &Segment, own: bool) -> Note {
@@ -81,5 +81,5 @@ fn sibling(root: &Segment, own: bool) -> Note {
         format!("`{name}` is a branch beside this one, so this is always null")
     };
     let help = "branches run at the same time and see the state as it was before; use a sequential pipeline";
-    Note::new(Severity::Error, "unresolved-name", message, help.to_owned())
+    Note::new(Severity::Error, "unordered-read", message, help.to_owned())
 }

@@ -66,12 +66,12 @@ fn never(path: &[Segment], at: usize, what: &str, members: &[Arc<str>], undeclar
     if members.is_empty() {
         let message = format!("`{dotted}` is {what}, so `{dotted}.{name}` is always null");
         let help = undeclared.then(|| "give the agent an `outputSchema` to get an object".to_owned());
-        return Note::new(severity, "unresolved-name", message, help);
+        return Note::new(severity, "property-of-text", message, help);
     }
     let has = list(members.iter().map(|m| &**m));
     let help = match suggest::nearest(name, members.iter().map(|m| &**m)) {
         Some(near) => format!("did you mean `{near}`? it has {has}"),
         None => format!("it has {has}"),
     };
-    Note::new(severity, "unresolved-name", format!("`{dotted}` has no `{name}`"), help)
+    Note::new(severity, "unknown-property", format!("`{dotted}` has no `{name}`"), help)
 }

@@ -9,6 +9,7 @@ use super::advice::list;
 use super::signature::Signature;
 use super::{Lowering, Unit, index};
 use crate::agntz::ids::AgentRef;
+use crate::learn;
 use crate::read::Reader;
 
 impl Lowering<'_> {
@@ -37,8 +38,10 @@ impl Lowering<'_> {
                 return None;
             }
         };
+        let named = reader.at(text.source(0..reference.id.len() as u32));
         match index::find(self.project, reference.id).as_slice() {
             [(document, _)] => {
+                learn::names_at(reader, named, index::place(self.project, *document));
                 if let Some(version) = reference.version {
                     let message = format!("`{version}` of `{}` is the manifest in this folder", reference.id);
                     reader.report(Diagnostic::info("reference-version", at, message));
@@ -46,6 +49,7 @@ impl Lowering<'_> {
                 Some(*document)
             }
             [] => {
+                learn::names_at(reader, named, None);
                 self.unknown(reader, reference.id, at);
                 None
             }
@@ -57,6 +61,7 @@ impl Lowering<'_> {
                 }
                 reader.report(d);
                 // for the checks that follow any of them will do
+                learn::names_at(reader, named, index::place(self.project, *first));
                 Some(*first)
             }
         }

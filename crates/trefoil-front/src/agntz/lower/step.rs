@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use trefoil_ir::{Call, Callee, Expr, Step, StepId, StepKind, StepPolicy};
+use trefoil_ir::{Call, Callee, Expr, Position, Step, StepId, StepKind, StepPolicy};
 use trefoil_syntax::yaml::Text;
 use trefoil_syntax::{Diagnostic, suggest};
 use trefoil_template::Value;
@@ -13,6 +13,7 @@ use super::shape::{Shape, spoken};
 use super::signature::{Property, Signature};
 use super::{Lowering, text};
 use crate::agntz::manifest::{Step as Written, Target};
+use crate::learn;
 use crate::read::Reader;
 
 /// Lowers the step of this index; none where it calls nobody (reported).
@@ -52,8 +53,11 @@ fn input(reader: &Reader<'_>, scope: &Scope<'_>, map: &[(&Text, &Text)], at: At,
         let keys = map.iter().map(|(k, _)| &k.value);
         let reaches_model = callee.is_some_and(|c| c.prompted.reaches(&key.value, keys));
         let purpose = if reaches_model { Purpose::Prompt } else { Purpose::Data };
-        let (expr, shape) = text::typed(reader, scope, value, at, purpose);
+        let (expr, shape) = text::typed(reader, scope, value, at, purpose, Position::Data);
         if let Some(callee) = callee {
+            if let Some(declared) = callee.inputs.members.place(&key.value) {
+                learn::names(reader, key, Some(declared));
+            }
             match callee.inputs.get(&key.value) {
                 Some(property) => fit(reader, value, property, callee, &expr, &shape),
                 None if callee.inputs.closed => undeclared(reader, key, callee),

@@ -49,7 +49,7 @@ pub fn read<'n>(fields: &mut Fields<'n, '_>, deterministic: bool) -> Http<'n> {
     for (key, _) in &pairs {
         if url.is_some() && !placeholders.iter().any(|p| p.name == &*key.value) {
             let message = format!("`{}` is not a placeholder of the url", key.value);
-            let d = Diagnostic::error("unknown-value", reader.at(key.span), message);
+            let d = Diagnostic::error("unknown-input", reader.at(key.span), message);
             let names = placeholders.iter().map(|p| p.name);
             reader.report(match suggest::nearest(&key.value, names) {
                 Some(near) => d.help(format!("did you mean `{near}`?")),
@@ -99,7 +99,7 @@ impl<'n> Http<'n> {
 fn check_body(reader: &Reader<'_>, entry: &Entry, body_type: Option<&str>, method: &str, unknown_method: bool) {
     if !unknown_method && !matches!(method, "POST" | "PUT" | "PATCH") {
         let d =
-            Diagnostic::error("unknown-value", reader.at(entry.key.span), format!("a {method} request has no body"));
+            Diagnostic::error("conflicting-keys", reader.at(entry.key.span), format!("a {method} request has no body"));
         reader.report(d.help("set `method` to POST, PUT or PATCH"));
     }
     if matches!(body_type, Some("form" | "query")) {
@@ -125,7 +125,7 @@ fn check_url<'t>(reader: &Reader<'_>, url: &'t Text) -> Vec<Placeholder<'t>> {
             at += end;
         } else if let Some(inner) = rest.strip_prefix('{') {
             let Some(end) = inner.find('}') else {
-                reader.error("unknown-value", place(url, at, text.len()), "this `{` is not closed");
+                reader.error("invalid-url", place(url, at, text.len()), "this `{` is not closed");
                 break;
             };
             let name = inner.get(..end).unwrap_or_default();
@@ -144,7 +144,7 @@ fn check_url<'t>(reader: &Reader<'_>, url: &'t Text) -> Vec<Placeholder<'t>> {
     let host = host.and_then(|h| h.split(['/', '?', '#']).next());
     let templated = text.starts_with("{{");
     if !templated && host.is_none_or(|h| h.is_empty() || h.contains(char::is_whitespace)) {
-        let d = Diagnostic::error("unknown-value", reader.at(url.span), format!("`{text}` is not an http address"));
+        let d = Diagnostic::error("invalid-url", reader.at(url.span), format!("`{text}` is not an http address"));
         reader.report(d.help("an address begins with `https://` and a host"));
     }
     placeholders
@@ -153,13 +153,13 @@ fn check_url<'t>(reader: &Reader<'_>, url: &'t Text) -> Vec<Placeholder<'t>> {
 fn placeholder<'t>(reader: &Reader<'_>, name: &'t str, span: Span, in_query: bool) -> Option<Placeholder<'t>> {
     let (bare, optional) = name.strip_suffix('?').map_or((name, false), |n| (n, true));
     if !crate::agntz::ids::is_tool_name(bare) {
-        let d = Diagnostic::error("unknown-value", reader.at(span), format!("`{{{name}}}` is not a placeholder"));
+        let d = Diagnostic::error("invalid-url", reader.at(span), format!("`{{{name}}}` is not a placeholder"));
         reader.report(d.help("a placeholder is a letter or `_`, then letters, digits and `_`"));
         return None;
     }
     if optional && !in_query {
         let message = format!("`{{{name}}}` is optional, which only works after the `?` of the url");
-        reader.error("unknown-value", span, message);
+        reader.error("invalid-url", span, message);
     }
     Some(Placeholder { name: bare, optional, span })
 }

@@ -107,7 +107,7 @@ fn check_provider(reader: &Reader<'_>, provider: &Text) {
         return;
     }
     let message = format!("`{}` is not a provider that is known here", provider.value);
-    let d = Diagnostic::warning("unknown-value", reader.at(provider.span), message);
+    let d = Diagnostic::warning("unknown-provider", reader.at(provider.span), message);
     reader.report(match suggest::nearest(&provider.value, PROVIDERS) {
         Some(near) => d.help(format!("did you mean `{near}`?")),
         None => d.help(format!("known are {}", PROVIDERS.map(|p| format!("`{p}`")).join(", "))),

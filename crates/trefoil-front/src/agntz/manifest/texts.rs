@@ -17,7 +17,7 @@ pub fn not_empty(reader: &Reader<'_>, text: &Text, what: &str) -> bool {
 /// Reports a name that breaks a rule of naming.
 pub fn bad_name(reader: &Reader<'_>, text: &Text, what: &str, rule: &str) {
     reader.report(
-        Diagnostic::error("unknown-value", reader.at(text.span), format!("`{}` cannot be {what}", text.value))
+        Diagnostic::error("invalid-name", reader.at(text.span), format!("`{}` cannot be {what}", text.value))
             .help(rule.to_owned()),
     );
 }

@@ -82,11 +82,11 @@ pub fn keyword(reading: &Reading<'_, '_>, entry: &Entry, depth: usize) {
             Some(m) => m.entries.iter().for_each(|e| names(reading, &e.value, &e.key.value)),
             None => reading.wrong_type(node, name, "a mapping"),
         },
-        Holds::Values => {
-            if node.sequence().is_none_or(|items| items.is_empty() && name == "enum") {
-                reading.wrong_type(node, name, "a list of at least one value");
-            }
-        }
+        Holds::Values => match node.sequence() {
+            Some([]) if name == "enum" => reading.error(node.span, "`enum` has no value, so nothing fits".to_owned()),
+            Some(_) => {}
+            None => reading.wrong_type(node, name, "a list of at least one value"),
+        },
         Holds::Reference => {
             if let Some(pointer) = text(reading, node, name) {
                 reading.reference(pointer);

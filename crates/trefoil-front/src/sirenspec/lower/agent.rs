@@ -1,6 +1,6 @@
 //! Agent nodes: one model call, retried, with something in its place when it fails.
 
-use trefoil_ir::{Expr, OnFailure as Remaining, Retry, Source, StepKind};
+use trefoil_ir::{Expr, OnFailure as Remaining, Position, Retry, Source, StepKind};
 use trefoil_syntax::yaml::Text;
 use trefoil_syntax::{Diagnostic, suggest};
 use trefoil_template::Value;
@@ -64,7 +64,7 @@ pub fn find<'m>(flow: &Workflow<'m, '_>, name: &Text) -> Option<&'m Agent<'m>> {
 
 /// The agent's system message; empty text is none.
 pub fn system(flow: &Workflow<'_, '_>, scope: &Scope<'_, '_, '_>, agent: &Agent<'_>) -> Option<Expr> {
-    let system = flow.text(scope, agent.system?);
+    let system = flow.text(scope, Position::System, agent.system?);
     let empty = matches!(&system, Expr::Const(Value::Str(text)) if text.is_empty());
     (!empty).then_some(system)
 }

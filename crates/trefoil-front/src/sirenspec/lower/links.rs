@@ -1,6 +1,8 @@
 //! From edges, fallbacks, the order of the file and template references to one order of the nodes, and what is wrong
 //! with it: unknown ends, cycles, templates that read each other.
 
+use std::sync::Arc;
+
 use trefoil_syntax::{Diagnostic, Location, suggest};
 
 use super::names::Names;
@@ -22,7 +24,7 @@ pub struct Links<'m> {
     /// No edges: the order of the file.
     pub chain: bool,
     /// Who ends before whom; none when there is a cycle, which was reported.
-    pub order: Option<Order>,
+    pub order: Option<Arc<Order>>,
     /// Per node: the edges into it.
     into: Vec<Vec<usize>>,
     /// Per node: it counts as done when it fails, without a result.
@@ -200,7 +202,7 @@ impl<'m> Links<'m> {
                 .collect();
             let start = cycle.first().and_then(|at| names.nodes.get(*at)).map(|n| reader.at(n.id.span));
             let Some(at) = places.last().map(|(at, _)| *at).or(start) else { continue };
-            let mut d = Diagnostic::error("reference-cycle", at, format!("the edges form a cycle: {ring}"))
+            let mut d = Diagnostic::error("edge-cycle", at, format!("the edges form a cycle: {ring}"))
                 .help("a workflow has no loops: take one of these edges out");
             for (at, what) in places.iter().rev().skip(1).rev() {
                 d = d.label(*at, what.clone());
@@ -235,11 +237,11 @@ impl<'m> Links<'m> {
             }
         }
         if !added {
-            self.order = Some(base);
+            self.order = Some(Arc::new(base));
             return;
         }
         match Order::new(names.nodes.len(), &pairs) {
-            Ok(order) => self.order = Some(order),
+            Ok(order) => self.order = Some(Arc::new(order)),
             Err(cycles) => cycles.iter().for_each(|ring| reads::cycle(reader, names, ring, reads)),
         }
     }

@@ -150,7 +150,7 @@ impl<'s, 'm, 'd> Scope<'s, 'm, 'd> {
             } else {
                 format!("`{head}` is defined only inside a factory")
             };
-            let mut d = Diagnostic::error("unresolved-name", at, message);
+            let mut d = Diagnostic::error("loop-variable", at, message);
             d = match self.who {
                 Reading::Node(node) if !self.is_factory(node) => d.help(format!(
                     "node `{}` is not a factory; use `{{{{ {} | default('...') }}}}` where an agent works in both",
@@ -340,7 +340,7 @@ impl<'s, 'm, 'd> Scope<'s, 'm, 'd> {
     }
 
     /// Whether a node has ended by now.
-    fn ended(&self, node: usize) -> bool {
+    pub(super) fn ended(&self, node: usize) -> bool {
         match (&self.flow.links.order, self.who) {
             (None, _) | (_, Reading::Nobody) => true,
             (Some(order), Reading::Node(me)) => order.precedes(node, me),

@@ -125,6 +125,7 @@ impl Scope<'_, '_, '_> {
     pub(super) fn no_field(&self, reference: &Reference, at: Location, root: &'static str) -> Bound {
         let example = if root == "env" { "env.NAME" } else { "inputs.message" };
         self.report_undefined(
+            "unresolved-name",
             reference,
             at,
             format!("`{root}` needs a field name after it"),
@@ -160,6 +161,7 @@ impl Scope<'_, '_, '_> {
         }
         if reference.path.first().map_or("", |s| &*s.name) == "memory" && look.named.is_none() {
             self.report_undefined(
+                "unresolved-name",
                 reference,
                 at,
                 format!("`{}` is not defined: nothing is kept between runs", reference.dotted()),
@@ -200,7 +202,13 @@ impl Scope<'_, '_, '_> {
                 Some(format!("there are {}{more}", known.join(", ")))
             }
         };
-        self.report_undefined(reference, at, message, help);
+        let rule = match before.as_slice() {
+            [] => "unresolved-name",
+            ["inputs" | "working" | "output"] => "unknown-property",
+            _ if candidates.is_empty() => "property-of-text",
+            _ => "unknown-property",
+        };
+        self.report_undefined(rule, reference, at, message, help);
         (Source::Missing(Missing::Key(segment as u16)), 0)
     }
 
@@ -221,7 +229,14 @@ impl Scope<'_, '_, '_> {
     }
 
     /// An error, or a warning where a default catches it.
-    fn report_undefined(&self, reference: &Reference, at: Location, message: String, help: Option<String>) {
+    fn report_undefined(
+        &self,
+        rule: &'static str,
+        reference: &Reference,
+        at: Location,
+        message: String,
+        help: Option<String>,
+    ) {
         let (within, always) = match self.only_here(reference, at) {
             Some(node) => (format!("in `{node}`, "), "there it is always"),
             None => (String::new(), "it is always"),
@@ -230,7 +245,7 @@ impl Scope<'_, '_, '_> {
             None => (Severity::Error, format!("{within}{message}")),
             Some(default) => (Severity::Warning, format!("{within}{message}; {always} `{default}`")),
         };
-        let mut d = Diagnostic::new("unresolved-name", severity, at, message);
+        let mut d = Diagnostic::new(rule, severity, at, message);
         if let Some(help) = help {
             d = d.help(help);
         }

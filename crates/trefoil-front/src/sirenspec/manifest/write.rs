@@ -16,28 +16,40 @@ pub enum Root {
     Output,
 }
 
+impl Root {
+    /// As manifests write it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Working => "working",
+            Self::Output => "output",
+        }
+    }
+}
+
 /// A path to write to.
 #[derive(Debug, Clone)]
-pub struct Write {
+pub struct Write<'n> {
     /// The tree.
     pub root: Root,
     /// The segments after it, at least one.
     pub path: Vec<Arc<str>>,
+    /// As it is written; none: the format implies it.
+    pub text: Option<&'n Text>,
 }
 
 /// `writes` of a node that has to have one.
-pub fn require(fields: &mut Fields<'_, '_>) -> Option<Write> {
+pub fn require<'n>(fields: &mut Fields<'n, '_>) -> Option<Write<'n>> {
     let text = fields.require_text("writes")?;
     parse(fields.reader, text)
 }
 
 /// `writes` of a node that may have one.
-pub fn optional(fields: &mut Fields<'_, '_>) -> Option<Write> {
+pub fn optional<'n>(fields: &mut Fields<'n, '_>) -> Option<Write<'n>> {
     let text = fields.text("writes")?;
     parse(fields.reader, text)
 }
 
-fn parse(reader: &Reader<'_>, text: &Text) -> Option<Write> {
+fn parse<'n>(reader: &Reader<'_>, text: &'n Text) -> Option<Write<'n>> {
     let mut segments = text.value.split('.');
     let first = segments.next().unwrap_or_default();
     let root = match first {
@@ -66,5 +78,5 @@ fn parse(reader: &Reader<'_>, text: &Text) -> Option<Write> {
     }
     // A lone root stores under the key of its own name.
     let path = if path.is_empty() { vec![Arc::from(first)] } else { path };
-    Some(Write { root, path })
+    Some(Write { root, path, text: Some(text) })
 }

@@ -190,7 +190,7 @@ spec:
         &mended,
         "warning 10:29 unresolved-name: a prompt has no `instrucion`: it is always empty (did you mean `instruction`?)
          warning 11:9 unresolved-name: a prompt has no `topic`: it is always empty (write `input.topic`)
-         warning 11:19 unresolved-name: `input_schema` declares no `topc` (did you mean `input.topic`?)
+         warning 11:19 unknown-property: `input_schema` declares no `topc` (did you mean `input.topic`?)
          warning 11:34 unresolved-name: a prompt has no `workflow`: it is always empty (an agent does not see the workflow that calls it: put the value into the state's `input`)
          warning 11:52 unresolved-name: a prompt has no `nowhere`: it is always empty (a field of the input is `input.nowhere`)",
     );

@@ -85,30 +85,33 @@ fn about(text: &str) -> String {
 #[test]
 fn what_certainly_is_empty_is_a_warning() {
     let cases = [
-        ("{{AGNT.output}}", "no state is called `AGNT` (did you mean `AGENT`?)"),
+        ("{{AGNT.output}}", "unresolved-name: no state is called `AGNT` (did you mean `AGENT`?)"),
         (
             "{{AGENT.reasoning}}",
-            "the result of `AGENT` has no `reasoning`: it is always empty (a field of the answer is `AGENT.output.reasoning`)",
+            "unknown-property: the result of `AGENT` has no `reasoning`: it is always empty (a field of the answer is `AGENT.output.reasoning`)",
         ),
         (
             "{{AGENT.outptu}}",
-            "the result of `AGENT` has no `outptu`: it is always empty (did you mean `AGENT.output`?)",
+            "unknown-property: the result of `AGENT` has no `outptu`: it is always empty (did you mean `AGENT.output`?)",
         ),
         (
             "{{HUMAN.stdout}}",
-            "the result of `HUMAN` has no `stdout`: it is always empty (it has `response`, `feedback`, `output`, `status`, `error`)",
+            "unknown-property: the result of `HUMAN` has no `stdout`: it is always empty (it has `response`, `feedback`, `output`, `status`, `error`)",
         ),
         (
             "{{workflow.agent_id}}",
-            "`workflow` has no `agent_id` (a field of the start input is `input.agent_id`, one of the context `workflow.context.agent_id`)",
+            "unknown-property: `workflow` has no `agent_id` (a field of the start input is `input.agent_id`, one of the context `workflow.context.agent_id`)",
         ),
-        ("{{state.reason}}", "`state` has no `reason` (write `state.feedback`)"),
-        ("{{execution.name}}", "of `execution` only the `id` is known (write `execution.id`)"),
-        ("{{LAST.output}}", "`LAST` never runs before `LAST`: it is always empty (check the transitions, or the name)"),
+        ("{{state.reason}}", "unknown-property: `state` has no `reason` (write `state.feedback`)"),
+        ("{{execution.name}}", "unknown-property: of `execution` only the `id` is known (write `execution.id`)"),
+        (
+            "{{LAST.output}}",
+            "unordered-read: `LAST` never runs before `LAST`: it is always empty (check the transitions, or the name)",
+        ),
     ];
     for (text, expected) in cases {
         let found = about(text);
-        assert_eq!(found, format!("warning flow.yaml 13:46 unresolved-name: {expected}"), "{text}");
+        assert_eq!(found, format!("warning flow.yaml 13:46 {expected}"), "{text}");
     }
 }
 
@@ -138,7 +141,7 @@ spec:
         manifest,
         "warning 9:72 unresolved-name: neither the context, nor the input, nor any state defines `topci` (did you mean `topic`?)
          warning 9:82 unresolved-name: neither the context, nor the input, nor any state defines `langauge` (did you mean `language`?)
-         warning 9:112 unresolved-name: `input_schema` declares no `x`",
+         warning 9:112 unknown-property: `input_schema` declares no `x`",
     );
 }
 

@@ -447,7 +447,7 @@ fn a_subworkflow_is_called_by_name_and_its_result_lands_on_the_blackboard() {
     expect(
         &[("flow.yaml", &wrong), ("child.yaml", child)],
         "warning flow.yaml 10:13 no-effect: `fire_and_forget` has no effect: the state waits, and throws the result away (nothing of a run goes on in the background; the workflow's failure does not fail this state)
-         error flow.yaml 11:7 unknown-value: `result_key` cannot be written with `mode: fire_and_forget` (write `mode: blocking` to keep the result)",
+         error flow.yaml 11:7 conflicting-keys: `result_key` cannot be written with `mode: fire_and_forget` (write `mode: blocking` to keep the result)",
     );
     let circular =
         child.replace("kind: System, command: echo hi", "kind: Subworkflow, workflow_id: flow, result_key: r");

@@ -128,7 +128,7 @@ model:
     expect(
         &manifests,
         r#"
-            warning 5:13 unknown-value: `opneai` is not a provider that is known here (did you mean `openai`?)
+            warning 5:13 unknown-provider: `opneai` is not a provider that is known here (did you mean `openai`?)
             warning 7:16 out-of-range: `temperature` is usually from 0 to 2, not 3
             warning 8:9 out-of-range: `topP` is usually from 0 to 1, not 1.5
             error 9:9 wrong-type: `topK` must be a whole number, not 2.5
@@ -433,10 +433,10 @@ spawnable:
         &manifests,
         r#"
             warning 5:1 refused: `skills` is not run by this version: a run that reaches it does not start (write what the skill says into `instruction`)
-            error 5:20 unknown-value: `Bad_Name` cannot be a skill (a skill's name is a lower-case letter, then letters, digits, `-`)
+            error 5:20 invalid-name: `Bad_Name` cannot be a skill (a skill's name is a lower-case letter, then letters, digits, `-`)
             warning 6:1 refused: `resources` is not run by this version: a run that reaches it does not start (give the agent what it should know by its input)
             error 7:19 unknown-value: `mode` cannot be `write` (it can be one of `read`, `read-write`)
-            error 8:3 unknown-value: `9docs` cannot be a resource (a resource's name is a letter, then letters, digits, `_` or `-`)
+            error 8:3 invalid-name: `9docs` cannot be a resource (a resource's name is a letter, then letters, digits, `_` or `-`)
             error 8:38 wrong-type: `namespace` must be text, not a number
             warning 9:1 refused: `spawnable` is not run by this version: a run that reaches it does not start (make a pipeline that calls the agents as steps)
             error 11:14 reference-cycle: `a` cannot spawn itself

@@ -40,7 +40,7 @@ inputSchema: { topic: string }
             error 5:15 unresolved-name: `topc` is not defined here (did you mean `topic`? there is `topic`)
             error 6:5 unresolved-name: `userQuery` is not defined here (there is `topic`)
             error 7:16 unresolved-name: `tone` is not defined here (there is `topic`)
-            error 7:33 unresolved-name: `topic` is text, so `topic.x` is always null
+            error 7:33 property-of-text: `topic` is text, so `topic.x` is always null
         "#,
     );
 }
@@ -64,9 +64,9 @@ inputSchema:
     expect(
         &manifests,
         r#"
-            error 4:31 unresolved-name: `user` has no `nam` (did you mean `name`? it has `name`)
-            error 4:74 unresolved-name: `tags` is a list, so `tags.first` is always null
-            error 4:89 unresolved-name: `n` is a number, so `n.x` is always null
+            error 4:31 unknown-property: `user` has no `nam` (did you mean `name`? it has `name`)
+            error 4:74 property-of-text: `tags` is a list, so `tags.first` is always null
+            error 4:89 property-of-text: `n` is a number, so `n.x` is always null
         "#,
     );
 }
@@ -87,7 +87,7 @@ inputSchema: { env: string }
         &manifests,
         r#"
             error 4:30 unresolved-name: `env` alone names nothing (write `{{env.NAME}}`)
-            error 4:38 unresolved-name: `env.A` is text and has no members
+            error 4:38 property-of-text: `env.A` is text and has no members
             error 5:12 secret-in-prompt: the secret `KEY` would be sent to the model (secrets belong into tool parameters, headers and bodies)
             warning 6:16 no-effect: `env` cannot be read: `{{env.NAME}}` names something else
         "#,
@@ -137,12 +137,12 @@ inputSchema: { q: string }
     expect(
         &manifests,
         r#"
-            error agent.yaml 6:30 unresolved-name: `web-researcher` is the output of this very step (a step sees only the steps before it; with `until` it sees the others from the second pass on)
-            error agent.yaml 6:49 unresolved-name: `writing` has not run yet here, so this is always null (a step sees only the steps before it; with `until` it sees the others from the second pass on)
+            error agent.yaml 6:30 unordered-read: `web-researcher` is the output of this very step (a step sees only the steps before it; with `until` it sees the others from the second pass on)
+            error agent.yaml 6:49 unordered-read: `writing` has not run yet here, so this is always null (a step sees only the steps before it; with `until` it sees the others from the second pass on)
             error agent.yaml 6:61 unresolved-name: `writer` is not defined here (the output of `writer` lands at `writing`)
-            error agent.yaml 9:67 unresolved-name: `webResearcher` has no `bdy` (did you mean `body`? it has `body`)
+            error agent.yaml 9:67 unknown-property: `webResearcher` has no `bdy` (did you mean `body`? it has `body`)
             error agent.yaml 9:89 unresolved-name: `wbResearcher` is not defined here (did you mean `webResearcher`? there is `topic`, `webResearcher`)
-            warning agent.yaml 12:12 unresolved-name: `writing` is text, so `writing.x` is always null (give the agent an `outputSchema` to get an object)
+            warning agent.yaml 12:12 property-of-text: `writing` is text, so `writing.x` is always null (give the agent an `outputSchema` to get an object)
             error agent.yaml 13:11 unresolved-name: `writer` is not defined here (the output of `writer` lands at `writing`)
         "#,
     );
@@ -191,8 +191,8 @@ output: { both: "{{a}} {{b}}" }
     expect(
         &manifests,
         r#"
-            error 6:20 unresolved-name: `b` is a branch beside this one, so this is always null (branches run at the same time and see the state as it was before; use a sequential pipeline)
-            error 6:26 unresolved-name: `a` is the output of this very branch (branches run at the same time and see the state as it was before; use a sequential pipeline)
+            error 6:20 unordered-read: `b` is a branch beside this one, so this is always null (branches run at the same time and see the state as it was before; use a sequential pipeline)
+            error 6:26 unordered-read: `a` is the output of this very branch (branches run at the same time and see the state as it was before; use a sequential pipeline)
         "#,
     );
 }
@@ -281,8 +281,8 @@ output: { o: "{{bC}}" }
     expect(
         &manifests,
         r#"
-            error agent.yaml 12:13 unresolved-name: `writing.b-c` has no `drft` (did you mean `draft`? it has `draft`)
-            error agent.yaml 13:15 unresolved-name: `writing` has no `zz` (it has `o`, `bC`)
+            error agent.yaml 12:13 unknown-property: `writing.b-c` has no `drft` (did you mean `draft`? it has `draft`)
+            error agent.yaml 13:15 unknown-property: `writing` has no `zz` (it has `o`, `bC`)
         "#,
     );
 }
@@ -319,7 +319,7 @@ prompt: x
     expect(
         &manifests,
         r#"
-            error agent.yaml 6:15 state-key: the output would hide the input `topic` (give the step another `stateKey`) [agent.yaml 3:16 the input]
+            error agent.yaml 6:15 shadowed-name: the output would hide the input `topic` (give the step another `stateKey`) [agent.yaml 3:16 the input]
             warning agent.yaml 8:5 state-key: this step overwrites `w` (give the step another `stateKey`) [agent.yaml 7:5 written here too]
             warning agent.yaml 10:15 state-key: no template can name `env` (give the step another `stateKey`)
             warning agent.yaml 12:15 state-key: no template can name `my key` (give the step another `stateKey`)
@@ -354,8 +354,8 @@ prompt: x
     expect(
         &manifests,
         r#"
-            error agent.yaml 5:5 state-key: two branches write `w` (give the step another `stateKey`) [agent.yaml 4:5 written here too]
-            error agent.yaml 7:15 state-key: the output would hide the input `userQuery` (give the step another `stateKey`)
+            error agent.yaml 5:5 parallel-write: two branches write `w` (give the step another `stateKey`) [agent.yaml 4:5 written here too]
+            error agent.yaml 7:15 shadowed-name: the output would hide the input `userQuery` (give the step another `stateKey`)
         "#,
     );
 }

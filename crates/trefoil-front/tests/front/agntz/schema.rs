@@ -75,7 +75,7 @@ inputSchema:
             error 9:47 wrong-type: `minLength` must be a whole number from 0, not a number
             error 10:16 invalid-schema: `#/$defs/nope` leads nowhere
             error 11:16 invalid-schema: `other.json` leads outside of the schema (only local references work, for example `#/$defs/name`)
-            error 12:16 wrong-type: `enum` must be a list of at least one value, not a list
+            error 12:16 invalid-schema: `enum` has no value, so nothing fits
             error 13:17 wrong-type: `anyOf` must be a list of at least one schema, not a list
             warning 14:10 unknown-key: JSON Schema has no keyword `min` (did you mean `minimum`?)
             error 15:20 invalid-schema: `required` must be a list of names, not a boolean (it stands beside `properties` and lists the names that must be there)

@@ -99,12 +99,12 @@ tool:
     expect(
         &manifests,
         r#"
-            error 5:9 unknown-value: `get-user` cannot be an http tool (its name is a letter or `_`, then letters, digits and `_`)
+            error 5:9 invalid-name: `get-user` cannot be an http tool (its name is a letter or `_`, then letters, digits and `_`)
             warning 5:9 refused: the http tool `get-user` runs only when a tool of this name is provided (this version has no tools of its own: scripted answers or an embedding program provide them)
-            error 6:31 unknown-value: `{b?}` is optional, which only works after the `?` of the url
+            error 6:31 invalid-url: `{b?}` is optional, which only works after the `?` of the url
             warning 6:45 missing-input: nothing fills in `{d}`: `params` does not have it
             error 7:11 unknown-value: `method` cannot be `post` (did you mean `POST`? it can be one of `GET`, `POST`, `PUT`, `PATCH`, `DELETE`)
-            error 8:33 unknown-value: `z` is not a placeholder of the url (did you mean `a`?)
+            error 8:33 unknown-input: `z` is not a placeholder of the url (did you mean `a`?)
             error 9:17 wrong-type: `A` must be text or a template, not a number (write it in quotes)
             error 11:14 wrong-type: `a` must be text or a template, not a mapping
         "#,
@@ -124,9 +124,9 @@ tool: { kind: http, name: f, url: "ftp://{x", body: { a: "b" } }
         &manifests,
         r#"
             warning 3:27 refused: the http tool `f` runs only when a tool of this name is provided (this version has no tools of its own: scripted answers or an embedding program provide them)
-            error 3:35 unknown-value: `ftp://{x` is not an http address (an address begins with `https://` and a host)
-            error 3:42 unknown-value: this `{` is not closed
-            error 3:47 unknown-value: a GET request has no body (set `method` to POST, PUT or PATCH)
+            error 3:35 invalid-url: `ftp://{x` is not an http address (an address begins with `https://` and a host)
+            error 3:42 invalid-url: this `{` is not closed
+            error 3:47 conflicting-keys: a GET request has no body (set `method` to POST, PUT or PATCH)
         "#,
     );
 }
@@ -203,14 +203,14 @@ tools:
         r#"
             warning 6:1 refused: `tools` is not run by this version: a run that reaches it does not start (make the tool call a step of its own (`kind: tool`) and pass its output on)
             error 8:12 wrong-type: a local tool entry lists at least one tool
-            error 10:13 unknown-value: `memory_read` cannot be a local tool (`memory_` is kept for the tools of a memory resource)
+            error 10:13 invalid-name: `memory_read` cannot be a local tool (`memory_` is kept for the tools of a memory resource)
             error 13:46 unresolved-name: `usr` is not defined here (did you mean `user`? there is `user`)
             error 13:58 wrong-type: `tools` must be a tool's name or a mapping with `tool`, not a number
             error 20:12 unknown-reference: no manifest in this folder has the id `helper` (there is no other manifest in this folder)
             error 21:14 invalid-reference: the version of `helper@latest` is given twice [20:12 here it has one already]
             error 22:5 missing-key: a tool needs `secret`
             error 25:16 out-of-range: `timeoutMs` must be from 1000 to 120000, not 5
-            error 27:11 unknown-value: `get-selection` cannot be a client tool (a tool's name is a letter or `_`, then letters, digits and `_`)
+            error 27:11 invalid-name: `get-selection` cannot be a client tool (a tool's name is a letter or `_`, then letters, digits and `_`)
             error 28:18 wrong-type: `description` must not be empty
             error 29:5 invalid-schema: a client tool takes a JSON Schema (write `type: object` and `properties:`)
             error 30:11 unknown-value: `kind` cannot be `shell` (it can be one of `local`, `http`, `mcp`, `agent`, `callback`, `client`)

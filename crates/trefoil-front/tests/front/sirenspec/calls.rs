@@ -24,9 +24,9 @@ fn its_output_tree_and_its_nodes_can_be_read() {
     let read = "{{ run.output }} {{ run.output.text }} {{ run.output.write }} {{ run.output.check }} {{ output.run.text }} {{ both }}";
     expect_pair(&parent(", writes: working.both", read), CHILD, "");
     expect_pair(&parent("", "{{ run.output.txt }} {{ run.output.checked }} {{ run.text }}"), CHILD, "
-        error parent.yaml 2:45 unresolved-name: `run.output.txt` is not defined: `run.output` has no `txt` (did you mean `run.output.text`?)
-        error parent.yaml 2:66 unresolved-name: `run.output.checked` is not defined: `run.output` has no `checked` (did you mean `run.output.check`?)
-        error parent.yaml 2:91 unresolved-name: `run.text` is not defined: `run` has no `text` (there are `output`)
+        error parent.yaml 2:45 unknown-property: `run.output.txt` is not defined: `run.output` has no `txt` (did you mean `run.output.text`?)
+        error parent.yaml 2:66 unknown-property: `run.output.checked` is not defined: `run.output` has no `checked` (did you mean `run.output.check`?)
+        error parent.yaml 2:91 unknown-property: `run.text` is not defined: `run` has no `text` (there are `output`)
     ");
 }
 
@@ -59,7 +59,7 @@ fn inputs_that_it_does_not_read_and_inputs_that_it_needs() {
     expect_pair(
         &parent(", inputs: {topic: x}", "x"),
         &undeclared,
-        "error sub/child.yaml 2:64 unresolved-name: `inputs.style` is not defined: `inputs` has no `style` (declare it: `input: {style: ...}`)",
+        "error sub/child.yaml 2:64 unknown-property: `inputs.style` is not defined: `inputs` has no `style` (declare it: `input: {style: ...}`)",
     );
 }
 
@@ -69,8 +69,8 @@ fn a_file_that_others_call_can_be_checked_by_itself() {
     let caller = parent(", inputs: {topic: x, style: y}", "x").replace("./sub/child.yaml", "child.yaml");
     expect(&[("child.yaml", &undeclared), ("parent.yaml", &caller)], "");
     expect(&[("child.yaml", &undeclared)], "
-        error 2:45 unresolved-name: `inputs.topic` is not defined: `inputs` has no `topic` (declare it: `input: {topic: ...}`)
-        error 2:64 unresolved-name: `inputs.style` is not defined: `inputs` has no `style` (declare it: `input: {style: ...}`)
+        error 2:45 unknown-property: `inputs.topic` is not defined: `inputs` has no `topic` (declare it: `input: {topic: ...}`)
+        error 2:64 unknown-property: `inputs.style` is not defined: `inputs` has no `style` (declare it: `input: {style: ...}`)
     ");
     let fields = lines_with(&[("child.yaml", &undeclared), ("parent.yaml", &caller)], &["field "]);
     assert_eq!(fields, ["field message {\"type\":\"string\"}", "field topic {}", "field style {}"]);

@@ -36,23 +36,23 @@ fn names_that_nobody_defines() {
     );
     expect_one(
         &second("{{ plan.outptu }}"),
-        "error 2:89 unresolved-name: `plan.outptu` is not defined: `plan` has no `outptu` (did you mean `plan.output`?)",
+        "error 2:89 unknown-property: `plan.outptu` is not defined: `plan` has no `outptu` (did you mean `plan.output`?)",
     );
     expect_one(
         &second("{{ plan.output.text }}"),
-        "error 2:89 unresolved-name: `plan.output.text` is not defined: `plan.output` has no `text`",
+        "error 2:89 property-of-text: `plan.output.text` is not defined: `plan.output` has no `text`",
     );
     expect_one(
         &second("{{ inputs.mesage }}"),
-        "error 2:89 unresolved-name: `inputs.mesage` is not defined: `inputs` has no `mesage` (did you mean `inputs.message`?)",
+        "error 2:89 unknown-property: `inputs.mesage` is not defined: `inputs` has no `mesage` (did you mean `inputs.message`?)",
     );
     expect_one(
         &second("{{ inputs.topic }}"),
-        "error 2:89 unresolved-name: `inputs.topic` is not defined: `inputs` has no `topic` (declare it: `input: {topic: ...}`)",
+        "error 2:89 unknown-property: `inputs.topic` is not defined: `inputs` has no `topic` (declare it: `input: {topic: ...}`)",
     );
     expect_one(
         &second("{{ inputs.message.text }}"),
-        "error 2:89 unresolved-name: `inputs.message.text` is not defined: `inputs.message` has no `text`",
+        "error 2:89 property-of-text: `inputs.message.text` is not defined: `inputs.message` has no `text`",
     );
     expect_one(
         &second("{{ inputs }} {{ env }}"),
@@ -63,15 +63,15 @@ fn names_that_nobody_defines() {
     );
     expect_one(
         &second("{{ item.name }}"),
-        "error 2:89 unresolved-name: `item` is defined only inside a factory (node `reply` is not a factory; use `{{ item.name | default('...') }}` where an agent works in both)",
+        "error 2:89 loop-variable: `item` is defined only inside a factory (node `reply` is not a factory; use `{{ item.name | default('...') }}` where an agent works in both)",
     );
     expect_one(
         &second("{{ _budget.dollars }}"),
-        "error 2:89 unresolved-name: `_budget.dollars` is not defined: `_budget` has no `dollars` (there are `total_tokens`, `estimated_usd`)",
+        "error 2:89 unknown-property: `_budget.dollars` is not defined: `_budget` has no `dollars` (there are `total_tokens`, `estimated_usd`)",
     );
     expect_one(&second("{{ output.reply }} {{ output.report }}"), "
         error 2:89 unordered-read: `reply` reads its own output: `output.reply` (a node can read only what ended before it)
-        error 2:108 unresolved-name: `output.report` is not defined: `output` has no `report`
+        error 2:108 unknown-property: `output.report` is not defined: `output` has no `report`
     ");
 }
 
@@ -79,11 +79,11 @@ fn names_that_nobody_defines() {
 fn a_default_makes_it_a_warning() {
     expect_one(
         &second("{{ working.context | default('none provided') }}"),
-        "warning 2:89 unresolved-name: `working.context` is not defined: `working` has no `context`; it is always `none provided`",
+        "warning 2:89 unknown-property: `working.context` is not defined: `working` has no `context`; it is always `none provided`",
     );
     expect_one(
         &second("{{ plan.outptu | json_or_default('[]') }}"),
-        "warning 2:89 unresolved-name: `plan.outptu` is not defined: `plan` has no `outptu`; it is always `[]` (did you mean `plan.output`?)",
+        "warning 2:89 unknown-property: `plan.outptu` is not defined: `plan` has no `outptu`; it is always `[]` (did you mean `plan.output`?)",
     );
 }
 
@@ -166,7 +166,7 @@ fn ids_with_dots_are_found() {
     );
     expect_one(
         &text,
-        "error 2:62 unresolved-name: `a.b.outptu` is not defined: `a.b` has no `outptu` (did you mean `a.b.output`?)",
+        "error 2:62 unknown-property: `a.b.outptu` is not defined: `a.b` has no `outptu` (did you mean `a.b.output`?)",
     );
 }
 
@@ -193,8 +193,8 @@ fn declared_inputs_have_the_type_of_their_default() {
     expect_one(
         &text.replace("inputs.n }}", "inputs.n.x }} {{ inputs.l.0 }} {{ inputs.l.x }} {{ inputs.o.any }}"),
         "
-        error 2:45 unresolved-name: `inputs.n.x` is not defined: `inputs.n` has no `x`
-        error 2:79 unresolved-name: `inputs.l.x` is not defined: `inputs.l` has no `x`
+        error 2:45 property-of-text: `inputs.n.x` is not defined: `inputs.n` has no `x`
+        error 2:79 property-of-text: `inputs.l.x` is not defined: `inputs.l` has no `x`
     ",
     );
 }
@@ -224,18 +224,18 @@ fn factories_see_their_item_and_their_inputs() {
     expect_one(
         &worker("{{ inputs.tsk }} {{ index.x }}"),
         "
-        error 2:45 unresolved-name: `inputs.tsk` is not defined: `inputs` has no `tsk` (did you mean `inputs.task`?)
-        error 2:62 unresolved-name: `index.x` is not defined: `index` has no `x`
+        error 2:45 unknown-property: `inputs.tsk` is not defined: `inputs` has no `tsk` (did you mean `inputs.task`?)
+        error 2:62 property-of-text: `index.x` is not defined: `index` has no `x`
     ",
     );
     // A factory's inputs do not see each other, and neither does what it ranges over see the item.
     expect_one(&flow("x", "nodes:\n  f: {type: factory, agent: a, for_each: \"{{ item }}\", inputs: {x: 1, y: \"{{ inputs.x }}\"}, writes: working.f}\n"), "
-        error 4:46 unresolved-name: `item` is defined only inside a factory (it stands for the list element in a factory's `inputs` and in its agents' prompts)
-        error 4:78 unresolved-name: `inputs.x` is not defined: `inputs` has no `x` (declare it: `input: {x: ...}`)
+        error 4:46 loop-variable: `item` is defined only inside a factory (it stands for the list element in a factory's `inputs` and in its agents' prompts)
+        error 4:78 unknown-property: `inputs.x` is not defined: `inputs` has no `x` (declare it: `input: {x: ...}`)
     ");
     expect_one(
         &flow("{{ item }} {{ index }}", "nodes:\n  f: {type: factory, agent: a, swarm_size: 3, writes: working.f}\n"),
-        "error 2:45 unresolved-name: `item` is not defined with `swarm_size`: there is no list (it stands for the list element in a factory's `inputs` and in its agents' prompts)",
+        "error 2:45 loop-variable: `item` is not defined with `swarm_size`: there is no list (it stands for the list element in a factory's `inputs` and in its agents' prompts)",
     );
 }
 
@@ -259,8 +259,8 @@ fn agents_of_a_swarm_are_for_its_synthesis_and_for_later_nodes() {
     };
     expect_one(&swarm("{{ s.agents.p.output }} {{ s.agents }}", "{{ s.agents.q.output }} {{ s.output }}"), "");
     expect_one(&swarm("{{ s.agents.pp.output }} {{ s.output }}", "{{ s.agents.r.output }}"), "
-        error 2:45 unresolved-name: `s.agents.r.output` is not defined: `s.agents` has no `r` (did you mean `s.agents.p.output`?)
-        error 7:47 unresolved-name: `s.agents.pp.output` is not defined: `s.agents` has no `pp` (did you mean `s.agents.p.output`?)
+        error 2:45 unknown-property: `s.agents.r.output` is not defined: `s.agents` has no `r` (did you mean `s.agents.p.output`?)
+        error 7:47 unknown-property: `s.agents.pp.output` is not defined: `s.agents` has no `pp` (did you mean `s.agents.p.output`?)
         error 7:72 unordered-read: `s` reads its own output: `s.output` (a node can read only what ended before it)
     ");
     let text = swarm("{{ s.agents.p.output }} {{ s.agents.q.output | default('') }}", "{{ s.agents.q.output }}");
@@ -282,7 +282,7 @@ fn an_agent_of_two_factories_is_told_which_one_lacks_the_input() {
         "{found}"
     );
     let found = findings(&[("a.yaml", &flow("{{ inputs.k }}", nodes))]);
-    assert!(found.contains("error 2:45 unresolved-name: in `f1`, `inputs.k` is not defined"), "{found}");
+    assert!(found.contains("error 2:45 unknown-property: in `f1`, `inputs.k` is not defined"), "{found}");
 }
 
 #[test]

@@ -53,7 +53,7 @@ fn conditions_read_what_has_ended_with_their_source() {
     );
     expect_one(
         &with("working.two"),
-        "error 7:42 unresolved-name: `working.two` is not defined: `working` has no `two` (there are `first`, `reader`, `last`, `one`, `three`)",
+        "error 7:42 unknown-property: `working.two` is not defined: `working` has no `two` (there are `first`, `reader`, `last`, `one`, `three`)",
     );
     expect_one(
         &with("output.two"),
@@ -66,11 +66,11 @@ fn cycles_of_edges() {
     let edges = |text: &str| workflow("x", &format!("{LINE}edges:\n{text}"));
     expect_one(
         &edges("  - {from: first, to: first}\n"),
-        "error 8:5 reference-cycle: the edges form a cycle: `first` -> `first` (a workflow has no loops: take one of these edges out)",
+        "error 8:5 edge-cycle: the edges form a cycle: `first` -> `first` (a workflow has no loops: take one of these edges out)",
     );
     expect_one(
         &edges("  - {from: first, to: reader}\n  - {from: reader, to: last}\n  - {from: last, to: first}\n"),
-        "error 10:5 reference-cycle: the edges form a cycle: `first` -> `reader` -> `last` -> `first` (a workflow has no loops: take one of these edges out)",
+        "error 10:5 edge-cycle: the edges form a cycle: `first` -> `reader` -> `last` -> `first` (a workflow has no loops: take one of these edges out)",
     );
 }
 
@@ -165,7 +165,7 @@ fn fallbacks_run_in_place_of_their_node() {
     );
     expect_one(
         &workflow("x", &circle),
-        "error 4:3 reference-cycle: the edges form a cycle: `spare` -> `main` -> `spare` (a workflow has no loops: take one of these edges out)",
+        "error 4:3 edge-cycle: the edges form a cycle: `spare` -> `main` -> `spare` (a workflow has no loops: take one of these edges out)",
     );
     // A default fallback does not fall back to itself.
     let defaults = "defaults: {on_failure: {action: fallback, fallback_node: spare}}\nnodes:\n  main: {agent: x, writes: output.x}\n  spare: {agent: r, writes: output.x}\n";

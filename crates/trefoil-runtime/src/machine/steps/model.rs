@@ -40,7 +40,9 @@ pub fn start(turn: &mut Turn<'_>, f: FrameId, call: &ModelCall) -> Result<Starte
         guards: call.guards.clone(),
         stream: call.stream && !call.guards.iter().any(guard::holds_back),
     };
-    turn.effect(f, Request::Model(Box::new(request)));
+    if turn.may_call(f) {
+        turn.effect(f, Request::Model(Box::new(request)));
+    }
     Ok(Started::Running)
 }
 

@@ -58,6 +58,19 @@ fn schemas_and_patterns_hold_at_once() {
 }
 
 #[test]
+fn a_pattern_that_the_schema_knows_nothing_of_is_put_where_there_is_room() {
+    for schema in [json!({"type": "object", "required": ["a"]}), json!({"type": "object"}), json!({"type": "array"})] {
+        let program = judged(1, |b| {
+            let schema = b.schema(schema.clone());
+            vec![ValidatorKind::JsonSchema(schema), ValidatorKind::Regex { pattern: "(pass|ok)".into(), stderr: false }]
+        });
+        for seed in 0..10 {
+            run(&program, seed);
+        }
+    }
+}
+
+#[test]
 fn text_is_made_to_match_and_still_says_what_it_is() {
     for pattern in ["TODO", "(?m)^RESULT: (pass|fail)$", "^#[0-9a-f]{6}$", "^done", r"\d+ items\.$"] {
         let program = judged(1, |_| vec![ValidatorKind::Regex { pattern: pattern.into(), stderr: false }]);

@@ -3,9 +3,12 @@
 use serde::Serialize;
 
 use super::{name, place};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Fix};
 use crate::file::{FileId, Files};
 use crate::span::Span;
+
+/// What [`json`] prints, as a JSON Schema (draft 2020-12).
+pub const JSON_SCHEMA: &str = include_str!("check.schema.json");
 
 /// The whole report.
 #[derive(Serialize)]
@@ -23,6 +26,7 @@ struct Finding<'a> {
     place: Place<'a>,
     help: Option<&'a str>,
     labels: Vec<Labelled<'a>>,
+    fix: Option<Change<'a>>,
 }
 
 #[derive(Serialize)]
@@ -30,6 +34,20 @@ struct Labelled<'a> {
     message: &'a str,
     #[serde(flatten)]
     place: Place<'a>,
+}
+
+#[derive(Serialize)]
+struct Change<'a> {
+    message: &'a str,
+    safe: bool,
+    edits: Vec<Replaced<'a>>,
+}
+
+#[derive(Serialize)]
+struct Replaced<'a> {
+    #[serde(flatten)]
+    place: Place<'a>,
+    text: &'a str,
 }
 
 /// Lines and columns from 1, columns in characters, the end exclusive; null where there is none.
@@ -58,6 +76,17 @@ impl<'a> Place<'a> {
     }
 }
 
+impl<'a> Change<'a> {
+    /// None for a change of a file that is not there.
+    fn of(files: &'a Files, fix: &'a Fix) -> Option<Self> {
+        let edits = fix.edits.iter().map(|e| {
+            let place = Place::of(files, Some(e.location.file), Some(e.location.span));
+            place.line.is_some().then_some(Replaced { place, text: &e.text })
+        });
+        Some(Change { message: &fix.message, safe: fix.safe, edits: edits.collect::<Option<_>>()? })
+    }
+}
+
 /// One JSON object on one line, with a line break behind it. `checked` is how many files were looked at.
 pub fn json(diagnostics: &[Diagnostic], files: &Files, checked: usize) -> String {
     let diagnostics = diagnostics
@@ -76,6 +105,7 @@ pub fn json(diagnostics: &[Diagnostic], files: &Files, checked: usize) -> String
                     place: Place::of(files, Some(l.location.file), Some(l.location.span)),
                 })
                 .collect(),
+            fix: d.fix.as_deref().and_then(|fix| Change::of(files, fix)),
         })
         .collect();
     // Strings and numbers only: this cannot fail.

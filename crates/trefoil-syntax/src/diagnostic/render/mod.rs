@@ -1,14 +1,16 @@
-//! Diagnostics as text: for people, for programs, for GitHub. One file a format; a new one is a file and a line here.
+//! Diagnostics as text: for people, for programs, for GitHub, for whoever reads SARIF. One file a format; a new one is a file and a line here.
 //!
 //! Decides neither what is reported nor in which order; see [`Diagnostics::into_sorted`](super::Diagnostics).
 
 mod github;
 mod json;
+mod sarif;
 mod summary;
 mod text;
 
 pub use github::github;
-pub use json::json;
+pub use json::{JSON_SCHEMA, json};
+pub use sarif::{SarifRule, sarif};
 pub use summary::summary;
 pub use text::{TextOptions, text};
 

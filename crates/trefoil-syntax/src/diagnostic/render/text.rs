@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Origin, Renderer, Snippet};
+use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Origin, Patch, Renderer, Snippet};
 
 use super::{clean, place};
 use crate::diagnostic::{Diagnostic, Severity};
@@ -43,7 +43,10 @@ pub fn text(diagnostics: &[Diagnostic], files: &Files, options: TextOptions) -> 
             out.push('\n');
         }
         let (group, cut) = group(d, files);
-        let block = renderer.render(&[group]);
+        let block = match patch(d, files) {
+            Some(patch) => renderer.render(&[group, patch]),
+            None => renderer.render(&[group]),
+        };
         for line in block.lines().filter(|line| !cut || !is_bare_separator(line)) {
             out.push_str(line);
             out.push('\n');
@@ -82,10 +85,54 @@ fn group<'a>(d: &'a Diagnostic, files: &'a Files) -> (Group<'a>, bool) {
         (Some(file), None) => group = group.element(Origin::path(clean(file.name()))),
         (None, _) => {}
     }
-    if let Some(help) = &d.help {
+    if let Some(help) = &d.help
+        && d.fix.is_none()
+    {
         group = group.element(Level::HELP.message(clean(help)));
     }
     (group, cut)
+}
+
+/// The change that mends a finding, under its advice: the lines as they would be, or a word about it where they are long.
+fn patch<'a>(d: &'a Diagnostic, files: &'a Files) -> Option<Group<'a>> {
+    let fix = d.fix.as_deref()?;
+    let title = match &d.help {
+        Some(help) => clean(help),
+        None => clean(&fix.message),
+    };
+    let mut group = Group::with_title(Level::HELP.secondary_title(title));
+    let mut files_of: Vec<FileId> = fix.edits.iter().map(|e| e.location.file).collect();
+    files_of.dedup();
+    for id in files_of {
+        let Some(file) = files.get(id) else { continue };
+        let edits: Vec<_> = fix.edits.iter().filter(|e| e.location.file == id).collect();
+        let cover = edits.iter().map(|e| shown(file, e.location.span)).reduce(Span::cover)?;
+        let (first, last) = (file.position(cover.start).line, file.position(cover.end).line);
+        let whole = Span::new(file.line_span(first).start, file.line_span(last).end.max(cover.end));
+        // Deleting a whole line takes its line break too, which `shown` may leave out.
+        let long = whole.len() > APART || (first..=last).any(|line| file.line_span(line).len() > LINE_BYTES);
+        if long || edits.iter().any(|e| e.text.len() as u32 > LINE_BYTES || cover.end < e.location.span.end) {
+            if d.help.is_some() {
+                group = group.element(Level::NOTE.message(clean(&fix.message)));
+            }
+            continue;
+        }
+        let (start, source) = slice(file.text(), whole);
+        let within = |offset: u32| (offset as usize).saturating_sub(start).min(source.len());
+        let patches = edits.iter().map(|e| {
+            let span = e.location.span;
+            Patch::new(within(span.start)..within(span.end), tame_text(&e.text))
+        });
+        group = group.element(
+            Snippet::source(tame(source)).line_start(first as usize).path(clean(file.name())).patches(patches),
+        );
+    }
+    Some(group)
+}
+
+/// A text that is to be put in, as it can be shown.
+fn tame_text(text: &str) -> String {
+    text.chars().map(|c| if c != '\n' && clean(c.encode_utf8(&mut [0; 4])) == " " { ' ' } else { c }).collect()
 }
 
 /// What is marked in one part of one file.

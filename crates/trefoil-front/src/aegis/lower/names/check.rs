@@ -9,7 +9,7 @@ use super::{Look, Place, RESERVED};
 use crate::aegis::lower::paths::Before;
 
 /// What only results of states have.
-const OF_RESULTS: &[&str] =
+pub(super) const OF_RESULTS: &[&str] =
     &["output", "status", "score", "confidence", "stdout", "stderr", "exit_code", "response", "agents", "consensus"];
 
 /// Keys that a start input always may have.
@@ -18,12 +18,16 @@ pub const ALWAYS: &[&str] = &["task", "intent", "attachments", "tenant_id", "inp
 
 impl Look<'_, '_, '_> {
     pub(super) fn warn(&self, message: &str, help: &str) {
-        let d = Diagnostic::warning("unresolved-name", self.at, message);
+        self.warn_of("unresolved-name", message, help);
+    }
+
+    pub(super) fn warn_of(&self, rule: &'static str, message: &str, help: &str) {
+        let d = Diagnostic::warning(rule, self.at, message);
         self.scene.reader.report(if help.is_empty() { d } else { d.help(help) });
     }
 
     pub(super) fn unknown(&self, skip: u16, message: &str, help: &str) -> (Source, u16) {
-        self.warn(message, help);
+        self.warn_of("unknown-property", message, help);
         (Source::Missing(Missing::Key(skip)), 0)
     }
 
@@ -50,7 +54,8 @@ impl Look<'_, '_, '_> {
             }
             Before::Never => {
                 let help = self.scene.names.index(name).map_or("", |_| "check the transitions, or the name");
-                self.warn(&format!("`{name}` never runs before {here}: it is always empty"), help);
+                let message = format!("`{name}` never runs before {here}: it is always empty");
+                self.warn_of("unordered-read", &message, help);
             }
         }
     }
@@ -78,7 +83,7 @@ impl Look<'_, '_, '_> {
             return;
         }
         let help = near.map(|n| format!("did you mean `input.{n}`?")).unwrap_or_default();
-        self.warn(&format!("`input_schema` declares no `{field}`"), &help);
+        self.warn_of("unknown-property", &format!("`input_schema` declares no `{field}`"), &help);
     }
 
     /// A key of the Blackboard. With an open input anybody may give it, but a near miss of a state's name is none.

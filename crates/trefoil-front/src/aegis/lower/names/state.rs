@@ -59,6 +59,6 @@ impl Look<'_, '_, '_> {
             None if *shape == Shape::Agent => format!("a field of the answer is `{name}.output.{field}`"),
             None => format!("it has {}", fields.iter().map(|f| format!("`{f}`")).collect::<Vec<_>>().join(", ")),
         };
-        self.warn(&message, &help);
+        self.warn_of("unknown-property", &message, &help);
     }
 }

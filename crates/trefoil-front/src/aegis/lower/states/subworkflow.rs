@@ -1,6 +1,6 @@
 //! A Subworkflow state: another workflow of the folder, waited for.
 
-use trefoil_ir::{Call, Callee, Expr, OnFailure, Refused, SlotId, Source, Step, StepKind, StepPolicy};
+use trefoil_ir::{Call, Callee, Expr, OnFailure, Position, Refused, SlotId, Source, Step, StepKind, StepPolicy};
 use trefoil_syntax::Diagnostic;
 use trefoil_syntax::yaml::Text;
 use trefoil_template::{Policy, Value};
@@ -20,11 +20,12 @@ pub(super) fn lower(
     state: &SubworkflowState,
 ) -> Step {
     let origin = scene.state_at(index);
-    let mut resolve = |r: &_, at| scene.resolve(Place::Entering(index), r, at);
+    let mut resolve = scene.here(Place::Entering(index), Position::Data);
     let rendered = state.input.as_ref().and_then(|i| text(scene.reader, i, &mut resolve));
+    let mut who = scene.here(Place::Entering(index), Position::Condition);
     let nothing = || plain(StepKind::Compute(constant("")), origin);
     let Some(workflow) = &state.workflow else { return nothing() };
-    let Some(bound) = build::text(scene.reader, workflow, &Policy::AEGIS, &mut resolve) else { return nothing() };
+    let Some(bound) = build::text(scene.reader, workflow, &Policy::AEGIS, &mut who) else { return nothing() };
     let callee = match bound.template.literal() {
         None => Callee::Named { name: bound, flows: lowering.choice(Unit::Workflow) },
         Some(_) => match lowering.workflow(scene.reader, workflow) {

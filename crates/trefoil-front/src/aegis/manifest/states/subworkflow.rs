@@ -29,7 +29,7 @@ pub fn read(reader: &Reader<'_>, fields: &mut Fields<'_, '_>) -> SubworkflowStat
         if let Some(entry) = fields.take("result_key") {
             reader.report(
                 Diagnostic::error(
-                    "unknown-value",
+                    "conflicting-keys",
                     reader.at(entry.key.span),
                     "`result_key` cannot be written with `mode: fire_and_forget`",
                 )

@@ -5,23 +5,28 @@ use std::collections::HashMap;
 use trefoil_ir::{
     Callee, Expr, FlowId, Items, Program, State, StateMachine, Step, StepId, StepKind, ValidatorKind, walk,
 };
-use trefoil_syntax::Files;
 use trefoil_template::Value;
 
 use super::bound::{Bound, Calls};
-use crate::describe;
+
+/// What a list that only the run knows is called where somebody reads the bound.
+type NameList<'p> = dyn Fn(FlowId, &Expr) -> String + 'p;
 
 /// Counts calls; each flow once.
-pub(super) struct Costs<'p> {
+pub struct Costs<'p> {
     program: &'p Program,
-    files: &'p Files,
+    name: Box<NameList<'p>>,
     flows: HashMap<FlowId, Calls>,
 }
 
 impl<'p> Costs<'p> {
     /// Nothing counted yet.
-    pub fn new(program: &'p Program, files: &'p Files) -> Self {
-        Self { program, files, flows: HashMap::new() }
+    pub fn new(program: &'p Program) -> Self {
+        Self::naming(program, written)
+    }
+    /// The same, with lists called by these names.
+    pub fn naming(program: &'p Program, name: impl Fn(FlowId, &Expr) -> String + 'p) -> Self {
+        Self { program, name: Box::new(name), flows: HashMap::new() }
     }
     /// One call of a flow.
     pub fn flow(&mut self, id: FlowId) -> Calls {
@@ -114,7 +119,7 @@ impl<'p> Costs<'p> {
             }
             Items::Count(_, max) => Bound::known(u64::from(*max)),
             Items::List(Expr::Const(value)) => Bound::known(length(value)),
-            Items::List(list) => Bound::items(describe::expr(self.files, self.program.flow(flow), list)),
+            Items::List(list) => Bound::items((self.name)(flow, list)),
         }
     }
     /// How often a state is entered at most: once where no way leads back to it.
@@ -176,8 +181,17 @@ impl<'p> Costs<'p> {
     }
 }
 
+/// The placeholders of an expression.
+fn written(_: FlowId, list: &Expr) -> String {
+    let mut names = Vec::new();
+    walk::texts(list, &mut |text| {
+        names.extend(text.template.references().iter().map(|r| format!("{{{{{}}}}}", r.dotted())));
+    });
+    if names.is_empty() { "a list".to_owned() } else { names.join(" ") }
+}
+
 /// Tries of a step, retries included.
-pub(super) fn tries(step: &Step) -> u64 {
+pub fn tries(step: &Step) -> u64 {
     step.policy.retry.as_ref().map_or(1, |r| u64::from(r.max_attempts.max(1)))
 }
 

@@ -1,0 +1,38 @@
+//! A fallback node that never runs.
+
+use trefoil_ir::{StepKind, walk};
+use trefoil_syntax::Severity;
+
+use crate::rule::{Context, Group, Rule, Run};
+use crate::semantic::flow::Why;
+use crate::words;
+
+pub(super) const RULE: Rule = Rule {
+    name: "dead-fallback",
+    group: Group::Flow,
+    level: Some(Severity::Warning),
+    strict: Some(Severity::Error),
+    page: include_str!("dead_fallback.md"),
+    run: Run::Program(run),
+};
+
+fn run(cx: &mut Context<'_>) {
+    let program = cx.model.program;
+    for dead in cx.model.reach().dead.iter().filter(|d| d.why == Why::Fallback) {
+        let Some(step) = program.step(dead.step) else { continue };
+        let message = format!(
+            "{} never runs: it stands in for a node that never runs or cannot fail",
+            words::step(program, dead.step)
+        );
+        let mut finding = cx.finding(step.origin, message);
+        for (_, id) in walk::reachable(program, program.entry) {
+            let Some(StepKind::Graph(graph)) = program.step(id).map(|s| &s.kind) else { continue };
+            let Some(node) = graph.nodes.iter().find(|n| n.step == dead.step) else { continue };
+            let mains = node.fallback_of.iter().filter_map(|m| program.step(graph.nodes.get(m.index())?.step));
+            for main in mains {
+                finding = finding.label(main.origin, "this node");
+            }
+        }
+        cx.report(finding.help("mend the way to that node, or take the fallback out"));
+    }
+}

@@ -1,0 +1,45 @@
+//! A transition that is never taken.
+
+use trefoil_syntax::Severity;
+
+use crate::rule::{Context, Group, Rule, Run};
+use crate::semantic::states::Taken;
+
+pub(super) const RULE: Rule = Rule {
+    name: "dead-transition",
+    group: Group::Flow,
+    level: Some(Severity::Warning),
+    strict: Some(Severity::Error),
+    page: include_str!("dead_transition.md"),
+    run: Run::Program(run),
+};
+
+fn run(cx: &mut Context<'_>) {
+    for (machine, exits) in cx.model.machines() {
+        for (state, exits) in machine.states.iter().zip(exits) {
+            if !cx.model.reach().is_alive(state.step) {
+                continue;
+            }
+            for (transition, taken) in state.transitions.iter().zip(&exits.taken) {
+                let constant = transition.when.as_ref().is_some_and(|w| w.condition.is_constant());
+                let (why, before) = match taken {
+                    Taken::Yes => continue,
+                    // Loading has said so.
+                    Taken::Impossible if constant => continue,
+                    Taken::Impossible => ("its condition can never hold", None),
+                    Taken::NoFailure => ("this state does not fail", None),
+                    Taken::Shadowed(before) => ("whenever it could be, one before it is", *before),
+                };
+                let message = format!("`{}` is never taken: {why}", transition.text);
+                let mut finding = cx.finding(transition.origin, message);
+                match before.and_then(|at| state.transitions.get(at)) {
+                    Some(first) => {
+                        finding = finding.label(first.origin, "this one").help("put the one that always holds last");
+                    }
+                    None => finding = finding.help("mend its condition, or take it out"),
+                }
+                cx.report(finding);
+            }
+        }
+    }
+}

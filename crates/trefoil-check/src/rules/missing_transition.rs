@@ -1,0 +1,46 @@
+//! A state whose outcome may match no transition.
+
+use trefoil_ir::{State, Step};
+use trefoil_syntax::Severity;
+
+use crate::rule::{Context, Group, Rule, Run};
+
+pub(super) const RULE: Rule = Rule {
+    name: "missing-transition",
+    group: Group::Flow,
+    level: Some(Severity::Warning),
+    strict: Some(Severity::Error),
+    page: include_str!("missing_transition.md"),
+    run: Run::Program(run),
+};
+
+fn run(cx: &mut Context<'_>) {
+    let program = cx.model.program;
+    for (machine, exits) in cx.model.machines() {
+        for (state, exits) in machine.states.iter().zip(exits) {
+            let Some(step) = program.step(state.step).filter(|_| cx.model.reach().is_alive(state.step)) else { continue };
+            let last = state.transitions.last().map_or(step.origin, |t| t.origin);
+            let (message, help) = match exits.gap.as_ref().filter(|g| !g.numeric) {
+                Some(gap) if gap.value.is_empty() => (
+                    format!("no transition is for `{}` ending well: the run fails then", state.name),
+                    "add a transition with `condition: on_success` or `always`",
+                ),
+                Some(gap) => (
+                    format!("no transition of `{}` is for {}: the run fails then", state.name, gap.value),
+                    "add a last transition with `condition: always`",
+                ),
+                None if exits.failure_open && names_success(state, step) => (
+                    format!("no transition is for `{}` failing: the run fails then", state.name),
+                    "add a transition with `condition: on_failure`, or write `always` where a failure is the end anyway",
+                ),
+                None => continue,
+            };
+            cx.report(cx.finding(step.origin, message).label(last, "the last transition").help(help));
+        }
+    }
+}
+
+/// A written condition that names success makes a reader expect that failure was thought of.
+fn names_success(state: &State, step: &Step) -> bool {
+    state.transitions.iter().any(|t| &*t.text == "on_success" && t.origin != step.origin)
+}

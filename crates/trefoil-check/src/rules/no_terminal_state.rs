@@ -1,0 +1,54 @@
+//! States from which no transition that can be taken leads to an end.
+
+use trefoil_ir::StateMachine;
+use trefoil_syntax::Severity;
+
+use crate::rule::{Context, Group, Rule, Run};
+use crate::semantic::states::{self, Exits};
+
+pub(super) const RULE: Rule = Rule {
+    name: "no-terminal-state",
+    group: Group::Flow,
+    level: Some(Severity::Warning),
+    strict: Some(Severity::Error),
+    page: include_str!("no_terminal_state.md"),
+    run: Run::Program(run),
+};
+
+fn run(cx: &mut Context<'_>) {
+    let program = cx.model.program;
+    for (machine, exits) in cx.model.machines() {
+        let written: Vec<Exits> = machine
+            .states
+            .iter()
+            .map(|s| Exits { taken: vec![states::Taken::Yes; s.transitions.len()], ..Exits::default() })
+            .collect();
+        let (ends, meant) = (ending(machine, exits), ending(machine, &written));
+        let reached = states::reached(machine, exits);
+        let is = |list: &[bool], at: usize| list.get(at) == Some(&true);
+        // Where nothing that is written leads to an end, loading has said so.
+        let stuck = (0..machine.states.len()).filter(|s| is(&reached, *s) && !is(&ends, *s) && is(&meant, *s));
+        let mut places = stuck.filter_map(|s| machine.states.get(s)).filter_map(|s| Some((s, program.step(s.step)?.origin)));
+        let Some((state, at)) = places.next() else { continue };
+        let message = format!("no transition that can be taken leads from `{}` to an end", state.name);
+        let mut finding = cx.finding(at, message);
+        for (_, other) in places {
+            finding = finding.label(other, "nor from here");
+        }
+        cx.report(finding.help("the run fails when a limit of visits is reached; give one state a way out"));
+    }
+}
+
+/// Per state: whether an end can be reached from it.
+fn ending(machine: &StateMachine, exits: &[Exits]) -> Vec<bool> {
+    let mut ends: Vec<bool> = machine.states.iter().map(|s| s.transitions.is_empty()).collect();
+    for _ in 0..machine.states.len() {
+        for at in 0..machine.states.len() {
+            let leads = states::targets(machine, exits, at).iter().any(|t| ends.get(*t) == Some(&true));
+            if let Some(place) = ends.get_mut(at) {
+                *place |= leads;
+            }
+        }
+    }
+    ends
+}

@@ -1,0 +1,71 @@
+//! Numbers between two ranges for which nobody provided.
+
+use trefoil_ir::{Graph, StepKind, walk};
+use trefoil_syntax::Severity;
+
+use crate::rule::{Context, Group, Rule, Run};
+use crate::semantic::cases::{Case, Cases, Read};
+use crate::words;
+
+pub(super) const RULE: Rule = Rule {
+    name: "score-gap",
+    group: Group::Flow,
+    level: Some(Severity::Warning),
+    strict: Some(Severity::Error),
+    page: include_str!("score_gap.md"),
+    run: Run::Program(run),
+};
+
+fn run(cx: &mut Context<'_>) {
+    let program = cx.model.program;
+    for (machine, exits) in cx.model.machines() {
+        for (state, exits) in machine.states.iter().zip(exits) {
+            let Some(step) = program.step(state.step).filter(|_| cx.model.reach().is_alive(state.step)) else { continue };
+            let Some(gap) = exits.gap.as_ref().filter(|g| g.numeric) else { continue };
+            let message = format!("no transition of `{}` is for {}: the run fails then", state.name, gap.value);
+            let mut finding = cx.finding(step.origin, message);
+            for transition in &state.transitions {
+                finding = finding.label(transition.origin, format!("`{}`", transition.text));
+            }
+            cx.report(finding.help("let the ranges meet, or add a last transition with `condition: always`"));
+        }
+    }
+    for (_, id) in walk::reachable(program, program.entry) {
+        if let Some(StepKind::Graph(graph)) = program.step(id).map(|s| &s.kind) {
+            edges(cx, graph);
+        }
+    }
+}
+
+/// Two or more edges out of a node that tell ranges apart, and leave something out.
+fn edges(cx: &mut Context<'_>, graph: &Graph) {
+    for (at, node) in graph.nodes.iter().enumerate() {
+        let out: Vec<_> =
+            graph.nodes.iter().flat_map(|n| &n.incoming).filter(|e| e.from.index() == at).collect();
+        let conditions: Vec<_> = out.iter().filter_map(|e| e.when.as_ref()).collect();
+        if conditions.len() < 2 || conditions.len() < out.len() {
+            continue;
+        }
+        let Some(cases) = Cases::new(conditions.iter().copied(), &|_, _| None) else { continue };
+        let one = matches!(cases.values(), [value] if Read::is_ordered(value));
+        if !one || (0..conditions.len()).any(|c| cases.is_open(c)) {
+            continue;
+        }
+        let mut gap = None;
+        cases.each(false, &mut |case| {
+            let unmatched = |case: &Case<'_>| !(0..conditions.len()).any(|c| case.holds(c));
+            let found = unmatched(case);
+            if found {
+                gap = Some(case.describe(&unmatched));
+            }
+            !found
+        });
+        let Some((gap, first)) = gap.zip(out.first()) else { continue };
+        let message = format!("no edge from {} is for {gap}", words::step(cx.model.program, node.step));
+        let mut finding = cx.finding(first.origin, message);
+        for edge in out.iter().skip(1) {
+            finding = finding.label(edge.origin, "nor this one");
+        }
+        cx.report(finding.help("let the ranges meet, or add an edge for the rest"));
+    }
+}

@@ -1,0 +1,56 @@
+//! Two ranges that cover the same numbers, so that their order decides.
+
+use trefoil_ir::Transition;
+use trefoil_syntax::Severity;
+
+use crate::rule::{Context, Group, Rule, Run};
+use crate::semantic::cases::Cases;
+
+pub(super) const RULE: Rule = Rule {
+    name: "score-overlap",
+    group: Group::Flow,
+    level: Some(Severity::Info),
+    strict: Some(Severity::Warning),
+    page: include_str!("score_overlap.md"),
+    run: Run::Program(run),
+};
+
+fn run(cx: &mut Context<'_>) {
+    for (machine, _) in cx.model.machines() {
+        for state in machine.states.iter().filter(|s| cx.model.reach().is_alive(s.step)) {
+            for (at, second) in state.transitions.iter().enumerate() {
+                for first in state.transitions.iter().take(at) {
+                    pair(cx, first, second);
+                }
+            }
+        }
+    }
+}
+
+fn pair(cx: &mut Context<'_>, first: &Transition, second: &Transition) {
+    if first.takes != second.takes || first.target == second.target {
+        return;
+    }
+    let (Some(a), Some(b)) = (&first.when, &second.when) else { return };
+    let Some(cases) = Cases::new([a, b], &|_, _| None) else { return };
+    if !matches!(cases.values(), [value] if value.is_ordered()) || cases.is_open(0) || cases.is_open(1) {
+        return;
+    }
+    let (mut only_first, mut only_second, mut both) = (false, false, None);
+    cases.each(false, &mut |case| {
+        match (case.holds(0), case.holds(1)) {
+            (true, true) if case.is_edge() => {}
+            (true, true) => both = Some(case.describe(&|_| false)),
+            (true, false) => only_first = true,
+            (false, true) => only_second = true,
+            (false, false) => {}
+        }
+        true
+    });
+    // A narrow range before a wide one is a cascade, and one number at a common end does no harm.
+    if let Some(example) = both.filter(|_| only_first && only_second) {
+        let message = format!("`{}` and `{}` both hold for {example}: the first one wins", first.text, second.text);
+        let finding = cx.finding(second.origin, message).label(first.origin, "taken first");
+        cx.report(finding.help("let the ranges only touch"));
+    }
+}

@@ -1,0 +1,45 @@
+//! A worst case beyond what is allowed.
+
+use trefoil_ir::{FlowId, OnExceeded};
+use trefoil_syntax::Severity;
+
+use crate::rule::{Context, Group, Rule, Run};
+
+pub(super) const RULE: Rule = Rule {
+    name: "too-many-calls",
+    group: Group::Cost,
+    level: Some(Severity::Warning),
+    strict: Some(Severity::Error),
+    page: include_str!("too_many_calls.md"),
+    run: Run::Program(run),
+};
+
+fn run(cx: &mut Context<'_>) {
+    let program = cx.model.program;
+    let mut costs = cx.model.costs();
+    if let (Some(max), Some(flow)) = (cx.limits.max_calls, program.flow(program.entry)) {
+        let calls = costs.flow(program.entry).model;
+        if calls.fixed > max || calls.endless {
+            let message = format!("a run of `{}` may need {calls} model calls, and {max} are allowed", flow.name);
+            cx.report(cx.finding(flow.origin, message).help(HELP));
+        }
+    }
+    for (index, flow) in program.flows.iter().enumerate() {
+        let id = FlowId(index as u32);
+        let Some(budget) = flow.budget.as_ref().filter(|_| cx.model.reach().is_called(id)) else { continue };
+        let Some(max) = budget.max_calls else { continue };
+        let calls = costs.flow(id).model;
+        if calls.fixed > max {
+            let then = match budget.on_exceeded {
+                OnExceeded::Abort => "the run would fail",
+                OnExceeded::Warn => "the run would go on with a warning",
+                OnExceeded::SkipRemaining => "the rest would be skipped",
+            };
+            let message =
+                format!("`{}` may need {calls} model calls, and its budget allows {max}: {then}", flow.name);
+            cx.report(cx.finding(flow.origin, message).help(HELP));
+        }
+    }
+}
+
+const HELP: &str = "`trefoil plan` shows what they are made of: lower a limit of retries, passes or visits, or allow more";

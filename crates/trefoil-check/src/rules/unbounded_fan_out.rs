@@ -1,0 +1,43 @@
+//! A fan-out over a list whose length nobody limits.
+
+use trefoil_ir::{Expr, Items, Source, StepKind, walk};
+use trefoil_syntax::Severity;
+
+use crate::rule::{Context, Group, Rule, Run};
+use crate::words;
+
+pub(super) const RULE: Rule = Rule {
+    name: "unbounded-fan-out",
+    group: Group::Cost,
+    level: Some(Severity::Info),
+    strict: Some(Severity::Warning),
+    page: include_str!("unbounded_fan_out.md"),
+    run: Run::Program(run),
+};
+
+fn run(cx: &mut Context<'_>) {
+    let program = cx.model.program;
+    let steps = walk::reachable(program, program.entry).into_iter();
+    for (flow, id) in steps.filter(|(_, s)| cx.model.reach().is_alive(*s)) {
+        let Some(step) = program.step(id) else { continue };
+        let StepKind::ForEach(each) = &step.kind else { continue };
+        let Items::List(list) = &each.items else { continue };
+        let budget = |f| program.flow(f).and_then(|f| f.budget.as_ref()).is_some_and(|b| b.max_calls.is_some());
+        if !open(list) || budget(flow) || budget(program.entry) {
+            continue;
+        }
+        let calls = cx.model.costs().flow(each.body).model;
+        if calls.is_zero() {
+            continue;
+        }
+        let message = format!("nothing limits how long the list of {} is, and every item costs {calls} model calls", words::step(program, id));
+        cx.report(cx.finding(step.origin, message).help("set a budget of calls for the workflow, or run with `--max-calls`"));
+    }
+}
+
+/// Whether the list depends on something that only the run knows.
+fn open(list: &Expr) -> bool {
+    let mut found = false;
+    walk::sources(list, &mut |source| found |= !matches!(source, Source::Const(_) | Source::Missing(_)));
+    found
+}

@@ -1,0 +1,58 @@
+//! A value that changes, before much text that never does.
+
+use trefoil_ir::{ModelCall, Source, StepKind, walk};
+use trefoil_syntax::Severity;
+
+use crate::rule::{Context, Group, Rule, Run};
+use crate::semantic::rendered::{Piece, Slotted, pieces_of};
+
+pub(super) const RULE: Rule = Rule {
+    name: "volatile-prefix",
+    group: Group::Cost,
+    level: Some(Severity::Info),
+    strict: Some(Severity::Warning),
+    page: include_str!("volatile_prefix.md"),
+    run: Run::Program(run),
+};
+
+/// Providers reuse prefixes from about this many tokens on.
+const TOKENS: usize = 1024;
+/// Characters of a token, about.
+const TOKEN: usize = 4;
+
+fn run(cx: &mut Context<'_>) {
+    let program = cx.model.program;
+    for (_, id) in walk::reachable(program, program.entry) {
+        let Some(step) = program.step(id).filter(|_| cx.model.reach().is_alive(id)) else { continue };
+        if let StepKind::Model(call) = &step.kind {
+            prefix(cx, call);
+        }
+    }
+}
+
+fn prefix(cx: &mut Context<'_>, call: &ModelCall) {
+    let mut pieces: Vec<Piece<'_>> = call.system.iter().flat_map(pieces_of).collect();
+    pieces.extend(call.examples.iter().flat_map(|e| [&e.input, &e.output]).map(|t| Piece::Written(t.to_string())));
+    pieces.extend(pieces_of(&call.user));
+    let mut volatile: Option<Slotted<'_>> = None;
+    let mut lost = 0;
+    for piece in &pieces {
+        match piece {
+            Piece::Value(value) if volatile.is_none() && changes(value) => volatile = Some(*value),
+            Piece::Written(text) if volatile.is_some() => lost += text.chars().count(),
+            _ => {}
+        }
+    }
+    let tokens = lost / TOKEN;
+    let Some((value, at)) = volatile.and_then(|v| Some((v, v.at()?))).filter(|_| tokens >= TOKENS) else { return };
+    let path = value.path().unwrap_or_default();
+    let message = format!(
+        "about {tokens} tokens that are the same in every call stand behind `{path}`, which is not: no provider can \
+         reuse them from its cache"
+    );
+    cx.report(cx.finding(at, message).help("put what never changes first, and the values last"));
+}
+
+fn changes(value: &Slotted<'_>) -> bool {
+    !matches!(value.source, Some(Source::Const(_) | Source::Environment | Source::Secrets | Source::Missing(_)))
+}

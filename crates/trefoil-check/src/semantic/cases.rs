@@ -1,0 +1,368 @@
+//! What a group of conditions can come to: tried out, with the real evaluator, on every sort of value that they tell apart.
+//!
+//! `score > 0.8` and `score < 0.5` tell five sorts of numbers apart: below, at, between, at and above. Trying one of each
+//! decides what no reading of the expressions has to. What cannot be tried (arithmetic, functions of unknown values, two
+//! values compared with each other) is *open*: it may hold or not.
+
+use std::sync::Arc;
+
+use trefoil_ir::{Cond, SlotId, Source};
+use trefoil_template::{Binding, Comparison, Condition, Expression, Found, Function, Reference, Scope, Value};
+
+/// More cases than this are not tried.
+const CASES: usize = 4096;
+
+/// Conditions that are decided together, and the values that tell them apart.
+pub struct Cases {
+    conditions: Vec<Tried>,
+    values: Vec<Read>,
+    count: usize,
+}
+
+struct Tried {
+    condition: Condition,
+    open: bool,
+}
+
+/// A member of a slot that always has one value.
+pub type Known<'k> = dyn Fn(SlotId, &[Arc<str>]) -> Option<Value> + 'k;
+
+/// A value that conditions read.
+pub struct Read {
+    key: Key,
+    /// As the first condition names it.
+    pub name: String,
+    choices: Vec<Value>,
+    /// How many of the choices, the first ones, are to be expected.
+    likely: usize,
+    /// The numbers that conditions compare it with.
+    written: Vec<f64>,
+    ordered: bool,
+}
+
+#[derive(PartialEq)]
+struct Key {
+    source: Source,
+    path: Vec<Arc<str>>,
+}
+
+/// One value for everything that is read.
+pub struct Case<'c> {
+    cases: &'c Cases,
+    chosen: Vec<usize>,
+}
+
+/// Whether something can hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Truth {
+    /// In every case.
+    Always,
+    /// In some, as far as can be told.
+    Sometimes,
+    /// In none.
+    Never,
+}
+
+/// Whether a condition can hold.
+pub fn truth(cond: &Cond) -> Truth {
+    let Some(cases) = Cases::new([cond], &|_, _| None).filter(|c| !c.is_open(0)) else { return Truth::Sometimes };
+    let mut all = true;
+    let mut any = false;
+    cases.each(true, &mut |case| {
+        let holds = case.holds(0);
+        all &= holds;
+        any |= holds;
+        !any || all
+    });
+    match (any, all) {
+        (false, _) => Truth::Never,
+        (true, true) => Truth::Always,
+        (true, false) => Truth::Sometimes,
+    }
+}
+
+impl Cases {
+    /// The cases of these conditions; none where there are too many. `known`: a member of a slot that always has one value.
+    pub fn new<'p>(conds: impl IntoIterator<Item = &'p Cond>, known: &Known<'_>) -> Option<Self> {
+        let mut all = Self { conditions: Vec::new(), values: Vec::new(), count: 1 };
+        for cond in conds {
+            all.add(cond);
+        }
+        for read in &mut all.values {
+            let fixed = match &read.key.source {
+                Source::Slot(slot) => known(*slot, &read.key.path),
+                _ => None,
+            };
+            match fixed {
+                Some(value) => {
+                    read.choices = vec![value];
+                    read.likely = 1;
+                }
+                None => read.complete(),
+            }
+            all.count = all.count.saturating_mul(read.choices.len() + 1);
+        }
+        (all.count <= CASES).then_some(all)
+    }
+    /// Whether a condition has something in it that cannot be tried.
+    pub fn is_open(&self, condition: usize) -> bool {
+        self.conditions.get(condition).is_none_or(|c| c.open)
+    }
+    /// What is read.
+    pub fn values(&self) -> &[Read] {
+        &self.values
+    }
+    /// Goes through the cases until `visit` says stop. `every`: also those in which a value is not there, or is not one that
+    /// its name makes expect (a score above 1).
+    pub fn each(&self, every: bool, visit: &mut dyn FnMut(&Case<'_>) -> bool) {
+        let mut case = Case { cases: self, chosen: vec![0; self.values.len()] };
+        loop {
+            if !visit(&case) {
+                return;
+            }
+            let mut at = 0;
+            loop {
+                let (Some(chosen), Some(read)) = (case.chosen.get_mut(at), self.values.get(at)) else { return };
+                *chosen += 1;
+                if *chosen < if every { read.choices.len() + 1 } else { read.likely } {
+                    break;
+                }
+                *chosen = 0;
+                at += 1;
+            }
+        }
+    }
+    fn add(&mut self, cond: &Cond) {
+        let mut condition = cond.condition.clone();
+        let mut read = Vec::new();
+        let mut constant = Vec::new();
+        condition.bind(|reference| {
+            let source = cond.sources.get(reference.binding.source as usize);
+            constant.push(source.is_some_and(|s| matches!(s, Source::Const(_))));
+            let at = self.value(reference, source);
+            read.push(at);
+            Binding { source: at as u32, skip: reference.path.len() as u16 }
+        });
+        // A value known at load would be tried as if it were not.
+        let open = constant.contains(&true);
+        let mut reading = Reading { cases: self, read: &read, open };
+        reading.truth(condition.expression());
+        let open = reading.open;
+        self.conditions.push(Tried { condition, open });
+    }
+    fn value(&mut self, reference: &Reference, source: Option<&Source>) -> usize {
+        let rest = reference.path.iter().skip(reference.binding.skip as usize).map(|s| s.name.clone());
+        let key = match source {
+            Some(Source::Slot(slot)) => Key::of(*slot, rest.collect()),
+            Some(Source::Member(slot, path)) => Key::of(*slot, path.iter().cloned().chain(rest).collect()),
+            Some(other) => Key { source: other.clone(), path: rest.collect() },
+            None => Key { source: Source::RunId, path: rest.collect() },
+        };
+        self.values.iter().position(|v| v.key == key).unwrap_or_else(|| {
+            self.values.push(Read {
+                key,
+                name: reference.dotted(),
+                choices: Vec::new(),
+                likely: 0,
+                written: Vec::new(),
+                ordered: false,
+            });
+            self.values.len() - 1
+        })
+    }
+}
+
+impl Key {
+    fn of(slot: SlotId, path: Vec<Arc<str>>) -> Self {
+        Self { source: Source::Slot(slot), path }
+    }
+}
+
+impl Read {
+    /// The last word of its name.
+    pub fn word(&self) -> &str {
+        self.name.rsplit('.').next().unwrap_or_default()
+    }
+    /// Whether it is compared by size.
+    pub fn is_ordered(&self) -> bool {
+        self.ordered
+    }
+    fn add(&mut self, value: Value) {
+        if !self.choices.contains(&value) {
+            self.choices.push(value);
+        }
+    }
+    /// One value of every sort beside those that are written.
+    fn complete(&mut self) {
+        let mut numbers: Vec<f64> = self.choices.iter().filter_map(Value::as_f64).collect();
+        numbers.sort_by(f64::total_cmp);
+        self.written.clone_from(&numbers);
+        let (mut low, mut whole) = (f64::NEG_INFINITY..=f64::INFINITY, false);
+        if let (Some(first), Some(last)) = (numbers.first().copied(), numbers.last().copied()) {
+            for (a, b) in numbers.iter().zip(numbers.iter().skip(1)) {
+                self.add(Value::from((a + b) / 2.0));
+            }
+            self.add(Value::from(first - 1.0));
+            self.add(Value::from(last + 1.0));
+            match self.word() {
+                // The figures of a verdict are from 0 to 1; other people's scores are not.
+                "score" | "confidence" if first >= 0.0 && last <= 1.0 => {
+                    low = 0.0..=1.0;
+                    for n in [first / 2.0, (last + 1.0) / 2.0, 0.0, 1.0] {
+                        self.add(Value::from(n));
+                    }
+                }
+                "exit_code" => {
+                    (low, whole) = (0.0..=f64::INFINITY, true);
+                    for n in [0.0, 1.0, 2.0] {
+                        self.add(Value::from(n));
+                    }
+                }
+                _ => {}
+            }
+        }
+        if self.choices.iter().any(|v| v.as_bool().is_some()) {
+            self.add(Value::Bool(true));
+            self.add(Value::Bool(false));
+        }
+        if self.choices.is_empty() || self.choices.iter().any(|v| v.as_str().is_some() || v.is_null()) {
+            self.add(Value::from("something else"));
+        }
+        let expected = |v: &Value| match v.as_f64() {
+            Some(n) => low.contains(&n) && (!whole || n.fract() == 0.0),
+            None => !v.is_null(),
+        };
+        self.choices.sort_by_key(|v| !expected(v));
+        self.likely = self.choices.iter().filter(|v| expected(v)).count();
+    }
+}
+
+impl Case<'_> {
+    /// Whether a condition holds in it; one with something open in it: as if what is open did not hold.
+    pub fn holds(&self, condition: usize) -> bool {
+        self.cases.conditions.get(condition).is_some_and(|c| c.condition.evaluate(self).unwrap_or(false))
+    }
+    /// `0.65 as REVIEW.score`, `any other text as ASK.response`: of what matters for `same`, which says whether another case
+    /// would do as well.
+    pub fn describe(&self, same: &dyn Fn(&Case<'_>) -> bool) -> String {
+        let mut shown = Vec::new();
+        for (at, read) in self.cases.values.iter().enumerate() {
+            let free = (0..read.likely).all(|choice| {
+                let mut other = Case { cases: self.cases, chosen: self.chosen.clone() };
+                if let Some(chosen) = other.chosen.get_mut(at) {
+                    *chosen = choice;
+                }
+                same(&other)
+            });
+            if let (false, Some(value)) = (free, self.value(at)) {
+                let text = match (value.as_str(), value.as_f64()) {
+                    (Some("something else"), _) => "any other text".to_owned(),
+                    (Some(text), _) => format!("\"{text}\""),
+                    (None, Some(n)) => ((n * 10_000.0).round() / 10_000.0).to_string(),
+                    (None, None) => value.to_json().to_string(),
+                };
+                shown.push(format!("{text} as `{}`", read.name));
+            }
+        }
+        shown.join(" and ")
+    }
+    /// Whether a number in it is one that a condition names.
+    pub fn is_edge(&self) -> bool {
+        let mut reads = self.cases.values.iter().enumerate();
+        reads.any(|(at, read)| self.value(at).and_then(Value::as_f64).is_some_and(|n| read.written.contains(&n)))
+    }
+    /// The value of something that is read.
+    pub fn value(&self, read: usize) -> Option<&Value> {
+        self.cases.values.get(read)?.choices.get(*self.chosen.get(read)?)
+    }
+}
+
+impl Scope for Case<'_> {
+    fn source(&self, source: u32) -> Found<'_> {
+        match self.value(source as usize) {
+            Some(value) => Found::Borrowed(value),
+            None => Found::Owned(Value::Null),
+        }
+    }
+}
+
+struct Reading<'r> {
+    cases: &'r mut Cases,
+    read: &'r [usize],
+    open: bool,
+}
+
+impl Reading<'_> {
+    fn choice(&mut self, reference: u32, value: Value) {
+        if let Some(read) = self.read.get(reference as usize).and_then(|at| self.cases.values.get_mut(*at)) {
+            read.add(value);
+        }
+    }
+    /// An expression where only its truth counts.
+    fn truth(&mut self, expression: &Expression) {
+        match expression {
+            Expression::Literal(_) => {}
+            Expression::Reference(r) => {
+                self.choice(*r, Value::Bool(true));
+                self.choice(*r, Value::Bool(false));
+            }
+            Expression::Not(inner) => self.truth(inner),
+            Expression::And(all) | Expression::Or(all) => all.iter().for_each(|e| self.truth(e)),
+            Expression::Compare(operands, comparisons) => {
+                for ((a, b), op) in operands.iter().zip(operands.iter().skip(1)).zip(comparisons) {
+                    self.compare(a, b, *op);
+                }
+            }
+            _ => self.open = true,
+        }
+    }
+    fn compare(&mut self, a: &Expression, b: &Expression, op: Comparison) {
+        // What a text or a list contains has too many sorts.
+        if matches!(op, Comparison::In | Comparison::NotIn) && subject(a).is_none() {
+            self.open = true;
+        }
+        let ordered =
+            matches!(op, Comparison::Less | Comparison::LessEqual | Comparison::Greater | Comparison::GreaterEqual);
+        match (subject(a), literals(a), subject(b), literals(b)) {
+            (Some(reference), _, _, Some(values)) | (_, Some(values), Some(reference), _) => {
+                if ordered && values.iter().any(|v| v.as_f64().is_none()) {
+                    self.open = true;
+                }
+                values.into_iter().for_each(|v| self.choice(reference, v));
+                if let Some(read) = self.read.get(reference as usize).and_then(|at| self.cases.values.get_mut(*at)) {
+                    read.ordered |= ordered;
+                }
+            }
+            (_, Some(_), _, Some(_)) => {}
+            _ => self.open = true,
+        }
+    }
+}
+
+/// The one value that an operand is about.
+fn subject(operand: &Expression) -> Option<u32> {
+    match operand {
+        Expression::Reference(r) => Some(*r),
+        Expression::Call(Function::Lower | Function::Trim | Function::Number | Function::Str, inner) => {
+            match inner.as_slice() {
+                [one] => subject(one),
+                _ => None,
+            }
+        }
+        _ => None,
+    }
+}
+
+fn literals(operand: &Expression) -> Option<Vec<Value>> {
+    match operand {
+        Expression::Literal(value) => match value.as_list() {
+            Some(items) => Some(items.to_vec()),
+            None => Some(vec![value.clone()]),
+        },
+        Expression::List(items) => {
+            let each: Option<Vec<_>> = items.iter().map(literals).collect();
+            Some(each?.into_iter().flatten().collect())
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,386 @@
+//! What is set where: the walk over every flow that finds each read, and whether it has a value there.
+//!
+//! Two questions about every slot, answered along all ways that lead to a place: is it set on every way (*must*), on any
+//! (*may*)? A loop's body is walked twice, states and nodes until nothing changes; reads are written down in the last walk.
+
+mod graph;
+mod look;
+mod states;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use trefoil_ir::walk::{callees, children};
+use trefoil_ir::{
+    Callee, Cond, Expr, Flow, FlowId, ForEach, Items, OnFailure, OnItemFailure, Position, Program, SlotId, Source,
+    Step, StepId, StepKind, ToolKind, ValidatorKind,
+};
+
+use look::Place;
+
+use super::reads::{Defined, Read, Why};
+use super::slots::State;
+use super::types::Types;
+
+/// The reads of a program, and what is set at the end of each flow.
+pub struct Known<'p> {
+    /// In the order of the program.
+    pub reads: Vec<Read<'p>>,
+    ends: HashMap<FlowId, End>,
+}
+
+/// What is set when a flow has ended.
+struct End {
+    state: State,
+    why: Vec<Option<Why>>,
+}
+
+/// Walks every flow: callees before callers, whose paths may lead into them, and bodies of fan-outs after what is around
+/// them, which is where they get their values from.
+pub fn known<'p>(program: &'p Program, types: &Types<'p>) -> Known<'p> {
+    let mut known = Known { reads: Vec::new(), ends: HashMap::new() };
+    let mut seen = vec![false; program.flows.len()];
+    for step in &program.steps {
+        if let (StepKind::ForEach(each), flows) = (&step.kind, &mut seen)
+            && let Some(body) = flows.get_mut(each.body.index())
+        {
+            *body = true;
+        }
+    }
+    let mut order = Vec::new();
+    let all = (0..program.flows.len() as u32).map(FlowId);
+    std::iter::once(program.entry).chain(all).for_each(|flow| callees_first(program, flow, &mut seen, &mut order));
+    let mut todo: Vec<(FlowId, Option<Captured>)> = order.into_iter().rev().map(|flow| (flow, None)).collect();
+    while let Some((id, captured)) = todo.pop() {
+        let Some(flow) = program.flow(id).filter(|_| !known.ends.contains_key(&id)) else { continue };
+        let mut walk = Walk::new(program, types, id, flow, &mut known);
+        walk.flow(captured.as_ref());
+        let Walk { end, inner, .. } = walk;
+        known.ends.insert(id, end);
+        let inner: Vec<_> = inner.into_iter().map(|(body, captured)| (body, Some(captured))).collect();
+        todo.splice(0..0, inner);
+    }
+    known
+}
+
+/// What the slots of a fan-out's body hold when it starts; none: nothing.
+type Captured = Vec<Option<Defined>>;
+
+/// Flows, those that a flow calls before it.
+fn callees_first(program: &Program, flow: FlowId, seen: &mut [bool], order: &mut Vec<FlowId>) {
+    let Some(found) = program.flow(flow) else { return };
+    match seen.get_mut(flow.index()) {
+        Some(seen) if !*seen => *seen = true,
+        _ => return,
+    }
+    let mut stack = vec![found.body];
+    while let Some(step) = stack.pop().and_then(|s| program.step(s)) {
+        for callee in callees(step) {
+            callees_first(program, callee, seen, order);
+        }
+        stack.extend(children(step));
+    }
+    order.push(flow);
+}
+
+/// The walk over one flow.
+struct Walk<'w, 'p> {
+    program: &'p Program,
+    types: &'w Types<'p>,
+    id: FlowId,
+    flow: &'p Flow,
+    known: &'w mut Known<'p>,
+    /// Keys of objects that are written one by one; their bits come after those of the slots.
+    keys: HashMap<(SlotId, Arc<str>), usize>,
+    width: usize,
+    /// Per slot: why it may be unset where it was last possible.
+    why: Vec<Option<Why>>,
+    /// Only the last walk over a piece writes down what it reads.
+    silent: u32,
+    /// Conditions that hold here, and slots that were asked for in one.
+    holds: Vec<&'p Cond>,
+    end: End,
+    /// The bodies of fan-outs in it, and what they get.
+    inner: Vec<(FlowId, Captured)>,
+}
+
+impl<'w, 'p> Walk<'w, 'p> {
+    fn new(program: &'p Program, types: &'w Types<'p>, id: FlowId, flow: &'p Flow, known: &'w mut Known<'p>) -> Self {
+        let mut keys = HashMap::new();
+        let mut stack = vec![flow.body];
+        while let Some(step) = stack.pop().and_then(|s| program.step(s)) {
+            for (slot, key) in written_keys(step) {
+                let next = flow.slots.len() + keys.len();
+                keys.entry((slot, key.clone())).or_insert(next);
+            }
+            stack.extend(children(step));
+        }
+        let width = flow.slots.len() + keys.len();
+        let end = End { state: State::nothing(width), why: Vec::new() };
+        let (why, holds, inner) = (vec![None; width], Vec::new(), Vec::new());
+        Self { program, types, id, flow, known, keys, width, why, silent: 0, holds, end, inner }
+    }
+
+    fn flow(&mut self, captures: Option<&Captured>) {
+        let mut state = State::nothing(self.width);
+        state.set(self.flow.intake.slot.index());
+        if let Some((raw, _)) = &self.flow.intake.raw {
+            state.set(raw.index());
+        }
+        for (i, captured) in captures.into_iter().flatten().enumerate() {
+            match captured {
+                Some(Defined::Always) => state.set(i),
+                Some(Defined::Sometimes(why)) => {
+                    state.perhaps(i);
+                    self.because(i, why.clone());
+                }
+                Some(Defined::Never) | None => {}
+            }
+        }
+        let origin = self.flow.origin;
+        for (slot, value) in &self.flow.init {
+            self.expr(value, &state, Place::new(None, origin, Position::Data));
+            state.set(slot.index());
+            self.set_keys(*slot, value, &mut state);
+        }
+        let state = self.step(self.flow.body, state);
+        if let Some(output) = &self.flow.output {
+            self.expr(output, &state, Place::new(None, origin, Position::Data));
+        }
+        self.end = End { state, why: std::mem::take(&mut self.why) };
+    }
+
+    fn because(&mut self, slot: usize, why: Why) {
+        if let Some(place) = self.why.get_mut(slot) {
+            *place = Some(why);
+        }
+    }
+
+    /// Notes why what is not surely set here may be unset, where nothing better is known.
+    fn doubt(&mut self, state: &State, why: &Why) {
+        for i in (0..self.width).filter(|i| state.may.has(*i) && !state.must.has(*i)) {
+            if !matches!(self.why.get(i), Some(Some(Why::Failed | Why::Skipped { .. }))) {
+                self.because(i, why.clone());
+            }
+        }
+    }
+
+    /// What holds after a step, `when` and policies included.
+    fn step(&mut self, id: StepId, before: State) -> State {
+        let Some(step) = self.program.step(id) else { return before };
+        let mut after = match &step.when {
+            Some(when) => {
+                self.cond(when, &before, Some(id));
+                self.holds.push(when);
+                let ran = self.ran(id, step, before.clone());
+                self.holds.pop();
+                let mut after = before.clone();
+                after.may.unite(&ran.may);
+                for i in (0..self.width).filter(|i| ran.must.has(*i) && !before.must.has(*i)) {
+                    self.because(i, Why::Skipped { when: when.text.clone(), at: when.origin });
+                }
+                after
+            }
+            None => self.ran(id, step, before.clone()),
+        };
+        if matches!(step.policy.on_failure, OnFailure::Skip) {
+            after.must = before.must;
+            if let Some(out) = step.out {
+                self.because(out.index(), Why::Failed);
+            }
+        }
+        after
+    }
+
+    fn ran(&mut self, id: StepId, step: &'p Step, before: State) -> State {
+        let mut after = self.kind(id, step, before.clone());
+        if let Some(shape) = &step.shape {
+            self.expr(shape, &after, Place::new(Some(id), step.origin, Position::Data));
+        }
+        if let OnFailure::Use(value) = &step.policy.on_failure {
+            self.expr(value, &before, Place::new(Some(id), step.origin, Position::Data));
+        }
+        if let Some(out) = step.out {
+            after.set(out.index());
+            if let StepKind::Compute(value) = &step.kind {
+                self.set_keys(out, value, &mut after);
+            }
+        }
+        after
+    }
+
+    fn kind(&mut self, id: StepId, step: &'p Step, before: State) -> State {
+        match &step.kind {
+            StepKind::Model(call) => {
+                if let Some(system) = &call.system {
+                    self.expr(system, &before, Place::new(Some(id), step.origin, Position::System));
+                }
+                self.expr(&call.user, &before, Place::new(Some(id), step.origin, Position::User));
+                before
+            }
+            StepKind::Tool(call) => {
+                let place = Place::new(Some(id), step.origin, Position::Data);
+                match call.kind {
+                    ToolKind::Http => self.request(&call.arguments, &before, place),
+                    _ => self.expr(&call.arguments, &before, place),
+                }
+                before
+            }
+            StepKind::Command(call) => {
+                for word in &call.arguments {
+                    self.expr(word, &before, Place::new(Some(id), step.origin, Position::Command));
+                }
+                for value in call.env.iter().map(|(_, e)| e).chain(&call.workdir) {
+                    self.expr(value, &before, Place::new(Some(id), step.origin, Position::Data));
+                }
+                before
+            }
+            StepKind::Human(call) => {
+                self.expr(&call.prompt, &before, Place::new(Some(id), step.origin, Position::Person));
+                before
+            }
+            StepKind::Wait { .. } | StepKind::Refused(_) => before,
+            StepKind::Compute(value) => {
+                self.expr(value, &before, Place::new(Some(id), step.origin, Position::Data));
+                before
+            }
+            StepKind::Sequence(steps) => steps.iter().fold(before, |state, s| self.step(*s, state)),
+            StepKind::Parallel(parallel) => {
+                let mut after = before.clone();
+                for branch in &parallel.branches {
+                    let mut one = self.step(*branch, before.clone());
+                    if parallel.on_failure == OnItemFailure::Continue {
+                        for i in (0..self.width).filter(|i| one.must.has(*i) && !before.must.has(*i)) {
+                            self.because(i, Why::Failed);
+                        }
+                        one.must = before.must.clone();
+                    }
+                    after.both(&one);
+                }
+                after
+            }
+            StepKind::Branch { arms, otherwise } => {
+                let mut all = Vec::new();
+                for arm in arms {
+                    self.cond(&arm.when, &before, Some(id));
+                    self.holds.push(&arm.when);
+                    all.push(self.step(arm.step, before.clone()));
+                    self.holds.pop();
+                }
+                all.push(otherwise.map_or_else(|| before.clone(), |s| self.step(s, before.clone())));
+                self.either(all, &before, &Why::NotTaken)
+            }
+            StepKind::Loop(it) => {
+                let body = self.again(before, Why::FirstPass, |walk, state| walk.step(it.body, state));
+                self.cond(&it.until, &body, Some(id));
+                body
+            }
+            StepKind::Attempts(it) => {
+                let mut first = before;
+                first.set(it.iteration.index());
+                first.set(it.previous_error.index());
+                let body = self.again(first, Why::FirstPass, |walk, state| walk.step(it.body, state));
+                for validator in &it.validators {
+                    if let ValidatorKind::Judges { judges, .. } = &validator.kind {
+                        for judge in judges {
+                            self.expr(&judge.input, &body, Place::new(Some(id), step.origin, Position::Data));
+                        }
+                    }
+                }
+                body
+            }
+            StepKind::ForEach(each) => {
+                self.fan_out(each, &before, Place::new(Some(id), step.origin, Position::Data));
+                before
+            }
+            StepKind::Graph(graph) => self.graph(id, graph, &before),
+            StepKind::StateMachine(machine) => self.states(machine, before),
+            StepKind::Call(call) => {
+                if let Callee::Named { name, .. } = &call.callee {
+                    self.text(name, &before, Place::new(Some(id), step.origin, Position::Data), false);
+                }
+                if let Some(input) = &call.input {
+                    self.expr(input, &before, Place::new(Some(id), step.origin, Position::Data));
+                }
+                let mut after = before;
+                if let Some(exports) = call.exports {
+                    after.set(exports.index());
+                }
+                after
+            }
+        }
+    }
+
+    /// The body of a loop: once to see what it sets, once more with that as what an earlier pass may have set.
+    fn again(&mut self, first: State, why: Why, mut body: impl FnMut(&mut Self, State) -> State) -> State {
+        self.silent += 1;
+        let once = body(self, first.clone());
+        self.silent -= 1;
+        let mut entry = first;
+        entry.may.unite(&once.may);
+        for i in (0..self.width).filter(|i| entry.may.has(*i) && once.must.has(*i) && !entry.must.has(*i)) {
+            self.because(i, why.clone());
+        }
+        body(self, entry)
+    }
+
+    /// One of several ways was taken.
+    fn either(&mut self, all: Vec<State>, before: &State, why: &Why) -> State {
+        let Some(mut joined) = all.first().cloned() else { return before.clone() };
+        all.iter().skip(1).for_each(|one| joined.join(one));
+        for i in (0..self.width).filter(|i| joined.may.has(*i) && !joined.must.has(*i) && !before.may.has(*i)) {
+            if all.iter().any(|one| one.must.has(i)) {
+                self.because(i, why.clone());
+            }
+        }
+        joined
+    }
+
+    fn fan_out(&mut self, each: &'p ForEach, before: &State, place: Place) {
+        let (Items::List(items) | Items::Count(items, _)) = &each.items;
+        self.expr(items, before, place);
+        let width = self.program.flow(each.body).map_or(0, |f| f.slots.len());
+        let mut inner = vec![None; width];
+        let captures = each.captures.iter().map(|(slot, source)| (*slot, self.defined(source, &[], before)));
+        let variables = each.item.into_iter().chain([each.index, each.total]).map(|slot| (slot, Defined::Always));
+        for (slot, defined) in variables.chain(captures) {
+            if let Some(place) = inner.get_mut(slot.index()) {
+                *place = Some(defined);
+            }
+        }
+        self.inner.push((each.body, inner));
+    }
+
+    fn set_keys(&self, slot: SlotId, value: &Expr, state: &mut State) {
+        let Expr::Merge(layers) = value else { return };
+        for layer in layers {
+            let names: Vec<&Arc<str>> = match layer {
+                Expr::Object(members) => members.iter().map(|(k, _)| k).collect(),
+                Expr::Const(trefoil_template::Value::Object(members)) => members.keys().collect(),
+                // Declared input without which no run starts.
+                Expr::Read(Source::Slot(input)) if *input == self.flow.intake.slot => {
+                    self.flow.intake.fields.iter().filter(|f| !f.optional).map(|f| &f.name).collect()
+                }
+                _ => continue,
+            };
+            for name in names {
+                if let Some(bit) = self.keys.get(&(slot, name.clone())) {
+                    state.set(*bit);
+                }
+            }
+        }
+    }
+}
+
+/// The keys that a step lays over the object in its own slot.
+fn written_keys(step: &Step) -> Vec<(SlotId, &Arc<str>)> {
+    let (Some(out), StepKind::Compute(Expr::Merge(layers))) = (step.out, &step.kind) else { return Vec::new() };
+    if !layers.iter().any(|l| matches!(l, Expr::Read(Source::Slot(own)) if *own == out)) {
+        return Vec::new();
+    }
+    let objects = layers.iter().filter_map(|l| match l {
+        Expr::Object(members) => Some(members),
+        _ => None,
+    });
+    objects.flatten().map(|(k, _)| (out, k)).collect()
+}

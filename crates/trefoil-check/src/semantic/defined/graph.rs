@@ -1,0 +1,170 @@
+//! Graphs: which nodes have surely run, and ended well, before each.
+//!
+//! A node with edges runs when one of them is taken, so what all their sources agree on has run; from there whatever must
+//! follow has run too. A node that may fail without failing the run (a fallback stands by, a policy skips it) has not
+//! surely left anything.
+
+use std::collections::BTreeSet;
+
+use trefoil_ir::{Graph, GraphNode, OnFailure, StepId};
+
+use super::Walk;
+use crate::semantic::reads::Why;
+use crate::semantic::slots::{Slots, State};
+
+/// What is known of the nodes that have been looked at.
+struct Nodes {
+    /// Per node: those that have surely ended well when it runs.
+    sure: Vec<Slots>,
+    /// Per node: all that are ordered before it.
+    past: Vec<Slots>,
+    /// Per node: what is set when it has run.
+    after: Vec<State>,
+}
+
+impl<'p> Walk<'_, 'p> {
+    /// What is set when the graph has ended.
+    pub(super) fn graph(&mut self, id: StepId, graph: &'p Graph, before: &State) -> State {
+        let n = graph.nodes.len();
+        let nothing = || vec![Slots::new(n, false); n];
+        let mut nodes = Nodes { sure: nothing(), past: nothing(), after: vec![State::nothing(self.width); n] };
+        for at in order(graph) {
+            let Some(node) = graph.nodes.get(at) else { continue };
+            let mut past = Slots::new(n, false);
+            for from in predecessors(node) {
+                past.add(from);
+                if let Some(inner) = nodes.past.get(from) {
+                    past.unite(inner);
+                }
+            }
+            let sure = self.surely(graph, node, &past, &nodes.sure);
+            let mut here = state(before, &nodes, &sure, &past);
+            self.doubt(&here, &Why::NotRun);
+            for edge in &node.incoming {
+                let mut ended = nodes.sure.get(edge.from.index()).cloned().unwrap_or_default();
+                ended.add(edge.from.index());
+                if let Some(when) = &edge.when {
+                    self.cond(when, &state(before, &nodes, &ended, &past), Some(id));
+                }
+                if let Some((slot, _)) = &edge.carry {
+                    if node.incoming.len() == 1 { here.set(slot.index()) } else { here.may.add(slot.index()) }
+                }
+            }
+            let after = self.step(node.step, here);
+            for (place, value) in [(nodes.sure.get_mut(at), sure), (nodes.past.get_mut(at), past)] {
+                if let Some(place) = place {
+                    *place = value;
+                }
+            }
+            if let Some(place) = nodes.after.get_mut(at) {
+                *place = after;
+            }
+        }
+        let all = Slots::new(n, true);
+        let sure = self.certain(graph, Slots::new(n, false), &all, &[]);
+        let end = state(before, &nodes, &sure, &all);
+        self.doubt(&end, &Why::NotRun);
+        end
+    }
+
+    /// The nodes that have surely ended well when this one runs; `past` are all that are ordered before it.
+    fn surely(&self, graph: &Graph, node: &GraphNode, past: &Slots, sure: &[Slots]) -> Slots {
+        let way = |from: usize| {
+            let mut way = sure.get(from).cloned().unwrap_or_default();
+            way.add(from);
+            way
+        };
+        let mut ways = node.incoming.iter().map(|edge| way(edge.from.index()));
+        let mut known = Slots::new(graph.nodes.len(), false);
+        if let Some(first) = ways.next() {
+            known = first;
+            ways.for_each(|way| known.intersect(&way));
+        }
+        // A fallback runs because its node has failed.
+        let mains: Vec<usize> = node.fallback_of.iter().map(|n| n.index()).collect();
+        if let [main] = mains.as_slice() {
+            known.unite(&way(*main));
+        }
+        mains.iter().for_each(|main| known.remove(*main));
+        self.certain(graph, known, past, &mains)
+    }
+
+    /// These, and what has surely run because of them.
+    fn certain(&self, graph: &Graph, mut known: Slots, past: &Slots, failed: &[usize]) -> Slots {
+        loop {
+            let mut more = false;
+            for (at, node) in graph.nodes.iter().enumerate() {
+                let new = !known.has(at) && past.has(at) && !failed.contains(&at);
+                if new && self.ends_well(node) && must_start(node, &known) {
+                    known.add(at);
+                    more = true;
+                }
+            }
+            if !more {
+                return known;
+            }
+        }
+    }
+
+    /// Whether a node that runs ends well, or else the run fails.
+    fn ends_well(&self, node: &GraphNode) -> bool {
+        let policy = self.program.step(node.step).map(|s| &s.policy.on_failure);
+        node.fallback.is_none() && !matches!(policy, Some(OnFailure::Skip))
+    }
+}
+
+/// Whether a node runs for sure where these have ended well.
+fn must_start(node: &GraphNode, known: &Slots) -> bool {
+    let taken = |e: &trefoil_ir::Edge| e.when.is_none() && known.has(e.from.index());
+    node.fallback_of.is_empty() && (node.incoming.is_empty() || node.incoming.iter().any(taken))
+}
+
+/// The state after these nodes: those that surely ran, and those that may have.
+fn state(before: &State, nodes: &Nodes, sure: &Slots, past: &Slots) -> State {
+    let mut state = before.clone();
+    for (at, after) in nodes.after.iter().enumerate() {
+        if sure.has(at) {
+            state.must.unite(&after.must);
+        }
+        if sure.has(at) || past.has(at) {
+            state.may.unite(&after.may);
+        }
+    }
+    state
+}
+
+fn predecessors(node: &GraphNode) -> impl Iterator<Item = usize> {
+    let edges = node.incoming.iter().map(|e| e.from.index());
+    edges.chain(node.after.iter().chain(&node.fallback_of).map(|n| n.index()))
+}
+
+/// The nodes, each after those that end before it; ties go by declaration. What waits for itself comes last.
+fn order(graph: &Graph) -> Vec<usize> {
+    let n = graph.nodes.len();
+    let mut waits = vec![0usize; n];
+    let mut next: Vec<Vec<usize>> = vec![Vec::new(); n];
+    for (at, node) in graph.nodes.iter().enumerate() {
+        for from in predecessors(node) {
+            if let (Some(next), Some(waits)) = (next.get_mut(from), waits.get_mut(at)) {
+                next.push(at);
+                *waits += 1;
+            }
+        }
+    }
+    let mut ready: BTreeSet<usize> = waits.iter().enumerate().filter(|(_, w)| **w == 0).map(|(at, _)| at).collect();
+    let mut order = Vec::with_capacity(n);
+    while let Some(at) = ready.pop_first() {
+        order.push(at);
+        for then in next.get(at).into_iter().flatten() {
+            if let Some(waits) = waits.get_mut(*then) {
+                *waits -= 1;
+                if *waits == 0 {
+                    ready.insert(*then);
+                }
+            }
+        }
+    }
+    let placed: BTreeSet<usize> = order.iter().copied().collect();
+    order.extend((0..n).filter(|at| !placed.contains(at)));
+    order
+}

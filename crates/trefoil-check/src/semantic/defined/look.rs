@@ -1,0 +1,227 @@
+//! One expression at one place: its reads, and what is known about each.
+
+use trefoil_ir::{Cond, Expr, FlowId, Position, Source, StepId, Text};
+use trefoil_syntax::Location;
+use trefoil_template::{Reference, Value};
+
+use super::Walk;
+use crate::semantic::reads::{Defined, Read, Why};
+use crate::semantic::schema::{self, Member};
+use crate::semantic::slots::State;
+
+/// Where an expression stands, and whether something there takes care of what is missing.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Place {
+    pub step: Option<StepId>,
+    pub at: Location,
+    pub position: Position,
+    pub guarded: bool,
+}
+
+impl Place {
+    /// In a step.
+    pub fn new(step: Option<StepId>, at: Location, position: Position) -> Self {
+        Self { step, at, position, guarded: false }
+    }
+    /// The same, taken care of.
+    pub fn guarded(self) -> Self {
+        Self { guarded: true, ..self }
+    }
+}
+
+impl<'p> Walk<'_, 'p> {
+    pub(super) fn expr(&mut self, expr: &'p Expr, state: &State, place: Place) {
+        match expr {
+            Expr::Const(_) => {}
+            Expr::Template(text) => self.text(text, state, place, false),
+            Expr::Typed(text) => self.text(text, state, place, true),
+            Expr::Read(source) => self.read((source, None, &[]), state, place, true),
+            Expr::Object(members) => members.iter().for_each(|(_, e)| self.expr(e, state, place)),
+            Expr::List(items) | Expr::Concat(items) => items.iter().for_each(|e| self.expr(e, state, place)),
+            // What is not an object is left out.
+            Expr::Merge(layers) => layers.iter().for_each(|e| self.expr(e, state, place.guarded())),
+            Expr::Join { parts, otherwise, .. } => {
+                parts.iter().for_each(|s| self.read((s, None, &[]), state, place.guarded(), false));
+                self.expr(otherwise, state, place);
+            }
+            Expr::Lines(inner) | Expr::AsText(inner) | Expr::Structured(inner) | Expr::Coerce(inner, _) => {
+                self.expr(inner, state, place);
+            }
+            Expr::If { source, then, otherwise } => {
+                self.read((source, None, &[]), state, place.guarded(), false);
+                let inside = if matches!(&**then, Expr::Read(_)) { place.guarded() } else { place };
+                self.expr(then, state, inside);
+                self.expr(otherwise, state, place);
+            }
+            Expr::Consensus { verdicts, .. } => verdicts.iter().for_each(|(e, _)| self.expr(e, state, place)),
+        }
+    }
+
+    /// The arguments of a tool that makes requests.
+    pub(super) fn request(&mut self, arguments: &'p Expr, state: &State, place: Place) {
+        let Expr::Object(members) = arguments else { return self.expr(arguments, state, place) };
+        for (key, value) in members {
+            let position = match &**key {
+                "url" => Position::Url,
+                "headers" => Position::Header,
+                _ => Position::Data,
+            };
+            self.expr(value, state, Place { position, ..place });
+        }
+    }
+
+    pub(super) fn text(&mut self, text: &'p Text, state: &State, place: Place, typed: bool) {
+        let lone = typed && text.template.is_single() && text.template.expressions().is_empty();
+        for (i, reference) in text.template.references().iter().enumerate() {
+            let Some(source) = text.sources.get(reference.binding.source as usize) else { continue };
+            let span = text.spans.get(i).copied().unwrap_or(text.origin.span);
+            let place = Place { at: Location::new(text.origin.file, span), ..place };
+            self.written(source, reference, state, place, lone);
+        }
+    }
+
+    pub(super) fn cond(&mut self, cond: &'p Cond, state: &State, step: Option<StepId>) {
+        for (i, reference) in cond.condition.references().iter().enumerate() {
+            let Some(source) = cond.sources.get(reference.binding.source as usize) else { continue };
+            let span = cond.spans.get(i).copied().unwrap_or(cond.origin.span);
+            let at = Location::new(cond.origin.file, span);
+            // A condition is there to ask.
+            self.written(source, reference, state, Place::new(step, at, Position::Condition).guarded(), false);
+        }
+    }
+
+    fn written(&mut self, source: &'p Source, reference: &'p Reference, state: &State, place: Place, lone: bool) {
+        let path: Vec<&str> =
+            reference.path.iter().skip(usize::from(reference.binding.skip)).map(|s| &*s.name).collect();
+        let guarded = place.guarded || reference.guarded || reference.default.is_some();
+        self.read((source, Some(reference), &path), state, Place { guarded, ..place }, lone);
+    }
+
+    fn read(
+        &mut self,
+        (source, reference, path): (&'p Source, Option<&'p Reference>, &[&str]),
+        state: &State,
+        place: Place,
+        lone: bool,
+    ) {
+        if self.silent > 0 {
+            return;
+        }
+        let walk = self.types.source(self.id, source, path, None);
+        let skip = reference.map_or(0, |r| usize::from(r.binding.skip));
+        let asked = |cond: &&Cond| cond.sources.contains(source);
+        let read = Read {
+            flow: self.id,
+            step: place.step,
+            at: place.at,
+            reference,
+            source,
+            defined: self.defined(source, path, state),
+            schema: walk.schema,
+            optional: walk.optional,
+            stop: walk.stop.map(|(at, why)| (at + skip, why)),
+            guarded: place.guarded || self.holds.iter().any(asked),
+            lone,
+            position: place.position,
+        };
+        self.known.reads.push(read);
+    }
+
+    /// Whether a source has a value here.
+    pub(super) fn defined(&self, source: &Source, path: &[&str], state: &State) -> Defined {
+        match source {
+            Source::Slot(slot) => match path.first().and_then(|key| self.keys.get(&(*slot, (*key).into()))) {
+                Some(key) => self.key(*key, state),
+                None => self.bit(slot.index(), state),
+            },
+            Source::Member(slot, _) => self.bit(slot.index(), state),
+            Source::Layered { top, path: to, under } => {
+                let here = self.bit(top.index(), state);
+                if here != Defined::Always {
+                    return here;
+                }
+                let member: Vec<&str> = to.iter().map(|m| &**m).collect();
+                let of = self.types.source(self.id, &Source::Slot(*top), &member, None).schema;
+                self.beneath(&of, self.types.exporters(self.id, *under), path)
+            }
+            Source::Either(first, second) => {
+                let [first, second] = [first, second].map(|s| self.defined(s, path, state));
+                match (first, second) {
+                    (Defined::Always, _) | (_, Defined::Always) => Defined::Always,
+                    (Defined::Never, other) => other,
+                    (first, _) => first,
+                }
+            }
+            Source::Compose { seed, parts } => {
+                if path.iter().try_fold(seed, |value, name| value.get(name)).is_some() {
+                    return Defined::Always;
+                }
+                let mut known = Defined::Never;
+                for part in parts {
+                    let shared = part.at.iter().zip(path).take_while(|(a, b)| &***a == **b).count();
+                    if shared < part.at.len() && shared < path.len() {
+                        continue;
+                    }
+                    match (self.bit(part.slot.index(), state), &known) {
+                        (Defined::Always, _) => return Defined::Always,
+                        (some, Defined::Never) => known = some,
+                        _ => {}
+                    }
+                }
+                known
+            }
+            Source::Missing(_) => Defined::Never,
+            Source::Const(_)
+            | Source::Environment
+            | Source::Secrets
+            | Source::RunId
+            | Source::Spent(_)
+            | Source::Result
+            | Source::Failure => Defined::Always,
+        }
+    }
+
+    fn bit(&self, i: usize, state: &State) -> Defined {
+        if state.must.has(i) {
+            return Defined::Always;
+        }
+        if !state.may.has(i) {
+            return Defined::Never;
+        }
+        let why = self.why.get(i).cloned().flatten().unwrap_or(Why::NotWritten);
+        match &why {
+            // Whoever reads is skipped with it.
+            Why::Skipped { when, .. } if self.holds.iter().any(|c| c.text == *when) => Defined::Always,
+            _ => Defined::Sometimes(why),
+        }
+    }
+
+    /// A key of an object that is written key by key. It may come from outside, so it is never known not to be there.
+    fn key(&self, i: usize, state: &State) -> Defined {
+        match self.bit(i, state) {
+            Defined::Never => Defined::Sometimes(Why::NotWritten),
+            known => known,
+        }
+    }
+
+    /// A path into the inner results of the flow that made a value.
+    fn beneath(&self, top: &Value, flows: &[FlowId], path: &[&str]) -> Defined {
+        let ([callee], Some((name, rest))) = (flows, path.split_first()) else { return Defined::Always };
+        if !matches!(schema::member(top, name), Member::Never { .. }) {
+            return Defined::Always;
+        }
+        let (Some(flow), Some(end)) = (self.program.flow(*callee), self.known.ends.get(callee)) else {
+            return Defined::Always;
+        };
+        let Some(export) = flow.exports.iter().find(|e| &*e.key == *name) else { return Defined::Always };
+        let slot = export.slot.index();
+        if !end.state.must.has(slot) {
+            return match end.state.may.has(slot) {
+                true => Defined::Sometimes(end.why.get(slot).cloned().flatten().unwrap_or(Why::NotWritten)),
+                false => Defined::Never,
+            };
+        }
+        let value = self.types.slot(*callee, export.slot);
+        self.beneath(&value, export.inner.map(|s| self.types.exporters(*callee, s)).unwrap_or_default(), rest)
+    }
+}

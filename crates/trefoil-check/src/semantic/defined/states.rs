@@ -1,0 +1,121 @@
+//! States: what has run before each, over all ways that its transitions make.
+
+use trefoil_ir::{Position, StateMachine, Takes};
+
+use super::Walk;
+use super::look::Place;
+use crate::semantic::reads::Why;
+use crate::semantic::slots::{Slots, State};
+
+impl<'p> Walk<'_, 'p> {
+    /// What is set when the machine has ended.
+    pub(super) fn states(&mut self, machine: &'p StateMachine, before: State) -> State {
+        let entry = self.entries(machine, &before);
+        let mut end: Option<State> = None;
+        for (state, entry) in machine.states.iter().zip(entry) {
+            let reached = entry.is_some();
+            // Where no way leads, which is said elsewhere, nothing is claimed: as if all had run.
+            let here = entry.unwrap_or_else(|| {
+                let all = Slots::new(self.width, true);
+                State { must: all.clone(), may: all }
+            });
+            self.doubt(&here, &Why::NotVisited);
+            let origin = self.program.step(state.step).map_or(self.flow.origin, |s| s.origin);
+            let place = Place::new(Some(state.step), origin, Position::Data);
+            let after = self.step(state.step, here);
+            if let Some(failed) = &state.failed {
+                self.expr(failed, &after, place.guarded());
+            }
+            for transition in &state.transitions {
+                if let Some(when) = &transition.when {
+                    self.cond(when, &after, Some(state.step));
+                }
+                if let Some(feedback) = &transition.feedback {
+                    self.text(feedback, &after, place, false);
+                }
+            }
+            if let Some(fails) = &state.fails_when {
+                self.cond(fails, &after, Some(state.step));
+            }
+            if state.transitions.is_empty() && reached {
+                match &mut end {
+                    Some(end) => end.join(&after),
+                    None => end = Some(after),
+                }
+            }
+        }
+        let end = end.unwrap_or(before);
+        self.doubt(&end, &Why::NotVisited);
+        end
+    }
+
+    /// What is set where each state is entered; none: no way leads there.
+    fn entries(&mut self, machine: &'p StateMachine, before: &State) -> Vec<Option<State>> {
+        let mut entry: Vec<Option<State>> = vec![None; machine.states.len()];
+        let mut first = before.clone();
+        if let Some(visit) = machine.visit {
+            first.set(visit.index());
+        }
+        let initial = machine.initial.index();
+        if let Some(place) = entry.get_mut(initial) {
+            *place = Some(first);
+        }
+        // Until nothing changes.
+        self.silent += 1;
+        let mut todo = std::collections::BTreeSet::from([initial]);
+        while let Some(at) = todo.pop_first() {
+            let Some(Some(here)) = entry.get(at).cloned() else { continue };
+            for (target, state) in self.leave(machine, at, here) {
+                let Some(known) = entry.get_mut(target) else { continue };
+                match known {
+                    None => *known = Some(state),
+                    Some(known) => {
+                        let mut joined = known.clone();
+                        joined.join(&state);
+                        if joined == *known {
+                            continue;
+                        }
+                        *known = joined;
+                    }
+                }
+                todo.insert(target);
+            }
+        }
+        self.silent -= 1;
+        entry
+    }
+
+    /// Where a state leads, and what is set there.
+    fn leave(&mut self, machine: &'p StateMachine, at: usize, before: State) -> Vec<(usize, State)> {
+        let Some(state) = machine.states.get(at) else { return Vec::new() };
+        let well = self.step(state.step, before.clone());
+        // A state that fails leaves its result, and nothing else for sure.
+        let mut failed = State { must: before.must, may: well.may.clone() };
+        if let Some(out) = self.program.step(state.step).and_then(|s| s.out) {
+            failed.set(out.index());
+        }
+        let leave = |transition: &trefoil_ir::Transition| {
+            let (mut well, mut failed) = (well.clone(), failed.clone());
+            if let Some(error) = machine.previous_error {
+                well.unset(error.index());
+                failed.set(error.index());
+            }
+            let mut state = match transition.takes {
+                Takes::Success => well,
+                Takes::Failure => failed,
+                Takes::Both => {
+                    well.join(&failed);
+                    well
+                }
+            };
+            if let Some(feedback) = machine.feedback {
+                match transition.feedback {
+                    Some(_) => state.set(feedback.index()),
+                    None => state.unset(feedback.index()),
+                }
+            }
+            (transition.target.index(), state)
+        };
+        state.transitions.iter().map(leave).collect()
+    }
+}

@@ -1,0 +1,340 @@
+//! What runs: which steps and states a run can reach, which loops can end, what can run at the same time.
+
+use std::collections::HashMap;
+
+use trefoil_ir::{
+    Expr, FlowId, Graph, Items, Loop, OnFailure, Program, Source, StateMachine, Step, StepId, StepKind, walk,
+};
+use trefoil_syntax::Location;
+
+use super::cases::{Truth, truth};
+use super::states::{self, Exits};
+
+/// What a run can reach.
+#[derive(Debug, Default)]
+pub struct Reach {
+    alive: Vec<bool>,
+    flows: Vec<bool>,
+    /// The outermost steps that no run begins, each with the place that decides so.
+    pub dead: Vec<Dead>,
+    /// State machines, with what is known about their states.
+    pub machines: HashMap<StepId, Vec<Exits>>,
+    around: HashMap<StepId, StepId>,
+}
+
+/// A step that never begins.
+#[derive(Debug, Clone)]
+pub struct Dead {
+    /// The step.
+    pub step: StepId,
+    /// Why.
+    pub why: Why,
+    /// The place that decides it.
+    pub at: Option<Location>,
+}
+
+/// Why a step never begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Why {
+    /// Its own condition never holds.
+    When,
+    /// An arm before it always is taken.
+    Arm,
+    /// What comes before it never ends well.
+    Before,
+    /// None of its edges can be taken.
+    Edges,
+    /// It stands in for nodes that never run or never fail.
+    Fallback,
+    /// Every transition to it is shadowed or impossible.
+    Transitions,
+    /// The list that it is done for is empty.
+    Empty,
+}
+
+/// Why a loop does not end as it should.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Endless {
+    /// Its condition can never hold.
+    Never,
+    /// Nothing in it changes what the condition reads.
+    Unchanged,
+}
+
+impl Reach {
+    /// Of the entry flow.
+    pub fn of(program: &Program) -> Self {
+        let mut reach = Self {
+            alive: vec![false; program.steps.len()],
+            flows: vec![false; program.flows.len()],
+            ..Self::default()
+        };
+        let mut flows = vec![program.entry];
+        while let Some(flow) = flows.pop() {
+            match reach.flows.get_mut(flow.index()) {
+                Some(seen) if !*seen => *seen = true,
+                _ => continue,
+            }
+            if let Some(flow) = program.flow(flow) {
+                reach.visit(program, flow.body, &mut flows);
+            }
+        }
+        reach.dead.sort_by_key(|d| d.step);
+        reach
+    }
+    /// Whether a run can begin a step.
+    pub fn is_alive(&self, step: StepId) -> bool {
+        self.alive.get(step.index()) == Some(&true)
+    }
+    /// Whether a run can call a flow.
+    pub fn is_called(&self, flow: FlowId) -> bool {
+        self.flows.get(flow.index()) == Some(&true)
+    }
+    /// Whether two steps of one flow can run at the same time.
+    pub fn together(&self, program: &Program, a: StepId, b: StepId) -> bool {
+        let up = |from: StepId| {
+            std::iter::successors(Some((from, from)), |(step, _)| self.around.get(step).map(|s| (*s, *step)))
+                .collect::<Vec<_>>()
+        };
+        let (ways_a, ways_b) = (up(a), up(b));
+        let Some((common, first, second)) =
+            ways_a.iter().find_map(|(s, x)| ways_b.iter().find(|(t, _)| t == s).map(|(_, y)| (*s, *x, *y)))
+        else {
+            return false;
+        };
+        if first == second {
+            return false;
+        }
+        match program.step(common).map(|s| &s.kind) {
+            Some(StepKind::Parallel(_)) => true,
+            Some(StepKind::Graph(graph)) => {
+                let node = |step| graph.nodes.iter().position(|n| n.step == step);
+                node(first).zip(node(second)).is_some_and(|(x, y)| !ordered(graph, x, y) && !ordered(graph, y, x))
+            }
+            _ => false,
+        }
+    }
+    fn visit(&mut self, program: &Program, id: StepId, flows: &mut Vec<FlowId>) {
+        let Some(step) = program.step(id) else { return };
+        if let Some(when) = &step.when
+            && truth(when) == Truth::Never
+        {
+            // A constant is what loading talks about.
+            if when.condition.is_constant() {
+                return;
+            }
+            return self.bury(id, Why::When, Some(when.origin));
+        }
+        match self.alive.get_mut(id.index()) {
+            Some(alive) if !*alive => *alive = true,
+            _ => return,
+        }
+        for child in walk::children(step) {
+            self.around.insert(child, id);
+        }
+        match &step.kind {
+            StepKind::Sequence(steps) => {
+                let mut ends = None;
+                for &inner in steps {
+                    match ends {
+                        None => self.visit(program, inner, flows),
+                        Some(at) => {
+                            self.bury(inner, Why::Before, Some(at));
+                            break;
+                        }
+                    }
+                    ends = program.step(inner).filter(|s| never_ends_well(program, s)).map(|s| s.origin);
+                }
+            }
+            StepKind::Branch { arms, otherwise } => {
+                let mut decided = None;
+                for arm in arms {
+                    match (decided, truth(&arm.when)) {
+                        (Some(at), _) => self.bury(arm.step, Why::Arm, Some(at)),
+                        (None, Truth::Never) => self.bury(arm.step, Why::When, Some(arm.when.origin)),
+                        (None, outcome) => {
+                            self.visit(program, arm.step, flows);
+                            decided = (outcome == Truth::Always).then_some(arm.when.origin);
+                        }
+                    }
+                }
+                match (otherwise, decided) {
+                    (Some(step), Some(at)) => self.bury(*step, Why::Arm, Some(at)),
+                    (Some(step), None) => self.visit(program, *step, flows),
+                    (None, _) => {}
+                }
+            }
+            StepKind::Graph(graph) => self.graph(program, graph, flows),
+            StepKind::StateMachine(machine) => self.machine(program, id, machine, flows),
+            StepKind::ForEach(each) => {
+                let empty = match &each.items {
+                    Items::List(Expr::Const(list)) => list.as_list().is_some_and(<[_]>::is_empty),
+                    _ => false,
+                };
+                match program.flow(each.body) {
+                    Some(body) if empty => self.bury(body.body, Why::Empty, Some(step.origin)),
+                    _ => flows.push(each.body),
+                }
+            }
+            _ => {
+                for inner in walk::children(step) {
+                    self.visit(program, inner, flows);
+                }
+                flows.extend(walk::callees(step));
+            }
+        }
+    }
+    fn bury(&mut self, step: StepId, why: Why, at: Option<Location>) {
+        self.dead.push(Dead { step, why, at });
+    }
+    fn graph(&mut self, program: &Program, graph: &Graph, flows: &mut Vec<FlowId>) {
+        let runs = running(program, graph);
+        for (at, node) in graph.nodes.iter().enumerate() {
+            if runs.get(at) == Some(&true) {
+                self.visit(program, node.step, flows);
+            } else if node.fallback_of.is_empty() {
+                // Behind a node that is reported there is nothing to add.
+                let first = node.incoming.iter().any(|e| runs.get(e.from.index()) == Some(&true));
+                if first {
+                    let decides = node.incoming.iter().find_map(|e| e.when.as_ref());
+                    self.bury(node.step, Why::Edges, decides.map(|w| w.origin));
+                }
+            } else {
+                self.bury(node.step, Why::Fallback, None);
+            }
+        }
+    }
+    fn machine(&mut self, program: &Program, id: StepId, machine: &StateMachine, flows: &mut Vec<FlowId>) {
+        let exits = states::exits(program, machine);
+        let reached = states::reached(machine, &exits);
+        // What no transition leads to at all, loading has said.
+        let everything: Vec<Exits> = machine
+            .states
+            .iter()
+            .map(|s| Exits { taken: vec![states::Taken::Yes; s.transitions.len()], ..Exits::default() })
+            .collect();
+        let written = states::reached(machine, &everything);
+        for (at, state) in machine.states.iter().enumerate() {
+            if reached.get(at) == Some(&true) {
+                self.visit(program, state.step, flows);
+            } else if written.get(at) == Some(&true) {
+                let into = |from: &usize| {
+                    machine.states.get(*from).is_some_and(|s| s.transitions.iter().any(|t| t.target.index() == at))
+                };
+                let from = (0..machine.states.len()).find(|f| reached.get(*f) == Some(&true) && into(f));
+                let transition = from
+                    .and_then(|f| machine.states.get(f))
+                    .and_then(|s| s.transitions.iter().find(|t| t.target.index() == at));
+                if let Some(transition) = transition {
+                    self.bury(state.step, Why::Transitions, Some(transition.origin));
+                }
+            }
+        }
+        self.machines.insert(id, exits);
+    }
+}
+
+/// Which nodes of a graph can run.
+fn running(program: &Program, graph: &Graph) -> Vec<bool> {
+    let mut runs = vec![false; graph.nodes.len()];
+    // A graph has no cycles; as many passes as it is deep are enough.
+    for _ in 0..=graph.nodes.len() {
+        let mut changed = false;
+        for (at, node) in graph.nodes.iter().enumerate() {
+            let is = |n: usize| runs.get(n) == Some(&true);
+            let now = if node.fallback_of.is_empty() {
+                node.incoming.is_empty()
+                    || node
+                        .incoming
+                        .iter()
+                        .any(|e| is(e.from.index()) && e.when.as_ref().is_none_or(|w| truth(w) != Truth::Never))
+            } else {
+                node.fallback_of.iter().any(|m| {
+                    is(m.index()) && graph.nodes.get(m.index()).is_some_and(|main| states::can_fail(program, main.step))
+                })
+            };
+            if now
+                && let Some(place) = runs.get_mut(at)
+                && !*place
+            {
+                *place = true;
+                changed = true;
+            }
+        }
+        if !changed {
+            break;
+        }
+    }
+    runs
+}
+
+/// Whether node `a` ends before node `b` begins.
+pub fn ordered(graph: &Graph, a: usize, b: usize) -> bool {
+    let mut seen = vec![false; graph.nodes.len()];
+    let mut stack = vec![b];
+    while let Some(at) = stack.pop() {
+        let Some(node) = graph.nodes.get(at) else { continue };
+        let before = node.incoming.iter().map(|e| e.from).chain(node.after.iter().copied());
+        for next in before.chain(node.fallback_of.iter().copied()).map(trefoil_ir::NodeId::index) {
+            if next == a {
+                return true;
+            }
+            if let Some(place) = seen.get_mut(next)
+                && !*place
+            {
+                *place = true;
+                stack.push(next);
+            }
+        }
+    }
+    false
+}
+
+/// Whether a step fails whenever it runs, and takes what it is in with it.
+fn never_ends_well(program: &Program, step: &Step) -> bool {
+    matches!(step.policy.on_failure, OnFailure::Fail)
+        && step.when.is_none()
+        && match &step.kind {
+            StepKind::Loop(it) => endless(program, it) == Some(Endless::Never),
+            StepKind::Sequence(steps) => {
+                steps.iter().filter_map(|s| program.step(*s)).any(|s| never_ends_well(program, s))
+            }
+            _ => false,
+        }
+}
+
+/// Whether a loop can only end by its limit, or in its first pass.
+pub fn endless(program: &Program, it: &Loop) -> Option<Endless> {
+    if truth(&it.until) == Truth::Never {
+        return Some(Endless::Never);
+    }
+    if it.until.sources.is_empty() {
+        return None;
+    }
+    let mut written = Vec::new();
+    let mut stack = vec![it.body];
+    while let Some(step) = stack.pop().and_then(|id| program.step(id)) {
+        written.extend(step.out);
+        match &step.kind {
+            StepKind::Attempts(attempts) => written.extend([attempts.iteration, attempts.previous_error]),
+            StepKind::Call(call) => written.extend(call.exports),
+            StepKind::Graph(graph) => {
+                let edges = graph.nodes.iter().flat_map(|n| &n.incoming);
+                written.extend(edges.filter_map(|e| e.carry.as_ref().map(|(slot, _)| *slot)));
+            }
+            StepKind::StateMachine(machine) => {
+                written.extend([machine.feedback, machine.previous_error, machine.visit].into_iter().flatten());
+            }
+            _ => {}
+        }
+        stack.extend(walk::children(step));
+    }
+    let changes = |source: &Source| match source {
+        Source::Slot(slot) | Source::Member(slot, _) => written.contains(slot),
+        Source::Layered { top, under, .. } => written.contains(top) || written.contains(under),
+        Source::Compose { parts, .. } => parts.iter().any(|p| written.contains(&p.slot)),
+        Source::Const(_) | Source::Environment | Source::Secrets | Source::RunId => false,
+        Source::Either(..) | Source::Spent(_) | Source::Result | Source::Failure | Source::Missing(_) => true,
+    };
+    (!it.until.sources.iter().any(changes)).then_some(Endless::Unchanged)
+}

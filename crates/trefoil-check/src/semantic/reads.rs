@@ -1,0 +1,121 @@
+//! Everything that a program reads: each with its place, whether it has a value there, and its type.
+
+use std::sync::Arc;
+
+use trefoil_ir::{FlowId, Position, SlotId, Source, StepId};
+use trefoil_syntax::Location;
+use trefoil_template::{Reference, Value};
+
+use super::schema::Member;
+
+/// One read.
+#[derive(Debug, Clone)]
+pub struct Read<'p> {
+    /// In which flow.
+    pub flow: FlowId,
+    /// By which step; none: by the flow itself (its start or its output).
+    pub step: Option<StepId>,
+    /// The path in the manifest; where lowering reads by itself, what it does that for.
+    pub at: Location,
+    /// The path, if one is written.
+    pub reference: Option<&'p Reference>,
+    /// Where the value comes from.
+    pub source: &'p Source,
+    /// Whether it has a value here.
+    pub defined: Defined,
+    /// Its type.
+    pub schema: Value,
+    /// A member on the way may be missing although its value is there.
+    pub optional: bool,
+    /// Where the path cannot go on: the index of the segment in the path, and why.
+    pub stop: Option<(usize, Member)>,
+    /// A block around it, a default, or the place itself takes care of the missing case.
+    pub guarded: bool,
+    /// The whole text is this one path, so that its value keeps its type.
+    pub lone: bool,
+    /// What the value is for.
+    pub position: Position,
+}
+
+/// Whether something has a value where it is read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Defined {
+    /// On every way.
+    Always,
+    /// On some.
+    Sometimes(Why),
+    /// On none.
+    Never,
+}
+
+/// Why something may be without a value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Why {
+    /// Its step runs only when this holds.
+    Skipped {
+        /// The condition as written.
+        when: Arc<str>,
+        /// Where.
+        at: Location,
+    },
+    /// Its step has not run yet on the first pass of a loop.
+    FirstPass,
+    /// Its branch is not taken on every way.
+    NotTaken,
+    /// Its state has not been visited on every way.
+    NotVisited,
+    /// Its node has not run on every way.
+    NotRun,
+    /// Its step may have failed without failing the run.
+    Failed,
+    /// Only some ways write it.
+    NotWritten,
+}
+
+impl Why {
+    /// In words, after "`name` has no value where".
+    pub fn words(&self) -> String {
+        match self {
+            Self::Skipped { when, .. } => format!("its step is skipped: it runs only when `{when}`"),
+            Self::FirstPass => "its step has not run yet: on the first pass".to_owned(),
+            Self::NotTaken => "another branch is taken".to_owned(),
+            Self::NotVisited => "its state has not run yet".to_owned(),
+            Self::NotRun => "its node has not run".to_owned(),
+            Self::Failed => "its step has failed".to_owned(),
+            Self::NotWritten => "nothing has written it yet".to_owned(),
+        }
+    }
+}
+
+impl Read<'_> {
+    /// The path as written; empty where lowering reads by itself.
+    pub fn path(&self) -> String {
+        self.reference.map(Reference::dotted).unwrap_or_default()
+    }
+    /// The slots that it can come from.
+    pub fn slots(&self) -> Vec<SlotId> {
+        let mut slots = Vec::new();
+        of_source(self.source, &mut slots);
+        slots
+    }
+}
+
+fn of_source(source: &Source, slots: &mut Vec<SlotId>) {
+    match source {
+        Source::Slot(slot) | Source::Member(slot, _) => slots.push(*slot),
+        Source::Layered { top, under, .. } => slots.extend([*top, *under]),
+        Source::Either(first, second) => {
+            of_source(first, slots);
+            of_source(second, slots);
+        }
+        Source::Compose { parts, .. } => slots.extend(parts.iter().map(|p| p.slot)),
+        Source::Const(_)
+        | Source::Environment
+        | Source::Secrets
+        | Source::RunId
+        | Source::Spent(_)
+        | Source::Result
+        | Source::Failure
+        | Source::Missing(_) => {}
+    }
+}

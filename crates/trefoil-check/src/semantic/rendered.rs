@@ -1,0 +1,101 @@
+//! Texts taken apart: what is written in the manifest, and where values are put in.
+//!
+//! A template is rendered with a mark in place of every value, so that this agrees with what a run would make of it: blocks
+//! that depend on a value are taken as if they were shown.
+
+use trefoil_ir::{Expr, Source, Text};
+use trefoil_syntax::Location;
+use trefoil_template::{Binding, Found, Scope, Value};
+
+/// A part of a text.
+#[derive(Debug, Clone)]
+pub enum Piece<'p> {
+    /// As written.
+    Written(String),
+    /// A value.
+    Value(Slotted<'p>),
+}
+
+/// A place where a value is put in.
+#[derive(Debug, Clone, Copy)]
+pub struct Slotted<'p> {
+    /// Where it comes from; none: from an expression that is not a template.
+    pub source: Option<&'p Source>,
+    /// The path as written, by its template and index.
+    pub text: Option<(&'p Text, usize)>,
+}
+
+impl Slotted<'_> {
+    /// The place in the manifest.
+    pub fn at(&self) -> Option<Location> {
+        let (text, index) = self.text?;
+        Some(Location::new(text.origin.file, *text.spans.get(index)?))
+    }
+    /// The path as written.
+    pub fn path(&self) -> Option<String> {
+        let (text, index) = self.text?;
+        Some(text.template.references().get(index)?.dotted())
+    }
+}
+
+struct Marks(Value);
+
+impl Scope for Marks {
+    fn source(&self, _: u32) -> Found<'_> {
+        Found::Borrowed(&self.0)
+    }
+}
+
+/// The pieces of a template.
+pub fn pieces(text: &Text) -> Vec<Piece<'_>> {
+    let mut template = text.template.clone();
+    template.bind(|r| Binding { source: 0, skip: r.path.len() as u16 });
+    let Ok((Value::Str(shown), values)) = template.trace(&Marks(Value::from("?"))) else { return Vec::new() };
+    let mut all = Vec::new();
+    let mut done = 0;
+    for value in values {
+        let written = shown.get(done..value.output.start as usize).unwrap_or_default();
+        if !written.is_empty() {
+            all.push(Piece::Written(written.to_owned()));
+        }
+        let index = value.reference as usize;
+        let bound = text.template.references().get(index).map(|r| r.binding.source as usize);
+        all.push(Piece::Value(Slotted { source: bound.and_then(|b| text.sources.get(b)), text: Some((text, index)) }));
+        done = value.output.end as usize;
+    }
+    let rest = shown.get(done..).unwrap_or_default();
+    if !rest.is_empty() {
+        all.push(Piece::Written(rest.to_owned()));
+    }
+    all
+}
+
+/// The pieces of an expression that is shown as text.
+pub fn pieces_of(expr: &Expr) -> Vec<Piece<'_>> {
+    let mut all = Vec::new();
+    collect(expr, &mut all);
+    all
+}
+
+fn collect<'p>(expr: &'p Expr, all: &mut Vec<Piece<'p>>) {
+    match expr {
+        Expr::Const(value) => {
+            let text = value.as_str().map_or_else(|| value.to_json().to_string(), str::to_owned);
+            if !value.is_null() && !text.is_empty() {
+                all.push(Piece::Written(text));
+            }
+        }
+        Expr::Template(text) | Expr::Typed(text) => all.extend(pieces(text)),
+        Expr::Read(source) => all.push(Piece::Value(Slotted { source: Some(source), text: None })),
+        Expr::Concat(parts) => parts.iter().for_each(|e| collect(e, all)),
+        Expr::AsText(inner) | Expr::Structured(inner) | Expr::Coerce(inner, _) | Expr::Lines(inner) => {
+            collect(inner, all);
+        }
+        Expr::Join { parts, .. } => {
+            all.extend(parts.iter().map(|s| Piece::Value(Slotted { source: Some(s), text: None })));
+        }
+        Expr::Object(_) | Expr::List(_) | Expr::Merge(_) | Expr::If { .. } | Expr::Consensus { .. } => {
+            all.push(Piece::Value(Slotted { source: None, text: None }));
+        }
+    }
+}

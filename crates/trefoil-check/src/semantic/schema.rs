@@ -1,0 +1,379 @@
+//! JSON Schemas as types: which kinds of value one allows, what its members are, what is known of a value that is written
+//! out. Sound, not complete: where a schema does not say, nothing is claimed. `true` is anything.
+
+use std::sync::Arc;
+
+use trefoil_template::{Object, Value};
+
+/// The kinds of JSON value, as schemas call them (`integer` counts as `number`).
+pub const KINDS: [&str; 6] = ["string", "number", "boolean", "object", "array", "null"];
+
+/// Keywords that can declare more than `type`, `properties` and `items` say.
+const OPEN: [&str; 12] = [
+    "$ref",
+    "$dynamicRef",
+    "anyOf",
+    "oneOf",
+    "allOf",
+    "not",
+    "if",
+    "dependentSchemas",
+    "unevaluatedProperties",
+    "unevaluatedItems",
+    "contains",
+    "patternProperties",
+];
+
+/// Marks text that a model or a person wrote: it may turn out to be anything that is written in letters.
+const FREE: &str = "what somebody answered";
+
+/// A member of a type.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Member {
+    /// It can be there, and this is its type.
+    Is {
+        /// The type.
+        schema: Value,
+        /// The value may be without it.
+        optional: bool,
+    },
+    /// Nothing is known.
+    Maybe,
+    /// It is never there.
+    Never {
+        /// What the value is: `text`, `a list`, `an object`.
+        what: &'static str,
+        /// The members that it has.
+        members: Vec<Arc<str>>,
+    },
+    /// An index of a list that has this many items at most.
+    Beyond {
+        /// How many.
+        length: u64,
+    },
+}
+
+/// Anything.
+pub fn any() -> Value {
+    Value::Bool(true)
+}
+
+/// A value of one kind.
+pub fn of_kind(kind: &str) -> Value {
+    keywords([("type", Value::from(kind))])
+}
+
+/// Text that a model or a person wrote.
+pub fn answer() -> Value {
+    keywords([("type", Value::from("string")), ("$comment", Value::from(FREE))])
+}
+
+/// Whether text of this type may be anything that is written in letters.
+pub fn is_answer(schema: &Value) -> bool {
+    match alternatives(schema) {
+        Some(all) => all.iter().any(is_answer),
+        None => schema.get("$comment").and_then(Value::as_str) == Some(FREE),
+    }
+}
+
+/// A schema of these keywords.
+pub fn keywords<const N: usize>(all: [(&str, Value); N]) -> Value {
+    Value::Object(Arc::new(all.into_iter().map(|(k, v)| (Arc::from(k), v)).collect::<Object>()))
+}
+
+/// An object with these members, all there unless they are optional; `closed`: and no others.
+pub fn object(members: impl IntoIterator<Item = (Arc<str>, Value, bool)>, closed: bool) -> Value {
+    let mut properties = Object::new();
+    let mut required = Vec::new();
+    for (name, schema, optional) in members {
+        if !optional {
+            required.push(Value::Str(name.clone()));
+        }
+        properties.insert(name, schema);
+    }
+    keywords([
+        ("type", Value::from("object")),
+        ("properties", Value::Object(properties.into())),
+        ("required", Value::List(required.into())),
+        ("additionalProperties", Value::Bool(!closed)),
+    ])
+}
+
+/// A list whose items are of this type.
+pub fn list(items: Value) -> Value {
+    keywords([("type", Value::from("array")), ("items", items)])
+}
+
+/// A list of just these items.
+pub fn tuple(items: Vec<Value>) -> Value {
+    let length = Value::from(items.len() as i64);
+    keywords([
+        ("type", Value::from("array")),
+        ("prefixItems", Value::List(items.into())),
+        ("minItems", length.clone()),
+        ("maxItems", length),
+    ])
+}
+
+/// The type of a value that is written out.
+pub fn of_value(value: &Value) -> Value {
+    match value {
+        Value::Object(members) => object(members.iter().map(|(k, v)| (k.clone(), of_value(v), false)), true),
+        Value::List(items) => tuple(items.iter().map(of_value).collect()),
+        Value::Masked(_) => of_kind("string"),
+        scalar => keywords([("type", Value::from(kind(scalar))), ("const", scalar.clone())]),
+    }
+}
+
+/// The kind of a value.
+pub fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(_) => "number",
+        Value::Str(_) | Value::Masked(_) => "string",
+        Value::List(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
+/// One of these types.
+pub fn union(types: impl IntoIterator<Item = Value>) -> Value {
+    let mut all: Vec<Value> = Vec::new();
+    for schema in types {
+        if schema == any() {
+            return schema;
+        }
+        let inner = union_of(&schema).map_or_else(|| vec![schema.clone()], <[Value]>::to_vec);
+        for one in inner {
+            if !all.contains(&one) {
+                all.push(one);
+            }
+        }
+    }
+    match all.len() {
+        0 => any(),
+        1 => all.pop().unwrap_or_else(any),
+        _ => keywords([("anyOf", Value::List(all.into()))]),
+    }
+}
+
+/// The alternatives of a type that says nothing else.
+fn union_of(schema: &Value) -> Option<&[Value]> {
+    let object = schema.as_object().filter(|o| o.len() == 1)?;
+    object.get("anyOf")?.as_list()
+}
+
+/// The alternatives of a type, where its other keywords say nothing about the kind of value.
+fn alternatives(schema: &Value) -> Option<&[Value]> {
+    let object = schema.as_object()?;
+    let speaks = |k: &str| {
+        ["type", "const", "enum", "properties", "items", "prefixItems", "allOf", "not", "if", "$ref", "$dynamicRef"]
+            .contains(&k)
+    };
+    if object.keys().any(|k| speaks(k)) {
+        return None;
+    }
+    match (object.get("anyOf"), object.get("oneOf")) {
+        (Some(one), None) | (None, Some(one)) => one.as_list().filter(|all| !all.is_empty()),
+        _ => None,
+    }
+}
+
+/// The kinds of value that a type allows, null among them; none: any.
+pub fn kinds(schema: &Value) -> Option<Vec<&'static str>> {
+    if let Some(all) = alternatives(schema) {
+        let each = all.iter().map(kinds).collect::<Option<Vec<_>>>()?;
+        return Some(KINDS.into_iter().filter(|k| each.iter().any(|e| e.contains(k))).collect());
+    }
+    if let Some(values) = choices(schema) {
+        return Some(KINDS.into_iter().filter(|k| values.iter().any(|v| kind(v) == *k)).collect());
+    }
+    let named = match schema.as_object()?.get("type")? {
+        Value::List(names) => names.to_vec(),
+        one => vec![one.clone()],
+    };
+    let known = |name: &Value| match name.as_str() {
+        Some("integer") => Some("number"),
+        Some(name) => KINDS.into_iter().find(|k| *k == name),
+        None => None,
+    };
+    named.iter().map(known).collect()
+}
+
+/// The kinds without null.
+pub fn solid_kinds(schema: &Value) -> Option<Vec<&'static str>> {
+    kinds(schema).map(|all| all.into_iter().filter(|k| *k != "null").collect())
+}
+
+/// The only values that a type allows, where it lists them.
+pub fn choices(schema: &Value) -> Option<Vec<Value>> {
+    if let Some(all) = alternatives(schema) {
+        let mut found: Vec<Value> = Vec::new();
+        for one in all.iter().map(choices) {
+            one?.into_iter().filter(|v| !found.contains(v)).collect::<Vec<_>>().into_iter().for_each(|v| found.push(v));
+        }
+        return Some(found);
+    }
+    let object = schema.as_object()?;
+    match (object.get("const"), object.get("enum")) {
+        (Some(one), _) => Some(vec![one.clone()]),
+        (None, Some(all)) => all.as_list().filter(|all| !all.is_empty()).map(<[Value]>::to_vec),
+        (None, None) => (kinds_named(object) == Some("null")).then(|| vec![Value::Null]),
+    }
+}
+
+fn kinds_named(object: &Object) -> Option<&str> {
+    object.get("type").and_then(Value::as_str)
+}
+
+/// Whether a value of this type can be null.
+pub fn nullable(schema: &Value) -> bool {
+    kinds(schema).is_none_or(|all| all.contains(&"null"))
+}
+
+/// What is known about a member of a value of this type. Null has no members and is not counted.
+pub fn member(schema: &Value, name: &str) -> Member {
+    if let Some(all) = alternatives(schema) {
+        let solid: Vec<&Value> = all.iter().filter(|s| kinds(s).is_none_or(|k| k != ["null"])).collect();
+        return either(solid.into_iter().map(|s| member(s, name)).collect());
+    }
+    let Some(object) = schema.as_object() else { return Member::Maybe };
+    let Some(kinds) = solid_kinds(schema) else { return declared(object, name) };
+    let digits = !name.is_empty() && name.bytes().all(|b| b.is_ascii_digit());
+    match kinds.as_slice() {
+        ["object"] => property(object, name),
+        ["array"] if digits => item(object, name),
+        ["array"] => Member::Never { what: "a list", members: Vec::new() },
+        [] => Member::Maybe,
+        many if many.contains(&"object") => declared(object, name),
+        many if many.contains(&"array") && digits => Member::Maybe,
+        ["string"] => Member::Never { what: "text", members: Vec::new() },
+        ["number"] => Member::Never { what: "a number", members: Vec::new() },
+        ["boolean"] => Member::Never { what: "true or false", members: Vec::new() },
+        _ => Member::Never { what: "no object", members: Vec::new() },
+    }
+}
+
+/// A property of what may be an object.
+fn declared(object: &Object, name: &str) -> Member {
+    match object.get("properties").and_then(|p| p.as_object()?.get(name)) {
+        Some(schema) => Member::Is { schema: schema.clone(), optional: true },
+        None => Member::Maybe,
+    }
+}
+
+fn property(object: &Object, name: &str) -> Member {
+    let properties = object.get("properties").and_then(Value::as_object);
+    if let Some(schema) = properties.and_then(|p| p.get(name)) {
+        let required = object.get("required").and_then(Value::as_list).unwrap_or_default();
+        let optional = !required.iter().any(|r| r.as_str() == Some(name));
+        return Member::Is { schema: schema.clone(), optional };
+    }
+    let closed = object.get("additionalProperties") == Some(&Value::Bool(false));
+    if !closed || OPEN.iter().any(|k| object.contains_key(*k)) {
+        return Member::Maybe;
+    }
+    Member::Never { what: "an object", members: properties.map(|p| p.keys().cloned().collect()).unwrap_or_default() }
+}
+
+fn item(object: &Object, name: &str) -> Member {
+    let Ok(index) = name.parse::<u64>() else { return Member::Maybe };
+    let number = |key: &str| object.get(key).and_then(Value::as_f64).filter(|n| *n >= 0.0).map(|n| n as u64);
+    let first = object.get("prefixItems").and_then(Value::as_list).unwrap_or_default();
+    let most = match object.get("items") {
+        Some(Value::Bool(false)) => Some(first.len() as u64),
+        _ => None,
+    };
+    if let Some(length) = number("maxItems").into_iter().chain(most).min()
+        && index >= length
+    {
+        return Member::Beyond { length };
+    }
+    let optional = number("minItems").is_none_or(|least| index >= least);
+    match first.get(index as usize).or_else(|| object.get("items")) {
+        Some(schema) => Member::Is { schema: schema.clone(), optional },
+        None => Member::Maybe,
+    }
+}
+
+/// What holds whichever of these it is.
+fn either(all: Vec<Member>) -> Member {
+    if all.is_empty() || all.contains(&Member::Maybe) {
+        return Member::Maybe;
+    }
+    let mut is = Vec::new();
+    let mut partly = false;
+    let mut last = Member::Maybe;
+    for one in all {
+        match one {
+            Member::Is { schema, optional } => {
+                partly |= optional;
+                is.push(schema);
+            }
+            never => last = never,
+        }
+    }
+    match is.is_empty() {
+        true => last,
+        false => Member::Is { schema: union(is), optional: partly || last != Member::Maybe },
+    }
+}
+
+/// How a message names a kind.
+pub fn spoken(kind: &str) -> &'static str {
+    match kind {
+        "string" => "text",
+        "number" | "integer" => "a number",
+        "boolean" => "true or false",
+        "object" => "an object",
+        "array" => "a list",
+        _ => "null",
+    }
+}
+
+/// How a message names kinds: `text or a number`.
+pub fn spoken_kinds(kinds: &[&str]) -> String {
+    kinds.iter().map(|k| spoken(k)).collect::<Vec<_>>().join(" or ")
+}
+
+/// What a value of a type is, in a few words: for hovers.
+pub fn describe(schema: &Value) -> String {
+    if let Some(values) = choices(schema).filter(|v| v.len() <= 8) {
+        return values.iter().map(Value::canonical).collect::<Vec<_>>().join(" | ");
+    }
+    match kinds(schema) {
+        Some(kinds) if !kinds.is_empty() => spoken_kinds(&kinds),
+        _ => "anything".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Member, kinds, list, member, object, of_kind, of_value, tuple, union};
+    use trefoil_template::Value;
+
+    #[test]
+    fn a_union_has_a_member_where_any_has_it() {
+        let with = object([("a".into(), of_kind("number"), false)], true);
+        let both = union([with, of_kind("string")]);
+        assert_eq!(kinds(&both), Some(vec!["string", "object"]));
+        assert_eq!(member(&both, "a"), Member::Is { schema: of_kind("number"), optional: true });
+        assert!(matches!(member(&both, "b"), Member::Never { .. }), "neither has it");
+    }
+
+    #[test]
+    fn a_fixed_list_ends() {
+        let two = tuple(vec![of_kind("string"), of_kind("number")]);
+        assert_eq!(member(&two, "1"), Member::Is { schema: of_kind("number"), optional: false });
+        assert_eq!(member(&two, "2"), Member::Beyond { length: 2 });
+        assert!(matches!(member(&list(of_kind("string")), "7"), Member::Is { optional: true, .. }));
+    }
+
+    #[test]
+    fn what_is_not_declared_is_not_denied_in_an_open_object() {
+        let open = object([("a".into(), of_kind("number"), false)], false);
+        assert_eq!(member(&open, "b"), Member::Maybe);
+        assert_eq!(kinds(&of_value(&Value::from("x"))), Some(vec!["string"]));
+    }
+}

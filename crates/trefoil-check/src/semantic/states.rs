@@ -1,0 +1,256 @@
+//! State machines: which transition is taken when, which never is, and which outcomes match none.
+
+use std::sync::Arc;
+
+use trefoil_ir::{
+    Expr, OnFailure, Program, SlotId, Source, State, StateMachine, StepId, StepKind, Takes, Transition, walk,
+};
+use trefoil_template::Value;
+
+use super::cases::{Case, Cases, Read, Truth, truth};
+
+/// What is known about the transitions of a state.
+#[derive(Debug, Clone, Default)]
+pub struct Exits {
+    /// Per transition: whether it can be taken.
+    pub taken: Vec<Taken>,
+    /// A value for which a state that ended well has no transition.
+    pub gap: Option<Gap>,
+    /// Whether a failure of the state has none, though it can fail.
+    pub failure_open: bool,
+}
+
+/// Whether a transition can be taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Taken {
+    /// As far as can be told.
+    Yes,
+    /// Its condition can never hold.
+    Impossible,
+    /// It is for failures, and the state does not fail.
+    NoFailure,
+    /// Whenever it could be, one before it is; of one that does so alone, its index.
+    Shadowed(Option<usize>),
+}
+
+/// An outcome that no transition is for.
+#[derive(Debug, Clone)]
+pub struct Gap {
+    /// `0.65 as REVIEW.score`; empty where nothing is known about the value.
+    pub value: String,
+    /// Whether it lies between numbers that are compared by size.
+    pub numeric: bool,
+}
+
+/// What is known about the states of a machine, in their order.
+pub fn exits(program: &Program, machine: &StateMachine) -> Vec<Exits> {
+    machine.states.iter().map(|s| of(program, s)).collect()
+}
+
+fn of(program: &Program, state: &State) -> Exits {
+    let transitions = &state.transitions;
+    if transitions.is_empty() {
+        return Exits::default();
+    }
+    let failing = can_fail(program, state.step);
+    let known = |slot, path: &[Arc<str>]| known(program, state, slot, path);
+    let cases = Cases::new(transitions.iter().filter_map(|t| t.when.as_ref()), &known);
+    let mut table = Table::new(transitions, cases.as_ref());
+    table.outcome(Takes::Success);
+    if failing {
+        table.outcome(Takes::Failure);
+    }
+    let taken = transitions.iter().enumerate().map(|(i, t)| table.taken(i, t, failing)).collect();
+    // What a person answered and what is made of it depend on each other.
+    let entangled = is_human(program, state.step) && cases.as_ref().is_some_and(|c| c.values().len() > 1);
+    let gap = table.gap(Takes::Success).filter(|_| !entangled);
+    let failure_open = failing && !transitions.iter().any(|t| t.takes != Takes::Success);
+    Exits { taken, gap, failure_open }
+}
+
+struct Table<'t> {
+    transitions: &'t [Transition],
+    cases: Option<&'t Cases>,
+    /// Per transition: which condition of the cases is its own.
+    condition: Vec<Option<usize>>,
+    first: Vec<bool>,
+}
+
+impl<'t> Table<'t> {
+    fn new(transitions: &'t [Transition], cases: Option<&'t Cases>) -> Self {
+        let mut next = 0;
+        let condition = transitions.iter().map(|t| {
+            t.when.as_ref().map(|_| {
+                next += 1;
+                next - 1
+            })
+        });
+        Self { transitions, cases, condition: condition.collect(), first: vec![false; transitions.len()] }
+    }
+    fn open(&self, at: usize) -> bool {
+        match self.condition.get(at).copied().flatten() {
+            Some(condition) => self.cases.is_none_or(|c| c.is_open(condition)),
+            None => false,
+        }
+    }
+    /// Notes which transitions can be the first that matches this outcome.
+    fn outcome(&mut self, outcome: Takes) {
+        let candidates: Vec<usize> = self.candidates(outcome);
+        let Some(cases) = self.cases else {
+            for at in candidates {
+                self.note(at);
+                if self.condition.get(at).is_some_and(Option::is_none) {
+                    return;
+                }
+            }
+            return;
+        };
+        let mut firsts = vec![false; self.transitions.len()];
+        cases.each(true, &mut |case| {
+            for &at in &candidates {
+                let open = self.open(at);
+                let holds = self.condition.get(at).copied().flatten().is_none_or(|c| case.holds(c));
+                if (open || holds)
+                    && let Some(first) = firsts.get_mut(at)
+                {
+                    *first = true;
+                }
+                if holds && !open {
+                    break;
+                }
+            }
+            true
+        });
+        for (at, first) in firsts.into_iter().enumerate() {
+            if first {
+                self.note(at);
+            }
+        }
+    }
+    fn note(&mut self, at: usize) {
+        if let Some(first) = self.first.get_mut(at) {
+            *first = true;
+        }
+    }
+    fn candidates(&self, outcome: Takes) -> Vec<usize> {
+        let takes = |t: &Transition| t.takes == Takes::Both || t.takes == outcome;
+        self.transitions.iter().enumerate().filter(|(_, t)| takes(t)).map(|(i, _)| i).collect()
+    }
+    fn taken(&self, at: usize, transition: &Transition, failing: bool) -> Taken {
+        if self.first.get(at) == Some(&true) {
+            return Taken::Yes;
+        }
+        if transition.when.as_ref().is_some_and(|w| truth(w) == Truth::Never) {
+            return Taken::Impossible;
+        }
+        if transition.takes == Takes::Failure && !failing {
+            return Taken::NoFailure;
+        }
+        let covers = |t: &Transition| {
+            (t.takes == Takes::Both || t.takes == transition.takes)
+                && t.when.as_ref().is_none_or(|w| truth(w) == Truth::Always)
+        };
+        Taken::Shadowed(self.transitions.iter().take(at).position(covers))
+    }
+    /// An outcome to be expected that matches nothing. Where a condition is open nobody knows.
+    fn gap(&self, outcome: Takes) -> Option<Gap> {
+        let candidates = self.candidates(outcome);
+        if candidates.iter().any(|at| self.condition.get(*at).is_some_and(Option::is_none)) {
+            return None;
+        }
+        let cases = self.cases?;
+        if candidates.is_empty() {
+            return Some(Gap { value: String::new(), numeric: false });
+        }
+        if candidates.iter().any(|at| self.open(*at)) {
+            return None;
+        }
+        let mut found = None;
+        cases.each(false, &mut |case| {
+            let unmatched = |case: &Case<'_>| {
+                let holds = |at: &usize| self.condition.get(*at).copied().flatten().is_some_and(|c| case.holds(c));
+                !candidates.iter().any(holds)
+            };
+            let gap = unmatched(case);
+            if gap {
+                let numeric = cases.values().iter().all(Read::is_ordered) && !cases.values().is_empty();
+                found = Some(Gap { value: case.describe(&unmatched), numeric });
+            }
+            !gap
+        });
+        found
+    }
+}
+
+/// A member of a state's result that is written out in the step (the exit code of what runs no program).
+fn known(program: &Program, state: &State, slot: SlotId, path: &[Arc<str>]) -> Option<Value> {
+    let step = program.step(state.step)?;
+    if step.out != Some(slot) || step.shape.is_some() {
+        return None;
+    }
+    let mut kind = &step.kind;
+    while let StepKind::Sequence(steps) = kind {
+        kind = &program.step(*steps.last()?)?.kind;
+    }
+    let StepKind::Compute(value) = kind else { return None };
+    let mut value = value;
+    for name in path {
+        let Expr::Object(members) = value else { return None };
+        value = &members.iter().find(|(key, _)| key == name)?.1;
+    }
+    match value {
+        Expr::Const(value) => Some(value.clone()),
+        _ => None,
+    }
+}
+
+fn is_human(program: &Program, id: StepId) -> bool {
+    let Some(step) = program.step(id) else { return false };
+    matches!(step.kind, StepKind::Human(_)) || walk::children(step).into_iter().any(|s| is_human(program, s))
+}
+
+/// Whether a step can fail. Only what computes values from what is there surely does not.
+pub fn can_fail(program: &Program, id: StepId) -> bool {
+    let Some(step) = program.step(id) else { return true };
+    if !matches!(step.policy.on_failure, OnFailure::Fail) {
+        return false;
+    }
+    match &step.kind {
+        StepKind::Compute(value) => strict(value),
+        StepKind::Wait { .. } => false,
+        StepKind::Sequence(_) | StepKind::Parallel(_) | StepKind::Branch { .. } => {
+            walk::children(step).into_iter().any(|s| can_fail(program, s))
+        }
+        _ => true,
+    }
+}
+
+/// Whether evaluating an expression can fail: a template of a language in which what is missing is an error.
+fn strict(value: &Expr) -> bool {
+    let mut found = false;
+    walk::texts(value, &mut |text| found |= !text.sources.is_empty());
+    walk::sources(value, &mut |source| found |= matches!(source, Source::Missing(_)));
+    found
+}
+
+/// Per state: whether a run gets there, by the transitions that can be taken.
+pub fn reached(machine: &StateMachine, exits: &[Exits]) -> Vec<bool> {
+    let mut seen = vec![false; machine.states.len()];
+    let mut stack = vec![machine.initial.index()];
+    while let Some(at) = stack.pop() {
+        match seen.get_mut(at) {
+            Some(place) if !*place => *place = true,
+            _ => continue,
+        }
+        stack.extend(targets(machine, exits, at));
+    }
+    seen
+}
+
+/// Where the transitions that can be taken lead.
+pub fn targets(machine: &StateMachine, exits: &[Exits], state: usize) -> Vec<usize> {
+    let transitions = machine.states.get(state).map(|s| s.transitions.as_slice()).unwrap_or_default();
+    let taken = exits.get(state).map(|e| e.taken.as_slice()).unwrap_or_default();
+    let open = transitions.iter().zip(taken).filter(|(_, t)| **t == Taken::Yes);
+    open.map(|(t, _)| t.target.index()).collect()
+}

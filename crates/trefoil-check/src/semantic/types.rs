@@ -1,0 +1,412 @@
+//! The type of every slot, of every step's result, and of what a path reads. Worked out when asked for, once.
+//!
+//! A slot's type is that of all its writers together, whatever the order they run in; whether it has a value at all is the
+//! business of [`super::defined`]. What refers to itself (a Blackboard laid over itself) is anything.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use trefoil_ir::{
+    AnswerFormat, Callee, Expr, FlowId, Guard, Intake, JsonType, OnFailure, Program, SlotId, Source, Step, StepId,
+    StepKind, Text,
+};
+use trefoil_template::Value;
+
+use super::schema::{self, Member};
+use super::writers::{Writer, Writers};
+
+/// How far types are followed from one to the next: chains of fan-outs and calls, not of steps.
+const DEEPEST: u32 = 64;
+
+/// The types of a program.
+pub struct Types<'p> {
+    program: &'p Program,
+    writers: Writers<'p>,
+    slots: RefCell<HashMap<(FlowId, SlotId), Option<Value>>>,
+    results: RefCell<HashMap<StepId, Option<Value>>>,
+    depth: Cell<u32>,
+}
+
+/// What a path reads.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Walk {
+    /// Its type, as far as it is known.
+    pub schema: Value,
+    /// A member on the way may be missing.
+    pub optional: bool,
+    /// Where the path cannot go on: segments that could be walked, and why not further.
+    pub stop: Option<(usize, Member)>,
+}
+
+impl Walk {
+    fn of(schema: Value) -> Self {
+        Self { schema, optional: false, stop: None }
+    }
+    fn unknown() -> Self {
+        Self::of(schema::any())
+    }
+    /// On through these members; `from` is the number of segments walked so far.
+    fn on(mut self, path: &[&str], from: usize) -> Self {
+        for (i, name) in path.iter().enumerate() {
+            if self.stop.is_some() {
+                return self;
+            }
+            match schema::member(&self.schema, name) {
+                Member::Is { schema, optional } => {
+                    self.schema = schema;
+                    self.optional |= optional;
+                }
+                Member::Maybe => {
+                    self.schema = schema::any();
+                    return self;
+                }
+                never => {
+                    self.schema = schema::any();
+                    self.stop = Some((from + i, never));
+                }
+            }
+        }
+        self
+    }
+}
+
+impl<'p> Types<'p> {
+    /// Of a program.
+    pub fn new(program: &'p Program) -> Self {
+        Self {
+            program,
+            writers: Writers::of(program),
+            slots: RefCell::default(),
+            results: RefCell::default(),
+            depth: Cell::new(0),
+        }
+    }
+
+    /// The type of a slot's value.
+    pub fn slot(&self, flow: FlowId, slot: SlotId) -> Value {
+        if let Some(known) = self.slots.borrow().get(&(flow, slot)) {
+            return known.clone().unwrap_or_else(schema::any);
+        }
+        self.slots.borrow_mut().insert((flow, slot), None);
+        let found = self.deeper(|| {
+            let writers = self.writers.of_slot(flow, slot);
+            schema::union(writers.iter().map(|w| self.written(flow, w)))
+        });
+        self.slots.borrow_mut().insert((flow, slot), Some(found.clone()));
+        found
+    }
+
+    /// The flows whose inner results a slot holds.
+    pub fn exporters(&self, flow: FlowId, slot: SlotId) -> &[FlowId] {
+        self.writers.exporters(flow, slot)
+    }
+
+    /// The type of a flow's result.
+    pub fn output(&self, flow: FlowId) -> Value {
+        let Some(found) = self.program.flow(flow) else { return schema::any() };
+        self.deeper(|| match &found.output {
+            Some(expr) => self.expr(flow, expr, None),
+            None => self.result(flow, found.body),
+        })
+    }
+
+    /// The type of a step's result as it is stored, null where it is skipped.
+    pub fn result(&self, flow: FlowId, id: StepId) -> Value {
+        if let Some(known) = self.results.borrow().get(&id) {
+            return known.clone().unwrap_or_else(schema::any);
+        }
+        let Some(step) = self.program.step(id) else { return schema::any() };
+        self.results.borrow_mut().insert(id, None);
+        let found = self.deeper(|| {
+            let ran = self.shaped(flow, step);
+            if step.when.is_some() { schema::union([ran, schema::of_kind("null")]) } else { ran }
+        });
+        self.results.borrow_mut().insert(id, Some(found.clone()));
+        found
+    }
+
+    fn shaped(&self, flow: FlowId, step: &'p Step) -> Value {
+        let mut raw = self.raw(flow, step);
+        if let OnFailure::Use(value) = &step.policy.on_failure {
+            raw = schema::union([raw, self.expr(flow, value, None)]);
+        }
+        match &step.shape {
+            Some(shape) => self.expr(flow, shape, Some(&raw)),
+            None => raw,
+        }
+    }
+
+    /// The type of what a step does, before its shape.
+    pub fn raw(&self, flow: FlowId, step: &'p Step) -> Value {
+        let null = || schema::of_kind("null");
+        match &step.kind {
+            StepKind::Model(call) => match &call.format {
+                AnswerFormat::Text => {
+                    let guarded = call.guards.iter().find_map(|g| match g {
+                        Guard::Schema(id) => self.program.schema(*id),
+                        _ => None,
+                    });
+                    match guarded {
+                        Some(inner) => schema::keywords([
+                            ("type", Value::from("string")),
+                            ("contentMediaType", Value::from("application/json")),
+                            ("contentSchema", inner.json.clone()),
+                        ]),
+                        None => schema::answer(),
+                    }
+                }
+                AnswerFormat::Json(id) => self.program.schema(*id).map_or_else(schema::any, |s| s.json.clone()),
+                AnswerFormat::JsonOrText => schema::any(),
+            },
+            StepKind::Tool(_) | StepKind::Refused(_) => schema::any(),
+            StepKind::Command(_) => command(),
+            StepKind::Human(_) => schema::answer(),
+            StepKind::Wait { .. } | StepKind::Parallel(_) | StepKind::Graph(_) => null(),
+            StepKind::Compute(value) => self.expr(flow, value, None),
+            StepKind::Sequence(steps) => steps.last().map_or_else(null, |s| self.result(flow, *s)),
+            StepKind::Branch { arms, otherwise } => {
+                let all = arms.iter().map(|a| a.step).chain(*otherwise).map(|s| self.result(flow, s));
+                schema::union(all.chain(otherwise.is_none().then(null)))
+            }
+            StepKind::Loop(it) => self.result(flow, it.body),
+            StepKind::Attempts(it) => self.result(flow, it.body),
+            StepKind::ForEach(each) => {
+                let mut item = self.output(each.body);
+                if each.on_failure == trefoil_ir::OnItemFailure::Continue {
+                    item = schema::union([item, schema::of_value(&each.failed)]);
+                }
+                schema::list(item)
+            }
+            StepKind::StateMachine(machine) => {
+                let ends = machine.states.iter().filter(|s| s.transitions.is_empty());
+                let slots = ends.filter_map(|s| self.program.step(s.step)?.out);
+                schema::union(slots.map(|s| self.slot(flow, s)))
+            }
+            StepKind::Call(call) => match &call.callee {
+                Callee::Flow(callee) => self.output(*callee),
+                Callee::Named { flows, .. } => schema::union(flows.iter().map(|(_, f)| self.output(*f))),
+            },
+        }
+    }
+
+    /// The type of an expression; `result` is that of the step whose shape it is.
+    pub fn expr(&self, flow: FlowId, expr: &'p Expr, result: Option<&Value>) -> Value {
+        let of = |e: &'p Expr| self.expr(flow, e, result);
+        let text = || schema::of_kind("string");
+        match expr {
+            Expr::Const(value) => schema::of_value(value),
+            Expr::Typed(source) => self.typed(flow, source, result),
+            Expr::Template(_) | Expr::Concat(_) | Expr::Join { .. } | Expr::Lines(_) => text(),
+            Expr::AsText(inner) => {
+                let inner = of(inner);
+                if schema::kinds(&inner).is_some_and(|k| k == ["string"]) { inner } else { text() }
+            }
+            Expr::Read(source) => self.source(flow, source, &[], result).schema,
+            Expr::Object(members) => schema::object(members.iter().map(|(k, e)| (k.clone(), of(e), false)), true),
+            Expr::List(items) => schema::tuple(items.iter().map(of).collect()),
+            Expr::Merge(_) => schema::of_kind("object"),
+            Expr::If { then, otherwise, .. } => schema::union([of(then), of(otherwise)]),
+            Expr::Coerce(_, to) => {
+                let kind = match to {
+                    JsonType::Integer => "integer",
+                    JsonType::Number => "number",
+                    JsonType::Boolean => "boolean",
+                    JsonType::Json => return schema::any(),
+                };
+                schema::union([schema::of_kind(kind), schema::of_kind("null")])
+            }
+            Expr::Structured(inner) => {
+                let inner = of(inner);
+                // Text may turn out to be an object or a list; anything else stays as it is.
+                let solid = schema::kinds(&inner).is_some_and(|k| !k.contains(&"string"));
+                if solid { inner } else { schema::any() }
+            }
+            Expr::Consensus { .. } => {
+                let number = || schema::of_kind("number");
+                let members = [("score".into(), number(), false), ("confidence".into(), number(), false)];
+                schema::object(members, false)
+            }
+        }
+    }
+
+    fn typed(&self, flow: FlowId, text: &'p Text, result: Option<&Value>) -> Value {
+        match text.template.references().first() {
+            Some(reference) if text.template.is_single() && text.template.expressions().is_empty() => {
+                let Some(source) = text.sources.get(reference.binding.source as usize) else { return schema::any() };
+                let path: Vec<&str> =
+                    reference.path.iter().skip(usize::from(reference.binding.skip)).map(|s| &*s.name).collect();
+                let found = self.source(flow, source, &path, result).schema;
+                match reference.default {
+                    Some(_) => schema::union([found, schema::of_kind("string")]),
+                    None => found,
+                }
+            }
+            _ if text.template.is_single() => schema::any(),
+            _ => schema::of_kind("string"),
+        }
+    }
+
+    /// What a source holds at a path.
+    pub fn source(&self, flow: FlowId, source: &Source, path: &[&str], result: Option<&Value>) -> Walk {
+        match source {
+            Source::Slot(slot) => Walk::of(self.slot(flow, *slot)).on(path, 0),
+            Source::Member(slot, member) => {
+                let inner: Vec<&str> = member.iter().map(|m| &**m).collect();
+                let reached = Walk::of(self.slot(flow, *slot)).on(&inner, 0);
+                match reached.stop {
+                    // Lowering says that it is there; what it knew is not told here.
+                    Some(_) => Walk::unknown(),
+                    None => reached.on(path, 0),
+                }
+            }
+            Source::Layered { top, path: to, under } => {
+                let inner: Vec<&str> = to.iter().map(|m| &**m).collect();
+                let top = Walk::of(self.slot(flow, *top)).on(&inner, 0);
+                self.layered(top, self.exporters(flow, *under), path, 0)
+            }
+            Source::Either(first, second) => {
+                let [first, second] = [first, second].map(|s| self.source(flow, s, path, result));
+                match (&first.stop, &second.stop) {
+                    (Some(_), _) => second,
+                    (_, Some(_)) => first,
+                    _ => Walk {
+                        schema: schema::union([first.schema, second.schema]),
+                        optional: first.optional && second.optional,
+                        stop: None,
+                    },
+                }
+            }
+            Source::Compose { seed, parts } => {
+                // The parts that lead to the path or past it; the seed is beneath them.
+                let mut found = Vec::new();
+                for part in parts {
+                    let shared = part.at.iter().zip(path).take_while(|(a, b)| &***a == **b).count();
+                    if shared == part.at.len() {
+                        let member: Vec<&str> = part.member.iter().map(|m| &**m).collect();
+                        let inner = Walk::of(self.slot(flow, part.slot)).on(&member, 0);
+                        let stopped = inner.stop.is_some();
+                        let whole = inner.on(path.get(shared..).unwrap_or_default(), shared);
+                        found.push(if stopped { Walk::unknown() } else { whole });
+                    } else if shared == path.len() {
+                        return Walk::unknown();
+                    }
+                }
+                let seeded = path.iter().try_fold(seed, |value, name| value.get(name));
+                if let Some(seeded) = seeded {
+                    found.push(Walk::of(schema::of_value(seeded)));
+                }
+                match found.len() {
+                    1 => found.pop().unwrap_or_else(Walk::unknown),
+                    0 => Walk::unknown(),
+                    _ => {
+                        let able = found.into_iter().filter(|w| w.stop.is_none()).map(|w| w.schema);
+                        Walk::of(schema::union(able))
+                    }
+                }
+            }
+            Source::Const(value) => Walk::of(schema::of_value(value)).on(path, 0),
+            Source::Environment | Source::Secrets | Source::RunId | Source::Failure => {
+                Walk::of(schema::of_kind("string"))
+            }
+            Source::Spent(_) => Walk::of(schema::object(
+                ["total_tokens", "estimated_usd"].map(|k| (Arc::from(k), schema::of_kind("number"), false)),
+                true,
+            ))
+            .on(path, 0),
+            Source::Result => Walk::of(result.cloned().unwrap_or_else(schema::any)).on(path, 0),
+            Source::Missing(_) => Walk::unknown(),
+        }
+    }
+
+    /// A value with the inner results of the flow that made it beneath.
+    fn layered(&self, top: Walk, flows: &[FlowId], path: &[&str], at: usize) -> Walk {
+        let Some((name, rest)) = path.split_first() else { return top };
+        match schema::member(&top.schema, name) {
+            Member::Is { .. } => top.on(path, at),
+            Member::Maybe => Walk::unknown(),
+            _ => {
+                let [callee] = flows else { return Walk::unknown() };
+                let exports = self.program.flow(*callee).map(|f| f.exports.as_slice()).unwrap_or_default();
+                let Some(export) = exports.iter().find(|e| &*e.key == *name) else { return top.on(path, at) };
+                let member: Vec<&str> = export.member.iter().map(|m| &**m).collect();
+                let value = Walk::of(self.slot(*callee, export.slot)).on(&member, 0);
+                if value.stop.is_some() {
+                    return Walk::unknown();
+                }
+                let inner = export.inner.map(|s| self.exporters(*callee, s)).unwrap_or_default();
+                self.layered(value, inner, rest, at + 1)
+            }
+        }
+    }
+
+    fn written(&self, flow: FlowId, writer: &Writer<'p>) -> Value {
+        match writer {
+            Writer::Input(intake) => self.input(intake),
+            Writer::Raw(intake) => self.raw_input(intake),
+            Writer::Value(expr) => self.expr(flow, expr, None),
+            Writer::Source(from, source) => self.source(*from, source, &[], None).schema,
+            Writer::Result(step) => self.result(flow, *step),
+            Writer::Item(from, items) => {
+                let items = self.expr(*from, items, None);
+                match schema::kinds(&items) {
+                    Some(kinds) if kinds == ["array"] => match items.get("items") {
+                        Some(item) if items.get("prefixItems").is_none() => item.clone(),
+                        _ => schema::union(
+                            items.get("prefixItems").and_then(Value::as_list).unwrap_or_default().to_vec(),
+                        ),
+                    },
+                    _ => schema::any(),
+                }
+            }
+            Writer::Number => schema::of_kind("integer"),
+            Writer::Text => schema::of_kind("string"),
+            Writer::Unknown => schema::any(),
+        }
+    }
+
+    /// The type of a flow's input, after defaults.
+    pub fn input(&self, intake: &Intake) -> Value {
+        if !intake.fields.is_empty() {
+            let fields =
+                intake.fields.iter().map(|f| (f.name.clone(), f.schema.clone(), f.optional && f.default.is_none()));
+            return schema::object(fields, intake.closed && intake.tolerated.is_empty());
+        }
+        match (intake.schema.and_then(|s| self.program.schema(s)), &intake.wrap) {
+            (Some(schema), None) => schema.json.clone(),
+            (_, Some(_)) => schema::of_kind("object"),
+            (None, None) => schema::any(),
+        }
+    }
+
+    fn raw_input(&self, intake: &Intake) -> Value {
+        let declared = intake.schema.and_then(|s| self.program.schema(s)).map(|s| s.json.clone());
+        match declared {
+            // Of an object the way in may pick a member.
+            Some(json) if schema::kinds(&json).is_some_and(|k| !k.contains(&"object")) => json,
+            _ => schema::any(),
+        }
+    }
+
+    fn deeper(&self, look: impl FnOnce() -> Value) -> Value {
+        if self.depth.get() >= DEEPEST {
+            return schema::any();
+        }
+        self.depth.set(self.depth.get() + 1);
+        let found = look();
+        self.depth.set(self.depth.get() - 1);
+        found
+    }
+}
+
+/// What a command leaves.
+fn command() -> Value {
+    let text = || schema::of_kind("string");
+    let members = [
+        ("status".into(), text(), false),
+        ("exit_code".into(), schema::of_kind("integer"), false),
+        ("stdout".into(), schema::answer(), false),
+        ("stderr".into(), schema::answer(), false),
+    ];
+    schema::object(members, true)
+}

@@ -1,0 +1,125 @@
+//! Who writes which slot.
+
+use std::collections::HashMap;
+
+use trefoil_ir::walk::{callees, children};
+use trefoil_ir::{Expr, FlowId, Intake, Items, Program, SlotId, Source, StepId, StepKind};
+
+/// One way a slot gets a value.
+pub enum Writer<'p> {
+    /// The input, taken in.
+    Input(&'p Intake),
+    /// The input as it came.
+    Raw(&'p Intake),
+    /// An expression of the flow.
+    Value(&'p Expr),
+    /// A source of a flow.
+    Source(FlowId, &'p Source),
+    /// A step's result.
+    Result(StepId),
+    /// An item of a list of a flow.
+    Item(FlowId, &'p Expr),
+    /// A count.
+    Number,
+    /// Text.
+    Text,
+    /// Anything.
+    Unknown,
+}
+
+/// The writers of every slot of a program.
+#[derive(Default)]
+pub struct Writers<'p> {
+    slots: HashMap<(FlowId, SlotId), Vec<Writer<'p>>>,
+    exporters: HashMap<(FlowId, SlotId), Vec<FlowId>>,
+}
+
+impl<'p> Writers<'p> {
+    /// Of a program.
+    pub fn of(program: &'p Program) -> Self {
+        let mut all = Self::default();
+        for (i, flow) in program.flows.iter().enumerate() {
+            let id = FlowId(i as u32);
+            all.add(id, flow.intake.slot, Writer::Input(&flow.intake));
+            if let Some((raw, _)) = &flow.intake.raw {
+                all.add(id, *raw, Writer::Raw(&flow.intake));
+            }
+            for (slot, value) in &flow.init {
+                all.add(id, *slot, Writer::Value(value));
+            }
+            let mut stack = vec![flow.body];
+            while let Some(at) = stack.pop() {
+                let Some(step) = program.step(at) else { continue };
+                if let Some(out) = step.out {
+                    all.add(id, out, Writer::Result(at));
+                }
+                all.inner(program, id, step);
+                stack.extend(children(step));
+            }
+        }
+        all
+    }
+
+    /// The writers of a slot.
+    pub fn of_slot(&self, flow: FlowId, slot: SlotId) -> &[Writer<'p>] {
+        self.slots.get(&(flow, slot)).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// The flows whose inner results a slot holds.
+    pub fn exporters(&self, flow: FlowId, slot: SlotId) -> &[FlowId] {
+        self.exporters.get(&(flow, slot)).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    fn add(&mut self, flow: FlowId, slot: SlotId, writer: Writer<'p>) {
+        self.slots.entry((flow, slot)).or_default().push(writer);
+    }
+
+    fn inner(&mut self, program: &'p Program, id: FlowId, step: &'p trefoil_ir::Step) {
+        match &step.kind {
+            StepKind::ForEach(each) => {
+                if let Some(item) = each.item {
+                    let writer = match &each.items {
+                        Items::List(list) => Writer::Item(id, list),
+                        Items::Count(..) => Writer::Unknown,
+                    };
+                    self.add(each.body, item, writer);
+                }
+                self.add(each.body, each.index, Writer::Number);
+                self.add(each.body, each.total, Writer::Number);
+                for (slot, source) in &each.captures {
+                    self.add(each.body, *slot, Writer::Source(id, source));
+                }
+            }
+            StepKind::Graph(graph) => {
+                for (slot, source) in graph.nodes.iter().flat_map(|n| &n.incoming).filter_map(|e| e.carry.as_ref()) {
+                    self.add(id, *slot, Writer::Source(id, source));
+                }
+            }
+            StepKind::StateMachine(machine) => {
+                for (slot, number) in
+                    [(machine.feedback, false), (machine.previous_error, false), (machine.visit, true)]
+                {
+                    if let Some(slot) = slot {
+                        self.add(id, slot, if number { Writer::Number } else { Writer::Text });
+                    }
+                }
+                for state in &machine.states {
+                    if let (Some(failed), Some(out)) = (&state.failed, program.step(state.step).and_then(|s| s.out)) {
+                        self.add(id, out, Writer::Value(failed));
+                    }
+                }
+            }
+            StepKind::Attempts(attempts) => {
+                self.add(id, attempts.iteration, Writer::Number);
+                self.add(id, attempts.previous_error, Writer::Text);
+            }
+            StepKind::Call(call) => {
+                if let Some(slot) = call.exports {
+                    self.exporters.entry((id, slot)).or_default().extend(callees(step));
+                    self.add(id, slot, Writer::Unknown);
+                }
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! Comments that speak to the checker: `# trefoil: allow RULE`, `# trefoil: allow-file RULE`.
+//!
+//! Reads them, says which findings they cover, and reports those that cover nothing or say nothing. Whoever loads the file
+//! decides when: every finding about a file has to be known first.
+
+use trefoil_syntax::yaml::{Comment, Comments, Node, comments};
+use trefoil_syntax::{Diagnostic, Edit, FileId, Fix, Location, SourceFile, Span, suggest};
+
+use crate::levels::keeps_from_loading;
+use crate::rules::{RULES, rule};
+
+/// A suppression that covers no finding.
+pub const UNUSED: &str = "unused-suppression";
+/// A suppression that nobody understands.
+pub const UNKNOWN: &str = "unknown-suppression";
+
+/// What every such comment has in it.
+const MARK: &str = "trefoil:";
+
+/// The suppressions of a file.
+#[derive(Debug, Clone, Default)]
+pub struct Suppressions {
+    all: Vec<Suppression>,
+    /// What is wrong with the comments themselves.
+    findings: Vec<Diagnostic>,
+}
+
+/// One rule in one comment.
+#[derive(Debug, Clone)]
+struct Suppression {
+    rule: &'static str,
+    /// Where a finding has to begin.
+    covers: Span,
+    /// The rule's name in the comment.
+    name: Location,
+    /// What goes when it is taken out.
+    removal: Span,
+    used: bool,
+    /// It would cover an error that keeps the program from loading.
+    in_vain: bool,
+}
+
+impl Suppressions {
+    /// Those of a file, if it has any. `root` is all of its tree.
+    pub fn read(id: FileId, file: &SourceFile, root: &Node) -> Option<Self> {
+        let text = file.text();
+        if !text.contains(MARK) {
+            return None;
+        }
+        let found = comments(text, root);
+        let first_key = root.mapping().and_then(|m| m.entries.first()).map_or(root.span.start, |e| e.key.span.start);
+        let mut reading = Reading { id, file, found: &found, first_key, out: Self::default() };
+        found.all.iter().for_each(|comment| reading.comment(comment));
+        Some(reading.out).filter(|out| !out.all.is_empty() || !out.findings.is_empty())
+    }
+    /// Whether a finding of this file is covered; what covers it counts as used.
+    pub fn covers(&mut self, finding: &Diagnostic) -> bool {
+        let Some(span) = finding.span else {
+            // About the file as a whole: only what counts for the whole file covers it.
+            return self.cover(finding, |s| s.covers.start == 0 && s.covers.end == u32::MAX);
+        };
+        self.cover(finding, |s| s.covers.start <= span.start && span.start <= s.covers.end)
+    }
+    fn cover(&mut self, finding: &Diagnostic, reaches: impl Fn(&Suppression) -> bool) -> bool {
+        let fixed = keeps_from_loading(finding);
+        let mut covered = false;
+        for suppression in self.all.iter_mut().filter(|s| s.rule == finding.rule && reaches(s)) {
+            suppression.used |= !fixed;
+            suppression.in_vain |= fixed;
+            covered |= !fixed;
+        }
+        covered
+    }
+    /// What is to be said about the comments, once every finding was shown to [`covers`](Self::covers). `active`: whether a
+    /// rule looked at all.
+    pub fn findings(&self, active: impl Fn(&str) -> bool) -> Vec<Diagnostic> {
+        let unused = self.all.iter().filter(|s| !s.used && (s.in_vain || active(s.rule))).map(|s| {
+            if s.in_vain {
+                return Diagnostic::warning(
+                    UNUSED,
+                    s.name,
+                    format!("`{}` keeps the program from loading here, and cannot be allowed", s.rule),
+                );
+            }
+            let message = format!("nothing here is a finding of `{}`", s.rule);
+            let edit = Edit { location: Location::new(s.name.file, s.removal), text: String::new() };
+            let fix = Fix { message: "take it out".to_owned(), edits: vec![edit], safe: true };
+            Diagnostic { fix: Some(Box::new(fix)), ..Diagnostic::warning(UNUSED, s.name, message) }
+        });
+        self.findings.iter().cloned().chain(unused).collect()
+    }
+}
+
+/// A file's comments being read.
+struct Reading<'f> {
+    id: FileId,
+    file: &'f SourceFile,
+    found: &'f Comments,
+    first_key: u32,
+    out: Suppressions,
+}
+
+impl Reading<'_> {
+    fn comment(&mut self, comment: &Comment) {
+        let text = self.file.text();
+        let Some(written) = text.get(comment.span.start as usize..comment.span.end as usize) else { return };
+        let Some(said) = written.trim_start_matches('#').trim_start().strip_prefix(MARK) else { return };
+        let mut words = words(said, comment.span.end - said.len() as u32);
+        if words.is_empty() {
+            return;
+        }
+        let (verb, verb_at) = words.remove(0);
+        let covers = match verb {
+            "allow" => self.reach(comment),
+            "allow-file" if comment.span.start < self.first_key => Span::new(0, u32::MAX),
+            "allow-file" => {
+                self.unknown(
+                    verb_at,
+                    "`allow-file` stands behind the first key, where it has no effect",
+                    "move it to the top of the file, or write `allow` above the line that is meant",
+                );
+                return;
+            }
+            other => {
+                // Prose may begin with our name.
+                let near = suggest::nearest(other, ["allow", "allow-file"]);
+                if near.is_some() || ["ignore", "disable", "deny", "warn", "off"].contains(&other) {
+                    let help = match near {
+                        Some(near) => format!("did you mean `{near}`?"),
+                        None => {
+                            "a comment can only `allow` or `allow-file`; levels are set in `trefoil.toml`".to_owned()
+                        }
+                    };
+                    self.unknown(verb_at, &format!("`{other}` is nothing a comment can ask for"), &help);
+                }
+                return;
+            }
+        };
+        if words.is_empty() {
+            self.unknown(verb_at, &format!("`{verb}` names no rule"), "name it, as in `# trefoil: allow unknown-key`");
+        }
+        let several = words.len() > 1;
+        for (at, (name, span)) in words.iter().enumerate() {
+            match rule(name) {
+                Some(rule) => {
+                    let removal = if several { between(&words, at, *span) } else { self.whole(comment) };
+                    self.out.all.push(Suppression {
+                        rule: rule.name,
+                        covers,
+                        name: Location::new(self.id, *span),
+                        removal,
+                        used: false,
+                        in_vain: false,
+                    });
+                }
+                None => self.unknown_rule(name, *span),
+            }
+        }
+    }
+    fn unknown(&mut self, at: Span, message: &str, help: &str) {
+        let d = Diagnostic::warning(UNKNOWN, Location::new(self.id, at), message).help(help);
+        self.out.findings.push(d);
+    }
+    fn unknown_rule(&mut self, name: &str, at: Span) {
+        let at = Location::new(self.id, at);
+        let d = Diagnostic::warning(UNKNOWN, at, format!("there is no rule `{name}`"));
+        let d = match suggest::nearest(name, RULES.iter().map(|r| r.name)) {
+            Some(near) => d.help(format!("did you mean `{near}`?")).suggestion(format!("write `{near}`"), at, near),
+            None => d.help("`trefoil rules` lists them"),
+        };
+        self.out.findings.push(d);
+    }
+    /// The line that a comment is about, with the whole of a text that begins there.
+    fn reach(&self, comment: &Comment) -> Span {
+        let mut line = self.file.position(comment.span.start).line;
+        if comment.alone {
+            line += 1;
+            while line <= self.file.lines() && self.says_nothing(line) {
+                line += 1;
+            }
+        }
+        let line = self.file.line_span(line);
+        let scalars = self.found.scalars.iter().filter(|s| line.start <= s.start && s.start < line.end);
+        Span::new(line.start, scalars.map(|s| s.end).fold(line.end, u32::max))
+    }
+    fn says_nothing(&self, line: u32) -> bool {
+        let span = self.file.line_span(line);
+        let text = self.file.text().get(span.start as usize..span.end as usize).unwrap_or_default().trim();
+        text.is_empty() || text.starts_with('#')
+    }
+    /// The comment with the white space before it; with its line, if it is alone there.
+    fn whole(&self, comment: &Comment) -> Span {
+        let text = self.file.text();
+        let line = self.file.line_span(self.file.position(comment.span.start).line);
+        if comment.alone {
+            let next = text.get(line.end as usize..).unwrap_or_default();
+            let ending = next.len() - next.strip_prefix("\r\n").or(next.strip_prefix('\n')).unwrap_or(next).len();
+            return Span::new(line.start, line.end + ending as u32);
+        }
+        let before = text.get(line.start as usize..comment.span.start as usize).unwrap_or_default();
+        Span::new(line.start + before.trim_end().len() as u32, comment.span.end)
+    }
+}
+
+/// The words of a comment up to `--` or another `#`, with their places. `start` is where the text stands in the file.
+fn words(text: &str, start: u32) -> Vec<(&str, Span)> {
+    let mut out = Vec::new();
+    let mut at = 0;
+    for word in text.split([' ', '\t', ',']) {
+        if word.starts_with("--") || word.starts_with('#') {
+            break;
+        }
+        if !word.is_empty() {
+            let begin = start + at as u32;
+            out.push((word, Span::new(begin, begin + word.len() as u32)));
+        }
+        at += word.len() + 1;
+    }
+    out
+}
+
+/// A word with what parts it from its neighbour.
+fn between(words: &[(&str, Span)], at: usize, span: Span) -> Span {
+    match (words.get(at + 1), at.checked_sub(1).and_then(|before| words.get(before))) {
+        (Some((_, next)), _) => Span::new(span.start, next.start),
+        (None, Some((_, before))) => Span::new(before.end, span.end),
+        (None, None) => span,
+    }
+}
+
+/// Whether findings of suppressions themselves are of this rule.
+pub fn is_about_suppressions(rule: &str) -> bool {
+    rule == UNUSED || rule == UNKNOWN
+}

@@ -1,0 +1,14 @@
+//! How rules call the things of a program.
+
+use trefoil_ir::{Program, StepId, StepKind};
+
+/// What the manifest calls a step, in backticks; else what it is.
+pub fn step(program: &Program, id: StepId) -> String {
+    let Some(step) = program.step(id) else { return "this step".to_owned() };
+    match (&step.label, &step.kind) {
+        (Some(label), _) => format!("`{label}`"),
+        (None, StepKind::Model(call)) => format!("`{}`", call.speaker),
+        (None, StepKind::Tool(call)) => format!("`{}`", call.name),
+        (None, _) => "this step".to_owned(),
+    }
+}

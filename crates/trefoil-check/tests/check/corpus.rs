@@ -1,0 +1,71 @@
+//! Real manifests: a rule puts an error on none that loads.
+
+use std::path::{Path, PathBuf};
+
+use trefoil_check::{Limits, RULES, Run};
+use trefoil_syntax::Severity;
+
+use super::support::{Folder, line};
+
+fn files(folder: &Path, into: &mut Vec<PathBuf>) {
+    let Ok(entries) = std::fs::read_dir(folder) else { return };
+    for path in entries.flatten().map(|e| e.path()) {
+        if path.is_dir() {
+            files(&path, into);
+        } else if path.extension().is_some_and(|e| e == "yaml" || e == "yml") {
+            into.push(path);
+        }
+    }
+}
+
+/// Each manifest of a folder, the others of its folder beside it.
+fn each(root: &Path) -> Vec<String> {
+    let mut all = Vec::new();
+    files(root, &mut all);
+    all.sort();
+    let rules: Vec<&str> = RULES.iter().filter(|r| !matches!(r.run, Run::Load)).map(|r| r.name).collect();
+    let mut shown = Vec::new();
+    let mut folders: Vec<&Path> = all.iter().filter_map(|p| p.parent()).collect();
+    folders.sort();
+    folders.dedup();
+    for folder in folders {
+        let near: Vec<(String, String)> = all
+            .iter()
+            .filter_map(|p| Some((p.strip_prefix(folder).ok()?.to_string_lossy().into_owned(), p)))
+            .map(|(name, path)| (name, std::fs::read_to_string(path).unwrap_or_default()))
+            .collect();
+        let named: Vec<(&str, &str)> = near.iter().map(|(n, t)| (n.as_str(), t.as_str())).collect();
+        let loaded = Folder::new(None, &named);
+        for (name, _) in named.iter().filter(|(n, _)| !n.contains('/')) {
+            let found = loaded.check(name, &Limits::default());
+            let found: Vec<_> = found.iter().filter(|d| rules.contains(&d.rule)).collect();
+            let mut lines: Vec<String> = found
+                .iter()
+                .map(|d| format!("{}/{name}: {} {}", folder.display(), d.rule, line(&loaded.project, d)))
+                .collect();
+            lines.sort();
+            lines.dedup();
+            assert!(found.iter().all(|d| d.severity < Severity::Error), "{}", lines.join("\n"));
+            shown.extend(lines);
+        }
+    }
+    shown
+}
+
+#[test]
+fn no_rule_puts_an_error_on_the_examples() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    println!("{}", each(&root).join("\n"));
+}
+
+#[test]
+fn no_rule_puts_an_error_on_the_corpus() {
+    let default = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared");
+    let shared = std::env::var_os("TREFOIL_SHARED").map_or(default, PathBuf::from);
+    let root = shared.join("corpus");
+    if !root.is_dir() {
+        println!("skipped: there is no {}", root.display());
+        return;
+    }
+    println!("{}", each(&root).join("\n"));
+}

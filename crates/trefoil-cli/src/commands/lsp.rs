@@ -1,0 +1,17 @@
+//! `trefoil lsp`: the language server, on standard input and output.
+
+use clap::Args;
+
+/// Serve editors: the language server on standard input and output
+#[derive(Args)]
+pub struct Lsp {
+    /// Accepted because editors pass it; there is no other way to talk
+    #[arg(long, hide = true)]
+    stdio: bool,
+}
+
+/// Exit code as the protocol has it: 0 after `shutdown` and `exit`, else 1.
+pub fn run(args: &Lsp) -> u8 {
+    let Lsp { stdio: _ } = args;
+    trefoil_lsp::server::run()
+}

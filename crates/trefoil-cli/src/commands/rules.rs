@@ -1,0 +1,67 @@
+//! `trefoil rules`: every rule in a line.
+
+use clap::{Args, ValueEnum};
+use serde_json::json;
+use trefoil::checker::catalogue::{in_order, level};
+use trefoil::checker::{Rule, Run};
+
+use crate::output;
+
+/// List the rules, with their levels
+#[derive(Args)]
+pub struct Rules {
+    /// How to print them
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    format: Format,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Format {
+    Text,
+    Json,
+}
+
+/// Exit code 0; 1 if they cannot be written.
+pub fn run(args: &Rules) -> u8 {
+    output::result(&match args.format {
+        Format::Text => table(),
+        Format::Json => {
+            let all: Vec<_> = in_order().map(as_json).collect();
+            format!("{:#}\n", serde_json::Value::Array(all))
+        }
+    })
+}
+
+fn as_json(rule: &'static Rule) -> serde_json::Value {
+    json!({
+        "name": rule.name,
+        "group": rule.group.name(),
+        "level": level(rule.level),
+        "strict_level": level(rule.strict.or(rule.level)),
+        "found_by": match rule.run { Run::Load => "loading", Run::Program(_) => "checking" },
+        "summary": rule.summary().replace('\n', " "),
+    })
+}
+
+/// Columns as wide as what is in them; the summary is last and may be long.
+fn table() -> String {
+    let head = ["rule", "level", "--strict", "group", "what"].map(str::to_owned);
+    let rows = in_order().map(|rule| {
+        let strict = rule.strict.map_or("", |s| level(Some(s)));
+        [rule.name, level(rule.level), strict, rule.group.name(), rule.summary()].map(|cell| cell.replace('\n', " "))
+    });
+    let rows: Vec<[String; 5]> = std::iter::once(head).chain(rows).collect();
+    let mut widths = [0; 5];
+    for row in &rows {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = (*width).max(cell.len());
+        }
+    }
+    let mut out = String::new();
+    for row in &rows {
+        let line: Vec<String> = row.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}")).collect();
+        out.push_str(line.join("  ").trim_end());
+        out.push('\n');
+    }
+    out
+}

@@ -1,0 +1,29 @@
+//! `trefoil schema NAME`: JSON Schemas of what is read and printed.
+
+use clap::Args;
+use clap::builder::PossibleValuesParser;
+use trefoil::front::FRONT_ENDS;
+use trefoil::syntax::diagnostic::render::JSON_SCHEMA;
+
+use crate::output;
+
+/// What is printed and has a schema. A new one is a line here; what is read are the front ends.
+const PRINTED: &[(&str, &str)] = &[("check-output", JSON_SCHEMA)];
+
+fn all() -> impl Iterator<Item = (&'static str, &'static str)> {
+    FRONT_ENDS.iter().map(|f| (f.name(), f.schema())).chain(PRINTED.iter().copied())
+}
+
+/// Print the JSON Schema of a format, for editors, or of the output of `check`
+#[derive(Args)]
+pub struct Schema {
+    /// Of what
+    #[arg(value_name = "NAME", value_parser = PossibleValuesParser::new(all().map(|(name, _)| name)))]
+    name: String,
+}
+
+/// Exit code 0; 1 if it cannot be written.
+pub fn run(args: &Schema) -> u8 {
+    let text = all().find(|(name, _)| *name == args.name).map_or("", |(_, text)| text);
+    output::result(text)
+}

@@ -1,0 +1,92 @@
+//! Diagnostics while typing, over the whole folder.
+
+use serde_json::json;
+
+use super::{Client, rules};
+use crate::world::Folder;
+
+const WRITER: &str = "id: writer\nkind: llm\nmodel: { provider: openai, name: gpt-4o-mini }\ninstruction: Write.\nprompt: \"{{userQuery}}\"\n";
+const PIPELINE: &str =
+    "id: pipeline\nkind: sequential\nsteps:\n  - ref: writer\n    input: { userQuery: \"{{userQuery}}\" }\n";
+
+fn folder() -> Folder {
+    let folder = Folder::new();
+    folder.write("writer.yaml", WRITER).write("pipeline.yaml", PIPELINE);
+    folder
+}
+
+#[test]
+fn a_mistake_is_shown_while_it_is_there() {
+    let (mut client, _) = Client::start(folder());
+    client.open("pipeline.yaml");
+    assert_eq!(rules(&client.diagnostics("pipeline.yaml")), [""; 0]);
+    client.edit("pipeline.yaml", "ref: writer", "ref: wirter");
+    let found = client.diagnostics("pipeline.yaml");
+    assert_eq!(rules(&found), ["unknown-reference"]);
+    assert_eq!(found[0]["severity"], 1);
+    assert_eq!(client.slice("pipeline.yaml", &found[0]["range"]), "wirter");
+    assert!(found[0]["message"].as_str().unwrap().contains("did you mean `writer`"), "{found:?}");
+    client.edit("pipeline.yaml", "ref: wirter", "ref: writer");
+    assert_eq!(rules(&client.diagnostics("pipeline.yaml")), [""; 0]);
+}
+
+#[test]
+fn an_unsaved_change_shows_in_other_files() {
+    let (mut client, _) = Client::start(folder());
+    client.open("writer.yaml");
+    assert_eq!(rules(&client.diagnostics("writer.yaml")), [""; 0]);
+    client.edit("writer.yaml", "id: writer", "id: author");
+    assert_eq!(rules(&client.diagnostics("pipeline.yaml")), ["unknown-reference"]);
+    client.edit("writer.yaml", "id: author", "id: writer");
+    assert_eq!(rules(&client.diagnostics("pipeline.yaml")), [""; 0]);
+}
+
+#[test]
+fn a_closed_folder_has_no_findings_any_more() {
+    let folder = folder();
+    folder.write("pipeline.yaml", PIPELINE.replace("ref: writer", "ref: nobody"));
+    let (mut client, _) = Client::start(folder);
+    client.open("writer.yaml");
+    assert_eq!(rules(&client.diagnostics("pipeline.yaml")), ["unknown-reference"]);
+    client.tell("textDocument/didClose", json!({ "textDocument": { "uri": client.uri("writer.yaml") } }));
+    assert_eq!(rules(&client.diagnostics("pipeline.yaml")), [""; 0]);
+}
+
+#[test]
+fn columns_are_those_of_the_client() {
+    let folder = Folder::new();
+    folder.write(
+        "a.yaml",
+        "# \u{1f98a}\nid: a\nkind: llm\nmodel: { provider: openai, name: m }\ninstruction: \"\u{1f98a} {{#if }}\"\n",
+    );
+    let (mut client, _) = Client::start(folder);
+    client.open("a.yaml");
+    let found = client.diagnostics("a.yaml");
+    let template = found.iter().find(|d| d["code"].as_str().unwrap().starts_with("template-")).unwrap();
+    // `instruction: "` is 14 units, the fox two, the blank one.
+    assert!(template["range"]["start"]["character"].as_u64().unwrap() >= 17, "{template}");
+    assert!(client.slice("a.yaml", &template["range"]).is_ascii());
+}
+
+#[test]
+fn broken_yaml_is_shown_and_mended() {
+    let (mut client, _) = Client::start(folder());
+    client.open("writer.yaml");
+    client.diagnostics("writer.yaml");
+    client.edit("writer.yaml", "instruction: Write.", "instruction: [Write.");
+    let found = client.diagnostics("writer.yaml");
+    assert!(rules(&found).iter().any(|r| r.starts_with("yaml-")), "{found:?}");
+    client.edit("writer.yaml", "instruction: [Write.", "instruction: Write.");
+    assert_eq!(rules(&client.diagnostics("writer.yaml")), [""; 0]);
+}
+
+#[test]
+fn the_folder_is_the_highest_with_manifests() {
+    let folder = Folder::new();
+    folder.write("agents/writer.yaml", WRITER).write("pipeline.yaml", PIPELINE);
+    let (mut client, _) = Client::start(folder);
+    client.open("agents/writer.yaml");
+    client.diagnostics("writer.yaml");
+    client.edit("agents/writer.yaml", "id: writer", "id: author");
+    assert_eq!(rules(&client.diagnostics("pipeline.yaml")), ["unknown-reference"]);
+}

@@ -1,0 +1,85 @@
+//! How a conversation begins and ends, and what becomes of messages that make no sense.
+
+use serde_json::{Value, json};
+
+use super::Client;
+use crate::world::Folder;
+
+#[test]
+fn a_conversation_from_beginning_to_end() {
+    let (client, result) = Client::start(Folder::new());
+    assert_eq!(result["capabilities"]["positionEncoding"], "utf-16");
+    assert_eq!(result["serverInfo"]["name"], "trefoil");
+    assert_eq!(client.finish(), Some(0));
+}
+
+#[test]
+fn bytes_are_counted_where_the_client_can() {
+    let mut client = Client::spawn(Folder::new());
+    let capabilities = json!({ "general": { "positionEncodings": ["utf-16", "utf-8"] } });
+    let result = client.ask("initialize", json!({ "processId": null, "rootUri": null, "capabilities": capabilities }));
+    assert_eq!(result["capabilities"]["positionEncoding"], "utf-8");
+}
+
+#[test]
+fn an_exit_without_shutdown_is_a_failure() {
+    let (mut client, _) = Client::start(Folder::new());
+    client.tell("exit", Value::Null);
+    assert_eq!(client.exit_code(), Some(1));
+    let (mut client, _) = Client::start(Folder::new());
+    client.hang_up();
+    assert_eq!(client.exit_code(), Some(1));
+}
+
+#[test]
+fn nothing_is_answered_before_initialize_and_after_shutdown() {
+    let code = |result: Result<Value, Value>| result.unwrap_err()["code"].clone();
+    let mut client = Client::spawn(Folder::new());
+    assert_eq!(code(client.try_ask("textDocument/hover", json!({}))), -32002);
+    client.ask("initialize", json!({ "processId": null, "rootUri": null, "capabilities": {} }));
+    assert_eq!(code(client.try_ask("initialize", json!({ "capabilities": {} }))), -32600);
+    client.ask("shutdown", Value::Null);
+    assert_eq!(code(client.try_ask("textDocument/hover", json!({}))), -32600);
+}
+
+#[test]
+fn messages_that_make_no_sense_are_answered_and_survived() {
+    let (mut client, _) = Client::start(Folder::new());
+    client.raw("this is no JSON");
+    assert_eq!(client.wait(|m| m["id"].is_null() && m.get("error").is_some())["error"]["code"], -32700);
+    client.raw(r#"{"jsonrpc": "2.0", "id": {"a": 1}, "method": 3}"#);
+    assert_eq!(client.wait(|m| m["id"].is_null() && m.get("error").is_some())["error"]["code"], -32700);
+    let code = |result: Result<Value, Value>| result.unwrap_err()["code"].clone();
+    assert_eq!(code(client.try_ask("textDocument/nonsense", json!({}))), -32601);
+    assert_eq!(code(client.try_ask("textDocument/codeAction", json!({ "textDocument": 3 }))), -32602);
+    assert_eq!(code(client.try_ask("textDocument/codeAction", json!([]))), -32602);
+    client.tell("textDocument/didChange", json!({ "textDocument": "?" }));
+    client.tell("textDocument/didOpen", Value::Null);
+    // A file that nobody opened, and one that is no file.
+    for uri in ["file:///nowhere/x.yaml", "untitled:Untitled-1"] {
+        let symbols = client.ask("textDocument/documentSymbol", json!({ "textDocument": { "uri": uri } }));
+        assert_eq!(symbols, Value::Null);
+    }
+    assert_eq!(client.finish(), Some(0));
+}
+
+#[test]
+fn positions_outside_of_the_text_do_no_harm() {
+    let folder = Folder::new();
+    folder.write("a.yaml", "id: a\nkind: llm\n");
+    let (mut client, _) = Client::start(folder);
+    client.open("a.yaml");
+    let uri = client.uri("a.yaml");
+    for (line, character) in [(0u32, 4_000_000_000u32), (4_000_000_000, 0), (2, 0)] {
+        let position = json!({ "line": line, "character": character });
+        let range = json!({ "start": position, "end": { "line": 0, "character": 0 } });
+        let params = json!({ "textDocument": { "uri": uri }, "range": range, "context": { "diagnostics": [] } });
+        client.ask("textDocument/codeAction", params);
+        let change = json!({
+            "textDocument": { "uri": uri, "version": 2 },
+            "contentChanges": [{ "range": range, "text": "\n" }],
+        });
+        client.tell("textDocument/didChange", change);
+    }
+    assert_eq!(client.finish(), Some(0));
+}

@@ -1,0 +1,85 @@
+//! Where an offset is: in the tree of a file, and on its line.
+
+use trefoil::syntax::Span;
+use trefoil::syntax::yaml::{Kind, Node, Text};
+
+use crate::analysis::touches;
+
+/// One step from the root of a tree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Step {
+    /// Into the value of a key.
+    Key(String),
+    /// Into an item of a list.
+    Item(usize),
+}
+
+/// What stands at an offset.
+#[derive(Debug, Clone)]
+pub enum On<'t> {
+    /// A key of a mapping.
+    Key(&'t Text),
+    /// A scalar.
+    Value(&'t Text),
+    /// Neither: the space in or behind a collection.
+    Between,
+}
+
+/// A place in a tree.
+#[derive(Debug, Clone)]
+pub struct Spot<'t> {
+    /// The way there; of a key, to the mapping that it is in, and the key.
+    pub path: Vec<Step>,
+    /// The innermost collection.
+    pub within: &'t Node,
+    /// What is there.
+    pub on: On<'t>,
+}
+
+/// What stands at an offset.
+pub fn spot(root: &Node, offset: u32) -> Spot<'_> {
+    let mut spot = Spot { path: Vec::new(), within: root, on: On::Between };
+    let mut node = root;
+    loop {
+        match &*node.kind {
+            Kind::Scalar(_, text) => {
+                spot.on = On::Value(text);
+                return spot;
+            }
+            Kind::Sequence(items) => {
+                spot.within = node;
+                let Some((i, item)) = items.iter().enumerate().find(|(_, n)| touches(n.span, offset)) else {
+                    return spot;
+                };
+                spot.path.push(Step::Item(i));
+                node = item;
+            }
+            Kind::Mapping(mapping) => {
+                spot.within = node;
+                if let Some(entry) = mapping.entries.iter().find(|e| touches(e.key.span, offset)) {
+                    spot.path.push(Step::Key(entry.key.value.to_string()));
+                    spot.on = On::Key(&entry.key);
+                    return spot;
+                }
+                let found = mapping.entries.iter().find(|e| touches(e.value.span, offset) && !e.value.span.is_empty());
+                let Some(entry) = found else { return spot };
+                spot.path.push(Step::Key(entry.key.value.to_string()));
+                node = &entry.value;
+            }
+        }
+    }
+}
+
+/// The bytes of the line that an offset is on, without its break.
+pub fn line(text: &str, offset: u32) -> Span {
+    let at = offset as usize;
+    let start = text.get(..at).unwrap_or(text).rfind('\n').map_or(0, |n| n + 1);
+    let end = text.get(at..).and_then(|rest| rest.find('\n')).map_or(text.len(), |n| at + n);
+    let end = if text.get(start..end).is_some_and(|l| l.ends_with('\r')) { end - 1 } else { end };
+    Span::new(start as u32, (end as u32).max(start as u32))
+}
+
+/// The blanks that a line begins with.
+pub fn indent(line: &str) -> &str {
+    line.get(..line.len() - line.trim_start_matches([' ', '\t']).len()).unwrap_or_default()
+}

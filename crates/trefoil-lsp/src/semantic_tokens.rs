@@ -1,0 +1,379 @@
+//! Semantic tokens: the languages inside of YAML scalars, which a YAML editor shows as text.
+//!
+//! A lexer that never fails: a text that is being written has tokens too. What is right, the templates' own parser says.
+
+use std::ops::Range;
+
+use trefoil::ir::facts::Scope;
+use trefoil::syntax::yaml::{Kind as Yaml, Text};
+use trefoil::syntax::{FileId, Span};
+use trefoil::template::Policy;
+use trefoil::template::policy::{Blocks, ConditionGrammar};
+
+use crate::analysis::Analysis;
+
+/// What a token is. The numbers are the places in the legend.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Braces and operators.
+    Operator,
+    /// `#if`, `else`, `and`, `true`.
+    Keyword,
+    /// The first segment of a path.
+    Variable,
+    /// The other segments.
+    Property,
+    /// A helper or filter.
+    Function,
+    /// Quoted text.
+    String,
+    /// A number.
+    Number,
+    /// `{{! }}`
+    Comment,
+}
+
+impl Kind {
+    /// All of them, in the order of their numbers.
+    pub const ALL: [Self; 8] = [
+        Self::Operator,
+        Self::Keyword,
+        Self::Variable,
+        Self::Property,
+        Self::Function,
+        Self::String,
+        Self::Number,
+        Self::Comment,
+    ];
+    /// As the protocol names it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Operator => "operator",
+            Self::Keyword => "keyword",
+            Self::Variable => "variable",
+            Self::Property => "property",
+            Self::Function => "function",
+            Self::String => "string",
+            Self::Number => "number",
+            Self::Comment => "comment",
+        }
+    }
+}
+
+/// A token and its bytes in the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Token {
+    /// Where.
+    pub span: Span,
+    /// What.
+    pub kind: Kind,
+}
+
+/// The tokens of a file, in order, without overlaps.
+pub fn tokens(analysis: &Analysis, file: FileId) -> Vec<Token> {
+    let (Some(root), Some(front)) = (analysis.tree(file), analysis.dialect(file)) else { return Vec::new() };
+    let mut scopes: Vec<&Scope> = analysis.facts().scopes.iter().filter(|s| s.at.file == file).collect();
+    scopes.sort_by_key(|s| s.at.span);
+    let mut found = Vec::new();
+    let mut stack = vec![root];
+    while let Some(node) = stack.pop() {
+        match &*node.kind {
+            Yaml::Scalar(_, text) => found.extend(scalar(text, &scopes, front.policy())),
+            Yaml::Sequence(items) => stack.extend(items),
+            Yaml::Mapping(mapping) => stack.extend(mapping.entries.iter().map(|e| &e.value)),
+        }
+    }
+    // An anchor's content is met once for every alias of it.
+    found.sort_by_key(|t: &Token| (t.span.start, t.span.end));
+    let mut end = 0;
+    found.retain(|t| {
+        let keep = t.span.start >= end && !t.span.is_empty();
+        if keep {
+            end = t.span.end;
+        }
+        keep
+    });
+    found
+}
+
+/// Whether a node's scalar is a template.
+fn scalar(text: &Text, scopes: &[&Scope], policy: &Policy) -> Vec<Token> {
+    let content = text.content();
+    let overlapping = |s: &&&Scope| s.at.span.start <= content.end && content.start <= s.at.span.end;
+    let near = scopes.partition_point(|s| s.at.span.start < text.span.start);
+    let scope = scopes.get(near.saturating_sub(1)..).unwrap_or_default().iter().take(2).find(overlapping);
+    let tokens = match scope {
+        Some(scope) if scope.condition => condition(&text.value, scope.policy),
+        Some(scope) => template(&text.value, scope.policy),
+        // Without facts (a file that cannot be lowered) every placeholder counts.
+        None if scopes.is_empty() => template(&text.value, policy),
+        None => Vec::new(),
+    };
+    tokens.into_iter().map(|(range, kind)| Token { span: text.source(range), kind }).collect()
+}
+
+type Tokens = Vec<(Range<u32>, Kind)>;
+
+/// The tokens of a template.
+fn template(text: &str, policy: &Policy) -> Tokens {
+    let mut out = Vec::new();
+    let mut at = 0;
+    while let Some(open) = text.get(at..).and_then(|rest| rest.find("{{")).map(|n| at + n) {
+        if policy.escapes && text.get(..open).is_some_and(|t| t.ends_with('\\')) {
+            at = open + 2;
+            continue;
+        }
+        at = tag(text, open, policy, &mut out);
+    }
+    out
+}
+
+/// The tokens of a condition, which may have its paths bare.
+fn condition(text: &str, policy: &Policy) -> Tokens {
+    if policy.conditions == ConditionGrammar::Braced {
+        let mut out = Vec::new();
+        let mut at = 0;
+        while at < text.len() {
+            let open = text.get(at..).and_then(|rest| rest.find("{{")).map_or(text.len(), |n| at + n);
+            // Bare words are text here, so only operators and literals are marked.
+            lex(text, at..open, policy, true, &mut out);
+            at = if open < text.len() { tag(text, open, policy, &mut out) } else { open };
+        }
+        return out;
+    }
+    let mut out = Vec::new();
+    let mut at = 0;
+    while at < text.len() {
+        let open = text.get(at..).and_then(|rest| rest.find("{{")).map_or(text.len(), |n| at + n);
+        lex(text, at..open, policy, false, &mut out);
+        at = if open < text.len() { tag(text, open, policy, &mut out) } else { open };
+    }
+    out
+}
+
+/// The tokens of the tag that opens there; where it ends.
+fn tag(text: &str, open: usize, policy: &Policy, out: &mut Tokens) -> usize {
+    let handlebars = policy.blocks == Blocks::Handlebars;
+    let rest = text.get(open..).unwrap_or_default();
+    let mut head = 2;
+    if handlebars {
+        head += rest.get(2..).map_or(0, |r| r.len() - r.trim_start_matches(['{', '&', '~']).len());
+    }
+    push(out, open..open + head, Kind::Operator);
+    let body = open + head;
+    if handlebars && text.get(body..).is_some_and(|t| t.starts_with('!')) {
+        let long = text.get(body..).is_some_and(|t| t.starts_with("!--"));
+        let close = if long { "--}}" } else { "}}" };
+        let end = text.get(body..).and_then(|t| t.find(close)).map_or(text.len(), |n| body + n + close.len() - 2);
+        push(out, body..end, Kind::Comment);
+        let after = (end + 2).min(text.len());
+        push(out, end..after, Kind::Operator);
+        return after;
+    }
+    let end = close(text, body);
+    let mut inner = end;
+    if handlebars && text.get(body..end).is_some_and(|t| t.ends_with('~')) {
+        inner -= 1;
+    }
+    lex(text, body..inner, policy, false, out);
+    let after = if text.get(end..).is_some_and(|t| t.starts_with("}}")) { end + 2 } else { end };
+    push(out, inner..after, Kind::Operator);
+    after
+}
+
+/// Where a tag's inside ends: at its braces, past quoted ones; or where the next tag begins.
+fn close(text: &str, from: usize) -> usize {
+    let bytes = text.as_bytes();
+    let mut at = from;
+    while let Some(byte) = bytes.get(at) {
+        match byte {
+            b'}' if bytes.get(at + 1) == Some(&b'}') => return at,
+            b'{' if bytes.get(at + 1) == Some(&b'{') => return at,
+            b'"' | b'\'' => {
+                if let Some(n) = bytes.get(at + 1..).and_then(|rest| rest.iter().position(|b| b == byte)) {
+                    at += n + 1;
+                }
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+    text.len()
+}
+
+const HELPERS: &[&str] = &[
+    "json",
+    "keys",
+    "length",
+    "default",
+    "upper",
+    "lower",
+    "trim",
+    "first_line",
+    "len",
+    "lookup",
+    "eq",
+    "ne",
+    "gt",
+    "gte",
+    "lt",
+    "lte",
+    "and",
+    "or",
+    "not",
+];
+const WORDS: &[&str] = &["true", "false", "null", "else", "if", "unless", "each", "with", "as", "this"];
+const PYTHON: &[&str] = &["and", "or", "not", "in", "is", "True", "False", "None"];
+
+/// The tokens between braces, or of a bare condition. `literal`: words are text.
+fn lex(text: &str, range: Range<usize>, policy: &Policy, literal: bool, out: &mut Tokens) {
+    let python = policy.conditions == ConditionGrammar::Python;
+    let mut at = range.start;
+    while let Some(c) = text.get(at..range.end).and_then(|rest| rest.chars().next()) {
+        let rest = text.get(at..range.end).unwrap_or_default();
+        let length = match c {
+            _ if c.is_whitespace() => c.len_utf8(),
+            '"' | '\'' => {
+                let length = rest.get(1..).and_then(|r| r.find(c)).map_or(rest.len(), |n| n + 2);
+                push(out, at..at + length, Kind::String);
+                length
+            }
+            '#' | '/' | '^'
+                if !literal && starts_word(rest.get(1..).unwrap_or_default()) && at_head(text, range.start, at) =>
+            {
+                let length = 1 + word(rest.get(1..).unwrap_or_default());
+                push(out, at..at + length, Kind::Keyword);
+                length
+            }
+            '0'..='9' => {
+                let length = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '.').unwrap_or(rest.len());
+                push(out, at..at + length, Kind::Number);
+                length
+            }
+            _ if starts_word(rest) => {
+                let length = word(rest);
+                let name = rest.get(..length).unwrap_or_default();
+                if literal {
+                    if matches!(name, "true" | "false" | "null") {
+                        push(out, at..at + length, Kind::Keyword);
+                    }
+                    length
+                } else {
+                    path(text, at, length, range.end, policy, python, out)
+                }
+            }
+            _ => {
+                let length = c.len_utf8();
+                if "=!<>&|()+-*%,[]/.".contains(c) {
+                    push(out, at..at + length, Kind::Operator);
+                }
+                length
+            }
+        };
+        at += length.max(1);
+    }
+}
+
+/// A path, word or helper that begins at `at` with a word of `length`; the bytes of it.
+fn path(text: &str, at: usize, length: usize, end: usize, policy: &Policy, python: bool, out: &mut Tokens) -> usize {
+    let first = text.get(at..at + length).unwrap_or_default();
+    let after = text.get(at + length..end).unwrap_or_default();
+    let joins = |rest: &str| {
+        rest.strip_prefix(['.', '/'])
+            .filter(|r| starts_word(r) || r.starts_with(|c: char| c.is_ascii_digit()))
+            .is_some()
+    };
+    if !joins(after) {
+        let called = after.starts_with('(')
+            || policy.blocks == Blocks::Handlebars && HELPERS.contains(&first) && after.starts_with([' ', '\t']);
+        let kind = if python && PYTHON.contains(&first) || WORDS.contains(&first) && first != "this" {
+            Kind::Keyword
+        } else if called || policy.filters && text.get(..at).is_some_and(|t| t.trim_end().ends_with('|')) {
+            Kind::Function
+        } else {
+            Kind::Variable
+        };
+        push(out, at..at + length, kind);
+        return length;
+    }
+    push(out, at..at + length, Kind::Variable);
+    let mut total = length;
+    while let Some(rest) = text.get(at + total..end).filter(|r| joins(r)) {
+        push(out, at + total..at + total + 1, Kind::Operator);
+        let next = word(rest.get(1..).unwrap_or_default()).max(1);
+        push(out, at + total + 1..at + total + 1 + next, Kind::Property);
+        total += 1 + next;
+    }
+    total
+}
+
+/// Whether nothing but blanks stands between the tag's braces and here.
+fn at_head(text: &str, start: usize, at: usize) -> bool {
+    text.get(start..at).is_some_and(|t| t.trim().is_empty())
+}
+
+fn starts_word(text: &str) -> bool {
+    text.chars().next().is_some_and(|c| c.is_alphabetic() || matches!(c, '_' | '@' | '$'))
+}
+
+/// The bytes of a segment that begins here.
+fn word(text: &str) -> usize {
+    let part = |c: char| !c.is_whitespace() && !r#"{}.|=!<>&()"'#/+*,[]~%"#.contains(c);
+    text.find(|c| !part(c)).unwrap_or(text.len())
+}
+
+fn push(out: &mut Tokens, range: Range<usize>, kind: Kind) {
+    if !range.is_empty() {
+        out.push((range.start as u32..range.end as u32, kind));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Kind, condition, template};
+    use trefoil::template::Policy;
+
+    fn shown(text: &str, tokens: &[(std::ops::Range<u32>, Kind)]) -> String {
+        let one = |(range, kind): &(std::ops::Range<u32>, Kind)| {
+            format!("{}:{}", &text[range.start as usize..range.end as usize], &kind.name()[..2])
+        };
+        tokens.iter().map(one).collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn tags_of_every_dialect() {
+        let of = |text: &str, policy| shown(text, &template(text, policy));
+        assert_eq!(
+            of("Hi {{#if a.b == 'x y'}}{{c}}{{/if}}", &Policy::AGNTZ),
+            "{{:op #if:ke a:va .:op b:pr =:op =:op 'x y':st }}:op {{:op c:va }}:op {{:op /if:ke }}:op"
+        );
+        assert_eq!(
+            of("{{default x.0 \"}}\"}} \\{{no}} {{~else~}} {{! c }}", &Policy::AEGIS),
+            "{{:op default:fu x:va .:op 0:pr \"}}\":st }}:op {{~:op else:ke ~}}:op {{:op ! c :co }}:op"
+        );
+        assert_eq!(
+            of("{{ plan.output | default('n') }}", &Policy::SIRENSPEC),
+            "{{:op plan:va .:op output:pr |:op default:fu (:op 'n':st ):op }}:op"
+        );
+    }
+
+    #[test]
+    fn what_is_being_written_has_tokens() {
+        assert_eq!(shown("x {{ wri", &template("x {{ wri", &Policy::AGNTZ)), "{{:op wri:va");
+        assert_eq!(shown("{{a {{b}}", &template("{{a {{b}}", &Policy::AGNTZ)), "{{:op a:va {{:op b:va }}:op");
+    }
+
+    #[test]
+    fn conditions_with_and_without_braces() {
+        let text = "{{r.ok}} == true && {{n}} > 3";
+        assert_eq!(
+            shown(text, &condition(text, &Policy::AGNTZ)),
+            "{{:op r:va .:op ok:pr }}:op =:op =:op true:ke &:op &:op {{:op n:va }}:op >:op 3:nu"
+        );
+        let text = "working.x != 'a' and len(output.y)";
+        assert_eq!(
+            shown(text, &condition(text, &Policy::SIRENSPEC)),
+            "working:va .:op x:pr !:op =:op 'a':st and:ke len:fu (:op output:va .:op y:pr ):op"
+        );
+    }
+}

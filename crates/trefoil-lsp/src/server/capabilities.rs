@@ -1,0 +1,48 @@
+//! What the server says of itself.
+
+use gen_lsp_types as lsp;
+use serde_json::{Value, json};
+
+use super::position::Encoding;
+use crate::semantic_tokens;
+
+/// The answer to `initialize`.
+pub fn result(encoding: Encoding) -> Value {
+    let capabilities = lsp::ServerCapabilities {
+        position_encoding: Some(encoding.kind()),
+        text_document_sync: Some(lsp::TextDocumentSync::Options(lsp::TextDocumentSyncOptions {
+            open_close: Some(true),
+            change: Some(lsp::TextDocumentSyncKind::Incremental),
+            save: Some(lsp::Save::Bool(true)),
+            ..Default::default()
+        })),
+        code_action_provider: Some(lsp::CodeActionProvider::CodeActionOptions(lsp::CodeActionOptions {
+            code_action_kinds: Some(vec![lsp::CodeActionKind::QuickFix, lsp::CodeActionKind::SourceFixAll]),
+            ..Default::default()
+        })),
+        document_symbol_provider: Some(true.into()),
+        semantic_tokens_provider: Some(
+            lsp::SemanticTokensOptions {
+                legend: lsp::SemanticTokensLegend {
+                    token_types: semantic_tokens::Kind::ALL.iter().map(|k| k.name().to_owned()).collect(),
+                    token_modifiers: Vec::new(),
+                },
+                full: Some(true.into()),
+                ..Default::default()
+            }
+            .into(),
+        ),
+        workspace: Some(lsp::WorkspaceOptions {
+            workspace_folders: Some(lsp::WorkspaceFoldersServerCapabilities {
+                supported: Some(true),
+                change_notifications: Some(true.into()),
+            }),
+            ..Default::default()
+        }),
+        ..Default::default()
+    };
+    json!({
+        "capabilities": capabilities,
+        "serverInfo": { "name": "trefoil", "version": env!("CARGO_PKG_VERSION") },
+    })
+}

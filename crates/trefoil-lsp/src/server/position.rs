@@ -1,0 +1,143 @@
+//! Between byte offsets and the protocol's positions: lines, and columns in the units that the client wants.
+
+use gen_lsp_types::{Position, PositionEncodingKind, Range};
+use trefoil::syntax::Span;
+
+/// What a column counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Encoding {
+    /// Bytes.
+    Utf8,
+    /// Units of UTF-16: what every client understands.
+    #[default]
+    Utf16,
+    /// Characters.
+    Utf32,
+}
+
+impl Encoding {
+    /// The cheapest of those that a client offers.
+    pub fn negotiate(offered: &[PositionEncodingKind]) -> Self {
+        if offered.contains(&PositionEncodingKind::UTF8) {
+            Self::Utf8
+        } else if !offered.contains(&PositionEncodingKind::UTF16) && offered.contains(&PositionEncodingKind::UTF32) {
+            Self::Utf32
+        } else {
+            Self::Utf16
+        }
+    }
+    /// As the protocol names it.
+    pub fn kind(self) -> PositionEncodingKind {
+        match self {
+            Self::Utf8 => PositionEncodingKind::UTF8,
+            Self::Utf16 => PositionEncodingKind::UTF16,
+            Self::Utf32 => PositionEncodingKind::UTF32,
+        }
+    }
+    fn width(self, c: char) -> u32 {
+        match self {
+            Self::Utf8 => c.len_utf8() as u32,
+            Self::Utf16 => c.len_utf16() as u32,
+            Self::Utf32 => 1,
+        }
+    }
+    /// The units of a text.
+    pub fn units(self, text: &str) -> u32 {
+        match self {
+            Self::Utf8 => text.len() as u32,
+            _ => text.chars().map(|c| self.width(c)).sum(),
+        }
+    }
+}
+
+/// The lines of a text. In the protocol a lone carriage return ends one as well.
+pub struct Lines<'t> {
+    text: &'t str,
+    encoding: Encoding,
+    starts: Vec<u32>,
+}
+
+impl<'t> Lines<'t> {
+    /// Finds them.
+    pub fn new(text: &'t str, encoding: Encoding) -> Self {
+        let mut starts = vec![0];
+        let bytes = text.as_bytes();
+        for (i, byte) in bytes.iter().enumerate() {
+            let ends = match byte {
+                b'\n' => true,
+                b'\r' => bytes.get(i + 1) != Some(&b'\n'),
+                _ => false,
+            };
+            if ends {
+                starts.push(i as u32 + 1);
+            }
+        }
+        Self { text, encoding, starts }
+    }
+    /// The position of an offset; one inside of a character counts as its beginning.
+    pub fn position(&self, offset: u32) -> Position {
+        let mut at = (offset as usize).min(self.text.len());
+        while !self.text.is_char_boundary(at) {
+            at -= 1;
+        }
+        let line = self.starts.partition_point(|s| *s as usize <= at).saturating_sub(1);
+        let start = self.starts.get(line).copied().unwrap_or(0) as usize;
+        let before = self.text.get(start..at).unwrap_or_default();
+        Position { line: line as u32, character: self.encoding.units(before) }
+    }
+    /// The range of a span.
+    pub fn range(&self, span: Span) -> Range {
+        Range { start: self.position(span.start), end: self.position(span.end.max(span.start)) }
+    }
+    /// The offset of a position; past the end of a line is its end, past the last line the end of the text.
+    pub fn offset(&self, position: Position) -> u32 {
+        let Some(start) = self.starts.get(position.line as usize).copied() else { return self.text.len() as u32 };
+        let next = self.starts.get(position.line as usize + 1).map_or(self.text.len(), |n| *n as usize);
+        let line = self.text.get(start as usize..next).unwrap_or_default().trim_end_matches(['\n', '\r']);
+        let mut left = position.character;
+        for (at, c) in line.char_indices() {
+            let width = self.encoding.width(c);
+            if left < width {
+                return start + at as u32;
+            }
+            left -= width;
+        }
+        start + line.len() as u32
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Encoding, Lines};
+    use gen_lsp_types::Position;
+
+    #[test]
+    fn columns_count_what_was_agreed_on() {
+        let text = "a: \u{1f98a}ä b\r\nc: d";
+        let at = text.find(" b").unwrap() as u32;
+        for (encoding, column) in [(Encoding::Utf8, 9), (Encoding::Utf16, 6), (Encoding::Utf32, 5)] {
+            let lines = Lines::new(text, encoding);
+            let position = Position { line: 0, character: column };
+            assert_eq!(lines.position(at), position, "{encoding:?}");
+            assert_eq!(lines.offset(position), at, "{encoding:?}");
+        }
+    }
+
+    #[test]
+    fn every_offset_comes_back() {
+        let text = "x: ä\r\ny: \u{1f98a}\n\rz";
+        for encoding in [Encoding::Utf8, Encoding::Utf16, Encoding::Utf32] {
+            let lines = Lines::new(text, encoding);
+            for (at, c) in text.char_indices().filter(|(_, c)| !matches!(c, '\r' | '\n')) {
+                assert_eq!(lines.offset(lines.position(at as u32)), at as u32, "{c:?} {encoding:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn positions_that_are_not_there_are_moved_in() {
+        let lines = Lines::new("ab\ncd", Encoding::Utf16);
+        assert_eq!(lines.offset(Position { line: 0, character: 99 }), 2);
+        assert_eq!(lines.offset(Position { line: 9, character: 0 }), 5);
+    }
+}

@@ -1,0 +1,149 @@
+//! What is kept for a client: how it counts, what it has open, what it was told.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use gen_lsp_types::{
+    DidChangeTextDocumentParams, DidChangeWorkspaceFoldersParams, DidCloseTextDocumentParams,
+    DidOpenTextDocumentParams, InitializeParams, Position, TextDocumentContentChangeEvent, Uri, WorkspaceFolders,
+};
+use lsp_server::Notification;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use trefoil::syntax::FileId;
+
+use super::position::{Encoding, Lines};
+use super::uri;
+use crate::Workspace;
+use crate::analysis::{Analysis, real};
+
+/// A client and its state.
+#[derive(Default)]
+pub struct Session {
+    encoding: Encoding,
+    /// Whether the client shows the other places of a finding.
+    pub related: bool,
+    /// What is open.
+    pub workspace: Workspace,
+    /// How the client names what it has open.
+    uris: HashMap<PathBuf, Uri>,
+    /// What it was told last, by URI.
+    pub told: HashMap<String, Value>,
+}
+
+/// A place that a client asks about, as features take it.
+pub struct Place {
+    /// What is known.
+    pub analysis: Arc<Analysis>,
+    /// The file in it.
+    pub file: FileId,
+    /// Its canonical path.
+    pub path: PathBuf,
+    /// The byte.
+    pub offset: u32,
+}
+
+impl Session {
+    /// Takes over what a client says of itself.
+    pub fn start(&mut self, params: &InitializeParams) {
+        let general = params.capabilities.general.as_ref();
+        let offered = general.and_then(|g| g.position_encodings.as_deref()).unwrap_or_default();
+        self.encoding = Encoding::negotiate(offered);
+        let document = params.capabilities.text_document.as_ref();
+        let diagnostics = document.and_then(|d| d.publish_diagnostics.as_ref());
+        self.related = diagnostics.and_then(|p| p.diagnostics_capabilities.related_information).unwrap_or(false);
+        let mut folders: Vec<PathBuf> = match &params.workspace_folders_initialize_params.workspace_folders {
+            Some(WorkspaceFolders::WorkspaceFolderList(list)) => {
+                list.iter().filter_map(|f| uri::to_path(&f.uri)).collect()
+            }
+            _ => Vec::new(),
+        };
+        if folders.is_empty() {
+            #[allow(deprecated, reason = "older clients have nothing else")]
+            folders.extend(params.root_uri.as_ref().and_then(uri::to_path));
+        }
+        self.workspace.set_folders(folders);
+    }
+    /// What columns count.
+    pub fn encoding(&self) -> Encoding {
+        self.encoding
+    }
+    /// Takes note of a notification; what is to be sent because of it.
+    pub fn notice(&mut self, method: &str, params: Value) -> Vec<Notification> {
+        match method {
+            "textDocument/didOpen" => self.opened(params),
+            "textDocument/didChange" => self.changed(params),
+            "textDocument/didClose" => self.closed(params),
+            "textDocument/didSave" | "workspace/didChangeWatchedFiles" => {
+                self.workspace.refresh();
+                Some(())
+            }
+            "workspace/didChangeWorkspaceFolders" => self.moved(params),
+            _ => None,
+        };
+        Vec::new()
+    }
+    fn opened(&mut self, params: Value) -> Option<()> {
+        let document = read::<DidOpenTextDocumentParams>(params)?.text_document;
+        let path = real(&uri::to_path(&document.uri)?);
+        self.uris.insert(path.clone(), document.uri);
+        self.workspace.set_buffer(path, document.text, document.version);
+        Some(())
+    }
+    fn changed(&mut self, params: Value) -> Option<()> {
+        let params: DidChangeTextDocumentParams = read(params)?;
+        let path = real(&uri::to_path(&params.text_document.text_document_identifier.uri)?);
+        let mut text = self.workspace.buffer(&path)?.text.to_string();
+        for change in params.content_changes {
+            match change {
+                TextDocumentContentChangeEvent::TextDocumentContentChangePartial(part) => {
+                    let lines = Lines::new(&text, self.encoding);
+                    let start = lines.offset(part.range.start) as usize;
+                    let end = (lines.offset(part.range.end) as usize).max(start);
+                    text.replace_range(start..end, &part.text);
+                }
+                TextDocumentContentChangeEvent::TextDocumentContentChangeWholeDocument(whole) => text = whole.text,
+            }
+        }
+        self.workspace.set_buffer(path, text, params.text_document.version);
+        Some(())
+    }
+    fn closed(&mut self, params: Value) -> Option<()> {
+        let params: DidCloseTextDocumentParams = read(params)?;
+        let path = real(&uri::to_path(&params.text_document.uri)?);
+        self.workspace.close(&path);
+        self.uris.remove(&path);
+        Some(())
+    }
+    fn moved(&mut self, params: Value) -> Option<()> {
+        let event = read::<DidChangeWorkspaceFoldersParams>(params)?.event;
+        let gone: Vec<PathBuf> = event.removed.iter().filter_map(|f| uri::to_path(&f.uri)).map(|p| real(&p)).collect();
+        let mut folders: Vec<PathBuf> =
+            self.workspace.folders().iter().filter(|f| !gone.contains(f)).cloned().collect();
+        folders.extend(event.added.iter().filter_map(|f| uri::to_path(&f.uri)));
+        self.workspace.set_folders(folders);
+        Some(())
+    }
+    /// The document that a client names.
+    pub fn document(&mut self, uri: &Uri) -> Option<Place> {
+        let path = real(&uri::to_path(uri)?);
+        let (analysis, file) = self.workspace.analysis(&path)?;
+        Some(Place { analysis, file, path, offset: 0 })
+    }
+    /// The place that a client names.
+    pub fn place(&mut self, uri: &Uri, position: Position) -> Option<Place> {
+        let mut place = self.document(uri)?;
+        place.offset = Lines::new(place.analysis.text(place.file), self.encoding).offset(position);
+        Some(place)
+    }
+    /// How the client names a file: as it opened it, if it did.
+    pub fn uri(&self, path: &Path) -> Uri {
+        self.uris.get(path).cloned().unwrap_or_else(|| uri::from_path(path))
+    }
+}
+
+/// Parameters that can be understood.
+fn read<P: DeserializeOwned>(params: Value) -> Option<P> {
+    serde_json::from_value(params).ok()
+}

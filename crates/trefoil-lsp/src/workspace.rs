@@ -1,0 +1,177 @@
+//! Open buffers, the folders they belong to, and the analyses of these.
+//!
+//! Which folder is checked for a file: the highest folder above it, inside of the workspace folder, that holds a manifest
+//! directly, with at most one folder between such folders that holds none. So the root of a large repository is not
+//! searched because one manifest is open, and a workflow beside its `agents/` is seen when an agent is open. A file outside
+//! of every workspace folder is checked with its own folder.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use trefoil::front::{Detection, detect};
+use trefoil::syntax::yaml;
+use trefoil::syntax::{FileId, SourceFile};
+use trefoil::{Checks, LoadOptions};
+
+use crate::analysis::{Analysis, real};
+
+/// A file larger than this is not looked into to find out whether it is a manifest.
+const PEEK: u64 = 1 << 20;
+/// Files of a folder that are looked into for that.
+const PEEKS: usize = 200;
+
+/// A text in an editor.
+#[derive(Debug, Clone)]
+pub struct Buffer {
+    /// What the editor shows.
+    pub text: Arc<str>,
+    /// The editor's count of changes.
+    pub version: i32,
+    /// The folder that is checked for it.
+    root: PathBuf,
+}
+
+/// Everything that is open.
+#[derive(Default)]
+pub struct Workspace {
+    folders: Vec<PathBuf>,
+    buffers: HashMap<PathBuf, Buffer>,
+    analyses: BTreeMap<PathBuf, Arc<Analysis>>,
+}
+
+impl Workspace {
+    /// The folders that the editor has open.
+    pub fn set_folders(&mut self, folders: impl IntoIterator<Item = PathBuf>) {
+        self.folders = folders.into_iter().map(|f| real(&f)).collect();
+        self.refresh();
+    }
+    /// The folders that the editor has open.
+    pub fn folders(&self) -> &[PathBuf] {
+        &self.folders
+    }
+    /// A buffer by its canonical path.
+    pub fn buffer(&self, path: &Path) -> Option<&Buffer> {
+        self.buffers.get(path)
+    }
+    /// A buffer is opened, or its text is another one now.
+    pub fn set_buffer(&mut self, path: PathBuf, text: impl Into<Arc<str>>, version: i32) {
+        let text = text.into();
+        if let Some(buffer) = self.buffers.get_mut(&path) {
+            buffer.text = text;
+            buffer.version = version;
+        } else {
+            let root = self.root_of(&path);
+            self.buffers.insert(path.clone(), Buffer { text, version, root });
+        }
+        self.forget(&path);
+    }
+    /// A buffer is closed: the file counts again.
+    pub fn close(&mut self, path: &Path) {
+        self.buffers.remove(path);
+        self.forget(path);
+        let roots: Vec<PathBuf> = self.buffers.values().map(|b| b.root.clone()).collect();
+        self.analyses.retain(|root, _| roots.contains(root));
+    }
+    /// Files on disk have changed.
+    pub fn refresh(&mut self) {
+        self.analyses.clear();
+        let paths: Vec<PathBuf> = self.buffers.keys().cloned().collect();
+        for path in paths {
+            let root = self.root_of(&path);
+            if let Some(buffer) = self.buffers.get_mut(&path) {
+                buffer.root = root;
+            }
+        }
+    }
+    /// Drops what a change of this file makes untrue.
+    fn forget(&mut self, path: &Path) {
+        let root = self.buffers.get(path).map(|b| b.root.clone());
+        self.analyses.retain(|at, analysis| Some(at) != root.as_ref() && analysis.file(path).is_none());
+    }
+    /// Makes every analysis that is missing; whether there was one.
+    pub fn analyse(&mut self) -> bool {
+        let mut missing: Vec<PathBuf> = self.buffers.values().map(|b| b.root.clone()).collect();
+        missing.sort();
+        missing.dedup();
+        missing.retain(|root| !self.analyses.contains_key(root));
+        for root in &missing {
+            let analysis = self.check(root, None);
+            self.analyses.insert(root.clone(), Arc::new(analysis));
+        }
+        !missing.is_empty()
+    }
+    /// The analysis for an open file, and its file there.
+    pub fn analysis(&mut self, path: &Path) -> Option<(Arc<Analysis>, FileId)> {
+        self.analyse();
+        let buffer = self.buffers.get(path)?;
+        let analysis = self.analyses.get(&buffer.root)?;
+        Some((analysis.clone(), analysis.file(path)?))
+    }
+    /// The analysis there would be if a buffer had another text.
+    pub fn analysis_with(&self, path: &Path, text: &str) -> Option<(Analysis, FileId)> {
+        let buffer = self.buffers.get(path)?;
+        let analysis = self.check(&buffer.root, Some((path, text)));
+        let file = analysis.file(path)?;
+        Some((analysis, file))
+    }
+    /// Every analysis, with its folder.
+    pub fn analyses(&self) -> impl Iterator<Item = (&Path, &Arc<Analysis>)> {
+        self.analyses.iter().map(|(root, a)| (&**root, a))
+    }
+    /// The folder whose analysis speaks for a file: of an open one its own.
+    pub fn speaks_for(&self, path: &Path) -> Option<&Path> {
+        let own = self.buffers.get(path).map(|b| &*b.root);
+        own.or_else(|| {
+            let with = self.analyses.iter().filter(|(_, a)| a.file(path).is_some());
+            with.map(|(root, _)| &**root).min_by_key(|root| root.as_os_str().len())
+        })
+    }
+    fn check(&self, root: &Path, instead: Option<(&Path, &str)>) -> Analysis {
+        let mut overlay: HashMap<PathBuf, Arc<str>> =
+            self.buffers.iter().map(|(path, b)| (path.clone(), b.text.clone())).collect();
+        if let Some((path, text)) = instead {
+            overlay.insert(path.to_owned(), text.into());
+        }
+        let options =
+            LoadOptions { checks: Some(Checks::default()), overlay: Arc::new(overlay), ..LoadOptions::default() };
+        let root = root.to_string_lossy().into_owned();
+        Analysis::new(trefoil::check(&[root], &options))
+    }
+    /// The folder that is checked for a file.
+    fn root_of(&self, path: &Path) -> PathBuf {
+        let own = path.parent().map(Path::to_owned).unwrap_or_default();
+        let within = self.folders.iter().filter(|f| own.starts_with(f)).min_by_key(|f| f.as_os_str().len());
+        let Some(within) = within else { return own };
+        let mut root = own.clone();
+        let mut without = 0;
+        for folder in own.ancestors().skip(1).take_while(|f| f.starts_with(within)) {
+            if holds_manifest(folder) {
+                root = folder.to_owned();
+                without = 0;
+            } else {
+                without += 1;
+                if without > 1 {
+                    break;
+                }
+            }
+        }
+        root
+    }
+}
+
+/// Whether a file of the folder itself is a manifest.
+fn holds_manifest(folder: &Path) -> bool {
+    let Ok(entries) = std::fs::read_dir(folder) else { return false };
+    let yaml = |path: &Path| {
+        let extension = path.extension().and_then(|e| e.to_str()).unwrap_or_default();
+        extension.eq_ignore_ascii_case("yaml") || extension.eq_ignore_ascii_case("yml")
+    };
+    let files = entries.flatten().map(|e| e.path()).filter(|p| yaml(p)).take(PEEKS);
+    files.filter(|p| std::fs::metadata(p).is_ok_and(|m| m.is_file() && m.len() <= PEEK)).any(|path| {
+        let Ok(text) = std::fs::read_to_string(&path) else { return false };
+        let source = SourceFile::new("", text);
+        let parsed = yaml::parse(FileId(0), &source, &yaml::Limits::default());
+        parsed.root.is_some_and(|root| !matches!(detect(&root), Detection::Unknown))
+    })
+}

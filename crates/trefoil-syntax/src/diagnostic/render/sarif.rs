@@ -1,0 +1,148 @@
+//! SARIF 2.1.0, which code hosts and editors import.
+//!
+//! <https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html>. Written by hand: what we need of the format is small,
+//! and the tests hold it against the published schema.
+
+use std::collections::HashMap;
+
+use serde_json::{Map, Value, json};
+
+use super::place;
+use crate::diagnostic::{Diagnostic, Fix, Severity};
+use crate::file::{FileId, Files, SourceFile};
+use crate::span::{Location, Span};
+
+/// What a SARIF log says about a rule.
+#[derive(Debug, Clone, Copy)]
+pub struct SarifRule<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// One sentence.
+    pub summary: &'a str,
+    /// Its page, in Markdown.
+    pub page: &'a str,
+    /// Its level; none: off.
+    pub level: Option<Severity>,
+}
+
+/// One log with one run, on one line, with a line break behind it. Rules that are not in the list are named all the same.
+pub fn sarif(diagnostics: &[Diagnostic], files: &Files, rules: &[SarifRule<'_>], version: &str) -> String {
+    let index: HashMap<&str, usize> = rules.iter().enumerate().map(|(i, r)| (r.name, i)).collect();
+    let results: Vec<Value> = diagnostics.iter().map(|d| result(d, files, &index)).collect();
+    let rules: Vec<Value> = rules.iter().map(descriptor).collect();
+    let log = json!({
+        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+        "version": "2.1.0",
+        "runs": [{
+            "tool": { "driver": { "name": "trefoil", "semanticVersion": version, "rules": rules } },
+            "columnKind": "unicodeCodePoints",
+            "results": results,
+        }],
+    });
+    format!("{log}\n")
+}
+
+fn descriptor(rule: &SarifRule<'_>) -> Value {
+    json!({
+        "id": rule.name,
+        "shortDescription": { "text": rule.summary },
+        "fullDescription": { "text": rule.summary },
+        "help": { "text": rule.page, "markdown": rule.page },
+        "defaultConfiguration": { "enabled": rule.level.is_some(), "level": level(rule.level.unwrap_or(Severity::Warning)) },
+    })
+}
+
+fn level(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Error => "error",
+        Severity::Warning => "warning",
+        Severity::Info => "note",
+    }
+}
+
+fn result(d: &Diagnostic, files: &Files, index: &HashMap<&str, usize>) -> Value {
+    let mut out = Map::new();
+    out.insert("ruleId".into(), d.rule.into());
+    if let Some(index) = index.get(d.rule) {
+        out.insert("ruleIndex".into(), (*index).into());
+    }
+    out.insert("level".into(), level(d.severity).into());
+    let text = match &d.help {
+        Some(help) => format!("{}\n{help}", d.message),
+        None => d.message.clone(),
+    };
+    out.insert("message".into(), json!({ "text": text }));
+    if let Some(location) = physical(files, d.file, d.span) {
+        out.insert("locations".into(), json!([{ "physicalLocation": location }]));
+    }
+    let related: Vec<Value> = d
+        .labels
+        .iter()
+        .filter_map(|l| Some((physical(files, Some(l.location.file), Some(l.location.span))?, &l.message)))
+        .enumerate()
+        .map(|(id, (place, message))| json!({ "id": id, "physicalLocation": place, "message": { "text": message } }))
+        .collect();
+    if !related.is_empty() {
+        out.insert("relatedLocations".into(), related.into());
+    }
+    if let Some(fix) = d.fix.as_deref().and_then(|fix| change(fix, files)) {
+        out.insert("fixes".into(), json!([fix]));
+    }
+    Value::Object(out)
+}
+
+fn physical(files: &Files, file: Option<FileId>, span: Option<Span>) -> Option<Value> {
+    let (file, span) = place(files, file, span);
+    let file = file?;
+    let mut out = json!({ "artifactLocation": { "uri": uri(file.name()) } });
+    if let (Some(span), Some(out)) = (span, out.as_object_mut()) {
+        out.insert("region".into(), region(file, span));
+    }
+    Some(out)
+}
+
+fn region(file: &SourceFile, span: Span) -> Value {
+    let (start, end) = (file.position(span.start), file.position(span.end.max(span.start)));
+    json!({ "startLine": start.line, "startColumn": start.column, "endLine": end.line, "endColumn": end.column })
+}
+
+/// A fix, its edits by file; none if a file of it is not there.
+fn change(fix: &Fix, files: &Files) -> Option<Value> {
+    let mut changed: Vec<(FileId, Vec<Value>)> = Vec::new();
+    for edit in &fix.edits {
+        let Location { file: id, span } = edit.location;
+        let replacement =
+            json!({ "deletedRegion": region(files.get(id)?, span), "insertedContent": { "text": edit.text } });
+        match changed.iter_mut().find(|(known, _)| *known == id) {
+            Some((_, replacements)) => replacements.push(replacement),
+            None => changed.push((id, vec![replacement])),
+        }
+    }
+    let changes: Option<Vec<Value>> = changed
+        .into_iter()
+        .map(|(id, replacements)| {
+            let uri = uri(files.get(id)?.name());
+            Some(json!({ "artifactLocation": { "uri": uri }, "replacements": replacements }))
+        })
+        .collect();
+    Some(json!({ "description": { "text": fix.message }, "artifactChanges": changes? }))
+}
+
+/// A path as a URI reference: relative where the path is.
+fn uri(path: &str) -> String {
+    let path = path.replace('\\', "/");
+    let drive = path.as_bytes().get(1) == Some(&b':') && path.as_bytes().first().is_some_and(u8::is_ascii_alphabetic);
+    let mut out = match (path.starts_with('/'), drive) {
+        (true, _) => "file://".to_owned(),
+        (_, true) => "file:///".to_owned(),
+        _ => String::new(),
+    };
+    for byte in path.strip_prefix("./").unwrap_or(&path).bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' => out.push(char::from(byte)),
+            b':' if drive => out.push(':'),
+            other => out.push_str(&format!("%{other:02X}")),
+        }
+    }
+    out
+}

@@ -1,0 +1,95 @@
+//! The comments of a file. The tree does not hold them; what is neither in a scalar nor in a name is looked at again here.
+//!
+//! Says nothing about what a comment means.
+
+use super::tree::{Kind, Node, Style, Text};
+use crate::span::Span;
+
+/// One comment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Comment {
+    /// From its `#` to the end of the line.
+    pub span: Span,
+    /// Whether nothing else stands on its line.
+    pub alone: bool,
+}
+
+/// The comments of a file and the scalars between them, both in the order of the file.
+#[derive(Debug, Clone, Default)]
+pub struct Comments {
+    /// The comments.
+    pub all: Vec<Comment>,
+    /// Keys and scalar values, with their quotes or block headers.
+    pub scalars: Vec<Span>,
+}
+
+/// Finds them. `root` is the whole tree of `text`: a `#` in a scalar that is not in the tree would be taken for a comment.
+pub fn comments(text: &str, root: &Node) -> Comments {
+    let mut scalars = Scalars { text, whole: Vec::new(), opaque: Vec::new() };
+    scalars.node(root);
+    let Scalars { whole: mut scalars, mut opaque, .. } = scalars;
+    for spans in [&mut scalars, &mut opaque] {
+        spans.sort_unstable();
+        spans.dedup();
+    }
+    let mut all = Vec::new();
+    let mut start = 0;
+    for line in text.split_inclusive('\n') {
+        let content = line.trim_end_matches(['\n', '\r']);
+        let found = content.match_indices('#').map(|(at, _)| at).find(|at| {
+            let before = content.get(..*at).unwrap_or_default();
+            let apart = before.is_empty() || before.ends_with([' ', '\t', '\u{feff}']);
+            apart && !covered(&opaque, (start + at) as u32)
+        });
+        if let Some(at) = found {
+            let alone = content.get(..at).is_some_and(|before| before.trim_matches([' ', '\t', '\u{feff}']).is_empty());
+            all.push(Comment { span: Span::new((start + at) as u32, (start + content.len()) as u32), alone });
+        }
+        start += line.len();
+    }
+    Comments { all, scalars }
+}
+
+/// Whether a byte lies in one of the spans, which do not overlap.
+fn covered(spans: &[Span], at: u32) -> bool {
+    let next = spans.partition_point(|s| s.start <= at);
+    next.checked_sub(1).and_then(|i| spans.get(i)).is_some_and(|s| at < s.end)
+}
+
+/// Collects the scalars of a tree.
+struct Scalars<'t> {
+    text: &'t str,
+    whole: Vec<Span>,
+    /// The parts of them in which `#` is text: all but the header of a block, which may have a comment behind it.
+    opaque: Vec<Span>,
+}
+
+impl Scalars<'_> {
+    fn node(&mut self, node: &Node) {
+        match &*node.kind {
+            Kind::Scalar(_, text) => self.scalar(text),
+            Kind::Sequence(items) => items.iter().for_each(|n| self.node(n)),
+            Kind::Mapping(mapping) => {
+                for entry in &mapping.entries {
+                    self.scalar(&entry.key);
+                    self.node(&entry.value);
+                }
+            }
+        }
+    }
+    fn scalar(&mut self, text: &Text) {
+        let span = text.span;
+        if span.is_empty() {
+            return;
+        }
+        self.whole.push(span);
+        let header = match text.style {
+            Style::Literal | Style::Folded => {
+                let written = self.text.get(span.start as usize..span.end as usize).unwrap_or_default();
+                written.find('\n').unwrap_or(written.len()) as u32
+            }
+            Style::Plain | Style::Single | Style::Double => 0,
+        };
+        self.opaque.push(Span::new(span.start + header, span.end));
+    }
+}

@@ -1,0 +1,173 @@
+//! The project file, `trefoil.toml`: levels and limits that a folder's manifests share.
+//!
+//! A manifest's project file is the one in its folder or in the nearest folder above it. Knows nothing about the command
+//! line, which has the later word.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+use trefoil_check::{Level, Levels, Limits, RULES};
+use trefoil_syntax::{Diagnostic, FileId, Location, SourceFile, Span, suggest};
+
+use super::discover::readable;
+
+/// Its name.
+pub const NAME: &str = "trefoil.toml";
+/// The rule of what is wrong with it.
+pub const RULE: &str = "project-file";
+
+/// What a project asks for.
+#[derive(Debug, Clone, Default)]
+pub(super) struct ProjectFile {
+    /// How bad findings are.
+    pub levels: Levels,
+    /// What a run may cost.
+    pub limits: Limits,
+}
+
+/// The project files that were looked for, by the folder that they were looked for from.
+#[derive(Default)]
+pub(super) struct ProjectFiles {
+    by_folder: HashMap<PathBuf, Option<Arc<ProjectFile>>>,
+}
+
+/// A project file that was found: where, and by what name to show it.
+pub(super) struct Found {
+    pub path: PathBuf,
+    pub name: String,
+}
+
+impl ProjectFiles {
+    /// What is known about a folder: none, if nobody looked.
+    pub fn known(&self, folder: &Path) -> Option<Option<Arc<ProjectFile>>> {
+        self.by_folder.get(folder).cloned()
+    }
+    /// Remembers it.
+    pub fn remember(&mut self, folder: PathBuf, project: Option<Arc<ProjectFile>>) {
+        self.by_folder.insert(folder, project);
+    }
+}
+
+/// The real folder of a file, links to folders followed.
+pub(super) fn folder(file: &Path) -> Option<PathBuf> {
+    readable(file.parent()?).canonicalize().ok()
+}
+
+/// The project file of a real folder.
+pub(super) fn find(folder: &Path) -> Option<Found> {
+    let path = folder.ancestors().map(|dir| dir.join(NAME)).find(|path| path.is_file())?;
+    let here = std::env::current_dir().and_then(|dir| dir.canonicalize());
+    let shown = here.ok().and_then(|here| path.strip_prefix(here).ok().map(Path::to_owned));
+    let name = shown.unwrap_or_else(|| path.clone()).display().to_string();
+    Some(Found { path, name })
+}
+
+/// Reads one; what is wrong in it goes to `found`, and the rest counts.
+pub(super) fn read(id: FileId, file: &SourceFile, found: &mut Vec<Diagnostic>) -> ProjectFile {
+    let (table, errors) = DeTable::parse_recoverable(file.text());
+    for error in errors {
+        let at = error.span().map_or(Span::new(0, 0), |s| Span::new(s.start as u32, s.end as u32));
+        found.push(Diagnostic::error(
+            RULE,
+            Location::new(id, at),
+            format!("this is not TOML: {}", one_line(error.message())),
+        ));
+    }
+    let mut reading = Reading { id, text: file.text(), found, out: ProjectFile::default() };
+    reading.top(table.get_ref());
+    reading.out
+}
+
+fn one_line(message: &str) -> String {
+    message.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// A project file being read.
+struct Reading<'f> {
+    id: FileId,
+    text: &'f str,
+    found: &'f mut Vec<Diagnostic>,
+    out: ProjectFile,
+}
+
+impl Reading<'_> {
+    fn top(&mut self, table: &DeTable<'_>) {
+        for (key, value) in in_order(table) {
+            match (&**key.get_ref(), value.get_ref()) {
+                ("rules", DeValue::Table(rules)) => in_order(rules).for_each(|(name, level)| self.rule(name, level)),
+                ("check", DeValue::Table(check)) => in_order(check).for_each(|(key, value)| self.check(key, value)),
+                (name @ ("rules" | "check"), _) => self.wrong(value, &format!("`{name}` must be a table: `[{name}]`")),
+                (name, _) => self.unknown(key, &format!("there is no key `{name}`"), &["rules", "check"]),
+            }
+        }
+    }
+    fn rule(&mut self, name: &Spanned<impl AsRef<str>>, level: &Spanned<DeValue<'_>>) {
+        let rule = name.get_ref().as_ref();
+        let word = level.get_ref().as_str().unwrap_or_default();
+        let Some((_, level)) = Level::WORDS.into_iter().find(|(known, _)| *known == word) else {
+            self.wrong(level, &format!("the level of `{rule}` must be `\"allow\"`, `\"warn\"` or `\"deny\"`"));
+            return;
+        };
+        if !self.out.levels.set(rule, level) {
+            let all: Vec<&str> = RULES.iter().map(|r| r.name).collect();
+            self.unknown(name, &format!("there is no rule `{rule}`"), &all);
+        }
+    }
+    fn check(&mut self, key: &Spanned<impl AsRef<str>>, value: &Spanned<DeValue<'_>>) {
+        match key.get_ref().as_ref() {
+            "strict" => match value.get_ref() {
+                DeValue::Boolean(true) => self.out.levels.strict(),
+                DeValue::Boolean(false) => {}
+                _ => self.wrong(value, "`strict` must be true or false"),
+            },
+            "max-calls" => {
+                let number = match value.get_ref() {
+                    DeValue::Integer(n) => u64::from_str_radix(n.as_str(), n.radix()).ok(),
+                    _ => None,
+                };
+                match number {
+                    Some(n) => self.out.limits.max_calls = Some(n),
+                    None => self.wrong(value, "`max-calls` must be a whole number that is not negative"),
+                }
+            }
+            name => {
+                let message = format!("`check` has no key `{name}`");
+                self.unknown(key, &message, &["strict", "max-calls"]);
+            }
+        }
+    }
+    fn wrong(&mut self, value: &Spanned<DeValue<'_>>, message: &str) {
+        let at = self.at(value.span());
+        self.found.push(Diagnostic::error(RULE, at, message));
+    }
+    fn unknown(&mut self, key: &Spanned<impl AsRef<str>>, message: &str, known: &[&str]) {
+        let at = self.at(key.span());
+        let name = key.get_ref().as_ref();
+        let mut d = Diagnostic::warning(RULE, at, message);
+        d = match suggest::nearest(name, known.iter().copied()) {
+            Some(near) => d.help(format!("did you mean `{near}`?")),
+            None if known.len() < 5 => d.help(format!("there are `{}`", known.join("`, `"))),
+            None => d.help("`trefoil rules` lists them"),
+        };
+        let bare = self.text.get(at.span.start as usize..at.span.end as usize) == Some(name);
+        if let Some(near) = suggest::nearest(name, known.iter().copied()).filter(|_| bare) {
+            d = d.suggestion(format!("write `{near}`"), at, near);
+        }
+        self.found.push(d);
+    }
+    fn at(&self, span: std::ops::Range<usize>) -> Location {
+        Location::new(self.id, Span::new(span.start as u32, span.end as u32))
+    }
+}
+
+/// The entries of a table as they stand in the file.
+fn in_order<'t, 'i>(
+    table: &'t DeTable<'i>,
+) -> impl Iterator<Item = (&'t Spanned<toml::de::DeString<'i>>, &'t Spanned<DeValue<'i>>)> {
+    let mut entries: Vec<_> = table.iter().collect();
+    entries.sort_by_key(|(key, _)| key.span().start);
+    entries.into_iter()
+}
