@@ -306,6 +306,11 @@ fn one_path(m: &Manifest) -> Vec<Mutation> {
             }
             let text = m.text[range(one.span)].to_owned();
             let places = [one.span, two.span, a.span, b.span].map(|s| s.start as usize);
+            let nodes = m.entries("nodes").iter().filter(|n| n.key.value == a.value || n.key.value == b.value);
+            let inside = nodes.flat_map(|n| {
+                n.value.mapping().into_iter().flat_map(|n| &n.entries).map(|e| e.key.span).chain([n.key.span])
+            });
+            let places = places.into_iter().chain(inside.map(|s| s.start as usize));
             found.extend(edits.put(range(two.span), text).at_all(places).done());
         }
     }

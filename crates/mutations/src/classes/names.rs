@@ -150,12 +150,14 @@ fn agent(m: &Manifest) -> Vec<Mutation> {
 
 fn judge(m: &Manifest) -> Vec<Mutation> {
     let inside = |p: &&Place| p.path.iter().any(|s| matches!(s, Segment::Key(k) if k == "judges"));
+    // The validators of tool calls have no effect here.
+    let run = |p: &&Place| !p.path.iter().any(|s| matches!(s, Segment::Key(k) if k == "tool_validation"));
     let listed = m.keyed("judges").filter_map(|p| p.entry.value.sequence()).flatten().filter_map(|n| n.string());
     let names = listed.filter_map(|t| m.put(range(t.content()), misspelt(&t.value)));
     m.keyed("agent_id")
         .chain(m.keyed("agent"))
         .filter(inside)
-        .chain(m.keyed("judge_agent"))
+        .chain(m.keyed("judge_agent").filter(run))
         .filter_map(|p| value(m, p))
         .chain(names)
         .collect()

@@ -35,9 +35,15 @@ fn properties(m: &Manifest) -> impl Iterator<Item = &Place> {
     let roots = ["inputSchema", "outputSchema"];
     m.places.iter().filter(move |p| match p.path.last() {
         Some(Segment::Key(k)) if roots.contains(&k.as_str()) => !is_canonical(&p.parent),
-        Some(Segment::Key(k)) => k == "properties" && in_schema(p),
+        Some(Segment::Key(k)) => k == "properties" && in_schema(p) && is_read(m, p),
         _ => false,
     })
+}
+
+/// Whether the schema stands under a key that the format has.
+fn is_read(m: &Manifest, place: &Place) -> bool {
+    let above = m.places.iter().filter(|o| o.entry.value.span == place.parent.span);
+    above.into_iter().all(|o| m.is_format_key(o).is_some())
 }
 
 fn is_canonical(node: &Node) -> bool {

@@ -148,7 +148,7 @@ fn wrong_kind(m: &Manifest) -> Vec<Mutation> {
 
 fn after_always(m: &Manifest) -> Vec<Mutation> {
     let mut found = Vec::new();
-    for (_, _, list) in transitions(m) {
+    for (_, node, list) in transitions(m) {
         for (at, t) in list.iter().enumerate().take(list.len().saturating_sub(1)) {
             let plain =
                 |t: &Mapping| ["threshold", "expression", "value", "min", "max"].iter().all(|k| t.get(k).is_none());
@@ -175,21 +175,15 @@ fn gap(m: &Manifest) -> Vec<Mutation> {
         if list.len() < 2 || !list.iter().all(scored) {
             continue;
         }
-        for t in &list {
-            let low = text(t, "condition").is_some_and(|c| &*c.value == "score_below");
+        // Raising what is above opens a gap of its own, also where `above` and `below` one number leave one already.
+        for t in list.iter().filter(|t| text(t, "condition").is_some_and(|c| &*c.value == "score_above")) {
             let Some(number) = t.mapping().and_then(|t| t.get("threshold")) else { continue };
             let marks = marks(m, &name, &node)
                 .into_iter()
                 .chain(list.iter().map(head))
                 .chain(list.iter().filter_map(|t| text(t, "condition")).map(|t| t.span.start as usize));
             let key = node.mapping().and_then(|n| n.get("transitions")).map(|e| e.key.span.start as usize);
-            found.extend(
-                m.edits()
-                    .put(range(number.value.span), if low { "0.05" } else { "0.99" })
-                    .at_all(marks)
-                    .at_all(key)
-                    .done(),
-            );
+            found.extend(m.edits().put(range(number.value.span), "0.99").at_all(marks).at_all(key).done());
         }
     }
     found
