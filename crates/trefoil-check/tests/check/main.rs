@@ -10,3 +10,4 @@ mod flow;
 mod models;
 mod safety;
 mod support;
+mod types;
