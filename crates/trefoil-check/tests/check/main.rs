@@ -6,3 +6,4 @@ mod catalogue;
 mod corpus;
 mod pages;
 mod support;
+mod types;

@@ -10,6 +10,7 @@
 
 mod checks;
 mod engine;
+mod fixes;
 mod pages;
 mod plan;
 mod real;

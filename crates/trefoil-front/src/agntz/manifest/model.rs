@@ -5,6 +5,7 @@ use trefoil_syntax::{Diagnostic, suggest};
 use trefoil_template::Value;
 
 use super::texts;
+use crate::read::respelt;
 use crate::read::{Fields, Reader, to_value};
 
 /// Which model answers, and how.
@@ -108,8 +109,10 @@ fn check_provider(reader: &Reader<'_>, provider: &Text) {
     }
     let message = format!("`{}` is not a provider that is known here", provider.value);
     let d = Diagnostic::warning("unknown-provider", reader.at(provider.span), message);
-    reader.report(match suggest::nearest(&provider.value, PROVIDERS) {
-        Some(near) => d.help(format!("did you mean `{near}`?")),
+    reader.report(match suggest::near(&provider.value, PROVIDERS) {
+        Some(near) => {
+            respelt(d.help(format!("did you mean `{}`?", near.name)), reader.at(provider.span), provider, near)
+        }
         None => d.help(format!("known are {}", PROVIDERS.map(|p| format!("`{p}`")).join(", "))),
     });
 }
