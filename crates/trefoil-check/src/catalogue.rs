@@ -17,7 +17,7 @@ one rule's part of it, `trefoil rules` the table.
 ## Levels
 
 A rule has a level of its own: **error** keeps a program from running, **warning** is shown, **info** is worth knowing, and
-**off** has to be asked for. Others may say otherwise, and the last word counts:
+**off** has to be asked for. Some rules weigh each finding; the table then has the usual level. Others may say otherwise, and the last word counts:
 
 1. the rule's own level;
 2. `--strict`, or `strict = true` in the project file: the levels that a careful team wants in CI, in the table below;
@@ -105,8 +105,12 @@ fn part(out: &mut String, rule: &Rule) {
         if line.starts_with('#') && !code {
             out.push_str("##");
         }
-        // What follows the language says how the test reads the block.
-        let line = if line.starts_with("```") { line.split(' ').next().unwrap_or(line) } else { line };
+        // What follows the language says how the test reads the block; a reader wants the name of a further file.
+        let mut info = line.split(' ').filter(|_| line.starts_with("```"));
+        let line = info.next().unwrap_or(line);
+        if let Some(name) = info.find(|word| word.contains('.')) {
+            let _ = write!(out, "`{name}`:\n\n");
+        }
         out.push_str(line);
         out.push('\n');
     }
