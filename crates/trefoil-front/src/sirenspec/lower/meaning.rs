@@ -147,7 +147,7 @@ impl Scope<'_, '_, '_> {
         if path.is_empty() {
             return;
         }
-        let (names, known) = (self.flow.names, &*self.flow.known);
+        let (names, known) = (self.flow.names, self.flow.known);
         let look = names.look(root, path);
         if let Some((node, taken)) = look.named
             && self.who == Reading::Node(node)
