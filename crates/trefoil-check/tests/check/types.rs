@@ -242,3 +242,20 @@ fn a_key_that_only_one_state_writes() {
         &["info 25:25 `verdict` has no value where its state has not run yet"],
     );
 }
+
+#[test]
+fn an_item_of_a_loop_has_the_type_of_the_lists_items() {
+    let agent =
+        AGENT.replace("items: { type: string } }", "items: { type: object, properties: { name: { type: string } } } }");
+    let flow =
+        |path: &str| leads("SORT.output.kind == 'bug'", &format!("{{{{#each SORT.output.parts}}}}{path}{{{{/each}}}}"));
+    let right = flow("{{this.name}}");
+    expect("unknown-property", "aegis", &[("flow.yaml", &right), ("sorter.yaml", &agent)], &[]);
+    let wrong = flow("{{this.nme}}");
+    expect(
+        "unknown-property",
+        "aegis",
+        &[("flow.yaml", &wrong), ("sorter.yaml", &agent)],
+        &["warning 19:52 the schema of the item declares no `nme`"],
+    );
+}
