@@ -5,6 +5,7 @@
 mod args;
 mod commands;
 mod exit;
+mod levels;
 mod output;
 mod run;
 

@@ -6,14 +6,11 @@ use trefoil_ir::{
     Cond, Expr, Flow, FlowId, Program, Schema, SchemaId, Source, Step, StepId, StepKind, StepPolicy, Text,
 };
 use trefoil_syntax::yaml;
-use trefoil_syntax::{Diagnostic, Location};
-use trefoil_template::{Binding, Broken, Condition, Policy, Reference, Template, Value};
+use trefoil_syntax::{Diagnostic, Location, suggest};
+use trefoil_template::{Binding, Broken, Condition, Policy, Template, Value};
 
+use crate::learn::{self, Resolve};
 use crate::read::Reader;
-
-/// Resolves a template's reference (its place in the file is given) to a source and the segments that it stands for.
-/// Reports unresolved names itself.
-pub type Resolve<'r> = dyn FnMut(&Reference, Location) -> (Source, u16) + 'r;
 
 /// The arenas of a program under construction.
 #[derive(Default)]
@@ -97,10 +94,12 @@ pub fn text(
     reader: &Reader<'_>,
     text: &yaml::Text,
     policy: &'static Policy,
-    resolve: &mut Resolve<'_>,
+    resolve: &mut dyn Resolve,
 ) -> Option<Text> {
     let template =
-        Template::examine(&text.value, policy).map_err(|broken| report(reader, text, broken, resolve)).ok()?;
+        Template::examine(&text.value, policy).map_err(|broken| report(reader, text, policy, false, broken, resolve));
+    let template = template.ok()?;
+    learn::text(reader, text, policy, false, template.references(), resolve);
     Some(bind_template(reader, text, template, resolve))
 }
 
@@ -109,7 +108,7 @@ pub fn text_expr(
     reader: &Reader<'_>,
     source: &yaml::Text,
     policy: &'static Policy,
-    resolve: &mut Resolve<'_>,
+    resolve: &mut dyn Resolve,
 ) -> Option<Expr> {
     let text = text(reader, source, policy, resolve)?;
     Some(match text.template.literal() {
@@ -123,7 +122,7 @@ pub fn typed_expr(
     reader: &Reader<'_>,
     source: &yaml::Text,
     policy: &'static Policy,
-    resolve: &mut Resolve<'_>,
+    resolve: &mut dyn Resolve,
 ) -> Option<Expr> {
     let text = text(reader, source, policy, resolve)?;
     Some(match text.template.literal() {
@@ -133,13 +132,13 @@ pub fn typed_expr(
 }
 
 /// A part of a text position (a byte range of its decoded text) as a template of its own. Mistakes are not reported: the
-/// whole text is parsed as well.
+/// whole text is parsed as well, and facts are noted there.
 pub fn text_part(
     reader: &Reader<'_>,
     text: &yaml::Text,
     range: std::ops::Range<usize>,
     policy: &'static Policy,
-    resolve: &mut Resolve<'_>,
+    resolve: &mut dyn Resolve,
 ) -> Option<Text> {
     let offset = range.start as u32;
     let mut template = Template::parse(text.value.get(range.clone())?, policy).ok()?;
@@ -148,7 +147,7 @@ pub fn text_part(
     template.bind(|r| {
         let at = reader.at(text.source(r.span.start + offset..r.span.end + offset));
         spans.push(at.span);
-        sources.bind(resolve(r, at))
+        sources.bind(resolve.bind(r, at))
     });
     let origin = reader.at(text.source(offset..range.end as u32));
     let own = template.locals().iter().map(|l| text.source(l.span.start + offset..l.span.end + offset)).collect();
@@ -160,43 +159,65 @@ pub fn condition(
     reader: &Reader<'_>,
     text: &yaml::Text,
     policy: &'static Policy,
-    resolve: &mut Resolve<'_>,
+    resolve: &mut dyn Resolve,
 ) -> Option<Cond> {
-    let mut condition =
-        Condition::examine(&text.value, policy).map_err(|broken| report(reader, text, broken, resolve)).ok()?;
+    let condition =
+        Condition::examine(&text.value, policy).map_err(|broken| report(reader, text, policy, true, broken, resolve));
+    let mut condition = condition.ok()?;
+    learn::text(reader, text, policy, true, condition.references(), resolve);
     let mut sources = Sources::default();
     let mut spans = Vec::new();
     condition.bind(|r| {
         let at = reader.at(text.source(r.span.clone()));
         spans.push(at.span);
-        sources.bind(resolve(r, at))
+        sources.bind(resolve.bind(r, at))
     });
     Some(Cond { condition, sources: sources.0, origin: reader.at(text.span), text: text.value.clone(), spans })
 }
 
-fn bind_template(reader: &Reader<'_>, text: &yaml::Text, mut template: Template, resolve: &mut Resolve<'_>) -> Text {
+fn bind_template(reader: &Reader<'_>, text: &yaml::Text, mut template: Template, resolve: &mut dyn Resolve) -> Text {
     let mut sources = Sources::default();
     let mut spans = Vec::new();
     template.bind(|r| {
         let at = reader.at(text.source(r.span.clone()));
         spans.push(at.span);
-        sources.bind(resolve(r, at))
+        sources.bind(resolve.bind(r, at))
     });
     let locals = template.locals().iter().map(|l| text.source(l.span.clone())).collect();
     Text { template, sources: sources.0, origin: reader.at(text.span), spans, locals }
 }
 
 /// All that is wrong with a text: besides its own mistakes the names in the rest of it, which `resolve` reports.
-fn report(reader: &Reader<'_>, text: &yaml::Text, broken: Broken, resolve: &mut Resolve<'_>) {
+fn report(
+    reader: &Reader<'_>,
+    text: &yaml::Text,
+    policy: &'static Policy,
+    condition: bool,
+    broken: Broken,
+    resolve: &mut dyn Resolve,
+) {
+    // The text of somebody who is still typing.
+    learn::text(reader, text, policy, condition, &broken.references, resolve);
     for reference in &broken.references {
-        resolve(reference, reader.at(text.source(reference.span.clone())));
+        resolve.bind(reference, reader.at(text.source(reference.span.clone())));
     }
     for error in broken.errors {
-        let mut d = Diagnostic::error(error.code, reader.at(text.source(error.span)), error.message);
+        let at = reader.at(text.source(error.span.clone()));
+        let mut d = Diagnostic::error(error.code, at, error.message);
         if let Some(help) = error.help {
             d = d.help(help);
         }
-        reader.report(d);
+        reader.report(match error.meant {
+            Some(meant) => {
+                let wrong = text.value.get(error.span.start as usize..error.span.end as usize).unwrap_or_default();
+                // A sign is what it is; a word may be another one.
+                let near = suggest::near(wrong, [meant.as_str()]);
+                let sure = !wrong.contains(char::is_alphanumeric) || near.is_some_and(|near| near.sure);
+                let message = format!("write `{meant}`");
+                if sure { d.fix(message, at, meant) } else { d.suggestion(message, at, meant) }
+            }
+            None => d,
+        });
     }
 }
 

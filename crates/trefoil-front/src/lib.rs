@@ -5,7 +5,10 @@
 //! first mistake.
 
 pub mod build;
+pub mod learn;
+pub mod mend;
 pub mod project;
+pub mod providers;
 pub mod read;
 pub mod rules;
 

@@ -4,8 +4,10 @@
 //! needs it most in just that moment. A declaration is known by the place of its name, which is the same however often and
 //! from wherever its file is lowered. Types are JSON Schemas (draft 2020-12); `true` is anything.
 
-use std::collections::HashSet;
-use std::sync::Arc;
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
+use std::ops::Deref;
+use std::sync::{Arc, LazyLock};
 
 use trefoil_syntax::{Location, Span};
 use trefoil_template::{Policy, Value};
@@ -20,8 +22,8 @@ pub struct Facts {
     pub mentions: Vec<Mention>,
     /// Texts with templates or conditions, and the names that may stand in them.
     pub scopes: Vec<Scope>,
-    declared: HashSet<Location>,
-    mentioned: HashSet<(Location, Option<Location>)>,
+    declared: HashMap<Location, usize>,
+    mentioned: HashMap<(Location, Option<Location>), usize>,
     scoped: HashSet<Location>,
 }
 
@@ -32,7 +34,8 @@ pub struct Declaration {
     pub kind: DeclarationKind,
     /// As templates and references name it.
     pub name: Arc<str>,
-    /// Its name in the manifest; this tells declarations apart.
+    /// Its name in the manifest, without quotes; this tells declarations apart. The bytes are the name, except where a
+    /// dialect names a thing otherwise than it is written (agntz: the step of agent `web-researcher` is `webResearcher`).
     pub at: Location,
     /// All of it.
     pub extent: Span,
@@ -72,7 +75,8 @@ pub enum DeclarationKind {
 pub struct Mention {
     /// The bytes of the name: in a template one segment of a path, elsewhere a whole scalar (`ref`, `to`, `agent`).
     pub at: Location,
-    /// The declaration named, by the place of its name; none where it is not known.
+    /// The declaration named, by the place of its name; none where nothing of that name is known, or where no manifest
+    /// declares it (`inputs`, `workflow`): [`Defined::Never`] tells the first from the second.
     pub to: Option<Location>,
     /// Whether it is in a template or condition (else in a key that takes a name).
     pub template: bool,
@@ -105,7 +109,42 @@ pub struct Scope {
     /// What it is for.
     pub position: Position,
     /// The roots that may be named, in the order to offer them.
-    pub names: Arc<[Name]>,
+    pub names: Visible,
+}
+
+/// The names that are visible in one place.
+///
+/// They are put together when somebody looks: a thousand steps that each see those before them would be half a million
+/// names, and an editor asks for one place at a time. All texts of a place share one of these.
+#[derive(Clone)]
+pub struct Visible(Arc<LazyLock<Box<[Name]>, Gather>>);
+
+type Gather = Box<dyn FnOnce() -> Box<[Name]> + Send + Sync>;
+
+impl Visible {
+    /// Names that are put together at the first look.
+    pub fn lazily(gather: impl FnOnce() -> Vec<Name> + Send + Sync + 'static) -> Self {
+        Self(Arc::new(LazyLock::new(Box::new(move || gather().into()))))
+    }
+}
+
+impl From<Vec<Name>> for Visible {
+    fn from(names: Vec<Name>) -> Self {
+        Self::lazily(move || names)
+    }
+}
+
+impl Deref for Visible {
+    type Target = [Name];
+    fn deref(&self) -> &[Name] {
+        &self.0
+    }
+}
+
+impl std::fmt::Debug for Visible {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list().entries(self.iter()).finish()
+    }
 }
 
 /// What a text is for: decides what may be put into it and what that may cost.
@@ -155,17 +194,34 @@ impl Facts {
     }
     /// Notes a declaration, unless one of that place is known.
     pub fn declare(&mut self, declaration: Declaration) {
-        if self.wanted && self.declared.insert(declaration.at) {
+        if self.wanted
+            && let Entry::Vacant(place) = self.declared.entry(declaration.at)
+        {
+            place.insert(self.declarations.len());
             self.declarations.push(declaration);
         }
     }
-    /// Notes that a place names something.
+    /// Notes that a place names something. Where it does so twice (a text that two nodes share), what is there for one and
+    /// not for the other is there sometimes.
     pub fn mention(&mut self, mention: Mention) {
-        if self.wanted && self.mentioned.insert((mention.at, mention.to)) {
-            self.mentions.push(mention);
+        if !self.wanted {
+            return;
+        }
+        match self.mentioned.entry((mention.at, mention.to)) {
+            Entry::Vacant(place) => {
+                place.insert(self.mentions.len());
+                self.mentions.push(mention);
+            }
+            Entry::Occupied(known) => {
+                if let Some(known) = self.mentions.get_mut(*known.get())
+                    && known.defined != mention.defined
+                {
+                    known.defined = Defined::Sometimes;
+                }
+            }
         }
     }
-    /// Notes what may be named in a text.
+    /// Notes what may be named in a text. Of a text that is read in two places the first counts.
     pub fn scope(&mut self, scope: Scope) {
         if self.wanted && self.scoped.insert(scope.at) {
             self.scopes.push(scope);
@@ -173,13 +229,17 @@ impl Facts {
     }
     /// The facts of another lowering of the same files, without those that are known.
     pub fn merge(&mut self, other: Self) {
+        if self.wanted && self.declarations.is_empty() && self.mentions.is_empty() && self.scopes.is_empty() {
+            *self = Self { wanted: true, ..other };
+            return;
+        }
         other.declarations.into_iter().for_each(|d| self.declare(d));
         other.mentions.into_iter().for_each(|m| self.mention(m));
         other.scopes.into_iter().for_each(|s| self.scope(s));
     }
     /// The declaration whose name stands at this place.
     pub fn declaration(&self, at: Location) -> Option<&Declaration> {
-        self.declarations.iter().find(|d| d.at == at)
+        self.declared.get(&at).and_then(|i| self.declarations.get(*i))
     }
 }
 

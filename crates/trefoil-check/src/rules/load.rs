@@ -22,7 +22,6 @@ macro_rules! load {
 /// Name, group, usual severity, and the one under `--strict` where that differs.
 pub(super) static RULES: &[Rule] = load! {
     "project-file" Form Warning Error;
-    "unknown-key" Form Warning Error;
     "unknown-suppression" Form Warning Error;
     "unused-suppression" Form Warning Error;
     "yaml-syntax" Form Error;
@@ -117,6 +116,7 @@ pub(super) static RULES: &[Rule] = load! {
     "env-decides" Flow Error;
     "bad-model" Models Error;
     "unknown-provider" Models Warning Error;
+    "tool-clash" Models Warning Error;
     "refused" Models Warning;
     "unsafe-placeholder" Safety Error;
     "command-from-data" Safety Warning Error;

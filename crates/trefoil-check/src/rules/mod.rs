@@ -3,6 +3,7 @@
 pub(crate) use crate::rule::Run;
 use crate::rule::{Context, Rule};
 
+mod credential;
 mod load;
 
 macro_rules! rules {
@@ -34,6 +35,13 @@ rules! {
     too_many_calls,
     unbounded_fan_out,
     volatile_prefix,
+    untrusted_command,
+    untrusted_url,
+    prompt_injection,
+    hard_coded_secret,
+    parameter_range,
+    unenforceable_schema,
+    empty_prompt,
 }
 
 mod maybe_undefined;

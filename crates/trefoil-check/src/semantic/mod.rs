@@ -13,6 +13,7 @@ pub mod rendered;
 pub mod schema;
 mod slots;
 pub mod states;
+pub mod taint;
 mod types;
 mod writers;
 
@@ -25,6 +26,7 @@ use cost::Costs;
 use flow::Reach;
 pub use reads::{Defined, Read, Why};
 use states::Exits;
+use taint::Taint;
 pub use types::{Types, Walk};
 
 /// A program and what is known about it.
@@ -34,6 +36,7 @@ pub struct Model<'p> {
     /// What lowering learned about names.
     pub facts: &'p Facts,
     reach: OnceCell<Reach>,
+    taint: OnceCell<Taint>,
     types: OnceCell<Types<'p>>,
     known: OnceCell<defined::Known<'p>>,
     compared: OnceCell<Vec<Compared>>,
@@ -47,6 +50,7 @@ impl<'p> Model<'p> {
             program,
             facts,
             reach: OnceCell::new(),
+            taint: OnceCell::new(),
             types: OnceCell::new(),
             known: OnceCell::new(),
             compared: OnceCell::new(),
@@ -98,6 +102,10 @@ impl<'p> Model<'p> {
     /// What runs at all, and what at the same time.
     pub fn reach(&self) -> &Reach {
         self.reach.get_or_init(|| Reach::of(self.program))
+    }
+    /// Where values come from.
+    pub fn taint(&self) -> &Taint {
+        self.taint.get_or_init(|| Taint::of(self.program))
     }
     /// The state machines that a run can reach, with what is known about their states.
     pub fn machines(&self) -> Vec<(&'p StateMachine, &[Exits])> {

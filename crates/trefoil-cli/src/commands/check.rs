@@ -1,10 +1,13 @@
 //! `trefoil check PATH…`: every finding of every file in one pass.
 
 use clap::{Args, ValueEnum};
-use trefoil::LoadOptions;
-use trefoil::syntax::diagnostic::render::{github, json, summary};
+use trefoil::checker::catalogue::in_order;
+use trefoil::checker::{Limits, Rule};
+use trefoil::syntax::diagnostic::render::{SarifRule, github, json, sarif, summary};
+use trefoil::{Checks, Fixed, LoadOptions, Report};
 
 use crate::args::DialectArg;
+use crate::levels::LevelArgs;
 use crate::{exit, output};
 
 /// Check manifests, and show every mistake in all of them
@@ -18,30 +21,61 @@ pub struct Check {
     /// How to print the findings
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     format: Format,
-    /// Count unknown keys as errors
+    #[command(flatten)]
+    levels: LevelArgs,
+    /// Model calls that a run may make at worst; a program that could make more is reported
+    #[arg(long, value_name = "N")]
+    max_calls: Option<u64>,
+    /// Leave project files (`trefoil.toml`) alone
     #[arg(long)]
-    strict: bool,
+    no_config: bool,
+    /// Apply the safe fixes, and report what is left
+    #[arg(long)]
+    fix: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Format {
     Text,
     Json,
+    Sarif,
     Github,
 }
 
-/// Exit code 0: no errors; 1: errors; 2: a path that cannot be read.
+/// Exit code 0: no errors; 1: errors, or a file that could not be mended; 2: a path that cannot be read.
 pub fn run(args: &Check) -> u8 {
-    let options = LoadOptions { dialect: args.dialect.dialect.map(|d| d.0), ..LoadOptions::default() };
-    let mut checks = trefoil::Checks::default();
-    if args.strict {
-        checks.levels.strict();
+    let checks = Checks {
+        levels: args.levels.0.clone(),
+        limits: Limits { max_calls: args.max_calls },
+        without_project: args.no_config,
+    };
+    let dialect = args.dialect.dialect.map(|d| d.0);
+    let options = LoadOptions { dialect, checks: Some(checks), ..LoadOptions::default() };
+    let (report, mended) = if args.fix {
+        let fixed = trefoil::fix(&args.paths, &options);
+        let mended = tell(&fixed);
+        (fixed.report, mended)
+    } else {
+        (trefoil::check(&args.paths, &options), exit::OK)
+    };
+    let written = output::result(&rendered(&report, args.format));
+    if report.unreadable {
+        exit::NOT_STARTED
+    } else if report.has_errors() {
+        exit::FAILED
+    } else {
+        written.max(mended)
     }
-    let options = LoadOptions { checks: Some(checks), ..options };
-    let report = trefoil::check(&args.paths, &options);
+}
+
+fn rendered(report: &Report, format: Format) -> String {
     let found = &report.diagnostics;
-    let written = output::result(&match args.format {
+    match format {
         Format::Json => json(found, &report.files, report.checked),
+        Format::Sarif => {
+            let rules: Vec<_> = in_order().map(described).collect();
+            sarif(found, &report.files, &rules, env!("CARGO_PKG_VERSION"))
+        }
         Format::Github => github(found, &report.files),
         Format::Text => {
             let mut text = output::diagnostics(found, &report.files);
@@ -50,12 +84,20 @@ pub fn run(args: &Check) -> u8 {
             }
             text + &summary(found, report.checked) + "\n"
         }
-    });
-    if report.unreadable {
-        exit::NOT_STARTED
-    } else if report.has_errors() {
-        exit::FAILED
-    } else {
-        written
     }
+}
+
+fn described(rule: &'static Rule) -> SarifRule<'static> {
+    SarifRule { name: rule.name, summary: rule.summary(), page: rule.page, level: rule.level }
+}
+
+/// Says what was mended and what could not be.
+fn tell(fixed: &Fixed) -> u8 {
+    for mended in &fixed.done {
+        output::say(&format!("fixed {}:{}: {} ({})", mended.file, mended.line, mended.message, mended.rule));
+    }
+    for (file, why) in &fixed.refused {
+        output::refuse(&format!("`{file}` was left as it is: {why}"), None);
+    }
+    if fixed.refused.is_empty() { exit::OK } else { exit::FAILED }
 }

@@ -40,10 +40,12 @@ fn page(rule: &Rule) -> String {
         let line = if let Some(language) = line.strip_prefix("```") {
             example = !example;
             // A second file of an example has its name behind the language.
-            match language.split(' ').nth(2) {
+            match language.split(' ').skip(1).find(|word| word.contains('.')) {
                 Some(file) => format!("    {bold}{file}:{bold:#}"),
                 None => continue,
             }
+        } else if let Some(why) = line.strip_prefix("<!-- no example: ").and_then(|rest| rest.strip_suffix(" -->")) {
+            format!("(There is no example: {why}.)")
         } else if example && line.is_empty() {
             String::new()
         } else if example {

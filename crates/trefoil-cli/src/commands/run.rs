@@ -12,7 +12,7 @@ use trefoil::runtime::{Cancel, RunOutcome};
 use trefoil::shell::Shell;
 use trefoil::template::Value;
 use trefoil::trace::Tracer;
-use trefoil::{AnswersFrom, LoadOptions, Loaded};
+use trefoil::{AnswersFrom, Checks, LoadOptions, Loaded};
 
 use super::{load_with, warn};
 use crate::args::{TargetArgs, TextArgs};
@@ -39,6 +39,9 @@ pub struct Run {
     /// The answer of a step that asks a person; STEP is its name, or its key where names repeat (`outer/inner`)
     #[arg(long = "answer", value_name = "STEP=VALUE", value_parser = answer)]
     answers: Vec<(String, String)>,
+    /// Do not ask the rules; what keeps the program from loading stops it all the same
+    #[arg(long)]
+    no_check: bool,
     /// Let steps run commands on this machine
     #[arg(long)]
     allow_command: bool,
@@ -98,12 +101,19 @@ fn warn_of_texts(args: &Run, dialect: &str) {
 }
 
 fn start(args: &Run) -> Result<u8, u8> {
-    let options =
-        LoadOptions { context: args.texts.context.clone(), skills: args.texts.skills.clone(), ..args.target.options() };
+    let options = LoadOptions {
+        context: args.texts.context.clone(),
+        skills: args.texts.skills.clone(),
+        checks: (!args.no_check).then(Checks::default),
+        ..args.target.options()
+    };
     let loaded = load_with(&args.target.target(), &options)?;
     if !args.quiet {
         warn(&loaded);
         warn_of_texts(args, loaded.dialect);
+        if let Some(unproven) = loaded.unproven() {
+            output::say(&format!("check: {unproven}; see `trefoil check`"));
+        }
     }
     let input = input::read(&loaded, &args.inputs, args.input_json.as_deref());
     let input = input.map_err(|why| refuse_input(&loaded, why))?;

@@ -29,7 +29,8 @@ fn json_is_one_object_whatever_happens() {
     assert_eq!(place, [Some(5), Some(1), Some(5), Some(6)]);
     assert_eq!(of("missing.yaml")[0]["line"], serde_json::Value::Null);
     for d in json["diagnostics"].as_array().unwrap() {
-        for key in ["rule", "severity", "message", "file", "line", "column", "end_line", "end_column", "help", "labels"]
+        for key in
+            ["rule", "severity", "message", "file", "line", "column", "end_line", "end_column", "help", "labels", "fix"]
         {
             assert!(d.get(key).is_some(), "{key} is not in {d}");
         }

@@ -4,4 +4,5 @@
 
 mod aegis;
 mod agntz;
+mod facts;
 mod sirenspec;

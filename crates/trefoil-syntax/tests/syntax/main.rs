@@ -7,6 +7,7 @@
     reason = "a test says what is wrong by stopping; the lints' own exceptions do not reach functions beside the tests"
 )]
 
+mod comments;
 mod corpus;
 mod limits;
 mod mistakes;

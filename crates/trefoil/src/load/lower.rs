@@ -1,6 +1,6 @@
 //! From the files of a folder to lowered documents: the folder's project, what its documents need, and checking them all.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -83,7 +83,8 @@ impl Folder {
         (folder, named_ids)
     }
     fn discover(&mut self, loader: &mut Loader, named_ids: &BTreeSet<FileId>, whole: bool) {
-        let found = discover::manifests(&self.root);
+        let mut found = discover::manifests(&self.root);
+        found.with_unsaved(&self.root, loader.options.overlay.keys());
         for (path, full) in found.files {
             let manifest = loader.manifest(&full);
             self.listed.push(manifest.file);
@@ -231,6 +232,10 @@ impl Attempt {
         }
         self
     }
+    /// Whether everything that can be found was looked for: nothing kept the program from loading.
+    pub fn is_proved(&self) -> bool {
+        self.lowered.is_some() && !self.findings.iter().any(trefoil_check::keeps_from_loading)
+    }
     /// Whether other manifests of the folder could make a difference: something was not found, or is found by a name that
     /// only the run knows.
     pub fn needs_the_folder(&self) -> bool {
@@ -251,13 +256,13 @@ pub(super) fn folder_of(file: &Path) -> PathBuf {
     file.parent().map(Path::to_owned).unwrap_or_default()
 }
 
-/// Checks everything below the paths; which manifests that were, and whether a path was of no use.
+/// Checks everything below the paths; which manifests that were and whether each was proved, and whether a path was of no use.
 pub(super) fn check(
     loader: &mut Loader,
     paths: &[String],
     found: &mut Diagnostics,
     facts: &mut Facts,
-) -> (BTreeSet<FileId>, bool) {
+) -> (BTreeMap<FileId, bool>, bool) {
     let mut unreadable = false;
     let mut groups: Vec<Group> = Vec::new();
     for path in paths.iter().map(PathBuf::from) {
@@ -273,7 +278,7 @@ pub(super) fn check(
             }
         }
     }
-    let mut checked = BTreeSet::new();
+    let mut checked = BTreeMap::new();
     for Group { root, named, everything, .. } in groups {
         let named_ids: Vec<FileId> = named.iter().map(|p| loader.manifest(p).file).collect();
         let mut folder =
@@ -297,13 +302,17 @@ pub(super) fn check(
             }
         }
         for file in entries {
-            checked.insert(file);
+            checked.entry(file).or_insert(false);
             let Some(manifest) = folder.manifest(file) else { continue };
             unreadable |= manifest.unreadable;
+            if let Some(root) = manifest.root.as_ref().filter(|_| loader.options.checks.is_some()) {
+                found.extend(trefoil_check::check_tree(root, file));
+            }
             match folder.document(file) {
                 Some(index) => {
                     let attempt = attempts.remove(&index).unwrap_or_else(|| folder.lower(index));
                     let attempt = attempt.proved(loader, file);
+                    checked.insert(file, attempt.is_proved());
                     found.extend(attempt.findings);
                     facts.merge(attempt.facts);
                 }

@@ -118,12 +118,13 @@ pub(crate) fn plain(diagnostics: &[Diagnostic], files: &Files) -> String {
 }
 
 /// Loads a target: the program to run, or why there is none.
+#[allow(clippy::result_large_err, reason = "made once a load, and what is wrong is the result that was asked for")]
 pub fn load(target: &Target, options: &LoadOptions) -> Result<Loaded, Report> {
     let mut loader = Loader::new(options.clone());
     let mut found = Diagnostics::default();
     loader.texts(&mut found);
     let loaded = roots::entry(&mut loader, target, &mut found);
-    let entries = loaded.iter().map(|e| e.file).collect();
+    let entries = loaded.iter().map(|e| (e.file, e.proved)).collect();
     let diagnostics = loader.settle(found, &entries);
     let files = loader.into_files();
     let failed = diagnostics.iter().any(|d| d.severity == Severity::Error);

@@ -17,6 +17,8 @@ pub(super) struct Entry {
     pub lowered: Lowered,
     /// What lowering learned about names.
     pub facts: Facts,
+    /// Whether everything that can be found was looked for.
+    pub proved: bool,
     /// Its file.
     pub file: FileId,
     /// Its dialect.
@@ -71,10 +73,18 @@ fn lowered(
 ) -> Option<Entry> {
     let document = folder.project.documents.get(index)?;
     let attempt = attempt.proved(loader, document.file);
+    let proved = attempt.is_proved();
     found.extend(attempt.findings);
     let lowered = attempt.lowered?;
     let env_files = folder.on_disk(&lowered.env_files);
-    Some(Entry { lowered, facts: attempt.facts, file: document.file, dialect: document.front.name(), env_files })
+    Some(Entry {
+        lowered,
+        facts: attempt.facts,
+        proved,
+        file: document.file,
+        dialect: document.front.name(),
+        env_files,
+    })
 }
 
 fn ids(folder: &Folder, index: usize) -> Vec<String> {

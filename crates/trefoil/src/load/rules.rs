@@ -31,6 +31,12 @@ pub const RULES: &[(&str, &str)] = &[
     (NOTHING, "the folder holds no manifest"),
     (UNKNOWN_ID, "no manifest in the folder has this id"),
     (AMBIGUOUS_TARGET, "the target could be more than one manifest"),
+    (super::project::RULE, "something in the project file that is not understood"),
+    (trefoil_check::suppress::UNKNOWN, "a comment that speaks to the checker and is not understood"),
+    (trefoil_check::suppress::UNUSED, "a comment that allows a rule where the rule finds nothing"),
+    ("project-file", "something in `trefoil.toml` that is not understood"),
+    ("unknown-suppression", "a comment allows a rule that there is not"),
+    ("unused-suppression", "a comment allows what does not happen"),
     (FOLDER_LIMIT, "the folder is deeper or larger than the limits allow"),
 ];
 

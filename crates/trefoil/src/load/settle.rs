@@ -1,6 +1,6 @@
 //! What becomes of findings: comments in the manifests, then the levels of the project and of whoever asks.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -68,9 +68,9 @@ impl Loader {
         let asked = self.options.checks.as_ref().map(|c| c.limits).unwrap_or_default();
         Limits { max_calls: asked.max_calls.or(project.and_then(|p| p.limits.max_calls)) }
     }
-    /// The findings that are shown, by file and place. `entries` are the files that were checked themselves: in those, a
-    /// comment that covers nothing is reported.
-    pub fn settle(&mut self, found: Diagnostics, entries: &BTreeSet<FileId>) -> Vec<Diagnostic> {
+    /// The findings that are shown, by file and place. `entries` are the files that were checked themselves, and whether
+    /// everything was looked for in them: where it was, a comment that covers nothing is reported.
+    pub fn settle(&mut self, found: Diagnostics, entries: &BTreeMap<FileId, bool>) -> Vec<Diagnostic> {
         let Some(checks) = self.options.checks.clone() else { return found.into_sorted() };
         let mut comments: HashMap<FileId, Suppressions> = self.suppressions();
         let mut kept = Diagnostics::default();
@@ -81,12 +81,14 @@ impl Loader {
             }
         };
         found.into_sorted().into_iter().for_each(|d| keep(d, &mut comments));
-        for file in entries {
+        for (file, proved) in entries {
             let limited = self.limits(*file).max_calls.is_some();
             let Some(of_file) = comments.get(file) else { continue };
             // A rule about limits finds nothing where nobody sets one.
             let active = |name: &str| {
-                !suppress::is_about_suppressions(name) && (limited || rule(name).is_none_or(|r| r.group != Group::Cost))
+                *proved
+                    && !suppress::is_about_suppressions(name)
+                    && (limited || rule(name).is_none_or(|r| r.group != Group::Cost))
             };
             of_file.findings(active).into_iter().for_each(|d| keep(d, &mut comments));
         }

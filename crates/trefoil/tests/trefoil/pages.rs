@@ -54,8 +54,7 @@ fn blocks(section: &str) -> Vec<(String, &str)> {
     while let Some((_, opened)) = rest.split_once("\n```") {
         let (info, body) = opened.split_once('\n').expect("a block has lines");
         let (text, after) = body.split_once("\n```").expect("a block is closed");
-        let dialects = front::FRONT_ENDS.iter().map(|f| f.name()).collect::<Vec<_>>();
-        let named = info.split_whitespace().skip(1).find(|word| !dialects.contains(word));
+        let named = info.split_whitespace().skip(1).find(|word| word.contains('.'));
         let name = named.map_or_else(|| "main.yaml".to_owned(), str::to_owned);
         found.push((name, text));
         rest = after;

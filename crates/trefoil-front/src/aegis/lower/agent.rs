@@ -3,18 +3,20 @@
 use std::sync::Arc;
 
 use trefoil_ir::{
-    AnswerFormat, Attempts, Expr, Flow, Intake, ModelCall, ModelChoice, ModelParameters, Schema, SlotId, Source, Step,
-    StepKind, StepPolicy,
+    AnswerFormat, Attempts, Declaration, DeclarationKind, Expr, Flow, Intake, ModelCall, ModelChoice, ModelParameters,
+    Schema, SlotId, Source, Step, StepKind, StepPolicy,
 };
 use trefoil_syntax::{Diagnostic, Location};
 use trefoil_template::Value;
 
+use super::names::declare_inputs;
 use super::pieces::{built_in_template, constant, path};
 use super::prompt::PromptNames;
 use super::{Lowering, Slots, input, plain_intake, validator};
 use crate::aegis::manifest::agent::{Agent, ContextEntry};
 use crate::aegis::manifest::{self};
 use crate::build::plain;
+use crate::learn::Members;
 use crate::project::resolve_path;
 use crate::{Document, Reader};
 
@@ -50,9 +52,10 @@ pub(super) fn lower(
         context: Value::from(context(lowering, reader, document, &agent)),
         skills: Value::from(skills(lowering)),
         schema: agent.input_schema.as_ref(),
+        members: declare(reader, &agent),
     };
     let user = match &agent.prompt {
-        Some(prompt) => super::pieces::text(reader, prompt, &mut |r, at| names.resolve(r, at)),
+        Some(prompt) => super::pieces::text(reader, prompt, &mut &names),
         None => {
             // It stands nowhere; the instruction is what it shows.
             let at = agent.instruction.as_ref().map_or(origin, |t| reader.at(t.span));
@@ -129,6 +132,18 @@ pub(super) fn lower(
         exports: Vec::new(),
         budget: None,
     })
+}
+
+/// Declares the agent and what it takes, for editors; says where its inputs are declared.
+fn declare(reader: &Reader<'_>, agent: &Agent) -> Members {
+    let (name, at) = (agent.identity.name.clone(), reader.at(agent.identity.at));
+    if !name.is_empty() {
+        let model = agent.model.as_ref().map_or("default", |m| &m.value);
+        let (kind, extent, note) = (DeclarationKind::Agent, agent.whole, Some(format!("an agent on `{model}`").into()));
+        let (parent, schema) = (None, Value::Bool(true));
+        reader.facts(|f| f.declare(Declaration { kind, name, at, extent, parent, schema, note }));
+    }
+    agent.input_schema.as_ref().map(|schema| declare_inputs(reader, schema, at)).unwrap_or_default()
 }
 
 /// How the input gets in, what is computed first, and where the intent is.

@@ -6,13 +6,17 @@ use std::sync::Arc;
 use trefoil_syntax::{Diagnostic, FileId, Location, Span, suggest};
 
 use crate::aegis::manifest::{self, Unit};
+use crate::read::respelt;
 use crate::{FrontEnd, Project};
+use trefoil_syntax::suggest::Near;
+use trefoil_syntax::yaml::Text;
 
 /// The named units of a project.
 pub(super) struct Directory {
     entries: Vec<Named>,
     by_name: HashMap<(Unit, Arc<str>), Vec<usize>>,
     origins: Vec<Location>,
+    places: HashMap<usize, Location>,
 }
 
 struct Named {
@@ -26,12 +30,14 @@ impl Directory {
     /// Of a project's AEGIS documents.
     pub fn of(project: &Project) -> Self {
         let mut entries = Vec::new();
+        let mut places = HashMap::new();
         for (document, d) in project.documents.iter().enumerate() {
             if d.front.name() != crate::aegis::Aegis.name() {
                 continue;
             }
             if let Some((unit, name)) = manifest::unit(&d.root).zip(manifest::name(&d.root)) {
                 let at = Location::new(d.file, name.span);
+                places.insert(document, Location::new(d.file, name.content()));
                 entries.push(Named { unit, name: name.value.clone(), document, at });
             }
         }
@@ -40,7 +46,7 @@ impl Directory {
             by_name.entry((entry.unit, entry.name.clone())).or_default().push(entry.document);
         }
         let origins = project.documents.iter().map(|d| Location::new(d.file, d.root.span)).collect();
-        Self { entries, by_name, origins }
+        Self { entries, by_name, origins, places }
     }
 
     fn find(&self, unit: Unit, name: &str) -> Vec<usize> {
@@ -64,16 +70,22 @@ impl Directory {
         of_sort.map(|e| (e.name.clone(), e.document)).collect()
     }
 
+    /// The name of a document's unit, without quotes.
+    pub fn place(&self, document: usize) -> Option<Location> {
+        self.places.get(&document).copied()
+    }
+
     /// The place of a document.
     pub fn origin(&self, document: usize) -> Location {
         self.origins.get(document).copied().unwrap_or(Location::new(FileId(0), Span::new(0, 0)))
     }
 
     /// The finding that an agent is not declared.
-    pub fn missing_agent(&self, name: &str, at: Location) -> Diagnostic {
+    pub fn missing_agent(&self, text: &Text, at: Location) -> Diagnostic {
+        let name = &*text.value;
         let d = Diagnostic::warning("unknown-reference", at, format!("no agent in this folder is called `{name}`"));
-        match self.nearest(Unit::Agent, name) {
-            Some(near) => d.help(format!("did you mean `{near}`?")),
+        match self.near(Unit::Agent, name) {
+            Some(near) => respelt(d.help(format!("did you mean `{}`?", near.name)), at, text, near),
             None if looks_like_uuid(name) => {
                 d.help("the id of a server's agent means nothing here: write the agent's `metadata.name`")
             }
@@ -82,8 +94,8 @@ impl Directory {
     }
 
     /// The nearest name of a sort.
-    pub fn nearest(&self, unit: Unit, name: &str) -> Option<&str> {
-        suggest::nearest(name, self.entries.iter().filter(|e| e.unit == unit).map(|e| &*e.name))
+    pub fn near(&self, unit: Unit, name: &str) -> Option<Near<'_>> {
+        suggest::near(name, self.entries.iter().filter(|e| e.unit == unit).map(|e| &*e.name))
     }
 
     /// The finding that several documents declare what is referenced (decision C10).

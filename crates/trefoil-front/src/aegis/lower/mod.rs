@@ -28,6 +28,7 @@ use trefoil_syntax::{Diagnostic, Diagnostics, Location};
 use self::directory::Directory;
 use super::manifest::{self, Unit};
 use crate::build::plain;
+use crate::learn;
 use crate::{Builder, Findings, Lowered, Project, Reader};
 
 /// Lowers a document as the entry of a program.
@@ -139,12 +140,13 @@ impl<'p> Lowering<'p> {
     fn agent(&mut self, reader: &Reader<'_>, name: &Text, intent: bool) -> FlowId {
         let at = reader.at(name.span);
         let found = self.directory.agents(&name.value);
+        learn::names(reader, name, found.first().and_then(|d| self.directory.place(*d)));
         let id = match found.as_slice() {
             [] => {
                 // Said once, where it is named first.
                 if self.builder.missing_agent_location(&name.value).is_none() {
                     self.builder.missing_agent(&name.value, at);
-                    reader.report(self.directory.missing_agent(&name.value, at));
+                    reader.report(self.directory.missing_agent(name, at));
                 }
                 // It reads its input only: an intent is laid out for it by whoever calls.
                 return self.flow(FlowKey::Missing(name.value.clone()));
@@ -168,6 +170,7 @@ impl<'p> Lowering<'p> {
     fn workflow(&mut self, reader: &Reader<'_>, name: &Text) -> Option<FlowId> {
         let at = reader.at(name.span);
         let found = self.directory.workflows(&name.value);
+        learn::names(reader, name, found.first().and_then(|d| self.directory.place(*d)));
         if found.len() > 1 {
             reader.report(self.directory.ambiguous("workflows", &name.value, at, &found));
         }
@@ -242,7 +245,7 @@ impl<'p> Lowering<'p> {
             name: "?".into(),
             sort: if matches!(key, FlowKey::Workflow(_)) { "workflow" } else { "agent" },
             origin,
-            slots: vec![Slot { name: "input".into() }],
+            slots: vec![Slot::new("input")],
             intake: plain_intake(SlotId(0)),
             init: Vec::new(),
             body: self.builder.step(plain(StepKind::Refused(refused), origin)),
@@ -288,7 +291,7 @@ struct Slots(Vec<Slot>);
 
 impl Slots {
     fn add(&mut self, name: impl Into<Arc<str>>) -> SlotId {
-        self.0.push(Slot { name: name.into() });
+        self.0.push(Slot::new(name));
         SlotId(self.0.len() as u32 - 1)
     }
 }

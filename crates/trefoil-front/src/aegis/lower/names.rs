@@ -2,6 +2,8 @@
 //! is reported.
 
 mod check;
+mod known;
+mod meaning;
 mod root;
 mod state;
 
@@ -17,6 +19,7 @@ use super::pieces::path;
 use crate::Reader;
 use crate::aegis::manifest::schema::JsonSchema;
 pub use check::ALWAYS;
+pub(super) use known::{Known, declare_inputs, input_names};
 
 /// What a state's result looks like.
 #[derive(Debug, Clone, PartialEq)]
@@ -107,6 +110,8 @@ pub(super) struct Scene<'a, 'd> {
     pub reader: &'a Reader<'d>,
     pub names: &'a Names,
     pub paths: &'a Paths,
+    /// Where names are declared, for editors.
+    pub known: &'a Arc<Known>,
     pub spans: &'a [Location],
 }
 
@@ -157,7 +162,7 @@ impl Scene<'_, '_> {
     /// The source of a reference, and how many segments it stands for.
     pub fn resolve(&self, place: Place, reference: &Reference, at: Location) -> (Source, u16) {
         let segments: Vec<&str> = reference.path.iter().map(|s| &*s.name).collect();
-        let look = Look { scene: self, place, at, guarded: reference.guarded };
+        let look = Look { scene: self, place, at, reference };
         look.up(&segments)
     }
 }
@@ -167,7 +172,7 @@ struct Look<'s, 'a, 'd> {
     scene: &'s Scene<'a, 'd>,
     place: Place,
     at: Location,
-    guarded: bool,
+    reference: &'s Reference,
 }
 
 impl Look<'_, '_, '_> {
@@ -189,7 +194,7 @@ impl Look<'_, '_, '_> {
             ["workflow", rest @ ..] => of(1, self.workflow(rest)),
             ["input"] => (Source::Slot(fixed.raw), 1),
             ["input", field, ..] => {
-                self.check_field(field);
+                self.check_field(field, segments.len() - 1);
                 (Source::Slot(fixed.input), 1)
             }
             ["state", "feedback", ..] => {

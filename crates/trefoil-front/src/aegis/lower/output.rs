@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use trefoil_ir::{Expr, JsonType, SlotId, Source};
+use trefoil_ir::{Expr, JsonType, Position, SlotId, Source};
 use trefoil_syntax::yaml::{Kind, Node, Scalar};
 use trefoil_template::Value;
 
@@ -35,8 +35,9 @@ pub(super) fn lower(scene: &Scene<'_, '_>, workflow: &Workflow, result: SlotId) 
 /// Templates at the leaves, the rest as it is written.
 fn expression(scene: &Scene<'_, '_>, node: &Node) -> Expr {
     match &*node.kind {
-        Kind::Scalar(Scalar::Str, source) => text(scene.reader, source, &mut |r, at| scene.resolve(Place::End, r, at))
-            .unwrap_or(Expr::Const(Value::Null)),
+        Kind::Scalar(Scalar::Str, source) => {
+            text(scene.reader, source, &mut scene.here(Place::End, Position::Data)).unwrap_or(Expr::Const(Value::Null))
+        }
         Kind::Scalar(..) => Expr::Const(to_value(node)),
         Kind::Sequence(items) => Expr::List(items.iter().map(|item| expression(scene, item)).collect()),
         Kind::Mapping(m) => {

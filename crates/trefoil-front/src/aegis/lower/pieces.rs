@@ -6,7 +6,8 @@ use trefoil_ir::{Expr, Source, Step, StepId, StepKind, Text};
 use trefoil_syntax::{Location, yaml};
 use trefoil_template::{Binding, Object, Policy, Reference, Template, Value};
 
-use crate::build::{self, Resolve, plain};
+use crate::build::{self, plain};
+use crate::learn::Resolve;
 use crate::{Builder, Reader};
 
 /// A constant text.
@@ -56,7 +57,7 @@ pub(super) fn built_in_template(
 }
 
 /// A text position of a manifest.
-pub(super) fn text(reader: &Reader<'_>, source: &yaml::Text, resolve: &mut Resolve<'_>) -> Option<Expr> {
+pub(super) fn text(reader: &Reader<'_>, source: &yaml::Text, resolve: &mut dyn Resolve) -> Option<Expr> {
     build::text_expr(reader, source, &Policy::AEGIS, resolve)
 }
 

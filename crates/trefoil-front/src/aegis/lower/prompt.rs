@@ -1,12 +1,15 @@
 //! The names of an agent's `prompt_template`.
 
-use trefoil_ir::{Part, SlotId, Source};
+use trefoil_ir::{Defined, Name, Part, Position, SlotId, Source, Visible};
 use trefoil_syntax::{Diagnostic, Location, suggest};
 use trefoil_template::{Missing, Reference, Value};
 
+use super::names::input_names;
 use super::pieces::{constant_object, path};
 use crate::Reader;
 use crate::aegis::manifest::schema::JsonSchema;
+use crate::learn::{Meaning, Members, Resolve, integer_type, is_closed, member_type, text_type};
+use crate::mend;
 
 const ROOTS: &[&str] =
     &["instruction", "input", "iteration_number", "previous_error", "agentskills", "context", "intent", "attachments"];
@@ -22,16 +25,78 @@ pub(super) struct PromptNames<'a, 'd> {
     pub context: Value,
     pub skills: Value,
     pub schema: Option<&'a JsonSchema>,
+    /// Where the properties of the input are declared.
+    pub members: Members,
+}
+
+impl Resolve for &PromptNames<'_, '_> {
+    fn bind(&mut self, reference: &Reference, at: Location) -> (Source, u16) {
+        self.resolve(reference, at)
+    }
+
+    fn position(&self) -> Position {
+        Position::User
+    }
+
+    fn visible(&self) -> Visible {
+        let mut names: Vec<Name> = ROOTS.iter().map(|root| self.name(root)).collect();
+        names.extend(self.schema.into_iter().flat_map(|schema| input_names(schema, &self.members)));
+        names.into()
+    }
+
+    fn meanings(&self, reference: &Reference) -> Vec<Meaning> {
+        let mut path = reference.path.iter().map(|s| &*s.name);
+        let Some(root) = path.next() else { return Vec::new() };
+        if !ROOTS.contains(&root) {
+            return vec![Meaning::nothing()];
+        }
+        let Name { defined, schema, .. } = self.name(root);
+        let mut all = vec![Meaning::built_in(defined, schema)];
+        let mut members = (root == "input").then(|| self.members.clone());
+        for segment in path {
+            let Some(Meaning { schema, .. }) = all.last() else { break };
+            let found = members.as_ref().and_then(|m| m.get(segment));
+            let missing =
+                is_closed(schema, segment) && !(all.len() == 1 && matches!(segment, "intent" | "attachments"));
+            let defined = match found {
+                _ if missing => Defined::Never,
+                Some(_) if all.len() == 1 && self.schema.is_some_and(|s| s.requires(segment)) => Defined::Always,
+                _ => Defined::Sometimes,
+            };
+            let to = found.as_ref().and_then(|(at, _)| *at);
+            all.push(Meaning { to, defined, schema: member_type(schema, segment) });
+            members = found.map(|(_, inner)| inner);
+        }
+        all
+    }
 }
 
 impl PromptNames<'_, '_> {
+    /// A root as editors show it.
+    fn name(&self, root: &str) -> Name {
+        let (defined, schema, note) = match root {
+            "input" => {
+                let schema = self.schema.map_or(Value::Bool(true), |s| s.json.clone());
+                (Defined::Always, schema, "what the agent is given")
+            }
+            "instruction" => (Defined::Always, text_type(), "`task.instruction`"),
+            "iteration_number" => (Defined::Always, integer_type(), "which iteration this is, from 1"),
+            "previous_error" => (Defined::Sometimes, text_type(), "why the last iteration failed; empty on the first"),
+            "agentskills" => (Defined::Sometimes, text_type(), "what the operator gave as skills"),
+            "context" => (Defined::Always, text_type(), "the entries of `context`"),
+            "intent" => (Defined::Sometimes, Value::Bool(true), "the intent of the call"),
+            _ => (Defined::Sometimes, Value::Bool(true), "what is attached to the call"),
+        };
+        Name::new(root, defined).schema(schema).note(note)
+    }
+
     /// The source of a reference, and how many segments it stands for.
     pub fn resolve(&self, reference: &Reference, at: Location) -> (Source, u16) {
         let Some(root) = reference.path.first() else { return (self.root(), 0) };
         match &*root.name {
             "input" => {
                 if let Some(field) = reference.path.get(1) {
-                    self.check_field(&field.name, at);
+                    self.check_field(&field.name, mend::segment(reference, at, 1), at);
                 }
                 (Source::Slot(self.input), 1)
             }
@@ -43,7 +108,7 @@ impl PromptNames<'_, '_> {
             "iteration_number" => (Source::Slot(self.iteration), 1),
             "previous_error" => (Source::Slot(self.previous_error), 1),
             name => {
-                self.report_unknown(name, at);
+                self.report_unknown(name, mend::segment(reference, at, 0), at);
                 (Source::Missing(Missing::Key(0)), 0)
             }
         }
@@ -71,29 +136,33 @@ impl PromptNames<'_, '_> {
     }
 
     /// A field that the agent's own schema does not have: certain when the schema is closed, likely when a near name is.
-    fn check_field(&self, name: &str, at: Location) {
+    fn check_field(&self, name: &str, place: Option<Location>, at: Location) {
         let Some(schema) = self.schema.filter(|s| s.of_objects()) else { return };
         if matches!(name, "intent" | "attachments") || schema.properties().any(|(p, _)| &**p == name) {
             return;
         }
-        let near = suggest::nearest(name, schema.properties().map(|(p, _)| &**p));
+        let near = suggest::near(name, schema.properties().map(|(p, _)| &**p));
         if !schema.closed() && near.is_none() {
             return;
         }
         let d = Diagnostic::warning("unknown-property", at, format!("`input_schema` declares no `{name}`"));
         self.reader.report(match near {
-            Some(near) => d.help(format!("did you mean `input.{near}`?")),
+            Some(near) => {
+                mend::renamed(d.help(format!("did you mean `input.{}`?", near.name)), place, near, schema.closed())
+            }
             None => d,
         });
     }
 
-    fn report_unknown(&self, name: &str, at: Location) {
+    fn report_unknown(&self, name: &str, place: Option<Location>, at: Location) {
         let d = Diagnostic::warning("unresolved-name", at, format!("a prompt has no `{name}`: it is always empty"));
         let declared = self.schema.is_some_and(|s| s.properties().any(|(p, _)| &**p == name));
-        let near = suggest::nearest(name, ROOTS.iter().copied());
+        let near = suggest::near(name, ROOTS.iter().copied());
         self.reader.report(match near {
-            _ if declared => d.help(format!("write `input.{name}`")),
-            Some(near) => d.help(format!("did you mean `{near}`?")),
+            _ if declared => {
+                mend::rewritten(d.help(format!("write `input.{name}`")), place, &format!("input.{name}"), true)
+            }
+            Some(near) => mend::renamed(d.help(format!("did you mean `{}`?", near.name)), place, near, true),
             None if matches!(name, "workflow" | "blackboard" | "state") => {
                 d.help("an agent does not see the workflow that calls it: put the value into the state's `input`")
             }

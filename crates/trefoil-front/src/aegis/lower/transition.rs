@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use trefoil_ir::{Cond, Source, StateId, Takes, Transition};
+use trefoil_ir::{Cond, Position, Source, StateId, Takes, Transition};
 use trefoil_syntax::{Diagnostic, suggest};
 use trefoil_template::{Comparison, Expression, Policy};
 
@@ -10,6 +10,8 @@ use super::condition::{Test, between, compare, never, one_of};
 use super::names::{Place, Scene, Shape};
 use crate::aegis::manifest::transition::{self as written, Condition};
 use crate::build;
+use crate::learn;
+use crate::read::respelt;
 
 const YES: &[&str] = &["yes", "y", "1", "approve", "approved", "true"];
 const NO: &[&str] = &["no", "n", "0", "reject", "rejected", "false"];
@@ -34,7 +36,7 @@ fn one(scene: &Scene<'_, '_>, state: usize, transition: &written::Transition) ->
     let feedback = transition
         .feedback
         .as_ref()
-        .and_then(|text| build::text(reader, text, &Policy::AEGIS, &mut |r, at| scene.resolve(place, r, at)));
+        .and_then(|text| build::text(reader, text, &Policy::AEGIS, &mut scene.here(place, Position::Data)));
     let condition = transition.condition.as_ref();
     let (takes, when) = condition.map(|c| lower_condition(scene, state, transition, c))?;
     let text = condition.map(describe).unwrap_or_default();
@@ -51,11 +53,12 @@ fn one(scene: &Scene<'_, '_>, state: usize, transition: &written::Transition) ->
 fn find_target(scene: &Scene<'_, '_>, transition: &written::Transition) -> Option<usize> {
     let text = transition.target.as_ref()?;
     let found = scene.names.index(&text.value);
+    learn::names(scene.reader, text, found.and_then(|at| scene.known.states.get(at)).map(|s| s.at));
     if found.is_none() {
         let at = scene.reader.at(text.span);
         let d = Diagnostic::error("unknown-reference", at, format!("no state is called `{}`", text.value));
-        scene.reader.report(match suggest::nearest(&text.value, scene.names.state_names()) {
-            Some(near) => d.help(format!("did you mean `{near}`?")),
+        scene.reader.report(match suggest::near(&text.value, scene.names.state_names()) {
+            Some(near) => respelt(d.help(format!("did you mean `{}`?", near.name)), at, text, near),
             None => d,
         });
     }
@@ -97,7 +100,7 @@ fn lower_condition(
     let origin = scene.reader.at(transition.at);
     if let Condition::Custom(text) = condition {
         let place = Place::Deciding(state);
-        let resolve = &mut |r: &_, at| scene.resolve(place, r, at);
+        let resolve = &mut scene.here(place, Position::Condition);
         return (Takes::Both, build::condition(scene.reader, text, &Policy::AEGIS, resolve));
     }
     let (takes, made) = made(scene, state, condition).unwrap_or_else(|why| {

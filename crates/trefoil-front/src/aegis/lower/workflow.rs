@@ -7,7 +7,7 @@ use trefoil_ir::{Expr, Flow, Intake, SlotId, Source, State, StateId, StateMachin
 use trefoil_syntax::{Diagnostic, Location, suggest};
 use trefoil_template::Value;
 
-use super::names::{Fixed, Named, Names, RESERVED, Scene, Shape};
+use super::names::{Fixed, Known, Named, Names, RESERVED, Scene, Shape};
 use super::paths::Paths;
 use super::pieces::{constant_object, object};
 use super::{Lowering, Slots, input, output, shell, states, transition};
@@ -16,6 +16,8 @@ use crate::aegis::manifest::states::system::Action;
 use crate::aegis::manifest::workflow::Workflow;
 use crate::aegis::manifest::{self};
 use crate::build::plain;
+use crate::learn;
+use crate::read::respelt;
 use crate::{Document, Reader};
 
 /// Lowers a workflow.
@@ -37,9 +39,13 @@ pub(super) fn lower(lowering: &mut Lowering<'_>, reader: &Reader<'_>, document: 
     let result = slots.add("result");
     let names = names(&workflow, fixed, &mut slots);
     let initial = initial(reader, &workflow, &names);
-    let paths = paths(&workflow, &names, initial.unwrap_or(0));
+    let paths = Arc::new(paths(&workflow, &names, initial.unwrap_or(0)));
+    let known = Arc::new(Known::new(reader, &workflow, names.states.iter().map(|s| &s.shape), &paths));
+    if let Some(text) = &workflow.initial {
+        learn::names(reader, text, initial.and_then(|at| known.states.get(at)).map(|s| s.at));
+    }
     let spans: Vec<Location> = workflow.states.iter().map(|s| reader.at(s.span)).collect();
-    let scene = Scene { reader, names: &names, paths: &paths, spans: &spans };
+    let scene = Scene { reader, names: &names, paths: &paths, known: &known, spans: &spans };
     report_states(&scene, &workflow);
 
     let machine = StateMachine {
@@ -154,8 +160,8 @@ fn initial(reader: &Reader<'_>, workflow: &Workflow, names: &Names) -> Option<us
     if found.is_none() && !names.states.is_empty() {
         let at = reader.at(text.span);
         let d = Diagnostic::error("unknown-reference", at, format!("no state is called `{}`", text.value));
-        reader.report(match suggest::nearest(&text.value, names.state_names()) {
-            Some(near) => d.help(format!("did you mean `{near}`?")),
+        reader.report(match suggest::near(&text.value, names.state_names()) {
+            Some(near) => respelt(d.help(format!("did you mean `{}`?", near.name)), at, text, near),
             None => d,
         });
     }

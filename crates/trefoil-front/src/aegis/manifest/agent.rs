@@ -15,6 +15,8 @@ use crate::{Fields, Need, NeedKind, Reader};
 pub struct Agent {
     /// Name and version.
     pub identity: Identity,
+    /// All of it.
+    pub whole: Span,
     /// `runtime.model`, an alias; none: `default`.
     pub model: Option<Text>,
     /// `runtime.temperature`.
@@ -53,10 +55,11 @@ pub fn read(reader: &Reader<'_>, fields: &mut Fields<'_, '_>) -> Agent {
             m.finish();
             identity
         }
-        None => Identity { name: Arc::default(), span: fields.head(), version: None },
+        None => Identity { name: Arc::default(), span: fields.head(), at: fields.head(), version: None },
     };
     let mut agent = Agent {
         identity,
+        whole: fields.span,
         model: None,
         temperature: None,
         instruction: None,

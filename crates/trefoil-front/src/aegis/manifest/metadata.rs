@@ -13,6 +13,8 @@ pub struct Identity {
     pub name: Arc<str>,
     /// Where the name stands, or where it is missed.
     pub span: Span,
+    /// The same without quotes.
+    pub at: Span,
     /// `metadata.version`.
     pub version: Option<Arc<str>>,
 }
@@ -47,6 +49,7 @@ pub fn read(fields: &mut Fields<'_, '_>, unit: Unit) -> Identity {
     Identity {
         name: name.map(|n| n.value.clone()).unwrap_or_default(),
         span,
+        at: name.map_or(span, |n| n.content()),
         version: version.map(|v| v.value.clone()),
     }
 }

@@ -14,7 +14,9 @@ use super::states::system::SystemState;
 use super::states::{agent, container, human, parallel, subworkflow, system};
 use super::transition::{self, Transition};
 use super::{RefusedFeature, agent::output_handler, duration, spelled};
+use crate::read::respelt;
 use crate::{Fields, Reader};
+use trefoil_syntax::suggest::Near;
 
 /// A state.
 pub struct State {
@@ -22,6 +24,10 @@ pub struct State {
     pub name: Arc<str>,
     /// Where the name stands.
     pub span: Span,
+    /// The same without quotes.
+    pub at: Span,
+    /// All of it.
+    pub whole: Span,
     /// What it does; none: its kind is unknown (reported).
     pub kind: Option<StateKind>,
     /// What leads out of it; none: nothing is written.
@@ -80,6 +86,8 @@ pub fn read(reader: &Reader<'_>, node: &Node, name: Option<&Text>) -> Option<Sta
         None => fields.require_text("name"),
     };
     let (name_text, span) = named.map_or((Arc::default(), fields.head()), |n| (n.value.clone(), n.span));
+    let at = named.map_or(span, Text::content);
+    let whole = Span::new(span.start.min(node.span.start), node.span.end.max(span.end));
     let kind = fields.require("kind").and_then(|e| kind_word(reader, &e.value));
     let mut refused = Vec::new();
     let kind_body = kind.map(|word| match word {
@@ -104,7 +112,7 @@ pub fn read(reader: &Reader<'_>, node: &Node, name: Option<&Text>) -> Option<Sta
     if kind_body.is_some() {
         fields.finish();
     }
-    Some(State { name: name_text, span, kind: kind_body, transitions, timeout_ms, max_visits, refused })
+    Some(State { name: name_text, span, at, whole, kind: kind_body, transitions, timeout_ms, max_visits, refused })
 }
 
 fn kind_word(reader: &Reader<'_>, node: &Node) -> Option<Word> {
@@ -112,10 +120,10 @@ fn kind_word(reader: &Reader<'_>, node: &Node) -> Option<Word> {
     if let Some((word, kind)) = KINDS.iter().find(|(w, _)| w.eq_ignore_ascii_case(&text.value))
         && **word != *text.value
     {
-        reader.report(
-            Diagnostic::warning("deprecated", reader.at(node.span), format!("`{}` is an old spelling", text.value))
-                .help(format!("write `{word}`")),
-        );
+        let d = Diagnostic::warning("deprecated", reader.at(node.span), format!("`{}` is an old spelling", text.value))
+            .help(format!("write `{word}`"));
+        let meant = Near { name: word, distance: 0, sure: true };
+        reader.report(respelt(d, reader.at(node.span), text, meant));
         return Some(*kind);
     }
     reader.word(node, "kind", KINDS)

@@ -11,6 +11,7 @@ use super::Unit;
 use super::metadata::{self, Identity};
 use super::schema::{self, JsonSchema};
 use super::state::{self, State};
+use crate::read::respelt;
 use crate::read::to_value;
 use crate::{Fields, Reader};
 
@@ -36,6 +37,8 @@ pub struct Workflow {
     pub max_entries: u32,
     /// Where `spec` begins, for findings about all of it.
     pub span: Span,
+    /// All of it.
+    pub whole: Span,
 }
 
 /// What is known of the order of states grows with the square of their number.
@@ -45,7 +48,7 @@ const MAX_STATES: usize = 10_000;
 pub fn read(reader: &Reader<'_>, fields: &mut Fields<'_, '_>) -> Workflow {
     let head = fields.head();
     let mut workflow = Workflow {
-        identity: Identity { name: Arc::default(), span: head, version: None },
+        identity: Identity { name: Arc::default(), span: head, at: head, version: None },
         input_schema: None,
         output_schema: None,
         output_template: None,
@@ -55,6 +58,7 @@ pub fn read(reader: &Reader<'_>, fields: &mut Fields<'_, '_>) -> Workflow {
         list_form: false,
         max_entries: 50,
         span: head,
+        whole: fields.span,
     };
     if let Some(mut m) = fields.require("metadata").and_then(|e| reader.fields(&e.value, "metadata")) {
         workflow.identity = metadata::read(&mut m, Unit::Workflow);
@@ -177,9 +181,11 @@ fn check_mounts(reader: &Reader<'_>, states: &[State], shared: &[Text]) {
                 reader.at(volume.span),
                 format!("no shared volume is called `{}`", volume.value),
             );
-            let near = trefoil_syntax::suggest::nearest(&volume.value, shared.iter().map(|s| &*s.value));
+            let near = trefoil_syntax::suggest::near(&volume.value, shared.iter().map(|s| &*s.value));
             reader.report(match near {
-                Some(near) => d.help(format!("did you mean `{near}`?")),
+                Some(near) => {
+                    respelt(d.help(format!("did you mean `{}`?", near.name)), reader.at(volume.span), volume, near)
+                }
                 None => d,
             });
         }

@@ -9,9 +9,10 @@ use trefoil_syntax::{Diagnostic, Location};
 use super::scope::Scope;
 use super::shape::Shape;
 use super::signature::{Exported, Inputs, Outside, Signature};
-use super::{Lowering, intake, llm, namespace, output, pipeline, tool};
+use super::{Lowering, declare, intake, llm, namespace, output, pipeline, tool};
 use crate::agntz::manifest::{Agent, Kind, Refusal};
 use crate::build::plain;
+use crate::learn::Members;
 use crate::read::Reader;
 
 /// The slots of a flow being made.
@@ -21,7 +22,7 @@ pub struct Slots(Vec<Slot>);
 impl Slots {
     /// A new slot.
     pub fn add(&mut self, name: impl Into<Arc<str>>) -> SlotId {
-        self.0.push(Slot { name: name.into() });
+        self.0.push(Slot::new(name));
         SlotId(self.0.len() as u32 - 1)
     }
 }
@@ -34,6 +35,8 @@ pub struct Body {
     pub output: Option<Expr>,
     /// What is known about the result.
     pub shape: Shape,
+    /// Where members of the result are declared.
+    pub members: Members,
     /// Inner results.
     pub exports: Vec<Export>,
     /// The same for callers' names.
@@ -43,7 +46,7 @@ pub struct Body {
 impl Body {
     /// A body whose result is the step's.
     pub fn of(step: Option<StepId>, shape: Shape) -> Self {
-        Self { step, output: None, shape, exports: Vec::new(), exported: Vec::new() }
+        Self { step, output: None, shape, members: Members::default(), exports: Vec::new(), exported: Vec::new() }
     }
 }
 
@@ -55,6 +58,8 @@ pub struct Subject<'a, 'n> {
     pub id: Arc<str>,
     /// Where it is declared.
     pub origin: Location,
+    /// Its name in the manifest.
+    pub at: Location,
     /// It is what the run starts, so that no step around it carries its name.
     pub entry: bool,
 }
@@ -69,13 +74,16 @@ pub fn lower(
 ) -> Rc<Signature> {
     let flow = lowering.builder.reserve_flow();
     let origin = reader.at(agent.id.map_or(agent.head, |t| t.span));
-    let subject = Subject { agent, id: agent.name().into(), origin, entry };
-    let inputs = Inputs::of(agent);
+    let at = reader.at(agent.id.map_or(agent.head, |t| t.content()));
+    let subject = Subject { agent, id: agent.name().into(), origin, at, entry };
+    let mut inputs = Inputs::of(agent);
+    inputs.members = declare::inputs(reader, &subject, outside);
+    let inputs = inputs;
     shadowed_inputs(reader, &inputs);
     let mut slots = Slots::default();
     let input = slots.add("input");
     let query = inputs.has_query.then(|| slots.add("userQuery"));
-    let mut scope = Scope::new(&inputs, input, query, outside);
+    let mut scope = Scope::new(&inputs, input, query, outside, reader.file);
     let sends_input = matches!(&agent.kind, Kind::Llm(llm) if llm.prompt.is_none());
     scope.raw = (sends_input && query.is_none()).then(|| slots.add("raw input"));
     let (body, sort) = match &agent.kind {
@@ -88,8 +96,10 @@ pub fn lower(
         Kind::Hosted(refusal) => (Body::of(Some(refused(lowering, reader, &subject, refusal)), Shape::Any), "agent"),
         Kind::Unknown => (Body::of(None, Shape::Any), "agent"),
     };
+    declare::agent(reader, &subject, outside, &body.shape);
     let signature = Rc::new(Signature {
         id: subject.id.clone(),
+        members: body.members.clone(),
         flow,
         output: body.shape.clone(),
         exports: body.exported,

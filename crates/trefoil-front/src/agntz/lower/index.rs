@@ -26,3 +26,10 @@ pub fn id_of(root: &Node) -> Option<(&str, Span)> {
     let text = root.mapping()?.get("id")?.value.string()?;
     Some((&text.value, text.span))
 }
+
+/// Where a document's id stands, without quotes.
+pub fn place(project: &Project, document: usize) -> Option<Location> {
+    let document = project.documents.get(document)?;
+    let id = document.root.mapping()?.get("id")?.value.string()?;
+    Some(Location::new(document.file, id.content()))
+}

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use trefoil_ir::{
-    AnswerFormat, Backoff, Example, Expr, ModelCall, ModelChoice, ModelParameters, Retry, RetryOn, Schema, Source,
-    StepId, StepKind,
+    AnswerFormat, Backoff, DeclarationKind, Example, Expr, ModelCall, ModelChoice, ModelParameters, Position, Retry,
+    RetryOn, Schema, Source, StepId, StepKind,
 };
 use trefoil_syntax::yaml::Text;
 use trefoil_template::Value;
@@ -15,6 +15,7 @@ use super::shape::Shape;
 use super::{Lowering, text};
 use crate::agntz::manifest::{Llm, Model};
 use crate::build::plain;
+use crate::learn;
 use crate::read::Reader;
 
 /// Provider failures that may pass, as the original system retries them.
@@ -28,22 +29,27 @@ pub fn lower(
     llm: &Llm<'_>,
     scope: &Scope<'_>,
 ) -> Body {
-    let prompt = |t: &Text| text::text(reader, scope, t, At::End, Purpose::Prompt);
-    let system = llm.instruction.map(prompt);
-    let user = llm.prompt.map(prompt).unwrap_or_else(|| input_as_message(scope));
+    let prompt = |t: &Text, position| text::text(reader, scope, t, At::End, Purpose::Prompt, position);
+    let system = llm.instruction.map(|t| prompt(t, Position::System));
+    let user = llm.prompt.map(|t| prompt(t, Position::User)).unwrap_or_else(|| input_as_message(scope));
     for inner in &llm.inner_texts {
-        text::text(reader, scope, inner, At::End, Purpose::Unused);
+        text::text(reader, scope, inner, At::End, Purpose::Unused, Position::Data);
     }
     for inner in &llm.inner_refs {
         lowering.find(reader, inner);
     }
     let (format, shape) = answer(lowering, reader, subject, llm);
+    let declared = llm.output.as_ref().and_then(|o| Some((o, o.node?)));
+    let members = declared.map(|(output, node)| {
+        learn::properties(reader, node, &output.json, output.shorthand, DeclarationKind::Property, subject.at)
+    });
+    let body = |step| Body { members: members.unwrap_or_default(), ..Body::of(step, shape) };
     let [first, others @ ..] = llm.refusals.as_slice() else {
         let step = llm.model.as_ref().and_then(|m| call(lowering, reader, subject, llm, m, (system, user, format)));
-        return Body::of(step, shape);
+        return body(step);
     };
     others.iter().for_each(|r| warn_refused(reader, r));
-    Body::of(Some(refused(lowering, reader, subject, first)), shape)
+    body(Some(refused(lowering, reader, subject, first)))
 }
 
 fn answer(

@@ -7,9 +7,11 @@
 mod advice;
 mod agent;
 mod compare;
+mod declare;
 mod index;
 mod intake;
 mod llm;
+mod meaning;
 mod namespace;
 mod order;
 mod output;

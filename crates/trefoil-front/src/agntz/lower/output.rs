@@ -2,13 +2,14 @@
 
 use std::rc::Rc;
 
-use trefoil_ir::{Expr, Source};
-use trefoil_syntax::{Diagnostic, Location};
+use trefoil_ir::{Declaration, DeclarationKind, Expr, Position, Source};
+use trefoil_syntax::{Diagnostic, Location, Span};
 
 use super::scope::{At, Purpose, Scope};
 use super::shape::Shape;
 use super::text;
 use crate::agntz::manifest::OutputMap;
+use crate::learn::Members;
 use crate::read::Reader;
 
 /// Warns where the result of a run would show an environment variable: it is masked there (decision C8).
@@ -33,10 +34,35 @@ pub fn masked(reader: &Reader<'_>, output: &OutputMap<'_>, expr: &Expr) {
     }
 }
 
+/// Declares the members of an output map.
+pub fn members(reader: &Reader<'_>, output: &OutputMap<'_>, shape: &Shape, parent: Location) -> Members {
+    let (OutputMap::Map(entries), Shape::Members(shapes)) = (output, shape) else { return Members::default() };
+    let declared = entries.iter().zip(shapes.iter()).map(|((key, inner), (_, shape))| {
+        let (name, at) = (key.value.clone(), reader.at(key.content()));
+        let end = match inner {
+            OutputMap::Text(text) => text.span.end,
+            OutputMap::Map(_) => key.span.end,
+        };
+        reader.facts(|f| {
+            f.declare(Declaration {
+                kind: DeclarationKind::Property,
+                name: name.clone(),
+                at,
+                extent: Span::new(key.span.start, end.max(key.span.end)),
+                parent: Some(parent),
+                schema: shape.schema(),
+                note: Some("part of the output".into()),
+            });
+        });
+        (name, Some(at), members(reader, inner, shape, at))
+    });
+    Members::of(declared.collect())
+}
+
 /// The map as an expression, and what is known about its value.
 pub fn map(reader: &Reader<'_>, scope: &Scope<'_>, output: &OutputMap<'_>) -> (Expr, Shape) {
     match output {
-        OutputMap::Text(source) => text::typed(reader, scope, source, At::End, Purpose::Data),
+        OutputMap::Text(source) => text::typed(reader, scope, source, At::End, Purpose::Data, Position::Data),
         OutputMap::Map(entries) => {
             let mut members = Vec::with_capacity(entries.len());
             let mut shapes = Vec::with_capacity(entries.len());

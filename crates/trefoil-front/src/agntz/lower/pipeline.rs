@@ -5,16 +5,17 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use trefoil_ir::{Export, Expr, Loop, OnItemFailure, Parallel, Source, StepId, StepKind};
-use trefoil_syntax::Diagnostic;
+use trefoil_syntax::{Diagnostic, Location};
 
 use super::agent::{Body, Slots, Subject};
 use super::scope::{At, Order, Scope, StepName};
 use super::shape::Shape;
 use super::signature::{Exported, Outside, Signature};
-use super::{Lowering, agent, namespace, output, step, text};
+use super::{Lowering, agent, declare, namespace, output, step, text};
 use crate::agntz::ids::{AgentRef, state_key};
 use crate::agntz::manifest::{Pipeline, Step, Target};
 use crate::build::plain;
+use crate::learn::Members;
 use crate::read::Reader;
 
 /// How deep agents may call agents, in one file and over files. Each level costs stack.
@@ -30,7 +31,7 @@ pub fn sequential<'s>(
     slots: &mut Slots,
 ) -> Body {
     scope.order = if pipeline.until.is_some() { Order::Loop } else { Order::Once };
-    let steps = steps(lowering, reader, pipeline, scope, slots);
+    let steps = steps(lowering, reader, subject, pipeline, scope, slots);
     let mut body = lowering.builder.step(plain(StepKind::Sequence(steps), subject.origin));
     if let Some(until) = pipeline.until
         && let Some(until) = text::condition(reader, scope, until, At::End)
@@ -39,7 +40,7 @@ pub fn sequential<'s>(
         body = lowering.builder.step(plain(kind, subject.origin));
     }
     let last = scope.steps.last().map(|s| (Expr::Read(Source::Slot(s.slot)), step_shape(scope, s)));
-    finish(reader, pipeline, scope, body, last)
+    finish(reader, subject, pipeline, scope, body, last)
 }
 
 /// Lowers a parallel agent.
@@ -52,12 +53,12 @@ pub fn parallel<'s>(
     slots: &mut Slots,
 ) -> Body {
     scope.order = Order::Parallel;
-    let branches = steps(lowering, reader, pipeline, scope, slots);
+    let branches = steps(lowering, reader, subject, pipeline, scope, slots);
     let kind = StepKind::Parallel(Parallel { branches, concurrency: None, on_failure: OnItemFailure::Abort });
     let body = lowering.builder.step(plain(kind, subject.origin));
     let all = scope.steps.iter().map(|s| (s.key.clone(), Expr::Read(Source::Slot(s.slot)))).collect();
     let shapes = scope.steps.iter().map(|s| (s.key.clone(), step_shape(scope, s))).collect();
-    finish(reader, pipeline, scope, body, Some((Expr::Object(all), Shape::Members(Rc::new(shapes)))))
+    finish(reader, subject, pipeline, scope, body, Some((Expr::Object(all), Shape::Members(Rc::new(shapes)))))
 }
 
 /// What is known about a step's output; nothing where two steps share a key.
@@ -66,13 +67,27 @@ fn step_shape(scope: &Scope<'_>, step: &StepName) -> Shape {
     step.callee.as_ref().filter(|_| alone).map_or(Shape::Any, |c| c.output.clone())
 }
 
+/// Where the members of a pipeline's own output are declared: of its last step, or of each branch.
+fn default_members(scope: &Scope<'_>) -> Members {
+    let of = |s: &StepName| s.callee.as_ref().map(|c| c.members.clone()).unwrap_or_default();
+    match scope.order {
+        Order::Parallel => Members::of(scope.steps.iter().map(|s| (s.key.clone(), Some(s.at), of(s))).collect()),
+        Order::Once | Order::Loop => scope.steps.last().map(of).unwrap_or_default(),
+    }
+}
+
 fn finish(
     reader: &Reader<'_>,
+    subject: &Subject<'_, '_>,
     pipeline: &Pipeline<'_>,
     scope: &Scope<'_>,
     step: StepId,
     otherwise: Option<(Expr, Shape)>,
 ) -> Body {
+    let members = match &pipeline.output {
+        Some(_) => Members::default(),
+        None => default_members(scope),
+    };
     let result = match &pipeline.output {
         Some(map) => Some(output::map(reader, scope, map)),
         None => otherwise,
@@ -80,6 +95,10 @@ fn finish(
     let (output, shape) = result.map_or((None, Shape::Any), |(e, s)| (Some(e), s));
     let mut body = Body::of(Some(step), shape);
     body.output = output;
+    body.members = match &pipeline.output {
+        Some(map) => output::members(reader, map, &body.shape, subject.at),
+        None => members,
+    };
     for (i, step) in scope.steps.iter().enumerate() {
         if scope.named(&step.key).last() != Some(&i) {
             continue; // a later step takes the key over
@@ -91,6 +110,8 @@ fn finish(
             key: step.key.clone(),
             alias: step.alias.clone(),
             shape: step_shape(scope, step),
+            at: Some(step.at),
+            members: step.callee.as_ref().map(|c| c.members.clone()).unwrap_or_default(),
             inner: step.callee.clone().filter(|c| c.is_pipeline),
         });
     }
@@ -102,19 +123,26 @@ fn finish(
 fn steps<'s>(
     lowering: &mut Lowering<'_>,
     reader: &Reader<'_>,
+    subject: &Subject<'_, '_>,
     pipeline: &Pipeline<'_>,
     scope: &mut Scope<'s>,
     slots: &mut Slots,
 ) -> Vec<StepId> {
     name_steps(reader, pipeline, scope, slots);
     let names = scope.names(At::End);
-    let callees: Vec<_> = pipeline.steps.iter().map(|s| callee(lowering, reader, s, &names)).collect();
+    let callees: Vec<_> = pipeline
+        .steps
+        .iter()
+        .zip(scope.steps.iter().map(|s| s.at))
+        .map(|(s, at)| callee(lowering, reader, s, at, &names))
+        .collect();
     for (name, callee) in scope.steps.iter_mut().zip(&callees) {
         if callee.as_ref().is_some_and(|c| c.is_pipeline) {
             name.exports = Some(slots.add(format!("{} (inner)", name.key)));
         }
         name.callee.clone_from(callee);
     }
+    declare::steps(reader, subject, pipeline, scope);
     let labels = labels(scope);
     let built = pipeline.steps.iter().enumerate();
     built.filter_map(|(i, s)| step::lower(lowering, reader, s, scope, i, labels.get(i)?.clone())).collect()
@@ -124,6 +152,7 @@ fn callee(
     lowering: &mut Lowering<'_>,
     reader: &Reader<'_>,
     step: &Step<'_>,
+    at: Location,
     names: &[Arc<str>],
 ) -> Option<Rc<Signature>> {
     if lowering.depth >= MAX_DEPTH {
@@ -135,8 +164,8 @@ fn callee(
     let callee = match &step.target {
         Target::Ref(text) => lowering.reference(reader, text),
         Target::Inline(inner) => {
-            let given = step.input.as_ref().map(|map| map.iter().map(|(k, _)| &*k.value).collect());
-            let outside = Outside { given, names };
+            let given = step.input.as_ref().map(|map| map.iter().map(|(k, _)| *k).collect());
+            let outside = Outside { given, step: at, names };
             Some(agent::lower(lowering, reader, inner, Some(&outside), false))
         }
         Target::Nobody => None,
@@ -167,7 +196,13 @@ fn name_steps(reader: &Reader<'_>, pipeline: &Pipeline<'_>, scope: &mut Scope<'_
         }
         let slot = before.and_then(|b| scope.steps.get(b)).map_or_else(|| slots.add(key.clone()), |s| s.slot);
         let when = step.when.map(|t| t.value.clone());
-        scope.add(StepName { key, alias, id: id.into(), slot, exports: None, callee: None, when });
+        let at = match (chosen, &step.target) {
+            (Some(text), _) => text.content(),
+            (None, Target::Ref(text)) => text.source(0..id.len() as u32),
+            (None, Target::Inline(agent)) => agent.id.map_or(agent.head, |t| t.content()),
+            (None, Target::Nobody) => step.span,
+        };
+        scope.add(StepName { at: reader.at(at), key, alias, id: id.into(), slot, exports: None, callee: None, when });
     }
 }
 

@@ -9,6 +9,8 @@ use super::advice::list;
 use super::signature::Signature;
 use super::{Lowering, Unit, index};
 use crate::agntz::ids::AgentRef;
+use crate::learn;
+use crate::mend::rewritten;
 use crate::read::Reader;
 
 impl Lowering<'_> {
@@ -37,8 +39,10 @@ impl Lowering<'_> {
                 return None;
             }
         };
+        let named = reader.at(text.source(0..reference.id.len() as u32));
         match index::find(self.project, reference.id).as_slice() {
             [(document, _)] => {
+                learn::names_at(reader, named, index::place(self.project, *document));
                 if let Some(version) = reference.version {
                     let message = format!("`{version}` of `{}` is the manifest in this folder", reference.id);
                     reader.report(Diagnostic::info("reference-version", at, message));
@@ -46,7 +50,8 @@ impl Lowering<'_> {
                 Some(*document)
             }
             [] => {
-                self.unknown(reader, reference.id, at);
+                learn::names_at(reader, named, None);
+                self.unknown(reader, text, reference.id, at);
                 None
             }
             [(first, place), others @ ..] => {
@@ -57,19 +62,26 @@ impl Lowering<'_> {
                 }
                 reader.report(d);
                 // for the checks that follow any of them will do
+                learn::names_at(reader, named, index::place(self.project, *first));
                 Some(*first)
             }
         }
     }
 
-    fn unknown(&self, reader: &Reader<'_>, id: &str, at: Location) {
+    fn unknown(&self, reader: &Reader<'_>, text: &Text, id: &str, at: Location) {
         let own = self.chain.last().map(|l| &*l.id);
         let mut others: Vec<&str> = index::names(self.project).filter(|n| Some(*n) != own).collect();
         others.sort_unstable();
         others.dedup();
         let d = Diagnostic::error("unknown-reference", at, format!("no manifest in this folder has the id `{id}`"));
-        reader.report(match suggest::nearest(id, others.iter().copied()) {
-            Some(near) => d.help(format!("did you mean `{near}`?")),
+        reader.report(match suggest::near(id, others.iter().copied()) {
+            Some(near) => {
+                let d = d.help(format!("did you mean `{}`?", near.name));
+                // a version behind the id stays
+                let found = text.value.find(id).map_or(0, |i| i as u32);
+                let place = reader.at(text.source(found..found + id.len() as u32));
+                rewritten(d, Some(place), near.name, near.sure)
+            }
             None if others.is_empty() => d.help("there is no other manifest in this folder"),
             None => d.help(format!("there is {}", list(others))),
         });

@@ -2,19 +2,22 @@
 //!
 //! Looking a name up is pure; [`Scope::resolver`] reports what came of it.
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use trefoil_ir::{SlotId, Source};
-use trefoil_syntax::{Diagnostic, Location, Severity};
+use trefoil_ir::{Position, SlotId, Source};
+use trefoil_syntax::suggest::Near;
+use trefoil_syntax::{Diagnostic, FileId, Location, Severity};
 use trefoil_template::{Missing, Reference, Segment};
 
+use super::meaning::Offer;
 use super::path::{Walk, walk};
 use super::shape::Shape;
 use super::signature::{Inputs, Outside, Prompted, Signature};
 use super::{advice, namespace, order};
+use crate::mend;
 use crate::read::Reader;
 
 /// The names of one agent.
@@ -42,6 +45,10 @@ pub struct Scope<'s> {
     /// Where a template first reads the secret store, which this version does not have.
     pub secret: Cell<Option<Location>>,
     warned: RefCell<BTreeSet<String>>,
+    /// The file it stands in.
+    pub file: FileId,
+    /// Its names, for editors.
+    pub offer: OnceCell<Arc<Offer>>,
 }
 
 /// How steps see each other.
@@ -59,6 +66,8 @@ pub enum Order {
 pub struct StepName {
     /// Its state key.
     pub key: Arc<str>,
+    /// What of the step names it: its `stateKey`, else the id of the agent inside, else the `ref`.
+    pub at: Location,
     /// The id, where it is another way to name the key.
     pub alias: Option<Arc<str>>,
     /// The id of the agent it calls.
@@ -117,18 +126,32 @@ pub struct Note {
     pub message: String,
     /// Advice.
     pub help: Option<String>,
+    /// What was meant: the segment that is wrong, the name for it, and whether that is sure.
+    pub meant: Option<(usize, Arc<str>, bool)>,
 }
 
 impl Note {
     /// A finding with advice.
     pub fn new(severity: Severity, rule: &'static str, message: String, help: impl Into<Option<String>>) -> Self {
-        Self { severity, rule, message, help: help.into() }
+        Self { severity, rule, message, help: help.into(), meant: None }
+    }
+    /// The same, with what was meant by the segment of this index.
+    pub fn meant(self, index: usize, near: Option<Near<'_>>) -> Self {
+        // where names are not declared, what looks like a slip may be a name all the same
+        let declared = self.severity == Severity::Error;
+        Self { meant: near.map(|n| (index, n.name.into(), n.sure && declared)), ..self }
     }
 }
 
 impl<'s> Scope<'s> {
     /// A scope without steps.
-    pub fn new(inputs: &'s Inputs, input: SlotId, query: Option<SlotId>, outside: Option<&'s Outside<'s>>) -> Self {
+    pub fn new(
+        inputs: &'s Inputs,
+        input: SlotId,
+        query: Option<SlotId>,
+        outside: Option<&'s Outside<'s>>,
+        file: FileId,
+    ) -> Self {
         Self {
             inputs,
             input,
@@ -142,6 +165,8 @@ impl<'s> Scope<'s> {
             prompted: RefCell::default(),
             secret: Cell::default(),
             warned: RefCell::default(),
+            file,
+            offer: OnceCell::new(),
         }
     }
 
@@ -173,41 +198,33 @@ impl<'s> Scope<'s> {
             .iter()
             .map(|p| p.name.clone())
             .chain(self.query.map(|_| Arc::from("userQuery")))
-            .chain(given.into_iter().flatten().map(|n| Arc::from(*n)))
+            .chain(given.into_iter().flatten().map(|n| n.value.clone()))
             .chain(steps)
             .filter(|n| seen.insert(n.clone()))
             .collect()
     }
 
     /// A resolver that reports.
-    pub fn resolver<'r>(
+    pub fn resolver<'r, 'd>(
         &'r self,
-        reader: &'r Reader<'_>,
+        reader: &'r Reader<'d>,
         at: At,
         purpose: Purpose,
-    ) -> impl FnMut(&Reference, Location) -> (Source, u16) + 'r {
-        move |reference, place| {
-            let answer = self.look(reference, at, purpose);
-            for note in answer.notes {
-                self.report(reader, place, note);
-            }
-            if answer.source == Source::Secrets && purpose != Purpose::Unused {
-                self.refuse_secret(reader, place, reference);
-            }
-            if purpose == Purpose::Prompt {
-                self.note_prompted(&answer.source, reference);
-            }
-            (answer.source, answer.skip)
-        }
+        position: Position,
+    ) -> Resolver<'r, 'd> {
+        Resolver { scope: self, reader, at, purpose, position }
     }
 
-    fn report(&self, reader: &Reader<'_>, place: Location, note: Note) {
+    fn report(&self, reader: &Reader<'_>, place: Location, reference: &Reference, note: Note) {
         // where names are not declared, one warning a name is enough
         let repeats = note.severity == Severity::Warning && !self.warned.borrow_mut().insert(note.message.clone());
         if !repeats {
             let mut d = Diagnostic::new(note.rule, note.severity, place, note.message);
             d.help = note.help;
-            reader.report(d);
+            reader.report(match note.meant {
+                Some((index, name, sure)) => mend::rewritten(d, mend::segment(reference, place, index), &name, sure),
+                None => d,
+            });
         }
     }
 
@@ -215,7 +232,8 @@ impl<'s> Scope<'s> {
         self.secret.set(self.secret.get().or(Some(place)));
         let message =
             format!("`{}` is not read by this version: a run that reaches it does not start", reference.dotted());
-        self.report(reader, place, Note::new(Severity::Warning, "refused", message, namespace::NO_SECRETS.to_owned()));
+        let note = Note::new(Severity::Warning, "refused", message, namespace::NO_SECRETS.to_owned());
+        self.report(reader, place, reference, note);
     }
 
     fn note_prompted(&self, source: &Source, reference: &Reference) {
@@ -258,11 +276,43 @@ impl<'s> Scope<'s> {
 
     fn unknown(&self, root: &Segment, at: At) -> Answer {
         let given = self.outside.filter(|_| !self.inputs.declared).and_then(|o| o.given.as_ref());
-        if given.is_some_and(|names| names.contains(&&*root.name)) {
+        if given.is_some_and(|names| names.iter().any(|n| n.value == root.name)) {
             return self.input_answer(Shape::Any, None);
         }
         let note = advice::unknown(self, &root.name, at);
         if note.severity == Severity::Error { Answer::nothing(note) } else { self.input_answer(Shape::Any, Some(note)) }
+    }
+}
+
+/// The names of a scope as the texts of one place see them.
+pub struct Resolver<'r, 'd> {
+    /// The scope.
+    pub scope: &'r Scope<'r>,
+    /// Where findings go.
+    pub reader: &'r Reader<'d>,
+    /// The place.
+    pub at: At,
+    /// What the text is for.
+    pub purpose: Purpose,
+    /// The same in the words of facts.
+    pub position: Position,
+}
+
+impl Resolver<'_, '_> {
+    /// The source of a reference; what is wrong with it is reported.
+    pub fn resolve(&self, reference: &Reference, place: Location) -> (Source, u16) {
+        let scope = self.scope;
+        let answer = scope.look(reference, self.at, self.purpose);
+        for note in answer.notes {
+            scope.report(self.reader, place, reference, note);
+        }
+        if answer.source == Source::Secrets && self.purpose != Purpose::Unused {
+            scope.refuse_secret(self.reader, place, reference);
+        }
+        if self.purpose == Purpose::Prompt {
+            scope.note_prompted(&answer.source, reference);
+        }
+        (answer.source, answer.skip)
     }
 }
 

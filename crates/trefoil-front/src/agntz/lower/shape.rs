@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use trefoil_template::{Object, Value};
 
+use crate::learn;
+
 /// What is known about a value.
 #[derive(Debug, Clone)]
 pub enum Shape {
@@ -45,6 +47,16 @@ pub const KINDS: [&str; 5] = ["string", "number", "boolean", "object", "array"];
 const OPEN: &[&str] = &["$ref", "$dynamicRef", "anyOf", "oneOf", "allOf", "not", "if", "const"];
 
 impl Shape {
+    /// As a JSON Schema.
+    pub fn schema(&self) -> Value {
+        match self {
+            Shape::Any => Value::Bool(true),
+            Shape::Answer | Shape::Text => learn::text_type(),
+            Shape::Schema(schema) => schema.clone(),
+            Shape::Members(members) => learn::object_of(members.iter().map(|(n, s)| (n.clone(), s.schema()))),
+        }
+    }
+
     /// What is known about a member.
     pub fn member(&self, name: &str) -> Member {
         match self {

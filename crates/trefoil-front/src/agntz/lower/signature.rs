@@ -6,17 +6,21 @@ use std::sync::Arc;
 
 use trefoil_ir::FlowId;
 use trefoil_syntax::Location;
+use trefoil_syntax::yaml::Text;
 use trefoil_template::Value;
 
 use super::shape::Shape;
 use crate::agntz::manifest::Agent;
 use crate::agntz::schema::nullable;
+use crate::learn::Members;
 
 /// An agent as its callers see it.
 #[derive(Debug)]
 pub struct Signature {
     /// Its id.
     pub id: Arc<str>,
+    /// Where members of its output are declared.
+    pub members: Members,
     /// Its flow.
     pub flow: FlowId,
     /// What it takes.
@@ -61,6 +65,10 @@ pub struct Exported {
     pub alias: Option<Arc<str>>,
     /// What it holds.
     pub shape: Shape,
+    /// Where the step is declared.
+    pub at: Option<Location>,
+    /// Where members of what it holds are declared.
+    pub members: Members,
     /// The step's own agent.
     pub inner: Option<Rc<Signature>>,
 }
@@ -81,6 +89,8 @@ pub struct Inputs {
     pub closed: bool,
     /// The properties.
     pub properties: Vec<Property>,
+    /// Where they are declared, and what is inside of them.
+    pub members: Members,
     /// The properties stand for all there is: no null is filled in beside them (a root with `anyOf` and the like).
     pub combined: bool,
     /// The input is a plain value that `userQuery` names.
@@ -121,6 +131,7 @@ impl Inputs {
             // after an error nothing is known for sure; do not report names because of it
             closed: schema.closed && schema.sound,
             properties: properties.collect(),
+            members: Members::default(),
             combined: schema.combined,
             has_query: schema.sound && !schema.object,
         }
@@ -134,7 +145,9 @@ impl Inputs {
 /// What surrounds an agent that is written inside a step.
 pub struct Outside<'o> {
     /// The names that the step gives it; none: the step has no `input`.
-    pub given: Option<Vec<&'o str>>,
+    pub given: Option<Vec<&'o Text>>,
+    /// What of the step names it.
+    pub step: Location,
     /// The names of the pipeline around it, which it cannot see.
     pub names: &'o [Arc<str>],
 }

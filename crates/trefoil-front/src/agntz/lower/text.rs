@@ -1,6 +1,6 @@
 //! Texts of a manifest as bound expressions, with the names of a scope.
 
-use trefoil_ir::{Cond, Expr};
+use trefoil_ir::{Cond, Expr, Position};
 use trefoil_syntax::yaml::Text;
 use trefoil_template::{Policy, Value};
 
@@ -11,14 +11,28 @@ use crate::build;
 use crate::read::Reader;
 
 /// Text position. A text with a mistake (reported) becomes null.
-pub fn text(reader: &Reader<'_>, scope: &Scope<'_>, source: &Text, at: At, purpose: Purpose) -> Expr {
-    let mut resolve = scope.resolver(reader, at, purpose);
+pub fn text(
+    reader: &Reader<'_>,
+    scope: &Scope<'_>,
+    source: &Text,
+    at: At,
+    purpose: Purpose,
+    position: Position,
+) -> Expr {
+    let mut resolve = scope.resolver(reader, at, purpose, position);
     build::text_expr(reader, source, &Policy::AGNTZ, &mut resolve).unwrap_or(Expr::Const(Value::Null))
 }
 
 /// Typed position (decision A1), and what is known about the value. A text with a mistake (reported) becomes null.
-pub fn typed(reader: &Reader<'_>, scope: &Scope<'_>, source: &Text, at: At, purpose: Purpose) -> (Expr, Shape) {
-    let mut resolve = scope.resolver(reader, at, purpose);
+pub fn typed(
+    reader: &Reader<'_>,
+    scope: &Scope<'_>,
+    source: &Text,
+    at: At,
+    purpose: Purpose,
+    position: Position,
+) -> (Expr, Shape) {
+    let mut resolve = scope.resolver(reader, at, purpose, position);
     let Some(expr) = build::typed_expr(reader, source, &Policy::AGNTZ, &mut resolve) else {
         return (Expr::Const(Value::Null), Shape::Any);
     };
@@ -34,7 +48,7 @@ pub fn typed(reader: &Reader<'_>, scope: &Scope<'_>, source: &Text, at: At, purp
 
 /// A condition. One with a mistake (reported) is none.
 pub fn condition(reader: &Reader<'_>, scope: &Scope<'_>, source: &Text, at: At) -> Option<Cond> {
-    let mut resolve = scope.resolver(reader, at, Purpose::Condition);
+    let mut resolve = scope.resolver(reader, at, Purpose::Condition, Position::Condition);
     let condition = build::condition(reader, source, &Policy::AGNTZ, &mut resolve)?;
     compare::check(reader, scope, source, &condition, at);
     Some(condition)

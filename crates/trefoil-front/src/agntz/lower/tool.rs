@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use trefoil_ir::{Expr, StepKind, ToolCall, ToolKind};
-use trefoil_syntax::Diagnostic;
+use trefoil_ir::{Declaration, DeclarationKind, Expr, Position, StepKind, ToolCall, ToolKind};
 use trefoil_syntax::yaml::Text;
+use trefoil_syntax::{Diagnostic, Span};
 use trefoil_template::Value;
 
 use super::agent::{Body, Subject};
@@ -23,17 +23,28 @@ pub fn lower(
     agent: &ToolAgent<'_>,
     scope: &Scope<'_>,
 ) -> Body {
-    let typed = |t: &Text| text::typed(reader, scope, t, At::End, Purpose::Data).0;
+    let typed = |t: &Text, position| text::typed(reader, scope, t, At::End, Purpose::Data, position).0;
     let Some(tool) = &agent.tool else { return Body::of(None, Shape::Any) };
     let (kind, sort, arguments) = match tool {
-        ToolUse::Local(params) => (ToolKind::Local, "local", object(params, &typed)),
+        ToolUse::Local(params) => (ToolKind::Local, "local", object(params, Position::Data, &typed)),
         ToolUse::Mcp { server, params } => {
             let server = server.map_or_else(|| Arc::from(""), |s| s.value.clone());
-            (ToolKind::Mcp { server }, "mcp", object(params, &typed))
+            (ToolKind::Mcp { server }, "mcp", object(params, Position::Data, &typed))
         }
         ToolUse::Http(http) => (ToolKind::Http, "http", request(http, &typed)),
     };
     let Some(name) = agent.name else { return Body::of(None, Shape::Any) };
+    reader.facts(|f| {
+        f.declare(Declaration {
+            kind: DeclarationKind::Tool,
+            name: name.value.clone(),
+            at: reader.at(name.content()),
+            extent: Span::new(agent.span.start.min(name.span.start), agent.span.end.max(name.span.end)),
+            parent: Some(subject.at),
+            schema: Value::Bool(true),
+            note: Some(format!("a tool, {sort}").into()),
+        });
+    });
     let message = format!("the {sort} tool `{}` runs only when a tool of this name is provided", name.value);
     let help = "this version has no tools of its own: scripted answers or an embedding program provide them";
     reader.report(Diagnostic::warning("refused", reader.at(name.span), message).help(help));
@@ -43,31 +54,31 @@ pub fn lower(
     Body::of(Some(lowering.builder.step(step)), Shape::Any)
 }
 
-fn object(pairs: &[(&Text, &Text)], typed: &dyn Fn(&Text) -> Expr) -> Expr {
-    Expr::Object(pairs.iter().map(|(k, v)| (k.value.clone(), typed(v))).collect())
+fn object(pairs: &[(&Text, &Text)], position: Position, typed: &dyn Fn(&Text, Position) -> Expr) -> Expr {
+    Expr::Object(pairs.iter().map(|(k, v)| (k.value.clone(), typed(v, position))).collect())
 }
 
 /// The arguments of an http tool: the request, complete.
-fn request(http: &Http<'_>, typed: &dyn Fn(&Text) -> Expr) -> Expr {
+fn request(http: &Http<'_>, typed: &dyn Fn(&Text, Position) -> Expr) -> Expr {
     let mut parts: Vec<(Arc<str>, Expr)> = vec![("method".into(), Expr::Const(Value::from(http.method)))];
-    parts.extend(http.url.map(|u| ("url".into(), typed(u))));
+    parts.extend(http.url.map(|u| ("url".into(), typed(u, Position::Url))));
     if !http.params.is_empty() {
-        parts.push(("params".into(), object(&http.params, typed)));
+        parts.push(("params".into(), object(&http.params, Position::Data, typed)));
     }
     if !http.headers.is_empty() {
-        parts.push(("headers".into(), object(&http.headers, typed)));
+        parts.push(("headers".into(), object(&http.headers, Position::Header, typed)));
     }
     parts.extend(http.body_type.map(|t| ("body_type".into(), Expr::Const(Value::from(t)))));
     parts.extend(http.body.as_ref().map(|b| ("body".into(), tree(b, typed))));
     for text in &http.auth {
-        typed(text);
+        typed(text, Position::Header);
     }
     Expr::Object(parts)
 }
 
-fn tree(node: &Tree<'_>, typed: &dyn Fn(&Text) -> Expr) -> Expr {
+fn tree(node: &Tree<'_>, typed: &dyn Fn(&Text, Position) -> Expr) -> Expr {
     match node {
-        Tree::Text(text) => typed(text),
+        Tree::Text(text) => typed(text, Position::Data),
         Tree::Data(value) => Expr::Const(value.clone()),
         Tree::List(items) => Expr::List(items.iter().map(|t| tree(t, typed)).collect()),
         Tree::Object(entries) => Expr::Object(entries.iter().map(|(k, t)| (k.value.clone(), tree(t, typed))).collect()),

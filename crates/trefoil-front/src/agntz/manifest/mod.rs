@@ -33,6 +33,8 @@ pub struct Agent<'n> {
     pub id: Option<&'n Text>,
     /// Where to point for findings about the agent as a whole: its first key.
     pub head: Span,
+    /// All of it.
+    pub span: Span,
     /// Where its output lands when it is inline in a step.
     pub state_key: Option<&'n Text>,
     /// The input contract.
@@ -173,7 +175,7 @@ pub fn agent<'n>(reader: &'n Reader<'_>, node: &'n Node, place: Place) -> Option
         None => Kind::Unknown,
     };
     fields.finish();
-    Some(Agent { id, head, state_key, input, timeout_ms, token_budget, kind })
+    Some(Agent { id, head, span: node.span, state_key, input, timeout_ms, token_budget, kind })
 }
 
 fn kind(fields: &mut Fields<'_, '_>) -> Option<Word> {

@@ -33,6 +33,8 @@ pub struct Step<'n> {
     pub when: Option<&'n Text>,
     /// The `ref` or `agent` entry.
     pub span: Span,
+    /// All of it.
+    pub whole: Span,
 }
 
 /// Who a step calls.
@@ -124,7 +126,15 @@ fn step<'n>(reader: &'n Reader<'_>, node: &'n Node, what: &str) -> Option<Step<'
     let head = fields.head();
     let span = reference.or(inline).map_or(head, entry_span);
     fields.finish();
-    Some(Step { target, input, input_span: input_entry.map_or(span, |e| e.key.span), state_key, when, span })
+    Some(Step {
+        target,
+        input,
+        input_span: input_entry.map_or(span, |e| e.key.span),
+        state_key,
+        when,
+        span,
+        whole: node.span,
+    })
 }
 
 fn inline_agent<'n>(reader: &'n Reader<'_>, entry: &'n Entry) -> Target<'n> {

@@ -38,6 +38,8 @@ pub struct Schema<'n> {
     pub sound: bool,
     /// The place of the key it stands under.
     pub key: Span,
+    /// As it is written.
+    pub node: Option<&'n Node>,
 }
 
 /// A property of a schema's root.
@@ -72,6 +74,7 @@ pub fn read<'n>(reader: &'n Reader<'_>, entry: &'n Entry) -> Schema<'n> {
         check_whole(&reading, entry, &schema.json);
     }
     schema.sound = !reading.failed();
+    schema.node = Some(&entry.value);
     schema
 }
 
@@ -85,6 +88,7 @@ fn empty<'n>(key: Span) -> Schema<'n> {
         combined: false,
         sound: false,
         key,
+        node: None,
     }
 }
 

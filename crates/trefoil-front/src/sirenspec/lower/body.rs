@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use trefoil_ir::{SlotId, Source};
+use trefoil_syntax::Location;
 use trefoil_template::Value;
 
 use super::flow::{Slots, Workflow};
@@ -26,7 +27,7 @@ pub struct Body {
     pub total: SlotId,
     /// The rendered `inputs`, and their names once they may be read.
     pub rendered: SlotId,
-    names: Vec<Arc<str>>,
+    names: Vec<(Arc<str>, Location)>,
 }
 
 impl Body {
@@ -46,7 +47,7 @@ impl Body {
     }
 
     /// From here on templates see the rendered inputs.
-    pub fn show_inputs(&mut self, names: impl Iterator<Item = Arc<str>>) {
+    pub fn show_inputs(&mut self, names: impl Iterator<Item = (Arc<str>, Location)>) {
         self.names = names.collect();
     }
 
@@ -61,12 +62,17 @@ impl Body {
 
     /// A rendered input: its source, and the segments that stand for it.
     pub fn input(&self, name: &str) -> Option<(Source, u16)> {
-        self.names.iter().any(|n| &**n == name).then_some((Source::Slot(self.rendered), 1))
+        self.names.iter().any(|(n, _)| &**n == name).then_some((Source::Slot(self.rendered), 1))
     }
 
     /// The names of the rendered inputs.
     pub fn input_names(&self) -> Vec<String> {
-        self.names.iter().map(|n| n.to_string()).collect()
+        self.names.iter().map(|(n, _)| n.to_string()).collect()
+    }
+
+    /// The rendered inputs, and where they are declared.
+    pub fn inputs(&self) -> &[(Arc<str>, Location)] {
+        &self.names
     }
 
     /// A source of the workflow as a source of the body.

@@ -33,7 +33,7 @@ pub fn lower(
     // Inputs are rendered before anybody can read them as `inputs.*`.
     let rendered: Vec<(Arc<str>, Expr)> =
         node.inputs.iter().map(|e| (e.key.value.clone(), flow.input(&scope, &e.value))).collect();
-    body.borrow_mut().show_inputs(node.inputs.iter().map(|e| e.key.value.clone()));
+    body.borrow_mut().show_inputs(node.inputs.iter().map(|e| (e.key.value.clone(), flow.reader.at(e.key.content()))));
     let step = match worker? {
         Worker::Agent(name) => {
             let agent = agent::find(flow, name)?;

@@ -4,13 +4,17 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use trefoil_ir::{Cond, Expr, Guard, ModelCall, ModelChoice, ModelParameters, Schema, SchemaId, Slot, SlotId};
+use trefoil_ir::{
+    Cond, Expr, Guard, ModelCall, ModelChoice, ModelParameters, Position, Schema, SchemaId, Slot, SlotId,
+};
 use trefoil_syntax::Location;
 use trefoil_syntax::yaml::{Node, Text};
 use trefoil_template::{Policy, Value};
 
 use super::inputs::Inputs;
+use super::known::Known;
 use super::links::Links;
+use super::meaning::Here;
 use super::names::Names;
 use super::scope::Scope;
 use crate::build;
@@ -30,6 +34,8 @@ pub struct Workflow<'m, 'd> {
     pub links: &'m Links<'m>,
     /// What a run gives it.
     pub inputs: &'m Inputs,
+    /// Where names are declared, for editors.
+    pub known: &'m Arc<Known>,
 }
 
 /// What has been made so far.
@@ -50,8 +56,14 @@ pub struct Slots(pub Vec<Slot>);
 impl Slots {
     /// Another slot.
     pub fn add(&mut self, name: impl Into<Arc<str>>) -> SlotId {
-        self.0.push(Slot { name: name.into() });
+        self.0.push(Slot::new(name));
         SlotId(self.0.len() as u32 - 1)
+    }
+    /// Notes where else the manifest puts a slot's value.
+    pub fn also_at(&mut self, slot: SlotId, path: String) {
+        if let Some(slot) = self.0.get_mut(slot.index()) {
+            slot.writes.push(path.into());
+        }
     }
 }
 
@@ -75,19 +87,19 @@ pub fn broken() -> Expr {
 
 impl Workflow<'_, '_> {
     /// A template as text.
-    pub fn text(&self, scope: &Scope<'_, '_, '_>, text: &Text) -> Expr {
-        let mut resolve = |r: &trefoil_template::Reference, at: Location| scope.template(r, at);
+    pub fn text(&self, scope: &Scope<'_, '_, '_>, position: Position, text: &Text) -> Expr {
+        let mut resolve = Here { scope, position, condition: false };
         build::text_expr(self.reader, text, &Policy::SIRENSPEC, &mut resolve).unwrap_or_else(broken)
     }
 
     /// A template that may be absent.
-    pub fn text_or(&self, scope: &Scope<'_, '_, '_>, text: Option<&Text>) -> Expr {
-        text.map_or_else(broken, |t| self.text(scope, t))
+    pub fn text_or(&self, scope: &Scope<'_, '_, '_>, position: Position, text: Option<&Text>) -> Expr {
+        text.map_or_else(broken, |t| self.text(scope, position, t))
     }
 
     /// A template as a value: a lone placeholder keeps its type.
     pub fn typed(&self, scope: &Scope<'_, '_, '_>, text: &Text) -> Expr {
-        let mut resolve = |r: &trefoil_template::Reference, at: Location| scope.template(r, at);
+        let mut resolve = Here { scope, position: Position::Data, condition: false };
         build::typed_expr(self.reader, text, &Policy::SIRENSPEC, &mut resolve).unwrap_or_else(broken)
     }
 
@@ -101,7 +113,7 @@ impl Workflow<'_, '_> {
 
     /// An edge's condition.
     pub fn condition(&self, scope: &Scope<'_, '_, '_>, text: &Text) -> Option<Cond> {
-        let mut resolve = |r: &trefoil_template::Reference, at: Location| scope.condition(r, at);
+        let mut resolve = Here { scope, position: Position::Condition, condition: true };
         build::condition(self.reader, text, &Policy::SIRENSPEC, &mut resolve)
     }
 

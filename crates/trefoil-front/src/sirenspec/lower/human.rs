@@ -1,6 +1,6 @@
 //! Human nodes: a person's answer.
 
-use trefoil_ir::{Expr, HumanCall, Source, StepKind};
+use trefoil_ir::{Expr, HumanCall, Position, Source, StepKind};
 use trefoil_template::Value;
 
 use super::flow::Workflow;
@@ -13,7 +13,7 @@ pub fn lower(flow: &Workflow<'_, '_>, at: usize, node: &HumanNode<'_>) -> Option
     let scope = Scope::new(flow, Reading::Node(at));
     let id = flow.names.nodes.get(at)?.id;
     let prompt = match node.prompt {
-        Some(prompt) => flow.text(&scope, prompt),
+        Some(prompt) => flow.text(&scope, Position::Person, prompt),
         None => Expr::Const(Value::Str(id.value.clone())),
     };
     let mut lowered = Lowered::new(StepKind::Human(HumanCall {

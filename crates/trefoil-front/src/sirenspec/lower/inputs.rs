@@ -4,12 +4,13 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use trefoil_ir::{InputField, Intake, SlotId};
+use trefoil_ir::{Defined, InputField, Intake, Name, SlotId};
 use trefoil_syntax::Location;
 use trefoil_template::{Object, Reference, Value};
 
 use super::shape::Shape;
 use crate::Reader;
+use crate::learn;
 use crate::sirenspec::manifest::Manifest;
 
 /// What a run gives a workflow, and what of it is read.
@@ -25,6 +26,8 @@ struct Field {
     name: Arc<str>,
     shape: Shape,
     origin: Origin,
+    /// Its name in `input:`.
+    declared: Option<Location>,
 }
 
 /// Where a field comes from.
@@ -51,6 +54,8 @@ pub struct Wanted {
     pub known: Vec<Arc<str>>,
     /// Fields that have no default and somebody reads.
     pub needed: Vec<Arc<str>>,
+    /// Where fields are declared.
+    pub places: Vec<(Arc<str>, Location)>,
 }
 
 impl Inputs {
@@ -69,12 +74,13 @@ impl Inputs {
                 name: f.name.value.clone(),
                 shape: f.default.as_ref().map_or(Shape::Any, Shape::of_default),
                 origin: Origin::Declared(reader.at(f.name.span), f.default.clone()),
+                declared: Some(reader.at(f.name.content())),
             })
             .collect();
         if !fields.iter().any(|f| &*f.name == "message") {
             let at = manifest.nodes.first().map_or_else(Default::default, |n| n.id.span);
             let origin = Origin::Declared(reader.at(at), None);
-            fields.insert(0, Field { name: "message".into(), shape: Shape::Leaf, origin });
+            fields.insert(0, Field { name: "message".into(), shape: Shape::Leaf, origin, declared: None });
         }
         for (names, make) in [(given, (|| Origin::Given) as fn() -> Origin), (offered, || Origin::Offered)] {
             for name in names {
@@ -84,7 +90,9 @@ impl Inputs {
                         field.origin = Origin::Given;
                     }
                     Some(_) => {}
-                    None => fields.push(Field { name: name.clone(), shape: Shape::Any, origin: make() }),
+                    None => {
+                        fields.push(Field { name: name.clone(), shape: Shape::Any, origin: make(), declared: None });
+                    }
                 }
             }
         }
@@ -99,6 +107,27 @@ impl Inputs {
     /// All field names.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.fields.iter().map(|f| &*f.name)
+    }
+
+    /// The fields as names, for editors.
+    pub fn known(&self) -> Vec<Name> {
+        let known = |field: &Field| {
+            let mut name = Name::new(format!("inputs.{}", field.name), Defined::Always);
+            name.declared = field.declared;
+            name.schema = match &field.origin {
+                _ if &*field.name == "message" => learn::text_type(),
+                Origin::Declared(_, Some(default)) => type_of(default),
+                _ => Value::Bool(true),
+            };
+            let note: Arc<str> = match &field.origin {
+                Origin::Declared(_, Some(default)) => format!("an input, `{}` unless given", default.to_text()).into(),
+                Origin::Declared(..) if &*field.name == "message" => "the message that the run starts with".into(),
+                Origin::Declared(..) => "an input".into(),
+                Origin::Given | Origin::Offered => "given by the workflow that calls this one".into(),
+            };
+            name.note(note)
+        };
+        self.fields.iter().map(known).collect()
     }
 
     /// Notes that a template reads a field.
@@ -123,6 +152,7 @@ impl Inputs {
         let reads = self.reads.borrow();
         let mut wanted = Wanted::default();
         for field in &self.fields {
+            wanted.places.extend(field.declared.map(|at| (field.name.clone(), at)));
             let read = reads.get(&field.name);
             let declared = matches!(field.origin, Origin::Declared(..)) && &*field.name != "message";
             if read.is_some() || declared {

@@ -1,12 +1,15 @@
 //! From edges, fallbacks, the order of the file and template references to one order of the nodes, and what is wrong
 //! with it: unknown ends, cycles, templates that read each other.
 
+use std::sync::Arc;
+
 use trefoil_syntax::{Diagnostic, Location, suggest};
 
 use super::names::Names;
 use super::order::Order;
 use super::reads::{self, Read};
 use crate::Reader;
+use crate::read::respelt;
 use crate::sirenspec::manifest::{Manifest, NodeKind, OnFailure};
 
 /// How the nodes of a workflow hang together.
@@ -22,7 +25,7 @@ pub struct Links<'m> {
     /// No edges: the order of the file.
     pub chain: bool,
     /// Who ends before whom; none when there is a cycle, which was reported.
-    pub order: Option<Order>,
+    pub order: Option<Arc<Order>>,
     /// Per node: the edges into it.
     into: Vec<Vec<usize>>,
     /// Per node: it counts as done when it fails, without a result.
@@ -235,11 +238,11 @@ impl<'m> Links<'m> {
             }
         }
         if !added {
-            self.order = Some(base);
+            self.order = Some(Arc::new(base));
             return;
         }
         match Order::new(names.nodes.len(), &pairs) {
-            Ok(order) => self.order = Some(order),
+            Ok(order) => self.order = Some(Arc::new(order)),
             Err(cycles) => cycles.iter().for_each(|ring| reads::cycle(reader, names, ring, reads)),
         }
     }
@@ -341,8 +344,8 @@ fn unknown_node(reader: &Reader<'_>, names: &Names<'_>, text: &trefoil_syntax::y
         reader.at(text.span),
         format!("`{key}` names a node that is not there: `{}`", text.value),
     );
-    if let Some(near) = suggest::nearest(&text.value, names.ids()) {
-        d = d.help(format!("did you mean `{near}`?"));
+    if let Some(near) = suggest::near(&text.value, names.ids()) {
+        d = respelt(d.help(format!("did you mean `{}`?", near.name)), reader.at(text.span), text, near);
     }
     reader.report(d);
 }

@@ -98,7 +98,7 @@ impl<'m> Names<'m> {
             output: output.clone(),
             members: Vec::new(),
         };
-        let implied = Write { root: Root::Output, path: vec![id.clone()] };
+        let implied = Write { root: Root::Output, path: vec![id.clone()], text: None };
         match &node.kind {
             NodeKind::Agent(agent) => self.write(at, id, agent.writes.as_ref(), &output, &Shape::Leaf),
             NodeKind::Human(human) => self.write(at, id, human.writes.as_ref(), &output, &Shape::Leaf),
@@ -139,7 +139,7 @@ impl<'m> Names<'m> {
         self.nodes.push(name);
     }
 
-    fn write(&mut self, node: usize, id: &str, write: Option<&Write>, member: &[Arc<str>], shape: &Shape) {
+    fn write(&mut self, node: usize, id: &str, write: Option<&Write<'_>>, member: &[Arc<str>], shape: &Shape) {
         let Some(write) = write else { return };
         // Where the node's own context has the same value at the same place, there is nothing more to see.
         let own = id.split('.').chain(member.iter().map(|s| &**s));

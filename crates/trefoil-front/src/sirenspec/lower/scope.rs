@@ -340,7 +340,7 @@ impl<'s, 'm, 'd> Scope<'s, 'm, 'd> {
     }
 
     /// Whether a node has ended by now.
-    fn ended(&self, node: usize) -> bool {
+    pub(super) fn ended(&self, node: usize) -> bool {
         match (&self.flow.links.order, self.who) {
             (None, _) | (_, Reading::Nobody) => true,
             (Some(order), Reading::Node(me)) => order.precedes(node, me),

@@ -3,17 +3,19 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use trefoil_ir::{Flow, FlowId, Refused, StepKind};
+use trefoil_ir::{Flow, FlowId, Position, Refused, StepKind};
 use trefoil_syntax::{Diagnostic, FileId};
 
 use super::flow::{Made, Slots, Workflow};
 use super::inputs::{Inputs, Wanted};
+use super::known::Known;
 use super::links::Links;
 use super::names::Names;
 use super::scope::{Reading, Scope};
 use super::shape::Shape;
 use super::{graph, node, references};
 use crate::build::plain;
+use crate::learn::Members;
 use crate::project::resolve_path;
 use crate::sirenspec::manifest::{self, CallNode, Manifest, NodeKind, Root, Worker};
 use crate::sirenspec::stem;
@@ -48,6 +50,10 @@ pub struct Child {
     pub readable: Shape,
     /// What it wants as input.
     pub wanted: Wanted,
+    /// Its file.
+    pub file: FileId,
+    /// Where what callers read is declared.
+    pub members: Members,
 }
 
 impl<'p> Session<'p> {
@@ -127,8 +133,15 @@ impl<'p> Session<'p> {
         let offered = if entry { references::offered(self.project, document) } else { Vec::new() };
         let inputs = Inputs::new(reader, manifest, input, given, &offered);
         let names = Names::new(manifest, &children, &mut slots);
+        for write in &names.writes {
+            if let Some(node) = names.nodes.get(write.node) {
+                slots.also_at(node.slot, format!("{}.{}", write.root.word(), write.path.join(".")));
+            }
+        }
         let links = Links::new(reader, manifest, &names);
-        let flow = Workflow { reader, manifest, names: &names, links: &links, inputs: &inputs };
+        let whole = (stem(path), self.project.documents.get(document).map_or_else(Default::default, |d| d.root.span));
+        let known = Arc::new(Known::new(reader, manifest, &names, &links, &children, &inputs, whole));
+        let flow = Workflow { reader, manifest, names: &names, links: &links, inputs: &inputs, known: &known };
         let id = self.builder.reserve_flow();
         let mut made = Made::new(&mut self.builder, slots);
         let carried = flow.carried(&mut made);
@@ -161,7 +174,14 @@ impl<'p> Session<'p> {
         let slots = made.slots.0;
         // Nobody reads what an entry leaves.
         let output = if entry { Shape::Any } else { names.tree(Root::Output) };
-        let child = Child { flow: id, readable: readable(&output, &names), output, wanted: inputs.wanted() };
+        let child = Child {
+            flow: id,
+            readable: readable(&output, &names),
+            output,
+            wanted: inputs.wanted(),
+            file: reader.file,
+            members: known.members(),
+        };
         self.builder.set_flow(
             id,
             Flow {
@@ -247,7 +267,7 @@ fn unused_agents(flow: &Workflow<'_, '_>) {
         let message = format!("agent `{}` has no effect: no node uses it", agent.id.value);
         flow.reader.warning("no-effect", agent.id.span, message);
         if let Some(text) = agent.system {
-            flow.text(&Scope::new(flow, Reading::Nobody), text);
+            flow.text(&Scope::new(flow, Reading::Nobody), Position::System, text);
         }
     }
 }

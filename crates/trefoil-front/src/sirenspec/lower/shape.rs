@@ -5,11 +5,15 @@ use std::sync::Arc;
 
 use trefoil_template::{Segment, Value};
 
+use crate::learn;
+
 /// The shape of a value.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Shape {
-    /// Text, a number, a boolean: nothing is inside.
+    /// Text: nothing is inside.
     Leaf,
+    /// Text, a number, a boolean: nothing is inside.
+    Scalar,
     /// A list.
     List(Box<Shape>),
     /// An object with these keys and no others.
@@ -36,7 +40,8 @@ impl Shape {
                 Self::Keys(members.iter().map(|(key, member)| (key.clone(), Self::of(member))).collect())
             }
             Value::List(_) => Self::List(Box::new(Self::Any)),
-            _ => Self::Leaf,
+            Value::Str(_) => Self::Leaf,
+            _ => Self::Scalar,
         }
     }
 
@@ -45,7 +50,8 @@ impl Shape {
         match value {
             Value::Object(_) | Value::Null => Self::Any,
             Value::List(_) => Self::List(Box::new(Self::Any)),
-            _ => Self::Leaf,
+            Value::Str(_) => Self::Leaf,
+            _ => Self::Scalar,
         }
     }
 
@@ -55,7 +61,7 @@ impl Shape {
         for (at, segment) in path.iter().enumerate() {
             shape = match shape {
                 Self::Any => return None,
-                Self::Leaf => return Some(at),
+                Self::Leaf | Self::Scalar => return Some(at),
                 Self::List(item) if segment.name.bytes().all(|b| b.is_ascii_digit()) => item,
                 Self::List(_) => return Some(at),
                 Self::Keys(keys) => match keys.iter().find(|(key, _)| *key == segment.name) {
@@ -85,6 +91,16 @@ impl Shape {
         }
     }
 
+    /// As a JSON Schema.
+    pub fn schema(&self) -> Value {
+        match self {
+            Self::Leaf => learn::text_type(),
+            Self::Scalar | Self::Any => Value::Bool(true),
+            Self::List(item) => learn::list_of(item.schema()),
+            Self::Keys(keys) => learn::object_of(keys.iter().map(|(key, shape)| (key.clone(), shape.schema()))),
+        }
+    }
+
     /// Lays another shape at a path; where both are objects their keys join, otherwise the later one wins or, when the
     /// two may take turns, anything goes.
     pub fn lay(&mut self, path: &[Arc<str>], inner: Shape) {
@@ -92,6 +108,7 @@ impl Shape {
             if *self != inner {
                 *self = match (&*self, inner) {
                     (Self::Keys(keys), inner) if keys.is_empty() => inner,
+                    (Self::Leaf | Self::Scalar, Self::Leaf | Self::Scalar) => Self::Scalar,
                     _ => Self::Any,
                 };
             }

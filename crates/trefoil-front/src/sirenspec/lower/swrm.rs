@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use trefoil_ir::{Expr, OnItemFailure, Parallel, Part, SlotId, Source, Step, StepId, StepKind, StepPolicy};
+use trefoil_ir::{Expr, OnItemFailure, Parallel, Part, Position, SlotId, Source, Step, StepId, StepKind, StepPolicy};
 use trefoil_template::Value;
 
 use super::flow::{Made, Workflow};
@@ -85,7 +85,7 @@ fn call(
     speaker: Arc<str>,
     call: &Synthesis<'_>,
 ) -> StepKind {
-    let user = flow.text_or(scope, call.prompt);
+    let user = flow.text_or(scope, Position::User, call.prompt);
     let guards = flow.guards(made, call.guardrails.as_ref());
     StepKind::Model(Box::new(flow.call(speaker, call.model.as_ref(), user, guards)))
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use trefoil_ir::{Backoff, Expr, OnFailure, Retry, RetryOn, Source, StepKind, ToolCall, ToolKind};
+use trefoil_ir::{Backoff, Expr, OnFailure, Position, Retry, RetryOn, Source, StepKind, ToolCall, ToolKind};
 use trefoil_syntax::yaml::{Kind, Node, Scalar};
 use trefoil_template::Value;
 
@@ -18,22 +18,26 @@ pub fn lower(flow: &Workflow<'_, '_>, at: usize, node: &ToolNode<'_>) -> Option<
     let name = flow.names.nodes.get(at)?.id.value.clone();
     let (kind, arguments, timeout_ms) = match node.settings.as_ref()? {
         ToolSettings::Http { url, method, headers, body, timeout_ms } => {
-            let mut arguments: Vec<(Arc<str>, Expr)> =
-                vec![("url".into(), flow.text_or(&scope, *url)), ("method".into(), Expr::Const(Value::from(*method)))];
+            let mut arguments: Vec<(Arc<str>, Expr)> = vec![
+                ("url".into(), flow.text_or(&scope, Position::Url, *url)),
+                ("method".into(), Expr::Const(Value::from(*method))),
+            ];
             if !headers.is_empty() {
-                let all = headers.iter().map(|(name, value)| (name.value.clone(), flow.text(&scope, value)));
+                let all = headers
+                    .iter()
+                    .map(|(name, value)| (name.value.clone(), flow.text(&scope, Position::Header, value)));
                 arguments.push(("headers".into(), Expr::Object(all.collect())));
             }
             if let Some(body) = body {
-                arguments.push(("body".into(), flow.text(&scope, body)));
+                arguments.push(("body".into(), flow.text(&scope, Position::Data, body)));
             }
             (ToolKind::Http, arguments, Some(*timeout_ms))
         }
         ToolSettings::Python { module, function, args } => {
             let args = args.map_or_else(|| Expr::Object(Vec::new()), |entry| nested(flow, &scope, &entry.value));
             let arguments = vec![
-                ("module".into(), flow.text_or(&scope, *module)),
-                ("function".into(), flow.text_or(&scope, *function)),
+                ("module".into(), flow.text_or(&scope, Position::Data, *module)),
+                ("function".into(), flow.text_or(&scope, Position::Data, *function)),
                 ("args".into(), args),
             ];
             (ToolKind::Python, arguments, None)

@@ -2,18 +2,21 @@
 
 use std::sync::Arc;
 
-use trefoil_syntax::Diagnostic;
 use trefoil_syntax::yaml::{Entry, Text};
+use trefoil_syntax::{Diagnostic, Span};
 
 use super::guardrail::{self, GuardList};
 use super::scalar;
-use crate::{Fields, Reader};
+use crate::learn::whole;
+use crate::{Fields, Reader, providers};
 
 /// A declared agent.
 #[derive(Debug, Clone)]
 pub struct Agent<'n> {
     /// Its id.
     pub id: &'n Text,
+    /// All of it.
+    pub span: Span,
     /// Its model, unless that is broken.
     pub model: Option<Model<'n>>,
     /// Its system prompt, a template.
@@ -40,7 +43,7 @@ pub fn read<'n>(fields: &mut Fields<'n, '_>) -> Vec<Agent<'n>> {
 }
 
 fn one<'n>(reader: &'n Reader<'_>, entry: &'n Entry) -> Agent<'n> {
-    let mut agent = Agent { id: &entry.key, model: None, system: None, guardrails: None };
+    let mut agent = Agent { id: &entry.key, span: whole(entry), model: None, system: None, guardrails: None };
     let Some(mut fields) = reader.fields(&entry.value, &format!("agent `{}`", entry.key.value)) else { return agent };
     agent.model = scalar::require_plain(&mut fields, "model").and_then(|text| model(reader, text));
     agent.system = fields.require_text("system");
@@ -52,6 +55,9 @@ fn one<'n>(reader: &'n Reader<'_>, entry: &'n Entry) -> Agent<'n> {
 fn model<'n>(reader: &Reader<'_>, text: &'n Text) -> Option<Model<'n>> {
     match text.value.split_once(':') {
         Some((provider, name)) if !provider.trim().is_empty() && !name.trim().is_empty() => {
+            let start = provider.len() - provider.trim_start().len();
+            let span = text.source(start as u32..(start + provider.trim().len()) as u32);
+            providers::check(reader, provider.trim(), span);
             Some(Model { provider: provider.trim().into(), name: name.trim().into(), text })
         }
         _ => {

@@ -14,7 +14,7 @@ pub struct CallNode<'n> {
     /// What the sub-workflow sees as `inputs.*`, beside the message.
     pub inputs: Vec<&'n Entry>,
     /// A second place for its output.
-    pub writes: Option<Write>,
+    pub writes: Option<Write<'n>>,
     /// How deep workflows may be nested at this node.
     pub max_depth: u32,
 }

@@ -25,7 +25,7 @@ pub struct FactoryNode<'n> {
     /// What one failing instance does.
     pub on_failure: OnItemFailure,
     /// Where the list of outputs goes.
-    pub writes: Option<Write>,
+    pub writes: Option<Write<'n>>,
 }
 
 /// Who works in an instance.

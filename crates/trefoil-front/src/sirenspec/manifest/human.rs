@@ -16,7 +16,7 @@ pub struct HumanNode<'n> {
     /// The question, a template; none: the node's id.
     pub prompt: Option<&'n Text>,
     /// Where the answer goes.
-    pub writes: Option<Write>,
+    pub writes: Option<Write<'n>>,
     /// Milliseconds.
     pub timeout_ms: Option<u64>,
     /// What happens without an answer in time.

@@ -1,8 +1,8 @@
 //! `nodes`: what a workflow does. One struct a type, chosen by `type`.
 
 use trefoil_ir::Retry;
-use trefoil_syntax::Diagnostic;
 use trefoil_syntax::yaml::{Entry, Text};
+use trefoil_syntax::{Diagnostic, Span};
 
 use super::call::{self, CallNode};
 use super::factory::{self, FactoryNode};
@@ -12,6 +12,7 @@ use super::scalar;
 use super::swrm::{self, Swrm};
 use super::tool::{self, ToolNode};
 use super::write::{self, Write};
+use crate::learn::whole;
 use crate::{Fields, Reader};
 
 /// A node.
@@ -19,6 +20,8 @@ use crate::{Fields, Reader};
 pub struct Node<'n> {
     /// Its id.
     pub id: &'n Text,
+    /// All of it.
+    pub span: Span,
     /// What it does.
     pub kind: NodeKind<'n>,
 }
@@ -48,7 +51,7 @@ pub struct AgentNode<'n> {
     /// Who speaks.
     pub agent: Option<&'n Text>,
     /// Where the answer goes.
-    pub writes: Option<Write>,
+    pub writes: Option<Write<'n>>,
     /// Whether text is shown while it arrives.
     pub streaming: bool,
     /// Tries; none: the workflow's default.
@@ -78,7 +81,7 @@ pub fn read<'n>(fields: &mut Fields<'n, '_>) -> Vec<Node<'n>> {
         return Vec::new();
     };
     nodes.entries().iter().for_each(|entry| reserved(reader, &entry.key));
-    nodes.entries().iter().map(|entry| Node { id: &entry.key, kind: kind(reader, entry) }).collect()
+    nodes.entries().iter().map(|entry| Node { id: &entry.key, span: whole(entry), kind: kind(reader, entry) }).collect()
 }
 
 /// Names that mean something else in templates and conditions.

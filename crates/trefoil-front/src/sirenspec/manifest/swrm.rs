@@ -29,6 +29,8 @@ pub struct Swrm<'n> {
 pub struct Member<'n> {
     /// Its id.
     pub id: &'n Text,
+    /// All of it.
+    pub span: trefoil_syntax::Span,
     /// What it is asked, and by which model.
     pub call: Synthesis<'n>,
 }
@@ -104,7 +106,7 @@ fn member<'n>(reader: &'n Reader<'_>, item: &'n Node) -> Option<Member<'n>> {
     let id = fields.require_text("id");
     let call = call(&mut fields);
     fields.finish();
-    Some(Member { id: id?, call })
+    Some(Member { id: id?, span: item.span, call })
 }
 
 fn call<'n>(fields: &mut Fields<'n, '_>) -> Synthesis<'n> {
@@ -113,7 +115,10 @@ fn call<'n>(fields: &mut Fields<'n, '_>) -> Synthesis<'n> {
     let name = scalar::plain(fields, "model");
     let model = provider.and_then(|provider| {
         let name: Arc<str> = match name {
-            Some(name) => name.value.clone(),
+            Some(name) => {
+                crate::providers::check(fields.reader, &provider.value, provider.content());
+                name.value.clone()
+            }
             None => default_model(fields.reader, provider)?.into(),
         };
         Some(Model { provider: provider.value.clone(), name, text: provider })

@@ -28,7 +28,7 @@ pub struct Manifest<'n> {
     /// Declared input fields.
     pub input: Vec<InputField<'n>>,
     /// Values that are there from the start.
-    pub state: State,
+    pub state: State<'n>,
     /// The workflow's guardrails; none: the default.
     pub guardrails: Option<GuardList<'n>>,
     /// For agent nodes that say nothing themselves.

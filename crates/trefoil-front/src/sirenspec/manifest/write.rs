@@ -5,6 +5,7 @@ use std::sync::Arc;
 use trefoil_syntax::yaml::Text;
 use trefoil_syntax::{Diagnostic, suggest};
 
+use crate::mend::renamed;
 use crate::{Fields, Reader};
 
 /// Which of the two trees.
@@ -16,28 +17,40 @@ pub enum Root {
     Output,
 }
 
+impl Root {
+    /// As manifests write it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Working => "working",
+            Self::Output => "output",
+        }
+    }
+}
+
 /// A path to write to.
 #[derive(Debug, Clone)]
-pub struct Write {
+pub struct Write<'n> {
     /// The tree.
     pub root: Root,
     /// The segments after it, at least one.
     pub path: Vec<Arc<str>>,
+    /// As it is written; none: the format implies it.
+    pub text: Option<&'n Text>,
 }
 
 /// `writes` of a node that has to have one.
-pub fn require(fields: &mut Fields<'_, '_>) -> Option<Write> {
+pub fn require<'n>(fields: &mut Fields<'n, '_>) -> Option<Write<'n>> {
     let text = fields.require_text("writes")?;
     parse(fields.reader, text)
 }
 
 /// `writes` of a node that may have one.
-pub fn optional(fields: &mut Fields<'_, '_>) -> Option<Write> {
+pub fn optional<'n>(fields: &mut Fields<'n, '_>) -> Option<Write<'n>> {
     let text = fields.text("writes")?;
     parse(fields.reader, text)
 }
 
-fn parse(reader: &Reader<'_>, text: &Text) -> Option<Write> {
+fn parse<'n>(reader: &Reader<'_>, text: &'n Text) -> Option<Write<'n>> {
     let mut segments = text.value.split('.');
     let first = segments.next().unwrap_or_default();
     let root = match first {
@@ -50,8 +63,8 @@ fn parse(reader: &Reader<'_>, text: &Text) -> Option<Write> {
                 head,
                 format!("`writes` must begin with `working.` or `output.`, not `{first}`"),
             );
-            d = match suggest::nearest(first, ["working", "output"]) {
-                Some(near) => d.help(format!("did you mean `{near}`?")),
+            d = match suggest::near(first, ["working", "output"]) {
+                Some(near) => renamed(d.help(format!("did you mean `{}`?", near.name)), Some(head), near, true),
                 None if first == "memory" => d.help("persistent memory is not part of this version of the format"),
                 None => d.help(format!("write `working.{0}` or `output.{0}`", text.value)),
             };
@@ -66,5 +79,5 @@ fn parse(reader: &Reader<'_>, text: &Text) -> Option<Write> {
     }
     // A lone root stores under the key of its own name.
     let path = if path.is_empty() { vec![Arc::from(first)] } else { path };
-    Some(Write { root, path })
+    Some(Write { root, path, text: Some(text) })
 }

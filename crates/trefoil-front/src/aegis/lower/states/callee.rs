@@ -1,6 +1,6 @@
 //! Whom a state calls, and with what.
 
-use trefoil_ir::{Call, Callee, Expr, Source};
+use trefoil_ir::{Call, Callee, Expr, Position, Source};
 use trefoil_syntax::yaml::Text;
 use trefoil_template::Policy;
 
@@ -21,14 +21,14 @@ pub(super) fn agent(
     extra: impl FnOnce(Expr) -> Expr,
 ) -> Option<Call> {
     let reader = scene.reader;
-    let mut resolve = |r: &_, at| scene.resolve(place, r, at);
-    let intent = intent.and_then(|i| text(reader, i, &mut resolve));
+    let resolve = &mut scene.here(place, Position::Data);
+    let intent = intent.and_then(|i| text(reader, i, resolve));
     let input = match input {
-        Some(input) => text(reader, input, &mut resolve)?,
+        Some(input) => text(reader, input, resolve)?,
         None => Expr::Read(Source::Slot(scene.names.fixed.raw)),
     };
     let input = extra(input);
-    let bound = build::text(reader, name, &Policy::AEGIS, &mut resolve)?;
+    let bound = build::text(reader, name, &Policy::AEGIS, &mut scene.here(place, Position::Condition))?;
     if bound.template.literal().is_none() {
         // Nobody knows yet who will be called: an intent has no place in a text input.
         let flows = lowering.choice(Unit::Agent);

@@ -7,7 +7,7 @@ mod parallel;
 mod subworkflow;
 pub(super) mod system;
 
-use trefoil_ir::{Refused, Step, StepKind};
+use trefoil_ir::{Position, Refused, Step, StepKind};
 use trefoil_syntax::Location;
 use trefoil_template::Policy;
 
@@ -34,7 +34,7 @@ pub(super) fn lower(
         Some(StateKind::Subworkflow(sub)) => subworkflow::lower(lowering, scene, slots, index, sub),
         Some(StateKind::Container(container)) => {
             for text in &container.texts {
-                let resolve = &mut |r: &_, at| scene.resolve(Place::Entering(index), r, at);
+                let resolve = &mut scene.here(Place::Entering(index), Position::Command);
                 build::text(scene.reader, text, &Policy::AEGIS, resolve);
             }
             return refusal(lowering, scene, &state.refused, None, origin);

@@ -1,6 +1,6 @@
 //! A Subworkflow state: another workflow of the folder, waited for.
 
-use trefoil_ir::{Call, Callee, Expr, OnFailure, Refused, SlotId, Source, Step, StepKind, StepPolicy};
+use trefoil_ir::{Call, Callee, Expr, OnFailure, Position, Refused, SlotId, Source, Step, StepKind, StepPolicy};
 use trefoil_syntax::Diagnostic;
 use trefoil_syntax::yaml::Text;
 use trefoil_template::{Policy, Value};
@@ -10,6 +10,7 @@ use crate::aegis::lower::pieces::{compute, constant, object, text};
 use crate::aegis::lower::{Lowering, Slots, Unit};
 use crate::aegis::manifest::states::subworkflow::SubworkflowState;
 use crate::build::{self, plain};
+use crate::read::respelt;
 
 /// Lowers a Subworkflow state. The child's result is the state's, `status` and `output` beside its own fields.
 pub(super) fn lower(
@@ -20,11 +21,12 @@ pub(super) fn lower(
     state: &SubworkflowState,
 ) -> Step {
     let origin = scene.state_at(index);
-    let mut resolve = |r: &_, at| scene.resolve(Place::Entering(index), r, at);
+    let mut resolve = scene.here(Place::Entering(index), Position::Data);
     let rendered = state.input.as_ref().and_then(|i| text(scene.reader, i, &mut resolve));
+    let mut who = scene.here(Place::Entering(index), Position::Condition);
     let nothing = || plain(StepKind::Compute(constant("")), origin);
     let Some(workflow) = &state.workflow else { return nothing() };
-    let Some(bound) = build::text(scene.reader, workflow, &Policy::AEGIS, &mut resolve) else { return nothing() };
+    let Some(bound) = build::text(scene.reader, workflow, &Policy::AEGIS, &mut who) else { return nothing() };
     let callee = match bound.template.literal() {
         None => Callee::Named { name: bound, flows: lowering.choice(Unit::Workflow) },
         Some(_) => match lowering.workflow(scene.reader, workflow) {
@@ -91,8 +93,8 @@ fn unknown(lowering: &mut Lowering<'_>, scene: &Scene<'_, '_>, index: usize, nam
     let at = scene.reader.at(name.span);
     let message = format!("no workflow in this folder is called `{}`", name.value);
     let d = Diagnostic::warning("unknown-reference", at, message.clone());
-    scene.reader.report(match lowering.directory.nearest(Unit::Workflow, &name.value) {
-        Some(near) => d.help(format!("did you mean `{near}`?")),
+    scene.reader.report(match lowering.directory.near(Unit::Workflow, &name.value) {
+        Some(near) => respelt(d.help(format!("did you mean `{}`?", near.name)), at, name, near),
         None => d.help("put its manifest into the folder; a run that can reach this state does not start"),
     });
     let refused = Refused { feature: "an unknown workflow".into(), message: message.into() };

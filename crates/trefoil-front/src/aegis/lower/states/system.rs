@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use trefoil_ir::{CommandCall, Cond, Expr, Refused, Source, Step, StepKind, StepPolicy};
+use trefoil_ir::{CommandCall, Cond, Expr, Position, Refused, Source, Step, StepKind, StepPolicy};
 use trefoil_syntax::yaml::{Kind, Node, Scalar, Text};
 use trefoil_syntax::{Diagnostic, Location};
 use trefoil_template::{Comparison, Policy, Value};
@@ -27,7 +27,7 @@ const NEVER_BUILT_IN: &[&str] = &["update_context", "finalize", "finalize_succes
 /// Lowers a System state.
 pub(super) fn lower(lowering: &mut Lowering<'_>, scene: &Scene<'_, '_>, index: usize, state: &SystemState) -> Step {
     let origin = scene.state_at(index);
-    let mut resolve = |r: &_, at| scene.resolve(Place::Entering(index), r, at);
+    let mut resolve = scene.here(Place::Entering(index), Position::Data);
     let workdir = state.workdir.as_ref().and_then(|w| pieces::text(scene.reader, w, &mut resolve));
     match &state.action {
         Some(Action::Update(entries)) => update(lowering, scene, index, entries),
@@ -89,7 +89,7 @@ fn check_key(scene: &Scene<'_, '_>, names: &Names, key: &Text) {
 fn typed(scene: &Scene<'_, '_>, index: usize, node: &Node) -> Expr {
     match &*node.kind {
         Kind::Scalar(Scalar::Str, source) => {
-            let resolve = &mut |r: &_, at| scene.resolve(Place::Entering(index), r, at);
+            let resolve = &mut scene.here(Place::Entering(index), Position::Data);
             match build::typed_expr(scene.reader, source, &Policy::AEGIS, resolve) {
                 Some(value) => Expr::Structured(Box::new(value)),
                 None => Expr::Const(Value::Null),
@@ -106,10 +106,11 @@ fn typed(scene: &Scene<'_, '_>, index: usize, node: &Node) -> Expr {
 fn run(scene: &Scene<'_, '_>, index: usize, command: &Text, env: &[(Text, Text)], workdir: Option<Expr>) -> Step {
     let reader = scene.reader;
     let origin = scene.state_at(index);
-    let mut resolve = |r: &_, at| scene.resolve(Place::Entering(index), r, at);
+    let mut data = scene.here(Place::Entering(index), Position::Data);
+    let mut resolve = scene.here(Place::Entering(index), Position::Command);
     let env: Vec<(Arc<str>, Expr)> = env
         .iter()
-        .filter_map(|(name, value)| Some((name.value.clone(), pieces::text(reader, value, &mut resolve)?)))
+        .filter_map(|(name, value)| Some((name.value.clone(), pieces::text(reader, value, &mut data)?)))
         .collect();
     let nothing = || plain(StepKind::Compute(constant("")), origin);
     // The whole text is parsed for its mistakes; its parts become parameters.
@@ -179,7 +180,7 @@ fn shape(origin: Location) -> Option<Expr> {
 
 /// A plain `echo` is its text.
 fn echo(scene: &Scene<'_, '_>, index: usize, command: &Text, words: Vec<shell::Word>) -> Step {
-    let mut resolve = |r: &_, at| scene.resolve(Place::Entering(index), r, at);
+    let mut resolve = scene.here(Place::Entering(index), Position::Command);
     let parts: Vec<Expr> = words
         .into_iter()
         .filter_map(|word| match word {

@@ -1,0 +1,67 @@
+//! `--allow`, `--warn`, `--deny`, `--strict`: how bad findings are. The later on the command line wins over the earlier.
+
+use clap::parser::ValueSource;
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
+use trefoil::checker::{Level, Levels, rule};
+
+use crate::args::no_such_rule;
+
+/// The levels asked for.
+#[derive(Clone, Default)]
+pub struct LevelArgs(pub Levels);
+
+const FLAGS: [(&str, &str, Level); 3] = [
+    ("allow", "Do not report a rule; errors that keep a program from loading are reported all the same", Level::Allow),
+    ("warn", "Report a rule as a warning", Level::Warn),
+    ("deny", "Report a rule as an error", Level::Deny),
+];
+
+fn known(name: &str) -> Result<&'static str, String> {
+    rule(name).map(|rule| rule.name).ok_or_else(|| {
+        let (message, help) = no_such_rule(name);
+        format!("{message}: {help}")
+    })
+}
+
+impl Args for LevelArgs {
+    fn augment_args(command: Command) -> Command {
+        let flags = FLAGS.map(|(name, help, _)| {
+            let flag = Arg::new(name).long(name).value_name("RULE").help(help);
+            flag.action(ArgAction::Append).value_delimiter(',').value_parser(known)
+        });
+        let strict = Arg::new("strict").long("strict").action(ArgAction::SetTrue);
+        command
+            .args(flags)
+            .arg(strict.help("Use the levels that a careful team wants in CI; `trefoil rules` lists them"))
+    }
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for LevelArgs {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let mut asked: Vec<(usize, &'static str, Level)> = Vec::new();
+        for (flag, _, level) in FLAGS {
+            if matches.value_source(flag) != Some(ValueSource::CommandLine) {
+                continue;
+            }
+            let rules = matches.get_many::<&'static str>(flag).unwrap_or_default();
+            let places = matches.indices_of(flag).unwrap_or_default();
+            asked.extend(places.zip(rules).map(|(place, rule)| (place, *rule, level)));
+        }
+        asked.sort_by_key(|(place, ..)| *place);
+        let mut levels = Levels::default();
+        if matches.get_flag("strict") {
+            levels.strict();
+        }
+        for (_, rule, level) in asked {
+            levels.set(rule, level);
+        }
+        Ok(Self(levels))
+    }
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}

@@ -1,0 +1,96 @@
+//! What agents and steps declare, for editors: nothing here changes what a program does.
+
+use trefoil_ir::{Declaration, DeclarationKind};
+use trefoil_syntax::{Location, Span};
+use trefoil_template::Value;
+
+use super::agent::Subject;
+use super::scope::Scope;
+use super::shape::Shape;
+use super::signature::Outside;
+use crate::agntz::manifest::{Kind, Pipeline};
+use crate::learn::{self, Members};
+use crate::read::Reader;
+
+/// The agent, unless it is written inside of a step that goes by its id: then that is what templates name, and the step
+/// is declared there.
+pub fn agent(reader: &Reader<'_>, subject: &Subject<'_, '_>, outside: Option<&Outside<'_>>, output: &Shape) {
+    if subject.agent.id.is_none() || outside.is_some_and(|o| o.step == subject.at) {
+        return;
+    }
+    let (kind, note) = match &subject.agent.kind {
+        Kind::Llm(llm) => {
+            let word = |t: Option<&trefoil_syntax::yaml::Text>| t.map_or_else(|| "?".into(), |t| t.value.clone());
+            let model = llm.model.as_ref().map(|m| format!(" on `{}/{}`", word(m.provider), word(m.name)));
+            (DeclarationKind::Agent, format!("an agent{}", model.unwrap_or_default()))
+        }
+        Kind::Tool(_) => (DeclarationKind::Agent, "a tool call".into()),
+        Kind::Sequential(p) => (DeclarationKind::Workflow, format!("a pipeline of {} steps", p.steps.len())),
+        Kind::Parallel(p) => (DeclarationKind::Workflow, format!("{} branches at the same time", p.steps.len())),
+        Kind::Hosted(_) | Kind::Unknown => (DeclarationKind::Agent, "an agent".into()),
+    };
+    let declaration = Declaration {
+        kind,
+        name: subject.id.clone(),
+        at: subject.at,
+        extent: subject.agent.span,
+        parent: outside.map(|o| o.step),
+        schema: output.schema(),
+        note: Some(note.into()),
+    };
+    reader.facts(|f| f.declare(declaration));
+}
+
+/// What an agent takes: the properties of its schema, else what the step around it gives.
+pub fn inputs(reader: &Reader<'_>, subject: &Subject<'_, '_>, outside: Option<&Outside<'_>>) -> Members {
+    let kind = DeclarationKind::Input;
+    match &subject.agent.input {
+        Some(schema) => match schema.node {
+            Some(node) => learn::properties(reader, node, &schema.json, schema.shorthand, kind, subject.at),
+            None => Members::default(),
+        },
+        None => {
+            for text in outside.and_then(|o| o.given.as_ref()).into_iter().flatten() {
+                let (at, name) = (reader.at(text.content()), text.value.clone());
+                let note = Some("given by the step".into());
+                let (extent, parent) = (text.span, Some(subject.at));
+                let schema = Value::Bool(true);
+                reader.facts(|f| f.declare(Declaration { kind, name, at, extent, parent, schema, note }));
+            }
+            Members::default()
+        }
+    }
+}
+
+/// The steps of a pipeline, by their state keys.
+pub fn steps(reader: &Reader<'_>, subject: &Subject<'_, '_>, pipeline: &Pipeline<'_>, scope: &Scope<'_>) {
+    if !reader.wants_facts() {
+        return;
+    }
+    for (written, step) in pipeline.steps.iter().zip(&scope.steps).filter(|(_, s)| !s.id.is_empty()) {
+        let when = step.when.as_ref().map(|w| format!(", only when `{w}`")).unwrap_or_default();
+        let schema = step.callee.as_ref().map_or(Value::Bool(true), |c| c.output.schema());
+        declare_step(
+            reader,
+            subject.at,
+            step.at,
+            written.whole,
+            &step.key,
+            schema,
+            format!("the output of `{}`{when}", step.id),
+        );
+    }
+}
+
+fn declare_step(
+    reader: &Reader<'_>,
+    parent: Location,
+    at: Location,
+    extent: Span,
+    name: &std::sync::Arc<str>,
+    schema: Value,
+    note: String,
+) {
+    let (kind, name, parent, note) = (DeclarationKind::Step, name.clone(), Some(parent), Some(note.into()));
+    reader.facts(|f| f.declare(Declaration { kind, name, at, extent, parent, schema, note }));
+}

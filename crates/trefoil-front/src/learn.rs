@@ -1,0 +1,258 @@
+//! What front ends tell about names while they bind texts: for editors and the checker, beside the program.
+//!
+//! Each dialect says what its names mean ([`Resolve`]); which facts that makes is decided here, once.
+
+use std::sync::{Arc, LazyLock};
+
+use trefoil_ir::Source;
+use trefoil_ir::facts::{Declaration, DeclarationKind, Defined, Mention, Position, Scope, Visible};
+use trefoil_syntax::yaml::{Entry, Node, Text};
+use trefoil_syntax::{Location, Span};
+use trefoil_template::{Number, Object, Policy, Reference, Value};
+
+use crate::read::Reader;
+
+/// What the names of a text mean where it stands.
+pub trait Resolve {
+    /// The source of a reference (its place in the file is given), and the segments that it stands for. Reports unresolved
+    /// names itself.
+    fn bind(&mut self, reference: &Reference, at: Location) -> (Source, u16);
+    /// What the text is for.
+    fn position(&self) -> Position;
+    /// The names that may begin a path. Asked only when facts are wanted; must not report.
+    fn visible(&self) -> Visible;
+    /// What the segments of a reference name, from the first one on. Asked only when facts are wanted; must not report.
+    fn meanings(&self, reference: &Reference) -> Vec<Meaning>;
+}
+
+/// What one segment names.
+#[derive(Debug, Clone)]
+pub struct Meaning {
+    /// The declaration, by the place of its name.
+    pub to: Option<Location>,
+    /// Whether it has a value there.
+    pub defined: Defined,
+    /// The type of the value.
+    pub schema: Value,
+}
+
+impl Meaning {
+    /// Nothing has this name.
+    pub fn nothing() -> Self {
+        Self { to: None, defined: Defined::Never, schema: Value::Bool(true) }
+    }
+    /// Something that no manifest declares.
+    pub fn built_in(defined: Defined, schema: Value) -> Self {
+        Self { to: None, defined, schema }
+    }
+}
+
+/// Notes the scope of a text, and what its references name.
+pub fn text<'r>(
+    reader: &Reader<'_>,
+    text: &Text,
+    policy: &'static Policy,
+    condition: bool,
+    references: impl IntoIterator<Item = &'r Reference>,
+    resolve: &dyn Resolve,
+) {
+    if !reader.wants_facts() {
+        return;
+    }
+    let scope =
+        Scope { at: reader.at(text.span), policy, condition, position: resolve.position(), names: resolve.visible() };
+    let mut mentions = Vec::new();
+    for reference in references {
+        for (segment, meaning) in reference.path.iter().zip(resolve.meanings(reference)) {
+            let at = reader.at(text.source(segment.span.clone()));
+            let Meaning { to, defined, schema } = meaning;
+            mentions.push(Mention { at, to, template: true, defined, schema });
+        }
+    }
+    reader.facts(|facts| {
+        facts.scope(scope);
+        mentions.into_iter().for_each(|m| facts.mention(m));
+    });
+}
+
+/// Notes that a key's text names a declaration, or something that is not there.
+pub fn names(reader: &Reader<'_>, text: &Text, to: Option<Location>) {
+    names_at(reader, reader.at(text.content()), to);
+}
+
+/// The same for a part of a text.
+pub fn names_at(reader: &Reader<'_>, at: Location, to: Option<Location>) {
+    let defined = if to.is_some() { Defined::Always } else { Defined::Never };
+    reader.facts(|f| f.mention(Mention { at, to, template: false, defined, schema: Value::Bool(true) }));
+}
+
+/// Where the members of a value are declared, by name.
+#[derive(Debug, Clone, Default)]
+pub struct Members(Arc<[Member]>);
+
+/// A member: its name, where it is declared (a format's own fields are nowhere), and its own members.
+pub type Member = (Arc<str>, Option<Location>, Members);
+
+impl Members {
+    /// These.
+    pub fn of(members: Vec<Member>) -> Self {
+        Self(members.into())
+    }
+    /// Where a member is declared, and its own members. An item of a list has those of the list.
+    pub fn get(&self, name: &str) -> Option<(Option<Location>, Members)> {
+        let found = self.0.iter().find(|(n, ..)| &**n == name);
+        match found {
+            Some((_, at, inner)) => Some((*at, inner.clone())),
+            None if name.bytes().all(|b| b.is_ascii_digit()) => Some((None, self.clone())),
+            None => None,
+        }
+    }
+    /// Where a member is declared.
+    pub fn place(&self, name: &str) -> Option<Location> {
+        self.get(name)?.0
+    }
+}
+
+/// Declares the properties of a schema, those inside of them too, and says where they are. `root`: the node whose
+/// entries are properties themselves (the shorthand of a dialect) instead of having them under `properties`.
+pub fn properties(
+    reader: &Reader<'_>,
+    node: &Node,
+    json: &Value,
+    shorthand: bool,
+    kind: DeclarationKind,
+    parent: Location,
+) -> Members {
+    if !reader.wants_facts() {
+        return Members::default();
+    }
+    let entries = if shorthand { node.mapping() } else { members_of(node) };
+    let Some(mapping) = entries else { return Members::default() };
+    let declared = json.get("properties");
+    let members = mapping.entries.iter().map(|entry| {
+        let schema = declared.and_then(|p| p.get(&entry.key.value)).cloned().unwrap_or(Value::Bool(true));
+        let at = reader.at(entry.key.content());
+        let extent = whole(entry);
+        let note = note_of(entry);
+        let name = entry.key.value.clone();
+        reader.facts(|f| {
+            f.declare(Declaration { kind, name, at, extent, parent: Some(parent), schema: schema.clone(), note });
+        });
+        // Inside, a list's members are those of its items.
+        let inner = properties(reader, &entry.value, items(&schema), false, DeclarationKind::Property, at);
+        (entry.key.value.clone(), Some(at), inner)
+    });
+    Members::of(members.collect())
+}
+
+fn members_of(node: &Node) -> Option<&trefoil_syntax::yaml::Mapping> {
+    let mapping = node.mapping()?;
+    match mapping.get("properties") {
+        Some(properties) => properties.value.mapping(),
+        None => members_of(&mapping.get("items")?.value),
+    }
+}
+
+fn items(schema: &Value) -> &Value {
+    match (schema.get("properties"), schema.get("items")) {
+        (None, Some(inner)) => items(inner),
+        _ => schema,
+    }
+}
+
+/// The first line of a property's description.
+fn note_of(entry: &Entry) -> Option<Arc<str>> {
+    let text = entry.value.mapping()?.get("description")?.value.string()?;
+    text.value.lines().next().map(Arc::from)
+}
+
+/// A key and its value.
+pub fn whole(entry: &Entry) -> Span {
+    Span::new(entry.key.span.start, entry.value.span.end.max(entry.key.span.end))
+}
+
+/// Type `string`.
+pub fn text_type() -> Value {
+    static TYPE: LazyLock<Value> = LazyLock::new(|| make("string"));
+    TYPE.clone()
+}
+
+/// Type `integer`.
+pub fn integer_type() -> Value {
+    static TYPE: LazyLock<Value> = LazyLock::new(|| make("integer"));
+    TYPE.clone()
+}
+
+/// Type `object`, with any members.
+pub fn object_type() -> Value {
+    static TYPE: LazyLock<Value> = LazyLock::new(|| make("object"));
+    TYPE.clone()
+}
+
+fn make(name: &str) -> Value {
+    object([("type".into(), Value::from(name))])
+}
+
+/// An object with these members and no others.
+pub fn object_of(members: impl IntoIterator<Item = (Arc<str>, Value)>) -> Value {
+    object([
+        ("type".into(), Value::from("object")),
+        ("properties".into(), object(members)),
+        ("additionalProperties".into(), Value::Bool(false)),
+    ])
+}
+
+/// A list of such items.
+pub fn list_of(item: Value) -> Value {
+    object([("type".into(), Value::from("array")), ("items".into(), item)])
+}
+
+fn object(members: impl IntoIterator<Item = (Arc<str>, Value)>) -> Value {
+    Value::Object(Arc::new(members.into_iter().collect::<Object>()))
+}
+
+/// The type of a value: its objects are taken as complete, its lists hold anything.
+pub fn type_of(value: &Value) -> Value {
+    match value {
+        Value::Null => Value::Bool(true),
+        Value::Bool(_) => make("boolean"),
+        Value::Number(Number::Float(_)) => make("number"),
+        Value::Number(_) => integer_type(),
+        Value::Str(_) | Value::Masked(_) => text_type(),
+        Value::List(_) => make("array"),
+        Value::Object(members) => object_of(members.iter().map(|(k, v)| (k.clone(), type_of(v)))),
+    }
+}
+
+/// The type of a member of a value of a type, as far as the type says; `true` where it does not.
+pub fn member_type(schema: &Value, name: &str) -> Value {
+    let found = match schema.get("properties").and_then(|p| p.get(name)) {
+        None if name.bytes().all(|b| b.is_ascii_digit()) => schema.get("items"),
+        found => found,
+    };
+    found.cloned().unwrap_or(Value::Bool(true))
+}
+
+/// The rest of a path inside of a value whose type is known: the last meaning's.
+pub fn walk<'p>(all: &mut Vec<Meaning>, rest: impl IntoIterator<Item = impl AsRef<str> + 'p>) {
+    for segment in rest {
+        let Some(Meaning { schema, defined, .. }) = all.last() else { return };
+        let missing = is_closed(schema, segment.as_ref());
+        let defined = if missing { Defined::Never } else { *defined };
+        let schema = member_type(schema, segment.as_ref());
+        all.push(Meaning::built_in(defined, schema));
+    }
+}
+
+/// Whether a value of a type never has a member of this name.
+pub fn is_closed(schema: &Value, name: &str) -> bool {
+    match schema.get("type").and_then(Value::as_str) {
+        Some("object") => {
+            schema.get("additionalProperties") == Some(&Value::Bool(false))
+                && schema.get("properties").and_then(|p| p.get(name)).is_none()
+        }
+        Some("array") => !name.bytes().all(|b| b.is_ascii_digit()),
+        Some(_) => true,
+        None => false,
+    }
+}

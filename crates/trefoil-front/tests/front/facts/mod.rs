@@ -1,0 +1,7 @@
+//! What front ends tell editors about names: declarations, mentions, scopes.
+
+mod aegis;
+mod agntz;
+mod examples;
+mod sirenspec;
+mod support;

@@ -1,0 +1,219 @@
+//! The facts about names of a folder of manifests, as text.
+
+use std::fmt::Write;
+
+use trefoil_front::{Document, Findings, FrontEnd, Project};
+use trefoil_ir::{Defined, Facts};
+use trefoil_syntax::{Diagnostic, Diagnostics, Files, Location, Severity, SourceFile, Span, yaml};
+use trefoil_template::Value;
+
+pub struct Learned {
+    pub files: Files,
+    pub facts: Facts,
+    pub diagnostics: Diagnostics,
+}
+
+/// Loads a folder and lowers its first file.
+pub fn learn(front: &'static dyn FrontEnd, manifests: &[(&str, &str)]) -> Learned {
+    learn_as(front, manifests, 0)
+}
+
+pub fn learn_as(front: &'static dyn FrontEnd, manifests: &[(&str, &str)], entry: usize) -> Learned {
+    let mut project = Project::default();
+    let mut found = Findings::with_facts();
+    for (name, text) in manifests {
+        let file = SourceFile::new(*name, *text);
+        let id = project.files.add(file.clone());
+        let parsed = yaml::parse(id, &file, &yaml::Limits::default());
+        assert!(parsed.diagnostics.is_empty(), "{name} is YAML");
+        project.documents.push(Document { file: id, path: (*name).to_owned(), root: parsed.root.unwrap(), front });
+    }
+    front.lower(&project, entry, &mut found);
+    Learned { files: project.files, facts: found.facts, diagnostics: found.diagnostics }
+}
+
+impl Learned {
+    /// The bytes at a place.
+    pub fn text(&self, at: Location) -> &str {
+        &self.files.get(at.file).unwrap().text()[at.span.start as usize..at.span.end as usize]
+    }
+
+    /// `line:column`, with the file where there are several.
+    fn place(&self, at: Location) -> String {
+        let file = self.files.get(at.file).unwrap();
+        let p = file.position(at.span.start);
+        let name = if self.files.iter().count() > 1 { format!("{} ", file.name()) } else { String::new() };
+        format!("{name}{}:{}", p.line, p.column)
+    }
+
+    /// Declarations, one a line, in the order of the files: `line:column kind name: type (note)`.
+    pub fn declarations(&self) -> String {
+        let mut all: Vec<_> = self.facts.declarations.iter().collect();
+        all.sort_by_key(|d| d.at);
+        let mut out = String::new();
+        for d in all {
+            let parent = d.parent.map(|p| format!(" in {}", self.place(p))).unwrap_or_default();
+            let note = d.note.as_deref().map(|n| format!(" ({n})")).unwrap_or_default();
+            let kind = format!("{:?}", d.kind).to_lowercase();
+            let (at, schema) = (self.place(d.at), spell(&d.schema));
+            writeln!(out, "{at} {kind} {}: {schema}{note}{parent}", d.name).unwrap();
+        }
+        out
+    }
+
+    /// Mentions, one a line: `line:column text -> line:column kind: type`, with `?` where it may be undefined and `!` where
+    /// it is.
+    pub fn mentions(&self) -> String {
+        let mut all: Vec<_> = self.facts.mentions.iter().collect();
+        all.sort_by_key(|m| (m.at, m.to));
+        let mut out = String::new();
+        for m in all {
+            let to = match m.to.map(|to| (to, self.facts.declaration(to))) {
+                Some((to, Some(d))) => format!("{} {}", self.place(to), format!("{:?}", d.kind).to_lowercase()),
+                Some((to, None)) => format!("{} ???", self.place(to)),
+                None => "-".to_owned(),
+            };
+            let defined = mark(m.defined);
+            let schema = if m.template { format!(": {}", spell(&m.schema)) } else { String::new() };
+            writeln!(out, "{} {}{defined} -> {to}{schema}", self.place(m.at), self.text(m.at)).unwrap();
+        }
+        out
+    }
+
+    /// Scopes, one a line: `line:column position: names`.
+    pub fn scopes(&self) -> String {
+        let mut all: Vec<_> = self.facts.scopes.iter().collect();
+        all.sort_by_key(|s| s.at);
+        let mut out = String::new();
+        for s in all {
+            let names: Vec<String> = s.names.iter().map(|n| format!("{}{}", n.name, mark(n.defined))).collect();
+            let condition = if s.condition { " condition" } else { "" };
+            let position = format!("{:?}", s.position).to_lowercase();
+            let at = self.place(s.at);
+            writeln!(
+                out,
+                "{at} {position}{}: {}",
+                if position == "condition" { "" } else { condition },
+                names.join(" ")
+            )
+            .unwrap();
+        }
+        out
+    }
+
+    pub fn story(&self) -> String {
+        let mut out = String::new();
+        for (_, file) in self.files.iter() {
+            writeln!(out, "--- {}", file.name()).unwrap();
+            for (i, line) in file.text().lines().enumerate() {
+                writeln!(out, "{}", format!("{:>3} {line}", i + 1).trim_end()).unwrap();
+            }
+        }
+        let (declarations, mentions, scopes) = (self.declarations(), self.mentions(), self.scopes());
+        format!("{out}--- declarations\n{declarations}--- mentions\n{mentions}--- scopes\n{scopes}")
+    }
+
+    /// The mention of this text, the first one in the file.
+    pub fn mention(&self, text: &str) -> &trefoil_ir::Mention {
+        let mut all: Vec<_> = self.facts.mentions.iter().filter(|m| self.text(m.at) == text).collect();
+        all.sort_by_key(|m| m.at);
+        all.first().copied().unwrap_or_else(|| panic!("nothing mentions `{text}`:\n{}", self.mentions()))
+    }
+
+    /// The names of the scope that holds this text.
+    pub fn names_at(&self, text: &str) -> Vec<String> {
+        let scope = self.facts.scopes.iter().find(|s| self.text(s.at).contains(text));
+        let scope = scope.unwrap_or_else(|| panic!("no scope holds `{text}`:\n{}", self.scopes()));
+        scope.names.iter().map(|n| format!("{}{}", n.name, mark(n.defined))).collect()
+    }
+
+    /// What must hold of the facts of any manifest: a mention has the name of what it names, or is written as it is.
+    pub fn check(&self) {
+        for m in &self.facts.mentions {
+            assert!(!self.text(m.at).is_empty(), "{} mentions nothing", self.place(m.at));
+        }
+        for m in &self.facts.mentions {
+            let text = self.text(m.at);
+            let Some(to) = m.to else { continue };
+            let Some(d) = self.facts.declaration(to) else {
+                // A file that is only referred to declares its names when it is an entry itself.
+                assert_ne!(to.file, m.at.file, "{} `{text}` names what is not declared", self.place(m.at));
+                continue;
+            };
+            let written = self.text(d.at);
+            assert!(
+                text == &*d.name || text == written || (m.template && text == written.split('@').next().unwrap())
+                    // a workflow that goes by its file's name is referred to by a path
+                    || (d.at.span.is_empty() && text.contains(&*d.name)),
+                "{} `{text}` names `{}`, which is written `{written}`",
+                self.place(m.at),
+                d.name,
+            );
+            assert!(
+                m.defined != Defined::Never || m.template,
+                "{} `{text}` is found and never there",
+                self.place(m.at)
+            );
+        }
+        self.agree();
+        for d in &self.facts.declarations {
+            let parent = d.parent.map(|p| self.facts.declaration(p));
+            assert!(parent.is_none_or(|p| p.is_some()), "{} `{}` has a parent", self.place(d.at), d.name);
+            let within = d.extent.start <= d.at.span.start && d.at.span.end <= d.extent.end;
+            assert!(within || d.at.span.is_empty(), "{} `{}` is in its extent", self.place(d.at), d.name);
+        }
+    }
+
+    /// What is never there has been reported, and what has been reported as such is never there.
+    fn agree(&self) {
+        for m in self.facts.mentions.iter().filter(|m| m.defined == Defined::Never) {
+            let text = self.text(m.at);
+            let within = |d: &Diagnostic| d.file == Some(m.at.file) && d.span.is_some_and(|s| covers(s, m.at.span));
+            // One warning is enough where a name is not declared and stands in several places.
+            let same = |d: &Diagnostic| d.file == Some(m.at.file) && d.message.contains(&format!("{text}`"));
+            // Where there is no owner there are no members.
+            let file = self.files.get(m.at.file).unwrap().text();
+            let member = file[..m.at.span.start as usize].ends_with(['.', '/']);
+            let said = member || self.diagnostics.iter().any(|d| within(d) || same(d));
+            assert!(said, "{} `{text}` is never there, and nobody says so", self.place(m.at));
+        }
+        let rules = ["unresolved-name", "unordered-read"];
+        for d in self.diagnostics.iter().filter(|d| d.severity == Severity::Error && rules.contains(&d.rule)) {
+            let (Some(file), Some(span)) = (d.file, d.span) else { continue };
+            let mut inside =
+                self.facts.mentions.iter().filter(|m| m.at.file == file && covers(span, m.at.span)).peekable();
+            let at = self.place(Location::new(file, span));
+            let agrees = inside.peek().is_none() || inside.any(|m| m.defined == Defined::Never);
+            assert!(agrees, "{at} is reported as undefined: {}", d.message);
+        }
+    }
+}
+
+fn covers(outer: Span, inner: Span) -> bool {
+    outer.start <= inner.start && inner.end <= outer.end
+}
+
+fn mark(defined: Defined) -> &'static str {
+    match defined {
+        Defined::Always => "",
+        Defined::Sometimes => "?",
+        Defined::Never => "!",
+    }
+}
+
+/// A schema in short.
+fn spell(schema: &Value) -> String {
+    let kind = match schema.get("type") {
+        Some(Value::List(kinds)) => kinds.iter().filter_map(Value::as_str).collect::<Vec<_>>().join("|"),
+        Some(kind) => kind.as_str().unwrap_or("?").to_owned(),
+        None => return "any".to_owned(),
+    };
+    match (schema.get("properties").and_then(Value::as_object), schema.get("items")) {
+        (Some(members), _) => {
+            let members = members.iter().map(|(name, member)| format!("{name}: {}", spell(member)));
+            format!("{{{}}}", members.collect::<Vec<_>>().join(", "))
+        }
+        (None, Some(item)) => format!("[{}]", spell(item)),
+        (None, None) => kind,
+    }
+}
