@@ -1,10 +1,18 @@
 //! Types and definedness as rules see them, where loading does not look.
 
-use super::support::found;
+use trefoil_syntax::Severity;
+
+use super::support::{check, line};
 
 #[track_caller]
 fn expect(rule: &str, front: &str, files: &[(&str, &str)], lines: &[&str]) {
-    assert_eq!(found(rule, front, files), lines);
+    let (project, all) = check(Some(front), files);
+    let others: Vec<_> = all.iter().filter(|d| d.severity == Severity::Error && d.rule != rule).collect();
+    assert!(others.is_empty(), "{others:#?}");
+    let mut found: Vec<String> = all.iter().filter(|d| d.rule == rule).map(|d| line(&project, d)).collect();
+    found.sort();
+    found.dedup();
+    assert_eq!(found, lines);
 }
 
 const AGENT: &str = r#"
