@@ -48,6 +48,7 @@ pub(super) static RULES: &[Rule] = load! {
     "unknown-dialect" Form Error;
     "ambiguous-dialect" Form Error;
     "not-an-agent" Form Error;
+    "unknown-key" Form Warning Error;
     "missing-key" Form Error;
     "wrong-type" Form Error;
     "out-of-range" Form Error;
