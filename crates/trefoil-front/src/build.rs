@@ -150,7 +150,8 @@ pub fn text_part(
         sources.bind(resolve.bind(r, at))
     });
     let origin = reader.at(text.source(offset..range.end as u32));
-    Some(Text { template, sources: sources.0, origin, spans })
+    let own = template.locals().iter().map(|l| text.source(l.span.start + offset..l.span.end + offset)).collect();
+    Some(Text { template, sources: sources.0, origin, spans, locals: own })
 }
 
 /// Parses and binds a condition.
@@ -182,7 +183,8 @@ fn bind_template(reader: &Reader<'_>, text: &yaml::Text, mut template: Template,
         spans.push(at.span);
         sources.bind(resolve.bind(r, at))
     });
-    Text { template, sources: sources.0, origin: reader.at(text.span), spans }
+    let locals = template.locals().iter().map(|l| text.source(l.span.clone())).collect();
+    Text { template, sources: sources.0, origin: reader.at(text.span), spans, locals }
 }
 
 /// All that is wrong with a text: besides its own mistakes the names in the rest of it, which `resolve` reports.

@@ -76,6 +76,8 @@ pub struct Text {
     pub origin: Location,
     /// Per reference: its bytes in the manifest.
     pub spans: Vec<Span>,
+    /// Per path of the template's own loops: its bytes in the manifest.
+    pub locals: Vec<Span>,
 }
 
 /// A bound condition and where it stands in the manifest.

@@ -4,8 +4,8 @@
 use trefoil_syntax::{Diagnostic, Severity, suggest};
 
 use crate::rule::Context;
-use crate::semantic::Read;
 use crate::semantic::schema::Member;
+use crate::semantic::{Read, locals};
 
 /// A property that an object does not have, or that an open one does not declare.
 pub(super) fn unknown_property(cx: &mut Context<'_>) {
@@ -44,6 +44,31 @@ pub(super) fn property_of_text(cx: &mut Context<'_>) {
         }
         _ => None,
     });
+}
+
+/// Paths in the loops of templates: a member of an item, by what the loop goes over.
+pub(super) fn of_items(cx: &mut Context<'_>) {
+    let model = cx.model;
+    for item in locals::all(model) {
+        let (at, declared, what) = match (&item.walk.stop, &item.walk.undeclared) {
+            (Some((at, Member::Never { what, members })), _) => (*at, members, *what),
+            (None, Some((at, declared))) => (*at, declared, ""),
+            _ => continue,
+        };
+        let Some(name) = item.path.get(at) else { continue };
+        let near = suggest::nearest(name, declared.iter().map(|m| &**m));
+        let message = match what {
+            "" if near.is_none() => continue,
+            "" => format!("the schema of the item declares no `{name}`"),
+            "an object" => format!("the item has no `{name}`"),
+            other => format!("the item is {other}, so it has no `{name}`"),
+        };
+        let d = Diagnostic { severity: Severity::Warning, ..cx.finding(item.at, message) };
+        cx.report(match near {
+            Some(near) => d.help(format!("did you mean `{near}`?")),
+            None => d,
+        });
+    }
 }
 
 fn each(cx: &mut Context<'_>, wrong: impl Fn(&Read<'_>, usize, &Member) -> Option<(String, String)>) {

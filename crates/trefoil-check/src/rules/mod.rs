@@ -58,6 +58,7 @@ type Look = fn(&mut Context<'_>);
 pub(crate) static BEYOND_LOADING: &[(&str, Look)] = &[
     ("maybe-undefined", maybe_undefined::run),
     ("unknown-property", members::unknown_property),
+    ("unknown-property", members::of_items),
     ("property-of-text", members::property_of_text),
     ("never-true", never_true::run),
     ("shadowed-name", shadowed_name::run),

@@ -25,10 +25,17 @@ fn run(cx: &mut Context<'_>) {
         let texts: Vec<&Expr> = match &step.kind {
             StepKind::Model(call) => call.system.iter().chain([&call.user]).collect(),
             StepKind::Human(call) => vec![&call.prompt],
+            StepKind::Call(call) => call.input.iter().collect(),
             _ => continue,
         };
         for expr in texts {
-            walk::texts(expr, &mut |text| found.extend(printed(model, flow, text)));
+            // What is given to a flow is printed where it is put into other text; alone it keeps its type.
+            let given = matches!(step.kind, StepKind::Call(_));
+            walk::texts(expr, &mut |text| {
+                if !(given && text.template.is_single()) {
+                    found.extend(printed(model, flow, text));
+                }
+            });
         }
     }
     for (at, message, severity, help) in found {

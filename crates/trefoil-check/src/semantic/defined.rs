@@ -164,7 +164,7 @@ impl<'w, 'p> Walk<'w, 'p> {
 
     /// Notes why what is not surely set here may be unset, where nothing better is known.
     fn doubt(&mut self, state: &State, why: &Why) {
-        for i in (0..self.width).filter(|i| state.may.has(*i) && !state.must.has(*i)) {
+        for i in state.may.beyond(&state.must) {
             if !matches!(self.why.get(i), Some(Some(Why::Failed | Why::Skipped { .. }))) {
                 self.because(i, why.clone());
             }
@@ -182,7 +182,7 @@ impl<'w, 'p> Walk<'w, 'p> {
                 self.holds.pop();
                 let mut after = before.clone();
                 after.may.unite(&ran.may);
-                for i in (0..self.width).filter(|i| ran.must.has(*i) && !before.must.has(*i)) {
+                for i in ran.must.beyond(&before.must) {
                     self.because(i, Why::Skipped { when: when.text.clone(), at: when.origin });
                 }
                 after
@@ -256,7 +256,7 @@ impl<'w, 'p> Walk<'w, 'p> {
                 for branch in &parallel.branches {
                     let mut one = self.step(*branch, before.clone());
                     if parallel.on_failure == OnItemFailure::Continue {
-                        for i in (0..self.width).filter(|i| one.must.has(*i) && !before.must.has(*i)) {
+                        for i in one.must.beyond(&before.must) {
                             self.because(i, Why::Failed);
                         }
                         one.must = before.must.clone();

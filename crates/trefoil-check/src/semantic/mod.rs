@@ -7,6 +7,7 @@ pub mod compare;
 pub mod cost;
 mod defined;
 pub mod flow;
+pub mod locals;
 mod reads;
 pub mod rendered;
 pub mod schema;

@@ -113,6 +113,18 @@ pub fn list(items: Value) -> Value {
     keywords([("type", Value::from("array")), ("items", items)])
 }
 
+/// The type of the items of a list; of anything else nothing is known.
+pub fn item_of(of: &Value) -> Value {
+    if kinds(of).is_none_or(|k| k != ["array"] && k != ["array", "null"]) {
+        return any();
+    }
+    match (of.get("prefixItems").and_then(Value::as_list), of.get("items")) {
+        (None, Some(item)) => item.clone(),
+        (Some(first), None | Some(Value::Bool(false))) => union(first.to_vec()),
+        _ => any(),
+    }
+}
+
 /// A list of just these items.
 pub fn tuple(items: Vec<Value>) -> Value {
     let length = Value::from(items.len() as i64);

@@ -31,6 +31,18 @@ impl Slots {
             *word |= other;
         }
     }
+    /// What is in, and not in the other.
+    pub fn beyond(&self, other: &Self) -> Vec<usize> {
+        let mut found = Vec::new();
+        for (at, word) in self.0.iter().enumerate() {
+            let mut left = word & !other.0.get(at).copied().unwrap_or(0);
+            while left != 0 {
+                found.push(at * 64 + left.trailing_zeros() as usize);
+                left &= left - 1;
+            }
+        }
+        found
+    }
     /// Keeps what is also in the other.
     pub fn intersect(&mut self, other: &Self) {
         for (word, other) in self.0.iter_mut().zip(&other.0) {

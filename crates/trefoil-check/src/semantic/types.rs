@@ -45,6 +45,10 @@ impl Walk {
     fn of(schema: Value) -> Self {
         Self { schema, optional: false, stop: None, undeclared: None }
     }
+    /// From a type on.
+    pub fn through(of: Value, path: &[&str]) -> Self {
+        Self::of(of).on(path, 0)
+    }
     fn unknown() -> Self {
         Self::of(schema::any())
     }
@@ -369,15 +373,7 @@ impl<'p> Types<'p> {
             Writer::Result(step) => self.result(flow, *step),
             Writer::Item(from, items) => {
                 let items = self.expr(*from, items, None);
-                match schema::kinds(&items) {
-                    Some(kinds) if kinds == ["array"] => match items.get("items") {
-                        Some(item) if items.get("prefixItems").is_none() => item.clone(),
-                        _ => schema::union(
-                            items.get("prefixItems").and_then(Value::as_list).unwrap_or_default().to_vec(),
-                        ),
-                    },
-                    _ => schema::any(),
-                }
+                schema::item_of(&items)
             }
             Writer::Number => schema::of_kind("integer"),
             Writer::Text => schema::of_kind("string"),

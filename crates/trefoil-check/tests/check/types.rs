@@ -1,10 +1,18 @@
 //! Types and definedness as rules see them, where loading does not look.
 
-use super::support::found_of;
+use trefoil_syntax::Severity;
+
+use super::support::{check, line};
 
 #[track_caller]
 fn expect(rule: &str, front: &str, files: &[(&str, &str)], lines: &[&str]) {
-    assert_eq!(found_of(rule, front, files), lines);
+    let (project, all) = check(Some(front), files);
+    let others: Vec<_> = all.iter().filter(|d| d.severity == Severity::Error && d.rule != rule).collect();
+    assert!(others.is_empty(), "{others:#?}");
+    let mut found: Vec<String> = all.iter().filter(|d| d.rule == rule).map(|d| line(&project, d)).collect();
+    found.sort();
+    found.dedup();
+    assert_eq!(found, lines);
 }
 
 const AGENT: &str = r#"
@@ -240,5 +248,22 @@ fn a_key_that_only_one_state_writes() {
         "aegis",
         &[("flow.yaml", &flow), ("sorter.yaml", AGENT)],
         &["info 25:25 `verdict` has no value where its state has not run yet"],
+    );
+}
+
+#[test]
+fn an_item_of_a_loop_has_the_type_of_the_lists_items() {
+    let agent =
+        AGENT.replace("items: { type: string } }", "items: { type: object, properties: { name: { type: string } } } }");
+    let flow =
+        |path: &str| leads("SORT.output.kind == 'bug'", &format!("{{{{#each SORT.output.parts}}}}{path}{{{{/each}}}}"));
+    let right = flow("{{this.name}}");
+    expect("unknown-property", "aegis", &[("flow.yaml", &right), ("sorter.yaml", &agent)], &[]);
+    let wrong = flow("{{this.nme}}");
+    expect(
+        "unknown-property",
+        "aegis",
+        &[("flow.yaml", &wrong), ("sorter.yaml", &agent)],
+        &["warning 19:52 the schema of the item declares no `nme`"],
     );
 }

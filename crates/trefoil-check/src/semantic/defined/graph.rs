@@ -44,13 +44,13 @@ impl<'p> Walk<'_, 'p> {
                 }
             }
             let sure = self.surely(graph, node, &past, &nodes.sure);
-            let mut here = state(before, &nodes, &sure, &past);
+            let mut here = state(before, &nodes, &sure, &past, predecessors(node).next());
             self.doubt(&here, &Why::NotRun);
             for edge in &node.incoming {
                 let mut ended = nodes.sure.get(edge.from.index()).cloned().unwrap_or_default();
                 ended.add(edge.from.index());
                 if let Some(when) = &edge.when {
-                    self.cond(when, &state(before, &nodes, &ended, &past), Some(id));
+                    self.cond(when, &state(before, &nodes, &ended, &past, Some(edge.from.index())), Some(id));
                 }
                 if let Some((slot, _)) = &edge.carry {
                     if node.incoming.len() == 1 { here.set(slot.index()) } else { here.may.add(slot.index()) }
@@ -74,7 +74,7 @@ impl<'p> Walk<'_, 'p> {
         }
         let all = Slots::new(n, true);
         let sure = self.certain(graph, Slots::new(n, false), &all, &[]);
-        let end = state(before, &nodes, &sure, &all);
+        let end = state(before, &nodes, &sure, &all, None);
         self.doubt(&end, &Why::NotRun);
         end
     }
@@ -168,16 +168,24 @@ fn must_start(node: &GraphNode, known: &Slots) -> bool {
     node.fallback_of.is_empty() && (node.incoming.is_empty() || node.incoming.iter().any(taken))
 }
 
-/// The state after these nodes: those that surely ran, and those that may have.
-fn state(before: &State, nodes: &Nodes, sure: &Slots, past: &Slots) -> State {
+/// The state after these nodes: those that surely ran, and those that may have. What is known of a predecessor among them
+/// is not gathered again.
+fn state(before: &State, nodes: &Nodes, sure: &Slots, past: &Slots, predecessor: Option<usize>) -> State {
     let mut state = before.clone();
-    for (at, after) in nodes.after.iter().enumerate() {
-        if sure.has(at) {
-            state.must.unite(&after.must);
-        }
-        if sure.has(at) || past.has(at) {
-            state.may.unite(&after.may);
-        }
+    let (mut known, mut seen) = (Slots::default(), Slots::default());
+    if let Some(at) = predecessor.filter(|at| sure.has(*at))
+        && let (Some(after), Some(of), Some(earlier)) = (nodes.after.get(at), nodes.sure.get(at), nodes.past.get(at))
+    {
+        state.both(after);
+        (known, seen) = (of.clone(), earlier.clone());
+        known.add(at);
+        seen.add(at);
+    }
+    for after in sure.beyond(&known).into_iter().filter_map(|at| nodes.after.get(at)) {
+        state.both(after);
+    }
+    for after in past.beyond(&seen).into_iter().filter_map(|at| nodes.after.get(at)) {
+        state.may.unite(&after.may);
     }
     state
 }

@@ -40,7 +40,7 @@ pub(super) fn result_member(name: &str, origin: Location) -> Option<Expr> {
     let mut template = Template::parse(&format!("{{{{{name}}}}}"), &Policy::AEGIS).ok()?;
     template.bind(|_| Binding { source: 0, skip: 0 });
     let spans = template.references().iter().map(|_| origin.span).collect();
-    Some(Expr::Typed(Text { template, sources: vec![Source::Result], origin, spans }))
+    Some(Expr::Typed(Text { template, sources: vec![Source::Result], origin, spans, locals: Vec::new() }))
 }
 
 /// A template that no manifest wrote.
@@ -53,7 +53,7 @@ pub(super) fn built_in_template(
     let mut sources = build::Sources::default();
     template.bind(|r| sources.bind(resolve(r)));
     let spans = template.references().iter().map(|_| origin.span).collect();
-    Some(Expr::Template(Text { template, sources: sources.0, origin, spans }))
+    Some(Expr::Template(Text { template, sources: sources.0, origin, spans, locals: Vec::new() }))
 }
 
 /// A text position of a manifest.

@@ -1,0 +1,74 @@
+//! Paths in the loops of templates, which lowering does not bind: their types come from what the loop goes over.
+
+use trefoil_ir::walk::{self, Evaluated};
+use trefoil_ir::{FlowId, Text};
+use trefoil_syntax::Location;
+use trefoil_template::{Local, Origin, Start, Value};
+
+use super::types::Walk;
+use super::{Model, schema};
+
+/// A path of a loop.
+#[derive(Debug, Clone)]
+pub struct Item {
+    /// Where it stands.
+    pub at: Location,
+    /// Its segments, from the item on.
+    pub path: Vec<std::sync::Arc<str>>,
+    /// What it reads.
+    pub walk: Walk,
+}
+
+/// All of them, in texts that steps evaluate.
+pub fn all(model: &Model<'_>) -> Vec<Item> {
+    let mut found = Vec::new();
+    for (flow, id) in model.steps() {
+        let Some(step) = model.program.step(*id) else { continue };
+        for evaluated in walk::evaluated(step) {
+            let each = &mut |text: &Text| found.extend(of_text(model, *flow, text));
+            match evaluated {
+                Evaluated::Expr(expr) => walk::texts(expr, each),
+                Evaluated::Text(text) => each(text),
+                Evaluated::Cond(_) | Evaluated::Source(_) => {}
+            }
+        }
+    }
+    found
+}
+
+fn of_text(model: &Model<'_>, flow: FlowId, text: &Text) -> Vec<Item> {
+    let locals = text.template.locals();
+    let mut types: Vec<Value> = Vec::with_capacity(locals.len());
+    let mut found = Vec::new();
+    for (i, local) in locals.iter().enumerate() {
+        let path: Vec<&str> = local.path.iter().map(|s| &*s.name).collect();
+        let walk = Walk::through(start(model, flow, text, local, &types), &path);
+        types.push(if walk.stop.is_some() { schema::any() } else { walk.schema.clone() });
+        if let Some(span) = text.locals.get(i).filter(|_| local.start == Start::This) {
+            let at = Location::new(text.origin.file, *span);
+            found.push(Item { at, path: local.path.iter().map(|s| s.name.clone()).collect(), walk });
+        }
+    }
+    found
+}
+
+/// The type of what a path starts at; `types` are those of the paths before it.
+fn start(model: &Model<'_>, flow: FlowId, text: &Text, local: &Local, types: &[Value]) -> Value {
+    if local.start != Start::This {
+        return schema::any();
+    }
+    let over = match local.origin {
+        Origin::Reference(i) => {
+            let found = text.template.references().get(i as usize).and_then(|reference| {
+                let source = text.sources.get(reference.binding.source as usize)?;
+                let path: Vec<&str> =
+                    reference.path.iter().skip(usize::from(reference.binding.skip)).map(|s| &*s.name).collect();
+                Some(model.types().source(flow, source, &path, None)).filter(|w| w.stop.is_none())
+            });
+            found.map_or_else(schema::any, |w| w.schema)
+        }
+        Origin::Local(i) => types.get(i as usize).cloned().unwrap_or_else(schema::any),
+        Origin::Computed => schema::any(),
+    };
+    if local.each { schema::item_of(&over) } else { over }
+}
