@@ -11,6 +11,12 @@ use trefoil_lsp::{
 
 fn examples() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples").canonicalize().unwrap();
+    let out = manifests(root);
+    assert!(out.len() > 20, "{out:?}");
+    out
+}
+
+fn manifests(root: PathBuf) -> Vec<PathBuf> {
     let mut out = Vec::new();
     let mut stack = vec![root];
     while let Some(dir) = stack.pop() {
@@ -23,7 +29,6 @@ fn examples() -> Vec<PathBuf> {
         }
     }
     out.sort();
-    assert!(out.len() > 20, "{out:?}");
     out
 }
 
@@ -129,5 +134,32 @@ fn the_examples_have_no_errors() {
             .filter(|d| d.severity == trefoil::syntax::Severity::Error)
             .map(|d| d.message.clone());
         assert_eq!(errors.collect::<Vec<_>>(), [""; 0], "{}", path.display());
+    }
+}
+
+/// Manifests that others wrote, many with mistakes.
+#[test]
+fn nothing_breaks_in_the_corpus() {
+    let shared = std::env::var_os("TREFOIL_SHARED")
+        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared"), PathBuf::from);
+    let Ok(root) = shared.join("corpus").canonicalize() else {
+        eprintln!("skipped: no corpus in {}", shared.display());
+        return;
+    };
+    let mut workspace = Workspace::default();
+    workspace.set_folders([root.clone()]);
+    let mut texts = Vec::new();
+    for path in manifests(root) {
+        let Ok(text) = std::fs::read_to_string(&path) else { continue };
+        let path = path.canonicalize().unwrap();
+        workspace.set_buffer(path.clone(), text.clone(), 1);
+        texts.push((path, text));
+    }
+    for (path, text) in texts {
+        let Some((analysis, file)) = workspace.analysis(&path) else { continue };
+        whole(&analysis, file);
+        for (offset, _) in text.char_indices().step_by(text.len() / 6 + 1) {
+            ask(&analysis, file, offset as u32);
+        }
     }
 }
