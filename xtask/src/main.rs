@@ -1,7 +1,8 @@
-//! Repository chores: `cargo xtask tidy | vectors DIR | corpus DIR | performance | rules`.
+//! Repository chores: `cargo xtask tidy | vectors DIR | corpus DIR | mutate [DIR] [--verbose] | performance | rules`.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a chore talks to a person")]
 
 mod corpus;
+mod mutate;
 mod performance;
 mod tidy;
 mod vectors;
@@ -12,6 +13,9 @@ use std::process::{Command, ExitCode};
 /// A chore's result: how many problems it found, or why it could not look.
 type Outcome = Result<usize, String>;
 
+const USAGE: &str =
+    "usage: cargo xtask tidy | vectors DIR | corpus DIR | mutate [DIR] [--verbose] | performance | rules";
+
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
@@ -19,9 +23,10 @@ fn main() -> ExitCode {
         ["tidy"] => tidy::run(&root()),
         ["vectors", dir] => trefoil().and_then(|bin| vectors::run(&bin, Path::new(dir))),
         ["corpus", dir] => trefoil().and_then(|bin| corpus::run(&bin, Path::new(dir))),
+        ["mutate", rest @ ..] => mutate::run_all(&root(), rest),
         ["performance"] => performance::run(&root()),
         ["rules"] => rules(&root()),
-        _ => Err("usage: cargo xtask tidy | vectors DIR | corpus DIR | performance | rules".to_owned()),
+        _ => Err(USAGE.to_owned()),
     };
     match outcome {
         Ok(0) => ExitCode::SUCCESS,

@@ -2,25 +2,28 @@
 
 use clap::Args;
 use clap::builder::PossibleValuesParser;
+use trefoil::front::FRONT_ENDS;
 use trefoil::syntax::diagnostic::render::JSON_SCHEMA;
 
-use crate::{exit, output};
+use crate::output;
 
-/// What there is a schema of, and its text. A new one is a line here.
-const SCHEMAS: &[(&str, fn() -> String)] = &[("check-output", || JSON_SCHEMA.to_owned())];
+/// What is printed and has a schema. A new one is a line here; what is read are the front ends.
+const PRINTED: &[(&str, &str)] = &[("check-output", JSON_SCHEMA)];
 
-/// Print a JSON Schema
+fn all() -> impl Iterator<Item = (&'static str, &'static str)> {
+    FRONT_ENDS.iter().map(|f| (f.name(), f.schema())).chain(PRINTED.iter().copied())
+}
+
+/// Print the JSON Schema of a format, for editors, or of the output of `check`
 #[derive(Args)]
 pub struct Schema {
     /// Of what
-    #[arg(value_name = "NAME", value_parser = PossibleValuesParser::new(SCHEMAS.iter().map(|s| s.0)))]
+    #[arg(value_name = "NAME", value_parser = PossibleValuesParser::new(all().map(|(name, _)| name)))]
     name: String,
 }
 
 /// Exit code 0; 1 if it cannot be written.
 pub fn run(args: &Schema) -> u8 {
-    match SCHEMAS.iter().find(|(name, _)| *name == args.name) {
-        Some((_, text)) => output::result(&text()),
-        None => exit::NOT_STARTED,
-    }
+    let text = all().find(|(name, _)| *name == args.name).map_or("", |(_, text)| text);
+    output::result(text)
 }

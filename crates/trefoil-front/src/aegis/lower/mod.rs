@@ -146,7 +146,7 @@ impl<'p> Lowering<'p> {
                 // Said once, where it is named first.
                 if self.builder.missing_agent_location(&name.value).is_none() {
                     self.builder.missing_agent(&name.value, at);
-                    reader.report(self.directory.missing_agent(&name.value, at));
+                    reader.report(self.directory.missing_agent(name, at));
                 }
                 // It reads its input only: an intent is laid out for it by whoever calls.
                 return self.flow(FlowKey::Missing(name.value.clone()));

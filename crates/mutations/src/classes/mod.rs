@@ -1,0 +1,50 @@
+//! The classes of mistakes, by subject. A class gives every place of a sound manifest where its mistake can be made; each
+//! is a mistake whatever else the manifest says. A new class is one function and one line in its file's list.
+
+mod conditions;
+mod flow;
+mod form;
+mod names;
+mod safety;
+mod schemas;
+mod states;
+mod templates;
+mod values;
+
+use crate::Manifest;
+use crate::edit::Mutation;
+
+/// A class of mistakes.
+pub struct Class {
+    /// What a person did.
+    pub name: &'static str,
+    /// In which dialects it can be done.
+    pub dialects: &'static [&'static str],
+    /// Does it, in every place.
+    pub seed: fn(&Manifest) -> Vec<Mutation>,
+}
+
+const ALL: &[&str] = &["agntz", "aegis", "sirenspec"];
+const AGNTZ: &[&str] = &["agntz"];
+const AEGIS: &[&str] = &["aegis"];
+const SIREN: &[&str] = &["sirenspec"];
+
+const fn class(name: &'static str, dialects: &'static [&'static str], seed: fn(&Manifest) -> Vec<Mutation>) -> Class {
+    Class { name, dialects, seed }
+}
+
+/// Every class.
+pub static CLASSES: std::sync::LazyLock<Vec<&'static Class>> = std::sync::LazyLock::new(|| {
+    let lists: [&'static [Class]; 9] = [
+        form::CLASSES,
+        values::CLASSES,
+        templates::CLASSES,
+        names::CLASSES,
+        conditions::CLASSES,
+        schemas::CLASSES,
+        flow::CLASSES,
+        states::CLASSES,
+        safety::CLASSES,
+    ];
+    lists.into_iter().flatten().collect()
+});

@@ -1,0 +1,326 @@
+//! A sound manifest: its text, its tree, and the places in it that mistakes are made at.
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+
+use regex::Regex;
+use trefoil::schema::Segment;
+use trefoil::syntax::yaml::{Entry, Kind, Mapping, Node, Style};
+use trefoil::syntax::{Files, SourceFile, yaml};
+
+use crate::edit::{Edits, Mutation, range};
+
+/// A manifest.
+pub struct Manifest {
+    /// `agntz`, `aegis`, `sirenspec`.
+    pub dialect: &'static str,
+    /// Where it is.
+    pub path: PathBuf,
+    /// What it says.
+    pub text: String,
+    /// Its tree.
+    pub root: Node,
+    /// Every entry of every mapping, outer before inner, with the path of the mapping it stands in.
+    pub places: Vec<Place>,
+    /// The other manifests of its folder.
+    pub others: Vec<Node>,
+}
+
+/// An entry of a mapping.
+#[derive(Clone)]
+pub struct Place {
+    /// The path of the mapping.
+    pub path: Vec<Segment>,
+    /// The entry.
+    pub entry: Entry,
+    /// The mapping it stands in.
+    pub parent: Node,
+}
+
+/// A placeholder that names something.
+#[derive(Debug, Clone)]
+pub struct Reference {
+    /// The whole tag.
+    pub tag: Range<usize>,
+    /// Its segments, each with its bytes.
+    pub segments: Vec<(String, Range<usize>)>,
+    /// Which of the places it stands in.
+    pub place: usize,
+}
+
+/// Keys under which the dialects put templates.
+const TEMPLATES: [&str; 22] = [
+    "instruction",
+    "prompt",
+    "params",
+    "input",
+    "output",
+    "when",
+    "until",
+    "url",
+    "headers",
+    "body",
+    "input_template",
+    "command",
+    "env",
+    "feedback",
+    "expression",
+    "output_template",
+    "system",
+    "for_each",
+    "swarm_size",
+    "inputs",
+    "intent",
+    "prompt_template",
+];
+
+impl Manifest {
+    /// Reads one; none when it is no YAML.
+    pub fn read(dialect: &'static str, path: &Path) -> Option<Self> {
+        let text = std::fs::read_to_string(path).ok()?;
+        let root = parse(&text)?;
+        let mut places = Vec::new();
+        collect(&root, &mut Vec::new(), &mut places);
+        let mut others = Vec::new();
+        for other in std::fs::read_dir(path.parent()?).ok()?.flatten() {
+            if other.path() != path {
+                others.extend(std::fs::read_to_string(other.path()).ok().as_deref().and_then(parse));
+            }
+        }
+        Some(Self { dialect, path: path.to_owned(), text, root, places, others })
+    }
+    /// Changes of its text.
+    pub fn edits(&self) -> Edits<'_> {
+        Edits::of(&self.text)
+    }
+    /// One change, to be noticed where it is.
+    pub fn put(&self, range: Range<usize>, new: impl Into<String>) -> Option<Mutation> {
+        self.edits().put(range, new).done()
+    }
+    /// The value at a path of keys from the root.
+    pub fn get(&self, path: &str) -> Option<&Node> {
+        let mut node = &self.root;
+        for key in path.split('.') {
+            node = &node.mapping()?.get(key)?.value;
+        }
+        Some(node)
+    }
+    /// The entries of a mapping at a path of keys from the root.
+    pub fn entries(&self, path: &str) -> &[Entry] {
+        self.get(path).and_then(Node::mapping).map_or(&[], |m| &m.entries)
+    }
+    /// The places of a key.
+    pub fn keyed<'a>(&'a self, key: &'a str) -> impl Iterator<Item = &'a Place> {
+        self.places.iter().filter(move |p| &*p.entry.key.value == key)
+    }
+    /// Whether a manifest speaks of a key of the format at this place, not of a name of its own.
+    pub fn is_format_key(&self, place: &Place) -> Option<trefoil::schema::Key> {
+        let keys = trefoil::schema::keys_at(self.dialect, &self.root, &place.path);
+        keys.into_iter().find(|k| k.name == *place.entry.key.value)
+    }
+    /// Places whose text is a template.
+    pub fn templates(&self) -> impl Iterator<Item = (usize, &Place)> {
+        self.places.iter().enumerate().filter(|(_, p)| p.entry.value.string().is_some() && is_template(p))
+    }
+    /// Every placeholder that names something.
+    pub fn references(&self) -> Vec<Reference> {
+        static TAG: LazyLock<Option<Regex>> =
+            LazyLock::new(|| Regex::new(r"\{\{\{?\s*([A-Za-z_][\w\-]*(?:\.[\w\-]+)*)\s*(?:\|[^}]*)?\}\}\}?").ok());
+        let mut found = Vec::new();
+        for (place, at) in self.templates() {
+            let span = range(at.entry.value.span);
+            for tag in TAG.iter().flat_map(|t| t.captures_iter(&self.text[span.clone()])) {
+                let (Some(whole), Some(path)) = (tag.get(0), tag.get(1)) else { continue };
+                if self.text[..span.start + whole.start()].ends_with('\\') {
+                    continue;
+                }
+                let mut start = span.start + path.start();
+                let segments: Vec<_> = path
+                    .as_str()
+                    .split('.')
+                    .map(|s| {
+                        let at = start..start + s.len();
+                        start = at.end + 1;
+                        (s.to_owned(), at)
+                    })
+                    .collect();
+                if !["else", "this", "env", "secrets"].contains(&segments[0].0.as_str()) {
+                    found.push(Reference {
+                        tag: span.start + whole.start()..span.start + whole.end(),
+                        segments,
+                        place,
+                    });
+                }
+            }
+        }
+        found
+    }
+    /// Where the text of a scalar ends, before a closing quote or the line breaks after a block.
+    pub fn end_of_text(&self, node: &Node) -> Option<usize> {
+        let text = node.string()?;
+        let span = range(node.span);
+        let inner = self.text[span.clone()].trim_end();
+        let end = span.start + inner.len();
+        Some(if matches!(text.style, Style::Single | Style::Double) { end - 1 } else { end })
+    }
+    /// Adds a text to a template.
+    pub fn append(&self, place: &Place, more: &str) -> Option<Mutation> {
+        let style = place.entry.value.string()?.style;
+        if style == Style::Plain && more.contains(['#', ':', '"']) || style == Style::Double && more.contains('"') {
+            return None;
+        }
+        if style == Style::Single && more.contains('\'') {
+            return None;
+        }
+        let end = self.end_of_text(&place.entry.value)?;
+        self.put(end..end, format!(" {more}"))
+    }
+    /// The beginning of the line of an offset.
+    pub fn line_start(&self, at: usize) -> usize {
+        self.text[..at].rfind('\n').map_or(0, |n| n + 1)
+    }
+    /// The end of the line of an offset, its line break included.
+    pub fn line_end(&self, at: usize) -> usize {
+        self.text[at..].find('\n').map_or(self.text.len(), |n| at + n + 1)
+    }
+    /// How far a place is indented.
+    pub fn column(&self, at: usize) -> usize {
+        at - self.line_start(at)
+    }
+    /// The end of a node without what is only space after it.
+    pub fn end(&self, node: &Node) -> usize {
+        let span = range(node.span);
+        span.start + self.text[span].trim_end().len()
+    }
+    /// The bytes of a whole entry, in block and in flow style; none for the only one of its mapping.
+    pub fn whole(&self, place: &Place) -> Option<Range<usize>> {
+        self.whole_of(&place.entry, place.parent.mapping()?)
+    }
+    /// The same with the mapping at hand.
+    pub fn whole_of(&self, entry: &Entry, mapping: &Mapping) -> Option<Range<usize>> {
+        let start = entry.key.span.start;
+        let next = mapping.entries.iter().map(|e| e.key.span.start).filter(|s| *s > start).min();
+        let first = self.text[self.line_start(start as usize)..start as usize].trim().is_empty();
+        match next {
+            Some(next) if !first || self.line_start(next as usize) <= start as usize => {
+                Some(start as usize..next as usize)
+            }
+            Some(next) => Some(self.line_start(start as usize)..self.line_start(next as usize)),
+            None if mapping.entries.len() == 1 => None,
+            None if first => Some(
+                self.line_start(start as usize)..self.line_end(self.end(&entry.value).max(entry.key.span.end as usize)),
+            ),
+            None => {
+                let before =
+                    mapping.entries.iter().filter(|e| e.key.span.start < start).map(|e| self.end(&e.value)).max()?;
+                Some(before..self.end(&entry.value))
+            }
+        }
+    }
+    /// The bytes of a whole item of a block list, from its line to the next item's.
+    pub fn item(&self, items: &[Node], at: usize) -> Option<Range<usize>> {
+        let dash = |n: &Node| {
+            let line = self.line_start(n.span.start as usize);
+            self.text[line..].trim_start().starts_with('-').then_some(line)
+        };
+        let start = dash(items.get(at)?)?;
+        match items.get(at + 1) {
+            Some(next) => Some(start..dash(next)?).filter(|r| !r.is_empty()),
+            None => Some(start..self.line_end(self.end(items.get(at)?))),
+        }
+    }
+    /// A line under a block entry, at the same column: a further key of its mapping.
+    pub fn beside(&self, entry: &Entry, line: &str) -> Option<Mutation> {
+        entry.value.scalar()?;
+        let start = entry.key.span.start as usize;
+        let before = self.text[self.line_start(start)..start].trim_start();
+        if !before.is_empty() && before != "- " {
+            return None;
+        }
+        let end = self.line_end(self.end(&entry.value).max(entry.key.span.end as usize));
+        let column = self.column(start);
+        self.put(end..end, format!("{}{line}\n", " ".repeat(column)))
+    }
+    /// The steps of an agntz pipeline, wherever it stands: the list and whether it is in order.
+    pub fn pipelines(&self) -> Vec<(&Place, &[Node], bool)> {
+        let lists = self.places.iter().filter(|p| matches!(&*p.entry.key.value, "steps" | "branches"));
+        lists.filter_map(|p| Some((p, p.entry.value.sequence()?, &*p.entry.key.value == "steps"))).collect()
+    }
+    /// The agent that an agntz step calls, here or in another file.
+    pub fn child(&self, step: &Node) -> Option<Node> {
+        let step = step.mapping()?;
+        if let Some(agent) = step.get("agent") {
+            return Some(agent.value.clone());
+        }
+        let id = step.get("ref")?.value.string()?;
+        let named = |n: &&Node| {
+            n.mapping().and_then(|m| m.get("id")).and_then(|e| e.value.string()).is_some_and(|t| t.value == id.value)
+        };
+        self.others.iter().find(named).cloned()
+    }
+}
+
+/// The id or key under which an agntz step leaves its output.
+pub fn state_key(step: &Node) -> Option<String> {
+    let step = step.mapping()?;
+    let text = |m: &Mapping, key: &str| m.get(key).and_then(|e| e.value.string()).map(|t| t.value.to_string());
+    let inline = step.get("agent").and_then(|e| e.value.mapping());
+    text(step, "stateKey")
+        .or_else(|| inline.and_then(|m| text(m, "stateKey")))
+        .or_else(|| inline.and_then(|m| text(m, "id")))
+        .or_else(|| text(step, "ref"))
+        .map(|id| {
+            let mut words = id.split('-');
+            let first = words.next().unwrap_or_default().to_owned();
+            words.fold(first, |key, word| {
+                key + &word[..1.min(word.len())].to_uppercase() + word.get(1..).unwrap_or_default()
+            })
+        })
+}
+
+/// Parses a text.
+pub fn parse(text: &str) -> Option<Node> {
+    let mut files = Files::default();
+    let file = files.add(SourceFile::new("a.yaml", text));
+    yaml::parse(file, files.get(file)?, &yaml::Limits::default()).root
+}
+
+fn is_template(place: &Place) -> bool {
+    let under = |key: &str| TEMPLATES.contains(&key);
+    let inside = |key: &str| place.path.iter().any(|s| matches!(s, Segment::Key(k) if k == key));
+    if inside("examples")
+        || inside("inputSchema")
+        || inside("outputSchema")
+        || inside("input_schema")
+        || inside("output_schema")
+    {
+        return false;
+    }
+    // Where the two mean plain data or plain text.
+    let plain = place.path.first() == Some(&Segment::Key("input".into())) || inside("task") || inside("state");
+    !plain
+        && (under(&place.entry.key.value)
+            || place.path.iter().any(|s| matches!(s, Segment::Key(k) if under(k) && k != "command")))
+}
+
+fn collect(node: &Node, path: &mut Vec<Segment>, places: &mut Vec<Place>) {
+    match &*node.kind {
+        Kind::Mapping(mapping) => {
+            for entry in &mapping.entries {
+                places.push(Place { path: path.clone(), entry: entry.clone(), parent: node.clone() });
+                path.push(Segment::Key(entry.key.value.to_string()));
+                collect(&entry.value, path, places);
+                path.pop();
+            }
+        }
+        Kind::Sequence(items) => {
+            for (at, item) in items.iter().enumerate() {
+                path.push(Segment::Item(at));
+                collect(item, path, places);
+                path.pop();
+            }
+        }
+        Kind::Scalar(..) => {}
+    }
+}

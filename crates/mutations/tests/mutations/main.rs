@@ -1,0 +1,38 @@
+//! What is found of the seeded mistakes, with a bounded number of tries: the floor only rises.
+
+#![allow(clippy::expect_used, clippy::panic, reason = "a test that cannot go on fails")]
+
+use std::path::{Path, PathBuf};
+
+use mutations::{Limits, run};
+
+const DIALECTS: [&str; 3] = ["agntz", "aegis", "sirenspec"];
+
+/// Of the mistakes seeded into the examples, how many are found on the right line.
+const FLOOR: f64 = 0.90;
+
+/// The examples call no http tools: these are tried on a corpus only.
+const WITHOUT_EXAMPLE: [&str; 2] = ["a key in a header", "a host that data decides"];
+
+fn folders() -> Vec<(&'static str, PathBuf)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    DIALECTS.iter().map(|d| (*d, root.join(d))).collect()
+}
+
+#[test]
+fn seeded_mistakes_are_found_where_they_are() {
+    let outcome = run(&folders(), &Limits { seed: 1, per_file: 1, per_class: 6 });
+    let (tries, _, placed) = outcome.totals();
+    assert!(outcome.rows.len() >= 40, "only {} classes", outcome.rows.len());
+    assert!(outcome.manifests >= 30, "only {} sound examples", outcome.manifests);
+    assert!(tries >= 200, "only {tries} mistakes");
+    let share = placed as f64 / tries as f64;
+    assert!(share >= FLOOR, "{share:.3} of the mistakes are found, not {FLOOR}:\n{}", outcome.table(true));
+}
+
+#[test]
+fn every_class_is_tried() {
+    let outcome = run(&folders(), &Limits { seed: 1, per_file: 1, per_class: 1 });
+    let untried: Vec<_> = outcome.rows.iter().filter(|r| r.tries == 0).map(|r| r.class).collect();
+    assert_eq!(untried, WITHOUT_EXAMPLE, "classes that no example has a place for");
+}
