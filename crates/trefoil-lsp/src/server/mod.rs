@@ -50,10 +50,10 @@ fn serve(input: impl std::io::BufRead + Send + 'static, mut output: impl Write) 
                     return u8::from(!matches!(phase, Phase::Ended));
                 }
                 Incoming::Message(Message::Notification(n)) => {
-                    if matches!(phase, Phase::Serving) {
-                        if let Some(request) = notice(&mut session, n) {
-                            transport::write(&mut output, request);
-                        }
+                    if matches!(phase, Phase::Serving)
+                        && let Some(request) = notice(&mut session, n)
+                    {
+                        transport::write(&mut output, request);
                     }
                 }
                 // Answers to what we asked need nothing done.

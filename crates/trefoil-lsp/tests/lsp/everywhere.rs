@@ -163,3 +163,44 @@ fn nothing_breaks_in_the_corpus() {
         }
     }
 }
+
+/// Whatever can be renamed in an example still loads afterwards, with everything that named it.
+#[test]
+fn every_name_of_an_example_can_be_changed() {
+    let (mut changed, mut refused) = (0, Vec::new());
+    for path in examples() {
+        let text = std::fs::read_to_string(&path).unwrap();
+        let mut workspace = Workspace::default();
+        workspace.set_buffer(path.clone(), text, 1);
+        let (before, file) = workspace.analysis(&path).unwrap();
+        let own = before.facts().declarations.iter().filter(|d| d.at.file == file);
+        for at in own.map(|d| d.at).step_by(5) {
+            if rename::prepare(&before, file, at.span.start).is_none() {
+                continue;
+            }
+            let found = match rename::rename(&before, file, at.span.start, "renamed") {
+                Ok(found) => found,
+                Err(why) => {
+                    refused.push(format!("{} {}: {why}", path.display(), before.text_at(at)));
+                    continue;
+                }
+            };
+            let name = |f: FileId| PathBuf::from(before.source(f).unwrap().name());
+            let mut files: Vec<FileId> = found.edits.iter().map(|e| e.location.file).collect();
+            files.dedup();
+            let texts: Vec<_> = files
+                .iter()
+                .map(|f| {
+                    (name(*f), rename::apply(before.text(*f), found.edits.iter().filter(|e| e.location.file == *f)))
+                })
+                .collect();
+            let after = workspace.analysis_after(&path, texts).unwrap();
+            match found.verify(&before, &after, |f| after.file(&name(f))) {
+                Ok(()) => changed += 1,
+                Err(why) => refused.push(format!("{} {}: {why}", path.display(), before.text_at(at))),
+            }
+        }
+    }
+    assert!(changed > 20, "{changed}");
+    assert!(refused.is_empty(), "{changed} changed, refused: {refused:#?}");
+}
