@@ -10,10 +10,7 @@ let client;
 async function start() {
   const command = workspace.getConfiguration("trefoil").get("path") || "trefoil";
   const run = { command, args: ["lsp"], transport: TransportKind.stdio };
-  const options = {
-    documentSelector: [{ scheme: "file", language: "yaml" }],
-    synchronize: { fileEvents: workspace.createFileSystemWatcher("**/{*.yaml,*.yml,*.md,trefoil.toml}") },
-  };
+  const options = { documentSelector: [{ scheme: "file", language: "yaml" }] };
   client = new LanguageClient("trefoil", "Trefoil", { run, debug: run }, options);
   try {
     await client.start();

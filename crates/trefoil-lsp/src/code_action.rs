@@ -1,7 +1,8 @@
 //! Code actions: the fixes of findings, all safe ones at once, and a comment that allows a finding.
 
-use trefoil::checker::{Run, rule};
-use trefoil::syntax::{Diagnostic, Edit, FileId, Location, Severity, Span};
+use trefoil::checker::suppress::is_about_suppressions;
+use trefoil::checker::{keeps_from_loading, rule};
+use trefoil::syntax::{Diagnostic, Edit, FileId, Location, Span};
 
 use crate::analysis::Analysis;
 use crate::cursor::{On, indent, line, spot};
@@ -76,10 +77,7 @@ fn clash(a: Location, b: Location) -> bool {
 /// The comment that allows a finding, on a line of its own above the key whose value has it. Errors of loading cannot be
 /// allowed.
 fn allow<'a>(analysis: &'a Analysis, file: FileId, d: &'a Diagnostic) -> Option<Action<'a>> {
-    let known = rule(d.rule)?;
-    if d.severity == Severity::Error && matches!(known.run, Run::Load) {
-        return None;
-    }
+    rule(d.rule).filter(|_| !keeps_from_loading(d) && !is_about_suppressions(d.rule))?;
     let span = d.span?;
     let text = analysis.text(file);
     let mut start = span.start;

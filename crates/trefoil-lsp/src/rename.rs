@@ -13,9 +13,19 @@ use crate::cursor::{On, spot};
 
 /// What would be renamed at an offset: the bytes there, and the name as it stands there.
 pub fn prepare(analysis: &Analysis, file: FileId, offset: u32) -> Option<(Span, String)> {
-    let (_, at) = analysis.declaration_at(file, offset)?;
+    let (declaration, at) = analysis.declaration_at(file, offset)?;
     let name = analysis.text_at(at);
-    (!name.is_empty() && !name.contains('\n')).then(|| (at.span, name.to_owned()))
+    is_written(analysis, &group(analysis, declaration), name).then(|| (at.span, name.to_owned()))
+}
+
+/// Whether things are declared by writing their names, and this is one of these. A file that is named by its path is not.
+fn is_written(analysis: &Analysis, group: &[&Declaration], name: &str) -> bool {
+    let own = |d: &&&Declaration| {
+        let written = analysis.text_at(d.at);
+        *d.name == *written || *d.name == camel(written)
+    };
+    let written = Spellings::new(group.iter().map(|d| analysis.text_at(d.at)), "");
+    !name.is_empty() && group.iter().filter(own).count() == group.len() && written.of(name).is_some()
 }
 
 /// A rename: what changes, and what has to be the same afterwards.
@@ -33,8 +43,11 @@ pub fn rename(analysis: &Analysis, file: FileId, offset: u32, new: &str) -> Resu
         return Err("there is nothing here that has a name of its own".to_owned());
     };
     let group = group(analysis, declaration);
-    valid(new)?;
     let old = analysis.text_at(here).to_owned();
+    if !is_written(analysis, &group, &old) {
+        return Err(format!("`{old}` is not a name that is given in a manifest"));
+    }
+    valid(new)?;
     let mut places: Vec<Location> = group.iter().map(|d| d.at).collect();
     let facts = analysis.facts();
     let mentions: Vec<_> =
@@ -42,7 +55,7 @@ pub fn rename(analysis: &Analysis, file: FileId, offset: u32, new: &str) -> Resu
     places.extend(mentions.iter().map(|m| m.at));
     places.sort();
     places.dedup();
-    let spellings = Spellings::new(group.iter().map(|d| analysis.text_at(d.at)).chain([old.as_str()]), new);
+    let spellings = Spellings::new(group.iter().map(|d| analysis.text_at(d.at)), new);
     let mut edits = Vec::new();
     for at in places {
         let Some(text) = spellings.of(analysis.text_at(at)) else { continue };

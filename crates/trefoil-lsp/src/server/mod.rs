@@ -50,10 +50,10 @@ fn serve(input: impl std::io::BufRead + Send + 'static, mut output: impl Write) 
                     return u8::from(!matches!(phase, Phase::Ended));
                 }
                 Incoming::Message(Message::Notification(n)) => {
-                    if matches!(phase, Phase::Serving) {
-                        for message in notice(&mut session, n) {
-                            transport::write(&mut output, message);
-                        }
+                    if matches!(phase, Phase::Serving)
+                        && let Some(request) = notice(&mut session, n)
+                    {
+                        transport::write(&mut output, request);
                     }
                 }
                 // Answers to what we asked need nothing done.
@@ -104,9 +104,9 @@ fn respond(session: &mut Session, phase: &mut Phase, request: Request) -> Respon
     }
 }
 
-fn notice(session: &mut Session, n: Notification) -> Vec<Notification> {
+fn notice(session: &mut Session, n: Notification) -> Option<Request> {
     // The protocol has no answer to a notification, so what cannot be understood is passed over.
-    guarded(|| session.notice(&n.method, n.params)).unwrap_or_default()
+    guarded(|| session.notice(&n.method, n.params)).flatten()
 }
 
 /// Runs something so that a mistake in it costs one answer and not the editor's server.

@@ -8,9 +8,9 @@ use gen_lsp_types::{
     DidChangeTextDocumentParams, DidChangeWorkspaceFoldersParams, DidCloseTextDocumentParams,
     DidOpenTextDocumentParams, InitializeParams, Position, TextDocumentContentChangeEvent, Uri, WorkspaceFolders,
 };
-use lsp_server::Notification;
+use lsp_server::{Request, RequestId};
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Value, json};
 use trefoil::syntax::FileId;
 
 use super::position::{Encoding, Lines};
@@ -24,6 +24,8 @@ pub struct Session {
     encoding: Encoding,
     /// Whether the client shows the other places of a finding.
     pub related: bool,
+    /// Whether the client tells of changes on disk when asked to.
+    watches: bool,
     /// What is open.
     pub workspace: Workspace,
     /// How the client names what it has open.
@@ -50,6 +52,9 @@ impl Session {
         let general = params.capabilities.general.as_ref();
         let offered = general.and_then(|g| g.position_encodings.as_deref()).unwrap_or_default();
         self.encoding = Encoding::negotiate(offered);
+        let workspace = params.capabilities.workspace.as_ref();
+        let watching = workspace.and_then(|w| w.did_change_watched_files.as_ref());
+        self.watches = watching.and_then(|w| w.dynamic_registration).unwrap_or(false);
         let document = params.capabilities.text_document.as_ref();
         let diagnostics = document.and_then(|d| d.publish_diagnostics.as_ref());
         self.related = diagnostics.and_then(|p| p.diagnostics_capabilities.related_information).unwrap_or(false);
@@ -69,8 +74,11 @@ impl Session {
     pub fn encoding(&self) -> Encoding {
         self.encoding
     }
-    /// Takes note of a notification; what is to be sent because of it.
-    pub fn notice(&mut self, method: &str, params: Value) -> Vec<Notification> {
+    /// Takes note of a notification; what is to be asked because of it.
+    pub fn notice(&mut self, method: &str, params: Value) -> Option<Request> {
+        if method == "initialized" {
+            return self.watches.then(watch);
+        }
         match method {
             "textDocument/didOpen" => self.opened(params),
             "textDocument/didChange" => self.changed(params),
@@ -82,7 +90,7 @@ impl Session {
             "workspace/didChangeWorkspaceFolders" => self.moved(params),
             _ => None,
         };
-        Vec::new()
+        None
     }
     fn opened(&mut self, params: Value) -> Option<()> {
         let document = read::<DidOpenTextDocumentParams>(params)?.text_document;
@@ -141,6 +149,19 @@ impl Session {
     pub fn uri(&self, path: &Path) -> Uri {
         self.uris.get(path).cloned().unwrap_or_else(|| uri::from_path(path))
     }
+}
+
+/// Asks to be told of changes on disk: of manifests, of what they attach, of the project file.
+fn watch() -> Request {
+    let globs = ["**/*.yaml", "**/*.yml", "**/*.md", "**/trefoil.toml"];
+    let watchers: Vec<Value> = globs.iter().map(|glob| json!({ "globPattern": glob })).collect();
+    let registration = json!({
+        "id": "files",
+        "method": "workspace/didChangeWatchedFiles",
+        "registerOptions": { "watchers": watchers },
+    });
+    let id = RequestId::from("watch-files".to_owned());
+    Request { id, method: "client/registerCapability".to_owned(), params: json!({ "registrations": [registration] }) }
 }
 
 /// Parameters that can be understood.

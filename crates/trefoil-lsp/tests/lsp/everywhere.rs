@@ -11,6 +11,12 @@ use trefoil_lsp::{
 
 fn examples() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples").canonicalize().unwrap();
+    let out = manifests(root);
+    assert!(out.len() > 20, "{out:?}");
+    out
+}
+
+fn manifests(root: PathBuf) -> Vec<PathBuf> {
     let mut out = Vec::new();
     let mut stack = vec![root];
     while let Some(dir) = stack.pop() {
@@ -23,7 +29,6 @@ fn examples() -> Vec<PathBuf> {
         }
     }
     out.sort();
-    assert!(out.len() > 20, "{out:?}");
     out
 }
 
@@ -130,4 +135,72 @@ fn the_examples_have_no_errors() {
             .map(|d| d.message.clone());
         assert_eq!(errors.collect::<Vec<_>>(), [""; 0], "{}", path.display());
     }
+}
+
+/// Manifests that others wrote, many with mistakes.
+#[test]
+fn nothing_breaks_in_the_corpus() {
+    let shared = std::env::var_os("TREFOIL_SHARED")
+        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared"), PathBuf::from);
+    let Ok(root) = shared.join("corpus").canonicalize() else {
+        eprintln!("skipped: no corpus in {}", shared.display());
+        return;
+    };
+    let mut workspace = Workspace::default();
+    workspace.set_folders([root.clone()]);
+    let mut texts = Vec::new();
+    for path in manifests(root) {
+        let Ok(text) = std::fs::read_to_string(&path) else { continue };
+        let path = path.canonicalize().unwrap();
+        workspace.set_buffer(path.clone(), text.clone(), 1);
+        texts.push((path, text));
+    }
+    for (path, text) in texts {
+        let Some((analysis, file)) = workspace.analysis(&path) else { continue };
+        whole(&analysis, file);
+        for (offset, _) in text.char_indices().step_by(text.len() / 6 + 1) {
+            ask(&analysis, file, offset as u32);
+        }
+    }
+}
+
+/// Whatever can be renamed in an example still loads afterwards, with everything that named it.
+#[test]
+fn every_name_of_an_example_can_be_changed() {
+    let (mut changed, mut refused) = (0, Vec::new());
+    for path in examples() {
+        let text = std::fs::read_to_string(&path).unwrap();
+        let mut workspace = Workspace::default();
+        workspace.set_buffer(path.clone(), text, 1);
+        let (before, file) = workspace.analysis(&path).unwrap();
+        let own = before.facts().declarations.iter().filter(|d| d.at.file == file);
+        for at in own.map(|d| d.at).step_by(5) {
+            if rename::prepare(&before, file, at.span.start).is_none() {
+                continue;
+            }
+            let found = match rename::rename(&before, file, at.span.start, "renamed") {
+                Ok(found) => found,
+                Err(why) => {
+                    refused.push(format!("{} {}: {why}", path.display(), before.text_at(at)));
+                    continue;
+                }
+            };
+            let name = |f: FileId| PathBuf::from(before.source(f).unwrap().name());
+            let mut files: Vec<FileId> = found.edits.iter().map(|e| e.location.file).collect();
+            files.dedup();
+            let texts: Vec<_> = files
+                .iter()
+                .map(|f| {
+                    (name(*f), rename::apply(before.text(*f), found.edits.iter().filter(|e| e.location.file == *f)))
+                })
+                .collect();
+            let after = workspace.analysis_after(&path, texts).unwrap();
+            match found.verify(&before, &after, |f| after.file(&name(f))) {
+                Ok(()) => changed += 1,
+                Err(why) => refused.push(format!("{} {}: {why}", path.display(), before.text_at(at))),
+            }
+        }
+    }
+    assert!(changed > 20, "{changed}");
+    assert!(refused.is_empty(), "{changed} changed, refused: {refused:#?}");
 }

@@ -83,3 +83,25 @@ fn positions_outside_of_the_text_do_no_harm() {
     }
     assert_eq!(client.finish(), Some(0));
 }
+
+#[test]
+fn changes_on_disk_are_asked_for_and_looked_at() {
+    let folder = Folder::new();
+    folder.write("a.yaml", "id: a\nkind: sequential\nsteps:\n  - ref: b\n");
+    let mut client = Client::spawn(folder);
+    let capabilities = json!({ "workspace": { "didChangeWatchedFiles": { "dynamicRegistration": true } } });
+    client.ask("initialize", json!({ "processId": null, "rootUri": client.root(), "capabilities": capabilities }));
+    client.tell("initialized", json!({}));
+    let asked = client.wait(|m| m["method"] == "client/registerCapability");
+    assert_eq!(asked["params"]["registrations"][0]["method"], "workspace/didChangeWatchedFiles");
+    client.raw(&json!({ "jsonrpc": "2.0", "id": asked["id"], "result": null }).to_string());
+    client.open("a.yaml");
+    assert_eq!(super::rules(&client.diagnostics("a.yaml")), ["unknown-reference"]);
+    client
+        .folder
+        .write("b.yaml", "id: b\nkind: llm\nmodel: { provider: openai, name: m }\ninstruction: x\nprompt: y\n");
+    let changes = json!([{ "uri": client.uri("b.yaml"), "type": 1 }]);
+    client.tell("workspace/didChangeWatchedFiles", json!({ "changes": changes }));
+    assert_eq!(super::rules(&client.diagnostics("a.yaml")), [""; 0]);
+    assert_eq!(client.finish(), Some(0));
+}
