@@ -57,7 +57,7 @@ pub fn markdown() -> String {
     for rule in in_order() {
         let found = match rule.run {
             Run::Load => "loading",
-            Run::Program(_) => "checking",
+            Run::Program(_) | Run::Tree(_) => "checking",
         };
         let strict = rule.strict.map_or("", |s| level(Some(s)));
         let _ = writeln!(

@@ -17,13 +17,14 @@ pub mod suppress;
 mod words;
 
 pub use levels::{Level, Levels, keeps_from_loading};
-pub use rule::{Context, Group, Limits, Rule, Run};
+pub use rule::{Context, Group, Limits, Rule, Run, TreeContext};
 pub use rules::{RULES, rule};
 pub use semantic::Model;
 pub use suppress::Suppressions;
 
 use trefoil_ir::{Facts, Program};
-use trefoil_syntax::Diagnostic;
+use trefoil_syntax::yaml::Node;
+use trefoil_syntax::{Diagnostic, FileId};
 
 /// Rules of loading after which nothing more is to be said about a name.
 const NAMES: [&str; 5] = ["unresolved-name", "unordered-read", "wrong-type", "unknown-value", "working-dot-node-id"];
@@ -45,13 +46,24 @@ pub fn check(program: &Program, facts: &Facts, limits: &Limits) -> Vec<Diagnosti
     let mut found = Vec::new();
     let own = RULES.iter().filter_map(|rule| match rule.run {
         Run::Program(run) => Some((*rule, run)),
-        Run::Load => None,
+        Run::Load | Run::Tree(_) => None,
     });
     let beyond = rules::BEYOND_LOADING.iter().filter_map(|(name, run)| Some((rule(name)?, *run)));
     for (rule, run) in own.chain(beyond) {
         let mut cx = Context { model: &model, limits, rule, found: Vec::new() };
         run(&mut cx);
         found.append(&mut cx.found);
+    }
+    found
+}
+
+/// What the rules have to say about the text of a manifest, which need not load.
+pub fn check_tree(root: &Node, file: FileId) -> Vec<Diagnostic> {
+    let mut found = Vec::new();
+    for rule in rules::RULES.iter().copied() {
+        if let Run::Tree(run) = rule.run {
+            run(&mut TreeContext { root, file, rule, found: &mut found });
+        }
     }
     found
 }

@@ -1,6 +1,7 @@
 //! What a rule is.
 
-use trefoil_syntax::{Diagnostic, Location, Severity};
+use trefoil_syntax::yaml::Node;
+use trefoil_syntax::{Diagnostic, FileId, Location, Severity, Span};
 
 use crate::semantic::Model;
 
@@ -30,6 +31,8 @@ pub enum Run {
     Load,
     /// This crate, in a program that loads.
     Program(fn(&mut Context<'_>)),
+    /// This crate, in the text of a manifest, whether or not it loads.
+    Tree(fn(&mut TreeContext<'_>)),
 }
 
 /// What rules are about, in the order of the documentation.
@@ -72,6 +75,28 @@ impl Context<'_> {
     /// A finding of this rule, to be completed and [reported](Context::report).
     pub fn finding(&self, at: Location, message: impl Into<String>) -> Diagnostic {
         Diagnostic::new(self.rule.name, self.rule.level.unwrap_or(Severity::Warning), at, message)
+    }
+    /// Reports.
+    pub fn report(&mut self, diagnostic: Diagnostic) {
+        self.found.push(diagnostic);
+    }
+}
+
+/// What a rule on the text of a manifest sees, and where it reports.
+pub struct TreeContext<'c> {
+    /// The file's tree.
+    pub root: &'c Node,
+    /// The file.
+    pub file: FileId,
+    pub(crate) rule: &'static Rule,
+    pub(crate) found: &'c mut Vec<Diagnostic>,
+}
+
+impl TreeContext<'_> {
+    /// A finding of this rule, to be completed and [reported](TreeContext::report).
+    pub fn finding(&self, at: Span, message: impl Into<String>) -> Diagnostic {
+        let level = self.rule.level.unwrap_or(Severity::Warning);
+        Diagnostic::new(self.rule.name, level, Location::new(self.file, at), message)
     }
     /// Reports.
     pub fn report(&mut self, diagnostic: Diagnostic) {

@@ -6,7 +6,7 @@ use trefoil_ir::{
     Cond, Expr, Flow, FlowId, Program, Schema, SchemaId, Source, Step, StepId, StepKind, StepPolicy, Text,
 };
 use trefoil_syntax::yaml;
-use trefoil_syntax::{Diagnostic, Location};
+use trefoil_syntax::{Diagnostic, Location, suggest};
 use trefoil_template::{Binding, Broken, Condition, Policy, Template, Value};
 
 use crate::learn::{self, Resolve};
@@ -200,11 +200,22 @@ fn report(
         resolve.bind(reference, reader.at(text.source(reference.span.clone())));
     }
     for error in broken.errors {
-        let mut d = Diagnostic::error(error.code, reader.at(text.source(error.span)), error.message);
+        let at = reader.at(text.source(error.span.clone()));
+        let mut d = Diagnostic::error(error.code, at, error.message);
         if let Some(help) = error.help {
             d = d.help(help);
         }
-        reader.report(d);
+        reader.report(match error.meant {
+            Some(meant) => {
+                let wrong = text.value.get(error.span.start as usize..error.span.end as usize).unwrap_or_default();
+                // A sign is what it is; a word may be another one.
+                let near = suggest::near(wrong, [meant.as_str()]);
+                let sure = !wrong.contains(char::is_alphanumeric) || near.is_some_and(|near| near.sure);
+                let message = format!("write `{meant}`");
+                if sure { d.fix(message, at, meant) } else { d.suggestion(message, at, meant) }
+            }
+            None => d,
+        });
     }
 }
 

@@ -6,7 +6,9 @@
 
 pub mod build;
 pub mod learn;
+pub mod mend;
 pub mod project;
+pub mod providers;
 pub mod read;
 pub mod rules;
 

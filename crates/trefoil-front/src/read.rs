@@ -79,9 +79,18 @@ impl<'d> Reader<'d> {
     }
     /// Reports `wrong-type`: `what` must be `expected`.
     pub fn wrong_type(&self, node: &Node, what: &str, expected: &str) {
+        self.report(self.mistyped(node, what, expected, None));
+    }
+    /// The same, with what the value surely was meant to be, as it is written in the file.
+    fn mistyped(&self, node: &Node, what: &str, expected: &str, meant: Option<String>) -> Diagnostic {
         // `a step` is a phrase, `steps` a key
         let what = if what.contains(' ') { what.to_owned() } else { format!("`{what}`") };
-        self.error("wrong-type", node.span, format!("{what} must be {expected}, not {}", node.describe()));
+        let message = format!("{what} must be {expected}, not {}", node.describe());
+        let d = Diagnostic::error("wrong-type", self.at(node.span), message);
+        match meant {
+            Some(meant) => d.fix(format!("write `{meant}`"), self.at(node.span), meant),
+            None => d,
+        }
     }
     /// The fields of a mapping; reports when it is none. `what` names it in messages.
     pub fn fields<'n>(&'n self, node: &'n Node, what: &str) -> Option<Fields<'n, 'd>> {
@@ -99,7 +108,7 @@ impl<'d> Reader<'d> {
     pub fn text<'n>(&self, node: &'n Node, what: &str) -> Option<&'n Text> {
         let text = node.string();
         if text.is_none() {
-            self.wrong_type(node, what, "text");
+            self.report(self.mistyped(node, what, "text", quoted(node)));
         }
         text
     }
@@ -127,7 +136,8 @@ impl<'d> Reader<'d> {
                 None
             }
             _ => {
-                self.wrong_type(node, what, "a whole number");
+                let meant = unquoted(node, |text| text.parse::<i64>().is_ok_and(|n| range.contains(&n)));
+                self.report(self.mistyped(node, what, "a whole number", meant));
                 None
             }
         }
@@ -139,7 +149,8 @@ impl<'d> Reader<'d> {
             Some((Scalar::UInt(i), _)) => i as f64,
             Some((Scalar::Float(f), _)) => f,
             _ => {
-                self.wrong_type(node, what, "a number");
+                let meant = unquoted(node, |text| text.parse::<f64>().is_ok_and(|n| range.contains(&n)));
+                self.report(self.mistyped(node, what, "a number", meant));
                 return None;
             }
         };
@@ -159,7 +170,12 @@ impl<'d> Reader<'d> {
         match node.scalar() {
             Some((Scalar::Bool(b), _)) => Some(b),
             _ => {
-                self.wrong_type(node, what, "true or false");
+                let meant = match node.string().map(|t| t.value.to_ascii_lowercase()).as_deref() {
+                    Some("true" | "yes" | "on") => Some("true".to_owned()),
+                    Some("false" | "no" | "off") => Some("false".to_owned()),
+                    _ => None,
+                };
+                self.report(self.mistyped(node, what, "true or false", meant));
                 None
             }
         }
@@ -305,6 +321,23 @@ impl<'n, 'd> Fields<'n, 'd> {
             self.reader.report(d);
         }
     }
+}
+
+/// A number or boolean as the text that it looks like.
+fn quoted(node: &Node) -> Option<String> {
+    match node.scalar()? {
+        (Scalar::Null | Scalar::Str, _) => None,
+        (_, text) => Some(format!("\"{}\"", text.value)),
+    }
+}
+
+/// The content of a text in quotes, where it is what was asked for.
+fn unquoted(node: &Node, fits: impl FnOnce(&str) -> bool) -> Option<String> {
+    let text = node.string()?;
+    let quotes = matches!(text.style, Style::Single | Style::Double);
+    // only digits as YAML writes them
+    let plain = text.value.starts_with(|c: char| c == '-' || c.is_ascii_digit());
+    (quotes && plain && fits(&text.value)).then(|| text.value.to_string())
 }
 
 /// A finding about a misspelt word, with the change to the right one; the quotes around it stay.

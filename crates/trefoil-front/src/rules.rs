@@ -9,6 +9,7 @@ pub const RULES: &[(&str, &str)] = &[
     ("wrong-type", "a value of the wrong type"),
     ("out-of-range", "a number outside its range"),
     ("unknown-value", "a word that is not one of the choices"),
+    ("tool-clash", "two tools of one name"),
     ("unknown-provider", "a model provider that is not known here"),
     ("no-effect", "a key that is known and changes nothing here"),
     ("refused", "a feature that is recognised and not run by this version"),

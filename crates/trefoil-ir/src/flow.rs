@@ -86,6 +86,15 @@ pub struct Flow {
 pub struct Slot {
     /// The name.
     pub name: Arc<str>,
+    /// Other paths at which the manifest puts its value, or a part of it: `output.summary`.
+    pub writes: Vec<Arc<str>>,
+}
+
+impl Slot {
+    /// A slot with nothing but its name.
+    pub fn new(name: impl Into<Arc<str>>) -> Self {
+        Self { name: name.into(), writes: Vec::new() }
+    }
 }
 
 /// An inner result that callers may read.

@@ -30,9 +30,9 @@ impl Analysis {
     pub fn new(report: Report) -> Self {
         let mut by_path = HashMap::new();
         for (id, file) in report.files.iter() {
-            // What only has a name (a folder, a file that is not there) has no text either.
+            // A folder has a name among the files as well, for what is said about it.
             let path = Path::new(file.name());
-            if !file.text().is_empty() || path.is_file() {
+            if !path.is_dir() {
                 by_path.entry(real(path)).or_insert(id);
             }
         }

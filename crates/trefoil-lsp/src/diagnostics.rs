@@ -40,7 +40,7 @@ pub fn tag(diagnostic: &Diagnostic) -> Option<Tag> {
     let rule = diagnostic.rule;
     if rule.starts_with("unused-") || rule.starts_with("unreachable-") {
         Some(Tag::Unused)
-    } else if rule.starts_with("deprecated-") {
+    } else if rule.starts_with("deprecated") {
         Some(Tag::Deprecated)
     } else {
         None
@@ -49,5 +49,5 @@ pub fn tag(diagnostic: &Diagnostic) -> Option<Tag> {
 
 /// Other YAML in the folder is not our business, though `check` counts it.
 fn shown(diagnostic: &Diagnostic) -> bool {
-    !(diagnostic.rule == "unknown-dialect" && diagnostic.severity == Severity::Info)
+    !(matches!(diagnostic.rule, "unknown-dialect" | "not-an-agent") && diagnostic.severity == Severity::Info)
 }

@@ -12,8 +12,16 @@ pub mod workspace;
 
 mod cursor;
 
+mod types;
+
 pub mod code_action;
+pub mod completion;
+pub mod definition;
 pub mod diagnostics;
+pub mod hover;
+pub mod inlay_hints;
+pub mod references;
+pub mod rename;
 pub mod semantic_tokens;
 pub mod symbols;
 

@@ -1,7 +1,9 @@
 //! Document symbols: what a file declares, each within what it is part of.
 
+use std::collections::{HashMap, HashSet};
+
 use trefoil::ir::facts::{Declaration, DeclarationKind};
-use trefoil::syntax::{FileId, Span};
+use trefoil::syntax::{FileId, Location, Span};
 
 use crate::analysis::Analysis;
 
@@ -29,19 +31,25 @@ const DEPTH: usize = 32;
 pub fn symbols(analysis: &Analysis, file: FileId) -> Vec<Symbol> {
     let mut own: Vec<&Declaration> = analysis.facts().declarations.iter().filter(|d| d.at.file == file).collect();
     own.sort_by_key(|d| (d.at.span.start, d.at.span.end));
-    let roots = own.iter().filter(|d| !d.parent.is_some_and(|p| own.iter().any(|o| o.at == p && o.at != d.at)));
-    roots.map(|d| symbol(d, &own, DEPTH)).collect()
+    let here: HashSet<Location> = own.iter().map(|d| d.at).collect();
+    // By what they are part of; what is part of nothing in this file comes first.
+    let mut parts: HashMap<Option<Location>, Vec<&Declaration>> = HashMap::new();
+    for d in own {
+        parts.entry(d.parent.filter(|p| here.contains(p) && *p != d.at)).or_default().push(d);
+    }
+    within(None, &parts, DEPTH)
 }
 
-fn symbol(d: &Declaration, all: &[&Declaration], depth: usize) -> Symbol {
-    let children = all.iter().filter(|c| depth > 0 && c.parent == Some(d.at) && c.at != d.at);
-    Symbol {
+fn within(parent: Option<Location>, parts: &HashMap<Option<Location>, Vec<&Declaration>>, depth: usize) -> Vec<Symbol> {
+    let children = parts.get(&parent).into_iter().flatten().filter(|_| depth > 0);
+    let symbol = |d: &&Declaration| Symbol {
         name: d.name.to_string(),
         kind: d.kind,
         detail: d.note.as_deref().map(str::to_owned),
         // The protocol wants the name within the whole.
         extent: d.extent.cover(d.at.span),
         selection: d.at.span,
-        children: children.map(|c| symbol(c, all, depth - 1)).collect(),
-    }
+        children: within(Some(d.at), parts, depth - 1),
+    };
+    children.map(symbol).collect()
 }

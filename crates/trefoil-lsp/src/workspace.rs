@@ -96,7 +96,7 @@ impl Workspace {
         missing.dedup();
         missing.retain(|root| !self.analyses.contains_key(root));
         for root in &missing {
-            let analysis = self.check(root, None);
+            let analysis = self.check(root, []);
             self.analyses.insert(root.clone(), Arc::new(analysis));
         }
         !missing.is_empty()
@@ -110,10 +110,13 @@ impl Workspace {
     }
     /// The analysis there would be if a buffer had another text.
     pub fn analysis_with(&self, path: &Path, text: &str) -> Option<(Analysis, FileId)> {
-        let buffer = self.buffers.get(path)?;
-        let analysis = self.check(&buffer.root, Some((path, text)));
+        let analysis = self.analysis_after(path, [(path.to_owned(), text.to_owned())])?;
         let file = analysis.file(path)?;
         Some((analysis, file))
+    }
+    /// The analysis for an open file that there would be if some files had other texts.
+    pub fn analysis_after(&self, path: &Path, texts: impl IntoIterator<Item = (PathBuf, String)>) -> Option<Analysis> {
+        Some(self.check(&self.buffers.get(path)?.root, texts))
     }
     /// Every analysis, with its folder.
     pub fn analyses(&self) -> impl Iterator<Item = (&Path, &Arc<Analysis>)> {
@@ -127,12 +130,10 @@ impl Workspace {
             with.map(|(root, _)| &**root).min_by_key(|root| root.as_os_str().len())
         })
     }
-    fn check(&self, root: &Path, instead: Option<(&Path, &str)>) -> Analysis {
+    fn check(&self, root: &Path, instead: impl IntoIterator<Item = (PathBuf, String)>) -> Analysis {
         let mut overlay: HashMap<PathBuf, Arc<str>> =
             self.buffers.iter().map(|(path, b)| (path.clone(), b.text.clone())).collect();
-        if let Some((path, text)) = instead {
-            overlay.insert(path.to_owned(), text.into());
-        }
+        overlay.extend(instead.into_iter().map(|(path, text)| (path, text.into())));
         let options =
             LoadOptions { checks: Some(Checks::default()), overlay: Arc::new(overlay), ..LoadOptions::default() };
         let root = root.to_string_lossy().into_owned();

@@ -36,7 +36,7 @@ fn step(label: &str, kind: StepKind) -> Step {
 }
 
 fn flow(name: &str, body: u32) -> Flow {
-    let slot = |name: &str| Slot { name: name.into() };
+    let slot = |name: &str| Slot::new(name);
     Flow {
         name: name.into(),
         sort: "pipeline",

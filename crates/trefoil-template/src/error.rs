@@ -51,6 +51,8 @@ pub struct SyntaxError {
     pub span: Range<u32>,
     /// What to write instead.
     pub help: Option<String>,
+    /// The text that was meant by the bytes of `span`, where those are one wrong word or sign.
+    pub meant: Option<String>,
 }
 
 /// A text that is no template or condition: its mistakes, and what could be read all the same.
@@ -154,6 +156,12 @@ impl std::fmt::Display for EvalError {
 }
 impl std::error::Error for EvalError {}
 
+/// The sign that an advice of the form ``write `==` `` names.
+pub(crate) fn sign_of(advice: &str) -> Option<&str> {
+    let sign = advice.strip_prefix("write `")?.strip_suffix('`')?;
+    (!sign.contains(['`', ' '])).then_some(sign)
+}
+
 /// The mistakes of one text, in the order of their discovery.
 #[derive(Debug, Default)]
 pub(crate) struct Mistakes {
@@ -168,7 +176,7 @@ impl Mistakes {
         self.full = self.list.len() >= crate::limits::MISTAKES;
         if !self.full {
             let span = span.start as u32..span.end as u32;
-            self.list.push(SyntaxError { code, message: message.into(), span, help: None });
+            self.list.push(SyntaxError { code, message: message.into(), span, help: None, meant: None });
         }
         self
     }
@@ -178,6 +186,14 @@ impl Mistakes {
         if let (false, Some(last)) = (self.full, self.list.last_mut()) {
             last.help.get_or_insert_with(|| help.into());
         }
+    }
+
+    /// What was meant by the wrong word or sign that is the whole span of the mistake noted last.
+    pub fn meant(&mut self, meant: impl Into<String>) -> &mut Mistakes {
+        if let (false, Some(last)) = (self.full, self.list.last_mut()) {
+            last.meant.get_or_insert_with(|| meant.into());
+        }
+        self
     }
 
     pub fn is_empty(&self) -> bool {

@@ -141,6 +141,10 @@ fn push(all: &mut Vec<String>, name: String) {
 }
 
 fn push_source(flow: Option<&Flow>, source: &Source, all: &mut Vec<String>) {
+    if let Source::Compose { parts, .. } = source {
+        // A tree put together from what was written into it.
+        parts.iter().for_each(|part| push(all, slot_name(flow, part.slot)));
+    }
     push(all, read(flow, source));
 }
 
@@ -168,6 +172,18 @@ fn read(flow: Option<&Flow>, source: &Source) -> String {
 /// A slot's name in the manifest.
 pub fn slot_name(flow: Option<&Flow>, id: trefoil_ir::SlotId) -> String {
     flow.and_then(|f| f.slots.get(id.index())).map(|s| s.name.to_string()).unwrap_or_default()
+}
+
+/// A slot's name and the other paths of its value.
+pub fn slot_paths(flow: Option<&Flow>, id: trefoil_ir::SlotId) -> String {
+    let Some(slot) = flow.and_then(|f| f.slots.get(id.index())) else { return String::new() };
+    let mut paths: Vec<&str> = Vec::new();
+    for path in std::iter::once(&slot.name).chain(&slot.writes).filter(|p| !p.is_empty()) {
+        if !paths.contains(&&**path) {
+            paths.push(path);
+        }
+    }
+    paths.join(", ")
 }
 
 /// `for each item of {{plan.output}}`, `4 times`.

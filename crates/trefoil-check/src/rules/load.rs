@@ -48,7 +48,6 @@ pub(super) static RULES: &[Rule] = load! {
     "unknown-dialect" Form Error;
     "ambiguous-dialect" Form Error;
     "not-an-agent" Form Error;
-    "unknown-key" Form Warning Error;
     "missing-key" Form Error;
     "wrong-type" Form Error;
     "out-of-range" Form Error;
@@ -117,6 +116,7 @@ pub(super) static RULES: &[Rule] = load! {
     "env-decides" Flow Error;
     "bad-model" Models Error;
     "unknown-provider" Models Warning Error;
+    "tool-clash" Models Warning Error;
     "refused" Models Warning;
     "unsafe-placeholder" Safety Error;
     "command-from-data" Safety Warning Error;

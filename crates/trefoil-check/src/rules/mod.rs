@@ -3,6 +3,7 @@
 pub(crate) use crate::rule::Run;
 use crate::rule::{Context, Rule};
 
+mod credential;
 mod load;
 
 macro_rules! rules {
@@ -15,6 +16,13 @@ macro_rules! rules {
 
 rules! {
     unused_output,
+    unused_input,
+    index_out_of_range,
+    text_as_number,
+    not_a_list,
+    object_in_prompt,
+    wrong_input_type,
+    wrong_default,
     unreachable_step,
     loop_never_ends,
     missing_transition,
@@ -27,13 +35,32 @@ rules! {
     too_many_calls,
     unbounded_fan_out,
     volatile_prefix,
+    untrusted_command,
+    untrusted_url,
+    prompt_injection,
+    hard_coded_secret,
+    parameter_range,
+    unenforceable_schema,
+    empty_prompt,
 }
 
 mod maybe_undefined;
+mod members;
+mod never_true;
+mod shadowed_name;
+
+/// How a rule looks.
+type Look = fn(&mut Context<'_>);
 
 /// Rules of loading that look on in the program: where lowering does not see far enough. What loading has said already is
 /// taken out by [`crate::unsaid`].
-pub(crate) static BEYOND_LOADING: &[(&str, fn(&mut Context<'_>))] = &[("maybe-undefined", maybe_undefined::run)];
+pub(crate) static BEYOND_LOADING: &[(&str, Look)] = &[
+    ("maybe-undefined", maybe_undefined::run),
+    ("unknown-property", members::unknown_property),
+    ("property-of-text", members::property_of_text),
+    ("never-true", never_true::run),
+    ("shadowed-name", shadowed_name::run),
+];
 
 /// Every rule, those of loading first.
 pub static RULES: std::sync::LazyLock<Vec<&'static Rule>> =

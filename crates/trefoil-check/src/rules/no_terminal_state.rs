@@ -42,11 +42,20 @@ fn run(cx: &mut Context<'_>) {
 /// Per state: whether an end can be reached from it.
 fn ending(machine: &StateMachine, exits: &[Exits]) -> Vec<bool> {
     let mut ends: Vec<bool> = machine.states.iter().map(|s| s.transitions.is_empty()).collect();
-    for _ in 0..machine.states.len() {
-        for at in 0..machine.states.len() {
-            let leads = states::targets(machine, exits, at).iter().any(|t| ends.get(*t) == Some(&true));
-            if let Some(place) = ends.get_mut(at) {
-                *place |= leads;
+    let mut before = vec![Vec::new(); machine.states.len()];
+    for at in 0..machine.states.len() {
+        for target in states::targets(machine, exits, at) {
+            if let Some(list) = before.get_mut(target) {
+                list.push(at);
+            }
+        }
+    }
+    let mut stack: Vec<usize> = (0..ends.len()).filter(|at| ends.get(*at) == Some(&true)).collect();
+    while let Some(at) = stack.pop() {
+        for from in before.get(at).into_iter().flatten() {
+            if let Some(place) = ends.get_mut(*from).filter(|place| !**place) {
+                *place = true;
+                stack.push(*from);
             }
         }
     }

@@ -39,9 +39,13 @@ fn run(cx: &mut Context<'_>) {
 
 /// Two or more edges out of a node that tell ranges apart, and leave something out.
 fn edges(cx: &mut Context<'_>, graph: &Graph) {
-    for (at, node) in graph.nodes.iter().enumerate() {
-        let out: Vec<_> =
-            graph.nodes.iter().flat_map(|n| &n.incoming).filter(|e| e.from.index() == at).collect();
+    let mut leaving = vec![Vec::new(); graph.nodes.len()];
+    for edge in graph.nodes.iter().flat_map(|n| &n.incoming) {
+        if let Some(list) = leaving.get_mut(edge.from.index()) {
+            list.push(edge);
+        }
+    }
+    for (node, out) in graph.nodes.iter().zip(leaving) {
         let conditions: Vec<_> = out.iter().filter_map(|e| e.when.as_ref()).collect();
         if conditions.len() < 2 || conditions.len() < out.len() {
             continue;

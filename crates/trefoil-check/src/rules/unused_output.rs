@@ -1,8 +1,15 @@
-//! A step whose result nobody reads.
+//! A step whose result nobody reads: a model is called and paid for nothing.
+//!
+//! Only steps that do nothing but call models; a tool, a command or a person is there for what it does.
 
+use std::collections::HashSet;
+
+use trefoil_ir::walk::{callees, children};
+use trefoil_ir::{FlowId, Program, SlotId, Source, StepId, StepKind};
 use trefoil_syntax::Severity;
 
 use crate::rule::{Context, Group, Rule, Run};
+use crate::semantic::Model;
 
 pub(super) const RULE: Rule = Rule {
     name: "unused-output",
@@ -14,5 +21,122 @@ pub(super) const RULE: Rule = Rule {
 };
 
 fn run(cx: &mut Context<'_>) {
-    let _ = cx;
+    let model = cx.model;
+    let used = used(model);
+    for &(flow, id) in model.steps() {
+        let Some(step) = model.program.step(id) else { continue };
+        let (Some(out), Some(label)) = (step.out, &step.label) else { continue };
+        if used.contains(&(flow, out)) || !only_models(model.program, id, 0) || implicit(model, flow, id, out) {
+            continue;
+        }
+        let d = cx.finding(step.origin, format!("nothing reads what `{label}` makes"));
+        cx.report(d.help("read it in a later step or in the output, or take the step out"));
+    }
+}
+
+/// The slots that something reads.
+fn used(model: &Model<'_>) -> HashSet<(FlowId, SlotId)> {
+    let mut used: HashSet<_> = model.reads().iter().flat_map(|r| r.slots().into_iter().map(|s| (r.flow, s))).collect();
+    for &(flow, id) in model.steps() {
+        let Some(step) = model.program.step(id) else { continue };
+        let mut add = |source: &Source| match source {
+            Source::Slot(slot) | Source::Member(slot, _) => drop(used.insert((flow, *slot))),
+            Source::Layered { top, .. } => drop(used.insert((flow, *top))),
+            Source::Compose { parts, .. } => used.extend(parts.iter().map(|p| (flow, p.slot))),
+            _ => {}
+        };
+        for evaluated in trefoil_ir::walk::evaluated(step) {
+            evaluated.sources(&mut add);
+        }
+        // Whoever calls a flow may read its inner results.
+        if let StepKind::Call(call) = &step.kind
+            && let Some(under) = call.exports
+        {
+            let read = model.reads_of(flow).iter().any(|r| {
+                matches!(r.source, Source::Layered { under: u, .. } if *u == under)
+            });
+            if read {
+                for callee in callees(step) {
+                    let exports = model.program.flow(callee).map(|f| f.exports.as_slice()).unwrap_or_default();
+                    used.extend(exports.iter().map(|e| (callee, e.slot)));
+                }
+            }
+        }
+    }
+    used
+}
+
+/// Whether a result is used without anybody naming it: it is the flow's, or where a graph or a machine ends.
+fn implicit(model: &Model<'_>, flow: FlowId, id: StepId, out: SlotId) -> bool {
+    let Some(found) = model.program.flow(flow) else { return true };
+    if found.output.is_none() && last(model.program, found.body).contains(&id) {
+        return true;
+    }
+    for (_, outer) in model.steps_of(flow) {
+        let Some(outer) = model.program.step(*outer) else { continue };
+        match &outer.kind {
+            StepKind::Graph(graph) => {
+                let Some(at) = graph.nodes.iter().position(|n| n.step == id) else { continue };
+                let follows = |n: &trefoil_ir::GraphNode| {
+                    n.incoming.iter().any(|e| e.from.index() == at) || n.after.iter().any(|n| n.index() == at)
+                };
+                return !graph.nodes.iter().any(follows);
+            }
+            StepKind::StateMachine(machine) => {
+                let Some(state) = machine.states.iter().find(|s| s.step == id) else { continue };
+                return state.transitions.is_empty();
+            }
+            _ => {}
+        }
+    }
+    // Two steps that share a key: which of them is read is not the slot's to say.
+    model.steps_of(flow).iter().any(|(_, s)| *s != id && model.program.step(*s).is_some_and(|s| s.out == Some(out)))
+}
+
+/// The steps whose result is that of this one.
+fn last(program: &Program, id: StepId) -> Vec<StepId> {
+    let mut all = vec![id];
+    let Some(step) = program.step(id) else { return all };
+    match &step.kind {
+        StepKind::Sequence(steps) => all.extend(steps.last().into_iter().flat_map(|s| last(program, *s))),
+        StepKind::Loop(it) => all.extend(last(program, it.body)),
+        StepKind::Attempts(it) => all.extend(last(program, it.body)),
+        StepKind::Branch { .. } => all.extend(children(step).into_iter().flat_map(|s| last(program, s))),
+        _ => {}
+    }
+    all
+}
+
+/// Whether a step calls models and does nothing else.
+fn only_models(program: &Program, id: StepId, depth: usize) -> bool {
+    let Some(step) = program.step(id) else { return false };
+    if depth > 32 {
+        return false;
+    }
+    let inner = || {
+        let flows = callees(step);
+        // What an agent does that nobody declares here, nobody knows.
+        let missing = |f: &FlowId| {
+            let name = program.flow(*f).map(|f| &f.name);
+            program.missing_agents.iter().any(|(n, _)| Some(n) == name)
+        };
+        if flows.iter().any(missing) {
+            return Vec::new();
+        }
+        let bodies = flows.into_iter().filter_map(|f| program.flow(f)).map(|f| f.body);
+        children(step).into_iter().chain(bodies).collect::<Vec<_>>()
+    };
+    match &step.kind {
+        StepKind::Model(_) => true,
+        StepKind::Tool(_)
+        | StepKind::Command(_)
+        | StepKind::Human(_)
+        | StepKind::Wait { .. }
+        | StepKind::Compute(_)
+        | StepKind::Refused(_) => false,
+        _ => {
+            let inner = inner();
+            !inner.is_empty() && inner.into_iter().all(|s| only_models(program, s, depth + 1))
+        }
+    }
 }

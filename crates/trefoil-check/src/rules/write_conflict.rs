@@ -1,9 +1,13 @@
 //! Two nodes that write one path at the same time.
 
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
 use trefoil_ir::{Flow, FlowId, Graph, SlotId, Source, StepId, StepKind, walk};
 use trefoil_syntax::Severity;
 
 use crate::rule::{Context, Group, Rule, Run};
+use crate::semantic::flow::Order;
 use crate::words;
 
 pub(super) const RULE: Rule = Rule {
@@ -35,19 +39,20 @@ fn run(cx: &mut Context<'_>) {
 
 fn conflicts(cx: &mut Context<'_>, flow: &Flow, graph: &Graph, steps: &[StepId]) {
     let program = cx.model.program;
-    let writer = |slot: SlotId| {
-        graph.nodes.iter().position(|n| program.step(n.step).is_some_and(|s| s.out == Some(slot)))
-    };
+    let slots = graph.nodes.iter().enumerate().filter_map(|(at, n)| Some((program.step(n.step)?.out?, at)));
+    let writers: HashMap<SlotId, usize> = slots.collect();
+    let writer = |slot: SlotId| writers.get(&slot).copied();
     let mut pairs: Vec<(usize, usize, String)> = Vec::new();
+    let mut seen = HashSet::new();
     let mut look = |source: &Source| {
         let Source::Compose { parts, .. } = source else { return };
-        for (at, second) in parts.iter().enumerate() {
-            for first in parts.iter().take(at).filter(|p| p.at == second.at && !p.at.is_empty()) {
-                let (Some(a), Some(b)) = (writer(first.slot), writer(second.slot)) else { continue };
-                let pair = (a, b, second.at.join("."));
-                if a != b && !pairs.contains(&pair) {
-                    pairs.push(pair);
-                }
+        let mut last: HashMap<&[Arc<str>], usize> = HashMap::new();
+        for part in parts.iter().filter(|p| !p.at.is_empty()) {
+            let Some(b) = writer(part.slot) else { continue };
+            if let Some(a) = last.insert(&part.at, b).filter(|a| *a != b)
+                && seen.insert((a, b))
+            {
+                pairs.push((a, b, part.at.join(".")));
             }
         }
     };
@@ -55,9 +60,13 @@ fn conflicts(cx: &mut Context<'_>, flow: &Flow, graph: &Graph, steps: &[StepId])
         walk::evaluated(step).into_iter().for_each(|e| e.sources(&mut look));
     }
     walk::evaluated_by_flow(flow).into_iter().for_each(|e| e.sources(&mut look));
+    if pairs.is_empty() {
+        return;
+    }
+    let order = Order::of(graph);
     for (a, b, path) in pairs {
         let (Some(first), Some(second)) = (graph.nodes.get(a), graph.nodes.get(b)) else { continue };
-        if !cx.model.reach().together(program, first.step, second.step) || !both_run(graph, a, b) {
+        if order.precedes(a, b) || order.precedes(b, a) || !both_run(graph, &order, a, b) {
             continue;
         }
         let names = [first, second].map(|n| words::step(program, n.step));
@@ -69,12 +78,20 @@ fn conflicts(cx: &mut Context<'_>, flow: &Flow, graph: &Graph, steps: &[StepId])
     }
 }
 
-/// Whether some node, whenever it runs, leads to both.
-fn both_run(graph: &Graph, a: usize, b: usize) -> bool {
-    let starts = (0..graph.nodes.len()).map(|s| vec![s]);
+/// Whether some node, or the beginning, whenever it runs, leads to both.
+fn both_run(graph: &Graph, order: &Order, a: usize, b: usize) -> bool {
+    let mut next = vec![Vec::new(); graph.nodes.len()];
+    for (at, node) in graph.nodes.iter().enumerate().filter(|(_, n)| n.fallback_of.is_empty()) {
+        for edge in node.incoming.iter().filter(|e| e.when.is_none()) {
+            if let Some(list) = next.get_mut(edge.from.index()) {
+                list.push(at);
+            }
+        }
+    }
     let roots = graph.nodes.iter().enumerate();
     let roots = roots.filter(|(_, n)| n.incoming.is_empty() && n.fallback_of.is_empty()).map(|(i, _)| i).collect();
-    std::iter::once(roots).chain(starts).any(|start: Vec<usize>| {
+    let common = (0..graph.nodes.len()).filter(|n| order.precedes(*n, a) && order.precedes(*n, b)).map(|n| vec![n]);
+    std::iter::once(roots).chain(common).any(|start: Vec<usize>| {
         let mut seen = vec![false; graph.nodes.len()];
         let mut stack = start;
         while let Some(at) = stack.pop() {
@@ -82,10 +99,7 @@ fn both_run(graph: &Graph, a: usize, b: usize) -> bool {
                 Some(place) if !*place => *place = true,
                 _ => continue,
             }
-            let next = graph.nodes.iter().enumerate().filter(|(_, n)| {
-                n.fallback_of.is_empty() && n.incoming.iter().any(|e| e.from.index() == at && e.when.is_none())
-            });
-            stack.extend(next.map(|(i, _)| i));
+            stack.extend(next.get(at).into_iter().flatten());
         }
         seen.get(a) == Some(&true) && seen.get(b) == Some(&true)
     })

@@ -19,13 +19,15 @@ use trefoil_ir::{
 use look::Place;
 
 use super::reads::{Defined, Read, Why};
-use super::slots::State;
+use super::slots::{Slots, State};
 use super::types::Types;
 
 /// The reads of a program, and what is set at the end of each flow.
 pub struct Known<'p> {
-    /// In the order of the program.
+    /// Flow by flow.
     pub reads: Vec<Read<'p>>,
+    /// Where those of a flow are.
+    pub of_flow: HashMap<FlowId, std::ops::Range<usize>>,
     ends: HashMap<FlowId, End>,
 }
 
@@ -38,7 +40,7 @@ struct End {
 /// Walks every flow: callees before callers, whose paths may lead into them, and bodies of fan-outs after what is around
 /// them, which is where they get their values from.
 pub fn known<'p>(program: &'p Program, types: &Types<'p>) -> Known<'p> {
-    let mut known = Known { reads: Vec::new(), ends: HashMap::new() };
+    let mut known = Known { reads: Vec::new(), of_flow: HashMap::new(), ends: HashMap::new() };
     let mut seen = vec![false; program.flows.len()];
     for step in &program.steps {
         if let (StepKind::ForEach(each), flows) = (&step.kind, &mut seen)
@@ -53,10 +55,12 @@ pub fn known<'p>(program: &'p Program, types: &Types<'p>) -> Known<'p> {
     let mut todo: Vec<(FlowId, Option<Captured>)> = order.into_iter().rev().map(|flow| (flow, None)).collect();
     while let Some((id, captured)) = todo.pop() {
         let Some(flow) = program.flow(id).filter(|_| !known.ends.contains_key(&id)) else { continue };
+        let from = known.reads.len();
         let mut walk = Walk::new(program, types, id, flow, &mut known);
         walk.flow(captured.as_ref());
         let Walk { end, inner, .. } = walk;
         known.ends.insert(id, end);
+        known.of_flow.insert(id, from..known.reads.len());
         let inner: Vec<_> = inner.into_iter().map(|(body, captured)| (body, Some(captured))).collect();
         todo.splice(0..0, inner);
     }
@@ -99,6 +103,8 @@ struct Walk<'w, 'p> {
     silent: u32,
     /// Conditions that hold here, and slots that were asked for in one.
     holds: Vec<&'p Cond>,
+    /// In a node: what is surely set on each of the ways that lead to it.
+    ways: Vec<Slots>,
     end: End,
     /// The bodies of fan-outs in it, and what they get.
     inner: Vec<(FlowId, Captured)>,
@@ -118,7 +124,7 @@ impl<'w, 'p> Walk<'w, 'p> {
         let width = flow.slots.len() + keys.len();
         let end = End { state: State::nothing(width), why: Vec::new() };
         let (why, holds, inner) = (vec![None; width], Vec::new(), Vec::new());
-        Self { program, types, id, flow, known, keys, width, why, silent: 0, holds, end, inner }
+        Self { program, types, id, flow, known, keys, width, why, silent: 0, holds, ways: Vec::new(), end, inner }
     }
 
     fn flow(&mut self, captures: Option<&Captured>) {

@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 
 use trefoil_ir::{
-    Expr, FlowId, Graph, Items, Loop, OnFailure, Program, Source, StateMachine, Step, StepId, StepKind, walk,
+    Edge, Expr, FlowId, Graph, Items, Loop, NodeId, OnFailure, Program, Source, StateMachine, Step, StepId, StepKind,
+    walk,
 };
 use trefoil_syntax::Location;
 
@@ -109,7 +110,8 @@ impl Reach {
             Some(StepKind::Parallel(_)) => true,
             Some(StepKind::Graph(graph)) => {
                 let node = |step| graph.nodes.iter().position(|n| n.step == step);
-                node(first).zip(node(second)).is_some_and(|(x, y)| !ordered(graph, x, y) && !ordered(graph, y, x))
+                let order = Order::of(graph);
+                node(first).zip(node(second)).is_some_and(|(x, y)| !order.precedes(x, y) && !order.precedes(y, x))
             }
             _ => false,
         }
@@ -236,22 +238,23 @@ impl Reach {
 
 /// Which nodes of a graph can run.
 fn running(program: &Program, graph: &Graph) -> Vec<bool> {
+    let possible = |e: &Edge| e.when.as_ref().is_none_or(|w| truth(w) != Truth::Never);
+    let into: Vec<Vec<usize>> = graph
+        .nodes
+        .iter()
+        .map(|n| n.incoming.iter().filter(|e| possible(e)).map(|e| e.from.index()).collect())
+        .collect();
+    let fails: Vec<bool> = graph.nodes.iter().map(|n| states::can_fail(program, n.step)).collect();
     let mut runs = vec![false; graph.nodes.len()];
-    // A graph has no cycles; as many passes as it is deep are enough.
-    for _ in 0..=graph.nodes.len() {
-        let mut changed = false;
-        for (at, node) in graph.nodes.iter().enumerate() {
+    // A graph has no cycles: this ends, most often after one pass over its nodes in their order.
+    let mut changed = true;
+    while std::mem::take(&mut changed) {
+        for (at, (node, into)) in graph.nodes.iter().zip(&into).enumerate() {
             let is = |n: usize| runs.get(n) == Some(&true);
             let now = if node.fallback_of.is_empty() {
-                node.incoming.is_empty()
-                    || node
-                        .incoming
-                        .iter()
-                        .any(|e| is(e.from.index()) && e.when.as_ref().is_none_or(|w| truth(w) != Truth::Never))
+                node.incoming.is_empty() || into.iter().any(|from| is(*from))
             } else {
-                node.fallback_of.iter().any(|m| {
-                    is(m.index()) && graph.nodes.get(m.index()).is_some_and(|main| states::can_fail(program, main.step))
-                })
+                node.fallback_of.iter().any(|m| is(m.index()) && fails.get(m.index()) == Some(&true))
             };
             if now
                 && let Some(place) = runs.get_mut(at)
@@ -261,33 +264,61 @@ fn running(program: &Program, graph: &Graph) -> Vec<bool> {
                 changed = true;
             }
         }
-        if !changed {
-            break;
-        }
     }
     runs
 }
 
-/// Whether node `a` ends before node `b` begins.
-pub fn ordered(graph: &Graph, a: usize, b: usize) -> bool {
-    let mut seen = vec![false; graph.nodes.len()];
-    let mut stack = vec![b];
-    while let Some(at) = stack.pop() {
-        let Some(node) = graph.nodes.get(at) else { continue };
-        let before = node.incoming.iter().map(|e| e.from).chain(node.after.iter().copied());
-        for next in before.chain(node.fallback_of.iter().copied()).map(trefoil_ir::NodeId::index) {
-            if next == a {
-                return true;
-            }
-            if let Some(place) = seen.get_mut(next)
-                && !*place
-            {
-                *place = true;
-                stack.push(next);
+/// Which nodes of a graph end before which begin.
+pub struct Order {
+    words: usize,
+    /// Per node: the nodes before it, as bits.
+    before: Vec<u64>,
+}
+
+impl Order {
+    /// Of a graph.
+    pub fn of(graph: &Graph) -> Self {
+        let count = graph.nodes.len();
+        let words = count.div_ceil(64);
+        let mut order = Self { words, before: vec![0; words * count] };
+        let direct: Vec<Vec<usize>> = graph
+            .nodes
+            .iter()
+            .map(|node| {
+                let before = node.incoming.iter().map(|e| e.from).chain(node.after.iter().copied());
+                before.chain(node.fallback_of.iter().copied()).map(NodeId::index).filter(|n| *n < count).collect()
+            })
+            .collect();
+        // Most often nodes stand in their order, and the second pass finds nothing new.
+        let mut changed = true;
+        while std::mem::take(&mut changed) {
+            for (at, direct) in direct.iter().enumerate() {
+                for &from in direct {
+                    changed |= order.add(at, from);
+                }
             }
         }
+        order
     }
-    false
+    /// Whether node `a` ends before node `b` begins.
+    pub fn precedes(&self, a: usize, b: usize) -> bool {
+        self.before.get(b * self.words + a / 64).is_some_and(|word| word & (1 << (a % 64)) != 0)
+    }
+    /// Notes that `from`, and what is before it, is before `at`.
+    fn add(&mut self, at: usize, from: usize) -> bool {
+        let mut changed = false;
+        for word in 0..self.words {
+            let mut bits = self.before.get(from * self.words + word).copied().unwrap_or(0);
+            if word == from / 64 {
+                bits |= 1 << (from % 64);
+            }
+            if let Some(place) = self.before.get_mut(at * self.words + word) {
+                changed |= *place | bits != *place;
+                *place |= bits;
+            }
+        }
+        changed
+    }
 }
 
 /// Whether a step fails whenever it runs, and takes what it is in with it.

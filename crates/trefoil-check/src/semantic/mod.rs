@@ -3,6 +3,7 @@
 
 pub mod bound;
 pub mod cases;
+pub mod compare;
 pub mod cost;
 mod defined;
 pub mod flow;
@@ -17,8 +18,9 @@ mod writers;
 
 use std::cell::OnceCell;
 
-use trefoil_ir::{Facts, Program, StateMachine, StepKind, walk};
+use trefoil_ir::{Facts, FlowId, Program, StateMachine, StepId, StepKind, walk};
 
+use compare::Compared;
 use cost::Costs;
 use flow::Reach;
 pub use reads::{Defined, Read, Why};
@@ -36,6 +38,8 @@ pub struct Model<'p> {
     taint: OnceCell<Taint>,
     types: OnceCell<Types<'p>>,
     known: OnceCell<defined::Known<'p>>,
+    compared: OnceCell<Vec<Compared>>,
+    steps: OnceCell<Vec<(FlowId, StepId)>>,
 }
 
 impl<'p> Model<'p> {
@@ -48,6 +52,8 @@ impl<'p> Model<'p> {
             taint: OnceCell::new(),
             types: OnceCell::new(),
             known: OnceCell::new(),
+            compared: OnceCell::new(),
+            steps: OnceCell::new(),
         }
     }
     /// The types of slots, results and paths.
@@ -56,7 +62,41 @@ impl<'p> Model<'p> {
     }
     /// Everything that is read, flow by flow.
     pub fn reads(&self) -> &[Read<'p>] {
-        &self.known.get_or_init(|| defined::known(self.program, self.types())).reads
+        &self.known().reads
+    }
+    /// What one flow reads.
+    pub fn reads_of(&self, flow: FlowId) -> &[Read<'p>] {
+        let known = self.known();
+        known.of_flow.get(&flow).and_then(|range| known.reads.get(range.clone())).unwrap_or_default()
+    }
+    fn known(&self) -> &defined::Known<'p> {
+        self.known.get_or_init(|| defined::known(self.program, self.types()))
+    }
+    /// Every step, whether a run can reach it or not, with the flow it is in; parents before what is in them.
+    pub fn steps(&self) -> &[(FlowId, StepId)] {
+        self.steps.get_or_init(|| {
+            let mut all = Vec::with_capacity(self.program.steps.len());
+            for (i, flow) in self.program.flows.iter().enumerate() {
+                let mut stack = vec![flow.body];
+                while let Some(id) = stack.pop() {
+                    let Some(step) = self.program.step(id) else { continue };
+                    all.push((FlowId(i as u32), id));
+                    stack.extend(walk::children(step).into_iter().rev());
+                }
+            }
+            all
+        })
+    }
+    /// The steps of one flow.
+    pub fn steps_of(&self, flow: FlowId) -> &[(FlowId, StepId)] {
+        let all = self.steps();
+        let from = all.partition_point(|(f, _)| *f < flow);
+        let to = all.partition_point(|(f, _)| *f <= flow);
+        all.get(from..to).unwrap_or_default()
+    }
+    /// Every comparison of conditions and tests.
+    pub fn comparisons(&self) -> &[Compared] {
+        self.compared.get_or_init(|| compare::all(self.program, self.types()))
     }
     /// What runs at all, and what at the same time.
     pub fn reach(&self) -> &Reach {

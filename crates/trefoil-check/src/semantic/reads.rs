@@ -29,6 +29,8 @@ pub struct Read<'p> {
     pub optional: bool,
     /// Where the path cannot go on: the index of the segment in the path, and why.
     pub stop: Option<(usize, Member)>,
+    /// Where it goes on to a member that an open object does not declare, and what that declares.
+    pub undeclared: Option<(usize, Vec<Arc<str>>)>,
     /// A block around it, a default, or the place itself takes care of the missing case.
     pub guarded: bool,
     /// The whole text is this one path, so that its value keeps its type.

@@ -3,6 +3,8 @@
 //! A template is rendered with a mark in place of every value, so that this agrees with what a run would make of it: blocks
 //! that depend on a value are taken as if they were shown.
 
+use std::sync::Arc;
+
 use trefoil_ir::{Expr, Source, Text};
 use trefoil_syntax::Location;
 use trefoil_template::{Binding, Found, Scope, Value};
@@ -30,6 +32,12 @@ impl Slotted<'_> {
     pub fn at(&self) -> Option<Location> {
         let (text, index) = self.text?;
         Some(Location::new(text.origin.file, *text.spans.get(index)?))
+    }
+    /// The segments of the path behind what the source stands for.
+    pub fn rest(&self) -> Vec<Arc<str>> {
+        let reference = self.text.and_then(|(text, index)| text.template.references().get(index));
+        let segments = reference.map(|r| r.path.iter().skip(r.binding.skip as usize).map(|s| s.name.clone()));
+        segments.map(Iterator::collect).unwrap_or_default()
     }
     /// The path as written.
     pub fn path(&self) -> Option<String> {

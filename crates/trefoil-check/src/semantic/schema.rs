@@ -68,6 +68,15 @@ pub fn answer() -> Value {
     keywords([("type", Value::from("string")), ("$comment", Value::from(FREE))])
 }
 
+/// Text that is JSON which fits a schema.
+pub fn text_of(held: Value) -> Value {
+    keywords([
+        ("type", Value::from("string")),
+        ("contentMediaType", Value::from("application/json")),
+        ("contentSchema", held),
+    ])
+}
+
 /// Whether text of this type may be anything that is written in letters.
 pub fn is_answer(schema: &Value) -> bool {
     match alternatives(schema) {
@@ -255,6 +264,17 @@ pub fn member(schema: &Value, name: &str) -> Member {
     }
 }
 
+/// The properties that a type declares which is an object and nothing else.
+pub fn declares(schema: &Value) -> Vec<Arc<str>> {
+    let Some(object) = schema.as_object().filter(|_| solid_kinds(schema).is_some_and(|k| k == ["object"])) else {
+        return Vec::new();
+    };
+    let open = OPEN.iter().any(|k| object.contains_key(*k))
+        || object.get("additionalProperties").is_some_and(|a| a.as_object().is_some());
+    let properties = object.get("properties").and_then(Value::as_object).filter(|_| !open);
+    properties.into_iter().flat_map(|p| p.keys().cloned()).collect()
+}
+
 /// A property of what may be an object.
 fn declared(object: &Object, name: &str) -> Member {
     match object.get("properties").and_then(|p| p.as_object()?.get(name)) {
@@ -345,6 +365,52 @@ pub fn describe(schema: &Value) -> String {
     match kinds(schema) {
         Some(kinds) if !kinds.is_empty() => spoken_kinds(&kinds),
         _ => "anything".to_owned(),
+    }
+}
+
+/// Why a schema refuses a value; none: it takes it, or says so in ways that are not looked at here.
+pub fn refuses(schema: &Value, value: &Value) -> Option<String> {
+    if let Some(kinds) = kinds(schema).filter(|k| !k.is_empty() && !k.contains(&kind(value))) {
+        return Some(format!("it is {}, and this is {}", spoken_kinds(&kinds), spoken(kind(value))));
+    }
+    if let Some(choices) = choices(schema).filter(|all| !all.contains(value)) {
+        let all = choices.iter().map(|c| format!("`{}`", c.to_text())).collect::<Vec<_>>().join(", ");
+        return Some(format!("it is one of {all}"));
+    }
+    let limit = |key: &str| schema.get(key).and_then(Value::as_f64);
+    let whole = schema.get("type").and_then(Value::as_str) == Some("integer");
+    match value {
+        Value::Number(n) => {
+            let n = n.as_f64();
+            if whole && n.fract() != 0.0 {
+                return Some("it is a whole number".to_owned());
+            }
+            if let Some(low) = limit("minimum").filter(|low| n < *low) {
+                return Some(format!("it is {low} at least"));
+            }
+            limit("maximum").filter(|high| n > *high).map(|high| format!("it is {high} at most"))
+        }
+        Value::Str(text) => {
+            let length = text.chars().count() as f64;
+            if let Some(low) = limit("minLength").filter(|low| length < *low) {
+                return Some(format!("it has {low} characters at least"));
+            }
+            limit("maxLength").filter(|high| length > *high).map(|high| format!("it has {high} characters at most"))
+        }
+        Value::List(items) => {
+            let length = items.len() as f64;
+            if limit("minItems").is_some_and(|low| length < low) || limit("maxItems").is_some_and(|high| length > high)
+            {
+                return Some("it has another number of items".to_owned());
+            }
+            let inner = schema.get("items").filter(|_| schema.get("prefixItems").is_none())?;
+            items.iter().find_map(|item| refuses(inner, item)).map(|why| format!("of its items: {why}"))
+        }
+        Value::Object(members) => {
+            let inner = schema.get("properties").and_then(Value::as_object)?;
+            members.iter().find_map(|(k, v)| Some(format!("of `{k}`: {}", refuses(inner.get(k)?, v)?)))
+        }
+        Value::Null | Value::Bool(_) | Value::Masked(_) => None,
     }
 }
 

@@ -3,10 +3,15 @@
 //! Worked out over all flows at once, until nothing changes any more: a call carries labels from its input into the flow
 //! called and back with its output. A label says *can*, by the way the values go; what a value is does not count.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use trefoil_ir::{
-    Callee, Expr, FlowId, Items, OnFailure, Program, SlotId, Source, Step, StepId, StepKind, Text, ValidatorKind, walk,
+    Expr, FlowId, Items, OnFailure, Program, SlotId, Source, Step, StepId, StepKind, Text, ValidatorKind, walk,
 };
 use trefoil_syntax::Location;
+
+use super::rendered::Slotted;
 
 /// Where a value can come from, each with a place where it does.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -42,37 +47,68 @@ impl Labels {
     }
 }
 
+/// The labels of a value: of members that are known by name, and of everything else in it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Held {
+    open: Labels,
+    named: BTreeMap<Arc<str>, Labels>,
+}
+
 /// The labels of every slot.
 #[derive(Debug, Default)]
 pub struct Taint {
-    slots: Vec<Vec<Labels>>,
-    outputs: Vec<Labels>,
-    exports: Vec<Labels>,
-    results: Vec<Labels>,
+    slots: Vec<Vec<Held>>,
+    outputs: Vec<Held>,
+    exports: Vec<Held>,
+    results: Vec<Held>,
     changed: bool,
 }
 
-/// The labels of what a source is read from. `result` are those of the step's own result.
-struct Reader<'t, 'p> {
+/// Reads the labels of what a step reads. `result` are those of the step's own result.
+struct Reader<'t> {
     taint: &'t Taint,
-    program: &'p Program,
     flow: FlowId,
     at: Location,
-    result: Labels,
+    result: &'t Held,
+}
+
+impl Held {
+    fn of(open: Labels) -> Self {
+        Self { open, named: BTreeMap::new() }
+    }
+    fn all(&self) -> Labels {
+        self.named.values().fold(self.open, |all, l| all.and(*l))
+    }
+    /// Of a member, or of the whole.
+    fn member(&self, name: Option<&Arc<str>>) -> Self {
+        match name {
+            None => self.clone(),
+            Some(name) => Self::of(self.open.and(self.named.get(name).copied().unwrap_or_default())),
+        }
+    }
+    fn and(mut self, other: &Self) -> Self {
+        self.open = self.open.and(other.open);
+        for (name, labels) in &other.named {
+            let have = self.named.entry(name.clone()).or_default();
+            *have = have.and(*labels);
+        }
+        self
+    }
 }
 
 impl Taint {
     /// Of a program.
     pub fn of(program: &Program) -> Self {
         let mut taint = Self {
-            slots: program.flows.iter().map(|f| vec![Labels::default(); f.slots.len()]).collect(),
-            outputs: vec![Labels::default(); program.flows.len()],
-            exports: vec![Labels::default(); program.flows.len()],
-            results: vec![Labels::default(); program.steps.len()],
+            slots: program.flows.iter().map(|f| vec![Held::default(); f.slots.len()]).collect(),
+            outputs: vec![Held::default(); program.flows.len()],
+            exports: vec![Held::default(); program.flows.len()],
+            results: vec![Held::default(); program.steps.len()],
             changed: true,
         };
         if let Some(entry) = program.flow(program.entry) {
-            taint.intake(program, program.entry, Labels { input: Some(entry.origin), ..Labels::default() });
+            let input = Labels { input: Some(entry.origin), ..Labels::default() };
+            taint.intake(program, program.entry, &Held::of(input));
         }
         let steps = walk::reachable(program, program.entry);
         let mut flows: Vec<FlowId> = steps.iter().map(|(f, _)| *f).collect();
@@ -80,8 +116,9 @@ impl Taint {
         flows.dedup();
         // Every pass carries a label at least one slot further, or is the last one.
         while std::mem::take(&mut taint.changed) {
-            // What is inside of a step comes after it.
-            for (flow, id) in steps.iter().rev() {
+            // Results go from what is inside of a step to the step, which stands before it in the list; values from a step
+            // to those behind it.
+            for (flow, id) in steps.iter().rev().chain(&steps) {
                 if let Some(step) = program.step(*id) {
                     taint.step(program, *flow, *id, step);
                 }
@@ -92,194 +129,218 @@ impl Taint {
         }
         taint
     }
-    /// Of a source, read by a step.
-    pub fn source(&self, program: &Program, flow: FlowId, step: StepId, source: &Source) -> Labels {
-        let at = program.step(step).map(|s| s.origin).or(program.flow(flow).map(|f| f.origin));
-        let Some(at) = at else { return Labels::default() };
-        let result = self.results.get(step.index()).copied().unwrap_or_default();
-        Reader { taint: self, program, flow, at, result }.source(source)
+    /// Of a value that a step puts into a text.
+    pub fn value(&self, program: &Program, flow: FlowId, step: StepId, value: &Slotted<'_>) -> Labels {
+        let (Some(source), Some(at)) = (value.source, program.step(step).map(|s| s.origin)) else {
+            return Labels::default();
+        };
+        let rest = value.rest();
+        let result = self.result(step);
+        Reader { taint: self, flow, at, result: &result }.source(source, &rest).all()
     }
-    fn slot(&self, flow: FlowId, slot: SlotId) -> Labels {
-        self.slots.get(flow.index()).and_then(|f| f.get(slot.index())).copied().unwrap_or_default()
+    fn result(&self, step: StepId) -> Held {
+        self.results.get(step.index()).cloned().unwrap_or_default()
     }
-    fn give(&mut self, flow: FlowId, slot: SlotId, labels: Labels) {
+    fn slot(&self, flow: FlowId, slot: SlotId, member: Option<&Arc<str>>) -> Held {
+        let held = self.slots.get(flow.index()).and_then(|f| f.get(slot.index()));
+        held.map(|h| h.member(member)).unwrap_or_default()
+    }
+    fn give(&mut self, flow: FlowId, slot: SlotId, held: &Held) {
         if let Some(place) = self.slots.get_mut(flow.index()).and_then(|f| f.get_mut(slot.index())) {
-            self.changed |= set(place, labels);
+            self.changed |= set(place, held);
         }
     }
-    fn intake(&mut self, program: &Program, flow: FlowId, labels: Labels) {
+    fn intake(&mut self, program: &Program, flow: FlowId, held: &Held) {
         let Some(intake) = program.flow(flow).map(|f| &f.intake) else { return };
-        self.give(flow, intake.slot, labels);
+        self.give(flow, intake.slot, held);
         if let Some((raw, _)) = intake.raw {
-            self.give(flow, raw, labels);
+            self.give(flow, raw, held);
         }
     }
     fn flow(&mut self, program: &Program, id: FlowId) {
         let Some(flow) = program.flow(id) else { return };
-        let read = |taint: &Self, expr: &Expr| {
-            Reader { taint, program, flow: id, at: flow.origin, result: Labels::default() }.expr(expr)
-        };
+        let nothing = Held::default();
         for (slot, expr) in &flow.init {
-            let labels = read(self, expr);
-            self.give(id, *slot, labels);
+            let held = Reader { taint: self, flow: id, at: flow.origin, result: &nothing }.expr(expr);
+            self.give(id, *slot, &held);
         }
         let output = match &flow.output {
-            Some(expr) => read(self, expr),
-            None => self.results.get(flow.body.index()).copied().unwrap_or_default(),
+            Some(expr) => Reader { taint: self, flow: id, at: flow.origin, result: &nothing }.expr(expr),
+            None => self.result(flow.body),
         };
-        let exports = flow.exports.iter().fold(Labels::default(), |all, e| {
-            let inner = e.inner.map(|s| self.slot(id, s)).unwrap_or_default();
-            all.and(self.slot(id, e.slot)).and(inner)
-        });
-        self.changed |= self.outputs.get_mut(id.index()).is_some_and(|place| set(place, output));
-        self.changed |= self.exports.get_mut(id.index()).is_some_and(|place| set(place, exports));
+        let mut exports = Held::default();
+        for export in &flow.exports {
+            let mut labels = self.slot(id, export.slot, export.member.first()).all();
+            if let Some(inner) = export.inner {
+                labels = labels.and(self.slot(id, inner, None).all());
+            }
+            let have = exports.named.entry(export.key.clone()).or_default();
+            *have = have.and(labels);
+        }
+        self.changed |= self.outputs.get_mut(id.index()).is_some_and(|place| set(place, &output));
+        self.changed |= self.exports.get_mut(id.index()).is_some_and(|place| set(place, &exports));
     }
     fn step(&mut self, program: &Program, flow: FlowId, id: StepId, step: &Step) {
-        let at = step.origin;
-        let reader = |taint: &Self, expr: &Expr, result: Labels| Reader { taint, program, flow, at, result }.expr(expr);
-        let model = Labels { model: Some(at), ..Labels::default() };
-        let tool = Labels { tool: Some(at), ..Labels::default() };
-        let inner = |taint: &Self| {
-            let all = walk::children(step).into_iter();
-            all.fold(Labels::default(), |all, s| all.and(taint.results.get(s.index()).copied().unwrap_or_default()))
+        let raw = self.raw(program, flow, step);
+        let result = {
+            let reader = Reader { taint: self, flow, at: step.origin, result: &raw };
+            let shaped = step.shape.as_ref().map_or_else(|| raw.clone(), |shape| reader.expr(shape));
+            match &step.policy.on_failure {
+                OnFailure::Use(value) => shaped.and(&reader.expr(value)),
+                OnFailure::Fail | OnFailure::Skip => shaped,
+            }
         };
-        let raw = match &step.kind {
+        self.changed |= self.results.get_mut(id.index()).is_some_and(|place| set(place, &result));
+        if let Some(slot) = step.out {
+            self.give(flow, slot, &result);
+        }
+    }
+    /// Of what a step results in, before it is shaped; and what it gives to others on the way.
+    fn raw(&mut self, program: &Program, flow: FlowId, step: &Step) -> Held {
+        let at = step.origin;
+        let model = Held::of(Labels { model: Some(at), ..Labels::default() });
+        let inner = walk::children(step).into_iter().fold(Held::default(), |all, s| all.and(&self.result(s)));
+        let nothing = Held::default();
+        match &step.kind {
             StepKind::Model(_) => model,
-            StepKind::Tool(_) | StepKind::Command(_) => tool,
-            StepKind::Human(_) | StepKind::Wait { .. } | StepKind::Parallel(_) | StepKind::Refused(_) => {
-                Labels::default()
+            StepKind::Tool(_) | StepKind::Command(_) => Held::of(Labels { tool: Some(at), ..Labels::default() }),
+            StepKind::Human(_) | StepKind::Wait { .. } | StepKind::Parallel(_) | StepKind::Refused(_) => nothing,
+            StepKind::Compute(value) => Reader { taint: self, flow, at, result: &nothing }.expr(value),
+            StepKind::Sequence(steps) => steps.last().map(|s| self.result(*s)).unwrap_or_default(),
+            StepKind::Branch { .. } | StepKind::Loop(_) => inner,
+            StepKind::Graph(graph) => {
+                for (slot, source) in graph.nodes.iter().flat_map(|n| &n.incoming).filter_map(|e| e.carry.as_ref()) {
+                    let held = Reader { taint: self, flow, at, result: &nothing }.source(source, &[]);
+                    self.give(flow, *slot, &held);
+                }
+                nothing
             }
-            StepKind::Compute(value) => reader(self, value, Labels::default()),
-            StepKind::Sequence(steps) => {
-                steps.last().and_then(|s| self.results.get(s.index())).copied().unwrap_or_default()
+            StepKind::StateMachine(machine) => {
+                let feedback = machine.states.iter().flat_map(|s| &s.transitions).filter_map(|t| t.feedback.as_ref());
+                if let Some(slot) = machine.feedback {
+                    for text in feedback {
+                        let labels = Reader { taint: self, flow, at, result: &inner }.text(text);
+                        self.give(flow, slot, &Held::of(labels));
+                    }
+                }
+                if let Some(slot) = machine.previous_error {
+                    self.give(flow, slot, &Held::of(inner.all()));
+                }
+                inner
             }
-            StepKind::Branch { .. } | StepKind::Loop(_) | StepKind::StateMachine(_) | StepKind::Graph(_) => inner(self),
             StepKind::Attempts(attempts) => {
                 for validator in &attempts.validators {
                     if let ValidatorKind::Judges { judges, .. } = &validator.kind {
                         for judge in judges {
-                            let labels = reader(self, &judge.input, inner(self));
-                            self.intake(program, judge.flow, labels);
+                            let held = Reader { taint: self, flow, at, result: &inner }.expr(&judge.input);
+                            self.intake(program, judge.flow, &held);
                         }
                     }
                 }
-                self.give(flow, attempts.previous_error, model);
-                inner(self)
+                self.give(flow, attempts.previous_error, &model);
+                inner
             }
             StepKind::ForEach(each) => {
-                let items = match &each.items {
-                    Items::List(list) => reader(self, list, Labels::default()),
-                    Items::Count(..) => Labels::default(),
-                };
-                if let Some(item) = each.item {
-                    self.give(each.body, item, items);
+                if let (Items::List(list), Some(item)) = (&each.items, each.item) {
+                    let held = Reader { taint: self, flow, at, result: &nothing }.expr(list);
+                    self.give(each.body, item, &Held::of(held.all()));
                 }
                 for (slot, source) in &each.captures {
-                    let labels = self.source(program, flow, id, source);
-                    self.give(each.body, *slot, labels);
+                    let held = Reader { taint: self, flow, at, result: &nothing }.source(source, &[]);
+                    self.give(each.body, *slot, &held);
                 }
-                self.outputs.get(each.body.index()).copied().unwrap_or_default()
+                Held::of(self.outputs.get(each.body.index()).map(Held::all).unwrap_or_default())
             }
             StepKind::Call(call) => {
-                let input = call.input.as_ref().map(|e| reader(self, e, Labels::default())).unwrap_or_default();
-                let callees: Vec<FlowId> = match &call.callee {
-                    Callee::Flow(callee) => vec![*callee],
-                    Callee::Named { flows, .. } => flows.iter().map(|(_, f)| *f).collect(),
-                };
-                let mut output = Labels::default();
-                for callee in callees {
-                    self.intake(program, callee, input);
-                    output = output.and(self.outputs.get(callee.index()).copied().unwrap_or_default());
-                    let exported = self.exports.get(callee.index()).copied().unwrap_or_default();
-                    if let Some(slot) = call.exports {
-                        self.give(flow, slot, exported);
+                let reader = Reader { taint: self, flow, at, result: &nothing };
+                let input = call.input.as_ref().map(|e| reader.expr(e)).unwrap_or_default();
+                let mut output = Held::default();
+                for callee in walk::callees(step) {
+                    self.intake(program, callee, &input);
+                    output = output.and(&self.outputs.get(callee.index()).cloned().unwrap_or_default());
+                    if let (Some(slot), Some(exported)) = (call.exports, self.exports.get(callee.index()).cloned()) {
+                        self.give(flow, slot, &exported);
                     }
                 }
                 output
             }
-        };
-        match &step.kind {
-            StepKind::Graph(graph) => {
-                for (slot, source) in graph.nodes.iter().flat_map(|n| &n.incoming).filter_map(|e| e.carry.as_ref()) {
-                    let labels = self.source(program, flow, id, source);
-                    self.give(flow, *slot, labels);
-                }
-            }
-            StepKind::StateMachine(machine) => {
-                for text in machine.states.iter().flat_map(|s| &s.transitions).filter_map(|t| t.feedback.as_ref()) {
-                    let labels = Reader { taint: self, program, flow, at, result: raw }.text(text);
-                    if let Some(slot) = machine.feedback {
-                        self.give(flow, slot, labels);
-                    }
-                }
-                if let Some(slot) = machine.previous_error {
-                    self.give(flow, slot, raw);
-                }
-            }
-            _ => {}
-        }
-        let mut result = step.shape.as_ref().map_or(raw, |shape| reader(self, shape, raw));
-        if let OnFailure::Use(value) = &step.policy.on_failure {
-            result = result.and(reader(self, value, raw));
-        }
-        self.changed |= self.results.get_mut(id.index()).is_some_and(|place| set(place, result));
-        if let Some(slot) = step.out {
-            self.give(flow, slot, result);
         }
     }
 }
 
-fn set(place: &mut Labels, more: Labels) -> bool {
-    let both = place.and(more);
+fn set(place: &mut Held, more: &Held) -> bool {
+    let both = place.clone().and(more);
     let changed = both != *place;
     *place = both;
     changed
 }
 
-impl Reader<'_, '_> {
-    fn source(&self, source: &Source) -> Labels {
+impl Reader<'_> {
+    fn source(&self, source: &Source, rest: &[Arc<str>]) -> Held {
+        let taint = self.taint;
         match source {
-            Source::Slot(slot) | Source::Member(slot, _) => self.taint.slot(self.flow, *slot),
-            Source::Layered { top, under, .. } => {
-                self.taint.slot(self.flow, *top).and(self.taint.slot(self.flow, *under))
+            Source::Slot(slot) => taint.slot(self.flow, *slot, rest.first()),
+            Source::Member(slot, path) => taint.slot(self.flow, *slot, path.first().or(rest.first())),
+            Source::Layered { top, path, under } => {
+                let top = taint.slot(self.flow, *top, path.first().or(rest.first()));
+                top.and(&taint.slot(self.flow, *under, rest.first()))
             }
-            Source::Either(first, second) => self.source(first).and(self.source(second)),
+            Source::Either(first, second) => self.source(first, rest).and(&self.source(second, rest)),
             Source::Compose { parts, .. } => {
-                parts.iter().fold(Labels::default(), |all, p| all.and(self.taint.slot(self.flow, p.slot)))
+                let other = |at: &[Arc<str>]| at.iter().zip(rest).any(|(a, b)| a != b);
+                let parts = parts.iter().filter(|p| !other(&p.at));
+                Held::of(
+                    parts.fold(Labels::default(), |all, p| {
+                        all.and(taint.slot(self.flow, p.slot, p.member.first()).all())
+                    }),
+                )
             }
-            Source::Environment => Labels { environment: Some(self.at), ..Labels::default() },
-            Source::Secrets => Labels { secret: Some(self.at), ..Labels::default() },
-            Source::Result => self.result,
+            Source::Environment => Held::of(Labels { environment: Some(self.at), ..Labels::default() }),
+            Source::Secrets => Held::of(Labels { secret: Some(self.at), ..Labels::default() }),
+            Source::Result => self.result.member(rest.first()),
             Source::Const(_) | Source::RunId | Source::Spent(_) | Source::Failure | Source::Missing(_) => {
-                Labels::default()
+                Held::default()
             }
         }
     }
-    fn text(&self, text: &Text) -> Labels {
-        let references = text.template.references().iter().enumerate();
-        references.fold(Labels::default(), |all, (index, reference)| {
-            let Some(source) = text.sources.get(reference.binding.source as usize) else { return all };
-            let mut labels = self.source(source);
-            // The place where it is named says more than that of the step.
-            if let Some(span) = text.spans.get(index) {
-                let at = Location::new(text.origin.file, *span);
-                labels.secret = labels.secret.map(|old| if old == self.at { at } else { old });
-                labels.environment = labels.environment.map(|old| if old == self.at { at } else { old });
-            }
-            all.and(labels)
-        })
-    }
-    fn expr(&self, expr: &Expr) -> Labels {
-        let mut all = Labels::default();
-        walk::expressions(expr, &mut |e| {
-            let labels = match e {
-                Expr::Template(text) | Expr::Typed(text) => self.text(text),
-                Expr::Read(source) => self.source(source),
-                Expr::Join { parts, .. } => parts.iter().fold(Labels::default(), |l, s| l.and(self.source(s))),
-                _ => Labels::default(),
-            };
-            all = all.and(labels);
+    fn texts(&self, text: &Text) -> Vec<Held> {
+        let references = text.template.references().iter();
+        let read = references.filter_map(|reference| {
+            let source = text.sources.get(reference.binding.source as usize)?;
+            let rest: Vec<Arc<str>> =
+                reference.path.iter().skip(reference.binding.skip as usize).map(|s| s.name.clone()).collect();
+            Some(self.source(source, &rest))
         });
-        all
+        read.collect()
+    }
+    fn text(&self, text: &Text) -> Labels {
+        self.texts(text).iter().fold(Labels::default(), |all, h| all.and(h.all()))
+    }
+    fn expr(&self, expr: &Expr) -> Held {
+        match expr {
+            Expr::Const(_) => Held::default(),
+            Expr::Read(source) => self.source(source, &[]),
+            Expr::Typed(text) if text.template.is_single() => self.texts(text).pop().unwrap_or_default(),
+            Expr::Template(text) | Expr::Typed(text) => Held::of(self.text(text)),
+            Expr::Object(members) => {
+                let named = members.iter().map(|(name, value)| (name.clone(), self.expr(value).all()));
+                Held { open: Labels::default(), named: named.collect() }
+            }
+            Expr::Merge(all) => all.iter().fold(Held::default(), |held, e| held.and(&self.expr(e))),
+            Expr::If { then, otherwise, .. } => self.expr(then).and(&self.expr(otherwise)),
+            Expr::Structured(inner) => self.expr(inner),
+            Expr::List(all) | Expr::Concat(all) => {
+                Held::of(all.iter().fold(Labels::default(), |labels, e| labels.and(self.expr(e).all())))
+            }
+            Expr::Join { parts, otherwise, .. } => {
+                let parts = parts.iter().map(|s| self.source(s, &[]).all());
+                Held::of(parts.fold(self.expr(otherwise).all(), Labels::and))
+            }
+            Expr::Lines(inner) | Expr::AsText(inner) | Expr::Coerce(inner, _) => Held::of(self.expr(inner).all()),
+            Expr::Consensus { verdicts, .. } => {
+                let verdicts = verdicts.iter().map(|(e, _)| self.expr(e).all());
+                Held::of(verdicts.fold(Labels::default(), Labels::and))
+            }
+        }
     }
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use trefoil_ir::{
     AnswerFormat, Callee, Expr, FlowId, Guard, Intake, JsonType, OnFailure, Program, SlotId, Source, Step, StepId,
-    StepKind, Text,
+    StepKind, Text, ValidatorKind,
 };
 use trefoil_template::Value;
 
@@ -37,11 +37,13 @@ pub struct Walk {
     pub optional: bool,
     /// Where the path cannot go on: segments that could be walked, and why not further.
     pub stop: Option<(usize, Member)>,
+    /// Where it goes on to a member that an open object does not declare, and what it does declare.
+    pub undeclared: Option<(usize, Vec<Arc<str>>)>,
 }
 
 impl Walk {
     fn of(schema: Value) -> Self {
-        Self { schema, optional: false, stop: None }
+        Self { schema, optional: false, stop: None, undeclared: None }
     }
     fn unknown() -> Self {
         Self::of(schema::any())
@@ -58,6 +60,8 @@ impl Walk {
                     self.optional |= optional;
                 }
                 Member::Maybe => {
+                    let declared = schema::declares(&self.schema);
+                    self.undeclared = Some((from + i, declared)).filter(|(_, d)| !d.is_empty());
                     self.schema = schema::any();
                     return self;
                 }
@@ -148,11 +152,7 @@ impl<'p> Types<'p> {
                         _ => None,
                     });
                     match guarded {
-                        Some(inner) => schema::keywords([
-                            ("type", Value::from("string")),
-                            ("contentMediaType", Value::from("application/json")),
-                            ("contentSchema", inner.json.clone()),
-                        ]),
+                        Some(inner) => schema::text_of(inner.json.clone()),
                         None => schema::answer(),
                     }
                 }
@@ -170,7 +170,17 @@ impl<'p> Types<'p> {
                 schema::union(all.chain(otherwise.is_none().then(null)))
             }
             StepKind::Loop(it) => self.result(flow, it.body),
-            StepKind::Attempts(it) => self.result(flow, it.body),
+            StepKind::Attempts(it) => {
+                let body = self.result(flow, it.body);
+                let valid = it.validators.iter().find_map(|v| match &v.kind {
+                    ValidatorKind::JsonSchema(id) => self.program.schema(*id),
+                    _ => None,
+                });
+                match valid {
+                    Some(inner) if schema::is_answer(&body) => schema::text_of(inner.json.clone()),
+                    _ => body,
+                }
+            }
             StepKind::ForEach(each) => {
                 let mut item = self.output(each.body);
                 if each.on_failure == trefoil_ir::OnItemFailure::Continue {
@@ -219,8 +229,17 @@ impl<'p> Types<'p> {
             Expr::Structured(inner) => {
                 let inner = of(inner);
                 // Text may turn out to be an object or a list; anything else stays as it is.
-                let solid = schema::kinds(&inner).is_some_and(|k| !k.contains(&"string"));
-                if solid { inner } else { schema::any() }
+                if schema::kinds(&inner).is_some_and(|k| !k.contains(&"string")) {
+                    return inner;
+                }
+                match inner.get("contentSchema").map(|held| (held, schema::kinds(held))) {
+                    Some((held, Some(kinds)))
+                        if !kinds.is_empty() && kinds.iter().all(|k| ["object", "array"].contains(k)) =>
+                    {
+                        held.clone()
+                    }
+                    _ => schema::any(),
+                }
             }
             Expr::Consensus { .. } => {
                 let number = || schema::of_kind("number");
@@ -274,6 +293,7 @@ impl<'p> Types<'p> {
                         schema: schema::union([first.schema, second.schema]),
                         optional: first.optional && second.optional,
                         stop: None,
+                        undeclared: None,
                     },
                 }
             }
@@ -342,7 +362,7 @@ impl<'p> Types<'p> {
 
     fn written(&self, flow: FlowId, writer: &Writer<'p>) -> Value {
         match writer {
-            Writer::Input(intake) => self.input(intake),
+            Writer::Input(intake) => self.given(flow, intake).unwrap_or_else(|| self.input(intake)),
             Writer::Raw(intake) => self.raw_input(intake),
             Writer::Value(expr) => self.expr(flow, expr, None),
             Writer::Source(from, source) => self.source(*from, source, &[], None).schema,
@@ -363,6 +383,16 @@ impl<'p> Types<'p> {
             Writer::Text => schema::of_kind("string"),
             Writer::Unknown => schema::any(),
         }
+    }
+
+    /// What the only caller gives a flow that declares nothing and is written where it is called.
+    fn given(&self, flow: FlowId, intake: &Intake) -> Option<Value> {
+        if !intake.fields.is_empty() || intake.schema.is_some() || intake.wrap.is_some() || flow == self.program.entry {
+            return None;
+        }
+        let (from, input) = self.writers.only_call(flow)?;
+        let file = |f: FlowId| self.program.flow(f).map(|f| f.origin.file);
+        (file(from) == file(flow)).then(|| self.expr(from, input, None))
     }
 
     /// The type of a flow's input, after defaults.

@@ -32,6 +32,7 @@ pub enum Writer<'p> {
 pub struct Writers<'p> {
     slots: HashMap<(FlowId, SlotId), Vec<Writer<'p>>>,
     exporters: HashMap<(FlowId, SlotId), Vec<FlowId>>,
+    callers: HashMap<FlowId, Vec<(FlowId, Option<&'p Expr>)>>,
 }
 
 impl<'p> Writers<'p> {
@@ -68,6 +69,14 @@ impl<'p> Writers<'p> {
     /// The flows whose inner results a slot holds.
     pub fn exporters(&self, flow: FlowId, slot: SlotId) -> &[FlowId] {
         self.exporters.get(&(flow, slot)).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// The only call of a flow: from where, and with what.
+    pub fn only_call(&self, flow: FlowId) -> Option<(FlowId, &'p Expr)> {
+        match self.callers.get(&flow).map(Vec::as_slice) {
+            Some([(from, Some(input))]) => Some((*from, input)),
+            _ => None,
+        }
     }
 
     fn add(&mut self, flow: FlowId, slot: SlotId, writer: Writer<'p>) {
@@ -114,6 +123,9 @@ impl<'p> Writers<'p> {
                 self.add(id, attempts.previous_error, Writer::Text);
             }
             StepKind::Call(call) => {
+                for callee in callees(step) {
+                    self.callers.entry(callee).or_default().push((id, call.input.as_ref()));
+                }
                 if let Some(slot) = call.exports {
                     self.exporters.entry((id, slot)).or_default().extend(callees(step));
                     self.add(id, slot, Writer::Unknown);

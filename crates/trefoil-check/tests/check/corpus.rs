@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use trefoil_check::{Limits, RULES, Run};
+use trefoil_check::Limits;
 use trefoil_syntax::Severity;
 
-use super::support::{Folder, line};
+use super::support::{Folder, line, ours};
 
 fn files(folder: &Path, into: &mut Vec<PathBuf>) {
     let Ok(entries) = std::fs::read_dir(folder) else { return };
@@ -23,7 +23,6 @@ fn each(root: &Path) -> Vec<String> {
     let mut all = Vec::new();
     files(root, &mut all);
     all.sort();
-    let rules: Vec<&str> = RULES.iter().filter(|r| !matches!(r.run, Run::Load)).map(|r| r.name).collect();
     let mut shown = Vec::new();
     let mut folders: Vec<&Path> = all.iter().filter_map(|p| p.parent()).collect();
     folders.sort();
@@ -38,7 +37,7 @@ fn each(root: &Path) -> Vec<String> {
         let loaded = Folder::new(None, &named);
         for (name, _) in named.iter().filter(|(n, _)| !n.contains('/')) {
             let found = loaded.check(name, &Limits::default());
-            let found: Vec<_> = found.iter().filter(|d| rules.contains(&d.rule)).collect();
+            let found: Vec<_> = found.iter().filter(|d| ours(d.rule)).collect();
             let mut lines: Vec<String> = found
                 .iter()
                 .map(|d| format!("{}/{name}: {} {}", folder.display(), d.rule, line(&loaded.project, d)))

@@ -1,8 +1,13 @@
 //! The rules and their pages, as a user meets them, over manifests of each dialect.
 
+#![allow(clippy::print_stdout, reason = "a test says what it skips and what it saw")]
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test that cannot go on fails")]
 
 mod catalogue;
 mod corpus;
-mod pages;
+mod cost;
+mod flow;
+mod models;
+mod safety;
 mod support;
+mod types;

@@ -1,6 +1,6 @@
 //! Manifests in, findings out.
 
-use trefoil_check::Limits;
+use trefoil_check::{Group, Limits};
 use trefoil_front::project::resolve_path;
 use trefoil_front::{Detection, Document, Findings, FrontEnd, Project, detect};
 use trefoil_syntax::{Diagnostic, Severity, SourceFile, yaml};
@@ -46,6 +46,7 @@ impl Folder {
         let mut found = Findings::with_facts();
         let lowered = document.front.lower(&self.project, at, &mut found);
         let mut all = self.parsing.clone();
+        all.extend(trefoil_check::check_tree(&document.root, document.file));
         let said = found.diagnostics.into_sorted();
         if let Some(lowered) = lowered {
             all.extend(trefoil_check::unsaid(trefoil_check::check(&lowered.program, &found.facts, limits), &said));
@@ -67,15 +68,33 @@ pub fn check_within(front: Option<&str>, files: &[(&str, &str)], limits: &Limits
     (folder.project, all)
 }
 
-/// The findings of one rule, one a line: `warning 3:5 message`.
-pub fn found(rule: &str, front: &str, files: &[(&str, &str)]) -> Vec<String> {
+/// The findings of the rules of this crate, one a line: `3:5 rule: message`; none of them, nor of loading, is about a
+/// manifest that does not load.
+pub fn found(front: &str, files: &[(&str, &str)]) -> Vec<String> {
     let (project, all) = check(Some(front), files);
-    let errors: Vec<_> = all.iter().filter(|d| d.severity == Severity::Error && d.rule != rule).collect();
-    assert!(errors.is_empty(), "{errors:#?}");
-    let mut lines: Vec<String> = all.iter().filter(|d| d.rule == rule).map(|d| line(&project, d)).collect();
+    let loading: Vec<_> = all.iter().filter(|d| d.severity == Severity::Error && !ours(d.rule)).collect();
+    assert!(loading.is_empty(), "{loading:#?}");
+    let mut lines: Vec<String> =
+        all.iter().filter(|d| ours(d.rule)).map(|d| format!("{} {}", d.rule, line(&project, d))).collect();
     lines.sort();
     lines.dedup();
     lines
+}
+
+/// Whether a rule is one of this crate.
+pub fn ours(rule: &str) -> bool {
+    trefoil_check::rule(rule).is_some_and(|r| !matches!(r.run, trefoil_check::Run::Load) && r.level.is_some())
+}
+
+/// Asserts the findings of the rules of one group against lines.
+#[track_caller]
+pub fn expect(group: Group, front: &str, files: &[(&str, &str)], expected: &[&str]) {
+    let of_group = |l: &String| {
+        let name = l.split(' ').next().unwrap_or_default();
+        trefoil_check::rule(name).is_some_and(|r| r.group == group)
+    };
+    let found: Vec<String> = found(front, files).into_iter().filter(of_group).collect();
+    assert_eq!(found, expected, "\n{}", found.join("\n"));
 }
 
 /// One finding as a line.

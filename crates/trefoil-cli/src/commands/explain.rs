@@ -44,6 +44,8 @@ fn page(rule: &Rule) -> String {
                 Some(file) => format!("    {bold}{file}:{bold:#}"),
                 None => continue,
             }
+        } else if let Some(why) = line.strip_prefix("<!-- no example: ").and_then(|rest| rest.strip_suffix(" -->")) {
+            format!("(There is no example: {why}.)")
         } else if example && line.is_empty() {
             String::new()
         } else if example {

@@ -372,3 +372,23 @@ fn what_the_project_denies_does_not_run() {
     folder.write("a.yaml", AGENT.replace("kind: llm", "kind: llmm"));
     folder.trefoil(&[&args[..], &["--no-check"]].concat()).silent(2);
 }
+
+#[test]
+fn what_remains_unproven_is_said_in_one_line() {
+    let folder = Folder::new();
+    let gated = "id: main\nkind: sequential\nsteps:\n  - ref: helper\n    when: \"{{userQuery}} == yes\"\n    \
+                 input: { userQuery: x }\noutput: { said: \"{{helper}}\" }\n";
+    folder.write("helper.yaml", AGENT).write("main.yaml", gated);
+    let args = ["run", "main.yaml", "--model", "embedded", "--input", "no"];
+    let said = |args: &[&str]| {
+        let ran = folder.trefoil(args);
+        ran.exits(0);
+        ran.err.lines().filter(|l| l.starts_with("check: ")).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let lines = said(&args);
+    assert_eq!(lines.len(), 1, "{lines:?}");
+    assert!(lines[0].contains("1 name may be undefined") && lines[0].ends_with("; see `trefoil check`"), "{lines:?}");
+    assert_eq!(said(&[&args[..], &["--quiet"]].concat()), [""; 0]);
+    assert_eq!(said(&[&args[..], &["--no-check"]].concat()), [""; 0]);
+    assert_eq!(said(&["run", "helper.yaml", "--model", "embedded", "--input", "no"]), [""; 0], "all is proven");
+}

@@ -10,7 +10,8 @@ use trefoil::syntax::Span;
 use super::convert::Converter;
 use super::position::Lines;
 use super::session::Session;
-use crate::{code_action, semantic_tokens, symbols};
+use crate::analysis::real;
+use crate::{code_action, completion, definition, hover, inlay_hints, references, rename, semantic_tokens, symbols};
 
 /// Why there is no answer.
 pub struct Refused {
@@ -31,6 +32,13 @@ type Answer = Result<Value, Refused>;
 /// Answers a request.
 pub fn answer(session: &mut Session, method: &str, params: Value) -> Answer {
     match method {
+        "textDocument/completion" => with(session, params, completion),
+        "textDocument/hover" => with(session, params, hover),
+        "textDocument/definition" => with(session, params, definition),
+        "textDocument/references" => with(session, params, references),
+        "textDocument/prepareRename" => with(session, params, prepare_rename),
+        "textDocument/rename" => with(session, params, rename),
+        "textDocument/inlayHint" => with(session, params, inlay_hints),
         "textDocument/documentSymbol" => with(session, params, document_symbol),
         "textDocument/semanticTokens/full" => with(session, params, semantic_tokens_full),
         "textDocument/codeAction" => with(session, params, code_actions),
@@ -117,4 +125,114 @@ fn code_actions(session: &mut Session, params: lsp::CodeActionParams) -> Result<
         });
     }
     Ok(Some(out))
+}
+
+fn completion(session: &mut Session, params: lsp::CompletionParams) -> Result<Option<lsp::CompletionList>, Refused> {
+    let at = params.text_document_position_params;
+    let Some(place) = session.place(&at.text_document.uri, at.position) else { return Ok(None) };
+    let workspace = &session.workspace;
+    let found = completion::complete(&place.analysis, place.file, place.offset, &mut |text| {
+        workspace.analysis_with(&place.path, text)
+    });
+    let mut converter = Converter::new(session, &place.analysis);
+    let range = converter.range(place.file, found.replace);
+    let items = found.items.into_iter().enumerate().map(|(rank, item)| completion_item(rank, item, range)).collect();
+    Ok(Some(lsp::CompletionList { is_incomplete: false, items, ..Default::default() }))
+}
+
+fn completion_item(rank: usize, item: completion::Item, range: lsp::Range) -> lsp::CompletionItem {
+    use completion::Sort;
+    let kind = match item.sort {
+        Sort::Name => lsp::CompletionItemKind::Variable,
+        Sort::Property => lsp::CompletionItemKind::Field,
+        Sort::Key => lsp::CompletionItemKind::Property,
+        Sort::Value => lsp::CompletionItemKind::EnumMember,
+        Sort::Word => lsp::CompletionItemKind::Keyword,
+        Sort::Rule => lsp::CompletionItemKind::Reference,
+    };
+    lsp::CompletionItem {
+        label: item.label,
+        kind: Some(kind),
+        detail: item.detail,
+        documentation: item.documentation.map(|text| lsp::Documentation::MarkupContent(markdown(text))),
+        sort_text: Some(format!("{rank:05}")),
+        text_edit: Some(lsp::TextEdit { range, new_text: item.insert }.into()),
+        ..Default::default()
+    }
+}
+
+fn markdown(value: String) -> lsp::MarkupContent {
+    lsp::MarkupContent { kind: lsp::MarkupKind::Markdown, value }
+}
+
+fn hover(session: &mut Session, params: lsp::HoverParams) -> Result<Option<lsp::Hover>, Refused> {
+    let at = params.text_document_position_params;
+    let Some(place) = session.place(&at.text_document.uri, at.position) else { return Ok(None) };
+    let Some(found) = hover::hover(&place.analysis, place.file, place.offset) else { return Ok(None) };
+    let range = Converter::new(session, &place.analysis).range(place.file, found.span);
+    Ok(Some(lsp::Hover { contents: lsp::Contents::MarkupContent(markdown(found.text)), range: Some(range) }))
+}
+
+fn definition(session: &mut Session, params: lsp::DefinitionParams) -> Result<Option<Vec<lsp::Location>>, Refused> {
+    let at = params.text_document_position_params;
+    let Some(place) = session.place(&at.text_document.uri, at.position) else { return Ok(None) };
+    let found = definition::definition(&place.analysis, place.file, place.offset);
+    let mut converter = Converter::new(session, &place.analysis);
+    Ok(Some(found.into_iter().filter_map(|at| converter.location(at)).collect()))
+}
+
+fn references(session: &mut Session, params: lsp::ReferenceParams) -> Result<Option<Vec<lsp::Location>>, Refused> {
+    let at = params.text_document_position_params;
+    let Some(place) = session.place(&at.text_document.uri, at.position) else { return Ok(None) };
+    let declaration = params.context.include_declaration;
+    let found = references::references(&place.analysis, place.file, place.offset, declaration);
+    let mut converter = Converter::new(session, &place.analysis);
+    Ok(Some(found.into_iter().filter_map(|at| converter.location(at)).collect()))
+}
+
+fn prepare_rename(
+    session: &mut Session,
+    params: lsp::PrepareRenameParams,
+) -> Result<Option<lsp::PrepareRenamePlaceholder>, Refused> {
+    let at = params.text_document_position_params;
+    let Some(place) = session.place(&at.text_document.uri, at.position) else { return Ok(None) };
+    let Some((span, placeholder)) = rename::prepare(&place.analysis, place.file, place.offset) else { return Ok(None) };
+    let range = Converter::new(session, &place.analysis).range(place.file, span);
+    Ok(Some(lsp::PrepareRenamePlaceholder { range, placeholder }))
+}
+
+fn rename(session: &mut Session, params: lsp::RenameParams) -> Result<Option<lsp::WorkspaceEdit>, Refused> {
+    let at = params.text_document_position_params;
+    let Some(place) = session.place(&at.text_document.uri, at.position) else { return Ok(None) };
+    let refuse = |message: String| Refused::new(ErrorCode::RequestFailed, message);
+    let before = &place.analysis;
+    let found = rename::rename(before, place.file, place.offset, &params.new_name).map_err(refuse)?;
+    let path = |file| before.source(file).map(|s| real(std::path::Path::new(s.name())));
+    let mut files: Vec<_> = found.edits.iter().map(|e| e.location.file).collect();
+    files.dedup();
+    let texts = files.into_iter().filter_map(|file| {
+        let own = found.edits.iter().filter(|e| e.location.file == file);
+        Some((path(file)?, rename::apply(before.text(file), own)))
+    });
+    if let Some(after) = session.workspace.analysis_after(&place.path, texts) {
+        found.verify(before, &after, |file| after.file(&path(file)?)).map_err(refuse)?;
+    }
+    Ok(Some(Converter::new(session, before).edit(&found.edits)))
+}
+
+fn inlay_hints(session: &mut Session, params: lsp::InlayHintParams) -> Result<Option<Vec<lsp::InlayHint>>, Refused> {
+    let Some(place) = session.document(&params.text_document.uri) else { return Ok(None) };
+    let lines = Lines::new(place.analysis.text(place.file), session.encoding());
+    let within = Span::new(lines.offset(params.range.start), lines.offset(params.range.end));
+    let hints = inlay_hints::hints(&place.analysis, place.file, within).into_iter().map(|hint| lsp::InlayHint {
+        position: lines.position(hint.at),
+        label: lsp::Label::String(hint.text),
+        kind: Some(lsp::InlayHintKind::Type),
+        padding_left: Some(true),
+        text_edits: None,
+        tooltip: None,
+        padding_right: None,
+        data: None,
+    });
+    Ok(Some(hints.collect()))
 }

@@ -16,6 +16,18 @@ pub fn result(encoding: Encoding) -> Value {
             save: Some(lsp::Save::Bool(true)),
             ..Default::default()
         })),
+        completion_provider: Some(lsp::CompletionOptions {
+            trigger_characters: Some(["{", ".", " ", ":", "#", "|", "\""].map(str::to_owned).into()),
+            ..Default::default()
+        }),
+        hover_provider: Some(true.into()),
+        definition_provider: Some(true.into()),
+        references_provider: Some(true.into()),
+        rename_provider: Some(lsp::RenameProvider::RenameOptions(lsp::RenameOptions {
+            prepare_provider: Some(true),
+            ..Default::default()
+        })),
+        inlay_hint_provider: Some(true.into()),
         code_action_provider: Some(lsp::CodeActionProvider::CodeActionOptions(lsp::CodeActionOptions {
             code_action_kinds: Some(vec![lsp::CodeActionKind::QuickFix, lsp::CodeActionKind::SourceFixAll]),
             ..Default::default()

@@ -45,11 +45,8 @@ impl<'s> Converter<'s> {
     /// A finding.
     pub fn diagnostic(&mut self, d: &Diagnostic) -> lsp::Diagnostic {
         let span = diagnostics::span(self.analysis, d);
-        let related = d
-            .labels
-            .iter()
-            .filter(|_| self.session.related)
-            .filter_map(|label| Some((label.location, label.message.clone())));
+        let related =
+            d.labels.iter().filter(|_| self.session.related).map(|label| (label.location, label.message.clone()));
         let related: Vec<_> = related.collect();
         let related: Vec<_> = related
             .into_iter()

@@ -45,7 +45,7 @@ fn program(kind: StepKind) -> Program {
         name: "main".into(),
         sort: "agent",
         origin: NOWHERE,
-        slots: vec![Slot { name: "input".into() }],
+        slots: vec![Slot::new("input")],
         intake: Intake { slot, wrap: None, fields: Vec::new(), closed: false, tolerated: &[], schema: None, raw: None },
         init: Vec::new(),
         body: StepId(0),

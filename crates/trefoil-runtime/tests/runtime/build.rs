@@ -231,7 +231,7 @@ impl Build {
             name: name.into(),
             sort: "pipeline",
             origin: nowhere(),
-            slots: slots.into_iter().map(|name| Slot { name }).collect(),
+            slots: slots.into_iter().map(Slot::new).collect(),
             intake: intake(),
             init: Vec::new(),
             body,

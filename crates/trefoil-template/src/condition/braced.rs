@@ -1,5 +1,6 @@
 //! agntz `when` and `until` (decision A5): `{{path}} == literal && ...`, no parentheses, no negation.
 
+use crate::error::sign_of;
 use std::ops::Range;
 
 use super::literal::{self, BadLiteral, ends_bare};
@@ -145,7 +146,11 @@ fn tokens(b: &mut Builder<'_>) -> Vec<(Token, Range<usize>)> {
             if *text == "(" {
                 b.mistakes.add(SYNTAX, start..at, "there are no parentheses here").help(*instead);
             } else if !instead.is_empty() {
-                b.mistakes.add(OPERATOR, start..at, format!("there is no operator `{text}`")).help(*instead);
+                let noted = b.mistakes.add(OPERATOR, start..at, format!("there is no operator `{text}`"));
+                if let Some(sign) = sign_of(instead) {
+                    noted.meant(sign);
+                }
+                noted.help(*instead);
             }
             match *text {
                 "&" => Some(Token::And),

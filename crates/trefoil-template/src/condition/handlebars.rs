@@ -1,6 +1,7 @@
 //! AEGIS `custom` (decision E8): paths, helper calls, comparisons, `&&`, `||`, `!`, parentheses, with `{{ }}` around
 //! anything or not at all.
 
+use crate::error::sign_of;
 use crate::expression::{Comparison, Expression};
 use crate::handlebars::{Codes, Cursor, helper};
 use crate::template::build::Builder;
@@ -90,7 +91,10 @@ fn operator(c: &mut Cursor<'_, '_>) -> Option<Option<Comparison>> {
     let wrong = [("===", "=="), ("!==", "!="), ("=>", ">="), ("=<", "<="), ("<>", "!=")];
     if let Some((wrong, right)) = wrong.into_iter().find(|(wrong, _)| c.rest().starts_with(wrong)) {
         let message = format!("there is no operator `{wrong}`");
-        c.b.mistakes.add("condition-bad-operator", at..at + wrong.len(), message).help(format!("write `{right}`"));
+        c.b.mistakes
+            .add("condition-bad-operator", at..at + wrong.len(), message)
+            .meant(right)
+            .help(format!("write `{right}`"));
         return None;
     }
     Some(COMPARISONS.into_iter().find(|(text, _)| c.eat(text)).map(|(_, comparison)| comparison))
@@ -111,6 +115,7 @@ fn operand(c: &mut Cursor<'_, '_>) -> Option<Expression> {
         let span = c.at..after;
         c.b.mistakes
             .add(CODES.helper, span, format!("unknown helper `{name}`"))
+            .meant(meant)
             .help(format!("did you mean `{meant}`?"));
         return None;
     } else if c.at_argument() {
@@ -210,5 +215,9 @@ fn stray(c: &mut Cursor<'_, '_>) {
         ),
     };
     let len = if word.is_empty() { first.len_utf8() } else { word.len() };
-    c.b.mistakes.add(code, c.at..c.at + len, message).help(help);
+    let noted = c.b.mistakes.add(code, c.at..c.at + len, message);
+    if let Some(sign) = sign_of(help) {
+        noted.meant(sign);
+    }
+    noted.help(help);
 }

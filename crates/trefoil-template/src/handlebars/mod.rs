@@ -199,7 +199,11 @@ impl<'t> Cursor<'_, 't> {
     pub fn call(&mut self, name: &'t str, span: Range<usize>) -> Option<Expression> {
         let Some(helper) = helper(name) else {
             let suggestion = crate::suggest::closest(name, &names());
-            self.b.mistakes.add(self.codes.helper, span, format!("unknown helper `{name}`")).help(match suggestion {
+            let noted = self.b.mistakes.add(self.codes.helper, span, format!("unknown helper `{name}`"));
+            if let Some(meant) = suggestion {
+                noted.meant(meant);
+            }
+            noted.help(match suggestion {
                 Some(meant) => format!("did you mean `{meant}`?"),
                 None => format!("the helpers are {}", names().map(|n| format!("`{n}`")).join(", ")),
             });

@@ -75,6 +75,14 @@ impl Template {
         &self.program.expressions
     }
 
+    /// The references, by index, that an `each` goes over.
+    pub fn looped(&self) -> impl Iterator<Item = usize> {
+        self.program.ops.iter().filter_map(|op| match op {
+            Op::Each { operand: program::Operand::Reference(i), .. } => Some(*i as usize),
+            _ => None,
+        })
+    }
+
     /// By whose rules its tests compare.
     pub fn grammar(&self) -> crate::policy::ConditionGrammar {
         self.program.policy.conditions

@@ -176,7 +176,7 @@ fn filter(b: &mut Builder<'_>, range: Range<usize>) -> Option<(Range<usize>, boo
                 message,
             );
             match crate::suggest::closest(name, &["default", "json_or_default"]) {
-                Some(meant) => b.mistakes.help(format!("did you mean `{meant}`?")),
+                Some(meant) => b.mistakes.meant(meant).help(format!("did you mean `{meant}`?")),
                 None => b.mistakes.help(FORM),
             }
             return None;

@@ -304,6 +304,9 @@ pub(super) fn check(
             checked.entry(file).or_insert(false);
             let Some(manifest) = folder.manifest(file) else { continue };
             unreadable |= manifest.unreadable;
+            if let Some(root) = manifest.root.as_ref().filter(|_| loader.options.checks.is_some()) {
+                found.extend(trefoil_check::check_tree(root, file));
+            }
             match folder.document(file) {
                 Some(index) => {
                     let attempt = attempts.remove(&index).unwrap_or_else(|| folder.lower(index));

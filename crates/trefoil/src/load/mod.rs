@@ -118,6 +118,7 @@ pub(crate) fn plain(diagnostics: &[Diagnostic], files: &Files) -> String {
 }
 
 /// Loads a target: the program to run, or why there is none.
+#[allow(clippy::result_large_err, reason = "made once a load, and what is wrong is the result that was asked for")]
 pub fn load(target: &Target, options: &LoadOptions) -> Result<Loaded, Report> {
     let mut loader = Loader::new(options.clone());
     let mut found = Diagnostics::default();

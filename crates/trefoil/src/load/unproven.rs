@@ -2,28 +2,37 @@
 
 use std::collections::HashSet;
 
-use trefoil_ir::facts::{DeclarationKind, Defined};
+use trefoil_ir::facts::DeclarationKind;
 use trefoil_syntax::Severity;
 use trefoil_template::Value;
 
 use super::Loaded;
 
+/// The rule of names that have a value on some paths only.
+const MAYBE: &str = "maybe-undefined";
+
 impl Loaded {
     /// What remains unproven, in a few words: `2 names may be undefined, 1 output is untyped`; none if nothing does, or if
     /// nothing was checked.
     pub fn unproven(&self) -> Option<String> {
-        let maybe = self.facts.mentions.iter().filter(|m| m.template && m.defined == Defined::Sometimes);
-        let maybe: HashSet<_> = maybe.map(|m| m.at).collect();
+        if !self.facts.is_wanted() {
+            return None;
+        }
+        // The findings, not the facts: those know nothing of what a template guards.
+        let (maybe, notes): (Vec<_>, Vec<_>) = self
+            .diagnostics
+            .iter()
+            .filter(|d| d.severity == Severity::Info || d.rule == MAYBE)
+            .partition(|d| d.rule == MAYBE);
         let read: HashSet<_> = self.facts.mentions.iter().filter_map(|m| m.to).collect();
         let outputs = self.facts.declarations.iter().filter(|d| {
             let step = matches!(d.kind, DeclarationKind::Step | DeclarationKind::State | DeclarationKind::Node);
             step && d.schema == Value::Bool(true) && read.contains(&d.at)
         });
-        let notes = self.diagnostics.iter().filter(|d| d.severity == Severity::Info);
         let parts: Vec<String> = [
             (maybe.len(), "name may be undefined", "names may be undefined"),
             (outputs.count(), "output is untyped", "outputs are untyped"),
-            (notes.count(), "note", "notes"),
+            (notes.len(), "note", "notes"),
         ]
         .into_iter()
         .filter(|(n, ..)| *n > 0)

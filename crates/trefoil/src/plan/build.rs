@@ -33,6 +33,7 @@ pub(super) fn build(program: &Program, files: &Files) -> Plan {
             calls,
             limits: Vec::new(),
             obstacles: Vec::new(),
+            cut: false,
         };
     };
     let around = Around { flow: program.entry, name: None, notes: Vec::new(), times: Bound::known(1), writes: None };
@@ -53,6 +54,7 @@ pub(super) fn build(program: &Program, files: &Files) -> Plan {
         calls,
         limits: flow.budget.as_ref().map(limits).unwrap_or_default(),
         obstacles: planner.obstacles(),
+        cut: planner.left == 0,
     }
 }
 
@@ -72,7 +74,7 @@ fn limits(budget: &Budget) -> Vec<String> {
     let then = match budget.on_exceeded {
         OnExceeded::Abort => "more fails the run",
         OnExceeded::Warn => "more is a warning",
-        OnExceeded::SkipRemaining => "more skips the rest",
+        OnExceeded::SkipRemaining => "more skips the nodes that have not begun",
     };
     let mut all = Vec::new();
     if let Some(n) = budget.max_calls {
@@ -126,7 +128,7 @@ impl<'p> Planner<'p> {
             around.name = Some(label.clone());
         }
         if let Some(slot) = step.out {
-            around.writes = Some(describe::slot_name(flow, slot)).filter(|n| !n.is_empty());
+            around.writes = Some(describe::slot_paths(flow, slot)).filter(|n| !n.is_empty());
         }
         if let Some(when) = &step.when {
             around.notes.push(format!("when {}", describe::short(&when.text)));

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::{Bound, Place, Plan, Step};
 
-/// `{name, sort, file, line, input, takes_text, steps, output, models, calls, limits, obstacles}`.
+/// `{name, sort, file, line, input, takes_text, steps, output, models, calls, limits, obstacles, cut}`.
 pub(super) fn json(plan: &Plan) -> Value {
     let inputs: Vec<Value> = plan
         .inputs
@@ -38,6 +38,7 @@ pub(super) fn json(plan: &Plan) -> Value {
         Value::Object(one)
     });
     all.insert("obstacles".into(), obstacles.collect());
+    all.insert("cut".into(), plan.cut.into());
     Value::Object(all)
 }
 

@@ -46,6 +46,11 @@ pub(super) fn text(plan: &Plan) -> String {
     } else if all.iter().any(|(_, b)| b.number().is_none()) {
         out.push_str("  there is no bound: it depends on how long a list turns out to be\n");
     }
+    if plan.cut {
+        out.push_str(
+            "\nthere are more steps than are shown here, and the calls by model are those of the steps shown\n",
+        );
+    }
     if !plan.obstacles.is_empty() {
         out.push_str("\ndoes not run\n");
         for obstacle in &plan.obstacles {

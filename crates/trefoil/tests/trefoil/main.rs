@@ -8,7 +8,9 @@
     reason = "a test that cannot go on fails"
 )]
 
+mod checks;
 mod engine;
+mod fixes;
 mod pages;
 mod plan;
 mod real;

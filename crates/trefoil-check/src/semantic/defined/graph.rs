@@ -20,14 +20,20 @@ struct Nodes {
     past: Vec<Slots>,
     /// Per node: what is set when it has run.
     after: Vec<State>,
+    /// Per node: what is surely set on each of the ways that lead to it.
+    ways: Vec<Vec<Slots>>,
 }
+
+/// More ways than this are not told apart.
+const WAYS: usize = 16;
 
 impl<'p> Walk<'_, 'p> {
     /// What is set when the graph has ended.
     pub(super) fn graph(&mut self, id: StepId, graph: &'p Graph, before: &State) -> State {
         let n = graph.nodes.len();
         let nothing = || vec![Slots::new(n, false); n];
-        let mut nodes = Nodes { sure: nothing(), past: nothing(), after: vec![State::nothing(self.width); n] };
+        let after = vec![State::nothing(self.width); n];
+        let mut nodes = Nodes { sure: nothing(), past: nothing(), after, ways: vec![Vec::new(); n] };
         for at in order(graph) {
             let Some(node) = graph.nodes.get(at) else { continue };
             let mut past = Slots::new(n, false);
@@ -50,7 +56,13 @@ impl<'p> Walk<'_, 'p> {
                     if node.incoming.len() == 1 { here.set(slot.index()) } else { here.may.add(slot.index()) }
                 }
             }
+            let ways = nodes.ways(graph, node, &here.must, &past);
+            let outer = std::mem::replace(&mut self.ways, ways);
             let after = self.step(node.step, here);
+            let ways = std::mem::replace(&mut self.ways, outer);
+            if let Some(place) = nodes.ways.get_mut(at) {
+                *place = ways;
+            }
             for (place, value) in [(nodes.sure.get_mut(at), sure), (nodes.past.get_mut(at), past)] {
                 if let Some(place) = place {
                     *place = value;
@@ -110,6 +122,43 @@ impl<'p> Walk<'_, 'p> {
     fn ends_well(&self, node: &GraphNode) -> bool {
         let policy = self.program.step(node.step).map(|s| &s.policy.on_failure);
         node.fallback.is_none() && !matches!(policy, Some(OnFailure::Skip))
+    }
+}
+
+impl Nodes {
+    /// What is surely set on each of the ways that lead to a node: one for every edge into it and every way to where that
+    /// comes from; and a node or the one that stands in for it.
+    fn ways(&self, graph: &Graph, node: &GraphNode, must: &Slots, past: &Slots) -> Vec<Slots> {
+        let mut all: Vec<Slots> = Vec::new();
+        for edge in &node.incoming {
+            let from = edge.from.index();
+            let (Some(before), Some(after)) = (self.ways.get(from), self.after.get(from)) else { continue };
+            for way in before {
+                let mut way = way.clone();
+                way.unite(&after.must);
+                way.unite(must);
+                all.push(way);
+            }
+        }
+        if all.is_empty() {
+            all.push(must.clone());
+        }
+        for (main, other) in graph.nodes.iter().enumerate() {
+            let Some(stands_in) = other.fallback.map(|f| f.index()).filter(|f| past.has(*f)) else { continue };
+            let starts = past.has(main) && other.incoming.is_empty() && other.fallback_of.is_empty();
+            let (Some(well), Some(instead)) = (self.after.get(main), self.after.get(stands_in)) else { continue };
+            if starts && node.incoming.is_empty() && all.len() * 2 <= WAYS {
+                all = all
+                    .iter()
+                    .flat_map(|way| [&well.must, &instead.must].map(|more| (way.clone(), more)))
+                    .map(|(mut way, more)| {
+                        way.unite(more);
+                        way
+                    })
+                    .collect();
+            }
+        }
+        if all.len() > WAYS { vec![must.clone()] } else { all }
     }
 }
 

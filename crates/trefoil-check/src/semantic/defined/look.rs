@@ -7,7 +7,7 @@ use trefoil_template::{Reference, Value};
 use super::Walk;
 use crate::semantic::reads::{Defined, Read, Why};
 use crate::semantic::schema::{self, Member};
-use crate::semantic::slots::State;
+use crate::semantic::slots::{Slots, State};
 
 /// Where an expression stands, and whether something there takes care of what is missing.
 #[derive(Debug, Clone, Copy)]
@@ -120,6 +120,7 @@ impl<'p> Walk<'_, 'p> {
             schema: walk.schema,
             optional: walk.optional,
             stop: walk.stop.map(|(at, why)| (at + skip, why)),
+            undeclared: walk.undeclared.map(|(at, all)| (at + skip, all)),
             guarded: place.guarded || self.holds.iter().any(asked),
             lone,
             position: place.position,
@@ -127,8 +128,25 @@ impl<'p> Walk<'_, 'p> {
         self.known.reads.push(read);
     }
 
-    /// Whether a source has a value here.
+    /// Whether a source has a value here: on every way to this node if one of several slots is set on each.
     pub(super) fn defined(&self, source: &Source, path: &[&str], state: &State) -> Defined {
+        match self.defined_at(source, path, state) {
+            Defined::Sometimes(why) => {
+                let with = |way: &Slots| {
+                    let mut here = state.clone();
+                    here.must.unite(way);
+                    self.defined_at(source, path, &here) == Defined::Always
+                };
+                match !self.ways.is_empty() && self.ways.iter().all(with) {
+                    true => Defined::Always,
+                    false => Defined::Sometimes(why),
+                }
+            }
+            known => known,
+        }
+    }
+
+    fn defined_at(&self, source: &Source, path: &[&str], state: &State) -> Defined {
         match source {
             Source::Slot(slot) => match path.first().and_then(|key| self.keys.get(&(*slot, (*key).into()))) {
                 Some(key) => self.key(*key, state),
@@ -145,7 +163,7 @@ impl<'p> Walk<'_, 'p> {
                 self.beneath(&of, self.types.exporters(self.id, *under), path)
             }
             Source::Either(first, second) => {
-                let [first, second] = [first, second].map(|s| self.defined(s, path, state));
+                let [first, second] = [first, second].map(|s| self.defined_at(s, path, state));
                 match (first, second) {
                     (Defined::Always, _) | (_, Defined::Always) => Defined::Always,
                     (Defined::Never, other) => other,

@@ -1,6 +1,6 @@
 //! States: what has run before each, over all ways that its transitions make.
 
-use trefoil_ir::{Position, StateMachine, Takes};
+use trefoil_ir::{Position, StateMachine, StepId, StepKind, Takes};
 
 use super::Walk;
 use super::look::Place;
@@ -85,6 +85,16 @@ impl<'p> Walk<'_, 'p> {
         entry
     }
 
+    /// Whether a step can fail: what only computes cannot.
+    fn can_fail(&self, id: StepId) -> bool {
+        let Some(step) = self.program.step(id) else { return true };
+        match &step.kind {
+            StepKind::Compute(_) => false,
+            StepKind::Sequence(steps) => steps.iter().any(|s| self.can_fail(*s)),
+            _ => true,
+        }
+    }
+
     /// Where a state leads, and what is set there.
     fn leave(&mut self, machine: &'p StateMachine, at: usize, before: State) -> Vec<(usize, State)> {
         let Some(state) = machine.states.get(at) else { return Vec::new() };
@@ -93,6 +103,9 @@ impl<'p> Walk<'_, 'p> {
         let mut failed = State { must: before.must, may: well.may.clone() };
         if let Some(out) = self.program.step(state.step).and_then(|s| s.out) {
             failed.set(out.index());
+        }
+        if !self.can_fail(state.step) {
+            failed = well.clone();
         }
         let leave = |transition: &trefoil_ir::Transition| {
             let (mut well, mut failed) = (well.clone(), failed.clone());

@@ -6,7 +6,10 @@ use std::sync::Arc;
 use trefoil_syntax::{Diagnostic, FileId, Location, Span, suggest};
 
 use crate::aegis::manifest::{self, Unit};
+use crate::read::respelt;
 use crate::{FrontEnd, Project};
+use trefoil_syntax::suggest::Near;
+use trefoil_syntax::yaml::Text;
 
 /// The named units of a project.
 pub(super) struct Directory {
@@ -78,10 +81,11 @@ impl Directory {
     }
 
     /// The finding that an agent is not declared.
-    pub fn missing_agent(&self, name: &str, at: Location) -> Diagnostic {
+    pub fn missing_agent(&self, text: &Text, at: Location) -> Diagnostic {
+        let name = &*text.value;
         let d = Diagnostic::warning("unknown-reference", at, format!("no agent in this folder is called `{name}`"));
-        match self.nearest(Unit::Agent, name) {
-            Some(near) => d.help(format!("did you mean `{near}`?")),
+        match self.near(Unit::Agent, name) {
+            Some(near) => respelt(d.help(format!("did you mean `{}`?", near.name)), at, text, near),
             None if looks_like_uuid(name) => {
                 d.help("the id of a server's agent means nothing here: write the agent's `metadata.name`")
             }
@@ -90,8 +94,8 @@ impl Directory {
     }
 
     /// The nearest name of a sort.
-    pub fn nearest(&self, unit: Unit, name: &str) -> Option<&str> {
-        suggest::nearest(name, self.entries.iter().filter(|e| e.unit == unit).map(|e| &*e.name))
+    pub fn near(&self, unit: Unit, name: &str) -> Option<Near<'_>> {
+        suggest::near(name, self.entries.iter().filter(|e| e.unit == unit).map(|e| &*e.name))
     }
 
     /// The finding that several documents declare what is referenced (decision C10).

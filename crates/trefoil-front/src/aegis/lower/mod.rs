@@ -146,7 +146,7 @@ impl<'p> Lowering<'p> {
                 // Said once, where it is named first.
                 if self.builder.missing_agent_location(&name.value).is_none() {
                     self.builder.missing_agent(&name.value, at);
-                    reader.report(self.directory.missing_agent(&name.value, at));
+                    reader.report(self.directory.missing_agent(name, at));
                 }
                 // It reads its input only: an intent is laid out for it by whoever calls.
                 return self.flow(FlowKey::Missing(name.value.clone()));
@@ -245,7 +245,7 @@ impl<'p> Lowering<'p> {
             name: "?".into(),
             sort: if matches!(key, FlowKey::Workflow(_)) { "workflow" } else { "agent" },
             origin,
-            slots: vec![Slot { name: "input".into() }],
+            slots: vec![Slot::new("input")],
             intake: plain_intake(SlotId(0)),
             init: Vec::new(),
             body: self.builder.step(plain(StepKind::Refused(refused), origin)),
@@ -291,7 +291,7 @@ struct Slots(Vec<Slot>);
 
 impl Slots {
     fn add(&mut self, name: impl Into<Arc<str>>) -> SlotId {
-        self.0.push(Slot { name: name.into() });
+        self.0.push(Slot::new(name));
         SlotId(self.0.len() as u32 - 1)
     }
 }

@@ -162,7 +162,7 @@ impl Scene<'_, '_> {
     /// The source of a reference, and how many segments it stands for.
     pub fn resolve(&self, place: Place, reference: &Reference, at: Location) -> (Source, u16) {
         let segments: Vec<&str> = reference.path.iter().map(|s| &*s.name).collect();
-        let look = Look { scene: self, place, at, guarded: reference.guarded };
+        let look = Look { scene: self, place, at, reference };
         look.up(&segments)
     }
 }
@@ -172,7 +172,7 @@ struct Look<'s, 'a, 'd> {
     scene: &'s Scene<'a, 'd>,
     place: Place,
     at: Location,
-    guarded: bool,
+    reference: &'s Reference,
 }
 
 impl Look<'_, '_, '_> {
@@ -194,7 +194,7 @@ impl Look<'_, '_, '_> {
             ["workflow", rest @ ..] => of(1, self.workflow(rest)),
             ["input"] => (Source::Slot(fixed.raw), 1),
             ["input", field, ..] => {
-                self.check_field(field);
+                self.check_field(field, segments.len() - 1);
                 (Source::Slot(fixed.input), 1)
             }
             ["state", "feedback", ..] => {

@@ -9,6 +9,7 @@ use super::pieces::{constant_object, path};
 use crate::Reader;
 use crate::aegis::manifest::schema::JsonSchema;
 use crate::learn::{Meaning, Members, Resolve, integer_type, is_closed, member_type, text_type};
+use crate::mend;
 
 const ROOTS: &[&str] =
     &["instruction", "input", "iteration_number", "previous_error", "agentskills", "context", "intent", "attachments"];
@@ -95,7 +96,7 @@ impl PromptNames<'_, '_> {
         match &*root.name {
             "input" => {
                 if let Some(field) = reference.path.get(1) {
-                    self.check_field(&field.name, at);
+                    self.check_field(&field.name, mend::segment(reference, at, 1), at);
                 }
                 (Source::Slot(self.input), 1)
             }
@@ -107,7 +108,7 @@ impl PromptNames<'_, '_> {
             "iteration_number" => (Source::Slot(self.iteration), 1),
             "previous_error" => (Source::Slot(self.previous_error), 1),
             name => {
-                self.report_unknown(name, at);
+                self.report_unknown(name, mend::segment(reference, at, 0), at);
                 (Source::Missing(Missing::Key(0)), 0)
             }
         }
@@ -135,29 +136,33 @@ impl PromptNames<'_, '_> {
     }
 
     /// A field that the agent's own schema does not have: certain when the schema is closed, likely when a near name is.
-    fn check_field(&self, name: &str, at: Location) {
+    fn check_field(&self, name: &str, place: Option<Location>, at: Location) {
         let Some(schema) = self.schema.filter(|s| s.of_objects()) else { return };
         if matches!(name, "intent" | "attachments") || schema.properties().any(|(p, _)| &**p == name) {
             return;
         }
-        let near = suggest::nearest(name, schema.properties().map(|(p, _)| &**p));
+        let near = suggest::near(name, schema.properties().map(|(p, _)| &**p));
         if !schema.closed() && near.is_none() {
             return;
         }
         let d = Diagnostic::warning("unknown-property", at, format!("`input_schema` declares no `{name}`"));
         self.reader.report(match near {
-            Some(near) => d.help(format!("did you mean `input.{near}`?")),
+            Some(near) => {
+                mend::renamed(d.help(format!("did you mean `input.{}`?", near.name)), place, near, schema.closed())
+            }
             None => d,
         });
     }
 
-    fn report_unknown(&self, name: &str, at: Location) {
+    fn report_unknown(&self, name: &str, place: Option<Location>, at: Location) {
         let d = Diagnostic::warning("unresolved-name", at, format!("a prompt has no `{name}`: it is always empty"));
         let declared = self.schema.is_some_and(|s| s.properties().any(|(p, _)| &**p == name));
-        let near = suggest::nearest(name, ROOTS.iter().copied());
+        let near = suggest::near(name, ROOTS.iter().copied());
         self.reader.report(match near {
-            _ if declared => d.help(format!("write `input.{name}`")),
-            Some(near) => d.help(format!("did you mean `{near}`?")),
+            _ if declared => {
+                mend::rewritten(d.help(format!("write `input.{name}`")), place, &format!("input.{name}"), true)
+            }
+            Some(near) => mend::renamed(d.help(format!("did you mean `{}`?", near.name)), place, near, true),
             None if matches!(name, "workflow" | "blackboard" | "state") => {
                 d.help("an agent does not see the workflow that calls it: put the value into the state's `input`")
             }

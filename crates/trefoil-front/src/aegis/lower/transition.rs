@@ -11,6 +11,7 @@ use super::names::{Place, Scene, Shape};
 use crate::aegis::manifest::transition::{self as written, Condition};
 use crate::build;
 use crate::learn;
+use crate::read::respelt;
 
 const YES: &[&str] = &["yes", "y", "1", "approve", "approved", "true"];
 const NO: &[&str] = &["no", "n", "0", "reject", "rejected", "false"];
@@ -56,8 +57,8 @@ fn find_target(scene: &Scene<'_, '_>, transition: &written::Transition) -> Optio
     if found.is_none() {
         let at = scene.reader.at(text.span);
         let d = Diagnostic::error("unknown-reference", at, format!("no state is called `{}`", text.value));
-        scene.reader.report(match suggest::nearest(&text.value, scene.names.state_names()) {
-            Some(near) => d.help(format!("did you mean `{near}`?")),
+        scene.reader.report(match suggest::near(&text.value, scene.names.state_names()) {
+            Some(near) => respelt(d.help(format!("did you mean `{}`?", near.name)), at, text, near),
             None => d,
         });
     }

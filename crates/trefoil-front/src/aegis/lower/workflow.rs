@@ -17,6 +17,7 @@ use crate::aegis::manifest::workflow::Workflow;
 use crate::aegis::manifest::{self};
 use crate::build::plain;
 use crate::learn;
+use crate::read::respelt;
 use crate::{Document, Reader};
 
 /// Lowers a workflow.
@@ -159,8 +160,8 @@ fn initial(reader: &Reader<'_>, workflow: &Workflow, names: &Names) -> Option<us
     if found.is_none() && !names.states.is_empty() {
         let at = reader.at(text.span);
         let d = Diagnostic::error("unknown-reference", at, format!("no state is called `{}`", text.value));
-        reader.report(match suggest::nearest(&text.value, names.state_names()) {
-            Some(near) => d.help(format!("did you mean `{near}`?")),
+        reader.report(match suggest::near(&text.value, names.state_names()) {
+            Some(near) => respelt(d.help(format!("did you mean `{}`?", near.name)), at, text, near),
             None => d,
         });
     }

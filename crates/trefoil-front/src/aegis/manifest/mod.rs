@@ -17,7 +17,9 @@ use std::sync::Arc;
 use trefoil_syntax::Span;
 use trefoil_syntax::yaml::{Entry, Kind, Node, Scalar, Text};
 
+use crate::read::respelt;
 use crate::{Fields, Reader};
+use trefoil_syntax::suggest::Near;
 
 /// The only value of `apiVersion`.
 pub const API_VERSION: &str = "100monkeys.ai/v1";
@@ -71,7 +73,12 @@ pub fn header(fields: &mut Fields<'_, '_>) -> Option<Unit> {
             fields.reader.at(kind.value.span),
             "`AgentManifest` is an old spelling",
         );
-        fields.reader.report(d.help("write `kind: Agent`"));
+        let meant = Near { name: "Agent", distance: 0, sure: true };
+        let d = d.help("write `kind: Agent`");
+        fields.reader.report(match kind.value.string() {
+            Some(text) => respelt(d, fields.reader.at(kind.value.span), text, meant),
+            None => d,
+        });
         return Some(Unit::Agent);
     }
     fields.reader.word(&kind.value, "kind", &words)
@@ -87,7 +94,16 @@ pub fn spelled<'n>(fields: &mut Fields<'n, '_>, one: &'static str, other: &'stat
                 fields.reader.at(second.key.span),
                 format!("`{}` and `{}` are the same key", first.key.value, second.key.value),
             );
-            fields.reader.report(d.label(fields.reader.at(first.key.span), "already written here").help("keep one"));
+            let d = d.label(fields.reader.at(first.key.span), "already written here").help("keep one");
+            let between =
+                |e: &Entry| e.key.span.start > first.key.span.start && e.key.span.start < second.key.span.start;
+            let apart = fields.entries().iter().any(between);
+            let end = Span::new(first.value.span.end, second.value.span.end);
+            fields.reader.report(if apart || first.value.string().is_none() || second.value.string().is_none() {
+                d
+            } else {
+                d.suggestion(format!("take `{}` out", second.key.value), fields.reader.at(end), "")
+            });
             Some(first)
         }
         (a, b) => a.or(b),

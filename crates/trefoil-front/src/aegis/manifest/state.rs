@@ -14,7 +14,9 @@ use super::states::system::SystemState;
 use super::states::{agent, container, human, parallel, subworkflow, system};
 use super::transition::{self, Transition};
 use super::{RefusedFeature, agent::output_handler, duration, spelled};
+use crate::read::respelt;
 use crate::{Fields, Reader};
+use trefoil_syntax::suggest::Near;
 
 /// A state.
 pub struct State {
@@ -118,10 +120,10 @@ fn kind_word(reader: &Reader<'_>, node: &Node) -> Option<Word> {
     if let Some((word, kind)) = KINDS.iter().find(|(w, _)| w.eq_ignore_ascii_case(&text.value))
         && **word != *text.value
     {
-        reader.report(
-            Diagnostic::warning("deprecated", reader.at(node.span), format!("`{}` is an old spelling", text.value))
-                .help(format!("write `{word}`")),
-        );
+        let d = Diagnostic::warning("deprecated", reader.at(node.span), format!("`{}` is an old spelling", text.value))
+            .help(format!("write `{word}`"));
+        let meant = Near { name: word, distance: 0, sure: true };
+        reader.report(respelt(d, reader.at(node.span), text, meant));
         return Some(*kind);
     }
     reader.word(node, "kind", KINDS)

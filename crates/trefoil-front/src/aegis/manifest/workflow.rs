@@ -11,6 +11,7 @@ use super::Unit;
 use super::metadata::{self, Identity};
 use super::schema::{self, JsonSchema};
 use super::state::{self, State};
+use crate::read::respelt;
 use crate::read::to_value;
 use crate::{Fields, Reader};
 
@@ -180,9 +181,11 @@ fn check_mounts(reader: &Reader<'_>, states: &[State], shared: &[Text]) {
                 reader.at(volume.span),
                 format!("no shared volume is called `{}`", volume.value),
             );
-            let near = trefoil_syntax::suggest::nearest(&volume.value, shared.iter().map(|s| &*s.value));
+            let near = trefoil_syntax::suggest::near(&volume.value, shared.iter().map(|s| &*s.value));
             reader.report(match near {
-                Some(near) => d.help(format!("did you mean `{near}`?")),
+                Some(near) => {
+                    respelt(d.help(format!("did you mean `{}`?", near.name)), reader.at(volume.span), volume, near)
+                }
                 None => d,
             });
         }

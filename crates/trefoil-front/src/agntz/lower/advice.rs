@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use trefoil_syntax::suggest::Near;
 use trefoil_syntax::{Severity, suggest};
 
 use super::scope::{At, Note, Scope};
@@ -30,34 +31,38 @@ pub fn query_is_null(outside: Option<&Outside<'_>>) -> Option<Note> {
 
 /// A root that nothing defines: an error where names are declared, else a warning (decision C9).
 pub fn unknown(scope: &Scope<'_>, name: &str, at: At) -> Note {
-    let help = advice(scope, name, at);
+    let names: Vec<Arc<str>> = scope.names(at);
+    let (help, near) = advice(scope, name, &names);
     if scope.inputs.closed {
-        return Note::new(Severity::Error, "unresolved-name", format!("`{name}` is not defined here"), help);
+        let message = format!("`{name}` is not defined here");
+        return Note::new(Severity::Error, "unresolved-name", message, help).meant(0, near);
     }
     let message = match scope.outside.filter(|_| !scope.inputs.declared).map(|o| &o.given) {
         Some(None) => format!("`{name}` is always null: the step gives no `input`"),
         Some(Some(_)) => format!("`{name}` is always null: the step's `input` does not have it"),
         None => format!("`{name}` is not declared: it is null unless the input has it"),
     };
-    Note::new(Severity::Warning, "unresolved-name", message, help)
+    Note::new(Severity::Warning, "unresolved-name", message, help).meant(0, near)
 }
 
-fn advice(scope: &Scope<'_>, name: &str, at: At) -> String {
+fn advice<'n>(scope: &'n Scope<'_>, name: &str, names: &'n [Arc<str>]) -> (String, Option<Near<'n>>) {
     if let Some(step) = scope.steps.iter().find(|s| &*s.id == name) {
-        return format!("the output of `{name}` lands at `{}`", step.key);
+        let key = Near { name: &step.key, distance: 0, sure: names.contains(&step.key) };
+        return (format!("the output of `{name}` lands at `{}`", step.key), Some(key));
     }
     if scope.outside.is_some_and(|o| o.names.iter().any(|n| &**n == name)) {
         let pass = format!("input: {{ {name}: \"{{{{{name}}}}}\" }}");
-        return format!("an agent does not see the state of its pipeline: pass it with `{pass}`");
+        return (format!("an agent does not see the state of its pipeline: pass it with `{pass}`"), None);
     }
-    let names: Vec<Arc<str>> = scope.names(at);
-    let there = match names.as_slice() {
+    let there = match names {
         [] => "there are no names here".to_owned(),
         some => format!("there is {}", list(some.iter().map(|n| &**n))),
     };
-    match suggest::nearest(name, names.iter().map(|n| &**n)) {
-        Some(near) => format!("did you mean `{near}`? {there}"),
+    let near = suggest::near(name, names.iter().map(|n| &**n));
+    let help = match near {
+        Some(near) => format!("did you mean `{}`? {there}", near.name),
         None if !scope.inputs.declared => format!("declare it under `inputSchema`; {there}"),
         None => there,
-    }
+    };
+    (help, near)
 }

@@ -22,7 +22,7 @@ pub struct Slots(Vec<Slot>);
 impl Slots {
     /// A new slot.
     pub fn add(&mut self, name: impl Into<Arc<str>>) -> SlotId {
-        self.0.push(Slot { name: name.into() });
+        self.0.push(Slot::new(name));
         SlotId(self.0.len() as u32 - 1)
     }
 }

@@ -1,13 +1,14 @@
 //! Conditions that can only go one way: without a placeholder, or with a comparison that can never be true (decision A6).
 
 use trefoil_ir::Cond;
-use trefoil_syntax::yaml::Text;
+use trefoil_syntax::yaml::{Style, Text};
 use trefoil_syntax::{Diagnostic, suggest};
 use trefoil_template::{Comparison, Condition, Expression, Reference, Value};
 
 use super::advice::list;
 use super::scope::{At, Purpose, Scope};
 use super::shape::{Shape, spoken};
+use crate::mend;
 use crate::read::Reader;
 
 /// Warns of what is constant in a condition.
@@ -18,11 +19,29 @@ pub fn check(reader: &Reader<'_>, scope: &Scope<'_>, source: &Text, cond: &Cond,
         let d = Diagnostic::warning("constant-condition", reader.at(source.span), message);
         let word = source.value.split_whitespace().next().unwrap_or("name");
         let word = word.trim_matches(|c: char| "\"'=!<>&|".contains(c));
-        reader.report(d.help(format!("a name is written in braces: `{{{{{word}}}}}`")));
+        let d = d.help(format!("a name is written in braces: `{{{{{word}}}}}`"));
+        let known = !word.is_empty() && scope.names(at).iter().any(|n| Some(&**n) == word.split('.').next());
+        reader.report(if known { braced(reader, source, word, d) } else { d });
         return;
     }
     let visitor = Visitor { reader, scope, source, condition, at };
     visitor.visit(condition.expression());
+}
+
+/// The finding with the braces around the name; a scalar without quotes gets those as well.
+fn braced(reader: &Reader<'_>, source: &Text, word: &str, d: Diagnostic) -> Diagnostic {
+    let Some(start) = source.value.find(word) else { return d };
+    let message = format!("write `{{{{{word}}}}}`");
+    let braces = format!("{{{{{word}}}}}");
+    if source.style != Style::Plain {
+        let at = source.source(start as u32..(start + word.len()) as u32);
+        return d.fix(message, reader.at(at), braces);
+    }
+    if source.value.contains(['"', '\\', '\n']) {
+        return d;
+    }
+    let whole = source.value.replacen(word, &braces, 1);
+    d.fix(message, reader.at(source.span), format!("\"{whole}\""))
 }
 
 struct Visitor<'v, 'd> {
@@ -60,29 +79,75 @@ impl Visitor<'_, '_> {
         };
         let Some(reference) = self.condition.references().get(reference as usize) else { return };
         let shape = self.scope.look(reference, self.at, Purpose::Condition).shape;
-        let Some((why, help)) = impossible(reference, &shape, literal) else { return };
+        let Some(Impossible { why, help, change }) = impossible(reference, &shape, literal) else { return };
         let always = if equal { "can never be true" } else { "is always true" };
         let span = self.source.source(reference.span.clone());
         let mut d = Diagnostic::warning("never-true", self.reader.at(span), format!("this comparison {always}: {why}"));
         d.help = help;
-        self.reader.report(d);
+        self.reader.report(match change {
+            Some(change) => self.mended(d, literal, &change),
+            None => d,
+        });
+    }
+}
+
+/// Why a comparison can only go one way.
+struct Impossible {
+    why: String,
+    help: Option<String>,
+    change: Option<Change>,
+}
+
+/// What to do with the literal.
+enum Change {
+    /// Take its quotes away.
+    Bare,
+    /// Put it in quotes.
+    Quoted,
+    /// Another word; whether it is surely the one.
+    Word(String, bool),
+}
+
+impl Visitor<'_, '_> {
+    /// The finding with the change of the literal, where that stands in the text once.
+    fn mended(&self, d: Diagnostic, literal: &Value, change: &Change) -> Diagnostic {
+        let written = literal.to_text();
+        let Some((at, quotes)) = mend::literal(self.source, self.reader.file, &written) else { return d };
+        let quote = mend::quote(self.source.style);
+        match change {
+            Change::Bare if quotes => d.fix(format!("write `{written}`"), at, written.to_string()),
+            Change::Quoted if !quotes => {
+                let text = format!("{quote}{written}{quote}");
+                d.fix(format!("write `{text}`"), at, text)
+            }
+            Change::Word(word, sure) if !word.contains(['\'', '"', '\\', '{', '}', '\n']) => {
+                let quotes = quotes || !word.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-'));
+                let text = if quotes { format!("{quote}{word}{quote}") } else { word.clone() };
+                let message = format!("write `{word}`");
+                if *sure { d.fix(message, at, text) } else { d.suggestion(message, at, text) }
+            }
+            _ => d,
+        }
     }
 }
 
 /// Why a value of this shape never equals the literal, and what to write instead.
-fn impossible(reference: &Reference, shape: &Shape, literal: &Value) -> Option<(String, Option<String>)> {
+fn impossible(reference: &Reference, shape: &Shape, literal: &Value) -> Option<Impossible> {
     let kind = kind_of(literal)?;
     let name = reference.dotted();
     let kinds = shape.kinds().filter(|k| !k.is_empty())?;
     if !kinds.contains(&kind) {
         let is = kinds.iter().map(|k| spoken(k)).collect::<Vec<_>>().join(" or ");
-        let help = match (literal.as_str(), kinds.as_slice()) {
-            (Some(text @ ("true" | "false")), ["boolean"]) => Some(format!("write `{text}` without quotes")),
-            (Some(text), ["number"]) if text.parse::<f64>().is_ok() => Some(format!("write `{text}` without quotes")),
-            (None, ["string"]) => Some(format!("for text write `'{}'` in quotes", literal.to_text())),
-            _ => None,
+        let bare = |text: &str| (Some(format!("write `{text}` without quotes")), Some(Change::Bare));
+        let (help, change) = match (literal.as_str(), kinds.as_slice()) {
+            (Some(text @ ("true" | "false")), ["boolean"]) => bare(text),
+            (Some(text), ["number"]) if text.parse::<f64>().is_ok() => bare(text),
+            (None, ["string"]) => {
+                (Some(format!("for text write `'{}'` in quotes", literal.to_text())), Some(Change::Quoted))
+            }
+            _ => (None, None),
         };
-        return Some((format!("`{name}` is {is}, and this is {}", spoken(kind)), help));
+        return Some(Impossible { why: format!("`{name}` is {is}, and this is {}", spoken(kind)), help, change });
     }
     let text = literal.as_str()?;
     let choices = shape.choices()?;
@@ -90,8 +155,10 @@ fn impossible(reference: &Reference, shape: &Shape, literal: &Value) -> Option<(
         return None;
     }
     let all = list(choices.iter().map(|c| &**c));
-    let help = suggest::nearest(text, choices.iter().map(|c| &**c)).map(|near| format!("did you mean `{near}`?"));
-    Some((format!("`{name}` is one of {all}"), help))
+    let near = suggest::near(text, choices.iter().map(|c| &**c));
+    let help = near.map(|near| format!("did you mean `{}`?", near.name));
+    let change = near.map(|near| Change::Word(near.name.to_owned(), near.sure));
+    Some(Impossible { why: format!("`{name}` is one of {all}"), help, change })
 }
 
 fn kind_of(value: &Value) -> Option<&'static str> {

@@ -69,9 +69,10 @@ fn never(path: &[Segment], at: usize, what: &str, members: &[Arc<str>], undeclar
         return Note::new(severity, "property-of-text", message, help);
     }
     let has = list(members.iter().map(|m| &**m));
-    let help = match suggest::nearest(name, members.iter().map(|m| &**m)) {
-        Some(near) => format!("did you mean `{near}`? it has {has}"),
+    let near = suggest::near(name, members.iter().map(|m| &**m));
+    let help = match near {
+        Some(near) => format!("did you mean `{}`? it has {has}", near.name),
         None => format!("it has {has}"),
     };
-    Note::new(severity, "unknown-property", format!("`{dotted}` has no `{name}`"), help)
+    Note::new(severity, "unknown-property", format!("`{dotted}` has no `{name}`"), help).meant(at, near)
 }

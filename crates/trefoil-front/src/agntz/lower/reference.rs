@@ -10,6 +10,7 @@ use super::signature::Signature;
 use super::{Lowering, Unit, index};
 use crate::agntz::ids::AgentRef;
 use crate::learn;
+use crate::mend::rewritten;
 use crate::read::Reader;
 
 impl Lowering<'_> {
@@ -50,7 +51,7 @@ impl Lowering<'_> {
             }
             [] => {
                 learn::names_at(reader, named, None);
-                self.unknown(reader, reference.id, at);
+                self.unknown(reader, text, reference.id, at);
                 None
             }
             [(first, place), others @ ..] => {
@@ -67,14 +68,20 @@ impl Lowering<'_> {
         }
     }
 
-    fn unknown(&self, reader: &Reader<'_>, id: &str, at: Location) {
+    fn unknown(&self, reader: &Reader<'_>, text: &Text, id: &str, at: Location) {
         let own = self.chain.last().map(|l| &*l.id);
         let mut others: Vec<&str> = index::names(self.project).filter(|n| Some(*n) != own).collect();
         others.sort_unstable();
         others.dedup();
         let d = Diagnostic::error("unknown-reference", at, format!("no manifest in this folder has the id `{id}`"));
-        reader.report(match suggest::nearest(id, others.iter().copied()) {
-            Some(near) => d.help(format!("did you mean `{near}`?")),
+        reader.report(match suggest::near(id, others.iter().copied()) {
+            Some(near) => {
+                let d = d.help(format!("did you mean `{}`?", near.name));
+                // a version behind the id stays
+                let found = text.value.find(id).map_or(0, |i| i as u32);
+                let place = reader.at(text.source(found..found + id.len() as u32));
+                rewritten(d, Some(place), near.name, near.sure)
+            }
             None if others.is_empty() => d.help("there is no other manifest in this folder"),
             None => d.help(format!("there is {}", list(others))),
         });

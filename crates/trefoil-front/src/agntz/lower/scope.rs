@@ -8,6 +8,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use trefoil_ir::{Position, SlotId, Source};
+use trefoil_syntax::suggest::Near;
 use trefoil_syntax::{Diagnostic, FileId, Location, Severity};
 use trefoil_template::{Missing, Reference, Segment};
 
@@ -16,6 +17,7 @@ use super::path::{Walk, walk};
 use super::shape::Shape;
 use super::signature::{Inputs, Outside, Prompted, Signature};
 use super::{advice, namespace, order};
+use crate::mend;
 use crate::read::Reader;
 
 /// The names of one agent.
@@ -124,12 +126,20 @@ pub struct Note {
     pub message: String,
     /// Advice.
     pub help: Option<String>,
+    /// What was meant: the segment that is wrong, the name for it, and whether that is sure.
+    pub meant: Option<(usize, Arc<str>, bool)>,
 }
 
 impl Note {
     /// A finding with advice.
     pub fn new(severity: Severity, rule: &'static str, message: String, help: impl Into<Option<String>>) -> Self {
-        Self { severity, rule, message, help: help.into() }
+        Self { severity, rule, message, help: help.into(), meant: None }
+    }
+    /// The same, with what was meant by the segment of this index.
+    pub fn meant(self, index: usize, near: Option<Near<'_>>) -> Self {
+        // where names are not declared, what looks like a slip may be a name all the same
+        let declared = self.severity == Severity::Error;
+        Self { meant: near.map(|n| (index, n.name.into(), n.sure && declared)), ..self }
     }
 }
 
@@ -205,13 +215,16 @@ impl<'s> Scope<'s> {
         Resolver { scope: self, reader, at, purpose, position }
     }
 
-    fn report(&self, reader: &Reader<'_>, place: Location, note: Note) {
+    fn report(&self, reader: &Reader<'_>, place: Location, reference: &Reference, note: Note) {
         // where names are not declared, one warning a name is enough
         let repeats = note.severity == Severity::Warning && !self.warned.borrow_mut().insert(note.message.clone());
         if !repeats {
             let mut d = Diagnostic::new(note.rule, note.severity, place, note.message);
             d.help = note.help;
-            reader.report(d);
+            reader.report(match note.meant {
+                Some((index, name, sure)) => mend::rewritten(d, mend::segment(reference, place, index), &name, sure),
+                None => d,
+            });
         }
     }
 
@@ -219,7 +232,8 @@ impl<'s> Scope<'s> {
         self.secret.set(self.secret.get().or(Some(place)));
         let message =
             format!("`{}` is not read by this version: a run that reaches it does not start", reference.dotted());
-        self.report(reader, place, Note::new(Severity::Warning, "refused", message, namespace::NO_SECRETS.to_owned()));
+        let note = Note::new(Severity::Warning, "refused", message, namespace::NO_SECRETS.to_owned());
+        self.report(reader, place, reference, note);
     }
 
     fn note_prompted(&self, source: &Source, reference: &Reference) {
@@ -290,7 +304,7 @@ impl Resolver<'_, '_> {
         let scope = self.scope;
         let answer = scope.look(reference, self.at, self.purpose);
         for note in answer.notes {
-            scope.report(self.reader, place, note);
+            scope.report(self.reader, place, reference, note);
         }
         if answer.source == Source::Secrets && self.purpose != Purpose::Unused {
             scope.refuse_secret(self.reader, place, reference);

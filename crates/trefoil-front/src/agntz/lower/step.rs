@@ -15,6 +15,7 @@ use super::{Lowering, text};
 use crate::agntz::manifest::{Step as Written, Target};
 use crate::learn;
 use crate::read::Reader;
+use crate::read::respelt;
 
 /// Lowers the step of this index; none where it calls nobody (reported).
 pub fn lower(
@@ -60,7 +61,7 @@ fn input(reader: &Reader<'_>, scope: &Scope<'_>, map: &[(&Text, &Text)], at: At,
             }
             match callee.inputs.get(&key.value) {
                 Some(property) => fit(reader, value, property, callee, &expr, &shape),
-                None if callee.inputs.closed => undeclared(reader, key, callee),
+                None if callee.inputs.closed => undeclared(reader, key, map, callee),
                 None => {}
             }
         }
@@ -69,13 +70,17 @@ fn input(reader: &Reader<'_>, scope: &Scope<'_>, map: &[(&Text, &Text)], at: At,
     Expr::Object(members)
 }
 
-fn undeclared(reader: &Reader<'_>, key: &Text, callee: &Signature) {
+fn undeclared(reader: &Reader<'_>, key: &Text, map: &[(&Text, &Text)], callee: &Signature) {
     let names: Vec<&str> = callee.inputs.properties.iter().map(|p| &*p.name).collect();
     let message = format!("`{}` takes no `{}`", callee.id, key.value);
     let d = Diagnostic::error("unknown-input", reader.at(key.span), message);
     let takes = list(names.iter().copied());
-    reader.report(match suggest::nearest(&key.value, names.iter().copied()) {
-        Some(near) => d.help(format!("did you mean `{near}`? it takes {takes}")),
+    reader.report(match suggest::near(&key.value, names.iter().copied()) {
+        Some(near) => {
+            let d = d.help(format!("did you mean `{}`? it takes {takes}", near.name));
+            let taken = map.iter().any(|(k, _)| &*k.value == near.name);
+            if taken { d } else { respelt(d, reader.at(key.span), key, near) }
+        }
         None if names.is_empty() => d.help("its `inputSchema` is empty"),
         None => d.help(format!("it takes {takes}")),
     });
@@ -102,8 +107,11 @@ fn fit(reader: &Reader<'_>, value: &Text, property: &Property, callee: &Signatur
     if !choices.contains(text) {
         let d = Diagnostic::error("unknown-value", reader.at(value.span), format!("{what} cannot be `{text}`"));
         let all = list(choices.iter().map(|c| &**c));
-        reader.report(match suggest::nearest(text, choices.iter().map(|c| &**c)) {
-            Some(near) => d.help(format!("did you mean `{near}`? it can be one of {all}")),
+        reader.report(match suggest::near(text, choices.iter().map(|c| &**c)) {
+            Some(near) => {
+                let d = d.help(format!("did you mean `{}`? it can be one of {all}", near.name));
+                respelt(d, reader.at(value.span), value, near)
+            }
             None => d.help(format!("it can be one of {all}")),
         });
     }

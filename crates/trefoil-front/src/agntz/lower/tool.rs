@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use trefoil_ir::{Declaration, DeclarationKind, Expr, Position, StepKind, ToolCall, ToolKind};
-use trefoil_syntax::Diagnostic;
 use trefoil_syntax::yaml::Text;
+use trefoil_syntax::{Diagnostic, Span};
 use trefoil_template::Value;
 
 use super::agent::{Body, Subject};
@@ -39,7 +39,7 @@ pub fn lower(
             kind: DeclarationKind::Tool,
             name: name.value.clone(),
             at: reader.at(name.content()),
-            extent: agent.span,
+            extent: Span::new(agent.span.start.min(name.span.start), agent.span.end.max(name.span.end)),
             parent: Some(subject.at),
             schema: Value::Bool(true),
             note: Some(format!("a tool, {sort}").into()),

@@ -5,6 +5,7 @@ use trefoil_syntax::{Diagnostic, Span, suggest};
 
 use super::texts::{Tree, body_tree, text_map};
 use super::{auth, texts};
+use crate::read::respelt;
 use crate::read::{Fields, Reader};
 
 /// An http request with templates.
@@ -51,8 +52,8 @@ pub fn read<'n>(fields: &mut Fields<'n, '_>, deterministic: bool) -> Http<'n> {
             let message = format!("`{}` is not a placeholder of the url", key.value);
             let d = Diagnostic::error("unknown-input", reader.at(key.span), message);
             let names = placeholders.iter().map(|p| p.name);
-            reader.report(match suggest::nearest(&key.value, names) {
-                Some(near) => d.help(format!("did you mean `{near}`?")),
+            reader.report(match suggest::near(&key.value, names) {
+                Some(near) => respelt(d.help(format!("did you mean `{}`?", near.name)), reader.at(key.span), key, near),
                 None => d.help(format!("add `{{{}}}` to the url", key.value)),
             });
         }

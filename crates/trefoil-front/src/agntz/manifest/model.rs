@@ -1,10 +1,11 @@
 //! `model`: provider, name, parameters.
 
+use trefoil_syntax::Diagnostic;
 use trefoil_syntax::yaml::{Kind, Mapping, Node, Scalar, Text};
-use trefoil_syntax::{Diagnostic, suggest};
 use trefoil_template::Value;
 
 use super::texts;
+use crate::providers;
 use crate::read::{Fields, Reader, to_value};
 
 /// Which model answers, and how.
@@ -35,22 +36,6 @@ pub struct Model<'n> {
     pub max_retries: Option<u32>,
 }
 
-/// Providers that the original system or this one has an adapter for. Others load with a warning.
-const PROVIDERS: [&str; 12] = [
-    "openai",
-    "anthropic",
-    "google",
-    "mistral",
-    "ollama",
-    "xai",
-    "groq",
-    "deepseek",
-    "perplexity",
-    "cohere",
-    "azure",
-    "openrouter",
-];
-
 /// Keys that the host owns: a manifest must not carry credentials or redirect calls.
 const HOST_KEYS: [&str; 10] = [
     "apikey",
@@ -75,7 +60,7 @@ pub fn read<'n>(reader: &'n Reader<'_>, node: &'n Node) -> Option<Model<'n>> {
     let mut fields = reader.fields(node, "model")?;
     let provider = fields.require_text("provider").filter(|t| texts::not_empty(reader, t, "provider"));
     if let Some(provider) = provider {
-        check_provider(reader, provider);
+        providers::check(reader, &provider.value, provider.content());
     }
     let name = fields.require_text("name").filter(|t| texts::not_empty(reader, t, "name"));
     let count = |n: i64| u32::try_from(n).unwrap_or(u32::MAX);
@@ -100,18 +85,6 @@ pub fn read<'n>(reader: &'n Reader<'_>, node: &'n Node) -> Option<Model<'n>> {
     }
     fields.finish();
     Some(model)
-}
-
-fn check_provider(reader: &Reader<'_>, provider: &Text) {
-    if PROVIDERS.contains(&&*provider.value) {
-        return;
-    }
-    let message = format!("`{}` is not a provider that is known here", provider.value);
-    let d = Diagnostic::warning("unknown-provider", reader.at(provider.span), message);
-    reader.report(match suggest::nearest(&provider.value, PROVIDERS) {
-        Some(near) => d.help(format!("did you mean `{near}`?")),
-        None => d.help(format!("known are {}", PROVIDERS.map(|p| format!("`{p}`")).join(", "))),
-    });
 }
 
 /// A finite number; outside the usual range is only a warning, because providers decide.

@@ -38,27 +38,48 @@ pub fn read<'n>(fields: &mut Fields<'n, '_>, llm: &mut Llm<'n>) {
     let reader = fields.reader;
     let items = reader.list(&entry.value, "tools").unwrap_or_default();
     let mut clients: Vec<&Text> = Vec::new();
+    let mut named: Vec<&Text> = Vec::new();
     for item in items {
         let Some(mut tool) = reader.fields(item, "a tool") else { continue };
         tool.require("kind");
         let Some(kind) = tool.word("kind", &WORDS) else { continue };
         match kind {
-            Word::Local => local(&mut tool),
+            Word::Local => named.extend(local(&mut tool)),
             Word::Http => {
-                name(&mut tool, "an http tool");
+                named.extend(name(&mut tool, "an http tool"));
                 tool.text("description");
                 http::read(&mut tool, false).texts(&mut llm.inner_texts);
             }
-            Word::Mcp => mcp(&mut tool, llm),
+            Word::Mcp => named.extend(mcp(&mut tool, llm)),
             Word::Agent => agent(&mut tool, llm),
-            Word::Callback => callback(&mut tool),
-            Word::Client => clients.extend(client(&mut tool, &clients)),
+            Word::Callback => named.extend(callback(&mut tool)),
+            Word::Client => {
+                if let Some(client) = client(&mut tool, &clients) {
+                    clients.push(client);
+                    // Of two client tools of one name more is said than that.
+                    if !named.iter().any(|n| n.value == client.value && clients.iter().any(|c| c.span == n.span)) {
+                        named.push(client);
+                    }
+                }
+            }
         }
         tool.finish();
     }
+    clashes(reader, &named);
     if !items.is_empty() {
         let help = "make the tool call a step of its own (`kind: tool`) and pass its output on";
         llm.refusals.push(Refusal::new("tools", entry.key.span, help));
+    }
+}
+
+/// A model calls a tool by its name: of two it cannot say which.
+fn clashes(reader: &Reader<'_>, named: &[&Text]) {
+    for (at, second) in named.iter().enumerate() {
+        if let Some(first) = named.iter().take(at).find(|n| n.value == second.value) {
+            let message = format!("two tools are called `{}`: the model cannot say which it means", second.value);
+            let d = Diagnostic::warning("tool-clash", reader.at(second.span), message);
+            reader.report(d.label(reader.at(first.span), "the other one").help("give one of them another name"));
+        }
     }
 }
 
@@ -70,46 +91,51 @@ fn name<'n>(tool: &mut Fields<'n, '_>, what: &str) -> Option<&'n Text> {
     Some(name)
 }
 
-fn local(tool: &mut Fields<'_, '_>) {
+fn local<'n>(tool: &mut Fields<'n, '_>) -> Vec<&'n Text> {
     let reader = tool.reader;
-    let Some(entry) = tool.require("tools") else { return };
+    let Some(entry) = tool.require("tools") else { return Vec::new() };
     let names = reader.list(&entry.value, "tools").unwrap_or_default();
     if names.is_empty() && entry.value.sequence().is_some() {
         reader.error("wrong-type", entry.value.span, "a local tool entry lists at least one tool");
     }
-    for name in names.iter().filter_map(|n| reader.text(n, "tools")) {
-        if name.value.starts_with("memory_") {
-            bad_name(reader, name, "a local tool", "`memory_` is kept for the tools of a memory resource");
-        }
+    let names: Vec<&Text> = names.iter().filter_map(|n| reader.text(n, "tools")).collect();
+    for name in names.iter().filter(|n| n.value.starts_with("memory_")) {
+        bad_name(reader, name, "a local tool", "`memory_` is kept for the tools of a memory resource");
     }
+    names
 }
 
-fn mcp<'n>(tool: &mut Fields<'n, '_>, llm: &mut Llm<'n>) {
+/// The names under which its tools are offered, as far as they are listed.
+fn mcp<'n>(tool: &mut Fields<'n, '_>, llm: &mut Llm<'n>) -> Vec<&'n Text> {
     let reader = tool.reader;
+    let mut names = Vec::new();
     tool.require_text("server").filter(|t| not_empty(reader, t, "server"));
     for item in tool.list("tools").unwrap_or_default() {
-        if item.string().is_none() {
-            wrapped(reader, item, llm);
+        match item.string() {
+            Some(name) => names.push(name),
+            None => names.extend(wrapped(reader, item, llm)),
         }
     }
     if let Some(headers) = tool.take("headers") {
         llm.inner_texts.extend(text_map(reader, &headers.value, "headers").into_iter().map(|(_, v)| v));
     }
+    names
 }
 
-fn wrapped<'n>(reader: &'n Reader<'_>, item: &'n Node, llm: &mut Llm<'n>) {
+fn wrapped<'n>(reader: &'n Reader<'_>, item: &'n Node, llm: &mut Llm<'n>) -> Option<&'n Text> {
     if item.mapping().is_none() {
         reader.wrong_type(item, "tools", "a tool's name or a mapping with `tool`");
-        return;
+        return None;
     }
-    let Some(mut inner) = reader.fields(item, "a wrapped tool") else { return };
-    inner.require_text("tool");
-    inner.text("name");
+    let mut inner = reader.fields(item, "a wrapped tool")?;
+    let tool = inner.require_text("tool");
+    let name = inner.text("name");
     inner.text("description");
     if let Some(params) = inner.take("params") {
         llm.inner_texts.extend(text_map(reader, &params.value, "params").into_iter().map(|(_, v)| v));
     }
     inner.finish();
+    name.or(tool)
 }
 
 fn agent<'n>(tool: &mut Fields<'n, '_>, llm: &mut Llm<'n>) {
@@ -127,8 +153,8 @@ fn agent<'n>(tool: &mut Fields<'n, '_>, llm: &mut Llm<'n>) {
     }
 }
 
-fn callback(tool: &mut Fields<'_, '_>) {
-    name(tool, "a callback tool");
+fn callback<'n>(tool: &mut Fields<'n, '_>) -> Option<&'n Text> {
+    let name = name(tool, "a callback tool");
     tool.require_text("url");
     tool.text("description");
     tool.require_text("secret");
@@ -137,6 +163,7 @@ fn callback(tool: &mut Fields<'_, '_>) {
     if let Some(entry) = tool.take("inputSchema") {
         schema::read(tool.reader, entry);
     }
+    name
 }
 
 fn client<'n>(tool: &mut Fields<'n, '_>, known: &[&'n Text]) -> Option<&'n Text> {

@@ -7,7 +7,9 @@ use trefoil_template::Value;
 use super::fit;
 use super::keywords::{DELICATE, Holds, KEYWORDS, holds};
 use super::reading::Reading;
+use crate::read::respelt;
 use crate::read::to_value;
+use trefoil_syntax::suggest::Near;
 
 /// Checks a schema and returns it.
 pub fn subschema(reading: &Reading<'_, '_>, node: &Node, depth: usize) -> Value {
@@ -103,12 +105,12 @@ fn unknown(reading: &Reading<'_, '_>, key: &Text) {
     let at = reading.reader.at(key.span);
     let d = Diagnostic::warning("unknown-key", at, format!("JSON Schema has no keyword `{}`", key.value));
     let near = match &*key.value {
-        "min" => Some("minimum"),
-        "max" => Some("maximum"),
-        other => suggest::nearest(other, KEYWORDS.iter().map(|(k, _)| *k)),
+        "min" => Some(Near { name: "minimum", distance: 4, sure: true }),
+        "max" => Some(Near { name: "maximum", distance: 4, sure: true }),
+        other => suggest::near(other, KEYWORDS.iter().map(|(k, _)| *k)),
     };
     reading.reader.report(match near {
-        Some(near) => d.help(format!("did you mean `{near}`?")),
+        Some(near) => respelt(d.help(format!("did you mean `{}`?", near.name)), at, key, near),
         None => d,
     });
 }
@@ -213,9 +215,9 @@ pub fn cross_checks(reading: &Reading<'_, '_>, node: &Node, schema: &Value) {
             let at = reading.reader.at(name.span);
             let message = format!("`{}` is required and not among `properties`", name.value);
             let d = Diagnostic::warning("invalid-schema", at, message);
-            let near = suggest::nearest(&name.value, declared.entries.iter().map(|e| &*e.key.value));
+            let near = suggest::near(&name.value, declared.entries.iter().map(|e| &*e.key.value));
             reading.reader.report(match near {
-                Some(near) => d.help(format!("did you mean `{near}`?")),
+                Some(near) => respelt(d.help(format!("did you mean `{}`?", near.name)), at, name, near),
                 None => d,
             });
         }

@@ -7,6 +7,8 @@ use trefoil_syntax::{Diagnostic, Span, suggest};
 use trefoil_template::Value;
 
 use crate::read::Reader;
+use crate::read::respelt;
+use trefoil_syntax::suggest::Near;
 
 /// How deep subschemas may be nested.
 pub const MAX_DEPTH: usize = 64;
@@ -86,9 +88,17 @@ impl<'n, 'd> Reading<'n, 'd> {
             ("double", "number"),
             ("any", "object"),
         ];
-        let near = foreign.iter().find(|(f, _)| *f == name).map(|(_, t)| *t).or_else(|| suggest::nearest(name, TYPES));
+        let near = foreign.iter().find(|(f, _)| *f == name).map(|(_, t)| *t).map(|name| Near {
+            name,
+            distance: 1,
+            sure: true,
+        });
+        let near = near.or_else(|| suggest::near(name, TYPES));
         self.report(match near {
-            Some(near) => d.help(format!("did you mean `{near}`? it can be one of {all}")),
+            Some(near) => {
+                let d = d.help(format!("did you mean `{}`? it can be one of {all}", near.name));
+                respelt(d, self.reader.at(text.span), text, near)
+            }
             None => d.help(format!("it can be one of {all}")),
         });
         false

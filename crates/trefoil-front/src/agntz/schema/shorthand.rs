@@ -7,6 +7,7 @@ use trefoil_template::{Object, Value};
 use super::canonical;
 use super::keywords::{KEYWORDS, holds};
 use super::reading::{Reading, TYPES};
+use crate::read::respelt;
 use crate::read::to_value;
 
 /// Reads one property's definition as JSON Schema.
@@ -106,9 +107,9 @@ fn unknown(reading: &Reading<'_, '_>, key: &Text) {
     let at = reading.reader.at(key.span);
     let d = Diagnostic::warning("unknown-key", at, format!("a property has no key `{}`", key.value));
     let words = KEYWORDS.iter().map(|(k, _)| *k).chain(["min", "max"]);
-    reading.reader.report(match (&*key.value, suggest::nearest(&key.value, words)) {
+    reading.reader.report(match (&*key.value, suggest::near(&key.value, words)) {
         ("nullable" | "optional", _) => d.help("every property may be left out; it is null then, or its `default`"),
-        (_, Some(near)) => d.help(format!("did you mean `{near}`?")),
+        (_, Some(near)) => respelt(d.help(format!("did you mean `{}`?", near.name)), at, key, near),
         (_, None) => d,
     });
 }

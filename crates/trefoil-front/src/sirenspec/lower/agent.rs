@@ -9,6 +9,7 @@ use super::flow::{Made, Workflow};
 use super::message::Carried;
 use super::node::Lowered;
 use super::scope::{Reading, Scope};
+use crate::read::respelt;
 use crate::sirenspec::manifest::{Agent, AgentNode, OnFailure};
 
 /// Lowers an agent node.
@@ -52,8 +53,10 @@ pub fn find<'m>(flow: &Workflow<'m, '_>, name: &Text) -> Option<&'m Agent<'m>> {
             format!("there is no agent `{}`", name.value),
         );
         let ids = || flow.manifest.agents.iter().map(|a| &*a.id.value);
-        d = match suggest::nearest(&name.value, ids()) {
-            Some(near) => d.help(format!("did you mean `{near}`?")),
+        d = match suggest::near(&name.value, ids()) {
+            Some(near) => {
+                respelt(d.help(format!("did you mean `{}`?", near.name)), flow.reader.at(name.span), name, near)
+            }
             None if flow.manifest.agents.is_empty() => d.help("declare it under `agents:`"),
             None => d.help(format!("there are {}", ids().map(|id| format!("`{id}`")).collect::<Vec<_>>().join(", "))),
         };

@@ -56,8 +56,14 @@ pub struct Slots(pub Vec<Slot>);
 impl Slots {
     /// Another slot.
     pub fn add(&mut self, name: impl Into<Arc<str>>) -> SlotId {
-        self.0.push(Slot { name: name.into() });
+        self.0.push(Slot::new(name));
         SlotId(self.0.len() as u32 - 1)
+    }
+    /// Notes where else the manifest puts a slot's value.
+    pub fn also_at(&mut self, slot: SlotId, path: String) {
+        if let Some(slot) = self.0.get_mut(slot.index()) {
+            slot.writes.push(path.into());
+        }
     }
 }
 

@@ -14,8 +14,8 @@ use super::links::Links;
 use super::names::Names;
 use super::order::Order;
 use crate::Reader;
-use crate::learn::{self, Members, whole};
-use crate::sirenspec::manifest::{Manifest, Node, NodeKind, OnFailure, Root, Worker, Write};
+use crate::learn::{self, Member, Members, whole};
+use crate::sirenspec::manifest::{Manifest, Node, NodeKind, OnFailure, Root, Swrm, Worker, Write};
 
 /// The names of a workflow with their declarations. Without borrows: what is visible in a place is worked out from it
 /// when somebody asks.
@@ -102,9 +102,11 @@ impl Known {
         }
         for (at, node) in manifest.nodes.iter().enumerate() {
             if let Some(write) = written(node) {
-                let write_shape =
-                    names.writes.iter().find(|w| w.node == at && w.root == write.root && w.path == write.path);
-                let schema = write_shape.map_or(Value::Bool(true), |w| w.shape.schema());
+                // In the order of the nodes.
+                let from = names.writes.partition_point(|w| w.node < at);
+                let mut own = names.writes.iter().skip(from).take_while(|w| w.node == at);
+                let found = own.find(|w| w.root == write.root && w.path == write.path);
+                let schema = found.map_or(Value::Bool(true), |w| w.shape.schema());
                 known.write(reader, write, at, &schema);
             }
             if matches!(node.kind, NodeKind::Swrm(_) | NodeKind::Call(_)) {
@@ -133,13 +135,7 @@ impl Known {
                 None => "an agent's answer".into(),
             },
             NodeKind::Swrm(swrm) => {
-                let agents = swrm.members.iter().map(|member| {
-                    let (id, at) = (&member.id.value, reader.at(member.id.content()));
-                    let (kind, extent) = (DeclarationKind::Agent, member.span);
-                    declare(reader, kind, id, at, extent, Some(place), learn::text_type(), "an agent of a swarm");
-                    (id.clone(), Some(at), Members::default())
-                });
-                members.push(("agents".into(), None, Members::of(agents.collect())));
+                members.push(swarm(reader, swrm, place));
                 format!("what {} agents answered", swrm.members.len())
             }
             NodeKind::Factory(factory) => {
@@ -148,6 +144,9 @@ impl Known {
                     let note = format!("an input of every instance of `{}`", node.id.value);
                     let schema = Value::Bool(true);
                     declare(reader, kind, &entry.key.value, at, whole(entry), Some(place), schema, &note);
+                }
+                if let Some(Worker::Swrm(swrm)) = &factory.worker {
+                    members.push(swarm(reader, swrm, place));
                 }
                 "what the instances answered: `outputs` is the list, `output` its text".into()
             }
@@ -314,6 +313,17 @@ impl Known {
         };
         self.keys.iter().filter_map(first).collect()
     }
+}
+
+/// Declares the agents of a swarm: what `agents` of its node has.
+fn swarm(reader: &Reader<'_>, swrm: &Swrm<'_>, node: Location) -> Member {
+    let agents = swrm.members.iter().map(|member| {
+        let (id, at) = (&member.id.value, reader.at(member.id.content()));
+        let (kind, note) = (DeclarationKind::Agent, "an agent of a swarm");
+        declare(reader, kind, id, at, member.span, Some(node), learn::text_type(), note);
+        (id.clone(), Some(at), Members::default())
+    });
+    ("agents".into(), None, Members::of(agents.collect()))
 }
 
 /// What a node's `writes` says.

@@ -9,6 +9,7 @@ use super::names::Names;
 use super::order::Order;
 use super::reads::{self, Read};
 use crate::Reader;
+use crate::read::respelt;
 use crate::sirenspec::manifest::{Manifest, NodeKind, OnFailure};
 
 /// How the nodes of a workflow hang together.
@@ -343,8 +344,8 @@ fn unknown_node(reader: &Reader<'_>, names: &Names<'_>, text: &trefoil_syntax::y
         reader.at(text.span),
         format!("`{key}` names a node that is not there: `{}`", text.value),
     );
-    if let Some(near) = suggest::nearest(&text.value, names.ids()) {
-        d = d.help(format!("did you mean `{near}`?"));
+    if let Some(near) = suggest::near(&text.value, names.ids()) {
+        d = respelt(d.help(format!("did you mean `{}`?", near.name)), reader.at(text.span), text, near);
     }
     reader.report(d);
 }

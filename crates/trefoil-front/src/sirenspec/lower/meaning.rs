@@ -149,24 +149,31 @@ impl Scope<'_, '_, '_> {
         }
         let (names, known) = (self.flow.names, &*self.flow.known);
         let look = names.look(root, path);
+        if let Some((node, taken)) = look.named
+            && self.who == Reading::Node(node)
+            && path.get(taken).is_some_and(|s| &*s.name == "agents")
+            && let Some(swarm) = self.swarm()
+            && let Some(node) = known.nodes.get(node)
+        {
+            let of_agents = object_of([("agents".into(), swarm.schema)]);
+            return in_node(node, of_agents, taken, Defined::Always, path, all);
+        }
         let provided = look.seeded || look.writes.iter().any(|w| names.provides(*w, path));
         let node = look.named.filter(|_| look.in_node || !provided);
         let written = look.writes.iter().filter(|w| names.provides(**w, path)).filter_map(|w| names.writes.get(*w));
-        let own = |node: usize| self.who == Reading::Node(node) && !self.own.is_empty();
         let mut producers: Vec<usize> = written.map(|w| w.node).chain(node.map(|(n, _)| n)).collect();
         producers.sort_unstable();
         producers.dedup();
         let ended: Vec<usize> = producers.iter().copied().filter(|p| self.ended(*p)).collect();
-        let defined = match (ended.as_slice(), node) {
+        let defined = match ended.as_slice() {
             _ if look.seeded => Defined::Always,
-            ([], Some((node, _))) if own(node) => Defined::Always,
-            ([], _) => Defined::Never,
-            (some, _) if self.surely(some) => Defined::Always,
+            [] => Defined::Never,
+            some if self.surely(some) => Defined::Always,
             _ => Defined::Sometimes,
         };
         if let (Some((node, taken)), false) = (node, provided) {
             let Some(node) = known.nodes.get(node) else { return };
-            in_node(node, taken, defined, path, all);
+            in_node(node, node.schema.clone(), taken, defined, path, all);
             return;
         }
         let mut prefix: Vec<Arc<str>> = Vec::with_capacity(path.len());
@@ -190,13 +197,13 @@ impl Scope<'_, '_, '_> {
 }
 
 /// A path that begins with a node's id.
-fn in_node(node: &KnownNode, taken: usize, defined: Defined, path: &[Segment], all: &mut Vec<Meaning>) {
+fn in_node(node: &KnownNode, schema: Value, taken: usize, defined: Defined, path: &[Segment], all: &mut Vec<Meaning>) {
     // An id with dots is no single segment: no part of it is the name.
     for _ in 1..taken {
         all.push(Meaning::built_in(defined, object_type()));
     }
     let to = (taken == 1).then_some(node.at);
-    all.push(Meaning { to, defined, schema: node.schema.clone() });
+    all.push(Meaning { to, defined, schema });
     let mut members = Some(node.members.clone());
     for segment in path.get(taken..).unwrap_or_default() {
         let Some(Meaning { schema, .. }) = all.last() else { return };

@@ -133,6 +133,11 @@ impl<'p> Session<'p> {
         let offered = if entry { references::offered(self.project, document) } else { Vec::new() };
         let inputs = Inputs::new(reader, manifest, input, given, &offered);
         let names = Names::new(manifest, &children, &mut slots);
+        for write in &names.writes {
+            if let Some(node) = names.nodes.get(write.node) {
+                slots.also_at(node.slot, format!("{}.{}", write.root.word(), write.path.join(".")));
+            }
+        }
         let links = Links::new(reader, manifest, &names);
         let whole = (stem(path), self.project.documents.get(document).map_or_else(Default::default, |d| d.root.span));
         let known = Arc::new(Known::new(reader, manifest, &names, &links, &children, &inputs, whole));

@@ -7,6 +7,7 @@ use trefoil_template::{Missing, Reference, Segment};
 use super::names::{Look, NodeName};
 use super::scope::{Bound, Reading, Scope};
 use super::texts;
+use crate::mend;
 use crate::sirenspec::manifest::{Node, NodeKind, Root};
 
 impl Scope<'_, '_, '_> {
@@ -112,25 +113,18 @@ impl Scope<'_, '_, '_> {
             [_] => format!("{}.output", node.id.value),
             _ => rest.iter().map(|s| &*s.name).collect::<Vec<_>>().join("."),
         };
-        self.flow.reader.report(
-            Diagnostic::error(
-                "working-dot-node-id",
-                at,
-                format!("`{}` reads node `{}` through `working`", reference.dotted(), node.id.value),
-            )
-            .help(format!("use `{{{{ {fixed} }}}}`; in templates `working.*` is for paths you write or seed yourself")),
-        );
+        let message = format!("`{}` reads node `{}` through `working`", reference.dotted(), node.id.value);
+        let d = Diagnostic::error("working-dot-node-id", at, message)
+            .help(format!("use `{{{{ {fixed} }}}}`; in templates `working.*` is for paths you write or seed yourself"));
+        let whole = mend::segments(reference, at, 0, reference.path.len().saturating_sub(1));
+        self.flow.reader.report(mend::rewritten(d, whole, &fixed, true));
     }
 
     pub(super) fn no_field(&self, reference: &Reference, at: Location, root: &'static str) -> Bound {
         let example = if root == "env" { "env.NAME" } else { "inputs.message" };
-        self.report_undefined(
-            "unresolved-name",
-            reference,
-            at,
-            format!("`{root}` needs a field name after it"),
-            Some(format!("for example `{{{{ {example} }}}}`")),
-        );
+        let message = format!("`{root}` needs a field name after it");
+        let help = format!("for example `{{{{ {example} }}}}`");
+        self.flow.reader.report(self.undefined_name("unresolved-name", reference, at, message, Some(help)));
         (Source::Missing(Missing::NoField(root.into())), 0)
     }
 
@@ -160,13 +154,9 @@ impl Scope<'_, '_, '_> {
             candidates.extend(["inputs", "env", "item", "index", "total", "working", "output"]);
         }
         if reference.path.first().map_or("", |s| &*s.name) == "memory" && look.named.is_none() {
-            self.report_undefined(
-                "unresolved-name",
-                reference,
-                at,
-                format!("`{}` is not defined: nothing is kept between runs", reference.dotted()),
-                Some("pass it in as a field of `input`".to_owned()),
-            );
+            let message = format!("`{}` is not defined: nothing is kept between runs", reference.dotted());
+            let help = "pass it in as a field of `input`".to_owned();
+            self.flow.reader.report(self.undefined_name("unresolved-name", reference, at, message, Some(help)));
             return (Source::Missing(Missing::Key(0)), 0);
         }
         self.undefined(reference, at, base + known, candidates)
@@ -187,9 +177,10 @@ impl Scope<'_, '_, '_> {
         } else {
             format!("`{}` is not defined: `{}` has no `{name}`", reference.dotted(), before.join("."))
         };
-        let help = match suggest::nearest(name, candidates.iter().copied()) {
+        let near = suggest::near(name, candidates.iter().copied());
+        let help = match near {
             Some(near) => {
-                let fixed = before.iter().copied().chain([near]);
+                let fixed = before.iter().copied().chain([near.name]);
                 let rest = reference.path.iter().skip(segment + 1).map(|s| &*s.name);
                 Some(format!("did you mean `{}`?", fixed.chain(rest).collect::<Vec<_>>().join(".")))
             }
@@ -208,7 +199,11 @@ impl Scope<'_, '_, '_> {
             _ if candidates.is_empty() => "property-of-text",
             _ => "unknown-property",
         };
-        self.report_undefined(rule, reference, at, message, help);
+        let mut d = self.undefined_name(rule, reference, at, message, help);
+        if let Some(near) = near {
+            d = mend::renamed(d, mend::segment(reference, at, segment), near, reference.default.is_none());
+        }
+        self.flow.reader.report(d);
         (Source::Missing(Missing::Key(segment as u16)), 0)
     }
 
@@ -229,14 +224,14 @@ impl Scope<'_, '_, '_> {
     }
 
     /// An error, or a warning where a default catches it.
-    fn report_undefined(
+    fn undefined_name(
         &self,
         rule: &'static str,
         reference: &Reference,
         at: Location,
         message: String,
         help: Option<String>,
-    ) {
+    ) -> Diagnostic {
         let (within, always) = match self.only_here(reference, at) {
             Some(node) => (format!("in `{node}`, "), "there it is always"),
             None => (String::new(), "it is always"),
@@ -249,6 +244,6 @@ impl Scope<'_, '_, '_> {
         if let Some(help) = help {
             d = d.help(help);
         }
-        self.flow.reader.report(d);
+        d
     }
 }

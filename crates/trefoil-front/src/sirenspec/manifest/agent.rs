@@ -8,7 +8,7 @@ use trefoil_syntax::{Diagnostic, Span};
 use super::guardrail::{self, GuardList};
 use super::scalar;
 use crate::learn::whole;
-use crate::{Fields, Reader};
+use crate::{Fields, Reader, providers};
 
 /// A declared agent.
 #[derive(Debug, Clone)]
@@ -55,6 +55,9 @@ fn one<'n>(reader: &'n Reader<'_>, entry: &'n Entry) -> Agent<'n> {
 fn model<'n>(reader: &Reader<'_>, text: &'n Text) -> Option<Model<'n>> {
     match text.value.split_once(':') {
         Some((provider, name)) if !provider.trim().is_empty() && !name.trim().is_empty() => {
+            let start = provider.len() - provider.trim_start().len();
+            let span = text.source(start as u32..(start + provider.trim().len()) as u32);
+            providers::check(reader, provider.trim(), span);
             Some(Model { provider: provider.trim().into(), name: name.trim().into(), text })
         }
         _ => {

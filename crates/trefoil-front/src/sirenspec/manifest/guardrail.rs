@@ -8,6 +8,7 @@ use trefoil_syntax::{Diagnostic, suggest};
 
 use super::budget::NO_PRICES;
 use super::{Refusal, scalar};
+use crate::read::respelt;
 use crate::{Fields, Reader};
 
 /// A list of guardrails, in order.
@@ -74,8 +75,11 @@ fn build<'n>(reader: &'n Reader<'_>, name: &'n Text, config: Option<Fields<'n, '
         other => {
             let mut d =
                 Diagnostic::error("unknown-value", reader.at(name.span), format!("there is no guardrail `{other}`"));
-            d = match suggest::nearest(other, NAMES) {
-                Some(near) => d.help(format!("did you mean `{near}`? there are `{}`", NAMES.join("`, `"))),
+            d = match suggest::near(other, NAMES) {
+                Some(near) => {
+                    let d = d.help(format!("did you mean `{}`? there are `{}`", near.name, NAMES.join("`, `")));
+                    respelt(d, reader.at(name.span), name, near)
+                }
                 None => d.help(format!("there are `{}`", NAMES.join("`, `"))),
             };
             return reader.report(d);

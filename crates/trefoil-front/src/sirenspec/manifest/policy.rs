@@ -7,6 +7,7 @@ use trefoil_syntax::yaml::{Node, Scalar, Text};
 use trefoil_syntax::{Diagnostic, suggest};
 
 use super::scalar;
+use crate::read::respelt;
 use crate::{Fields, Reader};
 
 /// What happens when an agent node still fails after its retries.
@@ -65,8 +66,10 @@ fn trigger(reader: &Reader<'_>, node: &Node, on: &mut Vec<RetryOn>) {
                     reader.at(node.span),
                     format!("`{other}` has no effect: no failure is of this class"),
                 );
-                d = match suggest::nearest(other, words) {
-                    Some(near) => d.help(format!("did you mean `{near}`?")),
+                d = match suggest::near(other, words) {
+                    Some(near) => {
+                        respelt(d.help(format!("did you mean `{}`?", near.name)), reader.at(node.span), text, near)
+                    }
                     None => d.help(format!("it can be an HTTP status, `{}`", words.join("`, `"))),
                 };
                 return reader.report(d);

@@ -115,7 +115,10 @@ fn call<'n>(fields: &mut Fields<'n, '_>) -> Synthesis<'n> {
     let name = scalar::plain(fields, "model");
     let model = provider.and_then(|provider| {
         let name: Arc<str> = match name {
-            Some(name) => name.value.clone(),
+            Some(name) => {
+                crate::providers::check(fields.reader, &provider.value, provider.content());
+                name.value.clone()
+            }
             None => default_model(fields.reader, provider)?.into(),
         };
         Some(Model { provider: provider.value.clone(), name, text: provider })

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use trefoil_syntax::yaml::Text;
 use trefoil_syntax::{Diagnostic, suggest};
 
+use crate::mend::renamed;
 use crate::{Fields, Reader};
 
 /// Which of the two trees.
@@ -62,8 +63,8 @@ fn parse<'n>(reader: &Reader<'_>, text: &'n Text) -> Option<Write<'n>> {
                 head,
                 format!("`writes` must begin with `working.` or `output.`, not `{first}`"),
             );
-            d = match suggest::nearest(first, ["working", "output"]) {
-                Some(near) => d.help(format!("did you mean `{near}`?")),
+            d = match suggest::near(first, ["working", "output"]) {
+                Some(near) => renamed(d.help(format!("did you mean `{}`?", near.name)), Some(head), near, true),
                 None if first == "memory" => d.help("persistent memory is not part of this version of the format"),
                 None => d.help(format!("write `working.{0}` or `output.{0}`", text.value)),
             };

@@ -101,35 +101,3 @@ fn steps_are_there_from_where_they_have_run() {
     assert_eq!((learned.mention("two").defined, learned.mention("one").defined), (Defined::Sometimes, Defined::Always));
     assert_eq!(learned.names_at("{{two}}")[1..3], ["one?".to_owned(), "two?".to_owned()]);
 }
-
-#[test]
-#[ignore = "a measurement"]
-#[allow(clippy::print_stderr, reason = "it is what it is for")]
-fn cost() {
-    let mut text = "id: p\nkind: sequential\ninputSchema: {topic: string}\nsteps:\n".to_owned();
-    for i in 0..1000 {
-        let before = if i == 0 { "topic".to_owned() } else { format!("s{}.draft", i - 1) };
-        text += &format!(
-            "  - agent:\n      id: s{i}\n      kind: llm\n      model: {{provider: openai, name: m}}\n      instruction: Improve the text\n      prompt: \"Do {{{{text}}}} and {{{{topic}}}}\"\n      inputSchema: {{text: string, topic: string}}\n      outputSchema: {{draft: string, score: number}}\n    input: {{text: \"{{{{{before}}}}}\", topic: \"{{{{topic}}}}\"}}\n"
-        );
-    }
-    let file = trefoil_syntax::SourceFile::new("p.yaml", text.as_str());
-    let mut project = trefoil_front::Project::default();
-    let id = project.files.add(file.clone());
-    let parsed = trefoil_syntax::yaml::parse(id, &file, &trefoil_syntax::yaml::Limits::default());
-    let root = parsed.root.unwrap();
-    project.documents.push(trefoil_front::Document { file: id, path: "p.yaml".into(), root, front: &Agntz });
-    use trefoil_front::{Findings, FrontEnd};
-    let mut times = [Vec::new(), Vec::new()];
-    for _ in 0..15 {
-        for (which, times) in times.iter_mut().enumerate() {
-            let mut found = if which == 0 { Findings::default() } else { Findings::with_facts() };
-            let start = std::time::Instant::now();
-            Agntz.lower(&project, 0, &mut found);
-            times.push(start.elapsed());
-            std::hint::black_box(found);
-        }
-    }
-    times.iter_mut().for_each(|t| t.sort());
-    eprintln!("without {:?} with {:?}", times[0][7], times[1][7]);
-}

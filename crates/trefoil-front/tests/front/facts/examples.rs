@@ -2,20 +2,36 @@
 
 use std::path::{Path, PathBuf};
 
-use trefoil_front::FrontEnd;
 use trefoil_front::aegis::Aegis;
 use trefoil_front::agntz::Agntz;
 use trefoil_front::sirenspec::SirenSpec;
+use trefoil_front::{Detection, FrontEnd, detect};
+
+use trefoil_syntax::{FileId, SourceFile, yaml};
 
 use super::support::learn_as;
 
-fn folder(front: &'static dyn FrontEnd, dir: &Path) -> usize {
+/// The manifests of one dialect under a folder, by their paths in it.
+fn manifests(front: &'static dyn FrontEnd, root: &Path, dir: &Path, files: &mut Vec<(String, String)>) {
     let mut paths: Vec<PathBuf> = std::fs::read_dir(dir).unwrap().map(|e| e.unwrap().path()).collect();
     paths.sort();
-    let mut files = Vec::new();
-    for path in paths.iter().filter(|p| p.extension().is_some_and(|e| e == "yaml" || e == "yml")) {
-        files.push((path.file_name().unwrap().to_string_lossy().into_owned(), std::fs::read_to_string(path).unwrap()));
+    for path in paths {
+        if path.is_dir() {
+            manifests(front, root, &path, files);
+        } else if path.extension().is_some_and(|e| e == "yaml" || e == "yml") {
+            let text = std::fs::read_to_string(&path).unwrap();
+            let parsed = yaml::parse(FileId(0), &SourceFile::new("", text.as_str()), &yaml::Limits::default());
+            let Some(root_node) = parsed.root.filter(|_| parsed.diagnostics.is_empty()) else { continue };
+            if matches!(detect(&root_node), Detection::One(f) if f.name() == front.name()) {
+                files.push((path.strip_prefix(root).unwrap().to_string_lossy().into_owned(), text));
+            }
+        }
     }
+}
+
+fn folder(front: &'static dyn FrontEnd, dir: &Path) -> usize {
+    let mut files = Vec::new();
+    manifests(front, dir, dir, &mut files);
     let files: Vec<(&str, &str)> = files.iter().map(|(n, t)| (n.as_str(), t.as_str())).collect();
     let mut scopes = 0;
     for entry in 0..files.len() {
@@ -31,5 +47,19 @@ fn a_mention_is_the_name_of_what_it_names() {
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
     for (front, name) in [(&Agntz as &'static dyn FrontEnd, "agntz"), (&Aegis, "aegis"), (&SirenSpec, "sirenspec")] {
         assert!(folder(front, &examples.join(name)) > 20, "{name} has templates");
+    }
+}
+
+#[test]
+fn the_same_holds_of_manifests_of_others() {
+    let shared = std::env::var_os("TREFOIL_SHARED").map(PathBuf::from);
+    let shared = shared.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared"));
+    let corpus = shared.join("corpus");
+    if !corpus.is_dir() {
+        eprintln!("skipped: no {}", corpus.display());
+        return;
+    }
+    for front in [&Agntz as &'static dyn FrontEnd, &Aegis, &SirenSpec] {
+        assert!(folder(front, &corpus) > 20, "{} has templates", front.name());
     }
 }

@@ -4,12 +4,13 @@ use std::fmt::Write;
 
 use trefoil_front::{Document, Findings, FrontEnd, Project};
 use trefoil_ir::{Defined, Facts};
-use trefoil_syntax::{Files, Location, SourceFile, yaml};
+use trefoil_syntax::{Diagnostic, Diagnostics, Files, Location, Severity, SourceFile, Span, yaml};
 use trefoil_template::Value;
 
 pub struct Learned {
     pub files: Files,
     pub facts: Facts,
+    pub diagnostics: Diagnostics,
 }
 
 /// Loads a folder and lowers its first file.
@@ -28,7 +29,7 @@ pub fn learn_as(front: &'static dyn FrontEnd, manifests: &[(&str, &str)], entry:
         project.documents.push(Document { file: id, path: (*name).to_owned(), root: parsed.root.unwrap(), front });
     }
     front.lower(&project, entry, &mut found);
-    Learned { files: project.files, facts: found.facts }
+    Learned { files: project.files, facts: found.facts, diagnostics: found.diagnostics }
 }
 
 impl Learned {
@@ -129,11 +130,16 @@ impl Learned {
     /// What must hold of the facts of any manifest: a mention has the name of what it names, or is written as it is.
     pub fn check(&self) {
         for m in &self.facts.mentions {
+            assert!(!self.text(m.at).is_empty(), "{} mentions nothing", self.place(m.at));
+        }
+        for m in &self.facts.mentions {
             let text = self.text(m.at);
-            assert!(!text.is_empty(), "{} mentions nothing", self.place(m.at));
             let Some(to) = m.to else { continue };
-            let d = self.facts.declaration(to);
-            let d = d.unwrap_or_else(|| panic!("{} `{text}` names what is not declared", self.place(m.at)));
+            let Some(d) = self.facts.declaration(to) else {
+                // A file that is only referred to declares its names when it is an entry itself.
+                assert_ne!(to.file, m.at.file, "{} `{text}` names what is not declared", self.place(m.at));
+                continue;
+            };
             let written = self.text(d.at);
             assert!(
                 text == &*d.name || text == written || (m.template && text == written.split('@').next().unwrap())
@@ -149,6 +155,7 @@ impl Learned {
                 self.place(m.at)
             );
         }
+        self.agree();
         for d in &self.facts.declarations {
             let parent = d.parent.map(|p| self.facts.declaration(p));
             assert!(parent.is_none_or(|p| p.is_some()), "{} `{}` has a parent", self.place(d.at), d.name);
@@ -156,6 +163,34 @@ impl Learned {
             assert!(within || d.at.span.is_empty(), "{} `{}` is in its extent", self.place(d.at), d.name);
         }
     }
+
+    /// What is never there has been reported, and what has been reported as such is never there.
+    fn agree(&self) {
+        for m in self.facts.mentions.iter().filter(|m| m.defined == Defined::Never) {
+            let text = self.text(m.at);
+            let within = |d: &Diagnostic| d.file == Some(m.at.file) && d.span.is_some_and(|s| covers(s, m.at.span));
+            // One warning is enough where a name is not declared and stands in several places.
+            let same = |d: &Diagnostic| d.file == Some(m.at.file) && d.message.contains(&format!("{text}`"));
+            // Where there is no owner there are no members.
+            let file = self.files.get(m.at.file).unwrap().text();
+            let member = file[..m.at.span.start as usize].ends_with(['.', '/']);
+            let said = member || self.diagnostics.iter().any(|d| within(d) || same(d));
+            assert!(said, "{} `{text}` is never there, and nobody says so", self.place(m.at));
+        }
+        let rules = ["unresolved-name", "unordered-read"];
+        for d in self.diagnostics.iter().filter(|d| d.severity == Severity::Error && rules.contains(&d.rule)) {
+            let (Some(file), Some(span)) = (d.file, d.span) else { continue };
+            let mut inside =
+                self.facts.mentions.iter().filter(|m| m.at.file == file && covers(span, m.at.span)).peekable();
+            let at = self.place(Location::new(file, span));
+            let agrees = inside.peek().is_none() || inside.any(|m| m.defined == Defined::Never);
+            assert!(agrees, "{at} is reported as undefined: {}", d.message);
+        }
+    }
+}
+
+fn covers(outer: Span, inner: Span) -> bool {
+    outer.start <= inner.start && inner.end <= outer.end
 }
 
 fn mark(defined: Defined) -> &'static str {

@@ -1,5 +1,6 @@
 //! Tokens of `when`. Operators of other languages are reported and read as what was meant.
 
+use crate::error::sign_of;
 use std::ops::Range;
 
 use crate::template::build::Builder;
@@ -73,7 +74,11 @@ pub(super) fn tokens<'t>(b: &mut Builder<'t>) -> Vec<Spanned<'t>> {
         } else if let Some((sign, meant, help)) = foreign(trimmed) {
             at += sign.len();
             if sign != "}}" || !b.slice(0..start).contains("{{") {
-                b.mistakes.add("condition-bad-operator", start..at, format!("there is no `{sign}` here")).help(help);
+                let noted = b.mistakes.add("condition-bad-operator", start..at, format!("there is no `{sign}` here"));
+                if let Some(sign) = sign_of(help) {
+                    noted.meant(sign);
+                }
+                noted.help(help);
             }
             match meant {
                 "" => None,

@@ -426,7 +426,11 @@ impl<'t> Parser<'_, 't> {
         let hyphen = self.b.slice(0..span.start).ends_with('-') && span.start > 1;
         let known: Vec<&str> = ROOTS.into_iter().chain(FUNCTIONS.map(|(name, _)| name)).collect();
         let suggestion = crate::suggest::closest(name, &known);
-        self.b.mistakes.add(NAME, span, format!("unknown name `{name}`")).help(match (suggestion, name) {
+        let noted = self.b.mistakes.add(NAME, span, format!("unknown name `{name}`"));
+        if let (Some(meant), false) = (suggestion, hyphen) {
+            noted.meant(meant);
+        }
+        noted.help(match (suggestion, name) {
             (_, "inputs" | "env" | "item" | "index" | "total") => {
                 format!("conditions read `working`, `output` and `_budget`; write `{name}` values to `working` first")
             }
@@ -441,11 +445,15 @@ impl<'t> Parser<'_, 't> {
         let (arguments, depth, _) = self.items(")")?;
         let Some((_, function)) = FUNCTIONS.iter().find(|(known, _)| *known == name) else {
             let known = FUNCTIONS.map(|(name, _)| name);
-            let help = match crate::suggest::closest(name, &known) {
+            let suggestion = crate::suggest::closest(name, &known);
+            let noted = self.b.mistakes.add(NAME, span, format!("unknown function `{name}`"));
+            if let Some(meant) = suggestion {
+                noted.meant(meant);
+            }
+            noted.help(match suggestion {
                 Some(meant) => format!("did you mean `{meant}`?"),
                 None => format!("the functions are {}", list(&known)),
-            };
-            self.b.mistakes.add(NAME, span, format!("unknown function `{name}`")).help(help);
+            });
             return Some((Expression::Literal(Value::Null), 1));
         };
         let many = matches!(function, Function::Min | Function::Max);

@@ -7,6 +7,7 @@ use trefoil_template::Missing;
 
 use super::{Look, Place, RESERVED};
 use crate::aegis::lower::paths::Before;
+use crate::mend;
 
 /// What only results of states have.
 pub(super) const OF_RESULTS: &[&str] =
@@ -24,6 +25,21 @@ impl Look<'_, '_, '_> {
     pub(super) fn warn_of(&self, rule: &'static str, message: &str, help: &str) {
         let d = Diagnostic::warning(rule, self.at, message);
         self.scene.reader.report(if help.is_empty() { d } else { d.help(help) });
+    }
+
+    /// A warning about the segment with which as many are left, and the name that was meant by it.
+    pub(super) fn warn_near(
+        &self,
+        rule: &'static str,
+        message: &str,
+        help: &str,
+        left: usize,
+        near: Option<suggest::Near<'_>>,
+    ) {
+        let Some(near) = near else { return self.warn_of(rule, message, help) };
+        let place = self.reference.path.len().checked_sub(left).and_then(|i| mend::segment(self.reference, self.at, i));
+        let d = Diagnostic::warning(rule, self.at, message).help(help);
+        self.scene.reader.report(mend::renamed(d, place, near, true));
     }
 
     pub(super) fn unknown(&self, skip: u16, message: &str, help: &str) -> (Source, u16) {
@@ -47,7 +63,7 @@ impl Look<'_, '_, '_> {
         let name = self.scene.names.name(state);
         match before {
             Before::Always => {}
-            Before::Sometimes if self.guarded => {}
+            Before::Sometimes if self.reference.guarded => {}
             Before::Sometimes => {
                 let message = format!("`{name}` has not run on every way to {here}: it is empty where it has not");
                 self.scene.reader.report(Diagnostic::info("maybe-undefined", self.at, message));
@@ -73,17 +89,20 @@ impl Look<'_, '_, '_> {
     }
 
     /// A field of the start input that its schema does not have.
-    pub(super) fn check_field(&self, field: &str) {
+    pub(super) fn check_field(&self, field: &str, left: usize) {
         let Some(schema) = self.scene.names.schema.as_ref().filter(|s| s.of_objects()) else { return };
         if ALWAYS.contains(&field) || schema.properties().any(|(p, _)| &**p == field) {
             return;
         }
-        let near = suggest::nearest(field, schema.properties().map(|(p, _)| &**p));
+        let near = suggest::near(field, schema.properties().map(|(p, _)| &**p));
         if !schema.closed() && near.is_none() {
             return;
         }
-        let help = near.map(|n| format!("did you mean `input.{n}`?")).unwrap_or_default();
-        self.warn_of("unknown-property", &format!("`input_schema` declares no `{field}`"), &help);
+        let help = near.map(|n| format!("did you mean `input.{}`?", n.name)).unwrap_or_default();
+        // an open input may have the field all the same
+        let near = near.map(|n| suggest::Near { sure: n.sure && schema.closed(), ..n });
+        let message = format!("`input_schema` declares no `{field}`");
+        self.warn_near("unknown-property", &message, &help, left, near);
     }
 
     /// A key of the Blackboard. With an open input anybody may give it, but a near miss of a state's name is none.
@@ -99,18 +118,19 @@ impl Look<'_, '_, '_> {
         }
         let like_a_result = segments.get(1).is_some_and(|field| OF_RESULTS.contains(field));
         if like_a_result {
-            let near = suggest::nearest(key, names.state_names());
-            let help = near.map(|n| format!("did you mean `{n}`?")).unwrap_or_default();
-            return self.warn(&format!("no state is called `{key}`"), &help);
+            let near = suggest::near(key, names.state_names());
+            let help = near.map(|n| format!("did you mean `{}`?", n.name)).unwrap_or_default();
+            let message = format!("no state is called `{key}`");
+            return self.warn_near("unresolved-name", &message, &help, segments.len(), near);
         }
         let closed = names.schema.as_ref().is_some_and(|s| s.of_objects() && s.closed());
         if closed {
             let fields = names.schema.iter().flat_map(|s| s.properties().map(|(p, _)| &**p));
             let keys = names.keys.iter().map(|k| &**k).chain(fields).chain(names.state_names());
-            let near = suggest::nearest(key, keys.chain(RESERVED.iter().copied()));
-            let help = near.map(|n| format!("did you mean `{n}`?")).unwrap_or_default();
+            let near = suggest::near(key, keys.chain(RESERVED.iter().copied()));
+            let help = near.map(|n| format!("did you mean `{}`?", n.name)).unwrap_or_default();
             let message = format!("neither the context, nor the input, nor any state defines `{key}`");
-            self.warn(&message, &help);
+            self.warn_near("unresolved-name", &message, &help, segments.len(), near);
         }
     }
 }

@@ -81,6 +81,11 @@ impl Here<'_, '_, '_> {
                     self.field(field, inner, all);
                 }
             }
+            ["state", "feedback", inner @ ..] => {
+                all.push(built_in(object_type()));
+                all.push(Meaning::built_in(self.feedback(), Value::Bool(true)));
+                walk(all, inner);
+            }
             ["state", rest @ ..] | ["human", rest @ ..] => {
                 all.push(built_in(object_type()));
                 match rest {
@@ -123,6 +128,16 @@ impl Here<'_, '_, '_> {
                 None => self.key(segments, all),
             },
         }
+    }
+
+    /// Whether any transition into this state says something.
+    fn feedback(&self) -> Defined {
+        let (Place::Entering(state) | Place::Leaving(state) | Place::Deciding(state)) = self.place else {
+            return Defined::Sometimes;
+        };
+        let given = self.scene.names.states.get(state).is_none_or(|s| s.given_feedback);
+        let told = !given && self.scene.paths.reachable(state);
+        if told { Defined::Never } else { Defined::Sometimes }
     }
 
     /// A field of the start input.

@@ -38,13 +38,13 @@ impl Look<'_, '_, '_> {
                 _ => (Source::Member(slot, path(["json"])), 1),
             },
             _ => {
-                self.report_field(state, shape, field);
+                self.report_field(state, shape, field, rest.len());
                 (Source::Missing(Missing::Key(1)), 0)
             }
         }
     }
 
-    fn report_field(&self, state: usize, shape: &Shape, field: &str) {
+    fn report_field(&self, state: usize, shape: &Shape, field: &str, left: usize) {
         let fields: &[&str] = match shape {
             Shape::Agent => &["output", "status", "score", "confidence", "error"],
             Shape::Parallel { .. } => &["consensus", "agents", "score", "confidence", "output", "status", "error"],
@@ -54,11 +54,12 @@ impl Look<'_, '_, '_> {
         };
         let name = self.scene.names.name(state);
         let message = format!("the result of `{name}` has no `{field}`: it is always empty");
-        let help = match suggest::nearest(field, fields.iter().copied()) {
-            Some(near) => format!("did you mean `{name}.{near}`?"),
+        let near = suggest::near(field, fields.iter().copied());
+        let help = match near {
+            Some(near) => format!("did you mean `{name}.{}`?", near.name),
             None if *shape == Shape::Agent => format!("a field of the answer is `{name}.output.{field}`"),
             None => format!("it has {}", fields.iter().map(|f| format!("`{f}`")).collect::<Vec<_>>().join(", ")),
         };
-        self.warn_of("unknown-property", &message, &help);
+        self.warn_near("unknown-property", &message, &help, left, near);
     }
 }

@@ -10,6 +10,7 @@ use crate::aegis::lower::pieces::{compute, constant, object, text};
 use crate::aegis::lower::{Lowering, Slots, Unit};
 use crate::aegis::manifest::states::subworkflow::SubworkflowState;
 use crate::build::{self, plain};
+use crate::read::respelt;
 
 /// Lowers a Subworkflow state. The child's result is the state's, `status` and `output` beside its own fields.
 pub(super) fn lower(
@@ -92,8 +93,8 @@ fn unknown(lowering: &mut Lowering<'_>, scene: &Scene<'_, '_>, index: usize, nam
     let at = scene.reader.at(name.span);
     let message = format!("no workflow in this folder is called `{}`", name.value);
     let d = Diagnostic::warning("unknown-reference", at, message.clone());
-    scene.reader.report(match lowering.directory.nearest(Unit::Workflow, &name.value) {
-        Some(near) => d.help(format!("did you mean `{near}`?")),
+    scene.reader.report(match lowering.directory.near(Unit::Workflow, &name.value) {
+        Some(near) => respelt(d.help(format!("did you mean `{}`?", near.name)), at, name, near),
         None => d.help("put its manifest into the folder; a run that can reach this state does not start"),
     });
     let refused = Refused { feature: "an unknown workflow".into(), message: message.into() };

@@ -1,0 +1,177 @@
+//! What looks like a credential. Never prints one.
+
+use std::ops::Range;
+
+/// Something in a text that looks like a credential.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Found {
+    /// Its bytes.
+    pub range: Range<usize>,
+    /// `an OpenAI or Anthropic key`.
+    pub what: &'static str,
+}
+
+/// How a provider's keys begin, how many letters, digits, `_` and `-` follow at least, and whose they are.
+const PREFIXES: &[(&str, usize, &str)] = &[
+    ("sk-", 20, "a model provider's key"),
+    ("sk_live_", 16, "a payment provider's key"),
+    ("rk_live_", 16, "a payment provider's key"),
+    ("AKIA", 16, "a cloud access key"),
+    ("ASIA", 16, "a cloud access key"),
+    ("AIza", 30, "a cloud access key"),
+    ("ghp_", 30, "a GitHub token"),
+    ("gho_", 30, "a GitHub token"),
+    ("ghu_", 30, "a GitHub token"),
+    ("ghs_", 30, "a GitHub token"),
+    ("ghr_", 30, "a GitHub token"),
+    ("github_pat_", 22, "a GitHub token"),
+    ("glpat-", 20, "a GitLab token"),
+    ("xoxb-", 10, "a Slack token"),
+    ("xoxp-", 10, "a Slack token"),
+    ("xoxa-", 10, "a Slack token"),
+    ("xoxs-", 10, "a Slack token"),
+    ("hf_", 30, "a model hub's token"),
+    ("npm_", 36, "a package registry's token"),
+    ("Bearer ", 16, "a bearer token"),
+];
+
+/// Keys of manifests whose values are credentials.
+const KEYS: &[&str] = &[
+    "apikey",
+    "password",
+    "passwd",
+    "passphrase",
+    "secret",
+    "clientsecret",
+    "secretkey",
+    "accesskey",
+    "secretaccesskey",
+    "accesstoken",
+    "authtoken",
+    "refreshtoken",
+    "bearertoken",
+    "privatekey",
+    "token",
+    "xapikey",
+];
+
+/// What stands in examples for a credential.
+const STAND_INS: &[&str] =
+    &["example", "your", "xxxx", "placeholder", "changeme", "dummy", "redacted", "1234567890", "***"];
+
+/// Every credential in a text.
+pub(super) fn in_text(text: &str) -> Vec<Found> {
+    let mut found: Vec<Found> = Vec::new();
+    for (prefix, least, what) in PREFIXES {
+        for (start, _) in text.match_indices(prefix) {
+            let word = text.get(..start).is_none_or(|b| !b.ends_with(|c: char| c.is_ascii_alphanumeric() || c == '_'));
+            let rest = text.get(start + prefix.len()..).unwrap_or_default();
+            let length = rest.find(|c: char| !in_token(c)).unwrap_or(rest.len());
+            let token = rest.get(..length).unwrap_or_default();
+            let range = start..start + prefix.len() + length;
+            let known = found.iter().any(|f| f.range.start < range.end && range.start < f.range.end);
+            if word && !known && length >= *least && is_random(token) && !is_stand_in(token) {
+                found.push(Found { range, what });
+            }
+        }
+    }
+    for (start, _) in text.match_indices("-----BEGIN ") {
+        let line = text.get(start..).and_then(|t| t.lines().next()).unwrap_or_default();
+        if line.contains("PRIVATE KEY-----") {
+            found.push(Found { range: start..start + line.len(), what: "a private key" });
+        }
+    }
+    for (start, _) in text.match_indices("://") {
+        let authority = text.get(start + 3..).unwrap_or_default().split(['/', '?', '#', ' ', '\n']).next();
+        let login = authority.and_then(|a| a.rsplit_once('@')).map(|(login, _)| login);
+        if let Some((user, password)) = login.and_then(|l| l.split_once(':'))
+            && password.len() >= 6
+            && !user.is_empty()
+            && !is_stand_in(password)
+            && !password.contains(['{', '$', '<'])
+        {
+            let at = start + 3 + user.len() + 1;
+            found.push(Found { range: at..at + password.len(), what: "a password in a URL" });
+        }
+    }
+    found
+}
+
+/// Whether a key of a manifest holds a credential.
+pub(super) fn is_key(key: &str) -> bool {
+    let plain: String = key.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect();
+    KEYS.contains(&&*plain)
+}
+
+/// Whether a value is one, and not the name of where it is kept.
+pub(super) fn is_value(value: &str) -> bool {
+    let value = value.trim();
+    let name = value.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_');
+    value.len() >= 12 && !name && value.chars().all(in_value) && is_random(value) && !is_stand_in(value)
+}
+
+fn in_token(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '+' | '/' | '=' | '~')
+}
+
+/// A reference (`env:X`, `{{secrets.x}}`, `$X`, `vault://x`) has other characters.
+fn in_value(c: char) -> bool {
+    c.is_ascii_graphic() && !matches!(c, '{' | '}' | '$' | '<' | '>' | ':' | '(' | ')' | ',' | '"' | '\'')
+}
+
+/// Letters and digits mixed, as nobody writes words.
+fn is_random(token: &str) -> bool {
+    let digits = token.chars().filter(char::is_ascii_digit).count();
+    let letters = token.chars().filter(char::is_ascii_alphabetic).count();
+    digits >= 2 && letters >= 2
+}
+
+fn is_stand_in(token: &str) -> bool {
+    let lower = token.to_lowercase();
+    let mut letters: Vec<char> = lower.chars().collect();
+    letters.sort_unstable();
+    letters.dedup();
+    letters.len() < 6 || STAND_INS.iter().any(|s| lower.contains(s))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{in_text, is_key, is_value};
+
+    #[test]
+    fn credentials_are_found_where_they_stand() {
+        let key = ["sk-", "ab12CD34ef56GH78ij90", "kl"].concat();
+        let text = format!("use {key} for it");
+        let found = in_text(&text);
+        assert_eq!(found.len(), 1);
+        assert_eq!(&text[found[0].range.clone()], key);
+        for text in ["AKIA7QWERTY3UIOP4ASD", "https://bot:k3yH0rse!9@host/x", "-----BEGIN RSA PRIVATE KEY-----\nMII"] {
+            assert_eq!(in_text(text).len(), 1, "{text}");
+        }
+        assert_eq!(in_text(&format!("Bearer {key}")).len(), 1, "one credential is one finding");
+    }
+
+    #[test]
+    fn names_and_stand_ins_are_none() {
+        for text in [
+            "sk-your-key-goes-here-0123",
+            "AKIAIOSFODNN7EXAMPLE",
+            "Bearer {{secrets.TOKEN}}",
+            "Bearer token-in-the-header",
+            "https://{{user}}:{{password}}@host",
+            "task-management-and-scheduling-2024-01",
+            "a risk-based-approach-for-release-2024-10",
+        ] {
+            assert_eq!(in_text(text), [], "{text}");
+        }
+    }
+
+    #[test]
+    fn a_key_that_names_a_credential_has_one_or_its_name() {
+        assert!(is_key("api_key") && is_key("X-API-Key") && is_key("clientSecret") && !is_key("max_tokens"));
+        assert!(is_value("tr0ub4dor-and-3"));
+        for value in ["OPENAI_API_KEY_2", "{{secrets.x12y34}}", "env:API_KEY_12", "string", "billing-signing-secret"] {
+            assert!(!is_value(value), "{value}");
+        }
+    }
+}

@@ -1,0 +1,29 @@
+//! An index beyond the end of a list whose size is known.
+
+use trefoil_syntax::Severity;
+
+use super::members::parts;
+use crate::rule::{Context, Group, Rule, Run};
+use crate::semantic::schema::Member;
+
+pub(super) const RULE: Rule = Rule {
+    name: "index-out-of-range",
+    group: Group::Names,
+    level: Some(Severity::Warning),
+    strict: Some(Severity::Error),
+    page: include_str!("index_out_of_range.md"),
+    run: Run::Program(run),
+};
+
+fn run(cx: &mut Context<'_>) {
+    let model = cx.model;
+    for read in model.reads() {
+        let Some((at, Member::Beyond { length })) = &read.stop else { continue };
+        let Some((before, index)) = parts(read, *at) else { continue };
+        let items = if *length == 1 { "item" } else { "items" };
+        let message = format!("`{before}` has {length} {items} at most, so there is no `{before}.{index}`");
+        let d = cx.finding(read.at, message);
+        let last = length.saturating_sub(1);
+        cx.report(d.help(format!("the first index is 0, the last one {last}")));
+    }
+}

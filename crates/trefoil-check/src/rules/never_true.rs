@@ -1,0 +1,126 @@
+//! Comparisons that can only go one way: values of kinds that are never equal, words that a schema does not list, numbers
+//! beyond a schema's limits.
+
+use trefoil_syntax::suggest;
+use trefoil_template::{Comparison, Value};
+
+use crate::rule::Context;
+use crate::semantic::compare::{Compared, Side};
+use crate::semantic::schema;
+
+/// Looks on where lowering does not.
+pub(super) fn run(cx: &mut Context<'_>) {
+    let model = cx.model;
+    for compared in model.comparisons() {
+        let Some((holds, why, help)) = settled(compared) else { continue };
+        let verdict = if holds { "is always true" } else { "can never be true" };
+        let mut d = cx.finding(compared.at, format!("this comparison {verdict}: {why}"));
+        d.help = help;
+        cx.report(d);
+    }
+}
+
+/// Whether it holds whatever the run brings, why, and what to write instead.
+fn settled(compared: &Compared) -> Option<(bool, String, Option<String>)> {
+    match compared.comparison {
+        Comparison::Equal | Comparison::NotEqual => {
+            let (why, help) = unequal(compared)?;
+            Some((compared.comparison == Comparison::NotEqual, why, help))
+        }
+        Comparison::In | Comparison::NotIn => None,
+        _ => ordered(compared),
+    }
+}
+
+fn unequal(compared: &Compared) -> Option<(String, Option<String>)> {
+    let Compared { value, other, .. } = compared;
+    if other.literal == Some(Value::Null) {
+        return None;
+    }
+    let [kinds, others] = [value, other].map(|s| schema::solid_kinds(&s.schema).filter(|k| !k.is_empty()));
+    let (kinds, others) = (kinds?, others?);
+    // Under strict rules true is 1 and false is 0.
+    let alike =
+        |a: &str, b: &str| a == b || (compared.strict && [a, b].iter().all(|k| ["number", "boolean"].contains(k)));
+    if !kinds.iter().any(|a| others.iter().any(|b| alike(a, b))) {
+        let why = format!(
+            "`{}` is {}, and {} is {}",
+            value.words,
+            schema::spoken_kinds(&kinds),
+            written(other),
+            schema::spoken_kinds(&others)
+        );
+        let help = match (other.literal.as_ref().map(|l| (l, l.as_str())), kinds.as_slice()) {
+            (Some((_, Some(text @ ("true" | "false")))), ["boolean"]) => Some(format!("write `{text}` without quotes")),
+            (Some((_, Some(text))), ["number"]) if text.parse::<f64>().is_ok() => {
+                Some(format!("write `{text}` without quotes"))
+            }
+            (Some((literal, None)), ["string"]) => Some(format!("for text write `'{}'` in quotes", literal.to_text())),
+            _ => None,
+        };
+        return Some((why, help));
+    }
+    let (choices, others) = (schema::choices(&value.schema)?, schema::choices(&other.schema)?);
+    if others.iter().any(|o| choices.contains(o)) || choices.iter().all(Value::is_null) {
+        return None;
+    }
+    let words: Vec<_> = choices.iter().filter(|c| !c.is_null()).map(Value::to_text).collect();
+    let all = words.iter().take(12).map(|w| format!("`{w}`")).collect::<Vec<_>>().join(", ");
+    let help = other.literal.as_ref().and_then(|l| {
+        let near = suggest::nearest(l.as_str()?, words.iter().map(|w| &**w))?;
+        Some(format!("did you mean `{near}`?"))
+    });
+    let is = if words.len() == 1 { "is" } else { "is one of" };
+    Some((format!("`{}` {is} {all}", value.words), help))
+}
+
+/// An order that one side rules out, or that a schema's limits settle.
+fn ordered(compared: &Compared) -> Option<(bool, String, Option<String>)> {
+    let Compared { value, other, .. } = compared;
+    let kinds = schema::solid_kinds(&value.schema).filter(|k| !k.is_empty())?;
+    let orderless: &[&str] = if compared.strict { &["object"] } else { &["boolean", "object", "array"] };
+    if kinds.iter().all(|k| orderless.contains(k)) {
+        let why = format!("`{}` is {}, which has no order", value.words, schema::spoken_kinds(&kinds));
+        return Some((false, why, None));
+    }
+    let limit = other.literal.as_ref()?.as_f64().filter(|_| kinds == ["number"])?;
+    let low = bound(&value.schema, "minimum");
+    let high = bound(&value.schema, "maximum");
+    let never = match compared.comparison {
+        Comparison::Greater => high.is_some_and(|h| h <= limit),
+        Comparison::GreaterEqual => high.is_some_and(|h| h < limit),
+        Comparison::Less => low.is_some_and(|l| l >= limit),
+        Comparison::LessEqual => low.is_some_and(|l| l > limit),
+        _ => false,
+    };
+    let always = match compared.comparison {
+        Comparison::Greater => low.is_some_and(|l| l > limit),
+        Comparison::GreaterEqual => low.is_some_and(|l| l >= limit),
+        Comparison::Less => high.is_some_and(|h| h < limit),
+        Comparison::LessEqual => high.is_some_and(|h| h <= limit),
+        _ => false,
+    };
+    let always = always && !value.optional && !schema::nullable(&value.schema);
+    if !never && !always {
+        return None;
+    }
+    let range = match (low, high) {
+        (Some(low), Some(high)) => format!("from {low} to {high}"),
+        (Some(low), None) => format!("{low} at least"),
+        (None, Some(high)) => format!("{high} at most"),
+        (None, None) => return None,
+    };
+    Some((always, format!("`{}` is {range}", value.words), None))
+}
+
+fn bound(of: &Value, key: &str) -> Option<f64> {
+    of.get(key).and_then(Value::as_f64)
+}
+
+fn written(side: &Side) -> String {
+    match &side.literal {
+        Some(_) => format!("`{}`", side.words),
+        None if side.words.is_empty() => "the other side".to_owned(),
+        None => format!("`{}`", side.words),
+    }
+}

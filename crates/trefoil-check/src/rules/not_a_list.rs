@@ -1,0 +1,91 @@
+//! A fan-out, or a loop of a template, over something that is no list.
+
+use trefoil_ir::walk::{self, Evaluated};
+use trefoil_ir::{Expr, FlowId, Items, StepKind, Text};
+use trefoil_syntax::{Location, Severity};
+use trefoil_template::Value;
+
+use crate::rule::{Context, Group, Rule, Run};
+use crate::semantic::{Model, schema};
+
+pub(super) const RULE: Rule = Rule {
+    name: "not-a-list",
+    group: Group::Types,
+    level: Some(Severity::Warning),
+    strict: Some(Severity::Error),
+    page: include_str!("not_a_list.md"),
+    run: Run::Program(run),
+};
+
+fn run(cx: &mut Context<'_>) {
+    let model = cx.model;
+    let mut found: Vec<(Location, String)> = Vec::new();
+    for &(flow, id) in model.steps() {
+        let Some(step) = model.program.step(id) else { continue };
+        if let StepKind::ForEach(each) = &step.kind
+            && let Items::List(items) = &each.items
+            && let Some(what) = never_a_list(&model.types().expr(flow, items, None))
+        {
+            let at = place(items).unwrap_or(step.origin);
+            found.push((at, format!("this is {what}, and a fan-out needs a list")));
+        }
+        for evaluated in walk::evaluated(step) {
+            let each = &mut |text: &Text| looped(model, flow, text, &mut found);
+            match evaluated {
+                Evaluated::Expr(expr) => walk::texts(expr, each),
+                Evaluated::Text(text) => each(text),
+                Evaluated::Cond(_) | Evaluated::Source(_) => {}
+            }
+        }
+    }
+    for (at, message) in found {
+        let d = cx.finding(at, message);
+        cx.report(d.help("name the list itself, or have the value made as one"));
+    }
+}
+
+/// What a value is that is neither a list nor text that could be one written out.
+fn never_a_list(of: &Value) -> Option<&'static str> {
+    let kinds = schema::solid_kinds(of).filter(|k| !k.is_empty() && !k.contains(&"array"))?;
+    if !kinds.contains(&"string") {
+        return kinds.first().map(|k| schema::spoken(k));
+    }
+    if kinds != ["string"] {
+        return None;
+    }
+    let listed = |text: &str| text.contains('[');
+    if let Some(choices) = schema::choices(of) {
+        let none = !choices.iter().filter_map(Value::as_str).any(listed);
+        return none.then_some("text that is no list");
+    }
+    let inner = schema::solid_kinds(of.get("contentSchema")?)?;
+    (!inner.is_empty() && !inner.contains(&"array")).then_some("text that never holds a list")
+}
+
+/// `{{#each}}` over what has no items.
+fn looped(model: &Model<'_>, flow: FlowId, text: &Text, found: &mut Vec<(Location, String)>) {
+    for i in text.template.looped() {
+        let Some(reference) = text.template.references().get(i) else { continue };
+        let Some(source) = text.sources.get(reference.binding.source as usize) else { continue };
+        let path: Vec<&str> =
+            reference.path.iter().skip(usize::from(reference.binding.skip)).map(|s| &*s.name).collect();
+        let walk = model.types().source(flow, source, &path, None);
+        let Some(kinds) = schema::solid_kinds(&walk.schema).filter(|k| !k.is_empty() && walk.stop.is_none()) else {
+            continue;
+        };
+        if !kinds.iter().any(|k| ["array", "object"].contains(k)) {
+            let span = text.spans.get(i).copied().unwrap_or(text.origin.span);
+            let message = format!("`{}` is {}, which has no items", reference.dotted(), schema::spoken_kinds(&kinds));
+            found.push((Location::new(text.origin.file, span), message));
+        }
+    }
+}
+
+fn place(items: &Expr) -> Option<Location> {
+    match items {
+        Expr::Typed(text) | Expr::Template(text) => {
+            Some(Location::new(text.origin.file, text.spans.first().copied().unwrap_or(text.origin.span)))
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,91 @@
+//! An object printed into what a model or a person reads, where one of its fields was probably meant.
+
+use trefoil_ir::{Expr, FlowId, Source, StepKind, Text, walk};
+use trefoil_syntax::{Diagnostic, Location, Severity};
+use trefoil_template::Value;
+
+use crate::rule::{Context, Group, Rule, Run};
+use crate::semantic::rendered::{Piece, pieces};
+use crate::semantic::{Model, schema};
+
+pub(super) const RULE: Rule = Rule {
+    name: "object-in-prompt",
+    group: Group::Types,
+    level: Some(Severity::Info),
+    strict: Some(Severity::Warning),
+    page: include_str!("object_in_prompt.md"),
+    run: Run::Program(run),
+};
+
+fn run(cx: &mut Context<'_>) {
+    let model = cx.model;
+    let mut found: Vec<(Location, String, Severity, String)> = Vec::new();
+    for &(flow, id) in model.steps() {
+        let Some(step) = model.program.step(id) else { continue };
+        let texts: Vec<&Expr> = match &step.kind {
+            StepKind::Model(call) => call.system.iter().chain([&call.user]).collect(),
+            StepKind::Human(call) => vec![&call.prompt],
+            _ => continue,
+        };
+        for expr in texts {
+            walk::texts(expr, &mut |text| found.extend(printed(model, flow, text)));
+        }
+    }
+    for (at, message, severity, help) in found {
+        let d = Diagnostic { severity, ..cx.finding(at, message) };
+        cx.report(d.help(help));
+    }
+}
+
+fn printed(model: &Model<'_>, flow: FlowId, text: &Text) -> Vec<(Location, String, Severity, String)> {
+    let values = pieces(text).into_iter().filter_map(|piece| match piece {
+        Piece::Value(value) => Some((value.at()?, value.text?.1)),
+        Piece::Written(_) => None,
+    });
+    let found = values.filter_map(|(at, i)| {
+        let reference = text.template.references().get(i)?;
+        let source = text.sources.get(reference.binding.source as usize)?;
+        let path: Vec<&str> =
+            reference.path.iter().skip(usize::from(reference.binding.skip)).map(|s| &*s.name).collect();
+        let walk = model.types().source(flow, source, &path, None);
+        if walk.stop.is_some() || schema::solid_kinds(&walk.schema)? != ["object"] {
+            return None;
+        }
+        let intake = &model.program.flow(flow)?.intake;
+        let taken = |slot: &trefoil_ir::SlotId| intake.slot == *slot || intake.raw.as_ref().is_some_and(|(raw, _)| raw == slot);
+        if path.is_empty() && matches!(source, Source::Slot(slot) if taken(slot)) {
+            return None; // All of what was given, as it was given.
+        }
+        let fields = fields(&walk.schema);
+        if fields.is_empty() {
+            return None;
+        }
+        let name = reference.dotted();
+        // All of what a step leaves: what the format itself puts around the result.
+        let wrapped = path.is_empty() && matches!(source, Source::Slot(slot) if wraps(model, flow, *slot));
+        let severity = if wrapped { Severity::Warning } else { Severity::Info };
+        let list = fields.iter().take(8).map(|f| format!("`{name}.{f}`")).collect::<Vec<_>>().join(", ");
+        Some((at, format!("`{name}` is an object and is printed as JSON"), severity, format!("a field of it: {list}")))
+    });
+    found.collect()
+}
+
+/// The names of an object's members.
+fn fields(of: &Value) -> Vec<String> {
+    let own = of.get("properties").and_then(Value::as_object);
+    let mut all: Vec<String> = own.into_iter().flat_map(|p| p.keys()).map(ToString::to_string).collect();
+    for one in of.get("anyOf").and_then(Value::as_list).unwrap_or_default() {
+        for field in fields(one) {
+            if !all.contains(&field) {
+                all.push(field);
+            }
+        }
+    }
+    all
+}
+
+/// Whether a slot holds a step's result with something around it that the manifest does not say.
+fn wraps(model: &Model<'_>, flow: FlowId, slot: trefoil_ir::SlotId) -> bool {
+    let mut steps = model.steps_of(flow).iter();
+    steps.any(|(_, id)| model.program.step(*id).is_some_and(|s| s.out == Some(slot) && s.shape.is_some()))
+}

@@ -1,0 +1,75 @@
+//! A sampling parameter that the provider does not take.
+
+use trefoil_ir::{ModelCall, StepKind, walk};
+use trefoil_syntax::Severity;
+
+use crate::rule::{Context, Group, Rule, Run};
+
+pub(super) const RULE: Rule = Rule {
+    name: "parameter-range",
+    group: Group::Models,
+    level: Some(Severity::Warning),
+    strict: Some(Severity::Error),
+    page: include_str!("parameter_range.md"),
+    run: Run::Program(run),
+};
+
+/// What providers take less of than others: provider, parameter, from, to. What all of them refuse, loading reports.
+const RANGES: &[(&str, &str, f64, f64)] = &[
+    ("anthropic", "temperature", 0.0, 1.0),
+    ("mistral", "temperature", 0.0, 1.5),
+    ("cohere", "temperature", 0.0, 1.0),
+    ("cohere", "presence_penalty", 0.0, 1.0),
+    ("cohere", "frequency_penalty", 0.0, 1.0),
+];
+
+/// Usual limits; beyond them loading has spoken.
+const USUAL: &[(&str, f64, f64)] =
+    &[("temperature", 0.0, 2.0), ("presence_penalty", -2.0, 2.0), ("frequency_penalty", -2.0, 2.0)];
+
+/// How many texts to stop at providers take.
+const STOPS: &[(&str, usize)] = &[("openai", 4), ("azure", 4)];
+
+fn run(cx: &mut Context<'_>) {
+    let program = cx.model.program;
+    for (_, id) in walk::reachable(program, program.entry) {
+        if let Some(StepKind::Model(call)) = program.step(id).map(|s| &s.kind) {
+            look(cx, call);
+        }
+    }
+}
+
+fn look(cx: &mut Context<'_>, call: &ModelCall) {
+    let Some(provider) = call.model.provider.as_deref() else { return };
+    let p = &call.parameters;
+    let given = |name: &str| match name {
+        "temperature" => p.temperature,
+        "presence_penalty" => p.presence_penalty,
+        "frequency_penalty" => p.frequency_penalty,
+        _ => None,
+    };
+    let mut found = Vec::new();
+    for (_, name, low, high) in RANGES.iter().filter(|(p, ..)| *p == provider) {
+        let Some(value) = given(name).filter(|v| !(*low..=*high).contains(v)) else { continue };
+        if USUAL.iter().any(|(n, low, high)| n == name && (*low..=*high).contains(&value)) {
+            found.push(format!("`{provider}` takes a {} from {low} to {high}, not {value}", name.replace('_', " ")));
+        }
+    }
+    if let Some((_, most)) = STOPS.iter().find(|(p, most)| *p == provider && p_stops(call) > *most) {
+        found.push(format!("`{provider}` takes at most {most} texts to stop at, not {}", p_stops(call)));
+    }
+    if provider == "openai" && p.top_k.is_some() {
+        found.push("`openai` does not know `top_k`, and refuses a request with it".to_owned());
+    }
+    if provider == "anthropic" && (p.presence_penalty.is_some() || p.frequency_penalty.is_some() || p.seed.is_some()) {
+        found.push("`anthropic` knows no penalties and no seed: they have no effect".to_owned());
+    }
+    for message in found {
+        let help = "take another value, or leave it out for the provider's own";
+        cx.report(cx.finding(call.model.origin, message).help(help));
+    }
+}
+
+fn p_stops(call: &ModelCall) -> usize {
+    call.parameters.stop.len()
+}

@@ -1,0 +1,62 @@
+//! Text compared as a number.
+
+use trefoil_syntax::Severity;
+use trefoil_template::Value;
+
+use crate::rule::{Context, Group, Rule, Run};
+use crate::semantic::compare::{Compared, Side};
+use crate::semantic::schema;
+
+pub(super) const RULE: Rule = Rule {
+    name: "text-as-number",
+    group: Group::Types,
+    level: Some(Severity::Warning),
+    strict: Some(Severity::Error),
+    page: include_str!("text_as_number.md"),
+    run: Run::Program(run),
+};
+
+fn run(cx: &mut Context<'_>) {
+    let model = cx.model;
+    for compared in model.comparisons().iter().filter(|c| c.is_ordering()) {
+        let sides = [(&compared.value, &compared.other), (&compared.other, &compared.value)];
+        let Some((message, help)) = sides.into_iter().find_map(|(text, other)| wrong(compared, text, other)) else {
+            continue;
+        };
+        let d = cx.finding(compared.at, message);
+        cx.report(d.help(help));
+    }
+}
+
+/// What is wrong with ordering this text against the other side.
+fn wrong(compared: &Compared, text: &Side, other: &Side) -> Option<(String, &'static str)> {
+    let is = |side: &Side, kind: &str| schema::solid_kinds(&side.schema).is_some_and(|k| k == [kind]);
+    if !is(text, "string") {
+        return None;
+    }
+    let name = &text.words;
+    if compared.strict {
+        let message = format!("`{name}` is text, which has no order with a number: the condition is false");
+        return is(other, "number").then_some((message, "read it as a number: `float(...)`"));
+    }
+    if let Some(choices) = schema::choices(&text.schema) {
+        let words: Vec<&str> = choices.iter().filter_map(Value::as_str).collect();
+        if words.iter().any(|w| reads_as_number(w)) {
+            return None;
+        }
+        let help = "compare words with `==`; an order holds between numbers, and text that reads as one";
+        return Some((format!("`{name}` never reads as a number, so this can never be true"), help));
+    }
+    let open = schema::is_answer(&text.schema) || ["pattern", "format", "contentSchema"].iter().any(|k| text.schema.get(k).is_some());
+    if open || !is(other, "number") {
+        return None;
+    }
+    let message = format!("`{name}` is declared as text, and this compares it as a number");
+    Some((message, "declare it as a number; text that does not read as one makes this false"))
+}
+
+/// As conditions read text (`[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?`).
+fn reads_as_number(text: &str) -> bool {
+    let text = text.trim();
+    text.chars().all(|c| c.is_ascii_digit() || "+-.eE".contains(c)) && text.parse::<f64>().is_ok()
+}

@@ -1,0 +1,85 @@
+//! An output schema that a provider cannot make its model keep to.
+
+use trefoil_ir::{AnswerFormat, SchemaId, StepKind, walk};
+use trefoil_syntax::Severity;
+use trefoil_template::Value;
+
+use crate::rule::{Context, Group, Rule, Run};
+
+pub(super) const RULE: Rule = Rule {
+    name: "unenforceable-schema",
+    group: Group::Models,
+    level: Some(Severity::Info),
+    strict: None,
+    page: include_str!("unenforceable_schema.md"),
+    run: Run::Program(run),
+};
+
+/// Keywords that no provider's structured output enforces.
+/// <https://platform.openai.com/docs/guides/structured-outputs#supported-schemas>
+const UNENFORCED: &[&str] = &[
+    "oneOf",
+    "allOf",
+    "not",
+    "if",
+    "then",
+    "else",
+    "patternProperties",
+    "propertyNames",
+    "dependentRequired",
+    "dependentSchemas",
+    "unevaluatedProperties",
+    "unevaluatedItems",
+    "prefixItems",
+    "contains",
+    "minContains",
+    "maxContains",
+    "uniqueItems",
+    "minProperties",
+    "maxProperties",
+];
+
+fn run(cx: &mut Context<'_>) {
+    let program = cx.model.program;
+    let mut done: Vec<SchemaId> = Vec::new();
+    for (_, id) in walk::reachable(program, program.entry) {
+        let Some(StepKind::Model(call)) = program.step(id).map(|s| &s.kind) else { continue };
+        let AnswerFormat::Json(schema) = call.format else { continue };
+        if done.contains(&schema) {
+            continue;
+        }
+        done.push(schema);
+        let Some(schema) = program.schema(schema) else { continue };
+        let mut found = Vec::new();
+        keywords(&schema.json, &mut found);
+        if schema.json.get("type").is_some_and(|t| t.as_str().is_some_and(|t| t != "object")) {
+            found.push("an answer that is no object".to_owned());
+        }
+        if found.is_empty() {
+            continue;
+        }
+        let message = format!("providers cannot enforce {} of this schema", found.join(", "));
+        let finding = cx.finding(schema.origin, message);
+        cx.report(finding.help("the answer is checked when it has come: say in the prompt what is wanted, or write the schema without"));
+    }
+}
+
+fn keywords(schema: &Value, found: &mut Vec<String>) {
+    let Some(object) = schema.as_object() else { return };
+    for (key, value) in object {
+        match &**key {
+            "properties" | "$defs" => {
+                value.as_object().into_iter().flat_map(|o| o.values()).for_each(|s| keywords(s, found));
+            }
+            "items" | "additionalProperties" => keywords(value, found),
+            "anyOf" => value.as_list().unwrap_or_default().iter().for_each(|s| keywords(s, found)),
+            word if UNENFORCED.contains(&word) => {
+                let shown = format!("`{word}`");
+                if !found.contains(&shown) {
+                    found.push(shown);
+                }
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! Text from outside that decides where a request goes, or what stands in a header.
+
+use trefoil_ir::{Expr, FlowId, StepId, StepKind, ToolKind, walk};
+use trefoil_syntax::{Location, Severity};
+
+use crate::rule::{Context, Group, Rule, Run};
+use crate::semantic::rendered::{Piece, pieces_of};
+use crate::semantic::taint::Labels;
+
+pub(super) const RULE: Rule = Rule {
+    name: "untrusted-url",
+    group: Group::Safety,
+    level: Some(Severity::Error),
+    strict: None,
+    page: include_str!("untrusted_url.md"),
+    run: Run::Program(run),
+};
+
+fn run(cx: &mut Context<'_>) {
+    let program = cx.model.program;
+    for (flow, id) in walk::reachable(program, program.entry) {
+        let Some(step) = program.step(id).filter(|_| cx.model.reach().is_alive(id)) else { continue };
+        let StepKind::Tool(call) = &step.kind else { continue };
+        let Expr::Object(members) = &call.arguments else { continue };
+        if call.kind != ToolKind::Http {
+            continue;
+        }
+        for (name, value) in members {
+            match (&**name, value) {
+                ("url", url) => address(cx, flow, id, url, step.origin),
+                ("headers", Expr::Object(headers)) => {
+                    headers.iter().for_each(|(name, value)| header(cx, flow, id, name, value, step.origin));
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+fn address(cx: &mut Context<'_>, flow: FlowId, id: StepId, url: &Expr, at: Location) {
+    let mut before = String::new();
+    for piece in pieces_of(url) {
+        match piece {
+            Piece::Written(text) => before.push_str(&text),
+            Piece::Value(value) => {
+                // Behind the host a value is encoded.
+                if before.split_once("://").is_some_and(|(_, rest)| rest.contains(['/', '?', '#'])) {
+                    return;
+                }
+                let labels = cx.model.taint().value(cx.model.program, flow, id, &value);
+                if let Some((who, from)) = labels.untrusted() {
+                    let path = value.path().unwrap_or_default();
+                    let message = format!("`{path}` decides which host the request goes to, and it is {who}");
+                    let finding = cx.finding(value.at().unwrap_or(at), message).label(from, "comes from here");
+                    cx.report(finding.help("write the host out, or take it from the environment, and put the value behind it"));
+                    return;
+                }
+                before.push('?');
+            }
+        }
+    }
+}
+
+fn header(cx: &mut Context<'_>, flow: FlowId, id: StepId, name: &str, value: &Expr, at: Location) {
+    for piece in pieces_of(value) {
+        let Piece::Value(value) = piece else { continue };
+        // What whoever starts the run sends along is theirs to send; what a model makes up is not.
+        let labels = Labels { input: None, ..cx.model.taint().value(cx.model.program, flow, id, &value) };
+        if let Some((who, from)) = labels.untrusted() {
+            let path = value.path().unwrap_or_default();
+            let message = format!("`{path}` gets into the header `{name}`, and it is {who}");
+            let mut finding = cx.finding(value.at().unwrap_or(at), message).label(from, "comes from here");
+            finding.severity = Severity::Warning;
+            cx.report(finding.help("put it into the body or the query"));
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! A declared input that nothing reads.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use trefoil_ir::{Expr, Flow, FlowId, SlotId, Source, StepKind};
+use trefoil_syntax::Severity;
+use trefoil_template::Value;
+
+use crate::rule::{Context, Group, Rule, Run};
+use crate::semantic::{Model, Read};
+
+pub(super) const RULE: Rule = Rule {
+    name: "unused-input",
+    group: Group::Names,
+    level: Some(Severity::Warning),
+    strict: Some(Severity::Error),
+    page: include_str!("unused_input.md"),
+    run: Run::Program(run),
+};
+
+fn run(cx: &mut Context<'_>) {
+    let model = cx.model;
+    for (i, flow) in model.program.flows.iter().enumerate() {
+        let id = FlowId(i as u32);
+        if flow.intake.fields.is_empty() || refused(model, id) {
+            continue;
+        }
+        let Some(read) = names_read(model, id, flow) else { continue };
+        for field in &flow.intake.fields {
+            let wrapped = flow.intake.wrap.as_ref() == Some(&field.name);
+            // What a caller gives, and what the format itself adds, is declared nowhere.
+            let declared = field.default.is_some() || field.schema.as_object().is_some_and(|s| !s.is_empty());
+            if wrapped || !declared || field.default.as_ref().is_some_and(|d| d == &Value::from("")) && field.schema.get("type").is_none() {
+                continue;
+            }
+            if !read.contains(&field.name) {
+                let message = format!("nothing in `{}` reads the input `{}`", flow.name, field.name);
+                let d = cx.finding(field.origin, message);
+                cx.report(d.help("take it out, or read it where it was meant to be read"));
+            }
+        }
+    }
+}
+
+/// Whether a part of the flow is not run, and what it reads therefore not known.
+fn refused(model: &Model<'_>, flow: FlowId) -> bool {
+    let mut steps = model.steps_of(flow).iter();
+    steps.any(|(_, s)| model.program.step(*s).is_some_and(|s| matches!(s.kind, StepKind::Refused(_))))
+}
+
+/// The names that occur in paths of a flow and of its fan-outs; none: the input is read as a whole somewhere.
+fn names_read(model: &Model<'_>, id: FlowId, flow: &Flow) -> Option<HashSet<Arc<str>>> {
+    // Slots that hold the input, or something that is made by laying other things over it.
+    let mut holders: HashSet<(FlowId, SlotId)> = HashSet::from([(id, flow.intake.slot)]);
+    holders.extend(flow.intake.raw.iter().map(|(slot, _)| (id, *slot)));
+    for (slot, value) in &flow.init {
+        if let Expr::Merge(layers) = value
+            && layers.iter().any(|l| matches!(l, Expr::Read(Source::Slot(s)) if *s == flow.intake.slot))
+        {
+            holders.insert((id, *slot));
+        }
+    }
+    let mut within = vec![id];
+    let mut at = 0;
+    while let Some(outer) = within.get(at).copied() {
+        at += 1;
+        for (_, step) in model.steps_of(outer) {
+            let Some(StepKind::ForEach(each)) = model.program.step(*step).map(|s| &s.kind) else { continue };
+            if within.contains(&each.body) {
+                continue;
+            }
+            within.push(each.body);
+            for (slot, source) in &each.captures {
+                if matches!(source, Source::Slot(s) if holders.contains(&(outer, *s))) {
+                    holders.insert((each.body, *slot));
+                }
+            }
+        }
+    }
+    let mut names = HashSet::new();
+    for read in within.iter().flat_map(|f| model.reads_of(*f)) {
+        if whole(read, &holders) && !lays(read, flow) {
+            return None;
+        }
+        names.extend(read.reference.iter().flat_map(|r| r.path.iter().map(|s| s.name.clone())));
+        if let Source::Member(_, path) = read.source {
+            names.extend(path.iter().cloned());
+        }
+        if let Source::Either(first, second) = read.source {
+            for one in [&**first, &**second] {
+                if let Source::Member(_, path) = one {
+                    names.extend(path.iter().cloned());
+                }
+            }
+        }
+    }
+    Some(names)
+}
+
+/// Whether all of an input is read.
+fn whole(read: &Read<'_>, holders: &HashSet<(FlowId, SlotId)>) -> bool {
+    let rest = read.reference.map_or(0, |r| r.path.len().saturating_sub(usize::from(r.binding.skip)));
+    let holds = |slot: &SlotId| holders.contains(&(read.flow, *slot));
+    rest == 0
+        && match read.source {
+            Source::Slot(slot) => holds(slot),
+            Source::Compose { parts, .. } => parts.iter().any(|p| holds(&p.slot) && p.member.is_empty()),
+            Source::Either(..) => read.slots().iter().any(holds),
+            _ => false,
+        }
+}
+
+/// Whether this only lays other things over the input.
+fn lays(read: &Read<'_>, flow: &Flow) -> bool {
+    read.reference.is_none() && read.guarded && matches!(read.source, Source::Slot(s) if read.step.is_none() && *s == flow.intake.slot || laid(flow, *s))
+}
+
+/// Whether a slot is made by laying things over the input.
+fn laid(flow: &Flow, slot: SlotId) -> bool {
+    flow.init.iter().any(|(s, value)| *s == slot && matches!(value, Expr::Merge(_)))
+}

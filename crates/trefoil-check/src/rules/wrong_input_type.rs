@@ -1,0 +1,108 @@
+//! A value that can never be what the called flow takes.
+
+use trefoil_ir::{Callee, Expr, FlowId, InputField, StepKind};
+use trefoil_syntax::{Location, Severity};
+use trefoil_template::Value;
+
+use crate::rule::{Context, Group, Rule, Run};
+use crate::semantic::rendered::{Piece, pieces};
+use crate::semantic::schema;
+
+pub(super) const RULE: Rule = Rule {
+    name: "wrong-input-type",
+    group: Group::Types,
+    level: Some(Severity::Warning),
+    strict: Some(Severity::Error),
+    page: include_str!("wrong_input_type.md"),
+    run: Run::Program(run),
+};
+
+fn run(cx: &mut Context<'_>) {
+    let model = cx.model;
+    for &(flow, id) in model.steps() {
+        let Some(step) = model.program.step(id) else { continue };
+        let StepKind::Call(call) = &step.kind else { continue };
+        let (Callee::Flow(callee), Some(input)) = (&call.callee, &call.input) else { continue };
+        let Some(callee) = model.program.flow(*callee) else { continue };
+        for (at, member, value) in written(input) {
+            let Some(field) = callee.intake.fields.iter().find(|f| *f.name == *member) else { continue };
+            let Some(why) = schema::refuses(&field.schema, &value) else { continue };
+            let finding = cx.finding(at, format!("`{member}` of `{}` does not take this: {why}", callee.name));
+            cx.report(finding.label(field.origin, "declared here"));
+        }
+        let mut given = Vec::new();
+        members(input, &mut given);
+        for (name, value) in given {
+            let Some(field) = callee.intake.fields.iter().find(|f| f.name == *name) else { continue };
+            let Some(why) = wrong(cx, flow, value, field) else { continue };
+            let at = place(value).unwrap_or(step.origin);
+            let finding = cx.finding(at, format!("`{name}` of `{}` does not take this: {why}", callee.name));
+            cx.report(finding.label(field.origin, "declared here"));
+        }
+    }
+}
+
+/// Stands for a placeholder in text that is read as JSON: fits where a number may stand, and inside quotes.
+const PLACEHOLDER: &str = "9007199254740881";
+
+/// The members of an input that is JSON in a text, without those that placeholders are in.
+pub(super) fn written(input: &Expr) -> Vec<(Location, String, Value)> {
+    let Expr::Structured(inner) = input else { return Vec::new() };
+    let Some((at, text)) = text(inner) else { return Vec::new() };
+    let Ok(Value::Object(members)) = serde_json::from_str::<Value>(text.trim()) else { return Vec::new() };
+    let known = members.iter().filter(|(k, v)| !k.contains(PLACEHOLDER) && !v.canonical().contains(PLACEHOLDER));
+    known.map(|(k, v)| (at, k.to_string(), v.clone())).collect()
+}
+
+/// The text of an expression, placeholders marked.
+pub(super) fn text(expr: &Expr) -> Option<(Location, String)> {
+    let (Expr::Template(source) | Expr::Typed(source)) = expr else { return None };
+    let parts = pieces(source).into_iter().map(|piece| match piece {
+        Piece::Written(text) => text,
+        Piece::Value(_) => PLACEHOLDER.to_owned(),
+    });
+    Some((source.origin, parts.collect()))
+}
+
+/// The members of an input, as far as they are written out.
+fn members<'e>(input: &'e Expr, into: &mut Vec<(&'e std::sync::Arc<str>, &'e Expr)>) {
+    match input {
+        Expr::Object(all) => into.extend(all.iter().map(|(k, e)| (k, e))),
+        Expr::Merge(layers) => layers.iter().for_each(|l| members(l, into)),
+        _ => {}
+    }
+}
+
+fn wrong(cx: &Context<'_>, flow: FlowId, value: &Expr, field: &InputField) -> Option<String> {
+    if let Expr::Const(value) = value {
+        return schema::refuses(&field.schema, value).filter(|_| !(value.is_null() && field.nullable));
+    }
+    let given = cx.model.types().expr(flow, value, None);
+    if let Some(choices) = schema::choices(&given) {
+        let whys: Vec<_> = choices.iter().filter(|c| !c.is_null()).map(|c| schema::refuses(&field.schema, c)).collect();
+        return whys.iter().all(Option::is_some).then(|| whys.into_iter().flatten().next()).flatten();
+    }
+    let wanted = schema::solid_kinds(&field.schema).filter(|k| !k.is_empty())?;
+    let kinds = schema::solid_kinds(&given).filter(|k| !k.is_empty())?;
+    if kinds.iter().any(|k| wanted.contains(k)) {
+        return None;
+    }
+    Some(format!("it is {}, and this is {}", schema::spoken_kinds(&wanted), schema::spoken_kinds(&kinds)))
+}
+
+fn place(value: &Expr) -> Option<Location> {
+    match value {
+        Expr::Typed(text) | Expr::Template(text) => {
+            let span = text.spans.first().filter(|_| text.template.is_single()).copied();
+            Some(Location::new(text.origin.file, span.unwrap_or(text.origin.span)))
+        }
+        Expr::AsText(inner) | Expr::Structured(inner) | Expr::Coerce(inner, _) => place(inner),
+        _ => None,
+    }
+}
+
+/// Whether a default fits its own declaration.
+pub(super) fn default_fits(field: &InputField) -> Option<String> {
+    let default: &Value = field.default.as_ref()?;
+    schema::refuses(&field.schema, default).filter(|_| !default.is_null())
+}

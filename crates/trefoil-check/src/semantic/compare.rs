@@ -1,0 +1,218 @@
+//! Every comparison of a program, with the types of what is compared: of conditions and of the tests in templates.
+
+use trefoil_ir::walk::{self, Evaluated, children};
+use trefoil_ir::{FlowId, Program, Source};
+use trefoil_syntax::{FileId, Location, Span};
+use trefoil_template::policy::ConditionGrammar;
+use trefoil_template::{Comparison, Expression, Function, Reference, Value};
+
+use super::schema;
+use super::types::Types;
+
+/// A comparison of two values.
+#[derive(Debug, Clone)]
+pub struct Compared {
+    /// The path that is compared.
+    pub at: Location,
+    /// The path's side.
+    pub value: Side,
+    /// The other side.
+    pub other: Side,
+    /// With the path on the left.
+    pub comparison: Comparison,
+    /// Values of different kinds have no order, and text is not read as a number.
+    pub strict: bool,
+}
+
+/// A side of a comparison.
+#[derive(Debug, Clone)]
+pub struct Side {
+    /// As written.
+    pub words: String,
+    /// Its type.
+    pub schema: Value,
+    /// The value, where it is written out.
+    pub literal: Option<Value>,
+    /// It may be missing.
+    pub optional: bool,
+}
+
+/// A text with comparisons, taken apart.
+struct Written<'p> {
+    flow: FlowId,
+    file: FileId,
+    references: &'p [Reference],
+    sources: &'p [Source],
+    spans: &'p [Span],
+    strict: bool,
+}
+
+/// All comparisons with at least one path.
+pub fn all(program: &Program, types: &Types<'_>) -> Vec<Compared> {
+    let mut found = Vec::new();
+    for (i, flow) in program.flows.iter().enumerate() {
+        let id = FlowId(i as u32);
+        walk::evaluated_by_flow(flow).into_iter().for_each(|e| evaluated(id, e, types, &mut found));
+        let mut stack = vec![flow.body];
+        while let Some(step) = stack.pop().and_then(|s| program.step(s)) {
+            walk::evaluated(step).into_iter().for_each(|e| evaluated(id, e, types, &mut found));
+            stack.extend(children(step));
+        }
+    }
+    found
+}
+
+fn evaluated(flow: FlowId, evaluated: Evaluated<'_>, types: &Types<'_>, found: &mut Vec<Compared>) {
+    let text = &mut |text: &trefoil_ir::Text| {
+        let written = Written {
+            flow,
+            file: text.origin.file,
+            references: text.template.references(),
+            sources: &text.sources,
+            spans: &text.spans,
+            strict: text.template.grammar() == ConditionGrammar::Python,
+        };
+        text.template.expressions().iter().for_each(|e| written.visit(e, types, found));
+    };
+    match evaluated {
+        Evaluated::Expr(expr) => walk::texts(expr, &mut |t| text(t)),
+        Evaluated::Text(t) => text(t),
+        Evaluated::Source(_) => {}
+        Evaluated::Cond(cond) => {
+            let made = cond.condition.references().iter().all(|r| r.span.is_empty());
+            if made {
+                return; // Lowering made it of something that is no comparison in the manifest.
+            }
+            let written = Written {
+                flow,
+                file: cond.origin.file,
+                references: cond.condition.references(),
+                sources: &cond.sources,
+                spans: &cond.spans,
+                strict: cond.condition.grammar() == ConditionGrammar::Python,
+            };
+            written.visit(cond.condition.expression(), types, found);
+        }
+    }
+}
+
+impl Written<'_> {
+    fn visit(&self, expression: &Expression, types: &Types<'_>, found: &mut Vec<Compared>) {
+        match expression {
+            Expression::And(all) | Expression::Or(all) | Expression::List(all) | Expression::Call(_, all) => {
+                all.iter().for_each(|e| self.visit(e, types, found));
+            }
+            Expression::Not(inner) | Expression::Negate(inner) | Expression::Member(inner, _) => {
+                self.visit(inner, types, found);
+            }
+            Expression::Arithmetic(_, a, b) | Expression::Index(a, b) => {
+                self.visit(a, types, found);
+                self.visit(b, types, found);
+            }
+            Expression::Compare(operands, comparisons) => {
+                operands.iter().for_each(|e| self.visit(e, types, found));
+                for (pair, comparison) in operands.windows(2).zip(comparisons) {
+                    let [left, right] = pair else { continue };
+                    match (comparison, right) {
+                        (Comparison::In | Comparison::NotIn, Expression::List(items)) => {
+                            let equal = match comparison {
+                                Comparison::In => Comparison::Equal,
+                                _ => Comparison::NotEqual,
+                            };
+                            items.iter().for_each(|item| self.pair(left, item, equal, types, found));
+                        }
+                        (Comparison::In | Comparison::NotIn, _) => {}
+                        _ => self.pair(left, right, *comparison, types, found),
+                    }
+                }
+            }
+            Expression::Literal(_) | Expression::Reference(_) | Expression::Local(_) => {}
+        }
+    }
+
+    fn pair(
+        &self,
+        left: &Expression,
+        right: &Expression,
+        comparison: Comparison,
+        types: &Types<'_>,
+        found: &mut Vec<Compared>,
+    ) {
+        let (place, swapped) = match (reference(left), reference(right)) {
+            (Some(i), _) => (i, false),
+            (None, Some(i)) => (i, true),
+            (None, None) => return,
+        };
+        let Some(span) = self.spans.get(place as usize) else { return };
+        let (Some(left), Some(right)) = (self.side(left, types), self.side(right, types)) else { return };
+        let (value, other) = if swapped { (right, left) } else { (left, right) };
+        let comparison = if swapped { turned(comparison) } else { comparison };
+        found.push(Compared { at: Location::new(self.file, *span), value, other, comparison, strict: self.strict });
+    }
+
+    fn side(&self, expression: &Expression, types: &Types<'_>) -> Option<Side> {
+        let side = |words: String, schema| Side { words, schema, literal: None, optional: true };
+        Some(match expression {
+            Expression::Literal(value) => Side {
+                words: value.to_text().to_string(),
+                schema: schema::of_value(value),
+                literal: Some(value.clone()),
+                optional: false,
+            },
+            Expression::Reference(i) => {
+                let reference = self.references.get(*i as usize)?;
+                let source = self.sources.get(reference.binding.source as usize)?;
+                let path: Vec<&str> =
+                    reference.path.iter().skip(usize::from(reference.binding.skip)).map(|s| &*s.name).collect();
+                let walk = types.source(self.flow, source, &path, None);
+                let known = if walk.stop.is_some() { schema::any() } else { walk.schema };
+                let known = match reference.default {
+                    Some(_) => schema::union([known, schema::of_kind("string")]),
+                    None => known,
+                };
+                Side { optional: walk.optional, ..side(reference.dotted(), known) }
+            }
+            Expression::Call(function, arguments) => {
+                let kind = match function {
+                    Function::Len | Function::Length | Function::Int | Function::Float | Function::Abs => "number",
+                    Function::Str | Function::Upper | Function::Lower | Function::Trim | Function::FirstLine => {
+                        "string"
+                    }
+                    Function::Bool => "boolean",
+                    _ => return None,
+                };
+                let of = arguments.first().and_then(|a| self.side(a, types))?;
+                side(of.words, schema::of_kind(kind))
+            }
+            _ => return None,
+        })
+    }
+}
+
+/// The path that an operand is, or is made of.
+fn reference(expression: &Expression) -> Option<u32> {
+    match expression {
+        Expression::Reference(i) => Some(*i),
+        Expression::Call(_, arguments) => reference(arguments.first()?),
+        _ => None,
+    }
+}
+
+/// The same comparison from the other side.
+fn turned(comparison: Comparison) -> Comparison {
+    match comparison {
+        Comparison::Less => Comparison::Greater,
+        Comparison::LessEqual => Comparison::GreaterEqual,
+        Comparison::Greater => Comparison::Less,
+        Comparison::GreaterEqual => Comparison::LessEqual,
+        same => same,
+    }
+}
+
+impl Compared {
+    /// Whether it asks for an order.
+    pub fn is_ordering(&self) -> bool {
+        use Comparison::{Greater, GreaterEqual, Less, LessEqual};
+        matches!(self.comparison, Less | LessEqual | Greater | GreaterEqual)
+    }
+}

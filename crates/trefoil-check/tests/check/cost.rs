@@ -1,0 +1,52 @@
+//! Rules on cost.
+
+use trefoil_check::{Group, Limits};
+
+use super::support::{check_within, expect};
+
+const TWICE: &str = "version: \"0.1\"\nagents: { a: { system: s, model: \"openai:gpt-4o-mini\" } }\nnodes:\n  x: { agent: a, writes: working.x, retry: { max_attempts: 4 } }\n  y: { agent: a, writes: output.y }\n";
+
+#[test]
+fn the_worst_case_counts_against_what_the_operator_allows() {
+    let messages = |max| {
+        let limits = Limits { max_calls: Some(max) };
+        let (_, found) = check_within(Some("sirenspec"), &[("flow.yaml", TWICE)], &limits);
+        found.into_iter().filter(|d| d.rule == "too-many-calls").map(|d| d.message).collect::<Vec<_>>()
+    };
+    assert_eq!(messages(5), Vec::<String>::new());
+    assert_eq!(messages(4), ["a run of `flow` may need 5 model calls, and 4 are allowed"]);
+}
+
+#[test]
+fn a_list_that_is_written_out_is_bounded() {
+    let each = |list: &str| {
+        format!(
+            "version: \"0.1\"\nagents: {{ a: {{ system: s, model: \"openai:gpt-4o-mini\" }} }}\nnodes:\n  f: {{ type: factory, agent: a, for_each: '{list}', writes: output.f }}\n"
+        )
+    };
+    expect(Group::Cost, "sirenspec", &[("flow.yaml", &each("[1, 2, 3]"))], &[]);
+    expect(
+        Group::Cost,
+        "sirenspec",
+        &[("flow.yaml", &each("{{ inputs.message }}"))],
+        &["unbounded-fan-out info 4:3 nothing limits how long the list of `f` is, and every item costs a model call"],
+    );
+}
+
+#[test]
+fn a_short_text_behind_a_value_costs_nothing() {
+    let agent = |guide: &str| {
+        format!(
+            "id: a\nkind: llm\ninputSchema: {{ x: string }}\nmodel: {{ provider: openai, name: gpt-4o-mini }}\ninstruction: \"About {{{{x}}}}. {guide}\"\nprompt: Go.\n"
+        )
+    };
+    expect(Group::Cost, "agntz", &[("a.yaml", &agent("Be kind."))], &[]);
+    expect(
+        Group::Cost,
+        "agntz",
+        &[("a.yaml", &agent(&"Be kind. ".repeat(1000)))],
+        &[
+            "volatile-prefix info 5:23 about 2251 tokens that are the same in every call stand behind `x`, which is not: no provider can reuse them from its cache",
+        ],
+    );
+}

@@ -1,0 +1,192 @@
+//! Rules on flow: what never runs, never ends, or is provided for by nobody; and what is right and must not be reported.
+
+use trefoil_check::Group;
+
+use super::support::expect;
+
+fn workflow(states: &str) -> String {
+    format!(
+        "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: {{ name: flow }}\nspec:\n  initial_state: A\n  states:\n{states}"
+    )
+}
+
+const REVIEWER: &str = "apiVersion: 100monkeys.ai/v1\nkind: Agent\nmetadata: { name: r, version: 1.0.0 }\nspec: { runtime: {}, task: { instruction: Work. } }\n";
+
+#[track_caller]
+fn states(states: &str, expected: &[&str]) {
+    expect(Group::Flow, "aegis", &[("flow.yaml", &workflow(states)), ("r.yaml", REVIEWER)], expected);
+}
+
+/// States with an agent `A` and these transitions, and the ends `B` and `C`.
+#[track_caller]
+fn transitions(transitions: &str, expected: &[&str]) {
+    let text = format!(
+        "    A: {{ kind: Agent, agent: r, input: x, transitions: [{transitions}] }}\n    B: {{ kind: System, command: echo b }}\n    C: {{ kind: System, command: echo c }}\n"
+    );
+    states(&text, expected);
+}
+
+#[test]
+fn ranges_that_meet_leave_no_gap() {
+    transitions(
+        "{ condition: score_above, threshold: 0.8, target: B }, { condition: score_between, min: 0, max: 0.8, target: C }, { condition: on_failure, target: C }",
+        &[],
+    );
+    transitions(
+        "{ condition: score_above, threshold: 0.8, target: B }, { condition: score_below, threshold: 0.8, target: C }, { condition: on_failure, target: C }",
+        &["score-gap warning 7:5 no transition of `A` is for 0.8 as `A.score`: the run fails then"],
+    );
+}
+
+#[test]
+fn a_condition_that_cannot_be_tried_is_not_judged() {
+    transitions(
+        "{ condition: custom, expression: '(gt (length A.output) 3)', target: B }, { condition: custom, expression: '(lte (length A.output) 3)', target: C }",
+        &[],
+    );
+    transitions("{ condition: custom, expression: 'A.output.a == A.output.b', target: B }, { target: C }", &[]);
+}
+
+#[test]
+fn conditions_that_complete_each_other_leave_no_gap() {
+    transitions(
+        "{ condition: custom, expression: \"A.output.kind == 'bug'\", target: B }, { condition: custom, expression: \"A.output.kind != 'bug'\", target: C }",
+        &[],
+    );
+    transitions(
+        "{ condition: custom, expression: \"A.output.kind == 'bug'\", target: B }, { condition: custom, expression: \"A.output.kind == 'task'\", target: C }",
+        &[
+            "missing-transition warning 7:5 no transition of `A` is for any other text as `A.output.kind`: the run fails then",
+        ],
+    );
+}
+
+#[test]
+fn only_a_written_success_makes_one_expect_failure() {
+    transitions("{ condition: always, target: B }, { condition: on_failure, target: C }", &[]);
+    transitions("{ target: B }, { condition: on_failure, target: C }", &[]);
+    transitions(
+        "{ condition: on_success, target: B }, { condition: exit_code, value: 3, target: C }",
+        &[
+            "missing-transition warning 7:5 no transition is for `A` failing: the run fails then",
+            "unreachable-step warning 9:5 `C` never runs: no transition to it can be taken",
+        ],
+    );
+    // A straight pipeline fails where a step fails, and nobody expects anything else.
+    let pipeline = "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: { name: flow }\nspec:\n  states:\n    - { name: A, kind: Agent, agent: r, input: x }\n    - { name: B, kind: System, command: make }\n    - { name: C, kind: System, command: echo }\n";
+    expect(Group::Flow, "aegis", &[("flow.yaml", pipeline), ("r.yaml", REVIEWER)], &[]);
+}
+
+#[test]
+fn what_runs_no_program_has_a_known_exit_code() {
+    let text = |command: &str| {
+        format!(
+            "    A: {{ kind: System, command: '{command}', transitions: [{{ condition: exit_code_zero, target: B }}] }}\n    B: {{ kind: System, command: echo b }}\n"
+        )
+    };
+    states(&text("echo {{input.x}}"), &[]);
+    states(
+        &text("make test"),
+        &["missing-transition warning 7:5 no transition of `A` is for 1 as `A.exit_code`: the run fails then"],
+    );
+}
+
+#[test]
+fn what_a_person_answers_and_their_feedback_are_one() {
+    states(
+        "    A: { kind: Human, prompt: 'Well?', transitions: [{ condition: input_equals_yes, target: B }, { condition: input_equals_no, target: C }, { condition: custom, expression: human.feedback, target: C }] }\n    B: { kind: System, command: echo b }\n    C: { kind: System, command: echo c }\n",
+        &[],
+    );
+}
+
+#[test]
+fn a_cascade_of_limits_is_no_overlap() {
+    transitions(
+        "{ condition: score_above, threshold: 0.9, target: B }, { condition: score_above, threshold: 0.5, target: C }, { target: A }",
+        &[],
+    );
+    transitions(
+        "{ condition: score_above, threshold: 0.5, target: B }, { condition: score_above, threshold: 0.9, target: C }, { target: A }",
+        &[
+            "dead-transition warning 7:112 `score_above 0.9` is never taken: whenever it could be, one before it is",
+            "unreachable-step warning 9:5 `C` never runs: no transition to it can be taken",
+        ],
+    );
+}
+
+#[test]
+fn a_loop_through_a_state_that_has_a_way_out_ends() {
+    transitions(
+        "{ condition: score_above, threshold: 0.9, target: B }, { condition: on_failure, target: C }, { target: A }",
+        &[],
+    );
+}
+
+fn graph(nodes: &str, edges: &str) -> String {
+    format!(
+        "version: \"0.1\"\nagents: {{ a: {{ system: s, model: \"openai:gpt-4o-mini\" }} }}\nnodes:\n{nodes}edges:\n{edges}"
+    )
+}
+
+#[test]
+fn nodes_that_exclude_each_other_may_write_one_path() {
+    let nodes = "  s: { agent: a, writes: working.k }\n  l: { agent: a, writes: output.x }\n  r: { agent: a, writes: output.x }\n";
+    let either = graph(
+        nodes,
+        "  - { from: s, to: l, when: \"working.k == 'a'\" }\n  - { from: s, to: r, when: \"working.k != 'a'\" }\n",
+    );
+    expect(Group::Flow, "sirenspec", &[("flow.yaml", &either)], &[]);
+    let after = graph(nodes, "  - { from: s, to: l }\n  - { from: l, to: r }\n");
+    expect(Group::Flow, "sirenspec", &[("flow.yaml", &after)], &[]);
+    let both = graph(nodes, "  - { from: s, to: l }\n  - { from: s, to: r }\n");
+    expect(
+        Group::Flow,
+        "sirenspec",
+        &[("flow.yaml", &both)],
+        &["write-conflict warning 6:3 `l` and `r` write `x` at the same time"],
+    );
+}
+
+#[test]
+fn one_optional_branch_is_no_gap_and_two_ranges_with_a_hole_are() {
+    let nodes = "  s: { agent: a, writes: working.k }\n  l: { agent: a, writes: output.x }\n  r: { agent: a, writes: output.y }\n";
+    let one = graph(nodes, "  - { from: s, to: l, when: \"float(working.k) > 0.5\" }\n  - { from: s, to: r }\n");
+    expect(Group::Flow, "sirenspec", &[("flow.yaml", &one)], &[]);
+    let two = graph(
+        nodes,
+        "  - { from: s, to: l, when: \"_budget.total_tokens > 500\" }\n  - { from: s, to: r, when: \"_budget.total_tokens < 500\" }\n",
+    );
+    expect(
+        Group::Flow,
+        "sirenspec",
+        &[("flow.yaml", &two)],
+        &["score-gap warning 8:5 no edge from `s` is for 500 as `_budget.total_tokens`"],
+    );
+}
+
+fn looped(until: &str) -> String {
+    format!(
+        "id: p\nkind: sequential\ninputSchema: {{ text: string, wanted: boolean }}\nuntil: \"{until}\"\nmaxIterations: 3\nsteps:\n  - agent:\n      id: e\n      kind: llm\n      model: {{ provider: openai, name: gpt-4o-mini }}\n      instruction: Edit.\n      outputSchema: {{ done: boolean, score: number }}\n    input: {{ userQuery: \"{{{{text}}}}\" }}\n"
+    )
+}
+
+#[test]
+fn a_loop_ends_by_what_its_steps_give() {
+    for until in ["{{e.done}} == true", "{{e.score}} > 8 || {{wanted}}", "{{e.score}} >= 3 && {{e.score}} <= 3"] {
+        expect(Group::Flow, "agntz", &[("p.yaml", &looped(until))], &[]);
+    }
+    expect(
+        Group::Flow,
+        "agntz",
+        &[("p.yaml", &looped("{{e.score}} > 8 && {{e.score}} < 5"))],
+        &["loop-never-ends warning 4:8 `until` can never hold: the loop fails after 3 passes"],
+    );
+    expect(
+        Group::Flow,
+        "agntz",
+        &[("p.yaml", &looped("{{wanted}}"))],
+        &[
+            "loop-never-ends warning 4:8 nothing in the loop changes what `until` reads: it ends in pass 1 or fails after pass 3",
+        ],
+    );
+}

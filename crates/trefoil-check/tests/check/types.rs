@@ -1,0 +1,244 @@
+//! Types and definedness as rules see them, where loading does not look.
+
+use super::support::found;
+
+#[track_caller]
+fn expect(rule: &str, front: &str, files: &[(&str, &str)], lines: &[&str]) {
+    assert_eq!(found(rule, front, files), lines);
+}
+
+const AGENT: &str = r#"
+apiVersion: 100monkeys.ai/v1
+kind: Agent
+metadata: { name: sorter, version: "1.0.0" }
+spec:
+  runtime: { model: smart }
+  task: { instruction: Sort., prompt_template: "Sort: {{input}}" }
+  execution:
+    mode: iterative
+    max_iterations: 2
+    validation:
+      - type: json_schema
+        schema:
+          type: object
+          required: [kind, size, parts]
+          additionalProperties: false
+          properties:
+            kind: { type: string, enum: [bug, feature] }
+            size: { type: integer, minimum: 0, maximum: 10 }
+            parts: { type: array, maxItems: 2, items: { type: string } }
+"#;
+
+fn workflow(rest: &str) -> String {
+    format!(
+        r#"apiVersion: 100monkeys.ai/v1
+kind: Workflow
+metadata: {{ name: intake, version: "1.0.0" }}
+spec:
+  initial_state: SORT
+  states:
+    SORT:
+      kind: Agent
+      agent: sorter
+      input: "{{{{input.text}}}}"
+{rest}
+"#
+    )
+}
+
+fn leads(condition: &str, output: &str) -> String {
+    workflow(&format!(
+        r#"      transitions:
+        - condition: custom
+          expression: "{condition}"
+          target: DONE
+        - condition: always
+          target: LATER
+    DONE:
+      kind: System
+      command: "echo '{output}'"
+    LATER:
+      kind: System
+      command: "echo later""#
+    ))
+}
+
+#[track_caller]
+fn sorted(rule: &str, condition: &str, output: &str, lines: &[&str]) {
+    let flow = leads(condition, output);
+    expect(rule, "aegis", &[("flow.yaml", &flow), ("sorter.yaml", AGENT)], lines);
+}
+
+#[test]
+fn a_checked_answer_types_the_conditions_of_its_state() {
+    sorted("never-true", "SORT.output.kind == 'bug'", "x", &[]);
+    sorted(
+        "never-true",
+        "SORT.output.kind == 'bog'",
+        "x",
+        &["warning 13:24 this comparison can never be true: `SORT.output.kind` is one of `bug`, `feature`"],
+    );
+    sorted("never-true", "SORT.output.size > 9", "x", &[]);
+    sorted(
+        "never-true",
+        "SORT.output.size > 10",
+        "x",
+        &["warning 13:24 this comparison can never be true: `SORT.output.size` is from 0 to 10"],
+    );
+    sorted(
+        "never-true",
+        "SORT.output.size == 'big'",
+        "x",
+        &["warning 13:24 this comparison can never be true: `SORT.output.size` is a number, and `big` is text"],
+    );
+}
+
+#[test]
+fn a_path_ends_where_a_checked_answer_does() {
+    sorted("unknown-property", "SORT.output.kind == 'bug'", "{{SORT.output.kind}}", &[]);
+    sorted("unknown-property", "SORT.output.knd == 'bug'", "x", &["warning 13:24 `SORT.output` has no `knd`"]);
+    sorted(
+        "index-out-of-range",
+        "SORT.output.kind == 'bug'",
+        "{{SORT.output.parts.2}}",
+        &["warning 19:25 `SORT.output.parts` has 2 items at most, so there is no `SORT.output.parts.2`"],
+    );
+    sorted(
+        "property-of-text",
+        "SORT.output.kind == 'bug'",
+        "{{SORT.output.kind.name}}",
+        &["warning 19:25 `SORT.output.kind` is text, so `SORT.output.kind.name` is never there"],
+    );
+}
+
+#[test]
+fn a_word_is_no_number() {
+    sorted(
+        "text-as-number",
+        "SORT.output.kind > 3",
+        "x",
+        &["warning 13:24 `SORT.output.kind` never reads as a number, so this can never be true"],
+    );
+}
+
+#[test]
+fn text_has_no_order_with_a_number_under_strict_rules() {
+    let flow = |when: &str| {
+        format!(
+            r#"version: "0.1"
+agents:
+  rater: {{ model: "openai:gpt-4o-mini", system: "Rate it." }}
+nodes:
+  rate: {{ agent: rater, writes: working.score }}
+  publish: {{ agent: rater, writes: output.text }}
+edges:
+  - from: rate
+    to: publish
+    when: "{when}"
+input:
+  message: "A text."
+"#
+        )
+    };
+    let read = flow("float(working.score) > 3");
+    expect("text-as-number", "sirenspec", &[("flow.yaml", &read)], &[]);
+    let wrong = flow("working.score > 3");
+    expect(
+        "text-as-number",
+        "sirenspec",
+        &[("flow.yaml", &wrong)],
+        &["warning 10:12 `working.score` is text, which has no order with a number: the condition is false"],
+    );
+    let word = flow("working.score == 3");
+    expect(
+        "never-true",
+        "sirenspec",
+        &[("flow.yaml", &word)],
+        &["warning 10:12 this comparison can never be true: `working.score` is text, and `3` is a number"],
+    );
+}
+
+#[test]
+fn a_state_hides_an_input() {
+    let schema = "input_schema: { type: object, properties: { text: { type: string }, SORT: { type: string } } }";
+    let flow = workflow("").replace("version: \"1.0.0\" }", &format!("version: \"1.0.0\", {schema} }}"));
+    expect(
+        "shadowed-name",
+        "aegis",
+        &[("flow.yaml", &flow), ("sorter.yaml", AGENT)],
+        &["warning 7:5 templates name this state by `SORT`, which hides the input of that name"],
+    );
+}
+
+/// A pipeline in a pipeline, whose first step is skipped now and then.
+#[test]
+fn an_inner_result_may_not_be_there() {
+    let inner = |when: &str| {
+        format!(
+            r#"id: outer
+kind: sequential
+inputSchema: {{ topic: string, deep: boolean }}
+steps:
+  - agent:
+      id: inner
+      kind: sequential
+      inputSchema: {{ topic: string, deep: boolean }}
+      steps:
+        - agent:
+            id: facts
+            kind: llm
+            model: {{ provider: openai, name: gpt-4o-mini }}
+            inputSchema: {{ topic: string }}
+            instruction: Facts.
+            prompt: "{{{{topic}}}}"
+          input: {{ topic: "{{{{topic}}}}" }}{when}
+        - agent:
+            id: text
+            kind: llm
+            model: {{ provider: openai, name: gpt-4o-mini }}
+            inputSchema: {{ topic: string }}
+            instruction: Text.
+            prompt: "{{{{topic}}}}"
+          input: {{ topic: "{{{{topic}}}}" }}
+    input: {{ topic: "{{{{topic}}}}", deep: "{{{{deep}}}}" }}
+output: {{ facts: "{{{{inner.facts}}}}" }}
+"#
+        )
+    };
+    let always = inner("");
+    expect("maybe-undefined", "agntz", &[("flow.yaml", &always)], &[]);
+    let gated = inner("\n          when: \"{{deep}}\"");
+    expect(
+        "maybe-undefined",
+        "agntz",
+        &[("flow.yaml", &gated)],
+        &["info 28:21 `inner.facts` has no value where its step is skipped: it runs only when `{{deep}}`"],
+    );
+}
+
+#[test]
+fn a_key_that_only_one_state_writes() {
+    let flow = workflow(
+        r#"      transitions:
+        - condition: on_success
+          target: NOTE
+        - condition: on_failure
+          target: DONE
+    NOTE:
+      kind: System
+      command: update_blackboard
+      env: { verdict: "{{SORT.output.kind}}" }
+      transitions:
+        - condition: always
+          target: DONE
+    DONE:
+      kind: System
+      command: "echo '{{verdict}}'""#,
+    );
+    expect(
+        "maybe-undefined",
+        "aegis",
+        &[("flow.yaml", &flow), ("sorter.yaml", AGENT)],
+        &["info 25:25 `verdict` has no value where its state has not run yet"],
+    );
+}

@@ -1,0 +1,74 @@
+//! Changes that mend misspelt names inside of templates and conditions. Whole scalars are for [`crate::read::respelt`].
+//!
+//! A change replaces the bytes of one name and nothing else; where those cannot be told (an escape in the middle of a
+//! name), there is none.
+
+use trefoil_syntax::suggest::Near;
+use trefoil_syntax::yaml::{Style, Text};
+use trefoil_syntax::{Diagnostic, Location, Span};
+use trefoil_template::Reference;
+
+/// Where the segment of a reference stands in the file; `at` is where the whole path does.
+pub fn segment(reference: &Reference, at: Location, index: usize) -> Option<Location> {
+    let span = &reference.path.get(index)?.span;
+    part(reference, at, span.start, span.end)
+}
+
+/// Where the segments of a reference stand, from one to another.
+pub fn segments(reference: &Reference, at: Location, from: usize, to: usize) -> Option<Location> {
+    part(reference, at, reference.path.get(from)?.span.start, reference.path.get(to)?.span.end)
+}
+
+fn part(reference: &Reference, at: Location, start: u32, end: u32) -> Option<Location> {
+    let whole = &reference.span;
+    // A path that is written in the file as it is decoded has the same length in both.
+    let straight = at.span.end.checked_sub(at.span.start) == whole.end.checked_sub(whole.start);
+    let (from, to) = (start.checked_sub(whole.start)?, end.checked_sub(whole.start)?);
+    let inside = from <= to && end <= whole.end;
+    (straight && inside).then(|| Location::new(at.file, Span::new(at.span.start + from, at.span.start + to)))
+}
+
+/// The finding with the change of a name in a path to the one that was meant. `sure`: nothing but a slip can be behind it.
+pub fn renamed(d: Diagnostic, at: Option<Location>, near: Near<'_>, sure: bool) -> Diagnostic {
+    rewritten(d, at, near.name, sure && near.sure)
+}
+
+/// The finding with the change of a part of a path to another path.
+pub fn rewritten(d: Diagnostic, at: Option<Location>, path: &str, sure: bool) -> Diagnostic {
+    // A name with other characters is not written like this in a path.
+    let plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
+    let Some(at) = at.filter(|_| !path.is_empty() && path.chars().all(plain)) else { return d };
+    let message = format!("write `{path}`");
+    if sure { d.fix(message, at, path) } else { d.suggestion(message, at, path) }
+}
+
+/// The place of a literal in a condition, where it stands there once: with its quotes, and whether it has any.
+pub fn literal(source: &Text, file: trefoil_syntax::FileId, text: &str) -> Option<(Location, bool)> {
+    if text.is_empty() {
+        return None;
+    }
+    let once = |written: &str| {
+        let mut all = source.value.match_indices(written).filter(|(at, _)| apart(&source.value, *at, written.len()));
+        let (at, _) = all.next()?;
+        let place = source.source(at as u32..(at + written.len()) as u32);
+        all.next().is_none().then(|| Location::new(file, place))
+    };
+    match (once(&format!("'{text}'")), once(&format!("\"{text}\""))) {
+        (Some(one), None) | (None, Some(one)) => Some((one, true)),
+        (None, None) => once(text).map(|at| (at, false)),
+        _ => None,
+    }
+}
+
+/// Whether a part of a text is no part of a longer word.
+fn apart(text: &str, at: usize, length: usize) -> bool {
+    let word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '\'' | '"');
+    let before = text.get(..at).and_then(|t| t.chars().next_back());
+    let after = text.get(at + length..).and_then(|t| t.chars().next());
+    !before.is_some_and(word) && !after.is_some_and(word)
+}
+
+/// The quotes for a text inside of a scalar of this style: those that need no escape there.
+pub fn quote(style: Style) -> char {
+    if style == Style::Single { '"' } else { '\'' }
+}

@@ -1,0 +1,241 @@
+//! Keys and values of the format, and the ids, states and nodes that a key takes.
+
+use std::path::Path;
+
+use trefoil::front::{Detection, detect};
+use trefoil::ir::facts::{Declaration, DeclarationKind as Kind};
+use trefoil::schema::{Takes, keys_at, values_at};
+use trefoil::syntax::yaml::{self, Node};
+use trefoil::syntax::{FileId, Location, SourceFile, Span};
+
+use super::{Completion, Item, STAND_IN, Sort};
+use crate::analysis::{Analysis, real};
+use crate::cursor::{On, Step, line, spot};
+use crate::hover::{segments, sort};
+use crate::types;
+
+/// Keys that take a name: dialect, key, what it names, and whether only things of the same file.
+const NAMED: &[(&str, &str, &[Kind], bool)] = &[
+    ("agntz", "ref", &[Kind::Agent, Kind::Workflow], false),
+    ("agntz", "agentId", &[Kind::Agent, Kind::Workflow], false),
+    ("aegis", "agent", &[Kind::Agent], false),
+    ("aegis", "agent_id", &[Kind::Agent], false),
+    ("aegis", "judge_agent", &[Kind::Agent], false),
+    ("aegis", "judges", &[Kind::Agent], false),
+    ("aegis", "agents", &[Kind::Agent], false),
+    ("aegis", "workflow_id", &[Kind::Workflow], false),
+    ("aegis", "target", &[Kind::State], true),
+    ("aegis", "initial_state", &[Kind::State], true),
+    ("sirenspec", "agent", &[Kind::Agent], true),
+    ("sirenspec", "agents", &[Kind::Agent], true),
+    ("sirenspec", "from", &[Kind::Node], true),
+    ("sirenspec", "to", &[Kind::Node], true),
+    ("sirenspec", "from_node", &[Kind::Node], true),
+    ("sirenspec", "to_node", &[Kind::Node], true),
+    ("sirenspec", "fallback_node", &[Kind::Node], true),
+];
+
+/// Keys whose values are conditions.
+const CONDITIONS: &[&str] = &["when", "until", "expression"];
+
+/// Where the cursor is on its line.
+struct Written<'t> {
+    /// The bytes of the word at the cursor.
+    word: Span,
+    /// The key before it, if it stands behind one.
+    key: Option<&'t str>,
+    /// Whether a colon follows the word.
+    colon: bool,
+    /// Whether it is within quotes.
+    quoted: bool,
+}
+
+impl<'t> Written<'t> {
+    fn read(text: &'t str, offset: u32) -> Self {
+        let own = line(text, offset);
+        let before = text.get(own.start as usize..offset as usize).unwrap_or_default();
+        // What a mapping or list begins anew: `- `, `{ `, `, `.
+        let mut from = before.len() - before.trim_start_matches([' ', '-']).len();
+        let flow = before.rfind(['{', ',', '[']).map_or(0, |n| n + 1);
+        from = from.max(flow);
+        let part = before.get(from..).unwrap_or_default();
+        let key = part.split_once(": ").or_else(|| part.strip_suffix(':').map(|k| (k, "")));
+        let value = key.map_or(part, |(_, value)| value).trim_start();
+        let quoted = value.starts_with(['"', '\'']);
+        let word = value.trim_start_matches(['"', '\'']);
+        let after = text.get(offset as usize..own.end as usize).unwrap_or_default();
+        let stop = |c: char| c.is_whitespace() || r#":,{}[]"'#"#.contains(c);
+        let rest = after.find(stop).unwrap_or(after.len());
+        let colon = after.get(rest..).is_some_and(|t| t.trim_start().starts_with(':'));
+        Self {
+            word: Span::new(offset - word.len() as u32, offset + rest as u32),
+            key: key.map(|(key, _)| key.trim().trim_matches(['"', '\''])),
+            colon,
+            quoted,
+        }
+    }
+    /// The text with a stand-in for the word; the cursor is in it.
+    fn with(&self, text: &str, stand_in: &str) -> Option<Node> {
+        let head = text.get(..self.word.start as usize)?;
+        let tail = text.get(self.word.end as usize..)?;
+        let space = if head.ends_with(':') { " " } else { "" };
+        let source = SourceFile::new("", format!("{head}{space}{stand_in}{tail}"));
+        yaml::parse(FileId(0), &source, &Default::default()).root
+    }
+}
+
+/// Whether the key before the cursor takes a condition.
+pub fn takes_condition(text: &str, offset: u32) -> bool {
+    Written::read(text, offset).key.is_some_and(|key| CONDITIONS.contains(&key))
+}
+
+/// What may stand at an offset outside of templates.
+pub fn complete(analysis: &Analysis, file: FileId, offset: u32) -> Completion {
+    let text = analysis.text(file);
+    let written = Written::read(text, offset);
+    let mut items = Vec::new();
+    let inside = written.word.start + 1;
+    if written.key.is_none() && !written.quoted {
+        let stand_in = if written.colon { STAND_IN.to_owned() } else { format!("{STAND_IN}: 0") };
+        if let Some(root) = written.with(text, &stand_in) {
+            items.extend(keys(analysis, file, &root, inside, written.colon));
+        }
+    }
+    if !written.colon
+        && let Some(root) = written.with(text, STAND_IN)
+    {
+        items.extend(values(analysis, file, &root, inside));
+    }
+    Completion { replace: written.word, items }
+}
+
+fn dialect(analysis: &Analysis, file: FileId, root: &Node) -> Option<&'static str> {
+    match detect(root) {
+        Detection::One(front) => Some(front.name()),
+        _ => analysis.dialect(file).map(|f| f.name()),
+    }
+}
+
+/// The keys that the mapping around the stand-in does not have yet.
+fn keys(analysis: &Analysis, file: FileId, root: &Node, inside: u32, colon: bool) -> Vec<Item> {
+    let spot = spot(root, inside);
+    let (On::Key(_), Some(dialect), Some(there)) = (&spot.on, dialect(analysis, file, root), spot.within.mapping())
+    else {
+        return Vec::new();
+    };
+    let Some((_, above)) = spot.path.split_last() else { return Vec::new() };
+    let taken: Vec<Item> = given(analysis, file, root, above)
+        .into_iter()
+        .filter(|d| there.get(&d.name).is_none())
+        .map(|d| {
+            let behind = if colon { "" } else { ": " };
+            let item = Item { insert: format!("{}{behind}", d.name), ..Item::new(&*d.name, Sort::Name) };
+            item.detail(types::describe(&d.schema)).documentation(d.note.as_deref().unwrap_or_default())
+        })
+        .collect();
+    if !taken.is_empty() {
+        return taken;
+    }
+    let mut keys = keys_at(dialect, root, &segments(above));
+    keys.retain(|k| there.get(&k.name).is_none());
+    // What is wanted, what is usual, what is old.
+    keys.sort_by_key(|k| (!k.required, k.deprecated));
+    let item = |k: trefoil::schema::Key| {
+        let behind = match (colon, k.takes) {
+            (true, _) => "",
+            (false, Takes::Scalar) => ": ",
+            (false, _) => ":",
+        };
+        let detail = if k.required {
+            "required"
+        } else if k.deprecated {
+            "old"
+        } else {
+            ""
+        };
+        let item = Item { insert: format!("{}{behind}", k.name), ..Item::new(&*k.name, Sort::Key) };
+        let item = item.documentation(k.description);
+        if detail.is_empty() { item } else { item.detail(detail) }
+    };
+    keys.into_iter().map(item).collect()
+}
+
+/// What can be given to the agent or workflow that a mapping below `input` is for.
+fn given<'a>(analysis: &'a Analysis, file: FileId, root: &Node, path: &[Step]) -> Vec<&'a Declaration> {
+    let Some((Step::Key(last), above)) = path.split_last() else { return Vec::new() };
+    if !matches!(last.as_str(), "input" | "inputs") {
+        return Vec::new();
+    }
+    // The tree has a stand-in in it; places before that are those of the file.
+    let Some(step) = above.iter().try_fold(root, |node, step| match step {
+        Step::Key(key) => node.mapping()?.get(key).map(|e| &e.value),
+        Step::Item(at) => node.sequence()?.get(*at),
+    }) else {
+        return Vec::new();
+    };
+    let named = step.mapping().into_iter().flat_map(|m| &m.entries).filter_map(|e| e.value.scalar());
+    let mut called: Vec<Location> = named
+        .flat_map(|(_, text)| analysis.mentions_at(file, text.content().start))
+        .filter(|m| !m.template)
+        .filter_map(|m| m.to)
+        .collect();
+    called.extend(
+        analysis
+            .facts()
+            .declarations
+            .iter()
+            .map(|d| d.at)
+            .filter(|at| at.file == file && step.span.start <= at.span.start && at.span.end <= step.span.end),
+    );
+    let all = analysis.facts().declarations.iter();
+    all.filter(|d| d.kind == Kind::Input && d.parent.is_some_and(|p| called.contains(&p))).collect()
+}
+
+/// The other files of a dialect, as a file names them.
+fn files(analysis: &Analysis, file: FileId, dialect: &str) -> Vec<Item> {
+    let Some(own) = analysis.source(file).map(|s| real(Path::new(s.name()))) else { return Vec::new() };
+    let Some(folder) = own.parent() else { return Vec::new() };
+    let others = analysis.files().filter(|(_, id)| *id != file);
+    let others = others.filter(|(_, id)| analysis.dialect(*id).is_some_and(|f| f.name() == dialect));
+    let mut paths: Vec<String> = others
+        .filter_map(|(path, _)| Some(format!("./{}", path.strip_prefix(folder).ok()?.to_str()?.replace('\\', "/"))))
+        .collect();
+    paths.sort();
+    paths.into_iter().map(|path| Item::new(path, Sort::Name).detail("file")).collect()
+}
+
+/// The values of the key around the stand-in: names of things, and words of the format.
+fn values(analysis: &Analysis, file: FileId, root: &Node, inside: u32) -> Vec<Item> {
+    let spot = spot(root, inside);
+    let (On::Value(_), Some(dialect)) = (&spot.on, dialect(analysis, file, root)) else { return Vec::new() };
+    let key = spot.path.iter().rev().find_map(|step| match step {
+        Step::Key(key) => Some(key.as_str()),
+        Step::Item(_) => None,
+    });
+    let mut items: Vec<Item> = Vec::new();
+    let named = NAMED.iter().filter(|(d, k, ..)| *d == dialect && Some(*k) == key);
+    for (_, _, kinds, here) in named {
+        let fits = |d: &&Declaration| {
+            kinds.contains(&d.kind)
+                && if *here {
+                    d.at.file == file
+                } else {
+                    analysis.dialect(d.at.file).is_some_and(|f| f.name() == dialect)
+                }
+        };
+        for d in analysis.facts().declarations.iter().filter(fits) {
+            let name = analysis.text_at(d.at);
+            if !items.iter().any(|i| i.label == name) {
+                let note = d.note.as_deref().unwrap_or_default();
+                items.push(Item::new(name, Sort::Name).detail(sort(d.kind)).documentation(note));
+            }
+        }
+    }
+    if (dialect, key) == ("sirenspec", Some("ref")) {
+        items.extend(files(analysis, file, dialect));
+    }
+    if !items.is_empty() {
+        return items;
+    }
+    values_at(dialect, root, &segments(&spot.path)).into_iter().map(|v| Item::new(v.text, Sort::Value)).collect()
+}

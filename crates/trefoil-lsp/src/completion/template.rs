@@ -1,0 +1,311 @@
+//! Names and properties in templates and conditions, with blocks, helpers, filters and the values that are compared with.
+
+use trefoil::ir::facts::{DeclarationKind, Name, Scope};
+use trefoil::syntax::{FileId, Span};
+use trefoil::template::policy::{Blocks, ConditionGrammar};
+use trefoil::template::{Policy, Value};
+
+use super::{Completion, Item, STAND_IN, Sort};
+use crate::analysis::{Analysis, touches};
+use crate::cursor::line;
+use crate::{hover, rename, types};
+
+/// What may stand at an offset in a tag or a condition.
+pub fn complete(
+    analysis: &Analysis,
+    file: FileId,
+    offset: u32,
+    retry: &mut dyn FnMut(&str) -> Option<(Analysis, FileId)>,
+) -> Completion {
+    let text = analysis.text(file);
+    let written = Written::read(text, offset);
+    if let Some(scope) = analysis.scope_at(file, offset) {
+        return Completion { replace: written.last, items: items(&Around { analysis, file, offset }, scope, &written) };
+    }
+    for (text, offset) in attempts(text, offset) {
+        if let Some((analysis, file)) = retry(&text)
+            && let Some(scope) = analysis.scope_at(file, offset)
+        {
+            let around = Around { analysis: &analysis, file, offset };
+            return Completion { replace: written.last, items: items(&around, scope, &written) };
+        }
+    }
+    Completion { replace: written.last, items: Vec::new() }
+}
+
+/// Whether a tag is open at an offset.
+pub fn in_tag(text: &str, offset: u32) -> bool {
+    let before = before(text, offset);
+    before.rfind("{{").is_some_and(|open| before.get(open..).is_some_and(|tag| !tag.contains("}}")))
+}
+
+/// Whether an offset is in a condition, where paths may stand without braces.
+pub fn in_bare_condition(analysis: &Analysis, file: FileId, offset: u32) -> bool {
+    analysis.scope_at(file, offset).is_some_and(|s| s.condition)
+}
+
+/// The line up to an offset.
+fn before(text: &str, offset: u32) -> &str {
+    text.get(line(text, offset).start as usize..offset as usize).unwrap_or_default()
+}
+
+/// What is written of a path up to the cursor.
+struct Written<'t> {
+    /// The segments that are done.
+    done: Vec<&'t str>,
+    /// The bytes of the one being written, to its end behind the cursor.
+    last: Span,
+    /// What stands before the path on its line.
+    head: &'t str,
+    /// Whether the cursor is in a tag.
+    tag: bool,
+}
+
+impl<'t> Written<'t> {
+    fn read(text: &'t str, offset: u32) -> Self {
+        let before = before(text, offset);
+        let part = |c: char| !c.is_whitespace() && !r#"{}|=!<>&()"'#/+*,[]~"#.contains(c);
+        let start = before
+            .rfind(|c| !part(c))
+            .map_or(0, |at| at + before.get(at..).and_then(|t| t.chars().next()).map_or(1, char::len_utf8));
+        let (head, path) = before.split_at(start);
+        let mut done: Vec<&str> = path.split('.').collect();
+        let last = done.pop().unwrap_or_default();
+        let after = text.get(offset as usize..).unwrap_or_default();
+        let rest = after.find(|c| !part(c) || c == '.' || c == ':').unwrap_or(after.len());
+        let span = Span::new(offset - last.len() as u32, offset + rest as u32);
+        Self { done, last: span, head, tag: in_tag(text, offset) }
+    }
+}
+
+/// Texts in which the path at the cursor can be read, with the cursor there.
+fn attempts(text: &str, offset: u32) -> Vec<(String, u32)> {
+    let at = offset as usize;
+    let own = line(text, offset);
+    let (Some(above), Some(rest)) = (text.get(..at), text.get(at..own.end as usize)) else { return Vec::new() };
+    let below = text.get(own.end as usize..).unwrap_or_default();
+    let mut out = Vec::new();
+    let closed = rest.find("}}").is_some_and(|close| rest.get(..close).is_some_and(|t| !t.contains("{{")));
+    let close = if closed || !in_tag(text, offset) { "" } else { "}}" };
+    out.push((format!("{above}{STAND_IN}{close}{rest}{below}"), offset));
+    // A value that begins with braces is no text in YAML without quotes.
+    let value = value_start(text, offset);
+    if let (Some(head), Some(begun)) = (text.get(..value), text.get(value..at)) {
+        let begun = begun.trim_start_matches(['"', '\'']).replace(['"', '\''], "_");
+        let body = format!("{head}\"{begun}");
+        let cursor = body.len() as u32;
+        let close = if in_tag(text, offset) { "}}" } else { "" };
+        out.push((format!("{body}{STAND_IN}{close}\"{below}"), cursor));
+    }
+    out
+}
+
+/// Where the value begins that the cursor is in: behind the key on its line.
+fn value_start(text: &str, offset: u32) -> usize {
+    let own = line(text, offset).start as usize;
+    let before = before(text, offset);
+    let head = before.find("{{").and_then(|n| before.get(..n)).unwrap_or(before);
+    let key = head.rfind(": ").map(|n| n + 2).or_else(|| head.rfind("- ").map(|n| n + 2));
+    let blanks = head.len() - head.trim_start().len();
+    own + key.unwrap_or(blanks)
+}
+
+/// Where the cursor is.
+struct Around<'a> {
+    analysis: &'a Analysis,
+    file: FileId,
+    offset: u32,
+}
+
+fn items(around: &Around<'_>, scope: &Scope, written: &Written<'_>) -> Vec<Item> {
+    if let Some(compared) = compared(scope, written.head) {
+        // Not the quotes that the scalar has.
+        let text = around.analysis.text(around.file);
+        let single = text.as_bytes().get(scope.at.span.start as usize) == Some(&b'\'');
+        let open = written.head.ends_with(['"', '\'']);
+        let values: Vec<Item> = values(&compared, scope, if single { '"' } else { '\'' }, open).collect();
+        if !values.is_empty() {
+            return values;
+        }
+    }
+    let head = written.head.trim_end();
+    if written.tag && scope.policy.filters && head.ends_with('|') {
+        return ["default('')", "json_or_default('[]')"].map(|f| Item::new(f, Sort::Word)).into();
+    }
+    if written.tag && head.ends_with("{{#") {
+        return blocks(scope.policy).iter().map(|b| Item::new(*b, Sort::Word)).collect();
+    }
+    if written.tag && head.ends_with("{{/") {
+        return blocks(scope.policy).iter().map(|b| Item::new(*b, Sort::Word)).collect();
+    }
+    let braced = scope.condition && scope.policy.conditions == ConditionGrammar::Braced;
+    if braced && !written.tag {
+        // Outside of braces a word is text.
+        return scope
+            .names
+            .iter()
+            .map(|n| Item { insert: format!("{{{{{}}}}}", n.name), ..named(n, &n.name) })
+            .collect();
+    }
+    let mut items = names(&scope.names, &written.done);
+    for more in inner_steps(around, scope, &written.done).into_iter().chain(elsewhere(around, &written.done)) {
+        if !items.iter().any(|i| i.label == more.label || i.label.split('.').next() == Some(&more.label)) {
+            items.push(more);
+        }
+    }
+    if written.done.is_empty() && scope.policy.blocks == Blocks::Handlebars && (written.tag || scope.condition) {
+        let helpers = ["default", "json", "length", "keys", "upper", "lower", "trim", "first_line", "lookup"];
+        items.extend(helpers.iter().map(|h| Item::new(*h, Sort::Word).detail("helper")));
+        if written.tag {
+            items.extend(["else", "this", "@index", "@key", "@first", "@last"].map(|w| Item::new(w, Sort::Word)));
+        }
+    }
+    items
+}
+
+fn blocks(policy: &Policy) -> &'static [&'static str] {
+    match policy.blocks {
+        Blocks::None => &[],
+        Blocks::If => &["if"],
+        Blocks::Handlebars => &["if", "unless", "each", "with"],
+    }
+}
+
+/// The segments as the names spell them: an id with hyphens is the other form of a name (decision A9).
+fn spelled(names: &[Name], done: &[&str]) -> Vec<String> {
+    let mut out: Vec<String> = done.iter().map(|s| (*s).to_owned()).collect();
+    if let Some(first) = out.first_mut() {
+        let camel = rename::camel(first);
+        if names.iter().any(|n| *n.name == camel) {
+            *first = camel;
+        }
+    }
+    out
+}
+
+/// The names that go on from the segments that are done: other names with dots, or properties.
+fn names(names: &[Name], done: &[&str]) -> Vec<Item> {
+    let done = spelled(names, done);
+    let done: &[&str] = &done.iter().map(String::as_str).collect::<Vec<_>>();
+    let mut out: Vec<Item> = Vec::new();
+    let mut put = |item: Item| {
+        if !out.iter().any(|i| i.label == item.label) {
+            out.push(item);
+        }
+    };
+    for name in names {
+        let own: Vec<&str> = name.name.split('.').collect();
+        if own.len() > done.len() {
+            if own.starts_with(done) {
+                put(named(name, &own.get(done.len()..).unwrap_or_default().join(".")));
+            }
+        } else if done.starts_with(&own) {
+            let rest = done.get(own.len()..).unwrap_or_default();
+            let mut schema = Some(&name.schema);
+            for segment in rest {
+                schema = schema.and_then(|s| types::member(s, segment));
+            }
+            schema.map(properties).unwrap_or_default().into_iter().for_each(&mut put);
+        }
+    }
+    out
+}
+
+/// The properties of a value.
+fn properties(schema: &Value) -> Vec<Item> {
+    let all = types::properties(schema).into_iter();
+    all.map(|p| {
+        let note = p.schema.get("description").and_then(Value::as_str).unwrap_or_default();
+        Item::new(p.name, Sort::Property).detail(types::describe(p.schema)).documentation(note)
+    })
+    .collect()
+}
+
+/// The steps of a nested pipeline, which can be read through its name (decision A10).
+fn inner_steps(around: &Around<'_>, scope: &Scope, done: &[&str]) -> Vec<Item> {
+    let Some((first, rest)) = done.split_first() else { return Vec::new() };
+    let Some(at) = scope.names.iter().find(|n| *n.name == **first).and_then(|n| n.declared) else { return Vec::new() };
+    let all = &around.analysis.facts().declarations;
+    // Under the step itself, under the agent that is written in it, or under the one that it names.
+    let mut within = vec![at];
+    within.extend(all.iter().filter(|d| d.parent == Some(at) && d.kind == DeclarationKind::Workflow).map(|d| d.at));
+    let named = around.analysis.mentions_at(at.file, at.span.start).into_iter().filter(|m| !m.template);
+    within.extend(named.filter_map(|m| m.to));
+    let mut steps =
+        all.iter().filter(|d| d.kind == DeclarationKind::Step && d.parent.is_some_and(|p| within.contains(&p)));
+    if let Some((step, rest)) = rest.split_first() {
+        let schema = steps.find(|d| *d.name == **step).map(|d| &d.schema);
+        let schema = schema.and_then(|s| rest.iter().try_fold(s, |schema, segment| types::member(schema, segment)));
+        return schema.map(properties).unwrap_or_default();
+    }
+    steps
+        .map(|d| {
+            let note = d.note.as_deref().unwrap_or_default();
+            Item::new(&*d.name, Sort::Property).detail(types::describe(&d.schema)).documentation(note)
+        })
+        .collect()
+}
+
+/// What other texts of the file name behind the same segments: keys of state whose type nobody declares.
+fn elsewhere(around: &Around<'_>, done: &[&str]) -> Vec<Item> {
+    if done.is_empty() {
+        return Vec::new();
+    }
+    let text = around.analysis.text(around.file);
+    let mut out: Vec<Item> = Vec::new();
+    for m in around.analysis.mentions_in(around.file).filter(|m| m.template && m.to.is_some()) {
+        let Some(before) = text.get(..m.at.span.start as usize).and_then(|t| t.strip_suffix('.')) else { continue };
+        let same = done.iter().rev().try_fold(before, |rest, segment| {
+            let rest = rest.strip_suffix(segment)?;
+            Some(rest.strip_suffix('.').unwrap_or(rest))
+        });
+        let name = around.analysis.text_at(m.at);
+        let whole =
+            same.is_some_and(|rest| !rest.ends_with(|c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.')));
+        if whole && !touches(m.at.span, around.offset) && !out.iter().any(|i| i.label == name) {
+            out.push(Item::new(name, Sort::Property).detail(types::describe(&m.schema)));
+        }
+    }
+    out
+}
+
+fn named(name: &Name, label: &str) -> Item {
+    let mut about: Vec<String> = name.note.iter().map(ToString::to_string).collect();
+    about.push(hover::defined(name.defined).to_owned());
+    Item::new(label, Sort::Name).detail(types::describe(&name.schema)).documentation(about.join("\n\n"))
+}
+
+/// The type of what stands on the left of a comparison whose right side is being written.
+fn compared(scope: &Scope, head: &str) -> Option<Value> {
+    let head = head.trim_end().trim_end_matches(['"', '\'']).trim_end();
+    let left = head.strip_suffix("==").or_else(|| head.strip_suffix("!="))?.trim_end();
+    let left = left.strip_suffix("}}").unwrap_or(left).trim_end();
+    let path = left.rsplit(|c: char| c.is_whitespace() || "{}()&|!\"'".contains(c)).next()?;
+    let done = spelled(&scope.names, &path.split('.').collect::<Vec<_>>());
+    let done: Vec<&str> = done.iter().map(String::as_str).collect();
+    scope.names.iter().find_map(|name| {
+        let own: Vec<&str> = name.name.split('.').collect();
+        let rest = done.starts_with(&own).then(|| done.get(own.len()..)).flatten()?;
+        rest.iter().try_fold(&name.schema, |schema, segment| types::member(schema, segment)).cloned()
+    })
+}
+
+/// The values that it can be compared with. `open`: the quotes are there already.
+fn values(schema: &Value, scope: &Scope, quote: char, open: bool) -> impl Iterator<Item = Item> {
+    let bare = scope.condition && scope.policy.conditions == ConditionGrammar::Braced;
+    let word = |t: &str| t.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-'));
+    let boolean = schema.get("type").and_then(Value::as_str) == Some("boolean");
+    let mut all: Vec<String> = Vec::new();
+    for value in types::values(schema) {
+        match value {
+            Value::Str(text) if open || bare && word(text) => all.push(text.to_string()),
+            Value::Str(text) => all.push(format!("{quote}{text}{quote}")),
+            other => all.push(serde_json::to_string(other).unwrap_or_default()),
+        }
+    }
+    if boolean {
+        let python = scope.policy.conditions == ConditionGrammar::Python && scope.condition;
+        all.extend(if python { ["True", "False"] } else { ["true", "false"] }.map(str::to_owned));
+    }
+    all.into_iter().map(|v| Item::new(v, Sort::Value))
+}

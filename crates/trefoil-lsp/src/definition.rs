@@ -1,0 +1,32 @@
+//! Go to definition: from a place that names something to where it is declared, also in other files.
+
+use trefoil::syntax::{FileId, Location, Span};
+
+use crate::analysis::Analysis;
+use crate::cursor::{On, spot};
+
+/// Where what stands at an offset is declared.
+pub fn definition(analysis: &Analysis, file: FileId, offset: u32) -> Vec<Location> {
+    let mut out: Vec<Location> = Vec::new();
+    for mention in analysis.mentions_at(file, offset) {
+        out.extend(mention.to.filter(|to| !out.contains(to)));
+    }
+    if out.is_empty() {
+        out.extend(analysis.declaration_at(file, offset).map(|(d, _)| d.at));
+    }
+    if out.is_empty() {
+        out.extend(named_file(analysis, file, offset));
+    }
+    out
+}
+
+/// The beginning of a file whose path stands at an offset.
+fn named_file(analysis: &Analysis, file: FileId, offset: u32) -> Option<Location> {
+    let On::Value(text) = spot(analysis.tree(file)?, offset).on else { return None };
+    if !text.value.contains('.') || text.value.contains('\n') {
+        return None;
+    }
+    let own = std::path::Path::new(analysis.source(file)?.name());
+    let path = own.parent()?.join(&*text.value).canonicalize().ok()?;
+    Some(Location::new(analysis.file(&path)?, Span::new(0, 0)))
+}

@@ -1,0 +1,150 @@
+//! Hover: what a name is, the page of a rule, what a key means.
+
+use trefoil::checker::{Rule, rule};
+use trefoil::ir::facts::{Declaration, DeclarationKind, Defined};
+use trefoil::schema::{Segment, keys_at};
+use trefoil::syntax::{FileId, Span};
+
+use crate::analysis::{Analysis, touches};
+use crate::cursor::{On, Step, line, spot};
+use crate::{diagnostics, types};
+
+/// What is shown, and for which bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hover {
+    /// The bytes that it is about.
+    pub span: Span,
+    /// Markdown.
+    pub text: String,
+}
+
+/// What there is to say about an offset.
+pub fn hover(analysis: &Analysis, file: FileId, offset: u32) -> Option<Hover> {
+    if let Some((span, rule)) = rule_in_comment(analysis, file, offset) {
+        return Some(Hover { span, text: page(rule) });
+    }
+    let mut parts = Vec::new();
+    let mut about = None;
+    if let Some((span, text)) = name(analysis, file, offset).or_else(|| key(analysis, file, offset)) {
+        about = Some(span);
+        parts.push(text);
+    }
+    let mut seen: Vec<&str> = Vec::new();
+    for d in diagnostics::diagnostics(analysis, file).filter(|d| d.span.is_some_and(|s| touches(s, offset))) {
+        let Some(rule) = rule(d.rule).filter(|r| !seen.contains(&r.name)) else { continue };
+        seen.push(rule.name);
+        about = about.or(d.span);
+        parts.push(page(rule));
+    }
+    Some(Hover { span: about?, text: parts.join("\n\n---\n\n") })
+}
+
+/// A rule's page, its heading as small as an editor's pop-up wants it.
+fn page(rule: &Rule) -> String {
+    let rest = rule.page.split_once('\n').map_or("", |(_, rest)| rest).trim();
+    format!("**{}**\n\n{}", rule.name, rest.replace("\n## ", "\n#### "))
+}
+
+/// A name: in a template, in a key that takes one, or where it is declared.
+fn name(analysis: &Analysis, file: FileId, offset: u32) -> Option<(Span, String)> {
+    let mentions = analysis.mentions_at(file, offset);
+    let Some(first) = mentions.first() else {
+        let (d, at) = analysis.declaration_at(file, offset)?;
+        return Some((at.span, declared(analysis, d, file)));
+    };
+    let mut lines = Vec::new();
+    match first.to.and_then(|to| analysis.declaration(to)) {
+        Some(d) => lines.push(declared(analysis, d, file)),
+        None => lines.push(format!("`{}`", analysis.text_at(first.at))),
+    }
+    if first.template {
+        // The path's own type says more than the declaration's where it goes into a value.
+        let kind = types::describe(&first.schema);
+        let known = lines.first().is_some_and(|l| l.contains(&format!("type: `{kind}`")));
+        if !known && kind != "anything" {
+            lines.push(format!("type here: `{kind}`"));
+        }
+        lines.push(defined(first.defined).to_owned());
+    } else if first.to.is_none() {
+        lines.push("nothing of this name is known".to_owned());
+    }
+    Some((first.at.span, lines.join("\n\n")))
+}
+
+/// Whether there is a value, in words.
+pub fn defined(defined: Defined) -> &'static str {
+    match defined {
+        Defined::Always => "always defined here",
+        Defined::Sometimes => "defined on some paths only",
+        Defined::Never => "never defined here",
+    }
+}
+
+/// A declaration: what it is, its type, where it is from.
+fn declared(analysis: &Analysis, d: &Declaration, from: FileId) -> String {
+    let mut out = format!("**{}** · {}", d.name, sort(d.kind));
+    let kind = types::describe(&d.schema);
+    if kind != "anything" {
+        out.push_str(&format!("\n\ntype: `{kind}`"));
+    }
+    if let Some(note) = &d.note {
+        out.push_str(&format!("\n\n{note}"));
+    }
+    if let Some(source) = analysis.source(d.at.file) {
+        let line = source.position(d.at.span.start).line;
+        let name = std::path::Path::new(source.name()).file_name().map(|n| n.to_string_lossy().into_owned());
+        let place =
+            if d.at.file == from { format!("line {line}") } else { format!("{}:{line}", name.unwrap_or_default()) };
+        out.push_str(&format!("\n\ndeclared in {place}"));
+    }
+    out
+}
+
+/// A sort of declaration in words.
+pub fn sort(kind: DeclarationKind) -> &'static str {
+    match kind {
+        DeclarationKind::Agent => "agent",
+        DeclarationKind::Workflow => "workflow",
+        DeclarationKind::Step => "step",
+        DeclarationKind::State => "state",
+        DeclarationKind::Node => "node",
+        DeclarationKind::Input => "input",
+        DeclarationKind::Property => "property",
+        DeclarationKind::Key => "shared state",
+        DeclarationKind::Tool => "tool",
+    }
+}
+
+/// What the format says about a key.
+fn key(analysis: &Analysis, file: FileId, offset: u32) -> Option<(Span, String)> {
+    let root = analysis.tree(file)?;
+    let spot = spot(root, offset);
+    let On::Key(text) = spot.on else { return None };
+    let (_, above) = spot.path.split_last()?;
+    let keys = keys_at(analysis.dialect(file)?.name(), root, &segments(above));
+    let key = keys.into_iter().find(|k| k.name == *text.value && !k.description.is_empty())?;
+    Some((text.span, format!("**{}**\n\n{}", key.name, key.description)))
+}
+
+/// A way into a tree as schemas take it.
+pub fn segments(path: &[Step]) -> Vec<Segment> {
+    let one = |step: &Step| match step {
+        Step::Key(key) => Segment::Key(key.clone()),
+        Step::Item(at) => Segment::Item(*at),
+    };
+    path.iter().map(one).collect()
+}
+
+/// The rule that a comment names at an offset.
+fn rule_in_comment(analysis: &Analysis, file: FileId, offset: u32) -> Option<(Span, &'static Rule)> {
+    let text = analysis.text(file);
+    let at = line(text, offset);
+    let written = text.get(at.start as usize..at.end as usize)?;
+    let comment = written.find("# trefoil:")?;
+    let cursor = (offset - at.start) as usize;
+    let part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    let start = written.get(..cursor)?.rfind(|c| !part(c)).map_or(0, |n| n + 1);
+    let end = written.get(cursor..)?.find(|c| !part(c)).map_or(written.len(), |n| cursor + n);
+    let rule = rule(written.get(start..end)?).filter(|_| start > comment)?;
+    Some((Span::new(at.start + start as u32, at.start + end as u32), rule))
+}

@@ -1,0 +1,22 @@
+//! References: every place that names what stands at an offset, in all files of the folder.
+
+use trefoil::syntax::{FileId, Location};
+
+use crate::analysis::{Analysis, touches};
+
+/// The places, by file and place; with `declaration`, where it is declared as well. Where one text both declares a thing and
+/// names another (a step that goes by the agent it calls), those of both.
+pub fn references(analysis: &Analysis, file: FileId, offset: u32, declaration: bool) -> Vec<Location> {
+    let facts = analysis.facts();
+    let mut meant: Vec<Location> = analysis.mentions_at(file, offset).into_iter().filter_map(|m| m.to).collect();
+    let own = facts.declarations.iter().filter(|d| d.at.file == file && touches(d.at.span, offset));
+    meant.extend(own.map(|d| d.at));
+    let mut out: Vec<Location> =
+        facts.mentions.iter().filter(|m| m.to.is_some_and(|to| meant.contains(&to))).map(|m| m.at).collect();
+    if declaration {
+        out.extend(&meant);
+    }
+    out.sort();
+    out.dedup();
+    out
+}

@@ -1,0 +1,267 @@
+//! Rename: a step, state, node, agent, input or key, with everything that names it, in all files of the folder.
+//!
+//! Things that go by one text are renamed together: a step that has no key of its own goes by its agent's id. An id with
+//! hyphens has a second form in templates (`web-researcher` is `webResearcher`); each place keeps the form that it has.
+
+use trefoil::ir::facts::{Declaration, DeclarationKind};
+use trefoil::syntax::yaml::{Scalar, Style};
+use trefoil::syntax::{Diagnostic, Edit, FileId, Location, Severity, Span};
+use trefoil::template::policy::ConditionGrammar;
+
+use crate::analysis::Analysis;
+use crate::cursor::{On, spot};
+
+/// What would be renamed at an offset: the bytes there, and the name as it stands there.
+pub fn prepare(analysis: &Analysis, file: FileId, offset: u32) -> Option<(Span, String)> {
+    let (_, at) = analysis.declaration_at(file, offset)?;
+    let name = analysis.text_at(at);
+    (!name.is_empty() && !name.contains('\n')).then(|| (at.span, name.to_owned()))
+}
+
+/// A rename: what changes, and what has to be the same afterwards.
+#[derive(Debug)]
+pub struct Rename {
+    /// The changes, by file and place.
+    pub edits: Vec<Edit>,
+    /// Each thing that is renamed, and how many places name it.
+    counts: Vec<(Location, usize)>,
+}
+
+/// The changes that give what stands at an offset a new name; or why that cannot be.
+pub fn rename(analysis: &Analysis, file: FileId, offset: u32, new: &str) -> Result<Rename, String> {
+    let Some((declaration, here)) = analysis.declaration_at(file, offset) else {
+        return Err("there is nothing here that has a name of its own".to_owned());
+    };
+    let group = group(analysis, declaration);
+    valid(new)?;
+    let old = analysis.text_at(here).to_owned();
+    let mut places: Vec<Location> = group.iter().map(|d| d.at).collect();
+    let facts = analysis.facts();
+    let mentions: Vec<_> =
+        facts.mentions.iter().filter(|m| m.to.is_some_and(|to| group.iter().any(|d| d.at == to))).collect();
+    places.extend(mentions.iter().map(|m| m.at));
+    places.sort();
+    places.dedup();
+    let spellings = Spellings::new(group.iter().map(|d| analysis.text_at(d.at)).chain([old.as_str()]), new);
+    let mut edits = Vec::new();
+    for at in places {
+        let Some(text) = spellings.of(analysis.text_at(at)) else { continue };
+        let python = analysis
+            .scope_at(at.file, at.span.start)
+            .is_some_and(|s| s.condition && s.policy.conditions == ConditionGrammar::Python);
+        if python && !new.chars().all(|c| c.is_alphanumeric() || c == '_') {
+            return Err(format!("a condition reads `{old}`, and could not read `{new}`: use letters, digits and `_`"));
+        }
+        if plain(analysis, at) && !keeps_its_type(&text) {
+            return Err(format!("`{new}` without quotes is not text in YAML"));
+        }
+        edits.push(Edit { location: at, text });
+    }
+    clash(analysis, &group, new)?;
+    let count = |d: &&Declaration| (d.at, facts.mentions.iter().filter(|m| m.to == Some(d.at)).count());
+    Ok(Rename { edits, counts: group.iter().map(count).collect() })
+}
+
+/// The declarations that go by one text with this one.
+fn group<'a>(analysis: &'a Analysis, first: &'a Declaration) -> Vec<&'a Declaration> {
+    let facts = analysis.facts();
+    let mut group = vec![first];
+    let mut next = 0;
+    while let Some(one) = group.get(next).copied() {
+        next += 1;
+        // What this one is written as, and what is written as this one.
+        let named = facts.mentions.iter().filter(|m| m.at == one.at && !m.template).filter_map(|m| m.to);
+        let naming = facts.mentions.iter().filter(|m| m.to == Some(one.at) && !m.template).map(|m| m.at);
+        for at in named.chain(naming) {
+            if let Some(d) = analysis.declaration(at).filter(|d| !group.iter().any(|g| g.at == d.at)) {
+                group.push(d);
+            }
+        }
+    }
+    group
+}
+
+/// Whether a name can stand in a path of every dialect and in YAML.
+fn valid(new: &str) -> Result<(), String> {
+    let refused = r#"{}.|=!<>&()"'#/+*,[]:@%`\"#;
+    if new.is_empty() {
+        return Err("a name has at least one character".to_owned());
+    }
+    if let Some(c) = new.chars().find(|c| c.is_whitespace() || c.is_control() || refused.contains(*c)) {
+        return Err(match c {
+            c if c.is_whitespace() => "a name has no white space".to_owned(),
+            c => format!("`{c}` cannot stand in a name"),
+        });
+    }
+    if !new.starts_with(|c: char| c.is_alphabetic() || c == '_') {
+        return Err(format!("`{new}` does not begin with a letter or `_`"));
+    }
+    Ok(())
+}
+
+/// Whether the place is a scalar without quotes.
+fn plain(analysis: &Analysis, at: Location) -> bool {
+    let Some(root) = analysis.tree(at.file) else { return false };
+    match spot(root, at.span.start).on {
+        On::Key(text) | On::Value(text) => text.style == Style::Plain && text.content() == at.span,
+        On::Between => false,
+    }
+}
+
+/// Whether a text without quotes is text in YAML.
+fn keeps_its_type(text: &str) -> bool {
+    let source = trefoil::syntax::SourceFile::new("", text);
+    let parsed = trefoil::syntax::yaml::parse(FileId(0), &source, &Default::default());
+    parsed.diagnostics.is_empty() && parsed.root.is_some_and(|r| r.scalar().is_some_and(|(s, _)| s == Scalar::Str))
+}
+
+/// Whether the new name is another thing's of the same sort.
+fn clash(analysis: &Analysis, group: &[&Declaration], new: &str) -> Result<(), String> {
+    for d in group {
+        let global = matches!(d.kind, DeclarationKind::Agent | DeclarationKind::Workflow) && d.parent.is_none();
+        let taken = analysis.facts().declarations.iter().find(|other| {
+            let same = if global {
+                matches!(other.kind, DeclarationKind::Agent | DeclarationKind::Workflow) && other.parent.is_none()
+            } else {
+                other.parent == d.parent && other.at.file == d.at.file
+            };
+            same && (&*other.name == new || analysis.text_at(other.at) == new)
+                && !group.iter().any(|g| g.at == other.at)
+        });
+        if let Some(taken) = taken {
+            let line = analysis.source(taken.at.file).map(|s| (s.name(), s.position(taken.at.span.start).line));
+            let (name, line) = line.unwrap_or_default();
+            return Err(format!("`{new}` is taken: {name}:{line}"));
+        }
+    }
+    Ok(())
+}
+
+/// What the places may have written, and what they get.
+struct Spellings {
+    pairs: Vec<(String, String)>,
+}
+
+impl Spellings {
+    fn new<'t>(written: impl Iterator<Item = &'t str>, new: &str) -> Self {
+        let mut pairs: Vec<(String, String)> = Vec::new();
+        for old in written {
+            for (old, new) in [(old.to_owned(), new.to_owned()), (camel(old), camel(new))] {
+                if !pairs.iter().any(|(o, _)| *o == old) {
+                    pairs.push((old, new));
+                }
+            }
+        }
+        Self { pairs }
+    }
+    /// The new text of a place; none where it has another name altogether (an alias in YAML).
+    fn of(&self, text: &str) -> Option<String> {
+        // `id@latest`
+        let (name, rest) = text.find('@').map_or((text, ""), |at| text.split_at(at));
+        self.pairs.iter().find(|(old, _)| old == name).map(|(_, new)| format!("{new}{rest}"))
+    }
+}
+
+/// `web-researcher` as templates may name it: `webResearcher`.
+pub(crate) fn camel(name: &str) -> String {
+    let mut out = String::with_capacity(name.len());
+    let mut chars = name.chars().peekable();
+    while let Some(c) = chars.next() {
+        match chars.peek() {
+            Some(next) if c == '-' && next.is_ascii_lowercase() => {
+                out.push(next.to_ascii_uppercase());
+                chars.next();
+            }
+            _ => out.push(c),
+        }
+    }
+    out
+}
+
+impl Rename {
+    /// Compares what is known after the changes with what was known before: nothing new may be wrong, and everything that
+    /// named the thing must still name it.
+    pub fn verify(
+        &self,
+        before: &Analysis,
+        after: &Analysis,
+        path: impl Fn(FileId) -> Option<FileId>,
+    ) -> Result<(), String> {
+        let errors = |a: &Analysis| -> Vec<&'static str> {
+            let mut rules: Vec<_> =
+                a.diagnostics().iter().filter(|d| d.severity == Severity::Error).map(|d| d.rule).collect();
+            rules.sort_unstable();
+            rules
+        };
+        let mut known = errors(before);
+        let is_new = |d: &&Diagnostic| {
+            let at = known.iter().position(|rule| *rule == d.rule);
+            at.map(|at| known.remove(at)).is_none()
+        };
+        if let Some(d) = after.diagnostics().iter().filter(|d| d.severity == Severity::Error).find(is_new) {
+            return Err(format!("with this name the check would fail: {}", d.message));
+        }
+        for (at, count) in &self.counts {
+            let Some(file) = path(at.file) else { continue };
+            let moved = Location::new(file, self.moved(*at));
+            let now = after.facts().mentions.iter().filter(|m| m.to == Some(moved)).count();
+            if now != *count {
+                return Err("with this name something else would be meant in some places".to_owned());
+            }
+        }
+        Ok(())
+    }
+    /// Where a place is after the changes.
+    fn moved(&self, at: Location) -> Span {
+        let (mut start, mut end) = (i64::from(at.span.start), i64::from(at.span.end));
+        for edit in self.edits.iter().filter(|e| e.location.file == at.file) {
+            let grown = edit.text.len() as i64 - i64::from(edit.location.span.len());
+            if edit.location.span.end <= at.span.start {
+                start += grown;
+                end += grown;
+            } else if edit.location.span == at.span {
+                end += grown;
+            }
+        }
+        Span::new(u32::try_from(start).unwrap_or(0), u32::try_from(end).unwrap_or(0))
+    }
+}
+
+/// A text after changes.
+pub fn apply<'e>(text: &str, edits: impl IntoIterator<Item = &'e Edit>) -> String {
+    let mut edits: Vec<&Edit> = edits.into_iter().collect();
+    edits.sort_by_key(|e| std::cmp::Reverse(e.location.span.start));
+    let mut out = text.to_owned();
+    for edit in edits {
+        let range = edit.location.span.start as usize..edit.location.span.end as usize;
+        if out.get(range.clone()).is_some() {
+            out.replace_range(range, &edit.text);
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Spellings, camel, valid};
+
+    #[test]
+    fn both_forms_of_an_id_are_kept_apart() {
+        assert_eq!(camel("web-researcher-2b"), "webResearcher-2b");
+        let spellings = Spellings::new(["web-researcher"].into_iter(), "deep-search");
+        assert_eq!(spellings.of("web-researcher").as_deref(), Some("deep-search"));
+        assert_eq!(spellings.of("webResearcher").as_deref(), Some("deepSearch"));
+        assert_eq!(spellings.of("web-researcher@latest").as_deref(), Some("deep-search@latest"));
+        assert_eq!(spellings.of("other"), None);
+    }
+
+    #[test]
+    fn names_that_paths_cannot_have_are_refused() {
+        for bad in ["", "a b", "a.b", "1a", "{{x}}", "a|b", "-a"] {
+            assert!(valid(bad).is_err(), "{bad}");
+        }
+        for good in ["a", "web-researcher", "_x1", "É"] {
+            assert!(valid(good).is_ok(), "{good}");
+        }
+    }
+}

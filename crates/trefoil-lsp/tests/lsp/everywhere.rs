@@ -1,0 +1,133 @@
+//! Every feature at places all over every example, as it is and as it looks while somebody writes it.
+
+use std::path::{Path, PathBuf};
+
+use trefoil::syntax::{FileId, Span};
+use trefoil_lsp::completion::Sort;
+use trefoil_lsp::{
+    Analysis, Workspace, code_action, completion, definition, diagnostics, hover, inlay_hints, references, rename,
+    semantic_tokens, symbols,
+};
+
+fn examples() -> Vec<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples").canonicalize().unwrap();
+    let mut out = Vec::new();
+    let mut stack = vec![root];
+    while let Some(dir) = stack.pop() {
+        for path in std::fs::read_dir(dir).unwrap().flatten().map(|e| e.path()) {
+            if path.is_dir() {
+                stack.push(path);
+            } else if path.extension().is_some_and(|e| e == "yaml") {
+                out.push(path);
+            }
+        }
+    }
+    out.sort();
+    assert!(out.len() > 20, "{out:?}");
+    out
+}
+
+fn analysis(path: &Path, text: &str) -> (std::sync::Arc<Analysis>, FileId) {
+    let mut workspace = Workspace::default();
+    workspace.set_buffer(path.to_owned(), text, 1);
+    workspace.analysis(path).unwrap()
+}
+
+/// Asks for everything about a place; what is given back lies within the text.
+fn ask(analysis: &Analysis, file: FileId, offset: u32) {
+    let text = analysis.text(file);
+    let inside =
+        |span: Span| assert!(text.get(span.start as usize..span.end as usize).is_some(), "{span:?} of {text:?}");
+    if let Some(hover) = hover::hover(analysis, file, offset) {
+        inside(hover.span);
+        assert!(!hover.text.is_empty());
+    }
+    inside(completion::complete(analysis, file, offset, &mut |_| None).replace);
+    for at in definition::definition(analysis, file, offset) {
+        assert!(analysis.source(at.file).is_some());
+    }
+    references::references(analysis, file, offset, true);
+    if let Some((span, name)) = rename::prepare(analysis, file, offset) {
+        inside(span);
+        assert!(!name.is_empty());
+        let _ = rename::rename(analysis, file, offset, "another");
+    }
+    code_action::actions(analysis, file, Span::new(offset, offset));
+}
+
+fn whole(analysis: &Analysis, file: FileId) {
+    let text = analysis.text(file);
+    let mut end = 0;
+    for token in semantic_tokens::tokens(analysis, file) {
+        assert!(token.span.start >= end && text.get(token.span.start as usize..token.span.end as usize).is_some());
+        end = token.span.end;
+    }
+    symbols::symbols(analysis, file);
+    inlay_hints::hints(analysis, file, Span::new(0, text.len() as u32));
+}
+
+#[test]
+fn nothing_breaks_at_any_place_of_an_example() {
+    for path in examples() {
+        let text = std::fs::read_to_string(&path).unwrap();
+        let (analysis, file) = analysis(&path, &text);
+        whole(&analysis, file);
+        for (offset, _) in text.char_indices().step_by(23).chain([(text.len(), ' ')]) {
+            ask(&analysis, file, offset as u32);
+        }
+    }
+}
+
+#[test]
+fn nothing_breaks_while_an_example_is_written() {
+    for path in examples().iter().step_by(7) {
+        let text = std::fs::read_to_string(path).unwrap();
+        for (offset, _) in text.char_indices().skip(20).step_by(text.len() / 12 + 1) {
+            let (analysis, file) = analysis(path, &text[..offset]);
+            whole(&analysis, file);
+            ask(&analysis, file, offset as u32);
+            ask(&analysis, file, offset as u32 / 2);
+        }
+    }
+}
+
+/// Every segment of a template that names something known is offered where it stands.
+#[test]
+fn what_is_written_would_have_been_offered() {
+    let mut asked = 0;
+    let mut missing = Vec::new();
+    for path in examples() {
+        let text = std::fs::read_to_string(&path).unwrap();
+        let (analysis, file) = analysis(&path, &text);
+        for mention in analysis.mentions_in(file).filter(|m| m.to.is_some_and(|to| to != m.at)) {
+            let name = analysis.text_at(mention.at).to_owned();
+            let found = completion::complete(&analysis, file, mention.at.span.start, &mut |_| None);
+            asked += 1;
+            // `rateMessage` for `rate-message`; paths that are written to are the author's own.
+            let same = |label: &str| label.to_lowercase() == name.replace('-', "").to_lowercase() || label == name;
+            let last = |label: &str| same(label) || label.split('.').next() == Some(&name);
+            let line = analysis.source(file).unwrap().position(mention.at.span.start).line;
+            if text.lines().nth(line as usize - 1).unwrap().contains("writes:") {
+                continue;
+            }
+            if !found.items.iter().any(|i| matches!(i.sort, Sort::Name | Sort::Property) && last(&i.label)) {
+                missing.push(format!("{}:{line} {name}", path.file_name().unwrap().to_string_lossy()));
+            }
+        }
+    }
+    assert!(asked > 200, "{asked}");
+    // One: a key that a state itself adds to the context, read there with a `default`.
+    assert!(missing.len() <= 1, "{} of {asked}: {missing:#?}", missing.len());
+}
+
+#[test]
+fn the_examples_have_no_errors() {
+    for path in examples() {
+        let text = std::fs::read_to_string(&path).unwrap();
+        let (analysis, file) = analysis(&path, &text);
+        let errors = diagnostics::diagnostics(&analysis, file)
+            .filter(|d| d.severity == trefoil::syntax::Severity::Error)
+            .map(|d| d.message.clone());
+        assert_eq!(errors.collect::<Vec<_>>(), [""; 0], "{}", path.display());
+    }
+}

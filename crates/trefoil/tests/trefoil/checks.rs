@@ -1,0 +1,98 @@
+//! What an embedder asks of a check: levels, limits, project files, fixes.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use trefoil::checker::{Level, Levels};
+use trefoil::syntax::Severity;
+use trefoil::{Checks, LoadOptions, Target};
+
+use crate::Folder;
+
+const AGENT: &str = "id: helper\nkind: llm\nmodel: { provider: openai, name: gpt-x }\ninstruction: You help.\n";
+
+fn checks(levels: Levels) -> LoadOptions {
+    LoadOptions { checks: Some(Checks { levels, ..Checks::default() }), ..LoadOptions::default() }
+}
+
+fn with(rule: &str, level: Level) -> LoadOptions {
+    let mut levels = Levels::default();
+    assert!(levels.set(rule, level), "there is no rule `{rule}`");
+    checks(levels)
+}
+
+#[test]
+fn a_denied_finding_keeps_a_target_from_loading() {
+    let folder = Folder::with(&[("a.yaml", &format!("{AGENT}colour: blue\n"))]);
+    let target = Target::parse(&folder.0.join("a.yaml").display().to_string());
+    let severities = |options: &LoadOptions| match trefoil::load(&target, options) {
+        Ok(loaded) => (true, loaded.diagnostics.iter().map(|d| d.severity).collect::<Vec<_>>()),
+        Err(report) => (false, report.diagnostics.iter().map(|d| d.severity).collect()),
+    };
+    assert_eq!(severities(&LoadOptions::default()), (true, vec![Severity::Warning]));
+    assert_eq!(severities(&with("unknown-key", Level::Deny)), (false, vec![Severity::Error]));
+    assert_eq!(severities(&with("unknown-key", Level::Allow)), (true, vec![]));
+    std::fs::write(folder.0.join("trefoil.toml"), "[rules]\nunknown-key = 'deny'\n").unwrap();
+    assert_eq!(severities(&LoadOptions::default().checked()), (false, vec![Severity::Error]));
+    assert_eq!(severities(&with("unknown-key", Level::Warn)), (true, vec![Severity::Warning]));
+    assert_eq!(severities(&LoadOptions::default()), (true, vec![Severity::Warning]), "nobody asked for a check");
+    let mut alone = LoadOptions::default().checked();
+    alone.checks.as_mut().unwrap().without_project = true;
+    assert_eq!(severities(&alone), (true, vec![Severity::Warning]));
+}
+
+#[test]
+fn the_limit_of_calls_comes_from_the_project_unless_it_is_given() {
+    let steps = "id: main\nkind: sequential\nsteps:\n  - ref: helper\n  - ref: helper\n    stateKey: again\n";
+    let folder =
+        Folder::with(&[("main.yaml", steps), ("helper.yaml", AGENT), ("trefoil.toml", "[check]\nmax-calls = 1\n")]);
+    let path = folder.0.join("main.yaml").display().to_string();
+    let found = |max_calls: Option<u64>| {
+        let mut options = LoadOptions::default().checked();
+        options.checks.as_mut().unwrap().limits.max_calls = max_calls;
+        let report = trefoil::check(std::slice::from_ref(&path), &options);
+        report.diagnostics.iter().any(|d| d.rule == "too-many-calls")
+    };
+    assert_eq!((found(None), found(Some(2)), found(Some(1))), (true, false, true));
+}
+
+#[test]
+fn a_file_that_is_no_longer_what_was_checked_is_left_alone() {
+    let on_disk = AGENT.replace("You help.", "You do.");
+    let folder = Folder::with(&[("a.yaml", &on_disk)]);
+    let path = folder.0.join("a.yaml");
+    let buffer: Arc<str> = AGENT.replace("instruction", "instrction").into();
+    let overlay = HashMap::from([(path.canonicalize().unwrap(), buffer)]);
+    let options = LoadOptions { overlay: Arc::new(overlay), ..LoadOptions::default().checked() };
+    let fixed = trefoil::fix(&[path.display().to_string()], &options);
+    assert!(fixed.done.is_empty());
+    assert_eq!(fixed.refused.values().collect::<Vec<_>>(), ["it changed while it was checked"]);
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), on_disk);
+    assert!(fixed.report.has_errors(), "what was found is still told");
+}
+
+#[test]
+fn a_file_that_is_not_utf8_is_left_alone() {
+    let folder = Folder::with(&[]);
+    let path = folder.0.join("a.yaml");
+    let bytes = [AGENT.replace("instruction", "instrction").as_bytes(), b"# \xff\n"].concat();
+    std::fs::write(&path, &bytes).unwrap();
+    let fixed = trefoil::fix(&[path.display().to_string()], &LoadOptions::default().checked());
+    assert!(fixed.done.is_empty() && fixed.report.has_errors());
+    assert_eq!(std::fs::read(&path).unwrap(), bytes);
+}
+
+#[test]
+fn fixes_go_on_until_there_is_none() {
+    let folder =
+        Folder::with(&[("a.yaml", &AGENT.replace("instruction", "instrction").replace("kind: llm", "knd: lllm"))]);
+    let path = folder.0.join("a.yaml");
+    let fixed = trefoil::fix(
+        &[path.display().to_string()],
+        &LoadOptions { dialect: trefoil::front::front_end("agntz"), ..LoadOptions::default().checked() },
+    );
+    let done: Vec<_> = fixed.done.iter().map(|m| (m.line, m.message.as_str())).collect();
+    assert_eq!(done, [(2, "write `kind`"), (4, "write `instruction`"), (2, "write `llm`")], "{}", fixed.report.text());
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), AGENT);
+    assert!(fixed.report.diagnostics.is_empty());
+}

@@ -1,0 +1,239 @@
+//! Fixes of what loading reports: applied they leave a text without the finding, and every other byte where it was.
+
+use trefoil::syntax::{Diagnostic, Edit};
+use trefoil::{LoadOptions, Report};
+
+use crate::Folder;
+
+/// Rule, whether the fix is safe, and a manifest in which `<<wrong=>right>>` is written `wrong` before the fix and `right`
+/// after it. A second manifest is `other.yaml`.
+const CASES: &[(&str, bool, &str)] = &[
+    (
+        "unknown-key",
+        true,
+        "id: a # the id\nkind: llm\nmodel: { provider: openai,   name: m }\n<<instrction=>instruction>>:   Write. # so\n",
+    ),
+    (
+        "unknown-value",
+        true,
+        "id: a\nkind:  <<lllm=>llm>>   # a kind\nmodel: { provider: openai, name: m }\ninstruction: Write.\n",
+    ),
+    (
+        "unknown-value",
+        true,
+        "id: a\nkind: \"<<llmm=>llm>>\"\nmodel: { provider: openai, name: m }\ninstruction: Write.\n",
+    ),
+    (
+        "wrong-type",
+        true,
+        "id: <<12=>\"12\">> # twelve\nkind: llm\nmodel: { provider: openai, name: m }\ninstruction: Write.\n",
+    ),
+    (
+        "wrong-type",
+        true,
+        "id: a\nkind: llm\nmodel: { provider: openai, name: m, maxTokens: <<'100'=>100>> }\ninstruction: Write.\n",
+    ),
+    (
+        "unknown-provider",
+        true,
+        "id: a\nkind: llm\nmodel: { provider: '<<opneai=>openai>>', name: m }\ninstruction: Write.\n",
+    ),
+    (
+        "invalid-schema",
+        true,
+        "id: a\nkind: llm\nmodel: { provider: openai, name: m }\ninputSchema:\n  topic: <<str=>string>>   # text\ninstruction: Write.\nprompt: '{{topic}}'\n",
+    ),
+    (
+        "unresolved-name",
+        true,
+        "id: a\nkind: llm\nmodel: { provider: openai, name: m }\ninputSchema: { topic: string }\ninstruction: |\n  Write\n    about {{  <<topc=>topic>>  }}. # no comment\n",
+    ),
+    (
+        "unresolved-name",
+        true,
+        "id: a\nkind: llm\nmodel: { provider: openai, name: m }\ninputSchema: { topic: string }\ninstruction: \"\\tAbout \\u00e9 {{<<tpic=>topic>>}}\"\n",
+    ),
+    (
+        "unresolved-name",
+        false,
+        "id: a\nkind: llm\nmodel: { provider: openai, name: m }\ninstruction: About {{<<userQuerry=>userQuery>>}}\n",
+    ),
+    (
+        "unknown-property",
+        true,
+        "id: a\nkind: llm\nmodel: { provider: openai, name: m }\ninputSchema:\n  user: { type: object, properties: { name: string } }\ninstruction: Greet {{user.<<nmae=>name>>}} and {{user.name}}.\n",
+    ),
+    (
+        "never-true",
+        true,
+        "id: a\nkind: sequential\ninputSchema:\n  tone: { type: string, enum: [plain, playful] }\nsteps:\n  - ref: b\n    when: \"{{tone}} == '<<plian=>plain>>'\" # tone\n=>other\nid: b\nkind: llm\nmodel: { provider: openai, name: m }\ninstruction: Write.\nprompt: Go.\n",
+    ),
+    (
+        "never-true",
+        true,
+        "id: a\nkind: sequential\ninputSchema: { done: boolean }\nsteps:\n  - ref: b\n    when: '{{done}}  ==  <<\"true\"=>true>>'\n=>other\nid: b\nkind: llm\nmodel: { provider: openai, name: m }\ninstruction: Write.\nprompt: Go.\n",
+    ),
+    (
+        "constant-condition",
+        true,
+        "id: a\nkind: sequential\ninputSchema: { done: boolean }\nsteps:\n  - ref: b\n    when: <<done == true=>\"{{done}} == true\">> # at the end\n=>other\nid: b\nkind: llm\nmodel: { provider: openai, name: m }\ninstruction: Write.\nprompt: Go.\n",
+    ),
+    (
+        "unknown-reference",
+        true,
+        "id: a\nkind: sequential\nsteps:\n  - ref: \"<<writr=>writer>>@latest\" # whom\n=>other\nid: writer\nkind: llm\nmodel: { provider: openai, name: m }\ninstruction: Write.\nprompt: Go.\n",
+    ),
+    (
+        "unknown-input",
+        true,
+        "id: a\nkind: sequential\ninputSchema: { topic: string }\nsteps:\n  - ref: writer\n    input: { <<topci=>topic>>: \"{{topic}}\" }\n=>other\nid: writer\nkind: llm\nmodel: { provider: openai, name: m }\ninputSchema: { topic: { type: string, default: x } }\ninstruction: Write.\nprompt: '{{topic}}'\n",
+    ),
+    (
+        "deprecated",
+        true,
+        "apiVersion: 100monkeys.ai/v1\nkind: <<AgentManifest=>Agent>> # old\nmetadata: { name: a, version: \"1.0.0\" }\nspec:\n  runtime: { model: smart }\n  task: { instruction: Write. }\n",
+    ),
+    (
+        "unresolved-name",
+        true,
+        "apiVersion: 100monkeys.ai/v1\nkind: Agent\nmetadata: { name: a, version: \"1.0.0\" }\nspec:\n  runtime: { model: smart }\n  task:\n    instruction: Write.\n    prompt_template: >\n      Now:\n      {{<<instrution=>instruction>>}}\n",
+    ),
+    (
+        "unknown-reference",
+        true,
+        "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: { name: w, version: \"1.0.0\" }\nspec:\n  initial_state: HELLO\n  states:\n    HELLO:\n      kind: System\n      command: echo hello\n      transitions:\n        - { target: '<<GODBYE=>GOODBYE>>' } # leave\n    GOODBYE:\n      kind: System\n      command: echo bye\n",
+    ),
+    (
+        "unresolved-name",
+        true,
+        "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: { name: w, version: \"1.0.0\" }\nspec:\n  initial_state: HELLO\n  states:\n    HELLO:\n      kind: System\n      command: echo hello\n      transitions: [{ target: GOODBYE }]\n    GOODBYE:\n      kind: System\n      command: \"echo '{{ <<HELO=>HELLO>>.output }}'\"\n",
+    ),
+    (
+        "unknown-property",
+        true,
+        "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: { name: w, version: \"1.0.0\" }\nspec:\n  initial_state: HELLO\n  states:\n    HELLO:\n      kind: System\n      command: echo hello\n      transitions: [{ target: GOODBYE }]\n    GOODBYE:\n      kind: System\n      command: \"echo '{{HELLO.<<outptu=>output>>}}'\"\n",
+    ),
+    (
+        "both-spellings",
+        false,
+        "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: { name: w, version: \"1.0.0\" }\nspec:\n  initial_state: HELLO\n  states:\n    HELLO:\n      kind: Agent\n      agent: writer<<\n      agent_id: writer=>>> # who\n      input: x\n",
+    ),
+    (
+        "unresolved-name",
+        true,
+        "version: \"0.1\"\nagents:\n  w: { model: \"openai:m\", system: \"Go on: {{ <<draf=>draft>>.output }}\" } # on\n  v: { model: \"openai:m\", system: Write. }\nnodes:\n  draft: { agent: v, writes: working.text }\n  edit: { agent: w, writes: output.text }\ninput: { message: x }\n",
+    ),
+    (
+        "unknown-property",
+        false,
+        "version: \"0.1\"\nagents:\n  w:\n    model: openai:m\n    system: |\n      Go on: {{ inputs.<<mesage=>message>> | default('') }} {{ inputs.mood }}\nnodes:\n  draft: { agent: w, writes: output.text }\ninput: { message: x, mood: y }\n",
+    ),
+    (
+        "working-dot-node-id",
+        true,
+        "version: \"0.1\"\nagents:\n  w: { model: \"openai:m\", system: \"Go on: {{ <<working.draft.output=>draft.output>> }}\" }\n  v: { model: \"openai:m\", system: Write. }\nnodes:\n  draft: { agent: v, writes: output.first }\n  edit: { agent: w, writes: output.text }\ninput: { message: x }\n",
+    ),
+    (
+        "unknown-reference",
+        true,
+        "version: \"0.1\"\nagents:\n  writer: { model: \"openai:m\", system: Write. }\nnodes:\n  draft: { agent: <<wrter=>writer>>, writes: output.text } # one\ninput: { message: x }\n",
+    ),
+    (
+        "unknown-value",
+        true,
+        "version: \"0.1\"\nagents:\n  writer: { model: \"openai:m\", system: Write. }\nnodes:\n  draft: { agent: writer, writes: <<outpt=>output>>.text }\ninput: { message: x }\n",
+    ),
+    (
+        "condition-bad-operator",
+        true,
+        "id: a\nkind: sequential\ninputSchema: { tone: string }\nsteps:\n  - ref: b\n    when: \"{{tone}}<< = => == >>'plain'\" # tone\n=>other\nid: b\nkind: llm\nmodel: { provider: openai, name: m }\ninstruction: Write.\nprompt: Go.\n",
+    ),
+    (
+        "template-unknown-helper",
+        true,
+        "apiVersion: 100monkeys.ai/v1\nkind: Agent\nmetadata: { name: a, version: \"1.0.0\" }\nspec:\n  runtime: { model: smart }\n  task:\n    instruction: Write.\n    prompt_template: '{{<<uper=>upper>> input}}' # loud\n",
+    ),
+    (
+        "condition-unknown-name",
+        true,
+        "version: \"0.1\"\nagents:\n  w: { model: \"openai:m\", system: Write. }\nnodes:\n  draft: { agent: w, writes: working.text }\n  edit: { agent: w, writes: output.text }\nedges:\n  - { from: draft, to: edit, when: \"<<workin=>working>>.text == 'x'\" }\ninput: { message: x }\n",
+    ),
+];
+
+/// The text before and after.
+fn both(text: &str) -> (String, String) {
+    let (mut before, mut after) = (String::new(), String::new());
+    let mut rest = text;
+    while let Some((same, marked)) = rest.split_once("<<") {
+        let (wrong, marked) = marked.split_once("=>").expect("a marker has an arrow");
+        let (right, more) = marked.split_once(">>").expect("a marker ends");
+        before.extend([same, wrong]);
+        after.extend([same, right]);
+        rest = more;
+    }
+    before.push_str(rest);
+    after.push_str(rest);
+    (before, after)
+}
+
+fn check(main: &str, other: Option<&str>) -> Report {
+    let folder = Folder::with(&[("main.yaml", main), ("other.yaml", other.unwrap_or(""))]);
+    if other.is_none() {
+        std::fs::remove_file(folder.0.join("other.yaml")).unwrap();
+    }
+    trefoil::check(&[folder.0.join("main.yaml").display().to_string()], &LoadOptions::default().checked())
+}
+
+fn applied(text: &str, edits: &[Edit]) -> String {
+    let mut out = text.to_owned();
+    let mut edits: Vec<&Edit> = edits.iter().collect();
+    edits.sort_by_key(|e| std::cmp::Reverse(e.location.span.start));
+    for edit in edits {
+        out.replace_range(edit.location.span.start as usize..edit.location.span.end as usize, &edit.text);
+    }
+    out
+}
+
+#[test]
+fn a_fix_changes_what_is_wrong_and_nothing_else() {
+    let mut bad = Vec::new();
+    for (rule, safe, text) in CASES {
+        let (main, other) = match text.split_once("=>other\n") {
+            Some((main, other)) => (main, Some(other)),
+            None => (*text, None),
+        };
+        let (before, after) = both(main);
+        let report = check(&before, other);
+        let of_rule = |d: &&Diagnostic| d.rule == *rule && d.fix.is_some();
+        let Some(fix) = report.diagnostics.iter().find(of_rule).and_then(|d| d.fix.as_deref()) else {
+            bad.push(format!("{rule}: no fix for\n{before}\n{}", report.text()));
+            continue;
+        };
+        let found = applied(&before, &fix.edits);
+        if found != after || fix.safe != *safe {
+            bad.push(format!("{rule}: `{}` (safe: {}) makes\n{found}", fix.message, fix.safe));
+        }
+        let report = check(&found, other);
+        if report.diagnostics.iter().any(|d| d.rule == *rule && d.fix.is_some()) {
+            bad.push(format!("{rule}: it is still there:\n{}", report.text()));
+        }
+    }
+    assert!(bad.is_empty(), "{} cases:\n\n{}", bad.len(), bad.join("\n\n"));
+}
+
+/// What cannot be told for sure is left to a person, or to nobody.
+#[test]
+fn two_near_names_are_no_safe_fix() {
+    let report = check(
+        "id: a\nkind: llm\nmodel: { provider: openai, name: m }\ninputSchema: { title: string, titre: string }\ninstruction: About {{tite}}.\n",
+        None,
+    );
+    let fix = report.diagnostics.iter().find(|d| d.rule == "unresolved-name").and_then(|d| d.fix.as_deref());
+    assert!(fix.is_none_or(|f| !f.safe), "{fix:?}");
+    // A key that is there already is not written a second time.
+    let report = check(
+        "id: a\nkind: llm\nmodel: { provider: openai, name: m }\ninstruction: Write.\ninstrction: Write.\n",
+        None,
+    );
+    assert!(report.diagnostics.iter().all(|d| d.fix.is_none()), "{}", report.text());
+}
