@@ -19,6 +19,26 @@ pub(super) struct Found {
     pub cut: bool,
 }
 
+impl Found {
+    /// Adds the YAML files below `root` that are only in an editor yet; `overlay` has the paths of its buffers.
+    pub fn with_unsaved<'p>(&mut self, root: &Path, overlay: impl Iterator<Item = &'p PathBuf>) {
+        let mut real = None;
+        for path in overlay {
+            let real: &PathBuf =
+                real.get_or_insert_with(|| readable(root).canonicalize().unwrap_or_else(|_| root.to_owned()));
+            let Ok(relative) = path.strip_prefix(real) else { continue };
+            let names: Option<Vec<&str>> = relative.iter().map(|n| n.to_str()).collect();
+            let Some((name, folders)) = names.as_deref().and_then(<[&str]>::split_last) else { continue };
+            let unseen = |n: &&str| n.starts_with('.') || *n == "node_modules" || *n == "target";
+            if is_yaml(name) && !folders.iter().any(unseen) && !path.exists() {
+                let relative = [folders, &[*name]].concat().join("/");
+                self.files.push((relative.clone(), root.join(relative)));
+            }
+        }
+        self.files.sort();
+    }
+}
+
 /// Every `.yaml` and `.yml` file below `root`, without those in dot-folders, `node_modules` and `target`. Links are
 /// followed, each folder once.
 pub(super) fn manifests(root: &Path) -> Found {

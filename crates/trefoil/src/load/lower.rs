@@ -83,7 +83,8 @@ impl Folder {
         (folder, named_ids)
     }
     fn discover(&mut self, loader: &mut Loader, named_ids: &BTreeSet<FileId>, whole: bool) {
-        let found = discover::manifests(&self.root);
+        let mut found = discover::manifests(&self.root);
+        found.with_unsaved(&self.root, loader.options.overlay.keys());
         for (path, full) in found.files {
             let manifest = loader.manifest(&full);
             self.listed.push(manifest.file);

@@ -11,7 +11,7 @@ use trefoil_syntax::yaml::{self, Node};
 use trefoil_syntax::{Diagnostic, Diagnostics, FileId, Files, Location, Severity, SourceFile, Span};
 
 use super::project::ProjectFiles;
-use super::{LoadOptions, rules};
+use super::{LoadOptions, discover, rules};
 
 /// All files of one load. A file that several manifests need is read once.
 pub(super) struct Loader {
@@ -115,7 +115,7 @@ impl Loader {
     }
     /// Reads and parses a file, unless that was done before. Its name in messages is `path` as it is written here first.
     pub fn manifest(&mut self, path: &Path) -> Arc<Manifest> {
-        let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let real = real(path);
         if let Some(known) = self.manifests.get(&real) {
             return known.clone();
         }
@@ -163,7 +163,7 @@ impl Loader {
         let name = path.display().to_string();
         let limit = self.options.limits.bytes as u64;
         if !self.options.overlay.is_empty()
-            && let Some(text) = path.canonicalize().ok().and_then(|real| self.options.overlay.get(&real))
+            && let Some(text) = self.options.overlay.get(&real(path))
         {
             return Ok(SourceFile::new(name, text.to_string()));
         }
@@ -228,6 +228,18 @@ fn similar(path: &Path) -> Option<String> {
         .collect();
     let near = trefoil_syntax::suggest::nearest(name, names.iter().map(String::as_str))?;
     Some(dir.map_or_else(|| near.to_owned(), |d| d.join(near).display().to_string()))
+}
+
+/// A path without links; of a file that is not there (a buffer that was never saved), its folder's.
+pub(super) fn real(path: &Path) -> PathBuf {
+    if let Ok(real) = path.canonicalize() {
+        return real;
+    }
+    let parent = path.parent().and_then(|p| discover::readable(p).canonicalize().ok());
+    match (parent, path.file_name()) {
+        (Some(parent), Some(name)) => parent.join(name),
+        _ => path.to_owned(),
+    }
 }
 
 /// What is said about a file that is no dialect's, or of two.

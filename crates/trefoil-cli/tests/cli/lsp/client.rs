@@ -103,7 +103,7 @@ impl Client {
         let end = Instant::now() + LIMIT;
         loop {
             let left = end.saturating_duration_since(Instant::now());
-            let message = self.messages.recv_timeout(left).expect("an answer in time");
+            let message = self.messages.recv_timeout(left).unwrap_or_else(|e| panic!("no answer in time: {e}"));
             if wanted(&message) {
                 return message;
             }
@@ -170,9 +170,13 @@ impl Client {
         let line = before.rsplit('\n').next().unwrap();
         json!({ "line": before.matches('\n').count(), "character": line.encode_utf16().count() })
     }
-    /// The place of the bar in `context`, which stands in the file without it: `{{wri|ter.`
+    /// The place of the bar in `context`, which stands in the file without it: `{{wri|ter.`; where there are bars in the
+    /// file, `‸` is the bar.
     pub fn at(&self, name: &str, context: &str) -> Value {
-        let (before, after) = context.split_once('|').expect("a bar for the cursor");
+        let (before, after) = context
+            .split_once('‸')
+            .or_else(|| context.split_once('|'))
+            .unwrap_or_else(|| panic!("`{context}` has no bar"));
         let at = self.text(name).find(&format!("{before}{after}"));
         let at = at.unwrap_or_else(|| panic!("`{before}{after}` is not in {name}"));
         json!({ "textDocument": { "uri": self.uri(name) }, "position": self.position_of(name, at + before.len()) })

@@ -90,3 +90,15 @@ fn the_folder_is_the_highest_with_manifests() {
     client.edit("agents/writer.yaml", "id: writer", "id: author");
     assert_eq!(rules(&client.diagnostics("pipeline.yaml")), ["unknown-reference"]);
 }
+
+#[test]
+fn a_file_that_was_never_saved_counts() {
+    let folder = Folder::new();
+    folder.write("pipeline.yaml", PIPELINE);
+    let (mut client, _) = Client::start(folder);
+    client.open("pipeline.yaml");
+    assert_eq!(rules(&client.diagnostics("pipeline.yaml")), ["unknown-reference"]);
+    let document = json!({ "uri": client.uri("writer.yaml"), "languageId": "yaml", "version": 1, "text": WRITER });
+    client.tell("textDocument/didOpen", json!({ "textDocument": document }));
+    assert_eq!(rules(&client.diagnostics("pipeline.yaml")), [""; 0]);
+}

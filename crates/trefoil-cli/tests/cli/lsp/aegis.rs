@@ -1,0 +1,110 @@
+//! Names in AEGIS manifests: states, agents in a folder beside the workflow, the Blackboard.
+
+use serde_json::json;
+
+use super::{Client, labels, with};
+use crate::world::Folder;
+
+const WRITER: &str = "apiVersion: 100monkeys.ai/v1
+kind: Agent
+metadata:
+  name: draft-writer
+  version: \"1.0.0\"
+spec:
+  runtime:
+    model: smart
+  task:
+    instruction: Write a draft.
+";
+
+const WORKFLOW: &str = "apiVersion: 100monkeys.ai/v1
+kind: Workflow
+metadata:
+  name: review
+  version: \"1.0.0\"
+spec:
+  initial_state: WRITE
+  states:
+    WRITE:
+      kind: Agent
+      agent: draft-writer
+      input: \"{{workflow.task}}\"
+      transitions:
+        - condition: on_success
+          target: POLISH
+    POLISH:
+      kind: Agent
+      agent: draft-writer
+      input: |
+        Polish this:
+        {{WRITE.output}}
+      transitions:
+        - condition: custom
+          expression: WRITE.status == \"failed\"
+          target: WRITE
+        - target: DONE
+    DONE:
+      kind: System
+      command: echo \"{{POLISH.output}}\"
+";
+
+fn client() -> Client {
+    let folder = Folder::new();
+    folder.write("agents/writer.yaml", WRITER).write("review.yaml", WORKFLOW);
+    let (mut client, _) = Client::start(folder);
+    client.open("review.yaml");
+    client
+}
+
+fn offered(client: &mut Client, context: &str) -> Vec<String> {
+    let params = client.at("review.yaml", context);
+    labels(&client.ask("textDocument/completion", params))
+}
+
+#[test]
+fn states_agents_and_names_are_completed() {
+    let mut client = client();
+    let states = offered(&mut client, "target: POL|ISH");
+    assert_eq!(states, ["WRITE", "POLISH", "DONE"]);
+    assert_eq!(offered(&mut client, "agent: draft|-writer\n      input: \"{{w"), ["draft-writer"]);
+    let names = offered(&mut client, "{{WR|ITE.output}}");
+    assert!(names.contains(&"WRITE".to_owned()), "{names:?}");
+    let after = offered(&mut client, "{{WRITE.|output}}");
+    assert!(after.contains(&"output".to_owned()) && after.contains(&"status".to_owned()), "{after:?}");
+    // A condition without braces.
+    let after = offered(&mut client, "expression: WRITE.|status");
+    assert!(after.contains(&"status".to_owned()), "{after:?}");
+}
+
+#[test]
+fn definitions_reach_states_and_agents() {
+    let mut client = client();
+    let mut to = |context: &str| {
+        let found = with(&mut client, "textDocument/definition", "review.yaml", context, json!({}));
+        client.places(&found)
+    };
+    assert_eq!(to("{{WR|ITE.output}}"), ["review.yaml:09 WRITE"]);
+    assert_eq!(to("target: POL|ISH"), ["review.yaml:16 POLISH"]);
+    assert_eq!(to("agent: draft|-writer"), ["agents/writer.yaml:04 draft-writer"]);
+    assert_eq!(to("expression: WR|ITE.status"), ["review.yaml:09 WRITE"]);
+}
+
+#[test]
+fn a_state_is_renamed_in_transitions_templates_and_conditions() {
+    let mut client = client();
+    let edit = with(&mut client, "textDocument/rename", "review.yaml", "    WR|ITE:", json!({ "newName": "DRAFT" }));
+    assert_eq!(client.applied("review.yaml", &edit), WORKFLOW.replace("WRITE", "DRAFT"));
+    let mut params = client.at("review.yaml", "    WR|ITE:");
+    params["newName"] = "POLISH".into();
+    client.try_ask("textDocument/rename", params).unwrap_err();
+}
+
+#[test]
+fn an_agent_is_renamed_from_its_own_file() {
+    let mut client = client();
+    client.open("agents/writer.yaml");
+    let new = json!({ "newName": "author" });
+    let edit = with(&mut client, "textDocument/rename", "agents/writer.yaml", "name: draft|-writer", new);
+    assert_eq!(client.applied("review.yaml", &edit), WORKFLOW.replace("draft-writer", "author"));
+    assert_eq!(client.applied("agents/writer.yaml", &edit), WRITER.replace("draft-writer", "author"));
+}

@@ -1,0 +1,97 @@
+//! Names in SirenSpec workflows: nodes, agents, inputs, what is written.
+
+use serde_json::json;
+
+use super::{Client, labels, with};
+use crate::world::Folder;
+
+const FLOW: &str = "version: \"0.1\"
+agents:
+  planner:
+    model: \"openai:gpt-4o-mini\"
+    system: \"Plan for {{ inputs.audience }}.\"
+  writer:
+    model: \"anthropic:claude-sonnet-4-6\"
+    system: |
+      Write from this plan:
+      {{ plan.output | default('none') }}
+nodes:
+  plan:
+    agent: planner
+    writes: working.outline
+  write:
+    agent: writer
+    writes: output.text
+edges:
+  - from: plan
+    to: write
+    when: len(working.outline) > 3
+input:
+  message: Hello
+  audience: children
+";
+
+fn client() -> Client {
+    let folder = Folder::new();
+    folder.write("flow.yaml", FLOW);
+    let (mut client, _) = Client::start(folder);
+    client.open("flow.yaml");
+    assert_eq!(super::rules(&client.diagnostics("flow.yaml")), [""; 0]);
+    client
+}
+
+fn offered(client: &mut Client, context: &str) -> Vec<String> {
+    let params = client.at("flow.yaml", context);
+    labels(&client.ask("textDocument/completion", params))
+}
+
+#[test]
+fn nodes_agents_inputs_and_filters_are_completed() {
+    let mut client = client();
+    assert_eq!(offered(&mut client, "agent: pla|nner"), ["planner", "writer"]);
+    assert_eq!(offered(&mut client, "from: pl|an"), ["plan", "write"]);
+    let inputs = offered(&mut client, "{{ inputs.|audience }}");
+    assert!(inputs.contains(&"audience".to_owned()) && inputs.contains(&"message".to_owned()), "{inputs:?}");
+    let names = offered(&mut client, "{{ pl|an.output");
+    assert!(names.contains(&"plan".to_owned()), "{names:?}");
+    assert_eq!(offered(&mut client, "plan.output | ‸default"), ["default('')", "json_or_default('[]')"]);
+    let working = offered(&mut client, "len(working.|outline)");
+    assert!(working.contains(&"outline".to_owned()), "{working:?}");
+}
+
+#[test]
+fn definitions_reach_nodes_agents_and_inputs() {
+    let mut client = client();
+    let mut to = |context: &str| {
+        let found = with(&mut client, "textDocument/definition", "flow.yaml", context, json!({}));
+        client.places(&found)
+    };
+    assert_eq!(to("{{ pl|an.output"), ["flow.yaml:12 plan"]);
+    assert_eq!(to("agent: pla|nner"), ["flow.yaml:03 planner"]);
+    assert_eq!(to("to: wr|ite"), ["flow.yaml:15 write"]);
+    assert_eq!(to("inputs.aud|ience"), ["flow.yaml:24 audience"]);
+}
+
+#[test]
+fn nodes_and_agents_are_renamed() {
+    let mut client = client();
+    let edit = with(&mut client, "textDocument/rename", "flow.yaml", "{{ pl|an.output", json!({ "newName": "sketch" }));
+    let expected =
+        FLOW.replace("  plan:", "  sketch:").replace("{{ plan.", "{{ sketch.").replace("from: plan", "from: sketch");
+    assert_eq!(client.applied("flow.yaml", &edit), expected);
+    let edit = with(&mut client, "textDocument/rename", "flow.yaml", "  pla|nner:", json!({ "newName": "thinker" }));
+    assert_eq!(client.applied("flow.yaml", &edit), FLOW.replace("planner", "thinker"));
+    let mut params = client.at("flow.yaml", "  pl|an:");
+    params["newName"] = "write".into();
+    client.try_ask("textDocument/rename", params).unwrap_err();
+}
+
+#[test]
+fn the_model_of_an_agent_stands_beside_its_name() {
+    let mut client = client();
+    let range = json!({ "start": { "line": 0, "character": 0 }, "end": { "line": 99, "character": 0 } });
+    let params = json!({ "textDocument": { "uri": client.uri("flow.yaml") }, "range": range });
+    let hints = client.ask("textDocument/inlayHint", params);
+    let labels: Vec<_> = hints.as_array().unwrap().iter().map(|h| h["label"].as_str().unwrap()).collect();
+    assert_eq!(labels, ["openai:gpt-4o-mini", "anthropic:claude-sonnet-4-6"]);
+}
