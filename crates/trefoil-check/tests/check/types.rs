@@ -1,10 +1,10 @@
 //! Types and definedness as rules see them, where loading does not look.
 
-use super::support::found;
+use super::support::found_of;
 
 #[track_caller]
 fn expect(rule: &str, front: &str, files: &[(&str, &str)], lines: &[&str]) {
-    assert_eq!(found(rule, front, files), lines);
+    assert_eq!(found_of(rule, front, files), lines);
 }
 
 const AGENT: &str = r#"
