@@ -191,7 +191,7 @@ fn input_misspelt(m: &Manifest) -> Vec<Mutation> {
 }
 
 /// The references that read a declared input of the agent around them.
-fn readers<'m>(m: &'m Manifest, property: &Place) -> Vec<crate::manifest::Reference> {
+fn readers(m: &Manifest, property: &Place) -> Vec<crate::manifest::Reference> {
     let owner =
         &property.path[..property.path.iter().position(|s| *s == Segment::Key("inputSchema".into())).unwrap_or(0)];
     let nested = |path: &[Segment]| {

@@ -156,6 +156,13 @@ fn after_always(m: &Manifest) -> Vec<Mutation> {
             else {
                 continue;
             };
+            // A failed agent takes `on_failure` all the same (decision E9).
+            let failures =
+                |t: &Node| text(t, "condition").is_some_and(|c| matches!(&*c.value, "on_failure" | "custom"));
+            let agent = text(&node, "kind").is_some_and(|k| matches!(&*k.value, "Agent" | "Subworkflow"));
+            if agent && list.iter().skip(at + 1).all(failures) {
+                continue;
+            }
             let later = list
                 .iter()
                 .skip(at + 1)

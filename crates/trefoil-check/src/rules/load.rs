@@ -52,7 +52,6 @@ pub(super) static RULES: &[Rule] = load! {
     "missing-key" Form Error;
     "wrong-type" Form Error;
     "out-of-range" Form Error;
-    "unknown-key" Form Warning Error;
     "unknown-value" Form Error;
     "no-effect" Form Warning;
     "deprecated" Form Warning Error;

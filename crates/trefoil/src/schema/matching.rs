@@ -29,11 +29,12 @@ pub fn of_type(says: &Value, node: &Node) -> bool {
     if node.is_null() {
         return true;
     }
-    let one = |name: &str| match (&*node.kind, name) {
-        (Kind::Mapping(_), "object") | (Kind::Sequence(_), "array") => true,
-        (Kind::Scalar(Scalar::Str, _), "string") | (Kind::Scalar(Scalar::Bool(_), _), "boolean") => true,
-        (Kind::Scalar(Scalar::Int(_) | Scalar::UInt(_) | Scalar::Float(_), _), "number" | "integer") => true,
-        _ => false,
+    let one = |name: &str| match &*node.kind {
+        Kind::Mapping(_) => name == "object",
+        Kind::Sequence(_) => name == "array",
+        Kind::Scalar(Scalar::Str, _) => name == "string",
+        Kind::Scalar(Scalar::Bool(_), _) => name == "boolean",
+        Kind::Scalar(..) => matches!(name, "number" | "integer"),
     };
     match says {
         Value::String(name) => one(name),

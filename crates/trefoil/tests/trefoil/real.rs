@@ -7,6 +7,7 @@ pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
 
+#[allow(clippy::print_stdout, reason = "says that it was skipped")]
 /// Every manifest of a dialect among the examples and in the corpus.
 pub fn manifests(dialect: &str) -> Vec<PathBuf> {
     let mut files = Vec::new();
