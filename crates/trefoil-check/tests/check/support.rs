@@ -81,17 +81,6 @@ pub fn found(front: &str, files: &[(&str, &str)]) -> Vec<String> {
     lines
 }
 
-/// The findings of one rule, one a line: `warning 3:5 message`.
-pub fn found_of(rule: &str, front: &str, files: &[(&str, &str)]) -> Vec<String> {
-    let (project, all) = check(Some(front), files);
-    let errors: Vec<_> = all.iter().filter(|d| d.severity == Severity::Error && d.rule != rule).collect();
-    assert!(errors.is_empty(), "{errors:#?}");
-    let mut lines: Vec<String> = all.iter().filter(|d| d.rule == rule).map(|d| line(&project, d)).collect();
-    lines.sort();
-    lines.dedup();
-    lines
-}
-
 /// Whether a rule is one of this crate.
 pub fn ours(rule: &str) -> bool {
     trefoil_check::rule(rule).is_some_and(|r| !matches!(r.run, trefoil_check::Run::Load) && r.level.is_some())
