@@ -1,3 +1,5 @@
+//! What lowering a aegis story learns about its names.
+
 use trefoil_front::aegis::Aegis;
 use trefoil_ir::Defined;
 

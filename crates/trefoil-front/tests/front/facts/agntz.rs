@@ -1,3 +1,5 @@
+//! What lowering a agntz story learns about its names.
+
 use trefoil_front::agntz::Agntz;
 use trefoil_ir::{DeclarationKind as Kind, Defined};
 

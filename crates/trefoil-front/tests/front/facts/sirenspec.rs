@@ -1,3 +1,5 @@
+//! What lowering a sirenspec story learns about its names.
+
 use trefoil_front::sirenspec::SirenSpec;
 use trefoil_ir::Defined;
 
