@@ -1,6 +1,6 @@
 //! A model call that says nothing.
 
-use trefoil_ir::{Expr, Source, StepKind, walk};
+use trefoil_ir::{Expr, Source, StepKind};
 use trefoil_syntax::Severity;
 
 use crate::rule::{Context, Group, Rule, Run};
@@ -17,7 +17,7 @@ pub(super) const RULE: Rule = Rule {
 
 fn run(cx: &mut Context<'_>) {
     let program = cx.model.program;
-    for (_, id) in walk::reachable(program, program.entry) {
+    for &(_, id) in cx.model.reachable() {
         let Some(step) = program.step(id) else { continue };
         let StepKind::Model(call) = &step.kind else { continue };
         let name = words::step(program, id);
