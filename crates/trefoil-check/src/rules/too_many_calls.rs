@@ -37,7 +37,8 @@ fn run(cx: &mut Context<'_>) {
             };
             let message =
                 format!("`{}` may need {calls} model calls, and its budget allows {max}: {then}", flow.name);
-            cx.report(cx.finding(flow.origin, message).help(HELP));
+            let at = budget.calls_at.unwrap_or(flow.origin);
+            cx.report(cx.finding(at, message).help(HELP));
         }
     }
 }
