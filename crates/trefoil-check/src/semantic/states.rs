@@ -162,6 +162,12 @@ impl<'t> Table<'t> {
         if candidates.is_empty() {
             return Some(Gap { value: String::new(), numeric: false });
         }
+        let conditions: Vec<usize> =
+            candidates.iter().filter_map(|at| self.condition.get(*at).copied().flatten()).collect();
+        let opposed = |(i, one): (usize, &usize)| conditions.iter().skip(i + 1).any(|o| cases.are_opposite(*one, *o));
+        if conditions.iter().enumerate().any(opposed) {
+            return None;
+        }
         let mut found = None;
         cases.each(false, &mut |case| {
             let unmatched = |case: &Case<'_>| {
