@@ -20,6 +20,7 @@ impl<'p> Walk<'_, 'p> {
                 State { must: all.clone(), may: all }
             });
             self.doubt(&here, &Why::NotVisited);
+            self.transient(machine);
             let origin = self.program.step(state.step).map_or(self.flow.origin, |s| s.origin);
             let place = Place::new(Some(state.step), origin, Position::Data);
             let after = self.step(state.step, here);
@@ -46,7 +47,18 @@ impl<'p> Walk<'_, 'p> {
         }
         let end = end.unwrap_or(before);
         self.doubt(&end, &Why::NotVisited);
+        self.transient(machine);
         end
+    }
+
+    /// Why what the machine itself sets, anew with every transition, may be unset.
+    fn transient(&mut self, machine: &StateMachine) {
+        let reasons = [(machine.previous_error, Why::NoFailure), (machine.feedback, Why::NoFeedback)];
+        for (slot, why) in reasons {
+            if let Some(slot) = slot {
+                self.because(slot.index(), why);
+            }
+        }
     }
 
     /// What is set where each state is entered; none: no way leads there.
