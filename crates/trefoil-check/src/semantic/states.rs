@@ -228,11 +228,19 @@ pub fn can_fail(program: &Program, id: StepId) -> bool {
     }
 }
 
-/// Whether evaluating an expression can fail: a template of a language in which what is missing is an error.
+/// Whether evaluating an expression can fail: a template of a language in which what is missing is an error, a consensus
+/// that too few take part in.
 fn strict(value: &Expr) -> bool {
-    let mut found = false;
+    let mut found = has_consensus(value);
     walk::texts(value, &mut |text| found |= !text.sources.is_empty());
     walk::sources(value, &mut |source| found |= matches!(source, Source::Missing(_)));
+    found
+}
+
+/// Whether verdicts are combined in it, which fails when too few came in.
+pub fn has_consensus(value: &Expr) -> bool {
+    let mut found = false;
+    walk::expressions(value, &mut |e| found |= matches!(e, Expr::Consensus { .. }));
     found
 }
 

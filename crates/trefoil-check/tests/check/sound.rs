@@ -118,3 +118,18 @@ fn keys_that_are_written_before_every_reader_are_there() {
         &[],
     );
 }
+
+#[test]
+fn a_consensus_that_too_few_take_part_in_fails() {
+    states(
+        r#"    A:
+      kind: ParallelAgents
+      agents: [{ agent: r, input: x }, { agent: r, input: y }]
+      consensus: { strategy: majority, threshold: 0.5, min_judges_required: 2 }
+      transitions: [{ condition: on_failure, target: B }, { target: C }]
+    B: { kind: System, command: echo nobody answered }
+    C: { kind: System, command: "echo {{A.consensus.score}}" }
+"#,
+        &[],
+    );
+}

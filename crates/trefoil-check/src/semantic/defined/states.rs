@@ -6,6 +6,7 @@ use super::Walk;
 use super::look::Place;
 use crate::semantic::reads::Why;
 use crate::semantic::slots::{Slots, State};
+use crate::semantic::states::has_consensus;
 
 impl<'p> Walk<'_, 'p> {
     /// What is set when the machine has ended.
@@ -97,11 +98,11 @@ impl<'p> Walk<'_, 'p> {
         entry
     }
 
-    /// Whether a step can fail: what only computes cannot.
+    /// Whether a step can fail: what only computes cannot, unless it waits for a number of verdicts.
     fn can_fail(&self, id: StepId) -> bool {
         let Some(step) = self.program.step(id) else { return true };
         match &step.kind {
-            StepKind::Compute(_) => false,
+            StepKind::Compute(value) => has_consensus(value),
             StepKind::Sequence(steps) => steps.iter().any(|s| self.can_fail(*s)),
             _ => true,
         }
