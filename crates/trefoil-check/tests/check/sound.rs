@@ -162,3 +162,37 @@ fn a_count_is_not_expected_to_be_negative() {
         &[REFUSED, "score-gap warning 9:5 no edge from `get` is for 0 as `working.get.data.count`"],
     );
 }
+
+#[test]
+fn what_a_block_asks_for_implies_what_ran_before_it() {
+    let review = |prompt: &str, expected: &[&str]| {
+        let text = format!(
+            r#"    A:
+      kind: Agent
+      agent: r
+      input: "{prompt}"
+      transitions: [{{ condition: on_success, target: B }}, {{ condition: on_failure, target: C }}]
+    B:
+      kind: Agent
+      agent: r
+      input: "{{{{A.output}}}}"
+      transitions:
+        - {{ condition: score_above, threshold: 0.5, target: C }}
+        - {{ condition: always, target: A, feedback: "{{{{B.output}}}}" }}
+        - {{ condition: on_failure, target: C }}
+    C: {{ kind: System, command: echo c }}
+"#
+        );
+        states(&text, expected);
+    };
+    review("{{#if state.feedback}}{{state.feedback}}: {{A.output}}{{else}}first{{/if}}", &[]);
+    review("{{#each B.output.issues}}{{this}} of {{../A.output}}{{/each}}", &[]);
+    review(
+        "{{#if input.x}}{{A.output}}{{/if}}",
+        &["maybe-undefined info 10:32 `A` has not run on every way to `A`: it is empty where it has not"],
+    );
+    review(
+        "{{#if state.feedback}}again{{else}}{{A.output}}{{/if}}",
+        &["maybe-undefined info 10:52 `A` has not run on every way to `A`: it is empty where it has not"],
+    );
+}
