@@ -256,3 +256,8 @@ pub fn is_closed(schema: &Value, name: &str) -> bool {
         None => false,
     }
 }
+
+/// `1 step`, `2 steps`.
+pub fn counted(n: usize, what: &str) -> String {
+    if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") }
+}

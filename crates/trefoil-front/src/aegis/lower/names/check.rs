@@ -63,7 +63,7 @@ impl Look<'_, '_, '_> {
         let name = self.scene.names.name(state);
         match before {
             Before::Always => {}
-            Before::Sometimes if self.reference.guarded => {}
+            Before::Sometimes if self.reference.guarded || self.implied(state) => {}
             Before::Sometimes => {
                 let message = format!("`{name}` has not run on every way to {here}: it is empty where it has not");
                 self.scene.reader.report(Diagnostic::info("maybe-undefined", self.at, message));
@@ -76,11 +76,29 @@ impl Look<'_, '_, '_> {
         }
     }
 
+    /// Whether a block around it asks for something that is there only when this state has run: the result of one behind it,
+    /// the feedback of one.
+    fn implied(&self, state: usize) -> bool {
+        let names = self.scene.names;
+        let behind = |later: usize| later == state || matches!(self.scene.paths.before(state, later), Before::Always);
+        self.reference.asked.iter().any(|path| {
+            let mut segments = path.iter().map(|s| &*s.name);
+            match (segments.next(), segments.next(), self.place) {
+                (Some("state"), Some("feedback"), Place::Entering(here)) => {
+                    let from = names.states.get(here).map(|s| s.given_feedback.as_slice()).unwrap_or_default();
+                    !from.is_empty() && from.iter().all(|s| behind(*s))
+                }
+                (Some(root), ..) => names.index(root).is_some_and(behind),
+                _ => false,
+            }
+        })
+    }
+
     /// Whether any transition into this state says something.
     pub(super) fn check_feedback(&self) {
         let (Place::Entering(state) | Place::Leaving(state) | Place::Deciding(state)) = self.place else { return };
         let names = self.scene.names;
-        if !self.scene.paths.reachable(state) || names.states.get(state).is_none_or(|s| s.given_feedback) {
+        if !self.scene.paths.reachable(state) || names.states.get(state).is_none_or(|s| !s.given_feedback.is_empty()) {
             return;
         }
         let message =
