@@ -12,7 +12,7 @@ use std::sync::Arc;
 use trefoil::front::{Detection, detect};
 use trefoil::syntax::yaml;
 use trefoil::syntax::{FileId, SourceFile};
-use trefoil::{Checks, LoadOptions};
+use trefoil::{Cache, Checks, LoadOptions};
 
 use crate::analysis::{Analysis, real};
 
@@ -38,6 +38,8 @@ pub struct Workspace {
     folders: Vec<PathBuf>,
     buffers: HashMap<PathBuf, Buffer>,
     analyses: BTreeMap<PathBuf, Arc<Analysis>>,
+    /// A keystroke changes one file; the others of its folder are not parsed again.
+    cache: Cache,
 }
 
 impl Workspace {
@@ -134,8 +136,12 @@ impl Workspace {
         let mut overlay: HashMap<PathBuf, Arc<str>> =
             self.buffers.iter().map(|(path, b)| (path.clone(), b.text.clone())).collect();
         overlay.extend(instead.into_iter().map(|(path, text)| (path, text.into())));
-        let options =
-            LoadOptions { checks: Some(Checks::default()), overlay: Arc::new(overlay), ..LoadOptions::default() };
+        let options = LoadOptions {
+            checks: Some(Checks::default()),
+            overlay: Arc::new(overlay),
+            cache: Some(self.cache.clone()),
+            ..LoadOptions::default()
+        };
         let root = root.to_string_lossy().into_owned();
         Analysis::new(trefoil::check(&[root], &options))
     }
