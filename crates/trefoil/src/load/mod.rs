@@ -8,6 +8,7 @@
 //! looked at. Runs nothing.
 
 mod discover;
+mod doubt;
 mod lower;
 pub mod project;
 mod read;
