@@ -3,7 +3,7 @@
 //! Which folder is checked for a file: the highest folder above it, inside of the workspace folder, that holds a manifest
 //! directly, with at most one folder between such folders that holds none. So the root of a large repository is not
 //! searched because one manifest is open, and a workflow beside its `agents/` is seen when an agent is open. A file outside
-//! of every workspace folder is checked with its own folder.
+//! of every workspace folder is checked with its own folder, and a text whose folder is not there alone.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -148,6 +148,10 @@ impl Workspace {
     /// The folder that is checked for a file.
     fn root_of(&self, path: &Path) -> PathBuf {
         let own = path.parent().map(Path::to_owned).unwrap_or_default();
+        if !own.is_dir() {
+            // It was never saved, and nothing is beside it.
+            return path.to_owned();
+        }
         let within = self.folders.iter().filter(|f| own.starts_with(f)).min_by_key(|f| f.as_os_str().len());
         let Some(within) = within else { return own };
         let mut root = own.clone();

@@ -9,6 +9,7 @@
 
 mod cache;
 mod discover;
+mod doubt;
 mod lower;
 pub mod project;
 mod read;

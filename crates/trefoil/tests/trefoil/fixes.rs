@@ -237,3 +237,49 @@ fn two_near_names_are_no_safe_fix() {
     );
     assert!(report.diagnostics.iter().all(|d| d.fix.is_none()), "{}", report.text());
 }
+
+/// The fixes of a rule in one manifest: what they write, and whether they are safe.
+fn fixes(rule: &str, text: &str, other: Option<&str>) -> Vec<(String, bool)> {
+    let report = check(text, other);
+    let of_rule = report.diagnostics.iter().filter(|d| d.rule == rule);
+    of_rule.filter_map(|d| d.fix.as_deref()).map(|f| (f.message.clone(), f.safe)).collect()
+}
+
+/// Of two spellings the one that is there once is the slip, wherever the finding is.
+#[test]
+fn a_name_that_is_used_often_is_not_changed_to_a_misspelt_declaration() {
+    let workflow = |key: &str, read: &str| {
+        format!(
+            "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: {{ name: w, version: \"1.0.0\" }}\nspec:\n  initial_state: ARTICLE\n  states:\n    ARTICLE:\n      kind: Subworkflow\n      workflow_id: x\n      result_key: {key}\n      transitions:\n        - {{ condition: custom, expression: \"{{{{blackboard.{read}.score >= 1}}}}\", target: END }}\n        - {{ condition: always, target: END }}\n    END:\n      kind: System\n      command: \"echo 'an article'\"\n"
+        )
+    };
+    let found = fixes("unresolved-name", &workflow("artcle", "article"), None);
+    assert!(found.iter().all(|(_, safe)| !safe), "{found:?}");
+
+    let node = "version: \"0.1\"\nagents:\n  w: { model: \"openai:m\", system: \"On: {{ draft.output }} {{ draft.output }}\" }\n  v: { model: \"openai:m\", system: Write. }\nnodes:\n  drft: { agent: v, writes: output.first }\n  edit: { agent: w, writes: output.text }\nedges: [{ from: drft, to: edit }]\ninput: { message: x }\n";
+    let found = fixes("unresolved-name", node, None);
+    // Both uses are wrong in the same way, and `drft` is there twice.
+    assert_eq!(found, [("write `drft`".to_owned(), true), ("write `drft`".to_owned(), true)]);
+    let found = fixes("unresolved-name", &node.replace("edges: [{ from: drft, to: edit }]\n", ""), None);
+    assert_eq!(found, [("write `drft`".to_owned(), false), ("write `drft`".to_owned(), false)]);
+}
+
+/// What follows from a wrong reference is mended with it, not changed to it.
+#[test]
+fn a_name_that_comes_from_a_wrong_reference_is_left_alone() {
+    let main = "id: main\nkind: sequential\nsteps:\n  - ref: writter\noutput: { text: \"{{writer.draft}}\" }\n";
+    let writer = "id: writer\nkind: llm\nmodel: { provider: openai, name: m }\ninstruction: Write.\nprompt: Go.\n\
+                  outputSchema: { draft: string }\n";
+    let safe: Vec<_> =
+        check(main, Some(writer)).diagnostics.into_iter().filter_map(|d| d.fix).filter(|f| f.safe).collect();
+    assert_eq!(safe.iter().map(|f| &*f.message).collect::<Vec<_>>(), ["write `writer`"]);
+}
+
+/// Quotes around `true` would only make the finding go away.
+#[test]
+fn the_type_of_a_comparison_is_not_changed_without_asking() {
+    let main =
+        "id: a\nkind: sequential\ninputSchema: { tone: string }\nsteps:\n  - ref: b\n    when: \"{{tone}} == true\"\n";
+    let b = "id: b\nkind: llm\nmodel: { provider: openai, name: m }\ninstruction: Write.\nprompt: Go.\n";
+    assert_eq!(fixes("never-true", main, Some(b)), [("write `'true'`".to_owned(), false)]);
+}

@@ -117,8 +117,9 @@ impl Visitor<'_, '_> {
         match change {
             Change::Bare if quotes => d.fix(format!("write `{written}`"), at, written.to_string()),
             Change::Quoted if !quotes => {
+                // It would be silent then, and still never true: the name may be the wrong one.
                 let text = format!("{quote}{written}{quote}");
-                d.fix(format!("write `{text}`"), at, text)
+                d.suggestion(format!("write `{text}`"), at, text)
             }
             Change::Word(word, sure) if !word.contains(['\'', '"', '\\', '{', '}', '\n']) => {
                 let quotes = quotes || !word.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-'));

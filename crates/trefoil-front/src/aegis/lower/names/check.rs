@@ -136,7 +136,11 @@ impl Look<'_, '_, '_> {
         }
         let like_a_result = segments.get(1).is_some_and(|field| OF_RESULTS.contains(field));
         if like_a_result {
-            let near = suggest::near(key, names.state_names());
+            let on_board = self.reference.path.first().is_some_and(|s| matches!(&*s.name, "blackboard" | "workflow"));
+            let states = suggest::near(key, names.state_names());
+            // A state is another sort of thing than a key of the Blackboard.
+            let keys = || suggest::near(key, names.keys.iter().map(|k| &**k));
+            let near = if on_board { keys().or(states.map(|n| suggest::Near { sure: false, ..n })) } else { states };
             let help = near.map(|n| format!("did you mean `{}`?", n.name)).unwrap_or_default();
             let message = format!("no state is called `{key}`");
             return self.warn_near("unresolved-name", &message, &help, segments.len(), near);
