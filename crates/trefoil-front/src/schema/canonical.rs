@@ -1,6 +1,8 @@
 //! The canonical syntax: JSON Schema as it is, every keyword checked at its place.
 
-use trefoil_syntax::yaml::{Entry, Node, Scalar, Text};
+use std::collections::HashMap;
+
+use trefoil_syntax::yaml::{Entry, Mapping, Node, Scalar, Text};
 use trefoil_syntax::{Diagnostic, suggest};
 use trefoil_template::Value;
 
@@ -176,7 +178,20 @@ fn count(reading: &Reading<'_, '_>, node: &Node, name: &str) {
 fn names(reading: &Reading<'_, '_>, node: &Node, name: &str) {
     match node.sequence() {
         Some(items) => {
-            items.iter().filter(|n| n.string().is_none()).for_each(|n| reading.wrong_type(n, name, "a name"))
+            let mut seen: HashMap<&str, &Text> = HashMap::new();
+            for item in items {
+                let Some(text) = item.string() else {
+                    reading.wrong_type(item, name, "a name");
+                    continue;
+                };
+                if let Some(first) = seen.get(&*text.value) {
+                    let at = reading.reader.at(text.span);
+                    let d = Diagnostic::error("invalid-schema", at, format!("`{}` stands in it twice", text.value));
+                    reading.report(d.label(reading.reader.at(first.span), "here already"));
+                } else {
+                    seen.insert(&text.value, text);
+                }
+            }
         }
         None => {
             let message = format!("`{name}` must be a list of names, not {}", node.describe());
@@ -210,6 +225,7 @@ pub fn cross_checks(reading: &Reading<'_, '_>, node: &Node, schema: &Value, part
             }
         }
     }
+    LIMITS.iter().for_each(|limits| limit_checks(reading, mapping, limits));
     if let Some(default) = mapping.get("default").filter(|e| !e.value.is_null())
         && let Some(why) = fit::plain_fit(&schema.to_json(), &to_value(&default.value).to_json())
     {
@@ -232,12 +248,47 @@ pub fn cross_checks(reading: &Reading<'_, '_>, node: &Node, schema: &Value, part
         for name in names.iter().filter_map(Node::string).filter(|n| declared.get(&n.value).is_none()) {
             let at = reading.reader.at(name.span);
             let message = format!("`{}` is required and not among `properties`", name.value);
-            let d = Diagnostic::warning("invalid-schema", at, message);
             let near = suggest::near(&name.value, declared.entries.iter().map(|e| &*e.key.value));
-            reading.reader.report(match near {
+            let mended = |d: Diagnostic| match near {
                 Some(near) => respelt(d.help(format!("did you mean `{}`?", near.name)), at, name, near),
                 None => d,
-            });
+            };
+            match mapping.get("additionalProperties") {
+                // Nothing else may be there, and this has to be.
+                Some(closed) => {
+                    let message = format!("{message}, which are all there may be: nothing fits");
+                    let d = Diagnostic::error("invalid-schema", at, message);
+                    reading.report_pointless(mended(d.label(reading.reader.at(closed.key.span), "no others")));
+                }
+                None => reading.reader.report(mended(Diagnostic::warning("invalid-schema", at, message))),
+            }
         }
     }
+}
+
+/// Keywords that limit the same thing from below and from above; whether the two may be equal.
+const LIMITS: &[(&str, &str, bool)] = &[
+    ("minimum", "maximum", true),
+    ("min", "max", true),
+    ("min", "maximum", true),
+    ("minimum", "max", true),
+    ("exclusiveMinimum", "maximum", false),
+    ("minimum", "exclusiveMaximum", false),
+    ("exclusiveMinimum", "exclusiveMaximum", false),
+    ("minLength", "maxLength", true),
+    ("minItems", "maxItems", true),
+    ("minProperties", "maxProperties", true),
+];
+
+/// A lower limit above the upper one.
+fn limit_checks(reading: &Reading<'_, '_>, mapping: &Mapping, (low, high, equal): &(&str, &str, bool)) {
+    let entry = |key: &str| Some((mapping.get(key)?, to_value(&mapping.get(key)?.value).as_f64()?));
+    let (Some((least, from)), Some((most, to))) = (entry(low), entry(high)) else { return };
+    if from < to || (*equal && from <= to) {
+        return;
+    }
+    let relation = if from > to { "above" } else { "no less than" };
+    let at = reading.reader.at(most.value.span);
+    let d = Diagnostic::error("invalid-schema", at, format!("nothing fits: `{low}` {from} is {relation} `{high}` {to}"));
+    reading.report_pointless(d.label(reading.reader.at(least.value.span), format!("`{low}`")));
 }
