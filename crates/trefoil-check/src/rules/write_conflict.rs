@@ -19,6 +19,9 @@ pub(super) const RULE: Rule = Rule {
     run: Run::Program(run),
 };
 
+/// With how many writers of one path each is compared.
+const MOST: usize = 16;
+
 /// A path that several nodes write, and these nodes with their files, in order.
 type Written = (Arc<str>, Vec<(Arc<str>, FileId)>);
 
@@ -50,14 +53,20 @@ fn conflicts(cx: &mut Context<'_>, flow: &Flow, graph: &Graph, steps: &[StepId],
     let mut seen = HashSet::new();
     let mut look = |source: &Source| {
         let Source::Compose { parts, .. } = source else { return };
-        let mut last: HashMap<&[Arc<str>], usize> = HashMap::new();
+        let mut before: HashMap<&[Arc<str>], Vec<usize>> = HashMap::new();
         for part in parts.iter().filter(|p| !p.at.is_empty()) {
             let Some(b) = writer(part.slot) else { continue };
-            if let Some(a) = last.insert(&part.at, b).filter(|a| *a != b)
-                && seen.insert((a, b))
-            {
-                pairs.push((a, b, part.at.join(".")));
+            let others = before.entry(&part.at).or_default();
+            for &a in others.iter().filter(|a| **a != b) {
+                if seen.insert((a, b)) {
+                    pairs.push((a, b, part.at.join(".")));
+                }
             }
+            // Of very many writers of one path, those that stand near each other.
+            if others.len() == MOST {
+                others.remove(0);
+            }
+            others.push(b);
         }
     };
     for step in steps.iter().filter_map(|s| program.step(*s)) {
@@ -65,17 +74,19 @@ fn conflicts(cx: &mut Context<'_>, flow: &Flow, graph: &Graph, steps: &[StepId],
     }
     walk::evaluated_by_flow(flow).into_iter().for_each(|e| e.sources(&mut look));
     for (path, names) in written {
-        let mut nodes = names.iter().filter_map(|(name, file)| {
+        let nodes = names.iter().filter_map(|(name, file)| {
             graph.nodes.iter().position(|n| {
                 program.step(n.step).is_some_and(|s| s.label.as_ref() == Some(name) && s.origin.file == *file)
             })
         });
-        let Some(mut a) = nodes.next() else { continue };
+        let mut before: Vec<usize> = Vec::new();
         for b in nodes {
-            if a != b && seen.insert((a, b)) {
-                pairs.push((a, b, path.to_string()));
+            for &a in before.iter().rev().take(MOST).filter(|a| **a != b) {
+                if seen.insert((a, b)) {
+                    pairs.push((a, b, path.to_string()));
+                }
             }
-            a = b;
+            before.push(b);
         }
     }
     if pairs.is_empty() {

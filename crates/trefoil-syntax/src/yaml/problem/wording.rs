@@ -33,11 +33,13 @@ pub(super) struct Wording {
     pub(super) help: Option<String>,
     /// The bytes to point at, where the kind does not tell.
     pub(super) place: Option<(usize, usize)>,
+    /// What stands above it and is the cause.
+    pub(super) above: Option<(usize, usize)>,
 }
 
 impl Wording {
     fn new(kind: Kind, message: impl Into<String>) -> Self {
-        Self { kind, rule: rules::SYNTAX, message: message.into(), help: None, place: None }
+        Self { kind, rule: rules::SYNTAX, message: message.into(), help: None, place: None, above: None }
     }
     fn rule(self, rule: &'static str) -> Self {
         Self { rule, ..self }
@@ -233,7 +235,11 @@ fn colon(scene: &Scene<'_>) -> Wording {
     {
         return found.help("write a space behind the `:` in the line above");
     }
-    found.help("line it up with the other keys; if the line above should be a key too, end it with `:`")
+    let from = locate::line_start(scene.text, start.saturating_sub(1));
+    let indent = above.len() - above.trim_start().len();
+    let above = (!above.trim().is_empty()).then(|| (from + indent, locate::word_end(scene.text, from + indent)));
+    Wording { above, ..found }
+        .help("line it up with the other keys; if the line above should be a key too, end it with `:`")
 }
 
 /// No key where one has to be.
