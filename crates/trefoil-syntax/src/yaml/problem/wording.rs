@@ -227,7 +227,9 @@ fn colon(scene: &Scene<'_>) -> Wording {
     }
     let found = Wording::new(Kind::Item, "this line goes on with the value above it, so it cannot be a key");
     let start = locate::line_start(scene.text, scene.at);
-    let above = scene.text.get(locate::line_start(scene.text, start.saturating_sub(1))..start).unwrap_or_default();
+    let end = scene.text.get(..start).unwrap_or_default().trim_end().len();
+    let from = locate::line_start(scene.text, end);
+    let above = scene.text.get(from..end).unwrap_or_default();
     if above
         .trim()
         .split_once(':')
@@ -235,9 +237,9 @@ fn colon(scene: &Scene<'_>) -> Wording {
     {
         return found.help("write a space behind the `:` in the line above");
     }
-    let from = locate::line_start(scene.text, start.saturating_sub(1));
-    let indent = above.len() - above.trim_start().len();
-    let above = (!above.trim().is_empty()).then(|| (from + indent, locate::word_end(scene.text, from + indent)));
+    let word = from + above.len() - above.trim_start().len();
+    let bare = !above.trim().is_empty() && !above.contains(": ") && !above.ends_with(':');
+    let above = bare.then(|| (word, locate::word_end(scene.text, word)));
     Wording { above, ..found }
         .help("line it up with the other keys; if the line above should be a key too, end it with `:`")
 }
