@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use trefoil_ir::{Expr, Source, StepKind, walk};
+use trefoil_ir::{Expr, Source, StepKind};
 use trefoil_syntax::{Location, Severity};
 
 use crate::rule::{Context, Group, Rule, Run};
@@ -22,7 +22,7 @@ fn run(cx: &mut Context<'_>) {
     let help = "write what the model is asked, or leave the key out for what is usual";
     // Several steps may call one agent; what is written once is reported once.
     let mut seen = HashSet::new();
-    for (_, id) in walk::reachable(program, program.entry) {
+    for &(_, id) in cx.model.reachable() {
         let Some(step) = program.step(id) else { continue };
         let StepKind::Model(call) = &step.kind else { continue };
         let name = words::step(program, id);

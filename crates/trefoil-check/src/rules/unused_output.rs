@@ -5,8 +5,9 @@
 use std::collections::HashSet;
 
 use trefoil_ir::walk::{callees, children};
-use trefoil_ir::{FlowId, Program, SlotId, Source, StepId, StepKind};
-use trefoil_syntax::Severity;
+use trefoil_ir::facts::DeclarationKind;
+use trefoil_ir::{Facts, FlowId, Program, SlotId, Source, StepId, StepKind};
+use trefoil_syntax::{FileId, Severity};
 
 use crate::rule::{Context, Group, Rule, Run};
 use crate::semantic::Model;
@@ -23,15 +24,27 @@ pub(super) const RULE: Rule = Rule {
 fn run(cx: &mut Context<'_>) {
     let model = cx.model;
     let used = used(model);
+    let mentioned = mentioned(model.facts);
     for &(flow, id) in model.steps() {
         let Some(step) = model.program.step(id) else { continue };
         let (Some(out), Some(label)) = (step.out, &step.label) else { continue };
         if used.contains(&(flow, out)) || !only_models(model.program, id, 0) || implicit(model, flow, id, out) {
             continue;
         }
+        if mentioned.contains(&(step.origin.file, &**label)) {
+            continue;
+        }
         let d = cx.finding(step.origin, format!("nothing reads what `{label}` makes"));
         cx.report(d.help("read it in a later step or in the output, or take the step out"));
     }
+}
+
+/// The steps that a template names, by their files and names: also one that is not evaluated (`env` of a plain `echo`).
+fn mentioned(facts: &Facts) -> HashSet<(FileId, &str)> {
+    use DeclarationKind::{Node, State, Step};
+    let read: HashSet<_> = facts.mentions.iter().filter(|m| m.template).filter_map(|m| m.to).collect();
+    let steps = facts.declarations.iter().filter(|d| matches!(d.kind, Step | State | Node) && read.contains(&d.at));
+    steps.map(|d| (d.at.file, &*d.name)).collect()
 }
 
 /// The slots that something reads.

@@ -314,9 +314,10 @@ fn block(b: &mut Builder<'_>, tag: &Tag, inverted: bool) {
     }
     let mark = b.mark();
     let conditional = matches!(name, "if" | "unless");
-    b.guarding += u32::from(conditional);
+    // Every block asks: of what is missing `each` and `with` render nothing, or their `else`.
+    b.guarding += 1;
     let head = head(b, tag, name);
-    b.guarding -= u32::from(conditional);
+    b.guarding -= 1;
     let Some(Head { value, zero, parameters }) = head else { return b.open_broken(name, span) };
     let guards: Guards = b.guards(mark);
     let (opening, guarded) = match name {
