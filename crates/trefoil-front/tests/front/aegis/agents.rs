@@ -160,7 +160,7 @@ fn execution_mistakes_stand_where_they_are() {
          error 10:5 both-spellings: `max_iterations` and `max_retries` are the same key (keep one)
          error 11:24 wrong-type: `iteration_timeout` must be a duration, not a number without a unit (for seconds write `90s`)
          error 14:18 invalid-regex: `pattern` is not a regular expression: unclosed group
-         error 16:58 invalid-schema: `schema` is not a JSON Schema: \"txt\" is not valid under any of the schemas listed in the 'anyOf' keyword
+         error 16:58 invalid-schema: `txt` is not a type (it can be one of `string`, `number`, `integer`, `boolean`, `object`, `array`, `null`)
          error 17:15 unknown-value: `type` cannot be `script` (it can be one of `exit_code`, `json_schema`, `regex`, `semantic`, `multi_judge`)
          error 18:9 missing-key: a validator needs `judge_agent`",
     );

@@ -153,6 +153,33 @@ impl Look<'_, '_, '_> {
             let help = near.map(|n| format!("did you mean `{}`?", n.name)).unwrap_or_default();
             let message = format!("neither the context, nor the input, nor any state defines `{key}`");
             self.warn_near("unresolved-name", &message, &help, segments.len(), near);
+        } else {
+            let fields = names.schema.iter().flat_map(|s| s.properties().map(|(p, _)| &**p));
+            let Some(near) = slip(key, names.keys.iter().map(|k| &**k).chain(fields)) else { return };
+            let message = format!("`{key}` comes from nowhere, unless the run is started with it");
+            let help = format!("did you mean `{}`?", near.name);
+            self.warn_near(
+                "unresolved-name",
+                &message,
+                &help,
+                segments.len(),
+                Some(suggest::Near { sure: false, ..near }),
+            );
         }
     }
+}
+
+/// The name that was surely meant, where any other one could be there too: nothing but two letters swapped, or one left
+/// out, inside of a word.
+pub(super) fn slip<'c>(word: &str, candidates: impl Iterator<Item = &'c str>) -> Option<suggest::Near<'c>> {
+    let letters = |text: &str| {
+        let mut all: Vec<char> = text.chars().collect();
+        all.sort_unstable();
+        all
+    };
+    let all: Vec<&str> = candidates.collect();
+    let near = suggest::near(word, all.iter().copied()).filter(|near| near.sure && near.name != word)?;
+    let swapped = letters(word) == letters(near.name);
+    let left_out = near.distance == 1 && word.len() < near.name.len() && !near.name.starts_with(word);
+    (word.len() >= 4 && (swapped || left_out)).then_some(near)
 }
