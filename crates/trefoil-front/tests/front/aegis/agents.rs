@@ -372,3 +372,47 @@ fn input_is_checked_by_the_schema_and_its_fields_are_declared() {
     assert_eq!(fields, [("topic", false, false), ("words", true, true), ("note", false, true)]);
     assert!(intake.schema.is_some());
 }
+
+#[test]
+fn schemas_are_checked_at_their_keywords() {
+    let manifest = "\
+apiVersion: 100monkeys.ai/v1
+kind: Agent
+metadata: { name: a, version: '1' }
+spec:
+  runtime: { language: python, version: '3.11', model: default }
+  input_schema:
+    type: object
+    reqiured: [topic]
+    required: [tpoic, other]
+    properties:
+      topic: { type: string, minLength: -1 }
+      kind: { type: string, enum: [1] }
+    anyOf:
+      - required: [more]
+        properties: { less: { type: string } }
+  execution:
+    validation:
+      - type: json_schema
+        schema:
+          type: object
+          required: [scroe, more]
+          properties: { score: { type: number } }
+      - type: json_schema
+        schema:
+          type: object
+          required: [more]
+          properties: { score: { type: number } }
+          additionalProperties: { type: number }
+";
+    expect_one(
+        manifest,
+        "error 5:3 missing-key: spec needs `task`
+         warning 5:3 no-effect: `runtime` has no effect: the agent runs as a model call, no container
+         warning 8:5 unknown-key: JSON Schema has no keyword `reqiured` (did you mean `required`?)
+         error 11:41 wrong-type: `minLength` must be a whole number from 0, not a number
+         warning 12:36 invalid-schema: this choice is not of the type
+         warning 21:22 invalid-schema: `scroe` is required and not among `properties` (did you mean `score`?)
+         warning 21:29 invalid-schema: `more` is required and not among `properties` (did you mean `score`?)",
+    );
+}
