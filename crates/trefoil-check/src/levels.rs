@@ -5,6 +5,7 @@ use std::collections::HashMap;
 
 use trefoil_syntax::{Diagnostic, Severity};
 
+use crate::rule::{Rule, Run};
 use crate::rules;
 
 /// What somebody wants a rule to be.
@@ -57,6 +58,16 @@ impl Levels {
         let mut set = others.set.clone();
         set.extend(&self.set);
         Self { strict: self.strict || others.strict, set }
+    }
+    /// Whether a finding of a rule can be shown. What keeps a program from loading always is.
+    pub fn shows(&self, rule: &Rule) -> bool {
+        if matches!(rule.run, Run::Load) {
+            return true;
+        }
+        match self.set.get(rule.name) {
+            Some(level) => *level != Level::Allow,
+            None => rule.level.is_some() || self.strict && rule.strict.is_some(),
+        }
     }
     /// What becomes of a finding; none: it is not shown. An error of loading stays one, because nothing can run.
     pub fn apply(&self, mut diagnostic: Diagnostic) -> Option<Diagnostic> {

@@ -31,6 +31,9 @@ const NAMES: [&str; 5] = ["unresolved-name", "unordered-read", "wrong-type", "un
 
 /// Findings of the rules without those that loading has made already, about the same place and to the same effect.
 pub fn unsaid(found: Vec<Diagnostic>, said: &[Diagnostic]) -> Vec<Diagnostic> {
+    if said.is_empty() {
+        return found;
+    }
     let told = |new: &Diagnostic| {
         let (Some(file), Some(span), Some(rule)) = (new.file, new.span, rule(new.rule)) else { return false };
         let here = said.iter().filter(|old| old.file == Some(file));
@@ -42,6 +45,11 @@ pub fn unsaid(found: Vec<Diagnostic>, said: &[Diagnostic]) -> Vec<Diagnostic> {
 
 /// Everything the rules have to say about a program. `facts` are those of its lowering.
 pub fn check(program: &Program, facts: &Facts, limits: &Limits) -> Vec<Diagnostic> {
+    check_for(program, facts, limits, &|_| true)
+}
+
+/// What the rules that are wanted have to say about a program: whoever shows none of a rule's findings need not pay for them.
+pub fn check_for(program: &Program, facts: &Facts, limits: &Limits, wanted: &dyn Fn(&Rule) -> bool) -> Vec<Diagnostic> {
     let model = Model::new(program, facts);
     let mut found = Vec::new();
     let own = RULES.iter().filter_map(|rule| match rule.run {
@@ -49,7 +57,7 @@ pub fn check(program: &Program, facts: &Facts, limits: &Limits) -> Vec<Diagnosti
         Run::Load | Run::Tree(_) => None,
     });
     let beyond = rules::BEYOND_LOADING.iter().filter_map(|(name, run)| Some((rule(name)?, *run)));
-    for (rule, run) in own.chain(beyond) {
+    for (rule, run) in own.chain(beyond).filter(|(rule, _)| wanted(rule)) {
         let mut cx = Context { model: &model, limits, rule, found: Vec::new() };
         run(&mut cx);
         found.append(&mut cx.found);

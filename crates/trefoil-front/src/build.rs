@@ -103,7 +103,8 @@ pub fn text(
     Some(bind_template(reader, text, template, resolve))
 }
 
-/// Text position as an expression; plain text becomes a constant.
+/// Text position as an expression; plain text becomes a constant; one that says nothing
+/// keeps its place, for whoever reports it.
 pub fn text_expr(
     reader: &Reader<'_>,
     source: &yaml::Text,
@@ -112,8 +113,8 @@ pub fn text_expr(
 ) -> Option<Expr> {
     let text = text(reader, source, policy, resolve)?;
     Some(match text.template.literal() {
-        Some(literal) => Expr::Const(Value::from(literal)),
-        None => Expr::Template(text),
+        Some(literal) if !literal.trim().is_empty() => Expr::Const(Value::from(literal)),
+        _ => Expr::Template(text),
     })
 }
 

@@ -42,6 +42,7 @@ use crate::journal::Flags;
 use crate::key::Key;
 use crate::request::{Activity, Request, Usage};
 
+pub use intake::faults as input_faults;
 pub(crate) use keys::segment;
 pub use prepared::Prepared;
 pub use replay::Resumed;

@@ -18,13 +18,13 @@ use trefoil_ir::Program;
 use trefoil_models::{ModelOverride, ModelPlan, Registry, Scripted, plan::models_used};
 use trefoil_runtime::ToolRequest;
 use trefoil_runtime::driver::{Options, run_prepared};
-use trefoil_runtime::machine::Prepared;
+use trefoil_runtime::machine::{Prepared, input_faults};
 use trefoil_runtime::ports::{
     EnvSecrets, MemoryJournal, NoEvents, NoTools, SeededRandom, SystemClock, SystemRandom, env_file,
 };
 use trefoil_runtime::{
-    Cancel, Clock, Command, CommandHost, Embedded, Event, EventSink, Flags, HumanInbox, Journal, Key, Machine,
-    ModelProvider, Ports, Random, RunError, RunOutcome, Secrets, ToolError, ToolHost,
+    Cancel, Clock, CommandHost, Embedded, Event, EventSink, HumanInbox, Journal, Key, ModelProvider, Ports, Random,
+    RunError, RunOutcome, Secrets, ToolError, ToolHost,
 };
 use trefoil_syntax::{Diagnostic, Severity};
 use trefoil_template::Value;
@@ -211,7 +211,7 @@ impl Engine {
     /// Runs a program to its end, if it can start.
     pub async fn run(&self, loaded: &Loaded, input: Option<Value>) -> Result<RunOutcome, NotStarted> {
         let ready = self.ready(loaded)?;
-        ready.check_input(loaded, input.as_ref())?;
+        ready.check_input(input.as_ref())?;
         Ok(ready.run(input, Cancel::new()).await)
     }
     /// Everything a run needs, or everything that is missing. Calls nothing.
@@ -346,23 +346,12 @@ fn env_texts(loaded: &Loaded, reasons: &mut Vec<Diagnostic>) -> Vec<String> {
 
 impl Ready {
     /// Whether the entry takes an input. Calls nothing: the machine begins, and is asked no further.
-    pub fn check_input(&self, loaded: &Loaded, input: Option<&Value>) -> Result<(), NotStarted> {
-        let mut machine = Machine::with(self.prepared.clone(), Flags::default());
-        let output = machine.start("check", input.cloned());
-        let refused = output.commands.into_iter().find_map(|c| match c {
-            Command::Finish(Err(error)) if error.code == "INPUT_INVALID" => Some(error),
-            _ => None,
-        });
-        // A call further in that gets a wrong input is a failure of the run.
-        let entry = loaded.program.flow(loaded.program.entry);
-        let own = |e: &RunError| {
-            let places = entry.into_iter().flat_map(|f| f.intake.fields.iter().map(|i| i.origin).chain([f.origin]));
-            e.location.is_none() || places.into_iter().any(|at| Some(at) == e.location)
-        };
-        match refused.filter(own) {
-            None => Ok(()),
-            Some(error) => Err(NotStarted { reasons: vec![explain(INPUT, &error)] }),
+    pub fn check_input(&self, input: Option<&Value>) -> Result<(), NotStarted> {
+        let faults = input_faults(&self.prepared, input);
+        if faults.is_empty() {
+            return Ok(());
         }
+        Err(NotStarted { reasons: faults.iter().map(|error| explain(INPUT, error)).collect() })
     }
     /// Runs to the end, or until `cancel` is used.
     pub async fn run(self, input: Option<Value>, cancel: Cancel) -> RunOutcome {

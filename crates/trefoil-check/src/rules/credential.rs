@@ -1,6 +1,7 @@
 //! What looks like a credential. Never prints one.
 
 use std::ops::Range;
+use std::sync::LazyLock;
 
 /// Something in a text that looks like a credential.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,6 +63,9 @@ const STAND_INS: &[&str] =
 /// Every credential in a text.
 pub(super) fn in_text(text: &str) -> Vec<Found> {
     let mut found: Vec<Found> = Vec::new();
+    if !may_hold_any(text) {
+        return found;
+    }
     for (prefix, least, what) in PREFIXES {
         for (start, _) in text.match_indices(prefix) {
             let word = text.get(..start).is_none_or(|b| !b.ends_with(|c: char| c.is_ascii_alphanumeric() || c == '_'));
@@ -95,6 +99,34 @@ pub(super) fn in_text(text: &str) -> Vec<Found> {
         }
     }
     found
+}
+
+/// Whether a search is worth it: somewhere stand the first two bytes of something that is looked for. One pass over the
+/// text, where the search makes one for each prefix.
+fn may_hold_any(text: &str) -> bool {
+    text.as_bytes().windows(2).any(|two| two.try_into().is_ok_and(|two: [u8; 2]| STARTS.has(two)))
+}
+
+/// The first two bytes of what is looked for, as bits: one word a first byte, the second byte by its low six bits. Says yes
+/// too often and never no too often.
+struct Starts([u64; 256]);
+
+static STARTS: LazyLock<Starts> = LazyLock::new(|| {
+    let mut starts = Starts([0; 256]);
+    for text in PREFIXES.iter().map(|(prefix, ..)| *prefix).chain(["-----BEGIN ", "://"]) {
+        if let [first, second, ..] = text.as_bytes()
+            && let Some(word) = starts.0.get_mut(usize::from(*first))
+        {
+            *word |= 1 << (second & 63);
+        }
+    }
+    starts
+});
+
+impl Starts {
+    fn has(&self, [first, second]: [u8; 2]) -> bool {
+        self.0.get(usize::from(first)).is_some_and(|word| word >> (second & 63) & 1 == 1)
+    }
 }
 
 /// Whether a key of a manifest holds a credential.

@@ -1,6 +1,6 @@
 //! A fallback node that never runs.
 
-use trefoil_ir::{StepKind, walk};
+use trefoil_ir::StepKind;
 use trefoil_syntax::Severity;
 
 use crate::rule::{Context, Group, Rule, Run};
@@ -25,7 +25,7 @@ fn run(cx: &mut Context<'_>) {
             words::step(program, dead.step)
         );
         let mut finding = cx.finding(step.origin, message);
-        for (_, id) in walk::reachable(program, program.entry) {
+        for &(_, id) in cx.model.reachable() {
             let Some(StepKind::Graph(graph)) = program.step(id).map(|s| &s.kind) else { continue };
             let Some(node) = graph.nodes.iter().find(|n| n.step == dead.step) else { continue };
             let mains = node.fallback_of.iter().filter_map(|m| program.step(graph.nodes.get(m.index())?.step));

@@ -1,6 +1,6 @@
 //! A loop that only its limit ends.
 
-use trefoil_ir::{Attempts, Loop, StepKind, ValidatorKind, walk};
+use trefoil_ir::{Attempts, Loop, StepKind, ValidatorKind};
 use trefoil_syntax::Severity;
 
 use crate::rule::{Context, Group, Rule, Run};
@@ -17,7 +17,7 @@ pub(super) const RULE: Rule = Rule {
 
 fn run(cx: &mut Context<'_>) {
     let program = cx.model.program;
-    for (_, id) in walk::reachable(program, program.entry) {
+    for &(_, id) in cx.model.reachable() {
         let Some(step) = program.step(id).filter(|_| cx.model.reach().is_alive(id)) else { continue };
         match &step.kind {
             StepKind::Loop(it) => until(cx, it),

@@ -1,5 +1,8 @@
 //! The rules: one file and one page each, and one line here. Those of loading have only a page; [`load`] lists them.
 
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
 pub(crate) use crate::rule::Run;
 use crate::rule::{Context, Rule};
 
@@ -65,10 +68,13 @@ pub(crate) static BEYOND_LOADING: &[(&str, Look)] = &[
 ];
 
 /// Every rule, those of loading first.
-pub static RULES: std::sync::LazyLock<Vec<&'static Rule>> =
-    std::sync::LazyLock::new(|| load::RULES.iter().chain(PROGRAM).collect());
+pub static RULES: LazyLock<Vec<&'static Rule>> = LazyLock::new(|| load::RULES.iter().chain(PROGRAM).collect());
+
+/// The rules by name: every finding is asked for its rule more than once.
+static BY_NAME: LazyLock<HashMap<&'static str, &'static Rule>> =
+    LazyLock::new(|| RULES.iter().rev().map(|r| (r.name, *r)).collect());
 
 /// The rule of a name.
 pub fn rule(name: &str) -> Option<&'static Rule> {
-    RULES.iter().copied().find(|r| r.name == name)
+    BY_NAME.get(name).copied()
 }

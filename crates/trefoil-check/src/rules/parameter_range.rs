@@ -1,6 +1,6 @@
 //! A sampling parameter that the provider does not take.
 
-use trefoil_ir::{ModelCall, StepKind, walk};
+use trefoil_ir::{ModelCall, StepKind};
 use trefoil_syntax::Severity;
 
 use crate::rule::{Context, Group, Rule, Run};
@@ -32,7 +32,7 @@ const STOPS: &[(&str, usize)] = &[("openai", 4), ("azure", 4)];
 
 fn run(cx: &mut Context<'_>) {
     let program = cx.model.program;
-    for (_, id) in walk::reachable(program, program.entry) {
+    for &(_, id) in cx.model.reachable() {
         if let Some(StepKind::Model(call)) = program.step(id).map(|s| &s.kind) {
             look(cx, call);
         }

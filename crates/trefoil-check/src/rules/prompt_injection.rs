@@ -1,6 +1,6 @@
 //! Text from outside in a system message.
 
-use trefoil_ir::{StepKind, walk};
+use trefoil_ir::StepKind;
 
 use crate::rule::{Context, Group, Rule, Run};
 use crate::semantic::rendered::{Piece, pieces_of};
@@ -17,7 +17,7 @@ pub(super) const RULE: Rule = Rule {
 
 fn run(cx: &mut Context<'_>) {
     let program = cx.model.program;
-    for (flow, id) in walk::reachable(program, program.entry) {
+    for &(flow, id) in cx.model.reachable() {
         let Some(step) = program.step(id).filter(|_| cx.model.reach().is_alive(id)) else { continue };
         let StepKind::Model(call) = &step.kind else { continue };
         for piece in call.system.iter().flat_map(pieces_of) {

@@ -1,6 +1,6 @@
 //! Numbers between two ranges for which nobody provided.
 
-use trefoil_ir::{Graph, StepKind, walk};
+use trefoil_ir::{Graph, StepKind};
 use trefoil_syntax::Severity;
 
 use crate::rule::{Context, Group, Rule, Run};
@@ -30,7 +30,7 @@ fn run(cx: &mut Context<'_>) {
             cx.report(finding.help("let the ranges meet, or add a last transition with `condition: always`"));
         }
     }
-    for (_, id) in walk::reachable(program, program.entry) {
+    for &(_, id) in cx.model.reachable() {
         if let Some(StepKind::Graph(graph)) = program.step(id).map(|s| &s.kind) {
             edges(cx, graph);
         }

@@ -39,7 +39,8 @@ fn run(cx: &mut Context<'_>) {
             };
             let calls = words::model_calls(&calls);
             let message = format!("`{}` may need {calls}, and its budget allows {max}: {then}", flow.name);
-            cx.report(cx.finding(flow.origin, message).help(HELP));
+            let at = budget.calls_at.unwrap_or(flow.origin);
+            cx.report(cx.finding(at, message).help(HELP));
         }
     }
 }

@@ -17,7 +17,7 @@ pub(super) const RULE: Rule = Rule {
 
 fn run(cx: &mut Context<'_>) {
     let program = cx.model.program;
-    let steps = walk::reachable(program, program.entry).into_iter();
+    let steps = cx.model.reachable().iter().copied();
     for (flow, id) in steps.filter(|(_, s)| cx.model.reach().is_alive(*s)) {
         let Some(step) = program.step(id) else { continue };
         let StepKind::ForEach(each) = &step.kind else { continue };

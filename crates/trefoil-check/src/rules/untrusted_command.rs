@@ -18,7 +18,7 @@ pub(super) const RULE: Rule = Rule {
 
 fn run(cx: &mut Context<'_>) {
     let program = cx.model.program;
-    for (flow, id) in walk::reachable(program, program.entry) {
+    for &(flow, id) in cx.model.reachable() {
         let Some(step) = program.step(id).filter(|_| cx.model.reach().is_alive(id)) else { continue };
         match &step.kind {
             StepKind::Command(call) => command(cx, flow, id, call, step.origin),

@@ -1,6 +1,6 @@
 //! Text from outside that decides where a request goes, or what stands in a header.
 
-use trefoil_ir::{Expr, FlowId, StepId, StepKind, ToolKind, walk};
+use trefoil_ir::{Expr, FlowId, StepId, StepKind, ToolKind};
 use trefoil_syntax::{Location, Severity};
 
 use crate::rule::{Context, Group, Rule, Run};
@@ -18,7 +18,7 @@ pub(super) const RULE: Rule = Rule {
 
 fn run(cx: &mut Context<'_>) {
     let program = cx.model.program;
-    for (flow, id) in walk::reachable(program, program.entry) {
+    for &(flow, id) in cx.model.reachable() {
         let Some(step) = program.step(id).filter(|_| cx.model.reach().is_alive(id)) else { continue };
         let StepKind::Tool(call) = &step.kind else { continue };
         let Expr::Object(members) = &call.arguments else { continue };

@@ -1,6 +1,6 @@
 //! A value that changes, before much text that never does.
 
-use trefoil_ir::{ModelCall, Source, StepKind, walk};
+use trefoil_ir::{ModelCall, Source, StepKind};
 use trefoil_syntax::Severity;
 
 use crate::rule::{Context, Group, Rule, Run};
@@ -22,7 +22,7 @@ const TOKEN: usize = 4;
 
 fn run(cx: &mut Context<'_>) {
     let program = cx.model.program;
-    for (_, id) in walk::reachable(program, program.entry) {
+    for &(_, id) in cx.model.reachable() {
         let Some(step) = program.step(id).filter(|_| cx.model.reach().is_alive(id)) else { continue };
         if let StepKind::Model(call) = &step.kind {
             prefix(cx, call);

@@ -41,6 +41,7 @@ pub struct Model<'p> {
     known: OnceCell<defined::Known<'p>>,
     compared: OnceCell<Vec<Compared>>,
     steps: OnceCell<Vec<(FlowId, StepId)>>,
+    reachable: OnceCell<Vec<(FlowId, StepId)>>,
 }
 
 impl<'p> Model<'p> {
@@ -55,6 +56,7 @@ impl<'p> Model<'p> {
             known: OnceCell::new(),
             compared: OnceCell::new(),
             steps: OnceCell::new(),
+            reachable: OnceCell::new(),
         }
     }
     /// The types of slots, results and paths.
@@ -88,6 +90,10 @@ impl<'p> Model<'p> {
             all
         })
     }
+    /// The steps that the entry leads to, with the flow each is in first.
+    pub fn reachable(&self) -> &[(FlowId, StepId)] {
+        self.reachable.get_or_init(|| walk::reachable(self.program, self.program.entry))
+    }
     /// The steps of one flow.
     pub fn steps_of(&self, flow: FlowId) -> &[(FlowId, StepId)] {
         let all = self.steps();
@@ -110,10 +116,10 @@ impl<'p> Model<'p> {
     /// The state machines that a run can reach, with what is known about their states.
     pub fn machines(&self) -> Vec<(&'p StateMachine, &[Exits])> {
         let reach = self.reach();
-        let steps = walk::reachable(self.program, self.program.entry).into_iter();
+        let steps = self.reachable().iter();
         steps
-            .filter_map(|(_, id)| match &self.program.step(id)?.kind {
-                StepKind::StateMachine(machine) => Some((machine, reach.machines.get(&id)?.as_slice())),
+            .filter_map(|(_, id)| match &self.program.step(*id)?.kind {
+                StepKind::StateMachine(machine) => Some((machine, reach.machines.get(id)?.as_slice())),
                 _ => None,
             })
             .collect()

@@ -1,7 +1,7 @@
 //! JSON Schemas as types: which kinds of value one allows, what its members are, what is known of a value that is written
 //! out. Sound, not complete: where a schema does not say, nothing is claimed. `true` is anything.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use trefoil_template::{Object, Value};
 
@@ -60,12 +60,20 @@ pub fn any() -> Value {
 
 /// A value of one kind.
 pub fn of_kind(kind: &str) -> Value {
-    keywords([("type", Value::from(kind))])
+    let plain = || keywords([("type", Value::from(kind))]);
+    KINDS.iter().position(|k| *k == kind).and_then(|i| OF_KINDS.get(i).cloned()).unwrap_or_else(plain)
 }
+
+/// The types that every second step has, each made once.
+static OF_KINDS: LazyLock<Vec<Value>> =
+    LazyLock::new(|| KINDS.iter().map(|kind| keywords([("type", Value::from(*kind))])).collect());
+/// The same.
+static ANSWER: LazyLock<Value> =
+    LazyLock::new(|| keywords([("type", Value::from("string")), ("$comment", Value::from(FREE))]));
 
 /// Text that a model or a person wrote.
 pub fn answer() -> Value {
-    keywords([("type", Value::from("string")), ("$comment", Value::from(FREE))])
+    ANSWER.clone()
 }
 
 /// Text that is JSON which fits a schema.
@@ -162,14 +170,17 @@ pub fn kind(value: &Value) -> &'static str {
 pub fn union(types: impl IntoIterator<Item = Value>) -> Value {
     let mut all: Vec<Value> = Vec::new();
     for schema in types {
-        if schema == any() {
+        if schema == Value::Bool(true) {
             return schema;
         }
-        let inner = union_of(&schema).map_or_else(|| vec![schema.clone()], <[Value]>::to_vec);
-        for one in inner {
+        let mut add = |one: Value| {
             if !all.contains(&one) {
                 all.push(one);
             }
+        };
+        match union_of(&schema) {
+            Some(inner) => inner.iter().cloned().for_each(add),
+            None => add(schema),
         }
     }
     match all.len() {
@@ -203,6 +214,9 @@ fn alternatives(schema: &Value) -> Option<&[Value]> {
 
 /// The kinds of value that a type allows, null among them; none: any.
 pub fn kinds(schema: &Value) -> Option<Vec<&'static str>> {
+    if let Some(one) = only_kind(schema) {
+        return Some(vec![one]);
+    }
     if let Some(all) = alternatives(schema) {
         let each = all.iter().map(kinds).collect::<Option<Vec<_>>>()?;
         return Some(KINDS.into_iter().filter(|k| each.iter().any(|e| e.contains(k))).collect());
@@ -220,6 +234,16 @@ pub fn kinds(schema: &Value) -> Option<Vec<&'static str>> {
         None => None,
     };
     named.iter().map(known).collect()
+}
+
+/// The kind of a type that names one and lists no values: what the rest would come to as well.
+fn only_kind(schema: &Value) -> Option<&'static str> {
+    let object = schema.as_object()?;
+    let name = object.get("type")?.as_str()?;
+    if object.contains_key("const") || object.contains_key("enum") {
+        return None;
+    }
+    KINDS.into_iter().find(|k| *k == if name == "integer" { "number" } else { name })
 }
 
 /// The kinds without null.

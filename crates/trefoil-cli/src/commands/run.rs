@@ -145,7 +145,7 @@ fn start(args: &Run) -> Result<u8, u8> {
         builder = builder.humans(Arc::new(Terminal::new(shown.clone())));
     }
     let ready = builder.build().ready(&loaded).map_err(|not| refuse(&loaded, &not))?;
-    ready.check_input(&loaded, input.as_ref()).map_err(|not| refuse(&loaded, &not))?;
+    ready.check_input(input.as_ref()).map_err(|not| refuse(&loaded, &not))?;
     let trace = args.trace.as_ref().map(create).transpose()?;
     if let Some(script) = ready.script()
         && !args.quiet

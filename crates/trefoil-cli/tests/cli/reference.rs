@@ -94,3 +94,38 @@ fn every_rule_that_is_listed_is_explained() {
         .silent(2)
         .says(&["there is no rule `unknow-key`", "did you mean `unknown-key`?"]);
 }
+
+/// Every member that programs are given is on the page for those who write them.
+#[test]
+fn the_page_about_json_knows_every_member() {
+    let page = std::fs::read_to_string(root().join("docs/json.md")).unwrap();
+    let world = Folder::new();
+    let trace = world.path().join("trace.json").display().to_string();
+    let examples = root().join("examples");
+    let missing = |json: &serde_json::Value| {
+        let names = json.as_object().unwrap().keys();
+        names.filter(|name| !page.contains(&format!("`{name}`"))).cloned().collect::<Vec<String>>()
+    };
+    for (target, more) in [
+        ("agntz/write-review-loop.yaml", ["--input", "topic=tea"]),
+        ("aegis/approval.yaml", ["--answer", "APPROVE=yes"]),
+        ("sirenspec/resilient.yaml", ["--input", "tea"]),
+    ] {
+        let target = examples.join(target).display().to_string();
+        let plan = world.trefoil(&["plan", &target, "--format", "json"]).exits(0).json();
+        assert_eq!(missing(&plan), Vec::<String>::new());
+        assert_eq!(missing(&plan["steps"][0]), Vec::<String>::new());
+        let run = [&["run", &target, "--events", "jsonl", "--trace", &trace], &more[..]].concat();
+        for event in world.trefoil(&run).exits(0).lines() {
+            assert_eq!(missing(&event), Vec::<String>::new(), "{event}");
+        }
+        let trace: serde_json::Value = serde_json::from_slice(&std::fs::read(&trace).unwrap()).unwrap();
+        assert_eq!(missing(&trace), Vec::<String>::new());
+        for step in trace["steps"].as_array().unwrap() {
+            assert_eq!(missing(step), Vec::<String>::new());
+            for call in step["calls"].as_array().unwrap() {
+                assert_eq!(missing(call), Vec::<String>::new());
+            }
+        }
+    }
+}

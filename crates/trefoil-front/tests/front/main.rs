@@ -6,3 +6,4 @@ mod aegis;
 mod agntz;
 mod facts;
 mod sirenspec;
+mod support;

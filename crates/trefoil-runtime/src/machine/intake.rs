@@ -10,13 +10,27 @@ use super::eval::Stop;
 use super::prepared::Prepared;
 use crate::error::RunError;
 
-/// The values of the intake's slot and of its raw slot; `None` leaves the slot unset.
-pub fn take(
-    prepared: &Prepared,
-    id: FlowId,
-    flow: &Flow,
-    input: Option<&Value>,
-) -> Result<(Option<Value>, Option<Value>), Stop> {
+/// The values of a flow's intake slot and of its raw slot; `None` leaves the slot unset.
+type Taken = (Option<Value>, Option<Value>);
+
+/// Takes an input in. Of several faults the first one stops the call.
+pub fn take(prepared: &Prepared, id: FlowId, flow: &Flow, input: Option<&Value>) -> Result<Taken, Stop> {
+    fit(prepared, id, flow, input).map_err(|faults| {
+        let first = faults.into_iter().next();
+        first
+            .unwrap_or_else(|| invalid(flow, format!("the input of {} `{}` does not fit", flow.sort, flow.name)))
+            .into()
+    })
+}
+
+/// Everything that is wrong with an input of the program's entry, each with the code `INPUT_INVALID`.
+pub fn faults(prepared: &Prepared, input: Option<&Value>) -> Vec<RunError> {
+    let entry = prepared.program.entry;
+    let flow = prepared.program.flow(entry);
+    flow.and_then(|flow| fit(prepared, entry, flow, input).err()).unwrap_or_default()
+}
+
+fn fit(prepared: &Prepared, id: FlowId, flow: &Flow, input: Option<&Value>) -> Result<Taken, Vec<RunError>> {
     let intake = &flow.intake;
     let raw = intake.raw.as_ref().map(|(_, key)| raw(input, key.as_deref()));
     let wrapped = wrap(intake, input);
@@ -27,16 +41,16 @@ pub fn take(
         Some(other) if declared => {
             let what =
                 format!("the input of {} `{}` must be an object, not {}", flow.sort, flow.name, other.describe());
-            return Err(invalid(flow, what).into());
+            return Err(vec![invalid(flow, what)]);
         }
         other => other,
     };
     if let (Some(schema), Some(value)) = (intake.schema, &value)
         && !value.is_masked()
     {
-        prepared
-            .check(schema, value)
-            .map_err(|why| invalid(flow, format!("the input of {} `{}` does not fit: {why}", flow.sort, flow.name)))?;
+        prepared.check(schema, value).map_err(|why| {
+            vec![invalid(flow, format!("the input of {} `{}` does not fit: {why}", flow.sort, flow.name))]
+        })?;
     }
     Ok((value, raw))
 }
@@ -55,11 +69,10 @@ fn wrap(intake: &Intake, input: Option<&Value>) -> Option<Value> {
     })
 }
 
-fn complete(prepared: &Prepared, id: FlowId, flow: &Flow, given: &Object) -> Result<Value, Stop> {
+fn complete(prepared: &Prepared, id: FlowId, flow: &Flow, given: &Object) -> Result<Value, Vec<RunError>> {
     let fields = &flow.intake.fields;
-    if flow.intake.closed
-        && let Some(unknown) = given.keys().find(|key| !intake_has(&flow.intake, key))
-    {
+    let mut faults = Vec::new();
+    for unknown in given.keys().filter(|key| flow.intake.closed && !intake_has(&flow.intake, key)) {
         let mut error = invalid(flow, format!("{} `{}` has no input property `{unknown}`", flow.sort, flow.name));
         let names: Vec<&str> = fields.iter().map(|f| &*f.name).collect();
         error.help = Some(match suggest::nearest(unknown, names.iter().copied()) {
@@ -67,20 +80,22 @@ fn complete(prepared: &Prepared, id: FlowId, flow: &Flow, given: &Object) -> Res
             None if names.is_empty() => "it takes none".to_owned(),
             None => format!("it has `{}`", names.join("`, `")),
         });
-        return Err(error.into());
+        faults.push(error);
     }
     let mut all = given.clone();
     for (at, field) in fields.iter().enumerate() {
         match all.get(&field.name) {
             Some(Value::Null) if field.nullable => {}
             Some(value) if value.is_masked() => {}
-            Some(value) => prepared.check_field(id, at, value).map_err(|why| {
-                let what =
-                    format!("input property `{}` of {} `{}` does not fit: {why}", field.name, flow.sort, flow.name);
-                let mut error = invalid(flow, what);
-                error.location = Some(field.origin);
-                error
-            })?,
+            Some(value) => {
+                if let Err(why) = prepared.check_field(id, at, value) {
+                    let what =
+                        format!("input property `{}` of {} `{}` does not fit: {why}", field.name, flow.sort, flow.name);
+                    let mut error = invalid(flow, what);
+                    error.location = Some(field.origin);
+                    faults.push(error);
+                }
+            }
             None if field.default.is_none() && field.optional => {}
             None => {
                 let value = match (&field.default, field.nullable) {
@@ -90,14 +105,15 @@ fn complete(prepared: &Prepared, id: FlowId, flow: &Flow, given: &Object) -> Res
                         let what = format!("{} `{}` needs the input property `{}`", flow.sort, flow.name, field.name);
                         let mut error = invalid(flow, what);
                         error.location = Some(field.origin);
-                        return Err(error.into());
+                        faults.push(error);
+                        continue;
                     }
                 };
                 all.insert(Arc::clone(&field.name), value);
             }
         }
     }
-    Ok(all.into())
+    if faults.is_empty() { Ok(all.into()) } else { Err(faults) }
 }
 
 fn intake_has(intake: &Intake, key: &str) -> bool {

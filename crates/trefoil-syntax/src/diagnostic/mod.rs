@@ -3,6 +3,9 @@
 pub mod edit;
 pub mod render;
 
+use std::collections::HashMap;
+use std::hash::{BuildHasher as _, RandomState};
+
 use crate::file::FileId;
 use crate::span::{Location, Span};
 
@@ -130,13 +133,19 @@ impl Diagnostic {
 #[derive(Debug, Clone, Default)]
 pub struct Diagnostics {
     items: Vec<Diagnostic>,
-    seen: std::collections::HashSet<Diagnostic>,
+    /// Where one with this hash is: the first of several.
+    seen: HashMap<u64, u32>,
+    hasher: RandomState,
 }
 
 impl Diagnostics {
     /// Adds a finding unless the very same one is there.
     pub fn push(&mut self, diagnostic: Diagnostic) {
-        if self.seen.insert(diagnostic.clone()) {
+        let next = self.items.len() as u32;
+        let first = *self.seen.entry(self.hasher.hash_one(&diagnostic)).or_insert(next);
+        // Only what has the hash of an earlier one is compared, with that and with all behind it.
+        let known = self.items.get(first as usize..).is_some_and(|items| items.contains(&diagnostic));
+        if !known {
             self.items.push(diagnostic);
         }
     }

@@ -226,7 +226,8 @@ impl Attempt {
     /// With what the rules say about the program of a file, if there is one and they are asked.
     pub fn proved(mut self, loader: &mut Loader, file: FileId) -> Self {
         if let Some(lowered) = self.lowered.as_ref().filter(|_| loader.options.checks.is_some()) {
-            let found = trefoil_check::check(&lowered.program, &self.facts, &loader.limits(file));
+            let (limits, shown) = (loader.limits(file), loader.shown(file, &lowered.program));
+            let found = trefoil_check::check_for(&lowered.program, &self.facts, &limits, &shown);
             let new = trefoil_check::unsaid(found, &self.findings);
             self.findings.extend(new);
         }

@@ -32,6 +32,8 @@ pub(super) struct ProjectFile {
 #[derive(Default)]
 pub(super) struct ProjectFiles {
     by_folder: HashMap<PathBuf, Option<Arc<ProjectFile>>>,
+    /// The same by the files themselves: every finding asks.
+    by_file: HashMap<FileId, Option<Arc<ProjectFile>>>,
 }
 
 /// A project file that was found: where, and by what name to show it.
@@ -44,6 +46,14 @@ impl ProjectFiles {
     /// What is known about a folder: none, if nobody looked.
     pub fn known(&self, folder: &Path) -> Option<Option<Arc<ProjectFile>>> {
         self.by_folder.get(folder).cloned()
+    }
+    /// The same of a file.
+    pub fn known_of(&self, file: FileId) -> Option<Option<Arc<ProjectFile>>> {
+        self.by_file.get(&file).cloned()
+    }
+    /// Remembers it.
+    pub fn remember_of(&mut self, file: FileId, project: Option<Arc<ProjectFile>>) {
+        self.by_file.insert(file, project);
     }
     /// Remembers it.
     pub fn remember(&mut self, folder: PathBuf, project: Option<Arc<ProjectFile>>) {

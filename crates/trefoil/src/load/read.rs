@@ -105,6 +105,10 @@ impl Loader {
         let manifests = self.manifests.values();
         manifests.filter_map(|m| Some((m.file, m.suppressions.clone()?))).collect()
     }
+    /// Whether a comment in one of them does.
+    pub fn speaks(&self) -> bool {
+        self.manifests.values().any(|m| m.suppressions.is_some())
+    }
     /// The files, for good.
     pub fn into_files(self) -> Files {
         self.files

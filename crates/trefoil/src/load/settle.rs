@@ -1,11 +1,12 @@
 //! What becomes of findings: comments in the manifests, then the levels of the project and of whoever asks.
 
 use std::collections::{BTreeMap, HashMap};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use trefoil_check::{Group, Levels, Limits, Suppressions, rule, suppress};
-use trefoil_syntax::{Diagnostic, Diagnostics, FileId, SourceFile};
+use trefoil_check::{Group, Levels, Limits, Rule, Suppressions, rule, suppress};
+use trefoil_ir::Program;
+use trefoil_syntax::{Diagnostic, Diagnostics, FileId, Files, SourceFile};
 
 use super::Checks;
 use super::project::{self, ProjectFile};
@@ -17,7 +18,15 @@ impl Loader {
         if self.options.checks.as_ref().is_none_or(|c| c.without_project) {
             return None;
         }
-        let folder = project::folder(&PathBuf::from(self.files().get(file)?.name()))?;
+        if let Some(known) = self.projects.known_of(file) {
+            return known;
+        }
+        let project = self.project_of_folder(&PathBuf::from(self.files().get(file)?.name()));
+        self.projects.remember_of(file, project.clone());
+        project
+    }
+    fn project_of_folder(&mut self, file: &Path) -> Option<Arc<ProjectFile>> {
+        let folder = project::folder(file)?;
         if let Some(known) = self.projects.known(&folder) {
             return known;
         }
@@ -68,6 +77,22 @@ impl Loader {
         let asked = self.options.checks.as_ref().map(|c| c.limits).unwrap_or_default();
         Limits { max_calls: asked.max_calls.or(project.and_then(|p| p.limits.max_calls)) }
     }
+    /// Whether a finding of a rule could be shown in a program whose entry is this file, as far as that is easily known:
+    /// comments in manifests are told when they cover nothing, which only the rule knows, and another folder may have
+    /// levels of its own.
+    pub fn shown(&mut self, file: FileId, program: &Program) -> impl Fn(&Rule) -> bool + use<> {
+        let folder =
+            |file: FileId, files: &Files| files.get(file).map(|f| Path::new(f.name()).parent().map(PathBuf::from));
+        let mut touched: Vec<FileId> = program.flows.iter().map(|f| f.origin.file).collect();
+        touched.extend(program.steps.iter().map(|s| s.origin.file));
+        touched.sort_unstable();
+        touched.dedup();
+        let own = folder(file, self.files());
+        let here = touched.iter().all(|f| folder(*f, self.files()) == own);
+        let levels =
+            self.options.checks.clone().filter(|_| here && !self.speaks()).map(|c| self.levels(&c, Some(file)));
+        move |rule| levels.as_ref().is_none_or(|levels| levels.shows(rule))
+    }
     /// The findings that are shown, by file and place. `entries` are the files that were checked themselves, and whether
     /// everything was looked for in them: where it was, a comment that covers nothing is reported.
     pub fn settle(&mut self, found: Diagnostics, entries: &BTreeMap<FileId, bool>) -> Vec<Diagnostic> {
@@ -92,13 +117,19 @@ impl Loader {
             };
             of_file.findings(active).into_iter().for_each(|d| keep(d, &mut comments));
         }
-        let levelled: Vec<Diagnostic> =
-            kept.into_sorted().into_iter().filter_map(|d| self.levels(&checks, d.file).apply(d)).collect();
         let mut all = Diagnostics::default();
-        all.extend(levelled);
+        all.extend(self.levelled(&checks, kept.into_sorted()));
         let about_projects = std::mem::take(&mut self.project_findings);
-        all.extend(about_projects.into_iter().filter_map(|d| self.levels(&checks, d.file).apply(d)));
+        all.extend(self.levelled(&checks, about_projects));
         all.into_sorted()
+    }
+    /// Applies the levels; those of each file are worked out once.
+    fn levelled(&mut self, checks: &Checks, found: impl IntoIterator<Item = Diagnostic>) -> Vec<Diagnostic> {
+        let mut known: HashMap<Option<FileId>, Levels> = HashMap::new();
+        let levelled = found
+            .into_iter()
+            .filter_map(|d| known.entry(d.file).or_insert_with(|| self.levels(checks, d.file)).apply(d));
+        levelled.collect()
     }
     fn levels(&mut self, checks: &Checks, file: Option<FileId>) -> Levels {
         match file.and_then(|file| self.project(file)) {

@@ -89,11 +89,11 @@ fn a_wrong_input_is_refused_with_its_place() {
     let engine = Engine::builder().tools(Arc::new(Forecast::default())).model("embedded".parse().unwrap()).build();
     let ready = engine.ready(&loaded).unwrap();
     assert_eq!(ready.answers_from, AnswersFrom::Embedded);
-    let wrong: Value = [("city", Value::from(3i64))].into_iter().collect();
-    let not = ready.check_input(&loaded, Some(&wrong)).unwrap_err();
-    assert_eq!(not.reasons.len(), 1);
+    let wrong: Value = [("city", Value::from(3i64)), ("zork", Value::Null)].into_iter().collect();
+    let not = ready.check_input(Some(&wrong)).unwrap_err();
+    assert_eq!(not.reasons.len(), 2, "all that is wrong, at once");
     assert!(not.text(&loaded).contains("main.yaml:3:"), "{}", not.text(&loaded));
-    ready.check_input(&loaded, None).unwrap();
+    ready.check_input(None).unwrap();
 }
 
 #[test]

@@ -23,13 +23,14 @@ pub fn subschema(reading: &Reading<'_, '_>, node: &Node, depth: usize) -> Value 
         reading.wrong_type(node, "a schema", "a mapping");
         return Value::Bool(true);
     };
+    let partial = reading.take_partial();
     let before = reading.failed();
     for entry in &mapping.entries {
         keyword(reading, entry, depth);
     }
     let value = to_value(node);
     if before == reading.failed() {
-        cross_checks(reading, node, &value);
+        cross_checks(reading, node, &value, partial);
     }
     value
 }
@@ -48,10 +49,16 @@ pub fn keyword(reading: &Reading<'_, '_>, entry: &Entry, depth: usize) {
     match holds {
         Holds::Types => types(reading, node),
         Holds::Schema => {
+            if matches!(name, "if" | "then" | "else" | "not") {
+                reading.note_partial();
+            }
             subschema(reading, node, depth + 1);
         }
         Holds::Schemas => match node.sequence() {
             Some(items) if !items.is_empty() => items.iter().for_each(|n| {
+                if name != "prefixItems" {
+                    reading.note_partial();
+                }
                 subschema(reading, n, depth + 1);
             }),
             _ => reading.wrong_type(node, name, "a list of at least one schema"),
@@ -187,7 +194,8 @@ fn names(reading: &Reading<'_, '_>, node: &Node, name: &str) {
 }
 
 /// What one keyword says against another: `enum` against `type`, `default` against all, `required` against `properties`.
-pub fn cross_checks(reading: &Reading<'_, '_>, node: &Node, schema: &Value) {
+/// `partial`: another schema beside it may declare more.
+pub fn cross_checks(reading: &Reading<'_, '_>, node: &Node, schema: &Value, partial: bool) {
     let Some(mapping) = node.mapping() else { return };
     if let (Some(types), Some(values)) = (mapping.get("type"), mapping.get("enum").and_then(|e| e.value.sequence())) {
         let only_type = serde_json::json!({ "type": to_value(&types.value).to_json() });
@@ -198,16 +206,26 @@ pub fn cross_checks(reading: &Reading<'_, '_>, node: &Node, schema: &Value) {
                     reading.reader.at(value.span),
                     "this choice is not of the type",
                 );
-                reading.report(d.label(reading.reader.at(types.value.span), "the type"));
+                reading.report_pointless(d.label(reading.reader.at(types.value.span), "the type"));
             }
         }
     }
     if let Some(default) = mapping.get("default").filter(|e| !e.value.is_null())
         && let Some(why) = fit::plain_fit(&schema.to_json(), &to_value(&default.value).to_json())
     {
-        reading.error(default.value.span, format!("the default does not fit its own schema: {why}"));
+        let at = reading.reader.at(default.value.span);
+        let message = format!("the default does not fit its own schema: {why}");
+        reading.report_pointless(Diagnostic::error("invalid-schema", at, message));
     }
-    if let (Some(names), Some(declared)) = (
+    // Where others are allowed in writing, one of them may be required.
+    let more =
+        ["additionalProperties", "patternProperties", "allOf", "anyOf", "oneOf", "$ref", "$dynamicRef", "then", "else"];
+    let open = partial
+        || more
+            .iter()
+            .any(|k| mapping.get(k).is_some_and(|e| e.value.scalar().is_none_or(|(s, _)| s != Scalar::Bool(false))));
+    if let (false, Some(names), Some(declared)) = (
+        open,
         mapping.get("required").and_then(|e| e.value.sequence()),
         mapping.get("properties").and_then(|e| e.value.mapping()),
     ) {
