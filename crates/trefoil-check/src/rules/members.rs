@@ -14,7 +14,8 @@ pub(super) fn unknown_property(cx: &mut Context<'_>) {
         let Some((at, declared)) = &read.undeclared else { continue };
         let Some((before, name)) = parts(read, *at) else { continue };
         // An open object may have it all the same, unless it is a slip of the pen.
-        let Some(near) = suggest::near(&name, declared.iter().map(|m| &**m)) else { continue };
+        let near = suggest::near(&name, declared.iter().map(|m| &**m));
+        let Some(near) = near.filter(|n| name.chars().count() >= 3 * n.distance) else { continue };
         let message = format!("the schema of `{before}` declares no `{name}`");
         let d = Diagnostic { severity: Severity::Warning, ..cx.finding(read.at, message) };
         let d = d.help(format!("did you mean `{}`?", near.name));

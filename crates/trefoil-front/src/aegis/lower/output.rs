@@ -45,7 +45,8 @@ fn check_keys(scene: &Scene<'_, '_>, schema: &JsonSchema, template: &Mapping) {
             continue;
         }
         let at = scene.reader.at(key.span);
-        let near = suggest::near(&key.value, left_out());
+        // An open one may have others as well.
+        let near = suggest::near(&key.value, left_out()).filter(|n| n.sure || schema.closed());
         let message = format!("`output_schema` declares no `{}`", key.value);
         let d = Diagnostic::warning("unknown-property", at, message);
         match near {
