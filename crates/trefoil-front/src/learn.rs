@@ -7,7 +7,7 @@ use std::sync::{Arc, LazyLock};
 use trefoil_ir::Source;
 use trefoil_ir::facts::{Declaration, DeclarationKind, Defined, Mention, Position, Scope, Visible};
 use trefoil_syntax::yaml::{Entry, Node, Text};
-use trefoil_syntax::{Location, Span};
+use trefoil_syntax::{FileId, Location, Span};
 use trefoil_template::{Number, Object, Policy, Reference, Value};
 
 use crate::read::Reader;
@@ -107,6 +107,10 @@ impl Members {
             None => None,
         }
     }
+    /// Every member.
+    pub fn all(&self) -> impl Iterator<Item = Member> + '_ {
+        self.0.iter().cloned()
+    }
     /// Where a member is declared.
     pub fn place(&self, name: &str) -> Option<Location> {
         self.get(name)?.0
@@ -166,6 +170,18 @@ fn written_again(reader: &Reader<'_>, node: &Node, members: &Members) {
     for value in examples.chain(of("default")).chain(of("example")).filter_map(Node::mapping) {
         value.entries.iter().for_each(|e| named(&e.key));
     }
+}
+
+/// Where the properties of a schema of another file stand; that file's own lowering declares them.
+pub fn places(file: FileId, node: &Node, json: &Value) -> Members {
+    let Some(mapping) = members_of(node) else { return Members::default() };
+    let declared = json.get("properties");
+    let members = mapping.entries.iter().map(|entry| {
+        let schema = declared.and_then(|p| p.get(&entry.key.value)).cloned().unwrap_or(Value::Bool(true));
+        let inner = places(file, &entry.value, items(&schema));
+        (entry.key.value.clone(), Some(Location::new(file, entry.key.content())), inner)
+    });
+    Members::of(members.collect())
 }
 
 fn members_of(node: &Node) -> Option<&trefoil_syntax::yaml::Mapping> {
@@ -264,6 +280,18 @@ pub fn walk<'p>(all: &mut Vec<Meaning>, rest: impl IntoIterator<Item = impl AsRe
         let defined = if missing { Defined::Never } else { *defined };
         let schema = member_type(schema, segment.as_ref());
         all.push(Meaning::built_in(defined, schema));
+    }
+}
+
+/// The same inside of a value whose members are declared somewhere.
+pub fn walk_in(all: &mut Vec<Meaning>, rest: &[&str], members: &Members) {
+    let first = all.len();
+    walk(all, rest);
+    let mut members = Some(members.clone());
+    for (meaning, segment) in all.iter_mut().skip(first).zip(rest) {
+        let found = members.and_then(|m| m.get(segment));
+        meaning.to = found.as_ref().and_then(|(at, _)| *at);
+        members = found.map(|(_, inner)| inner);
     }
 }
 

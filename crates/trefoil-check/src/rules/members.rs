@@ -1,7 +1,7 @@
 //! Paths that go on where the type of the value says that there is nothing (`unknown-property`, `property-of-text`), and
 //! indices beyond the end of a list.
 
-use trefoil_syntax::{Diagnostic, Severity, suggest};
+use trefoil_syntax::{Diagnostic, Location, Severity, Span, suggest};
 
 use crate::rule::Context;
 use crate::semantic::schema::Member;
@@ -14,10 +14,12 @@ pub(super) fn unknown_property(cx: &mut Context<'_>) {
         let Some((at, declared)) = &read.undeclared else { continue };
         let Some((before, name)) = parts(read, *at) else { continue };
         // An open object may have it all the same, unless it is a slip of the pen.
-        let Some(near) = suggest::nearest(&name, declared.iter().map(|m| &**m)) else { continue };
+        let near = suggest::near(&name, declared.iter().map(|m| &**m));
+        let Some(near) = near.filter(|n| name.chars().count() >= 3 * n.distance) else { continue };
         let message = format!("the schema of `{before}` declares no `{name}`");
         let d = Diagnostic { severity: Severity::Warning, ..cx.finding(read.at, message) };
-        cx.report(d.help(format!("did you mean `{near}`?")));
+        let d = d.help(format!("did you mean `{}`?", near.name));
+        cx.report(renamed(d, read, *at, near.name, false));
     }
     each(cx, |read, at, member| match member {
         Member::Never { what: "an object", members } => {
@@ -28,7 +30,7 @@ pub(super) fn unknown_property(cx: &mut Context<'_>) {
                 None if has.is_empty() => "it has none".to_owned(),
                 None => format!("it has {has}"),
             };
-            Some((format!("`{before}` has no `{name}`"), help))
+            Some((format!("`{before}` has no `{name}`"), help, suggest::near(&name, members.iter().map(|m| &**m))))
         }
         _ => None,
     });
@@ -40,7 +42,7 @@ pub(super) fn property_of_text(cx: &mut Context<'_>) {
         Member::Never { what, .. } if *what != "an object" => {
             let (before, name) = parts(read, at)?;
             let message = format!("`{before}` is {what}, so `{before}.{name}` is never there");
-            Some((message, "leave the rest of the path out, or have the value made as an object".to_owned()))
+            Some((message, "leave the rest of the path out, or have the value made as an object".to_owned(), None))
         }
         _ => None,
     });
@@ -71,14 +73,37 @@ pub(super) fn of_items(cx: &mut Context<'_>) {
     }
 }
 
-fn each(cx: &mut Context<'_>, wrong: impl Fn(&Read<'_>, usize, &Member) -> Option<(String, String)>) {
+/// Message, help, and the name that was meant.
+type Wrong<'m> = (String, String, Option<suggest::Near<'m>>);
+
+fn each(cx: &mut Context<'_>, wrong: impl for<'m> Fn(&Read<'_>, usize, &'m Member) -> Option<Wrong<'m>>) {
     let model = cx.model;
     for read in model.reads() {
         let Some((at, member)) = &read.stop else { continue };
-        let Some((message, help)) = wrong(read, *at, member) else { continue };
-        let d = Diagnostic { severity: Severity::Warning, ..cx.finding(read.at, message) };
-        cx.report(d.help(help));
+        let Some((message, help, near)) = wrong(read, *at, member) else { continue };
+        let d = Diagnostic { severity: Severity::Warning, ..cx.finding(read.at, message) }.help(help);
+        cx.report(match near {
+            Some(near) => renamed(d, read, *at, near.name, near.sure),
+            None => d,
+        });
     }
+}
+
+/// The finding with the change of a segment to the name that was meant, where its bytes can be told.
+fn renamed(d: Diagnostic, read: &Read<'_>, at: usize, name: &str, sure: bool) -> Diagnostic {
+    let place = || {
+        let reference = read.reference?;
+        let (whole, part) = (&reference.span, &reference.path.get(at)?.span);
+        // A path that is written in the file as it is decoded has the same length in both.
+        let straight = read.at.span.end.checked_sub(read.at.span.start) == whole.end.checked_sub(whole.start);
+        let (from, to) = (part.start.checked_sub(whole.start)?, part.end.checked_sub(whole.start)?);
+        let span = Span::new(read.at.span.start + from, read.at.span.start + to);
+        (straight && part.end <= whole.end).then(|| Location::new(read.at.file, span))
+    };
+    let plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
+    let Some(place) = place().filter(|_| !name.is_empty() && name.chars().all(plain)) else { return d };
+    let message = format!("write `{name}`");
+    if sure { d.fix(message, place, name) } else { d.suggestion(message, place, name) }
 }
 
 /// What stands before a segment of the path, and the segment.

@@ -1,6 +1,7 @@
 //! The names of a workflow's templates (decisions E6, E7, C9): each is bound to its source, and what no run can define
 //! is reported.
 
+mod answer;
 mod check;
 mod known;
 mod meaning;

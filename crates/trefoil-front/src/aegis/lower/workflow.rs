@@ -40,7 +40,7 @@ pub(super) fn lower(lowering: &mut Lowering<'_>, reader: &Reader<'_>, document: 
     let names = names(&workflow, fixed, &mut slots);
     let initial = initial(reader, &workflow, &names);
     let paths = Arc::new(paths(&workflow, &names, initial.unwrap_or(0)));
-    let known = Arc::new(Known::new(reader, &workflow, names.states.iter().map(|s| &s.shape), &paths));
+    let known = Arc::new(Known::new(reader, lowering, &workflow, names.states.iter().map(|s| &s.shape), &paths));
     if let Some(text) = &workflow.initial {
         learn::names(reader, text, initial.and_then(|at| known.states.get(at)).map(|s| s.at));
     }

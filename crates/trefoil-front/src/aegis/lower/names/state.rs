@@ -48,12 +48,27 @@ impl Look<'_, '_, '_> {
                 [] => (Source::Member(slot, path(["stdout"])), 1),
                 ["stdout" | "stderr" | "exit_code" | "status", ..] => (Source::Slot(slot), 1),
                 // Fields of what it printed, when that is JSON.
-                _ => (Source::Member(slot, path(["json"])), 1),
+                [field, ..] => {
+                    self.check_printed(state, field, inner.len());
+                    (Source::Member(slot, path(["json"])), 1)
+                }
             },
             _ => {
                 self.report_field(state, shape, field, rest.len());
                 (Source::Missing(Missing::Key(1)), 0)
             }
+        }
+    }
+
+    /// JSON that a command printed may have any field; a near miss of what every command has is none.
+    fn check_printed(&self, state: usize, field: &str, left: usize) {
+        let near = suggest::near(field, ["stdout", "stderr", "exit_code", "status"]);
+        if let Some(near) = near.filter(|n| n.sure) {
+            let name = self.scene.names.name(state);
+            let message = format!("the result of `{name}` has no `{field}`, unless it prints JSON that has");
+            let help = format!("did you mean `{name}.output.{}`?", near.name);
+            let near = suggest::Near { sure: false, ..near };
+            self.warn_near("unknown-property", &message, &help, left, Some(near));
         }
     }
 
