@@ -254,14 +254,15 @@ fn a_name_that_is_used_often_is_not_changed_to_a_misspelt_declaration() {
         )
     };
     let found = fixes("unresolved-name", &workflow("artcle", "article"), None);
-    assert!(found.iter().all(|(_, safe)| !safe), "{found:?}");
+    // The name at the declaration is what a person may change.
+    assert_eq!(found, [("write `article` there".to_owned(), false)]);
 
     let node = "version: \"0.1\"\nagents:\n  w: { model: \"openai:m\", system: \"On: {{ draft.output }} {{ draft.output }}\" }\n  v: { model: \"openai:m\", system: Write. }\nnodes:\n  drft: { agent: v, writes: output.first }\n  edit: { agent: w, writes: output.text }\nedges: [{ from: drft, to: edit }]\ninput: { message: x }\n";
     let found = fixes("unresolved-name", node, None);
     // Both uses are wrong in the same way, and `drft` is there twice.
     assert_eq!(found, [("write `drft`".to_owned(), true), ("write `drft`".to_owned(), true)]);
     let found = fixes("unresolved-name", &node.replace("edges: [{ from: drft, to: edit }]\n", ""), None);
-    assert_eq!(found, [("write `drft`".to_owned(), false), ("write `drft`".to_owned(), false)]);
+    assert_eq!(found, [("write `draft` there".to_owned(), false), ("write `draft` there".to_owned(), false)]);
 }
 
 /// What follows from a wrong reference is mended with it, not changed to it.
@@ -282,4 +283,54 @@ fn the_type_of_a_comparison_is_not_changed_without_asking() {
         "id: a\nkind: sequential\ninputSchema: { tone: string }\nsteps:\n  - ref: b\n    when: \"{{tone}} == true\"\n";
     let b = "id: b\nkind: llm\nmodel: { provider: openai, name: m }\ninstruction: Write.\nprompt: Go.\n";
     assert_eq!(fixes("never-true", main, Some(b)), [("write `'true'`".to_owned(), false)]);
+}
+
+/// Names that only types tell to be wrong can be corrected too, and words in the tests of templates.
+#[test]
+fn members_and_compared_words_are_corrected() {
+    let agent = "id: a\nkind: llm\nmodel: { provider: openai, name: m }\ninputSchema:\n  format: { type: string, enum: [json, text] }\ninstruction: |\n  Write. {{#if format == jsn}}JSON only.{{/if}}\n";
+    let report = check(agent, None);
+    let d = report.diagnostics.iter().find(|d| d.rule == "never-true").unwrap();
+    assert_eq!(applied(agent, &d.fix.as_ref().unwrap().edits), agent.replace("jsn", "json"));
+    assert_eq!(report.diagnostics.iter().filter(|d| d.rule == "never-true").count(), 1, "{}", report.text());
+
+    let workflow = "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: { name: w, version: \"1.0.0\" }\nspec:\n  initial_state: LOOK\n  states:\n    LOOK:\n      kind: Agent\n      agent: a\n      transitions: [{ target: SAY }]\n    SAY:\n      kind: System\n      command: \"echo '{{LOOK.output.summary.verdit}} {{#each LOOK.output.issues}}{{this.severty}}{{/each}}'\"\n";
+    let analyst = "apiVersion: 100monkeys.ai/v1\nkind: Agent\nmetadata: { name: a, version: \"1.0.0\" }\nspec:\n  runtime: { model: smart }\n  task: { instruction: Look. }\n  execution:\n    mode: iterative\n    max_iterations: 3\n    validation:\n      - type: json_schema\n        schema:\n          type: object\n          required: [summary, issues]\n          properties:\n            summary: { type: object, properties: { verdict: { enum: [clean, bad] } } }\n            issues: { type: array, items: { type: object, properties: { severity: { enum: [low, high] } } } }\n";
+    let report = check(workflow, Some(analyst));
+    let edits: Vec<Edit> = report
+        .diagnostics
+        .iter()
+        .filter(|d| d.rule == "unknown-property")
+        .filter_map(|d| d.fix.as_deref())
+        .flat_map(|f| f.edits.clone())
+        .collect();
+    assert_eq!(
+        applied(workflow, &edits),
+        workflow.replace("verdit", "verdict").replace("severty", "severity"),
+        "{}",
+        report.text()
+    );
+}
+
+#[test]
+fn a_helper_by_its_name_elsewhere_is_known() {
+    let agent = "apiVersion: 100monkeys.ai/v1\nkind: Agent\nmetadata: { name: a, version: \"1.0.0\" }\nspec:\n  runtime: { model: smart }\n  task: { instruction: Write., prompt_template: \"{{ge input.a 1}}\" }\n";
+    assert_eq!(fixes("template-unknown-helper", agent, None), [("write `gte`".to_owned(), false)]);
+}
+
+/// A key that a step gives and nobody reads is the slip, if what is read is written elsewhere too.
+#[test]
+fn a_misspelt_input_of_an_agent_in_a_step_is_found_at_its_key() {
+    let text = "id: a\nkind: sequential\ninputSchema: { sources: string }\nsteps:\n  - agent:\n      id: b\n      kind: llm\n      model: { provider: openai, name: m }\n      instruction: Use {{sources}}.\n    input: { surces: \"{{sources}}\" }\n";
+    let report = check(text, None);
+    let d = report.diagnostics.iter().find(|d| d.rule == "unresolved-name").unwrap();
+    let span = d.span.unwrap();
+    assert_eq!(text.get(span.start as usize..span.end as usize), Some("surces"), "{}", report.text());
+    assert_eq!(d.message, "the step gives `surces`, but `sources` is read");
+    assert_eq!(applied(text, &d.fix.as_ref().unwrap().edits), text.replace("surces", "sources"));
+    // The other way round it is the text.
+    let text = text.replace("surces", "sources").replace("Use {{sources}}", "Use {{surces}}");
+    let report = check(&text, None);
+    let d = report.diagnostics.iter().find(|d| d.rule == "unresolved-name").unwrap();
+    assert_eq!(applied(&text, &d.fix.as_ref().unwrap().edits), text.replace("surces", "sources"), "{}", report.text());
 }
