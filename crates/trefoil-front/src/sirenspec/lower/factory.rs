@@ -152,6 +152,7 @@ fn items(flow: &Workflow<'_, '_>, at: usize, over: &Over<'_>) -> Items {
         Over::Count(Size::Fixed(count)) => Items::Count(Expr::Const(Value::from(*count)), MAX_SWARM_SIZE),
         Over::Count(Size::Text(text)) => {
             scope.decides = Some("swarm_size");
+            check_count(flow, text);
             Items::Count(flow.typed(&scope, text), MAX_SWARM_SIZE)
         }
     }
@@ -182,6 +183,43 @@ fn check_list(flow: &Workflow<'_, '_>, text: &Text) {
             );
         }
     }
+}
+
+/// A number of instances is a placeholder by itself, and its default a number.
+fn check_count(flow: &Workflow<'_, '_>, text: &Text) {
+    let Ok(template) = Template::parse(&text.value, &Policy::SIRENSPEC) else { return };
+    // A text of digits and placeholders may come to a number.
+    let words = rest(&text.value, &template);
+    if !words.trim().is_empty() && !words.trim().bytes().all(|b| b.is_ascii_digit()) {
+        let message = format!("`swarm_size` must be a whole number, and `{}` can be none", text.value.trim());
+        let d = Diagnostic::error("wrong-type", flow.reader.at(text.span), message);
+        return flow.reader.report(d.help("give it a number, or a placeholder and nothing else"));
+    }
+    for reference in template.references() {
+        let Some(default) = &reference.default else { continue };
+        let least = i64::from(template.is_single());
+        if default.trim().parse().is_ok_and(|n: i64| (least..=i64::from(MAX_SWARM_SIZE)).contains(&n)) {
+            continue;
+        }
+        let at = flow.reader.at(text.source(reference.span.clone()));
+        let message = format!("the default of `swarm_size` is no number of instances: `{default}`");
+        let help = format!("write a whole number from 1 to {MAX_SWARM_SIZE}");
+        flow.reader.report(Diagnostic::warning("wrong-type", at, message).help(help));
+    }
+}
+
+/// What stands beside the placeholders of a text.
+fn rest(text: &str, template: &Template) -> String {
+    let mut rest = String::new();
+    let mut at = 0;
+    for reference in template.references() {
+        let (start, end) = (reference.span.start as usize, reference.span.end as usize);
+        let open = text.get(..start).and_then(|t| t.rfind("{{")).unwrap_or(start);
+        rest.push_str(text.get(at..open).unwrap_or_default());
+        at = text.get(end..).and_then(|t| t.find("}}")).map_or(end, |close| end + close + 2);
+    }
+    rest.push_str(text.get(at..).unwrap_or_default());
+    rest
 }
 
 fn json_list(text: &str) -> Option<Value> {
