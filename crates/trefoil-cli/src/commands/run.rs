@@ -257,7 +257,9 @@ fn hold_to(loaded: &mut Loaded, max: u64) -> Result<(), u8> {
         return Ok(());
     }
     let flow = loaded.program.flows.get_mut(entry.index());
-    if known.is_none() && !calls.endless && calls.fixed <= max
+    if known.is_none()
+        && !calls.endless
+        && calls.fixed <= max
         && let Some(flow) = flow
     {
         match &mut flow.budget {
@@ -280,7 +282,10 @@ fn hold_to(loaded: &mut Loaded, max: u64) -> Result<(), u8> {
     }
     let one = if known == Some(1) { "1 model call".to_owned() } else { format!("{calls} model calls") };
     let message = format!("the run was not started: it may need {one}, and `--max-calls` allows {max}");
-    output::refuse(&message, Some("`trefoil plan` shows what they are made of; allow more, or lower a limit of passes"));
+    output::refuse(
+        &message,
+        Some("`trefoil plan` shows what they are made of; allow more, or lower a limit of passes"),
+    );
     Err(exit::NOT_STARTED)
 }
 

@@ -289,6 +289,7 @@ fn limit_checks(reading: &Reading<'_, '_>, mapping: &Mapping, (low, high, equal)
     }
     let relation = if from > to { "above" } else { "no less than" };
     let at = reading.reader.at(most.value.span);
-    let d = Diagnostic::error("invalid-schema", at, format!("nothing fits: `{low}` {from} is {relation} `{high}` {to}"));
+    let d =
+        Diagnostic::error("invalid-schema", at, format!("nothing fits: `{low}` {from} is {relation} `{high}` {to}"));
     reading.report_pointless(d.label(reading.reader.at(least.value.span), format!("`{low}`")));
 }

@@ -97,7 +97,13 @@ impl Inputs {
                     }
                     Some(_) => {}
                     None => {
-                        fields.push(Field { name: name.clone(), shape: Shape::Any, origin: make(), declared: None, usual: None });
+                        fields.push(Field {
+                            name: name.clone(),
+                            shape: Shape::Any,
+                            origin: make(),
+                            declared: None,
+                            usual: None,
+                        });
                     }
                 }
             }
