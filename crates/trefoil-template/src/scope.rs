@@ -26,6 +26,8 @@ pub struct Reference {
     /// Whether an `if` around it, the block that asks for it, a `default` helper or a `default(...)` filter catches the
     /// undefined case.
     pub guarded: bool,
+    /// Whether a block around it asks for another member of the same root: where that has one, the root is there.
+    pub beside: bool,
     /// The text of `default(...)`/`json_or_default(...)`.
     pub default: Option<Arc<str>>,
     /// Where lowering said it comes from. Unbound: the root object, nothing consumed.

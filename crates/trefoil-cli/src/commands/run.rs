@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
-use trefoil::checker::keeps_from_loading;
 use trefoil::checker::semantic::cost::Costs;
 use trefoil::engine::{Engine, NotStarted, Ready};
 use trefoil::ir::{Budget, OnExceeded};
@@ -114,7 +113,8 @@ fn start(args: &Run) -> Result<u8, u8> {
         checks: (!args.no_check).then(Checks::default),
         ..args.target.options()
     };
-    let mut loaded = trefoil::load(&args.target.target(), &options).map_err(|report| not_started(args, &report))?;
+    let mut loaded =
+        trefoil::load(&args.target.target(), &options).map_err(|report| not_started(args, &options, &report))?;
     if let Some(max) = args.max_calls {
         hold_to(&mut loaded, max)?;
     }
@@ -236,12 +236,13 @@ async fn asked_to_stop() {
 }
 
 /// Why nothing was started, and whether somebody who knows better may start it all the same.
-fn not_started(args: &Run, report: &Report) -> u8 {
+fn not_started(args: &Run, options: &LoadOptions, report: &Report) -> u8 {
     let found = &report.diagnostics;
     output::say(&output::diagnostics(found, &report.files));
     let errors = found.iter().filter(|d| d.severity == Severity::Error).count();
     let of = if errors == 1 { "an error".to_owned() } else { format!("{errors} errors") };
-    let only_rules = !args.no_check && !found.iter().any(keeps_from_loading);
+    let unchecked = LoadOptions { checks: None, ..options.clone() };
+    let only_rules = !args.no_check && trefoil::load(&args.target.target(), &unchecked).is_ok();
     let help = only_rules.then_some("it would load: `--no-check` starts it all the same");
     output::refuse(&format!("the run was not started because of {of}"), help);
     exit::NOT_STARTED

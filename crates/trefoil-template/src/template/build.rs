@@ -134,11 +134,16 @@ impl<'t> Builder<'t> {
                 let same = |r: &Reference| related(&r.path, &path);
                 this.references.get(guards.references.clone()).is_some_and(|known| known.iter().take(GUARDS).any(same))
             });
+        let beside = !guarded
+            && self.is_guarded(|this, guards| {
+                let same = |r: &Reference| matches!((r.path.as_slice(), path.as_slice()), ([a, _, ..], [b, ..]) if a.name == b.name);
+                this.references.get(guards.references.clone()).is_some_and(|known| known.iter().take(GUARDS).any(same))
+            });
         if self.blocks.iter().any(|b| b.op.is_none() && !matches!(b.name, "if" | "unless")) {
             self.doubtful.push(self.references.len() as u32);
         }
         let span = span.start as u32..span.end as u32;
-        self.references.push(Reference { path, span, guarded, default, binding: Binding::default() });
+        self.references.push(Reference { path, span, guarded, beside, default, binding: Binding::default() });
         self.references.len() as u32 - 1
     }
 

@@ -34,7 +34,11 @@ pub fn look(scope: &Scope<'_>, reference: &Reference, at: At, purpose: Purpose) 
     };
     let callee = step.callee.as_deref();
     let shape = callee.filter(|_| hits.len() == 1).map_or(Shape::Any, |s| s.output.clone());
-    let walked = walk(&reference.path, &shape, callee.map(|s| s.exports.as_slice()));
+    let mut walked = walk(&reference.path, &shape, callee.map(|s| s.exports.as_slice()));
+    // Where its first member is, the others are.
+    if let (Some(note), Some(callee)) = (walked.note.as_mut().filter(|n| n.rule == "unknown-property"), callee) {
+        note.declared = callee.members.where_it_ends(reference.path.iter().skip(1).map(|s| &*s.name));
+    }
     let source = match step.exports.filter(|_| walked.layered) {
         Some(under) => Source::Layered { top: step.slot, path: Vec::new(), under },
         None => Source::Slot(step.slot),
@@ -45,7 +49,7 @@ pub fn look(scope: &Scope<'_>, reference: &Reference, at: At, purpose: Purpose) 
 /// Whether it is worth saying that a path may be undefined: not in conditions, which are there to ask, and not inside
 /// an `{{#if}}`.
 fn wants_doubts(reference: &Reference, purpose: Purpose) -> bool {
-    !reference.guarded && purpose != Purpose::Condition
+    !reference.guarded && !reference.beside && purpose != Purpose::Condition
 }
 
 /// Whether the step that reads runs only where the other one has left something: its own `when` asks for it.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use trefoil_ir::{Expr, Flow, ForEach, Intake, Items, Source, Step, StepKind, StepPolicy};
 use trefoil_syntax::Diagnostic;
 use trefoil_syntax::yaml::Text;
-use trefoil_template::{Policy, Template, Value};
+use trefoil_template::{Policy, Reference, Template, Value};
 
 use super::body::Body;
 use super::flow::{Made, Workflow, broken};
@@ -196,7 +196,10 @@ fn check_count(flow: &Workflow<'_, '_>, text: &Text) {
         return flow.reader.report(d.help("give it a number, or a placeholder and nothing else"));
     }
     for reference in template.references() {
-        let Some(default) = &reference.default else { continue };
+        let Some(default) = &reference.default else {
+            check_input_count(flow, text, reference);
+            continue;
+        };
         let least = i64::from(template.is_single());
         if default.trim().parse().is_ok_and(|n: i64| (least..=i64::from(MAX_SWARM_SIZE)).contains(&n)) {
             continue;
@@ -206,6 +209,24 @@ fn check_count(flow: &Workflow<'_, '_>, text: &Text) {
         let help = format!("write a whole number from 1 to {MAX_SWARM_SIZE}");
         flow.reader.report(Diagnostic::warning("wrong-type", at, message).help(help));
     }
+}
+
+/// An input that stands for a number of instances, and its default is none.
+fn check_input_count(flow: &Workflow<'_, '_>, text: &Text, reference: &Reference) {
+    let [root, name] = reference.path.as_slice() else { return };
+    let field = flow.manifest.input.iter().find(|f| *root.name == *"inputs" && f.name.value == name.name);
+    let Some((field, default)) = field.and_then(|f| Some((f, f.default.as_ref()?))) else { return };
+    let number = match default {
+        Value::Str(text) => text.trim().parse().ok(),
+        other => other.as_f64().filter(|n| n.fract() == 0.0).map(|n| n as i64),
+    };
+    if &*name.name == "message" || number.is_some_and(|n| (0..=i64::from(MAX_SWARM_SIZE)).contains(&n)) {
+        return;
+    }
+    let at = flow.reader.at(text.source(reference.span.clone()));
+    let message = format!("`{}` is no number of instances by its default: `{}`", reference.dotted(), default.to_text());
+    let d = Diagnostic::warning("wrong-type", at, message).label(flow.reader.at(field.span), "the default");
+    flow.reader.report(d.help(format!("write a whole number from 1 to {MAX_SWARM_SIZE}")));
 }
 
 /// What stands beside the placeholders of a text.
