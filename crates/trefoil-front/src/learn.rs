@@ -111,6 +111,17 @@ impl Members {
     pub fn all(&self) -> impl Iterator<Item = Member> + '_ {
         self.0.iter().cloned()
     }
+    /// Where a path has no member to go on to: the place of the first one that there is.
+    pub fn where_it_ends<'a>(&self, path: impl Iterator<Item = &'a str>) -> Option<Location> {
+        let mut here = self.clone();
+        for name in path {
+            match here.get(name) {
+                Some((_, inner)) => here = inner,
+                None => break,
+            }
+        }
+        here.0.iter().find_map(|(_, at, _)| *at)
+    }
     /// Where a member is declared.
     pub fn place(&self, name: &str) -> Option<Location> {
         self.get(name)?.0

@@ -56,7 +56,7 @@ pub fn literal(source: &Text, file: trefoil_syntax::FileId, text: &str) -> Optio
 }
 
 /// Whether a part of a text is no part of a longer word.
-fn apart(text: &str, at: usize, length: usize) -> bool {
+pub fn apart(text: &str, at: usize, length: usize) -> bool {
     let word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '\'' | '"');
     let before = text.get(..at).and_then(|t| t.chars().next_back());
     let after = text.get(at + length..).and_then(|t| t.chars().next());

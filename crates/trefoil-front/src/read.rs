@@ -169,7 +169,7 @@ impl<'d> Reader<'d> {
         if range.contains(&value) {
             return Some(value);
         }
-        let bounds = if range.end().is_infinite() {
+        let bounds = if *range.end() >= f64::MAX {
             format!("at least {}", range.start())
         } else {
             format!("from {} to {}", range.start(), range.end())

@@ -139,6 +139,9 @@ pub struct InputField {
     pub schema: Value,
     /// Used when the caller leaves it out.
     pub default: Option<Value>,
+    /// The type of a default that the caller overrides, and where that stands: a promise to the reader, which a run does not
+    /// hold anybody to.
+    pub usual: Option<(Value, Location)>,
     /// A missing value without default is null instead of an error.
     pub nullable: bool,
     /// A missing value without default stays missing (a JSON Schema's property that is not required).

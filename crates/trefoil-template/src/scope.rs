@@ -35,6 +35,11 @@ pub struct Reference {
 }
 
 impl Reference {
+    /// Whether a block around it asks for another member of the same root: where that has one, the root is there.
+    pub fn beside(&self) -> bool {
+        let root = |path: &[Segment]| path.first().map(|s| s.name.clone());
+        self.asked.iter().any(|asked| asked.len() > 1 && root(asked) == root(&self.path))
+    }
     /// `a.b.c`.
     pub fn dotted(&self) -> String {
         self.path.iter().map(|s| &*s.name).collect::<Vec<_>>().join(".")

@@ -22,6 +22,14 @@ pub(super) fn run(cx: &mut Context<'_>) {
 
 /// Whether it holds whatever the run brings, why, and what to write instead.
 fn settled(compared: &Compared) -> Option<(bool, String, Option<String>)> {
+    if compared.same {
+        let always = match compared.comparison {
+            Comparison::Equal => true,
+            Comparison::NotEqual | Comparison::Less | Comparison::Greater => false,
+            _ => return None,
+        };
+        return Some((always, format!("`{}` is compared with itself", compared.value.words), None));
+    }
     match compared.comparison {
         Comparison::Equal | Comparison::NotEqual => {
             let (why, help) = unequal(compared)?;

@@ -1,6 +1,6 @@
 //! A value that can never be what the called flow takes.
 
-use trefoil_ir::{Callee, Expr, FlowId, InputField, StepKind};
+use trefoil_ir::{Callee, Expr, Flow, FlowId, InputField, StepKind};
 use trefoil_syntax::{Location, Severity};
 use trefoil_template::Value;
 
@@ -34,7 +34,10 @@ fn run(cx: &mut Context<'_>) {
         members(input, &mut given);
         for (name, value) in given {
             let Some(field) = callee.intake.fields.iter().find(|f| f.name == *name) else { continue };
-            let Some(why) = wrong(cx, flow, value, field) else { continue };
+            let Some(why) = wrong(cx, flow, value, field) else {
+                unusual(cx, (flow, step.origin), callee, field, value);
+                continue;
+            };
             let at = place(value).unwrap_or(step.origin);
             let finding = cx.finding(at, format!("`{name}` of `{}` does not take this: {why}", callee.name));
             cx.report(finding.label(field.origin, "declared here"));
@@ -88,6 +91,36 @@ fn wrong(cx: &Context<'_>, flow: FlowId, value: &Expr, field: &InputField) -> Op
         return None;
     }
     Some(format!("it is {}, and this is {}", schema::spoken_kinds(&wanted), schema::spoken_kinds(&kinds)))
+}
+
+/// A value unlike the default in whose place it comes.
+fn unusual(cx: &mut Context<'_>, (flow, step): (FlowId, Location), callee: &Flow, field: &InputField, value: &Expr) {
+    let Some((usual, declared)) = &field.usual else { return };
+    let wanted = schema::solid_kinds(usual).unwrap_or_default();
+    // Whatever is printed into a text is a text.
+    if wanted.is_empty() || wanted.contains(&"string") {
+        return;
+    }
+    let given = match value {
+        Expr::Const(Value::Str(text)) => match serde_json::from_str::<Value>(text.trim()) {
+            Ok(read) => vec![schema::kind(&read)],
+            Err(_) => vec!["string"],
+        },
+        other => schema::solid_kinds(&cx.model.types().expr(flow, other, None)).unwrap_or_default(),
+    };
+    // Text that only the run knows may be the JSON of a list or an object.
+    let written = matches!(value, Expr::Const(_));
+    let open = !written && given.contains(&"string") && wanted.iter().any(|k| ["array", "object"].contains(k));
+    if given.is_empty() || open || given.iter().any(|k| wanted.contains(k)) {
+        return;
+    }
+    // What is written out has no place of its own in the program; its key has.
+    let mentions = cx.model.facts.mentions.iter().filter(|m| m.to == Some(*declared) && m.at.file == step.file);
+    let key = mentions.map(|m| m.at).filter(|at| at.span.start >= step.span.start).min_by_key(|at| at.span.start);
+    let at = place(value).or(key).unwrap_or(step);
+    let (wanted, given) = (schema::spoken_kinds(&wanted), schema::spoken_kinds(&given));
+    let message = format!("`{}` of `{}` is {wanted} by its default, and this is {given}", field.name, callee.name);
+    cx.report(cx.finding(at, message).label(*declared, "the default"));
 }
 
 fn place(value: &Expr) -> Option<Location> {

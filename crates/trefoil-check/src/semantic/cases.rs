@@ -400,12 +400,13 @@ impl Reading<'_> {
 fn subject(operand: &Expression) -> Option<u32> {
     match operand {
         Expression::Reference(r) => Some(*r),
-        Expression::Call(Function::Lower | Function::Trim | Function::Number | Function::Str, inner) => {
-            match inner.as_slice() {
-                [one] => subject(one),
-                _ => None,
-            }
-        }
+        Expression::Call(
+            Function::Lower | Function::Trim | Function::Number | Function::Str | Function::Float | Function::Int,
+            inner,
+        ) => match inner.as_slice() {
+            [one] => subject(one),
+            _ => None,
+        },
         _ => None,
     }
 }

@@ -22,6 +22,8 @@ pub struct Compared {
     pub comparison: Comparison,
     /// Values of different kinds have no order, and text is not read as a number.
     pub strict: bool,
+    /// Both sides are the same path.
+    pub same: bool,
 }
 
 /// A side of a comparison.
@@ -144,10 +146,25 @@ impl Written<'_> {
             (None, None) => return,
         };
         let Some(span) = self.spans.get(place as usize) else { return };
+        let same = self.same(left, right);
         let (Some(left), Some(right)) = (self.side(left, types), self.side(right, types)) else { return };
         let (value, other) = if swapped { (right, left) } else { (left, right) };
         let comparison = if swapped { turned(comparison) } else { comparison };
-        found.push(Compared { at: Location::new(self.file, *span), value, other, comparison, strict: self.strict });
+        let at = Location::new(self.file, *span);
+        found.push(Compared { at, value, other, comparison, strict: self.strict, same });
+    }
+
+    /// Whether two operands are one path.
+    fn same(&self, left: &Expression, right: &Expression) -> bool {
+        let read = |e: &Expression| match e {
+            Expression::Reference(i) => {
+                let reference = self.references.get(*i as usize)?;
+                let source = self.sources.get(reference.binding.source as usize)?;
+                Some((source, reference.dotted(), reference.default.as_deref()))
+            }
+            _ => None,
+        };
+        read(left).is_some_and(|l| read(right) == Some(l))
     }
 
     fn side(&self, expression: &Expression, types: &Types<'_>) -> Option<Side> {
@@ -182,7 +199,13 @@ impl Written<'_> {
                     _ => return None,
                 };
                 let of = arguments.first().and_then(|a| self.side(a, types))?;
-                side(of.words, schema::of_kind(kind))
+                match function {
+                    Function::Len | Function::Length | Function::Abs => {
+                        let name = if *function == Function::Abs { "abs" } else { "len" };
+                        side(format!("{name}({})", of.words), schema::at_least_zero())
+                    }
+                    _ => side(of.words, schema::of_kind(kind)),
+                }
             }
             _ => return None,
         })

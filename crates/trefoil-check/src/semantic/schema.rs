@@ -119,6 +119,11 @@ pub fn object(members: impl IntoIterator<Item = (Arc<str>, Value, bool)>, closed
     ])
 }
 
+/// A number that is never below 0.
+pub fn at_least_zero() -> Value {
+    keywords([("type", Value::from("number")), ("minimum", Value::from(0))])
+}
+
 /// A list whose items are of this type.
 pub fn list(items: Value) -> Value {
     keywords([("type", Value::from("array")), ("items", items)])

@@ -6,15 +6,18 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
+use trefoil::checker::semantic::cost::Costs;
 use trefoil::engine::{Engine, NotStarted, Ready};
+use trefoil::ir::{Budget, OnExceeded};
 use trefoil::models::ModelOverride;
 use trefoil::runtime::{Cancel, RunOutcome};
 use trefoil::shell::Shell;
+use trefoil::syntax::Severity;
 use trefoil::template::Value;
 use trefoil::trace::Tracer;
-use trefoil::{AnswersFrom, Checks, LoadOptions, Loaded};
+use trefoil::{AnswersFrom, Checks, LoadOptions, Loaded, Report};
 
-use super::{load_with, warn};
+use super::warn;
 use crate::args::{TargetArgs, TextArgs};
 use crate::run::{Jsonl, Shown, Terminal, input, report};
 use crate::{exit, output};
@@ -42,6 +45,9 @@ pub struct Run {
     /// Do not ask the rules; what keeps the program from loading stops it all the same
     #[arg(long)]
     no_check: bool,
+    /// Model calls that the run may make; it does not start where it may need more
+    #[arg(long, value_name = "N")]
+    max_calls: Option<u64>,
     /// Let steps run commands on this machine
     #[arg(long)]
     allow_command: bool,
@@ -107,7 +113,11 @@ fn start(args: &Run) -> Result<u8, u8> {
         checks: (!args.no_check).then(Checks::default),
         ..args.target.options()
     };
-    let loaded = load_with(&args.target.target(), &options)?;
+    let mut loaded =
+        trefoil::load(&args.target.target(), &options).map_err(|report| not_started(args, &options, &report))?;
+    if let Some(max) = args.max_calls {
+        hold_to(&mut loaded, max)?;
+    }
     if !args.quiet {
         warn(&loaded);
         warn_of_texts(args, loaded.dialect);
@@ -223,6 +233,61 @@ async fn asked_to_stop() {
         }
     }
     let _ = tokio::signal::ctrl_c().await;
+}
+
+/// Why nothing was started, and whether somebody who knows better may start it all the same.
+fn not_started(args: &Run, options: &LoadOptions, report: &Report) -> u8 {
+    let found = &report.diagnostics;
+    output::say(&output::diagnostics(found, &report.files));
+    let errors = found.iter().filter(|d| d.severity == Severity::Error).count();
+    let of = if errors == 1 { "an error".to_owned() } else { format!("{errors} errors") };
+    let unchecked = LoadOptions { checks: None, ..options.clone() };
+    let only_rules = !args.no_check && trefoil::load(&args.target.target(), &unchecked).is_ok();
+    let help = only_rules.then_some("it would load: `--no-check` starts it all the same");
+    output::refuse(&format!("the run was not started because of {of}"), help);
+    exit::NOT_STARTED
+}
+
+/// Holds a program to a number of model calls: one that may need more is refused, and where only the run knows how long a
+/// list is, the run ends before it makes one call too many.
+fn hold_to(loaded: &mut Loaded, max: u64) -> Result<(), u8> {
+    let entry = loaded.program.entry;
+    let calls = Costs::new(&loaded.program).flow(entry).model;
+    let known = calls.number();
+    if known.is_some_and(|n| n <= max) {
+        return Ok(());
+    }
+    let flow = loaded.program.flows.get_mut(entry.index());
+    if known.is_none()
+        && !calls.endless
+        && calls.fixed <= max
+        && let Some(flow) = flow
+    {
+        match &mut flow.budget {
+            none @ None => {
+                *none = Some(Budget {
+                    max_tokens: None,
+                    max_duration_ms: None,
+                    max_calls: Some(max),
+                    calls_at: None,
+                    on_exceeded: OnExceeded::Abort,
+                });
+                return Ok(());
+            }
+            Some(budget) if budget.on_exceeded == OnExceeded::Abort => {
+                budget.max_calls = Some(budget.max_calls.map_or(max, |n| n.min(max)));
+                return Ok(());
+            }
+            Some(_) => {}
+        }
+    }
+    let one = if known == Some(1) { "1 model call".to_owned() } else { format!("{calls} model calls") };
+    let message = format!("the run was not started: it may need {one}, and `--max-calls` allows {max}");
+    output::refuse(
+        &message,
+        Some("`trefoil plan` shows what they are made of; allow more, or lower a limit of passes"),
+    );
+    Err(exit::NOT_STARTED)
 }
 
 fn create(path: &PathBuf) -> Result<(PathBuf, File), u8> {

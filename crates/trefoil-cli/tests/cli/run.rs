@@ -366,7 +366,8 @@ fn what_the_project_denies_does_not_run() {
     let args = ["run", "a.yaml", "--model", "embedded", "--input", "hi"];
     folder.trefoil(&args).exits(0).says(&["unknown-key"]);
     folder.write("trefoil.toml", "[rules]\nunknown-key = \"deny\"\n");
-    folder.trefoil(&args).silent(2).says(&["error[unknown-key]"]);
+    let refused = ["error[unknown-key]", "the run was not started because of an error", "--no-check"];
+    folder.trefoil(&args).silent(2).says(&refused);
     folder.trefoil(&[&args[..], &["--no-check"]].concat()).exits(0);
     folder.trefoil(&["plan", "a.yaml"]).exits(0);
     folder.write("a.yaml", AGENT.replace("kind: llm", "kind: llmm"));
@@ -391,4 +392,23 @@ fn what_remains_unproven_is_said_in_one_line() {
     assert_eq!(said(&[&args[..], &["--quiet"]].concat()), [""; 0]);
     assert_eq!(said(&[&args[..], &["--no-check"]].concat()), [""; 0]);
     assert_eq!(said(&["run", "helper.yaml", "--model", "embedded", "--input", "no"]), [""; 0], "all is proven");
+}
+
+#[test]
+fn a_run_that_may_need_more_calls_than_allowed_does_not_start() {
+    let folder = Folder::new();
+    let twice = "id: main\nkind: sequential\nsteps:\n  - ref: helper\n    input: { userQuery: x }\n  - ref: helper\n    \
+                 stateKey: again\n    input: { userQuery: x }\noutput: { a: \"{{helper}}\", b: \"{{again}}\" }\n";
+    folder.write("helper.yaml", AGENT).write("main.yaml", twice);
+    let run = |max: &'static str| {
+        folder.trefoil(&["run", "main.yaml", "--model", "embedded", "--input", "no", "--max-calls", max])
+    };
+    run("1").silent(2).says(&["it may need 2 model calls, and `--max-calls` allows 1"]);
+    run("2").exits(0);
+    let open = "version: \"0.1\"\nagents: { a: { system: s, model: \"openai:m\" } }\nnodes:\n  f: { type: factory, agent: a, \
+                for_each: \"{{ inputs.list }}\", writes: output.f }\ninput: { message: hi, list: [a, b, c] }\n";
+    folder.write("open.yaml", open);
+    let run = |max: &'static str| folder.trefoil(&["run", "open.yaml", "--model", "embedded", "--max-calls", max]);
+    run("3").exits(0);
+    run("2").exits(1).says(&["BUDGET_EXCEEDED"]);
 }

@@ -10,6 +10,7 @@ use crate::world::{World, block_on, json};
 
 fn field(name: &str, schema: serde_json::Value, default: Option<Value>, nullable: bool) -> InputField {
     InputField {
+        usual: None,
         name: name.into(),
         schema: Value::from_json(schema),
         default,

@@ -1,12 +1,12 @@
 //! What becomes of findings: comments in the manifests, then the levels of the project and of whoever asks.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use trefoil_check::{Group, Levels, Limits, Rule, Suppressions, rule, suppress};
 use trefoil_ir::Program;
-use trefoil_syntax::{Diagnostic, Diagnostics, FileId, Files, SourceFile};
+use trefoil_syntax::{Diagnostic, Diagnostics, FileId, Files, SourceFile, yaml};
 
 use super::Checks;
 use super::doubt::doubt;
@@ -97,7 +97,8 @@ impl Loader {
     /// The findings that are shown, by file and place. `entries` are the files that were checked themselves, and whether
     /// everything was looked for in them: where it was, a comment that covers nothing is reported.
     pub fn settle(&mut self, found: Diagnostics, entries: &BTreeMap<FileId, bool>) -> Vec<Diagnostic> {
-        let Some(checks) = self.options.checks.clone() else { return found.into_sorted() };
+        let mut found = without_echoes(found.into_sorted());
+        let Some(checks) = self.options.checks.clone() else { return found };
         let mut comments: HashMap<FileId, Suppressions> = self.suppressions();
         let mut kept = Diagnostics::default();
         let mut keep = |d: Diagnostic, comments: &mut HashMap<FileId, Suppressions>| {
@@ -106,7 +107,6 @@ impl Loader {
                 kept.push(d);
             }
         };
-        let mut found = found.into_sorted();
         doubt(&mut found, self.files());
         found.into_iter().for_each(|d| keep(d, &mut comments));
         for (file, proved) in entries {
@@ -140,4 +140,12 @@ impl Loader {
             None => checks.levels.clone(),
         }
     }
+}
+
+/// The findings without those that a mistake in the YAML brought about: what stands behind an open quote is not missing.
+fn without_echoes(found: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    let broken: HashSet<FileId> =
+        found.iter().filter(|d| d.rule == yaml::rules::SYNTAX).filter_map(|d| d.file).collect();
+    let echo = |d: &Diagnostic| d.rule == "missing-key" && d.file.is_some_and(|file| broken.contains(&file));
+    found.into_iter().filter(|d| !echo(d)).collect()
 }

@@ -1,6 +1,6 @@
 //! One expression at one place: its reads, and what is known about each.
 
-use trefoil_ir::{Cond, Expr, FlowId, Position, Source, StepId, Text};
+use trefoil_ir::{Cond, Expr, FlowId, Position, SlotId, Source, StepId, Text};
 use trefoil_syntax::Location;
 use trefoil_template::{Reference, Value};
 
@@ -93,7 +93,11 @@ impl<'p> Walk<'_, 'p> {
     fn written(&mut self, source: &'p Source, reference: &'p Reference, state: &State, place: Place, lone: bool) {
         let path: Vec<&str> =
             reference.path.iter().skip(usize::from(reference.binding.skip)).map(|s| &*s.name).collect();
-        let guarded = place.guarded || reference.guarded || reference.default.is_some();
+        // The block asks for a member of the slot's own value; members that are written one by one say nothing of each other.
+        let whole = |slot: &SlotId| path.first().is_none_or(|key| !self.keys.contains_key(&(*slot, (*key).into())));
+        let beside =
+            reference.beside() && matches!(source, Source::Slot(slot) if reference.binding.skip == 1 && whole(slot));
+        let guarded = place.guarded || reference.guarded || beside || reference.default.is_some();
         self.read((source, Some(reference), &path), state, Place { guarded, ..place }, lone);
     }
 

@@ -33,6 +33,7 @@ pub(super) fn intake(
                 name: property.clone(),
                 schema: declared.clone(),
                 default: declared.get("default").cloned(),
+                usual: None,
                 nullable: false,
                 optional: !schema.requires(property),
                 origin: reader.at(schema.property_at(property)),

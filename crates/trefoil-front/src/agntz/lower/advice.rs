@@ -1,5 +1,6 @@
 //! What to say about a name that is not there.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use trefoil_syntax::suggest::Near;
@@ -13,7 +14,8 @@ const LISTED: usize = 12;
 
 /// Names in backticks with commas, the first dozen.
 pub fn list<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
-    let mut names = names.into_iter();
+    let mut seen = HashSet::new();
+    let mut names = names.into_iter().filter(|n| seen.insert(*n));
     let mut list = names.by_ref().take(LISTED).map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ");
     if names.next().is_some() {
         list.push_str(", ...");

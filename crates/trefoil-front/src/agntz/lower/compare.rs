@@ -36,7 +36,13 @@ pub fn check_tests(reader: &Reader<'_>, scope: &Scope<'_>, source: &Text, templa
 
 /// The finding with the braces around the name; a scalar without quotes gets those as well.
 fn braced(reader: &Reader<'_>, source: &Text, word: &str, d: Diagnostic) -> Diagnostic {
-    let Some(start) = source.value.find(word) else { return d };
+    match source.value.find(word) {
+        Some(start) => braced_at(reader, source, word, start, d),
+        None => d,
+    }
+}
+
+fn braced_at(reader: &Reader<'_>, source: &Text, word: &str, start: usize, d: Diagnostic) -> Diagnostic {
     let message = format!("write `{{{{{word}}}}}`");
     let braces = format!("{{{{{word}}}}}");
     if source.style != Style::Plain {
@@ -46,7 +52,8 @@ fn braced(reader: &Reader<'_>, source: &Text, word: &str, d: Diagnostic) -> Diag
     if source.value.contains(['"', '\\', '\n']) {
         return d;
     }
-    let whole = source.value.replacen(word, &braces, 1);
+    let mut whole = source.value.to_string();
+    whole.replace_range(start..start + word.len(), &braces);
     d.fix(message, reader.at(source.span), format!("\"{whole}\""))
 }
 
@@ -63,6 +70,9 @@ impl Visitor<'_, '_> {
         match expression {
             Expression::And(parts) | Expression::Or(parts) => parts.iter().for_each(|p| self.visit(p)),
             Expression::Not(inner) => self.visit(inner),
+            Expression::Compare(operands, _) if operands.iter().all(|o| matches!(o, Expression::Literal(_))) => {
+                self.constant(operands);
+            }
             Expression::Compare(operands, comparisons) => {
                 for (pair, comparison) in operands.windows(2).zip(comparisons) {
                     if let [left, right] = pair
@@ -74,6 +84,41 @@ impl Visitor<'_, '_> {
             }
             _ => {}
         }
+    }
+
+    /// A comparison of words with words beside others that read something: the braces were forgotten.
+    fn constant(&self, operands: &[Expression]) {
+        let words: Vec<&str> = operands
+            .iter()
+            .filter_map(|o| match o {
+                Expression::Literal(Value::Str(word)) => Some(&**word),
+                _ => None,
+            })
+            .collect();
+        let names = self.scope.names(self.at);
+        let known = |word: &&&str| names.iter().any(|n| Some(&**n) == word.split('.').next());
+        let name = words.iter().find(known).copied();
+        let Some(word) = name.or(words.first().copied()) else { return };
+        let place = self.bare(word);
+        let at = place.map_or(self.source.span, |p| self.source.source(p as u32..(p + word.len()) as u32));
+        let message = format!("`{word}` has no braces, so this comparison is always the same");
+        let d = Diagnostic::warning("constant-condition", self.reader.at(at), message);
+        let d = d.help(format!("a name is written in braces: `{{{{{word}}}}}`"));
+        self.reader.report(match (place, name) {
+            (Some(place), Some(_)) => braced_at(self.reader, self.source, word, place, d),
+            _ => d,
+        });
+    }
+
+    /// Where a word stands outside of placeholders and quotes.
+    fn bare(&self, word: &str) -> Option<usize> {
+        let text = &*self.source.value;
+        let read = |at: usize| {
+            let inside = |r: &Reference| (r.span.start as usize..r.span.end as usize).contains(&at);
+            self.references.iter().any(inside)
+        };
+        let mut all = text.match_indices(word).map(|(at, _)| at);
+        all.find(|at| !word.is_empty() && mend::apart(text, *at, word.len()) && !read(*at))
     }
 
     fn equality(&self, left: &Expression, right: &Expression, equal: bool) {

@@ -33,6 +33,7 @@ pub fn intake(
             name: p.name.clone(),
             schema: p.json.clone(),
             default: p.default.clone(),
+            usual: None,
             nullable: !p.required,
             optional: false,
             origin: reader.at(p.span),

@@ -2,7 +2,7 @@
 
 use trefoil_ir::Source;
 use trefoil_syntax::Severity;
-use trefoil_template::{Reference, Segment};
+use trefoil_template::{Comparison, Condition, Expression, Policy, Reference, Segment};
 
 use super::path::walk;
 use super::scope::{Answer, At, Note, Order, Purpose, Scope};
@@ -26,14 +26,19 @@ pub fn look(scope: &Scope<'_>, reference: &Reference, at: At, purpose: Purpose) 
     } else {
         skipped(scope, reference, root, hits, here)
     };
-    let wanted = |n: &Note| n.severity == Severity::Error || wants_doubts(reference, purpose);
+    let wanted =
+        |n: &Note| n.severity == Severity::Error || (wants_doubts(reference, purpose) && !asked(scope, root, here));
     let note = match note.filter(wanted) {
         Some(error) if error.severity == Severity::Error => return Some(Answer::nothing(error)),
         other => other,
     };
     let callee = step.callee.as_deref();
     let shape = callee.filter(|_| hits.len() == 1).map_or(Shape::Any, |s| s.output.clone());
-    let walked = walk(&reference.path, &shape, callee.map(|s| s.exports.as_slice()));
+    let mut walked = walk(&reference.path, &shape, callee.map(|s| s.exports.as_slice()));
+    // Where its first member is, the others are.
+    if let (Some(note), Some(callee)) = (walked.note.as_mut().filter(|n| n.rule == "unknown-property"), callee) {
+        note.declared = callee.members.where_it_ends(reference.path.iter().skip(1).map(|s| &*s.name));
+    }
     let source = match step.exports.filter(|_| walked.layered) {
         Some(under) => Source::Layered { top: step.slot, path: Vec::new(), under },
         None => Source::Slot(step.slot),
@@ -44,7 +49,45 @@ pub fn look(scope: &Scope<'_>, reference: &Reference, at: At, purpose: Purpose) 
 /// Whether it is worth saying that a path may be undefined: not in conditions, which are there to ask, and not inside
 /// an `{{#if}}`.
 fn wants_doubts(reference: &Reference, purpose: Purpose) -> bool {
-    !reference.guarded && purpose != Purpose::Condition
+    !reference.guarded && !reference.beside() && purpose != Purpose::Condition
+}
+
+/// Whether the step that reads runs only where the other one has left something: its own `when` asks for it.
+fn asked(scope: &Scope<'_>, root: &Segment, here: usize) -> bool {
+    let Some(when) = scope.steps.get(here).and_then(|s| s.when.as_ref()) else { return false };
+    let Ok(condition) = Condition::parse(when, &Policy::AGNTZ) else { return false };
+    let of_root = |e: &Expression| match e {
+        Expression::Reference(r) => condition
+            .references()
+            .get(*r as usize)
+            .is_some_and(|r| r.default.is_none() && r.path.first().is_some_and(|s| s.name == root.name)),
+        _ => false,
+    };
+    needs(condition.expression(), &of_root)
+}
+
+/// Whether a condition never holds where a value is null.
+fn needs(expression: &Expression, value: &dyn Fn(&Expression) -> bool) -> bool {
+    match expression {
+        Expression::And(all) => all.iter().any(|e| needs(e, value)),
+        Expression::Or(all) => !all.is_empty() && all.iter().all(|e| needs(e, value)),
+        Expression::Compare(operands, comparisons) => match (operands.as_slice(), comparisons.as_slice()) {
+            ([a, b], [comparison]) => {
+                let literal = match (a, b) {
+                    (a, Expression::Literal(literal)) if value(a) => literal,
+                    (Expression::Literal(literal), b) if value(b) => literal,
+                    _ => return false,
+                };
+                match comparison {
+                    Comparison::NotEqual => literal.is_null(),
+                    Comparison::In | Comparison::NotIn => false,
+                    _ => !literal.is_null(),
+                }
+            }
+            _ => false,
+        },
+        other => value(other),
+    }
 }
 
 fn skipped(scope: &Scope<'_>, reference: &Reference, root: &Segment, hits: &[usize], here: usize) -> Option<Note> {

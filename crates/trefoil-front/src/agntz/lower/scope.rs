@@ -130,12 +130,14 @@ pub struct Note {
     pub meant: Option<(usize, Arc<str>, bool)>,
     /// Another place, which may be the wrong one, and what is there.
     pub label: Option<(Location, String)>,
+    /// Where what there is instead is declared.
+    pub declared: Option<Location>,
 }
 
 impl Note {
     /// A finding with advice.
     pub fn new(severity: Severity, rule: &'static str, message: String, help: impl Into<Option<String>>) -> Self {
-        Self { severity, rule, message, help: help.into(), meant: None, label: None }
+        Self { severity, rule, message, help: help.into(), meant: None, label: None, declared: None }
     }
     /// The same, with what was meant by the segment of this index.
     pub fn meant(self, index: usize, near: Option<Near<'_>>) -> Self {
@@ -226,6 +228,7 @@ impl<'s> Scope<'s> {
             if let Some((at, message)) = note.label {
                 d = d.label(at, message);
             }
+            d = note.declared.into_iter().fold(d, |d, at| d.label(at, "what it has is declared here"));
             reader.report(match note.meant {
                 Some((index, name, sure)) => mend::rewritten(d, mend::segment(reference, place, index), &name, sure),
                 None => d,

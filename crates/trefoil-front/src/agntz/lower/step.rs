@@ -74,6 +74,8 @@ fn undeclared(reader: &Reader<'_>, key: &Text, map: &[(&Text, &Text)], callee: &
     let names: Vec<&str> = callee.inputs.properties.iter().map(|p| &*p.name).collect();
     let message = format!("`{}` takes no `{}`", callee.id, key.value);
     let d = Diagnostic::error("unknown-input", reader.at(key.span), message);
+    let first = names.iter().find_map(|n| callee.inputs.members.place(n));
+    let d = first.into_iter().fold(d, |d, at| d.label(at, "what it takes"));
     let takes = list(names.iter().copied());
     reader.report(match suggest::near(&key.value, names.iter().copied()) {
         Some(near) => {
@@ -86,6 +88,14 @@ fn undeclared(reader: &Reader<'_>, key: &Text, map: &[(&Text, &Text)], callee: &
     });
 }
 
+/// The finding with the place where the child declares what it takes.
+fn declared(d: Diagnostic, callee: &Signature, property: &str) -> Diagnostic {
+    match callee.inputs.members.place(property) {
+        Some(at) => d.label(at, "declared here"),
+        None => d,
+    }
+}
+
 /// A value that can never be what the child takes.
 fn fit(reader: &Reader<'_>, value: &Text, property: &Property, callee: &Signature, expr: &Expr, shape: &Shape) {
     let wanted = Shape::Schema(property.json.clone());
@@ -96,6 +106,7 @@ fn fit(reader: &Reader<'_>, value: &Text, property: &Property, callee: &Signatur
         let words = |kinds: &[&str]| kinds.iter().map(|k| spoken(k)).collect::<Vec<_>>().join(" or ");
         let message = format!("{what} is {}, and this is {}", words(&kinds), words(&given));
         let d = Diagnostic::error("wrong-type", reader.at(value.span), message);
+        let d = declared(d, callee, &property.name);
         reader.report(match shape {
             Shape::Text => d.help("only a lone placeholder keeps its type; anything else is text"),
             Shape::Answer => d.help("give the agent that it comes from an `outputSchema`"),
@@ -106,6 +117,7 @@ fn fit(reader: &Reader<'_>, value: &Text, property: &Property, callee: &Signatur
     let (Expr::Const(Value::Str(text)), Some(choices)) = (expr, wanted.choices()) else { return };
     if !choices.contains(text) {
         let d = Diagnostic::error("unknown-value", reader.at(value.span), format!("{what} cannot be `{text}`"));
+        let d = declared(d, callee, &property.name);
         let all = list(choices.iter().map(|c| &**c));
         reader.report(match suggest::near(text, choices.iter().map(|c| &**c)) {
             Some(near) => {
@@ -124,11 +136,13 @@ fn missing(reader: &Reader<'_>, step: &Written<'_>, map: &[(&Text, &Text)], call
     let at = reader.at(step.input_span);
     if !must.is_empty() {
         let message = format!("`input` lacks {}, which `{}` requires", names(&must), callee.id);
-        reader.report(Diagnostic::error("missing-input", at, message));
+        let d = Diagnostic::error("missing-input", at, message);
+        reader.report(must.iter().fold(d, |d, p| declared(d, callee, &p.name)));
     }
     if !may.is_empty() {
         let message = format!("`input` lacks {} of `{}`: null there", names(&may), callee.id);
-        reader.report(Diagnostic::warning("missing-input", at, message).help("pass it, or give it a `default`"));
+        let d = Diagnostic::warning("missing-input", at, message).help("pass it, or give it a `default`");
+        reader.report(may.iter().fold(d, |d, p| declared(d, callee, &p.name)));
     }
 }
 
@@ -139,7 +153,8 @@ fn no_input(reader: &Reader<'_>, step: &Written<'_>, callee: &Signature) {
     if let [first, ..] = needed.as_slice() {
         let message = format!("`{}` requires {}, and the step gives no `input`", callee.id, names(&needed));
         let help = format!("add `input: {{ {}: \"{{{{...}}}}\" }}` to the step", first.name);
-        reader.report(Diagnostic::error("missing-input", at, message).help(help));
+        let d = Diagnostic::error("missing-input", at, message).help(help);
+        reader.report(needed.iter().fold(d, |d, p| declared(d, callee, &p.name)));
     } else if callee.sends_input && !callee.inputs.declared {
         let message = format!("`{}` gets an empty user message: no `input` here, and no `prompt` there", callee.id);
         let help = "a step does not pass on what came before it: give it `input`, or the agent a `prompt`";

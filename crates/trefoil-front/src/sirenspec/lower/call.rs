@@ -61,14 +61,11 @@ fn check(flow: &Workflow<'_, '_>, node: &CallNode<'_>, child: &Child) {
     }
     for name in child.wanted.needed.iter().filter(|n| &***n != "message") {
         if !node.inputs.iter().any(|e| e.key.value == *name) {
-            flow.reader.report(
-                Diagnostic::error(
-                    "missing-key",
-                    flow.reader.at(reference.span),
-                    format!("`{}` needs the input `{name}`", reference.value),
-                )
-                .help(format!("give it: `inputs: {{{name}: ...}}`")),
-            );
+            let message = format!("`{}` needs the input `{name}`", reference.value);
+            let d = Diagnostic::error("missing-key", flow.reader.at(reference.span), message);
+            let declared = child.wanted.places.iter().find(|(n, _)| n == name).map(|(_, at)| *at);
+            let d = declared.into_iter().fold(d, |d, at| d.label(at, "declared here"));
+            flow.reader.report(d.help(format!("give it: `inputs: {{{name}: ...}}`")));
         }
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use trefoil_ir::{Expr, Flow, ForEach, Intake, Items, Source, Step, StepKind, StepPolicy};
 use trefoil_syntax::Diagnostic;
 use trefoil_syntax::yaml::Text;
-use trefoil_template::{Policy, Template, Value};
+use trefoil_template::{Policy, Reference, Template, Value};
 
 use super::body::Body;
 use super::flow::{Made, Workflow, broken};
@@ -152,6 +152,7 @@ fn items(flow: &Workflow<'_, '_>, at: usize, over: &Over<'_>) -> Items {
         Over::Count(Size::Fixed(count)) => Items::Count(Expr::Const(Value::from(*count)), MAX_SWARM_SIZE),
         Over::Count(Size::Text(text)) => {
             scope.decides = Some("swarm_size");
+            check_count(flow, text);
             Items::Count(flow.typed(&scope, text), MAX_SWARM_SIZE)
         }
     }
@@ -182,6 +183,64 @@ fn check_list(flow: &Workflow<'_, '_>, text: &Text) {
             );
         }
     }
+}
+
+/// A number of instances is a placeholder by itself, and its default a number.
+fn check_count(flow: &Workflow<'_, '_>, text: &Text) {
+    let Ok(template) = Template::parse(&text.value, &Policy::SIRENSPEC) else { return };
+    // A text of digits and placeholders may come to a number.
+    let words = rest(&text.value, &template);
+    if !words.trim().is_empty() && !words.trim().bytes().all(|b| b.is_ascii_digit()) {
+        let message = format!("`swarm_size` must be a whole number, and `{}` can be none", text.value.trim());
+        let d = Diagnostic::error("wrong-type", flow.reader.at(text.span), message);
+        return flow.reader.report(d.help("give it a number, or a placeholder and nothing else"));
+    }
+    for reference in template.references() {
+        let Some(default) = &reference.default else {
+            check_input_count(flow, text, reference);
+            continue;
+        };
+        let least = i64::from(template.is_single());
+        if default.trim().parse().is_ok_and(|n: i64| (least..=i64::from(MAX_SWARM_SIZE)).contains(&n)) {
+            continue;
+        }
+        let at = flow.reader.at(text.source(reference.span.clone()));
+        let message = format!("the default of `swarm_size` is no number of instances: `{default}`");
+        let help = format!("write a whole number from 1 to {MAX_SWARM_SIZE}");
+        flow.reader.report(Diagnostic::warning("wrong-type", at, message).help(help));
+    }
+}
+
+/// An input that stands for a number of instances, and its default is none.
+fn check_input_count(flow: &Workflow<'_, '_>, text: &Text, reference: &Reference) {
+    let [root, name] = reference.path.as_slice() else { return };
+    let field = flow.manifest.input.iter().find(|f| *root.name == *"inputs" && f.name.value == name.name);
+    let Some((field, default)) = field.and_then(|f| Some((f, f.default.as_ref()?))) else { return };
+    let number = match default {
+        Value::Str(text) => text.trim().parse().ok(),
+        other => other.as_f64().filter(|n| n.fract() == 0.0).map(|n| n as i64),
+    };
+    if &*name.name == "message" || number.is_some_and(|n| (0..=i64::from(MAX_SWARM_SIZE)).contains(&n)) {
+        return;
+    }
+    let at = flow.reader.at(text.source(reference.span.clone()));
+    let message = format!("`{}` is no number of instances by its default: `{}`", reference.dotted(), default.to_text());
+    let d = Diagnostic::warning("wrong-type", at, message).label(flow.reader.at(field.span), "the default");
+    flow.reader.report(d.help(format!("write a whole number from 1 to {MAX_SWARM_SIZE}")));
+}
+
+/// What stands beside the placeholders of a text.
+fn rest(text: &str, template: &Template) -> String {
+    let mut rest = String::new();
+    let mut at = 0;
+    for reference in template.references() {
+        let (start, end) = (reference.span.start as usize, reference.span.end as usize);
+        let open = text.get(..start).and_then(|t| t.rfind("{{")).unwrap_or(start);
+        rest.push_str(text.get(at..open).unwrap_or_default());
+        at = text.get(end..).and_then(|t| t.find("}}")).map_or(end, |close| end + close + 2);
+    }
+    rest.push_str(text.get(at..).unwrap_or_default());
+    rest
 }
 
 fn json_list(text: &str) -> Option<Value> {

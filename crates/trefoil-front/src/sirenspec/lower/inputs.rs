@@ -28,6 +28,8 @@ struct Field {
     origin: Origin,
     /// Its name in `input:`.
     declared: Option<Location>,
+    /// The type of the default that a caller overrides.
+    usual: Option<Value>,
 }
 
 /// Where a field comes from.
@@ -75,23 +77,33 @@ impl Inputs {
                 shape: f.default.as_ref().map_or(Shape::Any, Shape::of_default),
                 origin: Origin::Declared(reader.at(f.name.span), f.default.clone()),
                 declared: Some(reader.at(f.name.content())),
+                usual: None,
             })
             .collect();
         if !fields.iter().any(|f| &*f.name == "message") {
             let at = manifest.nodes.first().map_or_else(Default::default, |n| n.id.span);
             let origin = Origin::Declared(reader.at(at), None);
-            fields.insert(0, Field { name: "message".into(), shape: Shape::Leaf, origin, declared: None });
+            fields.insert(0, Field { name: "message".into(), shape: Shape::Leaf, origin, declared: None, usual: None });
         }
         for (names, make) in [(given, (|| Origin::Given) as fn() -> Origin), (offered, || Origin::Offered)] {
             for name in names {
                 match fields.iter_mut().find(|f| f.name == *name) {
                     Some(field) if matches!(make(), Origin::Given) => {
                         field.shape = Shape::Any;
+                        if let Origin::Declared(_, Some(default)) = &field.origin {
+                            field.usual = Some(type_of(default));
+                        }
                         field.origin = Origin::Given;
                     }
                     Some(_) => {}
                     None => {
-                        fields.push(Field { name: name.clone(), shape: Shape::Any, origin: make(), declared: None });
+                        fields.push(Field {
+                            name: name.clone(),
+                            shape: Shape::Any,
+                            origin: make(),
+                            declared: None,
+                            usual: None,
+                        });
                     }
                 }
             }
@@ -193,7 +205,8 @@ impl Inputs {
                     _ => Value::Object(Arc::new(Object::default())),
                 };
                 let nullable = matches!(field.origin, Origin::Given);
-                InputField { name: field.name.clone(), schema, default, nullable, optional: false, origin }
+                let usual = field.usual.clone().zip(field.declared);
+                InputField { name: field.name.clone(), schema, default, usual, nullable, optional: false, origin }
             })
             .collect();
         Intake {

@@ -63,7 +63,7 @@ impl Look<'_, '_, '_> {
         let name = self.scene.names.name(state);
         match before {
             Before::Always => {}
-            Before::Sometimes if self.reference.guarded || self.implied(state) => {}
+            Before::Sometimes if self.reference.guarded || self.reference.beside() || self.implied(state) => {}
             Before::Sometimes => {
                 let message = format!("`{name}` has not run on every way to {here}: it is empty where it has not");
                 self.scene.reader.report(Diagnostic::info("maybe-undefined", self.at, message));
