@@ -2,6 +2,8 @@
 
 use trefoil_ir::{Program, StepId, StepKind};
 
+use crate::semantic::bound::Bound;
+
 /// What the manifest calls a step, in backticks; else what it is.
 pub fn step(program: &Program, id: StepId) -> String {
     let Some(step) = program.step(id) else { return "this step".to_owned() };
@@ -11,4 +13,10 @@ pub fn step(program: &Program, id: StepId) -> String {
         (None, StepKind::Tool(call)) => format!("`{}`", call.name),
         (None, _) => "this step".to_owned(),
     }
+}
+
+/// A number of model calls: `1 model call`, `2 model calls`, `4 per item of {{list}} model calls`.
+pub fn model_calls(calls: &Bound) -> String {
+    let noun = if calls.number() == Some(1) { "model call" } else { "model calls" };
+    format!("{calls} {noun}")
 }

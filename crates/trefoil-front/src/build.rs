@@ -103,7 +103,8 @@ pub fn text(
     Some(bind_template(reader, text, template, resolve))
 }
 
-/// Text position as an expression; plain text becomes a constant.
+/// Text position as an expression; plain text becomes a constant; one that says nothing
+/// keeps its place, for whoever reports it.
 pub fn text_expr(
     reader: &Reader<'_>,
     source: &yaml::Text,
@@ -112,8 +113,8 @@ pub fn text_expr(
 ) -> Option<Expr> {
     let text = text(reader, source, policy, resolve)?;
     Some(match text.template.literal() {
-        Some(literal) => Expr::Const(Value::from(literal)),
-        None => Expr::Template(text),
+        Some(literal) if !literal.trim().is_empty() => Expr::Const(Value::from(literal)),
+        _ => Expr::Template(text),
     })
 }
 
@@ -208,6 +209,11 @@ fn report(
             d = d.help(help);
         }
         reader.report(match error.meant {
+            Some(meant) if error.code == "template-unclosed" => {
+                // Only where the text stands in the file as it is read: the rest of the line is written again.
+                let straight = at.span.end - at.span.start == error.span.end - error.span.start;
+                if straight { d.suggestion("close it with `}}`", at, meant) } else { d }
+            }
             Some(meant) => {
                 let wrong = text.value.get(error.span.start as usize..error.span.end as usize).unwrap_or_default();
                 // A sign is what it is; a word may be another one.

@@ -146,7 +146,30 @@ pub fn properties(
         let inner = properties(reader, &entry.value, items(&schema), false, DeclarationKind::Property, at);
         (entry.key.value.clone(), Some(at), inner)
     });
-    Members::of(members.collect())
+    let members = Members::of(members.collect());
+    if !shorthand {
+        written_again(reader, node, &members);
+    }
+    members
+}
+
+/// Notes the places of a schema that name its properties again: `required`, and the keys of defaults and examples.
+fn written_again(reader: &Reader<'_>, node: &Node, members: &Members) {
+    let Some(mapping) = node.mapping() else { return };
+    let of = |key: &str| mapping.get(key).map(|e| &e.value);
+    if of("properties").is_none() {
+        return of("items").map_or((), |items| written_again(reader, items, members));
+    }
+    let named = |text: &Text| {
+        if let Some(to) = members.place(&text.value) {
+            names(reader, text, Some(to));
+        }
+    };
+    of("required").and_then(Node::sequence).into_iter().flatten().filter_map(Node::string).for_each(named);
+    let examples = of("examples").and_then(Node::sequence).into_iter().flatten();
+    for value in examples.chain(of("default")).chain(of("example")).filter_map(Node::mapping) {
+        value.entries.iter().for_each(|e| named(&e.key));
+    }
 }
 
 /// Where the properties of a schema of another file stand; that file's own lowering declares them.
@@ -283,4 +306,9 @@ pub fn is_closed(schema: &Value, name: &str) -> bool {
         Some(_) => true,
         None => false,
     }
+}
+
+/// `1 step`, `2 steps`.
+pub fn counted(n: usize, what: &str) -> String {
+    if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") }
 }

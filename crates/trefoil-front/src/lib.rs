@@ -11,6 +11,7 @@ pub mod project;
 pub mod providers;
 pub mod read;
 pub mod rules;
+pub mod schema;
 
 pub mod aegis;
 pub mod agntz;

@@ -156,6 +156,8 @@ pub struct Budget {
     pub max_duration_ms: Option<u64>,
     /// Model calls, retries included.
     pub max_calls: Option<u64>,
+    /// Where that is declared.
+    pub calls_at: Option<Location>,
     /// What then.
     pub on_exceeded: OnExceeded,
 }

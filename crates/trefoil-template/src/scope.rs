@@ -23,8 +23,11 @@ pub struct Reference {
     pub path: Vec<Segment>,
     /// The whole path's bytes in the text.
     pub span: Range<u32>,
-    /// Whether an enclosing `if`, a `default` helper or a `default(...)` filter catches the undefined case.
+    /// Whether an `if` around it, the block that asks for it, a `default` helper or a `default(...)` filter catches the
+    /// undefined case.
     pub guarded: bool,
+    /// The paths that the blocks around it ask for, so that they have a value wherever this is looked up.
+    pub asked: Vec<Vec<Segment>>,
     /// The text of `default(...)`/`json_or_default(...)`.
     pub default: Option<Arc<str>>,
     /// Where lowering said it comes from. Unbound: the root object, nothing consumed.

@@ -69,7 +69,10 @@ fn keyword(m: &Manifest) -> Vec<Mutation> {
 }
 
 fn required(m: &Manifest) -> Vec<Mutation> {
-    let lists = m.keyed("required").filter(|p| in_schema(p)).filter_map(|p| p.entry.value.sequence());
+    // Where nothing is declared, anything may be required.
+    let declared = |p: &&Place| p.parent.mapping().is_some_and(|o| o.get("properties").is_some());
+    let lists = m.keyed("required").filter(|p| in_schema(p) && m.is_format_key(p).is_some()).filter(declared);
+    let lists = lists.filter_map(|p| p.entry.value.sequence());
     lists.flatten().filter_map(|n| n.string()).filter_map(|t| m.put(range(t.content()), misspelt(&t.value))).collect()
 }
 
@@ -223,8 +226,21 @@ fn undeclared(m: &Manifest) -> Vec<Mutation> {
         .collect()
 }
 
+/// Whether the agent around an input has no prompt, so that its model gets the whole input.
+fn is_sent(m: &Manifest, property: &Place) -> bool {
+    let schema = Segment::Key("inputSchema".into());
+    let Some(at) = property.path.iter().position(|s| *s == schema) else { return false };
+    m.places.iter().any(|p| {
+        let model = p.path == property.path[..at] && &*p.entry.key.value == "kind";
+        model
+            && p.entry.value.string().is_some_and(|k| &*k.value == "llm")
+            && p.parent.mapping().is_some_and(|o| o.get("prompt").is_none())
+    })
+}
+
 fn unread(m: &Manifest) -> Vec<Mutation> {
     inputs(m)
+        .filter(|p| !is_sent(m, p))
         .filter_map(|p| {
             let readers = readers(m, p);
             let quiet = readers.iter().all(|r| {

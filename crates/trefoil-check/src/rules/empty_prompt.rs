@@ -1,7 +1,9 @@
 //! A model call that says nothing.
 
+use std::collections::HashSet;
+
 use trefoil_ir::{Expr, Source, StepKind};
-use trefoil_syntax::Severity;
+use trefoil_syntax::{Location, Severity};
 
 use crate::rule::{Context, Group, Rule, Run};
 use crate::words;
@@ -17,22 +19,41 @@ pub(super) const RULE: Rule = Rule {
 
 fn run(cx: &mut Context<'_>) {
     let program = cx.model.program;
+    let help = "write what the model is asked, or leave the key out for what is usual";
+    // Several steps may call one agent; what is written once is reported once.
+    let mut seen = HashSet::new();
     for &(_, id) in cx.model.reachable() {
         let Some(step) = program.step(id) else { continue };
         let StepKind::Model(call) = &step.kind else { continue };
         let name = words::step(program, id);
-        let help = "write what the model is asked, or leave the key out for what is usual";
         if is_blank(&call.user) {
             let message = match call.system.as_ref().is_none_or(is_blank) {
                 true => format!("the model of {name} is told nothing at all"),
                 false => format!("the model of {name} gets an empty user message"),
             };
-            cx.report(cx.finding(step.origin, message).help(help));
-        } else if call.system.as_ref().is_some_and(is_blank) {
-            let mut finding = cx.finding(step.origin, format!("the system message of {name} is written and empty"));
-            finding.severity = Severity::Info;
-            cx.report(finding.help(help));
+            let finding = cx.finding(place(&call.user).unwrap_or(step.origin), message).help(help);
+            cx.report(match call.system.as_ref().filter(|s| is_blank(s)).and_then(place) {
+                Some(at) => finding.label(at, "this is empty too"),
+                None => finding,
+            });
+        } else if let Some(system) = call.system.as_ref().filter(|s| is_blank(s)) {
+            let at = place(system).unwrap_or(step.origin);
+            if seen.insert(at) {
+                let mut finding = cx.finding(at, format!("the system message of {name} is written and empty"));
+                finding.severity = Severity::Info;
+                cx.report(finding.help(help));
+            }
         }
+    }
+}
+
+/// Where a message is written.
+fn place(message: &Expr) -> Option<Location> {
+    match message {
+        Expr::Template(text) | Expr::Typed(text) => Some(text.origin),
+        Expr::AsText(inner) => place(inner),
+        Expr::Concat(all) => all.iter().find_map(place),
+        _ => None,
     }
 }
 

@@ -1,7 +1,9 @@
 //! Paths that go on where the type of the value says that there is nothing (`unknown-property`, `property-of-text`), and
 //! indices beyond the end of a list.
 
-use trefoil_syntax::{Diagnostic, Location, Severity, Span, suggest};
+use trefoil_ir::place;
+use trefoil_syntax::suggest::Near;
+use trefoil_syntax::{Diagnostic, Location, Severity, suggest};
 
 use crate::rule::Context;
 use crate::semantic::schema::Member;
@@ -14,23 +16,23 @@ pub(super) fn unknown_property(cx: &mut Context<'_>) {
         let Some((at, declared)) = &read.undeclared else { continue };
         let Some((before, name)) = parts(read, *at) else { continue };
         // An open object may have it all the same, unless it is a slip of the pen.
-        let near = suggest::near(&name, declared.iter().map(|m| &**m));
-        let Some(near) = near.filter(|n| name.chars().count() >= 3 * n.distance) else { continue };
+        let Some(near) = suggest::near(&name, declared.iter().map(|m| &**m)) else { continue };
         let message = format!("the schema of `{before}` declares no `{name}`");
         let d = Diagnostic { severity: Severity::Warning, ..cx.finding(read.at, message) };
-        let d = d.help(format!("did you mean `{}`?", near.name));
-        cx.report(renamed(d, read, *at, near.name, false));
+        cx.report(respelt(d.help(format!("did you mean `{}`?", near.name)), place(read, *at), near, false));
     }
     each(cx, |read, at, member| match member {
         Member::Never { what: "an object", members } => {
             let (before, name) = parts(read, at)?;
             let has = members.iter().take(12).map(|m| format!("`{m}`")).collect::<Vec<_>>().join(", ");
-            let help = match suggest::nearest(&name, members.iter().map(|m| &**m)) {
-                Some(near) => format!("did you mean `{near}`? it has {has}"),
+            let near = suggest::near(&name, members.iter().map(|m| &**m));
+            let help = match near {
+                Some(near) => format!("did you mean `{}`? it has {has}", near.name),
                 None if has.is_empty() => "it has none".to_owned(),
                 None => format!("it has {has}"),
             };
-            Some((format!("`{before}` has no `{name}`"), help, suggest::near(&name, members.iter().map(|m| &**m))))
+            let near = near.map(|n| (n.name.to_owned(), n.sure));
+            Some((format!("`{before}` has no `{name}`"), help, near))
         }
         _ => None,
     });
@@ -58,7 +60,8 @@ pub(super) fn of_items(cx: &mut Context<'_>) {
             _ => continue,
         };
         let Some(name) = item.path.get(at) else { continue };
-        let near = suggest::nearest(name, declared.iter().map(|m| &**m));
+        let near = suggest::near(name, declared.iter().map(|m| &**m));
+        let place = item.places.get(at).copied().flatten();
         let message = match what {
             "" if near.is_none() => continue,
             "" => format!("the schema of the item declares no `{name}`"),
@@ -67,43 +70,40 @@ pub(super) fn of_items(cx: &mut Context<'_>) {
         };
         let d = Diagnostic { severity: Severity::Warning, ..cx.finding(item.at, message) };
         cx.report(match near {
-            Some(near) => d.help(format!("did you mean `{near}`?")),
+            Some(near) => respelt(d.help(format!("did you mean `{}`?", near.name)), place, near, what == "an object"),
             None => d,
         });
     }
 }
 
-/// Message, help, and the name that was meant.
-type Wrong<'m> = (String, String, Option<suggest::Near<'m>>);
+/// What is wrong, advice, and the name that was meant with whether that is sure.
+type Wrong = (String, String, Option<(String, bool)>);
 
-fn each(cx: &mut Context<'_>, wrong: impl for<'m> Fn(&Read<'_>, usize, &'m Member) -> Option<Wrong<'m>>) {
+fn each(cx: &mut Context<'_>, wrong: impl Fn(&Read<'_>, usize, &Member) -> Option<Wrong>) {
     let model = cx.model;
     for read in model.reads() {
         let Some((at, member)) = &read.stop else { continue };
-        let Some((message, help, near)) = wrong(read, *at, member) else { continue };
+        let Some((message, help, meant)) = wrong(read, *at, member) else { continue };
         let d = Diagnostic { severity: Severity::Warning, ..cx.finding(read.at, message) }.help(help);
-        cx.report(match near {
-            Some(near) => renamed(d, read, *at, near.name, near.sure),
+        cx.report(match &meant {
+            Some((name, sure)) => respelt(d, place(read, *at), Near { name, distance: 1, sure: *sure }, true),
             None => d,
         });
     }
 }
 
-/// The finding with the change of a segment to the name that was meant, where its bytes can be told.
-fn renamed(d: Diagnostic, read: &Read<'_>, at: usize, name: &str, sure: bool) -> Diagnostic {
-    let place = || {
-        let reference = read.reference?;
-        let (whole, part) = (&reference.span, &reference.path.get(at)?.span);
-        // A path that is written in the file as it is decoded has the same length in both.
-        let straight = read.at.span.end.checked_sub(read.at.span.start) == whole.end.checked_sub(whole.start);
-        let (from, to) = (part.start.checked_sub(whole.start)?, part.end.checked_sub(whole.start)?);
-        let span = Span::new(read.at.span.start + from, read.at.span.start + to);
-        (straight && part.end <= whole.end).then(|| Location::new(read.at.file, span))
-    };
+/// The finding with the change of the name to the one that was meant. `closed`: nothing but what is declared can be there.
+fn respelt(d: Diagnostic, at: Option<Location>, near: Near<'_>, closed: bool) -> Diagnostic {
     let plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
-    let Some(place) = place().filter(|_| !name.is_empty() && name.chars().all(plain)) else { return d };
-    let message = format!("write `{name}`");
-    if sure { d.fix(message, place, name) } else { d.suggestion(message, place, name) }
+    let Some(at) = at.filter(|_| near.name.chars().all(plain)) else { return d };
+    let message = format!("write `{}`", near.name);
+    if closed && near.sure { d.fix(message, at, near.name) } else { d.suggestion(message, at, near.name) }
+}
+
+/// Where a segment of a path stands.
+fn place(read: &Read<'_>, at: usize) -> Option<Location> {
+    let reference = read.reference?;
+    place::part(&reference.span, read.at, reference.path.get(at)?.span.clone())
 }
 
 /// What stands before a segment of the path, and the segment.

@@ -1,6 +1,6 @@
 //! A state whose outcome may match no transition.
 
-use trefoil_ir::State;
+use trefoil_ir::{State, Takes};
 use trefoil_syntax::Severity;
 
 use crate::rule::{Context, Group, Rule, Run};
@@ -22,6 +22,10 @@ fn run(cx: &mut Context<'_>) {
             // Those of a straight pipeline nobody has written; it fails where a step fails.
             let Some(last) = state.transitions.last().map(|t| t.origin).filter(|at| *at != step.origin) else { continue };
             let (message, help) = match exits.gap.as_ref().filter(|g| !g.numeric) {
+                Some(gap) if gap.value.is_empty() && state.transitions.iter().any(|t| t.takes != Takes::Failure) => (
+                    format!("every transition of `{}` has a condition that may not hold: the run fails then", state.name),
+                    "add a last transition with `condition: always`",
+                ),
                 Some(gap) if gap.value.is_empty() => (
                     format!("no transition is for `{}` ending well: the run fails then", state.name),
                     "add a transition with `condition: on_success` or `always`",

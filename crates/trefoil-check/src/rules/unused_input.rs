@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use trefoil_ir::{Expr, Flow, FlowId, SlotId, Source, StepKind};
-use trefoil_syntax::Severity;
+use trefoil_syntax::{Location, Severity};
 use trefoil_template::Value;
 
 use crate::rule::{Context, Group, Rule, Run};
@@ -34,7 +34,7 @@ fn run(cx: &mut Context<'_>) {
             if wrapped || !declared || field.default.as_ref().is_some_and(|d| d == &Value::from("")) && field.schema.get("type").is_none() {
                 continue;
             }
-            if !read.contains(&field.name) {
+            if !read.contains(&field.name) && !mentioned(model, field.origin) {
                 let message = format!("nothing in `{}` reads the input `{}`", flow.name, field.name);
                 let d = cx.finding(field.origin, message);
                 cx.report(d.help("take it out, or read it where it was meant to be read"));
@@ -43,9 +43,22 @@ fn run(cx: &mut Context<'_>) {
     }
 }
 
+/// Whether a template names this declaration: some texts are looked at and stand in no program.
+fn mentioned(model: &Model<'_>, declared: Location) -> bool {
+    let names = |to: Location| to.file == declared.file && to.span.start == declared.span.start;
+    model.facts.mentions.iter().any(|m| m.template && m.to.is_some_and(names))
+}
+
 /// Whether a part of the flow is not run, and what it reads therefore not known.
 fn refused(model: &Model<'_>, flow: FlowId) -> bool {
-    let mut steps = model.steps_of(flow).iter();
+    let program = model.program;
+    // What is refused before the work itself, which is all there.
+    let body = program.flow(flow).and_then(|f| program.step(f.body)).map(|s| &s.kind);
+    let first = match body {
+        Some(StepKind::Sequence(steps)) if steps.len() == 2 => steps.first().copied(),
+        _ => None,
+    };
+    let mut steps = model.steps_of(flow).iter().filter(|(_, s)| Some(*s) != first);
     steps.any(|(_, s)| model.program.step(*s).is_some_and(|s| matches!(s.kind, StepKind::Refused(_))))
 }
 

@@ -5,8 +5,9 @@
 use std::collections::HashSet;
 
 use trefoil_ir::walk::{callees, children};
-use trefoil_ir::{FlowId, Program, SlotId, Source, StepId, StepKind};
-use trefoil_syntax::Severity;
+use trefoil_ir::facts::DeclarationKind;
+use trefoil_ir::{Facts, FlowId, Program, SlotId, Source, StepId, StepKind};
+use trefoil_syntax::{FileId, Severity};
 
 use crate::rule::{Context, Group, Rule, Run};
 use crate::semantic::Model;
@@ -23,15 +24,27 @@ pub(super) const RULE: Rule = Rule {
 fn run(cx: &mut Context<'_>) {
     let model = cx.model;
     let used = used(model);
+    let mentioned = mentioned(model.facts);
     for &(flow, id) in model.steps() {
         let Some(step) = model.program.step(id) else { continue };
         let (Some(out), Some(label)) = (step.out, &step.label) else { continue };
         if used.contains(&(flow, out)) || !only_models(model.program, id, 0) || implicit(model, flow, id, out) {
             continue;
         }
+        if mentioned.contains(&(step.origin.file, &**label)) {
+            continue;
+        }
         let d = cx.finding(step.origin, format!("nothing reads what `{label}` makes"));
         cx.report(d.help("read it in a later step or in the output, or take the step out"));
     }
+}
+
+/// The steps that a template names, by their files and names: also one that is not evaluated (`env` of a plain `echo`).
+fn mentioned(facts: &Facts) -> HashSet<(FileId, &str)> {
+    use DeclarationKind::{Node, State, Step};
+    let read: HashSet<_> = facts.mentions.iter().filter(|m| m.template).filter_map(|m| m.to).collect();
+    let steps = facts.declarations.iter().filter(|d| matches!(d.kind, Step | State | Node) && read.contains(&d.at));
+    steps.map(|d| (d.at.file, &*d.name)).collect()
 }
 
 /// The slots that something reads.
@@ -52,18 +65,48 @@ fn used(model: &Model<'_>) -> HashSet<(FlowId, SlotId)> {
         if let StepKind::Call(call) = &step.kind
             && let Some(under) = call.exports
         {
-            let read = model.reads_of(flow).iter().any(|r| {
-                matches!(r.source, Source::Layered { under: u, .. } if *u == under)
-            });
-            if read {
-                for callee in callees(step) {
-                    let exports = model.program.flow(callee).map(|f| f.exports.as_slice()).unwrap_or_default();
-                    used.extend(exports.iter().map(|e| (callee, e.slot)));
+            for read in model.reads_of(flow) {
+                if matches!(read.source, Source::Layered { under: u, .. } if *u == under) {
+                    let rest = read.reference.map(|r| r.path.get(usize::from(r.binding.skip)..).unwrap_or_default());
+                    let rest: Option<Vec<&str>> = rest.map(|all| all.iter().map(|s| &*s.name).collect());
+                    callees(step).into_iter().for_each(|c| exported(model, c, rest.as_deref(), &mut used, 0));
                 }
             }
         }
     }
     used
+}
+
+/// Marks the inner results of a flow that a path leads to; without a path all of them.
+fn exported(
+    model: &Model<'_>,
+    flow: FlowId,
+    path: Option<&[&str]>,
+    used: &mut HashSet<(FlowId, SlotId)>,
+    depth: usize,
+) {
+    let Some(found) = model.program.flow(flow).filter(|_| depth < 32) else { return };
+    for export in &found.exports {
+        let rest = match path {
+            None => None,
+            Some([first, rest @ ..]) if is_key(first, &export.key) => Some(rest),
+            Some(_) => continue,
+        };
+        used.insert((flow, export.slot));
+        let Some(inner) = export.inner else { continue };
+        for (_, step) in model.steps_of(flow) {
+            let Some(step) = model.program.step(*step) else { continue };
+            if matches!(&step.kind, StepKind::Call(call) if call.exports == Some(inner)) {
+                callees(step).into_iter().for_each(|c| exported(model, c, rest, used, depth + 1));
+            }
+        }
+    }
+}
+
+/// Whether a segment names a key, hyphens or not: an id is also a name of the key that is made of it.
+fn is_key(segment: &str, key: &str) -> bool {
+    let letters = |text: &str| text.chars().filter(|c| *c != '-').flat_map(char::to_lowercase).collect::<String>();
+    segment == key || letters(segment) == letters(key)
 }
 
 /// Whether a result is used without anybody naming it: it is the flow's, or where a graph or a machine ends.

@@ -1,4 +1,4 @@
-//! Two nodes that write one path at the same time.
+//! Two nodes that write one path, or a path and one beneath it, at the same time.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -19,8 +19,29 @@ pub(super) const RULE: Rule = Rule {
     run: Run::Program(run),
 };
 
-/// A path that several nodes write, and these nodes with their files, in order.
-type Written = (Arc<str>, Vec<(Arc<str>, FileId)>);
+/// With how many earlier writers of one path each is compared.
+const MOST: usize = 16;
+
+/// A path that several nodes write, and who writes it, in order.
+type Written = (Arc<str>, Vec<Writer>);
+
+/// A node that writes a path.
+struct Writer {
+    node: Arc<str>,
+    file: FileId,
+    /// It writes something beneath the path.
+    beneath: bool,
+}
+
+/// Two nodes that write to one place, in the order in which their values are laid over each other.
+struct Pair {
+    first: usize,
+    second: usize,
+    /// What the outer one of them writes.
+    path: String,
+    /// Which of them writes beneath that, if one does.
+    beneath: Option<usize>,
+}
 
 fn run(cx: &mut Context<'_>) {
     let program = cx.model.program;
@@ -46,17 +67,34 @@ fn conflicts(cx: &mut Context<'_>, flow: &Flow, graph: &Graph, steps: &[StepId],
     let slots = graph.nodes.iter().enumerate().filter_map(|(at, n)| Some((program.step(n.step)?.out?, at)));
     let writers: HashMap<SlotId, usize> = slots.collect();
     let writer = |slot: SlotId| writers.get(&slot).copied();
-    let mut pairs: Vec<(usize, usize, String)> = Vec::new();
+    let mut pairs: Vec<Pair> = Vec::new();
     let mut seen = HashSet::new();
+    let mut pair = |first: usize, second: usize, path: &dyn Fn() -> String, beneath: Option<usize>| {
+        if first != second && seen.insert((first, second)) {
+            pairs.push(Pair { first, second, path: path(), beneath });
+        }
+    };
     let mut look = |source: &Source| {
         let Source::Compose { parts, .. } = source else { return };
-        let mut last: HashMap<&[Arc<str>], usize> = HashMap::new();
+        // The nodes that wrote a path, and those that wrote something beneath it.
+        let mut whole: HashMap<&[Arc<str>], Vec<usize>> = HashMap::new();
+        let mut inner: HashMap<&[Arc<str>], Vec<usize>> = HashMap::new();
+        let latest = |all: Option<&Vec<usize>>| all.into_iter().flatten().rev().take(MOST).copied().collect::<Vec<_>>();
         for part in parts.iter().filter(|p| !p.at.is_empty()) {
             let Some(b) = writer(part.slot) else { continue };
-            if let Some(a) = last.insert(&part.at, b).filter(|a| *a != b)
-                && seen.insert((a, b))
-            {
-                pairs.push((a, b, part.at.join(".")));
+            let path = || part.at.join(".");
+            for a in latest(whole.get(&*part.at)) {
+                pair(a, b, &path, None);
+            }
+            for a in latest(inner.get(&*part.at)) {
+                pair(a, b, &path, Some(a));
+            }
+            whole.entry(&part.at).or_default().push(b);
+            for outer in (1..part.at.len()).filter_map(|n| part.at.get(..n)) {
+                for a in latest(whole.get(outer)) {
+                    pair(a, b, &|| outer.join("."), Some(b));
+                }
+                inner.entry(outer).or_default().push(b);
             }
         }
     };
@@ -64,39 +102,53 @@ fn conflicts(cx: &mut Context<'_>, flow: &Flow, graph: &Graph, steps: &[StepId],
         walk::evaluated(step).into_iter().for_each(|e| e.sources(&mut look));
     }
     walk::evaluated_by_flow(flow).into_iter().for_each(|e| e.sources(&mut look));
-    for (path, names) in written {
-        let mut nodes = names.iter().filter_map(|(name, file)| {
-            graph.nodes.iter().position(|n| {
-                program.step(n.step).is_some_and(|s| s.label.as_ref() == Some(name) && s.origin.file == *file)
-            })
-        });
-        let Some(mut a) = nodes.next() else { continue };
-        for b in nodes {
-            if a != b && seen.insert((a, b)) {
-                pairs.push((a, b, path.to_string()));
+    for (path, writers) in written {
+        let mut before: Vec<(usize, bool)> = Vec::new();
+        for one in writers {
+            let Some(b) = graph.nodes.iter().position(|n| {
+                program.step(n.step).is_some_and(|s| s.label.as_ref() == Some(&one.node) && s.origin.file == one.file)
+            }) else {
+                continue;
+            };
+            for &(a, beneath) in before.iter().rev().take(MOST) {
+                match (beneath, one.beneath) {
+                    // What two write beneath it are two places.
+                    (true, true) => {}
+                    (true, false) => pair(a, b, &|| path.to_string(), Some(a)),
+                    (false, true) => pair(a, b, &|| path.to_string(), Some(b)),
+                    (false, false) => pair(a, b, &|| path.to_string(), None),
+                }
             }
-            a = b;
+            before.push((b, one.beneath));
         }
     }
     if pairs.is_empty() {
         return;
     }
     let order = Order::of(graph);
-    for (a, b, path) in pairs {
+    for Pair { first: a, second: b, path, beneath } in pairs {
         let (Some(first), Some(second)) = (graph.nodes.get(a), graph.nodes.get(b)) else { continue };
         if order.precedes(a, b) || order.precedes(b, a) || !both_run(graph, &order, a, b) {
             continue;
         }
         let names = [first, second].map(|n| words::step(program, n.step));
         let [one, two] = names;
-        let message = format!("{one} and {two} write `{path}` at the same time");
+        let message = match beneath {
+            None => format!("{one} and {two} write `{path}` at the same time"),
+            Some(at) => {
+                let (outer, inner) = if at == b { (&one, &two) } else { (&two, &one) };
+                format!("{outer} writes `{path}` and {inner} writes beneath it, at the same time")
+            }
+        };
         let (Some(at), Some(other)) = (program.step(second.step), program.step(first.step)) else { continue };
-        let finding = cx.finding(at.origin, message).label(other.origin, "writes it too");
+        let label = if beneath == Some(a) { "writes beneath it" } else { "writes it too" };
+        let finding = cx.finding(at.origin, message).label(other.origin, label);
         cx.report(finding.help(format!("{two} wins, as it stands later; write to two paths, or order the two by an edge")));
     }
 }
 
-/// What is written more than once, whether or not somebody reads it: keys of shared state that more than one node names.
+/// What is written more than once, whether or not somebody reads it: keys of shared state that more than one node names,
+/// and that one of them writes as a whole.
 fn written(facts: &Facts) -> Vec<Written> {
     let mut places: HashMap<Location, Vec<Location>> = HashMap::new();
     for mention in facts.mentions.iter().filter(|m| !m.template) {
@@ -105,22 +157,23 @@ fn written(facts: &Facts) -> Vec<Written> {
         }
     }
     let keys = || facts.declarations.iter().filter(|d| d.kind == DeclarationKind::Key);
-    // A segment with another one behind its dot is not what is written.
+    // A segment with another one behind its dot is written beneath.
     let starts: HashSet<(FileId, u32)> =
         keys().map(|d| d.at).chain(places.values().flatten().copied()).map(|at| (at.file, at.span.start)).collect();
     let nodes: Vec<_> = facts.declarations.iter().filter(|d| d.kind == DeclarationKind::Node).collect();
     let mut all = Vec::new();
     for key in keys() {
         let Some(others) = places.get(&key.at) else { continue };
-        let mut writers: Vec<(Arc<str>, FileId)> = Vec::new();
+        let mut writers: Vec<Writer> = Vec::new();
         for at in std::iter::once(&key.at).chain(others) {
             let inside = |span: Span| span.start <= at.span.start && at.span.end <= span.end;
             let node = nodes.iter().find(|n| n.at.file == at.file && inside(n.extent));
-            if let Some(node) = node.filter(|_| !starts.contains(&(at.file, at.span.end + 1))) {
-                writers.push((node.name.clone(), at.file));
+            if let Some(node) = node {
+                let beneath = starts.contains(&(at.file, at.span.end + 1));
+                writers.push(Writer { node: node.name.clone(), file: at.file, beneath });
             }
         }
-        if writers.len() > 1 {
+        if writers.len() > 1 && writers.iter().any(|w| !w.beneath) {
             all.push((key.name.clone(), writers));
         }
     }

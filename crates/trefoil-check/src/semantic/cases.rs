@@ -4,6 +4,8 @@
 //! decides what no reading of the expressions has to. What cannot be tried (arithmetic, functions of unknown values, two
 //! values compared with each other) is *open*: it may hold or not.
 
+mod claim;
+
 use std::sync::Arc;
 
 use trefoil_ir::{Cond, SlotId, Source};
@@ -111,6 +113,15 @@ impl Cases {
     /// Whether a condition has something in it that cannot be tried.
     pub fn is_open(&self, condition: usize) -> bool {
         self.conditions.get(condition).is_none_or(|c| c.open)
+    }
+    /// Whether two conditions are each other's opposite, whatever they are about: `a < b` and `a >= b`. Of numbers, that is,
+    /// which is what somebody who writes both compares.
+    pub fn are_opposite(&self, one: usize, other: usize) -> bool {
+        let claim = |at: usize| {
+            let condition = &self.conditions.get(at)?.condition;
+            claim::of(condition.expression(), &|r| condition.references().get(r as usize).map(|r| r.binding.source))
+        };
+        claim(one).zip(claim(other)).is_some_and(|(a, b)| a.about == b.about && a.holds != b.holds)
     }
     /// What is read.
     pub fn values(&self) -> &[Read] {
@@ -224,6 +235,8 @@ impl Read {
                         self.add(Value::from(n));
                     }
                 }
+                // Whoever asks for "none" and "more than none" counts something.
+                _ if first == 0.0 => low = 0.0..=f64::INFINITY,
                 _ => {}
             }
         }

@@ -68,6 +68,10 @@ pub enum Why {
     NotVisited,
     /// Its node has not run on every way.
     NotRun,
+    /// No state has failed on some ways.
+    NoFailure,
+    /// Not every transition that leads here brings a text.
+    NoFeedback,
     /// Its step may have failed without failing the run.
     Failed,
     /// Only some ways write it.
@@ -83,6 +87,8 @@ impl Why {
             Self::NotTaken => "another branch is taken".to_owned(),
             Self::NotVisited => "its state has not run yet".to_owned(),
             Self::NotRun => "its node has not run".to_owned(),
+            Self::NoFailure => "nothing has failed before".to_owned(),
+            Self::NoFeedback => "the transition that leads here has no feedback".to_owned(),
             Self::Failed => "its step has failed".to_owned(),
             Self::NotWritten => "nothing has written it yet".to_owned(),
         }

@@ -162,6 +162,12 @@ impl<'t> Table<'t> {
         if candidates.is_empty() {
             return Some(Gap { value: String::new(), numeric: false });
         }
+        let conditions: Vec<usize> =
+            candidates.iter().filter_map(|at| self.condition.get(*at).copied().flatten()).collect();
+        let opposed = |(i, one): (usize, &usize)| conditions.iter().skip(i + 1).any(|o| cases.are_opposite(*one, *o));
+        if conditions.iter().enumerate().any(opposed) {
+            return None;
+        }
         let mut found = None;
         cases.each(false, &mut |case| {
             let unmatched = |case: &Case<'_>| {
@@ -222,11 +228,19 @@ pub fn can_fail(program: &Program, id: StepId) -> bool {
     }
 }
 
-/// Whether evaluating an expression can fail: a template of a language in which what is missing is an error.
+/// Whether evaluating an expression can fail: a template of a language in which what is missing is an error, a consensus
+/// that too few take part in.
 fn strict(value: &Expr) -> bool {
-    let mut found = false;
+    let mut found = has_consensus(value);
     walk::texts(value, &mut |text| found |= !text.sources.is_empty());
     walk::sources(value, &mut |source| found |= matches!(source, Source::Missing(_)));
+    found
+}
+
+/// Whether verdicts are combined in it, which fails when too few came in.
+pub fn has_consensus(value: &Expr) -> bool {
+    let mut found = false;
+    walk::expressions(value, &mut |e| found |= matches!(e, Expr::Consensus { .. }));
     found
 }
 

@@ -219,3 +219,31 @@ fn a_loop_ends_by_what_its_steps_give() {
         ],
     );
 }
+
+/// A SirenSpec workflow in which `s` leads to `x` and `z`, which write these paths.
+fn fork(x: &str, z: &str, more: &str) -> String {
+    format!(
+        "version: \"0.1\"\nagents: {{ a: {{ system: s, model: \"openai:m\" }} }}\nnodes:\n  s: {{ agent: a, writes: working.s }}\n  x: {{ agent: a, writes: {x} }}\n  z: {{ agent: a, writes: {z} }}\nedges:\n  - {{ from: s, to: x }}\n  - {{ from: s, to: z }}\n{more}"
+    )
+}
+
+#[test]
+fn a_path_and_one_beneath_it_are_written_at_the_same_time() {
+    let conflict = |x: &str, z: &str, expected: &[&str]| {
+        expect(Group::Flow, "sirenspec", &[("flow.yaml", &fork(x, z, ""))], expected);
+    };
+    conflict(
+        "output.same",
+        "output.same.deep",
+        &["write-conflict warning 6:3 `x` writes `same` and `z` writes beneath it, at the same time"],
+    );
+    conflict(
+        "output.same.deep",
+        "output.same",
+        &["write-conflict warning 6:3 `z` writes `same` and `x` writes beneath it, at the same time"],
+    );
+    conflict("output.same.one", "output.same.two", &[]);
+    conflict("output.same", "output.other", &[]);
+    let ordered = fork("output.same", "output.same.deep", "  - { from: x, to: z }\n");
+    expect(Group::Flow, "sirenspec", &[("flow.yaml", &ordered)], &[]);
+}

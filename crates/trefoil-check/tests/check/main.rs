@@ -9,5 +9,6 @@ mod cost;
 mod flow;
 mod models;
 mod safety;
+mod sound;
 mod support;
 mod types;

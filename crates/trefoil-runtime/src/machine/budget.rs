@@ -164,6 +164,7 @@ mod tests {
             max_tokens: Some(10),
             max_duration_ms: Some(50),
             max_calls: Some(2),
+            calls_at: None,
             on_exceeded: OnExceeded::Warn,
         };
         assert_eq!(exceeded(&budget, 10, 2, 50), None);

@@ -93,8 +93,13 @@ pub fn program(root: &Node) -> Arc<Program> {
     // Every call has its clock, so that the keys of the clocks must differ too.
     for flow in lower.build.flows.iter_mut().flatten() {
         let ceiling = Some(1_000_000);
-        let budget =
-            Budget { max_tokens: None, max_duration_ms: ceiling, max_calls: None, on_exceeded: OnExceeded::Warn };
+        let budget = Budget {
+            max_tokens: None,
+            max_duration_ms: ceiling,
+            max_calls: None,
+            calls_at: None,
+            on_exceeded: OnExceeded::Warn,
+        };
         flow.budget = Some(budget);
     }
     let program = lower.build.program(main);

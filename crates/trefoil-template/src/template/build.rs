@@ -138,7 +138,8 @@ impl<'t> Builder<'t> {
             self.doubtful.push(self.references.len() as u32);
         }
         let span = span.start as u32..span.end as u32;
-        self.references.push(Reference { path, span, guarded, default, binding: Binding::default() });
+        let asked = self.asked();
+        self.references.push(Reference { path, span, guarded, asked, default, binding: Binding::default() });
         self.references.len() as u32 - 1
     }
 
@@ -154,6 +155,13 @@ impl<'t> Builder<'t> {
         let span = span.start as u32..span.end as u32;
         self.locals.push(Local { path, span, start, origin, each, guarded, up: up as u16 });
         Some(self.locals.len() as u32 - 1)
+    }
+
+    /// What the open blocks ask for.
+    fn asked(&self) -> Vec<Vec<Segment>> {
+        let ranges = self.blocks.iter().filter(|b| b.guarded).map(|b| b.guards.references.clone());
+        let references = ranges.flat_map(|range| self.references.get(range).into_iter().flatten());
+        references.take(GUARDS).map(|r| r.path.clone()).collect()
     }
 
     fn is_guarded(&self, covers: impl Fn(&Self, &Guards) -> bool) -> bool {

@@ -177,6 +177,11 @@ fn unclosed(b: &mut Builder<'_>, open: usize, before: usize) {
     b.mistakes
         .add("template-unclosed", open..open + line.len().max(2), format!("`{shown}` has no closing `}}}}`"))
         .help(format!("end it with `}}}}`; {ESCAPE}"));
+    let simple = !line.starts_with("{{{")
+        && !line.get(2..).is_some_and(|t| t.trim_start().starts_with(['#', '/', '^', '!', '&', '~', '>']));
+    if let Some(closed) = super::plain::closed(line).filter(|_| simple) {
+        b.mistakes.meant(closed);
+    }
 }
 
 /// `{{{{raw}}}}` or `{{{{/raw}}}}`.
@@ -309,9 +314,10 @@ fn block(b: &mut Builder<'_>, tag: &Tag, inverted: bool) {
     }
     let mark = b.mark();
     let conditional = matches!(name, "if" | "unless");
-    b.guarding += u32::from(conditional);
+    // Every block asks: of what is missing `each` and `with` render nothing, or their `else`.
+    b.guarding += 1;
     let head = head(b, tag, name);
-    b.guarding -= u32::from(conditional);
+    b.guarding -= 1;
     let Some(Head { value, zero, parameters }) = head else { return b.open_broken(name, span) };
     let guards: Guards = b.guards(mark);
     let (opening, guarded) = match name {

@@ -34,7 +34,7 @@ fn references_are_listed_in_order_with_their_guards() {
             Policy::AEGIS,
             "{{#unless a}}{{a}}{{else}}{{a.b}}{{/unless}}{{default c d}}{{#each e.f as |x|}}{{x}}{{../g}}{{@root.h}}{{this}}{{../e.f}}{{/each}}{{@root}}{{this.i}}"
         ),
-        ["a?", "a", "a.b?", "c?", "d", "e.f", "g", "h", "e.f?", "", "i"]
+        ["a?", "a", "a.b?", "c?", "d", "e.f?", "g", "h", "e.f?", "", "i"]
     );
 }
 

@@ -9,6 +9,7 @@ use trefoil_ir::Program;
 use trefoil_syntax::{Diagnostic, Diagnostics, FileId, Files, SourceFile};
 
 use super::Checks;
+use super::doubt::doubt;
 use super::project::{self, ProjectFile};
 use super::read::Loader;
 
@@ -105,7 +106,9 @@ impl Loader {
                 kept.push(d);
             }
         };
-        found.into_sorted().into_iter().for_each(|d| keep(d, &mut comments));
+        let mut found = found.into_sorted();
+        doubt(&mut found, self.files());
+        found.into_iter().for_each(|d| keep(d, &mut comments));
         for (file, proved) in entries {
             let limited = self.limits(*file).max_calls.is_some();
             let Some(of_file) = comments.get(file) else { continue };

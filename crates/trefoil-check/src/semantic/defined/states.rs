@@ -6,6 +6,7 @@ use super::Walk;
 use super::look::Place;
 use crate::semantic::reads::Why;
 use crate::semantic::slots::{Slots, State};
+use crate::semantic::states::has_consensus;
 
 impl<'p> Walk<'_, 'p> {
     /// What is set when the machine has ended.
@@ -20,6 +21,7 @@ impl<'p> Walk<'_, 'p> {
                 State { must: all.clone(), may: all }
             });
             self.doubt(&here, &Why::NotVisited);
+            self.transient(machine);
             let origin = self.program.step(state.step).map_or(self.flow.origin, |s| s.origin);
             let place = Place::new(Some(state.step), origin, Position::Data);
             let after = self.step(state.step, here);
@@ -46,7 +48,18 @@ impl<'p> Walk<'_, 'p> {
         }
         let end = end.unwrap_or(before);
         self.doubt(&end, &Why::NotVisited);
+        self.transient(machine);
         end
+    }
+
+    /// Why what the machine itself sets, anew with every transition, may be unset.
+    fn transient(&mut self, machine: &StateMachine) {
+        let reasons = [(machine.previous_error, Why::NoFailure), (machine.feedback, Why::NoFeedback)];
+        for (slot, why) in reasons {
+            if let Some(slot) = slot {
+                self.because(slot.index(), why);
+            }
+        }
     }
 
     /// What is set where each state is entered; none: no way leads there.
@@ -85,11 +98,11 @@ impl<'p> Walk<'_, 'p> {
         entry
     }
 
-    /// Whether a step can fail: what only computes cannot.
+    /// Whether a step can fail: what only computes cannot, unless it waits for a number of verdicts.
     fn can_fail(&self, id: StepId) -> bool {
         let Some(step) = self.program.step(id) else { return true };
         match &step.kind {
-            StepKind::Compute(_) => false,
+            StepKind::Compute(value) => has_consensus(value),
             StepKind::Sequence(steps) => steps.iter().any(|s| self.can_fail(*s)),
             _ => true,
         }

@@ -1,10 +1,9 @@
 //! JSON Schemas in manifests: checked when the manifest is read, at the place of the mistake.
 
-use trefoil_syntax::yaml::{Kind, Node};
+use trefoil_syntax::yaml::Node;
 use trefoil_template::Value;
 
 use crate::Reader;
-use crate::read::to_value;
 
 /// A schema and where it stands.
 #[derive(Debug, Clone)]
@@ -66,33 +65,6 @@ impl JsonSchema {
 
 /// Reads a schema; a broken one is reported at the keyword that is wrong.
 pub fn read(reader: &Reader<'_>, node: &Node, what: &str) -> Option<JsonSchema> {
-    if !matches!(&*node.kind, Kind::Mapping(_)) {
-        reader.wrong_type(node, what, "a JSON Schema");
-        return None;
-    }
-    let json = to_value(node);
-    if let Err(error) = jsonschema::validator_for(&json.to_json()) {
-        let at = at_pointer(node, error.instance_path().as_str());
-        reader.error("invalid-schema", at.span, format!("`{what}` is not a JSON Schema: {error}"));
-        return None;
-    }
+    let json = crate::schema::read(reader, node, what)?;
     Some(JsonSchema { json, node: node.clone() })
-}
-
-/// The node at a JSON pointer, or the nearest one above it.
-fn at_pointer<'n>(root: &'n Node, pointer: &str) -> &'n Node {
-    let mut node = root;
-    for segment in pointer.split('/').skip(1) {
-        let segment = segment.replace("~1", "/").replace("~0", "~");
-        let next = match &*node.kind {
-            Kind::Mapping(m) => m.get(&segment).map(|e| &e.value),
-            Kind::Sequence(items) => segment.parse::<usize>().ok().and_then(|i| items.get(i)),
-            Kind::Scalar(..) => None,
-        };
-        match next {
-            Some(next) => node = next,
-            None => break,
-        }
-    }
-    node
 }

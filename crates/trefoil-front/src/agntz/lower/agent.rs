@@ -3,13 +3,13 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use trefoil_ir::{Budget, Export, Expr, Flow, OnExceeded, Refused, Slot, SlotId, StepId, StepKind};
+use trefoil_ir::{Budget, Export, Expr, Flow, OnExceeded, Position, Refused, Slot, SlotId, StepId, StepKind};
 use trefoil_syntax::{Diagnostic, Location};
 
-use super::scope::Scope;
+use super::scope::{At, Purpose, Scope};
 use super::shape::Shape;
 use super::signature::{Exported, Inputs, Outside, Signature};
-use super::{Lowering, declare, intake, llm, namespace, output, pipeline, tool};
+use super::{Lowering, declare, intake, llm, namespace, output, pipeline, text, tool};
 use crate::agntz::manifest::{Agent, Kind, Refusal};
 use crate::build::plain;
 use crate::learn::Members;
@@ -93,7 +93,12 @@ pub fn lower(
             (pipeline::sequential(lowering, reader, &subject, p, &mut scope, &mut slots), "pipeline")
         }
         Kind::Parallel(p) => (pipeline::parallel(lowering, reader, &subject, p, &mut scope, &mut slots), "pipeline"),
-        Kind::Hosted(refusal) => (Body::of(Some(refused(lowering, reader, &subject, refusal)), Shape::Any), "agent"),
+        Kind::Hosted(hosted) => {
+            for (text, position) in [(hosted.instruction, Position::System), (hosted.prompt, Position::User)] {
+                text.map(|t| text::text(reader, &scope, t, At::End, Purpose::Prompt, position));
+            }
+            (Body::of(Some(refused(lowering, reader, &subject, &hosted.refusal)), Shape::Any), "agent")
+        }
         Kind::Unknown => (Body::of(None, Shape::Any), "agent"),
     };
     declare::agent(reader, &subject, outside, &body.shape);
@@ -171,7 +176,13 @@ fn set_timeout(lowering: &mut Lowering<'_>, step: StepId, timeout_ms: Option<u64
 }
 
 fn budget(tokens: u64) -> Budget {
-    Budget { max_tokens: Some(tokens), max_duration_ms: None, max_calls: None, on_exceeded: OnExceeded::Abort }
+    Budget {
+        max_tokens: Some(tokens),
+        max_duration_ms: None,
+        max_calls: None,
+        calls_at: None,
+        on_exceeded: OnExceeded::Abort,
+    }
 }
 
 /// An input property named like a namespace can never be read.

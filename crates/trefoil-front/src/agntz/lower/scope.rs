@@ -128,12 +128,14 @@ pub struct Note {
     pub help: Option<String>,
     /// What was meant: the segment that is wrong, the name for it, and whether that is sure.
     pub meant: Option<(usize, Arc<str>, bool)>,
+    /// Another place, which may be the wrong one, and what is there.
+    pub label: Option<(Location, String)>,
 }
 
 impl Note {
     /// A finding with advice.
     pub fn new(severity: Severity, rule: &'static str, message: String, help: impl Into<Option<String>>) -> Self {
-        Self { severity, rule, message, help: help.into(), meant: None }
+        Self { severity, rule, message, help: help.into(), meant: None, label: None }
     }
     /// The same, with what was meant by the segment of this index.
     pub fn meant(self, index: usize, near: Option<Near<'_>>) -> Self {
@@ -221,6 +223,9 @@ impl<'s> Scope<'s> {
         if !repeats {
             let mut d = Diagnostic::new(note.rule, note.severity, place, note.message);
             d.help = note.help;
+            if let Some((at, message)) = note.label {
+                d = d.label(at, message);
+            }
             reader.report(match note.meant {
                 Some((index, name, sure)) => mend::rewritten(d, mend::segment(reference, place, index), &name, sure),
                 None => d,

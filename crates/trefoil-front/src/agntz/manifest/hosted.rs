@@ -1,12 +1,25 @@
 //! `kind: transcription` and `kind: image`: kinds of the hosted product. Checked, then refused.
 
+use trefoil_syntax::Span;
+use trefoil_syntax::yaml::Text;
+
 use super::llm::Refusal;
 use super::model;
 use crate::read::Fields;
 
+/// An agent of a hosted kind: its texts are looked at, though nothing runs them.
+pub struct Hosted<'n> {
+    /// The refusal.
+    pub refusal: Refusal,
+    /// `instruction`, a template.
+    pub instruction: Option<&'n Text>,
+    /// `prompt`, a template.
+    pub prompt: Option<&'n Text>,
+}
+
 /// Reads the keys of a transcription agent.
-pub fn transcription(fields: &mut Fields<'_, '_>) -> Refusal {
-    let span = common(fields);
+pub fn transcription<'n>(fields: &mut Fields<'n, '_>) -> Hosted<'n> {
+    let (span, instruction) = common(fields);
     if let Some(mut settings) = fields.fields("settings") {
         settings.text("language");
         settings.number("temperature", 0.0..=1.0);
@@ -15,13 +28,14 @@ pub fn transcription(fields: &mut Fields<'_, '_>) -> Refusal {
         }
         settings.finish();
     }
-    Refusal::new("kind: transcription", span, "transcribe outside and pass the text as input")
+    let refusal = Refusal::new("kind: transcription", span, "transcribe outside and pass the text as input");
+    Hosted { refusal, instruction, prompt: None }
 }
 
 /// Reads the keys of an image agent.
-pub fn image(fields: &mut Fields<'_, '_>) -> Refusal {
-    let span = common(fields);
-    fields.text("prompt");
+pub fn image<'n>(fields: &mut Fields<'n, '_>) -> Hosted<'n> {
+    let (span, instruction) = common(fields);
+    let prompt = fields.text("prompt");
     if let Some(mut settings) = fields.fields("settings") {
         settings.integer("n", 1..=10);
         settings.integer("maxImagesPerCall", 1..=10);
@@ -30,16 +44,17 @@ pub fn image(fields: &mut Fields<'_, '_>) -> Refusal {
         pair(&mut settings, "aspectRatio", ':', "`WIDTH:HEIGHT`");
         settings.finish();
     }
-    Refusal::new("kind: image", span, "make pictures outside of the workflow")
+    let refusal = Refusal::new("kind: image", span, "make pictures outside of the workflow");
+    Hosted { refusal, instruction, prompt }
 }
 
-fn common(fields: &mut Fields<'_, '_>) -> trefoil_syntax::Span {
+fn common<'n>(fields: &mut Fields<'n, '_>) -> (Span, Option<&'n Text>) {
     let reader = fields.reader;
     if let Some(entry) = fields.require("model") {
         model::read(reader, &entry.value);
     }
-    fields.text("instruction");
-    fields.take("kind").map_or_else(|| fields.head(), |e| e.value.span)
+    let instruction = fields.text("instruction");
+    (fields.take("kind").map_or_else(|| fields.head(), |e| e.value.span), instruction)
 }
 
 fn pair(settings: &mut Fields<'_, '_>, key: &'static str, between: char, form: &str) {

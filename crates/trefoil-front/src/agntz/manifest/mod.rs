@@ -17,6 +17,7 @@ mod tools;
 use trefoil_syntax::yaml::{Node, Text};
 use trefoil_syntax::{Diagnostic, Span};
 
+pub use hosted::Hosted;
 pub use http::Http;
 pub use llm::{Llm, Refusal};
 pub use model::Model;
@@ -65,7 +66,7 @@ pub enum Kind<'n> {
     /// Branches at the same time.
     Parallel(Pipeline<'n>),
     /// A kind of the hosted product; refused.
-    Hosted(Refusal),
+    Hosted(Hosted<'n>),
     /// No kind, or none that exists; reported.
     Unknown,
 }

@@ -3,22 +3,19 @@
 //! *Canonical*: `$schema` is text, or `type: object` with a `properties` mapping. Anything else is the *shorthand*: a map
 //! from property names to types or definitions.
 
-mod canonical;
-mod fit;
-mod keywords;
 mod nullable;
-mod reading;
 mod shorthand;
 
 use trefoil_syntax::yaml::{Entry, Mapping, Node, Text};
 use trefoil_syntax::{Diagnostic, Span};
 use trefoil_template::{Object, Value};
 
-pub use fit::fits;
+pub use crate::schema::fit::fits;
 pub use nullable::nullable;
 
 use crate::read::Reader;
-use reading::Reading;
+use crate::schema::reading::{self, Reading};
+use crate::schema::{MAX_BYTES, canonical, fit, keywords};
 
 /// A schema as declared.
 pub struct Schema<'n> {
@@ -53,9 +50,6 @@ pub struct Property<'n> {
     /// Listed in a canonical schema's `required`.
     pub required: bool,
 }
-
-/// Bytes of a schema as JSON.
-const MAX_BYTES: usize = 262_144;
 
 /// Reads the schema under a key.
 pub fn read<'n>(reader: &'n Reader<'_>, entry: &'n Entry) -> Schema<'n> {

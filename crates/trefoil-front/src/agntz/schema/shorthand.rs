@@ -4,11 +4,11 @@ use trefoil_syntax::yaml::{Mapping, Node, Text};
 use trefoil_syntax::{Diagnostic, suggest};
 use trefoil_template::{Object, Value};
 
-use super::canonical;
-use super::keywords::{KEYWORDS, holds};
-use super::reading::{Reading, TYPES};
 use crate::read::respelt;
 use crate::read::to_value;
+use crate::schema::canonical;
+use crate::schema::keywords::{KEYWORDS, holds};
+use crate::schema::reading::{Reading, TYPES};
 
 /// Reads one property's definition as JSON Schema.
 pub fn property(reading: &Reading<'_, '_>, node: &Node, name: &Text, depth: usize) -> Value {
@@ -82,7 +82,7 @@ fn definition(reading: &Reading<'_, '_>, node: &Node, mapping: &Mapping, name: &
     }
     let schema = Value::Object(schema.into());
     if before == reading.failed() {
-        canonical::cross_checks(reading, node, &schema);
+        canonical::cross_checks(reading, node, &schema, false);
     }
     schema
 }

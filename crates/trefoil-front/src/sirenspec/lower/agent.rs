@@ -65,9 +65,7 @@ pub fn find<'m>(flow: &Workflow<'m, '_>, name: &Text) -> Option<&'m Agent<'m>> {
     found
 }
 
-/// The agent's system message; empty text is none.
+/// The agent's system message; a run takes empty text for none.
 pub fn system(flow: &Workflow<'_, '_>, scope: &Scope<'_, '_, '_>, agent: &Agent<'_>) -> Option<Expr> {
-    let system = flow.text(scope, Position::System, agent.system?);
-    let empty = matches!(&system, Expr::Const(Value::Str(text)) if text.is_empty());
-    (!empty).then_some(system)
+    agent.system.map(|text| flow.text(scope, Position::System, text))
 }

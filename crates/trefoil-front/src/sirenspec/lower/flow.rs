@@ -135,10 +135,8 @@ impl Workflow<'_, '_> {
         if let Some(id) = made.schemas.borrow().get(&origin) {
             return *id;
         }
-        let json = to_value(node);
-        if let Err(error) = jsonschema::validator_for(&json.to_json()) {
-            self.reader.error("invalid-schema", node.span, format!("this is not a JSON Schema: {error}"));
-        }
+        // A broken one is reported; the program is thrown away.
+        let json = crate::schema::read(self.reader, node, "schema").unwrap_or(Value::Bool(true));
         let id = made.builder.schema(Schema { name: "answer".into(), json, origin });
         made.schemas.borrow_mut().insert(origin, id);
         id

@@ -135,9 +135,20 @@ impl<'m> Links<'m> {
                 found
             });
             if let [Some(from), Some(to)] = ends {
+                self.report_twin(reader, edge, from, to);
                 self.edges.push(Link { from, to, edge });
             }
         }
+    }
+
+    /// An edge that says what an earlier one says already, with the same condition.
+    fn report_twin(&self, reader: &Reader<'_>, edge: &crate::sirenspec::manifest::Edge<'_>, from: usize, to: usize) {
+        let when = |e: &crate::sirenspec::manifest::Edge<'_>| e.when.map(|w| w.value.trim().to_owned());
+        let twin = self.edges.iter().find(|l| l.from == from && l.to == to && when(l.edge) == when(edge));
+        let Some(twin) = twin else { return };
+        let message = format!("the edge from `{}` to `{}` is there already", edge.from.value, edge.to.value);
+        let d = Diagnostic::warning("no-effect", reader.at(edge.node.span), message);
+        reader.report(d.label(reader.at(twin.edge.node.span), "here").help("take one of the two out"));
     }
 
     /// The nodes in the order of the file, a fallback never before the node it stands in for.

@@ -34,6 +34,7 @@ pub fn read(fields: &mut Fields<'_, '_>) -> Option<Budget> {
     let reader = budget.reader;
     let max_tokens = scalar::whole(&mut budget, "max_tokens", 1..=i64::MAX).map(i64::unsigned_abs);
     let max_calls = scalar::whole(&mut budget, "max_calls", 1..=i64::MAX).map(i64::unsigned_abs);
+    let calls_at = budget.take("max_calls").map(|entry| reader.at(entry.key.span));
     let max_duration_ms = scalar::seconds(&mut budget, "max_duration_s", false);
     let price = budget.take("max_cost_usd").and_then(|entry| {
         let dollars = reader.number(&entry.value, "max_cost_usd", 0.0..=f64::INFINITY)?;
@@ -57,5 +58,6 @@ pub fn read(fields: &mut Fields<'_, '_>) -> Option<Budget> {
         );
     }
     budget.finish();
-    Some(Budget { ceilings: trefoil_ir::Budget { max_tokens, max_duration_ms, max_calls, on_exceeded }, price })
+    let ceilings = trefoil_ir::Budget { max_tokens, max_duration_ms, max_calls, calls_at, on_exceeded };
+    Some(Budget { ceilings, price })
 }

@@ -193,3 +193,56 @@ inputSchema: { a: strng }
         "#,
     );
 }
+
+#[test]
+fn a_schema_that_nothing_fits_contradicts_itself() {
+    let manifests = [(
+        "agent.yaml",
+        r#"id: a
+kind: llm
+model: { provider: openai, name: gpt-5.4 }
+instruction: hi
+inputSchema:
+  a: { type: number, min: 9, max: 1 }
+  b: { type: string, minLength: 5, maxLength: 2 }
+  c: { type: array, items: { type: string }, minItems: 4, maxItems: 2 }
+  d: { type: number, minimum: 2, maximum: 2 }
+  e: { type: number, exclusiveMinimum: 2, maximum: 2 }
+outputSchema:
+  type: object
+  properties:
+    n: { type: integer, minimum: 9, maximum: 1 }
+  required: [n, n]
+"#,
+    )];
+    expect(
+        &manifests,
+        r#"
+            error 6:35 invalid-schema: nothing fits: `min` 9 is above `max` 1 [6:27 `min`]
+            error 7:47 invalid-schema: nothing fits: `minLength` 5 is above `maxLength` 2 [7:33 `minLength`]
+            error 8:69 invalid-schema: nothing fits: `minItems` 4 is above `maxItems` 2 [8:56 `minItems`]
+            error 10:52 invalid-schema: nothing fits: `exclusiveMinimum` 2 is no less than `maximum` 2 [10:40 `exclusiveMinimum`]
+            error 14:46 invalid-schema: nothing fits: `minimum` 9 is above `maximum` 1 [14:34 `minimum`]
+            error 15:17 invalid-schema: `n` stands in it twice [15:14 here already]
+        "#,
+    );
+    let closed = [(
+        "agent.yaml",
+        r#"id: a
+kind: llm
+model: { provider: openai, name: gpt-5.4 }
+instruction: hi
+outputSchema:
+  type: object
+  properties: { n: { type: integer } }
+  required: [m]
+  additionalProperties: false
+"#,
+    )];
+    expect(
+        &closed,
+        r#"
+            error 8:14 invalid-schema: `m` is required and not among `properties`, which are all there may be: nothing fits (did you mean `n`?) [9:3 no others]
+        "#,
+    );
+}

@@ -195,3 +195,31 @@ fn a_long_chain_is_no_trouble() {
     }
     expect_one(&workflow("x", &body).replace("agents: {x: {model: \"openai:m\", system: x}, ", "agents: {"), "");
 }
+
+#[test]
+fn an_edge_that_is_there_already_has_no_effect() {
+    let edges = |last: &str| {
+        workflow(
+            "x",
+            &format!("{LINE}edges:\n  - {{from: first, to: reader}}\n  - {{from: first, to: last}}\n  - {last}\n"),
+        )
+    };
+    expect_one(
+        &edges("{from: first, to: last}"),
+        "
+        warning 10:5 no-effect: the edge from `first` to `last` is there already (take one of the two out)
+    ",
+    );
+    expect_one(&edges("{from: reader, to: last}"), "");
+    let twice = "{from: first, to: reader, when: \"working.one == 'a'\"}";
+    expect_one(
+        &workflow(
+            "x",
+            &format!(
+                "{LINE}edges:\n  - {{from: reader, to: last}}\n  - {twice}\n  - {}\n",
+                twice.replace("'a'", "'b'")
+            ),
+        ),
+        "",
+    );
+}

@@ -63,7 +63,7 @@ impl Look<'_, '_, '_> {
         let name = self.scene.names.name(state);
         match before {
             Before::Always => {}
-            Before::Sometimes if self.reference.guarded => {}
+            Before::Sometimes if self.reference.guarded || self.implied(state) => {}
             Before::Sometimes => {
                 let message = format!("`{name}` has not run on every way to {here}: it is empty where it has not");
                 self.scene.reader.report(Diagnostic::info("maybe-undefined", self.at, message));
@@ -76,11 +76,29 @@ impl Look<'_, '_, '_> {
         }
     }
 
+    /// Whether a block around it asks for something that is there only when this state has run: the result of one behind it,
+    /// the feedback of one.
+    fn implied(&self, state: usize) -> bool {
+        let names = self.scene.names;
+        let behind = |later: usize| later == state || matches!(self.scene.paths.before(state, later), Before::Always);
+        self.reference.asked.iter().any(|path| {
+            let mut segments = path.iter().map(|s| &*s.name);
+            match (segments.next(), segments.next(), self.place) {
+                (Some("state"), Some("feedback"), Place::Entering(here)) => {
+                    let from = names.states.get(here).map(|s| s.given_feedback.as_slice()).unwrap_or_default();
+                    !from.is_empty() && from.iter().all(|s| behind(*s))
+                }
+                (Some(root), ..) => names.index(root).is_some_and(behind),
+                _ => false,
+            }
+        })
+    }
+
     /// Whether any transition into this state says something.
     pub(super) fn check_feedback(&self) {
         let (Place::Entering(state) | Place::Leaving(state) | Place::Deciding(state)) = self.place else { return };
         let names = self.scene.names;
-        if !self.scene.paths.reachable(state) || names.states.get(state).is_none_or(|s| s.given_feedback) {
+        if !self.scene.paths.reachable(state) || names.states.get(state).is_none_or(|s| !s.given_feedback.is_empty()) {
             return;
         }
         let message =
@@ -129,7 +147,11 @@ impl Look<'_, '_, '_> {
         }
         let like_a_result = segments.get(1).is_some_and(|field| OF_RESULTS.contains(field));
         if like_a_result {
-            let near = suggest::near(key, names.state_names());
+            let on_board = self.reference.path.first().is_some_and(|s| matches!(&*s.name, "blackboard" | "workflow"));
+            let states = suggest::near(key, names.state_names());
+            // A state is another sort of thing than a key of the Blackboard.
+            let keys = || suggest::near(key, names.keys.iter().map(|k| &**k));
+            let near = if on_board { keys().or(states.map(|n| suggest::Near { sure: false, ..n })) } else { states };
             let help = near.map(|n| format!("did you mean `{}`?", n.name)).unwrap_or_default();
             let message = format!("no state is called `{key}`");
             return self.warn_near("unresolved-name", &message, &help, segments.len(), near);
@@ -165,7 +187,7 @@ impl Look<'_, '_, '_> {
         let names = self.scene.names;
         let given = match self.place {
             Place::Entering(state) | Place::Leaving(state) | Place::Deciding(state) => {
-                names.states.get(state).is_some_and(|s| s.given_feedback)
+                names.states.get(state).is_some_and(|s| !s.given_feedback.is_empty())
             }
             Place::End => false,
         };
@@ -191,4 +213,19 @@ fn abbreviates(word: &str, name: &str) -> bool {
     };
     let (parts, wholes) = (word.split('_'), name.split('_'));
     parts.clone().count() == wholes.clone().count() && parts.zip(wholes).all(|(p, w)| p.len() > 1 && cut(p, w))
+}
+
+/// The name that was surely meant, where any other one could be there too: nothing but two letters swapped, or one left
+/// out, inside of a word.
+pub(super) fn slip<'c>(word: &str, candidates: impl Iterator<Item = &'c str>) -> Option<suggest::Near<'c>> {
+    let letters = |text: &str| {
+        let mut all: Vec<char> = text.chars().collect();
+        all.sort_unstable();
+        all
+    };
+    let all: Vec<&str> = candidates.collect();
+    let near = suggest::near(word, all.iter().copied()).filter(|near| near.sure && near.name != word)?;
+    let swapped = letters(word) == letters(near.name);
+    let left_out = near.distance == 1 && word.len() < near.name.len() && !near.name.starts_with(word);
+    (word.len() >= 4 && (swapped || left_out)).then_some(near)
 }

@@ -87,7 +87,7 @@ impl Known {
         };
         let output = workflow.output_schema.as_ref().map_or(Value::Bool(true), |s| s.json.clone());
         if !workflow.identity.name.is_empty() {
-            let note = format!("a workflow of {} states", workflow.states.len());
+            let note = format!("a workflow of {}", crate::learn::counted(workflow.states.len(), "state"));
             add(DeclarationKind::Workflow, &workflow.identity.name, whole, workflow.whole, None, output, &note);
         }
         if let Some(schema) = &workflow.input_schema {

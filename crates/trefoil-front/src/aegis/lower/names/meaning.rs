@@ -135,7 +135,7 @@ impl Here<'_, '_, '_> {
         let (Place::Entering(state) | Place::Leaving(state) | Place::Deciding(state)) = self.place else {
             return Defined::Sometimes;
         };
-        let given = self.scene.names.states.get(state).is_none_or(|s| s.given_feedback);
+        let given = self.scene.names.states.get(state).is_none_or(|s| !s.given_feedback.is_empty());
         let told = !given && self.scene.paths.reachable(state);
         if told { Defined::Never } else { Defined::Sometimes }
     }

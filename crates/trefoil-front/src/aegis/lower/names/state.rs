@@ -4,8 +4,12 @@ use trefoil_ir::Source;
 use trefoil_syntax::suggest;
 use trefoil_template::Missing;
 
+use super::check::slip;
 use super::{Look, Shape, root};
 use crate::aegis::lower::pieces::path;
+
+/// What the result of any state has.
+const OPEN: [&str; 6] = ["output", "status", "error", "stdout", "stderr", "exit_code"];
 
 impl Look<'_, '_, '_> {
     /// What stands after the state's name; how many segments of it are used up.
@@ -16,8 +20,17 @@ impl Look<'_, '_, '_> {
         let [field, inner @ ..] = rest else { return (root::state(shape, slot), 0) };
         let here = (Source::Slot(slot), 0);
         match (shape, *field) {
-            (Shape::Open, _) => here,
             (_, "status" | "error") => here,
+            (Shape::Open, field) => {
+                // It may have anything, but not what is a slip of the finger.
+                if let Some(near) = slip(field, OPEN.iter().copied()) {
+                    let name = names.name(state);
+                    let message = format!("the result of `{name}` surely has no `{field}`");
+                    let help = format!("did you mean `{name}.{}`?", near.name);
+                    self.warn_near("unknown-property", &message, &help, rest.len(), Some(near));
+                }
+                here
+            }
             (_, "execution_id") => (Source::RunId, 1),
             (Shape::Agent, "output") => here,
             (Shape::Agent, what @ ("score" | "confidence")) => (Source::Member(slot, path(["output", what])), 1),

@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 
 use trefoil_syntax::yaml::{Node, Text};
-use trefoil_syntax::{Diagnostic, Span, suggest};
+use trefoil_syntax::{Diagnostic, Severity, Span, suggest};
 use trefoil_template::Value;
 
 use crate::read::Reader;
@@ -22,13 +22,43 @@ pub struct Reading<'n, 'd> {
     pub reader: &'n Reader<'d>,
     failed: Cell<bool>,
     delicate: Cell<bool>,
+    partial: Cell<bool>,
+    plain: bool,
     pointers: RefCell<Vec<(String, Span)>>,
 }
 
 impl<'n, 'd> Reading<'n, 'd> {
     /// Nothing read yet.
     pub fn new(reader: &'n Reader<'d>) -> Self {
-        Self { reader, failed: Cell::new(false), delicate: Cell::new(false), pointers: RefCell::default() }
+        Self {
+            reader,
+            failed: Cell::new(false),
+            delicate: Cell::new(false),
+            partial: Cell::new(false),
+            plain: false,
+            pointers: RefCell::default(),
+        }
+    }
+    /// The same for a schema that is nothing but JSON Schema: what that allows, and what can still only be a mistake, is a
+    /// warning.
+    pub fn plain(reader: &'n Reader<'d>) -> Self {
+        Self { plain: true, ..Self::new(reader) }
+    }
+    /// The next schema stands beside another one that may declare what it requires.
+    pub fn note_partial(&self) {
+        self.partial.set(true);
+    }
+    /// Whether the schema that begins here stands beside another one.
+    pub fn take_partial(&self) -> bool {
+        self.partial.replace(false)
+    }
+    /// Reports what JSON Schema allows and no value ever meets.
+    pub fn report_pointless(&self, diagnostic: Diagnostic) {
+        if self.plain {
+            self.reader.report(Diagnostic { severity: Severity::Warning, ..diagnostic });
+        } else {
+            self.report(diagnostic);
+        }
     }
     /// Notes an error reported elsewhere.
     pub fn fail(&self) {

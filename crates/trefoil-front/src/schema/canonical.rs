@@ -1,6 +1,8 @@
 //! The canonical syntax: JSON Schema as it is, every keyword checked at its place.
 
-use trefoil_syntax::yaml::{Entry, Node, Scalar, Text};
+use std::collections::HashMap;
+
+use trefoil_syntax::yaml::{Entry, Mapping, Node, Scalar, Text};
 use trefoil_syntax::{Diagnostic, suggest};
 use trefoil_template::Value;
 
@@ -23,13 +25,14 @@ pub fn subschema(reading: &Reading<'_, '_>, node: &Node, depth: usize) -> Value 
         reading.wrong_type(node, "a schema", "a mapping");
         return Value::Bool(true);
     };
+    let partial = reading.take_partial();
     let before = reading.failed();
     for entry in &mapping.entries {
         keyword(reading, entry, depth);
     }
     let value = to_value(node);
     if before == reading.failed() {
-        cross_checks(reading, node, &value);
+        cross_checks(reading, node, &value, partial);
     }
     value
 }
@@ -48,10 +51,16 @@ pub fn keyword(reading: &Reading<'_, '_>, entry: &Entry, depth: usize) {
     match holds {
         Holds::Types => types(reading, node),
         Holds::Schema => {
+            if matches!(name, "if" | "then" | "else" | "not") {
+                reading.note_partial();
+            }
             subschema(reading, node, depth + 1);
         }
         Holds::Schemas => match node.sequence() {
             Some(items) if !items.is_empty() => items.iter().for_each(|n| {
+                if name != "prefixItems" {
+                    reading.note_partial();
+                }
                 subschema(reading, n, depth + 1);
             }),
             _ => reading.wrong_type(node, name, "a list of at least one schema"),
@@ -169,7 +178,20 @@ fn count(reading: &Reading<'_, '_>, node: &Node, name: &str) {
 fn names(reading: &Reading<'_, '_>, node: &Node, name: &str) {
     match node.sequence() {
         Some(items) => {
-            items.iter().filter(|n| n.string().is_none()).for_each(|n| reading.wrong_type(n, name, "a name"))
+            let mut seen: HashMap<&str, &Text> = HashMap::new();
+            for item in items {
+                let Some(text) = item.string() else {
+                    reading.wrong_type(item, name, "a name");
+                    continue;
+                };
+                if let Some(first) = seen.get(&*text.value) {
+                    let at = reading.reader.at(text.span);
+                    let d = Diagnostic::error("invalid-schema", at, format!("`{}` stands in it twice", text.value));
+                    reading.report(d.label(reading.reader.at(first.span), "here already"));
+                } else {
+                    seen.insert(&text.value, text);
+                }
+            }
         }
         None => {
             let message = format!("`{name}` must be a list of names, not {}", node.describe());
@@ -187,7 +209,8 @@ fn names(reading: &Reading<'_, '_>, node: &Node, name: &str) {
 }
 
 /// What one keyword says against another: `enum` against `type`, `default` against all, `required` against `properties`.
-pub fn cross_checks(reading: &Reading<'_, '_>, node: &Node, schema: &Value) {
+/// `partial`: another schema beside it may declare more.
+pub fn cross_checks(reading: &Reading<'_, '_>, node: &Node, schema: &Value, partial: bool) {
     let Some(mapping) = node.mapping() else { return };
     if let (Some(types), Some(values)) = (mapping.get("type"), mapping.get("enum").and_then(|e| e.value.sequence())) {
         let only_type = serde_json::json!({ "type": to_value(&types.value).to_json() });
@@ -198,28 +221,75 @@ pub fn cross_checks(reading: &Reading<'_, '_>, node: &Node, schema: &Value) {
                     reading.reader.at(value.span),
                     "this choice is not of the type",
                 );
-                reading.report(d.label(reading.reader.at(types.value.span), "the type"));
+                reading.report_pointless(d.label(reading.reader.at(types.value.span), "the type"));
             }
         }
     }
+    LIMITS.iter().for_each(|limits| limit_checks(reading, mapping, limits));
     if let Some(default) = mapping.get("default").filter(|e| !e.value.is_null())
         && let Some(why) = fit::plain_fit(&schema.to_json(), &to_value(&default.value).to_json())
     {
-        reading.error(default.value.span, format!("the default does not fit its own schema: {why}"));
+        let at = reading.reader.at(default.value.span);
+        let message = format!("the default does not fit its own schema: {why}");
+        reading.report_pointless(Diagnostic::error("invalid-schema", at, message));
     }
-    if let (Some(names), Some(declared)) = (
+    // Where others are allowed in writing, one of them may be required.
+    let more =
+        ["additionalProperties", "patternProperties", "allOf", "anyOf", "oneOf", "$ref", "$dynamicRef", "then", "else"];
+    let open = partial
+        || more
+            .iter()
+            .any(|k| mapping.get(k).is_some_and(|e| e.value.scalar().is_none_or(|(s, _)| s != Scalar::Bool(false))));
+    if let (false, Some(names), Some(declared)) = (
+        open,
         mapping.get("required").and_then(|e| e.value.sequence()),
         mapping.get("properties").and_then(|e| e.value.mapping()),
     ) {
         for name in names.iter().filter_map(Node::string).filter(|n| declared.get(&n.value).is_none()) {
             let at = reading.reader.at(name.span);
             let message = format!("`{}` is required and not among `properties`", name.value);
-            let d = Diagnostic::warning("invalid-schema", at, message);
             let near = suggest::near(&name.value, declared.entries.iter().map(|e| &*e.key.value));
-            reading.reader.report(match near {
+            let mended = |d: Diagnostic| match near {
                 Some(near) => respelt(d.help(format!("did you mean `{}`?", near.name)), at, name, near),
                 None => d,
-            });
+            };
+            match mapping.get("additionalProperties") {
+                // Nothing else may be there, and this has to be.
+                Some(closed) => {
+                    let message = format!("{message}, which are all there may be: nothing fits");
+                    let d = Diagnostic::error("invalid-schema", at, message);
+                    reading.report_pointless(mended(d.label(reading.reader.at(closed.key.span), "no others")));
+                }
+                None => reading.reader.report(mended(Diagnostic::warning("invalid-schema", at, message))),
+            }
         }
     }
+}
+
+/// Keywords that limit the same thing from below and from above; whether the two may be equal.
+const LIMITS: &[(&str, &str, bool)] = &[
+    ("minimum", "maximum", true),
+    ("min", "max", true),
+    ("min", "maximum", true),
+    ("minimum", "max", true),
+    ("exclusiveMinimum", "maximum", false),
+    ("minimum", "exclusiveMaximum", false),
+    ("exclusiveMinimum", "exclusiveMaximum", false),
+    ("minLength", "maxLength", true),
+    ("minItems", "maxItems", true),
+    ("minProperties", "maxProperties", true),
+];
+
+/// A lower limit above the upper one.
+fn limit_checks(reading: &Reading<'_, '_>, mapping: &Mapping, (low, high, equal): &(&str, &str, bool)) {
+    let entry = |key: &str| Some((mapping.get(key)?, to_value(&mapping.get(key)?.value).as_f64()?));
+    let (Some((least, from)), Some((most, to))) = (entry(low), entry(high)) else { return };
+    if from < to || (*equal && from <= to) {
+        return;
+    }
+    let relation = if from > to { "above" } else { "no less than" };
+    let at = reading.reader.at(most.value.span);
+    let d =
+        Diagnostic::error("invalid-schema", at, format!("nothing fits: `{low}` {from} is {relation} `{high}` {to}"));
+    reading.report_pointless(d.label(reading.reader.at(least.value.span), format!("`{low}`")));
 }

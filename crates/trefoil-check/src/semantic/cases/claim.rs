@@ -1,0 +1,49 @@
+//! What a condition claims, so that two that claim the opposite of one thing can be told without trying either.
+
+use trefoil_template::{Comparison, Expression};
+
+/// Something that a condition says is so, or is not.
+#[derive(Debug, PartialEq)]
+pub struct Claim {
+    /// What it is about, the same for a condition and its opposite.
+    pub about: String,
+    /// Whether it says that this is so.
+    pub holds: bool,
+}
+
+/// Of an expression; `value` tells which value a reference reads. None: of nothing that is compared here.
+pub fn of(expression: &Expression, value: &dyn Fn(u32) -> Option<u32>) -> Option<Claim> {
+    match expression {
+        Expression::Not(inner) => of(inner, value).map(|c| Claim { holds: !c.holds, ..c }),
+        Expression::Compare(operands, comparisons) => {
+            let ([a, b], [comparison]) = (operands.as_slice(), comparisons.as_slice()) else { return None };
+            let (a, b) = (written(a, value)?, written(b, value)?);
+            let (about, holds) = match comparison {
+                Comparison::Less => (format!("{a} < {b}"), true),
+                Comparison::GreaterEqual => (format!("{a} < {b}"), false),
+                Comparison::Greater => (format!("{b} < {a}"), true),
+                Comparison::LessEqual => (format!("{b} < {a}"), false),
+                Comparison::Equal | Comparison::NotEqual => {
+                    let (first, second) = if a <= b { (a, b) } else { (b, a) };
+                    (format!("{first} == {second}"), *comparison == Comparison::Equal)
+                }
+                _ => return None,
+            };
+            Some(Claim { about, holds })
+        }
+        other => written(other, value).map(|about| Claim { about, holds: true }),
+    }
+}
+
+/// An operand as text in which every value has one name.
+fn written(operand: &Expression, value: &dyn Fn(u32) -> Option<u32>) -> Option<String> {
+    match operand {
+        Expression::Literal(literal) => Some(literal.to_json().to_string()),
+        Expression::Reference(r) => value(*r).map(|v| format!("value {v}")),
+        Expression::Call(function, arguments) => {
+            let arguments: Option<Vec<_>> = arguments.iter().map(|a| written(a, value)).collect();
+            Some(format!("{function:?}({})", arguments?.join(", ")))
+        }
+        _ => None,
+    }
+}

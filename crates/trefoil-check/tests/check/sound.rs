@@ -1,0 +1,198 @@
+//! Sound manifests, and all that is said about them: nothing, or what is true.
+
+use super::support::{check, line};
+
+/// Everything that loading and the rules say about the first of some files, one a line.
+#[track_caller]
+fn says(front: &str, files: &[(&str, &str)], expected: &[&str]) {
+    let (project, all) = check(Some(front), files);
+    let mut lines: Vec<String> = all.iter().map(|d| format!("{} {}", d.rule, line(&project, d))).collect();
+    lines.sort();
+    lines.dedup();
+    assert_eq!(lines, expected, "\n{}", lines.join("\n"));
+}
+
+const AGENT: &str = "apiVersion: 100monkeys.ai/v1\nkind: Agent\nmetadata: { name: r, version: 1.0.0 }\nspec: { runtime: {}, task: { instruction: Work. } }\n";
+
+/// A workflow that begins with state `A`; `states` begin on line 7.
+#[track_caller]
+fn states(states: &str, expected: &[&str]) {
+    let text = format!(
+        "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: {{ name: flow, version: 1.0.0 }}\nspec:\n  initial_state: A\n  states:\n{states}"
+    );
+    says("aegis", &[("flow.yaml", &text), ("r.yaml", AGENT)], expected);
+}
+
+#[test]
+fn what_a_plain_echo_is_given_in_its_environment_is_read() {
+    states(
+        r#"    A: { kind: Agent, agent: r, input: x, transitions: [{ target: B }] }
+    B: { kind: System, command: echo, env: { ANSWER: "{{A.output}}" } }
+"#,
+        &[],
+    );
+    states(
+        r#"    A: { kind: Agent, agent: r, input: x, transitions: [{ target: B }] }
+    B: { kind: System, command: echo, env: { ANSWER: "none" } }
+"#,
+        &["unused-output info 7:5 nothing reads what `A` makes"],
+    );
+}
+
+#[test]
+fn two_conditions_of_which_one_holds_leave_nothing_open() {
+    let counts = |first: &str, second: &str| {
+        format!(
+            r#"    A:
+      kind: System
+      command: update_blackboard
+      env: {{ n: "{{{{iteration_number}}}}", most: "3" }}
+      transitions:
+        - {{ condition: custom, expression: "{first}", target: B }}
+        - {{ condition: custom, expression: "{second}", target: C }}
+    B: {{ kind: System, command: echo b }}
+    C: {{ kind: System, command: echo c }}
+"#
+        )
+    };
+    states(&counts("{{blackboard.n < blackboard.most}}", "{{blackboard.n >= blackboard.most}}"), &[]);
+    states(&counts("blackboard.n <= blackboard.most", "blackboard.most < blackboard.n"), &[]);
+    states(&counts("blackboard.n == blackboard.most", "!(blackboard.most == blackboard.n)"), &[]);
+    states(
+        &counts("blackboard.n < blackboard.most", "blackboard.n > blackboard.most"),
+        &[
+            "missing-transition warning 7:5 every transition of `A` has a condition that may not hold: the run fails then",
+        ],
+    );
+}
+
+#[test]
+fn a_block_over_what_may_be_missing_takes_care_of_it() {
+    states(
+        r#"    A:
+      kind: Agent
+      agent: r
+      input: "{{#with A.output}}{{title}}{{/with}}{{#each A.output.issues}}{{this}}{{/each}}"
+      transitions: [{ condition: on_success, target: B }, { condition: on_failure, target: A }]
+    B: { kind: System, command: "echo {{A.output}}" }
+"#,
+        &[],
+    );
+}
+
+#[test]
+fn what_the_way_here_brings_is_missing_for_its_own_reason() {
+    states(
+        r#"    A:
+      kind: Agent
+      agent: r
+      input: "{{state.feedback}}"
+      transitions:
+        - { condition: score_above, threshold: 0.5, target: B }
+        - { condition: on_success, target: A, feedback: "{{A.output}}" }
+        - { condition: on_failure, target: B }
+    B: { kind: System, command: "echo {{previous_error}}" }
+"#,
+        &[
+            "maybe-undefined info 10:17 `state.feedback` has no value where the transition that leads here has no feedback",
+            "maybe-undefined info 15:41 `previous_error` has no value where nothing has failed before",
+        ],
+    );
+}
+
+#[test]
+fn keys_that_are_written_before_every_reader_are_there() {
+    states(
+        r#"    A: { kind: Agent, agent: r, input: "{{#if blackboard.note}}{{blackboard.note}}{{/if}}", transitions: [{ target: K }] }
+    K: { kind: System, command: update_blackboard, env: { text: "{{A.output}}" }, transitions: [{ target: H }] }
+    H:
+      kind: Human
+      prompt: "{{blackboard.text}}?"
+      transitions:
+        - { condition: input_equals_yes, target: Z }
+        - { condition: input_equals, value: again, target: N }
+        - { target: Z }
+    N: { kind: System, command: update_blackboard, env: { note: "{{human.feedback}}" }, transitions: [{ target: A }] }
+    Z: { kind: System, command: "echo {{text}} {{H.response}}" }
+"#,
+        &[],
+    );
+}
+
+#[test]
+fn a_consensus_that_too_few_take_part_in_fails() {
+    states(
+        r#"    A:
+      kind: ParallelAgents
+      agents: [{ agent: r, input: x }, { agent: r, input: y }]
+      consensus: { strategy: majority, threshold: 0.5, min_judges_required: 2 }
+      transitions: [{ condition: on_failure, target: B }, { target: C }]
+    B: { kind: System, command: echo nobody answered }
+    C: { kind: System, command: "echo {{A.consensus.score}}" }
+"#,
+        &[],
+    );
+}
+
+#[test]
+fn an_object_that_is_written_as_json_is_meant_to_be() {
+    let prompt = |prompt: &str, expected: &[&str]| {
+        let agent = format!(
+            "apiVersion: 100monkeys.ai/v1\nkind: Agent\nmetadata: {{ name: r, version: 1.0.0 }}\nspec:\n  runtime: {{}}\n  input_schema: {{ type: object, properties: {{ repo: {{ type: string }} }} }}\n  task:\n    instruction: Work.\n    prompt_template: '{prompt}'\n"
+        );
+        let flow = "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: { name: flow, version: 1.0.0 }\nspec:\n  initial_state: A\n  states:\n    A: { kind: Agent, agent: r, intent: look, input: '{\"repo\": \"{{input.repo}}\"}' }\n";
+        says("aegis", &[("flow.yaml", flow), ("r.yaml", &agent)], expected);
+    };
+    prompt("{{instruction}} {{json input}} {{{json (default input instruction)}}}", &[]);
+    prompt("{{instruction}} {{input}}", &["object-in-prompt info 9:41 `input` is an object and is printed as JSON"]);
+}
+
+#[test]
+fn a_count_is_not_expected_to_be_negative() {
+    let edges = |first: &str, second: &str| {
+        format!(
+            "version: '0.1'\nagents:\n  a: {{ model: 'openai:gpt-4o-mini', system: Answer. }}\nnodes:\n  get: {{ type: tool, tool: http, config: {{ url: 'https://example.com' }}, output_key: data }}\n  some: {{ agent: a, writes: output.some }}\n  none: {{ agent: a, writes: output.none }}\nedges:\n  - {{ from: get, to: some, when: working.get.data.count {first} }}\n  - {{ from: get, to: none, when: working.get.data.count {second} }}\n"
+        )
+    };
+    const REFUSED: &str = "refused warning 5:28 `tool: http` is not run by this version";
+    says("sirenspec", &[("flow.yaml", &edges("> 0", "== 0"))], &[REFUSED]);
+    says(
+        "sirenspec",
+        &[("flow.yaml", &edges("> 0", "< 0"))],
+        &[REFUSED, "score-gap warning 9:5 no edge from `get` is for 0 as `working.get.data.count`"],
+    );
+}
+
+#[test]
+fn what_a_block_asks_for_implies_what_ran_before_it() {
+    let review = |prompt: &str, expected: &[&str]| {
+        let text = format!(
+            r#"    A:
+      kind: Agent
+      agent: r
+      input: "{prompt}"
+      transitions: [{{ condition: on_success, target: B }}, {{ condition: on_failure, target: C }}]
+    B:
+      kind: Agent
+      agent: r
+      input: "{{{{A.output}}}}"
+      transitions:
+        - {{ condition: score_above, threshold: 0.5, target: C }}
+        - {{ condition: always, target: A, feedback: "{{{{B.output}}}}" }}
+        - {{ condition: on_failure, target: C }}
+    C: {{ kind: System, command: echo c }}
+"#
+        );
+        states(&text, expected);
+    };
+    review("{{#if state.feedback}}{{state.feedback}}: {{A.output}}{{else}}first{{/if}}", &[]);
+    review("{{#each B.output.issues}}{{this}} of {{../A.output}}{{/each}}", &[]);
+    review(
+        "{{#if input.x}}{{A.output}}{{/if}}",
+        &["maybe-undefined info 10:32 `A` has not run on every way to `A`: it is empty where it has not"],
+    );
+    review(
+        "{{#if state.feedback}}again{{else}}{{A.output}}{{/if}}",
+        &["maybe-undefined info 10:52 `A` has not run on every way to `A`: it is empty where it has not"],
+    );
+}

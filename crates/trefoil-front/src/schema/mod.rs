@@ -1,0 +1,64 @@
+//! JSON Schemas in manifests of any dialect: every keyword checked at its place. What a dialect may write instead of a
+//! schema (a shorthand) is its own to read.
+
+pub mod canonical;
+pub mod fit;
+pub mod keywords;
+pub mod reading;
+
+use trefoil_syntax::Diagnostic;
+use trefoil_syntax::yaml::Node;
+use trefoil_template::Value;
+
+use crate::Reader;
+use crate::read::to_value;
+use reading::Reading;
+
+/// Bytes of a schema as JSON.
+pub const MAX_BYTES: usize = 262_144;
+
+/// Reads a mapping as a schema. What is wrong is reported at the keyword; none: there was an error.
+pub fn read(reader: &Reader<'_>, node: &Node, what: &str) -> Option<Value> {
+    if node.mapping().is_none() {
+        reader.wrong_type(node, what, "a JSON Schema");
+        return None;
+    }
+    let json = to_value(node);
+    // An older draft has other keywords, and its own compiler.
+    let older = json.get("$schema").and_then(Value::as_str).is_some_and(|uri| !uri.contains("2020-12"));
+    if !older {
+        let reading = Reading::plain(reader);
+        canonical::subschema(&reading, node, 1);
+        reading.check_pointers(&json);
+        if reading.failed() {
+            return None;
+        }
+    }
+    let plain = json.to_json();
+    // Whatever the checks at the keys let through, the compiler of schemas has the last word.
+    if let Err(error) = jsonschema::validator_for(&plain) {
+        let at = reader.at(at_pointer(node, error.instance_path().as_str()).span);
+        reader.report(Diagnostic::error("invalid-schema", at, format!("`{what}` is not a JSON Schema: {error}")));
+        return None;
+    }
+    Some(json)
+}
+
+/// The node at a JSON pointer, or the nearest one above it.
+fn at_pointer<'n>(root: &'n Node, pointer: &str) -> &'n Node {
+    use trefoil_syntax::yaml::Kind;
+    let mut node = root;
+    for segment in pointer.split('/').skip(1) {
+        let segment = segment.replace("~1", "/").replace("~0", "~");
+        let next = match &*node.kind {
+            Kind::Mapping(m) => m.get(&segment).map(|e| &e.value),
+            Kind::Sequence(items) => segment.parse::<usize>().ok().and_then(|i| items.get(i)),
+            Kind::Scalar(..) => None,
+        };
+        match next {
+            Some(next) => node = next,
+            None => break,
+        }
+    }
+    node
+}
