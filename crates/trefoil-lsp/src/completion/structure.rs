@@ -163,6 +163,9 @@ fn keys(analysis: &Analysis, file: FileId, root: &Node, inside: u32, colon: bool
 /// What can be given to the agent or workflow that a mapping below `input` is for.
 fn given<'a>(analysis: &'a Analysis, file: FileId, root: &Node, path: &[Step]) -> Vec<&'a Declaration> {
     let Some((Step::Key(last), above)) = path.split_last() else { return Vec::new() };
+    if last == "output_template" {
+        return answered(analysis, file);
+    }
     if !matches!(last.as_str(), "input" | "inputs") {
         return Vec::new();
     }
@@ -189,6 +192,14 @@ fn given<'a>(analysis: &'a Analysis, file: FileId, root: &Node, path: &[Step]) -
     );
     let all = analysis.facts().declarations.iter();
     all.filter(|d| d.kind == Kind::Input && d.parent.is_some_and(|p| called.contains(&p))).collect()
+}
+
+/// The properties that a workflow's output declares: the keys of its template.
+fn answered(analysis: &Analysis, file: FileId) -> Vec<&Declaration> {
+    let all = || analysis.facts().declarations.iter();
+    let workflows: Vec<Location> =
+        all().filter(|d| d.kind == Kind::Workflow && d.at.file == file).map(|d| d.at).collect();
+    all().filter(|d| d.kind == Kind::Property && d.parent.is_some_and(|p| workflows.contains(&p))).collect()
 }
 
 /// The other files of a dialect, as a file names them.

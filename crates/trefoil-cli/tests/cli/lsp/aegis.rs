@@ -108,3 +108,104 @@ fn an_agent_is_renamed_from_its_own_file() {
     assert_eq!(client.applied("review.yaml", &edit), WORKFLOW.replace("draft-writer", "author"));
     assert_eq!(client.applied("agents/writer.yaml", &edit), WRITER.replace("draft-writer", "author"));
 }
+
+const CRITIC: &str = "apiVersion: 100monkeys.ai/v1
+kind: Agent
+metadata: { name: critic, version: \"1.0.0\" }
+spec:
+  runtime: { model: judge }
+  task: { instruction: Judge. }
+  execution:
+    validation:
+      - type: json_schema
+        schema:
+          type: object
+          required: [score, reasoning]
+          properties:
+            score: { type: number }
+            reasoning: { type: string }
+            summary:
+              type: object
+              properties:
+                verdict: { enum: [good, bad] }
+";
+
+const CHILD: &str = "apiVersion: 100monkeys.ai/v1
+kind: Workflow
+metadata:
+  name: child
+  output_schema:
+    type: object
+    properties:
+      article: { type: string }
+  output_template:
+    article: \"{{A.output}}\"
+spec:
+  states:
+    - { name: A, kind: Agent, agent: critic }
+";
+
+const PARENT: &str = "apiVersion: 100monkeys.ai/v1
+kind: Workflow
+metadata: { name: parent }
+spec:
+  initial_state: REVIEW
+  states:
+    REVIEW:
+      kind: Agent
+      agent: critic
+      input: x
+      transitions:
+        - condition: custom
+          expression: state_output.output.score > 1
+          target: PANEL
+        - target: PANEL
+    PANEL:
+      kind: ParallelAgents
+      agents: [{ agent: critic, input: x }]
+      consensus: { strategy: majority }
+      transitions: [{ target: ARTICLE }]
+    ARTICLE:
+      kind: Subworkflow
+      workflow_id: child
+      result_key: made
+      transitions: [{ target: LAST }]
+    LAST:
+      kind: Agent
+      agent: critic
+      input: |
+        {{REVIEW.output.reasoning}} {{REVIEW.output.summary.verdict}} {{PANEL.consensus.score}}
+        {{PANEL.agents.0.output.reasoning}} {{ARTICLE.article}} {{blackboard.made.article}}
+";
+
+#[test]
+fn what_a_state_answers_is_known_from_the_file_that_declares_it() {
+    let folder = Folder::new();
+    folder.write("agents/critic.yaml", CRITIC).write("child.yaml", CHILD).write("parent.yaml", PARENT);
+    let (mut client, _) = Client::start(folder);
+    client.open("parent.yaml");
+    let mut offered = |context: &str| {
+        let params = client.at("parent.yaml", context);
+        labels(&client.ask("textDocument/completion", params))
+    };
+    assert_eq!(offered("{{REVIEW.output.|reasoning"), ["score", "reasoning", "summary"]);
+    assert_eq!(offered("{{REVIEW.output.summary.|verdict"), ["verdict"]);
+    assert_eq!(offered("{{PANEL.consensus.|score"), ["score", "confidence"]);
+    assert_eq!(offered("{{PANEL.agents.0.output.|reasoning"), ["score", "reasoning", "summary"]);
+    assert_eq!(offered("{{ARTICLE.|article"), ["status", "error", "output", "article"]);
+    assert_eq!(offered("{{blackboard.made.|article"), ["article"]);
+    assert_eq!(offered("state_output.output.|score"), ["score", "reasoning", "summary"]);
+
+    let mut to = |context: &str| {
+        let found = with(&mut client, "textDocument/definition", "parent.yaml", context, json!({}));
+        client.places(&found)
+    };
+    assert_eq!(to("{{REVIEW.output.reas|oning"), ["agents/critic.yaml:15 reasoning"]);
+    assert_eq!(to("{{REVIEW.output.summary.ver|dict"), ["agents/critic.yaml:19 verdict"]);
+    assert_eq!(to("{{PANEL.agents.0.output.reas|oning"), ["agents/critic.yaml:15 reasoning"]);
+    assert_eq!(to("{{ARTICLE.art|icle"), ["child.yaml:08 article"]);
+    assert_eq!(to("{{blackboard.made.art|icle"), ["child.yaml:08 article"]);
+    let hover = with(&mut client, "textDocument/hover", "parent.yaml", "{{REVIEW.output.summary.ver|dict", json!({}));
+    let text = hover["contents"]["value"].as_str().unwrap();
+    assert!(text.contains("property") && text.contains("good") && text.contains("critic.yaml:19"), "{text}");
+}
