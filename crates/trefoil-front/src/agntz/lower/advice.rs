@@ -61,7 +61,8 @@ fn advice<'n>(scope: &'n Scope<'_>, name: &str, names: &'n [Arc<str>]) -> (Strin
     let given = scope.outside.and_then(|o| o.given.as_ref()).into_iter().flatten();
     let near = suggest::near(name, given.map(|text| &*text.value)).filter(|near| near.sure);
     if let Some(near) = near.filter(|near| names.iter().any(|n| **n == *near.name)) {
-        return (format!("did you mean `{}`?", near.name), Some(near));
+        let there = list(names.iter().map(|n| &**n));
+        return (format!("did you mean `{}`? there is {there}", near.name), Some(near));
     }
     if scope.outside.is_some_and(|o| o.names.iter().any(|n| &**n == name)) {
         let pass = format!("input: {{ {name}: \"{{{{{name}}}}}\" }}");
