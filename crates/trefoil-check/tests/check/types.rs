@@ -282,7 +282,7 @@ fn a_length_is_never_below_zero_and_nothing_differs_from_itself() {
         "working.s == working.s",
         &["warning 7:30 this comparison is always true: `working.s` is compared with itself"],
     );
-    edge("working.s == inputs.message", &[]);
+    edge("working.s == 'a'", &[]);
 }
 
 #[test]
