@@ -44,7 +44,7 @@ impl Suppressions {
     /// Those of a file, if it has any. `root` is all of its tree.
     pub fn read(id: FileId, file: &SourceFile, root: &Node) -> Option<Self> {
         let text = file.text();
-        if !text.contains(MARK) {
+        if !text.contains(MARK) && !speaks_of_us(text) {
             return None;
         }
         let found = comments(text, root);
@@ -104,7 +104,9 @@ impl Reading<'_> {
     fn comment(&mut self, comment: &Comment) {
         let text = self.file.text();
         let Some(written) = text.get(comment.span.start as usize..comment.span.end as usize) else { return };
-        let Some(said) = written.trim_start_matches('#').trim_start().strip_prefix(MARK) else { return };
+        let Some(said) = written.trim_start_matches('#').trim_start().strip_prefix(MARK) else {
+            return self.nearly(written, comment.span.start);
+        };
         let mut words = words(said, comment.span.end - said.len() as u32);
         if words.is_empty() {
             return;
@@ -157,6 +159,39 @@ impl Reading<'_> {
             }
         }
     }
+    /// A comment that would speak to us if it were written a little otherwise.
+    fn nearly(&mut self, written: &str, start: u32) {
+        for (at, _) in written.match_indices('#') {
+            let said = written.get(at..).unwrap_or_default().trim_start_matches(['#', ' ', '\t']);
+            let Some(name) = named(said).filter(|_| starts_a_comment(written, at)) else { continue };
+            let rest = said.get(name.len()..).unwrap_or_default();
+            let verb = rest.trim_start_matches([' ', '\t', ':']);
+            let word = verb.split([' ', '\t', ',']).next().unwrap_or_default();
+            let apart = verb.len() < rest.len();
+            let known = ["allow", "allow-file"].iter().any(|v| v.eq_ignore_ascii_case(word));
+            // `allow` may begin a sentence; then no rule comes after it.
+            let rule = verb.get(word.len()..).unwrap_or_default().trim_start().split([' ', '\t', ',', '#']).next();
+            if !(apart && known && rule.is_some_and(|r| rule_like(r))) {
+                continue;
+            }
+            let begin = start + (written.len() - said.len()) as u32;
+            let end = begin + (said.len() - verb.len() + word.len()) as u32;
+            let meant = format!("{MARK} {}", word.to_ascii_lowercase());
+            let found = said.get(..(end - begin) as usize).unwrap_or_default();
+            let place = Location::new(self.id, Span::new(begin, end));
+            let d = if found == meant {
+                Diagnostic::warning(UNKNOWN, place, "this is the end of another comment, and allows nothing")
+                    .help(format!("give it a line of its own: `# {meant} ...`"))
+            } else {
+                Diagnostic::warning(UNKNOWN, place, format!("`{found}` allows nothing: it is not written like this"))
+                    .help(format!("write `# {meant} ...`"))
+            };
+            // Behind another comment it would still be part of that one.
+            let d = if at == 0 && found != meant { d.suggestion(format!("write `{meant}`"), place, meant) } else { d };
+            self.out.findings.push(d);
+            return;
+        }
+    }
     fn unknown(&mut self, at: Span, message: &str, help: &str) {
         let d = Diagnostic::warning(UNKNOWN, Location::new(self.id, at), message).help(help);
         self.out.findings.push(d);
@@ -200,6 +235,27 @@ impl Reading<'_> {
         let before = text.get(line.start as usize..comment.span.start as usize).unwrap_or_default();
         Span::new(line.start + before.trim_end().len() as u32, comment.span.end)
     }
+}
+
+/// Whether something like a comment begins with our name, however it is written.
+fn speaks_of_us(text: &str) -> bool {
+    text.split('#').skip(1).any(|said| named(said.trim_start()).is_some())
+}
+
+/// Whether a `#` inside of a comment could begin one: not in quotes and not in a word.
+fn starts_a_comment(written: &str, at: usize) -> bool {
+    written.get(..at).is_some_and(|before| before.chars().all(|c| c == '#') || before.ends_with([' ', '\t']))
+}
+
+/// Our name at the begin of a text, in any case.
+fn named(said: &str) -> Option<&str> {
+    let own = MARK.trim_end_matches(':');
+    said.get(..own.len()).filter(|n| n.eq_ignore_ascii_case(own))
+}
+
+/// Whether a word is a rule, or meant as one.
+fn rule_like(word: &str) -> bool {
+    rule(word).is_some() || suggest::nearest(word, RULES.iter().map(|r| r.name)).is_some() || word.contains('-')
 }
 
 /// The words of a comment up to `--` or another `#`, with their places. `start` is where the text stands in the file.

@@ -15,10 +15,8 @@ pub fn step(program: &Program, id: StepId) -> String {
     }
 }
 
-/// `1 model call`, `7 + 3 per item of {{plan}} model calls`.
+/// A number of model calls: `1 model call`, `2 model calls`, `4 per item of {{list}} model calls`.
 pub fn model_calls(calls: &Bound) -> String {
-    match calls.number() {
-        Some(1) => "1 model call".to_owned(),
-        _ => format!("{calls} model calls"),
-    }
+    let noun = if calls.number() == Some(1) { "model call" } else { "model calls" };
+    format!("{calls} {noun}")
 }

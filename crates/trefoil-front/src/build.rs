@@ -209,6 +209,11 @@ fn report(
             d = d.help(help);
         }
         reader.report(match error.meant {
+            Some(meant) if error.code == "template-unclosed" => {
+                // Only where the text stands in the file as it is read: the rest of the line is written again.
+                let straight = at.span.end - at.span.start == error.span.end - error.span.start;
+                if straight { d.suggestion("close it with `}}`", at, meant) } else { d }
+            }
             Some(meant) => {
                 let wrong = text.value.get(error.span.start as usize..error.span.end as usize).unwrap_or_default();
                 // A sign is what it is; a word may be another one.

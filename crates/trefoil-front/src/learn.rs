@@ -7,7 +7,7 @@ use std::sync::{Arc, LazyLock};
 use trefoil_ir::Source;
 use trefoil_ir::facts::{Declaration, DeclarationKind, Defined, Mention, Position, Scope, Visible};
 use trefoil_syntax::yaml::{Entry, Node, Text};
-use trefoil_syntax::{Location, Span};
+use trefoil_syntax::{FileId, Location, Span};
 use trefoil_template::{Number, Object, Policy, Reference, Value};
 
 use crate::read::Reader;
@@ -107,6 +107,10 @@ impl Members {
             None => None,
         }
     }
+    /// Every member.
+    pub fn all(&self) -> impl Iterator<Item = Member> + '_ {
+        self.0.iter().cloned()
+    }
     /// Where a path has no member to go on to: the place of the first one that there is.
     pub fn where_it_ends<'a>(&self, path: impl Iterator<Item = &'a str>) -> Option<Location> {
         let mut here = self.clone();
@@ -152,6 +156,41 @@ pub fn properties(
         // Inside, a list's members are those of its items.
         let inner = properties(reader, &entry.value, items(&schema), false, DeclarationKind::Property, at);
         (entry.key.value.clone(), Some(at), inner)
+    });
+    let members = Members::of(members.collect());
+    if !shorthand {
+        written_again(reader, node, &members);
+    }
+    members
+}
+
+/// Notes the places of a schema that name its properties again: `required`, and the keys of defaults and examples.
+fn written_again(reader: &Reader<'_>, node: &Node, members: &Members) {
+    let Some(mapping) = node.mapping() else { return };
+    let of = |key: &str| mapping.get(key).map(|e| &e.value);
+    if of("properties").is_none() {
+        return of("items").map_or((), |items| written_again(reader, items, members));
+    }
+    let named = |text: &Text| {
+        if let Some(to) = members.place(&text.value) {
+            names(reader, text, Some(to));
+        }
+    };
+    of("required").and_then(Node::sequence).into_iter().flatten().filter_map(Node::string).for_each(named);
+    let examples = of("examples").and_then(Node::sequence).into_iter().flatten();
+    for value in examples.chain(of("default")).chain(of("example")).filter_map(Node::mapping) {
+        value.entries.iter().for_each(|e| named(&e.key));
+    }
+}
+
+/// Where the properties of a schema of another file stand; that file's own lowering declares them.
+pub fn places(file: FileId, node: &Node, json: &Value) -> Members {
+    let Some(mapping) = members_of(node) else { return Members::default() };
+    let declared = json.get("properties");
+    let members = mapping.entries.iter().map(|entry| {
+        let schema = declared.and_then(|p| p.get(&entry.key.value)).cloned().unwrap_or(Value::Bool(true));
+        let inner = places(file, &entry.value, items(&schema));
+        (entry.key.value.clone(), Some(Location::new(file, entry.key.content())), inner)
     });
     Members::of(members.collect())
 }
@@ -255,6 +294,18 @@ pub fn walk<'p>(all: &mut Vec<Meaning>, rest: impl IntoIterator<Item = impl AsRe
     }
 }
 
+/// The same inside of a value whose members are declared somewhere.
+pub fn walk_in(all: &mut Vec<Meaning>, rest: &[&str], members: &Members) {
+    let first = all.len();
+    walk(all, rest);
+    let mut members = Some(members.clone());
+    for (meaning, segment) in all.iter_mut().skip(first).zip(rest) {
+        let found = members.and_then(|m| m.get(segment));
+        meaning.to = found.as_ref().and_then(|(at, _)| *at);
+        members = found.map(|(_, inner)| inner);
+    }
+}
+
 /// Whether a value of a type never has a member of this name.
 pub fn is_closed(schema: &Value, name: &str) -> bool {
     match schema.get("type").and_then(Value::as_str) {
@@ -266,4 +317,9 @@ pub fn is_closed(schema: &Value, name: &str) -> bool {
         Some(_) => true,
         None => false,
     }
+}
+
+/// `1 step`, `2 steps`.
+pub fn counted(n: usize, what: &str) -> String {
+    if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") }
 }

@@ -5,7 +5,7 @@
 
 use trefoil_syntax::suggest::Near;
 use trefoil_syntax::yaml::{Style, Text};
-use trefoil_syntax::{Diagnostic, Location, Span};
+use trefoil_syntax::{Diagnostic, Location};
 use trefoil_template::Reference;
 
 /// Where the segment of a reference stands in the file; `at` is where the whole path does.
@@ -20,12 +20,7 @@ pub fn segments(reference: &Reference, at: Location, from: usize, to: usize) -> 
 }
 
 fn part(reference: &Reference, at: Location, start: u32, end: u32) -> Option<Location> {
-    let whole = &reference.span;
-    // A path that is written in the file as it is decoded has the same length in both.
-    let straight = at.span.end.checked_sub(at.span.start) == whole.end.checked_sub(whole.start);
-    let (from, to) = (start.checked_sub(whole.start)?, end.checked_sub(whole.start)?);
-    let inside = from <= to && end <= whole.end;
-    (straight && inside).then(|| Location::new(at.file, Span::new(at.span.start + from, at.span.start + to)))
+    trefoil_ir::place::part(&reference.span, at, start..end)
 }
 
 /// The finding with the change of a name in a path to the one that was meant. `sure`: nothing but a slip can be behind it.

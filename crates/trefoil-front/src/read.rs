@@ -42,13 +42,25 @@ impl Findings {
 pub struct Reader<'d> {
     /// The file.
     pub file: FileId,
+    text: Option<&'d str>,
     findings: RefCell<&'d mut Findings>,
 }
 
 impl<'d> Reader<'d> {
     /// A reader of one file.
     pub fn new(file: FileId, findings: &'d mut Findings) -> Self {
-        Self { file, findings: RefCell::new(findings) }
+        Self { file, text: None, findings: RefCell::new(findings) }
+    }
+    /// The same with the file's text, from which layout can be told.
+    #[must_use]
+    pub fn with_text(self, text: Option<&'d str>) -> Self {
+        Self { text, ..self }
+    }
+    /// The blanks before a place, when nothing else stands before it on its line and the text is known.
+    pub fn indent(&self, span: Span) -> Option<&'d str> {
+        let before = self.text?.get(..span.start as usize)?;
+        let line = before.rsplit('\n').next().unwrap_or_default();
+        line.bytes().all(|b| b == b' ').then_some(line)
     }
     /// A span of this file.
     pub fn at(&self, span: Span) -> Location {

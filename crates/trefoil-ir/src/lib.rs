@@ -18,6 +18,7 @@ pub mod facts;
 pub mod flow;
 pub mod ids;
 pub mod judge;
+pub mod place;
 pub mod policy;
 pub mod print;
 pub mod step;

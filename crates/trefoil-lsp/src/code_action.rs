@@ -1,12 +1,18 @@
 //! Code actions: the fixes of findings, all safe ones at once, and a comment that allows a finding.
 
+use std::collections::HashSet;
+
 use trefoil::checker::suppress::is_about_suppressions;
 use trefoil::checker::{keeps_from_loading, rule};
-use trefoil::syntax::{Diagnostic, Edit, FileId, Location, Span};
+use trefoil::syntax::diagnostic::edit;
+use trefoil::syntax::{Diagnostic, Edit, FileId, Fix, Location, Severity, Span};
 
 use crate::analysis::Analysis;
 use crate::cursor::{On, indent, line, spot};
 use crate::diagnostics::{self, diagnostics};
+
+/// How many fixes are tried one by one where not all of them go together.
+const TRIED: usize = 16;
 
 /// What sort of action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,20 +64,51 @@ pub fn actions(analysis: &Analysis, file: FileId, span: Span) -> Vec<Action<'_>>
     out
 }
 
-/// The safe fixes of a file that do not get into each other's way.
+/// The safe fixes of a file that do not get into each other's way, as the command would pick them in its first round.
 fn every(analysis: &Analysis, file: FileId) -> Vec<Edit> {
-    let mut out: Vec<Edit> = Vec::new();
-    for fix in diagnostics(analysis, file).filter_map(|d| d.fix.as_deref()).filter(|f| f.safe) {
-        let free = |e: &Edit| !out.iter().any(|o| clash(o.location, e.location));
-        if fix.edits.iter().all(free) {
-            out.extend(fix.edits.iter().cloned());
-        }
-    }
-    out
+    chosen(analysis, file).into_iter().flat_map(|(_, fix)| fix.edits.iter().cloned()).collect()
 }
 
-fn clash(a: Location, b: Location) -> bool {
-    a.file == b.file && (a.span == b.span || a.span.start < b.span.end && b.span.start < a.span.end)
+fn chosen(analysis: &Analysis, file: FileId) -> Vec<(&'static str, &Fix)> {
+    let all = diagnostics(analysis, file).filter_map(|d| Some((d.rule, d.fix.as_deref()?)));
+    let all: Vec<_> = all.filter(|(_, f)| f.safe && f.edits.iter().all(|e| e.location.file == file)).collect();
+    let chosen = edit::compatible(all.iter().map(|(_, fix)| *fix));
+    all.into_iter().filter(|(_, fix)| chosen.iter().any(|c| std::ptr::eq(*c, *fix))).collect()
+}
+
+/// The changes of all safe fixes that together leave nothing new to say. `after` is what is known with some changes.
+pub fn proven(analysis: &Analysis, file: FileId, after: &mut dyn FnMut(&[Edit]) -> Option<Analysis>) -> Vec<Edit> {
+    let chosen = chosen(analysis, file);
+    let mut holds = |fixes: &[(&'static str, &Fix)]| {
+        let edits: Vec<Edit> = fixes.iter().flat_map(|(_, f)| f.edits.iter().cloned()).collect();
+        let rules: Vec<&str> = fixes.iter().map(|(rule, _)| *rule).collect();
+        after(&edits).is_some_and(|after| is_better(analysis, &after, &rules)).then_some(edits)
+    };
+    if let Some(edits) = holds(&chosen) {
+        return edits;
+    }
+    let (mut kept, mut edits) = (Vec::new(), Vec::new());
+    for one in chosen.into_iter().take(TRIED) {
+        kept.push(one);
+        match holds(&kept) {
+            Some(with) => edits = with,
+            None => drop(kept.pop()),
+        }
+    }
+    edits
+}
+
+/// Whether changes that were to mend findings of these rules did so. What a mistake has hidden may show after it, but not
+/// as more errors than before, and not as the same mistake elsewhere.
+fn is_better(before: &Analysis, after: &Analysis, rules: &[&str]) -> bool {
+    let errors = |a: &Analysis| a.diagnostics().iter().filter(|d| d.severity == Severity::Error).count();
+    let key = |a: &Analysis, d: &Diagnostic| {
+        let name = d.file.and_then(|f| a.source(f)).map(|f| f.name().to_owned());
+        (name, d.rule, d.message.clone())
+    };
+    let known: HashSet<_> = before.diagnostics().iter().map(|d| key(before, d)).collect();
+    let mut again = after.diagnostics().iter().filter(|d| rules.contains(&d.rule));
+    errors(after) <= errors(before) && again.all(|d| known.contains(&key(after, d)))
 }
 
 /// The comment that allows a finding, on a line of its own above the key whose value has it. Errors of loading cannot be

@@ -3,7 +3,7 @@
 //! Which folder is checked for a file: the highest folder above it, inside of the workspace folder, that holds a manifest
 //! directly, with at most one folder between such folders that holds none. So the root of a large repository is not
 //! searched because one manifest is open, and a workflow beside its `agents/` is seen when an agent is open. A file outside
-//! of every workspace folder is checked with its own folder.
+//! of every workspace folder is checked with its own folder, and a text whose folder is not there alone.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use std::sync::Arc;
 use trefoil::front::{Detection, detect};
 use trefoil::syntax::yaml;
 use trefoil::syntax::{FileId, SourceFile};
-use trefoil::{Checks, LoadOptions};
+use trefoil::{Cache, Checks, LoadOptions};
 
 use crate::analysis::{Analysis, real};
 
@@ -38,6 +38,8 @@ pub struct Workspace {
     folders: Vec<PathBuf>,
     buffers: HashMap<PathBuf, Buffer>,
     analyses: BTreeMap<PathBuf, Arc<Analysis>>,
+    /// A keystroke changes one file; the others of its folder are not parsed again.
+    cache: Cache,
 }
 
 impl Workspace {
@@ -134,14 +136,22 @@ impl Workspace {
         let mut overlay: HashMap<PathBuf, Arc<str>> =
             self.buffers.iter().map(|(path, b)| (path.clone(), b.text.clone())).collect();
         overlay.extend(instead.into_iter().map(|(path, text)| (path, text.into())));
-        let options =
-            LoadOptions { checks: Some(Checks::default()), overlay: Arc::new(overlay), ..LoadOptions::default() };
+        let options = LoadOptions {
+            checks: Some(Checks::default()),
+            overlay: Arc::new(overlay),
+            cache: Some(self.cache.clone()),
+            ..LoadOptions::default()
+        };
         let root = root.to_string_lossy().into_owned();
         Analysis::new(trefoil::check(&[root], &options))
     }
     /// The folder that is checked for a file.
     fn root_of(&self, path: &Path) -> PathBuf {
         let own = path.parent().map(Path::to_owned).unwrap_or_default();
+        if !own.is_dir() {
+            // It was never saved, and nothing is beside it.
+            return path.to_owned();
+        }
         let within = self.folders.iter().filter(|f| own.starts_with(f)).min_by_key(|f| f.as_os_str().len());
         let Some(within) = within else { return own };
         let mut root = own.clone();

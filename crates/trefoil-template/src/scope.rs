@@ -26,8 +26,8 @@ pub struct Reference {
     /// Whether an `if` around it, the block that asks for it, a `default` helper or a `default(...)` filter catches the
     /// undefined case.
     pub guarded: bool,
-    /// Whether a block around it asks for another member of the same root: where that has one, the root is there.
-    pub beside: bool,
+    /// The paths that the blocks around it ask for, so that they have a value wherever this is looked up.
+    pub asked: Vec<Vec<Segment>>,
     /// The text of `default(...)`/`json_or_default(...)`.
     pub default: Option<Arc<str>>,
     /// Where lowering said it comes from. Unbound: the root object, nothing consumed.
@@ -35,6 +35,11 @@ pub struct Reference {
 }
 
 impl Reference {
+    /// Whether a block around it asks for another member of the same root: where that has one, the root is there.
+    pub fn beside(&self) -> bool {
+        let root = |path: &[Segment]| path.first().map(|s| s.name.clone());
+        self.asked.iter().any(|asked| asked.len() > 1 && root(asked) == root(&self.path))
+    }
     /// `a.b.c`.
     pub fn dotted(&self) -> String {
         self.path.iter().map(|s| &*s.name).collect::<Vec<_>>().join(".")

@@ -34,5 +34,5 @@ pub use trefoil_template as template;
 
 pub use engine::{AnswersFrom, Engine, EngineBuilder, NotStarted, Ready};
 pub use fix::{Fixed, fix};
-pub use load::{Checks, LoadOptions, Loaded, Report, Target, check, load};
+pub use load::{Cache, Checks, LoadOptions, Loaded, Report, Target, check, load};
 pub use plan::Plan;

@@ -1,6 +1,5 @@
 //! Parsing and loading manifests of 10, 100 and 1,000 steps.
 
-use std::fmt::Write;
 use std::hint::black_box;
 
 use trefoil_bench::Race;
@@ -9,6 +8,7 @@ use trefoil_front::{Detection, Document, Findings, Project, detect};
 use trefoil_syntax::yaml::{self, Limits};
 use trefoil_syntax::{FileId, SourceFile};
 
+use super::manifests::{aegis, agntz, sirenspec};
 use super::{long, short};
 
 pub fn races(out: &mut Vec<Standing>) {
@@ -52,52 +52,6 @@ fn lower(text: &str) -> usize {
     let lowered = front.lower(&project, 0, &mut found);
     assert!(lowered.is_some(), "{:?}", found.diagnostics.iter().next());
     lowered.map_or(0, |l| l.program.steps.len())
-}
-
-fn agntz(steps: usize) -> String {
-    let mut text = String::from("id: bench\nkind: sequential\ninputSchema:\n  topic: string\nsteps:\n");
-    for n in 0..steps {
-        let previous = if n == 0 { "{{topic}}".to_owned() } else { format!("{{{{step{}}}}}", n - 1) };
-        let _ = writeln!(
-            text,
-            "  - agent:\n      id: step{n}\n      kind: llm\n      model: {{ provider: openai, name: gpt-5.4 }}\n      instruction: |\n        You are step {n}.\n        Keep to {{{{draft}}}}.\n      inputSchema:\n        draft: string\n    input:\n      draft: \"{previous}\"",
-        );
-    }
-    text
-}
-
-fn aegis(states: usize) -> String {
-    let mut text = String::from(
-        "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata:\n  name: bench\nspec:\n  initial_state: S0\n  max_total_transitions: 100\n  states:\n",
-    );
-    for n in 0..states {
-        let next =
-            if n + 1 == states { "[]".to_owned() } else { format!("[{{condition: on_success, target: S{}}}]", n + 1) };
-        let previous = if n == 0 { "{{input.topic}}".to_owned() } else { format!("{{{{S{}.output}}}}", n - 1) };
-        let _ = writeln!(
-            text,
-            "    S{n}:\n      kind: Agent\n      agent: writer\n      input: |\n        Improve:\n        {previous}\n      transitions: {next}"
-        );
-    }
-    text
-}
-
-fn sirenspec(nodes: usize) -> String {
-    let mut text = String::from("version: \"0.1\"\nagents:\n");
-    for n in 0..nodes {
-        let previous = if n == 0 { "{{ inputs.message }}".to_owned() } else { format!("{{{{ n{}.output }}}}", n - 1) };
-        let _ =
-            writeln!(text, "  a{n}:\n    model: openai:gpt-4o-mini\n    system: |\n      Improve:\n      {previous}");
-    }
-    text.push_str("nodes:\n");
-    for n in 0..nodes {
-        let _ = writeln!(text, "  n{n}: {{agent: a{n}, writes: output.n{n}}}");
-    }
-    text.push_str("edges:\n");
-    for n in 1..nodes {
-        let _ = writeln!(text, "  - {{from: n{}, to: n{n}}}", n - 1);
-    }
-    text
 }
 
 fn json_of_same_size(bytes: usize) -> String {

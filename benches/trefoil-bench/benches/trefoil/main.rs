@@ -7,8 +7,10 @@
     reason = "a bench that cannot set up has nothing to say"
 )]
 
+mod check;
 mod load;
 mod machine;
+mod manifests;
 mod templates;
 
 use std::time::Duration;
@@ -19,7 +21,8 @@ use trefoil_bench::{Race, table};
 /// A part's name and its races.
 type Part = (&'static str, fn(&mut Vec<Standing>));
 
-const PARTS: &[Part] = &[("templates", templates::races), ("load", load::races), ("machine", machine::races)];
+const PARTS: &[Part] =
+    &[("templates", templates::races), ("load", load::races), ("check", check::races), ("machine", machine::races)];
 
 fn main() {
     let wanted: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with('-')).collect();

@@ -268,7 +268,12 @@ fn unread(m: &Manifest) -> Vec<Mutation> {
                 .mapping()
                 .and_then(|s| s.get("agent")?.value.mapping()?.get("id")?.value.string().map(|t| t.value.to_string()));
             let aliased = by_id.is_some_and(|id| id != key && !reading(m, &id, &place.path).is_empty());
-            let last = at + 1 == items.len() && !output;
+            // A pipeline around this one may name its steps behind its own key.
+            let outside = m.references().iter().any(|r| {
+                r.segments.iter().skip(1).any(|(n, _)| *n == key)
+                    && m.places.get(r.place).is_some_and(|p| !p.path.starts_with(&place.path))
+            });
+            let last = at + 1 == items.len() && !output || outside;
             let conditions = readers.iter().any(|r| matches!(&*m.places[r.place].entry.key.value, "when" | "until"));
             if readers.is_empty() || aliased || last || conditions || (!ordered && !output) {
                 continue;

@@ -91,7 +91,9 @@ fn stray_key(m: &Manifest) -> Vec<Mutation> {
         "aegis" => ("agent", "model: \"openai:gpt-4o\""),
         _ => ("agent", "model: \"openai:gpt-4o\""),
     };
-    let places = m.keyed(key).filter(|p| m.is_format_key(p).is_some());
+    // A resource's provider has keys of its own.
+    let open = trefoil::schema::Segment::Key("resources".into());
+    let places = m.keyed(key).filter(|p| m.is_format_key(p).is_some() && !p.path.contains(&open));
     places
         .filter(|p| p.parent.mapping().is_some_and(|o| o.get("model").is_none() || m.dialect == "agntz"))
         .filter_map(|p| m.beside(&p.entry, line))

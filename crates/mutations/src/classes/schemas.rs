@@ -69,7 +69,10 @@ fn keyword(m: &Manifest) -> Vec<Mutation> {
 }
 
 fn required(m: &Manifest) -> Vec<Mutation> {
-    let lists = m.keyed("required").filter(|p| in_schema(p)).filter_map(|p| p.entry.value.sequence());
+    // Where nothing is declared, anything may be required.
+    let declared = |p: &&Place| p.parent.mapping().is_some_and(|o| o.get("properties").is_some());
+    let lists = m.keyed("required").filter(|p| in_schema(p) && m.is_format_key(p).is_some()).filter(declared);
+    let lists = lists.filter_map(|p| p.entry.value.sequence());
     lists.flatten().filter_map(|n| n.string()).filter_map(|t| m.put(range(t.content()), misspelt(&t.value))).collect()
 }
 

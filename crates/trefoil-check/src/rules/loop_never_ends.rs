@@ -33,7 +33,7 @@ fn until(cx: &mut Context<'_>, it: &Loop) {
         // Loading has said that it is a constant.
         Endless::Never if it.until.condition.is_constant() => return,
         Endless::Never => (
-            format!("`until` can never hold: the loop fails after {} passes", it.max),
+            format!("`until` can never hold: the loop fails after {} {}", it.max, if it.max == 1 { "pass" } else { "passes" }),
             "compare with a value that a step of the loop can give",
         ),
         Endless::Unchanged => (

@@ -1,7 +1,9 @@
 //! Paths that go on where the type of the value says that there is nothing (`unknown-property`, `property-of-text`), and
 //! indices beyond the end of a list.
 
-use trefoil_syntax::{Diagnostic, Severity, suggest};
+use trefoil_ir::place;
+use trefoil_syntax::suggest::Near;
+use trefoil_syntax::{Diagnostic, Location, Severity, suggest};
 
 use crate::rule::Context;
 use crate::semantic::schema::Member;
@@ -14,21 +16,23 @@ pub(super) fn unknown_property(cx: &mut Context<'_>) {
         let Some((at, declared)) = &read.undeclared else { continue };
         let Some((before, name)) = parts(read, *at) else { continue };
         // An open object may have it all the same, unless it is a slip of the pen.
-        let Some(near) = suggest::nearest(&name, declared.iter().map(|m| &**m)) else { continue };
+        let Some(near) = suggest::near(&name, declared.iter().map(|m| &**m)) else { continue };
         let message = format!("the schema of `{before}` declares no `{name}`");
         let d = Diagnostic { severity: Severity::Warning, ..cx.finding(read.at, message) };
-        cx.report(d.help(format!("did you mean `{near}`?")));
+        cx.report(respelt(d.help(format!("did you mean `{}`?", near.name)), place(read, *at), near, false));
     }
     each(cx, |read, at, member| match member {
         Member::Never { what: "an object", members } => {
             let (before, name) = parts(read, at)?;
             let has = members.iter().take(12).map(|m| format!("`{m}`")).collect::<Vec<_>>().join(", ");
-            let help = match suggest::nearest(&name, members.iter().map(|m| &**m)) {
-                Some(near) => format!("did you mean `{near}`? it has {has}"),
+            let near = suggest::near(&name, members.iter().map(|m| &**m));
+            let help = match near {
+                Some(near) => format!("did you mean `{}`? it has {has}", near.name),
                 None if has.is_empty() => "it has none".to_owned(),
                 None => format!("it has {has}"),
             };
-            Some((format!("`{before}` has no `{name}`"), help))
+            let near = near.map(|n| (n.name.to_owned(), n.sure));
+            Some((format!("`{before}` has no `{name}`"), help, near))
         }
         _ => None,
     });
@@ -40,7 +44,7 @@ pub(super) fn property_of_text(cx: &mut Context<'_>) {
         Member::Never { what, .. } if *what != "an object" => {
             let (before, name) = parts(read, at)?;
             let message = format!("`{before}` is {what}, so `{before}.{name}` is never there");
-            Some((message, "leave the rest of the path out, or have the value made as an object".to_owned()))
+            Some((message, "leave the rest of the path out, or have the value made as an object".to_owned(), None))
         }
         _ => None,
     });
@@ -56,7 +60,8 @@ pub(super) fn of_items(cx: &mut Context<'_>) {
             _ => continue,
         };
         let Some(name) = item.path.get(at) else { continue };
-        let near = suggest::nearest(name, declared.iter().map(|m| &**m));
+        let near = suggest::near(name, declared.iter().map(|m| &**m));
+        let place = item.places.get(at).copied().flatten();
         let message = match what {
             "" if near.is_none() => continue,
             "" => format!("the schema of the item declares no `{name}`"),
@@ -65,20 +70,40 @@ pub(super) fn of_items(cx: &mut Context<'_>) {
         };
         let d = Diagnostic { severity: Severity::Warning, ..cx.finding(item.at, message) };
         cx.report(match near {
-            Some(near) => d.help(format!("did you mean `{near}`?")),
+            Some(near) => respelt(d.help(format!("did you mean `{}`?", near.name)), place, near, what == "an object"),
             None => d,
         });
     }
 }
 
-fn each(cx: &mut Context<'_>, wrong: impl Fn(&Read<'_>, usize, &Member) -> Option<(String, String)>) {
+/// What is wrong, advice, and the name that was meant with whether that is sure.
+type Wrong = (String, String, Option<(String, bool)>);
+
+fn each(cx: &mut Context<'_>, wrong: impl Fn(&Read<'_>, usize, &Member) -> Option<Wrong>) {
     let model = cx.model;
     for read in model.reads() {
         let Some((at, member)) = &read.stop else { continue };
-        let Some((message, help)) = wrong(read, *at, member) else { continue };
-        let d = Diagnostic { severity: Severity::Warning, ..cx.finding(read.at, message) };
-        cx.report(d.help(help));
+        let Some((message, help, meant)) = wrong(read, *at, member) else { continue };
+        let d = Diagnostic { severity: Severity::Warning, ..cx.finding(read.at, message) }.help(help);
+        cx.report(match &meant {
+            Some((name, sure)) => respelt(d, place(read, *at), Near { name, distance: 1, sure: *sure }, true),
+            None => d,
+        });
     }
+}
+
+/// The finding with the change of the name to the one that was meant. `closed`: nothing but what is declared can be there.
+fn respelt(d: Diagnostic, at: Option<Location>, near: Near<'_>, closed: bool) -> Diagnostic {
+    let plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
+    let Some(at) = at.filter(|_| near.name.chars().all(plain)) else { return d };
+    let message = format!("write `{}`", near.name);
+    if closed && near.sure { d.fix(message, at, near.name) } else { d.suggestion(message, at, near.name) }
+}
+
+/// Where a segment of a path stands.
+fn place(read: &Read<'_>, at: usize) -> Option<Location> {
+    let reference = read.reference?;
+    place::part(&reference.span, read.at, reference.path.get(at)?.span.clone())
 }
 
 /// What stands before a segment of the path, and the segment.

@@ -2,7 +2,7 @@
 
 use trefoil_ir::{Expr, FlowId, Source, StepKind, Text, walk};
 use trefoil_syntax::{Diagnostic, Location, Severity};
-use trefoil_template::Value;
+use trefoil_template::{Expression, Function, Value};
 
 use crate::rule::{Context, Group, Rule, Run};
 use crate::semantic::rendered::{Piece, pieces};
@@ -50,6 +50,9 @@ fn printed(model: &Model<'_>, flow: FlowId, text: &Text) -> Vec<(Location, Strin
         Piece::Written(_) => None,
     });
     let found = values.filter_map(|(at, i)| {
+        if text.template.expressions().iter().any(|e| in_json(e, i)) {
+            return None; // Written to be JSON.
+        }
         let reference = text.template.references().get(i)?;
         let source = text.sources.get(reference.binding.source as usize)?;
         let path: Vec<&str> =
@@ -75,6 +78,16 @@ fn printed(model: &Model<'_>, flow: FlowId, text: &Text) -> Vec<(Location, Strin
         Some((at, format!("`{name}` is an object and is printed as JSON"), severity, format!("a field of it: {list}")))
     });
     found.collect()
+}
+
+/// Whether an expression makes JSON of this reference.
+fn in_json(expression: &Expression, reference: usize) -> bool {
+    let Expression::Call(function, arguments) = expression else { return false };
+    arguments.iter().any(|a| match a {
+        Expression::Reference(r) => *function == Function::Json && *r as usize == reference,
+        Expression::Call(Function::Default, of) if *function == Function::Json => of.contains(&Expression::Reference(reference as u32)),
+        other => in_json(other, reference),
+    })
 }
 
 /// The names of an object's members.

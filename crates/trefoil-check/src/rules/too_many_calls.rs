@@ -21,7 +21,8 @@ fn run(cx: &mut Context<'_>) {
     if let (Some(max), Some(flow)) = (cx.limits.max_calls, program.flow(program.entry)) {
         let calls = costs.flow(program.entry).model;
         if calls.fixed > max || calls.endless {
-            let message = format!("a run of `{}` may need {}, and {max} are allowed", flow.name, words::model_calls(&calls));
+            let (calls, are) = (words::model_calls(&calls), if max == 1 { "is" } else { "are" });
+            let message = format!("a run of `{}` may need {calls}, and {max} {are} allowed", flow.name);
             cx.report(cx.finding(flow.origin, message).help(HELP));
         }
     }
@@ -36,8 +37,8 @@ fn run(cx: &mut Context<'_>) {
                 OnExceeded::Warn => "the run would go on with a warning",
                 OnExceeded::SkipRemaining => "the rest would be skipped",
             };
-            let message =
-                format!("`{}` may need {}, and its budget allows {max}: {then}", flow.name, words::model_calls(&calls));
+            let calls = words::model_calls(&calls);
+            let message = format!("`{}` may need {calls}, and its budget allows {max}: {then}", flow.name);
             let at = budget.calls_at.unwrap_or(flow.origin);
             cx.report(cx.finding(at, message).help(HELP));
         }

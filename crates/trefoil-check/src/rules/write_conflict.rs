@@ -19,6 +19,9 @@ pub(super) const RULE: Rule = Rule {
     run: Run::Program(run),
 };
 
+/// With how many earlier writers of one path each is compared.
+const MOST: usize = 16;
+
 /// A path that several nodes write, and who writes it, in order.
 type Written = (Arc<str>, Vec<Writer>);
 
@@ -73,23 +76,25 @@ fn conflicts(cx: &mut Context<'_>, flow: &Flow, graph: &Graph, steps: &[StepId],
     };
     let mut look = |source: &Source| {
         let Source::Compose { parts, .. } = source else { return };
-        // The last node that wrote a path, and the last one that wrote something beneath it.
-        let mut last: HashMap<&[Arc<str>], usize> = HashMap::new();
-        let mut inner: HashMap<&[Arc<str>], usize> = HashMap::new();
+        // The nodes that wrote a path, and those that wrote something beneath it.
+        let mut whole: HashMap<&[Arc<str>], Vec<usize>> = HashMap::new();
+        let mut inner: HashMap<&[Arc<str>], Vec<usize>> = HashMap::new();
+        let latest = |all: Option<&Vec<usize>>| all.into_iter().flatten().rev().take(MOST).copied().collect::<Vec<_>>();
         for part in parts.iter().filter(|p| !p.at.is_empty()) {
             let Some(b) = writer(part.slot) else { continue };
             let path = || part.at.join(".");
-            if let Some(a) = last.insert(&part.at, b) {
+            for a in latest(whole.get(&*part.at)) {
                 pair(a, b, &path, None);
             }
-            if let Some(a) = inner.get(&*part.at) {
-                pair(*a, b, &path, Some(*a));
+            for a in latest(inner.get(&*part.at)) {
+                pair(a, b, &path, Some(a));
             }
+            whole.entry(&part.at).or_default().push(b);
             for outer in (1..part.at.len()).filter_map(|n| part.at.get(..n)) {
-                if let Some(a) = last.get(outer) {
-                    pair(*a, b, &|| outer.join("."), Some(b));
+                for a in latest(whole.get(outer)) {
+                    pair(a, b, &|| outer.join("."), Some(b));
                 }
-                inner.insert(outer, b);
+                inner.entry(outer).or_default().push(b);
             }
         }
     };
@@ -98,20 +103,23 @@ fn conflicts(cx: &mut Context<'_>, flow: &Flow, graph: &Graph, steps: &[StepId],
     }
     walk::evaluated_by_flow(flow).into_iter().for_each(|e| e.sources(&mut look));
     for (path, writers) in written {
-        let (mut last, mut inner) = (None, None);
+        let mut before: Vec<(usize, bool)> = Vec::new();
         for one in writers {
             let Some(b) = graph.nodes.iter().position(|n| {
                 program.step(n.step).is_some_and(|s| s.label.as_ref() == Some(&one.node) && s.origin.file == one.file)
             }) else {
                 continue;
             };
-            if let Some(a) = last {
-                pair(a, b, &|| path.to_string(), one.beneath.then_some(b));
+            for &(a, beneath) in before.iter().rev().take(MOST) {
+                match (beneath, one.beneath) {
+                    // What two write beneath it are two places.
+                    (true, true) => {}
+                    (true, false) => pair(a, b, &|| path.to_string(), Some(a)),
+                    (false, true) => pair(a, b, &|| path.to_string(), Some(b)),
+                    (false, false) => pair(a, b, &|| path.to_string(), None),
+                }
             }
-            if let (false, Some(a)) = (one.beneath, inner) {
-                pair(a, b, &|| path.to_string(), Some(a));
-            }
-            *(if one.beneath { &mut inner } else { &mut last }) = Some(b);
+            before.push((b, one.beneath));
         }
     }
     if pairs.is_empty() {

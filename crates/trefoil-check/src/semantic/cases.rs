@@ -235,6 +235,8 @@ impl Read {
                         self.add(Value::from(n));
                     }
                 }
+                // Whoever asks for "none" and "more than none" counts something.
+                _ if first == 0.0 => low = 0.0..=f64::INFINITY,
                 _ => {}
             }
         }

@@ -15,6 +15,8 @@ pub struct Item {
     pub at: Location,
     /// Its segments, from the item on.
     pub path: Vec<std::sync::Arc<str>>,
+    /// Where each of them stands, as far as that can be told.
+    pub places: Vec<Option<Location>>,
     /// What it reads.
     pub walk: Walk,
 }
@@ -46,7 +48,8 @@ fn of_text(model: &Model<'_>, flow: FlowId, text: &Text) -> Vec<Item> {
         types.push(if walk.stop.is_some() { schema::any() } else { walk.schema.clone() });
         if let Some(span) = text.locals.get(i).filter(|_| local.start == Start::This) {
             let at = Location::new(text.origin.file, *span);
-            found.push(Item { at, path: local.path.iter().map(|s| s.name.clone()).collect(), walk });
+            let places = local.path.iter().map(|s| trefoil_ir::place::part(&local.span, at, s.span.clone())).collect();
+            found.push(Item { at, path: local.path.iter().map(|s| s.name.clone()).collect(), places, walk });
         }
     }
     found

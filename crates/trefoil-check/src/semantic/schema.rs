@@ -27,6 +27,9 @@ const OPEN: [&str; 12] = [
 /// Marks text that a model or a person wrote: it may turn out to be anything that is written in letters.
 const FREE: &str = "what somebody answered";
 
+/// Marks objects laid over each other of which one may have any members.
+const LAID_OVER: &str = "objects over others";
+
 /// A member of a type.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Member {
@@ -305,8 +308,100 @@ pub fn member(schema: &Value, name: &str) -> Member {
     }
 }
 
-/// The properties that a type declares which is an object and nothing else.
+/// Text where it is JSON of an object or a list: that; anything else as it is.
+pub fn structured(of: &Value) -> Value {
+    if let Some(all) = alternatives(of) {
+        return union(all.iter().map(structured));
+    }
+    if kinds(of).is_some_and(|k| !k.contains(&"string")) {
+        return of.clone();
+    }
+    match of.get("contentSchema").map(|held| (held, kinds(held))) {
+        Some((held, Some(kinds))) if !kinds.is_empty() && kinds.iter().all(|k| ["object", "array"].contains(k)) => {
+            held.clone()
+        }
+        _ => any(),
+    }
+}
+
+/// Objects laid over each other, the later over the earlier; what is no object is left out.
+pub fn merged(layers: impl IntoIterator<Item = Value>) -> Value {
+    let mut members: IndexMembers = Vec::new();
+    let mut open = false;
+    for layer in layers {
+        let Some(solid) = solid_kinds(&layer) else {
+            open = true;
+            members.iter_mut().for_each(|(_, schema, _)| *schema = any());
+            continue;
+        };
+        if !solid.is_empty() && !solid.contains(&"object") {
+            continue;
+        }
+        let sure = solid == ["object"] && !nullable(&layer);
+        let plain = layer.as_object().filter(|o| sure && !OPEN.iter().any(|k| o.contains_key(*k)));
+        let beyond = plain.is_none_or(|o| o.get("additionalProperties") != Some(&Value::Bool(false)));
+        let declared = plain.and_then(|o| o.get("properties")?.as_object());
+        if beyond {
+            open = true;
+            members.iter_mut().for_each(|(_, schema, _)| *schema = any());
+        }
+        let required = plain.and_then(|o| o.get("required")?.as_list()).unwrap_or_default();
+        for (name, schema) in declared.into_iter().flatten() {
+            let optional = !required.iter().any(|r| r.as_str() == Some(name));
+            match members.iter_mut().find(|(n, ..)| n == name) {
+                Some((_, before, missing)) => {
+                    *before = if optional { union([before.clone(), schema.clone()]) } else { schema.clone() };
+                    *missing &= optional;
+                }
+                None => members.push((name.clone(), schema.clone(), optional)),
+            }
+        }
+    }
+    match object(members, !open) {
+        Value::Object(keywords) if open => {
+            let mark = (Arc::from("$comment"), Value::from(LAID_OVER));
+            Value::Object(Arc::new(keywords.iter().map(|(k, v)| (k.clone(), v.clone())).chain([mark]).collect()))
+        }
+        whole => whole,
+    }
+}
+
+type IndexMembers = Vec<(Arc<str>, Value, bool)>;
+
+/// The type that a member has wherever a type declares it, though the value may be another: for hints, not for claims.
+pub fn likely(schema: &Value, name: &str) -> Option<Value> {
+    if let Some(all) = alternatives(schema) {
+        let found: Vec<Value> = all.iter().filter_map(|one| likely(one, name)).collect();
+        return (!found.is_empty()).then(|| union(found));
+    }
+    let found = schema.get("properties")?.as_object()?.get(name)?;
+    (*found != any()).then(|| found.clone())
+}
+
+/// The properties that a type declares which, as far as it has any, is an object.
 pub fn declares(schema: &Value) -> Vec<Arc<str>> {
+    if let Some(all) = alternatives(schema) {
+        let mut names = Vec::new();
+        for one in all {
+            // What is never an object has no properties to be found.
+            if kinds(one).is_some_and(|k| !k.contains(&"object")) {
+                continue;
+            }
+            let of_one = declares(one);
+            if of_one.is_empty() {
+                return Vec::new();
+            }
+            of_one.into_iter().for_each(|n| {
+                if !names.contains(&n) {
+                    names.push(n)
+                }
+            });
+        }
+        return names;
+    }
+    if schema.get("$comment").and_then(Value::as_str) == Some(LAID_OVER) {
+        return Vec::new();
+    }
     let Some(object) = schema.as_object().filter(|_| solid_kinds(schema).is_some_and(|k| k == ["object"])) else {
         return Vec::new();
     };
@@ -367,12 +462,21 @@ fn either(all: Vec<Member>) -> Member {
     let mut partly = false;
     let mut last = Member::Maybe;
     for one in all {
-        match one {
-            Member::Is { schema, optional } => {
+        match (one, &mut last) {
+            (Member::Is { schema, optional }, _) => {
                 partly |= optional;
                 is.push(schema);
             }
-            never => last = never,
+            // Of two objects the members of both would have been right.
+            (Member::Never { what: "an object", members: more }, Member::Never { what: "an object", members }) => {
+                more.into_iter().for_each(|m| {
+                    if !members.contains(&m) {
+                        members.push(m)
+                    }
+                });
+            }
+            (Member::Never { what, .. }, Member::Never { what: "an object", .. }) if what != "an object" => {}
+            (never, _) => last = never,
         }
     }
     match is.is_empty() {

@@ -65,7 +65,10 @@ impl Walk {
                 }
                 Member::Maybe => {
                     let declared = schema::declares(&self.schema);
-                    self.undeclared = Some((from + i, declared)).filter(|(_, d)| !d.is_empty());
+                    self.undeclared = match schema::likely(&self.schema, name) {
+                        Some(likely) => slip(&likely, path.get(i + 1..).unwrap_or_default(), from + i + 1),
+                        None => Some((from + i, declared)).filter(|(_, d)| !d.is_empty()),
+                    };
                     self.schema = schema::any();
                     return self;
                 }
@@ -76,6 +79,21 @@ impl Walk {
             }
         }
         self
+    }
+}
+
+/// Where a path goes on to a member that a type does not declare; the value may be of another type.
+fn slip(of: &Value, path: &[&str], from: usize) -> Option<(usize, Vec<Arc<str>>)> {
+    let (name, rest) = path.split_first()?;
+    let found = match schema::member(of, name) {
+        Member::Is { schema, .. } => Some(schema),
+        Member::Maybe => schema::likely(of, name),
+        Member::Never { what: "an object", members } => return Some((from, members)),
+        Member::Never { .. } | Member::Beyond { .. } => return None,
+    };
+    match found {
+        Some(inner) => slip(&inner, rest, from + 1),
+        None => Some((from, schema::declares(of))).filter(|(_, d)| !d.is_empty()),
     }
 }
 
@@ -219,7 +237,7 @@ impl<'p> Types<'p> {
             Expr::Read(source) => self.source(flow, source, &[], result).schema,
             Expr::Object(members) => schema::object(members.iter().map(|(k, e)| (k.clone(), of(e), false)), true),
             Expr::List(items) => schema::tuple(items.iter().map(of).collect()),
-            Expr::Merge(_) => schema::of_kind("object"),
+            Expr::Merge(layers) => schema::merged(layers.iter().map(of)),
             Expr::If { then, otherwise, .. } => schema::union([of(then), of(otherwise)]),
             Expr::Coerce(_, to) => {
                 let kind = match to {
@@ -230,21 +248,8 @@ impl<'p> Types<'p> {
                 };
                 schema::union([schema::of_kind(kind), schema::of_kind("null")])
             }
-            Expr::Structured(inner) => {
-                let inner = of(inner);
-                // Text may turn out to be an object or a list; anything else stays as it is.
-                if schema::kinds(&inner).is_some_and(|k| !k.contains(&"string")) {
-                    return inner;
-                }
-                match inner.get("contentSchema").map(|held| (held, schema::kinds(held))) {
-                    Some((held, Some(kinds)))
-                        if !kinds.is_empty() && kinds.iter().all(|k| ["object", "array"].contains(k)) =>
-                    {
-                        held.clone()
-                    }
-                    _ => schema::any(),
-                }
-            }
+            // Text may turn out to be an object or a list; anything else stays as it is.
+            Expr::Structured(inner) => schema::structured(&of(inner)),
             Expr::Consensus { .. } => {
                 let number = || schema::of_kind("number");
                 let members = [("score".into(), number(), false), ("confidence".into(), number(), false)];
@@ -427,9 +432,8 @@ impl<'p> Types<'p> {
 
 /// What a command leaves.
 fn command() -> Value {
-    let text = || schema::of_kind("string");
     let members = [
-        ("status".into(), text(), false),
+        ("status".into(), schema::union(["success", "failed"].map(|s| schema::of_value(&Value::from(s)))), false),
         ("exit_code".into(), schema::of_kind("integer"), false),
         ("stdout".into(), schema::answer(), false),
         ("stderr".into(), schema::answer(), false),

@@ -15,6 +15,14 @@ fn the_worst_case_counts_against_what_the_operator_allows() {
     };
     assert_eq!(messages(5), Vec::<String>::new());
     assert_eq!(messages(4), ["a run of `flow` may need 5 model calls, and 4 are allowed"]);
+    assert_eq!(messages(1), ["a run of `flow` may need 5 model calls, and 1 is allowed"]);
+    let (once, one) = (TWICE.replace(", retry: { max_attempts: 4 }", ""), Limits { max_calls: Some(0) });
+    let once = once.replace("  x: { agent: a, writes: working.x }\n", "");
+    let (_, found) = check_within(Some("sirenspec"), &[("flow.yaml", &once)], &one);
+    assert!(
+        found.iter().any(|d| d.message == "a run of `flow` may need 1 model call, and 0 are allowed"),
+        "{found:#?}"
+    );
 }
 
 #[test]

@@ -269,6 +269,86 @@ fn an_item_of_a_loop_has_the_type_of_the_lists_items() {
 }
 
 #[test]
+fn a_slip_on_the_first_level_of_an_open_answer_is_found() {
+    let open = AGENT.replace("          additionalProperties: false\n", "");
+    let found = |output: &str, lines: &[&str]| {
+        let flow = leads("state_output.output.kind == 'bug'", output);
+        expect("unknown-property", "aegis", &[("flow.yaml", &flow), ("sorter.yaml", &open)], lines);
+    };
+    found("{{SORT.output.kind}} {{SORT.output.reason}}", &[]);
+    found("{{SORT.output.knd}}", &["warning 19:25 the schema of `SORT.output` declares no `knd`"]);
+    found(
+        "{{#each SORT.output.prts}}{{this}}{{/each}}",
+        &["warning 19:31 the schema of `SORT.output` declares no `prts`"],
+    );
+    let flow = leads("state_output.output.knd == 'bug'", "x");
+    let (_, all) = check(Some("aegis"), &[("flow.yaml", &flow), ("sorter.yaml", &open)]);
+    let slip = all.iter().find(|d| d.rule == "unknown-property").unwrap();
+    let fix = slip.fix.as_ref().unwrap();
+    assert_eq!((&*fix.edits[0].text, fix.safe), ("kind", false), "an open answer may have it all the same");
+}
+
+/// A workflow in which a command runs first.
+fn commanded(condition: &str, output: &str) -> String {
+    leads(condition, output).replace(
+        "      kind: Agent\n      agent: sorter\n      input: \"{{input.text}}\"\n",
+        "      kind: System\n      command: make\n",
+    )
+}
+
+#[test]
+fn a_command_has_a_status_a_code_and_texts() {
+    let found = |rule: &str, condition: &str, output: &str, lines: &[&str]| {
+        expect(rule, "aegis", &[("flow.yaml", &commanded(condition, output))], lines);
+    };
+    for rule in ["never-true", "unknown-property", "property-of-text"] {
+        found(rule, "SORT.exit_code == 0 && SORT.status == 'failed'", "{{SORT.output.any.thing}} {{SORT.stdout}}", &[]);
+    }
+    found(
+        "never-true",
+        "SORT.exit_code == 'zero'",
+        "x",
+        &["warning 12:24 this comparison can never be true: `SORT.exit_code` is a number, and `zero` is text"],
+    );
+    found(
+        "never-true",
+        "SORT.status == 'succes'",
+        "x",
+        &["warning 12:24 this comparison can never be true: `SORT.status` is one of `failed`, `success`"],
+    );
+    found(
+        "property-of-text",
+        "SORT.exit_code == 0",
+        "{{SORT.exit_code.x}}",
+        &["warning 18:25 `SORT.exit_code` is a number, so `SORT.exit_code.x` is never there"],
+    );
+}
+
+#[test]
+fn a_workflow_that_is_called_has_the_members_of_its_output() {
+    let child = commanded("SORT.exit_code == 0", "x").replace(
+        "name: intake, version: \"1.0.0\" }",
+        "name: child, version: \"1.0.0\", output_template: { article: \"{{SORT.stdout}}\", score: \"1\" } }",
+    );
+    let parent = |condition: &str, output: &str| {
+        leads(condition, output).replace(
+            "      kind: Agent\n      agent: sorter\n      input: \"{{input.text}}\"\n",
+            "      kind: Subworkflow\n      workflow_id: child\n      result_key: made\n",
+        )
+    };
+    let found = |condition: &str, output: &str, lines: &[&str]| {
+        let flow = parent(condition, output);
+        expect("unknown-property", "aegis", &[("flow.yaml", &flow), ("child.yaml", &child)], lines);
+    };
+    found("blackboard.made.score == '1'", "{{SORT.article}} {{SORT.output.article}} {{made.other}}", &[]);
+    found(
+        "blackboard.made.scor == '1'",
+        "{{SORT.artcle}}",
+        &["warning 13:24 the schema of `blackboard.made` declares no `scor`", "warning 19:25 `SORT` has no `artcle`"],
+    );
+}
+
+#[test]
 fn a_length_is_never_below_zero_and_nothing_differs_from_itself() {
     let edge = |when: &str, expected: &[&str]| {
         let text = format!(

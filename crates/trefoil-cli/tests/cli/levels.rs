@@ -146,3 +146,32 @@ fn a_comment_that_may_be_of_use_once_the_file_loads_is_left_alone() {
     let all = found(&folder, &["a.yaml"]);
     assert!(!all.is_empty() && !all.iter().any(|d| d.contains("suppression")), "{all:?}");
 }
+
+#[test]
+fn a_comment_that_is_nearly_one_is_told() {
+    let folder = Folder::new();
+    let check = |text: &str| {
+        folder.write("a.yaml", format!("{AGENT}{text}\n"));
+        found(&folder, &["a.yaml"])
+    };
+    for near in [
+        "# Trefoil: allow unknown-key",
+        "#trefoil allow unknown-key",
+        "# TREFOIL : Allow unknown-key",
+        "# noqa # trefoil: allow unknown-key",
+    ] {
+        assert_eq!(
+            check(&format!("{near}\ncolour: blue")),
+            ["a.yaml:5 warning unknown-suppression", "a.yaml:6 warning unknown-key"],
+            "{near}"
+        );
+    }
+    for prose in [
+        "# trefoil allow me to say",
+        "# Trefoil allows much",
+        "# write `# trefoil: allow unknown-key` above",
+        "# trefoil-allow unknown-key",
+    ] {
+        assert_eq!(check(prose), [""; 0], "{prose}");
+    }
+}

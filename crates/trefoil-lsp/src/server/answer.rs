@@ -115,12 +115,22 @@ fn code_actions(session: &mut Session, params: lsp::CodeActionParams) -> Result<
         if !wanted(&String::from(kind.clone())) {
             continue;
         }
+        let edits = match action.kind {
+            code_action::Kind::Quick => action.edits,
+            code_action::Kind::All => code_action::proven(&place.analysis, place.file, &mut |edits| {
+                let text = rename::apply(place.analysis.text(place.file), edits);
+                session.workspace.analysis_with(&place.path, &text).map(|(analysis, _)| analysis)
+            }),
+        };
+        if edits.is_empty() {
+            continue;
+        }
         out.push(lsp::CodeAction {
             title: action.title,
             kind: Some(kind),
             diagnostics: action.diagnostic.map(|d| vec![converter.diagnostic(d)]),
             is_preferred: action.preferred.then_some(true),
-            edit: Some(converter.edit(&action.edits)),
+            edit: Some(converter.edit(&edits)),
             ..Default::default()
         });
     }

@@ -94,14 +94,18 @@ impl Session {
     }
     fn opened(&mut self, params: Value) -> Option<()> {
         let document = read::<DidOpenTextDocumentParams>(params)?.text_document;
-        let path = real(&uri::to_path(&document.uri)?);
+        let path = real(&uri::of_document(&document.uri)?);
+        // Of texts without a file's name only the language tells whether they are our business.
+        if uri::is_nowhere(&path) && String::from(document.language_id) != "yaml" {
+            return None;
+        }
         self.uris.insert(path.clone(), document.uri);
         self.workspace.set_buffer(path, document.text, document.version);
         Some(())
     }
     fn changed(&mut self, params: Value) -> Option<()> {
         let params: DidChangeTextDocumentParams = read(params)?;
-        let path = real(&uri::to_path(&params.text_document.text_document_identifier.uri)?);
+        let path = real(&uri::of_document(&params.text_document.text_document_identifier.uri)?);
         let mut text = self.workspace.buffer(&path)?.text.to_string();
         for change in params.content_changes {
             match change {
@@ -119,7 +123,7 @@ impl Session {
     }
     fn closed(&mut self, params: Value) -> Option<()> {
         let params: DidCloseTextDocumentParams = read(params)?;
-        let path = real(&uri::to_path(&params.text_document.uri)?);
+        let path = real(&uri::of_document(&params.text_document.uri)?);
         self.workspace.close(&path);
         self.uris.remove(&path);
         Some(())
@@ -135,7 +139,7 @@ impl Session {
     }
     /// The document that a client names.
     pub fn document(&mut self, uri: &Uri) -> Option<Place> {
-        let path = real(&uri::to_path(uri)?);
+        let path = real(&uri::of_document(uri)?);
         let (analysis, file) = self.workspace.analysis(&path)?;
         Some(Place { analysis, file, path, offset: 0 })
     }

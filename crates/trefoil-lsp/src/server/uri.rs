@@ -4,6 +4,9 @@ use std::path::{Path, PathBuf};
 
 use gen_lsp_types::Uri;
 
+/// No such folder can be: texts without a file are put there.
+const NOWHERE: &str = "/dev/null/untitled";
+
 /// The path of a `file:` URI; none of any other.
 pub fn to_path(uri: &Uri) -> Option<PathBuf> {
     let rest = strip_scheme(&uri.0)?;
@@ -25,6 +28,20 @@ pub fn to_path(uri: &Uri) -> Option<PathBuf> {
 fn strip_scheme(uri: &str) -> Option<&str> {
     let (scheme, rest) = uri.split_once(':')?;
     scheme.eq_ignore_ascii_case("file").then_some(rest)
+}
+
+/// The path by which a document is known: that of its file, or one that leads nowhere for a text that has none yet.
+pub fn of_document(uri: &Uri) -> Option<PathBuf> {
+    to_path(uri).or_else(|| {
+        let (_, name) = uri.0.split_once(':').filter(|(scheme, _)| scheme.eq_ignore_ascii_case("untitled"))?;
+        let name: String = name.bytes().map(|b| if b.is_ascii_alphanumeric() { b.into() } else { '-' }).collect();
+        Some(Path::new(NOWHERE).join(name).with_extension("yaml"))
+    })
+}
+
+/// Whether a path is of a text without a file.
+pub fn is_nowhere(path: &Path) -> bool {
+    path.starts_with(NOWHERE)
 }
 
 /// The `file:` URI of a path.

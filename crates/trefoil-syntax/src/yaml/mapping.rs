@@ -100,15 +100,22 @@ impl Builder {
                 *merged = false;
                 *old = entry;
             }
-            (_, Some(old)) => findings.push(
-                Diagnostic::error(
+            (_, Some(old)) => {
+                let found = Diagnostic::error(
                     rules::DUPLICATE_KEY,
                     Location::new(self.file, entry.key.span),
                     format!("the key `{}` appears twice in one mapping", shown(&entry.key.value)),
                 )
                 .label(Location::new(self.file, old.key.span), "the first one")
-                .help("remove one of the two, or rename it"),
-            ),
+                .help("remove one of the two, or rename it");
+                // Only a value that ends where its line does not matter can go without a look at the text.
+                let simple = |t: &Text| !matches!(t.style, Style::Literal | Style::Folded);
+                let whole = Location::new(self.file, entry.key.span.cover(entry.value.span));
+                findings.push(match entry.value.scalar() {
+                    Some((_, text)) if simple(text) => found.suggestion("remove the second one", whole, ""),
+                    _ => found,
+                });
+            }
             (_, None) => {}
         }
     }

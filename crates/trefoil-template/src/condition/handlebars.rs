@@ -109,9 +109,7 @@ fn operand(c: &mut Cursor<'_, '_>) -> Option<Expression> {
         let span = c.at..after;
         c.at = after;
         c.call(name, span)?
-    } else if let (true, Some(meant)) =
-        (takes_argument(c, after), crate::suggest::closest(name, &crate::handlebars::names()))
-    {
+    } else if let (true, Some(meant)) = (takes_argument(c, after), crate::handlebars::closest(name)) {
         let span = c.at..after;
         c.b.mistakes
             .add(CODES.helper, span, format!("unknown helper `{name}`"))

@@ -73,3 +73,14 @@ impl Helper {
         }
     }
 }
+
+/// The helper that was meant by a name: one that it is called by elsewhere, else the nearest.
+pub(crate) fn closest(name: &str) -> Option<&'static str> {
+    match name.to_ascii_lowercase().as_str() {
+        "ge" | "geq" => Some("gte"),
+        "le" | "leq" => Some("lte"),
+        "neq" => Some("ne"),
+        "equals" => Some("eq"),
+        _ => crate::suggest::closest(name, &names()),
+    }
+}

@@ -11,7 +11,7 @@ use crate::template::build::Builder;
 use crate::template::scan::end_of_quoted;
 use crate::value::{Number, Value};
 
-pub(crate) use helper::{Helper, helper, names};
+pub(crate) use helper::{Helper, closest, helper, names};
 
 /// The rule names of the language a cursor reads.
 pub(crate) struct Codes {
@@ -198,7 +198,7 @@ impl<'t> Cursor<'_, 't> {
     /// The arguments of a helper whose name was just read, and the call.
     pub fn call(&mut self, name: &'t str, span: Range<usize>) -> Option<Expression> {
         let Some(helper) = helper(name) else {
-            let suggestion = crate::suggest::closest(name, &names());
+            let suggestion = closest(name);
             let noted = self.b.mistakes.add(self.codes.helper, span, format!("unknown helper `{name}`"));
             if let Some(meant) = suggestion {
                 noted.meant(meant);

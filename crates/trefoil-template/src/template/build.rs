@@ -134,16 +134,12 @@ impl<'t> Builder<'t> {
                 let same = |r: &Reference| related(&r.path, &path);
                 this.references.get(guards.references.clone()).is_some_and(|known| known.iter().take(GUARDS).any(same))
             });
-        let beside = !guarded
-            && self.is_guarded(|this, guards| {
-                let same = |r: &Reference| matches!((r.path.as_slice(), path.as_slice()), ([a, _, ..], [b, ..]) if a.name == b.name);
-                this.references.get(guards.references.clone()).is_some_and(|known| known.iter().take(GUARDS).any(same))
-            });
         if self.blocks.iter().any(|b| b.op.is_none() && !matches!(b.name, "if" | "unless")) {
             self.doubtful.push(self.references.len() as u32);
         }
         let span = span.start as u32..span.end as u32;
-        self.references.push(Reference { path, span, guarded, beside, default, binding: Binding::default() });
+        let asked = self.asked();
+        self.references.push(Reference { path, span, guarded, asked, default, binding: Binding::default() });
         self.references.len() as u32 - 1
     }
 
@@ -159,6 +155,13 @@ impl<'t> Builder<'t> {
         let span = span.start as u32..span.end as u32;
         self.locals.push(Local { path, span, start, origin, each, guarded, up: up as u16 });
         Some(self.locals.len() as u32 - 1)
+    }
+
+    /// What the open blocks ask for.
+    fn asked(&self) -> Vec<Vec<Segment>> {
+        let ranges = self.blocks.iter().filter(|b| b.guarded).map(|b| b.guards.references.clone());
+        let references = ranges.flat_map(|range| self.references.get(range).into_iter().flatten());
+        references.take(GUARDS).map(|r| r.path.clone()).collect()
     }
 
     fn is_guarded(&self, covers: impl Fn(&Self, &Guards) -> bool) -> bool {

@@ -177,6 +177,11 @@ fn unclosed(b: &mut Builder<'_>, open: usize, before: usize) {
     b.mistakes
         .add("template-unclosed", open..open + line.len().max(2), format!("`{shown}` has no closing `}}}}`"))
         .help(format!("end it with `}}}}`; {ESCAPE}"));
+    let simple = !line.starts_with("{{{")
+        && !line.get(2..).is_some_and(|t| t.trim_start().starts_with(['#', '/', '^', '!', '&', '~', '>']));
+    if let Some(closed) = super::plain::closed(line).filter(|_| simple) {
+        b.mistakes.meant(closed);
+    }
 }
 
 /// `{{{{raw}}}}` or `{{{{/raw}}}}`.

@@ -48,6 +48,26 @@ fn unclosed(b: &mut Builder<'_>, open: usize, before: usize) {
     b.mistakes
         .add("template-unclosed", open..open + line.len().max(2), format!("`{tag}` has no closing `}}}}`"))
         .help(format!("end it with `}}}}`; {NO_ESCAPE}"));
+    if let Some(closed) = closed(line) {
+        b.mistakes.meant(closed);
+    }
+}
+
+/// A tag that is not closed with the braces that it surely lacks: behind its path, where nothing else can follow.
+pub(super) fn closed(tag: &str) -> Option<String> {
+    if let Some(inner) = tag.strip_suffix('}').filter(|inner| !inner.ends_with('}')) {
+        return Some(format!("{inner}}}}}"));
+    }
+    let inner = tag.strip_prefix("{{")?;
+    let blank = inner.len() - inner.trim_start().len();
+    let rest = inner.trim_start();
+    let path = rest.split(|c: char| !c.is_alphanumeric() && !matches!(c, '_' | '-' | '.')).next().unwrap_or_default();
+    let name = path.trim_end_matches(['.', '-']);
+    let behind = rest.get(name.len()..)?;
+    if name.is_empty() || behind.trim_start().starts_with(['|', '(', '=', '!', '<', '>']) {
+        return None;
+    }
+    Some(format!("{{{{{}{name}{}}}}}{behind}", " ".repeat(blank), " ".repeat(blank)))
 }
 
 /// `{{#if {{a}} == b}}`: the inner braces are the mistake; the block is open all the same.

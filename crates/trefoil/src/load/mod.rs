@@ -7,7 +7,9 @@
 //! The only place that reads manifests. Stops at nothing: whatever is wrong becomes a diagnostic, and the rest is still
 //! looked at. Runs nothing.
 
+mod cache;
 mod discover;
+mod doubt;
 mod lower;
 pub mod project;
 mod read;
@@ -26,6 +28,7 @@ use trefoil_front::FrontEnd;
 use trefoil_ir::{Facts, Program};
 use trefoil_syntax::{Diagnostic, Diagnostics, FileId, Files, Severity, yaml};
 
+pub use cache::Cache;
 pub use target::Target;
 
 use read::Loader;
@@ -45,6 +48,8 @@ pub struct LoadOptions {
     pub checks: Option<Checks>,
     /// Texts that stand in for files on disk, by canonical path: an editor's unsaved buffers.
     pub overlay: Arc<HashMap<PathBuf, Arc<str>>>,
+    /// Trees of earlier loads, for whoever loads the same files again.
+    pub cache: Option<Cache>,
 }
 
 /// Which rules look at a program, and what becomes of what they find.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use trefoil_check::Suppressions;
 use trefoil_front::{Detection, Evidence, FrontEnd, detect};
-use trefoil_syntax::yaml::{self, Node};
+use trefoil_syntax::yaml::{self, Node, Parsed};
 use trefoil_syntax::{Diagnostic, Diagnostics, FileId, Files, Location, Severity, SourceFile, Span};
 
 use super::project::ProjectFiles;
@@ -124,7 +124,7 @@ impl Loader {
             return known.clone();
         }
         let manifest = Arc::new(match self.read(path) {
-            Ok(source) => self.parse(source),
+            Ok(source) => self.parse(source, &real),
             Err(diagnostic) => Manifest {
                 file: diagnostic.file.unwrap_or(FileId(0)),
                 root: None,
@@ -143,9 +143,20 @@ impl Loader {
     pub fn text(&mut self, path: &Path) -> Result<SourceFile, Diagnostic> {
         self.read(path)
     }
-    fn parse(&mut self, source: SourceFile) -> Manifest {
+    fn parse(&mut self, source: SourceFile, real: &Path) -> Manifest {
         let file = self.files.add(source.clone());
-        let parsed = yaml::parse(file, &source, &self.options.limits);
+        let cache = self.options.cache.as_ref();
+        let known = cache.and_then(|cache| cache.tree(real, &source));
+        let parsed = match &known {
+            Some(root) => Parsed { root: Some(root.clone()), complete: true, diagnostics: Vec::new() },
+            None => yaml::parse(file, &source, &self.options.limits),
+        };
+        if let (Some(cache), None, Some(root)) = (cache, known, &parsed.root)
+            && parsed.complete
+            && parsed.diagnostics.is_empty()
+        {
+            cache.keep(real, source.text().clone(), root.clone());
+        }
         let shape = match parsed.root.as_ref().map(detect) {
             Some(Detection::One(front)) => Shape::One(front),
             Some(Detection::Several(all)) => Shape::Several(all),
@@ -169,7 +180,7 @@ impl Loader {
         if !self.options.overlay.is_empty()
             && let Some(text) = self.options.overlay.get(&real(path))
         {
-            return Ok(SourceFile::new(name, text.to_string()));
+            return Ok(SourceFile::new(name, text.clone()));
         }
         let open = || -> std::io::Result<Result<Vec<u8>, u64>> {
             let meta = std::fs::metadata(path)?;

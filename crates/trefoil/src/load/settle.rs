@@ -9,6 +9,7 @@ use trefoil_ir::Program;
 use trefoil_syntax::{Diagnostic, Diagnostics, FileId, Files, SourceFile, yaml};
 
 use super::Checks;
+use super::doubt::doubt;
 use super::project::{self, ProjectFile};
 use super::read::Loader;
 
@@ -96,7 +97,7 @@ impl Loader {
     /// The findings that are shown, by file and place. `entries` are the files that were checked themselves, and whether
     /// everything was looked for in them: where it was, a comment that covers nothing is reported.
     pub fn settle(&mut self, found: Diagnostics, entries: &BTreeMap<FileId, bool>) -> Vec<Diagnostic> {
-        let found = without_echoes(found.into_sorted());
+        let mut found = without_echoes(found.into_sorted());
         let Some(checks) = self.options.checks.clone() else { return found };
         let mut comments: HashMap<FileId, Suppressions> = self.suppressions();
         let mut kept = Diagnostics::default();
@@ -106,6 +107,7 @@ impl Loader {
                 kept.push(d);
             }
         };
+        doubt(&mut found, self.files());
         found.into_iter().for_each(|d| keep(d, &mut comments));
         for (file, proved) in entries {
             let limited = self.limits(*file).max_calls.is_some();

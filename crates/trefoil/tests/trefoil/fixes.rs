@@ -237,3 +237,100 @@ fn two_near_names_are_no_safe_fix() {
     );
     assert!(report.diagnostics.iter().all(|d| d.fix.is_none()), "{}", report.text());
 }
+
+/// The fixes of a rule in one manifest: what they write, and whether they are safe.
+fn fixes(rule: &str, text: &str, other: Option<&str>) -> Vec<(String, bool)> {
+    let report = check(text, other);
+    let of_rule = report.diagnostics.iter().filter(|d| d.rule == rule);
+    of_rule.filter_map(|d| d.fix.as_deref()).map(|f| (f.message.clone(), f.safe)).collect()
+}
+
+/// Of two spellings the one that is there once is the slip, wherever the finding is.
+#[test]
+fn a_name_that_is_used_often_is_not_changed_to_a_misspelt_declaration() {
+    let workflow = |key: &str, read: &str| {
+        format!(
+            "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: {{ name: w, version: \"1.0.0\" }}\nspec:\n  initial_state: ARTICLE\n  states:\n    ARTICLE:\n      kind: Subworkflow\n      workflow_id: x\n      result_key: {key}\n      transitions:\n        - {{ condition: custom, expression: \"{{{{blackboard.{read}.score >= 1}}}}\", target: END }}\n        - {{ condition: always, target: END }}\n    END:\n      kind: System\n      command: \"echo 'an article'\"\n"
+        )
+    };
+    let found = fixes("unresolved-name", &workflow("artcle", "article"), None);
+    // The name at the declaration is what a person may change.
+    assert_eq!(found, [("write `article` there".to_owned(), false)]);
+
+    let node = "version: \"0.1\"\nagents:\n  w: { model: \"openai:m\", system: \"On: {{ draft.output }} {{ draft.output }}\" }\n  v: { model: \"openai:m\", system: Write. }\nnodes:\n  drft: { agent: v, writes: output.first }\n  edit: { agent: w, writes: output.text }\nedges: [{ from: drft, to: edit }]\ninput: { message: x }\n";
+    let found = fixes("unresolved-name", node, None);
+    // Both uses are wrong in the same way, and `drft` is there twice.
+    assert_eq!(found, [("write `drft`".to_owned(), true), ("write `drft`".to_owned(), true)]);
+    let found = fixes("unresolved-name", &node.replace("edges: [{ from: drft, to: edit }]\n", ""), None);
+    assert_eq!(found, [("write `draft` there".to_owned(), false), ("write `draft` there".to_owned(), false)]);
+}
+
+/// What follows from a wrong reference is mended with it, not changed to it.
+#[test]
+fn a_name_that_comes_from_a_wrong_reference_is_left_alone() {
+    let main = "id: main\nkind: sequential\nsteps:\n  - ref: writter\noutput: { text: \"{{writer.draft}}\" }\n";
+    let writer = "id: writer\nkind: llm\nmodel: { provider: openai, name: m }\ninstruction: Write.\nprompt: Go.\n\
+                  outputSchema: { draft: string }\n";
+    let safe: Vec<_> =
+        check(main, Some(writer)).diagnostics.into_iter().filter_map(|d| d.fix).filter(|f| f.safe).collect();
+    assert_eq!(safe.iter().map(|f| &*f.message).collect::<Vec<_>>(), ["write `writer`"]);
+}
+
+/// Quotes around `true` would only make the finding go away.
+#[test]
+fn the_type_of_a_comparison_is_not_changed_without_asking() {
+    let main =
+        "id: a\nkind: sequential\ninputSchema: { tone: string }\nsteps:\n  - ref: b\n    when: \"{{tone}} == true\"\n";
+    let b = "id: b\nkind: llm\nmodel: { provider: openai, name: m }\ninstruction: Write.\nprompt: Go.\n";
+    assert_eq!(fixes("never-true", main, Some(b)), [("write `'true'`".to_owned(), false)]);
+}
+
+/// Names that only types tell to be wrong can be corrected too, and words in the tests of templates.
+#[test]
+fn members_and_compared_words_are_corrected() {
+    let agent = "id: a\nkind: llm\nmodel: { provider: openai, name: m }\ninputSchema:\n  format: { type: string, enum: [json, text] }\ninstruction: |\n  Write. {{#if format == jsn}}JSON only.{{/if}}\n";
+    let report = check(agent, None);
+    let d = report.diagnostics.iter().find(|d| d.rule == "never-true").unwrap();
+    assert_eq!(applied(agent, &d.fix.as_ref().unwrap().edits), agent.replace("jsn", "json"));
+    assert_eq!(report.diagnostics.iter().filter(|d| d.rule == "never-true").count(), 1, "{}", report.text());
+
+    let workflow = "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: { name: w, version: \"1.0.0\" }\nspec:\n  initial_state: LOOK\n  states:\n    LOOK:\n      kind: Agent\n      agent: a\n      transitions: [{ target: SAY }]\n    SAY:\n      kind: System\n      command: \"echo '{{LOOK.output.summary.verdit}} {{#each LOOK.output.issues}}{{this.severty}}{{/each}}'\"\n";
+    let analyst = "apiVersion: 100monkeys.ai/v1\nkind: Agent\nmetadata: { name: a, version: \"1.0.0\" }\nspec:\n  runtime: { model: smart }\n  task: { instruction: Look. }\n  execution:\n    mode: iterative\n    max_iterations: 3\n    validation:\n      - type: json_schema\n        schema:\n          type: object\n          required: [summary, issues]\n          properties:\n            summary: { type: object, properties: { verdict: { enum: [clean, bad] } } }\n            issues: { type: array, items: { type: object, properties: { severity: { enum: [low, high] } } } }\n";
+    let report = check(workflow, Some(analyst));
+    let edits: Vec<Edit> = report
+        .diagnostics
+        .iter()
+        .filter(|d| d.rule == "unknown-property")
+        .filter_map(|d| d.fix.as_deref())
+        .flat_map(|f| f.edits.clone())
+        .collect();
+    assert_eq!(
+        applied(workflow, &edits),
+        workflow.replace("verdit", "verdict").replace("severty", "severity"),
+        "{}",
+        report.text()
+    );
+}
+
+#[test]
+fn a_helper_by_its_name_elsewhere_is_known() {
+    let agent = "apiVersion: 100monkeys.ai/v1\nkind: Agent\nmetadata: { name: a, version: \"1.0.0\" }\nspec:\n  runtime: { model: smart }\n  task: { instruction: Write., prompt_template: \"{{ge input.a 1}}\" }\n";
+    assert_eq!(fixes("template-unknown-helper", agent, None), [("write `gte`".to_owned(), false)]);
+}
+
+/// A key that a step gives and nobody reads is the slip, if what is read is written elsewhere too.
+#[test]
+fn a_misspelt_input_of_an_agent_in_a_step_is_found_at_its_key() {
+    let text = "id: a\nkind: sequential\ninputSchema: { sources: string }\nsteps:\n  - agent:\n      id: b\n      kind: llm\n      model: { provider: openai, name: m }\n      instruction: Use {{sources}}.\n    input: { surces: \"{{sources}}\" }\n";
+    let report = check(text, None);
+    let d = report.diagnostics.iter().find(|d| d.rule == "unresolved-name").unwrap();
+    let span = d.span.unwrap();
+    assert_eq!(text.get(span.start as usize..span.end as usize), Some("surces"), "{}", report.text());
+    assert_eq!(d.message, "the step gives `surces`, but `sources` is read");
+    assert_eq!(applied(text, &d.fix.as_ref().unwrap().edits), text.replace("surces", "sources"));
+    // The other way round it is the text.
+    let text = text.replace("surces", "sources").replace("Use {{sources}}", "Use {{surces}}");
+    let report = check(&text, None);
+    let d = report.diagnostics.iter().find(|d| d.rule == "unresolved-name").unwrap();
+    assert_eq!(applied(&text, &d.fix.as_ref().unwrap().edits), text.replace("surces", "sources"), "{}", report.text());
+}

@@ -95,7 +95,7 @@ impl<'p> Walk<'_, 'p> {
             reference.path.iter().skip(usize::from(reference.binding.skip)).map(|s| &*s.name).collect();
         // The block asks for a member of the slot's own value; members that are written one by one say nothing of each other.
         let whole = |slot: &SlotId| !self.keys.keys().any(|(of, _)| of == slot);
-        let beside = reference.beside
+        let beside = reference.beside()
             && match source {
                 Source::Slot(slot) => reference.binding.skip == 1 && whole(slot),
                 Source::Member(slot, _) => whole(slot),

@@ -228,3 +228,17 @@ fn the_model_of_an_agent_stands_beside_its_name() {
     assert_eq!(hints[0]["label"], "openai:gpt-4o-mini", "{hints}");
     assert_eq!(hints[0]["position"], json!({ "line": 5, "character": 23 }));
 }
+
+#[test]
+fn a_property_is_renamed_where_its_schema_names_it_again() {
+    let text = "id: a\nkind: llm\nmodel: { provider: openai, name: m }\ninputSchema:\n  type: object\n  required: [repo, \
+                number]\n  properties:\n    repo: { type: string }\n    number: { type: integer }\n  examples:\n    - { \
+                repo: x, number: 1 }\ninstruction: Look at {{number}} of {{repo}}.\n";
+    let folder = Folder::new();
+    folder.write("a.yaml", text);
+    let (mut client, _) = Client::start(folder);
+    client.open("a.yaml");
+    let new = json!({ "newName": "pr" });
+    let edit = with(&mut client, "textDocument/rename", "a.yaml", "    num|ber: {", new);
+    assert_eq!(client.applied("a.yaml", &edit), text.replace("number", "pr"));
+}

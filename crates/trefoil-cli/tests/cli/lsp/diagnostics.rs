@@ -102,3 +102,22 @@ fn a_file_that_was_never_saved_counts() {
     client.tell("textDocument/didOpen", json!({ "textDocument": document }));
     assert_eq!(rules(&client.diagnostics("pipeline.yaml")), [""; 0]);
 }
+
+#[test]
+fn a_text_without_a_file_is_checked_alone() {
+    let (mut client, _) = Client::start(folder());
+    let open = |uri: &str, language: &str, text: &str| json!({ "textDocument": { "uri": uri, "languageId": language, "version": 1, "text": text } });
+    client.tell("textDocument/didOpen", open("untitled:Untitled-2", "json", "{"));
+    client.tell(
+        "textDocument/didOpen",
+        open("untitled:Untitled-1", "yaml", &WRITER.replace("instruction", "instrction")),
+    );
+    let told = client.wait(|m| m["method"] == "textDocument/publishDiagnostics");
+    assert_eq!(told["params"]["uri"], "untitled:Untitled-1");
+    let found = told["params"]["diagnostics"].as_array().unwrap().clone();
+    assert!(rules(&found).contains(&"unknown-key"), "{found:?}");
+    let change = json!({ "textDocument": { "uri": "untitled:Untitled-1", "version": 2 }, "contentChanges": [{ "text": WRITER }] });
+    client.tell("textDocument/didChange", change);
+    let told = client.wait(|m| m["method"] == "textDocument/publishDiagnostics");
+    assert_eq!((&told["params"]["uri"], &told["params"]["diagnostics"]), (&json!("untitled:Untitled-1"), &json!([])));
+}

@@ -68,3 +68,23 @@ fn a_fix_is_a_quick_fix_and_part_of_fixing_all() {
     let only = client.ask("textDocument/codeAction", params);
     assert!(only.as_array().unwrap().iter().all(|a| a["kind"] == "source.fixAll"), "{only}");
 }
+
+/// What follows from a mistake is not mended along with it: that would only move the mistake.
+#[test]
+fn fixing_all_leaves_no_new_finding() {
+    let folder = Folder::new();
+    let pipeline = "id: main\nkind: sequential\nsteps:\n  - ref: writter\noutput: { text: \"{{writer.draft}}\" }\n";
+    folder.write("main.yaml", pipeline).write(
+        "writer.yaml",
+        "id: writer\nkind: llm\nmodel: { provider: openai, name: m }\ninstruction: Write.\nprompt: Go.\n\
+         outputSchema: { draft: string }\n",
+    );
+    let (mut client, _) = Client::start(folder);
+    client.open("main.yaml");
+    let mut params = document(&client, "main.yaml");
+    params["range"] = json!({ "start": { "line": 0, "character": 0 }, "end": { "line": 0, "character": 0 } });
+    params["context"] = json!({ "diagnostics": [], "only": ["source.fixAll"] });
+    let actions = client.ask("textDocument/codeAction", params);
+    assert_eq!(actions.as_array().map(Vec::len), Some(1), "{actions}");
+    assert_eq!(client.applied("main.yaml", &actions[0]["edit"]), pipeline.replace("writter", "writer"));
+}

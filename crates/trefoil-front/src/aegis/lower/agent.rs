@@ -14,9 +14,10 @@ use super::pieces::{built_in_template, constant, path};
 use super::prompt::PromptNames;
 use super::{Lowering, Slots, input, plain_intake, validator};
 use crate::aegis::manifest::agent::{Agent, ContextEntry};
+use crate::aegis::manifest::execution::ValidatorKindSpec;
 use crate::aegis::manifest::{self};
 use crate::build::plain;
-use crate::learn::Members;
+use crate::learn::{self, Members};
 use crate::project::resolve_path;
 use crate::{Document, Reader};
 
@@ -142,6 +143,13 @@ fn declare(reader: &Reader<'_>, agent: &Agent) -> Members {
         let (kind, extent, note) = (DeclarationKind::Agent, agent.whole, Some(format!("an agent on `{model}`").into()));
         let (parent, schema) = (None, Value::Bool(true));
         reader.facts(|f| f.declare(Declaration { kind, name, at, extent, parent, schema, note }));
+    }
+    let answer = agent.execution.validation.iter().find_map(|v| match &v.kind {
+        ValidatorKindSpec::JsonSchema(schema) => Some(schema),
+        _ => None,
+    });
+    if let Some(schema) = answer {
+        learn::properties(reader, &schema.node, &schema.json, false, DeclarationKind::Property, at);
     }
     agent.input_schema.as_ref().map(|schema| declare_inputs(reader, schema, at)).unwrap_or_default()
 }

@@ -1,6 +1,7 @@
 //! The names of a workflow's templates (decisions E6, E7, C9): each is bound to its source, and what no run can define
 //! is reported.
 
+mod answer;
 mod check;
 mod known;
 mod meaning;
@@ -74,8 +75,8 @@ pub(super) struct Named {
     pub shape: Shape,
     /// Threshold and agreement of its consensus.
     pub consensus: (Option<f64>, Option<f64>),
-    /// Whether a transition into it has feedback.
-    pub given_feedback: bool,
+    /// The states with a transition into it that has feedback.
+    pub given_feedback: Vec<usize>,
     /// In the rounds of a judged state: the round, and why the last one or the last state failed.
     pub rounds: Option<(SlotId, SlotId)>,
 }

@@ -3,14 +3,15 @@
 use std::sync::Arc;
 
 use trefoil_ir::{Expr, JsonType, Position, SlotId, Source};
-use trefoil_syntax::yaml::{Kind, Node, Scalar};
+use trefoil_syntax::yaml::{Kind, Mapping, Node, Scalar};
+use trefoil_syntax::{Diagnostic, suggest};
 use trefoil_template::Value;
 
 use super::names::{Place, Scene};
 use super::pieces::{path, text};
 use crate::aegis::manifest::schema::JsonSchema;
 use crate::aegis::manifest::workflow::Workflow;
-use crate::read::to_value;
+use crate::read::{respelt, to_value};
 
 /// The workflow's output; `result` is the slot of the last state's result.
 pub(super) fn lower(scene: &Scene<'_, '_>, workflow: &Workflow, result: SlotId) -> Expr {
@@ -21,6 +22,9 @@ pub(super) fn lower(scene: &Scene<'_, '_>, workflow: &Workflow, result: SlotId) 
         scene.reader.wrong_type(node, "output_template", "a mapping");
         return Expr::Const(Value::Null);
     };
+    if let Some(schema) = &workflow.output_schema {
+        check_keys(scene, schema, mapping);
+    }
     let entries = mapping.entries.iter().map(|entry| {
         let value = expression(scene, &entry.value);
         let value = match coercion(workflow.output_schema.as_ref(), &entry.key.value) {
@@ -30,6 +34,30 @@ pub(super) fn lower(scene: &Scene<'_, '_>, workflow: &Workflow, result: SlotId) 
         (entry.key.value.clone(), value)
     });
     Expr::Object(entries.collect())
+}
+
+/// Keys that the schema does not have: where it is closed, or where one that it has is left out and was meant.
+fn check_keys(scene: &Scene<'_, '_>, schema: &JsonSchema, template: &Mapping) {
+    let left_out = || schema.properties().map(|(p, _)| &**p).filter(|p| template.get(p).is_none());
+    for entry in &template.entries {
+        let key = &entry.key;
+        if schema.properties().any(|(p, _)| *p == key.value) {
+            continue;
+        }
+        let at = scene.reader.at(key.span);
+        // An open one may have others as well.
+        let near = suggest::near(&key.value, left_out()).filter(|n| n.sure || schema.closed());
+        let message = format!("`output_schema` declares no `{}`", key.value);
+        let d = Diagnostic::warning("unknown-property", at, message);
+        match near {
+            Some(near) => {
+                let d = d.help(format!("did you mean `{}`?", near.name));
+                scene.reader.report(respelt(d, at, key, near));
+            }
+            None if schema.closed() => scene.reader.report(d),
+            None => {}
+        }
+    }
 }
 
 /// Templates at the leaves, the rest as it is written.

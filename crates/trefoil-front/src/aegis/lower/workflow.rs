@@ -1,6 +1,6 @@
 //! A workflow as a flow: slots for its state, a state machine, the output.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use trefoil_ir::{Expr, Flow, Intake, SlotId, Source, State, StateId, StateMachine, Step, StepId, StepKind};
@@ -40,7 +40,7 @@ pub(super) fn lower(lowering: &mut Lowering<'_>, reader: &Reader<'_>, document: 
     let names = names(&workflow, fixed, &mut slots);
     let initial = initial(reader, &workflow, &names);
     let paths = Arc::new(paths(&workflow, &names, initial.unwrap_or(0)));
-    let known = Arc::new(Known::new(reader, &workflow, names.states.iter().map(|s| &s.shape), &paths));
+    let known = Arc::new(Known::new(reader, lowering, &workflow, names.states.iter().map(|s| &s.shape), &paths));
     if let Some(text) = &workflow.initial {
         learn::names(reader, text, initial.and_then(|at| known.states.get(at)).map(|s| s.at));
     }
@@ -100,7 +100,7 @@ fn names(workflow: &Workflow, fixed: Fixed, slots: &mut Slots) -> Names {
             slot: slots.add(state.name.clone()),
             shape: Shape::Open,
             consensus: (None, None),
-            given_feedback: false,
+            given_feedback: Vec::new(),
             rounds: None,
         };
         match &state.kind {
@@ -131,15 +131,15 @@ fn names(workflow: &Workflow, fixed: Fixed, slots: &mut Slots) -> Names {
         }
         states.push(named);
     }
-    let with_feedback: BTreeSet<&str> = workflow
-        .states
-        .iter()
-        .flat_map(|s| s.transitions.iter().flatten())
-        .filter(|t| t.feedback.is_some())
-        .filter_map(|t| t.target.as_ref().map(|t| &*t.value))
-        .collect();
+    let mut with_feedback: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    for (from, state) in workflow.states.iter().enumerate() {
+        let speaking = state.transitions.iter().flatten().filter(|t| t.feedback.is_some());
+        for target in speaking.filter_map(|t| t.target.as_ref()) {
+            with_feedback.entry(&target.value).or_default().push(from);
+        }
+    }
     for named in &mut states {
-        named.given_feedback = with_feedback.contains(&*named.name);
+        named.given_feedback = with_feedback.remove(&*named.name).unwrap_or_default();
     }
     // Of two states of one name (reported) the first is meant.
     let by_name = states.iter().enumerate().rev().map(|(i, s)| (s.name.clone(), i)).collect();

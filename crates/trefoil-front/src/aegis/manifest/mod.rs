@@ -53,6 +53,26 @@ pub fn input_schema(root: &Node) -> Option<&Node> {
     (!schema.is_null()).then_some(schema)
 }
 
+/// The schema that an agent's answer has to fit, without a report.
+pub fn answer_schema(root: &Node) -> Option<&Node> {
+    let validation =
+        &root.mapping()?.get("spec")?.value.mapping()?.get("execution")?.value.mapping()?.get("validation")?.value;
+    match &*validation.kind {
+        Kind::Sequence(items) => items.iter().find_map(|item| {
+            let of_sort = |t: &Text| &*t.value == "json_schema";
+            let validator = item.mapping()?;
+            validator.get("type")?.value.string().filter(|t| of_sort(t))?;
+            Some(&validator.get("schema")?.value)
+        }),
+        _ => Some(&validation.mapping()?.get("output")?.value.mapping()?.get("schema")?.value),
+    }
+}
+
+/// A key of `metadata`, without a report.
+pub fn of_metadata<'n>(root: &'n Node, key: &str) -> Option<&'n Node> {
+    Some(&root.mapping()?.get("metadata")?.value.mapping()?.get(key)?.value)
+}
+
 /// Reads `apiVersion` and `kind`.
 pub fn header(fields: &mut Fields<'_, '_>) -> Option<Unit> {
     if let Some(version) = fields.require_text("apiVersion")

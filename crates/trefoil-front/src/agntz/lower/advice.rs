@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use trefoil_syntax::suggest::Near;
-use trefoil_syntax::{Severity, suggest};
+use trefoil_syntax::{Location, Severity, suggest};
 
 use super::scope::{At, Note, Scope};
 use super::signature::Outside;
@@ -44,13 +44,24 @@ pub fn unknown(scope: &Scope<'_>, name: &str, at: At) -> Note {
         Some(Some(_)) => format!("`{name}` is always null: the step's `input` does not have it"),
         None => format!("`{name}` is not declared: it is null unless the input has it"),
     };
-    Note::new(Severity::Warning, "unresolved-name", message, help).meant(0, near)
+    let given = scope.outside.and_then(|o| o.given.as_ref()).into_iter().flatten();
+    let slip = given.filter(|text| near.is_some_and(|n| n.sure && *n.name == *text.value)).map(|text| {
+        let at = Location::new(scope.file, text.content());
+        (at, format!("the step gives `{}`", text.value))
+    });
+    let label = slip.last();
+    Note { label, ..Note::new(Severity::Warning, "unresolved-name", message, help).meant(0, near) }
 }
 
 fn advice<'n>(scope: &'n Scope<'_>, name: &str, names: &'n [Arc<str>]) -> (String, Option<Near<'n>>) {
     if let Some(step) = scope.steps.iter().find(|s| &*s.id == name) {
         let key = Near { name: &step.key, distance: 0, sure: names.contains(&step.key) };
         return (format!("the output of `{name}` lands at `{}`", step.key), Some(key));
+    }
+    let given = scope.outside.and_then(|o| o.given.as_ref()).into_iter().flatten();
+    let near = suggest::near(name, given.map(|text| &*text.value)).filter(|near| near.sure);
+    if let Some(near) = near.filter(|near| names.iter().any(|n| **n == *near.name)) {
+        return (format!("did you mean `{}`?", near.name), Some(near));
     }
     if scope.outside.is_some_and(|o| o.names.iter().any(|n| &**n == name)) {
         let pass = format!("input: {{ {name}: \"{{{{{name}}}}}\" }}");

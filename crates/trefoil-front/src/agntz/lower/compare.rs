@@ -1,9 +1,9 @@
-//! Conditions that can only go one way: without a placeholder, or with a comparison that can never be true (decision A6).
+//! Conditions, and tests in templates, that can only go one way: without a placeholder, or with a comparison that can never be true (decision A6).
 
 use trefoil_ir::Cond;
 use trefoil_syntax::yaml::{Style, Text};
 use trefoil_syntax::{Diagnostic, suggest};
-use trefoil_template::{Comparison, Condition, Expression, Reference, Value};
+use trefoil_template::{Comparison, Expression, Reference, Template, Value};
 
 use super::advice::list;
 use super::scope::{At, Purpose, Scope};
@@ -24,8 +24,14 @@ pub fn check(reader: &Reader<'_>, scope: &Scope<'_>, source: &Text, cond: &Cond,
         reader.report(if known { braced(reader, source, word, d) } else { d });
         return;
     }
-    let visitor = Visitor { reader, scope, source, condition, at };
+    let visitor = Visitor { reader, scope, source, references: condition.references(), at };
     visitor.visit(condition.expression());
+}
+
+/// Warns of what is constant in the tests of a template's blocks.
+pub fn check_tests(reader: &Reader<'_>, scope: &Scope<'_>, source: &Text, template: &Template, at: At) {
+    let visitor = Visitor { reader, scope, source, references: template.references(), at };
+    template.expressions().iter().for_each(|e| visitor.visit(e));
 }
 
 /// The finding with the braces around the name; a scalar without quotes gets those as well.
@@ -55,7 +61,7 @@ struct Visitor<'v, 'd> {
     reader: &'v Reader<'d>,
     scope: &'v Scope<'v>,
     source: &'v Text,
-    condition: &'v Condition,
+    references: &'v [Reference],
     at: At,
 }
 
@@ -109,7 +115,7 @@ impl Visitor<'_, '_> {
         let text = &*self.source.value;
         let read = |at: usize| {
             let inside = |r: &Reference| (r.span.start as usize..r.span.end as usize).contains(&at);
-            self.condition.references().iter().any(inside)
+            self.references.iter().any(inside)
         };
         let mut all = text.match_indices(word).map(|(at, _)| at);
         all.find(|at| !word.is_empty() && mend::apart(text, *at, word.len()) && !read(*at))
@@ -122,7 +128,7 @@ impl Visitor<'_, '_> {
             }
             _ => return,
         };
-        let Some(reference) = self.condition.references().get(reference as usize) else { return };
+        let Some(reference) = self.references.get(reference as usize) else { return };
         let shape = self.scope.look(reference, self.at, Purpose::Condition).shape;
         let Some(Impossible { why, help, change }) = impossible(reference, &shape, literal) else { return };
         let always = if equal { "can never be true" } else { "is always true" };
@@ -162,8 +168,9 @@ impl Visitor<'_, '_> {
         match change {
             Change::Bare if quotes => d.fix(format!("write `{written}`"), at, written.to_string()),
             Change::Quoted if !quotes => {
+                // It would be silent then, and still never true: the name may be the wrong one.
                 let text = format!("{quote}{written}{quote}");
-                d.fix(format!("write `{text}`"), at, text)
+                d.suggestion(format!("write `{text}`"), at, text)
             }
             Change::Word(word, sure) if !word.contains(['\'', '"', '\\', '{', '}', '\n']) => {
                 let quotes = quotes || !word.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-'));

@@ -25,7 +25,9 @@ pub fn agent(reader: &Reader<'_>, subject: &Subject<'_, '_>, outside: Option<&Ou
             (DeclarationKind::Agent, format!("an agent{}", model.unwrap_or_default()))
         }
         Kind::Tool(_) => (DeclarationKind::Agent, "a tool call".into()),
-        Kind::Sequential(p) => (DeclarationKind::Workflow, format!("a pipeline of {} steps", p.steps.len())),
+        Kind::Sequential(p) => {
+            (DeclarationKind::Workflow, format!("a pipeline of {}", crate::learn::counted(p.steps.len(), "step")))
+        }
         Kind::Parallel(p) => (DeclarationKind::Workflow, format!("{} branches at the same time", p.steps.len())),
         Kind::Hosted(_) | Kind::Unknown => (DeclarationKind::Agent, "an agent".into()),
     };

@@ -94,7 +94,9 @@ impl Lowering<'_> {
         let found = self.project.documents.get(document)?;
         self.units.insert(document, Unit::Open);
         let mut findings = self.findings.apart();
-        let signature = self.root(&Reader::new(found.file, &mut findings), document, &found.root, entry);
+        let text = self.project.files.get(found.file).map(|f| &**f.text());
+        let reader = Reader::new(found.file, &mut findings).with_text(text);
+        let signature = self.root(&reader, document, &found.root, entry);
         self.findings.absorb(findings);
         self.units.insert(document, Unit::Done(signature.clone()));
         signature

@@ -51,7 +51,7 @@ pub fn look(scope: &Scope<'_>, reference: &Reference, at: At, purpose: Purpose) 
 /// Whether it is worth saying that a path may be undefined: not in conditions, which are there to ask, and not inside
 /// an `{{#if}}`.
 fn wants_doubts(reference: &Reference, purpose: Purpose) -> bool {
-    !reference.guarded && !reference.beside && purpose != Purpose::Condition
+    !reference.guarded && !reference.beside() && purpose != Purpose::Condition
 }
 
 /// Whether the step that reads runs only where the other one has left something: its own `when` asks for it.

@@ -128,6 +128,8 @@ pub struct Note {
     pub help: Option<String>,
     /// What was meant: the segment that is wrong, the name for it, and whether that is sure.
     pub meant: Option<(usize, Arc<str>, bool)>,
+    /// Another place, which may be the wrong one, and what is there.
+    pub label: Option<(Location, String)>,
     /// Where what there is instead is declared.
     pub declared: Option<Location>,
 }
@@ -135,7 +137,7 @@ pub struct Note {
 impl Note {
     /// A finding with advice.
     pub fn new(severity: Severity, rule: &'static str, message: String, help: impl Into<Option<String>>) -> Self {
-        Self { severity, rule, message, help: help.into(), meant: None, declared: None }
+        Self { severity, rule, message, help: help.into(), meant: None, label: None, declared: None }
     }
     /// The same, with what was meant by the segment of this index.
     pub fn meant(self, index: usize, near: Option<Near<'_>>) -> Self {
@@ -223,7 +225,10 @@ impl<'s> Scope<'s> {
         if !repeats {
             let mut d = Diagnostic::new(note.rule, note.severity, place, note.message);
             d.help = note.help;
-            let d = note.declared.into_iter().fold(d, |d, at| d.label(at, "what it has is declared here"));
+            if let Some((at, message)) = note.label {
+                d = d.label(at, message);
+            }
+            d = note.declared.into_iter().fold(d, |d, at| d.label(at, "what it has is declared here"));
             reader.report(match note.meant {
                 Some((index, name, sure)) => mend::rewritten(d, mend::segment(reference, place, index), &name, sure),
                 None => d,

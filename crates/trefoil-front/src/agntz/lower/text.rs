@@ -20,7 +20,11 @@ pub fn text(
     position: Position,
 ) -> Expr {
     let mut resolve = scope.resolver(reader, at, purpose, position);
-    build::text_expr(reader, source, &Policy::AGNTZ, &mut resolve).unwrap_or(Expr::Const(Value::Null))
+    let expr = build::text_expr(reader, source, &Policy::AGNTZ, &mut resolve);
+    if let Some(Expr::Template(text)) = &expr {
+        compare::check_tests(reader, scope, source, &text.template, at);
+    }
+    expr.unwrap_or(Expr::Const(Value::Null))
 }
 
 /// Typed position (decision A1), and what is known about the value. A text with a mistake (reported) becomes null.
@@ -36,6 +40,9 @@ pub fn typed(
     let Some(expr) = build::typed_expr(reader, source, &Policy::AGNTZ, &mut resolve) else {
         return (Expr::Const(Value::Null), Shape::Any);
     };
+    if let Expr::Typed(text) = &expr {
+        compare::check_tests(reader, scope, source, &text.template, at);
+    }
     let shape = match &expr {
         Expr::Typed(text) if text.template.is_single() => {
             let reference = text.template.references().first();

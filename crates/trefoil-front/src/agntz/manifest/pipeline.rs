@@ -65,7 +65,14 @@ pub fn sequential<'n>(fields: &mut Fields<'n, '_>) -> Pipeline<'n> {
     match (until_entry, fields.take("maxIterations")) {
         (Some(until), None) => {
             let d = Diagnostic::error("missing-key", reader.at(until.key.span), "a loop needs `maxIterations`");
-            reader.report(d.help("`until` repeats the steps; say how often at most, for example `maxIterations: 5`"));
+            let d = d.help("`until` repeats the steps; say how often at most, for example `maxIterations: 5`");
+            let at = Span::new(until.key.span.start, until.key.span.start);
+            reader.report(match reader.indent(at) {
+                Some(indent) => {
+                    d.suggestion("add `maxIterations: 10`", reader.at(at), format!("maxIterations: 10\n{indent}"))
+                }
+                None => d,
+            });
         }
         (None, Some(max)) => {
             let message = "`maxIterations` has no effect: without `until` the steps run once";

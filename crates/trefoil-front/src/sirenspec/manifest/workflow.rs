@@ -98,7 +98,8 @@ fn version(fields: &mut Fields<'_, '_>) {
         Some((Scalar::Str, _)) => {}
         Some((Scalar::Int(_) | Scalar::Float(_), text)) => reader.report(
             Diagnostic::error("wrong-type", reader.at(entry.value.span), "`version` must be text, not a number")
-                .help(format!("put it in quotes: `\"{}\"`", text.value)),
+                .help(format!("put it in quotes: `\"{}\"`", text.value))
+                .fix("put quotes around it", reader.at(entry.value.span), format!("\"{}\"", text.value)),
         ),
         _ => reader.wrong_type(&entry.value, "version", "text"),
     }

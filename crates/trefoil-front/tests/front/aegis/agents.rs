@@ -160,7 +160,7 @@ fn execution_mistakes_stand_where_they_are() {
          error 10:5 both-spellings: `max_iterations` and `max_retries` are the same key (keep one)
          error 11:24 wrong-type: `iteration_timeout` must be a duration, not a number without a unit (for seconds write `90s`)
          error 14:18 invalid-regex: `pattern` is not a regular expression: unclosed group
-         error 16:58 invalid-schema: `schema` is not a JSON Schema: \"txt\" is not valid under any of the schemas listed in the 'anyOf' keyword
+         error 16:58 invalid-schema: `txt` is not a type (it can be one of `string`, `number`, `integer`, `boolean`, `object`, `array`, `null`)
          error 17:15 unknown-value: `type` cannot be `script` (it can be one of `exit_code`, `json_schema`, `regex`, `semantic`, `multi_judge`)
          error 18:9 missing-key: a validator needs `judge_agent`",
     );
@@ -371,4 +371,48 @@ fn input_is_checked_by_the_schema_and_its_fields_are_declared() {
     let fields: Vec<_> = intake.fields.iter().map(|f| (&*f.name, f.default.is_some(), f.optional)).collect();
     assert_eq!(fields, [("topic", false, false), ("words", true, true), ("note", false, true)]);
     assert!(intake.schema.is_some());
+}
+
+#[test]
+fn schemas_are_checked_at_their_keywords() {
+    let manifest = "\
+apiVersion: 100monkeys.ai/v1
+kind: Agent
+metadata: { name: a, version: '1' }
+spec:
+  runtime: { language: python, version: '3.11', model: default }
+  input_schema:
+    type: object
+    reqiured: [topic]
+    required: [tpoic, other]
+    properties:
+      topic: { type: string, minLength: -1 }
+      kind: { type: string, enum: [1] }
+    anyOf:
+      - required: [more]
+        properties: { less: { type: string } }
+  execution:
+    validation:
+      - type: json_schema
+        schema:
+          type: object
+          required: [scroe, more]
+          properties: { score: { type: number } }
+      - type: json_schema
+        schema:
+          type: object
+          required: [more]
+          properties: { score: { type: number } }
+          additionalProperties: { type: number }
+";
+    expect_one(
+        manifest,
+        "error 5:3 missing-key: spec needs `task`
+         warning 5:3 no-effect: `runtime` has no effect: the agent runs as a model call, no container
+         warning 8:5 unknown-key: JSON Schema has no keyword `reqiured` (did you mean `required`?)
+         error 11:41 wrong-type: `minLength` must be a whole number from 0, not a number
+         warning 12:36 invalid-schema: this choice is not of the type
+         warning 21:22 invalid-schema: `scroe` is required and not among `properties` (did you mean `score`?)
+         warning 21:29 invalid-schema: `more` is required and not among `properties` (did you mean `score`?)",
+    );
 }

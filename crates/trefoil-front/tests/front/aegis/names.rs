@@ -125,6 +125,83 @@ fn what_the_start_input_may_bring_is_not_reported() {
 }
 
 #[test]
+fn a_slip_of_the_pen_in_a_known_name_is_a_warning() {
+    let cases = [
+        ("{{workflow.context.langage}}", "language", "langage"),
+        ("{{blackboard.sumary}}", "summary", "sumary"),
+        ("{{#each sumary}}x{{/each}}", "summary", "sumary"),
+        ("{{prev_error}}", "previous_error", "prev_error"),
+        ("{{iteration_nr}}", "iteration_number", "iteration_nr"),
+    ];
+    for (text, meant, written) in cases {
+        let said = format!(
+            "unresolved-name: nothing in this manifest defines `{written}` (did you mean `{meant}`? if the start input has `{written}`, declare it in `input_schema`)"
+        );
+        let found = about(text);
+        assert!(found.starts_with("warning flow.yaml 13:") && found.ends_with(&said), "{text}: {found}");
+    }
+    let found = about("{{feedback}}");
+    assert!(found.ends_with("defines `feedback` (did you mean `state.feedback`?)"), "{found}");
+    let found = about("{{COMMAND.output.stdot}} {{COMMAND.output.status_line}}");
+    assert!(
+        found.ends_with(
+            "`COMMAND` has no `stdot`, unless it prints JSON that has (did you mean `COMMAND.output.stdout`?)"
+        ),
+        "{found}"
+    );
+}
+
+#[test]
+fn with_listed_inputs_others_are_reported() {
+    let manifest = |schema: &str| {
+        format!(
+            "\
+apiVersion: 100monkeys.ai/v1
+kind: Workflow
+metadata:
+  name: flow
+  input_schema: {{ type: object, properties: {{ pr_number: {{ type: string }} }}{schema} }}
+spec:
+  states:
+    - {{ name: A, kind: System, command: 'echo {{{{input.pr_no}}}} {{{{branch}}}} {{{{pr_number}}}}' }}
+"
+        )
+    };
+    expect_one(
+        &manifest(""),
+        "warning 8:49 unknown-property: `input_schema` declares no `pr_no` (it declares `pr_number`)
+         warning 8:65 unresolved-name: neither the context, nor the input, nor any state defines `branch`",
+    );
+    expect_one(&manifest(", additionalProperties: true"), "");
+}
+
+#[test]
+fn the_output_has_the_keys_of_its_schema() {
+    expect_one(
+        "\
+apiVersion: 100monkeys.ai/v1
+kind: Workflow
+metadata:
+  name: flow
+  output_schema: { type: object, properties: { article: { type: string }, score: { type: number } } }
+  output_template: { article: x, scor: '1', more: y }
+spec:
+  states:
+    - { name: A, kind: System, command: echo }
+",
+        "warning 6:34 unknown-property: `output_schema` declares no `scor` (did you mean `score`?)",
+    );
+}
+
+#[test]
+fn a_misspelt_built_in_command_is_no_program() {
+    expect_one(
+        "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: { name: flow }\nspec:\n  states:\n    - { name: A, kind: System, command: update_blackbord, env: { a: b } }\n    - { name: B, kind: System, command: update_dashboard_now }\n",
+        "warning 6:41 unknown-reference: `update_blackbord` is no built-in command: a shell will look for a program of that name (did you mean `update_blackboard`?)",
+    );
+}
+
+#[test]
 fn with_a_closed_input_unknown_keys_are_reported() {
     let manifest = "\
 apiVersion: 100monkeys.ai/v1
@@ -141,7 +218,7 @@ spec:
         manifest,
         "warning 9:72 unresolved-name: neither the context, nor the input, nor any state defines `topci` (did you mean `topic`?)
          warning 9:82 unresolved-name: neither the context, nor the input, nor any state defines `langauge` (did you mean `language`?)
-         warning 9:112 unknown-property: `input_schema` declares no `x`",
+         warning 9:112 unknown-property: `input_schema` declares no `x` (it declares `topic`)",
     );
 }
 

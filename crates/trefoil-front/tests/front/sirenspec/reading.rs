@@ -227,7 +227,7 @@ fn guardrails() {
     expect_one(&top("[schema, cost_cap, {name: schema, config: {schema: {type: objekt}}}]"), "
         error 4:14 missing-key: the `schema` guardrail needs a schema (write `{name: schema, config: {schema: {type: object}}}`)
         error 4:22 missing-key: the `cost_cap` guardrail needs a ceiling (write `{name: cost_cap, config: {max_tokens: 10000}}`)
-        error 4:64 invalid-schema: this is not a JSON Schema: \"objekt\" is not valid under any of the schemas listed in the 'anyOf' keyword
+        error 4:71 invalid-schema: `objekt` is not a type (did you mean `object`? it can be one of `string`, `number`, `integer`, `boolean`, `object`, `array`, `null`)
     ");
     expect_one(
         &top("[{name: cost_cap, config: {max_usd: 1}}]"),

@@ -368,6 +368,10 @@ fn misfit(tag: CoreTag, found: &str, at: Location) -> Diagnostic {
 pub(super) fn unquoted_braces(at: Location, raw: &str) -> Diagnostic {
     let found = Diagnostic::error(rules::UNQUOTED_BRACES, at, "a value that begins with `{{` needs quotes");
     let closed = raw.contains("}}") || raw.contains("%}");
+    let found = match in_quotes(raw) {
+        Some(text) if closed && !raw.contains(": ") => found.fix("put quotes around the value", at, text),
+        _ => found,
+    };
     found.help(match quoted(raw) {
         Some(quoted) if closed => format!("put quotes around the whole value: {quoted}"),
         None if closed => "put quotes around the whole value".to_owned(),
@@ -375,10 +379,18 @@ pub(super) fn unquoted_braces(at: Location, raw: &str) -> Diagnostic {
     })
 }
 
+/// A text of one line in quotes.
+fn in_quotes(raw: &str) -> Option<String> {
+    if raw.contains(char::is_control) {
+        return None;
+    }
+    Some(if raw.contains(['"', '\\']) { format!("'{}'", raw.replace('\'', "''")) } else { format!("\"{raw}\"") })
+}
+
 /// A text in quotes, if it is short enough to show.
 pub(super) fn quoted(raw: &str) -> Option<String> {
     if raw.chars().count() > 60 || raw.contains(char::is_control) || raw.contains('`') {
         return None;
     }
-    Some(if !raw.contains(['"', '\\']) { format!("`\"{raw}\"`") } else { format!("`'{}'`", raw.replace('\'', "''")) })
+    Some(format!("`{}`", in_quotes(raw)?))
 }

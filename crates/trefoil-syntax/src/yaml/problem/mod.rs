@@ -56,7 +56,7 @@ pub(super) fn explain(file: FileId, text: &str, error: &ScanError, builder: &Bui
     if let Some(problem) = braces(&scene) {
         return problem;
     }
-    let Wording { kind, rule, message, help, place: told } = wording::of(error.kind(), &scene, limits);
+    let Wording { kind, rule, message, help, place: told, above } = wording::of(error.kind(), &scene, limits);
     let (start, end) = told.unwrap_or_else(|| place(kind, &scene));
     let (start, end) = locate::whole_characters(text, start, end);
     let mut diagnostic = Diagnostic::error(rule, scene.location(start, end), message);
@@ -75,7 +75,36 @@ pub(super) fn explain(file: FileId, text: &str, error: &ScanError, builder: &Bui
         _ => None,
     };
     diagnostic.help = advice.or(help);
+    if kind == Kind::Tab {
+        diagnostic = without_tab(&scene, start, diagnostic);
+    }
+    if let Some((start, end)) = above {
+        let (start, end) = locate::whole_characters(text, start, end);
+        diagnostic = diagnostic.label(scene.location(start, end), "this goes on, because it has no `:`");
+    }
     Problem { diagnostic, mask: mask(kind, &scene) }
+}
+
+/// The finding with spaces instead of the tabs at `at`; how many is guessed from the line above.
+fn without_tab(scene: &Scene<'_>, at: usize, found: Diagnostic) -> Diagnostic {
+    let text = scene.text;
+    let start = locate::line_start(text, at);
+    let line = text.get(start..locate::line_end(text, at)).unwrap_or_default();
+    let indent = line.len() - line.trim_start_matches([' ', '\t']).len();
+    if at >= start + indent {
+        let run = text.get(at..).map_or(0, |t| t.len() - t.trim_start_matches('\t').len());
+        return found.suggestion("write a space", scene.location(at, at + run), " ");
+    }
+    let above = text.get(..start).unwrap_or_default().lines().rev();
+    let above =
+        above.map(str::trim_end).find(|l| !l.is_empty() && !l.trim_start().starts_with('#')).unwrap_or_default();
+    let mut width = above.len() - above.trim_start_matches(' ').len();
+    if above.ends_with(':') {
+        width += 2;
+    } else if above.trim_start().starts_with("- ") && !line.trim_start().starts_with("- ") {
+        width += 2;
+    }
+    found.suggestion("indent with spaces", scene.location(start, start + indent), " ".repeat(width))
 }
 
 /// The value that an error at `at` is about, when the last thing that was read is a value: that one, if they share a

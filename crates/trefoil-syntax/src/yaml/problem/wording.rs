@@ -33,11 +33,13 @@ pub(super) struct Wording {
     pub(super) help: Option<String>,
     /// The bytes to point at, where the kind does not tell.
     pub(super) place: Option<(usize, usize)>,
+    /// What stands above it and is the cause.
+    pub(super) above: Option<(usize, usize)>,
 }
 
 impl Wording {
     fn new(kind: Kind, message: impl Into<String>) -> Self {
-        Self { kind, rule: rules::SYNTAX, message: message.into(), help: None, place: None }
+        Self { kind, rule: rules::SYNTAX, message: message.into(), help: None, place: None, above: None }
     }
     fn rule(self, rule: &'static str) -> Self {
         Self { rule, ..self }
@@ -225,7 +227,9 @@ fn colon(scene: &Scene<'_>) -> Wording {
     }
     let found = Wording::new(Kind::Item, "this line goes on with the value above it, so it cannot be a key");
     let start = locate::line_start(scene.text, scene.at);
-    let above = scene.text.get(locate::line_start(scene.text, start.saturating_sub(1))..start).unwrap_or_default();
+    let end = scene.text.get(..start).unwrap_or_default().trim_end().len();
+    let from = locate::line_start(scene.text, end);
+    let above = scene.text.get(from..end).unwrap_or_default();
     if above
         .trim()
         .split_once(':')
@@ -233,7 +237,11 @@ fn colon(scene: &Scene<'_>) -> Wording {
     {
         return found.help("write a space behind the `:` in the line above");
     }
-    found.help("line it up with the other keys; if the line above should be a key too, end it with `:`")
+    let word = from + above.len() - above.trim_start().len();
+    let bare = !above.trim().is_empty() && !above.contains(": ") && !above.ends_with(':');
+    let above = bare.then(|| (word, locate::word_end(scene.text, word)));
+    Wording { above, ..found }
+        .help("line it up with the other keys; if the line above should be a key too, end it with `:`")
 }
 
 /// No key where one has to be.

@@ -5,7 +5,7 @@ use trefoil_ir::Source;
 use trefoil_syntax::{Diagnostic, suggest};
 use trefoil_template::Missing;
 
-use super::{Look, Place, RESERVED};
+use super::{Look, Place, RESERVED, Shape};
 use crate::aegis::lower::paths::Before;
 use crate::mend;
 
@@ -63,7 +63,7 @@ impl Look<'_, '_, '_> {
         let name = self.scene.names.name(state);
         match before {
             Before::Always => {}
-            Before::Sometimes if self.reference.guarded || self.reference.beside => {}
+            Before::Sometimes if self.reference.guarded || self.reference.beside() || self.implied(state) => {}
             Before::Sometimes => {
                 let message = format!("`{name}` has not run on every way to {here}: it is empty where it has not");
                 self.scene.reader.report(Diagnostic::info("maybe-undefined", self.at, message));
@@ -76,11 +76,29 @@ impl Look<'_, '_, '_> {
         }
     }
 
+    /// Whether a block around it asks for something that is there only when this state has run: the result of one behind it,
+    /// the feedback of one.
+    fn implied(&self, state: usize) -> bool {
+        let names = self.scene.names;
+        let behind = |later: usize| later == state || matches!(self.scene.paths.before(state, later), Before::Always);
+        self.reference.asked.iter().any(|path| {
+            let mut segments = path.iter().map(|s| &*s.name);
+            match (segments.next(), segments.next(), self.place) {
+                (Some("state"), Some("feedback"), Place::Entering(here)) => {
+                    let from = names.states.get(here).map(|s| s.given_feedback.as_slice()).unwrap_or_default();
+                    !from.is_empty() && from.iter().all(|s| behind(*s))
+                }
+                (Some(root), ..) => names.index(root).is_some_and(behind),
+                _ => false,
+            }
+        })
+    }
+
     /// Whether any transition into this state says something.
     pub(super) fn check_feedback(&self) {
         let (Place::Entering(state) | Place::Leaving(state) | Place::Deciding(state)) = self.place else { return };
         let names = self.scene.names;
-        if !self.scene.paths.reachable(state) || names.states.get(state).is_none_or(|s| s.given_feedback) {
+        if !self.scene.paths.reachable(state) || names.states.get(state).is_none_or(|s| !s.given_feedback.is_empty()) {
             return;
         }
         let message =
@@ -95,12 +113,23 @@ impl Look<'_, '_, '_> {
             return;
         }
         let near = suggest::near(field, schema.properties().map(|(p, _)| &**p));
-        if !schema.closed() && near.is_none() {
+        let listed = schema.closed() || schema.lists_all();
+        if !listed && near.is_none() {
             return;
         }
-        let help = near.map(|n| format!("did you mean `input.{}`?", n.name)).unwrap_or_default();
+        let help = match near {
+            Some(near) => format!("did you mean `input.{}`?", near.name),
+            None => {
+                let all: Vec<_> = schema.properties().take(12).map(|(p, _)| format!("`{p}`")).collect();
+                if all.is_empty() {
+                    "it declares nothing".to_owned()
+                } else {
+                    format!("it declares {}", all.join(", "))
+                }
+            }
+        };
         // an open input may have the field all the same
-        let near = near.map(|n| suggest::Near { sure: n.sure && schema.closed(), ..n });
+        let near = near.map(|n| suggest::Near { sure: n.sure && listed, ..n });
         let message = format!("`input_schema` declares no `{field}`");
         self.warn_near("unknown-property", &message, &help, left, near);
     }
@@ -118,19 +147,85 @@ impl Look<'_, '_, '_> {
         }
         let like_a_result = segments.get(1).is_some_and(|field| OF_RESULTS.contains(field));
         if like_a_result {
-            let near = suggest::near(key, names.state_names());
+            let on_board = self.reference.path.first().is_some_and(|s| matches!(&*s.name, "blackboard" | "workflow"));
+            let states = suggest::near(key, names.state_names());
+            // A state is another sort of thing than a key of the Blackboard.
+            let keys = || suggest::near(key, names.keys.iter().map(|k| &**k));
+            let near = if on_board { keys().or(states.map(|n| suggest::Near { sure: false, ..n })) } else { states };
             let help = near.map(|n| format!("did you mean `{}`?", n.name)).unwrap_or_default();
             let message = format!("no state is called `{key}`");
             return self.warn_near("unresolved-name", &message, &help, segments.len(), near);
         }
-        let closed = names.schema.as_ref().is_some_and(|s| s.of_objects() && s.closed());
+        let closed = names.schema.as_ref().is_some_and(|s| s.of_objects() && (s.closed() || s.lists_all()));
+        let fields = names.schema.iter().flat_map(|s| s.properties().map(|(p, _)| &**p));
+        let keys = names.keys.iter().map(|k| &**k).chain(fields).chain(names.state_names());
+        let abbreviated = BUILT_IN.iter().find(|n| abbreviates(key, n));
+        let near = match abbreviated {
+            Some(name) => Some(suggest::Near { name, distance: 0, sure: false }),
+            None => suggest::near(key, keys.chain(RESERVED.iter().copied())),
+        };
         if closed {
-            let fields = names.schema.iter().flat_map(|s| s.properties().map(|(p, _)| &**p));
-            let keys = names.keys.iter().map(|k| &**k).chain(fields).chain(names.state_names());
-            let near = suggest::near(key, keys.chain(RESERVED.iter().copied()));
             let help = near.map(|n| format!("did you mean `{}`?", n.name)).unwrap_or_default();
             let message = format!("neither the context, nor the input, nor any state defines `{key}`");
-            self.warn_near("unresolved-name", &message, &help, segments.len(), near);
+            return self.warn_near("unresolved-name", &message, &help, segments.len(), near);
+        }
+        // With an open input anybody may give it, unless it is a slip of the pen.
+        if let Some(near) = near.filter(|n| n.sure || abbreviated.is_some()) {
+            let help =
+                format!("did you mean `{}`? if the start input has `{key}`, declare it in `input_schema`", near.name);
+            let message = format!("nothing in this manifest defines `{key}`");
+            let near = suggest::Near { sure: false, ..near };
+            return self.warn_near("unresolved-name", &message, &help, segments.len(), Some(near));
+        }
+        if key == "feedback" && self.reference.path.len() == 1 {
+            self.bare_feedback();
         }
     }
+
+    /// `{{feedback}}` where a transition, or a person, gives some: it is called otherwise.
+    fn bare_feedback(&self) {
+        let names = self.scene.names;
+        let given = match self.place {
+            Place::Entering(state) | Place::Leaving(state) | Place::Deciding(state) => {
+                names.states.get(state).is_some_and(|s| !s.given_feedback.is_empty())
+            }
+            Place::End => false,
+        };
+        let meant = match given {
+            true => "state.feedback",
+            false if names.states.iter().any(|s| s.shape == Shape::Human) => "human.feedback",
+            false => return,
+        };
+        let d = Diagnostic::warning("unresolved-name", self.at, "nothing in this manifest defines `feedback`");
+        let d = d.help(format!("did you mean `{meant}`?"));
+        self.scene.reader.report(mend::rewritten(d, mend::segment(self.reference, self.at, 0), meant, false));
+    }
+}
+
+/// Names of one word that every template has.
+const BUILT_IN: &[&str] = &["iteration_number", "previous_error"];
+
+/// Whether a word is a name with some of its parts cut short: `prev_error`, `iteration_nr`.
+fn abbreviates(word: &str, name: &str) -> bool {
+    let cut = |part: &str, whole: &str| {
+        let mut left = whole.chars();
+        part.chars().next() == whole.chars().next() && part.chars().all(|c| left.any(|w| w == c))
+    };
+    let (parts, wholes) = (word.split('_'), name.split('_'));
+    parts.clone().count() == wholes.clone().count() && parts.zip(wholes).all(|(p, w)| p.len() > 1 && cut(p, w))
+}
+
+/// The name that was surely meant, where any other one could be there too: nothing but two letters swapped, or one left
+/// out, inside of a word.
+pub(super) fn slip<'c>(word: &str, candidates: impl Iterator<Item = &'c str>) -> Option<suggest::Near<'c>> {
+    let letters = |text: &str| {
+        let mut all: Vec<char> = text.chars().collect();
+        all.sort_unstable();
+        all
+    };
+    let all: Vec<&str> = candidates.collect();
+    let near = suggest::near(word, all.iter().copied()).filter(|near| near.sure && near.name != word)?;
+    let swapped = letters(word) == letters(near.name);
+    let left_out = near.distance == 1 && word.len() < near.name.len() && !near.name.starts_with(word);
+    (word.len() >= 4 && (swapped || left_out)).then_some(near)
 }

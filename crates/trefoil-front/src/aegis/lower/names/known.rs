@@ -9,14 +9,16 @@ use trefoil_syntax::Location;
 use trefoil_syntax::yaml::Text;
 use trefoil_template::Value;
 
+use super::answer::Answer;
 use super::{Place, Shape};
 use crate::Reader;
+use crate::aegis::lower::Lowering;
 use crate::aegis::lower::paths::{Before, Paths};
 use crate::aegis::manifest::schema::JsonSchema;
 use crate::aegis::manifest::state::StateKind;
 use crate::aegis::manifest::states::system::Action;
 use crate::aegis::manifest::workflow::Workflow;
-use crate::learn::{self, Members, integer_type, list_of, object_of, object_type, text_type, type_of};
+use crate::learn::{self, Members, integer_type, list_of, object_of, text_type, type_of};
 
 /// The names of a workflow with their declarations.
 #[derive(Default)]
@@ -43,6 +45,8 @@ pub(in crate::aegis::lower) struct KnownState {
     pub at: Location,
     /// The type of its result.
     pub schema: Value,
+    /// Where its members are declared.
+    pub members: Members,
     /// A person answers it.
     pub human: bool,
     /// One line about it.
@@ -55,6 +59,8 @@ pub(in crate::aegis::lower) struct Key {
     pub at: Location,
     /// The type of its value.
     pub schema: Value,
+    /// Where its members are declared.
+    pub members: Members,
     /// There from the start.
     pub seeded: bool,
     /// The states that write it.
@@ -65,6 +71,7 @@ impl Known {
     /// Of a workflow; declares its names. `shapes` are the results of its states.
     pub fn new<'s>(
         reader: &Reader<'_>,
+        lowering: &Lowering<'_>,
         workflow: &Workflow,
         shapes: impl Iterator<Item = &'s Shape>,
         paths: &Arc<Paths>,
@@ -80,7 +87,7 @@ impl Known {
         };
         let output = workflow.output_schema.as_ref().map_or(Value::Bool(true), |s| s.json.clone());
         if !workflow.identity.name.is_empty() {
-            let note = format!("a workflow of {} states", workflow.states.len());
+            let note = format!("a workflow of {}", crate::learn::counted(workflow.states.len(), "state"));
             add(DeclarationKind::Workflow, &workflow.identity.name, whole, workflow.whole, None, output, &note);
         }
         if let Some(schema) = &workflow.input_schema {
@@ -91,29 +98,54 @@ impl Known {
         if let Some(schema) = &workflow.output_schema {
             learn::properties(reader, &schema.node, &schema.json, false, DeclarationKind::Property, whole);
         }
+        for entry in workflow.output_template.iter().filter_map(|n| n.mapping()).flat_map(|m| &m.entries) {
+            let (key, at) = (&entry.key, reader.at(entry.key.content()));
+            let schema = workflow.output_schema.as_ref().filter(|s| s.properties().any(|(p, _)| *p == key.value));
+            match schema.and_then(|s| learn::places(at.file, &s.node, &s.json).place(&key.value)) {
+                Some(declared) => learn::names_at(reader, at, Some(declared)),
+                None => {
+                    let extent = learn::whole(entry);
+                    add(
+                        DeclarationKind::Property,
+                        &key.value,
+                        at,
+                        extent,
+                        Some(whole),
+                        Value::Bool(true),
+                        "in the output",
+                    );
+                }
+            }
+        }
         for (key, value) in &workflow.context {
             let at = reader.at(key.content());
             let schema = type_of(value);
             add(DeclarationKind::Key, &key.value, at, key.span, Some(whole), schema.clone(), "in the context");
-            known.keys.insert(key.value.clone(), Key { at, schema, seeded: true, writers: Vec::new() });
+            known.keys.insert(
+                key.value.clone(),
+                Key { at, schema, members: Members::default(), seeded: true, writers: Vec::new() },
+            );
         }
         for (at, (state, shape)) in workflow.states.iter().zip(shapes).enumerate() {
             let place = reader.at(state.at);
-            let schema = result_type(shape);
+            let answers = lowering.answers(state.kind.as_ref());
+            let schema = result_type(shape, &answers);
+            let members = result_members(shape, &answers);
             let note = note_of(shape);
             if !state.name.is_empty() {
                 add(DeclarationKind::State, &state.name, place, state.whole, Some(whole), schema.clone(), note);
             }
             let (name, human) = (state.name.clone(), *shape == Shape::Human);
-            known.states.push(KnownState { name, at: place, schema, human, note });
+            known.states.push(KnownState { name, at: place, schema, members, human, note });
             match &state.kind {
                 Some(StateKind::System(system)) => {
                     if let Some(Action::Update(entries)) = &system.action {
-                        entries.iter().for_each(|(key, _)| known.write(reader, key, at, place));
+                        entries.iter().for_each(|(key, _)| known.write(reader, key, at, place, Answer::default()));
                     }
                 }
                 Some(StateKind::Subworkflow(sub)) => {
-                    sub.result_key.iter().for_each(|key| known.write(reader, key, at, place));
+                    let answer = || answers.first().cloned().unwrap_or_default();
+                    sub.result_key.iter().for_each(|key| known.write(reader, key, at, place, answer()));
                 }
                 _ => {}
             }
@@ -121,18 +153,20 @@ impl Known {
         known
     }
 
-    fn write(&mut self, reader: &Reader<'_>, key: &Text, state: usize, parent: Location) {
+    fn write(&mut self, reader: &Reader<'_>, key: &Text, state: usize, parent: Location, of: Answer) {
         let at = reader.at(key.content());
         if let Some(known) = self.keys.get_mut(&key.value) {
             known.writers.push(state);
-            known.schema = Value::Bool(true);
+            (known.schema, known.members) = (Value::Bool(true), Members::default());
             return learn::names_at(reader, at, Some(known.at));
         }
         let (kind, name, extent) = (DeclarationKind::Key, key.value.clone(), key.span);
         let note = Some("written to the Blackboard".into());
-        let schema = Value::Bool(true);
-        reader.facts(|f| f.declare(Declaration { kind, name, at, extent, parent: Some(parent), schema, note }));
-        let key_of = Key { at, schema: Value::Bool(true), seeded: false, writers: vec![state] };
+        let Answer { schema, members } = of;
+        let declared = schema.clone();
+        let parent = Some(parent);
+        reader.facts(|f| f.declare(Declaration { kind, name, at, extent, parent, schema: declared, note }));
+        let key_of = Key { at, schema, members, seeded: false, writers: vec![state] };
         self.keys.insert(key.value.clone(), key_of);
     }
 
@@ -247,13 +281,41 @@ fn note_of(shape: &Shape) -> &'static str {
     }
 }
 
+/// Where the fields of a state's result are declared: those of what it calls are in other files.
+fn result_members(shape: &Shape, answers: &[Answer]) -> Members {
+    let list = |of: &dyn Fn(&Answer) -> Members| {
+        let each = answers.iter().enumerate().map(|(i, a)| (Arc::from(i.to_string()), None, of(a)));
+        Members::of(each.collect())
+    };
+    let output = |answer: &Answer| (Arc::from("output"), None, answer.members.clone());
+    match (shape, answers) {
+        (Shape::Agent, [answer]) => Members::of(vec![output(answer)]),
+        (Shape::Open, [answer]) => Members::of(std::iter::once(output(answer)).chain(answer.members.all()).collect()),
+        (Shape::Parallel { .. }, _) => Members::of(vec![
+            (Arc::from("agents"), None, list(&|a| Members::of(vec![output(a)]))),
+            (Arc::from("output"), None, list(&|a| a.members.clone())),
+        ]),
+        _ => Members::default(),
+    }
+}
+
 /// The fields of a state's result (decisions E6, E7).
-fn result_type(shape: &Shape) -> Value {
+fn result_type(shape: &Shape, answers: &[Answer]) -> Value {
     let any = || Value::Bool(true);
+    // Of several agents, where all answer alike.
+    let answer = match answers {
+        [first, rest @ ..] if rest.iter().all(|a| a.schema == first.schema) => first.schema.clone(),
+        _ => any(),
+    };
     let number = || Value::from_iter([("type", Value::from("number"))]);
     let own: Vec<(&str, Value)> = match shape {
-        Shape::Open => return any(),
-        Shape::Agent => vec![("output", any()), ("score", number()), ("confidence", number())],
+        Shape::Open => {
+            let Some(fields) = answer.get("properties").and_then(Value::as_object) else { return any() };
+            let own = [("status", text_type()), ("error", text_type()), ("output", answer.clone())];
+            let own = own.into_iter().map(|(k, v)| (Arc::from(k), v));
+            return object_of(own.chain(fields.iter().map(|(k, v)| (k.clone(), v.clone()))));
+        }
+        Shape::Agent => vec![("output", answer), ("score", number()), ("confidence", number())],
         Shape::Command | Shape::Echo => vec![
             // Text when it is printed whole; its members are those of the JSON that the command printed.
             ("output", any()),
@@ -270,11 +332,18 @@ fn result_type(shape: &Shape) -> Value {
         ],
         Shape::Human => vec![("response", any()), ("feedback", any()), ("output", any())],
         Shape::Parallel { .. } => vec![
-            ("consensus", object_type()),
-            ("agents", list_of(object_type())),
+            ("consensus", object(["score", "confidence"].map(|k| (Arc::from(k), number())))),
+            (
+                "agents",
+                list_of(object([
+                    (Arc::from("output"), answer.clone()),
+                    (Arc::from("score"), number()),
+                    (Arc::from("confidence"), number()),
+                ])),
+            ),
             ("score", number()),
             ("confidence", number()),
-            ("output", list_of(any())),
+            ("output", list_of(answer)),
         ],
     };
     let common = [("status", text_type()), ("error", text_type()), ("execution_id", text_type())];

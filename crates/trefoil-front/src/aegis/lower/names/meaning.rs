@@ -6,7 +6,7 @@ use trefoil_template::{Reference, Value};
 
 use super::check::{ALWAYS, OF_RESULTS};
 use super::{Place, Scene, is_special};
-use crate::learn::{Meaning, Resolve, integer_type, member_type, object_type, text_type, walk};
+use crate::learn::{Meaning, Resolve, integer_type, member_type, object_type, text_type, walk, walk_in};
 
 /// A text of a place.
 pub(in crate::aegis::lower) struct Here<'s, 'a, 'd> {
@@ -114,16 +114,16 @@ impl Here<'_, '_, '_> {
             }
             ["state_output", rest @ ..] if matches!(self.place, Place::Deciding(_) | Place::Leaving(_)) => {
                 if let Place::Deciding(state) | Place::Leaving(state) = self.place {
-                    let schema = known.states.get(state).map_or(Value::Bool(true), |s| s.schema.clone());
-                    all.push(built_in(schema));
-                    walk(all, rest);
+                    let of = known.states.get(state);
+                    all.push(built_in(of.map_or(Value::Bool(true), |s| s.schema.clone())));
+                    walk_in(all, rest, &of.map(|s| s.members.clone()).unwrap_or_default());
                 }
             }
             [name, rest @ ..] => match names.index(name).and_then(|at| Some((at, known.states.get(at)?))) {
                 Some((at, state)) => {
                     let defined = known.defined(at, self.place);
                     all.push(Meaning { to: Some(state.at), defined, schema: state.schema.clone() });
-                    walk(all, rest);
+                    walk_in(all, rest, &state.members);
                 }
                 None => self.key(segments, all),
             },
@@ -135,7 +135,7 @@ impl Here<'_, '_, '_> {
         let (Place::Entering(state) | Place::Leaving(state) | Place::Deciding(state)) = self.place else {
             return Defined::Sometimes;
         };
-        let given = self.scene.names.states.get(state).is_none_or(|s| s.given_feedback);
+        let given = self.scene.names.states.get(state).is_none_or(|s| !s.given_feedback.is_empty());
         let told = !given && self.scene.paths.reachable(state);
         if told { Defined::Never } else { Defined::Sometimes }
     }
@@ -169,8 +169,13 @@ impl Here<'_, '_, '_> {
             let defined = known.key_defined(key, self.place);
             all.push(Meaning { to: Some(key.at), defined, schema: key.schema.clone() });
             // A start input may have it with other members.
-            for _ in rest {
-                all.push(Meaning::built_in(defined, Value::Bool(true)));
+            let (mut members, mut schema) = (Some(key.members.clone()), key.schema.clone());
+            for segment in rest {
+                let found = members.and_then(|m| m.get(segment));
+                schema = if found.is_some() { member_type(&schema, segment) } else { Value::Bool(true) };
+                let to = found.as_ref().and_then(|(at, _)| *at);
+                all.push(Meaning { to, defined, schema: schema.clone() });
+                members = found.map(|(_, inner)| inner);
             }
             return;
         }

@@ -4,8 +4,12 @@ use trefoil_ir::Source;
 use trefoil_syntax::suggest;
 use trefoil_template::Missing;
 
+use super::check::slip;
 use super::{Look, Shape, root};
 use crate::aegis::lower::pieces::path;
+
+/// What the result of any state has.
+const OPEN: [&str; 6] = ["output", "status", "error", "stdout", "stderr", "exit_code"];
 
 impl Look<'_, '_, '_> {
     /// What stands after the state's name; how many segments of it are used up.
@@ -16,8 +20,17 @@ impl Look<'_, '_, '_> {
         let [field, inner @ ..] = rest else { return (root::state(shape, slot), 0) };
         let here = (Source::Slot(slot), 0);
         match (shape, *field) {
-            (Shape::Open, _) => here,
             (_, "status" | "error") => here,
+            (Shape::Open, field) => {
+                // It may have anything, but not what is a slip of the finger.
+                if let Some(near) = slip(field, OPEN.iter().copied()) {
+                    let name = names.name(state);
+                    let message = format!("the result of `{name}` surely has no `{field}`");
+                    let help = format!("did you mean `{name}.{}`?", near.name);
+                    self.warn_near("unknown-property", &message, &help, rest.len(), Some(near));
+                }
+                here
+            }
             (_, "execution_id") => (Source::RunId, 1),
             (Shape::Agent, "output") => here,
             (Shape::Agent, what @ ("score" | "confidence")) => (Source::Member(slot, path(["output", what])), 1),
@@ -35,12 +48,27 @@ impl Look<'_, '_, '_> {
                 [] => (Source::Member(slot, path(["stdout"])), 1),
                 ["stdout" | "stderr" | "exit_code" | "status", ..] => (Source::Slot(slot), 1),
                 // Fields of what it printed, when that is JSON.
-                _ => (Source::Member(slot, path(["json"])), 1),
+                [field, ..] => {
+                    self.check_printed(state, field, inner.len());
+                    (Source::Member(slot, path(["json"])), 1)
+                }
             },
             _ => {
                 self.report_field(state, shape, field, rest.len());
                 (Source::Missing(Missing::Key(1)), 0)
             }
+        }
+    }
+
+    /// JSON that a command printed may have any field; a near miss of what every command has is none.
+    fn check_printed(&self, state: usize, field: &str, left: usize) {
+        let near = suggest::near(field, ["stdout", "stderr", "exit_code", "status"]);
+        if let Some(near) = near.filter(|n| n.sure) {
+            let name = self.scene.names.name(state);
+            let message = format!("the result of `{name}` has no `{field}`, unless it prints JSON that has");
+            let help = format!("did you mean `{name}.output.{}`?", near.name);
+            let near = suggest::Near { sure: false, ..near };
+            self.warn_near("unknown-property", &message, &help, left, Some(near));
         }
     }
 

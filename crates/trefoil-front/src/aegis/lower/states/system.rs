@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use trefoil_ir::{CommandCall, Cond, Expr, Position, Refused, Source, Step, StepKind, StepPolicy};
 use trefoil_syntax::yaml::{Kind, Node, Scalar, Text};
-use trefoil_syntax::{Diagnostic, Location};
+use trefoil_syntax::{Diagnostic, Location, suggest};
 use trefoil_template::{Comparison, Policy, Value};
 
 use crate::aegis::lower::Lowering;
@@ -14,7 +14,7 @@ use crate::aegis::lower::pieces::{self, compute, constant, object, result, resul
 use crate::aegis::lower::shell::{self, Piece};
 use crate::aegis::manifest::states::system::{Action, SystemState};
 use crate::build::{self, plain};
-use crate::read::to_value;
+use crate::read::{respelt, to_value};
 
 const DEFAULT_TIMEOUT_MS: u64 = 600_000;
 
@@ -131,7 +131,12 @@ fn run(scene: &Scene<'_, '_>, index: usize, command: &Text, env: &[(Text, Text)]
     if let Some(words) = shell::echo_words(&command.value) {
         return echo(scene, index, command, words);
     }
-    if NEVER_BUILT_IN.contains(&word) {
+    if let Some(near) = suggest::near(word, ["update_blackboard"]) {
+        let message = format!("`{word}` is no built-in command: a shell will look for a program of that name");
+        let d = Diagnostic::warning("unknown-reference", reader.at(command.span), message);
+        let d = d.help(format!("did you mean `{}`?", near.name));
+        reader.report(respelt(d, reader.at(command.span), command, near));
+    } else if NEVER_BUILT_IN.contains(&word) {
         let message = format!("`{word}` is no built-in command: a shell will look for a program of that name");
         let d = Diagnostic::warning("unknown-reference", reader.at(command.span), message);
         reader.report(d.help("write `update_blackboard` to change the Blackboard, or `echo` to do nothing"));

@@ -1,0 +1,81 @@
+//! What agents and workflows that a state calls answer, as their own files declare it: for editors.
+
+use std::sync::Arc;
+
+use trefoil_syntax::Location;
+use trefoil_template::Value;
+
+use crate::Document;
+use crate::aegis::lower::Lowering;
+use crate::aegis::manifest::state::StateKind;
+use crate::aegis::manifest::{self, Unit};
+use crate::learn::{self, Members, object_of};
+use crate::read::to_value;
+
+/// An answer.
+#[derive(Clone)]
+pub(in crate::aegis::lower) struct Answer {
+    /// Its type.
+    pub schema: Value,
+    /// Where its members are declared.
+    pub members: Members,
+}
+
+impl Default for Answer {
+    fn default() -> Self {
+        Self { schema: Value::Bool(true), members: Members::default() }
+    }
+}
+
+impl Answer {
+    fn of_agent(document: &Document) -> Option<Self> {
+        let node = manifest::answer_schema(&document.root)?;
+        let schema = to_value(node);
+        Some(Self { members: learn::places(document.file, node, &schema), schema })
+    }
+
+    /// Of its `output_template`; without one it is what its last state answered.
+    fn of_workflow(document: &Document) -> Option<Self> {
+        let template = manifest::of_metadata(&document.root, "output_template")?.mapping()?;
+        let node = manifest::of_metadata(&document.root, "output_schema");
+        let declared = node.map_or(Value::Bool(true), to_value);
+        let places = node.map(|n| learn::places(document.file, n, &declared)).unwrap_or_default();
+        let schema = object_of(template.entries.iter().map(|entry| {
+            let of_key = declared.get("properties").and_then(|p| p.get(&entry.key.value));
+            (entry.key.value.clone(), of_key.cloned().unwrap_or(Value::Bool(true)))
+        }));
+        let members = template.entries.iter().map(|entry| {
+            let key = &entry.key;
+            let own = || (Some(Location::new(document.file, key.content())), Members::default());
+            let (at, inner) = places.get(&key.value).unwrap_or_else(own);
+            (key.value.clone(), at, inner)
+        });
+        Some(Self { schema, members: Members::of(members.collect()) })
+    }
+}
+
+impl Lowering<'_> {
+    /// What the units that a state calls answer, in their order.
+    pub(in crate::aegis::lower) fn answers(&self, state: Option<&StateKind>) -> Vec<Answer> {
+        let of = |unit: Unit, name: &Arc<str>| {
+            let found = match unit {
+                Unit::Agent => self.directory.agents(name),
+                Unit::Workflow => self.directory.workflows(name),
+            };
+            let document = found.first().and_then(|d| self.project.documents.get(*d));
+            let answer = document.and_then(|d| match unit {
+                Unit::Agent => Answer::of_agent(d),
+                Unit::Workflow => Answer::of_workflow(d),
+            });
+            answer.unwrap_or_default()
+        };
+        match state {
+            Some(StateKind::Agent(state)) => state.agent.iter().map(|a| of(Unit::Agent, &a.value)).collect(),
+            Some(StateKind::Parallel(state)) => state.agents.iter().map(|a| of(Unit::Agent, &a.agent.value)).collect(),
+            Some(StateKind::Subworkflow(state)) if state.blocking => {
+                state.workflow.iter().map(|w| of(Unit::Workflow, &w.value)).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! Which corrections of names are in doubt: two spellings differ, and the one that is declared may be the slip.
+//!
+//! A front end sees one place that names nothing, and the nearest name that is there. Only with all places in view can be
+//! said which of the two is the odd one out, so this is decided here, over the texts of everything that was loaded. What is
+//! in doubt stays a suggestion; nothing becomes surer.
+
+use std::collections::{BTreeSet, HashMap};
+
+use trefoil_syntax::{Diagnostic, Edit, Files, Fix, Label, Location, Span};
+
+/// Findings about names that people give. Those about words of a format have the format itself as a witness.
+const OF_NAMES: &[&str] = &["unresolved-name", "unknown-property", "unknown-reference", "unknown-input"];
+
+/// Takes the safety from fixes that replace one name by another where the other may be the wrong one. Where that is
+/// likely, the declaration is what is changed instead; still only if a person says so.
+pub fn doubt(found: &mut [Diagnostic], files: &Files) {
+    let mut places: HashMap<(String, String), BTreeSet<Location>> = HashMap::new();
+    for (wrong, right, at) in found.iter().filter_map(|d| correction(d, files)) {
+        places.entry((wrong, right)).or_default().insert(at);
+    }
+    if places.is_empty() {
+        return;
+    }
+    let names = places.keys().flat_map(|(a, b)| [a.as_str(), b.as_str()]);
+    let mut counts: HashMap<&str, (usize, Option<Location>)> = names.map(|name| (name, (0, None))).collect();
+    for (id, file) in files.iter() {
+        for (start, word) in words(file.text()) {
+            if let Some((count, first)) = counts.get_mut(word) {
+                let span = Span::new(start as u32, (start + word.len()) as u32);
+                *count += 1;
+                first.get_or_insert(Location::new(id, span));
+            }
+        }
+    }
+    for d in found {
+        let Some((wrong, right, at)) = correction(d, files) else { continue };
+        let of = |name: &str| counts.get(name).copied().unwrap_or_default();
+        let ((all, _), (declared, place)) = (of(&wrong), of(&right));
+        let form = camel(&wrong) == right;
+        let key = (wrong, right);
+        let mended = places.get(&key).map_or(0, BTreeSet::len);
+        if form || all <= mended && (mended <= 1 || declared != 1) {
+            continue;
+        }
+        let once = place.filter(|_| declared == 1);
+        turn(d, at, once, &key.0);
+    }
+}
+
+/// A correction that is in doubt: what is changed is the other name, if it is written only in this `place`.
+fn turn(d: &mut Diagnostic, at: Location, place: Option<Location>, wrong: &str) {
+    let was_safe = d.fix.as_ref().is_some_and(|f| f.safe);
+    if let Some(fix) = &mut d.fix {
+        fix.safe = false;
+    }
+    let Some(place) = place else { return };
+    let told = d.labels.iter().position(|l| l.location == place);
+    if let Some(label) = told.map(|i| d.labels.remove(i)) {
+        // The finding is about that place then.
+        d.message = format!("{}, but `{wrong}` is read", label.message);
+        d.help = Some(format!("did you mean `{wrong}`?"));
+        (d.file, d.span) = (Some(place.file), Some(place.span));
+        d.labels.push(Label { location: at, message: "read here".to_owned() });
+    } else if was_safe {
+        let help = d.help.take().unwrap_or_default();
+        d.help = Some(format!("{help} or is that the slip, because it is written only once?").trim_start().to_owned());
+    } else {
+        return;
+    }
+    let edits = vec![Edit { location: place, text: wrong.to_owned() }];
+    d.fix = Some(Box::new(Fix { message: format!("write `{wrong}` there"), edits, safe: false }));
+}
+
+/// The name that a fix replaces, the one that it writes, and where.
+fn correction(d: &Diagnostic, files: &Files) -> Option<(String, String, Location)> {
+    let (at, new) = single(d.fix.as_deref().filter(|_| OF_NAMES.contains(&d.rule))?)?;
+    let wrong = files.get(at.file)?.text().get(at.span.start as usize..at.span.end as usize)?;
+    Some((bare(wrong)?.to_owned(), bare(new)?.to_owned(), at))
+}
+
+/// The one place that a fix changes, and what it writes there.
+fn single(fix: &Fix) -> Option<(Location, &str)> {
+    match fix.edits.as_slice() {
+        [one] => Some((one.location, &one.text)),
+        _ => None,
+    }
+}
+
+/// A name without its quotes, where it is one.
+fn bare(text: &str) -> Option<&str> {
+    let name = text.trim_matches(['"', '\'']);
+    (!name.is_empty() && name.chars().all(is_of_a_word)).then_some(name)
+}
+
+/// The words of a text, and where they start.
+fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let parts = text.split(|c| !is_of_a_word(c)).map(|word| {
+        let trimmed = word.trim_start_matches('-');
+        // A part of the text: its place is told by the addresses.
+        (trimmed.as_ptr() as usize - text.as_ptr() as usize, trimmed.trim_end_matches('-'))
+    });
+    parts.filter(|(_, word)| !word.is_empty())
+}
+
+/// An id as paths write it: the same name in another form.
+fn camel(name: &str) -> String {
+    let mut up = false;
+    let mut out = String::with_capacity(name.len());
+    for c in name.chars() {
+        match c {
+            '-' => up = true,
+            c if up => {
+                out.extend(c.to_uppercase());
+                up = false;
+            }
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+fn is_of_a_word(c: char) -> bool {
+    c.is_alphanumeric() || matches!(c, '_' | '-')
+}
