@@ -247,3 +247,20 @@ fn a_path_and_one_beneath_it_are_written_at_the_same_time() {
     let ordered = fork("output.same", "output.same.deep", "  - { from: x, to: z }\n");
     expect(Group::Flow, "sirenspec", &[("flow.yaml", &ordered)], &[]);
 }
+
+#[test]
+fn ranges_of_a_text_read_as_a_number_leave_a_gap() {
+    let edges = |first: &str, second: &str, expected: &[&str]| {
+        let text = format!(
+            "version: \"0.1\"\nagents: {{ a: {{ system: s, model: \"openai:m\" }} }}\nnodes:\n  s: {{ agent: a, writes: working.s }}\n  x: {{ agent: a, writes: output.x }}\n  z: {{ agent: a, writes: output.z }}\nedges:\n  - {{ from: s, to: x, when: \"{first}\" }}\n  - {{ from: s, to: z, when: \"{second}\" }}\n"
+        );
+        expect(Group::Flow, "sirenspec", &[("flow.yaml", &text)], expected);
+    };
+    edges(
+        "float(working.s) > 0.8",
+        "float(working.s) < 0.8",
+        &["score-gap warning 8:5 no edge from `s` is for 0.8 as `working.s`"],
+    );
+    edges("float(working.s) > 0.8", "float(working.s) <= 0.8", &[]);
+    edges("int(working.s) >= 4", "int(working.s) <= 3", &[]);
+}

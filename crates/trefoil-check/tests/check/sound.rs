@@ -196,3 +196,61 @@ fn what_a_block_asks_for_implies_what_ran_before_it() {
         &["maybe-undefined info 10:52 `A` has not run on every way to `A`: it is empty where it has not"],
     );
 }
+
+#[test]
+fn a_state_is_there_where_a_block_asks_for_a_member_of_it() {
+    let guarded = |text: &str, expected: &[&str]| {
+        states(
+            &format!(
+                r#"    A: {{ kind: System, command: "git log", transitions: [{{ condition: exit_code_zero, target: B }}, {{ target: C }}] }}
+    B: {{ kind: System, command: "git diff", transitions: [{{ target: C }}] }}
+    C: {{ kind: System, command: "echo {text}" }}
+"#
+            ),
+            expected,
+        );
+    };
+    guarded("{{A.output}}{{#if B.output}}{{B.stdout}}{{/if}}", &[]);
+    guarded("{{A.output}}{{#if (eq B.status 'success')}}{{B.output}}{{/if}}", &[]);
+    guarded("{{A.output}}{{#unless B.output}}none{{else}}{{B.output}}{{/unless}}", &[]);
+    let text = ["not-a-list warning 9:59 `B.output` is text, which has no items"];
+    guarded("{{A.output}}{{#each B.output}}x{{/each}}", &text);
+    guarded(
+        "{{A.output}}{{#if A.output}}{{B.stdout}}{{/if}}",
+        &["maybe-undefined info 9:69 `B` has not run on every way to `C`: it is empty where it has not"],
+    );
+}
+
+#[test]
+fn a_step_that_asks_for_another_in_its_when_may_read_it() {
+    let step = |when: &str| {
+        format!(
+            r#"id: main
+kind: sequential
+inputSchema: {{ q: string, m: {{ type: string, enum: [a, b] }} }}
+steps:
+  - agent: {{ id: s, kind: llm, model: {{ provider: openai, name: gpt-5.4 }}, instruction: hi, prompt: "{{{{q}}}}", outputSchema: {{ t: string, n: number }} }}
+    when: "{{{{m}}}} == a"
+    input: {{ q: "{{{{q}}}}" }}
+  - agent: {{ id: u, kind: llm, model: {{ provider: openai, name: gpt-5.4 }}, instruction: hi, prompt: "{{{{x}}}}" }}
+    when: "{when}"
+    input: {{ x: "{{{{s.t}}}}{{{{s.n}}}}" }}
+output: {{ a: "{{{{#if u}}}}{{{{u}}}}{{{{/if}}}}" }}
+"#
+        )
+    };
+    for when in ["{{s}}", "{{s.t}}", "{{s}} && {{s.n}} > 3", "{{s.t}} != null", "{{s.t}} == x || {{s.n}} > 3"] {
+        says("agntz", &[("main.yaml", &step(when))], &[]);
+    }
+    let doubts = [
+        "maybe-undefined info 10:20 `s.t` is null when its step is skipped",
+        "maybe-undefined info 10:27 `s.n` is null when its step is skipped",
+    ];
+    for when in ["{{s}} || {{q}}", "!{{s}}", "{{s.t}} == null", "{{s.t}} != x", "{{q}} == x"] {
+        let text = step(when);
+        let (project, all) = check(Some("agntz"), &[("main.yaml", &text)]);
+        let lines: Vec<String> = all.iter().map(|d| format!("{} {}", d.rule, line(&project, d))).collect();
+        let missing: Vec<_> = doubts.iter().filter(|d| !lines.iter().any(|l| l == *d)).collect();
+        assert!(missing.is_empty(), "{when}: {lines:#?}");
+    }
+}

@@ -347,3 +347,38 @@ fn a_workflow_that_is_called_has_the_members_of_its_output() {
         &["warning 13:24 the schema of `blackboard.made` declares no `scor`", "warning 19:25 `SORT` has no `artcle`"],
     );
 }
+
+#[test]
+fn a_length_is_never_below_zero_and_nothing_differs_from_itself() {
+    let edge = |when: &str, expected: &[&str]| {
+        let text = format!(
+            "version: \"0.1\"\nagents: {{ a: {{ system: s, model: \"openai:m\" }} }}\nnodes:\n  s: {{ agent: a, writes: working.s }}\n  x: {{ agent: a, writes: output.x }}\nedges:\n  - {{ from: s, to: x, when: \"{when}\" }}\n"
+        );
+        expect("never-true", "sirenspec", &[("flow.yaml", &text)], expected);
+    };
+    edge("len(working.s) < 0", &["warning 7:34 this comparison can never be true: `len(working.s)` is 0 at least"]);
+    edge("len(working.s) > 0", &[]);
+    edge(
+        "working.s == working.s",
+        &["warning 7:30 this comparison is always true: `working.s` is compared with itself"],
+    );
+    edge("working.s == 'a'", &[]);
+}
+
+#[test]
+fn the_input_of_a_called_workflow_is_like_the_default_that_it_replaces() {
+    let child = "version: \"0.1\"\nagents: { a: { system: \"{{ inputs.n }} {{ inputs.l }}\", model: \"openai:m\" } }\nnodes:\n  c: { agent: a, writes: output.c }\ninput: { message: m, n: 5, l: [a] }\n";
+    let given = |inputs: &str, expected: &[&str]| {
+        let text = format!(
+            "version: \"0.1\"\nagents: {{ a: {{ system: s, model: \"openai:m\" }} }}\nnodes:\n  s: {{ agent: a, writes: working.s }}\n  x: {{ type: workflow, ref: ./child.yaml, inputs: {{ {inputs} }}, writes: output.x }}\n"
+        );
+        expect("wrong-input-type", "sirenspec", &[("flow.yaml", &text), ("child.yaml", child)], expected);
+    };
+    given("n: high", &["warning 5:53 `n` of `child` is a number by its default, and this is text"]);
+    given("n: \"{{ s.output }}\"", &["warning 5:60 `n` of `child` is a number by its default, and this is text"]);
+    given("n: 3", &[]);
+    given("n: \"3\"", &[]);
+    given("l: \"{{ s.output }}\"", &[]);
+    given("l: \"[1, 2]\"", &[]);
+    given("l: 7", &["warning 5:53 `l` of `child` is a list by its default, and this is a number"]);
+}

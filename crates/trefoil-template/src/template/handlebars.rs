@@ -320,9 +320,11 @@ fn block(b: &mut Builder<'_>, tag: &Tag, inverted: bool) {
     b.guarding -= 1;
     let Some(Head { value, zero, parameters }) = head else { return b.open_broken(name, span) };
     let guards: Guards = b.guards(mark);
+    // `(not x)` turns it round.
+    let negated = matches!(value, Expression::Not(_));
     let (opening, guarded) = match name {
-        "if" => (Opening::If { negate: inverted, zero }, !inverted),
-        "unless" => (Opening::If { negate: !inverted, zero }, inverted),
+        "if" => (Opening::If { negate: inverted, zero }, inverted == negated),
+        "unless" => (Opening::If { negate: !inverted, zero }, inverted != negated),
         "each" => (Opening::Each, true),
         _ => (Opening::With, true),
     };

@@ -96,3 +96,14 @@ fn fixes_go_on_until_there_is_none() {
     assert_eq!(std::fs::read_to_string(&path).unwrap(), AGENT);
     assert!(fixed.report.diagnostics.is_empty());
 }
+
+#[test]
+fn what_an_open_quote_swallows_is_not_missing() {
+    let folder = Folder::with(&[("a.yaml", "id: a\nname: \"open\nkind: llm\ninstruction: You help.\n")]);
+    let path = folder.0.join("a.yaml").display().to_string();
+    let mut options = LoadOptions::default().checked();
+    options.dialect = trefoil::front::front_end("agntz");
+    let report = trefoil::check(&[path], &options);
+    let rules: Vec<_> = report.diagnostics.iter().map(|d| d.rule).collect();
+    assert!(rules.contains(&"yaml-syntax") && !rules.contains(&"missing-key"), "{rules:?}");
+}

@@ -94,9 +94,13 @@ impl<'p> Walk<'_, 'p> {
         let path: Vec<&str> =
             reference.path.iter().skip(usize::from(reference.binding.skip)).map(|s| &*s.name).collect();
         // The block asks for a member of the slot's own value; members that are written one by one say nothing of each other.
-        let whole = |slot: &SlotId| path.first().is_none_or(|key| !self.keys.contains_key(&(*slot, (*key).into())));
-        let beside =
-            reference.beside() && matches!(source, Source::Slot(slot) if reference.binding.skip == 1 && whole(slot));
+        let whole = |slot: &SlotId| !self.keys.keys().any(|(of, _)| of == slot);
+        let beside = reference.beside()
+            && match source {
+                Source::Slot(slot) => reference.binding.skip == 1 && whole(slot),
+                Source::Member(slot, _) => whole(slot),
+                _ => false,
+            };
         let guarded = place.guarded || reference.guarded || beside || reference.default.is_some();
         self.read((source, Some(reference), &path), state, Place { guarded, ..place }, lone);
     }

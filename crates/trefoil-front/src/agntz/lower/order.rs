@@ -36,7 +36,9 @@ pub fn look(scope: &Scope<'_>, reference: &Reference, at: At, purpose: Purpose) 
     let shape = callee.filter(|_| hits.len() == 1).map_or(Shape::Any, |s| s.output.clone());
     let mut walked = walk(&reference.path, &shape, callee.map(|s| s.exports.as_slice()));
     // Where its first member is, the others are.
-    if let (Some(note), Some(callee)) = (walked.note.as_mut().filter(|n| n.rule == "unknown-property"), callee) {
+    if let (Some(note), Some(callee)) =
+        (walked.note.as_mut().filter(|n| n.rule == "unknown-property"), callee.filter(|_| !walked.layered))
+    {
         note.declared = callee.members.where_it_ends(reference.path.iter().skip(1).map(|s| &*s.name));
     }
     let source = match step.exports.filter(|_| walked.layered) {

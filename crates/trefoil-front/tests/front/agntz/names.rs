@@ -282,7 +282,7 @@ output: { o: "{{bC}}" }
         &manifests,
         r#"
             error agent.yaml 12:13 unknown-property: `writing.b-c` has no `drft` (did you mean `draft`? it has `draft`)
-            error agent.yaml 13:15 unknown-property: `writing` has no `zz` (it has `o`, `bC`)
+            error agent.yaml 13:15 unknown-property: `writing` has no `zz` (it has `o`, `bC`) [write.yaml 7:11 what it has is declared here]
         "#,
     );
 }

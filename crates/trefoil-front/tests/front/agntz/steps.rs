@@ -588,3 +588,31 @@ steps:
         "#,
     );
 }
+
+#[test]
+fn a_comparison_without_braces_is_found_beside_others() {
+    let flow = |when: &str| {
+        format!(
+            r#"id: main
+kind: sequential
+inputSchema: {{ plan: string, n: number }}
+steps:
+  - agent: {{ id: a, kind: llm, model: {{ provider: openai, name: gpt-5.4 }}, instruction: hi, prompt: hi }}
+    when: "{when}"
+    input: {{ q: "{{{{plan}}}}" }}
+"#
+        )
+    };
+    expect(
+        &[("main.yaml", &flow("plan == enterprise || {{n}} > 3"))],
+        "
+            warning 6:12 constant-condition: `plan` has no braces, so this comparison is always the same (a name is written in braces: `{{plan}}`)
+        ",
+    );
+    expect(
+        &[("main.yaml", &flow("{{plan}} == plan && n >= 8"))],
+        "
+            warning 6:32 constant-condition: `n` has no braces, so this comparison is always the same (a name is written in braces: `{{n}}`)
+        ",
+    );
+}

@@ -164,3 +164,31 @@ fn people_and_tools() {
         ]
     );
 }
+
+#[test]
+fn a_number_of_instances_that_can_be_none_is_found() {
+    let size = |size: &str, input: &str| {
+        format!(
+            "version: \"0.1\"\nagents: {{a: {{model: \"openai:m\", system: s}}}}\nnodes:\n  f: {{type: factory, agent: a, swarm_size: \"{size}\", writes: output.f}}\ninput: {{message: m, n: {input}}}\n"
+        )
+    };
+    let found =
+        |size_of: &str, input: &str, expected: &str| super::support::expect_one(&size(size_of, input), expected);
+    found("{{ inputs.n }}", "3", "");
+    found("1{{ inputs.n }}", "0", "");
+    found(
+        "{{ inputs.n }} x",
+        "3",
+        "error 4:44 wrong-type: `swarm_size` must be a whole number, and `{{ inputs.n }} x` can be none (give it a number, or a placeholder and nothing else)",
+    );
+    found(
+        "{{ inputs.n }}",
+        "three",
+        "warning 4:48 wrong-type: `inputs.n` is no number of instances by its default: `three` (write a whole number from 1 to 100)",
+    );
+    found(
+        "{{ inputs.n | default('three') }}",
+        "3",
+        "warning 4:48 wrong-type: the default of `swarm_size` is no number of instances: `three` (write a whole number from 1 to 100)",
+    );
+}
