@@ -108,7 +108,7 @@ fn what_is_written_would_have_been_offered() {
             let name = analysis.text_at(mention.at).to_owned();
             let found = completion::complete(&analysis, file, mention.at.span.start, &mut |_| None);
             asked += 1;
-            // `rateMessage` for `rate-message`; paths that are written to are the author's own.
+            // `rateMessage` for `rate-message`; paths that are written to, and lists of what must be there, are the author's own.
             let same = |label: &str| label.to_lowercase() == name.replace('-', "").to_lowercase() || label == name;
             let last = |label: &str| same(label) || label.split('.').next() == Some(&name);
             let line = analysis.source(file).unwrap().position(mention.at.span.start).line;
