@@ -171,7 +171,7 @@ impl Reading<'_> {
             let known = ["allow", "allow-file"].iter().any(|v| v.eq_ignore_ascii_case(word));
             // `allow` may begin a sentence; then no rule comes after it.
             let rule = verb.get(word.len()..).unwrap_or_default().trim_start().split([' ', '\t', ',', '#']).next();
-            if !(apart && known && rule.is_some_and(|r| rule_like(r))) {
+            if !(apart && known && rule.is_some_and(rule_like)) {
                 continue;
             }
             let begin = start + (written.len() - said.len()) as u32;

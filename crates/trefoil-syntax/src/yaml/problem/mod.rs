@@ -99,9 +99,8 @@ fn without_tab(scene: &Scene<'_>, at: usize, found: Diagnostic) -> Diagnostic {
     let above =
         above.map(str::trim_end).find(|l| !l.is_empty() && !l.trim_start().starts_with('#')).unwrap_or_default();
     let mut width = above.len() - above.trim_start_matches(' ').len();
-    if above.ends_with(':') {
-        width += 2;
-    } else if above.trim_start().starts_with("- ") && !line.trim_start().starts_with("- ") {
+    let in_item = above.trim_start().starts_with("- ") && !line.trim_start().starts_with("- ");
+    if above.ends_with(':') || in_item {
         width += 2;
     }
     found.suggestion("indent with spaces", scene.location(start, start + indent), " ".repeat(width))
