@@ -1,4 +1,4 @@
-//! The rules: one file and one page each, and one line here. Those of loading have only a page; [`load`] lists them.
+//! The rules: one file and one page each, and one line here. Those of loading have only a page; `load` lists them.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
