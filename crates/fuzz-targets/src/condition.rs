@@ -5,38 +5,32 @@ use trefoil_template::state::{self, Kind};
 use trefoil_template::{Condition, EvalError, Policy, Value};
 
 use crate::text::{World, aegis, agntz, check_mistakes, check_references, mark, sirenspec};
-use crate::{Shape, Target, fixed};
+use crate::{Target, fixed};
 
 const ABOUT: &str =
     "no text panics, every mistake and reference has a place, evaluation is total and settles, data is never code";
 
-pub(crate) const AGNTZ: Target = Target {
-    name: "condition-agntz",
-    about: ABOUT,
-    seeds: || fixed(agntz::CONDITIONS),
-    words: agntz::WORDS,
-    shape: Shape::Bytes,
-    weight: 2,
-    run: |bytes| run(bytes, &Policy::AGNTZ),
-};
-pub(crate) const AEGIS: Target = Target {
-    name: "condition-aegis",
-    about: ABOUT,
-    seeds: || fixed(aegis::CONDITIONS),
-    words: aegis::WORDS,
-    shape: Shape::Bytes,
-    weight: 2,
-    run: |bytes| run(bytes, &Policy::AEGIS),
-};
-pub(crate) const SIRENSPEC: Target = Target {
-    name: "condition-sirenspec",
-    about: ABOUT,
-    seeds: || fixed(sirenspec::CONDITIONS),
-    words: sirenspec::WORDS,
-    shape: Shape::Bytes,
-    weight: 2,
-    run: |bytes| run(bytes, &Policy::SIRENSPEC),
-};
+pub(crate) const AGNTZ: Target = Target::of_text(
+    "condition-agntz",
+    ABOUT,
+    || fixed(agntz::CONDITIONS),
+    agntz::WORDS,
+    |bytes| run(bytes, &Policy::AGNTZ),
+);
+pub(crate) const AEGIS: Target = Target::of_text(
+    "condition-aegis",
+    ABOUT,
+    || fixed(aegis::CONDITIONS),
+    aegis::WORDS,
+    |bytes| run(bytes, &Policy::AEGIS),
+);
+pub(crate) const SIRENSPEC: Target = Target::of_text(
+    "condition-sirenspec",
+    ABOUT,
+    || fixed(sirenspec::CONDITIONS),
+    sirenspec::WORDS,
+    |bytes| run(bytes, &Policy::SIRENSPEC),
+);
 
 fn run(bytes: &[u8], policy: &'static Policy) {
     let text = &*String::from_utf8_lossy(bytes);

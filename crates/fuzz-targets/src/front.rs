@@ -5,37 +5,19 @@ use trefoil_syntax::diagnostic::render;
 use trefoil_syntax::{Diagnostic, Diagnostics};
 
 use crate::manifest::{self, BROKEN, Bundle, Folder, KEYS, WORDS, check_diagnostic, check_location, places};
-use crate::{Shape, Target, fixed};
+use crate::{Seeds, Shape, Target, fixed};
 
 const ABOUT: &str = "reading and lowering never panic, every place is in its file, no error means a sound program";
 
-pub(crate) const AGNTZ: Target = Target {
-    name: "front-agntz",
-    about: ABOUT,
-    seeds: || fixed(manifest::AGNTZ),
-    words: WORDS,
-    shape: Shape::Manifests { keys: KEYS, broken: BROKEN },
-    weight: 16,
-    run: |bytes| run(bytes, "agntz"),
-};
-pub(crate) const AEGIS: Target = Target {
-    name: "front-aegis",
-    about: ABOUT,
-    seeds: || fixed(manifest::AEGIS),
-    words: WORDS,
-    shape: Shape::Manifests { keys: KEYS, broken: BROKEN },
-    weight: 16,
-    run: |bytes| run(bytes, "aegis"),
-};
-pub(crate) const SIRENSPEC: Target = Target {
-    name: "front-sirenspec",
-    about: ABOUT,
-    seeds: || fixed(manifest::SIRENSPEC),
-    words: WORDS,
-    shape: Shape::Manifests { keys: KEYS, broken: BROKEN },
-    weight: 16,
-    run: |bytes| run(bytes, "sirenspec"),
-};
+const fn target(name: &'static str, seeds: Seeds, run: fn(&[u8])) -> Target {
+    let shape = Shape::Manifests { keys: KEYS, broken: BROKEN };
+    Target { name, about: ABOUT, seeds, words: WORDS, shape, weight: 16, run }
+}
+
+pub(crate) const AGNTZ: Target = target("front-agntz", || fixed(manifest::AGNTZ), |bytes| run(bytes, "agntz"));
+pub(crate) const AEGIS: Target = target("front-aegis", || fixed(manifest::AEGIS), |bytes| run(bytes, "aegis"));
+pub(crate) const SIRENSPEC: Target =
+    target("front-sirenspec", || fixed(manifest::SIRENSPEC), |bytes| run(bytes, "sirenspec"));
 
 fn run(bytes: &[u8], dialect: &str) {
     let bundle = Bundle::split(bytes);

@@ -26,7 +26,7 @@ pub struct Target {
     /// What must hold, in a line.
     pub about: &'static str,
     /// Inputs to begin with: valid ones, and ones that went wrong before.
-    pub seeds: fn() -> Vec<Cow<'static, str>>,
+    pub seeds: Seeds,
     /// Words that mean something to it.
     pub words: &'static [&'static str],
     /// What its inputs look like, for a mutator that knows structure.
@@ -35,6 +35,22 @@ pub struct Target {
     pub weight: u64,
     /// Panics if what must hold does not.
     pub run: fn(&[u8]),
+}
+
+/// Inputs to begin with.
+pub type Seeds = fn() -> Vec<Cow<'static, str>>;
+
+impl Target {
+    /// One whose inputs are short texts.
+    pub(crate) const fn of_text(
+        name: &'static str,
+        about: &'static str,
+        seeds: Seeds,
+        words: &'static [&'static str],
+        run: fn(&[u8]),
+    ) -> Self {
+        Self { name, about, seeds, words, shape: Shape::Bytes, weight: 2, run }
+    }
 }
 
 /// What inputs look like.

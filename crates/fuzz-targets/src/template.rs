@@ -4,38 +4,32 @@ use trefoil_template::state::{self, Kind};
 use trefoil_template::{EvalError, Policy, Template, Value};
 
 use crate::text::{World, aegis, agntz, check_mistakes, check_references, fill, inside, mark, sirenspec};
-use crate::{Shape, Target, fixed};
+use crate::{Target, fixed};
 
 const ABOUT: &str =
     "no text panics, every mistake and reference has a place, rendering repeats itself, data is never code";
 
-pub(crate) const AGNTZ: Target = Target {
-    name: "template-agntz",
-    about: ABOUT,
-    seeds: || fixed(agntz::TEMPLATES),
-    words: agntz::WORDS,
-    shape: Shape::Bytes,
-    weight: 2,
-    run: |bytes| run(bytes, &Policy::AGNTZ),
-};
-pub(crate) const AEGIS: Target = Target {
-    name: "template-aegis",
-    about: ABOUT,
-    seeds: || fixed(aegis::TEMPLATES),
-    words: aegis::WORDS,
-    shape: Shape::Bytes,
-    weight: 2,
-    run: |bytes| run(bytes, &Policy::AEGIS),
-};
-pub(crate) const SIRENSPEC: Target = Target {
-    name: "template-sirenspec",
-    about: ABOUT,
-    seeds: || fixed(sirenspec::TEMPLATES),
-    words: sirenspec::WORDS,
-    shape: Shape::Bytes,
-    weight: 2,
-    run: |bytes| run(bytes, &Policy::SIRENSPEC),
-};
+pub(crate) const AGNTZ: Target = Target::of_text(
+    "template-agntz",
+    ABOUT,
+    || fixed(agntz::TEMPLATES),
+    agntz::WORDS,
+    |bytes| run(bytes, &Policy::AGNTZ),
+);
+pub(crate) const AEGIS: Target = Target::of_text(
+    "template-aegis",
+    ABOUT,
+    || fixed(aegis::TEMPLATES),
+    aegis::WORDS,
+    |bytes| run(bytes, &Policy::AEGIS),
+);
+pub(crate) const SIRENSPEC: Target = Target::of_text(
+    "template-sirenspec",
+    ABOUT,
+    || fixed(sirenspec::TEMPLATES),
+    sirenspec::WORDS,
+    |bytes| run(bytes, &Policy::SIRENSPEC),
+);
 
 fn run(bytes: &[u8], policy: &'static Policy) {
     let text = &*String::from_utf8_lossy(bytes);
