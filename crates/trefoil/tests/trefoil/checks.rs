@@ -107,3 +107,57 @@ fn what_an_open_quote_swallows_is_not_missing() {
     let rules: Vec<_> = report.diagnostics.iter().map(|d| d.rule).collect();
     assert!(rules.contains(&"yaml-syntax") && !rules.contains(&"missing-key"), "{rules:?}");
 }
+
+/// What a system message has in it is for a rule that is off unless asked for; so nobody runs it for nothing.
+const RISKY: &str = "id: helper\nkind: llm\nmodel: { provider: openai, name: gpt-x }\ninputSchema: { said: string }\n\
+                     instruction: \"You answer: {{said}}\"\n";
+const OFF: &str = "prompt-injection";
+
+fn rules_of(folder: &Folder, name: &str, options: &LoadOptions) -> Vec<(&'static str, Severity)> {
+    let report = trefoil::check(&[folder.0.join(name).display().to_string()], options);
+    report.diagnostics.iter().map(|d| (d.rule, d.severity)).collect()
+}
+
+#[test]
+fn a_rule_that_is_off_looks_when_somebody_asks_for_it() {
+    let folder = Folder::with(&[("a.yaml", RISKY)]);
+    assert_eq!(rules_of(&folder, "a.yaml", &LoadOptions::default().checked()), []);
+    assert_eq!(rules_of(&folder, "a.yaml", &with(OFF, Level::Warn)), [(OFF, Severity::Warning)]);
+    assert_eq!(rules_of(&folder, "a.yaml", &with(OFF, Level::Deny)), [(OFF, Severity::Error)]);
+    assert_eq!(rules_of(&folder, "a.yaml", &with(OFF, Level::Allow)), []);
+    std::fs::write(folder.0.join("trefoil.toml"), format!("[rules]\n{OFF} = 'warn'\n")).unwrap();
+    assert_eq!(rules_of(&folder, "a.yaml", &LoadOptions::default().checked()), [(OFF, Severity::Warning)]);
+    assert_eq!(rules_of(&folder, "a.yaml", &with(OFF, Level::Allow)), [], "the command line has the last word");
+}
+
+#[test]
+fn a_comment_about_a_rule_that_is_off_is_not_without_use() {
+    let allowed = RISKY.replace("instruction", &format!("# trefoil: allow {OFF}\ninstruction"));
+    let other = format!("{RISKY}colour: red # trefoil: allow unknown-key\n");
+    let folder = Folder::with(&[("a.yaml", &allowed), ("b.yaml", &other)]);
+    let asked = with(OFF, Level::Warn);
+    for options in [&LoadOptions::default().checked(), &asked] {
+        assert_eq!(rules_of(&folder, "a.yaml", options), []);
+    }
+    // With comments in the file every rule looks; what is off is not shown for that.
+    assert_eq!(rules_of(&folder, "b.yaml", &LoadOptions::default().checked()), []);
+    assert_eq!(rules_of(&folder, "b.yaml", &asked), [(OFF, Severity::Warning)]);
+}
+
+#[test]
+fn a_folder_within_may_ask_for_a_rule_that_is_off() {
+    let main = "id: main\nkind: sequential\ninputSchema: { said: string }\nsteps:\n  - ref: helper\n    \
+                input: { said: \"{{said}}\" }\noutput: { said: \"{{helper}}\" }\n";
+    let folder = Folder::with(&[("main.yaml", main)]);
+    let inner = folder.0.join("parts");
+    std::fs::create_dir(&inner).unwrap();
+    std::fs::write(inner.join("helper.yaml"), RISKY.replace("kind: llm\n", "kind: llm\nprompt: go on\n")).unwrap();
+    let checked = LoadOptions::default().checked();
+    assert_eq!(rules_of(&folder, "main.yaml", &checked), []);
+    std::fs::write(inner.join("trefoil.toml"), format!("[rules]\n{OFF} = 'deny'\n")).unwrap();
+    assert_eq!(rules_of(&folder, "main.yaml", &checked), [(OFF, Severity::Error)]);
+    // And the other way round.
+    std::fs::write(folder.0.join("trefoil.toml"), format!("[rules]\n{OFF} = 'deny'\n")).unwrap();
+    std::fs::write(inner.join("trefoil.toml"), format!("[rules]\n{OFF} = 'allow'\n")).unwrap();
+    assert_eq!(rules_of(&folder, "main.yaml", &checked), []);
+}
