@@ -5,7 +5,7 @@ use trefoil::syntax::{FileId, Span};
 use trefoil::template::policy::{Blocks, ConditionGrammar};
 use trefoil::template::{Policy, Value};
 
-use super::{Completion, Item, STAND_IN, Sort};
+use super::{Completion, Item, STAND_IN, Sort, inside};
 use crate::analysis::{Analysis, touches};
 use crate::cursor::line;
 use crate::{hover, rename, types};
@@ -17,6 +17,9 @@ pub fn complete(
     offset: u32,
     retry: &mut dyn FnMut(&str) -> Option<(Analysis, FileId)>,
 ) -> Completion {
+    if let Some(found) = inside::complete(analysis, file, offset, retry) {
+        return found;
+    }
     let text = analysis.text(file);
     let written = Written::read(text, offset);
     if let Some(scope) = analysis.scope_at(file, offset) {
@@ -50,11 +53,11 @@ fn before(text: &str, offset: u32) -> &str {
 }
 
 /// What is written of a path up to the cursor.
-struct Written<'t> {
+pub(super) struct Written<'t> {
     /// The segments that are done.
     done: Vec<&'t str>,
     /// The bytes of the one being written, to its end behind the cursor.
-    last: Span,
+    pub(super) last: Span,
     /// What stands before the path on its line.
     head: &'t str,
     /// Whether the cursor is in a tag.
@@ -62,7 +65,7 @@ struct Written<'t> {
 }
 
 impl<'t> Written<'t> {
-    fn read(text: &'t str, offset: u32) -> Self {
+    pub(super) fn read(text: &'t str, offset: u32) -> Self {
         let before = before(text, offset);
         let part = |c: char| !c.is_whitespace() && !r#"{}|=!<>&()"'#/+*,[]~"#.contains(c);
         let start = before
@@ -212,7 +215,7 @@ fn names(names: &[Name], done: &[&str]) -> Vec<Item> {
 }
 
 /// The properties of a value.
-fn properties(schema: &Value) -> Vec<Item> {
+pub(super) fn properties(schema: &Value) -> Vec<Item> {
     let all = types::properties(schema).into_iter();
     all.map(|p| {
         let note = p.schema.get("description").and_then(Value::as_str).unwrap_or_default();
