@@ -1,7 +1,7 @@
 //! Names and properties in templates and conditions, with blocks, helpers, filters and the values that are compared with.
 
 use trefoil::ir::facts::{DeclarationKind, Name, Scope};
-use trefoil::syntax::{FileId, Span};
+use trefoil::syntax::{FileId, Location, Span};
 use trefoil::template::policy::{Blocks, ConditionGrammar};
 use trefoil::template::{Policy, Value};
 
@@ -151,7 +151,8 @@ fn items(around: &Around<'_>, scope: &Scope, written: &Written<'_>) -> Vec<Item>
             .collect();
     }
     let mut items = names(&scope.names, &written.done);
-    for more in inner_steps(around, scope, &written.done).into_iter().chain(elsewhere(around, &written.done)) {
+    let more = inner_steps(around, scope, &written.done).into_iter().chain(inner_keys(around, scope, &written.done));
+    for more in more.chain(elsewhere(around, &written.done)) {
         if !items.iter().any(|i| i.label == more.label || i.label.split('.').next() == Some(&more.label)) {
             items.push(more);
         }
@@ -247,6 +248,28 @@ fn inner_steps(around: &Around<'_>, scope: &Scope, done: &[&str]) -> Vec<Item> {
             Item::new(&*d.name, Sort::Property).detail(types::describe(&d.schema)).documentation(note)
         })
         .collect()
+}
+
+/// The parts of shared state that are written below a part of it.
+fn inner_keys(around: &Around<'_>, scope: &Scope, done: &[&str]) -> Vec<Item> {
+    let all = &around.analysis.facts().declarations;
+    let mut items = Vec::new();
+    for name in scope.names.iter() {
+        let own: Vec<&str> = name.name.split('.').collect();
+        let (Some(rest), Some(at)) = (done.strip_prefix(own.as_slice()), name.declared) else { continue };
+        let inner = |at, segment: &&str| {
+            let found =
+                all.iter().find(|d| d.kind == DeclarationKind::Key && d.parent == Some(at) && *d.name == **segment);
+            found.map(|d| d.at)
+        };
+        let is_key = |at: &Location| all.iter().any(|d| d.at == *at && d.kind == DeclarationKind::Key);
+        let Some(at) = rest.iter().try_fold(at, inner).filter(is_key) else { continue };
+        items.extend(all.iter().filter(|d| d.kind == DeclarationKind::Key && d.parent == Some(at)).map(|d| {
+            let note = d.note.as_deref().unwrap_or_default();
+            Item::new(&*d.name, Sort::Property).detail(types::describe(&d.schema)).documentation(note)
+        }));
+    }
+    items
 }
 
 /// What other texts of the file name behind the same segments: keys of state whose type nobody declares.

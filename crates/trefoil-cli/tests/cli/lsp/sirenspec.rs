@@ -95,3 +95,27 @@ fn the_model_of_an_agent_stands_beside_its_name() {
     let labels: Vec<_> = hints.as_array().unwrap().iter().map(|h| h["label"].as_str().unwrap()).collect();
     assert_eq!(labels, ["openai:gpt-4o-mini", "anthropic:claude-sonnet-4-6"]);
 }
+
+#[test]
+fn paths_to_write_to_are_completed() {
+    let mut client = client();
+    // What is read and nobody writes comes first, then the node's own name, then what others write.
+    client.edit("flow.yaml", "{{ plan.output | default('none') }}", "{{ working.notes.short }}");
+    let paths = offered(&mut client, "writes: working.out|line");
+    let first = ["working.notes.short", "working.plan", "output.plan", "output.text", "working.outline"];
+    assert_eq!(paths, first);
+    client.edit("flow.yaml", "writes: working.outline", "writes: ");
+    let paths = offered(&mut client, "agent: planner\n    writes: |\n");
+    assert_eq!(paths[..3], ["working.notes.short", "working.outline", "working.plan"], "the edge reads it");
+    client.edit("flow.yaml", "writes: \n", "writes: working.notes.short\n");
+    // State that is shared goes by its own names as well.
+    client.edit("flow.yaml", "{{ working.notes.short }}", "{{ notes. }}");
+    assert_eq!(offered(&mut client, "{{ notes.| }}"), ["short"]);
+}
+
+#[test]
+fn switches_are_true_or_false() {
+    let mut client = client();
+    client.edit("flow.yaml", "    writes: output.text\n", "    writes: output.text\n    streaming: t\n");
+    assert_eq!(offered(&mut client, "streaming: t|")[..2], ["true", "false"]);
+}
