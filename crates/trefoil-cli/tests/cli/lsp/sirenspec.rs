@@ -119,3 +119,23 @@ fn switches_are_true_or_false() {
     client.edit("flow.yaml", "    writes: output.text\n", "    writes: output.text\n    streaming: t\n");
     assert_eq!(offered(&mut client, "streaming: t|")[..2], ["true", "false"]);
 }
+
+#[test]
+fn an_agent_may_be_called_like_a_node() {
+    let mut client = client();
+    let new = json!({ "newName": "plan" });
+    let edit = with(&mut client, "textDocument/rename", "flow.yaml", "  plan|ner:", new);
+    assert_eq!(client.applied("flow.yaml", &edit), FLOW.replace("planner", "plan"));
+    let mut taken = client.at("flow.yaml", "  plan|ner:");
+    taken["newName"] = "writer".into();
+    client.try_ask("textDocument/rename", taken).unwrap_err();
+}
+
+#[test]
+fn an_input_with_a_meaning_of_its_own_keeps_its_name() {
+    let mut client = client();
+    let mut params = client.at("flow.yaml", "  mess|age: Hello");
+    params["newName"] = "question".into();
+    let refused = client.try_ask("textDocument/rename", params).unwrap_err();
+    assert!(refused["message"].as_str().unwrap().contains("the check would"), "{refused}");
+}
