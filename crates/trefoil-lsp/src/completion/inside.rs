@@ -4,7 +4,7 @@ use trefoil::ir::facts::{Inside, Scope};
 use trefoil::syntax::{FileId, Span};
 use trefoil::template::policy::Blocks;
 
-use super::template::{Written, properties};
+use super::template::{Written, helpers, properties};
 use super::{Completion, Item, STAND_IN, Sort};
 use crate::analysis::{Analysis, touches};
 use crate::types;
@@ -55,12 +55,14 @@ fn inside_at(analysis: &Analysis, file: FileId, offset: u32) -> Option<&Inside> 
 }
 
 fn items(analysis: &Analysis, inside: &Inside, offset: u32) -> Vec<Item> {
+    let scope = analysis.scope_at(inside.at.file, offset);
     let done: Vec<_> = inside.segments.iter().take_while(|s| s.span.end < offset).collect();
     let schema =
         done.iter().try_fold(&inside.start, |schema, segment| types::member(schema, analysis.text_at(**segment)));
     let mut items = schema.map(properties).unwrap_or_default();
     let bare = inside.segments.first().is_some_and(|first| first.span.start == inside.at.span.start);
     if done.is_empty() && bare {
+        items.extend(scope.into_iter().flat_map(helpers));
         items.extend(WORDS.iter().map(|w| Item::new(*w, Sort::Word)));
     }
     items

@@ -8,7 +8,7 @@ use trefoil::template::{Policy, Value};
 use super::{Completion, Item, STAND_IN, Sort, inside};
 use crate::analysis::{Analysis, touches};
 use crate::cursor::line;
-use crate::{hover, rename, types};
+use crate::{hover, rename, types, words};
 
 /// What may stand at an offset in a tag or a condition.
 pub fn complete(
@@ -158,13 +158,18 @@ fn items(around: &Around<'_>, scope: &Scope, written: &Written<'_>) -> Vec<Item>
         }
     }
     if written.done.is_empty() && scope.policy.blocks == Blocks::Handlebars && (written.tag || scope.condition) {
-        let helpers = ["default", "json", "length", "keys", "upper", "lower", "trim", "first_line", "lookup"];
-        items.extend(helpers.iter().map(|h| Item::new(*h, Sort::Word).detail("helper")));
+        items.extend(helpers(scope));
         if written.tag {
             items.extend(["else", "this", "@index", "@key", "@first", "@last"].map(|w| Item::new(w, Sort::Word)));
         }
     }
     items
+}
+
+/// The helpers of the language.
+pub(super) fn helpers(scope: &Scope) -> impl Iterator<Item = Item> + use<> {
+    let all = words::helpers(scope.policy).iter();
+    all.map(|w| Item::new(w.name, Sort::Word).detail("helper").documentation(w.about))
 }
 
 fn blocks(policy: &Policy) -> &'static [&'static str] {

@@ -310,3 +310,16 @@ fn members_of_an_item_are_followed_and_renamed() {
     assert_eq!(client.applied("loops.yaml", &edit), LOOPS.replace("severity", "weight"));
     assert_eq!(client.applied("lister.yaml", &edit), LISTER.replace("severity", "weight"));
 }
+
+#[test]
+fn words_of_templates_say_what_they_do() {
+    let mut client = loops();
+    let mut said = |context: &str| {
+        let found = with(&mut client, "textDocument/hover", "loops.yaml", context, json!({}));
+        (client.slice("loops.yaml", &found["range"]), found["contents"]["value"].as_str().unwrap().to_owned())
+    };
+    let (range, text) = said("{{#ea‸ch LIST");
+    assert!(range.contains("each") && text.contains("once for every item"), "{range}: {text}");
+    let (range, text) = said("{{th‸is.severity}}");
+    assert!(range == "this" && text.contains("the item of the loop") && text.contains("severity"), "{range}: {text}");
+}
