@@ -161,3 +161,70 @@ fn a_folder_within_may_ask_for_a_rule_that_is_off() {
     std::fs::write(inner.join("trefoil.toml"), format!("[rules]\n{OFF} = 'allow'\n")).unwrap();
     assert_eq!(rules_of(&folder, "main.yaml", &checked), []);
 }
+
+#[test]
+fn a_text_that_two_steps_share_is_told_of_once() {
+    let shared = "id: main\nkind: sequential\ninputSchema: { topic: string }\nsteps:\n  - ref: helper\n    \
+                  input: &in { said: \"{{tpoic}}\" }\n  - ref: helper\n    stateKey: again\n    input: *in\n\
+                  output: { a: \"{{helper}}\", b: \"{{again}}\" }\n";
+    let folder = Folder::with(&[("main.yaml", shared), ("helper.yaml", RISKY)]);
+    let found = rules_of(&folder, "main.yaml", &LoadOptions::default().checked());
+    assert_eq!(found, [("unresolved-name", Severity::Error)]);
+}
+
+/// What is read twice and given once is probably right where it is read, so the finding moves to where it is given.
+const TURNED: &str = "id: main
+kind: sequential
+inputSchema: { x: string }
+steps:
+  - agent:
+      id: one
+      kind: llm
+      model: { provider: openai, name: gpt-x }
+      instruction: \"{{topc}} or {{topc}}\"
+      prompt: go
+    input:
+      topic: \"{{x}}\"
+output: { a: \"{{one}}\" }
+";
+
+#[test]
+fn a_comment_covers_a_finding_that_moved_here_or_there() {
+    let allow = |before: &str| {
+        let blanks = before.len() - before.trim_start().len();
+        TURNED.replacen(before, &format!("{}# trefoil: allow unresolved-name\n{before}", " ".repeat(blanks)), 1)
+    };
+    let (read, given) = (allow("      instruction"), allow("      topic"));
+    let folder = Folder::with(&[("none.yaml", TURNED), ("read.yaml", &read), ("given.yaml", &given)]);
+    let checked = LoadOptions::default().checked();
+    let report = trefoil::check(&[folder.0.join("none.yaml").display().to_string()], &checked);
+    let found: Vec<_> = report.diagnostics.iter().map(|d| d.message.as_str()).collect();
+    assert_eq!(found, ["the step gives `topic`, but `topc` is read"]);
+    for name in ["read.yaml", "given.yaml"] {
+        assert_eq!(rules_of(&folder, name, &checked), [], "{name}");
+    }
+}
+
+#[test]
+fn a_finding_that_moved_to_another_file_is_told_once_and_covered_there() {
+    let child = "id: c\nkind: llm\nmodel: { provider: openai, name: gpt-x }\ninputSchema:\n  topci: { type: string, default: x }\n\
+                 instruction: hi\nprompt: \"{{topci}}\"\n";
+    let step = |key: &str| format!("  - ref: c\n    stateKey: {key}\n    input: {{ topic: \"{{{{z}}}}\" }}\n");
+    let main = format!(
+        "id: p\nkind: sequential\ninputSchema: {{ z: string }}\nsteps:\n{}{}output: {{ a: \"{{{{d}}}}\", b: \"{{{{e}}}}\" }}\n",
+        step("d"),
+        step("e")
+    );
+    // Here it is read once more in its own file, so what the callers give is what is odd.
+    let folder = Folder::with(&[("p.yaml", &main), ("c.yaml", child)]);
+    let checked = LoadOptions::default().checked();
+    let rules: Vec<_> = rules_of(&folder, "p.yaml", &checked).iter().map(|(rule, _)| *rule).collect();
+    assert_eq!(rules, ["unknown-input", "unknown-input"]);
+    // Here it is not.
+    std::fs::write(folder.0.join("c.yaml"), child.replace("{{topci}}", "go")).unwrap();
+    let report = trefoil::check(&[folder.0.join("p.yaml").display().to_string()], &checked);
+    let told: Vec<_> = report.diagnostics.iter().map(|d| (d.message.as_str(), d.labels.len())).collect();
+    assert_eq!(told, [("`topci` is declared, but `topic` is given", 2)]);
+    let name = report.diagnostics[0].file.and_then(|f| report.files.get(f)).unwrap().name().to_owned();
+    assert!(name.ends_with("c.yaml"), "{name}");
+}
