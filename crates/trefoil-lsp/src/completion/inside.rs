@@ -1,7 +1,7 @@
 //! Names in the blocks of a template: the members of a loop's item, of the value that a block is about.
 
 use trefoil::ir::facts::{Inside, Scope};
-use trefoil::syntax::{FileId, Span};
+use trefoil::syntax::FileId;
 use trefoil::template::policy::Blocks;
 
 use super::template::{Written, helpers, properties};
@@ -89,13 +89,10 @@ fn open_blocks(text: &str) -> Vec<Open<'_>> {
         if text.get(..start).is_some_and(|before| before.ends_with('\\')) {
             continue;
         }
-        let tag = Span::new(start as u32 + 2, (start + 2 + length) as u32);
-        let tag = text.get(tag.start as usize..tag.end as usize).unwrap_or_default();
+        let tag = rest.get(..length).unwrap_or_default();
         let tag = tag.trim_matches(|c: char| c == '~' || c.is_whitespace());
-        let word = |rest: &'_ str| rest.trim_start().split_whitespace().next().map_or(0, str::len);
         if let Some(rest) = tag.strip_prefix(['#', '^']).filter(|rest| !rest.is_empty()) {
-            let rest = rest.trim_start();
-            let name = rest.get(..word(rest)).unwrap_or_default();
+            let name = rest.split_whitespace().next().unwrap_or_default();
             open.push(Open { name, has_value: matches!(name, "each" | "with") && tag.starts_with('#') });
         } else if tag.starts_with('/') {
             open.pop();
