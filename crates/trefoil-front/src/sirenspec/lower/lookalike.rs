@@ -22,11 +22,26 @@ pub fn check(scope: &Scope<'_, '_, '_>, text: &Text) {
         return;
     }
     let Ok(template) = Template::parse(value, &Policy::SIRENSPEC) else { return };
+    dollar(scope, text, &template);
     let mut at = 0;
     for tag in tags(value, &template).into_iter().chain([value.len()..value.len()]) {
         between(scope, text, at..tag.start.max(at));
         at = tag.end;
     }
+}
+
+/// A placeholder as other systems write it, `${{ path }}`, and nothing beside it: in the middle of a text the sign may be
+/// a currency's.
+fn dollar(scope: &Scope<'_, '_, '_>, text: &Text, template: &Template) {
+    let value = text.value.trim();
+    let alone = value.strip_prefix('$').is_some_and(|rest| rest.starts_with("{{") && rest.ends_with("}}"));
+    if !alone || template.references().len() != 1 {
+        return;
+    }
+    let at = (text.value.len() - text.value.trim_start().len()) as u32;
+    let place = scope.flow.reader.at(text.source(at..at + 1));
+    let d = Diagnostic::warning("not-a-placeholder", place, "the `$` is no part of the placeholder: it stays in the text");
+    scope.flow.reader.report(d.suggestion("take the `$` out", place, ""));
 }
 
 /// The bytes of every placeholder, with its braces.

@@ -68,6 +68,17 @@ impl Scope<'_, '_, '_> {
         self.flow.reader.report(Diagnostic::warning("maybe-undefined", at, message).help(help));
     }
 
+    /// A variable of the environment that is a credential by its name, where a model reads it or a person.
+    pub(super) fn credential(&self, reference: &Reference, at: Location) {
+        let [root, name] = reference.path.as_slice() else { return };
+        if &*root.name != "env" || !is_credential(&name.name) {
+            return;
+        }
+        let message = format!("`{}` is a credential by its name, and would be put into a prompt", reference.dotted());
+        let d = Diagnostic::warning("secret-in-prompt", at, message);
+        self.flow.reader.report(d.help("credentials belong into the `headers` of a tool"));
+    }
+
     pub(super) fn too_early(&self, reference: &Reference, at: Location, source: usize, writes: bool) -> Bound {
         let source = self.id(source);
         let (who, help) = match self.who {
@@ -246,4 +257,15 @@ impl Scope<'_, '_, '_> {
         }
         d
     }
+}
+
+/// Whether a variable of the environment holds a credential, by its name.
+fn is_credential(name: &str) -> bool {
+    const LAST: [&str; 9] =
+        ["APIKEY", "API_KEY", "SECRET", "SECRET_KEY", "PRIVATE_KEY", "ACCESS_KEY", "PASSWORD", "PASSWD", "TOKEN"];
+    // Words of a text that is split, not of a door that is locked.
+    const MARKS: [&str; 7] = ["STOP", "START", "END", "BOS", "EOS", "SEP", "PAD"];
+    let upper = name.to_ascii_uppercase();
+    let word = |s: &str| upper.strip_suffix(s).is_some_and(|rest| rest.is_empty() || rest.ends_with('_'));
+    LAST.into_iter().any(word) && !upper.split('_').any(|part| MARKS.contains(&part))
 }
