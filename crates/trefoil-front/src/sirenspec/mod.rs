@@ -40,7 +40,8 @@ impl FrontEnd for SirenSpec {
         }
         // Somebody misspelt the one of them that there is, or left it out.
         let like = |key: &str| {
-            matches!(key, "steps" | "guardrails" | "budget" | "defaults" | "env_file") || suggest::nearest(key, own).is_some()
+            matches!(key, "steps" | "guardrails" | "budget" | "defaults" | "env_file")
+                || suggest::nearest(key, own).is_some()
         };
         mapping.entries.iter().filter(|e| like(&e.key.value)).map(evidence).collect()
     }

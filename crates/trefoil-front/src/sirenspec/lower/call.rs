@@ -62,7 +62,8 @@ fn check(flow: &Workflow<'_, '_>, node: &CallNode<'_>, child: &Child) {
     // A field under another name is the slip, and was told.
     let told = node.inputs.iter().any(|e| !child.wanted.known.contains(&e.key.value));
     for name in child.wanted.lacking.iter().filter(|_| !told) {
-        let message = format!("`{}` reads `inputs.{name}`, which is neither given here nor declared there", reference.value);
+        let message =
+            format!("`{}` reads `inputs.{name}`, which is neither given here nor declared there", reference.value);
         let d = Diagnostic::error("missing-key", flow.reader.at(reference.span), message);
         flow.reader.report(d.help(format!("give it: `inputs: {{{name}: ...}}`")));
     }

@@ -40,7 +40,8 @@ fn dollar(scope: &Scope<'_, '_, '_>, text: &Text, template: &Template) {
     }
     let at = (text.value.len() - text.value.trim_start().len()) as u32;
     let place = scope.flow.reader.at(text.source(at..at + 1));
-    let d = Diagnostic::warning("not-a-placeholder", place, "the `$` is no part of the placeholder: it stays in the text");
+    let d =
+        Diagnostic::warning("not-a-placeholder", place, "the `$` is no part of the placeholder: it stays in the text");
     scope.flow.reader.report(d.suggestion("take the `$` out", place, ""));
 }
 

@@ -104,7 +104,7 @@ fn kind<'n>(reader: &'n Reader<'_>, entry: &'n Entry) -> NodeKind<'n> {
     fields.also_called(&OTHERS);
     let read = match fields.take("type") {
         None => match unsaid(&fields) {
-            Some(key) => untyped(&fields, key),
+            Some(key) => untyped(&fields, &entry.key.value, key),
             None => TYPES.first().map(|(_, read)| *read),
         },
         Some(written) => reader.word(&written.value, "type", &TYPES),
@@ -161,14 +161,15 @@ fn unsaid<'n>(fields: &Fields<'n, '_>) -> Option<(&'n Entry, &'static str)> {
 }
 
 /// Such a node: read as what it must be.
-fn untyped(fields: &Fields<'_, '_>, (tells, kind): (&Entry, &str)) -> Option<ReadKind> {
+fn untyped(fields: &Fields<'_, '_>, id: &str, (tells, kind): (&Entry, &str)) -> Option<ReadKind> {
     let reader = fields.reader;
-    let message = format!("the node needs `type: {kind}`: agent nodes have no `{}`", tells.key.value);
+    let message = format!("node `{id}` needs `type: {kind}`: agent nodes have no `{}`", tells.key.value);
     let head = fields.lack(&["type"]);
     let d = Diagnostic::error("missing-key", reader.at(head), message);
     let d = d.label(reader.at(tells.key.span), format!("only of a {kind} node"));
     // A misspelt `type` is mended where it stands.
-    let misspelt = fields.entries().iter().any(|e| &*e.key.value == "kind" || suggest::near(&e.key.value, ["type"]).is_some());
+    let misspelt =
+        fields.entries().iter().any(|e| &*e.key.value == "kind" || suggest::near(&e.key.value, ["type"]).is_some());
     reader.report(match reader.indent(head).filter(|_| !misspelt) {
         Some(indent) => {
             let place = reader.at(Span::new(head.start, head.start));

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use trefoil_ir::Retry;
-use trefoil_syntax::{Diagnostic, Span};
 use trefoil_syntax::yaml::{self, Scalar, Text};
+use trefoil_syntax::{Diagnostic, Span};
 
 use super::agent::{self, Agent};
 use super::budget::{self, Budget};
@@ -127,6 +127,7 @@ fn no_version(fields: &Fields<'_, '_>) {
 
 fn defaults<'n>(fields: &mut Fields<'n, '_>) -> Defaults<'n> {
     let Some(mut defaults) = fields.fields("defaults") else { return Defaults::default() };
+    defaults.also_called(&[("retries", "retry"), ("on_error", "on_failure")]);
     let result = Defaults { retry: policy::retry(&mut defaults), on_failure: policy::on_failure(&mut defaults) };
     defaults.no_effect(&["budget"], "a budget stands at the top of the file");
     defaults.finish();
