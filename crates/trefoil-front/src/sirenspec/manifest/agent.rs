@@ -59,15 +59,23 @@ fn one<'n>(reader: &'n Reader<'_>, entry: &'n Entry) -> Agent<'n> {
     agent
 }
 
+/// What no model's name has in it.
+fn odd(c: char) -> bool {
+    c.is_whitespace() || matches!(c, '"' | '\'' | '`' | '\u{201c}' | '\u{201d}')
+}
+
+fn bare(text: &str) -> String {
+    text.chars().filter(|c| !odd(*c)).collect()
+}
+
 /// Says that a model's name has blanks or quotes in it, which no provider's names have.
 pub(super) fn tidy(reader: &Reader<'_>, text: &Text, trimmed: &str) {
-    let odd = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '`' | '\u{201c}' | '\u{201d}');
     if !text.value.contains(odd) || text.value.contains("{{") {
         return;
     }
     let message = format!("`{}` has a blank or a quote in it, and no model's name has", text.value);
     let d = Diagnostic::warning("bad-model", reader.at(text.span), message);
-    let bare: String = trimmed.chars().filter(|c| !odd(*c)).collect();
+    let bare = bare(trimmed);
     let whole = matches!(text.style, Style::Plain | Style::Single | Style::Double) && !text.value.is_empty();
     let place = reader.at(if text.style == Style::Plain { text.span } else { text.content() });
     reader.report(if whole { d.suggestion(format!("write `{bare}`"), place, bare) } else { d });
@@ -78,7 +86,10 @@ fn model<'n>(reader: &Reader<'_>, text: &'n Text) -> Option<Model<'n>> {
         Some((provider, name)) if !provider.trim().is_empty() && !name.trim().is_empty() => {
             let start = provider.len() - provider.trim_start().len();
             let span = text.source(start as u32..(start + provider.trim().len()) as u32);
-            providers::check(reader, provider.trim(), span);
+            // `“openai` is told with the quote.
+            if !providers::PROVIDERS.contains(&bare(provider).as_str()) || provider.trim() == bare(provider) {
+                providers::check(reader, provider.trim(), span);
+            }
             tidy(reader, text, &format!("{}:{}", provider.trim(), name.trim()));
             Some(Model { provider: provider.trim().into(), name: name.trim().into(), text })
         }

@@ -325,3 +325,50 @@ fn a_file_whose_only_block_is_misspelt() {
     ",
     );
 }
+
+#[test]
+fn names_that_are_right_and_stand_elsewhere() {
+    let told = |system: &str, expected: &str| expect_one(&reader(system), expected);
+    told("{{ topic }} {{ input }} {{ inputs }}", "
+        error 6:17 unresolved-name: `topic` is not defined: no node, written path or state is called `topic` (did you mean `inputs.topic`?)
+        error 6:29 unresolved-name: `input` is not defined: no node, written path or state is called `input` (did you mean `inputs.message`?)
+        error 6:41 unresolved-name: `inputs` needs a field name after it (for example `{{ inputs.message }}`)
+    ");
+    told("{{ nodes.d.output }} {{ outputs.d }} {{ outputs.e }} {{ output.text.long }}", "
+        error 6:17 unresolved-name: `nodes.d.output` is not defined: no node, written path or state is called `nodes` (did you mean `d.output`?)
+        error 6:38 unresolved-name: `outputs.d` is not defined: no node, written path or state is called `outputs` (did you mean `d.output`?)
+        error 6:54 unresolved-name: `outputs.e` is not defined: no node, written path or state is called `outputs` (there are `d`, `n`, `text`, `inputs`, `env`, `item`, `index`, `total`)
+        error 6:70 unknown-property: `output.text.long` is not defined: `output` has no `text` (did you mean `working.text.long`?)
+    ");
+    let swarm = |prompt: &str| {
+        format!(
+            "version: \"0.1\"\nnodes:\n  s:\n    type: swrm\n    agents: [{{id: pro, provider: openai, prompt: p}}]\n    synthesis: {{provider: openai, prompt: \"{prompt}\"}}\n"
+        )
+    };
+    expect_one(&swarm("{{ pro.output }} {{ agents.pro.output }} {{ s.pro.output }} {{ pro }}"), "
+        error 6:47 unresolved-name: `pro.output` is not defined: no node, written path or state is called `pro` (did you mean `s.agents.pro.output`?)
+        error 6:64 unresolved-name: `agents.pro.output` is not defined: no node, written path or state is called `agents` (did you mean `s.agents.pro.output`?)
+        error 6:88 unknown-property: `s.pro.output` is not defined: `s` has no `pro` (did you mean `s.agents.pro.output`?)
+        error 6:107 unresolved-name: `pro` is not defined: no node, written path or state is called `pro` (did you mean `s.agents.pro.output`?)
+    ");
+    expect_one(&swarm("{{ s.agents.pro.output }}"), "");
+}
+
+#[test]
+fn words_of_other_systems_for_types_and_providers() {
+    expect_one(
+        &flow(
+            "x",
+            "nodes:\n  m: {agent: a, writes: working.t}\n  n: {type: loop, agent: a, for_each: '[]', writes: output.n}\n",
+        ),
+        "error 5:13 unknown-value: `type` cannot be `loop` (did you mean `factory`? it can be one of `agent`, `swrm`, `factory`, `workflow`, `human`, `tool`)",
+    );
+    expect_one(
+        "version: \"0.1\"\nnodes: {n: {type: swrm, agents: [{id: x, provider: \"openai:gpt-4o\", model: gpt-4o, prompt: p}]}}\n",
+        "warning 2:52 unknown-provider: `provider` is the name of the provider alone, without a model (write `openai`)",
+    );
+    expect_one(
+        "version: \"0.1\"\nagents: {a: {model: \u{201c}openai:m\u{201d}, system: x}}\nnodes: {n: {agent: a, writes: output.n}}\n",
+        "warning 2:21 bad-model: `“openai:m”` has a blank or a quote in it, and no model's name has",
+    );
+}
