@@ -115,6 +115,9 @@ fn is_there(scope: &Scope<'_, '_, '_>, path: &str) -> bool {
             scope.flow.inputs.shape(field).is_some() || body().is_some_and(|b| b.input(field).is_some())
         }
         ["env", name] => name.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_'),
+        ["_budget", _] => true,
+        // The agents of the swarm whose synthesis this is.
+        [_, "agents", agent, ..] if scope.own.iter().any(|(id, _)| **id == **agent) => true,
         ["working", rest @ ..] => led(Root::Working, rest),
         ["output", rest @ ..] => led(Root::Output, rest),
         [_, _, ..] => led(Root::Working, &names),

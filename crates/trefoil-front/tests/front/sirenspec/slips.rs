@@ -352,6 +352,10 @@ fn names_that_are_right_and_stand_elsewhere() {
         error 6:107 unresolved-name: `pro` is not defined: no node, written path or state is called `pro` (did you mean `s.agents.pro.output`?)
     ");
     expect_one(&swarm("{{ s.agents.pro.output }}"), "");
+    expect_one(&swarm("{ s.agents.pro.output } ${_budget.total_tokens}"), "
+        warning 6:44 not-a-placeholder: `{ s.agents.pro.output }` is text, and `s.agents.pro.output` is not read: a placeholder has two braces on both sides
+        warning 6:68 not-a-placeholder: `${_budget.total_tokens}` is text, and `_budget.total_tokens` is not read: a placeholder has two braces on both sides
+    ");
 }
 
 #[test]
