@@ -295,6 +295,10 @@ impl<'n, 'd> Fields<'n, 'd> {
         let entry = self.take(key)?;
         self.reader.fields(&entry.value, key)
     }
+    /// The entry of a key, without asking for it.
+    pub fn entry(&self, key: &str) -> Option<&'n Entry> {
+        self.mapping.get(key)
+    }
     /// Whether somebody asked for this key already.
     pub fn is_known(&self, key: &str) -> bool {
         self.known.contains(&key)
