@@ -43,18 +43,24 @@ pub struct Reader<'d> {
     /// The file.
     pub file: FileId,
     text: Option<&'d str>,
+    blanks: bool,
     findings: RefCell<&'d mut Findings>,
 }
 
 impl<'d> Reader<'d> {
     /// A reader of one file.
     pub fn new(file: FileId, findings: &'d mut Findings) -> Self {
-        Self { file, text: None, findings: RefCell::new(findings) }
+        Self { file, text: None, blanks: false, findings: RefCell::new(findings) }
     }
     /// The same with the file's text, from which layout can be told.
     #[must_use]
     pub fn with_text(self, text: Option<&'d str>) -> Self {
         Self { text, ..self }
+    }
+    /// The same, which says of a key with nothing behind it that it counts for nothing.
+    #[must_use]
+    pub fn minding_blanks(self) -> Self {
+        Self { blanks: true, ..self }
     }
     /// The blanks before a place, when nothing else stands before it on its line and the text is known.
     pub fn indent(&self, span: Span) -> Option<&'d str> {
@@ -108,7 +114,8 @@ impl<'d> Reader<'d> {
     pub fn fields<'n>(&'n self, node: &'n Node, what: &str) -> Option<Fields<'n, 'd>> {
         match node.mapping() {
             Some(mapping) => {
-                Some(Fields { reader: self, span: node.span, mapping, what: what.to_owned(), known: Vec::new() })
+                let what = what.to_owned();
+                Some(Fields { reader: self, span: node.span, mapping, what, known: Vec::new(), settled: Vec::new() })
             }
             None => {
                 self.wrong_type(node, what, "a mapping");
@@ -202,11 +209,15 @@ impl<'d> Reader<'d> {
     }
     /// One of some words, or a report with the nearest.
     pub fn word<T: Copy>(&self, node: &Node, what: &str, words: &[(&str, T)]) -> Option<T> {
-        let text = self.text(node, what)?;
+        let all = words.iter().map(|(w, _)| format!("`{w}`")).collect::<Vec<_>>().join(", ");
+        let Some(text) = node.string() else {
+            // Quotes alone make no word of the list of it.
+            self.report(self.mistyped(node, what, "text", None).help(format!("it can be one of {all}")));
+            return None;
+        };
         if let Some((_, value)) = words.iter().find(|(w, _)| *w == &*text.value) {
             return Some(*value);
         }
-        let all = words.iter().map(|(w, _)| format!("`{w}`")).collect::<Vec<_>>().join(", ");
         let mut d =
             Diagnostic::error("unknown-value", self.at(node.span), format!("`{what}` cannot be `{}`", text.value));
         d = match suggest::near(&text.value, words.iter().map(|(w, _)| *w)) {
@@ -214,7 +225,13 @@ impl<'d> Reader<'d> {
                 let d = d.help(format!("did you mean `{}`? it can be one of {all}", near.name));
                 respelt(d, self.at(node.span), text, near)
             }
-            None => d.help(format!("it can be one of {all}")),
+            None => match words {
+                [(word, _)] => {
+                    let only = suggest::Near { name: word, distance: usize::MAX, sure: false };
+                    respelt(d.help(format!("write `{word}`")), self.at(node.span), text, only)
+                }
+                _ => d.help(format!("it can be one of {all}")),
+            },
         };
         self.report(d);
         None
@@ -230,21 +247,30 @@ pub struct Fields<'n, 'd> {
     mapping: &'n Mapping,
     what: String,
     known: Vec<&'static str>,
+    /// Keys whose null means something, or has been reported.
+    settled: Vec<&'static str>,
 }
 
 impl<'n, 'd> Fields<'n, 'd> {
     /// The entry of a key; null counts as absent.
     pub fn take(&mut self, key: &'static str) -> Option<&'n Entry> {
-        self.take_nullable(key).filter(|e| !e.value.is_null())
+        self.known.push(key);
+        self.mapping.get(key).filter(|e| !e.value.is_null())
     }
     /// The entry of a key, null or not.
     pub fn take_nullable(&mut self, key: &'static str) -> Option<&'n Entry> {
         self.known.push(key);
+        self.settled.push(key);
         self.mapping.get(key)
+    }
+    /// Whatever is to be said of a null at these keys has been said.
+    pub fn settle(&mut self, keys: &[&'static str]) {
+        self.settled.extend(keys);
     }
     /// The entry of a key, or a report that it is missing.
     pub fn require(&mut self, key: &'static str) -> Option<&'n Entry> {
         let entry = self.take(key);
+        self.settled.push(key);
         if entry.is_none() {
             let at = self.mapping.get(key).map_or_else(|| self.head(), |e| e.key.span);
             self.reader.error("missing-key", at, format!("{} needs `{key}`", self.what));
@@ -311,11 +337,28 @@ impl<'n, 'd> Fields<'n, 'd> {
             }
         }
     }
-    /// Reports the keys that nobody asked for (decision C6).
+    /// Reports a key that is surely a slip of one that somebody asked for; other keys are the user's own.
+    pub fn misspelt(self) {
+        for entry in &self.mapping.entries {
+            let key = &*entry.key.value;
+            let near = suggest::near(key, self.known.iter().copied()).filter(|near| near.sure);
+            if let Some(near) = near.filter(|n| !self.known.contains(&key) && self.mapping.get(n.name).is_none()) {
+                let message = format!("{} has no key `{key}`", self.what);
+                let d = Diagnostic::warning("unknown-key", self.reader.at(entry.key.span), message)
+                    .help(format!("did you mean `{}`?", near.name));
+                self.reader.report(respelt(d, self.reader.at(entry.key.span), &entry.key, near));
+            }
+        }
+    }
+    /// Reports the keys that nobody asked for (decision C6), and those with nothing behind them.
     pub fn finish(self) {
         for entry in &self.mapping.entries {
             let key = &*entry.key.value;
             if self.known.contains(&key) {
+                if self.reader.blanks && entry.value.is_null() && !self.settled.contains(&key) {
+                    let message = format!("`{key}` has no value: it counts as left out");
+                    self.reader.warning("no-effect", entry.key.span, message);
+                }
                 continue;
             }
             let mut d = Diagnostic::warning(

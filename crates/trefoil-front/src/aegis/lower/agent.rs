@@ -32,7 +32,7 @@ pub(super) fn lower(
     intent: bool,
 ) -> Option<Flow> {
     let mut fields = reader.fields(&document.root, "an AEGIS manifest")?;
-    manifest::header(&mut fields);
+    manifest::header(&mut fields, manifest::Unit::Agent);
     let agent = manifest::agent::read(reader, &mut fields);
     fields.finish();
 

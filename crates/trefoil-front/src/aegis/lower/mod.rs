@@ -36,7 +36,8 @@ pub fn program(project: &Project, document: usize, findings: &mut Findings) -> O
     let root = &project.documents.get(document)?.root;
     let key = match manifest::unit(root) {
         Some(Unit::Workflow) => FlowKey::Workflow(document),
-        // What is neither is read as an agent only to report what is wrong with its header.
+        // What is neither is read as what it looks like, to report what is wrong with its header.
+        None if manifest::looks_like(root) == Some(Unit::Workflow) => FlowKey::Workflow(document),
         Some(Unit::Agent) | None => FlowKey::Agent { document, intent: false },
     };
     let mut lowering = Lowering::new(project);
@@ -221,14 +222,14 @@ impl<'p> Lowering<'p> {
             FlowKey::Agent { document, intent } => {
                 self.used.insert(*document);
                 let document = self.project.documents.get(*document)?;
-                let reader = Reader::new(document.file, findings);
+                let reader = Reader::new(document.file, findings).minding_blanks();
                 agent::lower(self, &reader, document, *intent)
             }
             FlowKey::Missing(name) => Some(agent::missing(self, name)),
             FlowKey::Workflow(document) => {
                 self.used.insert(*document);
                 let document = self.project.documents.get(*document)?;
-                let reader = Reader::new(document.file, findings);
+                let reader = Reader::new(document.file, findings).minding_blanks();
                 workflow::lower(self, &reader, document)
             }
         }

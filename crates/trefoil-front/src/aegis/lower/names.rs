@@ -40,7 +40,11 @@ pub(super) enum Shape {
         /// How many agents.
         agents: usize,
     },
-    /// Anything: what another workflow or a container answers.
+    /// `{status, exit_code, stdout, stderr, output}` of one container.
+    Container,
+    /// `{status, overall_success, output}` of several, with the result of each under its name in `output`.
+    Containers(Vec<Arc<str>>),
+    /// Anything: what another workflow answers.
     Open,
 }
 
@@ -307,6 +311,4 @@ fn is_special(name: &str) -> bool {
     RESERVED.contains(&name)
 }
 
-/// What a state or a key had better not be called.
-pub(super) const RESERVED: &[&str] =
-    &["input", "workflow", "blackboard", "state", "human", "execution", "iteration_number", "previous_error"];
+pub(super) use crate::aegis::manifest::RESERVED;

@@ -122,14 +122,18 @@ fn made(scene: &Scene<'_, '_>, state: usize, condition: &Condition) -> Result<Ma
     let when = |test: Test, e: Expression| Ok((Takes::Success, Some((test, e))));
     match condition {
         // Decision E9: what failed matches nothing but `on_failure` and `custom`; a command that could not be run to its
-        // end still has a result, that of having failed.
-        Condition::Always => Ok((if shape.is_command() { Takes::Both } else { Takes::Success }, None)),
+        // end still has a result, that of having failed; a container too.
+        Condition::Always => {
+            let ends = shape.is_command() || matches!(shape, Shape::Container | Shape::Containers(_));
+            Ok((if ends { Takes::Both } else { Takes::Success }, None))
+        }
         Condition::OnSuccess => Ok(on_success(scene, state)),
         Condition::OnFailure => match shape {
             Shape::Command => {
                 let code = exit_code(scene, state, &mut test, &name);
                 Ok((Takes::Both, Some((test, compare(code, Comparison::NotEqual, 0i64)))))
             }
+            Shape::Update => Err("an update of the Blackboard does not fail"),
             _ => Ok((Takes::Failure, None)),
         },
         Condition::ExitCodeZero => match shape {
@@ -238,6 +242,9 @@ fn exit_code(scene: &Scene<'_, '_>, state: usize, test: &mut Test, name: &str) -
 fn require_code(scene: &Scene<'_, '_>, state: usize, test: &mut Test, name: &str) -> Result<Expression, &'static str> {
     match scene.names.shape(state) {
         Shape::Human | Shape::Parallel { .. } => Err("only System states have an exit code"),
+        Shape::Containers(_) => {
+            Err("several containers have no exit code in common; write `on_success` or `on_failure`")
+        }
         _ => Ok(exit_code(scene, state, test, name)),
     }
 }
@@ -254,7 +261,7 @@ fn measure(
         Shape::Agent => &["output", what],
         Shape::Parallel { .. } => &["consensus", what],
         Shape::Open => &[what],
-        Shape::Command | Shape::Echo | Shape::Update | Shape::Human => {
+        Shape::Command | Shape::Echo | Shape::Update | Shape::Human | Shape::Container | Shape::Containers(_) => {
             return Err("only an agent that answers with a verdict, or several of them, have a score");
         }
     };

@@ -23,7 +23,7 @@ use crate::{Document, Reader};
 /// Lowers a workflow.
 pub(super) fn lower(lowering: &mut Lowering<'_>, reader: &Reader<'_>, document: &Document) -> Option<Flow> {
     let mut fields = reader.fields(&document.root, "an AEGIS manifest")?;
-    manifest::header(&mut fields);
+    manifest::header(&mut fields, manifest::Unit::Workflow);
     let workflow = manifest::workflow::read(reader, &mut fields);
     fields.finish();
 
@@ -127,7 +127,10 @@ fn names(workflow: &Workflow, fixed: Fixed, slots: &mut Slots) -> Names {
                 named.consensus = parallel.consensus.as_ref().map_or((None, None), |c| (c.threshold, c.agreement));
             }
             Some(StateKind::Subworkflow(sub)) => keys.extend(sub.result_key.as_ref().map(|k| k.value.clone())),
-            Some(StateKind::Container(_)) | None => {}
+            Some(StateKind::Container(container)) => {
+                named.shape = container.steps.clone().map_or(Shape::Container, Shape::Containers);
+            }
+            None => {}
         }
         states.push(named);
     }

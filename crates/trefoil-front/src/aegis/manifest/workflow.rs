@@ -8,6 +8,7 @@ use trefoil_syntax::{Diagnostic, Span};
 use trefoil_template::Value;
 
 use super::Unit;
+use super::declared::{self, Part};
 use super::metadata::{self, Identity};
 use super::schema::{self, JsonSchema};
 use super::state::{self, State};
@@ -90,6 +91,19 @@ fn read_spec(reader: &Reader<'_>, spec: &mut Fields<'_, '_>, workflow: &mut Work
     }
     let shared = spec.take("storage").map(|e| read_storage(reader, &e.value, e.key.span)).unwrap_or_default();
     spec.no_effect(&["volumes"], "this version mounts no volumes");
+    if let Some(entry) = spec.take("schedule") {
+        declared::schedule(reader, &entry.value);
+    }
+    if let Some(mut schedule) = spec.fields("default_schedule") {
+        let keys: &[declared::Key] = &[
+            ("cron", Part::Cron, false),
+            ("timezone", Part::Text, false),
+            ("jitter_seconds", Part::Count(0, i64::MAX), false),
+            ("enabled", Part::Flag, false),
+        ];
+        declared::read(&mut schedule, keys);
+        schedule.misspelt();
+    }
     spec.no_effect(&["default_schedule", "schedule"], "this version starts runs only when asked");
     let states = spec.require("states");
     if let Some(entry) = states {
@@ -142,9 +156,9 @@ fn read_states(reader: &Reader<'_>, node: &Node) -> Vec<State> {
 fn read_storage(reader: &Reader<'_>, node: &Node, span: Span) -> Vec<Text> {
     let mut names = Vec::new();
     let Some(mut storage) = reader.fields(node, "storage") else { return names };
-    let classes = [("ephemeral", ()), ("persistent", ())];
+    let classes = declared::STORAGE;
     if let Some(mut workspace) = storage.fields("workspace") {
-        workspace.word("storage_class", &classes);
+        workspace.word("storage_class", classes);
         workspace.integer("ttl_hours", 0..=i64::MAX);
         workspace.integer("size_limit_mb", 1..=i64::MAX);
         for key in ["volume_id", "blackboard_key"] {
@@ -155,10 +169,11 @@ fn read_storage(reader: &Reader<'_>, node: &Node, span: Span) -> Vec<Text> {
     for item in storage.list("shared_volumes").unwrap_or_default() {
         let Some(mut volume) = reader.fields(item, "a shared volume") else { continue };
         names.extend(volume.require_text("name").cloned());
-        volume.word("storage_class", &classes);
-        for key in ["size_limit_bytes", "size_limit_mb", "ttl_hours", "volume_id"] {
-            volume.take(key);
+        volume.word("storage_class", classes);
+        for key in ["size_limit_bytes", "size_limit_mb", "ttl_hours"] {
+            volume.integer(key, 0..=i64::MAX);
         }
+        volume.text("volume_id");
         volume.finish();
     }
     storage.finish();

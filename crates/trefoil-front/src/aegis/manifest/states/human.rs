@@ -5,6 +5,7 @@ use std::sync::Arc;
 use trefoil_syntax::yaml::{Scalar, Text};
 
 use crate::Fields;
+use crate::aegis::manifest::filled;
 
 /// A Human state.
 pub struct HumanState {
@@ -16,7 +17,7 @@ pub struct HumanState {
 
 /// Reads what a Human state has of its own.
 pub fn read(fields: &mut Fields<'_, '_>) -> HumanState {
-    let prompt = fields.require_text("prompt").cloned();
+    let prompt = filled(fields, "prompt").cloned();
     let mut default_response = None;
     if let Some(entry) = fields.take("default_response") {
         // `yes` and `true` without quotes are what a person would write.
