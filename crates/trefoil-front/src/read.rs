@@ -43,24 +43,18 @@ pub struct Reader<'d> {
     /// The file.
     pub file: FileId,
     text: Option<&'d str>,
-    blanks: bool,
     findings: RefCell<&'d mut Findings>,
 }
 
 impl<'d> Reader<'d> {
     /// A reader of one file.
     pub fn new(file: FileId, findings: &'d mut Findings) -> Self {
-        Self { file, text: None, blanks: false, findings: RefCell::new(findings) }
+        Self { file, text: None, findings: RefCell::new(findings) }
     }
     /// The same with the file's text, from which layout can be told.
     #[must_use]
     pub fn with_text(self, text: Option<&'d str>) -> Self {
         Self { text, ..self }
-    }
-    /// The same, which says of a key with nothing behind it that it counts for nothing.
-    #[must_use]
-    pub fn minding_blanks(self) -> Self {
-        Self { blanks: true, ..self }
     }
     /// The blanks before a place, when nothing else stands before it on its line and the text is known.
     pub fn indent(&self, span: Span) -> Option<&'d str> {
@@ -115,7 +109,8 @@ impl<'d> Reader<'d> {
         match node.mapping() {
             Some(mapping) => {
                 let what = what.to_owned();
-                Some(Fields { reader: self, span: node.span, mapping, what, known: Vec::new(), settled: Vec::new() })
+                let (known, missing, nullable) = (Vec::new(), Vec::new(), Vec::new());
+                Some(Fields { reader: self, span: node.span, mapping, what, known, missing, nullable, others: &[] })
             }
             None => {
                 self.wrong_type(node, what, "a mapping");
@@ -247,8 +242,12 @@ pub struct Fields<'n, 'd> {
     mapping: &'n Mapping,
     what: String,
     known: Vec<&'static str>,
-    /// Keys whose null means something, or has been reported.
-    settled: Vec<&'static str>,
+    /// Keys that had to be there and are not.
+    missing: Vec<&'static str>,
+    /// Keys for which null is a value, or about which all is said.
+    nullable: Vec<&'static str>,
+    /// What people write for a key, and the key.
+    others: &'static [(&'static str, &'static str)],
 }
 
 impl<'n, 'd> Fields<'n, 'd> {
@@ -260,22 +259,25 @@ impl<'n, 'd> Fields<'n, 'd> {
     /// The entry of a key, null or not.
     pub fn take_nullable(&mut self, key: &'static str) -> Option<&'n Entry> {
         self.known.push(key);
-        self.settled.push(key);
+        self.nullable.push(key);
         self.mapping.get(key)
-    }
-    /// Whatever is to be said of a null at these keys has been said.
-    pub fn settle(&mut self, keys: &[&'static str]) {
-        self.settled.extend(keys);
     }
     /// The entry of a key, or a report that it is missing.
     pub fn require(&mut self, key: &'static str) -> Option<&'n Entry> {
         let entry = self.take(key);
-        self.settled.push(key);
         if entry.is_none() {
-            let at = self.mapping.get(key).map_or_else(|| self.head(), |e| e.key.span);
-            self.reader.error("missing-key", at, format!("{} needs `{key}`", self.what));
+            self.missing.push(key);
+            self.reader.error("missing-key", self.lack(&[key]), format!("{} needs `{key}`", self.what));
         }
         entry
+    }
+    /// The place to point at when one of these keys has to have a value: the key without one, else where the mapping begins.
+    pub fn lack(&self, keys: &[&str]) -> Span {
+        keys.iter().find_map(|key| self.mapping.get(key)).map_or_else(|| self.head(), |e| e.key.span)
+    }
+    /// Words of other systems for keys of this mapping, for what is said about keys that it does not have.
+    pub fn also_called(&mut self, others: &'static [(&'static str, &'static str)]) {
+        self.others = others;
     }
     /// The place to point at when something is missing: the first key, or the empty mapping.
     pub fn head(&self) -> Span {
@@ -350,30 +352,52 @@ impl<'n, 'd> Fields<'n, 'd> {
             }
         }
     }
-    /// Reports the keys that nobody asked for (decision C6), and those with nothing behind them.
+    /// Whatever is to be said of a null at these keys has been said.
+    pub fn settle(&mut self, keys: &[&'static str]) {
+        self.nullable.extend(keys);
+    }
+    /// Reports the keys that nobody asked for (decision C6), and those behind which nothing stands.
     pub fn finish(self) {
-        for entry in &self.mapping.entries {
+        self.without_value();
+        let unknown = |entry: &&Entry| !self.known.contains(&&*entry.key.value);
+        let alone = self.mapping.entries.iter().filter(unknown).count() == 1;
+        for entry in self.mapping.entries.iter().filter(unknown) {
             let key = &*entry.key.value;
-            if self.known.contains(&key) {
-                if self.reader.blanks && entry.value.is_null() && !self.settled.contains(&key) {
-                    let message = format!("`{key}` has no value: it counts as left out");
-                    self.reader.warning("no-effect", entry.key.span, message);
-                }
-                continue;
-            }
-            let mut d = Diagnostic::warning(
-                "unknown-key",
-                self.reader.at(entry.key.span),
-                format!("{} has no key `{key}`", self.what),
-            );
-            if let Some(near) = suggest::near(key, self.known.iter().copied()) {
+            let at = self.reader.at(entry.key.span);
+            let mut d =
+                Diagnostic::warning("unknown-key", at, format!("{} has no key `{key}`", self.what));
+            // Never the same key twice.
+            let free = |name: &str| self.mapping.get(name).is_none();
+            let other = || self.others.iter().find(|(word, name)| *word == key && self.known.contains(name) && free(name));
+            // The only key that nobody knows may well be the only one that is missing.
+            let needed = || self.missing.iter().find(|_| alone && self.missing.len() == 1).filter(|name| free(name));
+            let known = || self.known.iter().copied();
+            let near = suggest::near(key, known().filter(|name| free(name))).or_else(|| suggest::near(key, known()));
+            if let Some(near) = near {
                 d = d.help(format!("did you mean `{}`?", near.name));
-                // Never the same key twice.
-                if self.mapping.get(near.name).is_none() {
-                    d = respelt(d, self.reader.at(entry.key.span), &entry.key, near);
+                if free(near.name) {
+                    d = respelt(d, at, &entry.key, near);
                 }
+            } else if let Some(name) = other().map(|(_, name)| name).or_else(needed) {
+                d = d.help(format!("did you mean `{name}`?"));
+                d = respelt(d, at, &entry.key, suggest::Near { name, distance: usize::MAX, sure: false });
             }
             self.reader.report(d);
+        }
+    }
+}
+
+impl Fields<'_, '_> {
+    /// A key with its colon and nothing behind it: begun and not finished, or emptied. Who writes `null` means it.
+    fn without_value(&self) {
+        let known = |key: &str| self.known.contains(&key) && !self.missing.contains(&key) && !self.nullable.contains(&key);
+        for entry in self.mapping.entries.iter().filter(|e| known(&e.key.value)) {
+            if let Some((Scalar::Null, text)) = entry.value.scalar()
+                && text.value.is_empty()
+            {
+                let message = format!("`{}` has no value, and so no effect", entry.key.value);
+                self.reader.warning("no-effect", entry.key.span, message);
+            }
         }
     }
 }

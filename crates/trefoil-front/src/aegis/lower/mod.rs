@@ -222,14 +222,14 @@ impl<'p> Lowering<'p> {
             FlowKey::Agent { document, intent } => {
                 self.used.insert(*document);
                 let document = self.project.documents.get(*document)?;
-                let reader = Reader::new(document.file, findings).minding_blanks();
+                let reader = Reader::new(document.file, findings);
                 agent::lower(self, &reader, document, *intent)
             }
             FlowKey::Missing(name) => Some(agent::missing(self, name)),
             FlowKey::Workflow(document) => {
                 self.used.insert(*document);
                 let document = self.project.documents.get(*document)?;
-                let reader = Reader::new(document.file, findings).minding_blanks();
+                let reader = Reader::new(document.file, findings);
                 workflow::lower(self, &reader, document)
             }
         }

@@ -177,10 +177,8 @@ pub fn require_spelled<'n>(
 ) -> Option<&'n Entry> {
     let entry = spelled(fields, one, other);
     if entry.is_none() {
-        let blank = fields.entries().iter().find(|e| [one, other].contains(&&*e.key.value));
-        let at = blank.map_or_else(|| fields.head(), |e| e.key.span);
         fields.settle(&[one, other]);
-        fields.reader.error("missing-key", at, format!("{what} needs `{one}`"));
+        fields.reader.error("missing-key", fields.lack(&[one, other]), format!("{what} needs `{one}`"));
     }
     let blank = |e: &&Entry| e.value.string().is_some_and(|t| t.value.trim().is_empty());
     if let Some(entry) = entry.filter(blank) {
