@@ -143,7 +143,10 @@ fn one_of(fields: &Fields<'_, '_>, a: &str, b: &str, both: Option<(&Entry, &Entr
             format!("a factory has `{a}` or `{b}`, not both"),
         )
         .label(reader.at(first.key.span), "the other one"),
-        None => Diagnostic::error("missing-key", reader.at(fields.head()), format!("a factory needs `{a}` or `{b}`")),
+        None => {
+            let at = reader.at(fields.lack(&[a, b]));
+            Diagnostic::error("missing-key", at, format!("a factory needs `{a}` or `{b}`"))
+        }
     });
 }
 

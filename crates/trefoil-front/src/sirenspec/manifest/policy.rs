@@ -114,6 +114,13 @@ pub fn on_failure<'n>(fields: &mut Fields<'n, '_>) -> Option<OnFailure<'n>> {
         Action::Fallback => policy.require_text("fallback_node").map(OnFailure::Fallback),
         Action::UseDefault => {
             let text = scalar::plain(&mut policy, "default_output");
+            if policy.take("default_output").is_none() {
+                let at = policy.take("action").map_or(policy.head(), |e| e.value.span);
+                let message = "`action: use_default` without `default_output` leaves an empty text";
+                let d = Diagnostic::warning("missing-key", policy.reader.at(at), message);
+                policy.reader.report(d.help("write what stands for the answer: `default_output: \"...\"`"));
+                policy.take_nullable("default_output");
+            }
             Some(OnFailure::UseDefault(text.map_or_else(|| "".into(), |t| t.value.clone())))
         }
     };
