@@ -10,6 +10,7 @@ use trefoil_syntax::{Diagnostic, Location, suggest};
 use trefoil_template::{Binding, Broken, Condition, Policy, Template, Value};
 
 use crate::learn::{self, Resolve};
+use crate::lookalike;
 use crate::read::Reader;
 
 /// The arenas of a program under construction.
@@ -100,6 +101,10 @@ pub fn text(
         Template::examine(&text.value, policy).map_err(|broken| report(reader, text, policy, false, broken, resolve));
     let template = template.ok()?;
     learn::text(reader, text, policy, false, template.references(), resolve);
+    lookalike::check(reader, text, resolve);
+    for stray in template.strays() {
+        report_stray(reader, text, stray.clone());
+    }
     Some(bind_template(reader, text, template, resolve))
 }
 
@@ -188,6 +193,21 @@ fn bind_template(reader: &Reader<'_>, text: &yaml::Text, mut template: Template,
     Text { template, sources: sources.0, origin: reader.at(text.span), spans, locals }
 }
 
+/// A path of what only a block gives, and there is none.
+fn report_stray(reader: &Reader<'_>, text: &yaml::Text, span: std::ops::Range<u32>) {
+    let path = text.value.get(span.start as usize..span.end as usize).unwrap_or_default();
+    let (message, help) = match path.chars().next() {
+        Some('@') => (format!("`{path}` is always empty: it has a value only inside of `{{{{#each}}}}`"), ""),
+        Some('.') => (format!("`{path}` is always empty: it leads out of more blocks than there are around it"), ""),
+        _ => (
+            format!("`{path}` stands in no block: `this` is an item only inside of `{{{{#each}}}}`"),
+            "write the whole path",
+        ),
+    };
+    let d = Diagnostic::warning("loop-variable", reader.at(text.source(span)), message);
+    reader.report(if help.is_empty() { d } else { d.help(help) });
+}
+
 /// All that is wrong with a text: besides its own mistakes the names in the rest of it, which `resolve` reports.
 fn report(
     reader: &Reader<'_>,
@@ -199,6 +219,9 @@ fn report(
 ) {
     // The text of somebody who is still typing.
     learn::text(reader, text, policy, condition, &broken.references, resolve);
+    if !condition {
+        lookalike::check(reader, text, resolve);
+    }
     for reference in &broken.references {
         resolve.bind(reference, reader.at(text.source(reference.span.clone())));
     }
@@ -213,6 +236,11 @@ fn report(
                 // Only where the text stands in the file as it is read: the rest of the line is written again.
                 let straight = at.span.end - at.span.start == error.span.end - error.span.start;
                 if straight { d.suggestion("close it with `}}`", at, meant) } else { d }
+            }
+            // Other quotes than those around the whole text.
+            Some(meant) if meant.starts_with('\'') && text.style == yaml::Style::Single => {
+                let meant = meant.replace('\'', "\"");
+                d.fix(format!("write `{meant}`"), at, meant)
             }
             Some(meant) => {
                 let wrong = text.value.get(error.span.start as usize..error.span.end as usize).unwrap_or_default();

@@ -364,11 +364,11 @@ impl<'n, 'd> Fields<'n, 'd> {
         for entry in self.mapping.entries.iter().filter(unknown) {
             let key = &*entry.key.value;
             let at = self.reader.at(entry.key.span);
-            let mut d =
-                Diagnostic::warning("unknown-key", at, format!("{} has no key `{key}`", self.what));
+            let mut d = Diagnostic::warning("unknown-key", at, format!("{} has no key `{key}`", self.what));
             // Never the same key twice.
             let free = |name: &str| self.mapping.get(name).is_none();
-            let other = || self.others.iter().find(|(word, name)| *word == key && self.known.contains(name) && free(name));
+            let other =
+                || self.others.iter().find(|(word, name)| *word == key && self.known.contains(name) && free(name));
             // The only key that nobody knows may well be the only one that is missing.
             let needed = || self.missing.iter().find(|_| alone && self.missing.len() == 1).filter(|name| free(name));
             let known = || self.known.iter().copied();
@@ -390,7 +390,8 @@ impl<'n, 'd> Fields<'n, 'd> {
 impl Fields<'_, '_> {
     /// A key with its colon and nothing behind it: begun and not finished, or emptied. Who writes `null` means it.
     fn without_value(&self) {
-        let known = |key: &str| self.known.contains(&key) && !self.missing.contains(&key) && !self.nullable.contains(&key);
+        let known =
+            |key: &str| self.known.contains(&key) && !self.missing.contains(&key) && !self.nullable.contains(&key);
         for entry in self.mapping.entries.iter().filter(|e| known(&e.key.value)) {
             if let Some((Scalar::Null, text)) = entry.value.scalar()
                 && text.value.is_empty()

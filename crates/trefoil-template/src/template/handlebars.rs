@@ -179,7 +179,8 @@ fn unclosed(b: &mut Builder<'_>, open: usize, before: usize) {
         .help(format!("end it with `}}}}`; {ESCAPE}"));
     let simple = !line.starts_with("{{{")
         && !line.get(2..).is_some_and(|t| t.trim_start().starts_with(['#', '/', '^', '!', '&', '~', '>']));
-    if let Some(closed) = super::plain::closed(line).filter(|_| simple) {
+    let is_helper = |name: &str| crate::handlebars::helper(name).is_some();
+    if let Some(closed) = super::plain::closed(line, is_helper).filter(|_| simple) {
         b.mistakes.meant(closed);
     }
 }

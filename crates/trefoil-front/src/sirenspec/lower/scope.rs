@@ -77,9 +77,7 @@ impl<'s, 'm, 'd> Scope<'s, 'm, 'd> {
     pub fn condition(&self, reference: &Reference, at: Location) -> Bound {
         match reference.path.first().map(|s| &*s.name) {
             Some("_budget") => self.budget(reference, at, 0),
-            Some("working") if self.is_budget(reference.path.get(1..).unwrap_or(&[])) => {
-                self.budget(reference, at, 1)
-            }
+            Some("working") if self.is_budget(reference.path.get(1..).unwrap_or(&[])) => self.budget(reference, at, 1),
             Some("output") => self.path(Root::Output, 1, reference, at),
             _ => self.path(Root::Working, 1, reference, at),
         }

@@ -168,7 +168,8 @@ fn untyped(fields: &Fields<'_, '_>, (tells, kind): (&Entry, &str)) -> Option<Rea
     let d = Diagnostic::error("missing-key", reader.at(head), message);
     let d = d.label(reader.at(tells.key.span), format!("only of a {kind} node"));
     // A misspelt `type` is mended where it stands.
-    let misspelt = fields.entries().iter().any(|e| &*e.key.value == "kind" || suggest::near(&e.key.value, ["type"]).is_some());
+    let misspelt =
+        fields.entries().iter().any(|e| &*e.key.value == "kind" || suggest::near(&e.key.value, ["type"]).is_some());
     reader.report(match reader.indent(head).filter(|_| !misspelt) {
         Some(indent) => {
             let place = reader.at(Span::new(head.start, head.start));

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use trefoil_ir::Retry;
-use trefoil_syntax::{Diagnostic, Span};
 use trefoil_syntax::yaml::{self, Scalar, Text};
+use trefoil_syntax::{Diagnostic, Span};
 
 use super::agent::{self, Agent};
 use super::budget::{self, Budget};
