@@ -260,6 +260,15 @@ fn placeholder(b: &mut Builder<'_>, tag: &Tag) -> Option<Expression> {
         b.mistakes.add("template-empty", tag.span.clone(), "an empty placeholder").help(ESCAPE);
         return None;
     }
+    if let (word @ ("end" | "endif" | "endeach" | "endwith" | "endunless" | "endfor" | "fi"), Some(open)) =
+        (b.slice(tag.inner.clone()), b.innermost())
+    {
+        let (meant, span) = (format!("{{{{/{open}}}}}"), tag.span.clone());
+        let noted = b.mistakes.add("template-stray-close", span.clone(), format!("`{word}` closes no block"));
+        noted.meant(meant.clone()).help(format!("close it with `{meant}`"));
+        b.close(open, span);
+        return None;
+    }
     let mut c = cursor(b, &tag.inner);
     let name = c.peek_name();
     let after = c.b.slice(c.at + name.len()..c.end);

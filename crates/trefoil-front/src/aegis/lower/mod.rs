@@ -4,6 +4,7 @@
 mod agent;
 mod condition;
 mod directory;
+mod given;
 mod input;
 mod judge;
 mod names;

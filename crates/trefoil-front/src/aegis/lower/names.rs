@@ -82,6 +82,8 @@ pub(super) struct Named {
     pub consensus: (Option<f64>, Option<f64>),
     /// The states with a transition into it that has feedback.
     pub given_feedback: Vec<usize>,
+    /// Has an answer even when nobody gives one.
+    pub answers: bool,
     /// In the rounds of a judged state: the round, and why the last one or the last state failed.
     pub rounds: Option<(SlotId, SlotId)>,
 }
@@ -242,6 +244,8 @@ impl Look<'_, '_, '_> {
                 if let Some(key) = rest.first().copied().filter(|key| self.is_prefixed(name, key)) {
                     match names.index(key) {
                         Some(_) => self.without(segments.len(), &[key], key),
+                        None if is_special(key) => self.without(segments.len(), &[key], key),
+                        None if key == "task" => self.without(segments.len(), &["workflow", key], key),
                         None => self.without(segments.len(), &["workflow", "context", key], key),
                     }
                     return (Source::Missing(Missing::Key(0)), 0);
@@ -268,8 +272,8 @@ impl Look<'_, '_, '_> {
         }
         let of_states = ["states", "steps", "nodes", "outputs", "output", "results", "result", "agents", "tasks"];
         let of_context = ["context", "ctx", "vars", "variables", "env", "spec"];
-        (of_states.contains(&root) && names.index(key).is_some())
-            || (of_context.contains(&root) && names.keys.contains(key))
+        (of_states.contains(&root) && (names.index(key).is_some() || is_special(key)))
+            || (of_context.contains(&root) && (names.keys.contains(key) || key == "task"))
     }
 
     fn workflow(&self, rest: &[&str]) -> (Source, u16) {

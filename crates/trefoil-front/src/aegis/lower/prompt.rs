@@ -14,6 +14,11 @@ use crate::mend;
 const ROOTS: &[&str] =
     &["instruction", "input", "iteration_number", "previous_error", "agentskills", "context", "intent", "attachments"];
 
+/// Whether a path begins with a name that a prompt has.
+pub(super) fn names(path: &str) -> bool {
+    plain_path(path).is_some_and(|segments| segments.first().is_some_and(|root| ROOTS.contains(root)))
+}
+
 /// What a prompt can name.
 pub(super) struct PromptNames<'a, 'd> {
     pub reader: &'a Reader<'d>,

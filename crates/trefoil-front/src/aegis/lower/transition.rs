@@ -16,6 +16,18 @@ use crate::read::respelt;
 const YES: &[&str] = &["yes", "y", "1", "approve", "approved", "true"];
 const NO: &[&str] = &["no", "n", "0", "reject", "rejected", "false"];
 
+/// Whether a condition can hold for what a person answered.
+pub(super) fn answers(condition: &Condition, answer: &str) -> bool {
+    let word = answer.trim().to_lowercase();
+    match condition {
+        Condition::InputEquals(text) => *text.value == *answer,
+        Condition::InputEqualsYes => YES.contains(&&*word),
+        Condition::InputEqualsNo => NO.contains(&&*word),
+        Condition::Always | Condition::OnSuccess | Condition::Custom(_) => true,
+        _ => false,
+    }
+}
+
 /// The transitions of a state.
 pub(super) fn lower(scene: &Scene<'_, '_>, state: usize, transitions: &[written::Transition]) -> Vec<Transition> {
     transitions.iter().filter_map(|t| one(scene, state, t)).collect()
@@ -98,6 +110,13 @@ fn lower_condition(
     condition: &Condition,
 ) -> (Takes, Option<Cond>) {
     let origin = scene.reader.at(transition.at);
+    if matches!(scene.names.shape(state), Shape::Agent)
+        && matches!(condition, Condition::ExitCodeZero | Condition::ExitCode(0))
+    {
+        let word = describe(condition);
+        let message = format!("`{word}` says no more than `on_success` here: an agent has no exit code of its own");
+        scene.reader.report(Diagnostic::warning("no-effect", origin, message).help("write `condition: on_success`"));
+    }
     if let Condition::Custom(text) = condition {
         let place = Place::Deciding(state);
         let resolve = &mut scene.here(place, Position::Condition);
@@ -132,6 +151,9 @@ fn made(scene: &Scene<'_, '_>, state: usize, condition: &Condition) -> Result<Ma
             Shape::Command => {
                 let code = exit_code(scene, state, &mut test, &name);
                 Ok((Takes::Both, Some((test, compare(code, Comparison::NotEqual, 0i64)))))
+            }
+            Shape::Human if scene.names.states.get(state).is_some_and(|s| s.answers) => {
+                Err("a person who does not answer in time gives the `default_response`")
             }
             Shape::Update => Err("an update of the Blackboard does not fail"),
             _ => Ok((Takes::Failure, None)),

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use trefoil_syntax::suggest::{self, Near};
 use trefoil_syntax::yaml::{Entry, Node, Text};
 use trefoil_syntax::{Diagnostic, Location, Span};
 
@@ -9,6 +10,7 @@ use super::execution::{self, Execution};
 use super::metadata::{self, Identity};
 use super::schema::{self, JsonSchema};
 use super::{RefusedFeature, Unit, declared, duration, texts};
+use crate::read::respelt;
 use crate::{Fields, Need, NeedKind, Reader};
 
 /// An agent.
@@ -120,9 +122,10 @@ fn read_spec(reader: &Reader<'_>, spec: &mut Fields<'_, '_>, agent: &mut Agent) 
         let verb = if names.len() == 1 { "has" } else { "have" };
         reader.warning("no-effect", *first, format!("{} {verb} no effect: {NO_CONTAINER}", names.join(", ")));
     }
-    if let Some(entry) = spec.take("tools")
-        && reader.list(&entry.value, "tools").is_some_and(|items| !items.is_empty())
-    {
+    if let Some(entry) = spec.take("tools") {
+        declared::tools(reader, &entry.value);
+    }
+    if let Some(entry) = spec.take("tools").filter(|e| e.value.sequence().is_some_and(|items| !items.is_empty())) {
         let why = "this version gives agents no tools";
         agent.refused.push(RefusedFeature::report(reader, entry.key.span, "an agent with `tools`", why));
     }
@@ -149,6 +152,9 @@ fn read_runtime(spec: &mut Fields<'_, '_>, agent: &mut Agent, contained: &mut Ve
     };
     let Some(mut runtime) = spec.reader.fields(&entry.value, "runtime") else { return };
     agent.model = runtime.text("model").cloned();
+    if let Some(model) = &agent.model {
+        check_model(runtime.reader, model);
+    }
     agent.temperature = runtime.number("temperature", 0.0..=2.0);
     let inherits = |e: &Entry| e.value.string().is_some_and(|t| &*t.value == "inherit");
     for entry in declared::runtime(&mut runtime).into_iter().filter(|e| !inherits(e)) {
@@ -156,6 +162,38 @@ fn read_runtime(spec: &mut Fields<'_, '_>, agent: &mut Agent, contained: &mut Ve
     }
     runtime.finish();
 }
+
+/// An alias is the user's own word, a provider's model is `provider:model`; near misses of what both usually are.
+fn check_model(reader: &Reader<'_>, model: &Text) {
+    let name = &*model.value;
+    if name.trim().is_empty() {
+        return reader.error("missing-key", model.span, "`model` is blank");
+    }
+    if let Some((provider, _)) = name.split_once([':', '/']) {
+        let near = suggest::near(provider, crate::providers::PROVIDERS).filter(|n| n.sure && n.name != provider);
+        if let Some(near) = near {
+            let message = format!("`{provider}` is not a provider that is known here");
+            let d = Diagnostic::warning("unknown-provider", reader.at(model.span), message);
+            let at = reader.at(model.source(0..provider.len() as u32));
+            reader.report(d.help(format!("did you mean `{}`?", near.name)).suggestion(
+                format!("write `{}`", near.name),
+                at,
+                near.name,
+            ));
+        }
+        return;
+    }
+    let near = suggest::near(name, ALIASES.iter().copied()).filter(|n| n.sure && n.name != name);
+    if let Some(near) = near {
+        let message = format!("`{name}` is none of the usual names of models");
+        let d = Diagnostic::warning("unknown-provider", reader.at(model.span), message);
+        let near = Near { sure: false, ..near };
+        reader.report(respelt(d.help(format!("did you mean `{}`?", near.name)), reader.at(model.span), model, near));
+    }
+}
+
+/// The aliases that examples of the format use.
+const ALIASES: &[&str] = &["default", "smart", "fast", "judge", "cheap", "local"];
 
 /// `security`: of all of it only the time limit means something without a container.
 fn read_security(reader: &Reader<'_>, node: &Node) -> Option<u64> {

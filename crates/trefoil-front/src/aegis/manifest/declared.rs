@@ -5,7 +5,7 @@
 use trefoil_syntax::Diagnostic;
 use trefoil_syntax::yaml::{Entry, Node, Scalar, Text};
 
-use super::{text_list, texts};
+use super::{handler, text_list, texts};
 use crate::{Fields, Reader};
 
 /// What the value of a key must be.
@@ -33,6 +33,8 @@ pub enum Part {
     Texts,
     /// A mapping of the user's own names to texts.
     Pairs,
+    /// A template of what is sent.
+    Template,
     /// Anything.
     Any,
 }
@@ -115,6 +117,41 @@ pub fn volumes(reader: &Reader<'_>, node: &Node) {
     }
 }
 
+/// `volumes` of a workflow, or of a state that runs in no container of its own.
+pub fn mounts(reader: &Reader<'_>, node: &Node) {
+    for item in reader.list(node, "volumes").unwrap_or_default() {
+        let Some(mut volume) = reader.fields(item, "a volume") else { continue };
+        let keys: &[Key] = &[
+            ("name", Part::Text, false),
+            ("volume", Part::Text, false),
+            ("mount_path", Part::Text, false),
+            ("access_mode", Part::Word(ACCESS), false),
+            ("storage_class", Part::Word(STORAGE), false),
+            ("read_only", Part::Flag, false),
+            ("persistent", Part::Flag, false),
+            ("size_limit", Part::Size, false),
+            ("ttl_hours", Part::Count(0, 1_000_000), false),
+        ];
+        read(&mut volume, keys);
+        if volume.take("name").is_none() && volume.take("volume").is_none() {
+            volume.require("name");
+        }
+        volume.misspelt();
+    }
+}
+
+/// `tools` of an agent: names, or mappings as the documentation of the original has them.
+pub fn tools(reader: &Reader<'_>, node: &Node) {
+    for item in reader.list(node, "tools").unwrap_or_default() {
+        if item.string().is_some() {
+            continue;
+        }
+        let Some(mut tool) = reader.fields(item, "a tool") else { continue };
+        read(&mut tool, &[("name", Part::Text, true), ("server", Part::Text, false), ("config", Part::Any, false)]);
+        tool.misspelt();
+    }
+}
+
 /// `advanced`.
 pub fn advanced(reader: &Reader<'_>, node: &Node) {
     if let Some(mut fields) = reader.fields(node, "advanced") {
@@ -159,12 +196,12 @@ pub fn delivery(reader: &Reader<'_>, node: &Node) {
 /// `output_handler` apart from `type` and `required`; `kind` is the word of its type.
 pub fn output_handler(handler: &mut Fields<'_, '_>, kind: &str) {
     let keys: &[Key] = match kind {
-        "agent" => &[("agent_id", Part::Text, true), ("input_template", Part::Any, false)],
+        "agent" => &[("agent_id", Part::Text, true), ("input_template", Part::Template, false)],
         "webhook" => &[
             ("url", Part::Address, true),
             ("method", Part::Word(METHODS), false),
             ("headers", Part::Pairs, false),
-            ("body_template", Part::Any, false),
+            ("body_template", Part::Template, false),
             ("retry", Part::Any, false),
         ],
         _ => return,
@@ -268,6 +305,11 @@ fn check(reader: &Reader<'_>, entry: &Entry, key: &'static str, part: Part) {
         }
         Part::Texts => drop(text_list(reader, node, key)),
         Part::Pairs => drop(texts(reader, node, key)),
+        Part::Template => {
+            if let Some(text) = reader.text(node, key) {
+                handler::check(reader, text);
+            }
+        }
         Part::Any => {}
     }
 }

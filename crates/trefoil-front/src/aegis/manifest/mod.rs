@@ -6,6 +6,7 @@ pub mod consensus;
 pub mod declared;
 pub mod duration;
 pub mod execution;
+pub mod handler;
 pub mod metadata;
 pub mod schema;
 pub mod state;

@@ -13,7 +13,7 @@ use super::states::subworkflow::SubworkflowState;
 use super::states::system::SystemState;
 use super::states::{agent, container, human, parallel, subworkflow, system};
 use super::transition::{self, Transition};
-use super::{RefusedFeature, agent::output_handler, duration, spelled};
+use super::{RefusedFeature, agent::output_handler, declared, duration, spelled};
 use crate::read::respelt;
 use crate::{Fields, Reader};
 use trefoil_syntax::suggest::Near;
@@ -106,6 +106,9 @@ pub fn read(reader: &Reader<'_>, node: &Node, name: Option<&Text>) -> Option<Sta
         refused.extend(output_handler(reader, &entry.value, entry.key.span));
     }
     if !matches!(kind_body, Some(StateKind::Container(_))) {
+        if let Some(entry) = fields.take("volumes") {
+            declared::mounts(reader, &entry.value);
+        }
         fields.no_effect(&["volumes"], "this version mounts no volumes");
     }
     fields.text("description");

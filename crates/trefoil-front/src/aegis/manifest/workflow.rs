@@ -90,6 +90,9 @@ fn read_spec(reader: &Reader<'_>, spec: &mut Fields<'_, '_>, workflow: &mut Work
         workflow.max_entries = u32::try_from(max).unwrap_or(50);
     }
     let shared = spec.take("storage").map(|e| read_storage(reader, &e.value, e.key.span)).unwrap_or_default();
+    if let Some(entry) = spec.take("volumes") {
+        declared::mounts(reader, &entry.value);
+    }
     spec.no_effect(&["volumes"], "this version mounts no volumes");
     if let Some(entry) = spec.take("schedule") {
         declared::schedule(reader, &entry.value);
@@ -128,7 +131,26 @@ fn read_states(reader: &Reader<'_>, node: &Node) -> Vec<State> {
         return Vec::new();
     }
     let states: Vec<State> = match &*node.kind {
-        Kind::Mapping(m) => m.entries.iter().filter_map(|e| state::read(reader, &e.value, Some(&e.key))).collect(),
+        Kind::Mapping(m) => {
+            let mut states: Vec<State> = Vec::with_capacity(m.entries.len());
+            for entry in &m.entries {
+                // A state is called by its author, and in capitals; what has the name of a key and is no mapping is one.
+                if STATE_KEYS.contains(&&*entry.key.value)
+                    && entry.value.mapping().is_none_or(|m| m.get("kind").is_none())
+                {
+                    let key = &entry.key.value;
+                    let message = match states.last() {
+                        Some(state) => format!("`{key}` stands beside the states; it belongs into `{}`", state.name),
+                        None => format!("`{key}` stands where a state should"),
+                    };
+                    let d = Diagnostic::error("wrong-type", reader.at(entry.key.span), message);
+                    reader.report(d.help("indent it as far as the other keys of the state"));
+                    continue;
+                }
+                states.extend(state::read(reader, &entry.value, Some(&entry.key)));
+            }
+            states
+        }
         Kind::Sequence(items) => items.iter().filter_map(|item| state::read(reader, item, None)).collect(),
         Kind::Scalar(..) => {
             reader.wrong_type(node, "states", "a mapping of states, or a list of them");
@@ -151,6 +173,35 @@ fn read_states(reader: &Reader<'_>, node: &Node) -> Vec<State> {
     }
     states
 }
+
+/// Keys of states that, with a line moved to the left, would be states.
+const STATE_KEYS: &[&str] = &[
+    "kind",
+    "agent",
+    "agent_id",
+    "input",
+    "input_template",
+    "intent",
+    "command",
+    "env",
+    "workdir",
+    "prompt",
+    "timeout",
+    "timeout_seconds",
+    "default_response",
+    "transitions",
+    "max_state_visits",
+    "agents",
+    "consensus",
+    "judges",
+    "workflow_id",
+    "mode",
+    "result_key",
+    "steps",
+    "completion",
+    "image",
+    "description",
+];
 
 /// `storage`: checked, and of no effect without containers. Answers the names of the shared volumes.
 fn read_storage(reader: &Reader<'_>, node: &Node, span: Span) -> Vec<Text> {

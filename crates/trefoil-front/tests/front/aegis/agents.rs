@@ -227,7 +227,7 @@ fn the_default_prompt_is_the_seed_s() {
 fn context_comes_from_the_manifest_its_files_or_the_operator() {
     let manifest = agent(
         "a",
-        "  task: { instruction: Work., prompt_template: '{{context}}' }
+        "  task: { instruction: Work., prompt_template: '{{instruction}}{{context}}{{input}}' }
   context:
     - { type: text, content: one }
     - { type: file, path: ../notes/two.md }

@@ -11,6 +11,22 @@ use crate::aegis::lower::pieces::path;
 /// What the result of any state has.
 const OPEN: [&str; 6] = ["output", "status", "error", "stdout", "stderr", "exit_code"];
 
+/// What a consensus has.
+const VERDICT: [&str; 5] = ["score", "confidence", "strategy", "binary_valid", "metadata"];
+
+/// What a consensus may have under `metadata`, by its strategy.
+const METADATA: [&str; 9] = [
+    "pass_votes",
+    "fail_votes",
+    "threshold",
+    "all_pass",
+    "total_judges",
+    "agreement",
+    "reasoning",
+    "individual_outputs",
+    "individual_results",
+];
+
 /// What the result of a container has, beside the same once more under `output`.
 const CONTAINER: [&str; 6] = ["status", "exit_code", "stdout", "stderr", "duration_ms", "attempts"];
 
@@ -40,7 +56,23 @@ impl Look<'_, '_, '_> {
             (_, "execution_id") => (Source::RunId, 1),
             (Shape::Agent, "output") => here,
             (Shape::Agent, what @ ("score" | "confidence")) => (Source::Member(slot, path(["output", what])), 1),
-            (Shape::Parallel { .. }, "consensus" | "agents" | "score" | "confidence" | "output") => here,
+            (Shape::Parallel { .. }, "consensus") => {
+                match inner {
+                    [member, ..] if !VERDICT.contains(member) => {
+                        self.report_member(state, &VERDICT, member, inner.len())
+                    }
+                    ["metadata", member, ..] => {
+                        if let Some(near) = slip(member, METADATA.iter().copied()) {
+                            let message = format!("a consensus surely has no `metadata.{member}`");
+                            let help = format!("did you mean `{}`?", near.name);
+                            self.warn_near("unknown-property", &message, &help, inner.len() - 1, Some(near));
+                        }
+                    }
+                    _ => {}
+                }
+                here
+            }
+            (Shape::Parallel { .. }, "agents" | "score" | "confidence" | "output") => here,
             (Shape::Container, _) => {
                 let fields = if *field == "output" { inner } else { rest };
                 if let Some(field) = fields.first().filter(|f| **f != "output" && !CONTAINER.contains(f)) {
