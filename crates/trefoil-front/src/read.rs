@@ -110,7 +110,17 @@ impl<'d> Reader<'d> {
             Some(mapping) => {
                 let what = what.to_owned();
                 let (known, missing, nullable) = (Vec::new(), Vec::new(), Vec::new());
-                Some(Fields { reader: self, span: node.span, mapping, what, known, missing, nullable, others: &[] })
+                Some(Fields {
+                    reader: self,
+                    span: node.span,
+                    mapping,
+                    what,
+                    known,
+                    missing,
+                    nullable,
+                    others: &[],
+                    elsewhere: &[],
+                })
             }
             None => {
                 self.wrong_type(node, what, "a mapping");
@@ -248,6 +258,8 @@ pub struct Fields<'n, 'd> {
     nullable: Vec<&'static str>,
     /// What people write for a key, and the key.
     others: &'static [(&'static str, &'static str)],
+    /// Keys of other mappings that people write here, and where they belong.
+    elsewhere: &'static [(&'static str, &'static str)],
 }
 
 impl<'n, 'd> Fields<'n, 'd> {
@@ -278,6 +290,10 @@ impl<'n, 'd> Fields<'n, 'd> {
     /// Words of other systems for keys of this mapping, for what is said about keys that it does not have.
     pub fn also_called(&mut self, others: &'static [(&'static str, &'static str)]) {
         self.others = others;
+    }
+    /// Keys that belong into other mappings of the format, each with the place where.
+    pub fn elsewhere(&mut self, places: &'static [(&'static str, &'static str)]) {
+        self.elsewhere = places;
     }
     /// The place to point at when something is missing: the first key, or the empty mapping.
     pub fn head(&self) -> Span {
@@ -373,7 +389,10 @@ impl<'n, 'd> Fields<'n, 'd> {
             let needed = || self.missing.iter().find(|_| alone && self.missing.len() == 1).filter(|name| free(name));
             let known = || self.known.iter().copied();
             let near = suggest::near(key, known().filter(|name| free(name))).or_else(|| suggest::near(key, known()));
-            if let Some(near) = near {
+            let place = self.elsewhere.iter().find(|(word, _)| *word == key);
+            if let Some((_, place)) = place.filter(|_| near.is_none_or(|near| !near.sure)) {
+                d = d.help(format!("it belongs {place}"));
+            } else if let Some(near) = near {
                 d = d.help(format!("did you mean `{}`?", near.name));
                 if free(near.name) {
                     d = respelt(d, at, &entry.key, near);

@@ -52,6 +52,20 @@ pub(super) fn check(reader: &Reader<'_>, text: &Text, taker: &Taker<'_>) {
     }
 }
 
+/// A text that was surely meant as the JSON of an object, and is none.
+pub(super) fn broken(reader: &Reader<'_>, text: &Text) {
+    let Some(probe) = probe(&text.value) else { return };
+    let probe = probe.trim();
+    let begins = probe.strip_prefix('{').is_some_and(|rest| rest.trim_start().starts_with('"'));
+    if let Some(error) = serde_json::from_str::<Object>(probe).err().filter(|_| begins) {
+        let message = error.to_string();
+        let why = message.split(" at line ").next().unwrap_or_default();
+        let message = format!("this begins like the JSON of an object, and is none: {why}");
+        let d = Diagnostic::warning("wrong-type", reader.at(text.span), message);
+        reader.report(d.help("as it is, the workflow is given all of it as one text, its `input`"));
+    }
+}
+
 /// The text with something in place of every placeholder; none, if a block decides what is in it.
 fn probe(text: &str) -> Option<String> {
     let mut out = String::with_capacity(text.len());

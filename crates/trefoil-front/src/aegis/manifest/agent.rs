@@ -9,7 +9,7 @@ use trefoil_syntax::{Diagnostic, Location, Span};
 use super::execution::{self, Execution};
 use super::metadata::{self, Identity};
 use super::schema::{self, JsonSchema};
-use super::{RefusedFeature, Unit, declared, duration, texts};
+use super::{RefusedFeature, Unit, declared, duration, texts, words};
 use crate::read::respelt;
 use crate::{Fields, Need, NeedKind, Reader};
 
@@ -80,10 +80,14 @@ pub fn read(reader: &Reader<'_>, fields: &mut Fields<'_, '_>) -> Agent {
 }
 
 fn read_spec(reader: &Reader<'_>, spec: &mut Fields<'_, '_>, agent: &mut Agent) {
+    spec.also_called(words::AGENT);
+    spec.elsewhere(words::NOT_AGENT);
     // Decision E13: one warning for everything that only a container would need.
     let mut contained: Vec<(String, Span)> = Vec::new();
     read_runtime(spec, agent, &mut contained);
     if let Some(mut task) = spec.require("task").and_then(|e| reader.fields(&e.value, "task")) {
+        task.also_called(words::TASK);
+        task.elsewhere(words::NOT_TASK);
         agent.instruction = task.require_text("instruction").cloned();
         if let Some(text) = agent.instruction.as_ref().filter(|t| t.value.trim().is_empty()) {
             reader.error("missing-key", text.span, "`instruction` is blank");
@@ -151,6 +155,7 @@ fn read_runtime(spec: &mut Fields<'_, '_>, agent: &mut Agent, contained: &mut Ve
         return;
     };
     let Some(mut runtime) = spec.reader.fields(&entry.value, "runtime") else { return };
+    runtime.elsewhere(words::NOT_RUNTIME);
     agent.model = runtime.text("model").cloned();
     if let Some(model) = &agent.model {
         check_model(runtime.reader, model);

@@ -2,7 +2,7 @@
 
 use trefoil_ir::{Consensus, Strategy};
 
-use super::spelled;
+use super::{spelled, words};
 use crate::Fields;
 
 /// The words of `strategy`.
@@ -43,6 +43,7 @@ pub fn min_judges(fields: &mut Fields<'_, '_>, there: usize, what: &str) -> Opti
 
 /// Reads `consensus` of so many agents.
 pub fn read(fields: &mut Fields<'_, '_>, agents: usize) -> ConsensusSpec {
+    fields.also_called(words::CONSENSUS);
     let strategy = fields.require("strategy").and_then(|e| fields.reader.word(&e.value, "strategy", STRATEGIES));
     let mut consensus = plain(strategy.unwrap_or(Strategy::WeightedAverage));
     let threshold = fields.number("threshold", 0.0..=1.0);

@@ -10,7 +10,7 @@ use trefoil_template::Value;
 use super::consensus::{self, STRATEGIES};
 use super::declared::{self, Part};
 use super::schema::{self, JsonSchema};
-use super::{duration, filled, spelled, text_list};
+use super::{duration, filled, spelled, text_list, words};
 use crate::{Fields, Reader};
 
 /// How an agent is run.
@@ -78,6 +78,8 @@ pub enum ValidatorKindSpec {
 /// Reads `execution`.
 pub fn read(reader: &Reader<'_>, fields: &mut Fields<'_, '_>) -> Execution {
     let mut execution = Execution::default();
+    fields.also_called(words::EXECUTION);
+    fields.elsewhere(words::NOT_EXECUTION);
     if fields.word("mode", &[("one-shot", false), ("iterative", true)]) == Some(true) {
         execution.max_iterations = 10;
     }
@@ -120,6 +122,7 @@ pub fn read(reader: &Reader<'_>, fields: &mut Fields<'_, '_>) -> Execution {
 
 fn read_validator(reader: &Reader<'_>, node: &Node) -> Option<ValidatorSpec> {
     let mut fields = reader.fields(node, "a validator")?;
+    fields.also_called(words::VALIDATOR);
     let entry = fields.require("type")?;
     let names = [
         ("exit_code", "exit_code"),

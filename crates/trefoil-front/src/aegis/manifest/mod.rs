@@ -12,6 +12,7 @@ pub mod schema;
 pub mod state;
 pub mod states;
 pub mod transition;
+pub mod words;
 pub mod workflow;
 
 use std::sync::Arc;
@@ -93,6 +94,8 @@ pub fn of_metadata<'n>(root: &'n Node, key: &str) -> Option<&'n Node> {
 
 /// Reads `apiVersion` and `kind` of what is read as one of the units.
 pub fn header(fields: &mut Fields<'_, '_>, read_as: Unit) {
+    fields.also_called(words::TOP);
+    fields.elsewhere(words::NOT_TOP);
     if let Some(version) = fields.require("apiVersion") {
         fields.reader.word(&version.value, "apiVersion", &[(API_VERSION, ())]);
     }

@@ -4,7 +4,7 @@ use trefoil_syntax::suggest::Near;
 use trefoil_syntax::yaml::{Node, Scalar, Text};
 use trefoil_syntax::{Diagnostic, Span};
 
-use super::spelled;
+use super::{spelled, words};
 use crate::read::respelt;
 use crate::{Fields, Reader};
 
@@ -126,6 +126,7 @@ const OTHERWISE: &[(&[&str], &str)] = &[
 
 fn read(reader: &Reader<'_>, node: &Node) -> Option<Transition> {
     let mut fields = reader.fields(node, "a transition")?;
+    fields.also_called(words::TRANSITION);
     let target = read_target(&mut fields);
     let feedback = fields.text("feedback").cloned();
     let written = fields.take("condition");

@@ -12,6 +12,7 @@ use super::declared::{self, Part};
 use super::metadata::{self, Identity};
 use super::schema::{self, JsonSchema};
 use super::state::{self, State};
+use super::words;
 use crate::read::respelt;
 use crate::read::to_value;
 use crate::{Fields, Reader};
@@ -80,6 +81,8 @@ pub fn read(reader: &Reader<'_>, fields: &mut Fields<'_, '_>) -> Workflow {
 }
 
 fn read_spec(reader: &Reader<'_>, spec: &mut Fields<'_, '_>, workflow: &mut Workflow) {
+    spec.also_called(words::WORKFLOW);
+    spec.elsewhere(words::NOT_WORKFLOW);
     if let Some(entry) = spec.take("context") {
         match entry.value.mapping() {
             Some(m) => workflow.context = m.entries.iter().map(|e| (e.key.clone(), to_value(&e.value))).collect(),

@@ -80,8 +80,12 @@ fn check_input(lowering: &Lowering<'_>, scene: &Scene<'_, '_>, name: &str, state
         let schema = JsonSchema { json: to_value(node), node: node.clone() };
         schema.of_objects().then_some((document.file, schema))
     };
-    if let Some(((file, schema), input)) = taker().zip(state.input.as_ref()) {
-        given::check(scene.reader, input, &Taker { name, schema: &schema, file, wraps: true });
+    let Some(input) = state.input.as_ref() else { return };
+    match taker() {
+        Some((file, schema)) => {
+            given::check(scene.reader, input, &Taker { name, schema: &schema, file, wraps: true });
+        }
+        None => given::broken(scene.reader, input),
     }
 }
 

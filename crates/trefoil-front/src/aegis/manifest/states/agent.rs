@@ -3,7 +3,7 @@
 use trefoil_syntax::Diagnostic;
 use trefoil_syntax::yaml::{Node, Text};
 
-use crate::aegis::manifest::{RefusedFeature, declared, filled, require_spelled, spelled_text};
+use crate::aegis::manifest::{RefusedFeature, declared, filled, require_spelled, spelled_text, words};
 use crate::{Fields, Reader};
 
 /// An Agent state.
@@ -68,6 +68,7 @@ pub fn read_judges(reader: &Reader<'_>, node: &Node) -> Vec<JudgeEntry> {
     let mut judges = Vec::new();
     for item in reader.list(node, "judges").unwrap_or_default() {
         let Some(mut fields) = reader.fields(item, "a judge") else { continue };
+        fields.also_called(words::ENTRY);
         let agent = require_spelled(&mut fields, "a judge", "agent_id", "agent");
         let agent = agent.and_then(|e| reader.text(&e.value, &e.key.value).cloned());
         let weight = fields.number("weight", 0.0..=f64::MAX).unwrap_or(1.0);

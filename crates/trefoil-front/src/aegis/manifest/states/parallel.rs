@@ -4,7 +4,7 @@ use trefoil_syntax::yaml::Text;
 
 use super::agent::{JudgeEntry, read_judges, say_something};
 use crate::aegis::manifest::consensus::{self, ConsensusSpec};
-use crate::aegis::manifest::{duration, require_spelled, spelled_text};
+use crate::aegis::manifest::{duration, require_spelled, spelled_text, words};
 use crate::{Fields, Reader};
 
 /// A ParallelAgents state.
@@ -39,6 +39,7 @@ pub fn read(reader: &Reader<'_>, fields: &mut Fields<'_, '_>) -> ParallelState {
     let mut agents = Vec::new();
     for item in items.unwrap_or_default() {
         let Some(mut branch) = reader.fields(item, "an entry of `agents`") else { continue };
+        branch.also_called(words::ENTRY);
         let agent = require_spelled(&mut branch, "an entry of `agents`", "agent", "agent_id");
         let agent = agent.and_then(|e| reader.text(&e.value, &e.key.value).cloned());
         let input = spelled_text(&mut branch, "input", "input_template");
