@@ -5,9 +5,9 @@
 //! from wherever its file is lowered. Types are JSON Schemas (draft 2020-12); `true` is anything.
 
 use std::collections::hash_map::Entry;
-use std::collections::{HashMap, HashSet};
 use std::ops::Deref;
 use std::sync::{Arc, LazyLock};
+use trefoil_syntax::hash::{HashMap, HashSet};
 
 use trefoil_syntax::{Location, Span};
 use trefoil_template::{Policy, Value};
