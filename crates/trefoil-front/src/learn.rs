@@ -28,9 +28,9 @@ pub trait Resolve {
     fn is_there(&self, _path: &str, _alone: bool) -> bool {
         false
     }
-    /// How blocks are written, for who writes those of another language.
-    fn blocks(&self) -> &'static str {
-        "this format has no such blocks"
+    /// How blocks are written, for who writes those of another language. None: the dialect looks for such text itself.
+    fn blocks(&self) -> Option<&'static str> {
+        None
     }
 }
 

@@ -6,7 +6,7 @@
 
 pub mod build;
 pub mod learn;
-mod lookalike;
+pub mod lookalike;
 pub mod mend;
 pub mod project;
 pub mod providers;

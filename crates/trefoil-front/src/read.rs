@@ -343,6 +343,10 @@ impl<'n, 'd> Fields<'n, 'd> {
     pub fn has(&self, key: &str) -> bool {
         self.mapping.get(key).is_some()
     }
+    /// The entry of a key, without asking for it.
+    pub fn entry(&self, key: &str) -> Option<&'n Entry> {
+        self.mapping.get(key)
+    }
     /// Whether somebody asked for this key already.
     pub fn is_known(&self, key: &str) -> bool {
         self.known.contains(&key)

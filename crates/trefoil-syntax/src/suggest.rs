@@ -30,7 +30,9 @@ pub fn near<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Op
     let candidates = candidates
         .into_iter()
         .map(|c| (strsim::damerau_levenshtein(&word.to_lowercase(), &c.to_lowercase()), c))
-        .filter(|(d, c)| *d <= limit && *d < c.chars().count().max(2));
+        .filter(|(d, c)| *d <= limit && *d < c.chars().count().max(2))
+        // Half of a short word is another word, unless nothing but letters are missing.
+        .filter(|(d, c)| *d < 2 || length > 4 || within(word, c) || within(c, word));
     for (distance, name) in candidates {
         match &mut best {
             Some(best) if best.distance == distance => best.sure &= best.name == name,
@@ -39,6 +41,12 @@ pub fn near<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Op
         }
     }
     best
+}
+
+/// Whether all letters of one word stand in another, in their order.
+fn within(word: &str, longer: &str) -> bool {
+    let mut rest = longer.chars().flat_map(char::to_lowercase);
+    word.chars().flat_map(char::to_lowercase).all(|c| rest.any(|other| other == c))
 }
 
 #[cfg(test)]
@@ -54,6 +62,7 @@ mod tests {
         assert_eq!(sure("stepx", &["steps", "stepy"]), Some(("steps", false)), "two are as near");
         assert_eq!(sure("tol", &["tool"]), Some(("tool", true)));
         assert_eq!(sure("tl", &["tool"]), None);
+        assert_eq!(sure("this", &["tags"]), None, "another word");
         assert_eq!(sure("mdl", &["model"]), Some(("model", false)), "too short for two slips");
     }
 }

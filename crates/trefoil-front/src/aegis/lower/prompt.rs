@@ -79,8 +79,8 @@ impl Resolve for &PromptNames<'_, '_> {
         self.has(path, alone)
     }
 
-    fn blocks(&self) -> &'static str {
-        BLOCKS
+    fn blocks(&self) -> Option<&'static str> {
+        Some(BLOCKS)
     }
 }
 

@@ -61,8 +61,8 @@ impl Resolve for Here<'_, '_, '_> {
         }
     }
 
-    fn blocks(&self) -> &'static str {
-        BLOCKS
+    fn blocks(&self) -> Option<&'static str> {
+        Some(BLOCKS)
     }
 }
 
