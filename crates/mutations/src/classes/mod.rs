@@ -1,6 +1,7 @@
 //! The classes of mistakes, by subject. A class gives every place of a sound manifest where its mistake can be made; each
 //! is a mistake whatever else the manifest says. A new class is one function and one line in its file's list.
 
+mod aegis;
 mod conditions;
 mod flow;
 mod form;
@@ -35,7 +36,7 @@ const fn class(name: &'static str, dialects: &'static [&'static str], seed: fn(&
 
 /// Every class.
 pub static CLASSES: std::sync::LazyLock<Vec<&'static Class>> = std::sync::LazyLock::new(|| {
-    let lists: [&'static [Class]; 9] = [
+    let lists: [&'static [Class]; 10] = [
         form::CLASSES,
         values::CLASSES,
         templates::CLASSES,
@@ -45,6 +46,7 @@ pub static CLASSES: std::sync::LazyLock<Vec<&'static Class>> = std::sync::LazyLo
         flow::CLASSES,
         states::CLASSES,
         safety::CLASSES,
+        aegis::CLASSES,
     ];
     lists.into_iter().flatten().collect()
 });

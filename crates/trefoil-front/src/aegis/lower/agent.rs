@@ -197,8 +197,12 @@ fn take_in(
 
 /// What the agent is told, or given, and its prompt never shows.
 fn unread(reader: &Reader<'_>, prompt: &Text, bound: &Expr) {
-    let Expr::Template(text) = bound else { return };
-    let references = text.template.references();
+    let references = match bound {
+        Expr::Template(text) => text.template.references(),
+        // Without any placeholder.
+        Expr::Const(text) if text.as_str().is_some_and(|t| !t.trim().is_empty()) => &[],
+        _ => return,
+    };
     // Everything that has a name, perhaps.
     if references.iter().any(|r| r.path.is_empty()) {
         return;

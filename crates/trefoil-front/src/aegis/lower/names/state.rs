@@ -126,14 +126,16 @@ impl Look<'_, '_, '_> {
 
     /// A member that a result certainly has not; `fields` are those that it has.
     fn report_member(&self, state: usize, fields: &[&str], field: &str, left: usize) {
-        let name = self.scene.names.name(state);
         let near = suggest::near(field, fields.iter().copied());
         let all = fields.iter().map(|f| format!("`{f}`")).collect::<Vec<_>>().join(", ");
         let help = match near {
             Some(near) => format!("did you mean `{}`?", near.name),
             None => format!("it has {all}"),
         };
-        let message = format!("the result of `{name}` has no `{field}`: it is always empty");
+        let before = self.reference.path.len().saturating_sub(left);
+        let whole: Vec<&str> = self.reference.path.iter().take(before).map(|s| &*s.name).collect();
+        let whole = if whole.is_empty() { self.scene.names.name(state).to_string() } else { whole.join(".") };
+        let message = format!("`{whole}` has no `{field}`: it is always empty");
         self.warn_near("unknown-property", &message, &help, left, near);
     }
 
