@@ -54,6 +54,7 @@ pub const RULES: &[(&str, &str)] = &[
     ("working-dot-node-id", "a template reaches a node through `working`"),
     ("unordered-read", "a step reads what does not end before it"),
     ("edge-cycle", "edges that lead in a circle"),
+    ("not-a-placeholder", "text that looks like a placeholder and is none"),
     ("circular-ref", "templates that read each other in a circle"),
     ("env-decides", "what a run does depends on the environment"),
     ("maybe-undefined", "a template names something that some paths do not define"),

@@ -30,7 +30,9 @@ pub fn near<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Op
     let candidates = candidates
         .into_iter()
         .map(|c| (strsim::damerau_levenshtein(&word.to_lowercase(), &c.to_lowercase()), c))
-        .filter(|(d, c)| *d <= limit && *d < c.chars().count().max(2));
+        .filter(|(d, c)| *d <= limit && *d < c.chars().count().max(2))
+        // Two of three letters wrong are another word, unless two are missing.
+        .filter(|(d, c)| *d < 2 || length > 3 || c.chars().count() > 4);
     for (distance, name) in candidates {
         match &mut best {
             Some(best) if best.distance == distance => best.sure &= best.name == name,
@@ -69,6 +71,7 @@ mod tests {
     #[test]
     fn sure_is_what_only_a_slip_can_be() {
         let sure = |word: &str, all: &[&'static str]| near(word, all.iter().copied()).map(|n| (n.name, n.sure));
+        assert_eq!(sure("PUT", &["GET"]), None, "another word");
         assert_eq!(sure("instrction", &["instruction", "id"]), Some(("instruction", true)));
         assert_eq!(sure("Model", &["model"]), Some(("model", true)));
         assert_eq!(sure("role", &["tool", "name"]), None);

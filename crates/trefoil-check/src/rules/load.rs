@@ -78,6 +78,7 @@ pub(super) static RULES: &[Rule] = load! {
     "template-unsupported" Form Error;
     "template-too-large" Form Error;
     "template-too-deep" Form Error;
+    "not-a-placeholder" Form Warning Error;
     "condition-empty" Form Error;
     "condition-syntax" Form Error;
     "condition-bad-operator" Form Error;

@@ -1,6 +1,6 @@
 //! From the files of a folder to lowered documents: the folder's project, what its documents need, and checking them all.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -28,6 +28,8 @@ pub(super) struct Folder {
     pub unseen: Vec<Diagnostic>,
     /// Whether anybody asks for facts.
     facts: bool,
+    /// Whether all its manifests are here, not just the named ones and what those name.
+    complete: bool,
 }
 
 /// A document lowered as an entry, and what there is to say about it.
@@ -41,6 +43,12 @@ pub(super) struct Attempt {
 }
 
 impl Folder {
+    /// The files of a folder that were named directly, with what else of it they need. Most manifests need no more than
+    /// themselves, and the folder may be large; it is read for ids that they name and nobody here has.
+    pub fn around(loader: &mut Loader, root: &Path, named: &[PathBuf]) -> Self {
+        let alone = Self::alone(loader, root, named);
+        if alone.lacks_names() { Self::read(loader, root, named) } else { alone }
+    }
     /// Reads a folder around the files in it that were named directly: they count whatever their extension, their names
     /// are kept as given, and the dialect asked for is theirs alone.
     pub fn read(loader: &mut Loader, root: &Path, named: &[PathBuf]) -> Self {
@@ -56,9 +64,8 @@ impl Folder {
         folder.finish(loader);
         folder
     }
-    /// The same, with nothing in the folder but the named files and what they name by path. Most manifests need no more,
-    /// and the folder may be large.
-    pub fn alone(loader: &mut Loader, root: &Path, named: &[PathBuf]) -> Self {
+    /// The same, with nothing in the folder but the named files and what they name by path.
+    fn alone(loader: &mut Loader, root: &Path, named: &[PathBuf]) -> Self {
         let (mut folder, _) = Self::start(loader, root, named);
         folder.finish(loader);
         folder
@@ -72,6 +79,7 @@ impl Folder {
             problems: Vec::new(),
             unseen: Vec::new(),
             facts: loader.options.checks.is_some(),
+            complete: false,
         };
         let mut named_ids = BTreeSet::new();
         for path in named {
@@ -83,6 +91,7 @@ impl Folder {
         (folder, named_ids)
     }
     fn discover(&mut self, loader: &mut Loader, named_ids: &BTreeSet<FileId>, whole: bool) {
+        self.complete = true;
         let mut found = discover::manifests(&self.root);
         found.with_unsaved(&self.root, loader.options.overlay.keys());
         for (path, full) in found.files {
@@ -178,6 +187,16 @@ impl Folder {
             }
         }
     }
+    /// Whether a document names units by ids that nobody here has.
+    fn lacks_names(&self) -> bool {
+        let documents = &self.project.documents;
+        let ids: HashSet<String> = documents.iter().flat_map(|d| d.front.ids(d)).map(|(id, _)| id).collect();
+        documents.iter().any(|d| d.front.names(d).iter().any(|name| !ids.contains(*name)))
+    }
+    /// Whether more manifests of the folder could make a difference to what was lowered.
+    pub fn lacks(&self, attempt: &Attempt) -> bool {
+        !self.complete && attempt.needs_the_folder()
+    }
     /// The document of a file.
     pub fn document(&self, file: FileId) -> Option<usize> {
         self.project.documents.iter().position(|d| d.file == file)
@@ -239,7 +258,7 @@ impl Attempt {
     }
     /// Whether other manifests of the folder could make a difference: something was not found, or is found by a name that
     /// only the run knows.
-    pub fn needs_the_folder(&self) -> bool {
+    fn needs_the_folder(&self) -> bool {
         let by_name = |program: &Program| {
             !program.missing_agents.is_empty()
                 || program
@@ -283,12 +302,12 @@ pub(super) fn check(
     for Group { root, named, everything, .. } in groups {
         let named_ids: Vec<FileId> = named.iter().map(|p| loader.manifest(p).file).collect();
         let mut folder =
-            if everything { Folder::whole(loader, &root, &named) } else { Folder::alone(loader, &root, &named) };
+            if everything { Folder::whole(loader, &root, &named) } else { Folder::around(loader, &root, &named) };
         let mut attempts: HashMap<usize, Attempt> = HashMap::new();
         if !everything {
             let indices = named_ids.iter().filter_map(|file| folder.document(*file));
             attempts.extend(indices.map(|i| (i, folder.lower(i))));
-            if attempts.values().any(Attempt::needs_the_folder) {
+            if attempts.values().any(|attempt| folder.lacks(attempt)) {
                 folder = Folder::read(loader, &root, &named);
                 attempts.clear();
             }

@@ -94,7 +94,8 @@ impl<'p> Session<'p> {
             self.files.push(opened.file);
         }
         let mut found = self.findings.apart();
-        let reader = Reader::new(opened.file, &mut found);
+        let text = self.project.files.get(opened.file).map(|f| &**f.text());
+        let reader = Reader::new(opened.file, &mut found).with_text(text);
         self.stack.push(document);
         let child = manifest::read(&reader, &opened.root)
             .map(|manifest| self.lower(&reader, &manifest, document, &wish.1, depth));
