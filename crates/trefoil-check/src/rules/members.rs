@@ -18,7 +18,8 @@ pub(super) fn unknown_property(cx: &mut Context<'_>) {
         // An open object may have it all the same, unless it is a slip of the pen.
         let Some(near) = suggest::near(&name, declared.iter().map(|m| &**m)) else { continue };
         let message = format!("the schema of `{before}` declares no `{name}`");
-        let d = Diagnostic { severity: Severity::Warning, ..cx.finding(read.at, message) };
+        let here = place(read, *at).unwrap_or(read.at);
+        let d = Diagnostic { severity: Severity::Warning, ..cx.finding(here, message) };
         cx.report(respelt(d.help(format!("did you mean `{}`?", near.name)), place(read, *at), near, false));
     }
     each(cx, |read, at, member| match member {
@@ -68,7 +69,7 @@ pub(super) fn of_items(cx: &mut Context<'_>) {
             "an object" => format!("the item has no `{name}`"),
             other => format!("the item is {other}, so it has no `{name}`"),
         };
-        let d = Diagnostic { severity: Severity::Warning, ..cx.finding(item.at, message) };
+        let d = Diagnostic { severity: Severity::Warning, ..cx.finding(place.unwrap_or(item.at), message) };
         cx.report(match near {
             Some(near) => respelt(d.help(format!("did you mean `{}`?", near.name)), place, near, what == "an object"),
             None => d,
@@ -84,7 +85,8 @@ fn each(cx: &mut Context<'_>, wrong: impl Fn(&Read<'_>, usize, &Member) -> Optio
     for read in model.reads() {
         let Some((at, member)) = &read.stop else { continue };
         let Some((message, help, meant)) = wrong(read, *at, member) else { continue };
-        let d = Diagnostic { severity: Severity::Warning, ..cx.finding(read.at, message) }.help(help);
+        let here = place(read, *at).unwrap_or(read.at);
+        let d = Diagnostic { severity: Severity::Warning, ..cx.finding(here, message) }.help(help);
         cx.report(match &meant {
             Some((name, sure)) => respelt(d, place(read, *at), Near { name, distance: 1, sure: *sure }, true),
             None => d,

@@ -413,6 +413,6 @@ spec:
          error 11:41 wrong-type: `minLength` must be a whole number from 0, not a number
          warning 12:36 invalid-schema: this choice is not of the type
          warning 21:22 invalid-schema: `scroe` is required and not among `properties` (did you mean `score`?)
-         warning 21:29 invalid-schema: `more` is required and not among `properties` (did you mean `score`?)",
+         warning 21:29 invalid-schema: `more` is required and not among `properties`",
     );
 }
