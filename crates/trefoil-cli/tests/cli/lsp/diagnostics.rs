@@ -144,3 +144,20 @@ fn a_folder_that_is_a_link_keeps_its_name() {
     let found = client.ask("textDocument/definition", params);
     assert_eq!(client.places(&found), ["link/b.yaml:01 b"]);
 }
+
+#[test]
+fn other_yaml_gets_no_diagnostics() {
+    let folder = folder();
+    folder.write("compose.yaml", "services: {}\n").write("empty.yaml", "");
+    folder.write("chart.yaml", "apiVersion: v1\nkind: Service\nname: {{ .Values.name }}\n---\nkind: Secret\n");
+    let (mut client, _) = Client::start(folder);
+    for name in ["compose.yaml", "empty.yaml", "chart.yaml"] {
+        client.open(name);
+        assert_eq!(rules(&client.diagnostics(name)), [""; 0], "{name}");
+    }
+    let document =
+        json!({ "uri": "untitled:Untitled-1", "languageId": "yaml", "version": 1, "text": "services: {}\n" });
+    client.tell("textDocument/didOpen", json!({ "textDocument": document }));
+    let told = client.wait(|m| m["params"]["uri"] == "untitled:Untitled-1");
+    assert_eq!(told["params"]["diagnostics"], json!([]));
+}
