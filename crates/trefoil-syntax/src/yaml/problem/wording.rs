@@ -124,8 +124,15 @@ pub(super) fn of(error: &E, scene: &Scene<'_>, limits: &Limits) -> Wording {
             .help("begin it with `- `, indent it to belong to the item above, or move it to the level of the keys above the list"),
         E::ExpectedDocumentStart => match directive(scene.text) {
             Some(_) => not_a_directive(scene),
-            None => say(Item, "this line belongs to nothing above it")
-                .help("give it the indentation of the keys that it belongs with"),
+            None => match lone_line(scene.text) {
+                // All that follows belongs to nothing because of it.
+                Some(place) => Wording {
+                    place: Some(place),
+                    ..say(Item, "expected `key: value` here").help("write a `:` and a blank behind the key")
+                },
+                None => say(Item, "this line belongs to nothing above it")
+                    .help("give it the indentation of the keys that it belongs with"),
+            },
         },
         E::InvalidIndentation => say(Item, "the indentation of this line fits no line above").help("line it up with the keys or items it belongs with"),
         E::SimpleKeyExpected | E::InvalidSimpleKey => {
@@ -270,4 +277,19 @@ fn escape(scene: &Scene<'_>, what: &str, help: &str) -> Wording {
     let shown = text.get(bad.clone()).unwrap_or_default();
     let wording = Wording::new(Kind::Value, format!("`{}` {what}", super::super::mapping::shown(shown)));
     Wording { place: Some((scene.at + bad.start, scene.at + bad.end)), ..wording.help(help) }
+}
+
+/// The first line of a text, where it is a word or more and no key, though keys follow.
+fn lone_line(text: &str) -> Option<(usize, usize)> {
+    let mut start = 0;
+    for line in text.split_inclusive('\n') {
+        let words = line.trim();
+        if words.is_empty() || words.starts_with('#') || words == "---" || words.starts_with('%') {
+            start += line.len();
+            continue;
+        }
+        let plain = words.starts_with(char::is_alphabetic) && !words.contains(':');
+        return (plain && line.starts_with(words)).then(|| (start, start + words.len()));
+    }
+    None
 }
