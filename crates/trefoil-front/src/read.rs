@@ -313,6 +313,10 @@ impl<'n, 'd> Fields<'n, 'd> {
         let entry = self.take(key)?;
         self.reader.fields(&entry.value, key)
     }
+    /// Whether the key is there at all. Nobody has asked for it by that.
+    pub fn has(&self, key: &str) -> bool {
+        self.mapping.get(key).is_some()
+    }
     /// Whether somebody asked for this key already.
     pub fn is_known(&self, key: &str) -> bool {
         self.known.contains(&key)

@@ -28,8 +28,16 @@ pub(super) fn run(cx: &mut Context<'_>) {
             continue;
         }
         let (verdict, why, help) = match truth(cond) {
-            Truth::Never => ("can never hold", "its parts rule each other out", "of two that cannot both be so, join them with `or`"),
-            Truth::Always => ("always holds", "one of its parts does in every case", "to leave out several values, join `!=` with `and`"),
+            Truth::Never => (
+                "can never hold",
+                "its parts rule each other out",
+                "of two that cannot both be so, join them with `or`",
+            ),
+            Truth::Always => (
+                "always holds",
+                "one of its parts does in every case",
+                "to leave out several values, join `!=` with `and`",
+            ),
             Truth::Sometimes => continue,
         };
         cx.report(cx.finding(cond.origin, format!("this condition {verdict}: {why}")).help(help));

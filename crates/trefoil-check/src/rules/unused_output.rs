@@ -2,7 +2,7 @@
 //!
 //! Only steps that do nothing but call models; a tool, a command or a person is there for what it does.
 
-use std::collections::HashSet;
+use trefoil_syntax::hash::HashSet;
 
 use trefoil_ir::walk::{callees, children};
 use trefoil_ir::facts::DeclarationKind;

@@ -1,6 +1,6 @@
 //! Two nodes that write one path, or a path and one beneath it, at the same time.
 
-use std::collections::{HashMap, HashSet};
+use trefoil_syntax::hash::{HashMap, HashSet};
 use std::sync::Arc;
 
 use trefoil_ir::{DeclarationKind, Facts, Flow, FlowId, Graph, SlotId, Source, StepId, StepKind, walk};
@@ -69,7 +69,7 @@ fn conflicts(cx: &mut Context<'_>, flow: &Flow, graph: &Graph, steps: &[StepId],
     let writers: HashMap<SlotId, usize> = slots.collect();
     let writer = |slot: SlotId| writers.get(&slot).copied();
     let mut pairs: Vec<Pair> = Vec::new();
-    let mut seen = HashSet::new();
+    let mut seen = HashSet::default();
     let mut pair = |first: usize, second: usize, path: &dyn Fn() -> String, beneath: Option<usize>| {
         if first != second && seen.insert((first, second)) {
             pairs.push(Pair { first, second, path: path(), beneath });
@@ -78,8 +78,8 @@ fn conflicts(cx: &mut Context<'_>, flow: &Flow, graph: &Graph, steps: &[StepId],
     let mut look = |source: &Source| {
         let Source::Compose { parts, .. } = source else { return };
         // The nodes that wrote a path, and those that wrote something beneath it.
-        let mut whole: HashMap<&[Arc<str>], Vec<usize>> = HashMap::new();
-        let mut inner: HashMap<&[Arc<str>], Vec<usize>> = HashMap::new();
+        let mut whole: HashMap<&[Arc<str>], Vec<usize>> = HashMap::default();
+        let mut inner: HashMap<&[Arc<str>], Vec<usize>> = HashMap::default();
         let latest = |all: Option<&Vec<usize>>| all.into_iter().flatten().rev().take(MOST).copied().collect::<Vec<_>>();
         for part in parts.iter().filter(|p| !p.at.is_empty()) {
             let Some(b) = writer(part.slot) else { continue };
@@ -163,7 +163,7 @@ fn conflicts(cx: &mut Context<'_>, flow: &Flow, graph: &Graph, steps: &[StepId],
 /// What is written more than once, whether or not somebody reads it: keys of shared state that more than one node names,
 /// and that one of them writes as a whole.
 fn written(facts: &Facts) -> Vec<Written> {
-    let mut places: HashMap<Location, Vec<Location>> = HashMap::new();
+    let mut places: HashMap<Location, Vec<Location>> = HashMap::default();
     for mention in facts.mentions.iter().filter(|m| !m.template) {
         if let Some(to) = mention.to {
             places.entry(to).or_default().push(mention.at);

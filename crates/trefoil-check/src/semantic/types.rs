@@ -4,8 +4,8 @@
 //! business of [`super::defined`]. What refers to itself (a Blackboard laid over itself) is anything.
 
 use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
 use std::sync::Arc;
+use trefoil_syntax::hash::HashMap;
 
 use trefoil_ir::{
     AnswerFormat, Callee, Expr, FlowId, Guard, Intake, JsonType, OnFailure, Program, SlotId, Source, Step, StepId,

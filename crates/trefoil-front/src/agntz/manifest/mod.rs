@@ -157,7 +157,7 @@ pub fn agent<'n>(reader: &'n Reader<'_>, node: &'n Node, place: Place) -> Option
     let kind = kind(&mut fields);
     if let Some(word) = kind {
         for (key, kinds) in KIND_KEYS {
-            if !kinds.contains(&word) {
+            if !kinds.contains(&word) && fields.has(key) {
                 fields.no_effect(&[key], &format!("it is a key of {}", spoken(kinds)));
             }
         }

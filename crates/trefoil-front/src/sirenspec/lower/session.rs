@@ -1,7 +1,7 @@
 //! One lowering: the entry's file and every file that it calls.
 
-use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use trefoil_syntax::hash::{HashMap, HashSet};
 
 use trefoil_ir::{Flow, FlowId, Position, Refused, StepKind};
 use trefoil_syntax::{Diagnostic, FileId};
@@ -73,7 +73,7 @@ impl<'p> Session<'p> {
             findings,
             builder: Builder::default(),
             stack: Vec::new(),
-            done: HashMap::new(),
+            done: HashMap::default(),
             files: Vec::new(),
             env_files: Vec::new(),
         };

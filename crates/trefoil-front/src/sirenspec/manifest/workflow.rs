@@ -1,6 +1,6 @@
 //! The top level of a file.
 
-use std::collections::HashMap;
+use trefoil_syntax::hash::HashMap;
 
 use trefoil_ir::Retry;
 use trefoil_syntax::yaml::{self, Scalar, Text};
