@@ -242,13 +242,30 @@ fn colon(scene: &Scene<'_>) -> Wording {
         .split_once(':')
         .is_some_and(|(key, value)| !value.is_empty() && !key.contains([' ', '"', '\'']) && !value.starts_with(' '))
     {
-        return found.help("write a space behind the `:` in the line above");
+        let colon = from + above.find(':').unwrap_or_default();
+        let found = Wording::new(Kind::Item, "a key needs a blank behind its `:`");
+        return Wording { place: Some((colon, colon + 1)), ..found }.help("write a space behind the `:`");
     }
     let word = from + above.len() - above.trim_start().len();
+    let line = scene.text.get(start..).unwrap_or_default();
+    if is_key_without_colon(above.trim()) && line.len() - line.trim_start_matches(' ').len() == word - from {
+        let found = Wording::new(Kind::Item, "expected `key: value` here");
+        let place = Some((word, locate::word_end(scene.text, word)));
+        return Wording { place, ..found }.help("write a `:` and a blank behind the key");
+    }
     let bare = !above.trim().is_empty() && !above.contains(": ") && !above.ends_with(':');
     let above = bare.then(|| (word, locate::word_end(scene.text, word)));
     Wording { above, ..found }
         .help("line it up with the other keys; if the line above should be a key too, end it with `:`")
+}
+
+/// Whether a line is a key and its value without the `:`, and not the words of a text.
+fn is_key_without_colon(line: &str) -> bool {
+    let mut words = line.split_whitespace();
+    let key = words.next().unwrap_or_default();
+    let name = |c: char| c.is_ascii_lowercase() || matches!(c, '_' | '-');
+    let value = words.next().is_some() && words.count() <= 1;
+    value && key.chars().all(name) && !line.contains(':') && !line.ends_with(['.', ',', '!', '?'])
 }
 
 /// No key where one has to be.
