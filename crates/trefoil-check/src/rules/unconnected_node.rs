@@ -1,4 +1,4 @@
-//! A node that neither edges nor templates connect with any other, in a graph that has edges.
+//! A node that edges connect with no other, in a graph that has edges.
 
 use trefoil_ir::{Graph, StepKind};
 use trefoil_syntax::Severity;
@@ -23,14 +23,16 @@ fn run(cx: &mut Context<'_>) {
             let Some(step) = graph.nodes.get(at).map(|n| n.step) else { continue };
             let Some(origin) = program.step(step).map(|s| s.origin) else { continue };
             let name = words::step(program, step);
-            let message = format!("no edge leads to {name} or from it: it runs at the beginning of every run");
+            let waits = graph.nodes.get(at).is_some_and(|n| !n.after.is_empty());
+            let when = if waits { "as soon as there is what it reads" } else { "at the beginning" };
+            let message = format!("no edge leads to {name} or from it: it runs in every run, {when}");
             let finding = cx.finding(origin, message);
             cx.report(finding.help("add an edge to it where it is to run after another node"));
         }
     }
 }
 
-/// The nodes that nothing connects with another, where edges connect others.
+/// The nodes that no edge connects with another, where edges connect others.
 fn apart(graph: &Graph) -> Vec<usize> {
     if graph.nodes.iter().all(|n| n.incoming.is_empty()) {
         return Vec::new();
@@ -42,7 +44,7 @@ fn apart(graph: &Graph) -> Vec<usize> {
         }
     };
     for (at, node) in graph.nodes.iter().enumerate() {
-        let others = node.incoming.iter().map(|e| e.from).chain(node.after.iter().copied());
+        let others = node.incoming.iter().map(|e| e.from);
         let others = others.chain(node.fallback_of.iter().copied()).chain(node.fallback);
         for other in others {
             connect(other.index());

@@ -24,10 +24,11 @@ pub fn check(scope: &Scope<'_, '_, '_>, text: &Text) {
     let Ok(template) = Template::parse(value, &Policy::SIRENSPEC) else { return };
     dollar(scope, text, &template);
     let mut at = 0;
-    for tag in tags(value, &template).into_iter().chain([value.len()..value.len()]) {
+    for tag in tags(value, &template) {
         between(scope, text, at..tag.start.max(at));
         at = tag.end;
     }
+    between(scope, text, at..value.len());
 }
 
 /// A placeholder as other systems write it, `${{ path }}`, and nothing beside it: in the middle of a text the sign may be
