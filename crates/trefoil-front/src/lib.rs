@@ -6,6 +6,7 @@
 
 pub mod build;
 pub mod learn;
+pub mod lookalike;
 pub mod mend;
 pub mod project;
 pub mod providers;

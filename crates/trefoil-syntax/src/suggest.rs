@@ -31,8 +31,8 @@ pub fn near<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Op
         .into_iter()
         .map(|c| (strsim::damerau_levenshtein(&word.to_lowercase(), &c.to_lowercase()), c))
         .filter(|(d, c)| *d <= limit && *d < c.chars().count().max(2))
-        // Two of three letters wrong are another word, unless two are missing.
-        .filter(|(d, c)| *d < 2 || length > 3 || c.chars().count() > 4);
+        // Half of a short word is another word, unless nothing but letters are missing.
+        .filter(|(d, c)| *d < 2 || length > 4 || within(word, c) || within(c, word));
     for (distance, name) in candidates {
         match &mut best {
             Some(best) if best.distance == distance => best.sure &= best.name == name,
@@ -64,6 +64,12 @@ fn are_counted(one: &str, other: &str) -> bool {
     ends || numbers(one) != numbers(other)
 }
 
+/// Whether all letters of one word stand in another, in their order.
+fn within(word: &str, longer: &str) -> bool {
+    let mut rest = longer.chars().flat_map(char::to_lowercase);
+    word.chars().flat_map(char::to_lowercase).all(|c| rest.any(|other| other == c))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -78,6 +84,7 @@ mod tests {
         assert_eq!(sure("stepx", &["steps", "stepy"]), Some(("steps", false)), "two are as near");
         assert_eq!(sure("tol", &["tool"]), Some(("tool", true)));
         assert_eq!(sure("tl", &["tool"]), None);
+        assert_eq!(sure("this", &["tags"]), None, "another word");
         assert_eq!(sure("mdl", &["model"]), Some(("model", false)), "too short for two slips");
         assert_eq!(sure("revew_1", &["review_1", "notes"]), Some(("review_1", true)));
         for (word, near) in

@@ -104,7 +104,7 @@ fn a_checked_answer_types_the_conditions_of_its_state() {
 #[test]
 fn a_path_ends_where_a_checked_answer_does() {
     sorted("unknown-property", "SORT.output.kind == 'bug'", "{{SORT.output.kind}}", &[]);
-    sorted("unknown-property", "SORT.output.knd == 'bug'", "x", &["warning 13:24 `SORT.output` has no `knd`"]);
+    sorted("unknown-property", "SORT.output.knd == 'bug'", "x", &["warning 13:36 `SORT.output` has no `knd`"]);
     sorted(
         "index-out-of-range",
         "SORT.output.kind == 'bug'",
@@ -264,7 +264,7 @@ fn an_item_of_a_loop_has_the_type_of_the_lists_items() {
         "unknown-property",
         "aegis",
         &[("flow.yaml", &wrong), ("sorter.yaml", &agent)],
-        &["warning 19:52 the schema of the item declares no `nme`"],
+        &["warning 19:57 the schema of the item declares no `nme`"],
     );
 }
 
@@ -276,7 +276,7 @@ fn a_slip_on_the_first_level_of_an_open_answer_is_found() {
         expect("unknown-property", "aegis", &[("flow.yaml", &flow), ("sorter.yaml", &open)], lines);
     };
     found("{{SORT.output.kind}} {{SORT.output.reason}}", &[]);
-    found("{{SORT.output.knd}}", &["warning 19:25 the schema of `SORT.output` declares no `knd`"]);
+    found("{{SORT.output.knd}}", &["warning 19:37 the schema of `SORT.output` declares no `knd`"]);
     found(
         "{{#each SORT.output.prts}}{{this}}{{/each}}",
         &["warning 19:31 the schema of `SORT.output` declares no `prts`"],
@@ -320,7 +320,7 @@ fn a_command_has_a_status_a_code_and_texts() {
         "property-of-text",
         "SORT.exit_code == 0",
         "{{SORT.exit_code.x}}",
-        &["warning 18:25 `SORT.exit_code` is a number, so `SORT.exit_code.x` is never there"],
+        &["warning 18:40 `SORT.exit_code` is a number, so `SORT.exit_code.x` is never there"],
     );
 }
 
@@ -344,7 +344,7 @@ fn a_workflow_that_is_called_has_the_members_of_its_output() {
     found(
         "blackboard.made.scor == '1'",
         "{{SORT.artcle}}",
-        &["warning 13:24 the schema of `blackboard.made` declares no `scor`", "warning 19:25 `SORT` has no `artcle`"],
+        &["warning 13:40 the schema of `blackboard.made` declares no `scor`", "warning 19:30 `SORT` has no `artcle`"],
     );
 }
 

@@ -16,6 +16,18 @@ use crate::read::respelt;
 const YES: &[&str] = &["yes", "y", "1", "approve", "approved", "true"];
 const NO: &[&str] = &["no", "n", "0", "reject", "rejected", "false"];
 
+/// Whether a condition can hold for what a person answered.
+pub(super) fn answers(condition: &Condition, answer: &str) -> bool {
+    let word = answer.trim().to_lowercase();
+    match condition {
+        Condition::InputEquals(text) => *text.value == *answer,
+        Condition::InputEqualsYes => YES.contains(&&*word),
+        Condition::InputEqualsNo => NO.contains(&&*word),
+        Condition::Always | Condition::OnSuccess | Condition::Custom(_) => true,
+        _ => false,
+    }
+}
+
 /// The transitions of a state.
 pub(super) fn lower(scene: &Scene<'_, '_>, state: usize, transitions: &[written::Transition]) -> Vec<Transition> {
     transitions.iter().filter_map(|t| one(scene, state, t)).collect()
@@ -98,6 +110,13 @@ fn lower_condition(
     condition: &Condition,
 ) -> (Takes, Option<Cond>) {
     let origin = scene.reader.at(transition.at);
+    if matches!(scene.names.shape(state), Shape::Agent)
+        && matches!(condition, Condition::ExitCodeZero | Condition::ExitCode(0))
+    {
+        let word = describe(condition);
+        let message = format!("`{word}` says no more than `on_success` here: an agent has no exit code of its own");
+        scene.reader.report(Diagnostic::warning("no-effect", origin, message).help("write `condition: on_success`"));
+    }
     if let Condition::Custom(text) = condition {
         let place = Place::Deciding(state);
         let resolve = &mut scene.here(place, Position::Condition);
@@ -122,14 +141,21 @@ fn made(scene: &Scene<'_, '_>, state: usize, condition: &Condition) -> Result<Ma
     let when = |test: Test, e: Expression| Ok((Takes::Success, Some((test, e))));
     match condition {
         // Decision E9: what failed matches nothing but `on_failure` and `custom`; a command that could not be run to its
-        // end still has a result, that of having failed.
-        Condition::Always => Ok((if shape.is_command() { Takes::Both } else { Takes::Success }, None)),
+        // end still has a result, that of having failed; a container too.
+        Condition::Always => {
+            let ends = shape.is_command() || matches!(shape, Shape::Container | Shape::Containers(_));
+            Ok((if ends { Takes::Both } else { Takes::Success }, None))
+        }
         Condition::OnSuccess => Ok(on_success(scene, state)),
         Condition::OnFailure => match shape {
             Shape::Command => {
                 let code = exit_code(scene, state, &mut test, &name);
                 Ok((Takes::Both, Some((test, compare(code, Comparison::NotEqual, 0i64)))))
             }
+            Shape::Human if scene.names.states.get(state).is_some_and(|s| s.answers) => {
+                Err("a person who does not answer in time gives the `default_response`")
+            }
+            Shape::Update => Err("an update of the Blackboard does not fail"),
             _ => Ok((Takes::Failure, None)),
         },
         Condition::ExitCodeZero => match shape {
@@ -238,6 +264,9 @@ fn exit_code(scene: &Scene<'_, '_>, state: usize, test: &mut Test, name: &str) -
 fn require_code(scene: &Scene<'_, '_>, state: usize, test: &mut Test, name: &str) -> Result<Expression, &'static str> {
     match scene.names.shape(state) {
         Shape::Human | Shape::Parallel { .. } => Err("only System states have an exit code"),
+        Shape::Containers(_) => {
+            Err("several containers have no exit code in common; write `on_success` or `on_failure`")
+        }
         _ => Ok(exit_code(scene, state, test, name)),
     }
 }
@@ -254,7 +283,7 @@ fn measure(
         Shape::Agent => &["output", what],
         Shape::Parallel { .. } => &["consensus", what],
         Shape::Open => &[what],
-        Shape::Command | Shape::Echo | Shape::Update | Shape::Human => {
+        Shape::Command | Shape::Echo | Shape::Update | Shape::Human | Shape::Container | Shape::Containers(_) => {
             return Err("only an agent that answers with a verdict, or several of them, have a score");
         }
     };

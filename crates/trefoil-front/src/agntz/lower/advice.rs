@@ -5,6 +5,7 @@ use trefoil_syntax::hash::HashSet;
 
 use trefoil_syntax::suggest::Near;
 use trefoil_syntax::{Location, Severity, suggest};
+use trefoil_template::Segment;
 
 use super::scope::{At, Note, Scope};
 use super::signature::Outside;
@@ -32,12 +33,27 @@ pub fn query_is_null(outside: Option<&Outside<'_>>) -> Option<Note> {
 }
 
 /// A root that nothing defines: an error where names are declared, else a warning (decision C9).
-pub fn unknown(scope: &Scope<'_>, name: &str, at: At) -> Note {
+pub fn unknown(scope: &Scope<'_>, path: &[Segment], name: &str, at: At) -> Note {
     let names: Vec<Arc<str>> = scope.names(at);
-    let (help, near) = advice(scope, name, &names);
+    let habit = habit(scope, path, name, &names);
+    let (help, near) = match &habit {
+        Some((last, meant)) => {
+            let written = path.iter().take(last + 1).map(|s| &*s.name).collect::<Vec<_>>().join(".");
+            (format!("write `{meant}` for `{written}`: what a template reads has no name before it"), None)
+        }
+        None => advice(scope, name, &names),
+    };
+    let with_habit = |note: Note| match habit {
+        Some((last, meant)) => Note { segments: Some((0, last)), meant: Some((meant, false)), ..note },
+        None => note,
+    };
     if scope.inputs.closed {
         let message = format!("`{name}` is not defined here");
-        return Note::new(Severity::Error, "unresolved-name", message, help).meant(0, near);
+        let label = near.and_then(|n| Some((declared(scope, n.name)?, format!("`{}` is declared here", n.name))));
+        return with_habit(Note {
+            label,
+            ..Note::new(Severity::Error, "unresolved-name", message, help).meant(0, near)
+        });
     }
     let message = match scope.outside.filter(|_| !scope.inputs.declared).map(|o| &o.given) {
         Some(None) => format!("`{name}` is always null: the step gives no `input`"),
@@ -50,7 +66,58 @@ pub fn unknown(scope: &Scope<'_>, name: &str, at: At) -> Note {
         (at, format!("the step gives `{}`", text.value))
     });
     let label = slip.last();
-    Note { label, ..Note::new(Severity::Warning, "unresolved-name", message, help).meant(0, near) }
+    with_habit(Note { label, ..Note::new(Severity::Warning, "unresolved-name", message, help).meant(0, near) })
+}
+
+/// Where a name of the scope is declared.
+fn declared(scope: &Scope<'_>, name: &str) -> Option<Location> {
+    let step = scope.named(name).first().and_then(|i| scope.steps.get(*i));
+    step.map(|s| s.at).or_else(|| scope.inputs.members.place(name))
+}
+
+/// How other systems begin a path that here begins with the name itself.
+const PREFIXES: &[&str] = &[
+    "args",
+    "context",
+    "ctx",
+    "data",
+    "input",
+    "inputs",
+    "output",
+    "outputs",
+    "params",
+    "state",
+    "step",
+    "steps",
+    "this",
+    "var",
+    "variables",
+    "vars",
+    "workflow",
+];
+
+/// Other names of the namespaces.
+const NAMESPACES: &[(&str, &str)] = &[
+    ("ENV", "env"),
+    ("Env", "env"),
+    ("environment", "env"),
+    ("secret", "secrets"),
+    ("Secret", "secrets"),
+    ("Secrets", "secrets"),
+];
+
+/// A path as it is written elsewhere: up to which segment, and what to write in place of that.
+fn habit(scope: &Scope<'_>, path: &[Segment], name: &str, names: &[Arc<str>]) -> Option<(usize, Arc<str>)> {
+    let next = &path.get(1)?.name;
+    if name == "process" && &**next == "env" && path.len() > 2 {
+        return Some((1, "env".into()));
+    }
+    if let Some((_, meant)) = NAMESPACES.iter().find(|(other, _)| *other == name && path.len() == 2) {
+        return Some((0, (*meant).into()));
+    }
+    let known = names.contains(next)
+        || scope.named(next).iter().any(|i| scope.steps.get(*i).is_some_and(|s| names.contains(&s.key)));
+    (PREFIXES.contains(&name) && known).then(|| (1, next.clone()))
 }
 
 fn advice<'n>(scope: &'n Scope<'_>, name: &str, names: &'n [Arc<str>]) -> (String, Option<Near<'n>>) {
@@ -72,7 +139,10 @@ fn advice<'n>(scope: &'n Scope<'_>, name: &str, names: &'n [Arc<str>]) -> (Strin
         [] => "there are no names here".to_owned(),
         some => format!("there is {}", list(some.iter().map(|n| &**n))),
     };
-    let near = suggest::near(name, names.iter().map(|n| &**n));
+    // The id of a step is a name as well, for whoever writes it like one.
+    let aliases = scope.steps.iter().filter(|s| name.contains('-') && names.contains(&s.key));
+    let aliases = aliases.filter_map(|s| s.alias.as_deref());
+    let near = suggest::near(name, aliases.chain(names.iter().map(|n| &**n)));
     let help = match near {
         Some(near) => format!("did you mean `{}`? {there}", near.name),
         None if !scope.inputs.declared => format!("declare it under `inputSchema`; {there}"),

@@ -11,6 +11,7 @@ mod declare;
 mod index;
 mod intake;
 mod llm;
+mod lookalike;
 mod meaning;
 mod namespace;
 mod order;

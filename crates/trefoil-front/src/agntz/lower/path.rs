@@ -66,7 +66,7 @@ fn never(path: &[Segment], at: usize, what: &str, members: &[Arc<str>], undeclar
     if members.is_empty() {
         let message = format!("`{dotted}` is {what}, so `{dotted}.{name}` is always null");
         let help = undeclared.then(|| "give the agent an `outputSchema` to get an object".to_owned());
-        return Note::new(severity, "property-of-text", message, help);
+        return Note::new(severity, "property-of-text", message, help).meant(at, None);
     }
     let has = list(members.iter().map(|m| &**m));
     let near = suggest::near(name, members.iter().map(|m| &**m));

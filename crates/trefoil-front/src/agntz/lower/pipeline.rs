@@ -5,7 +5,8 @@ use std::sync::Arc;
 use trefoil_syntax::hash::{HashMap, HashSet};
 
 use trefoil_ir::{Export, Expr, Loop, OnItemFailure, Parallel, Source, StepId, StepKind};
-use trefoil_syntax::{Diagnostic, Location};
+use trefoil_syntax::yaml::Text;
+use trefoil_syntax::{Diagnostic, Location, Span};
 
 use super::agent::{Body, Slots, Subject};
 use super::scope::{At, Order, Scope, StepName};
@@ -189,7 +190,7 @@ fn name_steps(reader: &Reader<'_>, pipeline: &Pipeline<'_>, scope: &mut Scope<'_
             None => state_key(id).into(),
         };
         let alias = (chosen.is_none() && id != &*key && !id.is_empty()).then(|| Arc::from(id));
-        let place = chosen.map_or(step.span, |t| t.span);
+        let place = named_at(step, chosen);
         let before = scope.named(&key).first().copied();
         if !id.is_empty() {
             check_key(reader, scope, &key, place, before.and_then(|b| pipeline.steps.get(b)));
@@ -206,13 +207,16 @@ fn name_steps(reader: &Reader<'_>, pipeline: &Pipeline<'_>, scope: &mut Scope<'_
     }
 }
 
-fn check_key(
-    reader: &Reader<'_>,
-    scope: &Scope<'_>,
-    key: &str,
-    place: trefoil_syntax::Span,
-    before: Option<&Step<'_>>,
-) {
+/// What of a step says where its output lands.
+fn named_at(step: &Step<'_>, chosen: Option<&Text>) -> Span {
+    match (chosen, &step.target) {
+        (Some(text), _) => text.span,
+        (None, Target::Inline(agent)) => agent.id.map_or(agent.head, |t| t.span),
+        (None, Target::Ref(_) | Target::Nobody) => step.span,
+    }
+}
+
+fn check_key(reader: &Reader<'_>, scope: &Scope<'_>, key: &str, place: Span, before: Option<&Step<'_>>) {
     let at = reader.at(place);
     let rename = "give the step another `stateKey`";
     if let Some(property) = scope.inputs.get(key) {
@@ -223,7 +227,11 @@ fn check_key(
             .report(Diagnostic::error("shadowed-name", at, "the output would hide the input `userQuery`").help(rename));
     }
     if let Some(first) = before {
-        let place = reader.at(first.state_key.map_or(first.span, |t| t.span));
+        let inline_key = match &first.target {
+            Target::Inline(agent) => agent.state_key,
+            Target::Ref(_) | Target::Nobody => None,
+        };
+        let place = reader.at(named_at(first, first.state_key.or(inline_key)));
         let d = if scope.order == Order::Parallel {
             Diagnostic::error("parallel-write", at, format!("two branches write `{key}`"))
         } else {

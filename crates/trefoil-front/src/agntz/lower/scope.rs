@@ -127,8 +127,10 @@ pub struct Note {
     pub message: String,
     /// Advice.
     pub help: Option<String>,
-    /// What was meant: the segment that is wrong, the name for it, and whether that is sure.
-    pub meant: Option<(usize, Arc<str>, bool)>,
+    /// The first and the last segment that are wrong; none: the path as a whole.
+    pub segments: Option<(usize, usize)>,
+    /// What was meant by them, and whether it is sure.
+    pub meant: Option<(Arc<str>, bool)>,
     /// Another place, which may be the wrong one, and what is there.
     pub label: Option<(Location, String)>,
     /// Where what there is instead is declared.
@@ -138,13 +140,13 @@ pub struct Note {
 impl Note {
     /// A finding with advice.
     pub fn new(severity: Severity, rule: &'static str, message: String, help: impl Into<Option<String>>) -> Self {
-        Self { severity, rule, message, help: help.into(), meant: None, label: None, declared: None }
+        Self { severity, rule, message, help: help.into(), segments: None, meant: None, label: None, declared: None }
     }
-    /// The same, with what was meant by the segment of this index.
+    /// The same about the segment of this index, with what was meant by it.
     pub fn meant(self, index: usize, near: Option<Near<'_>>) -> Self {
         // where names are not declared, what looks like a slip may be a name all the same
         let declared = self.severity == Severity::Error;
-        Self { meant: near.map(|n| (index, n.name.into(), n.sure && declared)), ..self }
+        Self { segments: Some((index, index)), meant: near.map(|n| (n.name.into(), n.sure && declared)), ..self }
     }
 }
 
@@ -224,14 +226,15 @@ impl<'s> Scope<'s> {
         // where names are not declared, one warning a name is enough
         let repeats = note.severity == Severity::Warning && !self.warned.borrow_mut().insert(note.message.clone());
         if !repeats {
-            let mut d = Diagnostic::new(note.rule, note.severity, place, note.message);
+            let segment = note.segments.and_then(|(from, to)| mend::segments(reference, place, from, to));
+            let mut d = Diagnostic::new(note.rule, note.severity, segment.unwrap_or(place), note.message);
             d.help = note.help;
             if let Some((at, message)) = note.label {
                 d = d.label(at, message);
             }
             d = note.declared.into_iter().fold(d, |d, at| d.label(at, "what it has is declared here"));
             reader.report(match note.meant {
-                Some((index, name, sure)) => mend::rewritten(d, mend::segment(reference, place, index), &name, sure),
+                Some((name, sure)) => mend::rewritten(d, segment, &name, sure),
                 None => d,
             });
         }
@@ -275,7 +278,7 @@ impl<'s> Scope<'s> {
             let notes = advice::query_is_null(self.outside).into_iter().collect();
             return Answer { source: Source::Slot(query), skip: 1, shape: Shape::Any, notes };
         }
-        self.unknown(root, at)
+        self.unknown(path, root, at)
     }
 
     fn input_answer(&self, shape: Shape, note: Option<Note>) -> Answer {
@@ -283,12 +286,12 @@ impl<'s> Scope<'s> {
         Answer { source: Source::Slot(self.input), skip: 0, shape, notes: note.into_iter().collect() }
     }
 
-    fn unknown(&self, root: &Segment, at: At) -> Answer {
+    fn unknown(&self, path: &[Segment], root: &Segment, at: At) -> Answer {
         let given = self.outside.filter(|_| !self.inputs.declared).and_then(|o| o.given.as_ref());
         if given.is_some_and(|names| names.iter().any(|n| n.value == root.name)) {
             return self.input_answer(Shape::Any, None);
         }
-        let note = advice::unknown(self, &root.name, at);
+        let note = advice::unknown(self, path, &root.name, at);
         if note.severity == Severity::Error { Answer::nothing(note) } else { self.input_answer(Shape::Any, Some(note)) }
     }
 }

@@ -11,7 +11,7 @@ use super::advice::list;
 use super::scope::{At, Purpose, Scope};
 use super::shape::{Shape, spoken};
 use super::signature::{Property, Signature};
-use super::{Lowering, text};
+use super::{Lowering, lookalike, text};
 use crate::agntz::manifest::{Step as Written, Target};
 use crate::learn;
 use crate::read::Reader;
@@ -55,6 +55,11 @@ fn input(reader: &Reader<'_>, scope: &Scope<'_>, map: &[(&Text, &Text)], at: At,
         let reaches_model = callee.is_some_and(|c| c.prompted.reaches(&key.value, keys));
         let purpose = if reaches_model { Purpose::Prompt } else { Purpose::Data };
         let (expr, shape) = text::typed(reader, scope, value, at, purpose, Position::Data);
+        lookalike::check(reader, scope, value, at);
+        let property = callee.and_then(|c| c.inputs.get(&key.value)).map(|p| Shape::Schema(p.json.clone()));
+        if property.is_none_or(|p| takes_any_text(&p)) {
+            lookalike::check_bare(reader, scope, value, at, &key.value);
+        }
         if let Some(callee) = callee {
             if let Some(declared) = callee.inputs.members.place(&key.value) {
                 learn::names(reader, key, Some(declared));
@@ -68,6 +73,11 @@ fn input(reader: &Reader<'_>, scope: &Scope<'_>, map: &[(&Text, &Text)], at: At,
         members.push((key.value.clone(), expr));
     }
     Expr::Object(members)
+}
+
+/// Whether a property is text, and any text.
+fn takes_any_text(property: &Shape) -> bool {
+    property.choices().is_none() && property.kinds().is_none_or(|kinds| kinds.contains(&"string"))
 }
 
 fn undeclared(reader: &Reader<'_>, key: &Text, map: &[(&Text, &Text)], callee: &Signature) {

@@ -10,7 +10,7 @@ use trefoil_template::Value;
 use super::agent::{Body, Subject};
 use super::scope::{At, Purpose, Scope};
 use super::shape::Shape;
-use super::{Lowering, text};
+use super::{Lowering, lookalike, text};
 use crate::agntz::manifest::{Http, ToolAgent, ToolUse, Tree};
 use crate::build::plain;
 use crate::read::Reader;
@@ -25,6 +25,13 @@ pub fn lower(
 ) -> Body {
     let typed = |t: &Text, position| text::typed(reader, scope, t, At::End, Purpose::Data, position).0;
     let Some(tool) = &agent.tool else { return Body::of(None, Shape::Any) };
+    // Braces in a request are its own placeholders.
+    if let ToolUse::Local(params) | ToolUse::Mcp { params, .. } = tool {
+        for (key, value) in params {
+            lookalike::check(reader, scope, value, At::End);
+            lookalike::check_bare(reader, scope, value, At::End, &key.value);
+        }
+    }
     let (kind, sort, arguments) = match tool {
         ToolUse::Local(params) => (ToolKind::Local, "local", object(params, Position::Data, &typed)),
         ToolUse::Mcp { server, params } => {

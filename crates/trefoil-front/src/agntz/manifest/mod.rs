@@ -155,9 +155,10 @@ pub fn agent<'n>(reader: &'n Reader<'_>, node: &'n Node, place: Place) -> Option
         fields.no_effect(&["input", "when", "ref"], "it belongs on a step of a pipeline");
     }
     let kind = kind(&mut fields);
-    if let Some(word) = kind {
+    let other = kind.and_then(|word| misplaced(&mut fields, word));
+    if let (Some(word), None) = (kind, other) {
         for (key, kinds) in KIND_KEYS {
-            if !kinds.contains(&word) && fields.has(key) {
+            if !kinds.contains(&word) && fields.entry(key).is_some() {
                 fields.no_effect(&[key], &format!("it is a key of {}", spoken(kinds)));
             }
         }
@@ -166,7 +167,7 @@ pub fn agent<'n>(reader: &'n Reader<'_>, node: &'n Node, place: Place) -> Option
             fields.take_nullable(key);
         }
     }
-    let kind = match kind {
+    let kind = match other.or(kind) {
         Some(Word::Llm) => Kind::Llm(Box::new(llm::read(&mut fields, id))),
         Some(Word::Tool) => Kind::Tool(Box::new(tool::read(&mut fields))),
         Some(Word::Sequential) => Kind::Sequential(pipeline::sequential(&mut fields)),
@@ -179,11 +180,45 @@ pub fn agent<'n>(reader: &'n Reader<'_>, node: &'n Node, place: Place) -> Option
     Some(Agent { id, head, span: node.span, state_key, input, timeout_ms, token_budget, kind })
 }
 
+/// What an agent of each kind is made of: whichever is there tells the kind.
+const SUBSTANCE: [(&str, Word); 4] =
+    [("steps", Word::Sequential), ("branches", Word::Parallel), ("tool", Word::Tool), ("instruction", Word::Llm)];
+
+/// An agent that has nothing of its own kind and all of another: which one it is read as, so that nothing else is said
+/// about it than that.
+fn misplaced(fields: &mut Fields<'_, '_>, word: Word) -> Option<Word> {
+    let reader = fields.reader;
+    let written = |key: &str| fields.entry(key);
+    let (own, _) = SUBSTANCE.iter().find(|(_, w)| *w == word)?;
+    if written(own).is_some() {
+        return None;
+    }
+    let mut others = SUBSTANCE.iter().filter_map(|(key, w)| Some((written(key)?, *w)));
+    let ((entry, other), None) = (others.next()?, others.next()) else { return None };
+    let pipelines = [word, other].iter().all(|w| matches!(w, Word::Sequential | Word::Parallel));
+    let mut theirs = KIND_KEYS.iter().filter(|(_, kinds)| *kinds == [word]);
+    if !pipelines && theirs.any(|(key, _)| written(key).is_some()) {
+        return None;
+    }
+    let at = written("kind")?.value.span;
+    let (key, name) = (&entry.key.value, WORDS.iter().find(|(_, w)| *w == other).map_or("", |(name, _)| name));
+    let kind = WORDS.iter().find(|(_, w)| *w == word).map_or("", |(name, _)| name);
+    let d =
+        Diagnostic::error("missing-key", reader.at(at), format!("`kind: {kind}` needs `{own}`, and this has `{key}`"))
+            .label(reader.at(entry.key.span), format!("`kind: {name}` has this"))
+            .help(format!("write `kind: {name}`, or `{own}` in place of `{key}`"));
+    reader.report(d.suggestion(format!("write `{name}`"), reader.at(at), name));
+    reader.warning("no-effect", entry.key.span, format!("`{key}` has no effect: it is a key of `kind: {name}`"));
+    // A sequence sees all that a parallel does, and more.
+    Some(if pipelines { Word::Sequential } else { other })
+}
+
 fn kind(fields: &mut Fields<'_, '_>) -> Option<Word> {
+    let written = fields.entry("kind").map(|e| e.key.span);
     if fields.take("kind").is_some() {
         return fields.word("kind", &WORDS);
     }
-    let at = fields.reader.at(fields.head());
+    let at = fields.reader.at(written.unwrap_or_else(|| fields.head()));
     let words = KINDS.map(|k| format!("`{k}`")).join(", ");
     fields.reader.report(
         Diagnostic::error("missing-key", at, "an agent needs `kind`").help(format!("it can be one of {words}")),

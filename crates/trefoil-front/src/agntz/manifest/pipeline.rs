@@ -57,7 +57,8 @@ pub enum OutputMap<'n> {
 
 /// Reads the keys of a sequential agent.
 pub fn sequential<'n>(fields: &mut Fields<'n, '_>) -> Pipeline<'n> {
-    let steps = steps(fields, "steps", "step");
+    let mistaken = fields.entry("steps").is_none() && fields.entry("branches").is_some();
+    let steps = steps(fields, if mistaken { "branches" } else { "steps" }, "step");
     let until_entry = fields.take("until");
     let until = until_entry.and_then(|e| condition(fields.reader, e, "until"));
     let max = fields.integer("maxIterations", 1..=i64::from(u32::MAX));
@@ -109,9 +110,13 @@ fn step<'n>(reader: &'n Reader<'_>, node: &'n Node, what: &str) -> Option<Step<'
     let inline = fields.take("agent");
     let target = match (reference, inline) {
         (Some(first), Some(second)) => {
+            // Whichever comes later is the one too many: often a step of its own that has lost its dash.
+            let (first, second) =
+                if first.key.span.start < second.key.span.start { (first, second) } else { (second, first) };
             let message = format!("a {what} has `ref` or `agent`, not both");
             let d = Diagnostic::error("ambiguous-step", reader.at(second.key.span), message);
-            reader.report(d.label(reader.at(first.key.span), "`ref` is here"));
+            let d = d.help(format!("put `- ` before what is a {what} of its own"));
+            reader.report(d.label(reader.at(first.key.span), format!("`{}` is here", first.key.value)));
             Target::Nobody
         }
         (Some(entry), None) => reader.text(&entry.value, "ref").map_or(Target::Nobody, Target::Ref),

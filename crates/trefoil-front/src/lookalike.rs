@@ -1,0 +1,182 @@
+//! Text that looks like a placeholder, or like part of one, and is none: `{topic}`, `${topic}`, `{{#if topic}} == x`.
+//!
+//! Single braces are text (decision C5) and prompts are full of them, so only what names something that is there counts.
+//! Finds; says nothing.
+
+use std::ops::Range;
+
+/// Something that looks like a placeholder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lookalike<'t> {
+    /// Its bytes.
+    pub range: Range<usize>,
+    /// What it looks like.
+    pub form: Form<'t>,
+}
+
+/// What text can look like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form<'t> {
+    /// A placeholder with this path.
+    Placeholder(&'t str),
+    /// A block of another language around this path.
+    Statement(&'t str),
+    /// `{#if topic}` or `{/if}`: a block that lacks a brace. The right spelling.
+    Block(&'t str),
+    /// `== x` behind `{{#if topic}}`.
+    Comparison,
+}
+
+/// How placeholders of other languages begin and end; the first that fits counts.
+const BRACKETS: [(&str, &str); 7] =
+    [("{%", "%}"), ("{ {", "} }"), ("${", "}"), ("#{", "}"), ("<%=", "%>"), ("[[", "]]"), ("{", "}")];
+
+/// Looks at the text outside of its tags. `is_there` tells whether a path names something.
+pub fn find<'t>(text: &'t str, is_there: &dyn Fn(&str) -> bool) -> Vec<Lookalike<'t>> {
+    let mut found = Vec::new();
+    if !text.contains(['{', '[', '<', '}']) {
+        return found;
+    }
+    let mut at = 0;
+    // Braces of the text itself that are open.
+    let mut depth = 0usize;
+    // A tag that is not closed (an error of its own) may end anywhere.
+    let mut unclosed = false;
+    while let Some(rest) = text.get(at..).filter(|r| !r.is_empty()) {
+        if let Some(inner) = rest.strip_prefix("{{") {
+            let end = inner.find("}}").filter(|end| inner.find("{{").is_none_or(|next| *end < next));
+            let Some(end) = end else {
+                unclosed = true;
+                at += 2;
+                continue;
+            };
+            at += end + 4;
+            let is_test = inner.get(..end).is_some_and(|tag| tag.trim_start().starts_with("#if "));
+            found.extend(is_test.then(|| comparison(text, at)).flatten());
+        } else if let Some(one) = bracketed(text, at, is_there).or_else(|| block(text, at)) {
+            at = one.range.end;
+            found.push(one);
+        } else if rest.starts_with("}}") && depth == 0 && !unclosed {
+            found.extend(closed_only(text, at, is_there));
+            at += 2;
+        } else {
+            let c = rest.chars().next().unwrap_or(' ');
+            depth = match c {
+                '{' => depth + 1,
+                '}' => depth.saturating_sub(1),
+                _ => depth,
+            };
+            at += c.len_utf8();
+        }
+    }
+    found
+}
+
+fn bracketed<'t>(text: &'t str, at: usize, is_there: &dyn Fn(&str) -> bool) -> Option<Lookalike<'t>> {
+    let rest = text.get(at..)?;
+    BRACKETS.iter().find_map(|(left, right)| {
+        let inner = rest.strip_prefix(left)?;
+        let inner = inner.get(..inner.find(right)?)?;
+        let mut end = at + left.len() + inner.len() + right.len();
+        if *left == "{%" {
+            let path = inner.split_whitespace().find(|word| is_path(word) && is_there(word))?;
+            return Some(Lookalike { range: at..end, form: Form::Statement(path) });
+        }
+        let path = Some(inner.trim()).filter(|path| is_path(path) && is_there(path))?;
+        // `{topic}}`: one brace was forgotten.
+        if *right == "}" && text.get(end..).is_some_and(|t| t.starts_with('}')) {
+            end += 1;
+        }
+        Some(Lookalike { range: at..end, form: Form::Placeholder(path) })
+    })
+}
+
+/// `{#if topic}`, `{/if}`.
+fn block(text: &str, at: usize) -> Option<Lookalike<'_>> {
+    let rest = text.get(at..)?;
+    if let Some(inner) = rest.strip_prefix("{#if ") {
+        let end = inner.find('}').filter(|end| inner.get(..*end).is_some_and(|t| !t.contains(['{', '\n'])))?;
+        let braces = if inner.get(end..).is_some_and(|t| t.starts_with("}}")) { 2 } else { 1 };
+        return Some(Lookalike { range: at..at + 5 + end + braces, form: Form::Block("{{#if path}}") });
+    }
+    let end = rest.strip_prefix("{/if}").map(|behind| if behind.starts_with('}') { 6 } else { 5 })?;
+    Some(Lookalike { range: at..at + end, form: Form::Block("{{/if}}") })
+}
+
+/// `topic}}` without the braces before it.
+fn closed_only<'t>(text: &'t str, at: usize, is_there: &dyn Fn(&str) -> bool) -> Option<Lookalike<'t>> {
+    let before = text.get(..at)?.trim_end_matches(' ');
+    let start = before.rfind(|c: char| !in_path(c)).map_or(0, |i| i + before.get(i..).map_or(1, first_length));
+    let path = before.get(start..).filter(|path| is_path(path) && is_there(path))?;
+    Some(Lookalike { range: start..at + 2, form: Form::Placeholder(path) })
+}
+
+/// What is compared behind the tag that should hold it.
+fn comparison(text: &str, at: usize) -> Option<Lookalike<'_>> {
+    let rest = text.get(at..)?;
+    let start = at + (rest.len() - rest.trim_start_matches(' ').len());
+    let operator = ["==", "!="].iter().find(|o| text.get(start..).is_some_and(|t| t.starts_with(**o)))?;
+    let behind = text.get(start + operator.len()..)?;
+    behind.starts_with([' ', '\'', '"']).then_some(Lookalike { range: start..start + 2, form: Form::Comparison })
+}
+
+fn first_length(text: &str) -> usize {
+    text.chars().next().map_or(1, char::len_utf8)
+}
+
+fn in_path(c: char) -> bool {
+    c.is_alphanumeric() || matches!(c, '_' | '-' | '.')
+}
+
+/// Whether a text is written like a path.
+pub fn is_path(text: &str) -> bool {
+    let word = |s: &str| !s.is_empty() && s.chars().all(|c| c != '.' && in_path(c));
+    text.split('.').all(word)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Form, Lookalike, find};
+
+    fn all(text: &str) -> Vec<(&str, Form<'_>)> {
+        let named = |path: &str| matches!(path, "topic" | "writer.draft");
+        let found: Vec<Lookalike<'_>> = find(text, &named);
+        found.into_iter().map(|l| (&text[l.range], l.form)).collect()
+    }
+
+    #[test]
+    fn what_names_something_in_other_brackets_is_found() {
+        for whole in [
+            "{topic}",
+            "{ topic }",
+            "{topic}}",
+            "${topic}",
+            "#{topic}",
+            "<%= topic %>",
+            "[[topic]]",
+            "{ {topic} }",
+            "topic}}",
+        ] {
+            assert_eq!(all(&format!("About {whole}, é.")), [(whole, Form::Placeholder("topic"))], "{whole}");
+        }
+        assert_eq!(all("{% if topic %}x{% endif %}"), [("{% if topic %}", Form::Statement("topic"))]);
+        assert_eq!(all("{{#if x}}a{/if}"), [("{/if}", Form::Block("{{/if}}"))]);
+        assert_eq!(all("{#if topic == 'a'}}a"), [("{#if topic == 'a'}}", Form::Block("{{#if path}}"))]);
+        assert_eq!(all("{{#if topic}} == 'a'"), [("==", Form::Comparison)]);
+        assert_eq!(all("é writer.draft }}"), [("writer.draft }}", Form::Placeholder("writer.draft"))]);
+    }
+
+    #[test]
+    fn other_braces_are_text() {
+        for text in [
+            "{other} ${HOME} {} { } {\"topic\": 1} [topic] <topic>",
+            "{{topic}} {{ writer.draft }} {{#if topic}}==={{/if}} {{#if topic}}= x{{/if}}",
+            r#"{"a": {"b": topic}}"#,
+            "unclosed { topic, [[ topic, ${topic",
+            "a }} b }}",
+            "{{#if {{x}} == topic}}",
+        ] {
+            assert_eq!(all(text), [], "{text}");
+        }
+    }
+}
