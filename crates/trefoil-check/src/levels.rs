@@ -1,7 +1,7 @@
 //! Who decides how bad a finding is: the rule, `--strict`, the project, the command line, in this order. Comments in the
 //! manifest come after them; see [`suppress`](crate::suppress).
 
-use std::collections::HashMap;
+use trefoil_syntax::hash::HashMap;
 
 use trefoil_syntax::{Diagnostic, Severity};
 

@@ -3,6 +3,7 @@
 //! A reader that goes away (`trefoil check | head`) is no mistake: what is written then goes nowhere. Anything else that
 //! keeps a result from being written is one: whoever reads the file later must not take half of it for all.
 
+use std::borrow::Cow;
 use std::io::{ErrorKind, IsTerminal as _, Write as _};
 
 use trefoil::syntax::diagnostic::render::{TextOptions, text};
@@ -13,8 +14,26 @@ use crate::exit;
 /// A result. The exit code: whether it could be written.
 #[must_use]
 pub fn result(text: &str) -> u8 {
-    let mut out = anstream::stdout().lock();
-    written(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
+    if colored_result() {
+        let mut out = anstream::stdout().lock();
+        return written(out.write_all(text.as_bytes()).and_then(|()| out.flush()));
+    }
+    // In one piece: what strips colours on the way writes each line by itself.
+    let plain =
+        if text.contains('\x1b') { anstream::adapter::strip_str(text).to_string().into() } else { Cow::Borrowed(text) };
+    let mut out = std::io::stdout().lock();
+    written(out.write_all(plain.as_bytes()).and_then(|()| out.flush()))
+}
+
+/// Whether stdout shows colours.
+fn colored_result() -> bool {
+    anstream::AutoStream::choice(&std::io::stdout()) != anstream::ColorChoice::Never
+}
+
+/// Findings as a result: with colours where stdout shows them.
+#[must_use]
+pub fn findings(all: &[Diagnostic], files: &Files) -> String {
+    text(all, files, TextOptions { color: colored_result(), width: width() })
 }
 
 /// The exit code of what was written to stdout, with a word to the person if it was not.
@@ -81,7 +100,7 @@ pub fn refuse(message: &str, help: Option<&str>) {
     }
 }
 
-/// Findings, for a person.
+/// Findings, for a person who reads stderr.
 pub fn diagnostics(all: &[Diagnostic], files: &Files) -> String {
     text(all, files, TextOptions { color: true, width: width() })
 }

@@ -100,6 +100,7 @@ pub fn text(
         Template::examine(&text.value, policy).map_err(|broken| report(reader, text, policy, false, broken, resolve));
     let template = template.ok()?;
     learn::text(reader, text, policy, false, template.references(), resolve);
+    learn::locals(reader, text, &template, resolve);
     Some(bind_template(reader, text, template, resolve))
 }
 

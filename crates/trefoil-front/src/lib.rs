@@ -18,6 +18,8 @@ pub mod aegis;
 pub mod agntz;
 pub mod sirenspec;
 
+use std::collections::BTreeSet;
+
 use trefoil_syntax::{Location, yaml::Node};
 use trefoil_template::Policy;
 
@@ -49,9 +51,31 @@ pub trait FrontEnd: Sync {
     fn needs(&self, document: &Document) -> Vec<Need>;
     /// The ids by which the document's top-level unit can be named (`dir#id`, `ref`, `agent`), with their places.
     fn ids(&self, document: &Document) -> Vec<(String, Location)>;
+    /// The units that the document's text names by id, as far as a look at it tells: whoever has none of that id may look
+    /// for more manifests before lowering. What only lowering finds, it reports as `unknown-reference`.
+    fn names<'d>(&self, _document: &'d Document) -> BTreeSet<&'d str> {
+        BTreeSet::new()
+    }
     /// Lowers the document as the entry of a program, resolving references in the project. All findings go to
     /// `findings`; a program comes back only when none of them is an error.
     fn lower(&self, project: &Project, document: usize, findings: &mut Findings) -> Option<Lowered>;
+}
+
+/// The texts under keys of these names, wherever they stand.
+fn under<'n>(root: &'n Node, keys: &[&str]) -> BTreeSet<&'n str> {
+    let mut found = BTreeSet::new();
+    let mut stack = vec![root];
+    while let Some(node) = stack.pop() {
+        for entry in node.mapping().into_iter().flat_map(|m| &m.entries) {
+            match entry.value.string() {
+                Some(text) if keys.contains(&&*entry.key.value) => drop(found.insert(&*text.value)),
+                Some(_) => {}
+                None => stack.push(&entry.value),
+            }
+        }
+        stack.extend(node.sequence().into_iter().flatten());
+    }
+    found
 }
 
 /// A key that speaks for a dialect.

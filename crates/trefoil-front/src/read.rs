@@ -108,7 +108,9 @@ impl<'d> Reader<'d> {
     pub fn fields<'n>(&'n self, node: &'n Node, what: &str) -> Option<Fields<'n, 'd>> {
         match node.mapping() {
             Some(mapping) => {
-                Some(Fields { reader: self, span: node.span, mapping, what: what.to_owned(), known: Vec::new() })
+                let what = what.to_owned();
+                let (known, missing, nullable) = (Vec::new(), Vec::new(), Vec::new());
+                Some(Fields { reader: self, span: node.span, mapping, what, known, missing, nullable, others: &[] })
             }
             None => {
                 self.wrong_type(node, what, "a mapping");
@@ -230,26 +232,42 @@ pub struct Fields<'n, 'd> {
     mapping: &'n Mapping,
     what: String,
     known: Vec<&'static str>,
+    /// Keys that had to be there and are not.
+    missing: Vec<&'static str>,
+    /// Keys for which null is a value, or about which all is said.
+    nullable: Vec<&'static str>,
+    /// What people write for a key, and the key.
+    others: &'static [(&'static str, &'static str)],
 }
 
 impl<'n, 'd> Fields<'n, 'd> {
     /// The entry of a key; null counts as absent.
     pub fn take(&mut self, key: &'static str) -> Option<&'n Entry> {
-        self.take_nullable(key).filter(|e| !e.value.is_null())
+        self.known.push(key);
+        self.mapping.get(key).filter(|e| !e.value.is_null())
     }
     /// The entry of a key, null or not.
     pub fn take_nullable(&mut self, key: &'static str) -> Option<&'n Entry> {
         self.known.push(key);
+        self.nullable.push(key);
         self.mapping.get(key)
     }
     /// The entry of a key, or a report that it is missing.
     pub fn require(&mut self, key: &'static str) -> Option<&'n Entry> {
         let entry = self.take(key);
         if entry.is_none() {
-            let at = self.mapping.get(key).map_or_else(|| self.head(), |e| e.key.span);
-            self.reader.error("missing-key", at, format!("{} needs `{key}`", self.what));
+            self.missing.push(key);
+            self.reader.error("missing-key", self.lack(&[key]), format!("{} needs `{key}`", self.what));
         }
         entry
+    }
+    /// The place to point at when one of these keys has to have a value: the key without one, else where the mapping begins.
+    pub fn lack(&self, keys: &[&str]) -> Span {
+        keys.iter().find_map(|key| self.mapping.get(key)).map_or_else(|| self.head(), |e| e.key.span)
+    }
+    /// Words of other systems for keys of this mapping, for what is said about keys that it does not have.
+    pub fn also_called(&mut self, others: &'static [(&'static str, &'static str)]) {
+        self.others = others;
     }
     /// The place to point at when something is missing: the first key, or the empty mapping.
     pub fn head(&self) -> Span {
@@ -299,6 +317,10 @@ impl<'n, 'd> Fields<'n, 'd> {
     pub fn entry(&self, key: &str) -> Option<&'n Entry> {
         self.mapping.get(key)
     }
+    /// Whether the key is there at all. Nobody has asked for it by that.
+    pub fn has(&self, key: &str) -> bool {
+        self.mapping.get(key).is_some()
+    }
     /// Whether somebody asked for this key already.
     pub fn is_known(&self, key: &str) -> bool {
         self.known.contains(&key)
@@ -315,26 +337,49 @@ impl<'n, 'd> Fields<'n, 'd> {
             }
         }
     }
-    /// Reports the keys that nobody asked for (decision C6).
+    /// Reports the keys that nobody asked for (decision C6), and those behind which nothing stands.
     pub fn finish(self) {
-        for entry in &self.mapping.entries {
+        self.without_value();
+        let unknown = |entry: &&Entry| !self.known.contains(&&*entry.key.value);
+        let alone = self.mapping.entries.iter().filter(unknown).count() == 1;
+        for entry in self.mapping.entries.iter().filter(unknown) {
             let key = &*entry.key.value;
-            if self.known.contains(&key) {
-                continue;
-            }
-            let mut d = Diagnostic::warning(
-                "unknown-key",
-                self.reader.at(entry.key.span),
-                format!("{} has no key `{key}`", self.what),
-            );
-            if let Some(near) = suggest::near(key, self.known.iter().copied()) {
+            let at = self.reader.at(entry.key.span);
+            let mut d = Diagnostic::warning("unknown-key", at, format!("{} has no key `{key}`", self.what));
+            // Never the same key twice.
+            let free = |name: &str| self.mapping.get(name).is_none();
+            let other =
+                || self.others.iter().find(|(word, name)| *word == key && self.known.contains(name) && free(name));
+            // The only key that nobody knows may well be the only one that is missing.
+            let needed = || self.missing.iter().find(|_| alone && self.missing.len() == 1).filter(|name| free(name));
+            let known = || self.known.iter().copied();
+            let near = suggest::near(key, known().filter(|name| free(name))).or_else(|| suggest::near(key, known()));
+            if let Some(near) = near {
                 d = d.help(format!("did you mean `{}`?", near.name));
-                // Never the same key twice.
-                if self.mapping.get(near.name).is_none() {
-                    d = respelt(d, self.reader.at(entry.key.span), &entry.key, near);
+                if free(near.name) {
+                    d = respelt(d, at, &entry.key, near);
                 }
+            } else if let Some(name) = other().map(|(_, name)| name).or_else(needed) {
+                d = d.help(format!("did you mean `{name}`?"));
+                d = respelt(d, at, &entry.key, suggest::Near { name, distance: usize::MAX, sure: false });
             }
             self.reader.report(d);
+        }
+    }
+}
+
+impl Fields<'_, '_> {
+    /// A key with its colon and nothing behind it: begun and not finished, or emptied. Who writes `null` means it.
+    fn without_value(&self) {
+        let known =
+            |key: &str| self.known.contains(&key) && !self.missing.contains(&key) && !self.nullable.contains(&key);
+        for entry in self.mapping.entries.iter().filter(|e| known(&e.key.value)) {
+            if let Some((Scalar::Null, text)) = entry.value.scalar()
+                && text.value.is_empty()
+            {
+                let message = format!("`{}` has no value, and so no effect", entry.key.value);
+                self.reader.warning("no-effect", entry.key.span, message);
+            }
         }
     }
 }

@@ -6,8 +6,8 @@
 mod expr;
 mod step;
 
-use std::collections::HashSet;
 use std::fmt::Write as _;
+use trefoil_syntax::hash::HashSet;
 
 use trefoil_syntax::{Files, Location};
 
@@ -161,7 +161,7 @@ impl Printer<'_> {
 
 /// `$name` for every slot of a flow, `$name#index` where two have one name.
 fn slot_names(flow: &Flow) -> Vec<String> {
-    let mut seen = HashSet::new();
+    let mut seen = HashSet::default();
     let twice: HashSet<&str> = flow.slots.iter().map(|s| &*s.name).filter(|n| !seen.insert(*n)).collect();
     flow.slots
         .iter()

@@ -49,5 +49,6 @@ pub fn tag(diagnostic: &Diagnostic) -> Option<Tag> {
 
 /// Other YAML in the folder is not our business, though `check` counts it.
 fn shown(diagnostic: &Diagnostic) -> bool {
-    !(matches!(diagnostic.rule, "unknown-dialect" | "not-an-agent") && diagnostic.severity == Severity::Info)
+    !(matches!(diagnostic.rule, "unknown-dialect" | "not-an-agent" | "yaml-empty")
+        && diagnostic.severity == Severity::Info)
 }

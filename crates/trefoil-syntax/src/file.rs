@@ -95,13 +95,18 @@ impl SourceFile {
         while !self.text.is_char_boundary(at) {
             at -= 1;
         }
-        let line = self.line_starts.partition_point(|&s| s as usize <= at).max(1);
+        let line = self.line(at as u32) as usize;
         let start = self.line_starts.get(line - 1).copied().unwrap_or(0) as usize;
         let mut column = self.characters_before(at) - self.characters_before(start);
         if line == 1 && at > 0 && self.text.starts_with('\u{feff}') {
             column -= 1;
         }
         Position { line: line as u32, column: column + 1 }
+    }
+    /// The line of a byte offset, without the trouble of counting characters; the first is 1.
+    pub fn line(&self, offset: u32) -> u32 {
+        let at = offset.min(self.text.len() as u32);
+        self.line_starts.partition_point(|&s| s <= at).max(1) as u32
     }
     fn characters_before(&self, at: usize) -> u32 {
         let block = at / STRIDE;

@@ -4,6 +4,7 @@
 
 pub mod diagnostic;
 pub mod file;
+pub mod hash;
 pub mod span;
 pub mod suggest;
 pub mod yaml;

@@ -19,7 +19,7 @@ pub use number::Number;
 pub(crate) use text::{HIDDEN, Target};
 
 /// An object; keys keep their order of insertion.
-pub type Object = IndexMap<Arc<str>, Value>;
+pub type Object = IndexMap<Arc<str>, Value, foldhash::fast::RandomState>;
 
 /// Up to this many members, comparing keys one by one beats hashing.
 const SCAN: usize = 12;

@@ -115,9 +115,9 @@ impl Answers {
             0 => None,
             1 => Some(self.value(3)),
             2 | 3 => Some(self.text().into()),
-            4 => Some(Value::from(Object::new())),
+            4 => Some(Value::from(Object::default())),
             _ => {
-                let mut object = Object::new();
+                let mut object = Object::default();
                 for field in fields {
                     let kind = field.schema.get("type").and_then(Value::as_str).unwrap_or("string").to_owned();
                     let first = field.schema.get("enum").and_then(|e| e.get("0")).cloned();

@@ -7,6 +7,7 @@ mod form;
 mod names;
 mod safety;
 mod schemas;
+mod sirenspec;
 mod states;
 mod templates;
 mod values;
@@ -35,7 +36,7 @@ const fn class(name: &'static str, dialects: &'static [&'static str], seed: fn(&
 
 /// Every class.
 pub static CLASSES: std::sync::LazyLock<Vec<&'static Class>> = std::sync::LazyLock::new(|| {
-    let lists: [&'static [Class]; 9] = [
+    let lists: [&'static [Class]; 10] = [
         form::CLASSES,
         values::CLASSES,
         templates::CLASSES,
@@ -45,6 +46,7 @@ pub static CLASSES: std::sync::LazyLock<Vec<&'static Class>> = std::sync::LazyLo
         flow::CLASSES,
         states::CLASSES,
         safety::CLASSES,
+        sirenspec::CLASSES,
     ];
     lists.into_iter().flatten().collect()
 });

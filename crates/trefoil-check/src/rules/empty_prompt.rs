@@ -1,6 +1,6 @@
 //! A model call that says nothing.
 
-use std::collections::HashSet;
+use trefoil_syntax::hash::HashSet;
 
 use trefoil_ir::{Expr, Source, StepKind};
 use trefoil_syntax::{Location, Severity};
@@ -21,7 +21,7 @@ fn run(cx: &mut Context<'_>) {
     let program = cx.model.program;
     let help = "write what the model is asked, or leave the key out for what is usual";
     // Several steps may call one agent; what is written once is reported once.
-    let mut seen = HashSet::new();
+    let mut seen = HashSet::default();
     for &(_, id) in cx.model.reachable() {
         let Some(step) = program.step(id) else { continue };
         let StepKind::Model(call) = &step.kind else { continue };

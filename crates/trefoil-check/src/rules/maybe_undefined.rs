@@ -3,7 +3,7 @@
 //! Lowering reports what it sees while it resolves names; this finds the rest: inner results of called pipelines, keys of
 //! shared state that only some states write.
 
-use std::collections::HashSet;
+use trefoil_syntax::hash::HashSet;
 
 use trefoil_ir::{FlowId, Position, SlotId, StepKind};
 

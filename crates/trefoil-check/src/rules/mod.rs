@@ -1,7 +1,7 @@
 //! The rules: one file and one page each, and one line here. Those of loading have only a page; `load` lists them.
 
-use std::collections::HashMap;
 use std::sync::LazyLock;
+use trefoil_syntax::hash::HashMap;
 
 pub(crate) use crate::rule::Run;
 use crate::rule::{Context, Rule};

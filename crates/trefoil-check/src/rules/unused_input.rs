@@ -1,6 +1,6 @@
 //! A declared input that nothing reads.
 
-use std::collections::HashSet;
+use trefoil_syntax::hash::HashSet;
 use std::sync::Arc;
 
 use trefoil_ir::{Expr, Flow, FlowId, SlotId, Source, StepKind};
@@ -65,7 +65,7 @@ fn refused(model: &Model<'_>, flow: FlowId) -> bool {
 /// The names that occur in paths of a flow and of its fan-outs; none: the input is read as a whole somewhere.
 fn names_read(model: &Model<'_>, id: FlowId, flow: &Flow) -> Option<HashSet<Arc<str>>> {
     // Slots that hold the input, or something that is made by laying other things over it.
-    let mut holders: HashSet<(FlowId, SlotId)> = HashSet::from([(id, flow.intake.slot)]);
+    let mut holders: HashSet<(FlowId, SlotId)> = HashSet::from_iter([(id, flow.intake.slot)]);
     holders.extend(flow.intake.raw.iter().map(|(slot, _)| (id, *slot)));
     for (slot, value) in &flow.init {
         if let Expr::Merge(layers) = value
@@ -91,7 +91,7 @@ fn names_read(model: &Model<'_>, id: FlowId, flow: &Flow) -> Option<HashSet<Arc<
             }
         }
     }
-    let mut names = HashSet::new();
+    let mut names = HashSet::default();
     for read in within.iter().flat_map(|f| model.reads_of(*f)) {
         if whole(read, &holders) && !lays(read, flow) {
             return None;

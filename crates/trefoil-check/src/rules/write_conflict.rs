@@ -1,6 +1,6 @@
 //! Two nodes that write one path, or a path and one beneath it, at the same time.
 
-use std::collections::{HashMap, HashSet};
+use trefoil_syntax::hash::{HashMap, HashSet};
 use std::sync::Arc;
 
 use trefoil_ir::{DeclarationKind, Facts, Flow, FlowId, Graph, SlotId, Source, StepId, StepKind, walk};
@@ -8,6 +8,7 @@ use trefoil_syntax::{FileId, Location, Severity, Span};
 
 use crate::rule::{Context, Group, Rule, Run};
 use crate::semantic::flow::Order;
+use crate::semantic::together::Together;
 use crate::words;
 
 pub(super) const RULE: Rule = Rule {
@@ -68,7 +69,7 @@ fn conflicts(cx: &mut Context<'_>, flow: &Flow, graph: &Graph, steps: &[StepId],
     let writers: HashMap<SlotId, usize> = slots.collect();
     let writer = |slot: SlotId| writers.get(&slot).copied();
     let mut pairs: Vec<Pair> = Vec::new();
-    let mut seen = HashSet::new();
+    let mut seen = HashSet::default();
     let mut pair = |first: usize, second: usize, path: &dyn Fn() -> String, beneath: Option<usize>| {
         if first != second && seen.insert((first, second)) {
             pairs.push(Pair { first, second, path: path(), beneath });
@@ -77,8 +78,8 @@ fn conflicts(cx: &mut Context<'_>, flow: &Flow, graph: &Graph, steps: &[StepId],
     let mut look = |source: &Source| {
         let Source::Compose { parts, .. } = source else { return };
         // The nodes that wrote a path, and those that wrote something beneath it.
-        let mut whole: HashMap<&[Arc<str>], Vec<usize>> = HashMap::new();
-        let mut inner: HashMap<&[Arc<str>], Vec<usize>> = HashMap::new();
+        let mut whole: HashMap<&[Arc<str>], Vec<usize>> = HashMap::default();
+        let mut inner: HashMap<&[Arc<str>], Vec<usize>> = HashMap::default();
         let latest = |all: Option<&Vec<usize>>| all.into_iter().flatten().rev().take(MOST).copied().collect::<Vec<_>>();
         for part in parts.iter().filter(|p| !p.at.is_empty()) {
             let Some(b) = writer(part.slot) else { continue };
@@ -126,14 +127,24 @@ fn conflicts(cx: &mut Context<'_>, flow: &Flow, graph: &Graph, steps: &[StepId],
         return;
     }
     let order = Order::of(graph);
+    let mut together: Option<Option<Together>> = None;
     for Pair { first: a, second: b, path, beneath } in pairs {
         let (Some(first), Some(second)) = (graph.nodes.get(a), graph.nodes.get(b)) else { continue };
-        if order.precedes(a, b) || order.precedes(b, a) || !both_run(graph, &order, a, b) {
+        if order.precedes(a, b) || order.precedes(b, a) {
             continue;
         }
+        // In every run that comes so far, or with some values only.
+        let values = if both_run(graph, &order, a, b) {
+            None
+        } else {
+            let tried = together.get_or_insert_with(|| Together::of(graph)).as_ref();
+            let Some(values) = tried.and_then(|t| t.both(a, b)) else { continue };
+            Some(values.to_owned())
+        };
         let names = [first, second].map(|n| words::step(program, n.step));
         let [one, two] = names;
         let message = match beneath {
+            None if values.is_some() => format!("{one} and {two} can both run, and write `{path}` at the same time"),
             None => format!("{one} and {two} write `{path}` at the same time"),
             Some(at) => {
                 let (outer, inner) = if at == b { (&one, &two) } else { (&two, &one) };
@@ -143,14 +154,16 @@ fn conflicts(cx: &mut Context<'_>, flow: &Flow, graph: &Graph, steps: &[StepId],
         let (Some(at), Some(other)) = (program.step(second.step), program.step(first.step)) else { continue };
         let label = if beneath == Some(a) { "writes beneath it" } else { "writes it too" };
         let finding = cx.finding(at.origin, message).label(other.origin, label);
-        cx.report(finding.help(format!("{two} wins, as it stands later; write to two paths, or order the two by an edge")));
+        let with = values.filter(|v| !v.is_empty()).map(|v| format!("both run with {v}; ")).unwrap_or_default();
+        let help = format!("{with}{two} wins, as it stands later; write to two paths, or order the two by an edge");
+        cx.report(finding.help(help));
     }
 }
 
 /// What is written more than once, whether or not somebody reads it: keys of shared state that more than one node names,
 /// and that one of them writes as a whole.
 fn written(facts: &Facts) -> Vec<Written> {
-    let mut places: HashMap<Location, Vec<Location>> = HashMap::new();
+    let mut places: HashMap<Location, Vec<Location>> = HashMap::default();
     for mention in facts.mentions.iter().filter(|m| !m.template) {
         if let Some(to) = mention.to {
             places.entry(to).or_default().push(mention.at);

@@ -1,6 +1,6 @@
 //! Worst-case numbers of calls, through loops, retries, fan-outs and iterations.
 
-use std::collections::HashMap;
+use trefoil_syntax::hash::HashMap;
 
 use trefoil_ir::{
     Callee, Expr, FlowId, Items, Program, State, StateMachine, Step, StepId, StepKind, ValidatorKind, walk,
@@ -26,7 +26,7 @@ impl<'p> Costs<'p> {
     }
     /// The same, with lists called by these names.
     pub fn naming(program: &'p Program, name: impl Fn(FlowId, &Expr) -> String + 'p) -> Self {
-        Self { program, name: Box::new(name), flows: HashMap::new() }
+        Self { program, name: Box::new(name), flows: HashMap::default() }
     }
     /// One call of a flow.
     pub fn flow(&mut self, id: FlowId) -> Calls {

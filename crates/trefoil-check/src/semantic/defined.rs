@@ -7,8 +7,8 @@ mod graph;
 mod look;
 mod states;
 
-use std::collections::HashMap;
 use std::sync::Arc;
+use trefoil_syntax::hash::HashMap;
 
 use trefoil_ir::walk::{callees, children};
 use trefoil_ir::{
@@ -40,7 +40,7 @@ struct End {
 /// Walks every flow: callees before callers, whose paths may lead into them, and bodies of fan-outs after what is around
 /// them, which is where they get their values from.
 pub fn known<'p>(program: &'p Program, types: &Types<'p>) -> Known<'p> {
-    let mut known = Known { reads: Vec::new(), of_flow: HashMap::new(), ends: HashMap::new() };
+    let mut known = Known { reads: Vec::new(), of_flow: HashMap::default(), ends: HashMap::default() };
     let mut seen = vec![false; program.flows.len()];
     for step in &program.steps {
         if let (StepKind::ForEach(each), flows) = (&step.kind, &mut seen)
@@ -112,7 +112,7 @@ struct Walk<'w, 'p> {
 
 impl<'w, 'p> Walk<'w, 'p> {
     fn new(program: &'p Program, types: &'w Types<'p>, id: FlowId, flow: &'p Flow, known: &'w mut Known<'p>) -> Self {
-        let mut keys = HashMap::new();
+        let mut keys = HashMap::default();
         let mut stack = vec![flow.body];
         while let Some(step) = stack.pop().and_then(|s| program.step(s)) {
             for (slot, key) in written_keys(step) {

@@ -1,6 +1,6 @@
 //! What runs: which steps and states a run can reach, which loops can end, what can run at the same time.
 
-use std::collections::HashMap;
+use trefoil_syntax::hash::HashMap;
 
 use trefoil_ir::{
     Edge, Expr, FlowId, Graph, Items, Loop, NodeId, OnFailure, Program, Source, StateMachine, Step, StepId, StepKind,

@@ -103,7 +103,7 @@ pub fn keywords<const N: usize>(all: [(&str, Value); N]) -> Value {
 
 /// An object with these members, all there unless they are optional; `closed`: and no others.
 pub fn object(members: impl IntoIterator<Item = (Arc<str>, Value, bool)>, closed: bool) -> Value {
-    let mut properties = Object::new();
+    let mut properties = Object::default();
     let mut required = Vec::new();
     for (name, schema, optional) in members {
         if !optional {

@@ -4,8 +4,8 @@
 //! business of [`super::defined`]. What refers to itself (a Blackboard laid over itself) is anything.
 
 use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
 use std::sync::Arc;
+use trefoil_syntax::hash::HashMap;
 
 use trefoil_ir::{
     AnswerFormat, Callee, Expr, FlowId, Guard, Intake, JsonType, OnFailure, Program, SlotId, Source, Step, StepId,
@@ -318,7 +318,11 @@ impl<'p> Types<'p> {
                         let whole = inner.on(path.get(shared..).unwrap_or_default(), shared);
                         found.push(if stopped { Walk::unknown() } else { whole });
                     } else if shared == path.len() {
-                        return Walk::unknown();
+                        // Written beneath: an object, of which not all is known.
+                        if path.is_empty() {
+                            return Walk::unknown();
+                        }
+                        found.push(Walk::of(schema::of_kind("object")));
                     }
                 }
                 let seeded = path.iter().try_fold(seed, |value, name| value.get(name));

@@ -1,6 +1,6 @@
 //! Who writes which slot.
 
-use std::collections::HashMap;
+use trefoil_syntax::hash::HashMap;
 
 use trefoil_ir::walk::{callees, children};
 use trefoil_ir::{Expr, FlowId, Intake, Items, Program, SlotId, Source, StepId, StepKind};

@@ -366,6 +366,35 @@ fn a_length_is_never_below_zero_and_nothing_differs_from_itself() {
 }
 
 #[test]
+fn the_parts_of_a_condition_rule_each_other_out_or_leave_nothing_out() {
+    let edge = |when: &str, expected: &[&str]| {
+        let text = format!(
+            "version: \"0.1\"\nagents: {{ a: {{ system: s, model: \"openai:m\" }} }}\nnodes:\n  s: {{ agent: a, writes: working.s_text.long }}\n  x: {{ agent: a, writes: output.x }}\nedges:\n  - {{ from: s, to: x, when: \"{when}\" }}\n"
+        );
+        expect("never-true", "sirenspec", &[("flow.yaml", &text)], expected);
+    };
+    let text = "working.s_text.long";
+    let never = &["warning 7:29 this condition can never hold: its parts rule each other out"];
+    edge(&format!("{text} == 'a' and {text} == 'b'"), never);
+    edge(&format!("{text} == 'a' and len({text}) > 3 and {text} == 'b'"), never);
+    edge(
+        &format!("{text} != 'a' or {text} != 'b'"),
+        &["warning 7:29 this condition always holds: one of its parts does in every case"],
+    );
+    edge(&format!("{text} == 'a' or {text} == 'b'"), &[]);
+    edge(&format!("{text} != 'a' and len({text}) > 3"), &[]);
+    edge(
+        &format!("{text} is None"),
+        &["warning 7:30 this comparison can never be true: `working.s_text.long` is text, and never null"],
+    );
+    edge(&format!("{text} is not None"), &[]);
+    edge(
+        "working.s_text == 'a'",
+        &["warning 7:30 this comparison can never be true: `working.s_text` is an object, and `a` is text"],
+    );
+}
+
+#[test]
 fn the_input_of_a_called_workflow_is_like_the_default_that_it_replaces() {
     let child = "version: \"0.1\"\nagents: { a: { system: \"{{ inputs.n }} {{ inputs.l }}\", model: \"openai:m\" } }\nnodes:\n  c: { agent: a, writes: output.c }\ninput: { message: m, n: 5, l: [a] }\n";
     let given = |inputs: &str, expected: &[&str]| {

@@ -59,13 +59,16 @@ pub fn run(args: &Check) -> u8 {
         (trefoil::check(&args.paths, &options), exit::OK)
     };
     let written = output::result(&rendered(&report, args.format));
-    if report.unreadable {
+    let code = if report.unreadable {
         exit::NOT_STARTED
     } else if report.has_errors() {
         exit::FAILED
     } else {
         written.max(mended)
-    }
+    };
+    // The process ends here, and its memory with it: taking a thousand steps apart one by one would take longer than some checks.
+    std::mem::forget(report);
+    code
 }
 
 fn rendered(report: &Report, format: Format) -> String {
@@ -78,7 +81,7 @@ fn rendered(report: &Report, format: Format) -> String {
         }
         Format::Github => github(found, &report.files),
         Format::Text => {
-            let mut text = output::diagnostics(found, &report.files);
+            let mut text = output::findings(found, &report.files);
             if !text.is_empty() {
                 text.push('\n');
             }

@@ -5,6 +5,8 @@
 mod lower;
 mod manifest;
 
+use std::collections::BTreeSet;
+
 use trefoil_syntax::{Location, yaml::Node};
 use trefoil_template::Policy;
 
@@ -45,6 +47,9 @@ impl FrontEnd for Aegis {
     fn ids(&self, document: &Document) -> Vec<(String, Location)> {
         let name = manifest::name(&document.root);
         name.map(|n| (n.value.to_string(), Location::new(document.file, n.span))).into_iter().collect()
+    }
+    fn names<'d>(&self, document: &'d Document) -> BTreeSet<&'d str> {
+        crate::under(&document.root, &["agent", "agent_id", "workflow_id"])
     }
     fn reads_texts(&self) -> bool {
         true

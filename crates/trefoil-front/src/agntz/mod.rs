@@ -13,6 +13,8 @@ mod lower;
 mod manifest;
 mod schema;
 
+use std::collections::BTreeSet;
+
 use trefoil_syntax::{Location, yaml::Node};
 use trefoil_template::Policy;
 
@@ -48,6 +50,10 @@ impl FrontEnd for Agntz {
             .map(|(id, span)| (id.to_owned(), Location::new(document.file, span)))
             .into_iter()
             .collect()
+    }
+    fn names<'d>(&self, document: &'d Document) -> BTreeSet<&'d str> {
+        let references = crate::under(&document.root, &["ref"]).into_iter();
+        references.map(|text| ids::AgentRef::parse(text).map_or(text, |r| r.id)).collect()
     }
     fn lower(&self, project: &Project, document: usize, findings: &mut Findings) -> Option<Lowered> {
         lower::lower(project, document, findings)

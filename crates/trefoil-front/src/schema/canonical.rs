@@ -1,6 +1,6 @@
 //! The canonical syntax: JSON Schema as it is, every keyword checked at its place.
 
-use std::collections::HashMap;
+use trefoil_syntax::hash::HashMap;
 
 use trefoil_syntax::yaml::{Entry, Mapping, Node, Scalar, Text};
 use trefoil_syntax::{Diagnostic, suggest};
@@ -178,7 +178,7 @@ fn count(reading: &Reading<'_, '_>, node: &Node, name: &str) {
 fn names(reading: &Reading<'_, '_>, node: &Node, name: &str) {
     match node.sequence() {
         Some(items) => {
-            let mut seen: HashMap<&str, &Text> = HashMap::new();
+            let mut seen: HashMap<&str, &Text> = HashMap::default();
             for item in items {
                 let Some(text) = item.string() else {
                     reading.wrong_type(item, name, "a name");

@@ -3,6 +3,8 @@
 //! A text that is being written is often no YAML or no template yet. Then it is looked at as it would be with a stand-in at
 //! the cursor; what is replaced is always in the text as it is.
 
+mod elsewhere;
+mod inside;
 mod structure;
 mod template;
 

@@ -8,7 +8,7 @@ use trefoil::schema::{Takes, keys_at, values_at};
 use trefoil::syntax::yaml::{self, Node};
 use trefoil::syntax::{FileId, Location, SourceFile, Span};
 
-use super::{Completion, Item, STAND_IN, Sort};
+use super::{Completion, Item, STAND_IN, Sort, elsewhere};
 use crate::analysis::{Analysis, real};
 use crate::cursor::{On, Step, line, spot};
 use crate::hover::{segments, sort};
@@ -170,12 +170,7 @@ fn given<'a>(analysis: &'a Analysis, file: FileId, root: &Node, path: &[Step]) -
         return Vec::new();
     }
     // The tree has a stand-in in it; places before that are those of the file.
-    let Some(step) = above.iter().try_fold(root, |node, step| match step {
-        Step::Key(key) => node.mapping()?.get(key).map(|e| &e.value),
-        Step::Item(at) => node.sequence()?.get(*at),
-    }) else {
-        return Vec::new();
-    };
+    let Some(step) = elsewhere::node_at(root, above) else { return Vec::new() };
     let named = step.mapping().into_iter().flat_map(|m| &m.entries).filter_map(|e| e.value.scalar());
     let mut called: Vec<Location> = named
         .flat_map(|(_, text)| analysis.mentions_at(file, text.content().start))
@@ -242,8 +237,12 @@ fn values(analysis: &Analysis, file: FileId, root: &Node, inside: u32) -> Vec<It
             }
         }
     }
-    if (dialect, key) == ("sirenspec", Some("ref")) {
-        items.extend(files(analysis, file, dialect));
+    match (dialect, key) {
+        ("sirenspec", Some("ref")) => items.extend(files(analysis, file, dialect)),
+        ("sirenspec", Some("writes")) => items.extend(elsewhere::paths(analysis, file, &spot)),
+        (_, Some("required")) => items.extend(elsewhere::required(root, &spot)),
+        (_, Some("default")) => items.extend(elsewhere::default(root, &spot)),
+        _ => {}
     }
     if !items.is_empty() {
         return items;

@@ -1,14 +1,14 @@
 //! Names and properties in templates and conditions, with blocks, helpers, filters and the values that are compared with.
 
 use trefoil::ir::facts::{DeclarationKind, Name, Scope};
-use trefoil::syntax::{FileId, Span};
+use trefoil::syntax::{FileId, Location, Span};
 use trefoil::template::policy::{Blocks, ConditionGrammar};
 use trefoil::template::{Policy, Value};
 
-use super::{Completion, Item, STAND_IN, Sort};
+use super::{Completion, Item, STAND_IN, Sort, inside};
 use crate::analysis::{Analysis, touches};
 use crate::cursor::line;
-use crate::{hover, rename, types};
+use crate::{hover, rename, types, words};
 
 /// What may stand at an offset in a tag or a condition.
 pub fn complete(
@@ -17,6 +17,9 @@ pub fn complete(
     offset: u32,
     retry: &mut dyn FnMut(&str) -> Option<(Analysis, FileId)>,
 ) -> Completion {
+    if let Some(found) = inside::complete(analysis, file, offset, retry) {
+        return found;
+    }
     let text = analysis.text(file);
     let written = Written::read(text, offset);
     if let Some(scope) = analysis.scope_at(file, offset) {
@@ -50,11 +53,11 @@ fn before(text: &str, offset: u32) -> &str {
 }
 
 /// What is written of a path up to the cursor.
-struct Written<'t> {
+pub(super) struct Written<'t> {
     /// The segments that are done.
     done: Vec<&'t str>,
     /// The bytes of the one being written, to its end behind the cursor.
-    last: Span,
+    pub(super) last: Span,
     /// What stands before the path on its line.
     head: &'t str,
     /// Whether the cursor is in a tag.
@@ -62,7 +65,7 @@ struct Written<'t> {
 }
 
 impl<'t> Written<'t> {
-    fn read(text: &'t str, offset: u32) -> Self {
+    pub(super) fn read(text: &'t str, offset: u32) -> Self {
         let before = before(text, offset);
         let part = |c: char| !c.is_whitespace() && !r#"{}|=!<>&()"'#/+*,[]~"#.contains(c);
         let start = before
@@ -148,19 +151,25 @@ fn items(around: &Around<'_>, scope: &Scope, written: &Written<'_>) -> Vec<Item>
             .collect();
     }
     let mut items = names(&scope.names, &written.done);
-    for more in inner_steps(around, scope, &written.done).into_iter().chain(elsewhere(around, &written.done)) {
+    let more = inner_steps(around, scope, &written.done).into_iter().chain(inner_keys(around, scope, &written.done));
+    for more in more.chain(elsewhere(around, &written.done)) {
         if !items.iter().any(|i| i.label == more.label || i.label.split('.').next() == Some(&more.label)) {
             items.push(more);
         }
     }
     if written.done.is_empty() && scope.policy.blocks == Blocks::Handlebars && (written.tag || scope.condition) {
-        let helpers = ["default", "json", "length", "keys", "upper", "lower", "trim", "first_line", "lookup"];
-        items.extend(helpers.iter().map(|h| Item::new(*h, Sort::Word).detail("helper")));
+        items.extend(helpers(scope));
         if written.tag {
             items.extend(["else", "this", "@index", "@key", "@first", "@last"].map(|w| Item::new(w, Sort::Word)));
         }
     }
     items
+}
+
+/// The helpers of the language.
+pub(super) fn helpers(scope: &Scope) -> impl Iterator<Item = Item> + use<> {
+    let all = words::helpers(scope.policy).iter();
+    all.map(|w| Item::new(w.name, Sort::Word).detail("helper").documentation(w.about))
 }
 
 fn blocks(policy: &Policy) -> &'static [&'static str] {
@@ -212,7 +221,7 @@ fn names(names: &[Name], done: &[&str]) -> Vec<Item> {
 }
 
 /// The properties of a value.
-fn properties(schema: &Value) -> Vec<Item> {
+pub(super) fn properties(schema: &Value) -> Vec<Item> {
     let all = types::properties(schema).into_iter();
     all.map(|p| {
         let note = p.schema.get("description").and_then(Value::as_str).unwrap_or_default();
@@ -244,6 +253,28 @@ fn inner_steps(around: &Around<'_>, scope: &Scope, done: &[&str]) -> Vec<Item> {
             Item::new(&*d.name, Sort::Property).detail(types::describe(&d.schema)).documentation(note)
         })
         .collect()
+}
+
+/// The parts of shared state that are written below a part of it.
+fn inner_keys(around: &Around<'_>, scope: &Scope, done: &[&str]) -> Vec<Item> {
+    let all = &around.analysis.facts().declarations;
+    let mut items = Vec::new();
+    for name in scope.names.iter() {
+        let own: Vec<&str> = name.name.split('.').collect();
+        let (Some(rest), Some(at)) = (done.strip_prefix(own.as_slice()), name.declared) else { continue };
+        let inner = |at, segment: &&str| {
+            let found =
+                all.iter().find(|d| d.kind == DeclarationKind::Key && d.parent == Some(at) && *d.name == **segment);
+            found.map(|d| d.at)
+        };
+        let is_key = |at: &Location| all.iter().any(|d| d.at == *at && d.kind == DeclarationKind::Key);
+        let Some(at) = rest.iter().try_fold(at, inner).filter(is_key) else { continue };
+        items.extend(all.iter().filter(|d| d.kind == DeclarationKind::Key && d.parent == Some(at)).map(|d| {
+            let note = d.note.as_deref().unwrap_or_default();
+            Item::new(&*d.name, Sort::Property).detail(types::describe(&d.schema)).documentation(note)
+        }));
+    }
+    items
 }
 
 /// What other texts of the file name behind the same segments: keys of state whose type nobody declares.

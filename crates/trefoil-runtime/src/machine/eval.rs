@@ -85,7 +85,7 @@ impl Context<'_> {
                 all.into_value()
             }
             Expr::Merge(layers) => {
-                let mut merged = Object::new();
+                let mut merged = Object::default();
                 for layer in layers {
                     if let Value::Object(object) = self.expr(layer)? {
                         merged.extend(object.iter().map(|(k, v)| (k.clone(), v.clone())));

@@ -37,7 +37,7 @@ fn fit(prepared: &Prepared, id: FlowId, flow: &Flow, input: Option<&Value>) -> R
     let declared = !intake.fields.is_empty() || intake.closed;
     let value = match wrapped {
         Some(Value::Object(object)) if declared => Some(complete(prepared, id, flow, &object)?),
-        None if declared => Some(complete(prepared, id, flow, &Object::new())?),
+        None if declared => Some(complete(prepared, id, flow, &Object::default())?),
         Some(other) if declared => {
             let what =
                 format!("the input of {} `{}` must be an object, not {}", flow.sort, flow.name, other.describe());
@@ -63,7 +63,7 @@ fn raw(input: Option<&Value>, key: Option<&str>) -> Value {
 fn wrap(intake: &Intake, input: Option<&Value>) -> Option<Value> {
     let Some(key) = &intake.wrap else { return input.cloned() };
     Some(match input {
-        None => Value::from(Object::new()),
+        None => Value::from(Object::default()),
         Some(Value::Object(object)) => Value::Object(object.clone()),
         Some(other) => [(key.clone(), other.clone())].into_iter().collect(),
     })

@@ -3,7 +3,7 @@
 pub mod edit;
 pub mod render;
 
-use std::collections::HashMap;
+use crate::hash::HashMap;
 use std::hash::{BuildHasher as _, RandomState};
 
 use crate::file::FileId;

@@ -1,6 +1,6 @@
 //! A mapping under construction: keys and values as they come, duplicates, merge keys.
 
-use std::collections::HashMap;
+use crate::hash::HashMap;
 use std::sync::Arc;
 
 use super::rules;
@@ -38,7 +38,14 @@ pub(super) struct Builder {
 
 impl Builder {
     pub(super) fn new(file: FileId) -> Self {
-        Self { file, entries: Vec::new(), merged: Vec::new(), index: HashMap::new(), next: Next::Key, merge_key: None }
+        Self {
+            file,
+            entries: Vec::new(),
+            merged: Vec::new(),
+            index: HashMap::default(),
+            next: Next::Key,
+            merge_key: None,
+        }
     }
     pub(super) fn wants_key(&self) -> bool {
         matches!(self.next, Next::Key)

@@ -46,6 +46,26 @@ impl Value {
     }
 }
 
+impl Value {
+    /// Bytes of its JSON, which is not made for that.
+    pub fn json_length(&self) -> usize {
+        struct Count(usize);
+        impl std::io::Write for Count {
+            fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+                self.0 += bytes.len();
+                Ok(bytes.len())
+            }
+            fn flush(&mut self) -> std::io::Result<()> {
+                Ok(())
+            }
+        }
+        let mut count = Count(0);
+        // Counting cannot fail, and every value has a JSON.
+        let _ = serde_json::to_writer(&mut count, self);
+        count.0
+    }
+}
+
 impl Serialize for Value {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
@@ -120,7 +140,7 @@ impl<'de> Visitor<'de> for AnyValue {
         Ok(items.into())
     }
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
-        let mut object = Object::new();
+        let mut object = Object::default();
         while let Some((key, value)) = map.next_entry::<String, Value>()? {
             object.insert(key.into(), value);
         }

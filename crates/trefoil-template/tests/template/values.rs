@@ -177,7 +177,7 @@ fn canonical_text_tells_values_and_holes_apart() {
         Value::from(vec![1.into()]),
         Value::Null,
         "null".into(),
-        Value::from(Object::new()),
+        Value::from(Object::default()),
         Value::from(f64::NAN),
     ];
     let texts: std::collections::BTreeSet<String> = different.iter().map(Value::canonical).collect();

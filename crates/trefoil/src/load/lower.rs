@@ -1,6 +1,6 @@
 //! From the files of a folder to lowered documents: the folder's project, what its documents need, and checking them all.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use trefoil_front::{Document, Findings, Lowered, NeedKind, Project};
 use trefoil_ir::{Callee, Facts, Program, StepKind};
 use trefoil_syntax::{Diagnostic, Diagnostics, FileId, Severity};
 
-use super::read::{Loader, Manifest, Shape, about_shape};
+use super::read::{Loader, Manifest, Shape, about_shape, is_foreign};
 use super::{discover, rules};
 
 /// A folder with all its manifests, ready to be lowered.
@@ -28,6 +28,8 @@ pub(super) struct Folder {
     pub unseen: Vec<Diagnostic>,
     /// Whether anybody asks for facts.
     facts: bool,
+    /// Whether all its manifests are here, not just the named ones and what those name.
+    complete: bool,
 }
 
 /// A document lowered as an entry, and what there is to say about it.
@@ -41,6 +43,12 @@ pub(super) struct Attempt {
 }
 
 impl Folder {
+    /// The files of a folder that were named directly, with what else of it they need. Most manifests need no more than
+    /// themselves, and the folder may be large; it is read for ids that they name and nobody here has.
+    pub fn around(loader: &mut Loader, root: &Path, named: &[PathBuf]) -> Self {
+        let alone = Self::alone(loader, root, named);
+        if alone.lacks_names() { Self::read(loader, root, named) } else { alone }
+    }
     /// Reads a folder around the files in it that were named directly: they count whatever their extension, their names
     /// are kept as given, and the dialect asked for is theirs alone.
     pub fn read(loader: &mut Loader, root: &Path, named: &[PathBuf]) -> Self {
@@ -56,9 +64,8 @@ impl Folder {
         folder.finish(loader);
         folder
     }
-    /// The same, with nothing in the folder but the named files and what they name by path. Most manifests need no more,
-    /// and the folder may be large.
-    pub fn alone(loader: &mut Loader, root: &Path, named: &[PathBuf]) -> Self {
+    /// The same, with nothing in the folder but the named files and what they name by path.
+    fn alone(loader: &mut Loader, root: &Path, named: &[PathBuf]) -> Self {
         let (mut folder, _) = Self::start(loader, root, named);
         folder.finish(loader);
         folder
@@ -72,6 +79,7 @@ impl Folder {
             problems: Vec::new(),
             unseen: Vec::new(),
             facts: loader.options.checks.is_some(),
+            complete: false,
         };
         let mut named_ids = BTreeSet::new();
         for path in named {
@@ -83,6 +91,7 @@ impl Folder {
         (folder, named_ids)
     }
     fn discover(&mut self, loader: &mut Loader, named_ids: &BTreeSet<FileId>, whole: bool) {
+        self.complete = true;
         let mut found = discover::manifests(&self.root);
         found.with_unsaved(&self.root, loader.options.overlay.keys());
         for (path, full) in found.files {
@@ -178,6 +187,16 @@ impl Folder {
             }
         }
     }
+    /// Whether a document names units by ids that nobody here has.
+    fn lacks_names(&self) -> bool {
+        let documents = &self.project.documents;
+        let ids: HashSet<String> = documents.iter().flat_map(|d| d.front.ids(d)).map(|(id, _)| id).collect();
+        documents.iter().any(|d| d.front.names(d).iter().any(|name| !ids.contains(*name)))
+    }
+    /// Whether more manifests of the folder could make a difference to what was lowered.
+    pub fn lacks(&self, attempt: &Attempt) -> bool {
+        !self.complete && attempt.needs_the_folder()
+    }
     /// The document of a file.
     pub fn document(&self, file: FileId) -> Option<usize> {
         self.project.documents.iter().position(|d| d.file == file)
@@ -202,7 +221,7 @@ impl Folder {
         }
         if found.iter().any(|d| d.rule == "unknown-reference") {
             // What is looked for may be in a file that could not be read to its end.
-            touched.extend(self.manifests.values().filter(|m| !m.complete).map(|m| m.file));
+            touched.extend(self.manifests.values().filter(|m| !m.complete && !is_foreign(m)).map(|m| m.file));
         }
         let mut findings: Vec<Diagnostic> = found.iter().filter(|d| self.holds(d)).cloned().collect();
         for file in &touched {
@@ -239,7 +258,7 @@ impl Attempt {
     }
     /// Whether other manifests of the folder could make a difference: something was not found, or is found by a name that
     /// only the run knows.
-    pub fn needs_the_folder(&self) -> bool {
+    fn needs_the_folder(&self) -> bool {
         let by_name = |program: &Program| {
             !program.missing_agents.is_empty()
                 || program
@@ -283,12 +302,12 @@ pub(super) fn check(
     for Group { root, named, everything, .. } in groups {
         let named_ids: Vec<FileId> = named.iter().map(|p| loader.manifest(p).file).collect();
         let mut folder =
-            if everything { Folder::whole(loader, &root, &named) } else { Folder::alone(loader, &root, &named) };
+            if everything { Folder::whole(loader, &root, &named) } else { Folder::around(loader, &root, &named) };
         let mut attempts: HashMap<usize, Attempt> = HashMap::new();
         if !everything {
             let indices = named_ids.iter().filter_map(|file| folder.document(*file));
             attempts.extend(indices.map(|i| (i, folder.lower(i))));
-            if attempts.values().any(Attempt::needs_the_folder) {
+            if attempts.values().any(|attempt| folder.lacks(attempt)) {
                 folder = Folder::read(loader, &root, &named);
                 attempts.clear();
             }
@@ -306,7 +325,9 @@ pub(super) fn check(
             checked.entry(file).or_insert(false);
             let Some(manifest) = folder.manifest(file) else { continue };
             unreadable |= manifest.unreadable;
-            if let Some(root) = manifest.root.as_ref().filter(|_| loader.options.checks.is_some()) {
+            let named = named_ids.contains(&file);
+            let foreign = !named && folder.document(file).is_none() && is_foreign(manifest);
+            if let Some(root) = manifest.root.as_ref().filter(|_| loader.options.checks.is_some() && !foreign) {
                 found.extend(trefoil_check::check_tree(root, file));
             }
             match folder.document(file) {
@@ -318,13 +339,21 @@ pub(super) fn check(
                     facts.merge(attempt.facts);
                 }
                 None => {
-                    found.extend(manifest.diagnostics.iter().cloned());
-                    found.extend(about_shape(manifest, named_ids.contains(&file)));
+                    if !foreign {
+                        found.extend(manifest.diagnostics.iter().map(|d| of_stranger(d, named)));
+                    }
+                    found.extend(about_shape(manifest, named));
                 }
             }
         }
     }
     (checked, unreadable)
+}
+
+/// A finding about a file that is no manifest. That one which nobody named is empty harms nobody.
+fn of_stranger(d: &Diagnostic, named: bool) -> Diagnostic {
+    let empty = d.rule == trefoil_syntax::yaml::rules::EMPTY && !named;
+    Diagnostic { severity: if empty { Severity::Info } else { d.severity }, ..d.clone() }
 }
 
 /// The folder has no manifest.

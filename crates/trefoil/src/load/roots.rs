@@ -43,9 +43,9 @@ pub(super) fn entry(loader: &mut Loader, target: &Target, found: &mut Diagnostic
         return None;
     }
     let (root, named) = (folder_of(&target.path), std::slice::from_ref(&target.path));
-    let mut folder = Folder::alone(loader, &root, named);
+    let mut folder = Folder::around(loader, &root, named);
     let mut alone = folder.document(manifest.file).map(|i| folder.lower(i));
-    if alone.as_ref().is_some_and(Attempt::needs_the_folder) {
+    if alone.as_ref().is_some_and(|attempt| folder.lacks(attempt)) {
         folder = Folder::read(loader, &root, named);
         alone = None;
     }

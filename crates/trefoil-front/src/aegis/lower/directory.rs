@@ -1,7 +1,7 @@
 //! Which agents and workflows a project declares, by name.
 
-use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use trefoil_syntax::hash::{HashMap, HashSet};
 
 use trefoil_syntax::{Diagnostic, FileId, Location, Span, suggest};
 
@@ -30,7 +30,7 @@ impl Directory {
     /// Of a project's AEGIS documents.
     pub fn of(project: &Project) -> Self {
         let mut entries = Vec::new();
-        let mut places = HashMap::new();
+        let mut places = HashMap::default();
         for (document, d) in project.documents.iter().enumerate() {
             if d.front.name() != crate::aegis::Aegis.name() {
                 continue;
@@ -41,7 +41,7 @@ impl Directory {
                 entries.push(Named { unit, name: name.value.clone(), document, at });
             }
         }
-        let mut by_name: HashMap<_, Vec<usize>> = HashMap::new();
+        let mut by_name: HashMap<_, Vec<usize>> = HashMap::default();
         for entry in &entries {
             by_name.entry((entry.unit, entry.name.clone())).or_default().push(entry.document);
         }
@@ -65,7 +65,7 @@ impl Directory {
 
     /// All of a sort, each name once.
     pub fn all(&self, unit: Unit) -> Vec<(Arc<str>, usize)> {
-        let mut seen = HashSet::new();
+        let mut seen = HashSet::default();
         let of_sort = self.entries.iter().filter(|e| e.unit == unit && seen.insert(e.name.clone()));
         of_sort.map(|e| (e.name.clone(), e.document)).collect()
     }

@@ -8,8 +8,9 @@ mod meaning;
 mod root;
 mod state;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::sync::Arc;
+use trefoil_syntax::hash::HashMap;
 
 use trefoil_ir::{SlotId, Source};
 use trefoil_syntax::Location;

@@ -1,7 +1,7 @@
 //! `kind: Workflow`: what a state machine is, as written.
 
-use std::collections::HashMap;
 use std::sync::Arc;
+use trefoil_syntax::hash::HashMap;
 
 use trefoil_syntax::yaml::{Kind, Node, Text};
 use trefoil_syntax::{Diagnostic, Span};
@@ -124,7 +124,7 @@ fn read_states(reader: &Reader<'_>, node: &Node) -> Vec<State> {
     if states.is_empty() && node.mapping().is_none_or(|m| m.entries.is_empty()) {
         reader.error("missing-key", node.span, "a workflow needs at least one state");
     }
-    let mut seen: HashMap<&str, Span> = HashMap::new();
+    let mut seen: HashMap<&str, Span> = HashMap::default();
     for state in states.iter().filter(|s| !s.name.is_empty()) {
         if let Some(first) = seen.insert(&state.name, state.span) {
             let d = Diagnostic::error(

@@ -1,7 +1,7 @@
 //! What to say about a name that is not there.
 
-use std::collections::HashSet;
 use std::sync::Arc;
+use trefoil_syntax::hash::HashSet;
 
 use trefoil_syntax::suggest::Near;
 use trefoil_syntax::{Location, Severity, suggest};
@@ -15,7 +15,7 @@ const LISTED: usize = 12;
 
 /// Names in backticks with commas, the first dozen.
 pub fn list<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
-    let mut seen = HashSet::new();
+    let mut seen = HashSet::default();
     let mut names = names.into_iter().filter(|n| seen.insert(*n));
     let mut list = names.by_ref().take(LISTED).map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ");
     if names.next().is_some() {

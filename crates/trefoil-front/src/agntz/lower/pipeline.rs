@@ -1,8 +1,8 @@
 //! `kind: sequential` and `kind: parallel`: one slot a state key, steps bound in their order (decisions A9 to A14).
 
-use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
+use trefoil_syntax::hash::{HashMap, HashSet};
 
 use trefoil_ir::{Export, Expr, Loop, OnItemFailure, Parallel, Source, StepId, StepKind};
 use trefoil_syntax::yaml::Text;
@@ -254,8 +254,8 @@ fn check_key(
 
 /// What the steps are called in keys, events and traces: the agent's id; where that repeats, the state key, else a number.
 fn labels(scope: &Scope<'_>) -> Vec<Arc<str>> {
-    let mut taken: HashSet<Arc<str>> = HashSet::new();
-    let mut repeats: HashMap<Arc<str>, usize> = HashMap::new();
+    let mut taken: HashSet<Arc<str>> = HashSet::default();
+    let mut repeats: HashMap<Arc<str>, usize> = HashMap::default();
     let label = |step: &StepName| {
         if taken.insert(step.id.clone()) {
             return step.id.clone();

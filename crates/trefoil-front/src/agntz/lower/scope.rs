@@ -3,9 +3,10 @@
 //! Looking a name up is pure; [`Scope::resolver`] reports what came of it.
 
 use std::cell::{Cell, OnceCell, RefCell};
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;
+use trefoil_syntax::hash::{HashMap, HashSet};
 
 use trefoil_ir::{Position, SlotId, Source};
 use trefoil_syntax::suggest::Near;
@@ -164,7 +165,7 @@ impl<'s> Scope<'s> {
             query,
             raw: None,
             steps: Vec::new(),
-            by_name: HashMap::new(),
+            by_name: HashMap::default(),
             order: Order::Once,
             outside,
             reads_input: Cell::new(false),
@@ -198,7 +199,7 @@ impl<'s> Scope<'s> {
             (Order::Parallel, At::Step(_)) => false,
         };
         let steps = self.steps.iter().enumerate().filter(|(i, _)| visible(*i)).map(|(_, s)| s.key.clone());
-        let mut seen = HashSet::new();
+        let mut seen = HashSet::default();
         self.inputs
             .properties
             .iter()

@@ -74,7 +74,7 @@ pub fn read<'n>(reader: &'n Reader<'_>, entry: &'n Entry) -> Schema<'n> {
 
 fn empty<'n>(key: Span) -> Schema<'n> {
     Schema {
-        json: Value::Object(Object::new().into()),
+        json: Value::Object(Object::default().into()),
         properties: Vec::new(),
         closed: false,
         shorthand: false,
@@ -128,7 +128,7 @@ fn canonical_root<'n>(reading: &Reading<'n, '_>, entry: &'n Entry, mapping: &'n 
 }
 
 fn shorthand_root<'n>(reading: &Reading<'n, '_>, entry: &'n Entry, mapping: &'n Mapping) -> Schema<'n> {
-    let mut object = Object::new();
+    let mut object = Object::default();
     let mut properties = Vec::with_capacity(mapping.entries.len());
     looks_canonical(reading, mapping);
     for property in &mapping.entries {
@@ -138,7 +138,7 @@ fn shorthand_root<'n>(reading: &Reading<'n, '_>, entry: &'n Entry, mapping: &'n 
         properties.push(Property { name: &property.key, json, default, required: false });
     }
     let names = object.keys().map(|k| Value::Str(k.clone())).collect::<Vec<_>>();
-    let mut root = Object::new();
+    let mut root = Object::default();
     root.insert("type".into(), Value::from("object"));
     root.insert("properties".into(), Value::Object(object.into()));
     root.insert("required".into(), Value::List(names.into()));
@@ -171,15 +171,14 @@ fn default_of(schema: &Value) -> Option<Value> {
 
 /// What only the whole can show: its size, and whatever the checks at the keys let through.
 fn check_whole(reading: &Reading<'_, '_>, entry: &Entry, json: &Value) {
-    let plain = json.to_json();
-    let bytes = plain.to_string().len();
+    let bytes = json.json_length();
     if bytes > MAX_BYTES {
         let message = format!("the schema is too large: {bytes} bytes, at most {MAX_BYTES}");
         reading.error(entry.key.span, message);
     }
     if !reading.failed()
         && reading.delicate()
-        && let Err(why) = fit::compile(&plain)
+        && let Err(why) = fit::compile(&json.to_json())
     {
         reading.error(entry.key.span, format!("`{}` is not a valid schema: {why}", entry.key.value));
     }

@@ -35,15 +35,15 @@ pub fn nullable(schema: &Value) -> Value {
 }
 
 fn types(kinds: Vec<Value>) -> Value {
-    let mut object = Object::new();
+    let mut object = Object::default();
     object.insert("type".into(), Value::List(kinds.into()));
     Value::Object(object.into())
 }
 
 fn either(schema: &Value) -> Value {
-    let mut null = Object::new();
+    let mut null = Object::default();
     null.insert("type".into(), Value::from("null"));
-    let mut object = Object::new();
+    let mut object = Object::default();
     object.insert("anyOf".into(), Value::List(vec![schema.clone(), Value::Object(null.into())].into()));
     if let Some(default) = schema.as_object().and_then(|o| o.get("default")) {
         object.insert("default".into(), default.clone());

@@ -31,7 +31,7 @@ pub fn property(reading: &Reading<'_, '_>, node: &Node, name: &Text, depth: usiz
 }
 
 fn typed(name: &str) -> Value {
-    let mut schema = Object::new();
+    let mut schema = Object::default();
     schema.insert("type".into(), Value::from(name));
     Value::Object(schema.into())
 }
@@ -43,7 +43,7 @@ fn definition(reading: &Reading<'_, '_>, node: &Node, mapping: &Mapping, name: &
         reading.report(d.help(format!("it can be one of {}", TYPES.join(", "))));
     }
     let before = reading.failed();
-    let mut schema = Object::new();
+    let mut schema = Object::default();
     for entry in &mapping.entries {
         let key = &entry.key;
         let value = match &*key.value {
@@ -90,7 +90,7 @@ fn definition(reading: &Reading<'_, '_>, node: &Node, mapping: &Mapping, name: &
 fn properties(reading: &Reading<'_, '_>, node: &Node, depth: usize) -> Value {
     let Some(mapping) = node.mapping() else {
         reading.wrong_type(node, "properties", "a mapping");
-        return Value::Object(Object::new().into());
+        return Value::Object(Object::default().into());
     };
     let inner = mapping.entries.iter().map(|e| (e.key.value.clone(), property(reading, &e.value, &e.key, depth + 1)));
     Value::Object(inner.collect::<Object>().into())

@@ -169,6 +169,15 @@ fn check_list(flow: &Workflow<'_, '_>, text: &Text) {
                 .help("for example `'[\"a\", \"b\"]'`, or a placeholder such as `{{ plan.output }}`"),
         );
     }
+    // What begins with a bracket may come to a list; what begins with a placeholder surely was to be that alone.
+    let value = text.value.trim_start();
+    let alone = template.references().len() == 1 && rest(&text.value, &template).trim().is_empty();
+    if template.literal().is_none() && !alone && !value.starts_with('[') {
+        let what = if value.starts_with("{{") { "one placeholder, with nothing around it" } else { "a JSON list" };
+        let message = format!("`for_each` must be {what}: this comes to text that is no list");
+        let d = Diagnostic::error("wrong-type", flow.reader.at(text.span), message);
+        flow.reader.report(d.help("for example `{{ plan.output }}`"));
+    }
     for reference in template.references().iter().filter(|_| template.is_single()) {
         if let Some(default) = &reference.default
             && json_list(default).is_none()

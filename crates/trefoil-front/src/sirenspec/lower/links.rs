@@ -82,7 +82,7 @@ impl<'m> Links<'m> {
         }
         let base = Order::new(n, &pairs);
         let reads = reads::all(reader, manifest, names);
-        let knotted = reads::report_cycles(reader, names, n, &reads);
+        let knotted = reads::report_cycles(reader, names, base.as_ref().ok(), n, &reads);
         match base {
             Err(cycles) => links.report_edge_cycles(reader, names, &cycles),
             Ok(base) if !knotted => links.settle(reader, names, base, pairs, &reads),
@@ -254,7 +254,7 @@ impl<'m> Links<'m> {
         }
         match Order::new(names.nodes.len(), &pairs) {
             Ok(order) => self.order = Some(Arc::new(order)),
-            Err(cycles) => cycles.iter().for_each(|ring| reads::cycle(reader, names, ring, reads)),
+            Err(cycles) => cycles.iter().for_each(|ring| reads::cycle(reader, names, Some(&base), ring, reads)),
         }
     }
 

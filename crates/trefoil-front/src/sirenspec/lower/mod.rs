@@ -14,6 +14,7 @@ mod human;
 mod inputs;
 mod known;
 mod links;
+mod lookalike;
 mod meaning;
 mod message;
 mod names;
@@ -28,6 +29,7 @@ mod swrm;
 mod texts;
 mod tool;
 mod undefined;
+mod when;
 
 pub use references::{is_path, workflow_nodes};
 pub use session::{Child, Session};

@@ -2,8 +2,9 @@
 //!
 //! Knows nothing of order: whether a node has ended by the time somebody reads it is for `order` to say.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
+use trefoil_syntax::hash::HashMap;
 
 use trefoil_ir::{SlotId, Source};
 use trefoil_syntax::yaml::Text;
@@ -76,7 +77,7 @@ impl<'m> Names<'m> {
             nodes: Vec::new(),
             writes: Vec::new(),
             seeds: [manifest.state.working.clone(), manifest.state.output.clone()],
-            by_id: HashMap::new(),
+            by_id: HashMap::default(),
             by_head: BTreeMap::new(),
         };
         for (at, node) in manifest.nodes.iter().enumerate() {
@@ -255,6 +256,10 @@ impl<'m> Names<'m> {
                 .filter(|w| w.path.iter().zip(path).all(|(a, b)| *a == b.name))
                 .filter_map(|w| w.path.get(path.len()).map(|s| &**s)),
         );
+        let around = self.writes.iter().filter(|w| w.root == root && !path.is_empty() && w.path.len() <= path.len());
+        for write in around.filter(|w| w.path.iter().zip(path).all(|(a, b)| *a == b.name)) {
+            all.extend(write.shape.keys(path.get(write.path.len()..).unwrap_or(&[])));
+        }
         match path.split_first() {
             None => all.extend(self.seeds(root).keys().map(|k| &**k)),
             Some(_) => {

@@ -111,7 +111,7 @@ fn cycles(after: &[Vec<usize>], waits: &[usize]) -> Vec<Vec<usize>> {
 
 /// The shortest way from a node back to itself inside a knot; none when there is no such way.
 fn around(after: &[Vec<usize>], knot: &[usize], start: usize) -> Option<Vec<usize>> {
-    let mut came: std::collections::HashMap<usize, usize> = std::collections::HashMap::new();
+    let mut came: trefoil_syntax::hash::HashMap<usize, usize> = trefoil_syntax::hash::HashMap::default();
     let mut queue = VecDeque::from([start]);
     while let Some(node) = queue.pop_front() {
         for &next in after.get(node).into_iter().flatten() {

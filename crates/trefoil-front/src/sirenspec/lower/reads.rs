@@ -65,24 +65,27 @@ pub fn all(reader: &Reader<'_>, manifest: &Manifest<'_>, names: &Names<'_>) -> V
 }
 
 /// Nodes that read each other by id (decision S10); says whether there are any.
-pub fn report_cycles(reader: &Reader<'_>, names: &Names<'_>, n: usize, reads: &[Read]) -> bool {
+pub fn report_cycles(reader: &Reader<'_>, names: &Names<'_>, base: Option<&Order>, n: usize, reads: &[Read]) -> bool {
     let pairs: Vec<(usize, usize)> = reads.iter().filter(|r| r.by_id).map(|r| (r.source, r.reader)).collect();
     match Order::new(n, &pairs) {
         Ok(_) => false,
         Err(cycles) => {
-            cycles.iter().for_each(|ring| cycle(reader, names, ring, reads));
+            cycles.iter().for_each(|ring| cycle(reader, names, base, ring, reads));
             true
         }
     }
 }
 
-/// Reports one circle of nodes.
-pub fn cycle(reader: &Reader<'_>, names: &Names<'_>, ring: &[usize], reads: &[Read]) {
+/// Reports one circle of nodes, at the reference that goes against the order which edges or the file give them.
+pub fn cycle(reader: &Reader<'_>, names: &Names<'_>, base: Option<&Order>, ring: &[usize], reads: &[Read]) {
     let steps = ring.iter().zip(ring.iter().skip(1).chain(ring.first()));
     let found: Vec<&Read> =
         steps.filter_map(|(source, then)| reads.iter().find(|r| r.source == *source && r.reader == *then)).collect();
     let id = |at: usize| names.nodes.get(at).map_or("", |n| &*n.id.value);
-    let Some(first) = found.first() else { return };
+    let against = |r: &&&Read| base.is_some_and(|order| order.precedes(r.reader, r.source));
+    let unordered = |r: &&&Read| base.is_some_and(|order| !order.precedes(r.source, r.reader));
+    let first = found.iter().find(against).or_else(|| found.iter().find(unordered)).or(found.first());
+    let Some(first) = first else { return };
     let who: Vec<String> = ring.iter().map(|at| format!("`{}`", id(*at))).collect();
     let mut d = Diagnostic::error(
         "circular-ref",

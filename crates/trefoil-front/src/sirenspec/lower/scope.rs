@@ -58,7 +58,8 @@ impl<'s, 'm, 'd> Scope<'s, 'm, 'd> {
             "inputs" => self.input(reference, at),
             "env" => self.environment(reference, at),
             "item" | "index" | "total" => self.loop_variable(reference, at),
-            "_budget" => self.budget(reference, at),
+            "_budget" => self.budget(reference, at, 0),
+            "working" if self.is_budget(rest) => self.budget(reference, at, 1),
             "working" => {
                 if let Some((node, _)) = self.flow.names.node_at(rest)
                     && let Some(node) = self.flow.names.nodes.get(node)
@@ -75,7 +76,8 @@ impl<'s, 'm, 'd> Scope<'s, 'm, 'd> {
     /// Binds a condition's reference: `working`, `output` or `_budget`.
     pub fn condition(&self, reference: &Reference, at: Location) -> Bound {
         match reference.path.first().map(|s| &*s.name) {
-            Some("_budget") => self.budget(reference, at),
+            Some("_budget") => self.budget(reference, at, 0),
+            Some("working") if self.is_budget(reference.path.get(1..).unwrap_or(&[])) => self.budget(reference, at, 1),
             Some("output") => self.path(Root::Output, 1, reference, at),
             _ => self.path(Root::Working, 1, reference, at),
         }
@@ -108,6 +110,7 @@ impl<'s, 'm, 'd> Scope<'s, 'm, 'd> {
             // Perhaps a factory's input, if anybody used the agent.
             None if self.who == Reading::Nobody => (Source::Missing(Missing::Key(1)), 0),
             None => {
+                inputs.lack(reference);
                 let mut names: Vec<String> = inputs.names().map(str::to_owned).collect();
                 names.extend(self.body.iter().flat_map(|b| b.borrow().input_names()));
                 self.undefined(reference, at, 1, names.iter().map(String::as_str).collect())
@@ -169,13 +172,20 @@ impl<'s, 'm, 'd> Scope<'s, 'm, 'd> {
         node.is_some_and(|n| matches!(n.kind, crate::sirenspec::manifest::NodeKind::Factory(_)))
     }
 
-    fn budget(&self, reference: &Reference, at: Location) -> Bound {
+    /// Whether a path under `working` is what was spent so far, which stands there as well.
+    fn is_budget(&self, path: &[Segment]) -> bool {
+        path.first().is_some_and(|s| &*s.name == "_budget") && !self.flow.names.look(Root::Working, path).seeded
+    }
+
+    /// What was spent so far, after `base` segments.
+    fn budget(&self, reference: &Reference, at: Location, base: usize) -> Bound {
         const FIELDS: [&str; 2] = ["total_tokens", "estimated_usd"];
-        if let Some(field) = reference.path.get(1)
+        if let Some(field) = reference.path.get(base + 1)
             && !FIELDS.contains(&&*field.name)
         {
-            return self.undefined(reference, at, 1, FIELDS.to_vec());
+            return self.undefined(reference, at, base + 1, FIELDS.to_vec());
         }
+        let skip = base as u16 + 1;
         let mut spent: Vec<SlotId> = Vec::new();
         let slot = |node: usize| self.flow.names.nodes.get(node).map(|n| n.slot);
         if let (Some(order), Reading::Node(node) | Reading::EdgeFrom(node)) = (&self.flow.links.order, self.who) {
@@ -188,9 +198,9 @@ impl<'s, 'm, 'd> Scope<'s, 'm, 'd> {
             let nothing: Object = [("total_tokens".into(), Value::from(0i64)), ("estimated_usd".into(), Value::Null)]
                 .into_iter()
                 .collect();
-            return (Source::Const(Value::Object(Arc::new(nothing))), 1);
+            return (Source::Const(Value::Object(Arc::new(nothing))), skip);
         }
-        (self.close(Source::Spent(spent)), 1)
+        (self.close(Source::Spent(spent)), skip)
     }
 
     /// A path under `working` or `output`, after `base` segments that name the tree.

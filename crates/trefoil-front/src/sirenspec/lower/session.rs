@@ -1,7 +1,7 @@
 //! One lowering: the entry's file and every file that it calls.
 
-use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use trefoil_syntax::hash::{HashMap, HashSet};
 
 use trefoil_ir::{Flow, FlowId, Position, Refused, StepKind};
 use trefoil_syntax::{Diagnostic, FileId};
@@ -73,7 +73,7 @@ impl<'p> Session<'p> {
             findings,
             builder: Builder::default(),
             stack: Vec::new(),
-            done: HashMap::new(),
+            done: HashMap::default(),
             files: Vec::new(),
             env_files: Vec::new(),
         };
@@ -94,7 +94,8 @@ impl<'p> Session<'p> {
             self.files.push(opened.file);
         }
         let mut found = self.findings.apart();
-        let reader = Reader::new(opened.file, &mut found);
+        let text = self.project.files.get(opened.file).map(|f| &**f.text());
+        let reader = Reader::new(opened.file, &mut found).with_text(text);
         self.stack.push(document);
         let child = manifest::read(&reader, &opened.root)
             .map(|manifest| self.lower(&reader, &manifest, document, &wish.1, depth));

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use trefoil_syntax::yaml::{Entry, Text};
+use trefoil_syntax::yaml::{Entry, Style, Text};
 use trefoil_syntax::{Diagnostic, Span};
 
 use super::guardrail::{self, GuardList};
@@ -45,6 +45,13 @@ pub fn read<'n>(fields: &mut Fields<'n, '_>) -> Vec<Agent<'n>> {
 fn one<'n>(reader: &'n Reader<'_>, entry: &'n Entry) -> Agent<'n> {
     let mut agent = Agent { id: &entry.key, span: whole(entry), model: None, system: None, guardrails: None };
     let Some(mut fields) = reader.fields(&entry.value, &format!("agent `{}`", entry.key.value)) else { return agent };
+    fields.also_called(&[
+        ("prompt", "system"),
+        ("instruction", "system"),
+        ("instructions", "system"),
+        ("system_prompt", "system"),
+        ("llm", "model"),
+    ]);
     agent.model = scalar::require_plain(&mut fields, "model").and_then(|text| model(reader, text));
     agent.system = fields.require_text("system");
     agent.guardrails = guardrail::read(&mut fields);
@@ -52,12 +59,38 @@ fn one<'n>(reader: &'n Reader<'_>, entry: &'n Entry) -> Agent<'n> {
     agent
 }
 
+/// What no model's name has in it.
+fn odd(c: char) -> bool {
+    c.is_whitespace() || matches!(c, '"' | '\'' | '`' | '\u{201c}' | '\u{201d}')
+}
+
+fn bare(text: &str) -> String {
+    text.chars().filter(|c| !odd(*c)).collect()
+}
+
+/// Says that a model's name has blanks or quotes in it, which no provider's names have.
+pub(super) fn tidy(reader: &Reader<'_>, text: &Text, trimmed: &str) {
+    if !text.value.contains(odd) || text.value.contains("{{") {
+        return;
+    }
+    let message = format!("`{}` has a blank or a quote in it, and no model's name has", text.value);
+    let d = Diagnostic::warning("bad-model", reader.at(text.span), message);
+    let bare = bare(trimmed);
+    let whole = matches!(text.style, Style::Plain | Style::Single | Style::Double) && !text.value.is_empty();
+    let place = reader.at(if text.style == Style::Plain { text.span } else { text.content() });
+    reader.report(if whole { d.suggestion(format!("write `{bare}`"), place, bare) } else { d });
+}
+
 fn model<'n>(reader: &Reader<'_>, text: &'n Text) -> Option<Model<'n>> {
     match text.value.split_once(':') {
         Some((provider, name)) if !provider.trim().is_empty() && !name.trim().is_empty() => {
             let start = provider.len() - provider.trim_start().len();
             let span = text.source(start as u32..(start + provider.trim().len()) as u32);
-            providers::check(reader, provider.trim(), span);
+            // `“openai` is told with the quote.
+            if !providers::PROVIDERS.contains(&bare(provider).as_str()) || provider.trim() == bare(provider) {
+                providers::check(reader, provider.trim(), span);
+            }
+            tidy(reader, text, &format!("{}:{}", provider.trim(), name.trim()));
             Some(Model { provider: provider.trim().into(), name: name.trim().into(), text })
         }
         _ => {

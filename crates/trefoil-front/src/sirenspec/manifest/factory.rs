@@ -134,7 +134,7 @@ fn over<'n>(fields: &mut Fields<'n, '_>, worker: Option<&Worker<'_>>) -> Option<
     }
 }
 
-fn one_of(fields: &Fields<'_, '_>, a: &str, b: &str, both: Option<(&Entry, &Entry)>) {
+fn one_of(fields: &mut Fields<'_, '_>, a: &'static str, b: &'static str, both: Option<(&Entry, &Entry)>) {
     let reader = fields.reader;
     reader.report(match both {
         Some((first, second)) => Diagnostic::error(
@@ -143,7 +143,14 @@ fn one_of(fields: &Fields<'_, '_>, a: &str, b: &str, both: Option<(&Entry, &Entr
             format!("a factory has `{a}` or `{b}`, not both"),
         )
         .label(reader.at(first.key.span), "the other one"),
-        None => Diagnostic::error("missing-key", reader.at(fields.head()), format!("a factory needs `{a}` or `{b}`")),
+        None => {
+            let at = reader.at(fields.lack(&[a, b]));
+            // All is said about a key without a value.
+            for key in [a, b] {
+                fields.take_nullable(key);
+            }
+            Diagnostic::error("missing-key", at, format!("a factory needs `{a}` or `{b}`"))
+        }
     });
 }
 

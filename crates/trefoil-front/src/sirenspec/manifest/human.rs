@@ -32,8 +32,17 @@ pub fn read<'n>(fields: &mut Fields<'n, '_>) -> HumanNode<'n> {
         UseDefault,
     }
     let prompt = fields.text("prompt");
+    if let Some(text) = prompt.filter(|text| text.value.trim().is_empty()) {
+        fields.reader.warning("empty-prompt", text.span, "the person is asked nothing: `prompt` is empty");
+    }
     let writes = write::require(fields);
     let timeout_ms = scalar::seconds(fields, "timeout", false);
+    if timeout_ms.is_none()
+        && let (None, Some(entry)) = (fields.take("timeout"), fields.take("on_timeout"))
+    {
+        let message = "`on_timeout` has no effect: there is no `timeout`, so the person is waited for";
+        fields.reader.warning("no-effect", entry.key.span, message);
+    }
     let choice = fields
         .word("on_timeout", &[("abort", Choice::Abort), ("skip", Choice::Skip), ("use_default", Choice::UseDefault)])
         .unwrap_or(Choice::Abort);
@@ -43,7 +52,8 @@ pub fn read<'n>(fields: &mut Fields<'n, '_>) -> HumanNode<'n> {
         Choice::UseDefault => {
             let reader = fields.reader;
             if fields.take("default_output").is_none() {
-                let at = fields.take("on_timeout").map_or(fields.head(), |e| e.value.span);
+                let on_timeout = fields.take("on_timeout").map_or(fields.head(), |e| e.value.span);
+                let at = fields.take_nullable("default_output").map_or(on_timeout, |e| e.key.span);
                 reader.report(Diagnostic::error(
                     "missing-key",
                     reader.at(at),

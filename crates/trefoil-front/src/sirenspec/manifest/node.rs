@@ -2,7 +2,7 @@
 
 use trefoil_ir::Retry;
 use trefoil_syntax::yaml::{Entry, Text};
-use trefoil_syntax::{Diagnostic, Span};
+use trefoil_syntax::{Diagnostic, Span, suggest};
 
 use super::call::{self, CallNode};
 use super::factory::{self, FactoryNode};
@@ -13,6 +13,7 @@ use super::swrm::{self, Swrm};
 use super::tool::{self, ToolNode};
 use super::write::{self, Write};
 use crate::learn::whole;
+use crate::read::respelt;
 use crate::{Fields, Reader};
 
 /// A node.
@@ -101,14 +102,114 @@ fn kind<'n>(reader: &'n Reader<'_>, entry: &'n Entry) -> NodeKind<'n> {
     let Some(mut fields) = reader.fields(&entry.value, &format!("node `{}`", entry.key.value)) else {
         return NodeKind::Broken;
     };
+    fields.also_called(&OTHERS);
     let read = match fields.take("type") {
-        None => TYPES.first().map(|(_, read)| *read),
-        Some(written) => reader.word(&written.value, "type", &TYPES),
+        None => match unsaid(&fields) {
+            Some(key) => untyped(&fields, &entry.key.value, key),
+            None => TYPES.first().map(|(_, read)| *read),
+        },
+        Some(written) => match written.value.string().and_then(|text| other_type(reader, text)) {
+            Some(read) => Some(read),
+            None => reader.word(&written.value, "type", &TYPES),
+        },
     };
     let Some(read) = read else { return NodeKind::Broken };
     let kind = read(&mut fields);
     fields.finish();
     kind
+}
+
+/// What people write for the keys of nodes.
+const OTHERS: [(&str, &str); 17] = [
+    ("kind", "type"),
+    ("output", "output_key"),
+    ("output", "writes"),
+    ("output_to", "writes"),
+    ("stream", "streaming"),
+    ("retries", "retry"),
+    ("max_tokens", "max_tokens_per_call"),
+    ("on_error", "on_failure"),
+    ("parallelism", "concurrency"),
+    ("max_concurrency", "concurrency"),
+    ("timeout", "timeout_per_instance"),
+    ("message", "prompt"),
+    ("question", "prompt"),
+    ("reference", "ref"),
+    ("path", "ref"),
+    ("workflow", "ref"),
+    ("depth", "max_depth"),
+];
+
+/// What other systems call the types of nodes.
+const OTHER_TYPES: [(&str, &str); 12] = [
+    ("llm", "agent"),
+    ("model", "agent"),
+    ("loop", "factory"),
+    ("map", "factory"),
+    ("foreach", "factory"),
+    ("for_each", "factory"),
+    ("parallel", "swrm"),
+    ("approval", "human"),
+    ("hitl", "human"),
+    ("http", "tool"),
+    ("python", "tool"),
+    ("call", "workflow"),
+];
+
+/// A word of another system for a type: reported, and read as what it means.
+fn other_type(reader: &Reader<'_>, text: &Text) -> Option<ReadKind> {
+    let (_, name) = OTHER_TYPES.iter().find(|(word, _)| *word == &*text.value)?;
+    let at = reader.at(text.span);
+    let all = TYPES.map(|(t, _)| format!("`{t}`")).join(", ");
+    let d = Diagnostic::error("unknown-value", at, format!("`type` cannot be `{}`", text.value));
+    let d = d.help(format!("did you mean `{name}`? it can be one of {all}"));
+    reader.report(respelt(d, at, text, suggest::Near { name, distance: usize::MAX, sure: false }));
+    TYPES.iter().find(|(t, _)| t == name).map(|(_, read)| *read)
+}
+
+/// Keys that only nodes of one type have, and the type.
+const TELLING: [(&str, &str); 8] = [
+    ("for_each", "factory"),
+    ("swarm_size", "factory"),
+    ("swrm", "factory"),
+    ("synthesis", "swrm"),
+    ("ref", "workflow"),
+    ("tool", "tool"),
+    ("on_timeout", "human"),
+    ("prompt", "human"),
+];
+
+/// The key that tells of what type a node is that does not say so and cannot be an agent node.
+fn unsaid<'n>(fields: &Fields<'n, '_>) -> Option<(&'n Entry, &'static str)> {
+    let entries = fields.entries();
+    let has = |key: &str| entries.iter().any(|e| &*e.key.value == key && !e.value.is_null());
+    let fans = has("for_each") || has("swarm_size");
+    if has("agent") && !fans {
+        return None;
+    }
+    let find = |key: &str| entries.iter().find(|e| &*e.key.value == key && !e.value.is_null());
+    let swarm = find("agents").filter(|e| e.value.sequence().is_some()).map(|e| (e, "swrm"));
+    TELLING.iter().find_map(|(key, kind)| Some((find(key)?, *kind))).or(swarm)
+}
+
+/// Such a node: read as what it must be.
+fn untyped(fields: &Fields<'_, '_>, id: &str, (tells, kind): (&Entry, &str)) -> Option<ReadKind> {
+    let reader = fields.reader;
+    let message = format!("node `{id}` needs `type: {kind}`: agent nodes have no `{}`", tells.key.value);
+    let head = fields.lack(&["type"]);
+    let d = Diagnostic::error("missing-key", reader.at(head), message);
+    let d = d.label(reader.at(tells.key.span), format!("only of a {kind} node"));
+    // A misspelt `type` is mended where it stands.
+    let misspelt =
+        fields.entries().iter().any(|e| &*e.key.value == "kind" || suggest::near(&e.key.value, ["type"]).is_some());
+    reader.report(match reader.indent(head).filter(|_| !misspelt) {
+        Some(indent) => {
+            let place = reader.at(Span::new(head.start, head.start));
+            d.suggestion(format!("write `type: {kind}` above it"), place, format!("type: {kind}\n{indent}"))
+        }
+        None => d.help(format!("write `type: {kind}`")),
+    });
+    TYPES.iter().find(|(name, _)| *name == kind).map(|(_, read)| *read)
 }
 
 fn agent<'n>(fields: &mut Fields<'n, '_>) -> AgentNode<'n> {

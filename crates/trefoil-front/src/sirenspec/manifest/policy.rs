@@ -26,6 +26,14 @@ pub enum OnFailure<'n> {
 /// `retry` of an agent node.
 pub fn retry(fields: &mut Fields<'_, '_>) -> Option<Retry> {
     let mut retry = fields.fields("retry")?;
+    retry.also_called(&[
+        ("attempts", "max_attempts"),
+        ("max_retries", "max_attempts"),
+        ("times", "max_attempts"),
+        ("delay", "base_delay"),
+        ("strategy", "backoff"),
+        ("on_status", "on"),
+    ]);
     let max_attempts = scalar::count(&mut retry, "max_attempts", 1).unwrap_or(1);
     let backoff = retry
         .word(
@@ -97,6 +105,7 @@ pub fn on_failure<'n>(fields: &mut Fields<'n, '_>) -> Option<OnFailure<'n>> {
         UseDefault,
     }
     let mut policy = fields.fields("on_failure")?;
+    policy.also_called(&[("fallback", "fallback_node"), ("node", "fallback_node"), ("default", "default_output")]);
     let action = policy
         .word(
             "action",
@@ -114,6 +123,13 @@ pub fn on_failure<'n>(fields: &mut Fields<'n, '_>) -> Option<OnFailure<'n>> {
         Action::Fallback => policy.require_text("fallback_node").map(OnFailure::Fallback),
         Action::UseDefault => {
             let text = scalar::plain(&mut policy, "default_output");
+            if policy.take("default_output").is_none() {
+                let at = policy.take("action").map_or(policy.head(), |e| e.value.span);
+                let message = "`action: use_default` without `default_output` leaves an empty text";
+                let d = Diagnostic::warning("missing-key", policy.reader.at(at), message);
+                policy.reader.report(d.help("write what stands for the answer: `default_output: \"...\"`"));
+                policy.take_nullable("default_output");
+            }
             Some(OnFailure::UseDefault(text.map_or_else(|| "".into(), |t| t.value.clone())))
         }
     };

@@ -103,7 +103,11 @@ fn add<'n>(reader: &Reader<'_>, members: &mut Vec<Member<'n>>, member: Member<'n
 
 fn member<'n>(reader: &'n Reader<'_>, item: &'n Node) -> Option<Member<'n>> {
     let mut fields = reader.fields(item, "a swrm agent")?;
+    fields.also_called(&[("name", "id"), ("system", "prompt"), ("message", "prompt"), ("llm", "model")]);
     let id = fields.require_text("id");
+    if let Some(id) = id.filter(|id| id.value.trim().is_empty()) {
+        reader.error("invalid-name", id.span, "a swrm agent's `id` is empty");
+    }
     let call = call(&mut fields);
     fields.finish();
     Some(Member { id: id?, span: item.span, call })
@@ -116,7 +120,8 @@ fn call<'n>(fields: &mut Fields<'n, '_>) -> Synthesis<'n> {
     let model = provider.and_then(|provider| {
         let name: Arc<str> = match name {
             Some(name) => {
-                crate::providers::check(fields.reader, &provider.value, provider.content());
+                alone(fields.reader, provider);
+                bare(fields.reader, provider, name);
                 name.value.clone()
             }
             None => default_model(fields.reader, provider)?.into(),
@@ -126,6 +131,35 @@ fn call<'n>(fields: &mut Fields<'n, '_>) -> Synthesis<'n> {
     let prompt = fields.require_text("prompt");
     let guardrails = guardrail::read(fields);
     Synthesis { model, prompt, guardrails, origin }
+}
+
+/// Checks a provider; says when the model stands behind it, which has a key of its own here.
+fn alone(reader: &Reader<'_>, provider: &Text) {
+    let known = |name: &&str| crate::providers::PROVIDERS.contains(name);
+    let Some(name) = provider.value.split([':', '/']).next().filter(known).filter(|n| **n != *provider.value) else {
+        return crate::providers::check(reader, &provider.value, provider.content());
+    };
+    let at = reader.at(provider.span);
+    let d =
+        Diagnostic::warning("unknown-provider", at, "`provider` is the name of the provider alone, without a model");
+    let near = trefoil_syntax::suggest::Near { name, distance: provider.value.len() - name.len(), sure: true };
+    reader.report(crate::read::respelt(d.help(format!("write `{name}`")), at, provider, near));
+}
+
+/// Says that a model's name has the provider in front of it, which stands in a key of its own here.
+fn bare(reader: &Reader<'_>, provider: &Text, name: &Text) {
+    super::agent::tidy(reader, name, name.value.trim());
+    let Some((first, rest)) = name.value.split_once([':', '/']) else { return };
+    // Names with a colon in them (`llama3.2:1b`) and with the maker in front (`meta/llama`) are the provider's business.
+    let colon = name.value.get(first.len()..).is_some_and(|t| t.starts_with(':'));
+    let known = colon && crate::providers::PROVIDERS.contains(&first);
+    if rest.is_empty() || !known && (first != &*provider.value || first == "openrouter") {
+        return;
+    }
+    let message = format!("`model` is the name alone, without `{first}`: the provider stands in `provider`");
+    let d = Diagnostic::warning("bad-model", reader.at(name.span), message).help(format!("write `{rest}`"));
+    let near = trefoil_syntax::suggest::Near { name: rest, distance: first.len() + 1, sure: true };
+    reader.report(crate::read::respelt(d, reader.at(name.span), name, near));
 }
 
 /// The model of a swrm agent that names only its provider.

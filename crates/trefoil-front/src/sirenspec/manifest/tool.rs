@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use trefoil_syntax::Diagnostic;
 use trefoil_syntax::yaml::{Entry, Text};
 
 use super::{Refusal, scalar};
-use crate::Fields;
+use crate::{Fields, Reader};
 
 /// A tool node.
 #[derive(Debug, Clone)]
@@ -92,7 +93,11 @@ pub fn read<'n>(fields: &mut Fields<'n, '_>) -> ToolNode<'n> {
 }
 
 fn http<'n>(config: &mut Fields<'n, '_>) -> ToolSettings<'n> {
+    config.also_called(&[("data", "body"), ("json", "body"), ("uri", "url"), ("verb", "method")]);
     let url = config.require_text("url");
+    if let Some(url) = url {
+        address(config.reader, url);
+    }
     let method = config.word("method", &[("GET", "GET"), ("POST", "POST")]).unwrap_or("GET");
     let headers = match config.fields("headers") {
         Some(headers) => headers
@@ -106,6 +111,28 @@ fn http<'n>(config: &mut Fields<'n, '_>) -> ToolSettings<'n> {
     let timeout_ms =
         scalar::whole(config, "timeout", 1..=1_000_000_000).map_or(10_000, |seconds| seconds.unsigned_abs() * 1000);
     ToolSettings::Http { url, method, headers, body, timeout_ms }
+}
+
+/// An address that is written out, or whose beginning is: without `http` and a host no request can go anywhere.
+fn address(reader: &Reader<'_>, url: &Text) {
+    let text = url.value.trim();
+    let written = text.split("{{").next().unwrap_or_default();
+    let whole = written.len() == text.len();
+    let lower = written.to_ascii_lowercase();
+    let host = lower.strip_prefix("https://").or_else(|| lower.strip_prefix("http://"));
+    let fits = match host {
+        Some(host) => {
+            let end = host.find(['/', '?', '#']);
+            let name = host.get(..end.unwrap_or(host.len())).unwrap_or_default();
+            !name.contains(char::is_whitespace) && (!name.is_empty() || end.is_none() && !whole)
+        }
+        // The placeholder may bring the beginning along.
+        None => !whole && written.is_empty(),
+    };
+    if !fits {
+        let d = Diagnostic::error("invalid-url", reader.at(url.span), format!("`{text}` is not an http address"));
+        reader.report(d.help("an address begins with `https://` and a host"));
+    }
 }
 
 fn python<'n>(config: &mut Fields<'n, '_>) -> ToolSettings<'n> {

@@ -1,10 +1,10 @@
 //! The top level of a file.
 
-use std::collections::HashMap;
+use trefoil_syntax::hash::HashMap;
 
 use trefoil_ir::Retry;
-use trefoil_syntax::Diagnostic;
 use trefoil_syntax::yaml::{self, Scalar, Text};
+use trefoil_syntax::{Diagnostic, Span, suggest};
 
 use super::agent::{self, Agent};
 use super::budget::{self, Budget};
@@ -59,6 +59,7 @@ pub struct Defaults<'n> {
 /// Reads a file's root; none when it is not a mapping.
 pub fn read<'n>(reader: &'n Reader<'_>, root: &'n yaml::Node) -> Option<Manifest<'n>> {
     let mut fields = reader.fields(root, "the workflow")?;
+    fields.also_called(&[("steps", "nodes"), ("tasks", "nodes"), ("transitions", "edges"), ("context", "state")]);
     version(&mut fields);
     let agents = agent::read(&mut fields);
     let manifest = Manifest {
@@ -85,6 +86,9 @@ pub fn read<'n>(reader: &'n Reader<'_>, root: &'n yaml::Node) -> Option<Manifest
 
 fn version(fields: &mut Fields<'_, '_>) {
     let reader = fields.reader;
+    if fields.take_nullable("version").is_none() {
+        return no_version(fields);
+    }
     let Some(entry) = fields.require("version") else { return };
     match entry.value.scalar() {
         Some((Scalar::Str, text)) if &*text.value != "0.1" => reader.report(
@@ -105,8 +109,27 @@ fn version(fields: &mut Fields<'_, '_>) {
     }
 }
 
+/// It stands at the top, so that is where it is missing.
+fn no_version(fields: &Fields<'_, '_>) {
+    let reader = fields.reader;
+    let d = Diagnostic::error("missing-key", reader.at(Span::new(0, 0)), "the workflow needs `version`");
+    let head = fields.head();
+    // Somebody misspelt it: that is mended where it stands.
+    let misspelt = fields.entries().iter().any(|e| suggest::nearest(&e.key.value, ["version"]).is_some());
+    let block = reader.indent(head) == Some("") && !misspelt;
+    reader.report(match block {
+        true => d.fix(
+            "write `version: \"0.1\"` above it",
+            reader.at(Span::new(head.start, head.start)),
+            "version: \"0.1\"\n",
+        ),
+        false => d.help("write `version: \"0.1\"`"),
+    });
+}
+
 fn defaults<'n>(fields: &mut Fields<'n, '_>) -> Defaults<'n> {
     let Some(mut defaults) = fields.fields("defaults") else { return Defaults::default() };
+    defaults.also_called(&[("retries", "retry"), ("on_error", "on_failure")]);
     let result = Defaults { retry: policy::retry(&mut defaults), on_failure: policy::on_failure(&mut defaults) };
     defaults.no_effect(&["budget"], "a budget stands at the top of the file");
     defaults.finish();

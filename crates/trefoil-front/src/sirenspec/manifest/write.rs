@@ -77,7 +77,24 @@ fn parse<'n>(reader: &Reader<'_>, text: &'n Text) -> Option<Write<'n>> {
         reader.error("bad-path", text.span, format!("`{}` has an empty segment", text.value));
         return None;
     }
+    if let Some(odd) = path.iter().find_map(|s| s.chars().find(|c| !in_path(*c))) {
+        let odd = if odd.is_whitespace() { "white space".to_owned() } else { format!("`{odd}`") };
+        let message = format!("`{}` has {odd} in it, so no template can read it", text.value);
+        reader.warning("bad-path", text.span, message);
+    }
     // A lone root stores under the key of its own name.
-    let path = if path.is_empty() { vec![Arc::from(first)] } else { path };
+    let path = if path.is_empty() {
+        let message = format!("`{first}` alone writes `{first}.{first}`: the name after the dot is missing");
+        let d = Diagnostic::warning("bad-path", reader.at(text.span), message);
+        reader.report(d.help(format!("give it a name: `{first}.reply`")));
+        vec![Arc::from(first)]
+    } else {
+        path
+    };
     Some(Write { root, path, text: Some(text) })
+}
+
+/// Whether a character can stand in a path that a template reads (decision C2).
+fn in_path(c: char) -> bool {
+    !c.is_whitespace() && !"{}.|=!<>&()\"'#/+*,[]".contains(c)
 }

@@ -53,7 +53,7 @@ fn conditions_read_what_has_ended_with_their_source() {
     );
     expect_one(
         &with("working.two"),
-        "error 7:42 unknown-property: `working.two` is not defined: `working` has no `two` (there are `first`, `reader`, `last`, `one`, `three`)",
+        "error 7:42 unknown-property: `working.two` is not defined: `working` has no `two` (did you mean `output.two`?)",
     );
     expect_one(
         &with("output.two"),
@@ -79,9 +79,9 @@ fn cycles_of_templates() {
     let text = "version: \"0.1\"\nagents:\n  a: {model: \"openai:m\", system: \"{{ two.output }}\"}\n  b: {model: \"openai:m\", system: \"{{ one.output | default('') }}\"}\nnodes:\n  one: {agent: a, writes: output.one}\n  two: {agent: b, writes: output.two}\n";
     expect_one(
         text,
-        "error 4:38 circular-ref: circular_ref: circular template reference among the nodes `one`, `two` (a node can read only what ended before it; take one of these references out)",
+        "error 3:38 circular-ref: circular_ref: circular template reference among the nodes `one`, `two` (a node can read only what ended before it; take one of these references out)",
     );
-    // The same through paths that they write.
+    // It is reported where a node reads what comes after it. The same through paths that they write.
     let text = text
         .replace("two.output", "second")
         .replace("one.output", "first")

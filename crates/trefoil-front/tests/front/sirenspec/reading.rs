@@ -37,7 +37,7 @@ fn the_top_level() {
         "version: \"0.1\"\nnodes: {}\ndefaults: {budget: {max_tokens: 1}, retries: 2}\n",
         "
         warning 3:12 no-effect: `budget` has no effect: a budget stands at the top of the file
-        warning 3:37 unknown-key: defaults has no key `retries`
+        warning 3:37 unknown-key: defaults has no key `retries` (did you mean `retry`?)
     ",
     );
 }
@@ -112,7 +112,10 @@ fn nodes_of_every_type() {
     );
     expect_one(
         &nodes("  n: {type: human, writes: output.n, on_timeout: use_default}\n  m: {agent: a, writes: output.m}\n"),
-        "error 4:50 missing-key: `on_timeout: use_default` needs `default_output`",
+        "
+        warning 4:38 no-effect: `on_timeout` has no effect: there is no `timeout`, so the person is waited for
+        error 4:50 missing-key: `on_timeout: use_default` needs `default_output`
+    ",
     );
     expect_one(
         &nodes(
@@ -162,7 +165,7 @@ fn policies() {
     expect_one(
         &node("retry: {strategy: exponential, backof: linear}"),
         "
-        warning 4:43 unknown-key: retry has no key `strategy`
+        warning 4:43 unknown-key: retry has no key `strategy` (did you mean `backoff`?)
         warning 4:66 unknown-key: retry has no key `backof` (did you mean `backoff`?)
     ",
     );
@@ -329,7 +332,10 @@ fn edges() {
         warning 6:6 unknown-key: an edge has no key `form` (did you mean `from`?)
     ",
     );
-    expect_one(&edges("  - {from_node: n, to_node: m, when: true}\n"), "");
+    expect_one(
+        &edges("  - {from_node: n, to_node: m, when: true}\n"),
+        "info 5:38 constant-condition: `true` reads nothing, so the edge is always taken (leave `when` out for an edge that is always taken)",
+    );
     expect_one(
         &edges("  - {from: n, to: m, when: 'working.n.output && true'}\n"),
         "error 5:46 condition-bad-operator: there is no `&&` here (write `and`)",

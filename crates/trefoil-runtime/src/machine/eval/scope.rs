@@ -112,7 +112,7 @@ fn compose(context: &Context<'_>, seed: &Value, parts: &[Part]) -> Value {
 fn lay(root: &mut Value, at: &[Arc<str>], value: &Value) {
     let mut members = match std::mem::take(root) {
         Value::Object(object) => Arc::unwrap_or_clone(object),
-        _ => Object::new(),
+        _ => Object::default(),
     };
     match at {
         [] => {

@@ -121,7 +121,7 @@ fn export(turn: &mut Turn<'_>, f: FrameId, flow: &Flow) {
     let Some((_, step)) = turn.step_of(parent) else { return };
     let StepKind::Call(call) = &step.kind else { return };
     let Some(into) = call.exports else { return };
-    let mut exports = Object::with_capacity(flow.exports.len());
+    let mut exports = Object::with_capacity_and_hasher(flow.exports.len(), Default::default());
     for export in &flow.exports {
         let read = |slot| turn.core.activations.read(activation, slot);
         let Some(out) = read(export.slot).and_then(|v| member(v, &export.member)) else { continue };

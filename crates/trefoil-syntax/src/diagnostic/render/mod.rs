@@ -35,6 +35,9 @@ fn place(files: &Files, file: Option<FileId>, span: Option<Span>) -> (Option<&So
 
 /// A text on one line that can neither move the cursor nor turn the writing direction.
 fn clean(text: &str) -> String {
+    if text.bytes().all(|b| b == b' ' || b.is_ascii_graphic()) {
+        return text.to_owned();
+    }
     let tricky = |c: char| {
         c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
     };

@@ -3,7 +3,7 @@
 //! <https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html>. Written by hand: what we need of the format is small,
 //! and the tests hold it against the published schema.
 
-use std::collections::HashMap;
+use crate::hash::HashMap;
 
 use serde_json::{Map, Value, json};
 

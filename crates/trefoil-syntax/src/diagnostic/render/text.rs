@@ -34,8 +34,28 @@ impl Default for TextOptions {
     }
 }
 
+/// Up to this many findings, starting a thread costs more than it saves.
+const FEW: usize = 64;
+
 /// One block a finding, with a blank line between two.
 pub fn text(diagnostics: &[Diagnostic], files: &Files, options: TextOptions) -> String {
+    // A generated file can have a finding for each of its thousand states, and laying out excerpts is most of a check then.
+    let threads = if diagnostics.len() > FEW { std::thread::available_parallelism().map_or(1, usize::from) } else { 1 };
+    let mut parts = diagnostics.chunks(diagnostics.len().div_ceil(threads).max(1));
+    let first = parts.next().unwrap_or_default();
+    std::thread::scope(|scope| {
+        let others: Vec<_> = parts.map(|part| (part, scope.spawn(move || blocks(part, files, options)))).collect();
+        let mut out = blocks(first, files, options);
+        for (part, other) in others {
+            out.push('\n');
+            // What a thread could not lay out is laid out here, where it fails as it would have without threads.
+            out.push_str(&other.join().unwrap_or_else(|_| blocks(part, files, options)));
+        }
+        out
+    })
+}
+
+fn blocks(diagnostics: &[Diagnostic], files: &Files, options: TextOptions) -> String {
     let renderer = if options.color { Renderer::styled() } else { Renderer::plain() }.term_width(options.width);
     let mut out = String::new();
     for d in diagnostics {
@@ -47,9 +67,10 @@ pub fn text(diagnostics: &[Diagnostic], files: &Files, options: TextOptions) -> 
             Some(patch) => renderer.render(&[group, patch]),
             None => renderer.render(&[group]),
         };
-        for line in block.lines().filter(|line| !cut || !is_bare_separator(line)) {
-            out.push_str(line);
-            out.push('\n');
+        if cut {
+            block.lines().filter(|line| !is_bare_separator(line)).for_each(|line| out.extend([line, "\n"]));
+        } else {
+            out.extend([block.trim_end_matches('\n'), "\n"]);
         }
     }
     out
@@ -107,7 +128,7 @@ fn patch<'a>(d: &'a Diagnostic, files: &'a Files) -> Option<Group<'a>> {
         let Some(file) = files.get(id) else { continue };
         let edits: Vec<_> = fix.edits.iter().filter(|e| e.location.file == id).collect();
         let cover = edits.iter().map(|e| shown(file, e.location.span)).reduce(Span::cover)?;
-        let (first, last) = (file.position(cover.start).line, file.position(cover.end).line);
+        let (first, last) = (file.line(cover.start), file.line(cover.end));
         let whole = Span::new(file.line_span(first).start, file.line_span(last).end.max(cover.end));
         // Deleting a whole line takes its line break too, which `shown` may leave out.
         let long = whole.len() > APART || (first..=last).any(|line| file.line_span(line).len() > LINE_BYTES);
@@ -166,7 +187,7 @@ fn excerpts<'a>(d: &'a Diagnostic, file: &'a SourceFile, span: Span, files: &'a 
 fn shown(file: &SourceFile, span: Span) -> Span {
     let end = file.text().len() as u32;
     let (start, mut stop) = (span.start.min(end), span.end.clamp(span.start.min(end), end));
-    let (first, last) = (file.position(start).line, file.position(stop).line);
+    let (first, last) = (file.line(start), file.line(stop));
     let line = file.line_span(first);
     if last - first + 1 >= LINES || line.len() > LINE_BYTES {
         stop = stop.min(line.end).max(start);
@@ -184,7 +205,7 @@ impl<'a> Excerpt<'a> {
     }
     fn add_to(self, group: Group<'a>, cut: &mut bool) -> Group<'a> {
         let cover = self.cover();
-        let (first, last) = (self.file.position(cover.start).line, self.file.position(cover.end).line);
+        let (first, last) = (self.file.line(cover.start), self.file.line(cover.end));
         let (head, tail) = (self.file.line_span(first), self.file.line_span(last));
         let whole = Span::new(head.start, tail.end.max(cover.end));
         let name = clean(self.file.name());
