@@ -77,7 +77,7 @@ fn nothing(m: &Manifest) -> Vec<Mutation> {
     let keys =
         ["timeout", "mode", "model", "feedback", "iteration_timeout", "strategy", "criteria", "command", "agent"];
     texts(m, &keys)
-        .filter(|p| plain(p))
+        .filter(|p| plain(p) && m.is_format_key(p).is_some())
         .filter_map(|p| {
             let value = range(p.entry.value.span);
             m.edits().put(value, "").at(p.entry.key.span.start as usize).done()
@@ -91,15 +91,24 @@ fn blank(m: &Manifest) -> Vec<Mutation> {
 }
 
 fn declared_key(m: &Manifest) -> Vec<Mutation> {
+    // Where they stand under another key, nobody knows them.
+    let known = |p: &Place| p.path.iter().any(|s| *s == Segment::Key("security".into()));
     let inside = |p: &&Place| {
-        p.path.iter().any(|s| matches!(s, Segment::Key(k) if matches!(&**k, "network" | "filesystem" | "resources")))
+        known(p)
+            && p.path
+                .iter()
+                .any(|s| matches!(s, Segment::Key(k) if matches!(&**k, "network" | "filesystem" | "resources")))
     };
     let keys = m.places.iter().filter(inside).map(|p| &p.entry.key).filter(|k| k.value.len() > 3);
     keys.filter_map(|k| m.put(range(k.span), misspelt(&k.value))).collect()
 }
 
 fn amount(m: &Manifest) -> Vec<Mutation> {
-    texts(m, &["memory", "disk", "size_limit"]).filter_map(|p| m.put(range(text(p)?.content()), "plenty")).collect()
+    let known = |p: &&Place| !p.path.iter().any(|s| *s == Segment::Key("execution".into()));
+    texts(m, &["memory", "disk", "size_limit"])
+        .filter(known)
+        .filter_map(|p| m.put(range(text(p)?.content()), "plenty"))
+        .collect()
 }
 
 fn model(m: &Manifest) -> Vec<Mutation> {

@@ -20,6 +20,7 @@ use super::paths::Paths;
 use super::pieces::path;
 use crate::Reader;
 use crate::aegis::manifest::schema::JsonSchema;
+pub(super) use answer::Answer;
 pub use check::ALWAYS;
 pub(super) use known::{Known, declare_inputs, input_names};
 pub(super) use meaning::{BLOCKS, plain_path};

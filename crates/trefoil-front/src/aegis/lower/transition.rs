@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use trefoil_ir::{Cond, Position, Source, StateId, Takes, Transition};
 use trefoil_syntax::{Diagnostic, suggest};
-use trefoil_template::{Comparison, Expression, Policy};
+use trefoil_template::{Comparison, Expression, Policy, Value};
 
 use super::condition::{Test, between, compare, never, one_of};
-use super::names::{Place, Scene, Shape};
+use super::names::{Answer, Place, Scene, Shape};
 use crate::aegis::manifest::transition::{self as written, Condition};
 use crate::build;
-use crate::learn;
+use crate::learn::{self, member_type};
 use crate::read::respelt;
 
 const YES: &[&str] = &["yes", "y", "1", "approve", "approved", "true"];
@@ -31,6 +31,37 @@ pub(super) fn answers(condition: &Condition, answer: &str) -> bool {
 /// The transitions of a state.
 pub(super) fn lower(scene: &Scene<'_, '_>, state: usize, transitions: &[written::Transition]) -> Vec<Transition> {
     transitions.iter().filter_map(|t| one(scene, state, t)).collect()
+}
+
+/// The first condition on a score.
+pub(super) fn scored(transitions: &[written::Transition]) -> Option<&written::Transition> {
+    use Condition::{ScoreAbove, ScoreAndConfidenceAbove, ScoreBelow, ScoreBetween};
+    transitions.iter().find(|t| {
+        matches!(t.condition, Some(ScoreAbove(_) | ScoreBelow(_) | ScoreBetween(..) | ScoreAndConfidenceAbove(..)))
+    })
+}
+
+/// Scores go from 0 to 1; an agent that declares others does not answer what its conditions ask for.
+pub(super) fn check_scale(scene: &Scene<'_, '_>, state: usize, first: &written::Transition, answer: &Answer) {
+    let score = member_type(&answer.schema, "score");
+    let bound = |key: &str| score.get(key).and_then(Value::as_f64);
+    let (least, most) = (bound("minimum"), bound("maximum"));
+    if least.is_none_or(|n| n >= 0.0) && most.is_none_or(|n| n <= 1.0) {
+        return;
+    }
+    let range = match (least, most) {
+        (Some(least), Some(most)) => format!("from {least} to {most}"),
+        (Some(least), None) => format!("from {least} on"),
+        (None, most) => format!("up to {}", most.unwrap_or_default()),
+    };
+    let name = scene.names.name(state);
+    let message = format!("`{name}` answers with a score {range}, and this compares with 0 to 1");
+    let d = Diagnostic::warning("out-of-range", scene.reader.at(first.at), message)
+        .help("have the agent answer with a score from 0 to 1");
+    scene.reader.report(match answer.members.place("score") {
+        Some(at) => d.label(at, "declared here"),
+        None => d,
+    });
 }
 
 /// The transition of a straight pipeline: on success, and there is no other.

@@ -260,7 +260,15 @@ fn state(
             vec![transition::next(scene, index, index + 1)]
         }
         None => Vec::new(),
-        Some(written) => transition::lower(scene, index, written),
+        Some(written) => {
+            let first = transition::scored(written).filter(|_| matches!(state.kind, Some(StateKind::Agent(_))));
+            if let Some((first, answer)) =
+                first.zip(lowering.answers(state.kind.as_ref().filter(|_| first.is_some())).first())
+            {
+                transition::check_scale(scene, index, first, answer);
+            }
+            transition::lower(scene, index, written)
+        }
     };
     State {
         name: state.name.clone(),

@@ -231,3 +231,29 @@ fn results_of_containers_and_of_a_consensus_have_known_members() {
              warning 13:93 unknown-property: `A.output.unit` has no `stdot`: it is always empty (did you mean `stdout`?)
              warning 13:117 unknown-property: `P.consensus` has no `scroe`: it is always empty (did you mean `score`?)");
 }
+
+/// Where the labels of all findings are.
+fn labels(files: &[(&str, &str)]) -> Vec<String> {
+    let folder = load(files);
+    let all = folder.diagnostics.iter().flat_map(|d| &d.labels);
+    all.map(|l| format!("{} {}", place(&folder.project.files, l.location, true), l.message)).collect()
+}
+
+#[test]
+fn what_is_declared_in_another_file_is_shown_there() {
+    let judge = agent(
+        "  execution: { validation: [{ type: json_schema, schema: { type: object, properties: { score: { type: number, minimum: 0, maximum: 10 } } } }] }\n",
+    )
+    .replace("name: a", "name: judge");
+    let flow = |name: &str| {
+        workflow(&format!(
+            "    A: {{ kind: Agent, agent: {name}, transitions: [{{ condition: score_above, threshold: 0.8, target: END }}, {{ target: END }}] }}\n{END}"
+        ))
+    };
+    expect(
+        &[("w.yaml", &flow("judge")), ("a.yaml", &judge)],
+        "warning w.yaml 7:64 out-of-range: `A` answers with a score from 0 to 10, and this compares with 0 to 1 (have the agent answer with a score from 0 to 1)",
+    );
+    assert_eq!(labels(&[("w.yaml", &flow("judge")), ("a.yaml", &judge)]), ["a.yaml 7:88 declared here"]);
+    assert_eq!(labels(&[("w.yaml", &flow("jugde")), ("a.yaml", &judge)]), ["a.yaml 3:19 `judge` is declared here"]);
+}

@@ -5,7 +5,7 @@ use trefoil_syntax::Location;
 use trefoil_template::{Reference, Value};
 
 use super::check::{ALWAYS, OF_RESULTS};
-use super::{Place, Scene, is_special};
+use super::{Place, Scene, Shape, is_special};
 use crate::learn::{Meaning, Resolve, integer_type, member_type, object_type, text_type, walk, walk_in};
 
 /// A text of a place.
@@ -56,7 +56,10 @@ impl Resolve for Here<'_, '_, '_> {
                 true
             }
             Some(["input", field]) => names.schema.is_none() || declared(field) || ALWAYS.contains(field),
-            Some([name, of, ..]) => names.index(name).is_some() && (OF_RESULTS.contains(of) || *of == "feedback"),
+            // What another workflow leaves has names of its own.
+            Some([name, of, ..]) => names.index(name).is_some_and(|state| {
+                OF_RESULTS.contains(of) || *of == "feedback" || *names.shape(state) == Shape::Open
+            }),
             _ => false,
         }
     }

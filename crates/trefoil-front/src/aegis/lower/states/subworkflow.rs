@@ -115,7 +115,10 @@ fn unknown(lowering: &mut Lowering<'_>, scene: &Scene<'_, '_>, index: usize, nam
     let message = format!("no workflow in this folder is called `{}`", name.value);
     let d = Diagnostic::warning("unknown-reference", at, message.clone());
     scene.reader.report(match lowering.directory.near(Unit::Workflow, &name.value) {
-        Some(near) => respelt(d.help(format!("did you mean `{}`?", near.name)), at, name, near),
+        Some(near) => {
+            let d = d.help(format!("did you mean `{}`?", near.name));
+            respelt(lowering.directory.declared(Unit::Workflow, near.name, d), at, name, near)
+        }
         None => d.help("put its manifest into the folder; a run that can reach this state does not start"),
     });
     let refused = Refused { feature: "an unknown workflow".into(), message: message.into() };
