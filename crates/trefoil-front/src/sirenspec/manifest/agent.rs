@@ -60,9 +60,12 @@ fn one<'n>(reader: &'n Reader<'_>, entry: &'n Entry) -> Agent<'n> {
     agent
 }
 
+/// The quotes of a word processor.
+const TYPOGRAPHIC: [char; 4] = ['\u{201c}', '\u{201d}', '\u{2018}', '\u{2019}'];
+
 /// What no model's name has in it.
 fn odd(c: char) -> bool {
-    c.is_whitespace() || matches!(c, '"' | '\'' | '`' | '\u{201c}' | '\u{201d}')
+    c.is_whitespace() || matches!(c, '"' | '\'' | '`') || TYPOGRAPHIC.contains(&c)
 }
 
 fn bare(text: &str) -> String {
@@ -96,7 +99,9 @@ fn maker(reader: &Reader<'_>, text: &Text, provider: &str, name: &str) {
 
 /// Says that a model's name has blanks or quotes in it, which no provider's names have.
 pub(super) fn tidy(reader: &Reader<'_>, text: &Text, trimmed: &str) {
-    if !text.value.contains(odd) || text.value.contains("{{") {
+    // Quotes of a word processor are told wherever they stand.
+    let told = |c: char| odd(c) && !TYPOGRAPHIC.contains(&c);
+    if !text.value.contains(told) || text.value.contains("{{") {
         return;
     }
     let message = format!("`{}` has a blank or a quote in it, and no model's name has", text.value);
