@@ -43,9 +43,11 @@ pub fn read<'n>(fields: &mut Fields<'n, '_>) -> HumanNode<'n> {
         let message = "`on_timeout` has no effect: there is no `timeout`, so the person is waited for";
         fields.reader.warning("no-effect", entry.key.span, message);
     }
-    let choice = fields
-        .word("on_timeout", &[("abort", Choice::Abort), ("skip", Choice::Skip), ("use_default", Choice::UseDefault)])
-        .unwrap_or(Choice::Abort);
+    let read = fields
+        .word("on_timeout", &[("abort", Choice::Abort), ("skip", Choice::Skip), ("use_default", Choice::UseDefault)]);
+    // A misspelt choice is told; a default says which one was meant.
+    let meant = read.is_none() && fields.take("on_timeout").is_some() && fields.take("default_output").is_some();
+    let choice = read.unwrap_or(if meant { Choice::UseDefault } else { Choice::Abort });
     let on_timeout = match choice {
         Choice::Abort => OnTimeout::Fail,
         Choice::Skip => OnTimeout::Answer("".into()),

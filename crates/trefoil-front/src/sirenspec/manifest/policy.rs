@@ -106,17 +106,20 @@ pub fn on_failure<'n>(fields: &mut Fields<'n, '_>) -> Option<OnFailure<'n>> {
     }
     let mut policy = fields.fields("on_failure")?;
     policy.also_called(&[("fallback", "fallback_node"), ("node", "fallback_node"), ("default", "default_output")]);
-    let action = policy
-        .word(
-            "action",
-            &[
-                ("abort", Action::Abort),
-                ("fallback", Action::Fallback),
-                ("skip", Action::Skip),
-                ("use_default", Action::UseDefault),
-            ],
-        )
-        .unwrap_or(Action::Abort);
+    let read = policy.word(
+        "action",
+        &[
+            ("abort", Action::Abort),
+            ("fallback", Action::Fallback),
+            ("skip", Action::Skip),
+            ("use_default", Action::UseDefault),
+        ],
+    );
+    // A misspelt action is told; what else is there says which one was meant.
+    let unreadable = read.is_none() && policy.take("action").is_some();
+    let meant = [("fallback_node", Action::Fallback), ("default_output", Action::UseDefault)];
+    let meant = meant.into_iter().find(|(key, _)| unreadable && policy.take(key).is_some());
+    let action = read.or(meant.map(|(_, action)| action)).unwrap_or(Action::Abort);
     let result = match action {
         Action::Abort => Some(OnFailure::Abort),
         Action::Skip => Some(OnFailure::Skip),

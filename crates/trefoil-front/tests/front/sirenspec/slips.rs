@@ -413,3 +413,28 @@ fn an_input_that_is_no_list_by_its_default() {
     expect_one(&over("[de, fr]"), "");
     expect_one(&over("'[\"de\"]'"), "");
 }
+
+#[test]
+fn a_misspelt_action_is_told_once() {
+    let node = |text: &str| {
+        flow(
+            "x",
+            &format!("nodes:\n  n: {{agent: a, writes: output.n, {text}}}\n  m: {{agent: a, writes: output.n}}\n"),
+        )
+    };
+    expect_one(
+        &node("on_failure: {action: fallbak, fallback_node: m}"),
+        "error 4:56 unknown-value: `action` cannot be `fallbak` (did you mean `fallback`? it can be one of `abort`, `fallback`, `skip`, `use_default`)",
+    );
+    expect_one(
+        &node("on_failure: {action: use-default, default_output: x}"),
+        "error 4:56 unknown-value: `action` cannot be `use-default` (did you mean `use_default`? it can be one of `abort`, `fallback`, `skip`, `use_default`)",
+    );
+    expect_one(
+        &flow(
+            "x",
+            "nodes:\n  m: {agent: a, writes: working.t}\n  n: {type: human, prompt: p, writes: output.n, timeout: 5, on_timeout: usedefault, default_output: x}\n",
+        ),
+        "error 5:73 unknown-value: `on_timeout` cannot be `usedefault` (did you mean `use_default`? it can be one of `abort`, `skip`, `use_default`)",
+    );
+}
