@@ -146,8 +146,17 @@ mod tests {
 
     #[test]
     fn what_names_something_in_other_brackets_is_found() {
-        for whole in ["{topic}", "{ topic }", "{topic}}", "${topic}", "#{topic}", "<%= topic %>", "[[topic]]", "{ {topic} }", "topic}}"]
-        {
+        for whole in [
+            "{topic}",
+            "{ topic }",
+            "{topic}}",
+            "${topic}",
+            "#{topic}",
+            "<%= topic %>",
+            "[[topic]]",
+            "{ {topic} }",
+            "topic}}",
+        ] {
             assert_eq!(all(&format!("About {whole}, é.")), [(whole, Form::Placeholder("topic"))], "{whole}");
         }
         assert_eq!(all("{% if topic %}x{% endif %}"), [("{% if topic %}", Form::Statement("topic"))]);

@@ -115,7 +115,7 @@ fn a_path_ends_where_a_checked_answer_does() {
         "property-of-text",
         "SORT.output.kind == 'bug'",
         "{{SORT.output.kind.name}}",
-        &["warning 19:25 `SORT.output.kind` is text, so `SORT.output.kind.name` is never there"],
+        &["warning 19:42 `SORT.output.kind` is text, so `SORT.output.kind.name` is never there"],
     );
 }
 
@@ -279,7 +279,7 @@ fn a_slip_on_the_first_level_of_an_open_answer_is_found() {
     found("{{SORT.output.knd}}", &["warning 19:37 the schema of `SORT.output` declares no `knd`"]);
     found(
         "{{#each SORT.output.prts}}{{this}}{{/each}}",
-        &["warning 19:31 the schema of `SORT.output` declares no `prts`"],
+        &["warning 19:43 the schema of `SORT.output` declares no `prts`"],
     );
     let flow = leads("state_output.output.knd == 'bug'", "x");
     let (_, all) = check(Some("aegis"), &[("flow.yaml", &flow), ("sorter.yaml", &open)]);

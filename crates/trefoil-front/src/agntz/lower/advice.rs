@@ -49,8 +49,13 @@ pub fn unknown(scope: &Scope<'_>, path: &[Segment], name: &str, at: At) -> Note 
     };
     if scope.inputs.closed {
         let message = format!("`{name}` is not defined here");
-        let label = near.and_then(|n| Some((declared(scope, n.name)?, format!("`{}` is declared here", n.name))));
-        return with_habit(Note { label, ..Note::new(Severity::Error, "unresolved-name", message, help).meant(0, near) });
+        let label = near
+            .filter(|n| n.distance > 0)
+            .and_then(|n| Some((declared(scope, n.name)?, format!("`{}` is declared here", n.name))));
+        return with_habit(Note {
+            label,
+            ..Note::new(Severity::Error, "unresolved-name", message, help).meant(0, near)
+        });
     }
     let message = match scope.outside.filter(|_| !scope.inputs.declared).map(|o| &o.given) {
         Some(None) => format!("`{name}` is always null: the step gives no `input`"),
@@ -74,13 +79,34 @@ fn declared(scope: &Scope<'_>, name: &str) -> Option<Location> {
 
 /// How other systems begin a path that here begins with the name itself.
 const PREFIXES: &[&str] = &[
-    "args", "context", "ctx", "data", "input", "inputs", "output", "outputs", "params", "state", "step", "steps", "this",
-    "var", "variables", "vars", "workflow",
+    "args",
+    "context",
+    "ctx",
+    "data",
+    "input",
+    "inputs",
+    "output",
+    "outputs",
+    "params",
+    "state",
+    "step",
+    "steps",
+    "this",
+    "var",
+    "variables",
+    "vars",
+    "workflow",
 ];
 
 /// Other names of the namespaces.
-const NAMESPACES: &[(&str, &str)] =
-    &[("ENV", "env"), ("Env", "env"), ("environment", "env"), ("secret", "secrets"), ("Secret", "secrets"), ("Secrets", "secrets")];
+const NAMESPACES: &[(&str, &str)] = &[
+    ("ENV", "env"),
+    ("Env", "env"),
+    ("environment", "env"),
+    ("secret", "secrets"),
+    ("Secret", "secrets"),
+    ("Secrets", "secrets"),
+];
 
 /// A path as it is written elsewhere: up to which segment, and what to write in place of that.
 fn habit(scope: &Scope<'_>, path: &[Segment], name: &str, names: &[Arc<str>]) -> Option<(usize, Arc<str>)> {
@@ -91,7 +117,8 @@ fn habit(scope: &Scope<'_>, path: &[Segment], name: &str, names: &[Arc<str>]) ->
     if let Some((_, meant)) = NAMESPACES.iter().find(|(other, _)| *other == name && path.len() == 2) {
         return Some((0, (*meant).into()));
     }
-    let known = names.contains(next) || scope.named(next).iter().any(|i| scope.steps.get(*i).is_some_and(|s| names.contains(&s.key)));
+    let known = names.contains(next)
+        || scope.named(next).iter().any(|i| scope.steps.get(*i).is_some_and(|s| names.contains(&s.key)));
     (PREFIXES.contains(&name) && known).then(|| (1, next.clone()))
 }
 

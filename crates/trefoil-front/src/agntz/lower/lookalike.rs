@@ -13,12 +13,13 @@ const RULE: &str = "not-a-placeholder";
 
 /// Keys whose values are words of their own, whatever else has such a name.
 const WORDS: &[&str] = &[
-    "action", "category", "field", "format", "kind", "label", "lang", "language", "level", "method", "mode", "name", "role",
-    "source", "state", "status", "style", "target", "title", "tone", "type", "unit", "units",
+    "action", "category", "field", "format", "kind", "label", "lang", "language", "level", "method", "mode", "name",
+    "role", "source", "state", "status", "style", "target", "title", "tone", "type", "unit", "units",
 ];
 
 /// Looks at the text outside of the tags.
 pub fn check(reader: &Reader<'_>, scope: &Scope<'_>, source: &Text, at: At) {
+    dollar(reader, source);
     for found in lookalike::find(&source.value, &|path| is_there(scope, path, at)) {
         let (start, end) = (found.range.start as u32, found.range.end as u32);
         let place = reader.at(source.source(start..end));
@@ -31,7 +32,8 @@ pub fn check(reader: &Reader<'_>, scope: &Scope<'_>, source: &Text, at: At) {
         };
         reader.report(match found.form {
             Form::Placeholder(path) => {
-                let message = format!("`{whole}` is text, and `{path}` is not read: a placeholder has two braces on both sides");
+                let message =
+                    format!("`{whole}` is text, and `{path}` is not read: a placeholder has two braces on both sides");
                 mended(warning(message), format!("{{{{{path}}}}}"))
             }
             Form::Statement(path) => {
@@ -46,6 +48,22 @@ pub fn check(reader: &Reader<'_>, scope: &Scope<'_>, source: &Text, at: At) {
                 .help("put the comparison into the tag: `{{#if path == literal}}`"),
         });
     }
+}
+
+/// A placeholder as other systems write it, `${{path}}`, and nothing beside it. Beside other text, and before an amount, the
+/// sign is a currency's.
+fn dollar(reader: &Reader<'_>, source: &Text) {
+    let value = source.value.trim();
+    let Some(path) = value.strip_prefix("${{").and_then(|rest| rest.strip_suffix("}}")).map(str::trim) else { return };
+    let amount = ["price", "cost", "amount", "total", "sum", "budget", "fee", "value", "balance", "usd", "dollar"];
+    let last = path.rsplit('.').next().unwrap_or_default().to_lowercase();
+    if !lookalike::is_path(path) || amount.iter().any(|word| last.contains(word)) {
+        return;
+    }
+    let at = (source.value.len() - source.value.trim_start().len()) as u32;
+    let place = reader.at(source.source(at..at + 1));
+    let d = Diagnostic::warning(RULE, place, "the `$` is no part of the placeholder: it stays in the text");
+    reader.report(d.suggestion("take the `$` out", place, ""));
 }
 
 /// Looks at a value that as a whole is the name of something, without braces. `key` is what it is the value of.
@@ -71,7 +89,8 @@ fn is_there(scope: &Scope<'_>, path: &str, at: At) -> bool {
     if root == "env" || root == "secrets" {
         return rest.is_some_and(|n| n.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_'));
     }
-    let alias = || scope.named(root).iter().filter_map(|i| scope.steps.get(*i)).any(|s| scope.names(at).contains(&s.key));
+    let alias =
+        || scope.named(root).iter().filter_map(|i| scope.steps.get(*i)).any(|s| scope.names(at).contains(&s.key));
     if !scope.names(at).iter().any(|n| &**n == root) && !alias() {
         return false;
     }

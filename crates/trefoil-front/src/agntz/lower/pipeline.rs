@@ -216,13 +216,7 @@ fn named_at(step: &Step<'_>, chosen: Option<&Text>) -> Span {
     }
 }
 
-fn check_key(
-    reader: &Reader<'_>,
-    scope: &Scope<'_>,
-    key: &str,
-    place: Span,
-    before: Option<&Step<'_>>,
-) {
+fn check_key(reader: &Reader<'_>, scope: &Scope<'_>, key: &str, place: Span, before: Option<&Step<'_>>) {
     let at = reader.at(place);
     let rename = "give the step another `stateKey`";
     if let Some(property) = scope.inputs.get(key) {
@@ -239,7 +233,7 @@ fn check_key(
         };
         let place = reader.at(named_at(first, first.state_key.or(inline_key)));
         let d = if scope.order == Order::Parallel {
-            Diagnostic::error("parallel-write", at, format!("two branches write `{key}`"))
+            Diagnostic::error("write-conflict", at, format!("two branches write `{key}`"))
         } else {
             Diagnostic::warning("state-key", at, format!("this step overwrites `{key}`"))
         };

@@ -8,6 +8,7 @@ mod extras;
 mod hosted;
 mod http;
 mod llm;
+mod maker;
 mod model;
 mod pipeline;
 mod texts;
@@ -203,9 +204,10 @@ fn misplaced(fields: &mut Fields<'_, '_>, word: Word) -> Option<Word> {
     let at = written("kind")?.value.span;
     let (key, name) = (&entry.key.value, WORDS.iter().find(|(_, w)| *w == other).map_or("", |(name, _)| name));
     let kind = WORDS.iter().find(|(_, w)| *w == word).map_or("", |(name, _)| name);
-    let d = Diagnostic::error("missing-key", reader.at(at), format!("`kind: {kind}` needs `{own}`, and this has `{key}`"))
-        .label(reader.at(entry.key.span), format!("`kind: {name}` has this"))
-        .help(format!("write `kind: {name}`, or `{own}` in place of `{key}`"));
+    let d =
+        Diagnostic::error("missing-key", reader.at(at), format!("`kind: {kind}` needs `{own}`, and this has `{key}`"))
+            .label(reader.at(entry.key.span), format!("`kind: {name}` has this"))
+            .help(format!("write `kind: {name}`, or `{own}` in place of `{key}`"));
     reader.report(d.suggestion(format!("write `{name}`"), reader.at(at), name));
     reader.warning("no-effect", entry.key.span, format!("`{key}` has no effect: it is a key of `kind: {name}`"));
     // A sequence sees all that a parallel does, and more.
