@@ -56,7 +56,12 @@ pub(super) fn explain(file: FileId, text: &str, error: &ScanError, builder: &Bui
     if let Some(problem) = braces(&scene) {
         return problem;
     }
-    let Wording { kind, rule, message, help, place: told, above } = wording::of(error.kind(), &scene, limits);
+    let words = wording::of(error.kind(), &scene, limits);
+    let words = match flow.filter(|_| words.kind == Kind::Inside) {
+        Some((outer, inner)) if falls_back(text, outer as usize, at) => wording::unclosed(text, inner as usize),
+        _ => words,
+    };
+    let Wording { kind, rule, message, help, place: told, above } = words;
     let (start, end) = told.unwrap_or_else(|| place(kind, &scene));
     let (start, end) = locate::whole_characters(text, start, end);
     let mut diagnostic = Diagnostic::error(rule, scene.location(start, end), message);
@@ -83,6 +88,19 @@ pub(super) fn explain(file: FileId, text: &str, error: &ScanError, builder: &Bui
         diagnostic = diagnostic.label(scene.location(start, end), "this goes on, because it has no `:`");
     }
     Problem { diagnostic, mask: mask(kind, &scene) }
+}
+
+/// Whether a line between a bracket and `at` stands no further in than the line that opens it, and is not what closes it:
+/// the key that follows, which has nothing to do with the bracket.
+fn falls_back(text: &str, open: usize, at: usize) -> bool {
+    let indent = |line: &str| line.len() - line.trim_start_matches(' ').len();
+    let start = locate::line_start(text, open);
+    let end = locate::line_end(text, at).max(start);
+    let mut lines = text.get(start..end).unwrap_or_default().lines();
+    let Some(first) = lines.next() else { return false };
+    let own = indent(first);
+    let other = |line: &str| !line.trim().is_empty() && !line.trim_start().starts_with([']', '}', '#']);
+    lines.any(|line| other(line) && indent(line) <= own)
 }
 
 /// The finding with spaces instead of the tabs at `at`; how many is guessed from the line above.

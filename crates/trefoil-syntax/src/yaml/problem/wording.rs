@@ -51,7 +51,7 @@ impl Wording {
 
 /// Our words for an error.
 pub(super) fn of(error: &E, scene: &Scene<'_>, limits: &Limits) -> Wording {
-    use Kind::{Here, Inside, Item, Opening, Tab, Value};
+    use Kind::{Here, Inside, Item, Tab, Value};
     let say = |kind, message: &str| Wording::new(kind, message);
     match error {
         // Values without quotes.
@@ -93,8 +93,7 @@ pub(super) fn of(error: &E, scene: &Scene<'_>, limits: &Limits) -> Wording {
 
         // Brackets.
         E::UnclosedFlowCollection { open } => {
-            let close = if *open == '[' { ']' } else { '}' };
-            Wording::new(Opening, format!("`{open}` is not closed")).help(format!("add `{close}`, or put quotes around the value if it is text"))
+            not_closed(*open)
         }
         E::UnexpectedEofFlowSequence | E::ExpectedFlowSequenceSeparator => {
             say(Inside, "expected `,` or `]` here").help("close the list, or put quotes around a value that has brackets or commas in it")
@@ -179,6 +178,17 @@ pub(super) fn of(error: &E, scene: &Scene<'_>, limits: &Limits) -> Wording {
         }
         _ => say(Here, "this is not valid YAML").help("look at the quotes, brackets and indentation here and above"),
     }
+}
+
+/// A bracket that is open where the text goes on with something else.
+pub(super) fn unclosed(text: &str, open: usize) -> Wording {
+    not_closed(text.get(open..).and_then(|t| t.chars().next()).unwrap_or('{'))
+}
+
+fn not_closed(open: char) -> Wording {
+    let close = if open == '[' { ']' } else { '}' };
+    Wording::new(Kind::Opening, format!("`{open}` is not closed"))
+        .help(format!("add `{close}`, or put quotes around the value if it is text"))
 }
 
 fn unexpected(character: char, scene: &Scene<'_>) -> Wording {
