@@ -298,7 +298,9 @@ fn is_template(place: &Place) -> bool {
         return false;
     }
     // Where the two mean plain data or plain text.
-    let plain = place.path.first() == Some(&Segment::Key("input".into())) || inside("task") || inside("state");
+    let plain = place.path.first() == Some(&Segment::Key("input".into()))
+        || inside("state")
+        || (inside("task") && &*place.entry.key.value != "prompt_template");
     !plain
         && (under(&place.entry.key.value)
             || place.path.iter().any(|s| matches!(s, Segment::Key(k) if under(k) && k != "command")))

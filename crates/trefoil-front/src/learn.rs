@@ -23,6 +23,15 @@ pub trait Resolve {
     fn visible(&self) -> Visible;
     /// What the segments of a reference name, from the first one on. Asked only when facts are wanted; must not report.
     fn meanings(&self, reference: &Reference) -> Vec<Meaning>;
+    /// Whether a path surely names a value here, so that it was meant to be read where it stands in other brackets than
+    /// those of a placeholder. `alone`: nothing beside the brackets says that a placeholder was meant.
+    fn is_there(&self, _path: &str, _alone: bool) -> bool {
+        false
+    }
+    /// How blocks are written, for who writes those of another language. None: the dialect looks for such text itself.
+    fn blocks(&self) -> Option<&'static str> {
+        None
+    }
 }
 
 /// What one segment names.

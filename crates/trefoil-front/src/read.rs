@@ -110,7 +110,17 @@ impl<'d> Reader<'d> {
             Some(mapping) => {
                 let what = what.to_owned();
                 let (known, missing, nullable) = (Vec::new(), Vec::new(), Vec::new());
-                Some(Fields { reader: self, span: node.span, mapping, what, known, missing, nullable, others: &[] })
+                Some(Fields {
+                    reader: self,
+                    span: node.span,
+                    mapping,
+                    what,
+                    known,
+                    missing,
+                    nullable,
+                    others: &[],
+                    elsewhere: &[],
+                })
             }
             None => {
                 self.wrong_type(node, what, "a mapping");
@@ -204,11 +214,15 @@ impl<'d> Reader<'d> {
     }
     /// One of some words, or a report with the nearest.
     pub fn word<T: Copy>(&self, node: &Node, what: &str, words: &[(&str, T)]) -> Option<T> {
-        let text = self.text(node, what)?;
+        let all = words.iter().map(|(w, _)| format!("`{w}`")).collect::<Vec<_>>().join(", ");
+        let Some(text) = node.string() else {
+            // Quotes alone make no word of the list of it.
+            self.report(self.mistyped(node, what, "text", None).help(format!("it can be one of {all}")));
+            return None;
+        };
         if let Some((_, value)) = words.iter().find(|(w, _)| *w == &*text.value) {
             return Some(*value);
         }
-        let all = words.iter().map(|(w, _)| format!("`{w}`")).collect::<Vec<_>>().join(", ");
         let mut d =
             Diagnostic::error("unknown-value", self.at(node.span), format!("`{what}` cannot be `{}`", text.value));
         d = match suggest::near(&text.value, words.iter().map(|(w, _)| *w)) {
@@ -216,7 +230,13 @@ impl<'d> Reader<'d> {
                 let d = d.help(format!("did you mean `{}`? it can be one of {all}", near.name));
                 respelt(d, self.at(node.span), text, near)
             }
-            None => d.help(format!("it can be one of {all}")),
+            None => match words {
+                [(word, _)] => {
+                    let only = suggest::Near { name: word, distance: usize::MAX, sure: false };
+                    respelt(d.help(format!("write `{word}`")), self.at(node.span), text, only)
+                }
+                _ => d.help(format!("it can be one of {all}")),
+            },
         };
         self.report(d);
         None
@@ -238,6 +258,8 @@ pub struct Fields<'n, 'd> {
     nullable: Vec<&'static str>,
     /// What people write for a key, and the key.
     others: &'static [(&'static str, &'static str)],
+    /// Keys of other mappings that people write here, and where they belong.
+    elsewhere: &'static [(&'static str, &'static str)],
 }
 
 impl<'n, 'd> Fields<'n, 'd> {
@@ -268,6 +290,10 @@ impl<'n, 'd> Fields<'n, 'd> {
     /// Words of other systems for keys of this mapping, for what is said about keys that it does not have.
     pub fn also_called(&mut self, others: &'static [(&'static str, &'static str)]) {
         self.others = others;
+    }
+    /// Keys that belong into other mappings of the format, each with the place where.
+    pub fn elsewhere(&mut self, places: &'static [(&'static str, &'static str)]) {
+        self.elsewhere = places;
     }
     /// The place to point at when something is missing: the first key, or the empty mapping.
     pub fn head(&self) -> Span {
@@ -317,10 +343,6 @@ impl<'n, 'd> Fields<'n, 'd> {
     pub fn entry(&self, key: &str) -> Option<&'n Entry> {
         self.mapping.get(key)
     }
-    /// Whether the key is there at all. Nobody has asked for it by that.
-    pub fn has(&self, key: &str) -> bool {
-        self.mapping.get(key).is_some()
-    }
     /// Whether somebody asked for this key already.
     pub fn is_known(&self, key: &str) -> bool {
         self.known.contains(&key)
@@ -336,6 +358,23 @@ impl<'n, 'd> Fields<'n, 'd> {
                 self.reader.warning("no-effect", entry.key.span, format!("`{key}` has no effect: {why}"));
             }
         }
+    }
+    /// Reports a key that is surely a slip of one that somebody asked for; other keys are the user's own.
+    pub fn misspelt(self) {
+        for entry in &self.mapping.entries {
+            let key = &*entry.key.value;
+            let near = suggest::near(key, self.known.iter().copied()).filter(|near| near.sure);
+            if let Some(near) = near.filter(|n| !self.known.contains(&key) && self.mapping.get(n.name).is_none()) {
+                let message = format!("{} has no key `{key}`", self.what);
+                let d = Diagnostic::warning("unknown-key", self.reader.at(entry.key.span), message)
+                    .help(format!("did you mean `{}`?", near.name));
+                self.reader.report(respelt(d, self.reader.at(entry.key.span), &entry.key, near));
+            }
+        }
+    }
+    /// Whatever is to be said of a null at these keys has been said.
+    pub fn settle(&mut self, keys: &[&'static str]) {
+        self.nullable.extend(keys);
     }
     /// Reports the keys that nobody asked for (decision C6), and those behind which nothing stands.
     pub fn finish(self) {
@@ -354,7 +393,10 @@ impl<'n, 'd> Fields<'n, 'd> {
             let needed = || self.missing.iter().find(|_| alone && self.missing.len() == 1).filter(|name| free(name));
             let known = || self.known.iter().copied();
             let near = suggest::near(key, known().filter(|name| free(name))).or_else(|| suggest::near(key, known()));
-            if let Some(near) = near {
+            let place = self.elsewhere.iter().find(|(word, _)| *word == key);
+            if let Some((_, place)) = place.filter(|_| near.is_none_or(|near| !near.sure)) {
+                d = d.help(format!("it belongs {place}"));
+            } else if let Some(near) = near {
                 d = d.help(format!("did you mean `{}`?", near.name));
                 if free(near.name) {
                     d = respelt(d, at, &entry.key, near);

@@ -46,12 +46,6 @@ pub fn near<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Op
     best
 }
 
-/// Whether all letters of one word stand in another, in their order.
-fn within(word: &str, longer: &str) -> bool {
-    let mut rest = longer.chars().flat_map(char::to_lowercase);
-    word.chars().flat_map(char::to_lowercase).all(|c| rest.any(|other| other == c))
-}
-
 /// Whether two names are those of neighbours in a row rather than one name and a slip: their numbers differ, or a part of
 /// one character at the end (`agent-a`, `agent-b`, `agent`).
 fn are_counted(one: &str, other: &str) -> bool {
@@ -68,6 +62,12 @@ fn are_counted(one: &str, other: &str) -> bool {
         (None, None) => false,
     };
     ends || numbers(one) != numbers(other)
+}
+
+/// Whether all letters of one word stand in another, in their order.
+fn within(word: &str, longer: &str) -> bool {
+    let mut rest = longer.chars().flat_map(char::to_lowercase);
+    word.chars().flat_map(char::to_lowercase).all(|c| rest.any(|other| other == c))
 }
 
 #[cfg(test)]

@@ -76,6 +76,7 @@ pub mod value;
 pub use condition::Condition;
 pub use error::{Broken, EvalError, Question, RULES, SyntaxError};
 pub use expression::{Arithmetic, Comparison, Expression, Function};
+pub use handlebars::is_helper;
 pub use policy::Policy;
 pub use scope::{Binding, Found, Missing, Reference, Scope, Segment};
 pub use template::{Local, Origin, Provenance, Start, Template};

@@ -1,6 +1,8 @@
 //! The classes of mistakes, by subject. A class gives every place of a sound manifest where its mistake can be made; each
 //! is a mistake whatever else the manifest says. A new class is one function and one line in its file's list.
 
+mod aegis;
+mod agntz;
 mod conditions;
 mod flow;
 mod form;
@@ -36,7 +38,7 @@ const fn class(name: &'static str, dialects: &'static [&'static str], seed: fn(&
 
 /// Every class.
 pub static CLASSES: std::sync::LazyLock<Vec<&'static Class>> = std::sync::LazyLock::new(|| {
-    let lists: [&'static [Class]; 10] = [
+    let lists: [&'static [Class]; 12] = [
         form::CLASSES,
         values::CLASSES,
         templates::CLASSES,
@@ -47,6 +49,8 @@ pub static CLASSES: std::sync::LazyLock<Vec<&'static Class>> = std::sync::LazyLo
         states::CLASSES,
         safety::CLASSES,
         sirenspec::CLASSES,
+        agntz::CLASSES,
+        aegis::CLASSES,
     ];
     lists.into_iter().flatten().collect()
 });

@@ -26,6 +26,7 @@ pub(super) static RULES: &[Rule] = load! {
     "unused-suppression" Form Warning Error;
     "yaml-syntax" Form Error;
     "yaml-tab" Form Error;
+    "yaml-typographic-quotes" Form Warning Error;
     "yaml-unquoted-braces" Form Error;
     "yaml-empty" Form Error;
     "yaml-encoding" Form Error;

@@ -1,13 +1,13 @@
 //! Paths that go on where the type of the value says that there is nothing (`unknown-property`, `property-of-text`), and
 //! indices beyond the end of a list.
 
-use trefoil_ir::place;
+use trefoil_ir::{Callee, FlowId, Source, StepId, StepKind, ValidatorKind, place, walk};
 use trefoil_syntax::suggest::Near;
 use trefoil_syntax::{Diagnostic, Location, Severity, suggest};
 
 use crate::rule::Context;
 use crate::semantic::schema::Member;
-use crate::semantic::{Read, locals};
+use crate::semantic::{Model, Read, locals};
 
 /// A property that an object does not have, or that an open one does not declare.
 pub(super) fn unknown_property(cx: &mut Context<'_>) {
@@ -20,7 +20,8 @@ pub(super) fn unknown_property(cx: &mut Context<'_>) {
         let message = format!("the schema of `{before}` declares no `{name}`");
         let here = place(read, *at).unwrap_or(read.at);
         let d = Diagnostic { severity: Severity::Warning, ..cx.finding(here, message) };
-        cx.report(respelt(d.help(format!("did you mean `{}`?", near.name)), place(read, *at), near, false));
+        let d = beside(model, read, d.help(format!("did you mean `{}`?", near.name)));
+        cx.report(respelt(d, place(read, *at), near, false));
     }
     each(cx, |read, at, member| match member {
         Member::Never { what: "an object", members } => {
@@ -87,10 +88,49 @@ fn each(cx: &mut Context<'_>, wrong: impl Fn(&Read<'_>, usize, &Member) -> Optio
         let Some((message, help, meant)) = wrong(read, *at, member) else { continue };
         let here = place(read, *at).unwrap_or(read.at);
         let d = Diagnostic { severity: Severity::Warning, ..cx.finding(here, message) }.help(help);
+        let d = beside(model, read, d);
         cx.report(match &meant {
             Some((name, sure)) => respelt(d, place(read, *at), Near { name, distance: 1, sure: *sure }, true),
             None => d,
         });
+    }
+}
+
+/// The finding with the place, in another file, where the value is declared that has no such member.
+fn beside(model: &Model<'_>, read: &Read<'_>, d: Diagnostic) -> Diagnostic {
+    match declared(model, read).filter(|at| at.file != read.at.file) {
+        Some(at) => d.label(at, "what it has is declared here"),
+        None => d,
+    }
+}
+
+/// The schema that the answer of a called flow has to fit, else the flow.
+fn declared(model: &Model<'_>, read: &Read<'_>) -> Option<Location> {
+    let (Source::Slot(slot) | Source::Member(slot, _)) = read.source else { return None };
+    let program = model.program;
+    let own =
+        model.steps_of(read.flow).iter().find(|(_, id)| program.step(*id).is_some_and(|s| s.out == Some(*slot)))?;
+    let callee = called(model, own.1, 0)?;
+    let validators = model.steps_of(callee).iter().filter_map(|(_, id)| match &program.step(*id)?.kind {
+        StepKind::Attempts(attempts) => Some(&attempts.validators),
+        _ => None,
+    });
+    let schema = validators.flatten().find_map(|v| match &v.kind {
+        ValidatorKind::JsonSchema(id) => Some(*id),
+        _ => None,
+    });
+    schema.and_then(|id| program.schema(id)).map(|s| s.origin).or_else(|| Some(program.flow(callee)?.origin))
+}
+
+/// The flow that a step calls, also within other steps.
+fn called(model: &Model<'_>, step: StepId, depth: usize) -> Option<FlowId> {
+    let step = model.program.step(step).filter(|_| depth < 8)?;
+    match &step.kind {
+        StepKind::Call(call) => match &call.callee {
+            Callee::Flow(flow) => Some(*flow),
+            Callee::Named { .. } => None,
+        },
+        _ => walk::children(step).into_iter().find_map(|child| called(model, child, depth + 1)),
     }
 }
 

@@ -119,7 +119,7 @@ fn conflicts(cx: &mut Context<'_>, flow: &Flow, graph: &Graph, steps: &[StepId],
         return;
     }
     let order = Order::of(graph);
-    let mut together: Option<Option<Together>> = None;
+    let mut together: Option<Option<Together<'_>>> = None;
     for Pair { first: a, second: b, path, beneath } in pairs {
         let (Some(first), Some(second)) = (graph.nodes.get(a), graph.nodes.get(b)) else { continue };
         if order.precedes(a, b) || order.precedes(b, a) {
@@ -131,7 +131,7 @@ fn conflicts(cx: &mut Context<'_>, flow: &Flow, graph: &Graph, steps: &[StepId],
         } else {
             let tried = together.get_or_insert_with(|| Together::of(graph)).as_ref();
             let Some(values) = tried.and_then(|t| t.both(a, b)) else { continue };
-            Some(values.to_owned())
+            Some(values)
         };
         let names = [first, second].map(|n| words::step(program, n.step));
         let [one, two] = names;

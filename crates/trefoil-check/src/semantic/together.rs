@@ -1,6 +1,9 @@
 //! Which nodes of a graph run in one run although conditions stand on the edges to them: tried out on every sort of value
 //! that the conditions tell apart. Says of two nodes that they can run together only where that is so for sure.
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
 use trefoil_ir::{Cond, Graph, Source};
 
 use super::cases::{Case, Cases};
@@ -8,8 +11,16 @@ use super::cases::{Case, Cases};
 /// Conditions times cases: more are not tried.
 const MOST: usize = 40_000;
 
-/// Sets of nodes that run together, each with the values for which they do.
-pub struct Together(Vec<(Vec<bool>, String)>);
+/// Sets of nodes that run together.
+pub struct Together<'g> {
+    edges: Edges<'g>,
+    /// Each with the number of its case, and which of the conditions that cannot be tried holds in it.
+    sets: Vec<(Vec<bool>, usize, Option<usize>)>,
+    /// The conditions that cannot be tried, each once.
+    texts: Vec<&'g str>,
+    /// With which values a set runs, once somebody has asked.
+    told: RefCell<BTreeMap<usize, String>>,
+}
 
 /// What the edges of a graph depend on.
 struct Edges<'g> {
@@ -22,17 +33,15 @@ struct Edges<'g> {
     kin: Vec<usize>,
 }
 
-impl Together {
+impl<'g> Together<'g> {
     /// Of a graph; none where too much would have to be tried.
-    pub fn of(graph: &Graph) -> Option<Self> {
+    pub fn of(graph: &'g Graph) -> Option<Self> {
         let conditions: Vec<&Cond> =
             graph.nodes.iter().flat_map(|n| &n.incoming).filter_map(|e| e.when.as_ref()).collect();
+        if conditions.is_empty() || conditions.len() > MOST {
+            return None;
+        }
         let cases = Cases::new(conditions.iter().copied(), &|_, _| None)?;
-        let mut count = 0usize;
-        cases.each(false, &mut |_| {
-            count += 1;
-            count <= MOST
-        });
         let mut texts: Vec<&str> = Vec::new();
         let mut open = Vec::new();
         for (at, cond) in conditions.iter().enumerate() {
@@ -44,33 +53,56 @@ impl Together {
                 })
             }));
         }
-        if conditions.is_empty() || count.saturating_mul(conditions.len() * (texts.len() + 1)) > MOST {
+        let mut count = 0usize;
+        let most = MOST / (conditions.len() * (texts.len() + 1));
+        cases.each(false, &mut |_| {
+            count += 1;
+            count <= most
+        });
+        if count > most {
             return None;
         }
         let kin = kin(&cases);
         let edges = Edges { graph, conditions, cases, open, kin };
-        let mut found: Vec<(Vec<bool>, String)> = Vec::new();
+        let mut sets: Vec<(Vec<bool>, usize, Option<usize>)> = Vec::new();
+        let mut at = 0;
         edges.cases.each(false, &mut |case| {
             for chosen in std::iter::once(None).chain((0..texts.len()).map(Some)) {
-                let Some(set) = edges.running(case, chosen) else { continue };
-                if !found.iter().any(|(known, _)| *known == set) {
-                    let mut values = case.describe(&|other| edges.running(other, chosen).as_ref() == Some(&set));
-                    if let Some(text) = chosen.and_then(|c| texts.get(c)) {
-                        let and = if values.is_empty() { "" } else { " and " };
-                        values = format!("{values}{and}`{text}`");
-                    }
-                    found.push((set, values));
+                if let Some(set) = edges.running(case, chosen)
+                    && !sets.iter().any(|(known, ..)| *known == set)
+                {
+                    sets.push((set, at, chosen));
                 }
             }
+            at += 1;
             true
         });
-        Some(Self(found))
+        Some(Self { edges, sets, texts, told: RefCell::default() })
     }
 
     /// With which values both run, if there are any.
-    pub fn both(&self, a: usize, b: usize) -> Option<&str> {
+    pub fn both(&self, a: usize, b: usize) -> Option<String> {
         let runs = |set: &[bool], at: usize| set.get(at) == Some(&true);
-        self.0.iter().find(|(set, _)| runs(set, a) && runs(set, b)).map(|(_, values)| &**values)
+        let found = self.sets.iter().position(|(set, ..)| runs(set, a) && runs(set, b))?;
+        Some(self.told.borrow_mut().entry(found).or_insert_with(|| self.values(found)).clone())
+    }
+
+    fn values(&self, found: usize) -> String {
+        let Some((set, number, chosen)) = self.sets.get(found) else { return String::new() };
+        let mut values = String::new();
+        let mut at = 0;
+        self.edges.cases.each(false, &mut |case| {
+            if at == *number {
+                values = case.describe(&|other| self.edges.running(other, *chosen).as_ref() == Some(set));
+            }
+            at += 1;
+            at <= *number
+        });
+        if let Some(text) = chosen.and_then(|c| self.texts.get(c)) {
+            let and = if values.is_empty() { "" } else { " and " };
+            values = format!("{values}{and}`{text}`");
+        }
+        values
     }
 }
 

@@ -6,6 +6,7 @@ mod examples;
 mod names;
 mod runs;
 mod shell;
+mod slips;
 mod support;
 mod workflows;
 mod world;

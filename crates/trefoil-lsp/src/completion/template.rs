@@ -1,12 +1,12 @@
 //! Names and properties in templates and conditions, with blocks, helpers, filters and the values that are compared with.
 
-use trefoil::ir::facts::{DeclarationKind, Name, Scope};
-use trefoil::syntax::{FileId, Location, Span};
+use trefoil::ir::facts::{Name, Scope};
+use trefoil::syntax::{FileId, Span};
 use trefoil::template::policy::{Blocks, ConditionGrammar};
 use trefoil::template::{Policy, Value};
 
-use super::{Completion, Item, STAND_IN, Sort, inside};
-use crate::analysis::{Analysis, touches};
+use super::{Completion, Item, STAND_IN, Sort, deeper, inside};
+use crate::analysis::Analysis;
 use crate::cursor::line;
 use crate::{hover, rename, types, words};
 
@@ -114,10 +114,10 @@ fn value_start(text: &str, offset: u32) -> usize {
 }
 
 /// Where the cursor is.
-struct Around<'a> {
-    analysis: &'a Analysis,
-    file: FileId,
-    offset: u32,
+pub(super) struct Around<'a> {
+    pub(super) analysis: &'a Analysis,
+    pub(super) file: FileId,
+    pub(super) offset: u32,
 }
 
 fn items(around: &Around<'_>, scope: &Scope, written: &Written<'_>) -> Vec<Item> {
@@ -151,8 +151,7 @@ fn items(around: &Around<'_>, scope: &Scope, written: &Written<'_>) -> Vec<Item>
             .collect();
     }
     let mut items = names(&scope.names, &written.done);
-    let more = inner_steps(around, scope, &written.done).into_iter().chain(inner_keys(around, scope, &written.done));
-    for more in more.chain(elsewhere(around, &written.done)) {
+    for more in deeper::members(around, scope, &written.done) {
         if !items.iter().any(|i| i.label == more.label || i.label.split('.').next() == Some(&more.label)) {
             items.push(more);
         }
@@ -228,76 +227,6 @@ pub(super) fn properties(schema: &Value) -> Vec<Item> {
         Item::new(p.name, Sort::Property).detail(types::describe(p.schema)).documentation(note)
     })
     .collect()
-}
-
-/// The steps of a nested pipeline, which can be read through its name (decision A10).
-fn inner_steps(around: &Around<'_>, scope: &Scope, done: &[&str]) -> Vec<Item> {
-    let Some((first, rest)) = done.split_first() else { return Vec::new() };
-    let Some(at) = scope.names.iter().find(|n| *n.name == **first).and_then(|n| n.declared) else { return Vec::new() };
-    let all = &around.analysis.facts().declarations;
-    // Under the step itself, under the agent that is written in it, or under the one that it names.
-    let mut within = vec![at];
-    within.extend(all.iter().filter(|d| d.parent == Some(at) && d.kind == DeclarationKind::Workflow).map(|d| d.at));
-    let named = around.analysis.mentions_at(at.file, at.span.start).into_iter().filter(|m| !m.template);
-    within.extend(named.filter_map(|m| m.to));
-    let mut steps =
-        all.iter().filter(|d| d.kind == DeclarationKind::Step && d.parent.is_some_and(|p| within.contains(&p)));
-    if let Some((step, rest)) = rest.split_first() {
-        let schema = steps.find(|d| *d.name == **step).map(|d| &d.schema);
-        let schema = schema.and_then(|s| rest.iter().try_fold(s, |schema, segment| types::member(schema, segment)));
-        return schema.map(properties).unwrap_or_default();
-    }
-    steps
-        .map(|d| {
-            let note = d.note.as_deref().unwrap_or_default();
-            Item::new(&*d.name, Sort::Property).detail(types::describe(&d.schema)).documentation(note)
-        })
-        .collect()
-}
-
-/// The parts of shared state that are written below a part of it.
-fn inner_keys(around: &Around<'_>, scope: &Scope, done: &[&str]) -> Vec<Item> {
-    let all = &around.analysis.facts().declarations;
-    let mut items = Vec::new();
-    for name in scope.names.iter() {
-        let own: Vec<&str> = name.name.split('.').collect();
-        let (Some(rest), Some(at)) = (done.strip_prefix(own.as_slice()), name.declared) else { continue };
-        let inner = |at, segment: &&str| {
-            let found =
-                all.iter().find(|d| d.kind == DeclarationKind::Key && d.parent == Some(at) && *d.name == **segment);
-            found.map(|d| d.at)
-        };
-        let is_key = |at: &Location| all.iter().any(|d| d.at == *at && d.kind == DeclarationKind::Key);
-        let Some(at) = rest.iter().try_fold(at, inner).filter(is_key) else { continue };
-        items.extend(all.iter().filter(|d| d.kind == DeclarationKind::Key && d.parent == Some(at)).map(|d| {
-            let note = d.note.as_deref().unwrap_or_default();
-            Item::new(&*d.name, Sort::Property).detail(types::describe(&d.schema)).documentation(note)
-        }));
-    }
-    items
-}
-
-/// What other texts of the file name behind the same segments: keys of state whose type nobody declares.
-fn elsewhere(around: &Around<'_>, done: &[&str]) -> Vec<Item> {
-    if done.is_empty() {
-        return Vec::new();
-    }
-    let text = around.analysis.text(around.file);
-    let mut out: Vec<Item> = Vec::new();
-    for m in around.analysis.mentions_in(around.file).filter(|m| m.template && m.to.is_some()) {
-        let Some(before) = text.get(..m.at.span.start as usize).and_then(|t| t.strip_suffix('.')) else { continue };
-        let same = done.iter().rev().try_fold(before, |rest, segment| {
-            let rest = rest.strip_suffix(segment)?;
-            Some(rest.strip_suffix('.').unwrap_or(rest))
-        });
-        let name = around.analysis.text_at(m.at);
-        let whole =
-            same.is_some_and(|rest| !rest.ends_with(|c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.')));
-        if whole && !touches(m.at.span, around.offset) && !out.iter().any(|i| i.label == name) {
-            out.push(Item::new(name, Sort::Property).detail(types::describe(&m.schema)));
-        }
-    }
-    out
 }
 
 fn named(name: &Name, label: &str) -> Item {

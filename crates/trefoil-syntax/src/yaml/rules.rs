@@ -6,6 +6,8 @@ pub const SYNTAX: &str = "yaml-syntax";
 pub const TAB: &str = "yaml-tab";
 /// `{{ x }}` without quotes.
 pub const UNQUOTED_BRACES: &str = "yaml-unquoted-braces";
+/// A value between the quotes of a word processor.
+pub const TYPOGRAPHIC_QUOTES: &str = "yaml-typographic-quotes";
 /// Nothing in the file.
 pub const EMPTY: &str = "yaml-empty";
 /// Bytes that are not UTF-8.
@@ -34,6 +36,7 @@ pub const RULES: &[(&str, &str)] = &[
     (SYNTAX, "the text is not valid YAML"),
     (TAB, "a tab stands where YAML wants spaces"),
     (UNQUOTED_BRACES, "a value that begins with `{{` needs quotes, or YAML takes it for a mapping"),
+    (TYPOGRAPHIC_QUOTES, "a value stands between quotes that are text for YAML"),
     (EMPTY, "the file holds nothing"),
     (ENCODING, "the file is not UTF-8 text"),
     (CHARACTER, "a control character stands in the file"),

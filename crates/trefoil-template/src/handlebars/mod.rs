@@ -13,6 +13,11 @@ use crate::value::{Number, Value};
 
 pub(crate) use helper::{Helper, closest, helper, names};
 
+/// Whether AEGIS has a helper of this name.
+pub fn is_helper(name: &str) -> bool {
+    helper(name).is_some()
+}
+
 /// The rule names of the language a cursor reads.
 pub(crate) struct Codes {
     pub path: &'static str,

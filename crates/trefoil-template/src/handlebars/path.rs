@@ -102,7 +102,16 @@ impl Cursor<'_, '_> {
             self.bad_segment(start, at);
             return None;
         }
+        if let Some(quote) = name.chars().next().filter(|c| matches!(c, '“' | '”' | '„' | '‘' | '’' | '«')) {
+            self.typographic(quote);
+            return None;
+        }
         self.at += name.len();
+        if name.ends_with('-') && self.rest().starts_with('>') {
+            let arrow = self.at - 1..self.at + 1;
+            self.b.mistakes.add(self.codes.path, arrow, "`->` is not expected here").meant(".").help("write `.`");
+            return None;
+        }
         if name == "this" && !prefix.data {
             if first && !prefix.this {
                 (prefix.this, prefix.scoped) = (true, true);
@@ -115,6 +124,21 @@ impl Cursor<'_, '_> {
             return None;
         }
         Some(Some(self.make_segment(at..self.at)))
+    }
+
+    /// Quotes of a word processor: the text between them was meant as text.
+    fn typographic(&mut self, quote: char) {
+        let inside = self.at + quote.len_utf8();
+        let closed = self.b.slice(inside..self.end).find(['“', '”', '’', '»']).map(|len| inside + len);
+        let after = |at: usize| self.b.slice(at..self.end).chars().next().map_or(at, |c| at + c.len_utf8());
+        let span = self.at..closed.map_or(inside, after);
+        let text = closed.map(|end| self.b.slice(inside..end)).filter(|t| !t.contains(['"', '\'', '\\']));
+        let outer = '\'';
+        let noted = self.b.mistakes.add(self.codes.syntax, span, format!("`{quote}` does not quote text"));
+        if let Some(text) = text {
+            noted.meant(format!("{outer}{text}{outer}"));
+        }
+        noted.help("write straight quotes, `\"` or `'`");
     }
 
     fn make_segment(&self, span: Range<usize>) -> Segment {
@@ -162,6 +186,10 @@ impl Cursor<'_, '_> {
             }
         }
         let depth = frames.len();
+        // `this` alone is everything, which somebody may well want to print.
+        if prefix.up > depth || (depth == 0 && prefix.this && !segments.is_empty()) {
+            self.b.stray(span.clone());
+        }
         Some(match prefix.up {
             up if up == depth => Expression::Reference(self.b.reference(segments, span, None)),
             up => self.b.local(segments, span, Start::This, up).map_or_else(nothing, Expression::Local),
@@ -186,6 +214,9 @@ impl Cursor<'_, '_> {
         };
         // Only an `each` has these; a `with` between shows those around it.
         let up = self.b.frames().iter().rev().enumerate().filter(|(_, f)| f.each).nth(prefix.up).map(|(up, _)| up);
+        if up.is_none() {
+            self.b.stray(span.clone());
+        }
         let local = up.and_then(|up| self.b.local(path, span, *from, up));
         Some(local.map_or_else(nothing, Expression::Local))
     }

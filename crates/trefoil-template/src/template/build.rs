@@ -27,6 +27,7 @@ pub(crate) struct Builder<'t> {
     /// References inside of a block that nobody knows: perhaps names of an item, so not to be judged.
     doubtful: Vec<u32>,
     locals: Vec<Local>,
+    strays: Vec<Range<u32>>,
     expressions: Vec<Expression>,
     blocks: Vec<Block<'t>>,
     frames: Vec<Context<'t>>,
@@ -91,6 +92,7 @@ impl<'t> Builder<'t> {
             references: Vec::with_capacity(4),
             doubtful: Vec::new(),
             locals: Vec::new(),
+            strays: Vec::new(),
             expressions: Vec::new(),
             blocks: Vec::new(),
             frames: Vec::new(),
@@ -155,6 +157,14 @@ impl<'t> Builder<'t> {
         let span = span.start as u32..span.end as u32;
         self.locals.push(Local { path, span, start, origin, each, guarded, up: up as u16 });
         Some(self.locals.len() as u32 - 1)
+    }
+
+    /// Notes a path of something that only a block around it would give.
+    pub fn stray(&mut self, span: Range<usize>) {
+        // Inside of a block that nobody knows it is perhaps none.
+        if self.blocks.iter().all(|b| b.op.is_some()) {
+            self.strays.push(span.start as u32..span.end as u32);
+        }
     }
 
     /// What the open blocks ask for.
@@ -383,6 +393,7 @@ impl<'t> Builder<'t> {
             ops: self.ops,
             expressions: self.expressions,
             locals: self.locals,
+            strays: self.strays,
         };
         Ok(Template { program: Arc::new(program), references: self.references })
     }

@@ -179,7 +179,8 @@ fn unclosed(b: &mut Builder<'_>, open: usize, before: usize) {
         .help(format!("end it with `}}}}`; {ESCAPE}"));
     let simple = !line.starts_with("{{{")
         && !line.get(2..).is_some_and(|t| t.trim_start().starts_with(['#', '/', '^', '!', '&', '~', '>']));
-    if let Some(closed) = super::plain::closed(line).filter(|_| simple) {
+    let is_helper = |name: &str| crate::handlebars::helper(name).is_some();
+    if let Some(closed) = super::plain::closed(line, is_helper).filter(|_| simple) {
         b.mistakes.meant(closed);
     }
 }
@@ -257,6 +258,15 @@ fn cursor<'c, 't>(b: &'c mut Builder<'t>, inner: &Range<usize>) -> Cursor<'c, 't
 fn placeholder(b: &mut Builder<'_>, tag: &Tag) -> Option<Expression> {
     if tag.inner.is_empty() {
         b.mistakes.add("template-empty", tag.span.clone(), "an empty placeholder").help(ESCAPE);
+        return None;
+    }
+    if let (word @ ("end" | "endif" | "endeach" | "endwith" | "endunless" | "endfor" | "fi"), Some(open)) =
+        (b.slice(tag.inner.clone()), b.innermost())
+    {
+        let (meant, span) = (format!("{{{{/{open}}}}}"), tag.span.clone());
+        let noted = b.mistakes.add("template-stray-close", span.clone(), format!("`{word}` closes no block"));
+        noted.meant(meant.clone()).help(format!("close it with `{meant}`"));
+        b.close(open, span);
         return None;
     }
     let mut c = cursor(b, &tag.inner);

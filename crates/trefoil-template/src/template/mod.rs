@@ -70,6 +70,12 @@ impl Template {
         &self.program.locals
     }
 
+    /// The bytes of paths that name what only a block gives (`@index`, `../name`, `this.name`) and stand in none: what is
+    /// looked up there is not there.
+    pub fn strays(&self) -> &[Range<u32>] {
+        &self.program.strays
+    }
+
     /// The expressions in it (tests of blocks, helper calls), in the order of the text; plain paths are not among them.
     pub fn expressions(&self) -> &[Expression] {
         &self.program.expressions

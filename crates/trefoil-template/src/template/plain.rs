@@ -53,22 +53,35 @@ fn unclosed(b: &mut Builder<'_>, open: usize, before: usize) {
     b.mistakes
         .add("template-unclosed", open..open + line.len().max(2), format!("`{tag}` has no closing `}}}}`"))
         .help(format!("end it with `}}}}`; {NO_ESCAPE}"));
-    if let Some(closed) = closed(line) {
+    if let Some(closed) = closed(line, |_| false) {
         b.mistakes.meant(closed);
     }
 }
 
 /// A tag that is not closed with the braces that it surely lacks: behind its path, where nothing else can follow.
-pub(super) fn closed(tag: &str) -> Option<String> {
-    if let Some(inner) = tag.strip_suffix('}').filter(|inner| !inner.ends_with('}')) {
-        return Some(format!("{inner}}}}}"));
-    }
+pub(super) fn closed(tag: &str, is_helper: fn(&str) -> bool) -> Option<String> {
     let inner = tag.strip_prefix("{{")?;
     let blank = inner.len() - inner.trim_start().len();
     let rest = inner.trim_start();
-    let path = rest.split(|c: char| !c.is_alphanumeric() && !matches!(c, '_' | '-' | '.')).next().unwrap_or_default();
-    let name = path.trim_end_matches(['.', '-']);
+    let word =
+        |text: &str| text.find(|c: char| !c.is_alphanumeric() && !matches!(c, '_' | '-' | '.')).unwrap_or(text.len());
+    let mut end = word(rest);
+    if is_helper(rest.get(..end)?) {
+        // Its arguments belong to it.
+        while let Some(next) = rest.get(end..).and_then(|t| t.strip_prefix(' ')).map(word).filter(|len| *len > 0) {
+            end += 1 + next;
+        }
+    }
+    let name = rest.get(..end)?.trim_end_matches(['.', '-']);
     let behind = rest.get(name.len()..)?;
+    // One of the two braces may be there.
+    if let Some(after) = behind.trim_start().strip_prefix('}').filter(|_| !name.is_empty()) {
+        let between = behind.get(..behind.len() - behind.trim_start().len())?;
+        return Some(format!("{{{{{}{name}{between}}}}}{after}", " ".repeat(blank)));
+    }
+    if let Some(inner) = tag.strip_suffix('}').filter(|inner| !inner.ends_with('}') && !inner.contains(['"', '\''])) {
+        return Some(format!("{inner}}}}}"));
+    }
     if name.is_empty() || behind.trim_start().starts_with(['|', '(', '=', '!', '<', '>']) {
         return None;
     }

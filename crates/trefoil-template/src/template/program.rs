@@ -57,6 +57,8 @@ pub(crate) struct Program {
     pub ops: Vec<Op>,
     pub expressions: Vec<Expression>,
     pub locals: Vec<Local>,
+    /// Paths of what only a block would give, where none is around them.
+    pub strays: Vec<std::ops::Range<u32>>,
 }
 
 impl Program {

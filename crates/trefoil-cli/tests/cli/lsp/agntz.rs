@@ -275,3 +275,14 @@ outputSchema:
     assert_eq!(offered("default: p|"), ["plain", "very formal"]);
     assert_eq!(offered("default: f|"), ["true", "false"]);
 }
+
+#[test]
+fn what_a_step_hands_on_keeps_its_properties() {
+    let mut client = client();
+    client.edit("pipeline.yaml", "notes: \"{{webResearcher.summary}}\"", "notes: \"{{webResearcher}}\"");
+    client.edit("pipeline.yaml", "{{notes}}", "{{notes.}}");
+    assert_eq!(offered(&mut client, "{{notes.|}}"), ["summary", "verdict"]);
+    // With anything beside it, it is a text.
+    client.edit("pipeline.yaml", "notes: \"{{webResearcher}}\"", "notes: \"see {{webResearcher}}\"");
+    assert_eq!(offered(&mut client, "{{notes.|}}"), [""; 0]);
+}

@@ -6,12 +6,13 @@ use trefoil_ir::{
     AnswerFormat, Attempts, Declaration, DeclarationKind, Expr, Flow, Intake, ModelCall, ModelChoice, ModelParameters,
     Schema, SlotId, Source, Step, StepKind, StepPolicy,
 };
+use trefoil_syntax::yaml::Text;
 use trefoil_syntax::{Diagnostic, Location};
 use trefoil_template::Value;
 
 use super::names::declare_inputs;
 use super::pieces::{built_in_template, constant, path};
-use super::prompt::PromptNames;
+use super::prompt::{self, PromptNames};
 use super::{Lowering, Slots, input, plain_intake, validator};
 use crate::aegis::manifest::agent::{Agent, ContextEntry};
 use crate::aegis::manifest::execution::ValidatorKindSpec;
@@ -32,7 +33,7 @@ pub(super) fn lower(
     intent: bool,
 ) -> Option<Flow> {
     let mut fields = reader.fields(&document.root, "an AEGIS manifest")?;
-    manifest::header(&mut fields);
+    manifest::header(&mut fields, manifest::Unit::Agent);
     let agent = manifest::agent::read(reader, &mut fields);
     fields.finish();
 
@@ -64,6 +65,13 @@ pub(super) fn lower(
         }
     }
     .unwrap_or_else(|| constant(""));
+
+    if let Some(prompt) = &agent.prompt {
+        unread(reader, prompt, &user);
+    }
+    if let Some(instruction) = &agent.instruction {
+        no_template(reader, instruction);
+    }
 
     let execution = &agent.execution;
     let validators = validator::lower(lowering, reader, &agent, input);
@@ -185,6 +193,48 @@ fn take_in(
         (intent, Expr::Read(Source::Member(call, path(["intent"])))),
     ];
     (intake, init, Source::Slot(intent))
+}
+
+/// What the agent is told, or given, and its prompt never shows.
+fn unread(reader: &Reader<'_>, prompt: &Text, bound: &Expr) {
+    let references = match bound {
+        Expr::Template(text) => text.template.references(),
+        // Without any placeholder.
+        Expr::Const(text) if text.as_str().is_some_and(|t| !t.trim().is_empty()) => &[],
+        _ => return,
+    };
+    // Everything that has a name, perhaps.
+    if references.iter().any(|r| r.path.is_empty()) {
+        return;
+    }
+    let reads = |name: &str| references.iter().any(|r| r.path.first().is_some_and(|s| &*s.name == name));
+    let at = reader.at(prompt.span);
+    if !reads("instruction") {
+        let d = Diagnostic::warning("no-effect", at, "`instruction` has no effect: `prompt_template` does not read it");
+        reader.report(d.help("write `{{instruction}}` where the model is to read it"));
+    }
+    if !["input", "intent", "attachments"].iter().any(|name| reads(name)) {
+        let message = "`prompt_template` does not read `input`: what the agent is given never reaches its model";
+        reader
+            .report(Diagnostic::info("no-effect", at, message).help("write `{{input}}` where the model is to read it"));
+    }
+}
+
+/// Placeholders in the instruction, which is data: nobody fills them in.
+fn no_template(reader: &Reader<'_>, instruction: &Text) {
+    let text = &*instruction.value;
+    for (open, _) in text.match_indices("{{") {
+        let Some(len) = text.get(open..).and_then(|rest| rest.find("}}")) else { return };
+        let path = text.get(open + 2..open + len).unwrap_or_default().trim();
+        // In quotes it is an example of a placeholder.
+        let quoted = text.get(..open).is_some_and(|before| before.ends_with(['`', '"', '\'', '\\', '{']));
+        if quoted || !prompt::names(path) {
+            continue;
+        }
+        let at = reader.at(instruction.source(open as u32..(open + len + 2) as u32));
+        let message = format!("`{{{{{path}}}}}` stays as it is: `instruction` is no template");
+        reader.report(Diagnostic::warning("no-effect", at, message).help("put it into `prompt_template`"));
+    }
 }
 
 fn model_choice(reader: &Reader<'_>, agent: &Agent, origin: Location) -> ModelChoice {

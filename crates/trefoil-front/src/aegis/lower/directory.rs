@@ -85,11 +85,22 @@ impl Directory {
         let name = &*text.value;
         let d = Diagnostic::warning("unknown-reference", at, format!("no agent in this folder is called `{name}`"));
         match self.near(Unit::Agent, name) {
-            Some(near) => respelt(d.help(format!("did you mean `{}`?", near.name)), at, text, near),
+            Some(near) => {
+                let d = self.declared(Unit::Agent, near.name, d.help(format!("did you mean `{}`?", near.name)));
+                respelt(d, at, text, near)
+            }
             None if looks_like_uuid(name) => {
                 d.help("the id of a server's agent means nothing here: write the agent's `metadata.name`")
             }
             None => d.help("only the embedded model can play it; for any other model put its manifest into the folder"),
+        }
+    }
+
+    /// The finding with the place where a unit is declared.
+    pub fn declared(&self, unit: Unit, name: &str, d: Diagnostic) -> Diagnostic {
+        match self.entries.iter().find(|e| e.unit == unit && &*e.name == name) {
+            Some(entry) => d.label(entry.at, format!("`{name}` is declared here")),
+            None => d,
         }
     }
 

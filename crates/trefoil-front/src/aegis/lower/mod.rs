@@ -4,6 +4,7 @@
 mod agent;
 mod condition;
 mod directory;
+mod given;
 mod input;
 mod judge;
 mod names;
@@ -36,7 +37,8 @@ pub fn program(project: &Project, document: usize, findings: &mut Findings) -> O
     let root = &project.documents.get(document)?.root;
     let key = match manifest::unit(root) {
         Some(Unit::Workflow) => FlowKey::Workflow(document),
-        // What is neither is read as an agent only to report what is wrong with its header.
+        // What is neither is read as what it looks like, to report what is wrong with its header.
+        None if manifest::looks_like(root) == Some(Unit::Workflow) => FlowKey::Workflow(document),
         Some(Unit::Agent) | None => FlowKey::Agent { document, intent: false },
     };
     let mut lowering = Lowering::new(project);

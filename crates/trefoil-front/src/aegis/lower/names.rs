@@ -20,8 +20,10 @@ use super::paths::Paths;
 use super::pieces::path;
 use crate::Reader;
 use crate::aegis::manifest::schema::JsonSchema;
+pub(super) use answer::Answer;
 pub use check::ALWAYS;
 pub(super) use known::{Known, declare_inputs, input_names};
+pub(super) use meaning::{BLOCKS, plain_path};
 
 /// What a state's result looks like.
 #[derive(Debug, Clone, PartialEq)]
@@ -41,7 +43,11 @@ pub(super) enum Shape {
         /// How many agents.
         agents: usize,
     },
-    /// Anything: what another workflow or a container answers.
+    /// `{status, exit_code, stdout, stderr, output}` of one container.
+    Container,
+    /// `{status, overall_success, output}` of several, with the result of each under its name in `output`.
+    Containers(Vec<Arc<str>>),
+    /// Anything: what another workflow answers.
     Open,
 }
 
@@ -78,6 +84,8 @@ pub(super) struct Named {
     pub consensus: (Option<f64>, Option<f64>),
     /// The states with a transition into it that has feedback.
     pub given_feedback: Vec<usize>,
+    /// Has an answer even when nobody gives one.
+    pub answers: bool,
     /// In the rounds of a judged state: the round, and why the last one or the last state failed.
     pub rounds: Option<(SlotId, SlotId)>,
 }
@@ -204,6 +212,10 @@ impl Look<'_, '_, '_> {
                 (Source::Slot(fixed.feedback), 2)
             }
             ["state"] => (root::feedback(fixed), 1),
+            ["state", other, rest @ ..] if names.index(other).is_some() => {
+                self.without(segments.len(), &[other], other);
+                self.up_from(1, other, rest)
+            }
             ["state", other, ..] => self.unknown(1, &format!("`state` has no `{other}`"), "write `state.feedback`"),
             ["human", "feedback", ..] => of(2, (self.human_feedback(), 0)),
             ["human", rest @ ..] => {
@@ -231,10 +243,39 @@ impl Look<'_, '_, '_> {
                 {
                     return (Source::Member(names.slot(state), path(["consensus"])), 1);
                 }
+                if let Some(key) = rest.first().copied().filter(|key| self.is_prefixed(name, key)) {
+                    match names.index(key) {
+                        Some(_) => self.without(segments.len(), &[key], key),
+                        None if is_special(key) => self.without(segments.len(), &[key], key),
+                        None if key == "task" => self.without(segments.len(), &["workflow", key], key),
+                        None => self.without(segments.len(), &["workflow", "context", key], key),
+                    }
+                    return (Source::Missing(Missing::Key(0)), 0);
+                }
                 self.check_key(name, segments);
                 (Source::Slot(fixed.blackboard), 0)
             }
         }
+    }
+
+    /// A result below a word that stands before no result.
+    fn up_from(&self, skip: u16, name: &str, rest: &[&str]) -> (Source, u16) {
+        let Some(state) = self.scene.names.index(name) else { return (Source::Missing(Missing::Key(skip)), 0) };
+        let (source, more) = self.state(state, rest);
+        (source, skip + 1 + more)
+    }
+
+    /// Whether a root is a word that other systems put before results, or before the context, and this one does not.
+    fn is_prefixed(&self, root: &str, key: &str) -> bool {
+        let names = self.scene.names;
+        if names.keys.contains(root) || names.schema.as_ref().is_some_and(|s| s.properties().any(|(p, _)| &**p == root))
+        {
+            return false;
+        }
+        let of_states = ["states", "steps", "nodes", "outputs", "output", "results", "result", "agents", "tasks"];
+        let of_context = ["context", "ctx", "vars", "variables", "env", "spec"];
+        (of_states.contains(&root) && (names.index(key).is_some() || is_special(key)))
+            || (of_context.contains(&root) && (names.keys.contains(key) || key == "task"))
     }
 
     fn workflow(&self, rest: &[&str]) -> (Source, u16) {
@@ -308,6 +349,4 @@ fn is_special(name: &str) -> bool {
     RESERVED.contains(&name)
 }
 
-/// What a state or a key had better not be called.
-pub(super) const RESERVED: &[&str] =
-    &["input", "workflow", "blackboard", "state", "human", "execution", "iteration_number", "previous_error"];
+pub(super) use crate::aegis::manifest::RESERVED;

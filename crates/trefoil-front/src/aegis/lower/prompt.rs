@@ -2,9 +2,9 @@
 
 use trefoil_ir::{Defined, Name, Part, Position, SlotId, Source, Visible};
 use trefoil_syntax::{Diagnostic, Location, suggest};
-use trefoil_template::{Missing, Reference, Value};
+use trefoil_template::{Missing, Reference, Value, is_helper};
 
-use super::names::input_names;
+use super::names::{BLOCKS, input_names, plain_path};
 use super::pieces::{constant_object, path};
 use crate::Reader;
 use crate::aegis::manifest::schema::JsonSchema;
@@ -13,6 +13,11 @@ use crate::mend;
 
 const ROOTS: &[&str] =
     &["instruction", "input", "iteration_number", "previous_error", "agentskills", "context", "intent", "attachments"];
+
+/// Whether a path begins with a name that a prompt has.
+pub(super) fn names(path: &str) -> bool {
+    plain_path(path).is_some_and(|segments| segments.first().is_some_and(|root| ROOTS.contains(root)))
+}
 
 /// What a prompt can name.
 pub(super) struct PromptNames<'a, 'd> {
@@ -69,9 +74,30 @@ impl Resolve for &PromptNames<'_, '_> {
         }
         all
     }
+
+    fn is_there(&self, path: &str, alone: bool) -> bool {
+        self.has(path, alone)
+    }
+
+    fn blocks(&self) -> Option<&'static str> {
+        Some(BLOCKS)
+    }
 }
 
 impl PromptNames<'_, '_> {
+    /// Whether a path surely names something: of nothing that is a single word in single braces, but for the two names
+    /// that a prompt is hardly ever without.
+    fn has(&self, path: &str, alone: bool) -> bool {
+        match plain_path(path).as_deref() {
+            Some(["input", field]) => self.schema.is_none_or(|s| s.properties().any(|(p, _)| &**p == *field)),
+            Some([root]) if alone => {
+                matches!(*root, "instruction" | "previous_error" | "iteration_number" | "agentskills")
+            }
+            Some([root]) => ROOTS.contains(root),
+            _ => false,
+        }
+    }
+
     /// A root as editors show it.
     fn name(&self, root: &str) -> Name {
         let (defined, schema, note) = match root {
@@ -159,6 +185,7 @@ impl PromptNames<'_, '_> {
         let declared = self.schema.is_some_and(|s| s.properties().any(|(p, _)| &**p == name));
         let near = suggest::near(name, ROOTS.iter().copied());
         self.reader.report(match near {
+            _ if is_helper(name) => d.help(format!("`{name}` is a helper: write what it is for behind it")),
             _ if declared => {
                 mend::rewritten(d.help(format!("write `input.{name}`")), place, &format!("input.{name}"), true)
             }

@@ -4,21 +4,64 @@ use std::sync::Arc;
 
 use trefoil_ir::{Cond, Position, Source, StateId, Takes, Transition};
 use trefoil_syntax::{Diagnostic, suggest};
-use trefoil_template::{Comparison, Expression, Policy};
+use trefoil_template::{Comparison, Expression, Policy, Value};
 
 use super::condition::{Test, between, compare, never, one_of};
-use super::names::{Place, Scene, Shape};
+use super::names::{Answer, Place, Scene, Shape};
 use crate::aegis::manifest::transition::{self as written, Condition};
 use crate::build;
-use crate::learn;
+use crate::learn::{self, member_type};
 use crate::read::respelt;
 
 const YES: &[&str] = &["yes", "y", "1", "approve", "approved", "true"];
 const NO: &[&str] = &["no", "n", "0", "reject", "rejected", "false"];
 
+/// Whether a condition can hold for what a person answered.
+pub(super) fn answers(condition: &Condition, answer: &str) -> bool {
+    let word = answer.trim().to_lowercase();
+    match condition {
+        Condition::InputEquals(text) => *text.value == *answer,
+        Condition::InputEqualsYes => YES.contains(&&*word),
+        Condition::InputEqualsNo => NO.contains(&&*word),
+        Condition::Always | Condition::OnSuccess | Condition::Custom(_) => true,
+        _ => false,
+    }
+}
+
 /// The transitions of a state.
 pub(super) fn lower(scene: &Scene<'_, '_>, state: usize, transitions: &[written::Transition]) -> Vec<Transition> {
     transitions.iter().filter_map(|t| one(scene, state, t)).collect()
+}
+
+/// The first condition on a score.
+pub(super) fn scored(transitions: &[written::Transition]) -> Option<&written::Transition> {
+    use Condition::{ScoreAbove, ScoreAndConfidenceAbove, ScoreBelow, ScoreBetween};
+    transitions.iter().find(|t| {
+        matches!(t.condition, Some(ScoreAbove(_) | ScoreBelow(_) | ScoreBetween(..) | ScoreAndConfidenceAbove(..)))
+    })
+}
+
+/// Scores go from 0 to 1; an agent that declares others does not answer what its conditions ask for.
+pub(super) fn check_scale(scene: &Scene<'_, '_>, state: usize, first: &written::Transition, answer: &Answer) {
+    let score = member_type(&answer.schema, "score");
+    let bound = |key: &str| score.get(key).and_then(Value::as_f64);
+    let (least, most) = (bound("minimum"), bound("maximum"));
+    if least.is_none_or(|n| n >= 0.0) && most.is_none_or(|n| n <= 1.0) {
+        return;
+    }
+    let range = match (least, most) {
+        (Some(least), Some(most)) => format!("from {least} to {most}"),
+        (Some(least), None) => format!("from {least} on"),
+        (None, most) => format!("up to {}", most.unwrap_or_default()),
+    };
+    let name = scene.names.name(state);
+    let message = format!("`{name}` answers with a score {range}, and this compares with 0 to 1");
+    let d = Diagnostic::warning("out-of-range", scene.reader.at(first.at), message)
+        .help("have the agent answer with a score from 0 to 1");
+    scene.reader.report(match answer.members.place("score") {
+        Some(at) => d.label(at, "declared here"),
+        None => d,
+    });
 }
 
 /// The transition of a straight pipeline: on success, and there is no other.
@@ -98,6 +141,13 @@ fn lower_condition(
     condition: &Condition,
 ) -> (Takes, Option<Cond>) {
     let origin = scene.reader.at(transition.at);
+    if matches!(scene.names.shape(state), Shape::Agent)
+        && matches!(condition, Condition::ExitCodeZero | Condition::ExitCode(0))
+    {
+        let word = describe(condition);
+        let message = format!("`{word}` says no more than `on_success` here: an agent has no exit code of its own");
+        scene.reader.report(Diagnostic::warning("no-effect", origin, message).help("write `condition: on_success`"));
+    }
     if let Condition::Custom(text) = condition {
         let place = Place::Deciding(state);
         let resolve = &mut scene.here(place, Position::Condition);
@@ -122,14 +172,21 @@ fn made(scene: &Scene<'_, '_>, state: usize, condition: &Condition) -> Result<Ma
     let when = |test: Test, e: Expression| Ok((Takes::Success, Some((test, e))));
     match condition {
         // Decision E9: what failed matches nothing but `on_failure` and `custom`; a command that could not be run to its
-        // end still has a result, that of having failed.
-        Condition::Always => Ok((if shape.is_command() { Takes::Both } else { Takes::Success }, None)),
+        // end still has a result, that of having failed; a container too.
+        Condition::Always => {
+            let ends = shape.is_command() || matches!(shape, Shape::Container | Shape::Containers(_));
+            Ok((if ends { Takes::Both } else { Takes::Success }, None))
+        }
         Condition::OnSuccess => Ok(on_success(scene, state)),
         Condition::OnFailure => match shape {
             Shape::Command => {
                 let code = exit_code(scene, state, &mut test, &name);
                 Ok((Takes::Both, Some((test, compare(code, Comparison::NotEqual, 0i64)))))
             }
+            Shape::Human if scene.names.states.get(state).is_some_and(|s| s.answers) => {
+                Err("a person who does not answer in time gives the `default_response`")
+            }
+            Shape::Update => Err("an update of the Blackboard does not fail"),
             _ => Ok((Takes::Failure, None)),
         },
         Condition::ExitCodeZero => match shape {
@@ -238,6 +295,9 @@ fn exit_code(scene: &Scene<'_, '_>, state: usize, test: &mut Test, name: &str) -
 fn require_code(scene: &Scene<'_, '_>, state: usize, test: &mut Test, name: &str) -> Result<Expression, &'static str> {
     match scene.names.shape(state) {
         Shape::Human | Shape::Parallel { .. } => Err("only System states have an exit code"),
+        Shape::Containers(_) => {
+            Err("several containers have no exit code in common; write `on_success` or `on_failure`")
+        }
         _ => Ok(exit_code(scene, state, test, name)),
     }
 }
@@ -254,7 +314,7 @@ fn measure(
         Shape::Agent => &["output", what],
         Shape::Parallel { .. } => &["consensus", what],
         Shape::Open => &[what],
-        Shape::Command | Shape::Echo | Shape::Update | Shape::Human => {
+        Shape::Command | Shape::Echo | Shape::Update | Shape::Human | Shape::Container | Shape::Containers(_) => {
             return Err("only an agent that answers with a verdict, or several of them, have a score");
         }
     };

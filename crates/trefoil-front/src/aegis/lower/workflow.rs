@@ -12,6 +12,7 @@ use super::paths::Paths;
 use super::pieces::{constant_object, object};
 use super::{Lowering, Slots, input, output, shell, states, transition};
 use crate::aegis::manifest::state::{self as written, StateKind};
+use crate::aegis::manifest::states::human::HumanState;
 use crate::aegis::manifest::states::system::Action;
 use crate::aegis::manifest::workflow::Workflow;
 use crate::aegis::manifest::{self};
@@ -23,7 +24,7 @@ use crate::{Document, Reader};
 /// Lowers a workflow.
 pub(super) fn lower(lowering: &mut Lowering<'_>, reader: &Reader<'_>, document: &Document) -> Option<Flow> {
     let mut fields = reader.fields(&document.root, "an AEGIS manifest")?;
-    manifest::header(&mut fields);
+    manifest::header(&mut fields, manifest::Unit::Workflow);
     let workflow = manifest::workflow::read(reader, &mut fields);
     fields.finish();
 
@@ -101,6 +102,7 @@ fn names(workflow: &Workflow, fixed: Fixed, slots: &mut Slots) -> Names {
             shape: Shape::Open,
             consensus: (None, None),
             given_feedback: Vec::new(),
+            answers: false,
             rounds: None,
         };
         match &state.kind {
@@ -121,13 +123,19 @@ fn names(workflow: &Workflow, fixed: Fixed, slots: &mut Slots) -> Names {
                     _ => Shape::Command,
                 };
             }
-            Some(StateKind::Human(_)) => named.shape = Shape::Human,
+            Some(StateKind::Human(human)) => {
+                named.shape = Shape::Human;
+                named.answers = human.default_response.is_some();
+            }
             Some(StateKind::Parallel(parallel)) => {
                 named.shape = Shape::Parallel { agents: parallel.agents.len() };
                 named.consensus = parallel.consensus.as_ref().map_or((None, None), |c| (c.threshold, c.agreement));
             }
             Some(StateKind::Subworkflow(sub)) => keys.extend(sub.result_key.as_ref().map(|k| k.value.clone())),
-            Some(StateKind::Container(_)) | None => {}
+            Some(StateKind::Container(container)) => {
+                named.shape = container.steps.clone().map_or(Shape::Container, Shape::Containers);
+            }
+            None => {}
         }
         states.push(named);
     }
@@ -202,6 +210,9 @@ fn report_states(scene: &Scene<'_, '_>, workflow: &Workflow) {
             );
             reader.report(d.help("write letters, digits, `_` and `-`, and none of the names that templates have"));
         }
+        if let Some(StateKind::Human(human)) = &state.kind {
+            unanswered(scene, state, human);
+        }
         if !scene.paths.reachable(i) {
             let message = format!("no transition leads to `{}`: it never runs", state.name);
             reader.warning("unreachable-state", state.span, message);
@@ -210,11 +221,27 @@ fn report_states(scene: &Scene<'_, '_>, workflow: &Workflow) {
     let endless = scene.paths.endless();
     if let [first, rest @ ..] = endless.as_slice() {
         let message = format!("no transition leads from `{}` to an end", scene.names.name(*first));
-        let mut d = Diagnostic::warning("endless-loop", scene.state_at(*first), message);
+        // Of a state that leads only to itself, the way there is what was meant to be another one.
+        let own = workflow.states.get(*first).filter(|_| rest.is_empty()).and_then(|s| s.transitions.as_deref());
+        let at = own.and_then(|all| all.last()).and_then(|t| t.target.as_ref()).map(|t| reader.at(t.span));
+        let mut d = Diagnostic::warning("endless-loop", at.unwrap_or_else(|| scene.state_at(*first)), message);
         for state in rest {
             d = d.label(scene.state_at(*state), "nor from here");
         }
         reader.report(d.help("the run fails when a limit of visits is reached; give one state a way out"));
+    }
+}
+
+/// The answer that a person gives by not answering, when no transition is for it.
+fn unanswered(scene: &Scene<'_, '_>, state: &written::State, human: &HumanState) {
+    let Some((answer, span)) = human.default_response.as_ref().zip(human.default_span) else { return };
+    let Some(transitions) = state.transitions.as_deref().filter(|t| !t.is_empty()) else { return };
+    let is_for =
+        |t: &manifest::transition::Transition| t.condition.as_ref().is_none_or(|c| transition::answers(c, answer));
+    if !transitions.iter().any(is_for) {
+        let message = format!("no transition of `{}` is for `{answer}`: the run fails when nobody answers", state.name);
+        let d = Diagnostic::warning("unknown-value", scene.reader.at(span), message);
+        scene.reader.report(d.help("add a transition for it, or one with `condition: always`"));
     }
 }
 
@@ -233,7 +260,15 @@ fn state(
             vec![transition::next(scene, index, index + 1)]
         }
         None => Vec::new(),
-        Some(written) => transition::lower(scene, index, written),
+        Some(written) => {
+            let first = transition::scored(written).filter(|_| matches!(state.kind, Some(StateKind::Agent(_))));
+            if let Some((first, answer)) =
+                first.zip(lowering.answers(state.kind.as_ref().filter(|_| first.is_some())).first())
+            {
+                transition::check_scale(scene, index, first, answer);
+            }
+            transition::lower(scene, index, written)
+        }
     };
     State {
         name: state.name.clone(),

@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
-use trefoil_syntax::yaml::{Node, Text};
+use trefoil_syntax::suggest::{self, Near};
+use trefoil_syntax::yaml::{Entry, Node, Text};
 use trefoil_syntax::{Diagnostic, Location, Span};
 
 use super::execution::{self, Execution};
 use super::metadata::{self, Identity};
 use super::schema::{self, JsonSchema};
-use super::{RefusedFeature, Unit, duration, texts};
+use super::{RefusedFeature, Unit, declared, duration, texts, words};
+use crate::read::respelt;
 use crate::{Fields, Need, NeedKind, Reader};
 
 /// An agent.
@@ -78,10 +80,14 @@ pub fn read(reader: &Reader<'_>, fields: &mut Fields<'_, '_>) -> Agent {
 }
 
 fn read_spec(reader: &Reader<'_>, spec: &mut Fields<'_, '_>, agent: &mut Agent) {
+    spec.also_called(words::AGENT);
+    spec.elsewhere(words::NOT_AGENT);
     // Decision E13: one warning for everything that only a container would need.
-    let mut contained: Vec<(&str, Span)> = Vec::new();
+    let mut contained: Vec<(String, Span)> = Vec::new();
     read_runtime(spec, agent, &mut contained);
     if let Some(mut task) = spec.require("task").and_then(|e| reader.fields(&e.value, "task")) {
+        task.also_called(words::TASK);
+        task.elsewhere(words::NOT_TASK);
         agent.instruction = task.require_text("instruction").cloned();
         if let Some(text) = agent.instruction.as_ref().filter(|t| t.value.trim().is_empty()) {
             reader.error("missing-key", text.span, "`instruction` is blank");
@@ -101,39 +107,46 @@ fn read_spec(reader: &Reader<'_>, spec: &mut Fields<'_, '_>, agent: &mut Agent) 
         fields.finish();
     }
     if let Some(entry) = spec.take("security") {
-        contained.push(("security", entry.key.span));
+        contained.push(("security".to_owned(), entry.key.span));
         agent.deadline_ms = read_security(reader, &entry.value);
     }
     for key in ["volumes", "env", "security_context", "advanced", "type"] {
         let Some(entry) = spec.take(key) else { continue };
-        contained.push((key, entry.key.span));
+        contained.push((key.to_owned(), entry.key.span));
         match key {
             "env" => drop(texts(reader, &entry.value, key)),
-            "volumes" => drop(reader.list(&entry.value, key)),
-            _ => {}
+            "volumes" => declared::volumes(reader, &entry.value),
+            "advanced" => declared::advanced(reader, &entry.value),
+            _ => drop(reader.text(&entry.value, key)),
         }
     }
     contained.sort_by_key(|(_, span)| span.start);
-    contained.dedup_by_key(|(key, _)| *key);
     if let [(_, first), ..] = contained.as_slice() {
         let names: Vec<_> = contained.iter().map(|(key, _)| format!("`{key}`")).collect();
         let verb = if names.len() == 1 { "has" } else { "have" };
         reader.warning("no-effect", *first, format!("{} {verb} no effect: {NO_CONTAINER}", names.join(", ")));
     }
-    if let Some(entry) = spec.take("tools")
-        && reader.list(&entry.value, "tools").is_some_and(|items| !items.is_empty())
-    {
+    if let Some(entry) = spec.take("tools") {
+        declared::tools(reader, &entry.value);
+    }
+    if let Some(entry) = spec.take("tools").filter(|e| e.value.sequence().is_some_and(|items| !items.is_empty())) {
         let why = "this version gives agents no tools";
         agent.refused.push(RefusedFeature::report(reader, entry.key.span, "an agent with `tools`", why));
     }
     if let Some(entry) = spec.take("output_handler") {
         agent.refused.extend(output_handler(reader, &entry.value, entry.key.span));
     }
+    if let Some(entry) = spec.take("schedule") {
+        declared::schedule(reader, &entry.value);
+    }
+    if let Some(entry) = spec.take("delivery") {
+        declared::delivery(reader, &entry.value);
+    }
     spec.no_effect(&["schedule"], "this version starts runs only when asked");
     spec.no_effect(&["delivery"], "the result goes to whoever started the run");
 }
 
-fn read_runtime(spec: &mut Fields<'_, '_>, agent: &mut Agent, contained: &mut Vec<(&str, Span)>) {
+fn read_runtime(spec: &mut Fields<'_, '_>, agent: &mut Agent, contained: &mut Vec<(String, Span)>) {
     let Some(entry) = spec.take("runtime") else {
         spec.reader.report(
             Diagnostic::warning("missing-key", spec.reader.at(spec.head()), "spec has no `runtime`")
@@ -142,29 +155,58 @@ fn read_runtime(spec: &mut Fields<'_, '_>, agent: &mut Agent, contained: &mut Ve
         return;
     };
     let Some(mut runtime) = spec.reader.fields(&entry.value, "runtime") else { return };
+    runtime.elsewhere(words::NOT_RUNTIME);
     agent.model = runtime.text("model").cloned();
-    agent.temperature = runtime.number("temperature", 0.0..=2.0);
-    for key in ["language", "version", "image", "image_pull_policy"] {
-        if runtime.text(key).is_some() {
-            contained.push(("runtime", entry.key.span));
-        }
+    if let Some(model) = &agent.model {
+        check_model(runtime.reader, model);
     }
-    if runtime.text("isolation").is_some_and(|t| &*t.value != "inherit") {
-        contained.push(("runtime", entry.key.span));
+    agent.temperature = runtime.number("temperature", 0.0..=2.0);
+    let inherits = |e: &Entry| e.value.string().is_some_and(|t| &*t.value == "inherit");
+    for entry in declared::runtime(&mut runtime).into_iter().filter(|e| !inherits(e)) {
+        contained.push((format!("runtime.{}", entry.key.value), entry.key.span));
     }
     runtime.finish();
 }
 
+/// An alias is the user's own word, a provider's model is `provider:model`; near misses of what both usually are.
+fn check_model(reader: &Reader<'_>, model: &Text) {
+    let name = &*model.value;
+    if name.trim().is_empty() {
+        return reader.error("missing-key", model.span, "`model` is blank");
+    }
+    if let Some((provider, _)) = name.split_once([':', '/']) {
+        let near = suggest::near(provider, crate::providers::PROVIDERS).filter(|n| n.sure && n.name != provider);
+        if let Some(near) = near {
+            let message = format!("`{provider}` is not a provider that is known here");
+            let d = Diagnostic::warning("unknown-provider", reader.at(model.span), message);
+            let at = reader.at(model.source(0..provider.len() as u32));
+            reader.report(d.help(format!("did you mean `{}`?", near.name)).suggestion(
+                format!("write `{}`", near.name),
+                at,
+                near.name,
+            ));
+        }
+        return;
+    }
+    let near = suggest::near(name, ALIASES.iter().copied()).filter(|n| n.sure && n.name != name);
+    if let Some(near) = near {
+        let message = format!("`{name}` is none of the usual names of models");
+        let d = Diagnostic::warning("unknown-provider", reader.at(model.span), message);
+        let near = Near { sure: false, ..near };
+        reader.report(respelt(d.help(format!("did you mean `{}`?", near.name)), reader.at(model.span), model, near));
+    }
+}
+
+/// The aliases that examples of the format use.
+const ALIASES: &[&str] = &["default", "smart", "fast", "judge", "cheap", "local"];
+
 /// `security`: of all of it only the time limit means something without a container.
 fn read_security(reader: &Reader<'_>, node: &Node) -> Option<u64> {
     let mut security = reader.fields(node, "security")?;
-    security.take("network");
-    security.take("filesystem");
+    declared::security(&mut security);
     let mut deadline = None;
     if let Some(mut resources) = security.fields("resources") {
-        for key in ["cpu", "memory", "disk"] {
-            resources.take(key);
-        }
+        declared::amounts(&mut resources, true);
         deadline = match resources.take("timeout") {
             Some(e) if matches!(e.value.scalar(), Some((trefoil_syntax::yaml::Scalar::Int(_), _))) => {
                 duration::seconds(&mut resources, "timeout")
@@ -182,10 +224,14 @@ fn read_security(reader: &Reader<'_>, node: &Node) -> Option<u64> {
 pub fn output_handler(reader: &Reader<'_>, node: &Node, span: Span) -> Option<RefusedFeature> {
     let mut handler = reader.fields(node, "output_handler")?;
     let kinds = [("agent", ()), ("webhook", ()), ("container", ()), ("mcp_tool", ())];
-    if let Some(kind) = handler.require("type") {
-        reader.word(&kind.value, "type", &kinds);
+    let kinds = kinds.map(|(word, ())| (word, word));
+    let kind = handler.require("type").and_then(|e| reader.word(&e.value, "type", &kinds));
+    let required = handler.boolean("required") == Some(true);
+    if let Some(kind) = kind {
+        declared::output_handler(&mut handler, kind);
+        if matches!(kind, "agent" | "webhook") { handler.finish() } else { handler.misspelt() }
     }
-    if handler.boolean("required") == Some(true) {
+    if required {
         return Some(RefusedFeature::report(
             reader,
             span,
@@ -207,9 +253,9 @@ fn read_context(reader: &Reader<'_>, node: &Node) -> Vec<ContextEntry> {
         match reader.word(&kind.value, "type", &words) {
             Some(0) => entries.extend(fields.require_text("content").cloned().map(ContextEntry::Text)),
             Some(1) => entries.extend(fields.require_text("path").cloned().map(ContextEntry::File)),
-            Some(_) => {
-                fields.take("path");
-                fields.take("url");
+            Some(sort) => {
+                let directory = sort == 2;
+                fields.require_text(if directory { "path" } else { "url" });
                 reader.report(
                     Diagnostic::warning(
                         "no-effect",

@@ -2,7 +2,7 @@
 
 use trefoil_ir::{Consensus, Strategy};
 
-use super::spelled;
+use super::{spelled, words};
 use crate::Fields;
 
 /// The words of `strategy`.
@@ -29,8 +29,21 @@ pub fn plain(strategy: Strategy) -> Consensus {
     Consensus { strategy, threshold: 0.7, min_judges: 1, n: None, agreement_factor: 0.7, confidence_factor: 0.3 }
 }
 
-/// Reads `consensus`.
-pub fn read(fields: &mut Fields<'_, '_>) -> ConsensusSpec {
+/// `min_judges_required`: of several, that many must answer. More than there are is an error.
+pub fn min_judges(fields: &mut Fields<'_, '_>, there: usize, what: &str) -> Option<u32> {
+    let entry = fields.take("min_judges_required")?;
+    let min =
+        fields.reader.integer(&entry.value, "min_judges_required", 1..=100).and_then(|n| u32::try_from(n).ok())?;
+    if there > 0 && min as usize > there {
+        let message = format!("`min_judges_required` is {min}, and there are {there} {what}");
+        fields.reader.error("out-of-range", entry.value.span, message);
+    }
+    Some(min)
+}
+
+/// Reads `consensus` of so many agents.
+pub fn read(fields: &mut Fields<'_, '_>, agents: usize) -> ConsensusSpec {
+    fields.also_called(words::CONSENSUS);
     let strategy = fields.require("strategy").and_then(|e| fields.reader.word(&e.value, "strategy", STRATEGIES));
     let mut consensus = plain(strategy.unwrap_or(Strategy::WeightedAverage));
     let threshold = fields.number("threshold", 0.0..=1.0);
@@ -38,8 +51,17 @@ pub fn read(fields: &mut Fields<'_, '_>) -> ConsensusSpec {
     let agreement = spelled(fields, "agreement", "min_agreement_confidence");
     let agreement = agreement.and_then(|e| fields.reader.number(&e.value, &e.key.value, 0.0..=1.0));
     let count = |n: i64| u32::try_from(n).ok();
-    consensus.n = fields.integer("n", 1..=100).and_then(count);
-    consensus.min_judges = fields.integer("min_judges_required", 1..=100).and_then(count).unwrap_or(1);
+    if let Some(entry) = fields.take("n") {
+        consensus.n = fields.reader.integer(&entry.value, "n", 1..=100).and_then(count);
+        if let Some((word, _)) = STRATEGIES.iter().find(|(_, s)| Some(*s) == strategy && *s != Strategy::BestOfN) {
+            let message = format!("`n` has no effect: the strategy `{word}` does not look at it");
+            fields.reader.warning("no-effect", entry.key.span, message);
+        } else if let Some(n) = consensus.n.filter(|n| agents > 0 && *n as usize > agents) {
+            let message = format!("`n` is {n}, and there are {agents} agents");
+            fields.reader.warning("out-of-range", entry.value.span, message);
+        }
+    }
+    consensus.min_judges = min_judges(fields, agents, "agents").unwrap_or(1);
     if let Some(mut weighting) = fields.fields("confidence_weighting") {
         consensus.agreement_factor = weighting.number("agreement_factor", 0.0..=1.0).unwrap_or(0.7);
         consensus.confidence_factor = weighting.number("self_confidence_factor", 0.0..=1.0).unwrap_or(0.3);

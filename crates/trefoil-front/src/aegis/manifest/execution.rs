@@ -7,9 +7,10 @@ use trefoil_syntax::yaml::{Kind, Node, Text};
 use trefoil_syntax::{Diagnostic, Span};
 use trefoil_template::Value;
 
-use super::consensus::STRATEGIES;
+use super::consensus::{self, STRATEGIES};
+use super::declared::{self, Part};
 use super::schema::{self, JsonSchema};
-use super::{duration, spelled, text_list};
+use super::{duration, filled, spelled, text_list, words};
 use crate::{Fields, Reader};
 
 /// How an agent is run.
@@ -77,6 +78,8 @@ pub enum ValidatorKindSpec {
 /// Reads `execution`.
 pub fn read(reader: &Reader<'_>, fields: &mut Fields<'_, '_>) -> Execution {
     let mut execution = Execution::default();
+    fields.also_called(words::EXECUTION);
+    fields.elsewhere(words::NOT_EXECUTION);
     if fields.word("mode", &[("one-shot", false), ("iterative", true)]) == Some(true) {
         execution.max_iterations = 10;
     }
@@ -110,12 +113,16 @@ pub fn read(reader: &Reader<'_>, fields: &mut Fields<'_, '_>) -> Execution {
     {
         reader.warning("no-effect", entry.key.span, "`memory` has no effect: nothing is kept from run to run");
     }
+    if let Some(entry) = fields.take("delivery") {
+        declared::delivery(reader, &entry.value);
+    }
     fields.no_effect(&["delivery"], "the result goes to whoever started the run");
     execution
 }
 
 fn read_validator(reader: &Reader<'_>, node: &Node) -> Option<ValidatorSpec> {
     let mut fields = reader.fields(node, "a validator")?;
+    fields.also_called(words::VALIDATOR);
     let entry = fields.require("type")?;
     let names = [
         ("exit_code", "exit_code"),
@@ -143,7 +150,7 @@ fn read_validator(reader: &Reader<'_>, node: &Node) -> Option<ValidatorSpec> {
 }
 
 fn read_regex(reader: &Reader<'_>, fields: &mut Fields<'_, '_>) -> Option<ValidatorKindSpec> {
-    let pattern = fields.require_text("pattern");
+    let pattern = filled(fields, "pattern");
     let stderr = fields.word("target", &[("stdout", false), ("stderr", true)]).unwrap_or(false);
     let pattern = pattern?;
     if let Err(error) = regex::Regex::new(&pattern.value) {
@@ -156,8 +163,8 @@ fn read_regex(reader: &Reader<'_>, fields: &mut Fields<'_, '_>) -> Option<Valida
 }
 
 fn read_semantic(fields: &mut Fields<'_, '_>) -> Option<ValidatorKindSpec> {
-    let judge = fields.require_text("judge_agent").cloned();
-    let criteria = fields.require_text("criteria").cloned();
+    let judge = filled(fields, "judge_agent").cloned();
+    let criteria = filled(fields, "criteria").cloned();
     let timeout_ms = duration::seconds(fields, "timeout_seconds").unwrap_or(300_000);
     Some(ValidatorKindSpec::Judges {
         judges: vec![judge?],
@@ -175,13 +182,22 @@ fn read_multi_judge(reader: &Reader<'_>, fields: &mut Fields<'_, '_>) -> Option<
     if let Some(entry) = entry.filter(|_| judges.is_empty()) {
         reader.error("missing-key", entry.value.span, "`judges` names nobody");
     }
-    let criteria = fields.require_text("criteria").cloned();
+    let criteria = filled(fields, "criteria").cloned();
     let strategy = fields.word("consensus", STRATEGIES).unwrap_or(Strategy::WeightedAverage);
-    let min_judges = fields.integer("min_judges_required", 1..=100).and_then(|n| u32::try_from(n).ok()).unwrap_or(1);
+    let min_judges = consensus::min_judges(fields, judges.len(), "judges").unwrap_or(1);
     let timeout_ms = duration::seconds(fields, "timeout_seconds").unwrap_or(300_000);
     Some(ValidatorKindSpec::Judges { judges, criteria: criteria?, strategy, min_judges, timeout_ms, semantic: false })
 }
 
+/// The keys of the older form's `semantic`.
+const OLD_SEMANTIC: &[declared::Key] = &[
+    ("enabled", Part::Flag, false),
+    ("threshold", Part::Share, false),
+    ("prompt", Part::Text, false),
+    ("criteria", Part::Any, false),
+    ("judge_agent", Part::Text, false),
+    ("model", Part::Text, false),
+];
 const FORMATS: &[(&str, bool)] = &[("json", true), ("text", false)];
 
 /// The older form, an object of `system`, `output` and `semantic`: what it says of exit code and output format counts.
@@ -216,6 +232,10 @@ fn read_object_form(reader: &Reader<'_>, node: &Node) -> Vec<ValidatorSpec> {
     }
     for key in ["semantic", "script"] {
         if let Some(entry) = fields.take(key) {
+            if let Some(mut old) = (key == "semantic").then(|| reader.fields(&entry.value, key)).flatten() {
+                declared::read(&mut old, OLD_SEMANTIC);
+                old.misspelt();
+            }
             reader.report(
                 Diagnostic::warning("no-effect", reader.at(entry.key.span), format!("`{key}` has no effect here"))
                     .help("write a list entry `type: semantic` with `judge_agent` and `criteria`"),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use trefoil_syntax::{Diagnostic, Span};
 
-use super::Unit;
+use super::{Unit, words};
 use crate::{Fields, Reader};
 
 /// Who a manifest is.
@@ -21,11 +21,18 @@ pub struct Identity {
 
 /// Reads name, version and the keys that only describe. The rest stays to the caller, [`Fields::finish`] too.
 pub fn read(fields: &mut Fields<'_, '_>, unit: Unit) -> Identity {
+    fields.also_called(words::METADATA);
+    if unit == Unit::Agent {
+        fields.elsewhere(words::NOT_METADATA_OF_AGENT);
+    }
     let name = fields.require_text("name");
     if let Some(name) = name {
         check_name(fields.reader, &name.value, name.span);
     }
     let version = fields.text("version");
+    if let Some(blank) = version.filter(|t| t.value.trim().is_empty()) {
+        fields.reader.warning("missing-key", blank.span, "`version` is blank");
+    }
     if version.is_none() && unit == Unit::Agent {
         fields.reader.report(
             Diagnostic::warning("missing-key", fields.reader.at(fields.head()), "metadata has no `version`")

@@ -3,13 +3,16 @@
 
 pub mod agent;
 pub mod consensus;
+pub mod declared;
 pub mod duration;
 pub mod execution;
+pub mod handler;
 pub mod metadata;
 pub mod schema;
 pub mod state;
 pub mod states;
 pub mod transition;
+pub mod words;
 pub mod workflow;
 
 use std::sync::Arc;
@@ -20,6 +23,10 @@ use trefoil_syntax::yaml::{Entry, Kind, Node, Scalar, Text};
 use crate::read::respelt;
 use crate::{Fields, Reader};
 use trefoil_syntax::suggest::Near;
+
+/// What a state or a key of the Blackboard had better not be called: what templates mean by these.
+pub const RESERVED: &[&str] =
+    &["input", "workflow", "blackboard", "state", "human", "execution", "iteration_number", "previous_error"];
 
 /// The only value of `apiVersion`.
 pub const API_VERSION: &str = "100monkeys.ai/v1";
@@ -33,11 +40,23 @@ pub enum Unit {
     Workflow,
 }
 
-/// What a document declares, without a report.
+/// What a document declares, without a report. Where `kind` and what stands under `spec` say different things, `spec`
+/// counts: the one is a slip of a word, the other a whole file.
 pub fn unit(root: &Node) -> Option<Unit> {
-    match &*root.mapping()?.get("kind")?.value.string()?.value {
-        "Agent" | "AgentManifest" => Some(Unit::Agent),
-        "Workflow" => Some(Unit::Workflow),
+    let declared = match &*root.mapping()?.get("kind")?.value.string()?.value {
+        "Agent" | "AgentManifest" => Unit::Agent,
+        "Workflow" => Unit::Workflow,
+        _ => return None,
+    };
+    Some(looks_like(root).unwrap_or(declared))
+}
+
+/// What a document surely is by the keys under its `spec`.
+pub fn looks_like(root: &Node) -> Option<Unit> {
+    let spec = root.mapping()?.get("spec")?.value.mapping()?;
+    match (spec.get("task").is_some(), spec.get("states").is_some()) {
+        (true, false) => Some(Unit::Agent),
+        (false, true) => Some(Unit::Workflow),
         _ => None,
     }
 }
@@ -73,19 +92,14 @@ pub fn of_metadata<'n>(root: &'n Node, key: &str) -> Option<&'n Node> {
     Some(&root.mapping()?.get("metadata")?.value.mapping()?.get(key)?.value)
 }
 
-/// Reads `apiVersion` and `kind`.
-pub fn header(fields: &mut Fields<'_, '_>) -> Option<Unit> {
-    if let Some(version) = fields.require_text("apiVersion")
-        && &*version.value != API_VERSION
-    {
-        let d = trefoil_syntax::Diagnostic::error(
-            "unknown-value",
-            fields.reader.at(version.span),
-            format!("`apiVersion` cannot be `{}`", version.value),
-        );
-        fields.reader.report(d.help(format!("write `{API_VERSION}`")));
+/// Reads `apiVersion` and `kind` of what is read as one of the units.
+pub fn header(fields: &mut Fields<'_, '_>, read_as: Unit) {
+    fields.also_called(words::TOP);
+    fields.elsewhere(words::NOT_TOP);
+    if let Some(version) = fields.require("apiVersion") {
+        fields.reader.word(&version.value, "apiVersion", &[(API_VERSION, ())]);
     }
-    let kind = fields.require("kind")?;
+    let Some(kind) = fields.require("kind") else { return };
     let words = [("Agent", Unit::Agent), ("Workflow", Unit::Workflow)];
     if kind.value.string().is_some_and(|t| &*t.value == "AgentManifest") {
         let d = trefoil_syntax::Diagnostic::warning(
@@ -99,9 +113,37 @@ pub fn header(fields: &mut Fields<'_, '_>) -> Option<Unit> {
             Some(text) => respelt(d, fields.reader.at(kind.value.span), text, meant),
             None => d,
         });
-        return Some(Unit::Agent);
+        if read_as == Unit::Agent {
+            return;
+        }
     }
-    fields.reader.word(&kind.value, "kind", &words)
+    let declared = match kind.value.string() {
+        Some(text) if &*text.value == "AgentManifest" => Some(Unit::Agent),
+        _ => fields.reader.word(&kind.value, "kind", &words),
+    };
+    if let (Some(declared), Some(text)) = (declared, kind.value.string())
+        && declared != read_as
+    {
+        let (meant, what) = match read_as {
+            Unit::Agent => ("Agent", "a `task`, as an agent"),
+            Unit::Workflow => ("Workflow", "`states`, as a workflow"),
+        };
+        let at = fields.reader.at(kind.value.span);
+        let message = format!("`kind` is `{}`, and `spec` has {what}", text.value);
+        let d = trefoil_syntax::Diagnostic::error("unknown-value", at, message).help(format!("write `kind: {meant}`"));
+        let near = Near { name: meant, distance: 0, sure: true };
+        fields.reader.report(respelt(d, at, text, near));
+    }
+}
+
+/// Text of a key that must be there and say something.
+pub fn filled<'n>(fields: &mut Fields<'n, '_>, key: &'static str) -> Option<&'n Text> {
+    let text = fields.require_text(key)?;
+    if text.value.trim().is_empty() {
+        fields.reader.error("missing-key", text.span, format!("`{key}` is blank"));
+        return None;
+    }
+    Some(text)
 }
 
 /// The entry of a key that has two spellings; both at once is an error.
@@ -139,7 +181,13 @@ pub fn require_spelled<'n>(
 ) -> Option<&'n Entry> {
     let entry = spelled(fields, one, other);
     if entry.is_none() {
-        fields.reader.error("missing-key", fields.head(), format!("{what} needs `{one}`"));
+        fields.settle(&[one, other]);
+        fields.reader.error("missing-key", fields.lack(&[one, other]), format!("{what} needs `{one}`"));
+    }
+    let blank = |e: &&Entry| e.value.string().is_some_and(|t| t.value.trim().is_empty());
+    if let Some(entry) = entry.filter(blank) {
+        fields.reader.error("missing-key", entry.value.span, format!("`{}` is blank", entry.key.value));
+        return None;
     }
     entry
 }

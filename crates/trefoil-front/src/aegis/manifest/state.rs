@@ -13,7 +13,7 @@ use super::states::subworkflow::SubworkflowState;
 use super::states::system::SystemState;
 use super::states::{agent, container, human, parallel, subworkflow, system};
 use super::transition::{self, Transition};
-use super::{RefusedFeature, agent::output_handler, duration, spelled};
+use super::{RefusedFeature, agent::output_handler, declared, duration, spelled, words};
 use crate::read::respelt;
 use crate::{Fields, Reader};
 use trefoil_syntax::suggest::Near;
@@ -81,6 +81,8 @@ const KINDS: &[(&str, Word)] = &[
 pub fn read(reader: &Reader<'_>, node: &Node, name: Option<&Text>) -> Option<State> {
     let what = name.map_or_else(|| "a state".to_owned(), |n| format!("state `{}`", n.value));
     let mut fields = reader.fields(node, &what)?;
+    fields.also_called(words::STATE);
+    fields.elsewhere(words::NOT_STATE);
     let named = match name {
         Some(name) => Some(name),
         None => fields.require_text("name"),
@@ -106,6 +108,9 @@ pub fn read(reader: &Reader<'_>, node: &Node, name: Option<&Text>) -> Option<Sta
         refused.extend(output_handler(reader, &entry.value, entry.key.span));
     }
     if !matches!(kind_body, Some(StateKind::Container(_))) {
+        if let Some(entry) = fields.take("volumes") {
+            declared::mounts(reader, &entry.value);
+        }
         fields.no_effect(&["volumes"], "this version mounts no volumes");
     }
     fields.text("description");

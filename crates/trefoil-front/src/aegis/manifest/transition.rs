@@ -1,9 +1,11 @@
 //! `transitions`: what leads from state to state, as written.
 
+use trefoil_syntax::suggest::Near;
 use trefoil_syntax::yaml::{Node, Scalar, Text};
 use trefoil_syntax::{Diagnostic, Span};
 
-use super::spelled;
+use super::{spelled, words};
+use crate::read::respelt;
 use crate::{Fields, Reader};
 
 /// A transition.
@@ -19,6 +21,8 @@ pub struct Transition {
     pub span: Span,
     /// The condition, or the first key when it is left out.
     pub at: Span,
+    /// No condition is written.
+    pub unconditional: bool,
 }
 
 /// When a transition is taken, with its numbers.
@@ -73,11 +77,56 @@ const PARAMETERS: &[&str] = &["threshold", "confidence", "min", "max", "value", 
 /// Reads the list.
 pub fn read_all(reader: &Reader<'_>, node: &Node) -> Vec<Transition> {
     let items = reader.list(node, "transitions").unwrap_or_default();
-    items.iter().filter_map(|item| read(reader, item)).collect()
+    let transitions: Vec<Transition> = items.iter().filter_map(|item| read(reader, item)).collect();
+    // What leads on after a failure may well stand behind one that is taken after any success.
+    let of_success = |t: &&Transition| !matches!(t.condition, Some(Condition::OnFailure | Condition::Custom(_)) | None);
+    for (i, transition) in transitions.iter().enumerate().filter(|(_, t)| t.unconditional) {
+        let mut dead = transitions.iter().skip(i + 1).filter(of_success);
+        if let Some(first) = dead.next() {
+            let message = "a transition without `condition` is always taken: none below it ever is";
+            let d = Diagnostic::warning("missing-key", reader.at(transition.at), message);
+            reader.report(d.label(reader.at(first.at), "never asked").help("write its `condition`, or put it last"));
+            break;
+        }
+    }
+    transitions
 }
+
+/// The word of a condition. What people write for some of them is nearer, by its letters, to another one.
+fn read_word(reader: &Reader<'_>, node: &Node) -> Option<&'static str> {
+    let words: Vec<_> = WORDS.iter().map(|w| (*w, *w)).collect();
+    let Some(text) = node.string() else { return reader.word(node, "condition", &words) };
+    let written = text.value.trim().to_lowercase().replace(['-', ' '], "_");
+    let Some((_, meant)) = OTHERWISE.iter().find(|(others, _)| others.contains(&&*written)) else {
+        return reader.word(node, "condition", &words);
+    };
+    let d = Diagnostic::error("unknown-value", reader.at(node.span), format!("`condition` cannot be `{}`", text.value))
+        .help(format!("did you mean `{meant}`?"));
+    reader.report(respelt(d, reader.at(node.span), text, Near { name: meant, distance: 0, sure: false }));
+    None
+}
+
+/// What other systems, or other people, call a condition.
+const OTHERWISE: &[(&[&str], &str)] = &[
+    (&["default", "else", "otherwise", "true", "any", "unconditional"], "always"),
+    (&["success", "succeeded", "ok", "passed", "completed", "on_complete", "on_ok", "on_pass"], "on_success"),
+    (&["failure", "failed", "error", "errored", "on_error", "on_fail", "on_failed"], "on_failure"),
+    (&["exit_zero", "exit_0", "exit_code_0", "exit_code_is_zero", "exit_code_success"], "exit_code_zero"),
+    (
+        &["exit_non_zero", "exit_nonzero", "exit_not_zero", "exit_code_not_zero", "exit_code_failure", "non_zero"],
+        "exit_code_non_zero",
+    ),
+    (&["score_over", "score_gt", "score_greater_than", "score_at_least", "score_gte", "above"], "score_above"),
+    (&["score_under", "score_lt", "score_less_than", "score_at_most", "score_lte", "below"], "score_below"),
+    (&["score_range", "score_in", "score_within", "between"], "score_between"),
+    (&["yes", "input_yes", "approve", "human_approved", "on_approve", "accepted", "accept"], "input_equals_yes"),
+    (&["no", "input_no", "reject", "human_rejected", "on_reject", "denied", "deny"], "input_equals_no"),
+    (&["expression", "expr", "if", "when"], "custom"),
+];
 
 fn read(reader: &Reader<'_>, node: &Node) -> Option<Transition> {
     let mut fields = reader.fields(node, "a transition")?;
+    fields.also_called(words::TRANSITION);
     let target = read_target(&mut fields);
     let feedback = fields.text("feedback").cloned();
     let written = fields.take("condition");
@@ -85,8 +134,7 @@ fn read(reader: &Reader<'_>, node: &Node) -> Option<Transition> {
     let condition = match written {
         None => Some(Condition::Always),
         Some(entry) => {
-            let words: Vec<_> = WORDS.iter().map(|w| (*w, *w)).collect();
-            let word = reader.word(&entry.value, "condition", &words);
+            let word = read_word(reader, &entry.value);
             word.and_then(|word| read_condition(&mut fields, word, at))
         }
     };
@@ -106,7 +154,7 @@ fn read(reader: &Reader<'_>, node: &Node) -> Option<Transition> {
         }
     }
     fields.finish();
-    Some(Transition { condition, target, feedback, span: node.span, at })
+    Some(Transition { condition, target, feedback, span: node.span, at, unconditional: written.is_none() })
 }
 
 /// `target: ~` meant the end of the run in older files; now a state does.
@@ -132,14 +180,24 @@ fn read_condition(fields: &mut Fields<'_, '_>, word: &'static str, at: Span) -> 
         "exit_code_non_zero" => Condition::ExitCodeNonZero,
         "exit_code" => {
             let entry = fields.require("value")?;
-            Condition::ExitCode(fields.reader.integer(&entry.value, "value", i64::MIN..=i64::MAX)?)
+            Condition::ExitCode(fields.reader.integer(&entry.value, "value", -255..=255)?)
         }
         "score_above" => Condition::ScoreAbove(number(fields, word, "threshold", 0.0, at)),
         "score_below" => Condition::ScoreBelow(number(fields, word, "threshold", 1.0, at)),
         "score_between" => {
             let (min, max) = (number(fields, word, "min", 0.0, at), number(fields, word, "max", 1.0, at));
             if min > max {
-                fields.reader.error("out-of-range", at, format!("`min` {min} is above `max` {max}"));
+                let place = |key: &str| fields.entries().iter().find(|e| &*e.key.value == key).map(|e| e.value.span);
+                let (min_at, max_at) = (place("min"), place("max"));
+                let d = Diagnostic::error(
+                    "out-of-range",
+                    fields.reader.at(min_at.or(max_at).unwrap_or(at)),
+                    format!("`min` {min} is above `max` {max}"),
+                );
+                fields.reader.report(match max_at.filter(|_| min_at.is_some()) {
+                    Some(max_at) => d.label(fields.reader.at(max_at), "the greatest score"),
+                    None => d,
+                });
             }
             Condition::ScoreBetween(min, max)
         }

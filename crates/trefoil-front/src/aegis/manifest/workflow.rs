@@ -8,9 +8,11 @@ use trefoil_syntax::{Diagnostic, Span};
 use trefoil_template::Value;
 
 use super::Unit;
+use super::declared::{self, Part};
 use super::metadata::{self, Identity};
 use super::schema::{self, JsonSchema};
 use super::state::{self, State};
+use super::words;
 use crate::read::respelt;
 use crate::read::to_value;
 use crate::{Fields, Reader};
@@ -79,6 +81,8 @@ pub fn read(reader: &Reader<'_>, fields: &mut Fields<'_, '_>) -> Workflow {
 }
 
 fn read_spec(reader: &Reader<'_>, spec: &mut Fields<'_, '_>, workflow: &mut Workflow) {
+    spec.also_called(words::WORKFLOW);
+    spec.elsewhere(words::NOT_WORKFLOW);
     if let Some(entry) = spec.take("context") {
         match entry.value.mapping() {
             Some(m) => workflow.context = m.entries.iter().map(|e| (e.key.clone(), to_value(&e.value))).collect(),
@@ -89,7 +93,23 @@ fn read_spec(reader: &Reader<'_>, spec: &mut Fields<'_, '_>, workflow: &mut Work
         workflow.max_entries = u32::try_from(max).unwrap_or(50);
     }
     let shared = spec.take("storage").map(|e| read_storage(reader, &e.value, e.key.span)).unwrap_or_default();
+    if let Some(entry) = spec.take("volumes") {
+        declared::mounts(reader, &entry.value);
+    }
     spec.no_effect(&["volumes"], "this version mounts no volumes");
+    if let Some(entry) = spec.take("schedule") {
+        declared::schedule(reader, &entry.value);
+    }
+    if let Some(mut schedule) = spec.fields("default_schedule") {
+        let keys: &[declared::Key] = &[
+            ("cron", Part::Cron, false),
+            ("timezone", Part::Text, false),
+            ("jitter_seconds", Part::Count(0, i64::MAX), false),
+            ("enabled", Part::Flag, false),
+        ];
+        declared::read(&mut schedule, keys);
+        schedule.misspelt();
+    }
     spec.no_effect(&["default_schedule", "schedule"], "this version starts runs only when asked");
     let states = spec.require("states");
     if let Some(entry) = states {
@@ -114,7 +134,26 @@ fn read_states(reader: &Reader<'_>, node: &Node) -> Vec<State> {
         return Vec::new();
     }
     let states: Vec<State> = match &*node.kind {
-        Kind::Mapping(m) => m.entries.iter().filter_map(|e| state::read(reader, &e.value, Some(&e.key))).collect(),
+        Kind::Mapping(m) => {
+            let mut states: Vec<State> = Vec::with_capacity(m.entries.len());
+            for entry in &m.entries {
+                // A state is called by its author, and in capitals; what has the name of a key and is no mapping is one.
+                if STATE_KEYS.contains(&&*entry.key.value)
+                    && entry.value.mapping().is_none_or(|m| m.get("kind").is_none())
+                {
+                    let key = &entry.key.value;
+                    let message = match states.last() {
+                        Some(state) => format!("`{key}` stands beside the states; it belongs into `{}`", state.name),
+                        None => format!("`{key}` stands where a state should"),
+                    };
+                    let d = Diagnostic::error("wrong-type", reader.at(entry.key.span), message);
+                    reader.report(d.help("indent it as far as the other keys of the state"));
+                    continue;
+                }
+                states.extend(state::read(reader, &entry.value, Some(&entry.key)));
+            }
+            states
+        }
         Kind::Sequence(items) => items.iter().filter_map(|item| state::read(reader, item, None)).collect(),
         Kind::Scalar(..) => {
             reader.wrong_type(node, "states", "a mapping of states, or a list of them");
@@ -138,13 +177,42 @@ fn read_states(reader: &Reader<'_>, node: &Node) -> Vec<State> {
     states
 }
 
+/// Keys of states that, with a line moved to the left, would be states.
+const STATE_KEYS: &[&str] = &[
+    "kind",
+    "agent",
+    "agent_id",
+    "input",
+    "input_template",
+    "intent",
+    "command",
+    "env",
+    "workdir",
+    "prompt",
+    "timeout",
+    "timeout_seconds",
+    "default_response",
+    "transitions",
+    "max_state_visits",
+    "agents",
+    "consensus",
+    "judges",
+    "workflow_id",
+    "mode",
+    "result_key",
+    "steps",
+    "completion",
+    "image",
+    "description",
+];
+
 /// `storage`: checked, and of no effect without containers. Answers the names of the shared volumes.
 fn read_storage(reader: &Reader<'_>, node: &Node, span: Span) -> Vec<Text> {
     let mut names = Vec::new();
     let Some(mut storage) = reader.fields(node, "storage") else { return names };
-    let classes = [("ephemeral", ()), ("persistent", ())];
+    let classes = declared::STORAGE;
     if let Some(mut workspace) = storage.fields("workspace") {
-        workspace.word("storage_class", &classes);
+        workspace.word("storage_class", classes);
         workspace.integer("ttl_hours", 0..=i64::MAX);
         workspace.integer("size_limit_mb", 1..=i64::MAX);
         for key in ["volume_id", "blackboard_key"] {
@@ -155,10 +223,11 @@ fn read_storage(reader: &Reader<'_>, node: &Node, span: Span) -> Vec<Text> {
     for item in storage.list("shared_volumes").unwrap_or_default() {
         let Some(mut volume) = reader.fields(item, "a shared volume") else { continue };
         names.extend(volume.require_text("name").cloned());
-        volume.word("storage_class", &classes);
-        for key in ["size_limit_bytes", "size_limit_mb", "ttl_hours", "volume_id"] {
-            volume.take(key);
+        volume.word("storage_class", classes);
+        for key in ["size_limit_bytes", "size_limit_mb", "ttl_hours"] {
+            volume.integer(key, 0..=i64::MAX);
         }
+        volume.text("volume_id");
         volume.finish();
     }
     storage.finish();

@@ -18,16 +18,35 @@ const BRACKETS: [(&str, &str); 7] =
 /// Looks at the text beside the placeholders.
 pub fn check(scope: &Scope<'_, '_, '_>, text: &Text) {
     let value = &*text.value;
-    if !value.contains(['{', '[', '<']) {
+    if !is_odd(value) {
         return;
     }
     let Ok(template) = Template::parse(value, &Policy::SIRENSPEC) else { return };
     dollar(scope, text, &template);
     let mut at = 0;
-    for tag in tags(value, &template).into_iter().chain([value.len()..value.len()]) {
+    for tag in tags(value, &template) {
         between(scope, text, at..tag.start.max(at));
         at = tag.end;
     }
+    between(scope, text, at..value.len());
+}
+
+/// Whether something in a text begins like the placeholder of another system. Most texts have none, and are not parsed for it.
+fn is_odd(text: &str) -> bool {
+    let mut rest = text;
+    let mut dollar = false;
+    while let Some(at) = rest.find(['{', '[', '<']) {
+        dollar |= rest.get(..at).is_some_and(|before| before.ends_with('$'));
+        let found = rest.get(at..).unwrap_or_default();
+        let taken = match found.strip_prefix("{{").map(|inner| inner.find("}}")) {
+            Some(Some(close)) => close + 4,
+            Some(None) => return false,
+            None if found.starts_with('{') || found.starts_with("[[") || found.starts_with("<%=") => return true,
+            None => 1,
+        };
+        rest = found.get(taken..).unwrap_or_default();
+    }
+    dollar
 }
 
 /// A placeholder as other systems write it, `${{ path }}`, and nothing beside it: in the middle of a text the sign may be

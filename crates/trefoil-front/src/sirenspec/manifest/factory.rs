@@ -67,8 +67,7 @@ pub fn read<'n>(fields: &mut Fields<'n, '_>) -> FactoryNode<'n> {
         over,
         inputs: inputs(fields),
         concurrency: scalar::count(fields, "concurrency", 1).unwrap_or(1),
-        timeout_ms: scalar::whole(fields, "timeout_per_instance", 1..=1_000_000_000)
-            .map_or(60_000, |s| s.unsigned_abs() * 1000),
+        timeout_ms: scalar::patience(fields, "timeout_per_instance").unwrap_or(60_000),
         on_failure: swrm::on_failure(fields).unwrap_or(OnItemFailure::Abort),
         writes: write::require(fields),
     }

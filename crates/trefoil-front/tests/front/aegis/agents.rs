@@ -67,8 +67,8 @@ spec:
 ";
     expect_one(
         manifest,
-        "warning 5:3 no-effect: `runtime`, `security`, `volumes`, `env`, `security_context` have no effect: \
-         the agent runs as a model call, no container",
+        "warning 5:14 no-effect: `runtime.language`, `runtime.version`, `runtime.isolation`, `security`, `volumes`, `env`, \
+         `security_context` have no effect: the agent runs as a model call, no container",
     );
 }
 
@@ -78,7 +78,7 @@ fn tools_and_required_handlers_are_refused_and_the_rest_says_that_it_does_nothin
         "a",
         "  task: { instruction: Work., input_data: { a: 1 } }
   tools: [fs.read]
-  output_handler: { type: webhook, url: x, required: true }
+  output_handler: { type: webhook, url: 'https://example.org', required: true }
   schedule: { type: manual }
   delivery: { destinations: [] }
   execution: { memory: true, tool_validation: [] }
@@ -227,7 +227,7 @@ fn the_default_prompt_is_the_seed_s() {
 fn context_comes_from_the_manifest_its_files_or_the_operator() {
     let manifest = agent(
         "a",
-        "  task: { instruction: Work., prompt_template: '{{context}}' }
+        "  task: { instruction: Work., prompt_template: '{{instruction}}{{context}}{{input}}' }
   context:
     - { type: text, content: one }
     - { type: file, path: ../notes/two.md }
@@ -408,7 +408,7 @@ spec:
     expect_one(
         manifest,
         "error 5:3 missing-key: spec needs `task`
-         warning 5:3 no-effect: `runtime` has no effect: the agent runs as a model call, no container
+         warning 5:14 no-effect: `runtime.language`, `runtime.version` have no effect: the agent runs as a model call, no container
          warning 8:5 unknown-key: JSON Schema has no keyword `reqiured` (did you mean `required`?)
          error 11:41 wrong-type: `minLength` must be a whole number from 0, not a number
          warning 12:36 invalid-schema: this choice is not of the type

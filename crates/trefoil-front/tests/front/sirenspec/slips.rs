@@ -376,3 +376,40 @@ fn words_of_other_systems_for_types_and_providers() {
         "warning 2:21 bad-model: `“openai:m”` has a blank or a quote in it, and no model's name has",
     );
 }
+
+#[test]
+fn models_of_another_maker_and_times_in_milliseconds() {
+    let agent = |model: &str| {
+        format!(
+            "version: \"0.1\"\nagents: {{a: {{model: \"{model}\", system: x}}}}\nnodes: {{n: {{agent: a, writes: output.n}}}}\n"
+        )
+    };
+    expect_one(
+        &agent("anthropic:gpt-4o"),
+        "warning 2:21 bad-model: `gpt-4o` is a model of `openai`, not of `anthropic` (write `openai:gpt-4o`)",
+    );
+    expect_one(
+        &agent("openai:openai:gpt-4o"),
+        "warning 2:21 bad-model: `openai:openai:gpt-4o` names the provider twice",
+    );
+    expect_one(&agent("openai:o3-mini"), "");
+    let factory = "nodes:\n  m: {agent: a, writes: working.t}\n  n: {type: factory, agent: a, swarm_size: 2, timeout_per_instance: 30000, writes: output.n}\n";
+    expect_one(
+        &flow("x", factory),
+        "warning 5:69 out-of-range: `timeout_per_instance` is in seconds: 30000 seconds are 8 hours (if milliseconds were meant, write `timeout_per_instance: 30`)",
+    );
+}
+
+#[test]
+fn an_input_that_is_no_list_by_its_default() {
+    let over = |default: &str| {
+        let nodes = "nodes:\n  n: {type: factory, agent: a, for_each: '{{ inputs.langs }}', writes: output.n}\n";
+        flow("{{ item }}", &format!("{nodes}input: {{message: m, langs: {default}}}\n"))
+    };
+    expect_one(
+        &over("german"),
+        r#"warning 4:46 wrong-type: `inputs.langs` is no JSON list by its default, so a run without that input fails (write the default as a list, or as the text of one: `'["a", "b"]'`)"#,
+    );
+    expect_one(&over("[de, fr]"), "");
+    expect_one(&over("'[\"de\"]'"), "");
+}

@@ -42,6 +42,9 @@ impl Builder<'_> {
         };
         let text = self.text(value, style, span);
         self.token_end = self.token_end.max(span.end).max(text.span.end);
+        if style == Style::Plain {
+            self.typographic(&text);
+        }
         let scalar = match self.core_tag(tag) {
             Some((tag, at)) => tag.force(&text.value).unwrap_or_else(|| {
                 let what = format!("`{}`", shown(&text.value));
@@ -54,6 +57,22 @@ impl Builder<'_> {
             None => Scalar::Str,
         };
         Built { node: Node { span: text.span, kind: Arc::new(Kind::Scalar(scalar, text)) }, size: 1, height: 0 }
+    }
+    /// Quotes of a word processor around a whole value: for YAML they are part of it.
+    fn typographic(&mut self, text: &Text) {
+        let value = &*text.value;
+        let (Some(first), Some(last)) = (value.chars().next(), value.chars().next_back()) else { return };
+        let inner =
+            value.strip_prefix(['“', '”', '„', '‘', '’', '«']).and_then(|t| t.strip_suffix(['“', '”', '‘', '’', '»']));
+        // Two pairs of them are a text that begins and ends with a quotation.
+        let Some(inner) = inner.filter(|t| !t.contains(['“', '”', '„', '«', '»', '\n'])) else { return };
+        let message = format!("`{first}` and `{last}` are part of the text: YAML has other quotes");
+        let d = Diagnostic::warning(rules::TYPOGRAPHIC_QUOTES, self.at(text.span), message);
+        let plain = !inner.contains(['"', '\\']) && self.raw(text.span) == value;
+        self.report(match plain {
+            true => d.suggestion("write straight quotes", self.at(text.span), format!("\"{inner}\"")),
+            false => d.help("write straight quotes, `\"` or `'`"),
+        });
     }
     fn text(&self, value: &str, style: Style, span: Span) -> Text {
         match style {

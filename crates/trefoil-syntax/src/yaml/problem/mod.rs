@@ -56,13 +56,24 @@ pub(super) fn explain(file: FileId, text: &str, error: &ScanError, builder: &Bui
     if let Some(problem) = braces(&scene) {
         return problem;
     }
-    let words = wording::of(error.kind(), &scene, limits);
-    let words = match flow.filter(|_| words.kind == Kind::Inside) {
-        Some((outer, inner)) if falls_back(text, outer as usize, at) => wording::unclosed(text, inner as usize),
-        _ => words,
+    let Wording { kind, rule, message, help, place: told, above } = wording::of(error.kind(), &scene, limits);
+    let (kind, message, help) = match scene.flow.filter(|open| kind == Kind::Inside && left_open(text, *open, at)) {
+        Some(open) => {
+            let (open, close) = if text.as_bytes().get(open) == Some(&b'[') { ('[', ']') } else { ('{', '}') };
+            let help = format!("add `{close}`, or put quotes around the value if it is text");
+            (Kind::Opening, format!("`{open}` is not closed"), Some(help))
+        }
+        None => (kind, message, help),
     };
-    let Wording { kind, rule, message, help, place: told, above } = words;
-    let (start, end) = told.unwrap_or_else(|| place(kind, &scene));
+    let further = message.starts_with("the indentation of this line").then(|| too_far_in(text, at)).flatten();
+    let (message, help) = match further {
+        Some(_) => (
+            "this line is indented further than those that belong with it".to_owned(),
+            Some("line it up with the keys or items below".to_owned()),
+        ),
+        None => (message, help),
+    };
+    let (start, end) = further.or(told).unwrap_or_else(|| place(kind, &scene));
     let (start, end) = locate::whole_characters(text, start, end);
     let mut diagnostic = Diagnostic::error(rule, scene.location(start, end), message);
     if let (Kind::Inside, Some(open)) = (kind, scene.flow)
@@ -90,17 +101,39 @@ pub(super) fn explain(file: FileId, text: &str, error: &ScanError, builder: &Bui
     Problem { diagnostic, mask: mask(kind, &scene) }
 }
 
-/// Whether a line between a bracket and `at` stands no further in than the line that opens it, and is not what closes it:
-/// the key that follows, which has nothing to do with the bracket.
-fn falls_back(text: &str, open: usize, at: usize) -> bool {
+/// The first line of a block, where the line at `at` and those behind it stand less far in: with one against many, that
+/// one is wrong.
+fn too_far_in(text: &str, at: usize) -> Option<(usize, usize)> {
+    let content = |line: &&str| !line.trim().is_empty() && !line.trim_start().starts_with('#');
     let indent = |line: &str| line.len() - line.trim_start_matches(' ').len();
-    let start = locate::line_start(text, open);
-    let end = locate::line_end(text, at).max(start);
-    let mut lines = text.get(start..end).unwrap_or_default().lines();
-    let Some(first) = lines.next() else { return false };
-    let own = indent(first);
-    let other = |line: &str| !line.trim().is_empty() && !line.trim_start().starts_with([']', '}', '#']);
-    lines.any(|line| other(line) && indent(line) <= own)
+    let start = locate::line_start(text, at);
+    let own = indent(text.get(start..locate::line_end(text, at))?);
+    let above: Vec<&str> = text.get(..start)?.lines().collect();
+    let parent = above.iter().rposition(|line| content(line) && indent(line) < own)?;
+    let block: Vec<&str> = above.get(parent + 1..)?.iter().copied().filter(content).collect();
+    let (first, outer) = (*block.first()?, indent(above.get(parent)?));
+    let beside = |level: usize, lines: &mut dyn Iterator<Item = &str>| lines.filter(|l| indent(l) == level).count();
+    let before = beside(indent(first), &mut block.iter().copied());
+    let below = text.get(start..)?.lines().filter(content).take_while(|l| indent(l) >= own);
+    let after = beside(own, &mut below.into_iter());
+    // Two spaces are what most people indent by.
+    let usual = own == outer + 2 && indent(first) != outer + 2;
+    if before != 1 || indent(first) <= own || !(after > 1 || usual) {
+        return None;
+    }
+    let line = first.as_ptr() as usize - text.as_ptr() as usize;
+    Some((line + indent(first), line + first.trim_end().len()))
+}
+
+/// Whether a bracket was surely left open on its own line: the next one is indented no further, and closes nothing.
+fn left_open(text: &str, open: usize, at: usize) -> bool {
+    let blank = |line: &str| line.trim().is_empty() || line.trim_start().starts_with('#');
+    let indent = |line: &str| line.len() - line.trim_start_matches(' ').len();
+    let own = text.get(locate::line_start(text, open)..locate::line_end(text, open)).unwrap_or_default();
+    let below = text.get(locate::line_end(text, open)..).unwrap_or_default();
+    let next = below.lines().find(|line| !blank(line));
+    !locate::same_line(text, open, at)
+        && next.is_some_and(|next| indent(next) <= indent(own) && !next.trim_start().starts_with([']', '}', ',']))
 }
 
 /// The finding with spaces instead of the tabs at `at`; how many is guessed from the line above.

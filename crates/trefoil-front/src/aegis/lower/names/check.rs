@@ -3,7 +3,7 @@
 
 use trefoil_ir::Source;
 use trefoil_syntax::{Diagnostic, suggest};
-use trefoil_template::Missing;
+use trefoil_template::{Missing, is_helper};
 
 use super::{Look, Place, RESERVED, Shape};
 use crate::aegis::lower::paths::Before;
@@ -134,6 +134,17 @@ impl Look<'_, '_, '_> {
         self.warn_near("unknown-property", &message, &help, left, near);
     }
 
+    /// A path with a word before it that does not belong there; `meant` stands for it and the name after it.
+    pub(super) fn without(&self, left: usize, meant: &[&str], name: &str) {
+        let meant = meant.join(".");
+        let first = self.reference.path.len().saturating_sub(left);
+        let root = self.reference.path.get(first).map_or("", |s| &*s.name);
+        let message = format!("nothing is called `{root}.{name}`");
+        let d = Diagnostic::warning("unresolved-name", self.at, message).help(format!("write `{meant}`"));
+        let place = mend::segments(self.reference, self.at, first, first + 1);
+        self.scene.reader.report(mend::rewritten(d, place, &meant, false));
+    }
+
     /// A key of the Blackboard. With an open input anybody may give it, but a near miss of a state's name is none.
     pub(super) fn check_key(&self, key: &str, segments: &[&str]) {
         let names = self.scene.names;
@@ -179,6 +190,15 @@ impl Look<'_, '_, '_> {
         }
         if key == "feedback" && self.reference.path.len() == 1 {
             self.bare_feedback();
+        }
+        if matches!(key, "env" | "secrets") && segments.len() > 1 {
+            let message = format!("nothing in this manifest defines `{key}`: templates of this format do not read it");
+            return self
+                .warn(&message, "a System state reads the environment of its command; give other values as input");
+        }
+        if is_helper(key) && self.reference.path.len() == 1 {
+            let message = format!("`{key}` is a helper, and nothing stands behind it: here it is the name of a key");
+            self.warn(&message, "write what it is for behind it");
         }
     }
 

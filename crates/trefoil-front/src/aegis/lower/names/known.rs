@@ -277,6 +277,7 @@ fn note_of(shape: &Shape) -> &'static str {
         Shape::Update => "an update of the Blackboard",
         Shape::Human => "what a person answered",
         Shape::Parallel { .. } => "the answers of several agents, and their consensus",
+        Shape::Container | Shape::Containers(_) => "what a container printed",
         Shape::Open => "the result of this state",
     }
 }
@@ -315,6 +316,12 @@ fn result_type(shape: &Shape, answers: &[Answer]) -> Value {
             let own = own.into_iter().map(|(k, v)| (Arc::from(k), v));
             return object_of(own.chain(fields.iter().map(|(k, v)| (k.clone(), v.clone()))));
         }
+        Shape::Container => {
+            let own = || [("stdout", text_type()), ("stderr", text_type()), ("exit_code", integer_type())];
+            let of = |own: [(&str, Value); 3]| object(own.into_iter().map(|(k, v)| (Arc::from(k), v)));
+            own().into_iter().chain([("output", of(own()))]).collect()
+        }
+        Shape::Containers(_) => vec![("output", any()), ("results", any())],
         Shape::Agent => vec![("output", answer), ("score", number()), ("confidence", number())],
         Shape::Command | Shape::Echo => vec![
             // Text when it is printed whole; its members are those of the JSON that the command printed.

@@ -5,7 +5,7 @@ use trefoil_syntax::Location;
 use trefoil_template::{Reference, Value};
 
 use super::check::{ALWAYS, OF_RESULTS};
-use super::{Place, Scene, is_special};
+use super::{Place, Scene, Shape, is_special};
 use crate::learn::{Meaning, Resolve, integer_type, member_type, object_type, text_type, walk, walk_in};
 
 /// A text of a place.
@@ -42,7 +42,43 @@ impl Resolve for Here<'_, '_, '_> {
         self.up(&segments, &mut all);
         all
     }
+
+    fn is_there(&self, path: &str, _alone: bool) -> bool {
+        let names = self.scene.names;
+        let declared = |key: &str| {
+            names.keys.contains(key) || names.schema.as_ref().is_some_and(|s| s.properties().any(|(p, _)| &**p == key))
+        };
+        match plain_path(path).as_deref() {
+            Some(["workflow", "context", key, ..] | ["blackboard", key, ..]) => {
+                declared(key) || names.index(key).is_some()
+            }
+            Some(["workflow", "name" | "task" | "version"] | ["state" | "human", "feedback"] | ["execution", "id"]) => {
+                true
+            }
+            Some(["input", field]) => names.schema.is_none() || declared(field) || ALWAYS.contains(field),
+            // What another workflow leaves has names of its own.
+            Some([name, of, ..]) => names.index(name).is_some_and(|state| {
+                OF_RESULTS.contains(of) || *of == "feedback" || *names.shape(state) == Shape::Open
+            }),
+            _ => false,
+        }
+    }
+
+    fn blocks(&self) -> Option<&'static str> {
+        Some(BLOCKS)
+    }
 }
+
+/// A path of names and nothing else.
+pub(in crate::aegis::lower) fn plain_path(path: &str) -> Option<Vec<&str>> {
+    let word = |s: &&str| !s.is_empty() && s.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-'));
+    let segments: Vec<&str> = path.split('.').collect();
+    segments.iter().all(word).then_some(segments)
+}
+
+/// How a block is written.
+pub(in crate::aegis::lower) const BLOCKS: &str =
+    "blocks are written `{{#if path}}...{{else}}...{{/if}}` and `{{#each list}}...{{/each}}`";
 
 impl Here<'_, '_, '_> {
     fn up(&self, segments: &[&str], all: &mut Vec<Meaning>) {

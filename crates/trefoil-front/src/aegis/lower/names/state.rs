@@ -11,6 +11,28 @@ use crate::aegis::lower::pieces::path;
 /// What the result of any state has.
 const OPEN: [&str; 6] = ["output", "status", "error", "stdout", "stderr", "exit_code"];
 
+/// What a consensus has.
+const VERDICT: [&str; 5] = ["score", "confidence", "strategy", "binary_valid", "metadata"];
+
+/// What a consensus may have under `metadata`, by its strategy.
+const METADATA: [&str; 9] = [
+    "pass_votes",
+    "fail_votes",
+    "threshold",
+    "all_pass",
+    "total_judges",
+    "agreement",
+    "reasoning",
+    "individual_outputs",
+    "individual_results",
+];
+
+/// What the result of a container has, beside the same once more under `output`.
+const CONTAINER: [&str; 6] = ["status", "exit_code", "stdout", "stderr", "duration_ms", "attempts"];
+
+/// What the result of several containers has.
+const CONTAINERS: [&str; 7] = ["status", "overall_success", "completion", "succeeded", "failed", "output", "results"];
+
 impl Look<'_, '_, '_> {
     /// What stands after the state's name; how many segments of it are used up.
     pub(super) fn state(&self, state: usize, rest: &[&str]) -> (Source, u16) {
@@ -34,7 +56,49 @@ impl Look<'_, '_, '_> {
             (_, "execution_id") => (Source::RunId, 1),
             (Shape::Agent, "output") => here,
             (Shape::Agent, what @ ("score" | "confidence")) => (Source::Member(slot, path(["output", what])), 1),
-            (Shape::Parallel { .. }, "consensus" | "agents" | "score" | "confidence" | "output") => here,
+            (Shape::Parallel { .. }, "consensus") => {
+                match inner {
+                    [member, ..] if !VERDICT.contains(member) => {
+                        self.report_member(state, &VERDICT, member, inner.len())
+                    }
+                    ["metadata", member, ..] => {
+                        if let Some(near) = slip(member, METADATA.iter().copied()) {
+                            let message = format!("a consensus surely has no `metadata.{member}`");
+                            let help = format!("did you mean `{}`?", near.name);
+                            self.warn_near("unknown-property", &message, &help, inner.len() - 1, Some(near));
+                        }
+                    }
+                    _ => {}
+                }
+                here
+            }
+            (Shape::Parallel { .. }, "agents" | "score" | "confidence" | "output") => here,
+            (Shape::Container, _) => {
+                let fields = if *field == "output" { inner } else { rest };
+                if let Some(field) = fields.first().filter(|f| **f != "output" && !CONTAINER.contains(f)) {
+                    self.report_member(state, &CONTAINER, field, fields.len());
+                }
+                here
+            }
+            (Shape::Containers(steps), "output") => {
+                if let [step, of_step @ ..] = inner {
+                    let all: Vec<&str> = steps.iter().map(|s| &**s).collect();
+                    match of_step {
+                        _ if !all.contains(step) => self.report_member(state, &all, step, inner.len()),
+                        [field, ..] if !CONTAINER.contains(field) => {
+                            self.report_member(state, &CONTAINER, field, of_step.len());
+                        }
+                        _ => {}
+                    }
+                }
+                here
+            }
+            (Shape::Containers(_), field) => {
+                if !CONTAINERS.contains(&field) {
+                    self.report_member(state, &CONTAINERS, field, rest.len());
+                }
+                here
+            }
             (Shape::Human, "response") => (names.response(state), 1),
             (Shape::Human, "feedback") => (Source::Member(slot, path(["output", "feedback"])), 1),
             (Shape::Human, "output") => match inner {
@@ -58,6 +122,21 @@ impl Look<'_, '_, '_> {
                 (Source::Missing(Missing::Key(1)), 0)
             }
         }
+    }
+
+    /// A member that a result certainly has not; `fields` are those that it has.
+    fn report_member(&self, state: usize, fields: &[&str], field: &str, left: usize) {
+        let near = suggest::near(field, fields.iter().copied());
+        let all = fields.iter().map(|f| format!("`{f}`")).collect::<Vec<_>>().join(", ");
+        let help = match near {
+            Some(near) => format!("did you mean `{}`?", near.name),
+            None => format!("it has {all}"),
+        };
+        let before = self.reference.path.len().saturating_sub(left);
+        let whole: Vec<&str> = self.reference.path.iter().take(before).map(|s| &*s.name).collect();
+        let whole = if whole.is_empty() { self.scene.names.name(state).to_string() } else { whole.join(".") };
+        let message = format!("`{whole}` has no `{field}`: it is always empty");
+        self.warn_near("unknown-property", &message, &help, left, near);
     }
 
     /// JSON that a command printed may have any field; a near miss of what every command has is none.

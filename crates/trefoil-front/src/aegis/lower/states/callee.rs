@@ -1,13 +1,15 @@
 //! Whom a state calls, and with what.
 
 use trefoil_ir::{Call, Callee, Expr, Position, Source};
+use trefoil_syntax::FileId;
 use trefoil_syntax::yaml::Text;
 use trefoil_template::Policy;
 
+use crate::aegis::lower::given::{self, Taker};
 use crate::aegis::lower::names::{Place, Scene};
 use crate::aegis::lower::pieces::{object, text};
 use crate::aegis::lower::{Lowering, Unit};
-use crate::aegis::manifest;
+use crate::aegis::manifest::{self, schema::JsonSchema};
 use crate::build;
 
 /// The call of an agent that a state names. Without an input template the agent gets the workflow's start input.
@@ -23,6 +25,7 @@ pub(super) fn agent(
     let reader = scene.reader;
     let resolve = &mut scene.here(place, Position::Data);
     let intent = intent.and_then(|i| text(reader, i, resolve));
+    let written = input;
     let input = match input {
         Some(input) => text(reader, input, resolve)?,
         None => Expr::Read(Source::Slot(scene.names.fixed.raw)),
@@ -35,7 +38,11 @@ pub(super) fn agent(
         return Some(Call { callee: Callee::Named { name: bound, flows }, input: Some(input), exports: None });
     }
     let with_intent = intent.is_some() && lowering.declares_agent(&name.value);
-    let input = if takes_objects(lowering, &name.value) { Expr::Structured(Box::new(input)) } else { input };
+    let schema = input_schema(lowering, &name.value);
+    if let (Some((file, schema)), Some(input)) = (&schema, written) {
+        given::check(reader, input, &Taker { name: &name.value, schema, file: *file, wraps: false });
+    }
+    let input = if schema.is_some() { Expr::Structured(Box::new(input)) } else { input };
     let flow = lowering.agent(reader, name, with_intent);
     let input = match intent {
         Some(intent) if with_intent => object([("input", input), ("intent", intent)]),
@@ -44,13 +51,10 @@ pub(super) fn agent(
     Some(Call { callee: Callee::Flow(flow), input: Some(input), exports: None })
 }
 
-/// Whether an agent declares an object as its input: then a template that renders to JSON is one.
-fn takes_objects(lowering: &Lowering<'_>, name: &str) -> bool {
-    let document = || lowering.project.documents.get(*lowering.directory.agents(name).first()?);
-    let schema = || {
-        let node = manifest::input_schema(&document()?.root)?;
-        let json = crate::read::to_value(node);
-        Some(manifest::schema::JsonSchema { json, node: node.clone() })
-    };
-    schema().is_some_and(|s| s.of_objects())
+/// What an agent declares as its input, where that is an object: then a template that renders to JSON is one.
+fn input_schema(lowering: &Lowering<'_>, name: &str) -> Option<(FileId, JsonSchema)> {
+    let document = lowering.project.documents.get(*lowering.directory.agents(name).first()?)?;
+    let node = manifest::input_schema(&document.root)?;
+    let schema = JsonSchema { json: crate::read::to_value(node), node: node.clone() };
+    schema.of_objects().then_some((document.file, schema))
 }

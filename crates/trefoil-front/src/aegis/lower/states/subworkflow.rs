@@ -5,12 +5,15 @@ use trefoil_syntax::Diagnostic;
 use trefoil_syntax::yaml::Text;
 use trefoil_template::{Policy, Value};
 
+use crate::aegis::lower::given::{self, Taker};
 use crate::aegis::lower::names::{Place, Scene};
 use crate::aegis::lower::pieces::{compute, constant, object, text};
 use crate::aegis::lower::{Lowering, Slots, Unit};
+use crate::aegis::manifest;
+use crate::aegis::manifest::schema::JsonSchema;
 use crate::aegis::manifest::states::subworkflow::SubworkflowState;
 use crate::build::{self, plain};
-use crate::read::respelt;
+use crate::read::{respelt, to_value};
 
 /// Lowers a Subworkflow state. The child's result is the state's, `status` and `output` beside its own fields.
 pub(super) fn lower(
@@ -35,6 +38,7 @@ pub(super) fn lower(
         },
     };
 
+    check_input(lowering, scene, &workflow.value, state);
     let mut steps = Vec::new();
     let input = rendered.map(|rendered| {
         let slot = slots.add("subworkflow.input");
@@ -68,6 +72,23 @@ pub(super) fn lower(
     plain(StepKind::Sequence(steps), origin)
 }
 
+/// Holds what is written out of the input against what the workflow declares.
+fn check_input(lowering: &Lowering<'_>, scene: &Scene<'_, '_>, name: &str, state: &SubworkflowState) {
+    let taker = || {
+        let document = lowering.project.documents.get(*lowering.directory.workflows(name).first()?)?;
+        let node = manifest::of_metadata(&document.root, "input_schema").filter(|n| !n.is_null())?;
+        let schema = JsonSchema { json: to_value(node), node: node.clone() };
+        schema.of_objects().then_some((document.file, schema))
+    };
+    let Some(input) = state.input.as_ref() else { return };
+    match taker() {
+        Some((file, schema)) => {
+            given::check(scene.reader, input, &Taker { name, schema: &schema, file, wraps: true });
+        }
+        None => given::broken(scene.reader, input),
+    }
+}
+
 /// An object as it is; any other text as `{input: TEXT}`.
 fn input(
     slots: &mut Slots,
@@ -94,7 +115,10 @@ fn unknown(lowering: &mut Lowering<'_>, scene: &Scene<'_, '_>, index: usize, nam
     let message = format!("no workflow in this folder is called `{}`", name.value);
     let d = Diagnostic::warning("unknown-reference", at, message.clone());
     scene.reader.report(match lowering.directory.near(Unit::Workflow, &name.value) {
-        Some(near) => respelt(d.help(format!("did you mean `{}`?", near.name)), at, name, near),
+        Some(near) => {
+            let d = d.help(format!("did you mean `{}`?", near.name));
+            respelt(lowering.directory.declared(Unit::Workflow, near.name, d), at, name, near)
+        }
         None => d.help("put its manifest into the folder; a run that can reach this state does not start"),
     });
     let refused = Refused { feature: "an unknown workflow".into(), message: message.into() };

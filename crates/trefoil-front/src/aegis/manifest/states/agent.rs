@@ -1,8 +1,9 @@
 //! `kind: Agent`: one agent is called.
 
+use trefoil_syntax::Diagnostic;
 use trefoil_syntax::yaml::{Node, Text};
 
-use crate::aegis::manifest::{RefusedFeature, require_spelled, spelled_text};
+use crate::aegis::manifest::{RefusedFeature, declared, filled, require_spelled, spelled_text, words};
 use crate::{Fields, Reader};
 
 /// An Agent state.
@@ -32,19 +33,34 @@ pub fn read(reader: &Reader<'_>, fields: &mut Fields<'_, '_>, refused: &mut Vec<
     let agent = require_spelled(fields, "an Agent state", "agent", "agent_id");
     let agent = agent.and_then(|e| reader.text(&e.value, &e.key.value).cloned());
     let input = spelled_text(fields, "input", "input_template");
+    say_something(reader, input.as_ref(), "input");
     let intent = fields.text("intent").cloned();
     let judges = fields.take("judges").map(|e| read_judges(reader, &e.value)).unwrap_or_default();
     let max = fields.integer("max_iterations", 1..=255).and_then(|n| u32::try_from(n).ok());
     if let Some(entry) = fields.take("pre_execution_validator") {
+        filled(fields, "pre_execution_validator");
         let why = "this version has no check before an agent";
         refused.push(RefusedFeature::report(reader, entry.key.span, "`pre_execution_validator`", why));
     }
     if max.is_some() && judges.is_empty() {
         fields.no_effect(&["max_iterations"], "the state has no `judges`");
     }
+    fields.word("isolation", declared::ISOLATION);
+    fields.number("temperature", 0.0..=2.0);
     fields.no_effect(&["isolation"], "the agent runs as a model call, no container");
     fields.no_effect(&["temperature"], "write it under `runtime` of the agent");
     AgentState { agent, input, intent, judges, max_iterations: max.unwrap_or(10) }
+}
+
+/// A text that is there and blank.
+pub fn say_something(reader: &Reader<'_>, text: Option<&Text>, what: &str) {
+    if let Some(text) = text.filter(|t| t.value.trim().is_empty()) {
+        let message = format!("`{what}` is blank: the agent is given nothing");
+        reader.report(
+            Diagnostic::warning("empty-message", reader.at(text.span), message)
+                .help("leave the key out to give the agent what the workflow was started with"),
+        );
+    }
 }
 
 /// Reads a list of judges.
@@ -52,6 +68,7 @@ pub fn read_judges(reader: &Reader<'_>, node: &Node) -> Vec<JudgeEntry> {
     let mut judges = Vec::new();
     for item in reader.list(node, "judges").unwrap_or_default() {
         let Some(mut fields) = reader.fields(item, "a judge") else { continue };
+        fields.also_called(words::ENTRY);
         let agent = require_spelled(&mut fields, "a judge", "agent_id", "agent");
         let agent = agent.and_then(|e| reader.text(&e.value, &e.key.value).cloned());
         let weight = fields.number("weight", 0.0..=f64::MAX).unwrap_or(1.0);

@@ -3,7 +3,8 @@
 use trefoil_syntax::Span;
 use trefoil_syntax::yaml::{Node, Scalar, Text};
 
-use crate::aegis::manifest::{RefusedFeature, duration, text_list, texts};
+use crate::aegis::manifest::declared::{self, Part};
+use crate::aegis::manifest::{RefusedFeature, duration, filled, text_list, texts};
 use crate::{Fields, Reader};
 
 /// The texts of a container state: templates that are checked like any other.
@@ -12,6 +13,8 @@ pub struct ContainerState {
     pub texts: Vec<Text>,
     /// Volumes that it mounts.
     pub volumes: Vec<Text>,
+    /// The names of the containers that run at the same time; none: it is only one.
+    pub steps: Option<Vec<std::sync::Arc<str>>>,
 }
 
 const WHY: &str = "no container runtime is configured";
@@ -23,19 +26,23 @@ pub fn read_one(
     span: Span,
     refused: &mut Vec<RefusedFeature>,
 ) -> ContainerState {
-    let mut state = ContainerState { texts: Vec::new(), volumes: Vec::new() };
+    let mut state = ContainerState { texts: Vec::new(), volumes: Vec::new(), steps: None };
     refused.push(RefusedFeature::report(reader, span, "a `ContainerRun` state", WHY));
     fields.text("name");
     read_run(reader, fields, &mut state);
-    fields.word("image_pull_policy", &[("Always", ()), ("IfNotPresent", ()), ("Never", ())]);
+    fields.word("image_pull_policy", declared::PULL);
     if let Some(mut retry) = fields.fields("retry") {
         retry.integer("max_attempts", 0..=100);
         duration::field(&mut retry, "backoff");
         retry.finish();
     }
     fields.boolean("read_only_root_filesystem");
-    for key in ["registry_credentials", "run_as_user", "network_mode"] {
-        fields.take(key);
+    declared::read(fields, &[("registry_credentials", Part::Text, false), ("network_mode", Part::Text, false)]);
+    if let Some(user) = fields.take("run_as_user") {
+        match user.value.scalar() {
+            Some((Scalar::Int(0..), _)) | Some((Scalar::Str, _)) => {}
+            _ => reader.wrong_type(&user.value, "run_as_user", "the number or name of a user"),
+        }
     }
     state
 }
@@ -47,7 +54,7 @@ pub fn read_many(
     span: Span,
     refused: &mut Vec<RefusedFeature>,
 ) -> ContainerState {
-    let mut state = ContainerState { texts: Vec::new(), volumes: Vec::new() };
+    let mut state = ContainerState { texts: Vec::new(), volumes: Vec::new(), steps: None };
     refused.push(RefusedFeature::report(reader, span, "a `ParallelContainerRun` state", WHY));
     let words = [("all_succeed", ()), ("any_succeed", ()), ("best_effort", ())];
     if let Some(entry) = fields.require("completion") {
@@ -61,7 +68,7 @@ pub fn read_many(
     let mut names: Vec<Text> = Vec::new();
     for item in items.unwrap_or_default() {
         let Some(mut step) = reader.fields(item, "a container step") else { continue };
-        if let Some(name) = step.require_text("name") {
+        if let Some(name) = filled(&mut step, "name") {
             if let Some(first) = names.iter().find(|n| n.value == name.value) {
                 let d = trefoil_syntax::Diagnostic::error(
                     "duplicate-id",
@@ -73,14 +80,15 @@ pub fn read_many(
             names.push(name.clone());
         }
         read_run(reader, &mut step, &mut state);
-        step.take("registry_credentials");
+        step.text("registry_credentials");
         step.finish();
     }
+    state.steps = Some(names.into_iter().map(|name| name.value).collect());
     state
 }
 
 fn read_run(reader: &Reader<'_>, fields: &mut Fields<'_, '_>, state: &mut ContainerState) {
-    state.texts.extend(fields.require_text("image").cloned());
+    state.texts.extend(filled(fields, "image").cloned());
     if let Some(entry) = fields.require("command") {
         let words = text_list(reader, &entry.value, "command");
         if words.is_empty() && entry.value.sequence().is_some() {
@@ -97,9 +105,7 @@ fn read_run(reader: &Reader<'_>, fields: &mut Fields<'_, '_>, state: &mut Contai
         read_volumes(reader, &entry.value, state);
     }
     if let Some(mut resources) = fields.fields("resources") {
-        for key in ["cpu", "memory"] {
-            resources.take(key);
-        }
+        declared::amounts(&mut resources, false);
         duration::field(&mut resources, "timeout");
         resources.finish();
     }
@@ -114,8 +120,8 @@ fn read_volumes(reader: &Reader<'_>, node: &Node, state: &mut ContainerState) {
         {
             reader.error("unknown-value", path.span, "`mount_path` must start with `/`");
         }
-        volume.take("read_only").map(|e| matches!(e.value.scalar(), Some((Scalar::Bool(_), _))));
-        volume.take("access_mode");
+        volume.boolean("read_only");
+        volume.word("access_mode", declared::ACCESS);
         volume.finish();
     }
 }

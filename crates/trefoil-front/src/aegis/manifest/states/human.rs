@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
+use trefoil_syntax::Span;
 use trefoil_syntax::yaml::{Scalar, Text};
 
 use crate::Fields;
+use crate::aegis::manifest::filled;
 
 /// A Human state.
 pub struct HumanState {
@@ -12,16 +14,22 @@ pub struct HumanState {
     pub prompt: Option<Text>,
     /// The answer when nobody answers in time.
     pub default_response: Option<Arc<str>>,
+    /// Where that is written.
+    pub default_span: Option<Span>,
 }
 
 /// Reads what a Human state has of its own.
 pub fn read(fields: &mut Fields<'_, '_>) -> HumanState {
-    let prompt = fields.require_text("prompt").cloned();
+    let prompt = filled(fields, "prompt").cloned();
     let mut default_response = None;
+    let mut default_span = None;
     if let Some(entry) = fields.take("default_response") {
         // `yes` and `true` without quotes are what a person would write.
         match entry.value.scalar() {
-            Some((scalar, text)) if scalar != Scalar::Null => default_response = Some(text.value.clone()),
+            Some((scalar, text)) if scalar != Scalar::Null => {
+                default_response = Some(text.value.clone());
+                default_span = Some(text.span);
+            }
             _ => fields.reader.wrong_type(&entry.value, "default_response", "text"),
         }
     }
@@ -37,5 +45,5 @@ pub fn read(fields: &mut Fields<'_, '_>) -> HumanState {
             None => default_response = Some("no".into()),
         }
     }
-    HumanState { prompt, default_response }
+    HumanState { prompt, default_response, default_span }
 }

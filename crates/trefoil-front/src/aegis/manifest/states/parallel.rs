@@ -2,9 +2,9 @@
 
 use trefoil_syntax::yaml::Text;
 
-use super::agent::{JudgeEntry, read_judges};
+use super::agent::{JudgeEntry, read_judges, say_something};
 use crate::aegis::manifest::consensus::{self, ConsensusSpec};
-use crate::aegis::manifest::{duration, require_spelled, spelled_text};
+use crate::aegis::manifest::{duration, require_spelled, spelled_text, words};
 use crate::{Fields, Reader};
 
 /// A ParallelAgents state.
@@ -39,9 +39,11 @@ pub fn read(reader: &Reader<'_>, fields: &mut Fields<'_, '_>) -> ParallelState {
     let mut agents = Vec::new();
     for item in items.unwrap_or_default() {
         let Some(mut branch) = reader.fields(item, "an entry of `agents`") else { continue };
+        branch.also_called(words::ENTRY);
         let agent = require_spelled(&mut branch, "an entry of `agents`", "agent", "agent_id");
         let agent = agent.and_then(|e| reader.text(&e.value, &e.key.value).cloned());
         let input = spelled_text(&mut branch, "input", "input_template");
+        say_something(reader, input.as_ref(), "input");
         let weight = branch.number("weight", 0.0..=f64::MAX).unwrap_or(1.0);
         let timeout_ms = duration::seconds(&mut branch, "timeout_seconds").unwrap_or(60_000);
         // Only a server that polls has a use for it.
@@ -50,20 +52,10 @@ pub fn read(reader: &Reader<'_>, fields: &mut Fields<'_, '_>) -> ParallelState {
         agents.extend(agent.map(|agent| Branch { agent, input, weight, timeout_ms }));
     }
     let consensus = fields.require("consensus").and_then(|e| reader.fields(&e.value, "consensus")).map(|mut c| {
-        let spec = consensus::read(&mut c);
+        let spec = consensus::read(&mut c, agents.len());
         c.finish();
         spec
     });
-    if let Some(spec) = &consensus
-        && spec.consensus.min_judges as usize > agents.len()
-        && !agents.is_empty()
-    {
-        reader.error(
-            "out-of-range",
-            fields.head(),
-            format!("`min_judges_required` is {}, and there are {} agents", spec.consensus.min_judges, agents.len()),
-        );
-    }
     let judges = fields.take("judges_for_parallel").map(|e| read_judges(reader, &e.value)).unwrap_or_default();
     ParallelState { agents, consensus, judges }
 }

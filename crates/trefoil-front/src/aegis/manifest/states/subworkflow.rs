@@ -3,6 +3,7 @@
 use trefoil_syntax::Diagnostic;
 use trefoil_syntax::yaml::Text;
 
+use crate::aegis::manifest::{RESERVED, filled};
 use crate::{Fields, Reader};
 
 /// A Subworkflow state.
@@ -19,12 +20,28 @@ pub struct SubworkflowState {
 
 /// Reads what a Subworkflow state has of its own.
 pub fn read(reader: &Reader<'_>, fields: &mut Fields<'_, '_>) -> SubworkflowState {
-    let workflow = fields.require_text("workflow_id").cloned();
+    let workflow = filled(fields, "workflow_id").cloned();
     let mode = fields.take("mode");
+    if mode.is_none() {
+        fields.settle(&["mode"]);
+        fields.reader.report(
+            Diagnostic::warning("missing-key", fields.reader.at(fields.head()), "a Subworkflow state has no `mode`")
+                .help(
+                    "other tools that read this format need one; without it the state waits, as with `mode: blocking`",
+                ),
+        );
+    }
     let blocking = mode.and_then(|e| reader.word(&e.value, "mode", &[("blocking", true), ("fire_and_forget", false)]));
     let blocking = blocking.unwrap_or(true);
     let result_key = if blocking {
-        fields.require_text("result_key").cloned()
+        let key = filled(fields, "result_key").cloned();
+        if let Some(key) = key.as_ref().filter(|k| RESERVED.contains(&&*k.value)) {
+            let message = format!("`result_key` cannot be `{}`: it is a name that templates have", key.value);
+            fields.reader.report(
+                Diagnostic::error("invalid-name", fields.reader.at(key.span), message).help("choose another key"),
+            );
+        }
+        key
     } else {
         if let Some(entry) = fields.take("result_key") {
             reader.report(

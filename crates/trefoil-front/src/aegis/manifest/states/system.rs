@@ -3,6 +3,7 @@
 use trefoil_syntax::Diagnostic;
 use trefoil_syntax::yaml::{Entry, Node, Scalar, Text};
 
+use crate::aegis::manifest::filled;
 use crate::{Fields, Reader};
 
 /// A System state.
@@ -32,11 +33,19 @@ pub fn read(reader: &Reader<'_>, fields: &mut Fields<'_, '_>) -> SystemState {
     if let Some(action) = fields.take("action") {
         return SystemState { action: read_action(reader, fields, action), workdir };
     }
-    let command = fields.require_text("command").cloned();
+    let command = filled(fields, "command").cloned();
     let env = fields.take("env");
     let Some(command) = command else { return SystemState { action: None, workdir } };
     let action = if command.value.trim() == "update_blackboard" {
-        Action::Update(env.map(|e| pairs(reader, e)).unwrap_or_default())
+        let pairs = env.map(|e| pairs(reader, e)).unwrap_or_default();
+        if pairs.is_empty() && env.is_none_or(|e| e.value.mapping().is_some()) {
+            let message = "`update_blackboard` has no effect: there is nothing under `env` to write";
+            reader.report(
+                Diagnostic::warning("no-effect", reader.at(command.span), message)
+                    .help("put the keys and their values under `env`"),
+            );
+        }
+        Action::Update(pairs)
     } else {
         let env = env.map(|e| crate::aegis::manifest::texts(reader, &e.value, "env")).unwrap_or_default();
         for (name, _) in &env {

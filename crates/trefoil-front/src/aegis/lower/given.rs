@@ -1,0 +1,140 @@
+//! What a state gives to a callee that declares its input: a text that should be the JSON of an object, held against the
+//! schema as far as it is written out. What placeholders print nobody knows here.
+
+use std::sync::Arc;
+
+use trefoil_syntax::yaml::Text;
+use trefoil_syntax::{Diagnostic, Location, suggest};
+use trefoil_template::Object;
+
+use crate::Reader;
+use crate::aegis::manifest::schema::JsonSchema;
+
+/// Who takes the input.
+pub(super) struct Taker<'a> {
+    pub name: &'a str,
+    pub schema: &'a JsonSchema,
+    /// The file of the schema.
+    pub file: trefoil_syntax::FileId,
+    /// A text that is no object comes as the `input` of one.
+    pub wraps: bool,
+}
+
+/// Stands for a placeholder: fits where a number may stand, and inside quotes.
+const PLACEHOLDER: &str = "9007199254740881";
+
+/// Looks at the text of an input.
+pub(super) fn check(reader: &Reader<'_>, text: &Text, taker: &Taker<'_>) {
+    let Some(probe) = probe(&text.value) else { return };
+    let probe = probe.trim();
+    if probe.is_empty() || probe.starts_with(PLACEHOLDER) {
+        return;
+    }
+    if !probe.starts_with('{') {
+        return if taker.wraps {
+            missing(reader, text, taker, |name| name == "input");
+        } else {
+            no_object(reader, text, taker, "this is text");
+        };
+    }
+    match serde_json::from_str::<Object>(probe) {
+        Ok(given) => {
+            missing(reader, text, taker, |name| given.contains_key(name));
+            for (key, _) in given.iter().filter(|(key, _)| !key.contains(PLACEHOLDER)) {
+                unknown(reader, text, taker, key);
+            }
+        }
+        Err(error) => {
+            let message = error.to_string();
+            let why = message.split(" at line ").next().unwrap_or_default();
+            no_object(reader, text, taker, &format!("this is no JSON: {why}"));
+        }
+    }
+}
+
+/// A text that was surely meant as the JSON of an object, and is none.
+pub(super) fn broken(reader: &Reader<'_>, text: &Text) {
+    let Some(probe) = probe(&text.value) else { return };
+    let probe = probe.trim();
+    let begins = probe.strip_prefix('{').is_some_and(|rest| rest.trim_start().starts_with('"'));
+    if let Some(error) = serde_json::from_str::<Object>(probe).err().filter(|_| begins) {
+        let message = error.to_string();
+        let why = message.split(" at line ").next().unwrap_or_default();
+        let message = format!("this begins like the JSON of an object, and is none: {why}");
+        let d = Diagnostic::warning("wrong-type", reader.at(text.span), message);
+        reader.report(d.help("as it is, the workflow is given all of it as one text, its `input`"));
+    }
+}
+
+/// The text with something in place of every placeholder; none, if a block decides what is in it.
+fn probe(text: &str) -> Option<String> {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(open) = rest.find("{{") {
+        let (before, tag) = rest.split_at_checked(open)?;
+        if before.ends_with('\\') {
+            return None;
+        }
+        let (left, right) = if tag.starts_with("{{{") { ("{{{", "}}}") } else { ("{{", "}}") };
+        let inner = tag.strip_prefix(left)?;
+        let end = inner.find(right)?;
+        let inside = inner.get(..end)?.trim().trim_start_matches('~').trim_start();
+        if inside.starts_with(['#', '/', '^', '!', '>', '*']) || inside == "else" {
+            return None;
+        }
+        out.push_str(before);
+        out.push_str(PLACEHOLDER);
+        rest = inner.get(end + right.len()..)?;
+    }
+    out.push_str(rest);
+    Some(out)
+}
+
+fn no_object(reader: &Reader<'_>, text: &Text, taker: &Taker<'_>, why: &str) {
+    let message = format!("`{}` takes an object, and {why}", taker.name);
+    let all: Vec<_> = taker.schema.properties().take(8).map(|(p, _)| format!("\"{p}\": ...")).collect();
+    let d = Diagnostic::warning("wrong-type", reader.at(text.span), message);
+    let d = d.label(Location::new(taker.file, taker.schema.node.span), "declared here");
+    reader.report(d.help(format!("write `{{{}}}`; `{{{{json path}}}}` prints a value as JSON", all.join(", "))));
+}
+
+fn missing(reader: &Reader<'_>, text: &Text, taker: &Taker<'_>, given: impl Fn(&str) -> bool) {
+    let schema = taker.schema;
+    let needed = schema.properties().filter(|(p, declared)| schema.requires(p) && declared.get("default").is_none());
+    for (property, _) in needed.filter(|(p, _)| !given(p)) {
+        let message = format!("`{}` needs `{property}`, and is not given it", taker.name);
+        let d = Diagnostic::warning("missing-input", reader.at(text.span), message);
+        reader.report(d.label(Location::new(taker.file, schema.property_at(property)), "required here"));
+    }
+}
+
+/// A property that the callee does not declare: certain when its schema is closed, likely when a near name is.
+fn unknown(reader: &Reader<'_>, text: &Text, taker: &Taker<'_>, key: &Arc<str>) {
+    let schema = taker.schema;
+    if schema.properties().any(|(p, _)| p == key) || schema.properties().next().is_none() {
+        return;
+    }
+    let near = suggest::near(key, schema.properties().map(|(p, _)| &**p));
+    let Some(near) = near.filter(|near| near.sure) else {
+        if schema.closed() {
+            let all = schema.properties().map(|(p, _)| format!("`{p}`")).collect::<Vec<_>>().join(", ");
+            reader.report(finding(reader, text, taker, key).help(format!("it declares {all}")));
+        }
+        return;
+    };
+    let d = finding(reader, text, taker, key).help(format!("did you mean `{}`?", near.name));
+    let quoted = format!("\"{key}\"");
+    let place = text.value.find(&quoted).map(|at| (at + 1) as u32).map(|at| text.source(at..at + key.len() as u32));
+    reader.report(match place.filter(|p| (p.end - p.start) as usize == key.len()) {
+        Some(place) => d.suggestion(format!("write `{}`", near.name), reader.at(place), near.name),
+        None => d,
+    });
+}
+
+fn finding(reader: &Reader<'_>, text: &Text, taker: &Taker<'_>, key: &str) -> Diagnostic {
+    let quoted = format!("\"{key}\"");
+    let at = text.value.find(&quoted).map_or(text.span, |at| text.source(at as u32..(at + quoted.len()) as u32));
+    let message = format!("`{}` does not declare `{key}`", taker.name);
+    let d = Diagnostic::warning("unknown-input", reader.at(at), message);
+    d.label(Location::new(taker.file, taker.schema.node.span), "what it declares")
+}

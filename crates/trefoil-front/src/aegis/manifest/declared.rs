@@ -1,0 +1,367 @@
+//! The parts of a manifest that are recognised and not run (decisions E12 and E13): containers, volumes, schedules, where
+//! results are sent. What is written in them is held against the format all the same, so that a slip is found here and
+//! not where the manifest is used next. Says nothing of whether a part has an effect.
+
+use trefoil_syntax::Diagnostic;
+use trefoil_syntax::yaml::{Entry, Node, Scalar, Text};
+
+use super::{handler, text_list, texts};
+use crate::{Fields, Reader};
+
+/// What the value of a key must be.
+#[derive(Clone, Copy)]
+pub enum Part {
+    /// Text with something in it.
+    Text,
+    /// One of some words.
+    Word(&'static [(&'static str, ())]),
+    /// `true` or `false`.
+    Flag,
+    /// A whole number.
+    Count(i64, i64),
+    /// A number from 0 to 1.
+    Share,
+    /// An amount of memory or disk, such as `512Mi`.
+    Size,
+    /// A path at `/workspace` or below.
+    Workspace,
+    /// An address that a request can go to.
+    Address,
+    /// When a schedule is due.
+    Cron,
+    /// A list of texts.
+    Texts,
+    /// A mapping of the user's own names to texts.
+    Pairs,
+    /// A template of what is sent.
+    Template,
+    /// Anything.
+    Any,
+}
+
+/// A key: its name, what its value must be, whether it must be there.
+pub type Key = (&'static str, Part, bool);
+
+/// The words of `image_pull_policy`.
+pub const PULL: &[(&str, ())] = &[("Always", ()), ("IfNotPresent", ()), ("Never", ())];
+/// The words of `isolation`.
+pub const ISOLATION: &[(&str, ())] = &[("inherit", ()), ("firecracker", ()), ("docker", ()), ("process", ())];
+/// The words of `storage_class`.
+pub const STORAGE: &[(&str, ())] = &[("ephemeral", ()), ("persistent", ())];
+/// The words of `access_mode`.
+pub const ACCESS: &[(&str, ())] = &[("read-write", ()), ("read-only", ()), ("write-only", ())];
+const NETWORK: &[(&str, ())] = &[("allow", ()), ("deny", ()), ("none", ())];
+const METHODS: &[(&str, ())] = &[("GET", ()), ("POST", ()), ("PUT", ()), ("PATCH", ()), ("DELETE", ())];
+const OUTCOMES: &[(&str, ())] = &[("on_success", ()), ("on_failure", ()), ("always", ())];
+const CHANNELS: &[(&str, ())] = &[("email", ()), ("webhook", ()), ("rest", ()), ("sms", ())];
+
+const NETWORK_KEYS: &[Key] =
+    &[("mode", Part::Word(NETWORK), false), ("allowlist", Part::Texts, false), ("denylist", Part::Texts, false)];
+const FILESYSTEM_KEYS: &[Key] =
+    &[("read", Part::Texts, false), ("write", Part::Texts, false), ("read_only", Part::Flag, false)];
+const VOLUME_KEYS: &[Key] = &[
+    ("name", Part::Text, true),
+    ("storage_class", Part::Word(STORAGE), false),
+    ("type", Part::Text, false),
+    ("provider", Part::Text, false),
+    ("config", Part::Any, false),
+    ("source", Part::Any, false),
+    ("mount_path", Part::Workspace, true),
+    ("access_mode", Part::Word(ACCESS), false),
+    ("size_limit", Part::Size, true),
+    ("ttl_hours", Part::Count(0, 1_000_000), false),
+];
+const ADVANCED_KEYS: &[Key] = &[
+    ("warm_pool_size", Part::Count(0, 1_000_000), false),
+    ("startup_script", Part::Text, false),
+    ("health_check", Part::Any, false),
+    ("bootstrap_path", Part::Text, false),
+];
+
+/// `security` apart from the time limit: `network` and `filesystem`.
+pub fn security(security: &mut Fields<'_, '_>) {
+    for (key, keys) in [("network", NETWORK_KEYS), ("filesystem", FILESYSTEM_KEYS)] {
+        if let Some(mut fields) = security.fields(key) {
+            read(&mut fields, keys);
+            fields.finish();
+        }
+    }
+}
+
+/// The amounts in `resources`; its time limit is for others.
+pub fn amounts(resources: &mut Fields<'_, '_>, disk: bool) {
+    read(resources, &[("cpu", Part::Count(1, 1_000_000), false), ("memory", Part::Size, false)]);
+    if disk {
+        read(resources, &[("disk", Part::Size, false)]);
+    }
+}
+
+/// `volumes` of an agent.
+pub fn volumes(reader: &Reader<'_>, node: &Node) {
+    let mut mounts: Vec<Text> = Vec::new();
+    for item in reader.list(node, "volumes").unwrap_or_default() {
+        let Some(mut volume) = reader.fields(item, "a volume") else { continue };
+        read(&mut volume, VOLUME_KEYS);
+        if let Some(mount) = volume.take("mount_path").and_then(|e| e.value.string()) {
+            let inside = |a: &str, b: &str| a == b || a.strip_prefix(b).is_some_and(|rest| rest.starts_with('/'));
+            if let Some(first) =
+                mounts.iter().find(|m| inside(&m.value, &mount.value) || inside(&mount.value, &m.value))
+            {
+                let d =
+                    Diagnostic::error("duplicate-id", reader.at(mount.span), "two volumes are mounted over each other");
+                reader.report(d.label(reader.at(first.span), "the other one"));
+            }
+            mounts.push(mount.clone());
+        }
+        volume.finish();
+    }
+}
+
+/// `volumes` of a workflow, or of a state that runs in no container of its own.
+pub fn mounts(reader: &Reader<'_>, node: &Node) {
+    for item in reader.list(node, "volumes").unwrap_or_default() {
+        let Some(mut volume) = reader.fields(item, "a volume") else { continue };
+        let keys: &[Key] = &[
+            ("name", Part::Text, false),
+            ("volume", Part::Text, false),
+            ("mount_path", Part::Text, false),
+            ("access_mode", Part::Word(ACCESS), false),
+            ("storage_class", Part::Word(STORAGE), false),
+            ("read_only", Part::Flag, false),
+            ("persistent", Part::Flag, false),
+            ("size_limit", Part::Size, false),
+            ("ttl_hours", Part::Count(0, 1_000_000), false),
+        ];
+        read(&mut volume, keys);
+        if volume.take("name").is_none() && volume.take("volume").is_none() {
+            volume.require("name");
+        }
+        volume.misspelt();
+    }
+}
+
+/// `tools` of an agent: names, or mappings as the documentation of the original has them.
+pub fn tools(reader: &Reader<'_>, node: &Node) {
+    for item in reader.list(node, "tools").unwrap_or_default() {
+        if item.string().is_some() {
+            continue;
+        }
+        let Some(mut tool) = reader.fields(item, "a tool") else { continue };
+        read(&mut tool, &[("name", Part::Text, true), ("server", Part::Text, false), ("config", Part::Any, false)]);
+        tool.misspelt();
+    }
+}
+
+/// `advanced`.
+pub fn advanced(reader: &Reader<'_>, node: &Node) {
+    if let Some(mut fields) = reader.fields(node, "advanced") {
+        read(&mut fields, ADVANCED_KEYS);
+        fields.finish();
+    }
+}
+
+/// `schedule`.
+pub fn schedule(reader: &Reader<'_>, node: &Node) {
+    let Some(mut fields) = reader.fields(node, "schedule") else { return };
+    let kinds = [("cron", 0), ("interval", 1), ("manual", 2)];
+    match fields.require("type").and_then(|e| reader.word(&e.value, "type", &kinds)) {
+        Some(0) => read(&mut fields, &[("cron", Part::Cron, true), ("timezone", Part::Text, false)]),
+        Some(1) => read(&mut fields, &[("seconds", Part::Count(1, i64::MAX), true)]),
+        Some(_) => {}
+        None => return,
+    }
+    read(&mut fields, &[("enabled", Part::Flag, false)]);
+    fields.finish();
+}
+
+/// `delivery`.
+pub fn delivery(reader: &Reader<'_>, node: &Node) {
+    let Some(mut fields) = reader.fields(node, "delivery") else { return };
+    let items = fields.require("destinations").and_then(|e| reader.list(&e.value, "destinations"));
+    for item in items.unwrap_or_default() {
+        let Some(mut destination) = reader.fields(item, "a destination") else { continue };
+        let keys: &[Key] = &[
+            ("name", Part::Text, true),
+            ("condition", Part::Word(OUTCOMES), true),
+            ("type", Part::Word(CHANNELS), true),
+            ("transform", Part::Any, false),
+        ];
+        read(&mut destination, keys);
+        // What an address looks like is each channel's own business.
+        destination.misspelt();
+    }
+    fields.finish();
+}
+
+/// `output_handler` apart from `type` and `required`; `kind` is the word of its type.
+pub fn output_handler(handler: &mut Fields<'_, '_>, kind: &str) {
+    let keys: &[Key] = match kind {
+        "agent" => &[("agent_id", Part::Text, true), ("input_template", Part::Template, false)],
+        "webhook" => &[
+            ("url", Part::Address, true),
+            ("method", Part::Word(METHODS), false),
+            ("headers", Part::Pairs, false),
+            ("body_template", Part::Template, false),
+            ("retry", Part::Any, false),
+        ],
+        _ => return,
+    };
+    read(handler, keys);
+    read(handler, &[("timeout_seconds", Part::Count(1, 31_536_000), false)]);
+}
+
+/// `runtime` apart from model and temperature. Answers the keys that are there.
+pub fn runtime<'n>(runtime: &mut Fields<'n, '_>) -> Vec<&'n Entry> {
+    let keys: &[Key] = &[
+        ("language", Part::Text, false),
+        ("version", Part::Text, false),
+        ("image", Part::Text, false),
+        ("image_pull_policy", Part::Word(PULL), false),
+        ("isolation", Part::Word(ISOLATION), false),
+    ];
+    read(runtime, keys);
+    let reader = runtime.reader;
+    let entries: Vec<&Entry> = keys.iter().filter_map(|(key, ..)| runtime.take(key)).collect();
+    let of = |name: &str| entries.iter().find(|e| &*e.key.value == name);
+    if let (Some(language), Some(image)) = (of("language"), of("image")) {
+        let (first, second) =
+            if language.key.span.start < image.key.span.start { (language, image) } else { (image, language) };
+        let d = Diagnostic::warning(
+            "conflicting-keys",
+            reader.at(second.key.span),
+            "`language` and `image` exclude each other",
+        );
+        reader.report(
+            d.label(reader.at(first.key.span), "already written here")
+                .help("keep one; an image says which language it has"),
+        );
+    } else if let (Some(one), None, other) | (None, Some(one), other) =
+        (of("language"), of("version"), if of("language").is_some() { "version" } else { "language" })
+        && of("image").is_none()
+    {
+        let message = format!("runtime has `{}` and no `{other}`", one.key.value);
+        reader.report(
+            Diagnostic::warning("missing-key", reader.at(one.key.span), message)
+                .help("other tools that read this format need both"),
+        );
+    }
+    entries
+}
+
+/// Reads the keys of a mapping, without the report of the others.
+pub fn read(fields: &mut Fields<'_, '_>, keys: &[Key]) {
+    let reader = fields.reader;
+    for (key, part, required) in keys {
+        let entry = if *required { fields.require(key) } else { fields.take(key) };
+        if let Some(entry) = entry {
+            check(reader, entry, key, *part);
+        }
+    }
+}
+
+fn check(reader: &Reader<'_>, entry: &Entry, key: &'static str, part: Part) {
+    let node = &entry.value;
+    let refuse = |help: &str| {
+        let shown = node.string().map_or_else(|| node.describe().to_owned(), |t| format!("`{}`", t.value));
+        let d = Diagnostic::error("unknown-value", reader.at(node.span), format!("`{key}` cannot be {shown}"));
+        reader.report(d.help(help));
+    };
+    let text = || reader.text(node, key).map(|t| &*t.value);
+    match part {
+        Part::Text => {
+            if text().is_some_and(|t| t.trim().is_empty()) {
+                reader.error("missing-key", node.span, format!("`{key}` is blank"));
+            }
+        }
+        Part::Word(words) => drop(reader.word(node, key, words)),
+        Part::Flag => drop(reader.boolean(node, key)),
+        Part::Count(least, most) => drop(reader.integer(node, key, least..=most)),
+        Part::Share => drop(reader.number(node, key, 0.0..=1.0)),
+        Part::Size => match node.scalar() {
+            // A number of bytes, or a template of one.
+            Some((Scalar::Int(1..), _)) => {}
+            Some((Scalar::Str, t)) if is_size(&t.value) || t.value.contains("{{") => {}
+            Some((Scalar::Str | Scalar::Int(_) | Scalar::Float(_), _)) => {
+                refuse("write a number and a unit, such as `512Mi` or `1Gi`");
+            }
+            _ => reader.wrong_type(node, key, "an amount such as `512Mi`"),
+        },
+        Part::Workspace => {
+            let inside = |t: &str| t == "/workspace" || t.starts_with("/workspace/");
+            if text().is_some_and(|t| !inside(t)) {
+                refuse("volumes are mounted at `/workspace` or below");
+            }
+        }
+        Part::Address => {
+            let whole = |t: &str| t.starts_with("https://") || t.starts_with("http://") || t.starts_with("{{");
+            if text().is_some_and(|t| !whole(t)) {
+                refuse("write the whole address, such as `https://example.org/results`");
+            }
+        }
+        Part::Cron => {
+            if text().is_some_and(|t| !is_cron(t)) {
+                refuse("write five fields, such as `0 8 * * 1-5` for 8:00 on working days");
+            }
+        }
+        Part::Texts => drop(text_list(reader, node, key)),
+        Part::Pairs => drop(texts(reader, node, key)),
+        Part::Template => {
+            if let Some(text) = reader.text(node, key) {
+                handler::check(reader, text);
+            }
+        }
+        Part::Any => {}
+    }
+}
+
+/// A number and perhaps a unit of memory.
+fn is_size(text: &str) -> bool {
+    let text = text.trim();
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(end);
+    const UNITS: &[&str] =
+        &["", "b", "k", "m", "g", "t", "kb", "mb", "gb", "tb", "ki", "mi", "gi", "ti", "kib", "mib", "gib", "tib"];
+    number.parse::<f64>().is_ok_and(|n| n > 0.0) && UNITS.contains(&&*unit.trim().to_ascii_lowercase())
+}
+
+/// Five to seven fields of a cron expression, or one of its names.
+fn is_cron(text: &str) -> bool {
+    if text.starts_with('@') || text.contains("{{") {
+        return true;
+    }
+    let fields: Vec<&str> = text.split_whitespace().collect();
+    let plain = |f: &&str| f.chars().all(|c| c.is_ascii_alphanumeric() || "*/,-?#".contains(c));
+    let starts = |f: &&str| f.starts_with(|c: char| c.is_ascii_digit() || c == '*' || c == '?');
+    (5..=7).contains(&fields.len()) && fields.iter().all(plain) && fields.iter().take(2).all(starts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{is_cron, is_size};
+
+    #[test]
+    fn amounts_and_times_read_as_they_are_written() {
+        for (text, fits) in [
+            ("512Mi", true),
+            ("1Gi", true),
+            ("1.5 GB", true),
+            ("100", true),
+            ("lots", false),
+            ("512Mbs", false),
+            ("", false),
+            ("0Gi", false),
+        ] {
+            assert_eq!(is_size(text), fits, "{text:?}");
+        }
+        for (text, fits) in [
+            ("0 0 * * *", true),
+            ("*/30 8-18 * * MON-FRI", true),
+            ("@daily", true),
+            ("every day", false),
+            ("0 0 * *", false),
+            ("at 8 in the morning", false),
+        ] {
+            assert_eq!(is_cron(text), fits, "{text:?}");
+        }
+    }
+}

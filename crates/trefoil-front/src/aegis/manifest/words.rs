@@ -1,0 +1,237 @@
+//! What people write for keys of the format: words of other systems, and keys of one place in another.
+
+/// Words and the keys that they stand for.
+pub type Words = &'static [(&'static str, &'static str)];
+
+/// At the top of a manifest.
+pub const TOP: Words = &[
+    ("meta", "metadata"),
+    ("api_version", "apiVersion"),
+    ("version", "apiVersion"),
+    ("type", "kind"),
+    ("specs", "spec"),
+];
+/// Where keys belong that stand at the top.
+pub const NOT_TOP: Words = &[
+    ("name", "under `metadata`"),
+    ("description", "under `metadata`"),
+    ("labels", "under `metadata`"),
+    ("annotations", "under `metadata`"),
+    ("output_schema", "under `metadata`"),
+    ("output_template", "under `metadata`"),
+    ("states", "under `spec`"),
+    ("initial_state", "under `spec`"),
+    ("context", "under `spec`"),
+    ("task", "under `spec`"),
+    ("runtime", "under `spec`"),
+    ("execution", "under `spec`"),
+    ("security", "under `spec`"),
+    ("tools", "under `spec`"),
+    ("volumes", "under `spec`"),
+    ("transitions", "into a state"),
+];
+/// In `metadata`.
+pub const METADATA: Words = &[("title", "name"), ("id", "name"), ("summary", "description")];
+/// Where keys belong that stand in the `metadata` of an agent.
+pub const NOT_METADATA_OF_AGENT: Words =
+    &[("input_schema", "under `spec`"), ("output_schema", "into a validator `type: json_schema`")];
+/// In the `spec` of an agent.
+pub const AGENT: Words = &[("contexts", "context"), ("environment", "env"), ("schema", "input_schema")];
+/// Where keys belong that stand in the `spec` of an agent.
+pub const NOT_AGENT: Words = &[
+    ("instruction", "under `task`"),
+    ("prompt_template", "under `task`"),
+    ("prompt", "under `task`, as `prompt_template`"),
+    ("model", "under `runtime`"),
+    ("temperature", "under `runtime`"),
+    ("language", "under `runtime`"),
+    ("image", "under `runtime`"),
+    ("isolation", "under `runtime`"),
+    ("mode", "under `execution`"),
+    ("max_iterations", "under `execution`"),
+    ("max_retries", "under `execution`"),
+    ("iteration_timeout", "under `execution`"),
+    ("llm_timeout_seconds", "under `execution`"),
+    ("validation", "under `execution`"),
+    ("tool_validation", "under `execution`"),
+    ("network", "under `security`"),
+    ("filesystem", "under `security`"),
+    ("resources", "under `security`"),
+    ("labels", "under `metadata`"),
+    ("description", "under `metadata`"),
+];
+/// In `task`.
+pub const TASK: Words = &[
+    ("instructions", "instruction"),
+    ("system", "instruction"),
+    ("system_prompt", "instruction"),
+    ("prompt", "prompt_template"),
+    ("template", "prompt_template"),
+];
+/// Where keys belong that stand in `task`.
+pub const NOT_TASK: Words = &[
+    ("max_iterations", "under `execution`"),
+    ("validation", "under `execution`"),
+    ("mode", "under `execution`"),
+    ("model", "under `runtime`"),
+    ("temperature", "under `runtime`"),
+    ("input_schema", "under `spec`"),
+    ("context", "under `spec`"),
+    ("tools", "under `spec`"),
+];
+/// Where keys belong that stand in `runtime`.
+pub const NOT_RUNTIME: Words = &[
+    ("timeout", "under `security.resources`"),
+    ("resources", "under `security`"),
+    ("memory", "under `security.resources`"),
+    ("cpu", "under `security.resources`"),
+    ("env", "under `spec`"),
+    ("max_iterations", "under `execution`"),
+];
+/// In `execution`.
+pub const EXECUTION: Words = &[
+    ("iterations", "max_iterations"),
+    ("retries", "max_retries"),
+    ("validators", "validation"),
+    ("timeout", "iteration_timeout"),
+    ("llm_timeout", "llm_timeout_seconds"),
+];
+/// Where keys belong that stand in `execution`.
+pub const NOT_EXECUTION: Words = &[
+    ("resources", "under `security`"),
+    ("model", "under `runtime`"),
+    ("temperature", "under `runtime`"),
+    ("instruction", "under `task`"),
+    ("prompt_template", "under `task`"),
+];
+/// In a validator.
+pub const VALIDATOR: Words = &[
+    ("judge", "judge_agent"),
+    ("agent", "judge_agent"),
+    ("agent_id", "judge_agent"),
+    ("agents", "judges"),
+    ("regex", "pattern"),
+    ("expression", "pattern"),
+    ("criterion", "criteria"),
+    ("json_schema", "schema"),
+    ("score", "min_score"),
+    ("threshold", "min_score"),
+    ("timeout", "timeout_seconds"),
+    ("strategy", "consensus"),
+    ("value", "expected"),
+];
+/// In the `spec` of a workflow.
+pub const WORKFLOW: Words = &[
+    ("start", "initial_state"),
+    ("initial", "initial_state"),
+    ("start_state", "initial_state"),
+    ("entry", "initial_state"),
+    ("vars", "context"),
+    ("variables", "context"),
+    ("blackboard", "context"),
+    ("steps", "states"),
+    ("nodes", "states"),
+    ("max_transitions", "max_total_transitions"),
+];
+/// Where keys belong that stand in the `spec` of a workflow.
+pub const NOT_WORKFLOW: Words = &[
+    ("input_schema", "under `metadata`"),
+    ("output_schema", "under `metadata`"),
+    ("output_template", "under `metadata`"),
+    ("description", "under `metadata`"),
+    ("labels", "under `metadata`"),
+    ("transitions", "into a state"),
+    ("max_state_visits", "into a state"),
+];
+/// In a state.
+pub const STATE: Words = &[
+    ("type", "kind"),
+    ("agent_name", "agent"),
+    ("uses", "agent"),
+    ("inputs", "input"),
+    ("cmd", "command"),
+    ("run", "command"),
+    ("script", "command"),
+    ("shell", "command"),
+    ("environment", "env"),
+    ("cwd", "workdir"),
+    ("working_dir", "workdir"),
+    ("message", "prompt"),
+    ("question", "prompt"),
+    ("text", "prompt"),
+    ("default", "default_response"),
+    ("workflow", "workflow_id"),
+    ("ref", "workflow_id"),
+    ("result", "result_key"),
+    ("key", "result_key"),
+    ("output_key", "result_key"),
+    ("judge", "judges"),
+    ("next", "transitions"),
+    ("on", "transitions"),
+    ("edges", "transitions"),
+    ("retries", "max_iterations"),
+    ("max_visits", "max_state_visits"),
+    ("containers", "steps"),
+];
+/// Where keys belong that stand in a state of another kind, or beside the list that they are for.
+pub const NOT_STATE: Words = &[
+    ("condition", "into an entry of `transitions`"),
+    ("target", "into an entry of `transitions`"),
+    ("feedback", "into an entry of `transitions`"),
+    ("expression", "into an entry of `transitions`"),
+    ("threshold", "into an entry of `transitions`, or under `consensus`"),
+    ("strategy", "under `consensus`"),
+    ("agreement", "under `consensus`"),
+    ("min_judges_required", "under `consensus`"),
+    ("weight", "into an entry of `agents` or `judges`"),
+    ("command", "into a System state"),
+    ("env", "into a System state"),
+    ("workdir", "into a System state"),
+    ("prompt", "into a Human state; what an agent is given is its `input`"),
+    ("default_response", "into a Human state"),
+    ("reject_on_timeout", "into a Human state"),
+    ("agent", "into an Agent state"),
+    ("agent_id", "into an Agent state"),
+    ("input", "into a state that calls an agent or a workflow"),
+    ("input_template", "into a state that calls an agent or a workflow"),
+    ("intent", "into an Agent state"),
+    ("judges", "into an Agent state; those of a ParallelAgents state are `judges_for_parallel`"),
+    ("max_iterations", "into an Agent state"),
+    ("agents", "into a ParallelAgents state"),
+    ("consensus", "into a ParallelAgents state"),
+    ("judges_for_parallel", "into a ParallelAgents state"),
+    ("workflow_id", "into a Subworkflow state"),
+    ("mode", "into a Subworkflow state"),
+    ("result_key", "into a Subworkflow state"),
+    ("image", "into a ContainerRun state"),
+    ("steps", "into a ParallelContainerRun state"),
+    ("completion", "into a ParallelContainerRun state"),
+];
+/// In a transition.
+pub const TRANSITION: Words = &[
+    ("when", "condition"),
+    ("if", "condition"),
+    ("on", "condition"),
+    ("type", "condition"),
+    ("to", "target"),
+    ("next", "target"),
+    ("goto", "target"),
+    ("state", "target"),
+    ("expr", "expression"),
+    ("minimum", "min"),
+    ("maximum", "max"),
+    ("score", "threshold"),
+    ("equals", "value"),
+    ("message", "feedback"),
+];
+/// In an entry of `agents` or `judges`.
+pub const ENTRY: Words =
+    &[("name", "agent"), ("id", "agent_id"), ("inputs", "input"), ("prompt", "input"), ("timeout", "timeout_seconds")];
+/// In `consensus`.
+pub const CONSENSUS: Words = &[
+    ("method", "strategy"),
+    ("type", "strategy"),
+    ("min_score", "threshold"),
+    ("min_judges", "min_judges_required"),
+    ("top_n", "n"),
+];
