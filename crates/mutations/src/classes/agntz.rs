@@ -32,7 +32,7 @@ fn named(m: &Manifest) -> Vec<Reference> {
     let input = |name: &str| {
         m.places.iter().any(|p| {
             let under = matches!(p.path.last(), Some(Segment::Key(k)) if k == "inputSchema");
-            under && p.entry.key.value == *name
+            under && *p.entry.key.value == *name
         })
     };
     let keys: Vec<String> = m.pipelines().iter().flat_map(|(_, steps, _)| steps.iter().filter_map(state_key)).collect();
