@@ -96,7 +96,9 @@ fn maker(reader: &Reader<'_>, text: &Text, provider: &str, name: &str) {
 
 /// Says that a model's name has blanks or quotes in it, which no provider's names have.
 pub(super) fn tidy(reader: &Reader<'_>, text: &Text, trimmed: &str) {
-    if !text.value.contains(odd) || text.value.contains("{{") {
+    // Of quotes around a whole value that are no quotes to YAML, reading the file has spoken.
+    let wrapped = text.style == Style::Plain && text.value.starts_with(['\u{201c}', '\u{2018}']);
+    if !text.value.contains(odd) || text.value.contains("{{") || wrapped {
         return;
     }
     let message = format!("`{}` has a blank or a quote in it, and no model's name has", text.value);
