@@ -42,7 +42,7 @@ pub const RULES: &[(&str, &str)] = &[
     ("secret-in-prompt", "a secret would be sent to a model"),
     ("state-key", "an output under a name that is taken, or that no template can read"),
     ("shadowed-name", "an output that hides an input"),
-    ("parallel-write", "steps that run at the same time and write to one place"),
+    ("write-conflict", "steps that run at the same time and write to one place"),
     ("ambiguous-step", "a step that says two things at once"),
     ("too-deep", "agents that call agents without end in sight"),
     ("constant-condition", "a condition without a placeholder"),

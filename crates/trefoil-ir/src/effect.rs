@@ -68,6 +68,8 @@ pub struct ModelParameters {
     pub provider_options: Option<Value>,
     /// Milliseconds for one call.
     pub timeout_ms: Option<u64>,
+    /// Where some of them are written, by their names here: for findings about one of them.
+    pub places: Vec<(&'static str, Location)>,
 }
 
 /// What an answer is read as.

@@ -2,6 +2,7 @@
 //! is a mistake whatever else the manifest says. A new class is one function and one line in its file's list.
 
 mod aegis;
+mod agntz;
 mod conditions;
 mod flow;
 mod form;
@@ -37,7 +38,7 @@ const fn class(name: &'static str, dialects: &'static [&'static str], seed: fn(&
 
 /// Every class.
 pub static CLASSES: std::sync::LazyLock<Vec<&'static Class>> = std::sync::LazyLock::new(|| {
-    let lists: [&'static [Class]; 11] = [
+    let lists: [&'static [Class]; 12] = [
         form::CLASSES,
         values::CLASSES,
         templates::CLASSES,
@@ -48,6 +49,7 @@ pub static CLASSES: std::sync::LazyLock<Vec<&'static Class>> = std::sync::LazyLo
         states::CLASSES,
         safety::CLASSES,
         sirenspec::CLASSES,
+        agntz::CLASSES,
         aegis::CLASSES,
     ];
     lists.into_iter().flatten().collect()

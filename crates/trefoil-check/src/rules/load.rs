@@ -113,7 +113,7 @@ pub(super) static RULES: &[Rule] = load! {
     "impossible-transition" Flow Warning Error;
     "unreachable-state" Flow Warning Error;
     "endless-loop" Flow Warning Error;
-    "parallel-write" Flow Error;
+    "write-conflict" Flow Warning Error;
     "ambiguous-step" Flow Error;
     "too-deep" Flow Error;
     "env-decides" Flow Error;

@@ -35,7 +35,6 @@ rules! {
     dead_transition,
     no_terminal_state,
     dead_fallback,
-    write_conflict,
     too_many_calls,
     unbounded_fan_out,
     volatile_prefix,
@@ -53,6 +52,7 @@ mod maybe_undefined;
 mod members;
 mod never_true;
 mod shadowed_name;
+mod write_conflict;
 
 /// How a rule looks.
 type Look = fn(&mut Context<'_>);
@@ -66,6 +66,7 @@ pub(crate) static BEYOND_LOADING: &[(&str, Look)] = &[
     ("property-of-text", members::property_of_text),
     ("never-true", never_true::run),
     ("shadowed-name", shadowed_name::run),
+    ("write-conflict", write_conflict::run),
 ];
 
 /// Every rule, those of loading first.

@@ -114,6 +114,15 @@ fn unequal(compared: &Compared) -> Option<(String, Option<String>)> {
         };
         return Some((why, help));
     }
+    if let (["number"], Some(number)) = (kinds.as_slice(), other.literal.as_ref().and_then(Value::as_f64)) {
+        let (low, high) = (bound(&value.schema, "minimum"), bound(&value.schema, "maximum"));
+        if low.is_some_and(|low| number < low) || high.is_some_and(|high| number > high) {
+            return Some((format!("`{}` is {}", value.words, range(low, high)?), None));
+        }
+        if number.fract() != 0.0 && schema::is_integer(&value.schema) {
+            return Some((format!("`{}` is a whole number", value.words), None));
+        }
+    }
     let (choices, others) = (schema::choices(&value.schema)?, schema::choices(&other.schema)?);
     if others.iter().any(|o| choices.contains(o)) || choices.iter().all(Value::is_null) {
         return None;
@@ -158,13 +167,16 @@ fn ordered(compared: &Compared) -> Option<(bool, String, Option<String>)> {
     if !never && !always {
         return None;
     }
-    let range = match (low, high) {
+    Some((always, format!("`{}` is {}", value.words, range(low, high)?), None))
+}
+
+fn range(low: Option<f64>, high: Option<f64>) -> Option<String> {
+    Some(match (low, high) {
         (Some(low), Some(high)) => format!("from {low} to {high}"),
         (Some(low), None) => format!("{low} at least"),
         (None, Some(high)) => format!("{high} at most"),
         (None, None) => return None,
-    };
-    Some((always, format!("`{}` is {range}", value.words), None))
+    })
 }
 
 fn bound(of: &Value, key: &str) -> Option<f64> {

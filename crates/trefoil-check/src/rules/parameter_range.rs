@@ -48,25 +48,31 @@ fn look(cx: &mut Context<'_>, call: &ModelCall) {
         "frequency_penalty" => p.frequency_penalty,
         _ => None,
     };
-    let mut found = Vec::new();
+    let mut found: Vec<(&[&str], String)> = Vec::new();
     for (_, name, low, high) in RANGES.iter().filter(|(p, ..)| *p == provider) {
         let Some(value) = given(name).filter(|v| !(*low..=*high).contains(v)) else { continue };
         if USUAL.iter().any(|(n, low, high)| n == name && (*low..=*high).contains(&value)) {
-            found.push(format!("`{provider}` takes a {} from {low} to {high}, not {value}", name.replace('_', " ")));
+            let message = format!("`{provider}` takes a {} from {low} to {high}, not {value}", name.replace('_', " "));
+            found.push((std::slice::from_ref(name), message));
         }
     }
     if let Some((_, most)) = STOPS.iter().find(|(p, most)| *p == provider && p_stops(call) > *most) {
-        found.push(format!("`{provider}` takes at most {most} texts to stop at, not {}", p_stops(call)));
+        let message = format!("`{provider}` takes at most {most} texts to stop at, not {}", p_stops(call));
+        found.push((&["stop"], message));
     }
     if provider == "openai" && p.top_k.is_some() {
-        found.push("`openai` does not know `top_k`, and refuses a request with it".to_owned());
+        let message = "`openai` does not know `top_k`, and refuses a request with it";
+        found.push((&["top_k"], message.to_owned()));
     }
     if provider == "anthropic" && (p.presence_penalty.is_some() || p.frequency_penalty.is_some() || p.seed.is_some()) {
-        found.push("`anthropic` knows no penalties and no seed: they have no effect".to_owned());
+        let message = "`anthropic` knows no penalties and no seed: they have no effect";
+        found.push((&["presence_penalty", "frequency_penalty", "seed"], message.to_owned()));
     }
-    for message in found {
+    for (names, message) in found {
         let help = "take another value, or leave it out for the provider's own";
-        cx.report(cx.finding(call.model.origin, message).help(help));
+        let written = p.places.iter().find(|(name, _)| names.contains(name));
+        let at = written.map_or(call.model.origin, |(_, at)| *at);
+        cx.report(cx.finding(at, message).help(help));
     }
 }
 

@@ -38,9 +38,13 @@ fn run(cx: &mut Context<'_>) {
             // `dead-fallback` tells.
             Why::Fallback => continue,
         };
-        let mut finding = cx.finding(step.origin, format!("{name} never runs: {what}")).help(help);
-        if let Some(at) = dead.at.filter(|at| *at != step.origin) {
-            finding = finding.label(at, there);
+        let cause = dead.at.filter(|at| *at != step.origin);
+        // Its own condition is what is wrong; anything else may be meant, and the step is what nobody would miss.
+        let own = dead.why == Why::When;
+        let at = cause.filter(|_| own).unwrap_or(step.origin);
+        let mut finding = cx.finding(at, format!("{name} never runs: {what}")).help(help);
+        if let Some(at) = cause {
+            finding = if own { finding.label(step.origin, "what never runs") } else { finding.label(at, there) };
         }
         cx.report(finding);
     }

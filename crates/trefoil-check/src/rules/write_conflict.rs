@@ -1,24 +1,15 @@
 //! Two nodes that write one path, or a path and one beneath it, at the same time.
 
-use trefoil_syntax::hash::{HashMap, HashSet};
 use std::sync::Arc;
+use trefoil_syntax::hash::{HashMap, HashSet};
 
 use trefoil_ir::{DeclarationKind, Facts, Flow, FlowId, Graph, SlotId, Source, StepId, StepKind, walk};
-use trefoil_syntax::{FileId, Location, Severity, Span};
+use trefoil_syntax::{FileId, Location, Span};
 
-use crate::rule::{Context, Group, Rule, Run};
+use crate::rule::Context;
 use crate::semantic::flow::Order;
 use crate::semantic::together::Together;
 use crate::words;
-
-pub(super) const RULE: Rule = Rule {
-    name: "write-conflict",
-    group: Group::Flow,
-    level: Some(Severity::Warning),
-    strict: Some(Severity::Error),
-    page: include_str!("write_conflict.md"),
-    run: Run::Program(run),
-};
 
 /// With how many earlier writers of one path each is compared.
 const MOST: usize = 16;
@@ -44,7 +35,8 @@ struct Pair {
     beneath: Option<usize>,
 }
 
-fn run(cx: &mut Context<'_>) {
+/// Looks at nodes of a graph; branches that share a key keep a program from loading.
+pub(super) fn run(cx: &mut Context<'_>) {
     let program = cx.model.program;
     let written = written(cx.model.facts);
     for (index, flow) in program.flows.iter().enumerate() {

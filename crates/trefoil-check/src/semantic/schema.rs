@@ -513,6 +513,11 @@ pub fn describe(schema: &Value) -> String {
     }
 }
 
+/// Whether a schema takes whole numbers alone.
+pub fn is_integer(schema: &Value) -> bool {
+    schema.get("type").and_then(Value::as_str) == Some("integer")
+}
+
 /// Why a schema refuses a value; none: it takes it, or says so in ways that are not looked at here.
 pub fn refuses(schema: &Value, value: &Value) -> Option<String> {
     if let Some(kinds) = kinds(schema).filter(|k| !k.is_empty() && !k.contains(&kind(value))) {
@@ -523,7 +528,7 @@ pub fn refuses(schema: &Value, value: &Value) -> Option<String> {
         return Some(format!("it is one of {all}"));
     }
     let limit = |key: &str| schema.get(key).and_then(Value::as_f64);
-    let whole = schema.get("type").and_then(Value::as_str) == Some("integer");
+    let whole = is_integer(schema);
     match value {
         Value::Number(n) => {
             let n = n.as_f64();

@@ -8,6 +8,7 @@ mod manifest;
 mod mutations;
 mod names;
 mod schema;
+mod slips;
 mod steps;
 mod support;
 mod tools;

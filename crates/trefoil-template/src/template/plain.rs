@@ -29,7 +29,12 @@ fn tag(b: &mut Builder<'_>, open: usize) -> usize {
             inside(b, open..close + 2, trimmed(b.source, open + 2..close));
             close + 2
         }
-        Close::Nested(inner) if b.source.as_bytes().get(open + 2) == Some(&b'#') => nested(b, open, inner),
+        // A placeholder on another line is no part of the tag.
+        Close::Nested(inner)
+            if b.source.as_bytes().get(open + 2) == Some(&b'#') && !b.slice(open..inner).contains('\n') =>
+        {
+            nested(b, open, inner)
+        }
         Close::Nested(inner) => {
             unclosed(b, open, inner);
             inner
@@ -107,9 +112,14 @@ fn triple(b: &mut Builder<'_>, open: usize) -> usize {
     let braces = b.slice(close..close + 3);
     let end = close + if braces == "}}}" { 3 } else { 2 };
     let path = b.slice(open + 3..close).trim_matches(['{', ' ']);
+    let meant = format!("{{{{{path}}}}}");
+    let plain = !path.is_empty() && path.chars().all(|c| in_segment(c) || c == '.');
     b.mistakes.add("template-unsupported", open..end, "triple braces").help(format!(
-        "write `{{{{{path}}}}}`, nothing is ever escaped; for a brace before a placeholder put a space between"
+        "write `{meant}`, nothing is ever escaped; for a brace before a placeholder put a space between"
     ));
+    if plain && braces == "}}}" {
+        b.mistakes.meant(meant);
+    }
     end
 }
 
@@ -152,6 +162,9 @@ fn placeholder(b: &mut Builder<'_>, inner: Range<usize>) {
         },
         None => None,
     };
+    if b.policy.blocks == Blocks::If && of_another_language(b, span.clone()) {
+        return;
+    }
     let Some(path) = dotted(b, span.clone()) else { return };
     let (default, json) = match filter {
         Some((text, json)) => (Some(b.slice(text).into()), json),
@@ -159,6 +172,43 @@ fn placeholder(b: &mut Builder<'_>, inner: Range<usize>) {
     };
     let reference = b.reference(path, span, default);
     b.print(Expression::Reference(reference), json);
+}
+
+/// What is written otherwise here and would be no path anyway: `if x`, `end`, `../x`, `json x`.
+fn of_another_language(b: &mut Builder<'_>, span: Range<usize>) -> bool {
+    const CODE: &str = "template-bad-path";
+    let text = b.slice(span.clone());
+    let (word, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+    let rest = rest.trim();
+    if word == "if" && !rest.is_empty() {
+        b.mistakes
+            .add(CODE, span, "a block begins with `#`")
+            .meant(format!("#if {rest}"))
+            .help(format!("write `{{{{#if {rest}}}}}`"));
+    } else if text.starts_with("../") || text.starts_with("./") {
+        b.mistakes
+            .add(CODE, span, "a template reads only the state of its own agent, from the top")
+            .help("write the name alone; what an agent inside a step needs comes by the step's `input`");
+    } else if text.contains('/')
+        && text.split('/').all(|part| !part.is_empty() && part.chars().all(|c| in_segment(c) || c == '.'))
+    {
+        let meant = text.replace('/', ".");
+        b.mistakes
+            .add(CODE, span, "the segments of a path stand between dots")
+            .meant(meant.clone())
+            .help(format!("write `{meant}`"));
+    } else if matches!(
+        word,
+        "json" | "upper" | "lower" | "trim" | "length" | "len" | "default" | "lookup" | "toJson" | "tojson"
+    ) && !rest.is_empty()
+    {
+        b.mistakes
+            .add(CODE, span, format!("there is no helper `{word}`"))
+            .help("templates only print values: lists and objects as JSON");
+    } else {
+        return false;
+    }
+    true
 }
 
 fn dotted(b: &mut Builder<'_>, span: Range<usize>) -> Option<Vec<crate::scope::Segment>> {
@@ -275,10 +325,19 @@ fn open(b: &mut Builder<'_>, tag: Range<usize>, inner: Range<usize>) {
                 _ => "the only block is `{{#if path}}...{{/if}}`",
             },
         );
+        if name.eq_ignore_ascii_case("if") {
+            let rest = text.trim_start().get(name.len()..).unwrap_or_default();
+            let meant = format!("{{{{#if{rest}}}}}");
+            b.mistakes.meant(meant);
+        }
         return b.open_broken(name, tag);
     }
     if spaced {
-        b.mistakes.add("template-unknown-block", tag.clone(), "white space next to `#`").help("write `{{#if `");
+        let meant = format!("{{{{#{}}}}}", text.trim());
+        b.mistakes
+            .add("template-unknown-block", tag.clone(), "white space next to `#`")
+            .meant(meant)
+            .help("write `{{#if `");
         return b.open_broken(name, tag);
     }
     let test = trimmed(b.source, inner.start + 1 + name.len()..inner.end);
@@ -320,18 +379,23 @@ fn condition(b: &mut Builder<'_>, tag: Range<usize>, test: Range<usize>) -> Opti
     let comparison = match operator {
         "" => None,
         _ if operator.starts_with("===") || operator.starts_with("!==") => {
-            let help = if operator.starts_with('=') { "write `==`" } else { "write `!=`" };
-            b.mistakes.add(CODE, rest.start..rest.start + 3, "there is no such operator").help(help);
+            let meant = if operator.starts_with('=') { "==" } else { "!=" };
+            let help = format!("write `{meant}`");
+            b.mistakes.add(CODE, rest.start..rest.start + 3, "there is no such operator").meant(meant).help(help);
             return None;
         }
         _ if operator.starts_with("==") => Some(Comparison::Equal),
         _ if operator.starts_with("!=") => Some(Comparison::NotEqual),
+        _ if operator.starts_with('=') => {
+            b.mistakes.add(CODE, rest.start..rest.start + 1, "`=` does not compare").meant("==").help("write `==`");
+            return None;
+        }
         _ => {
             let word = operator.split_whitespace().next().unwrap_or_default();
             b.mistakes.add(CODE, rest.clone(), format!("`{}` after the path", shorten(word))).help(match word {
                 "and" | "&&" => "put one `{{#if}}` into another",
                 "or" | "||" => "write two `{{#if}}` blocks, or decide in a step and read its result",
-                "is" | "eq" | "=" => "write `==`",
+                "is" | "eq" => "write `==`",
                 _ if operator.starts_with(['<', '>']) => {
                     "`{{#if}}` has only `==` and `!=`: put the comparison into the step's `when`"
                 }
@@ -370,6 +434,7 @@ fn close(b: &mut Builder<'_>, tag: Range<usize>, inner: Range<usize>) {
     if spaced {
         b.mistakes
             .add("template-stray-close", tag.clone(), "white space next to `/`")
+            .meant(format!("{{{{/{name}}}}}"))
             .help(format!("write `{{{{/{name}}}}}`"));
         if b.innermost() == Some(name) {
             b.close(name, tag);

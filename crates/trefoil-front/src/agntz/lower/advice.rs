@@ -49,7 +49,9 @@ pub fn unknown(scope: &Scope<'_>, path: &[Segment], name: &str, at: At) -> Note 
     };
     if scope.inputs.closed {
         let message = format!("`{name}` is not defined here");
-        let label = near.and_then(|n| Some((declared(scope, n.name)?, format!("`{}` is declared here", n.name))));
+        let label = near
+            .filter(|n| n.distance > 0)
+            .and_then(|n| Some((declared(scope, n.name)?, format!("`{}` is declared here", n.name))));
         return with_habit(Note {
             label,
             ..Note::new(Severity::Error, "unresolved-name", message, help).meant(0, near)

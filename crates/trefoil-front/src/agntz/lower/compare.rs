@@ -202,7 +202,7 @@ fn impossible(reference: &Reference, shape: &Shape, literal: &Value) -> Option<I
         return Some(Impossible { why: format!("`{name}` is {is}, and this is {}", spoken(kind)), help, change });
     }
     let text = literal.as_str()?;
-    let choices = shape.choices()?;
+    let choices = shape.choices().filter(|all| !all.is_empty())?;
     if choices.iter().any(|c| &**c == text) {
         return None;
     }

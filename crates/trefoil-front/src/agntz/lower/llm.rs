@@ -133,6 +133,7 @@ fn parameters(model: &Model<'_>) -> ModelParameters {
         stop: model.stop.iter().map(|t| t.value.clone()).collect(),
         provider_options: model.options.clone().filter(|o| !matches!(o, Value::Null)),
         timeout_ms: None,
+        places: model.places.clone(),
     }
 }
 

@@ -19,6 +19,7 @@ const WORDS: &[&str] = &[
 
 /// Looks at the text outside of the tags.
 pub fn check(reader: &Reader<'_>, scope: &Scope<'_>, source: &Text, at: At) {
+    dollar(reader, source);
     for found in lookalike::find(&source.value, &|path| is_there(scope, path, at)) {
         let (start, end) = (found.range.start as u32, found.range.end as u32);
         let place = reader.at(source.source(start..end));
@@ -47,6 +48,38 @@ pub fn check(reader: &Reader<'_>, scope: &Scope<'_>, source: &Text, at: At) {
                 .help("put the comparison into the tag: `{{#if path == literal}}`"),
         });
     }
+}
+
+/// A placeholder as other systems write it, `${{path}}`, and nothing beside it. Beside other text, and before an amount, the
+/// sign is a currency's.
+fn dollar(reader: &Reader<'_>, source: &Text) {
+    let value = source.value.trim();
+    let Some(path) = value.strip_prefix("${{").and_then(|rest| rest.strip_suffix("}}")).map(str::trim) else { return };
+    if !lookalike::is_path(path) || path.rsplit('.').next().is_none_or(is_amount) {
+        return;
+    }
+    let at = (source.value.len() - source.value.trim_start().len()) as u32;
+    let place = reader.at(source.source(at..at + 1));
+    let d = Diagnostic::warning(RULE, place, "the `$` is no part of the placeholder: it stays in the text");
+    reader.report(d.suggestion("take the `$` out", place, ""));
+}
+
+/// Whether a name is that of an amount of money: one of its words is.
+fn is_amount(name: &str) -> bool {
+    const WORDS: &[&str] = &[
+        "price", "cost", "costs", "amount", "total", "sum", "budget", "fee", "fees", "value", "balance", "usd",
+        "dollars",
+    ];
+    let mut words = vec![String::new()];
+    for c in name.chars() {
+        if c.is_uppercase() || !c.is_alphanumeric() {
+            words.push(String::new());
+        }
+        if let Some(word) = words.last_mut().filter(|_| c.is_alphanumeric()) {
+            word.extend(c.to_lowercase());
+        }
+    }
+    words.iter().any(|word| WORDS.contains(&&**word))
 }
 
 /// Looks at a value that as a whole is the name of something, without braces. `key` is what it is the value of.

@@ -233,7 +233,7 @@ fn check_key(reader: &Reader<'_>, scope: &Scope<'_>, key: &str, place: Span, bef
         };
         let place = reader.at(named_at(first, first.state_key.or(inline_key)));
         let d = if scope.order == Order::Parallel {
-            Diagnostic::error("parallel-write", at, format!("two branches write `{key}`"))
+            Diagnostic::error("write-conflict", at, format!("two branches write `{key}`"))
         } else {
             Diagnostic::warning("state-key", at, format!("this step overwrites `{key}`"))
         };

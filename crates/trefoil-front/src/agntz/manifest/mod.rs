@@ -8,6 +8,7 @@ mod extras;
 mod hosted;
 mod http;
 mod llm;
+mod maker;
 mod model;
 mod pipeline;
 mod texts;

@@ -1,10 +1,10 @@
 //! `model`: provider, name, parameters.
 
-use trefoil_syntax::Diagnostic;
 use trefoil_syntax::yaml::{Kind, Mapping, Node, Scalar, Text};
+use trefoil_syntax::{Diagnostic, Location};
 use trefoil_template::Value;
 
-use super::texts;
+use super::{maker, texts};
 use crate::providers;
 use crate::read::{Fields, Reader, to_value};
 
@@ -14,6 +14,8 @@ pub struct Model<'n> {
     pub provider: Option<&'n Text>,
     /// The provider's model name.
     pub name: Option<&'n Text>,
+    /// Where parameters stand, by the names that the program has for them.
+    pub places: Vec<(&'static str, Location)>,
     /// 0 to 2, usually.
     pub temperature: Option<f64>,
     /// 0 to 1.
@@ -35,6 +37,16 @@ pub struct Model<'n> {
     /// Further tries after a failure that may pass.
     pub max_retries: Option<u32>,
 }
+
+/// Keys of parameters, and the program's names for them.
+const PLACED: [(&str, &str); 6] = [
+    ("temperature", "temperature"),
+    ("topK", "top_k"),
+    ("presencePenalty", "presence_penalty"),
+    ("frequencyPenalty", "frequency_penalty"),
+    ("seed", "seed"),
+    ("stopSequences", "stop"),
+];
 
 /// Keys that the host owns: a manifest must not carry credentials or redirect calls.
 const HOST_KEYS: [&str; 10] = [
@@ -63,10 +75,16 @@ pub fn read<'n>(reader: &'n Reader<'_>, node: &'n Node) -> Option<Model<'n>> {
         providers::check(reader, &provider.value, provider.content());
     }
     let name = fields.require_text("name").filter(|t| texts::not_empty(reader, t, "name"));
+    if let (Some(provider), Some(name)) = (provider, name) {
+        maker::check(reader, provider, name);
+    }
+    let places = PLACED.iter().filter_map(|(key, name)| Some((*name, reader.at(fields.entry(key)?.value.span))));
+    let places = places.collect();
     let count = |n: i64| u32::try_from(n).unwrap_or(u32::MAX);
     let model = Model {
         provider,
         name,
+        places,
         temperature: usual(&mut fields, "temperature", 0.0, 2.0),
         top_p: usual(&mut fields, "topP", 0.0, 1.0),
         top_k: fields.integer("topK", 1..=i64::MAX).map(count),

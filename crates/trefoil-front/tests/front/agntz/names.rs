@@ -139,11 +139,11 @@ inputSchema: { q: string }
         r#"
             error agent.yaml 6:30 unordered-read: `web-researcher` is the output of this very step (a step sees only the steps before it; with `until` it sees the others from the second pass on)
             error agent.yaml 6:49 unordered-read: `writing` has not run yet here, so this is always null (a step sees only the steps before it; with `until` it sees the others from the second pass on)
-            error agent.yaml 6:61 unresolved-name: `writer` is not defined here (the output of `writer` lands at `writing`) [agent.yaml 8:15 `writing` is declared here]
+            error agent.yaml 6:61 unresolved-name: `writer` is not defined here (the output of `writer` lands at `writing`)
             error agent.yaml 9:81 unknown-property: `webResearcher` has no `bdy` (did you mean `body`? it has `body`)
             error agent.yaml 9:89 unresolved-name: `wbResearcher` is not defined here (did you mean `webResearcher`? there is `topic`, `webResearcher`) [agent.yaml 5:10 `webResearcher` is declared here]
             warning agent.yaml 12:20 property-of-text: `writing` is text, so `writing.x` is always null (give the agent an `outputSchema` to get an object)
-            error agent.yaml 13:11 unresolved-name: `writer` is not defined here (the output of `writer` lands at `writing`) [agent.yaml 8:15 `writing` is declared here]
+            error agent.yaml 13:11 unresolved-name: `writer` is not defined here (the output of `writer` lands at `writing`)
         "#,
     );
 }
@@ -354,7 +354,7 @@ prompt: x
     expect(
         &manifests,
         r#"
-            error agent.yaml 5:5 parallel-write: two branches write `w` (give the step another `stateKey`) [agent.yaml 4:5 written here too]
+            error agent.yaml 5:5 write-conflict: two branches write `w` (give the step another `stateKey`) [agent.yaml 4:5 written here too]
             error agent.yaml 7:15 shadowed-name: the output would hide the input `userQuery` (give the step another `stateKey`)
         "#,
     );
