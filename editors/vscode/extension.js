@@ -10,7 +10,8 @@ let client;
 async function start() {
   const command = workspace.getConfiguration("trefoil").get("path") || "trefoil";
   const run = { command, args: ["lsp"], transport: TransportKind.stdio };
-  const options = { documentSelector: [{ scheme: "file", language: "yaml" }] };
+  const schemes = ["file", "untitled"];
+  const options = { documentSelector: schemes.map((scheme) => ({ scheme, language: "yaml" })) };
   client = new LanguageClient("trefoil", "Trefoil", { run, debug: run }, options);
   try {
     await client.start();

@@ -45,7 +45,8 @@ colour: blue   # trefoil: allow unknown-key -- read by our dashboard
 ```
 
 `allow` counts for the line it stands on, or, alone on a line, for the next line that is no comment; with the whole of a text
-that begins there. `allow-file` stands before the first key and counts for the file. What comes after `--` is for people.
+whose key or beginning is there. `allow-file` stands before the first key and counts for the file. What comes after `--` is
+for people.
 
 An error of the rules that *loading* reports cannot be allowed or lowered by anything: there is no program then.
 ";

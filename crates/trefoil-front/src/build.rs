@@ -101,6 +101,7 @@ pub fn text(
         Template::examine(&text.value, policy).map_err(|broken| report(reader, text, policy, false, broken, resolve));
     let template = template.ok()?;
     learn::text(reader, text, policy, false, template.references(), resolve);
+    learn::locals(reader, text, &template, resolve);
     report_lookalikes(reader, text, resolve);
     for stray in template.strays() {
         report_stray(reader, text, stray.clone());

@@ -5,10 +5,10 @@
 use std::sync::{Arc, LazyLock};
 
 use trefoil_ir::Source;
-use trefoil_ir::facts::{Declaration, DeclarationKind, Defined, Mention, Position, Scope, Visible};
+use trefoil_ir::facts::{Declaration, DeclarationKind, Defined, Inside, Mention, Position, Scope, Visible};
 use trefoil_syntax::yaml::{Entry, Node, Text};
 use trefoil_syntax::{FileId, Location, Span};
-use trefoil_template::{Number, Object, Policy, Reference, Value};
+use trefoil_template::{Number, Object, Origin, Policy, Reference, Segment, Start, Template, Value};
 
 use crate::read::Reader;
 
@@ -57,12 +57,12 @@ impl Meaning {
 }
 
 /// Notes the scope of a text, and what its references name.
-pub fn text<'r>(
+pub fn text(
     reader: &Reader<'_>,
     text: &Text,
     policy: &'static Policy,
     condition: bool,
-    references: impl IntoIterator<Item = &'r Reference>,
+    references: &[Reference],
     resolve: &dyn Resolve,
 ) {
     if !reader.wants_facts() {
@@ -82,6 +82,60 @@ pub fn text<'r>(
         facts.scope(scope);
         mentions.into_iter().for_each(|m| facts.mention(m));
     });
+}
+
+/// Notes what the paths of a template name that start at the item of a loop, or at the value of another block.
+pub fn locals(reader: &Reader<'_>, text: &Text, template: &Template, resolve: &dyn Resolve) {
+    let locals = template.locals();
+    if locals.is_empty() || !reader.wants_facts() {
+        return;
+    }
+    // Each as a path from the root on: an item is what every list has at its beginning.
+    let mut whole: Vec<Option<Reference>> = Vec::with_capacity(locals.len());
+    for local in locals {
+        let over = match local.origin {
+            Origin::Reference(i) => template.references().get(i as usize).cloned(),
+            Origin::Local(i) => whole.get(i as usize).cloned().flatten(),
+            Origin::Computed => None,
+        };
+        let place = |segment: &Segment| reader.at(text.source(segment.span.clone()));
+        let mut inside = Inside {
+            at: reader.at(text.source(local.span.clone())),
+            segments: local.path.iter().map(place).collect(),
+            start: Value::Bool(true),
+        };
+        let Some(mut path) = over.filter(|_| local.start == Start::This) else {
+            if local.start == Start::This {
+                reader.facts(|facts| facts.inside(inside));
+            }
+            whole.push(None);
+            continue;
+        };
+        if local.each {
+            path.path.push(Segment { name: "0".into(), span: 0..0 });
+        }
+        let begin = path.path.len();
+        path.path.extend(local.path.iter().cloned());
+        let meanings = resolve.meanings(&path);
+        if let Some(start) = begin.checked_sub(1).and_then(|i| meanings.get(i)) {
+            inside.start = start.schema.clone();
+        }
+        let mentions: Vec<Mention> = local
+            .path
+            .iter()
+            .zip(meanings.into_iter().skip(begin))
+            .map(|(segment, Meaning { to, defined, schema })| {
+                // The block runs where there is something to go over.
+                let defined = if defined == Defined::Never { defined } else { Defined::Always };
+                Mention { at: place(segment), to, template: true, defined, schema }
+            })
+            .collect();
+        reader.facts(|facts| {
+            facts.inside(inside);
+            mentions.into_iter().for_each(|m| facts.mention(m));
+        });
+        whole.push(Some(path));
+    }
 }
 
 /// Notes that a key's text names a declaration, or something that is not there.

@@ -339,10 +339,6 @@ impl<'n, 'd> Fields<'n, 'd> {
         let entry = self.take(key)?;
         self.reader.fields(&entry.value, key)
     }
-    /// Whether the key is there at all. Nobody has asked for it by that.
-    pub fn has(&self, key: &str) -> bool {
-        self.mapping.get(key).is_some()
-    }
     /// The entry of a key, without asking for it.
     pub fn entry(&self, key: &str) -> Option<&'n Entry> {
         self.mapping.get(key)

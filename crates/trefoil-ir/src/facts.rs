@@ -22,9 +22,12 @@ pub struct Facts {
     pub mentions: Vec<Mention>,
     /// Texts with templates or conditions, and the names that may stand in them.
     pub scopes: Vec<Scope>,
+    /// Paths in blocks of templates that start at what the block is about.
+    pub insides: Vec<Inside>,
     declared: HashMap<Location, usize>,
     mentioned: HashMap<(Location, Option<Location>), usize>,
     scoped: HashSet<Location>,
+    inside: HashSet<Location>,
 }
 
 /// Something with a name.
@@ -147,6 +150,17 @@ impl std::fmt::Debug for Visible {
     }
 }
 
+/// A path in a loop of a template that starts at its item, or in another block at the block's value: `this.title`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Inside {
+    /// The whole path.
+    pub at: Location,
+    /// Its names, from the first behind `this` on.
+    pub segments: Vec<Location>,
+    /// The type of what it starts at.
+    pub start: Value,
+}
+
 /// What a text is for: decides what may be put into it and what that may cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Position {
@@ -227,6 +241,12 @@ impl Facts {
             self.scopes.push(scope);
         }
     }
+    /// Notes a path in a block. Of a text that is read in two places the first counts.
+    pub fn inside(&mut self, inside: Inside) {
+        if self.wanted && self.inside.insert(inside.at) {
+            self.insides.push(inside);
+        }
+    }
     /// The facts of another lowering of the same files, without those that are known.
     pub fn merge(&mut self, other: Self) {
         if self.wanted && self.declarations.is_empty() && self.mentions.is_empty() && self.scopes.is_empty() {
@@ -236,6 +256,7 @@ impl Facts {
         other.declarations.into_iter().for_each(|d| self.declare(d));
         other.mentions.into_iter().for_each(|m| self.mention(m));
         other.scopes.into_iter().for_each(|s| self.scope(s));
+        other.insides.into_iter().for_each(|i| self.inside(i));
     }
     /// The declaration whose name stands at this place.
     pub fn declaration(&self, at: Location) -> Option<&Declaration> {

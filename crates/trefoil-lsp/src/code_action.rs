@@ -8,7 +8,7 @@ use trefoil::syntax::diagnostic::edit;
 use trefoil::syntax::{Diagnostic, Edit, FileId, Fix, Location, Severity, Span};
 
 use crate::analysis::Analysis;
-use crate::cursor::{On, indent, line, spot};
+use crate::cursor::{On, indent, line, line_end, spot};
 use crate::diagnostics::{self, diagnostics};
 
 /// How many fixes are tried one by one where not all of them go together.
@@ -129,9 +129,13 @@ fn allow<'a>(analysis: &'a Analysis, file: FileId, d: &'a Diagnostic) -> Option<
         }
     }
     let at = line(text, start);
-    let blanks = indent(text.get(at.start as usize..at.end as usize)?);
-    let comment = format!("{blanks}# trefoil: allow {}\n", d.rule);
-    let location = Location::new(file, Span::new(at.start, at.start));
+    let own = text.get(at.start as usize..at.end as usize)?;
+    // A byte order mark stays the first thing in the file.
+    let mark = own.len() - own.trim_start_matches('\u{feff}').len();
+    let blanks = indent(own.get(mark..)?);
+    let comment = format!("{blanks}# trefoil: allow {}{}", d.rule, line_end(text));
+    let start = at.start + mark as u32;
+    let location = Location::new(file, Span::new(start, start));
     Some(Action {
         title: format!("allow `{}` here with a comment", d.rule),
         kind: Kind::Quick,

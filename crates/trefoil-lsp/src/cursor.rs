@@ -70,13 +70,20 @@ pub fn spot(root: &Node, offset: u32) -> Spot<'_> {
     }
 }
 
-/// The bytes of the line that an offset is on, without its break.
+/// The bytes of the line that an offset is on, without its break. A lone carriage return is one, as in the protocol.
 pub fn line(text: &str, offset: u32) -> Span {
     let at = offset as usize;
-    let start = text.get(..at).unwrap_or(text).rfind('\n').map_or(0, |n| n + 1);
-    let end = text.get(at..).and_then(|rest| rest.find('\n')).map_or(text.len(), |n| at + n);
-    let end = if text.get(start..end).is_some_and(|l| l.ends_with('\r')) { end - 1 } else { end };
+    let start = text.get(..at).unwrap_or(text).rfind(['\n', '\r']).map_or(0, |n| n + 1);
+    let end = text.get(at..).and_then(|rest| rest.find(['\n', '\r'])).map_or(text.len(), |n| at + n);
     Span::new(start as u32, (end as u32).max(start as u32))
+}
+
+/// How the lines of a text end.
+pub fn line_end(text: &str) -> &'static str {
+    match text.find('\n') {
+        Some(at) if text.get(..at).is_some_and(|before| before.ends_with('\r')) => "\r\n",
+        _ => "\n",
+    }
 }
 
 /// The blanks that a line begins with.

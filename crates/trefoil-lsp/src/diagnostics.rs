@@ -1,6 +1,6 @@
 //! Diagnostics: the findings of a check, file by file, as an editor shows them.
 
-use trefoil::syntax::{Diagnostic, FileId, Severity, Span};
+use trefoil::syntax::{Diagnostic, FileId, Span};
 
 use crate::analysis::Analysis;
 
@@ -47,7 +47,8 @@ pub fn tag(diagnostic: &Diagnostic) -> Option<Tag> {
     }
 }
 
-/// Other YAML in the folder is not our business, though `check` counts it.
+/// Other YAML is not our business, though `check` counts it in a folder and refuses it where it is named, as a text without a
+/// file is.
 fn shown(diagnostic: &Diagnostic) -> bool {
-    !(matches!(diagnostic.rule, "unknown-dialect" | "not-an-agent") && diagnostic.severity == Severity::Info)
+    !matches!(diagnostic.rule, "unknown-dialect" | "not-an-agent" | "yaml-empty")
 }

@@ -7,7 +7,8 @@ use trefoil::syntax::{FileId, Span};
 
 use crate::analysis::{Analysis, touches};
 use crate::cursor::{On, Step, line, spot};
-use crate::{diagnostics, types};
+use crate::semantic_tokens::Kind;
+use crate::{diagnostics, semantic_tokens, types, words};
 
 /// What is shown, and for which bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,7 +26,8 @@ pub fn hover(analysis: &Analysis, file: FileId, offset: u32) -> Option<Hover> {
     }
     let mut parts = Vec::new();
     let mut about = None;
-    if let Some((span, text)) = name(analysis, file, offset).or_else(|| key(analysis, file, offset)) {
+    let own = name(analysis, file, offset).or_else(|| key(analysis, file, offset));
+    if let Some((span, text)) = own.or_else(|| word(analysis, file, offset)) {
         about = Some(span);
         parts.push(text);
     }
@@ -69,6 +71,21 @@ fn name(analysis: &Analysis, file: FileId, offset: u32) -> Option<(Span, String)
         lines.push("nothing of this name is known".to_owned());
     }
     Some((first.at.span, lines.join("\n\n")))
+}
+
+/// A word of the template language: a block, a helper, a filter.
+fn word(analysis: &Analysis, file: FileId, offset: u32) -> Option<(Span, String)> {
+    let scope = analysis.scope_at(file, offset)?;
+    let mut tokens = semantic_tokens::tokens(analysis, file).into_iter();
+    let token = tokens.find(|t| t.kind != Kind::String && touches(t.span, offset) && t.span.end > offset)?;
+    let text = analysis.text(file).get(token.span.start as usize..token.span.end as usize)?;
+    let word = words::find(scope.policy, scope.condition, text)?;
+    let mut text = format!("**{}**\n\n{}", word.name, word.about);
+    let inside = analysis.facts().insides.iter().find(|i| i.at.file == file && touches(i.at.span, offset));
+    if let Some(inside) = inside.filter(|_| word.name == "this") {
+        text.push_str(&format!("\n\ntype: `{}`", types::describe(&inside.start)));
+    }
+    Some((token.span, text))
 }
 
 /// Whether there is a value, in words.

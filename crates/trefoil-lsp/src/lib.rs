@@ -13,6 +13,7 @@ pub mod workspace;
 mod cursor;
 
 mod types;
+mod words;
 
 pub mod code_action;
 pub mod completion;

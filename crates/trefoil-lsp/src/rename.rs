@@ -136,7 +136,7 @@ fn clash(analysis: &Analysis, group: &[&Declaration], new: &str) -> Result<(), S
             let same = if global {
                 matches!(other.kind, DeclarationKind::Agent | DeclarationKind::Workflow) && other.parent.is_none()
             } else {
-                other.parent == d.parent && other.at.file == d.at.file
+                other.parent == d.parent && other.at.file == d.at.file && !are_apart(d.kind, other.kind)
             };
             same && (&*other.name == new || analysis.text_at(other.at) == new)
                 && !group.iter().any(|g| g.at == other.at)
@@ -148,6 +148,14 @@ fn clash(analysis: &Analysis, group: &[&Declaration], new: &str) -> Result<(), S
         }
     }
     Ok(())
+}
+
+/// Whether things of these sorts may have one name: nothing that names an agent could mean a step, and state that nodes
+/// write is named by where it is written. That all names still mean what they meant is proven in the end.
+fn are_apart(one: DeclarationKind, other: DeclarationKind) -> bool {
+    use DeclarationKind::{Agent, Key, Node, State, Step};
+    let apart = |a, b| matches!((a, b), (Agent, Node | State | Step | Key) | (Key, Node));
+    apart(one, other) || apart(other, one)
 }
 
 /// What the places may have written, and what they get.
@@ -200,19 +208,22 @@ impl Rename {
         after: &Analysis,
         path: impl Fn(FileId) -> Option<FileId>,
     ) -> Result<(), String> {
-        let errors = |a: &Analysis| -> Vec<&'static str> {
-            let mut rules: Vec<_> =
-                a.diagnostics().iter().filter(|d| d.severity == Severity::Error).map(|d| d.rule).collect();
-            rules.sort_unstable();
-            rules
+        // A new warning tells of a change of meaning as well: an input that is passed on by its name, an example that
+        // names a property once more.
+        let said = |a: &Analysis| -> Vec<(&'static str, Severity)> {
+            a.diagnostics().iter().filter(|d| d.severity > Severity::Info).map(|d| (d.rule, d.severity)).collect()
         };
-        let mut known = errors(before);
+        let mut known = said(before);
         let is_new = |d: &&Diagnostic| {
-            let at = known.iter().position(|rule| *rule == d.rule);
-            at.map(|at| known.remove(at)).is_none()
+            let at = known.iter().position(|known| *known == (d.rule, d.severity));
+            at.map(|at| known.swap_remove(at)).is_none()
         };
-        if let Some(d) = after.diagnostics().iter().filter(|d| d.severity == Severity::Error).find(is_new) {
-            return Err(format!("with this name the check would fail: {}", d.message));
+        let mut new: Vec<&Diagnostic> =
+            after.diagnostics().iter().filter(|d| d.severity > Severity::Info).filter(is_new).collect();
+        new.sort_by_key(|d| std::cmp::Reverse(d.severity));
+        if let Some(d) = new.first() {
+            let would = if d.severity == Severity::Error { "fail" } else { "warn" };
+            return Err(format!("with this name the check would {would}: {}", d.message));
         }
         for (at, count) in &self.counts {
             let Some(file) = path(at.file) else { continue };

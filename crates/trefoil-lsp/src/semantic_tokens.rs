@@ -11,6 +11,7 @@ use trefoil::template::Policy;
 use trefoil::template::policy::{Blocks, ConditionGrammar};
 
 use crate::analysis::Analysis;
+use crate::words;
 
 /// What a token is. The numbers are the places in the legend.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -201,27 +202,6 @@ fn close(text: &str, from: usize) -> usize {
     text.len()
 }
 
-const HELPERS: &[&str] = &[
-    "json",
-    "keys",
-    "length",
-    "default",
-    "upper",
-    "lower",
-    "trim",
-    "first_line",
-    "len",
-    "lookup",
-    "eq",
-    "ne",
-    "gt",
-    "gte",
-    "lt",
-    "lte",
-    "and",
-    "or",
-    "not",
-];
 const WORDS: &[&str] = &["true", "false", "null", "else", "if", "unless", "each", "with", "as", "this"];
 const PYTHON: &[&str] = &["and", "or", "not", "in", "is", "True", "False", "None"];
 
@@ -285,7 +265,7 @@ fn path(text: &str, at: usize, length: usize, end: usize, policy: &Policy, pytho
     };
     if !joins(after) {
         let called = after.starts_with('(')
-            || policy.blocks == Blocks::Handlebars && HELPERS.contains(&first) && after.starts_with([' ', '\t']);
+            || after.starts_with([' ', '\t']) && words::helpers(policy).iter().any(|w| w.name == first);
         let kind = if python && PYTHON.contains(&first) || WORDS.contains(&first) && first != "this" {
             Kind::Keyword
         } else if called || policy.filters && text.get(..at).is_some_and(|t| t.trim_end().ends_with('|')) {

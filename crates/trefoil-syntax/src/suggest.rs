@@ -7,8 +7,8 @@ pub struct Near<'a> {
     pub name: &'a str,
     /// How many characters are wrong, missing, too many or swapped.
     pub distance: usize,
-    /// Whether it is surely the one: no other candidate is as near, and the word is not so short that another word is
-    /// likelier than a slip.
+    /// Whether it is surely the one: no other candidate is as near, the word is not so short that another word is likelier
+    /// than a slip, and the two are not told apart by a count (`review_1`, `review_2`).
     pub sure: bool,
 }
 
@@ -37,10 +37,31 @@ pub fn near<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Op
         match &mut best {
             Some(best) if best.distance == distance => best.sure &= best.name == name,
             Some(best) if best.distance < distance => {}
-            _ => best = Some(Near { name, distance, sure: distance <= 2 && length >= 3 * distance }),
+            _ => {
+                let sure = distance <= 2 && length >= 3 * distance && !are_counted(word, name);
+                best = Some(Near { name, distance, sure });
+            }
         }
     }
     best
+}
+
+/// Whether two names are those of neighbours in a row rather than one name and a slip: their numbers differ, or a part of
+/// one character at the end (`agent-a`, `agent-b`, `agent`).
+fn are_counted(one: &str, other: &str) -> bool {
+    let numbers = |name: &str| name.chars().filter(char::is_ascii_digit).collect::<String>();
+    let stem = |name: &str| {
+        let cut = name.rsplit_once(['-', '_']).filter(|(_, last)| last.chars().count() == 1);
+        cut.map(|(stem, _)| stem.to_owned())
+    };
+    let (a, b) = (stem(one), stem(other));
+    let ends = match (&a, &b) {
+        (Some(a), Some(b)) => a.eq_ignore_ascii_case(b) && !one.eq_ignore_ascii_case(other),
+        (Some(a), None) => a.eq_ignore_ascii_case(other),
+        (None, Some(b)) => b.eq_ignore_ascii_case(one),
+        (None, None) => false,
+    };
+    ends || numbers(one) != numbers(other)
 }
 
 /// Whether all letters of one word stand in another, in their order.
@@ -56,6 +77,7 @@ mod tests {
     #[test]
     fn sure_is_what_only_a_slip_can_be() {
         let sure = |word: &str, all: &[&'static str]| near(word, all.iter().copied()).map(|n| (n.name, n.sure));
+        assert_eq!(sure("PUT", &["GET"]), None, "another word");
         assert_eq!(sure("instrction", &["instruction", "id"]), Some(("instruction", true)));
         assert_eq!(sure("Model", &["model"]), Some(("model", true)));
         assert_eq!(sure("role", &["tool", "name"]), None);
@@ -64,5 +86,11 @@ mod tests {
         assert_eq!(sure("tl", &["tool"]), None);
         assert_eq!(sure("this", &["tags"]), None, "another word");
         assert_eq!(sure("mdl", &["model"]), Some(("model", false)), "too short for two slips");
+        assert_eq!(sure("revew_1", &["review_1", "notes"]), Some(("review_1", true)));
+        for (word, near) in
+            [("review_2", "review_1"), ("draft2", "draft"), ("agent-b", "agent-a"), ("agent-b", "agent")]
+        {
+            assert_eq!(sure(word, &[near]), Some((near, false)), "another one of a row");
+        }
     }
 }

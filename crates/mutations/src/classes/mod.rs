@@ -8,6 +8,7 @@ mod form;
 mod names;
 mod safety;
 mod schemas;
+mod sirenspec;
 mod states;
 mod templates;
 mod values;
@@ -36,7 +37,7 @@ const fn class(name: &'static str, dialects: &'static [&'static str], seed: fn(&
 
 /// Every class.
 pub static CLASSES: std::sync::LazyLock<Vec<&'static Class>> = std::sync::LazyLock::new(|| {
-    let lists: [&'static [Class]; 10] = [
+    let lists: [&'static [Class]; 11] = [
         form::CLASSES,
         values::CLASSES,
         templates::CLASSES,
@@ -46,6 +47,7 @@ pub static CLASSES: std::sync::LazyLock<Vec<&'static Class>> = std::sync::LazyLo
         flow::CLASSES,
         states::CLASSES,
         safety::CLASSES,
+        sirenspec::CLASSES,
         aegis::CLASSES,
     ];
     lists.into_iter().flatten().collect()

@@ -27,6 +27,7 @@ rules! {
     wrong_input_type,
     wrong_default,
     unreachable_step,
+    unconnected_node,
     loop_never_ends,
     missing_transition,
     score_gap,

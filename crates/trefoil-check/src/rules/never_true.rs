@@ -1,23 +1,63 @@
 //! Comparisons that can only go one way: values of kinds that are never equal, words that a schema does not list, numbers
 //! beyond a schema's limits.
 
-use trefoil_syntax::suggest;
-use trefoil_template::{Comparison, Value};
+use trefoil_ir::{Cond, StepKind};
+use trefoil_syntax::{Location, Span, suggest};
+use trefoil_template::{Comparison, Expression, Value};
 
 use crate::rule::Context;
+use crate::semantic::cases::{Truth, truth};
 use crate::semantic::compare::{Compared, Side};
-use crate::semantic::schema;
+use crate::semantic::{Model, schema};
 
 /// Looks on where lowering does not.
 pub(super) fn run(cx: &mut Context<'_>) {
     let model = cx.model;
+    let mut told: Vec<Location> = Vec::new();
     for compared in model.comparisons() {
         let Some((holds, why, help)) = settled(compared) else { continue };
+        told.push(compared.at);
         let verdict = if holds { "is always true" } else { "can never be true" };
         let mut d = cx.finding(compared.at, format!("this comparison {verdict}: {why}"));
         d.help = help;
         cx.report(d);
     }
+    for cond in edges(model) {
+        let apart = |at: &Location| at.file != cond.origin.file || !overlap(at.span, cond.origin.span);
+        if cond.condition.is_constant() || !told.iter().all(apart) {
+            continue;
+        }
+        let (verdict, why, help) = match truth(cond) {
+            Truth::Never => (
+                "can never hold",
+                "its parts rule each other out",
+                "of two that cannot both be so, join them with `or`",
+            ),
+            Truth::Always => (
+                "always holds",
+                "one of its parts does in every case",
+                "to leave out several values, join `!=` with `and`",
+            ),
+            Truth::Sometimes => continue,
+        };
+        cx.report(cx.finding(cond.origin, format!("this condition {verdict}: {why}")).help(help));
+    }
+}
+
+/// The conditions of edges that are made of several parts, and run.
+fn edges<'p>(model: &Model<'p>) -> Vec<&'p Cond> {
+    let mut found = Vec::new();
+    for &(_, id) in model.reachable() {
+        if let Some(StepKind::Graph(graph)) = model.program.step(id).map(|s| &s.kind) {
+            found.extend(graph.nodes.iter().flat_map(|n| &n.incoming).filter_map(|e| e.when.as_ref()));
+        }
+    }
+    found.retain(|c| matches!(c.condition.expression(), Expression::And(_) | Expression::Or(_) | Expression::Not(_)));
+    found
+}
+
+fn overlap(a: Span, b: Span) -> bool {
+    a.start < b.end && b.start < a.end
 }
 
 /// Whether it holds whatever the run brings, why, and what to write instead.
@@ -43,7 +83,13 @@ fn settled(compared: &Compared) -> Option<(bool, String, Option<String>)> {
 fn unequal(compared: &Compared) -> Option<(String, Option<String>)> {
     let Compared { value, other, .. } = compared;
     if other.literal == Some(Value::Null) {
-        return None;
+        // Elsewhere what is not there is null.
+        if !compared.strict || compared.comparison != Comparison::Equal {
+            return None;
+        }
+        let kinds = schema::kinds(&value.schema).filter(|k| !k.is_empty() && !k.contains(&"null"))?;
+        let why = format!("`{}` is {}, and never null", value.words, schema::spoken_kinds(&kinds));
+        return Some((why, Some("an empty text is `\"\"`".to_owned()).filter(|_| kinds == ["string"])));
     }
     let [kinds, others] = [value, other].map(|s| schema::solid_kinds(&s.schema).filter(|k| !k.is_empty()));
     let (kinds, others) = (kinds?, others?);

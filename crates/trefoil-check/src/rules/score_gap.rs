@@ -58,7 +58,8 @@ fn edges(cx: &mut Context<'_>, graph: &Graph) {
         let mut gap = None;
         cases.each(false, &mut |case| {
             let unmatched = |case: &Case<'_>| !(0..conditions.len()).any(|c| case.holds(c));
-            let found = unmatched(case);
+            // What is no number falls through ranges; that is not what they are about.
+            let found = case.value(0).is_some_and(|v| v.as_f64().is_some()) && unmatched(case);
             if found {
                 gap = Some(case.describe(&unmatched));
             }

@@ -123,7 +123,8 @@ fn implicit(model: &Model<'_>, flow: FlowId, id: StepId, out: SlotId) -> bool {
                 let follows = |n: &trefoil_ir::GraphNode| {
                     n.incoming.iter().any(|e| e.from.index() == at) || n.after.iter().any(|n| n.index() == at)
                 };
-                return !graph.nodes.iter().any(follows);
+                // Where the flow says what it gives back, an end that is not in it is no result.
+                return found.output.is_none() && !graph.nodes.iter().any(follows);
             }
             StepKind::StateMachine(machine) => {
                 let Some(state) = machine.states.iter().find(|s| s.step == id) else { continue };

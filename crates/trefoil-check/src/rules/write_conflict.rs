@@ -8,6 +8,7 @@ use trefoil_syntax::{FileId, Location, Severity, Span};
 
 use crate::rule::{Context, Group, Rule, Run};
 use crate::semantic::flow::Order;
+use crate::semantic::together::Together;
 use crate::words;
 
 pub(super) const RULE: Rule = Rule {
@@ -126,14 +127,24 @@ fn conflicts(cx: &mut Context<'_>, flow: &Flow, graph: &Graph, steps: &[StepId],
         return;
     }
     let order = Order::of(graph);
+    let mut together: Option<Option<Together<'_>>> = None;
     for Pair { first: a, second: b, path, beneath } in pairs {
         let (Some(first), Some(second)) = (graph.nodes.get(a), graph.nodes.get(b)) else { continue };
-        if order.precedes(a, b) || order.precedes(b, a) || !both_run(graph, &order, a, b) {
+        if order.precedes(a, b) || order.precedes(b, a) {
             continue;
         }
+        // In every run that comes so far, or with some values only.
+        let values = if both_run(graph, &order, a, b) {
+            None
+        } else {
+            let tried = together.get_or_insert_with(|| Together::of(graph)).as_ref();
+            let Some(values) = tried.and_then(|t| t.both(a, b)) else { continue };
+            Some(values)
+        };
         let names = [first, second].map(|n| words::step(program, n.step));
         let [one, two] = names;
         let message = match beneath {
+            None if values.is_some() => format!("{one} and {two} can both run, and write `{path}` at the same time"),
             None => format!("{one} and {two} write `{path}` at the same time"),
             Some(at) => {
                 let (outer, inner) = if at == b { (&one, &two) } else { (&two, &one) };
@@ -143,7 +154,9 @@ fn conflicts(cx: &mut Context<'_>, flow: &Flow, graph: &Graph, steps: &[StepId],
         let (Some(at), Some(other)) = (program.step(second.step), program.step(first.step)) else { continue };
         let label = if beneath == Some(a) { "writes beneath it" } else { "writes it too" };
         let finding = cx.finding(at.origin, message).label(other.origin, label);
-        cx.report(finding.help(format!("{two} wins, as it stands later; write to two paths, or order the two by an edge")));
+        let with = values.filter(|v| !v.is_empty()).map(|v| format!("both run with {v}; ")).unwrap_or_default();
+        let help = format!("{with}{two} wins, as it stands later; write to two paths, or order the two by an edge");
+        cx.report(finding.help(help));
     }
 }
 

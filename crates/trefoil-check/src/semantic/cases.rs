@@ -71,7 +71,10 @@ pub enum Truth {
 
 /// Whether a condition can hold.
 pub fn truth(cond: &Cond) -> Truth {
-    let Some(cases) = Cases::new([cond], &|_, _| None).filter(|c| !c.is_open(0)) else { return Truth::Sometimes };
+    let Some(cases) = Cases::new([cond], &|_, _| None) else { return Truth::Sometimes };
+    if cases.is_open(0) {
+        return in_part(cond);
+    }
     let mut all = true;
     let mut any = false;
     cases.each(true, &mut |case| {
@@ -84,6 +87,24 @@ pub fn truth(cond: &Cond) -> Truth {
         (false, _) => Truth::Never,
         (true, true) => Truth::Always,
         (true, false) => Truth::Sometimes,
+    }
+}
+
+/// Of parts joined with `and`, of which some cannot be tried: what the others come to decides, if they never hold.
+fn in_part(cond: &Cond) -> Truth {
+    let Expression::And(parts) = cond.condition.expression() else { return Truth::Sometimes };
+    let alone = |expression: Expression| Cond { condition: cond.condition.with(expression), ..cond.clone() };
+    let can_be_tried = |part: &&Expression| {
+        let cases = Cases::new([&alone((*part).clone())], &|_, _| None);
+        cases.is_some_and(|c| !c.is_open(0))
+    };
+    let rest: Vec<Expression> = parts.iter().filter(can_be_tried).cloned().collect();
+    if rest.is_empty() || rest.len() == parts.len() {
+        return Truth::Sometimes;
+    }
+    match truth(&alone(Expression::And(rest))) {
+        Truth::Never => Truth::Never,
+        _ => Truth::Sometimes,
     }
 }
 
@@ -122,6 +143,11 @@ impl Cases {
             claim::of(condition.expression(), &|r| condition.references().get(r as usize).map(|r| r.binding.source))
         };
         claim(one).zip(claim(other)).is_some_and(|(a, b)| a.about == b.about && a.holds != b.holds)
+    }
+    /// Which of the values a condition reads.
+    pub fn read_by(&self, condition: usize) -> impl Iterator<Item = usize> {
+        let references = self.conditions.get(condition).map(|c| c.condition.references()).unwrap_or_default();
+        references.iter().map(|r| r.binding.source as usize)
     }
     /// What is read.
     pub fn values(&self) -> &[Read] {
@@ -199,6 +225,10 @@ impl Read {
     /// The last word of its name.
     pub fn word(&self) -> &str {
         self.name.rsplit('.').next().unwrap_or_default()
+    }
+    /// Where it comes from.
+    pub fn source(&self) -> &Source {
+        &self.key.source
     }
     /// Whether it is compared by size.
     pub fn is_ordered(&self) -> bool {

@@ -14,6 +14,7 @@ pub mod schema;
 mod slots;
 pub mod states;
 pub mod taint;
+pub mod together;
 mod types;
 mod writers;
 

@@ -318,7 +318,11 @@ impl<'p> Types<'p> {
                         let whole = inner.on(path.get(shared..).unwrap_or_default(), shared);
                         found.push(if stopped { Walk::unknown() } else { whole });
                     } else if shared == path.len() {
-                        return Walk::unknown();
+                        // Written beneath: an object, of which not all is known.
+                        if path.is_empty() {
+                            return Walk::unknown();
+                        }
+                        found.push(Walk::of(schema::of_kind("object")));
                     }
                 }
                 let seeded = path.iter().try_fold(seed, |value, name| value.get(name));

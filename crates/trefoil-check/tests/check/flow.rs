@@ -159,6 +159,29 @@ fn nodes_that_exclude_each_other_may_write_one_path() {
 }
 
 #[test]
+fn nodes_whose_conditions_can_hold_together_write_one_path_at_the_same_time() {
+    let nodes = "  s: { agent: a, writes: working.k }\n  t: { agent: a, writes: working.j }\n  l: { agent: a, writes: output.x }\n  r: { agent: a, writes: output.x }\n";
+    let pair = |l: &str, r: &str, expected: &[&str]| {
+        let edges = format!(
+            "  - {{ from: s, to: t }}\n  - {{ from: t, to: l, when: \"{l}\" }}\n  - {{ from: t, to: r, when: \"{r}\" }}\n"
+        );
+        expect(Group::Flow, "sirenspec", &[("flow.yaml", &graph(nodes, &edges))], expected);
+    };
+    let told = &["write-conflict warning 7:3 `l` and `r` can both run, and write `x` at the same time"];
+    pair("working.k == 'a'", "working.k == 'a'", told);
+    pair("working.k == 'a'", "working.k != 'b'", told);
+    pair("working.k == 'a'", "working.j == 'b'", told);
+    pair("int(working.k) >= 5", "int(working.k) <= 5", told);
+    pair("len(working.k) > 5", "len(working.k) > 5", told);
+    // They exclude each other, or nobody can tell.
+    pair("working.k == 'a'", "working.k == 'b'", &[]);
+    pair("working.k == 'a'", "not (working.k == 'a')", &[]);
+    pair("working.k == 'a'", "working.s.output == 'b'", &[]);
+    pair("len(working.k) > 5", "len(working.k) < 3", &[]);
+    pair("'a' in working.k", "'b' in working.k", &[]);
+}
+
+#[test]
 fn what_is_written_twice_counts_though_nobody_reads_it() {
     let both = |l: &str, r: &str| {
         let nodes = format!(

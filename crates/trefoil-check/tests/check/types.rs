@@ -104,7 +104,7 @@ fn a_checked_answer_types_the_conditions_of_its_state() {
 #[test]
 fn a_path_ends_where_a_checked_answer_does() {
     sorted("unknown-property", "SORT.output.kind == 'bug'", "{{SORT.output.kind}}", &[]);
-    sorted("unknown-property", "SORT.output.knd == 'bug'", "x", &["warning 13:24 `SORT.output` has no `knd`"]);
+    sorted("unknown-property", "SORT.output.knd == 'bug'", "x", &["warning 13:36 `SORT.output` has no `knd`"]);
     sorted(
         "index-out-of-range",
         "SORT.output.kind == 'bug'",
@@ -115,7 +115,7 @@ fn a_path_ends_where_a_checked_answer_does() {
         "property-of-text",
         "SORT.output.kind == 'bug'",
         "{{SORT.output.kind.name}}",
-        &["warning 19:25 `SORT.output.kind` is text, so `SORT.output.kind.name` is never there"],
+        &["warning 19:42 `SORT.output.kind` is text, so `SORT.output.kind.name` is never there"],
     );
 }
 
@@ -264,7 +264,7 @@ fn an_item_of_a_loop_has_the_type_of_the_lists_items() {
         "unknown-property",
         "aegis",
         &[("flow.yaml", &wrong), ("sorter.yaml", &agent)],
-        &["warning 19:52 the schema of the item declares no `nme`"],
+        &["warning 19:57 the schema of the item declares no `nme`"],
     );
 }
 
@@ -276,10 +276,10 @@ fn a_slip_on_the_first_level_of_an_open_answer_is_found() {
         expect("unknown-property", "aegis", &[("flow.yaml", &flow), ("sorter.yaml", &open)], lines);
     };
     found("{{SORT.output.kind}} {{SORT.output.reason}}", &[]);
-    found("{{SORT.output.knd}}", &["warning 19:25 the schema of `SORT.output` declares no `knd`"]);
+    found("{{SORT.output.knd}}", &["warning 19:37 the schema of `SORT.output` declares no `knd`"]);
     found(
         "{{#each SORT.output.prts}}{{this}}{{/each}}",
-        &["warning 19:31 the schema of `SORT.output` declares no `prts`"],
+        &["warning 19:43 the schema of `SORT.output` declares no `prts`"],
     );
     let flow = leads("state_output.output.knd == 'bug'", "x");
     let (_, all) = check(Some("aegis"), &[("flow.yaml", &flow), ("sorter.yaml", &open)]);
@@ -320,7 +320,7 @@ fn a_command_has_a_status_a_code_and_texts() {
         "property-of-text",
         "SORT.exit_code == 0",
         "{{SORT.exit_code.x}}",
-        &["warning 18:25 `SORT.exit_code` is a number, so `SORT.exit_code.x` is never there"],
+        &["warning 18:40 `SORT.exit_code` is a number, so `SORT.exit_code.x` is never there"],
     );
 }
 
@@ -344,7 +344,7 @@ fn a_workflow_that_is_called_has_the_members_of_its_output() {
     found(
         "blackboard.made.scor == '1'",
         "{{SORT.artcle}}",
-        &["warning 13:24 the schema of `blackboard.made` declares no `scor`", "warning 19:25 `SORT` has no `artcle`"],
+        &["warning 13:40 the schema of `blackboard.made` declares no `scor`", "warning 19:30 `SORT` has no `artcle`"],
     );
 }
 
@@ -363,6 +363,35 @@ fn a_length_is_never_below_zero_and_nothing_differs_from_itself() {
         &["warning 7:30 this comparison is always true: `working.s` is compared with itself"],
     );
     edge("working.s == 'a'", &[]);
+}
+
+#[test]
+fn the_parts_of_a_condition_rule_each_other_out_or_leave_nothing_out() {
+    let edge = |when: &str, expected: &[&str]| {
+        let text = format!(
+            "version: \"0.1\"\nagents: {{ a: {{ system: s, model: \"openai:m\" }} }}\nnodes:\n  s: {{ agent: a, writes: working.s_text.long }}\n  x: {{ agent: a, writes: output.x }}\nedges:\n  - {{ from: s, to: x, when: \"{when}\" }}\n"
+        );
+        expect("never-true", "sirenspec", &[("flow.yaml", &text)], expected);
+    };
+    let text = "working.s_text.long";
+    let never = &["warning 7:29 this condition can never hold: its parts rule each other out"];
+    edge(&format!("{text} == 'a' and {text} == 'b'"), never);
+    edge(&format!("{text} == 'a' and len({text}) > 3 and {text} == 'b'"), never);
+    edge(
+        &format!("{text} != 'a' or {text} != 'b'"),
+        &["warning 7:29 this condition always holds: one of its parts does in every case"],
+    );
+    edge(&format!("{text} == 'a' or {text} == 'b'"), &[]);
+    edge(&format!("{text} != 'a' and len({text}) > 3"), &[]);
+    edge(
+        &format!("{text} is None"),
+        &["warning 7:30 this comparison can never be true: `working.s_text.long` is text, and never null"],
+    );
+    edge(&format!("{text} is not None"), &[]);
+    edge(
+        "working.s_text == 'a'",
+        &["warning 7:30 this comparison can never be true: `working.s_text` is an object, and `a` is text"],
+    );
 }
 
 #[test]

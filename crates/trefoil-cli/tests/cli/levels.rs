@@ -126,6 +126,32 @@ fn a_comment_allows_a_rule_on_its_line_or_on_the_next() {
 }
 
 #[test]
+fn a_comment_at_a_key_counts_for_all_of_its_text() {
+    let folder = Folder::new();
+    let head = AGENT.replace("instruction: You help.\n", "");
+    let check = |text: &str| {
+        folder.write("a.yaml", format!("{head}{text}"));
+        found(&folder, &["a.yaml"])
+    };
+    let allow = "# trefoil: allow unresolved-name";
+    for text in [
+        format!("{allow}\ninstruction: |\n  a\n\n  {{{{x}}}}\n"),
+        format!("instruction: > {allow}\n  a\n  {{{{x}}}}\n"),
+        format!("{allow}\ninstruction: \"a\n  {{{{x}}}}\n  b\"\n"),
+        format!("{allow}\ninstruction:\n  a\n  {{{{x}}}}\n"),
+        format!("instruction: {allow}\n  a\n  {{{{x}}}}\n"),
+        format!("instruction:\n  {allow}\n  'a\n  {{{{x}}}}'\n"),
+    ] {
+        assert_eq!(check(&text), [""; 0], "{text}");
+        let crlf = text.replace('\n', "\r\n");
+        assert_eq!(check(&crlf), [""; 0], "{crlf}");
+    }
+    // A list or mapping is no text.
+    let below = format!("{allow}\ninputSchema:\n  name: string\ninstruction: \"{{{{x}}}}\"\n");
+    assert_eq!(check(&below), ["a.yaml:7 error unresolved-name"]);
+}
+
+#[test]
 fn text_that_looks_like_such_a_comment_is_text() {
     let folder = Folder::new();
     let head = AGENT.replace("instruction: You help.\n", "");

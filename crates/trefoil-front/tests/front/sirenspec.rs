@@ -7,5 +7,6 @@ mod names;
 mod order;
 mod reading;
 mod seed;
+mod slips;
 mod steps;
 mod support;

@@ -3,6 +3,9 @@
 //! A text that is being written is often no YAML or no template yet. Then it is looked at as it would be with a stand-in at
 //! the cursor; what is replaced is always in the text as it is.
 
+mod deeper;
+mod elsewhere;
+mod inside;
 mod structure;
 mod template;
 
@@ -89,17 +92,25 @@ pub fn complete(
     if in_comment(text, offset) {
         return Completion::default();
     }
-    let found = structure::complete(analysis, file, offset);
-    if found.items.is_empty() && structure::takes_condition(text, offset) {
-        return template::complete(analysis, file, offset, retry);
+    if structure::takes_condition(text, offset) {
+        let found = template::complete(analysis, file, offset, retry);
+        if !found.items.is_empty() {
+            return found;
+        }
     }
-    found
+    structure::complete(analysis, file, offset)
 }
 
 /// The rules, in a comment that allows some.
 fn rules(text: &str, offset: u32) -> Option<Completion> {
     let before = text.get(line(text, offset).start as usize..offset as usize)?;
     let said = before.get(before.rfind("# trefoil:")? + "# trefoil:".len()..)?.trim_start();
+    let verbs = ["allow", "allow-file"];
+    if verbs.iter().any(|verb| verb.starts_with(said)) {
+        let verbs = verbs.into_iter().filter(|verb| verb.starts_with(said));
+        let items = verbs.map(|verb| Item { insert: format!("{verb} "), ..Item::new(verb, Sort::Word) });
+        return Some(Completion { replace: Span::new(offset - said.len() as u32, offset), items: items.collect() });
+    }
     let named = said.strip_prefix("allow-file").or_else(|| said.strip_prefix("allow"))?;
     if !named.starts_with([' ', '\t']) || named.contains("--") {
         return None;

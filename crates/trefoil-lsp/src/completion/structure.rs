@@ -1,14 +1,15 @@
 //! Keys and values of the format, and the ids, states and nodes that a key takes.
 
+use std::collections::HashSet;
 use std::path::Path;
 
-use trefoil::front::{Detection, detect};
+use trefoil::front::{Detection, FRONT_ENDS, detect};
 use trefoil::ir::facts::{Declaration, DeclarationKind as Kind};
 use trefoil::schema::{Takes, keys_at, values_at};
 use trefoil::syntax::yaml::{self, Node};
 use trefoil::syntax::{FileId, Location, SourceFile, Span};
 
-use super::{Completion, Item, STAND_IN, Sort};
+use super::{Completion, Item, STAND_IN, Sort, elsewhere};
 use crate::analysis::{Analysis, real};
 use crate::cursor::{On, Step, line, spot};
 use crate::hover::{segments, sort};
@@ -79,9 +80,33 @@ impl<'t> Written<'t> {
         let head = text.get(..self.word.start as usize)?;
         let tail = text.get(self.word.end as usize..)?;
         let space = if head.ends_with(':') { " " } else { "" };
-        let source = SourceFile::new("", format!("{head}{space}{stand_in}{tail}"));
-        yaml::parse(FileId(0), &source, &Default::default()).root
+        let parse = |text| yaml::parse(FileId(0), &SourceFile::new("", text), &Default::default());
+        let parsed = parse(format!("{head}{space}{stand_in}{tail}"));
+        let (rest, below) = tail.split_at(tail.find(['\n', '\r']).unwrap_or(tail.len()));
+        let close = still_open(head.rsplit(['\n', '\r']).next().unwrap_or_default(), rest);
+        if parsed.complete || close.is_empty() {
+            return parsed.root;
+        }
+        parse(format!("{head}{space}{stand_in}{rest}{close}{below}")).root.or(parsed.root)
     }
+}
+
+/// What closes the braces and brackets that a line opens before the cursor and does not close behind it.
+fn still_open(before: &str, behind: &str) -> String {
+    let mut open = Vec::new();
+    let mut quote = None;
+    for c in before.chars() {
+        match (quote, c) {
+            (Some(q), c) if q == c => quote = None,
+            (None, '"' | '\'') => quote = Some(c),
+            (None, '{') => open.push('}'),
+            (None, '[') => open.push(']'),
+            (None, '}' | ']') => drop(open.pop()),
+            _ => {}
+        }
+    }
+    let closed = behind.chars().filter(|c| matches!(c, '}' | ']')).count();
+    open.iter().rev().skip(closed).collect()
 }
 
 /// Whether the key before the cursor takes a condition.
@@ -110,20 +135,60 @@ pub fn complete(analysis: &Analysis, file: FileId, offset: u32) -> Completion {
 }
 
 fn dialect(analysis: &Analysis, file: FileId, root: &Node) -> Option<&'static str> {
-    match detect(root) {
-        Detection::One(front) => Some(front.name()),
-        _ => analysis.dialect(file).map(|f| f.name()),
+    match dialects(analysis, file, root).as_slice() {
+        [one] => Some(one),
+        _ => None,
     }
+}
+
+/// The dialects that a file can be of. One that has just been begun is of those that have all of its keys, and best of that
+/// which the other files of the folder are of.
+fn dialects(analysis: &Analysis, file: FileId, root: &Node) -> Vec<&'static str> {
+    if let Detection::One(front) = detect(root) {
+        return vec![front.name()];
+    }
+    if let Some(front) = analysis.dialect(file) {
+        return vec![front.name()];
+    }
+    let Some(mapping) = root.mapping() else { return Vec::new() };
+    let written = mapping.entries.iter().map(|e| &*e.key.value).filter(|key| *key != STAND_IN);
+    let fits = |name: &str| {
+        let keys = keys_at(name, root, &[]);
+        written.clone().all(|key| keys.iter().any(|k| k.name == key))
+    };
+    let all: Vec<&str> = FRONT_ENDS.iter().map(|f| f.name()).filter(|name| fits(name)).collect();
+    let others: HashSet<&str> = analysis.files().filter_map(|(_, f)| analysis.dialect(f)).map(|f| f.name()).collect();
+    match all.iter().copied().filter(|name| others.contains(name)).collect::<Vec<_>>() {
+        usual if usual.len() == 1 => usual,
+        _ => all,
+    }
+}
+
+/// What a file can begin with, while it could be of several dialects.
+fn first_keys(dialects: &[&str], root: &Node) -> Vec<Item> {
+    let mut items: Vec<Item> = Vec::new();
+    for dialect in dialects {
+        for key in keys_at(dialect, root, &[]).into_iter().filter(|k| k.required) {
+            if !items.iter().any(|i| i.label == key.name) {
+                let insert = format!("{}: ", key.name);
+                items.push(
+                    Item { insert, ..Item::new(key.name, Sort::Key) }.detail(*dialect).documentation(key.description),
+                );
+            }
+        }
+    }
+    items
 }
 
 /// The keys that the mapping around the stand-in does not have yet.
 fn keys(analysis: &Analysis, file: FileId, root: &Node, inside: u32, colon: bool) -> Vec<Item> {
     let spot = spot(root, inside);
-    let (On::Key(_), Some(dialect), Some(there)) = (&spot.on, dialect(analysis, file, root), spot.within.mapping())
-    else {
-        return Vec::new();
-    };
+    let (On::Key(_), Some(there)) = (&spot.on, spot.within.mapping()) else { return Vec::new() };
     let Some((_, above)) = spot.path.split_last() else { return Vec::new() };
+    let dialects = dialects(analysis, file, root);
+    let [dialect] = dialects.as_slice() else {
+        return if above.is_empty() && !colon { first_keys(&dialects, root) } else { Vec::new() };
+    };
     let taken: Vec<Item> = given(analysis, file, root, above)
         .into_iter()
         .filter(|d| there.get(&d.name).is_none())
@@ -170,12 +235,7 @@ fn given<'a>(analysis: &'a Analysis, file: FileId, root: &Node, path: &[Step]) -
         return Vec::new();
     }
     // The tree has a stand-in in it; places before that are those of the file.
-    let Some(step) = above.iter().try_fold(root, |node, step| match step {
-        Step::Key(key) => node.mapping()?.get(key).map(|e| &e.value),
-        Step::Item(at) => node.sequence()?.get(*at),
-    }) else {
-        return Vec::new();
-    };
+    let Some(step) = elsewhere::node_at(root, above) else { return Vec::new() };
     let named = step.mapping().into_iter().flat_map(|m| &m.entries).filter_map(|e| e.value.scalar());
     let mut called: Vec<Location> = named
         .flat_map(|(_, text)| analysis.mentions_at(file, text.content().start))
@@ -242,8 +302,12 @@ fn values(analysis: &Analysis, file: FileId, root: &Node, inside: u32) -> Vec<It
             }
         }
     }
-    if (dialect, key) == ("sirenspec", Some("ref")) {
-        items.extend(files(analysis, file, dialect));
+    match (dialect, key) {
+        ("sirenspec", Some("ref")) => items.extend(files(analysis, file, dialect)),
+        ("sirenspec", Some("writes")) => items.extend(elsewhere::paths(analysis, file, &spot)),
+        (_, Some("required")) => items.extend(elsewhere::required(root, &spot)),
+        (_, Some("default")) => items.extend(elsewhere::default(root, &spot)),
+        _ => {}
     }
     if !items.is_empty() {
         return items;

@@ -1,14 +1,14 @@
 //! Names and properties in templates and conditions, with blocks, helpers, filters and the values that are compared with.
 
-use trefoil::ir::facts::{DeclarationKind, Name, Scope};
+use trefoil::ir::facts::{Name, Scope};
 use trefoil::syntax::{FileId, Span};
 use trefoil::template::policy::{Blocks, ConditionGrammar};
 use trefoil::template::{Policy, Value};
 
-use super::{Completion, Item, STAND_IN, Sort};
-use crate::analysis::{Analysis, touches};
+use super::{Completion, Item, STAND_IN, Sort, deeper, inside};
+use crate::analysis::Analysis;
 use crate::cursor::line;
-use crate::{hover, rename, types};
+use crate::{hover, rename, types, words};
 
 /// What may stand at an offset in a tag or a condition.
 pub fn complete(
@@ -17,6 +17,9 @@ pub fn complete(
     offset: u32,
     retry: &mut dyn FnMut(&str) -> Option<(Analysis, FileId)>,
 ) -> Completion {
+    if let Some(found) = inside::complete(analysis, file, offset, retry) {
+        return found;
+    }
     let text = analysis.text(file);
     let written = Written::read(text, offset);
     if let Some(scope) = analysis.scope_at(file, offset) {
@@ -50,11 +53,11 @@ fn before(text: &str, offset: u32) -> &str {
 }
 
 /// What is written of a path up to the cursor.
-struct Written<'t> {
+pub(super) struct Written<'t> {
     /// The segments that are done.
     done: Vec<&'t str>,
     /// The bytes of the one being written, to its end behind the cursor.
-    last: Span,
+    pub(super) last: Span,
     /// What stands before the path on its line.
     head: &'t str,
     /// Whether the cursor is in a tag.
@@ -62,7 +65,7 @@ struct Written<'t> {
 }
 
 impl<'t> Written<'t> {
-    fn read(text: &'t str, offset: u32) -> Self {
+    pub(super) fn read(text: &'t str, offset: u32) -> Self {
         let before = before(text, offset);
         let part = |c: char| !c.is_whitespace() && !r#"{}|=!<>&()"'#/+*,[]~"#.contains(c);
         let start = before
@@ -111,10 +114,10 @@ fn value_start(text: &str, offset: u32) -> usize {
 }
 
 /// Where the cursor is.
-struct Around<'a> {
-    analysis: &'a Analysis,
-    file: FileId,
-    offset: u32,
+pub(super) struct Around<'a> {
+    pub(super) analysis: &'a Analysis,
+    pub(super) file: FileId,
+    pub(super) offset: u32,
 }
 
 fn items(around: &Around<'_>, scope: &Scope, written: &Written<'_>) -> Vec<Item> {
@@ -148,19 +151,24 @@ fn items(around: &Around<'_>, scope: &Scope, written: &Written<'_>) -> Vec<Item>
             .collect();
     }
     let mut items = names(&scope.names, &written.done);
-    for more in inner_steps(around, scope, &written.done).into_iter().chain(elsewhere(around, &written.done)) {
+    for more in deeper::members(around, scope, &written.done) {
         if !items.iter().any(|i| i.label == more.label || i.label.split('.').next() == Some(&more.label)) {
             items.push(more);
         }
     }
     if written.done.is_empty() && scope.policy.blocks == Blocks::Handlebars && (written.tag || scope.condition) {
-        let helpers = ["default", "json", "length", "keys", "upper", "lower", "trim", "first_line", "lookup"];
-        items.extend(helpers.iter().map(|h| Item::new(*h, Sort::Word).detail("helper")));
+        items.extend(helpers(scope));
         if written.tag {
             items.extend(["else", "this", "@index", "@key", "@first", "@last"].map(|w| Item::new(w, Sort::Word)));
         }
     }
     items
+}
+
+/// The helpers of the language.
+pub(super) fn helpers(scope: &Scope) -> impl Iterator<Item = Item> + use<> {
+    let all = words::helpers(scope.policy).iter();
+    all.map(|w| Item::new(w.name, Sort::Word).detail("helper").documentation(w.about))
 }
 
 fn blocks(policy: &Policy) -> &'static [&'static str] {
@@ -212,61 +220,13 @@ fn names(names: &[Name], done: &[&str]) -> Vec<Item> {
 }
 
 /// The properties of a value.
-fn properties(schema: &Value) -> Vec<Item> {
+pub(super) fn properties(schema: &Value) -> Vec<Item> {
     let all = types::properties(schema).into_iter();
     all.map(|p| {
         let note = p.schema.get("description").and_then(Value::as_str).unwrap_or_default();
         Item::new(p.name, Sort::Property).detail(types::describe(p.schema)).documentation(note)
     })
     .collect()
-}
-
-/// The steps of a nested pipeline, which can be read through its name (decision A10).
-fn inner_steps(around: &Around<'_>, scope: &Scope, done: &[&str]) -> Vec<Item> {
-    let Some((first, rest)) = done.split_first() else { return Vec::new() };
-    let Some(at) = scope.names.iter().find(|n| *n.name == **first).and_then(|n| n.declared) else { return Vec::new() };
-    let all = &around.analysis.facts().declarations;
-    // Under the step itself, under the agent that is written in it, or under the one that it names.
-    let mut within = vec![at];
-    within.extend(all.iter().filter(|d| d.parent == Some(at) && d.kind == DeclarationKind::Workflow).map(|d| d.at));
-    let named = around.analysis.mentions_at(at.file, at.span.start).into_iter().filter(|m| !m.template);
-    within.extend(named.filter_map(|m| m.to));
-    let mut steps =
-        all.iter().filter(|d| d.kind == DeclarationKind::Step && d.parent.is_some_and(|p| within.contains(&p)));
-    if let Some((step, rest)) = rest.split_first() {
-        let schema = steps.find(|d| *d.name == **step).map(|d| &d.schema);
-        let schema = schema.and_then(|s| rest.iter().try_fold(s, |schema, segment| types::member(schema, segment)));
-        return schema.map(properties).unwrap_or_default();
-    }
-    steps
-        .map(|d| {
-            let note = d.note.as_deref().unwrap_or_default();
-            Item::new(&*d.name, Sort::Property).detail(types::describe(&d.schema)).documentation(note)
-        })
-        .collect()
-}
-
-/// What other texts of the file name behind the same segments: keys of state whose type nobody declares.
-fn elsewhere(around: &Around<'_>, done: &[&str]) -> Vec<Item> {
-    if done.is_empty() {
-        return Vec::new();
-    }
-    let text = around.analysis.text(around.file);
-    let mut out: Vec<Item> = Vec::new();
-    for m in around.analysis.mentions_in(around.file).filter(|m| m.template && m.to.is_some()) {
-        let Some(before) = text.get(..m.at.span.start as usize).and_then(|t| t.strip_suffix('.')) else { continue };
-        let same = done.iter().rev().try_fold(before, |rest, segment| {
-            let rest = rest.strip_suffix(segment)?;
-            Some(rest.strip_suffix('.').unwrap_or(rest))
-        });
-        let name = around.analysis.text_at(m.at);
-        let whole =
-            same.is_some_and(|rest| !rest.ends_with(|c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.')));
-        if whole && !touches(m.at.span, around.offset) && !out.iter().any(|i| i.label == name) {
-            out.push(Item::new(name, Sort::Property).detail(types::describe(&m.schema)));
-        }
-    }
-    out
 }
 
 fn named(name: &Name, label: &str) -> Item {

@@ -55,7 +55,12 @@ pub struct Lines<'t> {
     text: &'t str,
     encoding: Encoding,
     starts: Vec<u32>,
+    /// Offsets within long lines and their columns, so that a text of one line is not counted anew for every place in it.
+    marks: Vec<(u32, u32)>,
 }
+
+/// How far apart marks are.
+const APART: u32 = 1 << 10;
 
 impl<'t> Lines<'t> {
     /// Finds them.
@@ -72,7 +77,28 @@ impl<'t> Lines<'t> {
                 starts.push(i as u32 + 1);
             }
         }
-        Self { text, encoding, starts }
+        let mut marks = Vec::new();
+        for (i, start) in starts.iter().enumerate() {
+            let end = starts.get(i + 1).copied().unwrap_or(text.len() as u32);
+            if end - start > APART {
+                let (mut column, mut last) = (0, *start);
+                let line = text.get(*start as usize..end as usize).unwrap_or_default();
+                for (at, c) in line.char_indices() {
+                    let at = start + at as u32;
+                    if at - last >= APART {
+                        marks.push((at, column));
+                        last = at;
+                    }
+                    column += encoding.width(c);
+                }
+            }
+        }
+        Self { text, encoding, starts, marks }
+    }
+    /// An offset at or before `at` in its line, and its column.
+    fn near(&self, line: u32, at: u32) -> (u32, u32) {
+        let mark = self.marks.partition_point(|(offset, _)| *offset <= at).checked_sub(1);
+        mark.and_then(|i| self.marks.get(i)).copied().filter(|(offset, _)| *offset > line).unwrap_or((line, 0))
     }
     /// The position of an offset; one inside of a character counts as its beginning.
     pub fn position(&self, offset: u32) -> Position {
@@ -81,9 +107,9 @@ impl<'t> Lines<'t> {
             at -= 1;
         }
         let line = self.starts.partition_point(|s| *s as usize <= at).saturating_sub(1);
-        let start = self.starts.get(line).copied().unwrap_or(0) as usize;
-        let before = self.text.get(start..at).unwrap_or_default();
-        Position { line: line as u32, character: self.encoding.units(before) }
+        let (near, column) = self.near(self.starts.get(line).copied().unwrap_or(0), at as u32);
+        let before = self.text.get(near as usize..at).unwrap_or_default();
+        Position { line: line as u32, character: column + self.encoding.units(before) }
     }
     /// The range of a span.
     pub fn range(&self, span: Span) -> Range {
@@ -94,15 +120,22 @@ impl<'t> Lines<'t> {
         let Some(start) = self.starts.get(position.line as usize).copied() else { return self.text.len() as u32 };
         let next = self.starts.get(position.line as usize + 1).map_or(self.text.len(), |n| *n as usize);
         let line = self.text.get(start as usize..next).unwrap_or_default().trim_end_matches(['\n', '\r']);
-        let mut left = position.character;
-        for (at, c) in line.char_indices() {
+        let end = start + line.len() as u32;
+        // Marks are in the order of the text; of those of this line, the last one not behind the column.
+        let first = self.marks.partition_point(|(offset, _)| *offset <= start);
+        let own = self.marks.get(first..).unwrap_or_default();
+        let own = own.partition_point(|(offset, column)| *offset <= end && *column <= position.character);
+        let mark = own.checked_sub(1).and_then(|i| self.marks.get(first + i)).copied();
+        let (near, column) = mark.unwrap_or((start, 0));
+        let mut left = position.character.saturating_sub(column);
+        for (at, c) in self.text.get(near as usize..end as usize).unwrap_or_default().char_indices() {
             let width = self.encoding.width(c);
             if left < width {
-                return start + at as u32;
+                return near + at as u32;
             }
             left -= width;
         }
-        start + line.len() as u32
+        end
     }
 }
 
@@ -131,6 +164,25 @@ mod tests {
             for (at, c) in text.char_indices().filter(|(_, c)| !matches!(c, '\r' | '\n')) {
                 assert_eq!(lines.offset(lines.position(at as u32)), at as u32, "{c:?} {encoding:?}");
             }
+        }
+    }
+
+    #[test]
+    fn columns_of_long_lines_are_right_and_quick() {
+        let long = "ab\u{1f98a}ä ".repeat(1_500);
+        let text = format!("x: y\n{long}\nz\n{long}\r\n");
+        for encoding in [Encoding::Utf8, Encoding::Utf16, Encoding::Utf32] {
+            let lines = Lines::new(&text, encoding);
+            let (mut line, mut column) = (0, 0);
+            for (at, c) in text.char_indices() {
+                let position = Position { line, character: column };
+                if c != '\n' {
+                    assert_eq!(lines.position(at as u32), position, "{encoding:?}");
+                    assert_eq!(lines.offset(position), at as u32, "{encoding:?}");
+                }
+                (line, column) = if c == '\n' { (line + 1, 0) } else { (line, column + encoding.width(c)) };
+            }
+            assert_eq!(lines.offset(Position { line: 1, character: 4_000_000 }), 5 + long.len() as u32);
         }
     }
 

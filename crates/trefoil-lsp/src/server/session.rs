@@ -30,6 +30,8 @@ pub struct Session {
     pub workspace: Workspace,
     /// How the client names what it has open.
     uris: HashMap<PathBuf, Uri>,
+    /// How the client names its folders, where that is by a link: what stands there without it, and the folder's name.
+    links: Vec<(PathBuf, PathBuf)>,
     /// What it was told last, by URI.
     pub told: HashMap<String, Value>,
 }
@@ -68,6 +70,11 @@ impl Session {
             #[allow(deprecated, reason = "older clients have nothing else")]
             folders.extend(params.root_uri.as_ref().and_then(uri::to_path));
         }
+        self.set_folders(folders);
+    }
+    fn set_folders(&mut self, folders: Vec<PathBuf>) {
+        let linked = folders.iter().map(|folder| (real(folder), folder.clone())).filter(|(real, given)| real != given);
+        self.links.extend(linked.collect::<Vec<_>>());
         self.workspace.set_folders(folders);
     }
     /// What columns count.
@@ -134,7 +141,8 @@ impl Session {
         let mut folders: Vec<PathBuf> =
             self.workspace.folders().iter().filter(|f| !gone.contains(f)).cloned().collect();
         folders.extend(event.added.iter().filter_map(|f| uri::to_path(&f.uri)));
-        self.workspace.set_folders(folders);
+        self.links.retain(|(real, _)| !gone.contains(real));
+        self.set_folders(folders);
         Some(())
     }
     /// The document that a client names.
@@ -149,9 +157,12 @@ impl Session {
         place.offset = Lines::new(place.analysis.text(place.file), self.encoding).offset(position);
         Some(place)
     }
-    /// How the client names a file: as it opened it, if it did.
+    /// How the client names a file: as it opened it, if it did, else within its own folder.
     pub fn uri(&self, path: &Path) -> Uri {
-        self.uris.get(path).cloned().unwrap_or_else(|| uri::from_path(path))
+        self.uris.get(path).cloned().unwrap_or_else(|| {
+            let linked = self.links.iter().find_map(|(real, given)| Some(given.join(path.strip_prefix(real).ok()?)));
+            uri::from_path(linked.as_deref().unwrap_or(path))
+        })
     }
 }
 

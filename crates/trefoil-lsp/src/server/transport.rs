@@ -1,9 +1,15 @@
-//! Messages in and out. Framing is `lsp-server`'s; reading goes on after a message that could not be understood.
+//! Messages in and out. Reading goes on after a message that could not be understood, and believes no length before its
+//! bytes have come.
 
-use std::io::{BufRead, ErrorKind, Write};
+use std::io::{BufRead, Error, ErrorKind, Read as _, Write};
 use std::sync::mpsc::{Receiver, channel};
 
 use lsp_server::{ErrorCode, Message};
+
+/// A header line longer than this is none.
+const HEADER: u64 = 8 << 10;
+/// A message longer than this is none: no text that is checked is a tenth as long.
+const CONTENT: u64 = 256 << 20;
 
 /// What came in.
 pub enum Incoming {
@@ -17,15 +23,11 @@ pub enum Incoming {
 pub fn read(mut input: impl BufRead + Send + 'static) -> Receiver<Incoming> {
     let (sender, receiver) = channel();
     std::thread::spawn(move || {
-        loop {
-            let incoming = match Message::read(&mut input) {
-                Ok(Some(message)) => Incoming::Message(message),
-                Ok(None) => return,
-                // The content has been read to its end then, so the next header follows.
-                Err(error) if error.kind() == ErrorKind::InvalidData && is_about_content(&error.to_string()) => {
-                    Incoming::Malformed("the content is no JSON-RPC message".to_owned())
-                }
-                Err(_) => return,
+        while let Ok(Some(content)) = content(&mut input) {
+            let incoming = match serde_json::from_slice(&content) {
+                Ok(message) => Incoming::Message(message),
+                // It has been read to its end, so the next header follows.
+                Err(_) => Incoming::Malformed("the content is no JSON-RPC message".to_owned()),
             };
             let last = matches!(&incoming, Incoming::Message(Message::Notification(n)) if n.method == "exit");
             if sender.send(incoming).is_err() || last {
@@ -36,9 +38,28 @@ pub fn read(mut input: impl BufRead + Send + 'static) -> Receiver<Incoming> {
     receiver
 }
 
-/// Whether reading failed behind the header.
-fn is_about_content(error: &str) -> bool {
-    error.starts_with("malformed LSP payload") || error.contains("utf-8")
+/// The bytes of the next message; none at the end of the input.
+fn content(input: &mut impl BufRead) -> std::io::Result<Option<Vec<u8>>> {
+    let lost = |what: &str| Error::new(ErrorKind::InvalidData, what);
+    let mut length = None;
+    loop {
+        let mut line = String::new();
+        if input.by_ref().take(HEADER).read_line(&mut line)? == 0 {
+            return Ok(None);
+        }
+        let line = line.strip_suffix('\n').ok_or_else(|| lost("a header without an end"))?.trim_end();
+        if line.is_empty() {
+            break;
+        }
+        let (name, value) = line.split_once(':').ok_or_else(|| lost("no header"))?;
+        if name.trim().eq_ignore_ascii_case("content-length") {
+            length = value.trim().parse::<u64>().ok();
+        }
+    }
+    let length = length.filter(|n| *n <= CONTENT).ok_or_else(|| lost("no length, or one that cannot be"))?;
+    let mut content = Vec::new();
+    input.by_ref().take(length).read_to_end(&mut content)?;
+    if (content.len() as u64) < length { Ok(None) } else { Ok(Some(content)) }
 }
 
 /// Writes a message. Who has gone away hears no more; that the input ends will be noticed.

@@ -108,15 +108,17 @@ fn what_is_written_would_have_been_offered() {
             let name = analysis.text_at(mention.at).to_owned();
             let found = completion::complete(&analysis, file, mention.at.span.start, &mut |_| None);
             asked += 1;
-            // `rateMessage` for `rate-message`; paths that are written to, and lists of what must be there, are the author's own.
+            // `rateMessage` for `rate-message`.
             let same = |label: &str| label.to_lowercase() == name.replace('-', "").to_lowercase() || label == name;
-            let last = |label: &str| same(label) || label.split('.').next() == Some(&name);
+            let first = |label: &str| same(label) || label.split('.').next() == Some(&name);
             let line = analysis.source(file).unwrap().position(mention.at.span.start).line;
-            // Nothing is offered in the lists of a schema.
+            // A list is not offered what it has already.
             let written = text.lines().nth(line as usize - 1).unwrap();
-            if written.contains("writes:") || written.contains("required:") {
+            if written.contains("required:") {
                 continue;
             }
+            // What is written to is offered as a whole path.
+            let last = |label: &str| first(label) || written.contains("writes:") && label.contains(&name);
             if !found.items.iter().any(|i| matches!(i.sort, Sort::Name | Sort::Property) && last(&i.label)) {
                 missing.push(format!("{}:{line} {name}", path.file_name().unwrap().to_string_lossy()));
             }

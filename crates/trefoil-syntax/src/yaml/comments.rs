@@ -19,7 +19,7 @@ pub struct Comment {
 pub struct Comments {
     /// The comments.
     pub all: Vec<Comment>,
-    /// Keys and scalar values, with their quotes or block headers.
+    /// Keys and scalar values, with their quotes or block headers, and keys together with such a value.
     pub scalars: Vec<Span>,
 }
 
@@ -73,6 +73,11 @@ impl Scalars<'_> {
                 for entry in &mapping.entries {
                     self.scalar(&entry.key);
                     self.node(&entry.value);
+                    // A text may begin below its key. What an alias stands for is elsewhere.
+                    let (key, value) = (entry.key.span, entry.value.span);
+                    if entry.value.scalar().is_some() && key.end <= value.start {
+                        self.whole.push(key.cover(value));
+                    }
                 }
             }
         }

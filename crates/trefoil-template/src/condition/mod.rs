@@ -61,6 +61,12 @@ impl Condition {
         Condition { expression: Arc::new(expression), references, policy }
     }
 
+    /// A part of this one by itself: the same references, bound as they are here.
+    #[must_use]
+    pub fn with(&self, expression: Expression) -> Condition {
+        Condition { expression: Arc::new(expression), references: self.references.clone(), policy: self.policy }
+    }
+
     /// The tree.
     pub fn expression(&self) -> &Expression {
         &self.expression

@@ -43,12 +43,12 @@ pub fn doubt(found: &mut [Diagnostic], files: &Files) {
             continue;
         }
         let once = place.filter(|_| declared == 1);
-        turn(d, at, once, &key.0);
+        turn(d, at, once, &key);
     }
 }
 
 /// A correction that is in doubt: what is changed is the other name, if it is written only in this `place`.
-fn turn(d: &mut Diagnostic, at: Location, place: Option<Location>, wrong: &str) {
+fn turn(d: &mut Diagnostic, at: Location, place: Option<Location>, (wrong, right): &(String, String)) {
     let was_safe = d.fix.as_ref().is_some_and(|f| f.safe);
     if let Some(fix) = &mut d.fix {
         fix.safe = false;
@@ -57,17 +57,19 @@ fn turn(d: &mut Diagnostic, at: Location, place: Option<Location>, wrong: &str) 
     let told = d.labels.iter().position(|l| l.location == place);
     if let Some(label) = told.map(|i| d.labels.remove(i)) {
         // The finding is about that place then.
-        d.message = format!("{}, but `{wrong}` is read", label.message);
+        let used = if d.rule == "unknown-input" { "given" } else { "read" };
+        let here = if label.message.contains(right) { label.message } else { format!("`{right}` is declared") };
+        d.message = format!("{here}, but `{wrong}` is {used}");
         d.help = Some(format!("did you mean `{wrong}`?"));
         (d.file, d.span) = (Some(place.file), Some(place.span));
-        d.labels.push(Label { location: at, message: "read here".to_owned() });
+        d.labels.push(Label { location: at, message: format!("{used} here") });
     } else if was_safe {
         let help = d.help.take().unwrap_or_default();
         d.help = Some(format!("{help} or is that the slip, because it is written only once?").trim_start().to_owned());
     } else {
         return;
     }
-    let edits = vec![Edit { location: place, text: wrong.to_owned() }];
+    let edits = vec![Edit { location: place, text: wrong.clone() }];
     d.fix = Some(Box::new(Fix { message: format!("write `{wrong}` there"), edits, safe: false }));
 }
 

@@ -9,7 +9,7 @@ use trefoil_front::{Document, Findings, Lowered, NeedKind, Project};
 use trefoil_ir::{Callee, Facts, Program, StepKind};
 use trefoil_syntax::{Diagnostic, Diagnostics, FileId, Severity};
 
-use super::read::{Loader, Manifest, Shape, about_shape};
+use super::read::{Loader, Manifest, Shape, about_shape, is_foreign};
 use super::{discover, rules};
 
 /// A folder with all its manifests, ready to be lowered.
@@ -221,7 +221,7 @@ impl Folder {
         }
         if found.iter().any(|d| d.rule == "unknown-reference") {
             // What is looked for may be in a file that could not be read to its end.
-            touched.extend(self.manifests.values().filter(|m| !m.complete).map(|m| m.file));
+            touched.extend(self.manifests.values().filter(|m| !m.complete && !is_foreign(m)).map(|m| m.file));
         }
         let mut findings: Vec<Diagnostic> = found.iter().filter(|d| self.holds(d)).cloned().collect();
         for file in &touched {
@@ -325,7 +325,9 @@ pub(super) fn check(
             checked.entry(file).or_insert(false);
             let Some(manifest) = folder.manifest(file) else { continue };
             unreadable |= manifest.unreadable;
-            if let Some(root) = manifest.root.as_ref().filter(|_| loader.options.checks.is_some()) {
+            let named = named_ids.contains(&file);
+            let foreign = !named && folder.document(file).is_none() && is_foreign(manifest);
+            if let Some(root) = manifest.root.as_ref().filter(|_| loader.options.checks.is_some() && !foreign) {
                 found.extend(trefoil_check::check_tree(root, file));
             }
             match folder.document(file) {
@@ -337,13 +339,21 @@ pub(super) fn check(
                     facts.merge(attempt.facts);
                 }
                 None => {
-                    found.extend(manifest.diagnostics.iter().cloned());
-                    found.extend(about_shape(manifest, named_ids.contains(&file)));
+                    if !foreign {
+                        found.extend(manifest.diagnostics.iter().map(|d| of_stranger(d, named)));
+                    }
+                    found.extend(about_shape(manifest, named));
                 }
             }
         }
     }
     (checked, unreadable)
+}
+
+/// A finding about a file that is no manifest. That one which nobody named is empty harms nobody.
+fn of_stranger(d: &Diagnostic, named: bool) -> Diagnostic {
+    let empty = d.rule == trefoil_syntax::yaml::rules::EMPTY && !named;
+    Diagnostic { severity: if empty { Severity::Info } else { d.severity }, ..d.clone() }
 }
 
 /// The folder has no manifest.

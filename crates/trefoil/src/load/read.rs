@@ -1,6 +1,6 @@
 //! Reading: each file once, its size known before its content, parsed and its dialect told.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -257,11 +257,30 @@ pub(super) fn real(path: &Path) -> PathBuf {
     }
 }
 
+/// Whether a file that nobody named is somebody else's: a list of Kubernetes objects, a Helm template, a playbook. What is
+/// wrong in it, or wrong for us, is not ours to say, and surely not to mend. A broken file counts as a manifest while it
+/// could be one: while what can be read of it has a key that one of the formats has at its top.
+pub(super) fn is_foreign(manifest: &Manifest) -> bool {
+    let Some(root) = manifest.root.as_ref().filter(|_| matches!(manifest.shape, Shape::Unknown)) else { return false };
+    let Some(mapping) = root.mapping() else { return manifest.complete || root.sequence().is_some() };
+    // With this key the one format that has it would have been recognised.
+    if manifest.complete || mapping.get("apiVersion").is_some() {
+        return true;
+    }
+    let known: HashSet<String> = trefoil_front::FRONT_ENDS
+        .iter()
+        .flat_map(|front| crate::schema::keys_at(front.name(), root, &[]))
+        .map(|key| key.name)
+        .collect();
+    !mapping.entries.is_empty() && !mapping.entries.iter().any(|e| known.contains(&*e.key.value))
+}
+
 /// What is said about a file that is no dialect's, or of two.
 pub(super) fn about_shape(manifest: &Manifest, named: bool) -> Option<Diagnostic> {
     // A file that could not be parsed has its own findings; what little tree there is proves nothing.
     let broken = !manifest.complete || manifest.diagnostics.iter().any(|d| d.severity == Severity::Error);
-    if manifest.root.is_none() || matches!(manifest.shape, Shape::Unknown) && broken {
+    let silent = broken && (named || !is_foreign(manifest));
+    if manifest.root.is_none() || matches!(manifest.shape, Shape::Unknown) && silent {
         return None;
     }
     let known: Vec<String> = trefoil_front::FRONT_ENDS.iter().map(|f| format!("`{}`", f.name())).collect();

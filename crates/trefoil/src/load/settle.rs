@@ -13,6 +13,9 @@ use super::doubt::doubt;
 use super::project::{self, ProjectFile};
 use super::read::Loader;
 
+/// Places that a finding shows besides its own.
+const LABELS: usize = 6;
+
 impl Loader {
     /// The project file of a file, read once.
     fn project(&mut self, file: FileId) -> Option<Arc<ProjectFile>> {
@@ -100,15 +103,16 @@ impl Loader {
         let mut found = without_echoes(found.into_sorted());
         let Some(checks) = self.options.checks.clone() else { return found };
         let mut comments: HashMap<FileId, Suppressions> = self.suppressions();
-        let mut kept = Diagnostics::default();
-        let mut keep = |d: Diagnostic, comments: &mut HashMap<FileId, Suppressions>| {
-            let covered = d.file.and_then(|file| comments.get_mut(&file)).is_some_and(|c| c.covers(&d));
-            if !covered {
-                kept.push(d);
-            }
+        let covered = |d: &Diagnostic, comments: &mut HashMap<FileId, Suppressions>| {
+            d.file.and_then(|file| comments.get_mut(&file)).is_some_and(|c| c.covers(d))
         };
+        // A comment counts where a name is read as well as where it is declared, if the finding ends up there.
+        found.retain(|d| !covered(d, &mut comments));
         doubt(&mut found, self.files());
-        found.into_iter().for_each(|d| keep(d, &mut comments));
+        found.retain(|d| !covered(d, &mut comments));
+        found.dedup_by(|later, first| merged(first, later));
+        let mut kept = Diagnostics::default();
+        kept.extend(found);
         for (file, proved) in entries {
             let limited = self.limits(*file).max_calls.is_some();
             let Some(of_file) = comments.get(file) else { continue };
@@ -118,7 +122,8 @@ impl Loader {
                     && !suppress::is_about_suppressions(name)
                     && (limited || rule(name).is_none_or(|r| r.group != Group::Cost))
             };
-            of_file.findings(active).into_iter().for_each(|d| keep(d, &mut comments));
+            let about_comments = of_file.findings(active);
+            kept.extend(about_comments.into_iter().filter(|d| !covered(d, &mut comments)));
         }
         let mut all = Diagnostics::default();
         all.extend(self.levelled(&checks, kept.into_sorted()));
@@ -140,6 +145,21 @@ impl Loader {
             None => checks.levels.clone(),
         }
     }
+}
+
+/// Whether two findings say one thing of one place, as they do where steps share a text, or where several read what is
+/// declared otherwise; the first then shows the places of both.
+fn merged(first: &mut Diagnostic, later: &mut Diagnostic) -> bool {
+    let same = (first.rule, first.severity, first.file, first.span, &first.message)
+        == (later.rule, later.severity, later.file, later.span, &later.message);
+    if same {
+        for label in later.labels.drain(..) {
+            if first.labels.len() < LABELS && !first.labels.contains(&label) {
+                first.labels.push(label);
+            }
+        }
+    }
+    same
 }
 
 /// The findings without those that a mistake in the YAML brought about: what stands behind an open quote is not missing.

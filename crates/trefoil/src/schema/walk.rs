@@ -33,9 +33,11 @@ pub fn keys(schema: &Value, root: &Node, path: &[Segment]) -> Vec<Key> {
     keys
 }
 
-/// The choice of words at a path.
+/// The choice of words at a path. What stands there now is what is to be replaced, and rules out nothing.
 pub fn values(schema: &Value, root: &Node, path: &[Segment]) -> Vec<Choice> {
-    choices(&at(schema, root, path).0)
+    let Some((last, above)) = path.split_last() else { return choices(&at(schema, root, path).0) };
+    let (parts, _) = at(schema, root, above);
+    choices(&expand(schema, parts.into_iter().filter_map(|part| step(part, last)), None))
 }
 
 /// The parts of the schema that speak about a path, and the node that is there.

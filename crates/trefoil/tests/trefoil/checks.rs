@@ -107,3 +107,124 @@ fn what_an_open_quote_swallows_is_not_missing() {
     let rules: Vec<_> = report.diagnostics.iter().map(|d| d.rule).collect();
     assert!(rules.contains(&"yaml-syntax") && !rules.contains(&"missing-key"), "{rules:?}");
 }
+
+/// What a system message has in it is for a rule that is off unless asked for; so nobody runs it for nothing.
+const RISKY: &str = "id: helper\nkind: llm\nmodel: { provider: openai, name: gpt-x }\ninputSchema: { said: string }\n\
+                     instruction: \"You answer: {{said}}\"\n";
+const OFF: &str = "prompt-injection";
+
+fn rules_of(folder: &Folder, name: &str, options: &LoadOptions) -> Vec<(&'static str, Severity)> {
+    let report = trefoil::check(&[folder.0.join(name).display().to_string()], options);
+    report.diagnostics.iter().map(|d| (d.rule, d.severity)).collect()
+}
+
+#[test]
+fn a_rule_that_is_off_looks_when_somebody_asks_for_it() {
+    let folder = Folder::with(&[("a.yaml", RISKY)]);
+    assert_eq!(rules_of(&folder, "a.yaml", &LoadOptions::default().checked()), []);
+    assert_eq!(rules_of(&folder, "a.yaml", &with(OFF, Level::Warn)), [(OFF, Severity::Warning)]);
+    assert_eq!(rules_of(&folder, "a.yaml", &with(OFF, Level::Deny)), [(OFF, Severity::Error)]);
+    assert_eq!(rules_of(&folder, "a.yaml", &with(OFF, Level::Allow)), []);
+    std::fs::write(folder.0.join("trefoil.toml"), format!("[rules]\n{OFF} = 'warn'\n")).unwrap();
+    assert_eq!(rules_of(&folder, "a.yaml", &LoadOptions::default().checked()), [(OFF, Severity::Warning)]);
+    assert_eq!(rules_of(&folder, "a.yaml", &with(OFF, Level::Allow)), [], "the command line has the last word");
+}
+
+#[test]
+fn a_comment_about_a_rule_that_is_off_is_not_without_use() {
+    let allowed = RISKY.replace("instruction", &format!("# trefoil: allow {OFF}\ninstruction"));
+    let other = format!("{RISKY}colour: red # trefoil: allow unknown-key\n");
+    let folder = Folder::with(&[("a.yaml", &allowed), ("b.yaml", &other)]);
+    let asked = with(OFF, Level::Warn);
+    for options in [&LoadOptions::default().checked(), &asked] {
+        assert_eq!(rules_of(&folder, "a.yaml", options), []);
+    }
+    // With comments in the file every rule looks; what is off is not shown for that.
+    assert_eq!(rules_of(&folder, "b.yaml", &LoadOptions::default().checked()), []);
+    assert_eq!(rules_of(&folder, "b.yaml", &asked), [(OFF, Severity::Warning)]);
+}
+
+#[test]
+fn a_folder_within_may_ask_for_a_rule_that_is_off() {
+    let main = "id: main\nkind: sequential\ninputSchema: { said: string }\nsteps:\n  - ref: helper\n    \
+                input: { said: \"{{said}}\" }\noutput: { said: \"{{helper}}\" }\n";
+    let folder = Folder::with(&[("main.yaml", main)]);
+    let inner = folder.0.join("parts");
+    std::fs::create_dir(&inner).unwrap();
+    std::fs::write(inner.join("helper.yaml"), RISKY.replace("kind: llm\n", "kind: llm\nprompt: go on\n")).unwrap();
+    let checked = LoadOptions::default().checked();
+    assert_eq!(rules_of(&folder, "main.yaml", &checked), []);
+    std::fs::write(inner.join("trefoil.toml"), format!("[rules]\n{OFF} = 'deny'\n")).unwrap();
+    assert_eq!(rules_of(&folder, "main.yaml", &checked), [(OFF, Severity::Error)]);
+    // And the other way round.
+    std::fs::write(folder.0.join("trefoil.toml"), format!("[rules]\n{OFF} = 'deny'\n")).unwrap();
+    std::fs::write(inner.join("trefoil.toml"), format!("[rules]\n{OFF} = 'allow'\n")).unwrap();
+    assert_eq!(rules_of(&folder, "main.yaml", &checked), []);
+}
+
+#[test]
+fn a_text_that_two_steps_share_is_told_of_once() {
+    let shared = "id: main\nkind: sequential\ninputSchema: { topic: string }\nsteps:\n  - ref: helper\n    \
+                  input: &in { said: \"{{tpoic}}\" }\n  - ref: helper\n    stateKey: again\n    input: *in\n\
+                  output: { a: \"{{helper}}\", b: \"{{again}}\" }\n";
+    let folder = Folder::with(&[("main.yaml", shared), ("helper.yaml", RISKY)]);
+    let found = rules_of(&folder, "main.yaml", &LoadOptions::default().checked());
+    assert_eq!(found, [("unresolved-name", Severity::Error)]);
+}
+
+/// What is read twice and given once is probably right where it is read, so the finding moves to where it is given.
+const TURNED: &str = "id: main
+kind: sequential
+inputSchema: { x: string }
+steps:
+  - agent:
+      id: one
+      kind: llm
+      model: { provider: openai, name: gpt-x }
+      instruction: \"{{topc}} or {{topc}}\"
+      prompt: go
+    input:
+      topic: \"{{x}}\"
+output: { a: \"{{one}}\" }
+";
+
+#[test]
+fn a_comment_covers_a_finding_that_moved_here_or_there() {
+    let allow = |before: &str| {
+        let blanks = before.len() - before.trim_start().len();
+        TURNED.replacen(before, &format!("{}# trefoil: allow unresolved-name\n{before}", " ".repeat(blanks)), 1)
+    };
+    let (read, given) = (allow("      instruction"), allow("      topic"));
+    let folder = Folder::with(&[("none.yaml", TURNED), ("read.yaml", &read), ("given.yaml", &given)]);
+    let checked = LoadOptions::default().checked();
+    let report = trefoil::check(&[folder.0.join("none.yaml").display().to_string()], &checked);
+    let found: Vec<_> = report.diagnostics.iter().map(|d| d.message.as_str()).collect();
+    assert_eq!(found, ["the step gives `topic`, but `topc` is read"]);
+    for name in ["read.yaml", "given.yaml"] {
+        assert_eq!(rules_of(&folder, name, &checked), [], "{name}");
+    }
+}
+
+#[test]
+fn a_finding_that_moved_to_another_file_is_told_once_and_covered_there() {
+    let child = "id: c\nkind: llm\nmodel: { provider: openai, name: gpt-x }\ninputSchema:\n  topci: { type: string, default: x }\n\
+                 instruction: hi\nprompt: \"{{topci}}\"\n";
+    let step = |key: &str| format!("  - ref: c\n    stateKey: {key}\n    input: {{ topic: \"{{{{z}}}}\" }}\n");
+    let main = format!(
+        "id: p\nkind: sequential\ninputSchema: {{ z: string }}\nsteps:\n{}{}output: {{ a: \"{{{{d}}}}\", b: \"{{{{e}}}}\" }}\n",
+        step("d"),
+        step("e")
+    );
+    // Here it is read once more in its own file, so what the callers give is what is odd.
+    let folder = Folder::with(&[("p.yaml", &main), ("c.yaml", child)]);
+    let checked = LoadOptions::default().checked();
+    let rules: Vec<_> = rules_of(&folder, "p.yaml", &checked).iter().map(|(rule, _)| *rule).collect();
+    assert_eq!(rules, ["unknown-input", "unknown-input"]);
+    // Here it is not.
+    std::fs::write(folder.0.join("c.yaml"), child.replace("{{topci}}", "go")).unwrap();
+    let report = trefoil::check(&[folder.0.join("p.yaml").display().to_string()], &checked);
+    let told: Vec<_> = report.diagnostics.iter().map(|d| (d.message.as_str(), d.labels.len())).collect();
+    assert_eq!(told, [("`topci` is declared, but `topic` is given", 2)]);
+    let name = report.diagnostics[0].file.and_then(|f| report.files.get(f)).unwrap().name().to_owned();
+    assert!(name.ends_with("c.yaml"), "{name}");
+}

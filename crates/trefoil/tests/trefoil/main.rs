@@ -8,6 +8,7 @@
     reason = "a test that cannot go on fails"
 )]
 
+mod cache;
 mod checks;
 mod engine;
 mod fixes;
@@ -15,6 +16,7 @@ mod pages;
 mod plan;
 mod real;
 mod schema;
+mod strangers;
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};

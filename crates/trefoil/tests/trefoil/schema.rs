@@ -266,4 +266,7 @@ fn words_are_offered_where_there_is_a_choice() {
     assert!(texts("aegis", states, "spec.states.A.kind").contains(&"System".to_owned()));
     let retry = "nodes:\n  n:\n    agent: a\n    retry: {jitter: }\n";
     assert_eq!(texts("sirenspec", retry, "nodes.n.retry.jitter")[..2], ["true", "false"]);
+    // What is there now rules out nothing.
+    let begun = retry.replace("jitter: ", "jitter: tr");
+    assert_eq!(texts("sirenspec", &begun, "nodes.n.retry.jitter")[..2], ["true", "false"]);
 }

@@ -209,3 +209,117 @@ fn what_a_state_answers_is_known_from_the_file_that_declares_it() {
     let text = hover["contents"]["value"].as_str().unwrap();
     assert!(text.contains("property") && text.contains("good") && text.contains("critic.yaml:19"), "{text}");
 }
+
+const LISTER: &str = "apiVersion: 100monkeys.ai/v1
+kind: Agent
+metadata: { name: lister, version: \"1.0.0\" }
+spec:
+  runtime: { model: smart }
+  task: { instruction: List. }
+  execution:
+    validation:
+      - type: json_schema
+        schema:
+          type: object
+          properties:
+            issues:
+              type: array
+              items:
+                type: object
+                properties:
+                  severity: { type: string }
+                  where: { type: object, properties: { line: { type: integer } } }
+                  tags: { type: array, items: { type: object, properties: { label: { type: string } } } }
+";
+
+const LOOPS: &str = "apiVersion: 100monkeys.ai/v1
+kind: Workflow
+metadata: { name: loops }
+spec:
+  initial_state: LIST
+  states:
+    LIST:
+      kind: Agent
+      agent: lister
+      input: x
+      transitions: [{ target: LAST }]
+    LAST:
+      kind: Agent
+      agent: lister
+      input: |
+        \u{1f98a} {{#each LIST.output.issues as |issue|}}
+        - {{this.severity}} {{where.line}} {{issue.severity}} {{../LIST.output}}
+        {{#with this.where}}{{line}}{{/with}}{{#each tags}}{{this.label}}{{/each}}
+        {{/each}}
+";
+
+fn loops() -> Client {
+    let folder = Folder::new();
+    folder.write("lister.yaml", LISTER).write("loops.yaml", LOOPS);
+    let (mut client, _) = Client::start(folder);
+    client.open("loops.yaml");
+    assert_eq!(super::rules(&client.diagnostics("loops.yaml")), [""; 0]);
+    client
+}
+
+#[test]
+fn members_of_an_item_are_completed_in_loops() {
+    let mut client = loops();
+    let offered = |client: &mut Client, context: &str| {
+        let params = client.at("loops.yaml", context);
+        labels(&client.ask("textDocument/completion", params))
+    };
+    let members = ["severity", "where", "tags"];
+    assert_eq!(offered(&mut client, "{{this.‸severity}}"), members);
+    assert_eq!(offered(&mut client, "{{issue.‸severity}}"), members);
+    assert_eq!(offered(&mut client, "{{where.‸line}}"), ["line"]);
+    assert_eq!(offered(&mut client, "{{‸where.line}}")[..3], members);
+    assert_eq!(offered(&mut client, "this.where}}{{‸line}}")[..1], ["line"]);
+    assert_eq!(offered(&mut client, "{{this.‸label}}"), ["label"]);
+    let outside = offered(&mut client, "{{../‸LIST.output}}");
+    assert!(outside.contains(&"LIST".to_owned()) && !outside.contains(&"severity".to_owned()), "{outside:?}");
+    // While it is written: the tag is open, then the loop as well.
+    client.edit("loops.yaml", "{{issue.severity}}", "{{issue.");
+    assert_eq!(offered(&mut client, "{{issue.‸ {{../"), members);
+    client.edit("loops.yaml", "{{issue.", "{{");
+    assert_eq!(offered(&mut client, "{{‸ {{../")[..3], members);
+    client.edit("loops.yaml", "{{ {{../LIST.output}}", "{{this.");
+    assert_eq!(offered(&mut client, "{{where.line}} {{this.‸\n"), members);
+    let rest = "{{#with this.where}}{{line}}{{/with}}{{#each tags}}{{this.label}}{{/each}}\n        {{/each}}\n";
+    client.edit("loops.yaml", rest, "");
+    assert_eq!(offered(&mut client, "{{where.line}} {{this.‸\n"), members);
+}
+
+#[test]
+fn members_of_an_item_are_followed_and_renamed() {
+    let mut client = loops();
+    let mut to = |context: &str| {
+        let found = with(&mut client, "textDocument/definition", "loops.yaml", context, json!({}));
+        client.places(&found)
+    };
+    assert_eq!(to("{{this.sever‸ity}}"), ["lister.yaml:18 severity"]);
+    assert_eq!(to("{{wh‸ere.line}}"), ["lister.yaml:19 where"]);
+    assert_eq!(to("{{where.li‸ne}}"), ["lister.yaml:19 line"]);
+    assert_eq!(to("where}}{{li‸ne}}"), ["lister.yaml:19 line"]);
+    assert_eq!(to("{{this.lab‸el}}"), ["lister.yaml:20 label"]);
+    let hover = with(&mut client, "textDocument/hover", "loops.yaml", "{{this.sever‸ity}}", json!({}));
+    let text = hover["contents"]["value"].as_str().unwrap();
+    assert!(text.contains("property") && text.contains("text") && text.contains("lister.yaml:18"), "{text}");
+    let new = json!({ "newName": "weight" });
+    let edit = with(&mut client, "textDocument/rename", "loops.yaml", "{{issue.sever‸ity}}", new);
+    assert_eq!(client.applied("loops.yaml", &edit), LOOPS.replace("severity", "weight"));
+    assert_eq!(client.applied("lister.yaml", &edit), LISTER.replace("severity", "weight"));
+}
+
+#[test]
+fn words_of_templates_say_what_they_do() {
+    let mut client = loops();
+    let mut said = |context: &str| {
+        let found = with(&mut client, "textDocument/hover", "loops.yaml", context, json!({}));
+        (client.slice("loops.yaml", &found["range"]), found["contents"]["value"].as_str().unwrap().to_owned())
+    };
+    let (range, text) = said("{{#ea‸ch LIST");
+    assert!(range.contains("each") && text.contains("once for every item"), "{range}: {text}");
+    let (range, text) = said("{{th‸is.severity}}");
+    assert!(range == "this" && text.contains("the item of the loop") && text.contains("severity"), "{range}: {text}");
+}

@@ -242,3 +242,47 @@ fn a_property_is_renamed_where_its_schema_names_it_again() {
     let edit = with(&mut client, "textDocument/rename", "a.yaml", "    num|ber: {", new);
     assert_eq!(client.applied("a.yaml", &edit), text.replace("number", "pr"));
 }
+
+#[test]
+fn a_schema_offers_what_it_speaks_of_itself() {
+    let folder = Folder::new();
+    let agent = "id: a
+kind: llm
+model: { provider: openai, name: gpt-4o-mini }
+instruction: Go.
+inputSchema:
+  type: object
+  properties:
+    tone: { type: string, enum: [plain, \"very formal\"], default: p }
+    loud: { type: boolean, default: f }
+    long: { type: string }
+  required: [tone, l]
+outputSchema:
+  type: object
+  properties: { title: { type: string }, body: { type: string } }
+  required:
+    - t
+";
+    folder.write("a.yaml", agent);
+    let (mut client, _) = Client::start(folder);
+    client.open("a.yaml");
+    let mut offered = |context: &str| {
+        let params = client.at("a.yaml", context);
+        labels(&client.ask("textDocument/completion", params))
+    };
+    assert_eq!(offered("required: [tone, l|]"), ["loud", "long"]);
+    assert_eq!(offered("required:\n    - t|"), ["title", "body"]);
+    assert_eq!(offered("default: p|"), ["plain", "very formal"]);
+    assert_eq!(offered("default: f|"), ["true", "false"]);
+}
+
+#[test]
+fn what_a_step_hands_on_keeps_its_properties() {
+    let mut client = client();
+    client.edit("pipeline.yaml", "notes: \"{{webResearcher.summary}}\"", "notes: \"{{webResearcher}}\"");
+    client.edit("pipeline.yaml", "{{notes}}", "{{notes.}}");
+    assert_eq!(offered(&mut client, "{{notes.|}}"), ["summary", "verdict"]);
+    // With anything beside it, it is a text.
+    client.edit("pipeline.yaml", "notes: \"{{webResearcher}}\"", "notes: \"see {{webResearcher}}\"");
+    assert_eq!(offered(&mut client, "{{notes.|}}"), [""; 0]);
+}

@@ -80,6 +80,12 @@ impl Client {
         write!(stdin, "Content-Length: {}\r\n\r\n{content}", content.len()).unwrap();
         stdin.flush().unwrap();
     }
+    /// Sends bytes as they are.
+    pub fn bytes(&mut self, bytes: &[u8]) {
+        let stdin = self.stdin.as_mut().unwrap();
+        stdin.write_all(bytes).unwrap();
+        stdin.flush().unwrap();
+    }
     pub fn tell(&mut self, method: &str, params: Value) {
         self.raw(&json!({ "jsonrpc": "2.0", "method": method, "params": params }).to_string());
     }

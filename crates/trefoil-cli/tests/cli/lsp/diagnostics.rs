@@ -121,3 +121,43 @@ fn a_text_without_a_file_is_checked_alone() {
     let told = client.wait(|m| m["method"] == "textDocument/publishDiagnostics");
     assert_eq!((&told["params"]["uri"], &told["params"]["diagnostics"]), (&json!("untitled:Untitled-1"), &json!([])));
 }
+
+#[test]
+#[cfg(unix)]
+fn a_folder_that_is_a_link_keeps_its_name() {
+    let folder = Folder::new();
+    folder.write(
+        "real/a.yaml",
+        "id: a\nkind: sequential\nsteps:\n  - ref: b\n    input: { userQuery: x }\noutput: { b: \"{{b}}\" }\n",
+    );
+    folder
+        .write("real/b.yaml", "id: b\nkind: llm\nmodel: { provider: openai, name: m }\ninstruction: x\ncolour: red\n");
+    std::os::unix::fs::symlink(folder.path().join("real"), folder.path().join("link")).unwrap();
+    let mut client = Client::spawn(folder);
+    let root = format!("{}/link", client.root());
+    client.ask("initialize", json!({ "processId": null, "rootUri": root, "capabilities": {} }));
+    client.tell("initialized", json!({}));
+    client.open("link/a.yaml");
+    let published = client.wait(|m| m["params"]["uri"].as_str().is_some_and(|uri| uri.ends_with("b.yaml")));
+    assert_eq!(published["params"]["uri"], format!("{root}/b.yaml"), "it is not open, and yet in the client's folder");
+    let params = client.at("link/a.yaml", "ref: ‸b");
+    let found = client.ask("textDocument/definition", params);
+    assert_eq!(client.places(&found), ["link/b.yaml:01 b"]);
+}
+
+#[test]
+fn other_yaml_gets_no_diagnostics() {
+    let folder = folder();
+    folder.write("compose.yaml", "services: {}\n").write("empty.yaml", "");
+    folder.write("chart.yaml", "apiVersion: v1\nkind: Service\nname: {{ .Values.name }}\n---\nkind: Secret\n");
+    let (mut client, _) = Client::start(folder);
+    for name in ["compose.yaml", "empty.yaml", "chart.yaml"] {
+        client.open(name);
+        assert_eq!(rules(&client.diagnostics(name)), [""; 0], "{name}");
+    }
+    let document =
+        json!({ "uri": "untitled:Untitled-1", "languageId": "yaml", "version": 1, "text": "services: {}\n" });
+    client.tell("textDocument/didOpen", json!({ "textDocument": document }));
+    let told = client.wait(|m| m["params"]["uri"] == "untitled:Untitled-1");
+    assert_eq!(told["params"]["diagnostics"], json!([]));
+}

@@ -105,3 +105,27 @@ fn changes_on_disk_are_asked_for_and_looked_at() {
     assert_eq!(super::rules(&client.diagnostics("a.yaml")), [""; 0]);
     assert_eq!(client.finish(), Some(0));
 }
+
+#[test]
+fn a_length_that_cannot_be_ends_the_conversation_and_no_more() {
+    for header in ["Content-Length: 99999999999999\r\n\r\n{}", "Content-Length: -1\r\n\r\n{}", "GET / HTTP/1.1\r\n\r\n"]
+    {
+        let mut client = Client::spawn(Folder::new());
+        client.bytes(header.as_bytes());
+        assert_eq!(client.exit_code(), Some(1), "{header:?}");
+    }
+}
+
+#[test]
+fn headers_may_be_written_otherwise() {
+    let mut client = Client::spawn(Folder::new());
+    let content = r#"{"jsonrpc":"2.0","id":"a","method":"textDocument/hover","params":{}}"#;
+    let typed = "Content-Type: application/vscode-jsonrpc; charset=utf-8";
+    client.bytes(format!("{typed}\r\ncontent-length:{}\r\n\r\n{content}", content.len()).as_bytes());
+    assert_eq!(client.wait(|m| m["id"] == "a")["error"]["code"], -32002);
+    // A second message that begins in the same breath, and comes in two parts.
+    let (head, tail) = content.split_at(20);
+    client.bytes(format!("Content-Length: {}\r\n\r\n{head}", content.len()).as_bytes());
+    client.bytes(tail.as_bytes());
+    assert_eq!(client.wait(|m| m["id"] == "a")["error"]["code"], -32002);
+}

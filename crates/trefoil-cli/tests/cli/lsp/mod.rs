@@ -2,6 +2,7 @@
 
 mod aegis;
 mod agntz;
+mod begin;
 mod client;
 mod diagnostics;
 mod lifecycle;

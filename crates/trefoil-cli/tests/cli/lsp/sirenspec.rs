@@ -95,3 +95,47 @@ fn the_model_of_an_agent_stands_beside_its_name() {
     let labels: Vec<_> = hints.as_array().unwrap().iter().map(|h| h["label"].as_str().unwrap()).collect();
     assert_eq!(labels, ["openai:gpt-4o-mini", "anthropic:claude-sonnet-4-6"]);
 }
+
+#[test]
+fn paths_to_write_to_are_completed() {
+    let mut client = client();
+    // What is read and nobody writes comes first, then the node's own name, then what others write.
+    client.edit("flow.yaml", "{{ plan.output | default('none') }}", "{{ working.notes.short }}");
+    let paths = offered(&mut client, "writes: working.out|line");
+    let first = ["working.notes.short", "working.plan", "output.plan", "output.text", "working.outline"];
+    assert_eq!(paths, first);
+    client.edit("flow.yaml", "writes: working.outline", "writes: ");
+    let paths = offered(&mut client, "agent: planner\n    writes: |\n");
+    assert_eq!(paths[..3], ["working.notes.short", "working.outline", "working.plan"], "the edge reads it");
+    client.edit("flow.yaml", "writes: \n", "writes: working.notes.short\n");
+    // State that is shared goes by its own names as well.
+    client.edit("flow.yaml", "{{ working.notes.short }}", "{{ notes. }}");
+    assert_eq!(offered(&mut client, "{{ notes.| }}"), ["short"]);
+}
+
+#[test]
+fn switches_are_true_or_false() {
+    let mut client = client();
+    client.edit("flow.yaml", "    writes: output.text\n", "    writes: output.text\n    streaming: t\n");
+    assert_eq!(offered(&mut client, "streaming: t|")[..2], ["true", "false"]);
+}
+
+#[test]
+fn an_agent_may_be_called_like_a_node() {
+    let mut client = client();
+    let new = json!({ "newName": "plan" });
+    let edit = with(&mut client, "textDocument/rename", "flow.yaml", "  plan|ner:", new);
+    assert_eq!(client.applied("flow.yaml", &edit), FLOW.replace("planner", "plan"));
+    let mut taken = client.at("flow.yaml", "  plan|ner:");
+    taken["newName"] = "writer".into();
+    client.try_ask("textDocument/rename", taken).unwrap_err();
+}
+
+#[test]
+fn an_input_with_a_meaning_of_its_own_keeps_its_name() {
+    let mut client = client();
+    let mut params = client.at("flow.yaml", "  mess|age: Hello");
+    params["newName"] = "question".into();
+    let refused = client.try_ask("textDocument/rename", params).unwrap_err();
+    assert!(refused["message"].as_str().unwrap().contains("the check would"), "{refused}");
+}

@@ -158,7 +158,7 @@ pub fn agent<'n>(reader: &'n Reader<'_>, node: &'n Node, place: Place) -> Option
     let other = kind.and_then(|word| misplaced(&mut fields, word));
     if let (Some(word), None) = (kind, other) {
         for (key, kinds) in KIND_KEYS {
-            if !kinds.contains(&word) && fields.has(key) {
+            if !kinds.contains(&word) && fields.entry(key).is_some() {
                 fields.no_effect(&[key], &format!("it is a key of {}", spoken(kinds)));
             }
         }

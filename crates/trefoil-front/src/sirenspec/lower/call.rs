@@ -59,6 +59,14 @@ fn check(flow: &Workflow<'_, '_>, node: &CallNode<'_>, child: &Child) {
             );
         }
     }
+    // A field under another name is the slip, and was told.
+    let told = node.inputs.iter().any(|e| !child.wanted.known.contains(&e.key.value));
+    for name in child.wanted.lacking.iter().filter(|_| !told) {
+        let message =
+            format!("`{}` reads `inputs.{name}`, which is neither given here nor declared there", reference.value);
+        let d = Diagnostic::error("missing-key", flow.reader.at(reference.span), message);
+        flow.reader.report(d.help(format!("give it: `inputs: {{{name}: ...}}`")));
+    }
     for name in child.wanted.needed.iter().filter(|n| &***n != "message") {
         if !node.inputs.iter().any(|e| e.key.value == *name) {
             let message = format!("`{}` needs the input `{name}`", reference.value);

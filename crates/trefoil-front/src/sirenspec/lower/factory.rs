@@ -178,6 +178,9 @@ fn check_list(flow: &Workflow<'_, '_>, text: &Text) {
         let d = Diagnostic::error("wrong-type", flow.reader.at(text.span), message);
         flow.reader.report(d.help("for example `{{ plan.output }}`"));
     }
+    for reference in template.references().iter().filter(|r| template.is_single() && r.default.is_none()) {
+        check_input_list(flow, text, reference);
+    }
     for reference in template.references().iter().filter(|_| template.is_single()) {
         if let Some(default) = &reference.default
             && json_list(default).is_none()
@@ -236,6 +239,20 @@ fn check_input_count(flow: &Workflow<'_, '_>, text: &Text, reference: &Reference
     let message = format!("`{}` is no number of instances by its default: `{}`", reference.dotted(), default.to_text());
     let d = Diagnostic::warning("wrong-type", at, message).label(flow.reader.at(field.span), "the default");
     flow.reader.report(d.help(format!("write a whole number from 1 to {MAX_SWARM_SIZE}")));
+}
+
+/// An input that stands for a list, and its default is none.
+fn check_input_list(flow: &Workflow<'_, '_>, text: &Text, reference: &Reference) {
+    let [root, name] = reference.path.as_slice() else { return };
+    let field = flow.manifest.input.iter().find(|f| *root.name == *"inputs" && f.name.value == name.name);
+    let Some((field, Value::Str(default))) = field.and_then(|f| Some((f, f.default.as_ref()?))) else { return };
+    if json_list(default).is_some() {
+        return;
+    }
+    let at = flow.reader.at(text.source(reference.span.clone()));
+    let message = format!("`{}` is no JSON list by its default, so a run without that input fails", reference.dotted());
+    let d = Diagnostic::warning("wrong-type", at, message).label(flow.reader.at(field.span), "the default");
+    flow.reader.report(d.help("write the default as a list, or as the text of one: `'[\"a\", \"b\"]'`"));
 }
 
 /// What stands beside the placeholders of a text.

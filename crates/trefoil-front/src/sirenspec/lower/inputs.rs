@@ -19,6 +19,8 @@ pub struct Inputs {
     pub slot: SlotId,
     fields: Vec<Field>,
     reads: RefCell<BTreeMap<Arc<str>, ReadOf>>,
+    /// Read without a default, and neither declared nor given.
+    lacking: RefCell<Vec<Arc<str>>>,
 }
 
 /// A field of the input.
@@ -56,6 +58,8 @@ pub struct Wanted {
     pub known: Vec<Arc<str>>,
     /// Fields that have no default and somebody reads.
     pub needed: Vec<Arc<str>>,
+    /// Fields that somebody reads although nobody declares or gives them.
+    pub lacking: Vec<Arc<str>>,
     /// Where fields are declared.
     pub places: Vec<(Arc<str>, Location)>,
 }
@@ -108,7 +112,7 @@ impl Inputs {
                 }
             }
         }
-        Self { slot, fields, reads: RefCell::default() }
+        Self { slot, fields, reads: RefCell::default(), lacking: RefCell::default() }
     }
 
     /// The shape of a field; none: there is no such field.
@@ -149,6 +153,16 @@ impl Inputs {
         }
     }
 
+    /// Notes that a template reads a field that there is not.
+    pub fn lack(&self, reference: &Reference) {
+        if let Some(segment) = reference.path.get(1).filter(|_| reference.default.is_none()) {
+            let mut lacking = self.lacking.borrow_mut();
+            if !lacking.contains(&segment.name) {
+                lacking.push(segment.name.clone());
+            }
+        }
+    }
+
     /// Notes that the message is needed (a first node's user message, or a sub-workflow's).
     pub fn read_message(&self, at: Location) {
         self.note("message", at, true);
@@ -162,7 +176,7 @@ impl Inputs {
     /// What callers have to know.
     pub fn wanted(&self) -> Wanted {
         let reads = self.reads.borrow();
-        let mut wanted = Wanted::default();
+        let mut wanted = Wanted { lacking: self.lacking.borrow().clone(), ..Wanted::default() };
         for field in &self.fields {
             wanted.places.extend(field.declared.map(|at| (field.name.clone(), at)));
             let read = reads.get(&field.name);

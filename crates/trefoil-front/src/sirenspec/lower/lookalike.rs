@@ -18,15 +18,50 @@ const BRACKETS: [(&str, &str); 7] =
 /// Looks at the text beside the placeholders.
 pub fn check(scope: &Scope<'_, '_, '_>, text: &Text) {
     let value = &*text.value;
-    if !value.contains(['{', '[', '<']) {
+    if !is_odd(value) {
         return;
     }
     let Ok(template) = Template::parse(value, &Policy::SIRENSPEC) else { return };
+    dollar(scope, text, &template);
     let mut at = 0;
-    for tag in tags(value, &template).into_iter().chain([value.len()..value.len()]) {
+    for tag in tags(value, &template) {
         between(scope, text, at..tag.start.max(at));
         at = tag.end;
     }
+    between(scope, text, at..value.len());
+}
+
+/// Whether something in a text begins like the placeholder of another system. Most texts have none, and are not parsed for it.
+fn is_odd(text: &str) -> bool {
+    let mut rest = text;
+    let mut dollar = false;
+    while let Some(at) = rest.find(['{', '[', '<']) {
+        dollar |= rest.get(..at).is_some_and(|before| before.ends_with('$'));
+        let found = rest.get(at..).unwrap_or_default();
+        let taken = match found.strip_prefix("{{").map(|inner| inner.find("}}")) {
+            Some(Some(close)) => close + 4,
+            Some(None) => return false,
+            None if found.starts_with('{') || found.starts_with("[[") || found.starts_with("<%=") => return true,
+            None => 1,
+        };
+        rest = found.get(taken..).unwrap_or_default();
+    }
+    dollar
+}
+
+/// A placeholder as other systems write it, `${{ path }}`, and nothing beside it: in the middle of a text the sign may be
+/// a currency's.
+fn dollar(scope: &Scope<'_, '_, '_>, text: &Text, template: &Template) {
+    let value = text.value.trim();
+    let alone = value.strip_prefix('$').is_some_and(|rest| rest.starts_with("{{") && rest.ends_with("}}"));
+    if !alone || template.references().len() != 1 {
+        return;
+    }
+    let at = (text.value.len() - text.value.trim_start().len()) as u32;
+    let place = scope.flow.reader.at(text.source(at..at + 1));
+    let d =
+        Diagnostic::warning("not-a-placeholder", place, "the `$` is no part of the placeholder: it stays in the text");
+    scope.flow.reader.report(d.suggestion("take the `$` out", place, ""));
 }
 
 /// The bytes of every placeholder, with its braces.
@@ -99,6 +134,9 @@ fn is_there(scope: &Scope<'_, '_, '_>, path: &str) -> bool {
             scope.flow.inputs.shape(field).is_some() || body().is_some_and(|b| b.input(field).is_some())
         }
         ["env", name] => name.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_'),
+        ["_budget", _] => true,
+        // The agents of the swarm whose synthesis this is.
+        [_, "agents", agent, ..] if scope.own.iter().any(|(id, _)| **id == **agent) => true,
         ["working", rest @ ..] => led(Root::Working, rest),
         ["output", rest @ ..] => led(Root::Output, rest),
         [_, _, ..] => led(Root::Working, &names),

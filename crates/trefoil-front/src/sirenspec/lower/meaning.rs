@@ -24,10 +24,13 @@ pub struct Here<'a, 's, 'm, 'd> {
 
 impl Resolve for Here<'_, '_, '_, '_> {
     fn bind(&mut self, reference: &Reference, at: Location) -> (Source, u16) {
-        match self.condition {
-            true => self.scope.condition(reference, at),
-            false => self.scope.template(reference, at),
+        if self.condition {
+            return self.scope.condition(reference, at);
         }
+        if matches!(self.position, Position::System | Position::User | Position::Person) {
+            self.scope.credential(reference, at);
+        }
+        self.scope.template(reference, at)
     }
 
     fn position(&self) -> Position {

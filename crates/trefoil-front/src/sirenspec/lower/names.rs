@@ -256,6 +256,10 @@ impl<'m> Names<'m> {
                 .filter(|w| w.path.iter().zip(path).all(|(a, b)| *a == b.name))
                 .filter_map(|w| w.path.get(path.len()).map(|s| &**s)),
         );
+        let around = self.writes.iter().filter(|w| w.root == root && !path.is_empty() && w.path.len() <= path.len());
+        for write in around.filter(|w| w.path.iter().zip(path).all(|(a, b)| *a == b.name)) {
+            all.extend(write.shape.keys(path.get(write.path.len()..).unwrap_or(&[])));
+        }
         match path.split_first() {
             None => all.extend(self.seeds(root).keys().map(|k| &**k)),
             Some(_) => {

@@ -110,6 +110,7 @@ impl<'s, 'm, 'd> Scope<'s, 'm, 'd> {
             // Perhaps a factory's input, if anybody used the agent.
             None if self.who == Reading::Nobody => (Source::Missing(Missing::Key(1)), 0),
             None => {
+                inputs.lack(reference);
                 let mut names: Vec<String> = inputs.names().map(str::to_owned).collect();
                 names.extend(self.body.iter().flat_map(|b| b.borrow().input_names()));
                 self.undefined(reference, at, 1, names.iter().map(String::as_str).collect())

@@ -68,6 +68,17 @@ impl Scope<'_, '_, '_> {
         self.flow.reader.report(Diagnostic::warning("maybe-undefined", at, message).help(help));
     }
 
+    /// A variable of the environment that is a credential by its name, where a model reads it or a person.
+    pub(super) fn credential(&self, reference: &Reference, at: Location) {
+        let [root, name] = reference.path.as_slice() else { return };
+        if &*root.name != "env" || !is_credential(&name.name) {
+            return;
+        }
+        let message = format!("`{}` is a credential by its name, and would be put into a prompt", reference.dotted());
+        let d = Diagnostic::warning("secret-in-prompt", at, message);
+        self.flow.reader.report(d.help("credentials belong into the `headers` of a tool"));
+    }
+
     pub(super) fn too_early(&self, reference: &Reference, at: Location, source: usize, writes: bool) -> Bound {
         let source = self.id(source);
         let (who, help) = match self.who {
@@ -124,7 +135,9 @@ impl Scope<'_, '_, '_> {
         let example = if root == "env" { "env.NAME" } else { "inputs.message" };
         let message = format!("`{root}` needs a field name after it");
         let help = format!("for example `{{{{ {example} }}}}`");
-        self.flow.reader.report(self.undefined_name("unresolved-name", reference, at, message, Some(help)));
+        let d = self.undefined_name("unresolved-name", reference, at, message, Some(help));
+        let whole = mend::segments(reference, at, 0, 0).filter(|_| root == "inputs");
+        self.flow.reader.report(mend::rewritten(d, whole, example, false));
         (Source::Missing(Missing::NoField(root.into())), 0)
     }
 
@@ -139,19 +152,20 @@ impl Scope<'_, '_, '_> {
         let names = self.flow.names;
         let path = reference.path.get(base..).unwrap_or(&[]);
         // As far as something goes on.
-        let leads = |n: &usize| {
-            let start = path.get(..*n).unwrap_or(&[]);
-            let look = names.look(root, start);
-            look.in_node || look.seeded || look.writes.iter().any(|w| names.provides(*w, start))
-        };
-        let known = (1..=path.len()).rev().find(leads).unwrap_or(0);
+        let known = (1..=path.len()).rev().find(|n| self.leads(root, path.get(..*n).unwrap_or(&[]))).unwrap_or(0);
         let mut candidates = names.candidates(root, path.get(..known).unwrap_or(&[]));
         if base == 1 && known == 0 && !matches!(self.who, Reading::EdgeFrom(_)) {
             // In templates `working.<node id>` is no way to go.
             candidates.retain(|name| names.node_of(name).is_none());
         }
         if base == 0 && known == 0 {
-            candidates.extend(["inputs", "env", "item", "index", "total", "working", "output"]);
+            candidates.extend(["inputs", "env", "item", "index", "total"]);
+            let rest = path.get(1..).unwrap_or(&[]);
+            let roots = [("working", Root::Working), ("output", Root::Output)];
+            candidates.extend(roots.iter().filter(|(_, root)| self.leads(*root, rest)).map(|(word, _)| word));
+        }
+        if let Some(meant) = self.elsewhere(root, base, reference) {
+            return self.said(base + known, reference, at, &meant);
         }
         if reference.path.first().map_or("", |s| &*s.name) == "memory" && look.named.is_none() {
             let message = format!("`{}` is not defined: nothing is kept between runs", reference.dotted());
@@ -160,6 +174,67 @@ impl Scope<'_, '_, '_> {
             return (Source::Missing(Missing::Key(0)), 0);
         }
         self.undefined(reference, at, base + known, candidates)
+    }
+
+    /// Whether something is at a path, in some run.
+    fn leads(&self, root: Root, path: &[Segment]) -> bool {
+        let names = self.flow.names;
+        let look = names.look(root, path);
+        !path.is_empty() && (look.in_node || look.seeded || look.writes.iter().any(|w| names.provides(*w, path)))
+    }
+
+    /// The path that was meant, where all of it is right but the place: an input without `inputs`, a node behind `nodes`,
+    /// an agent of a swarm without its node, a path of the other tree.
+    fn elsewhere(&self, root: Root, base: usize, reference: &Reference) -> Option<String> {
+        let words: Vec<&str> = reference.path.iter().map(|s| &*s.name).collect();
+        let path = reference.path.get(base..)?;
+        if base == 1 {
+            let (other, word) = match root {
+                Root::Working => (Root::Output, "output"),
+                Root::Output => (Root::Working, "working"),
+            };
+            return self.leads(other, path).then(|| format!("{word}.{}", words.get(1..).unwrap_or_default().join(".")));
+        }
+        let (first, rest) = words.split_first()?;
+        if self.flow.inputs.shape(first).is_some() {
+            return Some(format!("inputs.{}", words.join(".")));
+        }
+        if rest.is_empty() && matches!(*first, "input" | "prompt" | "query" | "question") {
+            return Some("inputs.message".to_owned());
+        }
+        // The agents of the swarm whose synthesis reads.
+        if let Reading::Node(me) = self.who
+            && let Some(agent) =
+                words.iter().position(|w| self.own.iter().any(|(id, _)| **id == **w)).filter(|a| *a < 2)
+        {
+            let after = words.get(agent + 1..).filter(|a| !a.is_empty()).map_or("output".to_owned(), |a| a.join("."));
+            return Some(format!("{}.agents.{}.{after}", self.id(me), words.get(agent)?));
+        }
+        if matches!(*first, "nodes" | "steps" | "outputs" | "context" | "results" | "state" | "agents") {
+            return match rest {
+                [node] if self.flow.names.node_of(node).is_some() => Some(format!("{node}.output")),
+                [node, ..] if self.flow.names.node_of(node).is_some() && self.leads(Root::Working, path.get(1..)?) => {
+                    Some(rest.join("."))
+                }
+                _ => None,
+            };
+        }
+        None
+    }
+
+    /// A name that nobody defines where it is looked for, and where it is.
+    fn said(&self, segment: usize, reference: &Reference, at: Location, meant: &str) -> Bound {
+        let name = reference.path.get(segment).map_or("", |s| &*s.name);
+        let before: Vec<&str> = reference.path.iter().take(segment).map(|s| &*s.name).collect();
+        let (rule, why) = match before.as_slice() {
+            [] => ("unresolved-name", format!("no node, written path or state is called `{name}`")),
+            before => ("unknown-property", format!("`{}` has no `{name}`", before.join("."))),
+        };
+        let message = format!("`{}` is not defined: {why}", reference.dotted());
+        let d = self.undefined_name(rule, reference, at, message, Some(format!("did you mean `{meant}`?")));
+        let whole = mend::segments(reference, at, 0, reference.path.len().saturating_sub(1));
+        self.flow.reader.report(mend::rewritten(d, whole, meant, false));
+        (Source::Missing(Missing::Key(segment as u16)), 0)
     }
 
     /// A name that nobody ever defines, at this segment.
@@ -246,4 +321,15 @@ impl Scope<'_, '_, '_> {
         }
         d
     }
+}
+
+/// Whether a variable of the environment holds a credential, by its name.
+fn is_credential(name: &str) -> bool {
+    const LAST: [&str; 9] =
+        ["APIKEY", "API_KEY", "SECRET", "SECRET_KEY", "PRIVATE_KEY", "ACCESS_KEY", "PASSWORD", "PASSWD", "TOKEN"];
+    // Words of a text that is split, not of a door that is locked.
+    const MARKS: [&str; 7] = ["STOP", "START", "END", "BOS", "EOS", "SEP", "PAD"];
+    let upper = name.to_ascii_uppercase();
+    let word = |s: &str| upper.strip_suffix(s).is_some_and(|rest| rest.is_empty() || rest.ends_with('_'));
+    LAST.into_iter().any(word) && !upper.split('_').any(|part| MARKS.contains(&part))
 }

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use trefoil_syntax::yaml::{Entry, Style, Text};
-use trefoil_syntax::{Diagnostic, Span};
+use trefoil_syntax::{Diagnostic, Span, suggest};
 
 use super::guardrail::{self, GuardList};
 use super::scalar;
 use crate::learn::whole;
+use crate::read::respelt;
 use crate::{Fields, Reader, providers};
 
 /// A declared agent.
@@ -59,15 +60,48 @@ fn one<'n>(reader: &'n Reader<'_>, entry: &'n Entry) -> Agent<'n> {
     agent
 }
 
+/// What no model's name has in it.
+fn odd(c: char) -> bool {
+    c.is_whitespace() || matches!(c, '"' | '\'' | '`' | '\u{201c}' | '\u{201d}')
+}
+
+fn bare(text: &str) -> String {
+    text.chars().filter(|c| !odd(*c)).collect()
+}
+
+/// Says that a model is another maker's, or names its provider twice.
+fn maker(reader: &Reader<'_>, text: &Text, provider: &str, name: &str) {
+    let starts = |all: &[&str]| all.iter().any(|start| name.starts_with(start));
+    let other = match provider {
+        "anthropic" if starts(&["gpt-", "o1", "o3", "o4", "chatgpt-"]) => "openai",
+        "openai" if starts(&["claude-"]) => "anthropic",
+        "anthropic" | "openai" if starts(&["gemini-"]) => "google",
+        _ => {
+            if let Some(rest) = name.strip_prefix(provider).and_then(|rest| rest.strip_prefix(':')) {
+                let message = format!("`{}` names the provider twice", text.value);
+                let d = Diagnostic::warning("bad-model", reader.at(text.span), message);
+                let meant = format!("{provider}:{rest}");
+                let near = suggest::Near { name: &meant, distance: provider.len() + 1, sure: true };
+                reader.report(respelt(d, reader.at(text.span), text, near));
+            }
+            return;
+        }
+    };
+    let message = format!("`{name}` is a model of `{other}`, not of `{provider}`");
+    let d = Diagnostic::warning("bad-model", reader.at(text.span), message);
+    let meant = format!("{other}:{name}");
+    let near = suggest::Near { name: &meant, distance: usize::MAX, sure: false };
+    reader.report(respelt(d.help(format!("write `{meant}`")), reader.at(text.span), text, near));
+}
+
 /// Says that a model's name has blanks or quotes in it, which no provider's names have.
 pub(super) fn tidy(reader: &Reader<'_>, text: &Text, trimmed: &str) {
-    let odd = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '`' | '\u{201c}' | '\u{201d}');
     if !text.value.contains(odd) || text.value.contains("{{") {
         return;
     }
     let message = format!("`{}` has a blank or a quote in it, and no model's name has", text.value);
     let d = Diagnostic::warning("bad-model", reader.at(text.span), message);
-    let bare: String = trimmed.chars().filter(|c| !odd(*c)).collect();
+    let bare = bare(trimmed);
     let whole = matches!(text.style, Style::Plain | Style::Single | Style::Double) && !text.value.is_empty();
     let place = reader.at(if text.style == Style::Plain { text.span } else { text.content() });
     reader.report(if whole { d.suggestion(format!("write `{bare}`"), place, bare) } else { d });
@@ -78,8 +112,12 @@ fn model<'n>(reader: &Reader<'_>, text: &'n Text) -> Option<Model<'n>> {
         Some((provider, name)) if !provider.trim().is_empty() && !name.trim().is_empty() => {
             let start = provider.len() - provider.trim_start().len();
             let span = text.source(start as u32..(start + provider.trim().len()) as u32);
-            providers::check(reader, provider.trim(), span);
+            // `“openai` is told with the quote.
+            if !providers::PROVIDERS.contains(&bare(provider).as_str()) || provider.trim() == bare(provider) {
+                providers::check(reader, provider.trim(), span);
+            }
             tidy(reader, text, &format!("{}:{}", provider.trim(), name.trim()));
+            maker(reader, text, provider.trim(), name.trim());
             Some(Model { provider: provider.trim().into(), name: name.trim().into(), text })
         }
         _ => {

@@ -67,8 +67,7 @@ pub fn read<'n>(fields: &mut Fields<'n, '_>) -> FactoryNode<'n> {
         over,
         inputs: inputs(fields),
         concurrency: scalar::count(fields, "concurrency", 1).unwrap_or(1),
-        timeout_ms: scalar::whole(fields, "timeout_per_instance", 1..=1_000_000_000)
-            .map_or(60_000, |s| s.unsigned_abs() * 1000),
+        timeout_ms: scalar::patience(fields, "timeout_per_instance").unwrap_or(60_000),
         on_failure: swrm::on_failure(fields).unwrap_or(OnItemFailure::Abort),
         writes: write::require(fields),
     }
@@ -134,7 +133,7 @@ fn over<'n>(fields: &mut Fields<'n, '_>, worker: Option<&Worker<'_>>) -> Option<
     }
 }
 
-fn one_of(fields: &Fields<'_, '_>, a: &str, b: &str, both: Option<(&Entry, &Entry)>) {
+fn one_of(fields: &mut Fields<'_, '_>, a: &'static str, b: &'static str, both: Option<(&Entry, &Entry)>) {
     let reader = fields.reader;
     reader.report(match both {
         Some((first, second)) => Diagnostic::error(
@@ -145,6 +144,10 @@ fn one_of(fields: &Fields<'_, '_>, a: &str, b: &str, both: Option<(&Entry, &Entr
         .label(reader.at(first.key.span), "the other one"),
         None => {
             let at = reader.at(fields.lack(&[a, b]));
+            // All is said about a key without a value.
+            for key in [a, b] {
+                fields.take_nullable(key);
+            }
             Diagnostic::error("missing-key", at, format!("a factory needs `{a}` or `{b}`"))
         }
     });

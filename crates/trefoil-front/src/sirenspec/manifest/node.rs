@@ -13,6 +13,7 @@ use super::swrm::{self, Swrm};
 use super::tool::{self, ToolNode};
 use super::write::{self, Write};
 use crate::learn::whole;
+use crate::read::respelt;
 use crate::{Fields, Reader};
 
 /// A node.
@@ -104,10 +105,13 @@ fn kind<'n>(reader: &'n Reader<'_>, entry: &'n Entry) -> NodeKind<'n> {
     fields.also_called(&OTHERS);
     let read = match fields.take("type") {
         None => match unsaid(&fields) {
-            Some(key) => untyped(&fields, key),
+            Some(key) => untyped(&fields, &entry.key.value, key),
             None => TYPES.first().map(|(_, read)| *read),
         },
-        Some(written) => reader.word(&written.value, "type", &TYPES),
+        Some(written) => match written.value.string().and_then(|text| other_type(reader, text)) {
+            Some(read) => Some(read),
+            None => reader.word(&written.value, "type", &TYPES),
+        },
     };
     let Some(read) = read else { return NodeKind::Broken };
     let kind = read(&mut fields);
@@ -116,8 +120,9 @@ fn kind<'n>(reader: &'n Reader<'_>, entry: &'n Entry) -> NodeKind<'n> {
 }
 
 /// What people write for the keys of nodes.
-const OTHERS: [(&str, &str); 16] = [
+const OTHERS: [(&str, &str); 17] = [
     ("kind", "type"),
+    ("output", "output_key"),
     ("output", "writes"),
     ("output_to", "writes"),
     ("stream", "streaming"),
@@ -134,6 +139,33 @@ const OTHERS: [(&str, &str); 16] = [
     ("workflow", "ref"),
     ("depth", "max_depth"),
 ];
+
+/// What other systems call the types of nodes.
+const OTHER_TYPES: [(&str, &str); 12] = [
+    ("llm", "agent"),
+    ("model", "agent"),
+    ("loop", "factory"),
+    ("map", "factory"),
+    ("foreach", "factory"),
+    ("for_each", "factory"),
+    ("parallel", "swrm"),
+    ("approval", "human"),
+    ("hitl", "human"),
+    ("http", "tool"),
+    ("python", "tool"),
+    ("call", "workflow"),
+];
+
+/// A word of another system for a type: reported, and read as what it means.
+fn other_type(reader: &Reader<'_>, text: &Text) -> Option<ReadKind> {
+    let (_, name) = OTHER_TYPES.iter().find(|(word, _)| *word == &*text.value)?;
+    let at = reader.at(text.span);
+    let all = TYPES.map(|(t, _)| format!("`{t}`")).join(", ");
+    let d = Diagnostic::error("unknown-value", at, format!("`type` cannot be `{}`", text.value));
+    let d = d.help(format!("did you mean `{name}`? it can be one of {all}"));
+    reader.report(respelt(d, at, text, suggest::Near { name, distance: usize::MAX, sure: false }));
+    TYPES.iter().find(|(t, _)| t == name).map(|(_, read)| *read)
+}
 
 /// Keys that only nodes of one type have, and the type.
 const TELLING: [(&str, &str); 8] = [
@@ -161,9 +193,9 @@ fn unsaid<'n>(fields: &Fields<'n, '_>) -> Option<(&'n Entry, &'static str)> {
 }
 
 /// Such a node: read as what it must be.
-fn untyped(fields: &Fields<'_, '_>, (tells, kind): (&Entry, &str)) -> Option<ReadKind> {
+fn untyped(fields: &Fields<'_, '_>, id: &str, (tells, kind): (&Entry, &str)) -> Option<ReadKind> {
     let reader = fields.reader;
-    let message = format!("the node needs `type: {kind}`: agent nodes have no `{}`", tells.key.value);
+    let message = format!("node `{id}` needs `type: {kind}`: agent nodes have no `{}`", tells.key.value);
     let head = fields.lack(&["type"]);
     let d = Diagnostic::error("missing-key", reader.at(head), message);
     let d = d.label(reader.at(tells.key.span), format!("only of a {kind} node"));

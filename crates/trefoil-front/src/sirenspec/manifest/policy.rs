@@ -26,6 +26,14 @@ pub enum OnFailure<'n> {
 /// `retry` of an agent node.
 pub fn retry(fields: &mut Fields<'_, '_>) -> Option<Retry> {
     let mut retry = fields.fields("retry")?;
+    retry.also_called(&[
+        ("attempts", "max_attempts"),
+        ("max_retries", "max_attempts"),
+        ("times", "max_attempts"),
+        ("delay", "base_delay"),
+        ("strategy", "backoff"),
+        ("on_status", "on"),
+    ]);
     let max_attempts = scalar::count(&mut retry, "max_attempts", 1).unwrap_or(1);
     let backoff = retry
         .word(
@@ -97,6 +105,7 @@ pub fn on_failure<'n>(fields: &mut Fields<'n, '_>) -> Option<OnFailure<'n>> {
         UseDefault,
     }
     let mut policy = fields.fields("on_failure")?;
+    policy.also_called(&[("fallback", "fallback_node"), ("node", "fallback_node"), ("default", "default_output")]);
     let action = policy
         .word(
             "action",

@@ -73,6 +73,18 @@ pub fn seconds(fields: &mut Fields<'_, '_>, key: &'static str, zero: bool) -> Op
     None
 }
 
+/// Whole seconds of a key that bounds one call. Says so when they can hardly have been meant: milliseconds, most often.
+pub fn patience(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<u64> {
+    let seconds = whole(fields, key, 1..=1_000_000_000)?;
+    if let Some(entry) = fields.take(key).filter(|_| seconds >= 10_000) {
+        let hours = seconds / 3600;
+        let message = format!("`{key}` is in seconds: {seconds} seconds are {hours} hours");
+        let d = Diagnostic::warning("out-of-range", fields.reader.at(entry.value.span), message);
+        fields.reader.report(d.help(format!("if milliseconds were meant, write `{key}: {}`", (seconds / 1000).max(1))));
+    }
+    Some(seconds.unsigned_abs() * 1000)
+}
+
 /// A boolean of a key: also `yes`, `no`, `on`, `off`, `1`, `0`.
 pub fn flag(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<bool> {
     let entry = fields.take(key)?;

@@ -120,7 +120,7 @@ fn call<'n>(fields: &mut Fields<'n, '_>) -> Synthesis<'n> {
     let model = provider.and_then(|provider| {
         let name: Arc<str> = match name {
             Some(name) => {
-                crate::providers::check(fields.reader, &provider.value, provider.content());
+                alone(fields.reader, provider);
                 bare(fields.reader, provider, name);
                 name.value.clone()
             }
@@ -131,6 +131,19 @@ fn call<'n>(fields: &mut Fields<'n, '_>) -> Synthesis<'n> {
     let prompt = fields.require_text("prompt");
     let guardrails = guardrail::read(fields);
     Synthesis { model, prompt, guardrails, origin }
+}
+
+/// Checks a provider; says when the model stands behind it, which has a key of its own here.
+fn alone(reader: &Reader<'_>, provider: &Text) {
+    let known = |name: &&str| crate::providers::PROVIDERS.contains(name);
+    let Some(name) = provider.value.split([':', '/']).next().filter(known).filter(|n| **n != *provider.value) else {
+        return crate::providers::check(reader, &provider.value, provider.content());
+    };
+    let at = reader.at(provider.span);
+    let d =
+        Diagnostic::warning("unknown-provider", at, "`provider` is the name of the provider alone, without a model");
+    let near = trefoil_syntax::suggest::Near { name, distance: provider.value.len() - name.len(), sure: true };
+    reader.report(crate::read::respelt(d.help(format!("write `{name}`")), at, provider, near));
 }
 
 /// Says that a model's name has the provider in front of it, which stands in a key of its own here.

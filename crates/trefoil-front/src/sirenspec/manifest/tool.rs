@@ -108,8 +108,7 @@ fn http<'n>(config: &mut Fields<'n, '_>) -> ToolSettings<'n> {
         None => Vec::new(),
     };
     let body = config.text("body");
-    let timeout_ms =
-        scalar::whole(config, "timeout", 1..=1_000_000_000).map_or(10_000, |seconds| seconds.unsigned_abs() * 1000);
+    let timeout_ms = scalar::patience(config, "timeout").unwrap_or(10_000);
     ToolSettings::Http { url, method, headers, body, timeout_ms }
 }
 

@@ -4,7 +4,7 @@ use trefoil_syntax::hash::HashMap;
 
 use trefoil_ir::Retry;
 use trefoil_syntax::yaml::{self, Scalar, Text};
-use trefoil_syntax::{Diagnostic, Span};
+use trefoil_syntax::{Diagnostic, Span, suggest};
 
 use super::agent::{self, Agent};
 use super::budget::{self, Budget};
@@ -114,7 +114,9 @@ fn no_version(fields: &Fields<'_, '_>) {
     let reader = fields.reader;
     let d = Diagnostic::error("missing-key", reader.at(Span::new(0, 0)), "the workflow needs `version`");
     let head = fields.head();
-    let block = reader.indent(head) == Some("");
+    // Somebody misspelt it: that is mended where it stands.
+    let misspelt = fields.entries().iter().any(|e| suggest::nearest(&e.key.value, ["version"]).is_some());
+    let block = reader.indent(head) == Some("") && !misspelt;
     reader.report(match block {
         true => d.fix(
             "write `version: \"0.1\"` above it",
@@ -127,6 +129,7 @@ fn no_version(fields: &Fields<'_, '_>) {
 
 fn defaults<'n>(fields: &mut Fields<'n, '_>) -> Defaults<'n> {
     let Some(mut defaults) = fields.fields("defaults") else { return Defaults::default() };
+    defaults.also_called(&[("retries", "retry"), ("on_error", "on_failure")]);
     let result = Defaults { retry: policy::retry(&mut defaults), on_failure: policy::on_failure(&mut defaults) };
     defaults.no_effect(&["budget"], "a budget stands at the top of the file");
     defaults.finish();

@@ -40,7 +40,7 @@ inputSchema: { topic: string }
             error 5:15 unresolved-name: `topc` is not defined here (did you mean `topic`? there is `topic`)
             error 6:5 unresolved-name: `userQuery` is not defined here (there is `topic`)
             error 7:16 unresolved-name: `tone` is not defined here (there is `topic`)
-            error 7:33 property-of-text: `topic` is text, so `topic.x` is always null
+            error 7:39 property-of-text: `topic` is text, so `topic.x` is always null
         "#,
     );
 }
@@ -64,9 +64,9 @@ inputSchema:
     expect(
         &manifests,
         r#"
-            error 4:31 unknown-property: `user` has no `nam` (did you mean `name`? it has `name`)
-            error 4:74 property-of-text: `tags` is a list, so `tags.first` is always null
-            error 4:89 property-of-text: `n` is a number, so `n.x` is always null
+            error 4:36 unknown-property: `user` has no `nam` (did you mean `name`? it has `name`)
+            error 4:79 property-of-text: `tags` is a list, so `tags.first` is always null
+            error 4:91 property-of-text: `n` is a number, so `n.x` is always null
         "#,
     );
 }
@@ -139,11 +139,11 @@ inputSchema: { q: string }
         r#"
             error agent.yaml 6:30 unordered-read: `web-researcher` is the output of this very step (a step sees only the steps before it; with `until` it sees the others from the second pass on)
             error agent.yaml 6:49 unordered-read: `writing` has not run yet here, so this is always null (a step sees only the steps before it; with `until` it sees the others from the second pass on)
-            error agent.yaml 6:61 unresolved-name: `writer` is not defined here (the output of `writer` lands at `writing`)
-            error agent.yaml 9:67 unknown-property: `webResearcher` has no `bdy` (did you mean `body`? it has `body`)
-            error agent.yaml 9:89 unresolved-name: `wbResearcher` is not defined here (did you mean `webResearcher`? there is `topic`, `webResearcher`)
-            warning agent.yaml 12:12 property-of-text: `writing` is text, so `writing.x` is always null (give the agent an `outputSchema` to get an object)
-            error agent.yaml 13:11 unresolved-name: `writer` is not defined here (the output of `writer` lands at `writing`)
+            error agent.yaml 6:61 unresolved-name: `writer` is not defined here (the output of `writer` lands at `writing`) [agent.yaml 8:15 `writing` is declared here]
+            error agent.yaml 9:81 unknown-property: `webResearcher` has no `bdy` (did you mean `body`? it has `body`)
+            error agent.yaml 9:89 unresolved-name: `wbResearcher` is not defined here (did you mean `webResearcher`? there is `topic`, `webResearcher`) [agent.yaml 5:10 `webResearcher` is declared here]
+            warning agent.yaml 12:20 property-of-text: `writing` is text, so `writing.x` is always null (give the agent an `outputSchema` to get an object)
+            error agent.yaml 13:11 unresolved-name: `writer` is not defined here (the output of `writer` lands at `writing`) [agent.yaml 8:15 `writing` is declared here]
         "#,
     );
 }
@@ -281,8 +281,8 @@ output: { o: "{{bC}}" }
     expect(
         &manifests,
         r#"
-            error agent.yaml 12:13 unknown-property: `writing.b-c` has no `drft` (did you mean `draft`? it has `draft`)
-            error agent.yaml 13:15 unknown-property: `writing` has no `zz` (it has `o`, `bC`) [write.yaml 7:11 what it has is declared here]
+            error agent.yaml 12:25 unknown-property: `writing.b-c` has no `drft` (did you mean `draft`? it has `draft`)
+            error agent.yaml 13:23 unknown-property: `writing` has no `zz` (it has `o`, `bC`) [write.yaml 7:11 what it has is declared here]
         "#,
     );
 }

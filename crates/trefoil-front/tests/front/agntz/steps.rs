@@ -20,7 +20,7 @@ steps:
         &manifests,
         r#"
             error 4:5 missing-key: a step needs `ref` or `agent` (`ref: ID` calls another manifest, `agent:` holds one)
-            error 6:5 ambiguous-step: a step has `ref` or `agent`, not both [5:5 `ref` is here]
+            error 6:5 ambiguous-step: a step has `ref` or `agent`, not both (put `- ` before what is a step of its own) [5:5 `ref` is here]
             error 7:12 wrong-type: `agent` must be a mapping, not text (to call another manifest write `ref: writer`)
             error 8:5 wrong-type: a step must be a mapping, not text
         "#,
@@ -58,9 +58,10 @@ until: "{{x}}"
     expect(
         &manifests,
         r#"
-            error 1:1 missing-key: an agent needs `branches`
+            error 2:7 missing-key: `kind: parallel` needs `branches`, and this has `steps` (write `kind: sequential`, or `branches` in place of `steps`) [3:1 `kind: sequential` has this]
             warning 3:1 no-effect: `steps` has no effect: it is a key of `kind: sequential`
-            warning 5:1 no-effect: `until` has no effect: it is a key of `kind: sequential`
+            error 4:10 unknown-reference: no manifest in this folder has the id `x` (there is no other manifest in this folder)
+            error 5:1 missing-key: a loop needs `maxIterations` (`until` repeats the steps; say how often at most, for example `maxIterations: 5`)
         "#,
     );
 }

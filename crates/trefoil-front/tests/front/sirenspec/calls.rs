@@ -59,7 +59,8 @@ fn inputs_that_it_does_not_read_and_inputs_that_it_needs() {
     expect_pair(
         &parent(", inputs: {topic: x}", "x"),
         &undeclared,
-        "error sub/child.yaml 2:64 unknown-property: `inputs.style` is not defined: `inputs` has no `style` (declare it: `input: {style: ...}`)",
+        "error parent.yaml 4:30 missing-key: `./sub/child.yaml` reads `inputs.style`, which is neither given here nor declared there (give it: `inputs: {style: ...}`)
+        error sub/child.yaml 2:64 unknown-property: `inputs.style` is not defined: `inputs` has no `style` (declare it: `input: {style: ...}`)",
     );
 }
 

@@ -102,9 +102,9 @@ fn working_dot_node_id_is_for_conditions_only() {
 fn positions_inside_block_scalars() {
     let text = "version: \"0.1\"\nagents:\n  a:\n    model: openai:m\n    system: |\n      first line\n        {{ nope.x }} and {{\n        env }}\n  b:\n    model: openai:m\n    system: >\n      folded\n      {{ nobody }}\nnodes:\n  n: {agent: a, writes: output.n}\n  m: {agent: b, writes: output.m}\n";
     expect_one(text, "
-        error 7:12 unresolved-name: `nope.x` is not defined: no node, written path or state is called `nope` (there are `n`, `m`, `inputs`, `env`, `item`, `index`, `total`, `working`, ...)
+        error 7:12 unresolved-name: `nope.x` is not defined: no node, written path or state is called `nope` (there are `n`, `m`, `inputs`, `env`, `item`, `index`, `total`)
         error 8:9 unresolved-name: `env` needs a field name after it (for example `{{ env.NAME }}`)
-        error 13:10 unresolved-name: `nobody` is not defined: no node, written path or state is called `nobody` (there are `n`, `m`, `inputs`, `env`, `item`, `index`, `total`, `working`, ...)
+        error 13:10 unresolved-name: `nobody` is not defined: no node, written path or state is called `nobody` (there are `n`, `m`, `inputs`, `env`, `item`, `index`, `total`)
     ");
 }
 

@@ -53,7 +53,7 @@ fn conditions_read_what_has_ended_with_their_source() {
     );
     expect_one(
         &with("working.two"),
-        "error 7:42 unknown-property: `working.two` is not defined: `working` has no `two` (there are `first`, `reader`, `last`, `one`, `three`)",
+        "error 7:42 unknown-property: `working.two` is not defined: `working` has no `two` (did you mean `output.two`?)",
     );
     expect_one(
         &with("output.two"),

@@ -37,7 +37,7 @@ fn the_top_level() {
         "version: \"0.1\"\nnodes: {}\ndefaults: {budget: {max_tokens: 1}, retries: 2}\n",
         "
         warning 3:12 no-effect: `budget` has no effect: a budget stands at the top of the file
-        warning 3:37 unknown-key: defaults has no key `retries`
+        warning 3:37 unknown-key: defaults has no key `retries` (did you mean `retry`?)
     ",
     );
 }
@@ -165,7 +165,7 @@ fn policies() {
     expect_one(
         &node("retry: {strategy: exponential, backof: linear}"),
         "
-        warning 4:43 unknown-key: retry has no key `strategy`
+        warning 4:43 unknown-key: retry has no key `strategy` (did you mean `backoff`?)
         warning 4:66 unknown-key: retry has no key `backof` (did you mean `backoff`?)
     ",
     );

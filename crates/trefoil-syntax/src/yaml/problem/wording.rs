@@ -124,8 +124,15 @@ pub(super) fn of(error: &E, scene: &Scene<'_>, limits: &Limits) -> Wording {
             .help("begin it with `- `, indent it to belong to the item above, or move it to the level of the keys above the list"),
         E::ExpectedDocumentStart => match directive(scene.text) {
             Some(_) => not_a_directive(scene),
-            None => say(Item, "this line belongs to nothing above it")
-                .help("give it the indentation of the keys that it belongs with"),
+            None => match lone_line(scene.text) {
+                // All that follows belongs to nothing because of it.
+                Some(place) => Wording {
+                    place: Some(place),
+                    ..say(Item, "expected `key: value` here").help("write a `:` and a blank behind the key")
+                },
+                None => say(Item, "this line belongs to nothing above it")
+                    .help("give it the indentation of the keys that it belongs with"),
+            },
         },
         E::InvalidIndentation => say(Item, "the indentation of this line fits no line above").help("line it up with the keys or items it belongs with"),
         E::SimpleKeyExpected | E::InvalidSimpleKey => {
@@ -235,13 +242,30 @@ fn colon(scene: &Scene<'_>) -> Wording {
         .split_once(':')
         .is_some_and(|(key, value)| !value.is_empty() && !key.contains([' ', '"', '\'']) && !value.starts_with(' '))
     {
-        return found.help("write a space behind the `:` in the line above");
+        let colon = from + above.find(':').unwrap_or_default();
+        let found = Wording::new(Kind::Item, "a key needs a blank behind its `:`");
+        return Wording { place: Some((colon, colon + 1)), ..found }.help("write a space behind the `:`");
     }
     let word = from + above.len() - above.trim_start().len();
+    let line = scene.text.get(start..).unwrap_or_default();
+    if is_key_without_colon(above.trim()) && line.len() - line.trim_start_matches(' ').len() == word - from {
+        let found = Wording::new(Kind::Item, "expected `key: value` here");
+        let place = Some((word, locate::word_end(scene.text, word)));
+        return Wording { place, ..found }.help("write a `:` and a blank behind the key");
+    }
     let bare = !above.trim().is_empty() && !above.contains(": ") && !above.ends_with(':');
     let above = bare.then(|| (word, locate::word_end(scene.text, word)));
     Wording { above, ..found }
         .help("line it up with the other keys; if the line above should be a key too, end it with `:`")
+}
+
+/// Whether a line is a key and its value without the `:`, and not the words of a text.
+fn is_key_without_colon(line: &str) -> bool {
+    let mut words = line.split_whitespace();
+    let key = words.next().unwrap_or_default();
+    let name = |c: char| c.is_ascii_lowercase() || matches!(c, '_' | '-');
+    let value = words.next().is_some() && words.count() <= 1;
+    value && key.chars().all(name) && !line.contains(':') && !line.ends_with(['.', ',', '!', '?'])
 }
 
 /// No key where one has to be.
@@ -270,4 +294,19 @@ fn escape(scene: &Scene<'_>, what: &str, help: &str) -> Wording {
     let shown = text.get(bad.clone()).unwrap_or_default();
     let wording = Wording::new(Kind::Value, format!("`{}` {what}", super::super::mapping::shown(shown)));
     Wording { place: Some((scene.at + bad.start, scene.at + bad.end)), ..wording.help(help) }
+}
+
+/// The first line of a text, where it is a word or more and no key, though keys follow.
+fn lone_line(text: &str) -> Option<(usize, usize)> {
+    let mut start = 0;
+    for line in text.split_inclusive('\n') {
+        let words = line.trim();
+        if words.is_empty() || words.starts_with('#') || words == "---" || words.starts_with('%') {
+            start += line.len();
+            continue;
+        }
+        let plain = words.starts_with(char::is_alphabetic) && !words.contains(':');
+        return (plain && line.starts_with(words)).then(|| (start, start + words.len()));
+    }
+    None
 }

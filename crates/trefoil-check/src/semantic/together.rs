@@ -1,0 +1,183 @@
+//! Which nodes of a graph run in one run although conditions stand on the edges to them: tried out on every sort of value
+//! that the conditions tell apart. Says of two nodes that they can run together only where that is so for sure.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+use trefoil_ir::{Cond, Graph, Source};
+
+use super::cases::{Case, Cases};
+
+/// Conditions times cases: more are not tried.
+const MOST: usize = 40_000;
+
+/// Sets of nodes that run together.
+pub struct Together<'g> {
+    edges: Edges<'g>,
+    /// Each with the number of its case, and which of the conditions that cannot be tried holds in it.
+    sets: Vec<(Vec<bool>, usize, Option<usize>)>,
+    /// The conditions that cannot be tried, each once.
+    texts: Vec<&'g str>,
+    /// With which values a set runs, once somebody has asked.
+    told: RefCell<BTreeMap<usize, String>>,
+}
+
+/// What the edges of a graph depend on.
+struct Edges<'g> {
+    graph: &'g Graph,
+    conditions: Vec<&'g Cond>,
+    cases: Cases,
+    /// Of every condition that cannot be tried: which of those that read the same it is.
+    open: Vec<Option<usize>>,
+    /// For every value: the first one that may be the same value under another name.
+    kin: Vec<usize>,
+}
+
+impl<'g> Together<'g> {
+    /// Of a graph; none where too much would have to be tried.
+    pub fn of(graph: &'g Graph) -> Option<Self> {
+        let conditions: Vec<&Cond> =
+            graph.nodes.iter().flat_map(|n| &n.incoming).filter_map(|e| e.when.as_ref()).collect();
+        if conditions.is_empty() || conditions.len() > MOST {
+            return None;
+        }
+        let cases = Cases::new(conditions.iter().copied(), &|_, _| None)?;
+        let mut texts: Vec<&str> = Vec::new();
+        let mut open = Vec::new();
+        for (at, cond) in conditions.iter().enumerate() {
+            open.push(cases.is_open(at).then(|| {
+                let text = cond.text.trim();
+                texts.iter().position(|t| *t == text).unwrap_or_else(|| {
+                    texts.push(text);
+                    texts.len() - 1
+                })
+            }));
+        }
+        let mut count = 0usize;
+        let most = MOST / (conditions.len() * (texts.len() + 1));
+        cases.each(false, &mut |_| {
+            count += 1;
+            count <= most
+        });
+        if count > most {
+            return None;
+        }
+        let kin = kin(&cases);
+        let edges = Edges { graph, conditions, cases, open, kin };
+        let mut sets: Vec<(Vec<bool>, usize, Option<usize>)> = Vec::new();
+        let mut at = 0;
+        edges.cases.each(false, &mut |case| {
+            for chosen in std::iter::once(None).chain((0..texts.len()).map(Some)) {
+                if let Some(set) = edges.running(case, chosen)
+                    && !sets.iter().any(|(known, ..)| *known == set)
+                {
+                    sets.push((set, at, chosen));
+                }
+            }
+            at += 1;
+            true
+        });
+        Some(Self { edges, sets, texts, told: RefCell::default() })
+    }
+
+    /// With which values both run, if there are any.
+    pub fn both(&self, a: usize, b: usize) -> Option<String> {
+        let runs = |set: &[bool], at: usize| set.get(at) == Some(&true);
+        let found = self.sets.iter().position(|(set, ..)| runs(set, a) && runs(set, b))?;
+        Some(self.told.borrow_mut().entry(found).or_insert_with(|| self.values(found)).clone())
+    }
+
+    fn values(&self, found: usize) -> String {
+        let Some((set, number, chosen)) = self.sets.get(found) else { return String::new() };
+        let mut values = String::new();
+        let mut at = 0;
+        self.edges.cases.each(false, &mut |case| {
+            if at == *number {
+                values = case.describe(&|other| self.edges.running(other, *chosen).as_ref() == Some(set));
+            }
+            at += 1;
+            at <= *number
+        });
+        if let Some(text) = chosen.and_then(|c| self.texts.get(c)) {
+            let and = if values.is_empty() { "" } else { " and " };
+            values = format!("{values}{and}`{text}`");
+        }
+        values
+    }
+}
+
+impl Edges<'_> {
+    /// The nodes that run in a case. None: a case that there may not be.
+    fn running(&self, case: &Case<'_>, chosen: Option<usize>) -> Option<Vec<bool>> {
+        let holds: Vec<bool> = (0..self.conditions.len())
+            .map(|at| match self.open.get(at).copied().flatten() {
+                Some(group) => Some(group) == chosen,
+                None => case.holds(at),
+            })
+            .collect();
+        let mut told: Vec<usize> = Vec::new();
+        for (at, _) in holds.iter().enumerate().filter(|(_, holds)| **holds) {
+            for read in self.cases.read_by(at) {
+                let same = |other: &usize| *other != read && self.kin.get(*other) == self.kin.get(read);
+                if told.iter().any(same) {
+                    return None;
+                }
+                told.push(read);
+            }
+        }
+        let mut runs: Vec<bool> =
+            self.graph.nodes.iter().map(|n| n.incoming.is_empty() && n.fallback_of.is_empty()).collect();
+        loop {
+            let mut more = false;
+            let mut condition = 0;
+            for (at, node) in self.graph.nodes.iter().enumerate() {
+                for edge in &node.incoming {
+                    let taken = match edge.when {
+                        Some(_) => {
+                            condition += 1;
+                            holds.get(condition - 1).copied().unwrap_or(false)
+                        }
+                        None => true,
+                    };
+                    let from = runs.get(edge.from.index()).copied().unwrap_or(false);
+                    if let Some(run) = runs.get_mut(at)
+                        && taken
+                        && from
+                        && !*run
+                        && node.fallback_of.is_empty()
+                    {
+                        *run = true;
+                        more = true;
+                    }
+                }
+            }
+            if !more {
+                return Some(runs);
+            }
+        }
+    }
+}
+
+/// For every value the first one that shares a slot with it: `working.intent` and `working.triage.output` may be one text.
+fn kin(cases: &Cases) -> Vec<usize> {
+    let slots: Vec<Vec<u32>> = cases.values().iter().map(|read| slots(read.source())).collect();
+    let mut kin: Vec<usize> = (0..slots.len()).collect();
+    for (at, mine) in slots.iter().enumerate() {
+        let first = slots.iter().take(at).position(|other| other.iter().any(|s| mine.contains(s)));
+        let root = first.and_then(|f| kin.get(f).copied());
+        if let (Some(root), Some(place)) = (root, kin.get_mut(at)) {
+            *place = root;
+        }
+    }
+    kin
+}
+
+fn slots(source: &Source) -> Vec<u32> {
+    match source {
+        Source::Slot(slot) | Source::Member(slot, _) => vec![slot.0],
+        Source::Layered { top, under, .. } => vec![top.0, under.0],
+        Source::Either(a, b) => [slots(a), slots(b)].concat(),
+        Source::Compose { parts, .. } => parts.iter().map(|p| p.slot.0).collect(),
+        _ => Vec::new(),
+    }
+}

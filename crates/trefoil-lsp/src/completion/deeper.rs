@@ -1,0 +1,110 @@
+//! What lies behind a name whose own type does not say: steps of a pipeline, parts of state, what a step hands on, what other
+//! texts read there.
+
+use trefoil::ir::facts::{DeclarationKind, Mention, Scope};
+use trefoil::syntax::Location;
+
+use super::template::{Around, properties};
+use super::{Item, Sort};
+use crate::analysis::touches;
+use crate::cursor::spot;
+use crate::types;
+
+/// All of it, the likeliest first; the same more than once, perhaps.
+pub fn members(around: &Around<'_>, scope: &Scope, done: &[&str]) -> Vec<Item> {
+    let mut items = inner_steps(around, scope, done);
+    items.extend(inner_keys(around, scope, done));
+    items.extend(handed_on(around, scope, done));
+    items.extend(elsewhere(around, done));
+    items
+}
+
+/// The steps of a nested pipeline, which can be read through its name (decision A10).
+fn inner_steps(around: &Around<'_>, scope: &Scope, done: &[&str]) -> Vec<Item> {
+    let Some((first, rest)) = done.split_first() else { return Vec::new() };
+    let Some(at) = scope.names.iter().find(|n| *n.name == **first).and_then(|n| n.declared) else { return Vec::new() };
+    let all = &around.analysis.facts().declarations;
+    // Under the step itself, under the agent that is written in it, or under the one that it names.
+    let mut within = vec![at];
+    within.extend(all.iter().filter(|d| d.parent == Some(at) && d.kind == DeclarationKind::Workflow).map(|d| d.at));
+    let named = around.analysis.mentions_at(at.file, at.span.start).into_iter().filter(|m| !m.template);
+    within.extend(named.filter_map(|m| m.to));
+    let mut steps =
+        all.iter().filter(|d| d.kind == DeclarationKind::Step && d.parent.is_some_and(|p| within.contains(&p)));
+    if let Some((step, rest)) = rest.split_first() {
+        let schema = steps.find(|d| *d.name == **step).map(|d| &d.schema);
+        let schema = schema.and_then(|s| rest.iter().try_fold(s, |schema, segment| types::member(schema, segment)));
+        return schema.map(properties).unwrap_or_default();
+    }
+    steps
+        .map(|d| {
+            let note = d.note.as_deref().unwrap_or_default();
+            Item::new(&*d.name, Sort::Property).detail(types::describe(&d.schema)).documentation(note)
+        })
+        .collect()
+}
+
+/// The properties of an input that a step gives as it got it: `input: { rating: "{{rate}}" }`.
+fn handed_on(around: &Around<'_>, scope: &Scope, done: &[&str]) -> Vec<Item> {
+    let Some((first, rest)) = done.split_first() else { return Vec::new() };
+    let given = scope.names.iter().find(|n| *n.name == **first).and_then(|n| around.analysis.declaration(n.declared?));
+    let Some(given) = given.filter(|d| d.kind == DeclarationKind::Input) else { return Vec::new() };
+    let Some(root) = around.analysis.tree(given.at.file) else { return Vec::new() };
+    let there = spot(root, given.at.span.start);
+    let entry = there.within.mapping().and_then(|m| m.entries.iter().find(|e| e.key.content() == given.at.span));
+    let Some((_, value)) = entry.and_then(|e| e.value.scalar()) else { return Vec::new() };
+    // Anything beside the one placeholder makes a text of it.
+    let inner = value.value.strip_prefix("{{").and_then(|v| v.strip_suffix("}}"));
+    if inner.is_none_or(|inner| inner.contains(['{', '}', '#'])) {
+        return Vec::new();
+    }
+    let within = |m: &&Mention| value.span.start <= m.at.span.start && m.at.span.end <= value.span.end;
+    let last = around.analysis.mentions_in(given.at.file).filter(|m| m.template).filter(within).last();
+    let schema = last.and_then(|m| rest.iter().try_fold(&m.schema, |schema, segment| types::member(schema, segment)));
+    schema.map(properties).unwrap_or_default()
+}
+
+/// The parts of shared state that are written below a part of it.
+fn inner_keys(around: &Around<'_>, scope: &Scope, done: &[&str]) -> Vec<Item> {
+    let all = &around.analysis.facts().declarations;
+    let mut items = Vec::new();
+    for name in scope.names.iter() {
+        let own: Vec<&str> = name.name.split('.').collect();
+        let (Some(rest), Some(at)) = (done.strip_prefix(own.as_slice()), name.declared) else { continue };
+        let inner = |at, segment: &&str| {
+            let found =
+                all.iter().find(|d| d.kind == DeclarationKind::Key && d.parent == Some(at) && *d.name == **segment);
+            found.map(|d| d.at)
+        };
+        let is_key = |at: &Location| all.iter().any(|d| d.at == *at && d.kind == DeclarationKind::Key);
+        let Some(at) = rest.iter().try_fold(at, inner).filter(is_key) else { continue };
+        items.extend(all.iter().filter(|d| d.kind == DeclarationKind::Key && d.parent == Some(at)).map(|d| {
+            let note = d.note.as_deref().unwrap_or_default();
+            Item::new(&*d.name, Sort::Property).detail(types::describe(&d.schema)).documentation(note)
+        }));
+    }
+    items
+}
+
+/// What other texts of the file name behind the same segments: keys of state whose type nobody declares.
+fn elsewhere(around: &Around<'_>, done: &[&str]) -> Vec<Item> {
+    if done.is_empty() {
+        return Vec::new();
+    }
+    let text = around.analysis.text(around.file);
+    let mut out: Vec<Item> = Vec::new();
+    for m in around.analysis.mentions_in(around.file).filter(|m| m.template && m.to.is_some()) {
+        let Some(before) = text.get(..m.at.span.start as usize).and_then(|t| t.strip_suffix('.')) else { continue };
+        let same = done.iter().rev().try_fold(before, |rest, segment| {
+            let rest = rest.strip_suffix(segment)?;
+            Some(rest.strip_suffix('.').unwrap_or(rest))
+        });
+        let name = around.analysis.text_at(m.at);
+        let whole =
+            same.is_some_and(|rest| !rest.ends_with(|c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.')));
+        if whole && !touches(m.at.span, around.offset) && !out.iter().any(|i| i.label == name) {
+            out.push(Item::new(name, Sort::Property).detail(types::describe(&m.schema)));
+        }
+    }
+    out
+}

@@ -1,0 +1,96 @@
+//! Values that the file itself speaks of in another place: paths that are read and nobody writes, the properties that a
+//! schema can require, the words that a default can be.
+
+use std::collections::BTreeMap;
+
+use trefoil::ir::facts::DeclarationKind;
+use trefoil::syntax::FileId;
+use trefoil::syntax::yaml::{Node, Scalar};
+
+use super::{Item, Sort};
+use crate::analysis::Analysis;
+use crate::cursor::{Spot, Step};
+
+/// The trees of state that nodes write to.
+const WRITTEN: [&str; 2] = ["working", "output"];
+
+/// The paths that a node may write to: what is read and written by nobody yet, its own name, what others write.
+pub fn paths(analysis: &Analysis, file: FileId, spot: &Spot<'_>) -> Vec<Item> {
+    let mut found: BTreeMap<String, bool> = BTreeMap::new();
+    let text = analysis.text(file);
+    let keys = analysis.facts().declarations.iter().filter(|d| d.kind == DeclarationKind::Key && d.at.file == file);
+    let written = keys.map(|d| (d.at.span, true));
+    let named = analysis.mentions_in(file).map(|m| (m.at.span, !m.template || m.to.is_some()));
+    for (at, written) in written.chain(named) {
+        // Each segment of a path is a place of its own; the whole one is that of the last.
+        let (start, end) = (at.start as usize, at.end as usize);
+        let goes_on = text.get(end..).is_some_and(|rest| rest.starts_with('.'));
+        let path = text.get(..end).map(|before| {
+            let cut = before
+                .rfind(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '-' | '.')))
+                .map_or(0, |at| at + before.get(at..).and_then(|t| t.chars().next()).map_or(1, char::len_utf8));
+            before.get(cut..).unwrap_or_default()
+        });
+        let Some(path) = path.filter(|p| !goes_on && p.len() > end - start) else { continue };
+        let Some((root, rest)) = path.split_once('.') else { continue };
+        if WRITTEN.contains(&root) && !rest.is_empty() {
+            let known = found.entry(path.to_owned()).or_insert(written);
+            *known |= written;
+        }
+    }
+    let own = spot.path.iter().rev().nth(1).and_then(|step| match step {
+        Step::Key(name) => Some(name.as_str()),
+        Step::Item(_) => None,
+    });
+    let missing =
+        found.iter().filter(|(_, written)| !**written).map(|(path, _)| (path.clone(), "nobody writes it yet"));
+    let own = own.into_iter().flat_map(|name| WRITTEN.map(|root| (format!("{root}.{name}"), "")));
+    let others = found.iter().filter(|(_, written)| **written).map(|(path, _)| (path.clone(), "written elsewhere"));
+    let mut items: Vec<Item> = Vec::new();
+    for (path, note) in missing.chain(own).chain(others) {
+        if !items.iter().any(|i| i.label == path) {
+            let item = Item::new(path, Sort::Name);
+            items.push(if note.is_empty() { item } else { item.detail(note) });
+        }
+    }
+    items
+}
+
+/// The properties that a schema has and does not require yet, where the cursor is in its `required`.
+pub fn required(root: &Node, spot: &Spot<'_>) -> Vec<Item> {
+    let path = match spot.path.as_slice() {
+        [above @ .., Step::Key(key), Step::Item(_)] | [above @ .., Step::Key(key)] if key == "required" => above,
+        _ => return Vec::new(),
+    };
+    let Some(schema) = node_at(root, path).and_then(Node::mapping) else { return Vec::new() };
+    let Some(properties) = schema.get("properties").and_then(|e| e.value.mapping()) else { return Vec::new() };
+    let listed = schema.get("required").and_then(|e| e.value.sequence()).unwrap_or_default();
+    let listed: Vec<&str> = listed.iter().filter_map(|n| n.string()).map(|t| &*t.value).collect();
+    let names = properties.entries.iter().map(|e| &*e.key.value).filter(|name| !listed.contains(name));
+    names.map(|name| Item::new(name, Sort::Name).detail("property")).collect()
+}
+
+/// The words that a property with a choice can be, where the cursor is in its `default`.
+pub fn default(root: &Node, spot: &Spot<'_>) -> Vec<Item> {
+    let Some((Step::Key(key), above)) = spot.path.split_last() else { return Vec::new() };
+    let Some(schema) = node_at(root, above).and_then(Node::mapping).filter(|_| key == "default") else {
+        return Vec::new();
+    };
+    let words = schema.get("enum").and_then(|e| e.value.sequence()).unwrap_or_default();
+    let mut items: Vec<Item> =
+        words.iter().filter_map(Node::scalar).map(|(_, text)| Item::new(&*text.value, Sort::Value)).collect();
+    if let Some((Scalar::Str, kind)) = schema.get("type").and_then(|e| e.value.scalar())
+        && &*kind.value == "boolean"
+    {
+        items.extend(["true", "false"].map(|word| Item::new(word, Sort::Value)));
+    }
+    items
+}
+
+/// The node at the end of a path.
+pub fn node_at<'t>(root: &'t Node, path: &[Step]) -> Option<&'t Node> {
+    path.iter().try_fold(root, |node, step| match step {
+        Step::Key(key) => node.mapping()?.get(key).map(|e| &e.value),
+        Step::Item(at) => node.sequence()?.get(*at),
+    })
+}

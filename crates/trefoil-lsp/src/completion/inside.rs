@@ -1,0 +1,127 @@
+//! Names in the blocks of a template: the members of a loop's item, of the value that a block is about.
+
+use trefoil::ir::facts::{Inside, Scope};
+use trefoil::syntax::FileId;
+use trefoil::template::policy::Blocks;
+
+use super::template::{Written, helpers, properties};
+use super::{Completion, Item, STAND_IN, Sort};
+use crate::analysis::{Analysis, touches};
+use crate::types;
+
+/// What may begin or follow a path there, besides members.
+const WORDS: &[&str] = &["this", "@index", "@key", "@first", "@last", "@root", "else"];
+
+/// What may stand at an offset in a loop or another block with a value of its own; none outside of these, and for a path
+/// that leads out of them. `retry` gives the analysis there would be if the file had another text.
+pub fn complete(
+    analysis: &Analysis,
+    file: FileId,
+    offset: u32,
+    retry: &mut dyn FnMut(&str) -> Option<(Analysis, FileId)>,
+) -> Option<Completion> {
+    let scope: &Scope = analysis.scope_at(file, offset).filter(|s| s.policy.blocks == Blocks::Handlebars)?;
+    let text = analysis.text(file);
+    let begun = text.get(scope.at.span.start as usize..offset as usize)?;
+    let open = open_blocks(begun);
+    if !open.iter().any(|b| b.has_value) {
+        return None;
+    }
+    let replace = Written::read(text, offset).last;
+    if let Some(inside) = inside_at(analysis, file, offset) {
+        return Some(Completion { replace, items: items(analysis, inside, offset) });
+    }
+    let (above, below) = (text.get(..offset as usize)?, text.get(offset as usize..)?);
+    let line = below.lines().next().unwrap_or_default();
+    let closed = line.find("}}").is_some_and(|end| line.get(..end).is_some_and(|tag| !tag.contains("{{")));
+    let close = if closed { "" } else { "}}" };
+    // First as if the blocks were closed further below, then as if they had to be closed here.
+    let ends: String = open.iter().rev().map(|b| format!("{{{{/{}}}}}", b.name)).collect();
+    let attempts = [
+        format!("{above}{STAND_IN}{close}{below}"),
+        format!("{above}{STAND_IN}}}}}{ends}{}", below.get(line.len()..).unwrap_or_default()),
+    ];
+    attempts.iter().find_map(|text| {
+        let (analysis, file) = retry(text)?;
+        let inside = inside_at(&analysis, file, offset)?;
+        Some(Completion { replace, items: items(&analysis, inside, offset) })
+    })
+}
+
+/// The path of a block that an offset is in.
+fn inside_at(analysis: &Analysis, file: FileId, offset: u32) -> Option<&Inside> {
+    let all = analysis.facts().insides.iter().filter(|i| i.at.file == file && touches(i.at.span, offset));
+    all.min_by_key(|i| i.at.span.len())
+}
+
+fn items(analysis: &Analysis, inside: &Inside, offset: u32) -> Vec<Item> {
+    let scope = analysis.scope_at(inside.at.file, offset);
+    let done: Vec<_> = inside.segments.iter().take_while(|s| s.span.end < offset).collect();
+    let schema =
+        done.iter().try_fold(&inside.start, |schema, segment| types::member(schema, analysis.text_at(**segment)));
+    let mut items = schema.map(properties).unwrap_or_default();
+    let bare = inside.segments.first().is_some_and(|first| first.span.start == inside.at.span.start);
+    if done.is_empty() && bare {
+        items.extend(scope.into_iter().flat_map(helpers));
+        items.extend(WORDS.iter().map(|w| Item::new(*w, Sort::Word)));
+    }
+    items
+}
+
+/// A block that is open.
+#[derive(Debug, PartialEq, Eq)]
+struct Open<'t> {
+    name: &'t str,
+    /// Whether paths in it start at its value.
+    has_value: bool,
+}
+
+/// The blocks that a text leaves open, outermost first. A tag that it leaves open itself does not count.
+fn open_blocks(text: &str) -> Vec<Open<'_>> {
+    let mut open: Vec<Open<'_>> = Vec::new();
+    let mut at = 0;
+    while let Some(found) = text.get(at..).and_then(|rest| rest.find("{{")) {
+        let start = at + found;
+        let rest = text.get(start + 2..).unwrap_or_default();
+        let end = if rest.starts_with("!--") { "--}}" } else { "}}" };
+        let Some(length) = rest.find(end) else { break };
+        at = start + 2 + length + end.len();
+        if text.get(..start).is_some_and(|before| before.ends_with('\\')) {
+            continue;
+        }
+        let tag = rest.get(..length).unwrap_or_default();
+        let tag = tag.trim_matches(|c: char| c == '~' || c.is_whitespace());
+        if let Some(rest) = tag.strip_prefix(['#', '^']).filter(|rest| !rest.is_empty()) {
+            let name = rest.split_whitespace().next().unwrap_or_default();
+            open.push(Open { name, has_value: matches!(name, "each" | "with") && tag.starts_with('#') });
+        } else if tag.starts_with('/') {
+            open.pop();
+        } else if (tag == "else" || tag == "^" || tag.starts_with("else "))
+            && let Some(last) = open.last_mut()
+        {
+            // There is nothing to go over then.
+            last.has_value = false;
+        }
+    }
+    open
+}
+
+#[cfg(test)]
+mod tests {
+    use super::open_blocks;
+
+    #[test]
+    fn blocks_are_open_until_they_are_closed() {
+        let names = |text: &str| {
+            let all = open_blocks(text).into_iter();
+            all.map(|b| format!("{}{}", b.name, if b.has_value { "" } else { "-" })).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(names("a {{#each xs}} {{#if this.a}} {{this."), "each if-");
+        assert_eq!(names("{{#each xs}}{{/each}}{{"), "");
+        assert_eq!(names("{{~#with x as |y| ~}} {{!-- {{/with}} --}} \\{{/with}} {{"), "with");
+        assert_eq!(names("{{#each xs}}{{else}}{{"), "each-");
+        assert_eq!(names("{{#each xs}}{{#if a}}{{else}}{{/if}}{{#each this.b}}"), "each each");
+        assert_eq!(names("{{^each xs}}{{"), "each-");
+        assert_eq!(names("{{#"), "");
+    }
+}
