@@ -373,7 +373,8 @@ fn words_of_other_systems_for_types_and_providers() {
     );
     expect_one(
         "version: \"0.1\"\nagents: {a: {model: \u{201c}openai:m\u{201d}, system: x}}\nnodes: {n: {agent: a, writes: output.n}}\n",
-        "warning 2:21 bad-model: `“openai:m”` has a blank or a quote in it, and no model's name has",
+        "warning 2:21 yaml-typographic-quotes: `“` and `”` are part of the text: YAML has other quotes
+         warning 2:21 bad-model: `“openai:m”` has a blank or a quote in it, and no model's name has",
     );
 }
 
