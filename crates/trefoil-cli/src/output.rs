@@ -33,7 +33,28 @@ fn colored_result() -> bool {
 /// Findings as a result: with colours where stdout shows them.
 #[must_use]
 pub fn findings(all: &[Diagnostic], files: &Files) -> String {
-    text(all, files, TextOptions { color: colored_result(), width: width() })
+    laid_out(all, files, TextOptions { color: colored_result(), width: width() })
+}
+
+/// Up to this many findings, starting a thread costs more than it saves.
+const FEW: usize = 64;
+
+/// Findings as text. A generated file can have one for each of its thousand states, and laying out their excerpts takes longer
+/// than finding them, so all cores do it.
+fn laid_out(all: &[Diagnostic], files: &Files, options: TextOptions) -> String {
+    let cores = if all.len() > FEW { std::thread::available_parallelism().map_or(1, usize::from) } else { 1 };
+    let mut parts = all.chunks(all.len().div_ceil(cores).max(1));
+    let first = parts.next().unwrap_or_default();
+    std::thread::scope(|scope| {
+        let others: Vec<_> = parts.map(|part| (part, scope.spawn(move || text(part, files, options)))).collect();
+        let mut out = text(first, files, options);
+        for (part, other) in others {
+            out.push('\n');
+            // What a thread could not lay out is laid out here, where it fails as it would have without threads.
+            out.push_str(&other.join().unwrap_or_else(|_| text(part, files, options)));
+        }
+        out
+    })
 }
 
 /// The exit code of what was written to stdout, with a word to the person if it was not.
@@ -102,7 +123,7 @@ pub fn refuse(message: &str, help: Option<&str>) {
 
 /// Findings, for a person who reads stderr.
 pub fn diagnostics(all: &[Diagnostic], files: &Files) -> String {
-    text(all, files, TextOptions { color: true, width: width() })
+    laid_out(all, files, TextOptions { color: true, width: width() })
 }
 
 /// Columns of the terminal that a person looks at.

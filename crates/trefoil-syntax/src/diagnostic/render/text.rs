@@ -34,28 +34,8 @@ impl Default for TextOptions {
     }
 }
 
-/// Up to this many findings, starting a thread costs more than it saves.
-const FEW: usize = 64;
-
 /// One block a finding, with a blank line between two.
 pub fn text(diagnostics: &[Diagnostic], files: &Files, options: TextOptions) -> String {
-    // A generated file can have a finding for each of its thousand states, and laying out excerpts is most of a check then.
-    let threads = if diagnostics.len() > FEW { std::thread::available_parallelism().map_or(1, usize::from) } else { 1 };
-    let mut parts = diagnostics.chunks(diagnostics.len().div_ceil(threads).max(1));
-    let first = parts.next().unwrap_or_default();
-    std::thread::scope(|scope| {
-        let others: Vec<_> = parts.map(|part| (part, scope.spawn(move || blocks(part, files, options)))).collect();
-        let mut out = blocks(first, files, options);
-        for (part, other) in others {
-            out.push('\n');
-            // What a thread could not lay out is laid out here, where it fails as it would have without threads.
-            out.push_str(&other.join().unwrap_or_else(|_| blocks(part, files, options)));
-        }
-        out
-    })
-}
-
-fn blocks(diagnostics: &[Diagnostic], files: &Files, options: TextOptions) -> String {
     let renderer = if options.color { Renderer::styled() } else { Renderer::plain() }.term_width(options.width);
     let mut out = String::new();
     for d in diagnostics {
