@@ -23,6 +23,8 @@ pub struct ModelCall {
     pub user: Expr,
     /// Sampling and limits.
     pub parameters: ModelParameters,
+    /// Where some of them are written, by their names there: for findings about one of them.
+    pub places: Vec<(&'static str, Location)>,
     /// What the answer is read as.
     pub format: AnswerFormat,
     /// Applied to the user message before the call (input side) and to the answer after it (output side), in order.
@@ -68,8 +70,6 @@ pub struct ModelParameters {
     pub provider_options: Option<Value>,
     /// Milliseconds for one call.
     pub timeout_ms: Option<u64>,
-    /// Where some of them are written, by their names here: for findings about one of them.
-    pub places: Vec<(&'static str, Location)>,
 }
 
 /// What an answer is read as.

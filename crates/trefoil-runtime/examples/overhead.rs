@@ -106,6 +106,7 @@ fn model() -> StepKind {
         examples: vec![],
         user: Expr::AsText(Box::new(Expr::Read(Source::Slot(SlotId(0))))),
         parameters: ModelParameters::default(),
+        places: Vec::new(),
         format: AnswerFormat::Text,
         guards: vec![],
         stream: false,

@@ -70,7 +70,7 @@ fn look(cx: &mut Context<'_>, call: &ModelCall) {
     }
     for (names, message) in found {
         let help = "take another value, or leave it out for the provider's own";
-        let written = p.places.iter().find(|(name, _)| names.contains(name));
+        let written = call.places.iter().find(|(name, _)| names.contains(name));
         let at = written.map_or(call.model.origin, |(_, at)| *at);
         cx.report(cx.finding(at, message).help(help));
     }

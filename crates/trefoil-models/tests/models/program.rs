@@ -18,6 +18,7 @@ pub fn one_call() -> Program {
         examples: Vec::new(),
         user: Expr::Const(Value::Null),
         parameters: ModelParameters::default(),
+        places: Vec::new(),
         format: AnswerFormat::Text,
         guards: Vec::new(),
         stream: false,

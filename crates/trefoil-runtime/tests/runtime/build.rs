@@ -142,6 +142,7 @@ impl Build {
             examples: Vec::new(),
             user: Expr::Template(self.text(user)),
             parameters: ModelParameters::default(),
+            places: Vec::new(),
             format: AnswerFormat::Text,
             guards: Vec::new(),
             stream: true,

@@ -91,6 +91,7 @@ pub(super) fn lower(
             timeout_ms: Some(execution.llm_timeout_ms),
             ..ModelParameters::default()
         },
+        places: Vec::new(),
         format: AnswerFormat::Text,
         guards: Vec::new(),
         stream: true,
@@ -298,6 +299,7 @@ pub(super) fn missing(lowering: &mut Lowering<'_>, name: &Arc<str>) -> Flow {
         examples: Vec::new(),
         user: Expr::AsText(Box::new(Expr::Read(Source::Slot(input)))),
         parameters: ModelParameters::default(),
+        places: Vec::new(),
         format: AnswerFormat::Text,
         guards: Vec::new(),
         stream: true,

@@ -111,6 +111,7 @@ fn call(
             .collect(),
         user,
         parameters: parameters(model),
+        places: model.places.clone(),
         format,
         guards: Vec::new(),
         stream,
@@ -133,7 +134,6 @@ fn parameters(model: &Model<'_>) -> ModelParameters {
         stop: model.stop.iter().map(|t| t.value.clone()).collect(),
         provider_options: model.options.clone().filter(|o| !matches!(o, Value::Null)),
         timeout_ms: None,
-        places: model.places.clone(),
     }
 }
 

@@ -165,6 +165,7 @@ impl Workflow<'_, '_> {
             examples: Vec::new(),
             user,
             parameters: ModelParameters::default(),
+            places: Vec::new(),
             format: trefoil_ir::AnswerFormat::Text,
             guards,
             stream: false,
