@@ -4,10 +4,12 @@ use std::cell::RefCell;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-use trefoil_ir::Facts;
+use trefoil_ir::{Facts, Program};
 use trefoil_syntax::yaml::{Entry, Kind, Mapping, Node, Scalar, Style, Text};
 use trefoil_syntax::{Diagnostic, Diagnostics, FileId, Location, Span, suggest};
 use trefoil_template::{Number, Object, Value};
+
+use crate::project::Lowered;
 
 /// What reading and lowering find out.
 #[derive(Debug, Clone, Default)]
@@ -16,12 +18,15 @@ pub struct Findings {
     pub diagnostics: Diagnostics,
     /// What the checker and editors ask for.
     pub facts: Facts,
+    /// The program as far as it could be put together, where mistakes keep it from being one: to look for further mistakes
+    /// in, never to run.
+    pub draft: Option<Program>,
 }
 
 impl Findings {
     /// Findings with the facts about names.
     pub fn with_facts() -> Self {
-        Self { diagnostics: Diagnostics::default(), facts: Facts::wanted() }
+        Self { diagnostics: Diagnostics::default(), facts: Facts::wanted(), draft: None }
     }
     /// None yet, and the same facts asked for.
     #[must_use]
@@ -29,7 +34,16 @@ impl Findings {
         Self {
             diagnostics: Diagnostics::default(),
             facts: if self.facts.is_wanted() { Facts::wanted() } else { Facts::default() },
+            draft: None,
         }
+    }
+    /// Keeps the program for whoever looks for more mistakes, and gives it back if there was none.
+    pub(crate) fn sound(&mut self, lowered: Option<Lowered>, broken: bool) -> Option<Lowered> {
+        if !broken {
+            return lowered;
+        }
+        self.draft = lowered.map(|l| l.program);
+        None
     }
     /// Adds the findings of a part.
     pub fn absorb(&mut self, part: Self) {

@@ -60,6 +60,6 @@ impl FrontEnd for Aegis {
         let broken = found.diagnostics.has_errors();
         findings.diagnostics.extend(found.diagnostics.into_sorted());
         findings.facts.merge(found.facts);
-        lowered.filter(|_| !broken)
+        findings.sound(lowered, broken)
     }
 }

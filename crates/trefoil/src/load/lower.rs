@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use trefoil_check::Rule;
 use trefoil_front::project::resolve_path;
 use trefoil_front::{Document, Findings, Lowered, NeedKind, Project};
 use trefoil_ir::{Callee, Facts, Program, StepKind};
@@ -36,6 +37,8 @@ pub(super) struct Folder {
 pub(super) struct Attempt {
     /// The program, if it can be one.
     pub lowered: Option<Lowered>,
+    /// As much of it as there is, if it cannot.
+    draft: Option<Program>,
     /// The findings in every file it touches.
     pub findings: Vec<Diagnostic>,
     /// What lowering learned about names.
@@ -208,11 +211,11 @@ impl Folder {
     /// Lowers a document as the entry of a program.
     pub fn lower(&self, index: usize) -> Attempt {
         let Some(document) = self.project.documents.get(index) else {
-            return Attempt { lowered: None, findings: Vec::new(), facts: Facts::default() };
+            return Attempt { lowered: None, draft: None, findings: Vec::new(), facts: Facts::default() };
         };
         let mut found = if self.facts { Findings::with_facts() } else { Findings::default() };
         let lowered = document.front.lower(&self.project, index, &mut found);
-        let Findings { diagnostics: found, facts } = found;
+        let Findings { diagnostics: found, facts, draft } = found;
         let mut touched = BTreeSet::from([document.file]);
         touched.extend(found.iter().filter_map(|d| d.file));
         if let Some(lowered) = &lowered {
@@ -228,7 +231,7 @@ impl Folder {
             findings.extend(self.manifest(*file).into_iter().flat_map(|m| m.diagnostics.iter().cloned()));
         }
         findings.extend(self.problems.iter().filter(|d| d.file.is_some_and(|f| touched.contains(&f))).cloned());
-        Attempt { lowered, findings, facts }
+        Attempt { lowered, draft, findings, facts }
     }
     /// Whether a finding stands although a part of its file could not be read.
     fn holds(&self, d: &Diagnostic) -> bool {
@@ -242,11 +245,14 @@ impl Folder {
 }
 
 impl Attempt {
-    /// With what the rules say about the program of a file, if there is one and they are asked.
+    /// With what the rules say about the program of a file, if there is one and they are asked. What mistakes keep from being
+    /// a program is looked through for what is dangerous: whoever mends one mistake should not learn of that one only then.
     pub fn proved(mut self, loader: &mut Loader, file: FileId) -> Self {
-        if let Some(lowered) = self.lowered.as_ref().filter(|_| loader.options.checks.is_some()) {
-            let (limits, shown) = (loader.limits(file), loader.shown(file, &lowered.program));
-            let found = trefoil_check::check_for(&lowered.program, &self.facts, &limits, &shown);
+        let whole = self.lowered.as_ref().map(|l| &l.program);
+        if let Some(program) = whole.or(self.draft.as_ref()).filter(|_| loader.options.checks.is_some()) {
+            let (limits, shown) = (loader.limits(file), loader.shown(file, program));
+            let wanted = |rule: &Rule| shown(rule) && (whole.is_some() || rule.group == trefoil_check::Group::Safety);
+            let found = trefoil_check::check_for(program, &self.facts, &limits, &wanted);
             let new = trefoil_check::unsaid(found, &self.findings);
             self.findings.extend(new);
         }

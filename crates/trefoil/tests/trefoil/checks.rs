@@ -228,3 +228,20 @@ fn a_finding_that_moved_to_another_file_is_told_once_and_covered_there() {
     let name = report.diagnostics[0].file.and_then(|f| report.files.get(f)).unwrap().name().to_owned();
     assert!(name.ends_with("c.yaml"), "{name}");
 }
+
+#[test]
+fn a_mistake_does_not_hide_what_is_dangerous() {
+    let pipeline = "id: main\nkind: sequential\ninputSchema:\n  text: string\nsteps:\n  \
+        - agent: { id: w, kind: llm, model: { provider: openai, name: gpt-x }, instruction: \"{{text}}\" }\n    input: { text: \"{{NAME}}\" }\n  \
+        - agent: { id: call, kind: tool, tool: { kind: http, name: fetch, url: \"https://{{w}}.example.org/\" } }\n    input: { w: \"{{w}}\" }\n";
+    let folder = Folder::with(&[
+        ("right.yaml", &pipeline.replace("NAME", "text")),
+        ("wrong.yaml", &pipeline.replace("NAME", "txet")),
+    ]);
+    let rules = |name: &str| {
+        let found = rules_of(&folder, name, &LoadOptions::default().checked());
+        found.into_iter().filter(|(_, s)| *s == Severity::Error).map(|(rule, _)| rule).collect::<Vec<_>>()
+    };
+    assert_eq!(rules("right.yaml"), ["untrusted-url"]);
+    assert_eq!(rules("wrong.yaml"), ["unresolved-name", "untrusted-url"]);
+}

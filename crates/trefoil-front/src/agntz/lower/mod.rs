@@ -77,13 +77,10 @@ pub fn lower(project: &Project, document: usize, findings: &mut Findings) -> Opt
     let entry = lowering.document(document, true);
     let failed = lowering.findings.diagnostics.has_errors();
     findings.absorb(std::mem::take(&mut lowering.findings));
-    if failed {
-        return None;
-    }
     let sources = lowering.units.keys().filter_map(|i| project.documents.get(*i));
     let texts: Vec<_> = sources.filter_map(|d| project.files.get(d.file)).map(|f| f.text().clone()).collect();
     let program = lowering.builder.finish(entry?.flow, texts.iter().map(|t| &**t))?;
-    Some(Lowered { program, env_files: Vec::new() })
+    findings.sound(Some(Lowered { program, env_files: Vec::new() }), failed)
 }
 
 impl Lowering<'_> {

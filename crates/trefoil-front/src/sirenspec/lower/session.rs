@@ -62,9 +62,9 @@ impl<'p> Session<'p> {
         let mut found = findings.apart();
         let lowered = Session::lowered(project, document, &mut found);
         // What others found before is no reason to give nothing back.
-        let lowered = lowered.filter(|_| !found.diagnostics.has_errors());
+        let broken = found.diagnostics.has_errors();
         findings.absorb(found);
-        lowered
+        findings.sound(lowered, broken)
     }
 
     fn lowered(project: &'p Project, document: usize, findings: &'p mut Findings) -> Option<Lowered> {
