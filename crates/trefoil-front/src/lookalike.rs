@@ -31,6 +31,9 @@ pub enum Form<'t> {
 const BRACKETS: [(&str, &str); 7] =
     [("{%", "%}"), ("{ {", "} }"), ("${", "}"), ("#{", "}"), ("<%=", "%>"), ("[[", "]]"), ("{", "}")];
 
+/// Bytes between brackets that can still be a placeholder.
+const LONGEST: usize = 200;
+
 /// Looks at the text outside of its tags. `is_there` tells whether a path names something.
 pub fn find<'t>(text: &'t str, is_there: &dyn Fn(&str) -> bool) -> Vec<Lookalike<'t>> {
     let mut found = Vec::new();
@@ -44,8 +47,8 @@ pub fn find<'t>(text: &'t str, is_there: &dyn Fn(&str) -> bool) -> Vec<Lookalike
     let mut unclosed = false;
     while let Some(rest) = text.get(at..).filter(|r| !r.is_empty()) {
         if let Some(inner) = rest.strip_prefix("{{") {
-            let end = inner.find("}}").filter(|end| inner.find("{{").is_none_or(|next| *end < next));
-            let Some(end) = end else {
+            // No further than to the next tag: a text of nothing but open tags is still looked at once.
+            let Some(end) = inner.split("{{").next().and_then(|own| own.find("}}")) else {
                 unclosed = true;
                 at += 2;
                 continue;
@@ -75,7 +78,7 @@ pub fn find<'t>(text: &'t str, is_there: &dyn Fn(&str) -> bool) -> Vec<Lookalike
 fn bracketed<'t>(text: &'t str, at: usize, is_there: &dyn Fn(&str) -> bool) -> Option<Lookalike<'t>> {
     let rest = text.get(at..)?;
     BRACKETS.iter().find_map(|(left, right)| {
-        let inner = rest.strip_prefix(left)?;
+        let inner = nearby(rest.strip_prefix(left)?);
         let inner = inner.get(..inner.find(right)?)?;
         let mut end = at + left.len() + inner.len() + right.len();
         if *left == "{%" {
@@ -94,7 +97,7 @@ fn bracketed<'t>(text: &'t str, at: usize, is_there: &dyn Fn(&str) -> bool) -> O
 /// `{#if topic}`, `{/if}`.
 fn block(text: &str, at: usize) -> Option<Lookalike<'_>> {
     let rest = text.get(at..)?;
-    if let Some(inner) = rest.strip_prefix("{#if ") {
+    if let Some(inner) = rest.strip_prefix("{#if ").map(nearby) {
         let end = inner.find('}').filter(|end| inner.get(..*end).is_some_and(|t| !t.contains(['{', '\n'])))?;
         let braces = if inner.get(end..).is_some_and(|t| t.starts_with("}}")) { 2 } else { 1 };
         return Some(Lookalike { range: at..at + 5 + end + braces, form: Form::Block("{{#if path}}") });
@@ -118,6 +121,11 @@ fn comparison(text: &str, at: usize) -> Option<Lookalike<'_>> {
     let operator = ["==", "!="].iter().find(|o| text.get(start..).is_some_and(|t| t.starts_with(**o)))?;
     let behind = text.get(start + operator.len()..)?;
     behind.starts_with([' ', '\'', '"']).then_some(Lookalike { range: start..start + 2, form: Form::Comparison })
+}
+
+/// As much of a text as a placeholder can take.
+fn nearby(text: &str) -> &str {
+    text.get(..text.floor_char_boundary(LONGEST)).unwrap_or(text)
 }
 
 fn first_length(text: &str) -> usize {
