@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use trefoil_ir::{
-    Expr, FlowId, Items, OnFailure, Program, SlotId, Source, Step, StepId, StepKind, Text, ValidatorKind, walk,
+    Expr, FlowId, Items, OnFailure, Program, SlotId, Source, Step, StepId, StepKind, Text, ValidatorKind, credential, walk,
 };
 use trefoil_syntax::Location;
 
@@ -20,6 +20,8 @@ pub struct Labels {
     pub secret: Option<Location>,
     /// The environment.
     pub environment: Option<Location>,
+    /// A variable of the environment that is a credential by its name; where it is read.
+    pub credential: Option<Location>,
     /// Whoever starts the run.
     pub input: Option<Location>,
     /// A model's answer.
@@ -35,6 +37,7 @@ impl Labels {
         Self {
             secret: self.secret.or(other.secret),
             environment: self.environment.or(other.environment),
+            credential: self.credential.or(other.credential),
             input: self.input.or(other.input),
             model: self.model.or(other.model),
             tool: self.tool.or(other.tool),
@@ -136,7 +139,11 @@ impl Taint {
         };
         let rest = value.rest();
         let result = self.result(step);
-        Reader { taint: self, flow, at, result: &result }.source(source, &rest).all()
+        let mut labels = Reader { taint: self, flow, at, result: &result }.source(source, &rest).all();
+        if *source == Source::Environment {
+            labels.credential = value.at().filter(|_| is_credential(&rest));
+        }
+        labels
     }
     fn result(&self, step: StepId) -> Held {
         self.results.get(step.index()).cloned().unwrap_or_default()
@@ -268,6 +275,11 @@ impl Taint {
     }
 }
 
+/// Whether a path into the environment names a credential.
+fn is_credential(path: &[Arc<str>]) -> bool {
+    path.first().is_some_and(|name| credential::is_credential(name))
+}
+
 fn set(place: &mut Held, more: &Held) -> bool {
     let both = place.clone().and(more);
     let changed = both != *place;
@@ -304,12 +316,17 @@ impl Reader<'_> {
         }
     }
     fn texts(&self, text: &Text) -> Vec<Held> {
-        let references = text.template.references().iter();
-        let read = references.filter_map(|reference| {
+        let references = text.template.references().iter().enumerate();
+        let read = references.filter_map(|(index, reference)| {
             let source = text.sources.get(reference.binding.source as usize)?;
             let rest: Vec<Arc<str>> =
                 reference.path.iter().skip(reference.binding.skip as usize).map(|s| s.name.clone()).collect();
-            Some(self.source(source, &rest))
+            let mut held = self.source(source, &rest);
+            if *source == Source::Environment && is_credential(&rest) {
+                let span = text.spans.get(index).copied();
+                held.open.credential = span.map(|span| Location::new(text.origin.file, span));
+            }
+            Some(held)
         });
         read.collect()
     }
