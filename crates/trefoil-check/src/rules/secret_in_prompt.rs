@@ -30,8 +30,10 @@ pub(super) fn run(cx: &mut Context<'_>) {
                 Some(path) if value.at() == Some(from) => {
                     format!("`{path}` is a credential by its name, and would be put into a prompt")
                 }
-                Some(path) => format!("a credential, by its name, would be put into a prompt: there it is `{path}`"),
-                None => "a credential, by its name, would be put into a prompt".to_owned(),
+                Some(path) => {
+                    format!("this is a credential by its name, and would be put into a prompt, where it is `{path}`")
+                }
+                None => "this is a credential by its name, and would be put into a prompt".to_owned(),
             };
             let mut finding = Diagnostic { severity: Severity::Warning, ..cx.finding(from, message) };
             if let Some(at) = value.at().filter(|at| *at != from) {

@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use trefoil_ir::{
-    Expr, FlowId, Items, OnFailure, Program, SlotId, Source, Step, StepId, StepKind, Text, ValidatorKind, credential, walk,
+    Expr, FlowId, Items, OnFailure, Program, SlotId, Source, Step, StepId, StepKind, Text, ValidatorKind, credential,
+    walk,
 };
 use trefoil_syntax::Location;
 
@@ -81,6 +82,11 @@ impl Held {
     }
     fn all(&self) -> Labels {
         self.named.values().fold(self.open, |all, l| all.and(*l))
+    }
+    /// Of something that is kept as one, with whatever is in it: which of its members holds a credential is not known any
+    /// more, and a reader of another one must not be told of it.
+    fn flat(&self) -> Labels {
+        Labels { credential: self.open.credential, ..self.all() }
     }
     /// Of a member, or of the whole.
     fn member(&self, name: Option<&Arc<str>>) -> Self {
@@ -177,9 +183,9 @@ impl Taint {
         };
         let mut exports = Held::default();
         for export in &flow.exports {
-            let mut labels = self.slot(id, export.slot, export.member.first()).all();
+            let mut labels = self.slot(id, export.slot, export.member.first()).flat();
             if let Some(inner) = export.inner {
-                labels = labels.and(self.slot(id, inner, None).all());
+                labels = labels.and(self.slot(id, inner, None).flat());
             }
             let have = exports.named.entry(export.key.clone()).or_default();
             *have = have.and(labels);
@@ -256,7 +262,7 @@ impl Taint {
                     let held = Reader { taint: self, flow, at, result: &nothing }.source(source, &[]);
                     self.give(each.body, *slot, &held);
                 }
-                Held::of(self.outputs.get(each.body.index()).map(Held::all).unwrap_or_default())
+                Held::of(self.outputs.get(each.body.index()).map(Held::flat).unwrap_or_default())
             }
             StepKind::Call(call) => {
                 let reader = Reader { taint: self, flow, at, result: &nothing };
@@ -303,7 +309,7 @@ impl Reader<'_> {
                 let parts = parts.iter().filter(|p| !other(&p.at));
                 Held::of(
                     parts.fold(Labels::default(), |all, p| {
-                        all.and(taint.slot(self.flow, p.slot, p.member.first()).all())
+                        all.and(taint.slot(self.flow, p.slot, p.member.first()).flat())
                     }),
                 )
             }
@@ -340,14 +346,14 @@ impl Reader<'_> {
             Expr::Typed(text) if text.template.is_single() => self.texts(text).pop().unwrap_or_default(),
             Expr::Template(text) | Expr::Typed(text) => Held::of(self.text(text)),
             Expr::Object(members) => {
-                let named = members.iter().map(|(name, value)| (name.clone(), self.expr(value).all()));
+                let named = members.iter().map(|(name, value)| (name.clone(), self.expr(value).flat()));
                 Held { open: Labels::default(), named: named.collect() }
             }
             Expr::Merge(all) => all.iter().fold(Held::default(), |held, e| held.and(&self.expr(e))),
             Expr::If { then, otherwise, .. } => self.expr(then).and(&self.expr(otherwise)),
             Expr::Structured(inner) => self.expr(inner),
             Expr::List(all) | Expr::Concat(all) => {
-                Held::of(all.iter().fold(Labels::default(), |labels, e| labels.and(self.expr(e).all())))
+                Held::of(all.iter().fold(Labels::default(), |labels, e| labels.and(self.expr(e).flat())))
             }
             Expr::Join { parts, otherwise, .. } => {
                 let parts = parts.iter().map(|s| self.source(s, &[]).all());

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use trefoil_syntax::hash::HashMap;
 
 use trefoil_ir::{
-    AnswerFormat, Callee, Expr, FlowId, Guard, Intake, Items, JsonType, OnFailure, Program, SlotId, Source, Step, StepId,
-    StepKind, Text, ValidatorKind,
+    AnswerFormat, Callee, Expr, FlowId, Guard, Intake, Items, JsonType, OnFailure, Program, SlotId, Source, Step,
+    StepId, StepKind, Text, ValidatorKind,
 };
 use trefoil_template::Value;
 

@@ -90,7 +90,13 @@ fn check(flow: &Workflow<'_, '_>, node: &CallNode<'_>, child: &Child) {
 }
 
 /// An input under a name that is nearly that of a field: an error where the field has to be given.
-fn slip(flow: &Workflow<'_, '_>, entry: &Entry, reference: &Text, child: &Child, near: suggest::Near<'_>) -> Diagnostic {
+fn slip(
+    flow: &Workflow<'_, '_>,
+    entry: &Entry,
+    reference: &Text,
+    child: &Child,
+    near: suggest::Near<'_>,
+) -> Diagnostic {
     let needed = child.wanted.needed.iter().any(|n| &**n == near.name);
     let (severity, why) = match needed {
         true => (Severity::Error, format!(", and needs `{}`", near.name)),

@@ -113,7 +113,8 @@ impl<'s, 'm, 'd> Scope<'s, 'm, 'd> {
             }
             // Perhaps a factory's input, if anybody used the agent.
             None if self.who == Reading::Nobody
-                && suggest::near(&field.name, inputs.names()).is_none_or(|near| !near.sure) =>
+                && (self.flow.manifest.gives(&field.name)
+                    || suggest::near(&field.name, inputs.names()).is_none_or(|near| !near.sure)) =>
             {
                 (Source::Missing(Missing::Key(1)), 0)
             }

@@ -127,13 +127,7 @@ impl Scope<'_, '_, '_> {
         (Source::Missing(Missing::Key(reference.path.len().saturating_sub(1) as u16)), 0)
     }
 
-    pub(super) fn working_dot_node_id(
-        &self,
-        reference: &Reference,
-        at: Location,
-        node: &NodeName<'_>,
-        taken: usize,
-    ) {
+    pub(super) fn working_dot_node_id(&self, reference: &Reference, at: Location, node: &NodeName<'_>, taken: usize) {
         let rest = reference.path.get(1 + taken..).unwrap_or(&[]);
         let (fixed, sure) = through_node(node, rest);
         let message = format!("`{}` reads node `{}` through `working`", reference.dotted(), node.id.value);
@@ -200,7 +194,8 @@ impl Scope<'_, '_, '_> {
     ) -> Option<Instead> {
         let names = self.flow.names;
         let path = reference.path.get(base..)?;
-        let (before, after) = path.split_at_checked(known).filter(|(before, _)| !before.is_empty() && candidates.is_empty())?;
+        let (before, after) =
+            path.split_at_checked(known).filter(|(before, _)| !before.is_empty() && candidates.is_empty())?;
         let written: Vec<&str> = reference.path.iter().take(base + known).map(|s| &*s.name).collect();
         let written = written.join(".");
         if let Some(Value::List(items)) = names.seeded(root, before) {
@@ -218,7 +213,8 @@ impl Scope<'_, '_, '_> {
             && *output.name == **names.nodes.get(owner)?.output.first()?
         {
             let path = format!("{id}.{}", output.name);
-            let help = format!("`{written}` is what node `{id}` writes: use `{{{{ {written} }}}}` or `{{{{ {path} }}}}`");
+            let help =
+                format!("`{written}` is what node `{id}` writes: use `{{{{ {written} }}}}` or `{{{{ {path} }}}}`");
             return Some(Instead { help, path: Some(path), list: false });
         }
         let checked = match &self.flow.manifest.nodes.get(owner)?.kind {

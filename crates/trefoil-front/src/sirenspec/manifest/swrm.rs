@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use trefoil_ir::OnItemFailure;
-use trefoil_syntax::{Diagnostic, Severity};
 use trefoil_syntax::yaml::{Node, Text};
+use trefoil_syntax::{Diagnostic, Severity};
 
 use super::agent::Model;
 use super::guardrail::{self, GuardList};
