@@ -6,6 +6,7 @@ use trefoil_template::{Missing, Reference, Segment, Value};
 
 use super::names::{Look, NodeName};
 use super::scope::{Bound, Reading, Scope};
+use super::shape::Shape;
 use super::texts;
 use crate::mend;
 use crate::sirenspec::manifest::{Node, NodeKind, Root};
@@ -408,8 +409,9 @@ fn through_node(node: &NodeName<'_>, rest: &[Segment]) -> (String, bool) {
     }
     for within in [&*main, "outputs"] {
         let inside = within.split('.').try_fold(&node.shape, |shape, key| shape.at(key));
-        if inside.is_some_and(|shape| shape.missing(rest).is_none()) {
-            return (format!("{id}.{within}.{}", words.join(".")), true);
+        if let Some(inside) = inside.filter(|shape| shape.missing(rest).is_none()) {
+            // Of what nothing is known, something of that name may stand in any place.
+            return (format!("{id}.{within}.{}", words.join(".")), *inside != Shape::Any);
         }
     }
     (format!("{id}.{main}"), false)

@@ -27,11 +27,13 @@ fn results_read_as_keys_of_working() {
     told("working.fan.0", "fan", "fan.outputs.0");
     told("working.plan.text", "plan", "plan.output");
     let sure = |path: &str| {
+        let sub = &format!("{sub}  get: {{type: tool, tool: http, config: {{url: 'https://example.com'}}}}\n");
         let folder = load(&[("flow.yaml", &file(&format!("{{{{ {path} }}}}"), sub)), ("child.yaml", child)]);
         folder.diagnostics.iter().any(|d| d.fix.as_ref().is_some_and(|fix| fix.safe))
     };
     assert!(sure("working.sub.verdict"), "there is one place where that is");
     assert!(!sure("working.plan.text"), "the whole text may not be what was meant");
+    assert!(!sure("working.get.status"), "nobody knows what a tool results in");
 }
 
 #[test]
