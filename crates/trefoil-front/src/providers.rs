@@ -27,14 +27,18 @@ pub fn check(reader: &Reader<'_>, name: &str, span: Span) {
     if PROVIDERS.contains(&name) {
         return;
     }
-    let at = reader.at(span);
-    let d = Diagnostic::warning("unknown-provider", at, format!("`{name}` is not a provider that is known here"));
-    reader.report(match suggest::near(name, PROVIDERS) {
-        Some(near) => {
-            let d = d.help(format!("did you mean `{}`?", near.name));
-            let message = format!("write `{}`", near.name);
-            if near.sure { d.fix(message, at, near.name) } else { d.suggestion(message, at, near.name) }
-        }
-        None => d.help(format!("known are {}", PROVIDERS.map(|p| format!("`{p}`")).join(", "))),
-    });
+    let all = || format!("known are {}", PROVIDERS.map(|p| format!("`{p}`")).join(", "));
+    reader.report(slip(reader, name, span).unwrap_or_else(|| unknown(reader, name, span).help(all())));
+}
+
+/// The finding about a provider that is not known and is near to one that is.
+pub fn slip(reader: &Reader<'_>, name: &str, span: Span) -> Option<Diagnostic> {
+    let near = suggest::near(name, PROVIDERS).filter(|_| !PROVIDERS.contains(&name))?;
+    let d = unknown(reader, name, span).help(format!("did you mean `{}`?", near.name));
+    let (message, at) = (format!("write `{}`", near.name), reader.at(span));
+    Some(if near.sure { d.fix(message, at, near.name) } else { d.suggestion(message, at, near.name) })
+}
+
+fn unknown(reader: &Reader<'_>, name: &str, span: Span) -> Diagnostic {
+    Diagnostic::warning("unknown-provider", reader.at(span), format!("`{name}` is not a provider that is known here"))
 }

@@ -239,7 +239,8 @@ impl<'d> Reader<'d> {
         }
         let mut d =
             Diagnostic::error("unknown-value", self.at(node.span), format!("`{what}` cannot be `{}`", text.value));
-        d = match suggest::near(&text.value, words.iter().map(|(w, _)| *w)) {
+        let near = suggest::near(&text.value, words.iter().map(|(w, _)| *w)).or_else(|| begun(&text.value, words));
+        d = match near {
             Some(near) => {
                 let d = d.help(format!("did you mean `{}`? it can be one of {all}", near.name));
                 respelt(d, self.at(node.span), text, near)
@@ -255,6 +256,13 @@ impl<'d> Reader<'d> {
         self.report(d);
         None
     }
+}
+
+/// The only word that a text is the beginning of (`trunc`).
+fn begun<'w, T>(text: &str, words: &[(&'w str, T)]) -> Option<suggest::Near<'w>> {
+    let mut all = words.iter().map(|(w, _)| *w).filter(|w| text.len() > 2 && w.starts_with(text));
+    let name = all.next().filter(|_| all.next().is_none())?;
+    Some(suggest::Near { name, distance: name.len() - text.len(), sure: false })
 }
 
 /// A mapping being read key by key; [`Fields::finish`] reports what nobody asked for.

@@ -12,6 +12,7 @@
 //! A step that fails is retried by its policy; if it still fails, `on_failure` decides; failure otherwise goes up, and
 //! every structure cancels what else it has running before it fails itself.
 
+pub mod credential;
 pub mod effect;
 pub mod expr;
 pub mod facts;

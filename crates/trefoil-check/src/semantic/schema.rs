@@ -129,6 +129,20 @@ pub fn list(items: Value) -> Value {
     keywords([("type", Value::from("array")), ("items", items)])
 }
 
+/// The type of a list with no more items than another list.
+pub fn as_long_as(items: Value, other: &Value) -> Value {
+    let most = other.get("maxItems").filter(|_| kinds(other).is_some_and(|k| k == ["array"]));
+    match most {
+        Some(most) => keywords([("type", Value::from("array")), ("items", items), ("maxItems", most.clone())]),
+        None => list(items),
+    }
+}
+
+/// The type of a list of no more than so many items.
+pub fn list_of_at_most(items: Value, most: i64) -> Value {
+    keywords([("type", Value::from("array")), ("items", items), ("maxItems", Value::from(most))])
+}
+
 /// The type of the items of a list; of anything else nothing is known.
 pub fn item_of(of: &Value) -> Value {
     if kinds(of).is_none_or(|k| k != ["array"] && k != ["array", "null"]) {

@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use trefoil_ir::{
-    Expr, FlowId, Items, OnFailure, Program, SlotId, Source, Step, StepId, StepKind, Text, ValidatorKind, walk,
+    Expr, FlowId, Items, OnFailure, Program, SlotId, Source, Step, StepId, StepKind, Text, ValidatorKind, credential,
+    walk,
 };
 use trefoil_syntax::Location;
 
@@ -20,6 +21,8 @@ pub struct Labels {
     pub secret: Option<Location>,
     /// The environment.
     pub environment: Option<Location>,
+    /// A variable of the environment that is a credential by its name; where it is read.
+    pub credential: Option<Location>,
     /// Whoever starts the run.
     pub input: Option<Location>,
     /// A model's answer.
@@ -35,6 +38,7 @@ impl Labels {
         Self {
             secret: self.secret.or(other.secret),
             environment: self.environment.or(other.environment),
+            credential: self.credential.or(other.credential),
             input: self.input.or(other.input),
             model: self.model.or(other.model),
             tool: self.tool.or(other.tool),
@@ -78,6 +82,11 @@ impl Held {
     }
     fn all(&self) -> Labels {
         self.named.values().fold(self.open, |all, l| all.and(*l))
+    }
+    /// Of something that is kept as one, with whatever is in it: which of its members holds a credential is not known any
+    /// more, and a reader of another one must not be told of it.
+    fn flat(&self) -> Labels {
+        Labels { credential: self.open.credential, ..self.all() }
     }
     /// Of a member, or of the whole.
     fn member(&self, name: Option<&Arc<str>>) -> Self {
@@ -136,7 +145,11 @@ impl Taint {
         };
         let rest = value.rest();
         let result = self.result(step);
-        Reader { taint: self, flow, at, result: &result }.source(source, &rest).all()
+        let mut labels = Reader { taint: self, flow, at, result: &result }.source(source, &rest).all();
+        if *source == Source::Environment {
+            labels.credential = value.at().filter(|_| is_credential(&rest));
+        }
+        labels
     }
     fn result(&self, step: StepId) -> Held {
         self.results.get(step.index()).cloned().unwrap_or_default()
@@ -170,9 +183,9 @@ impl Taint {
         };
         let mut exports = Held::default();
         for export in &flow.exports {
-            let mut labels = self.slot(id, export.slot, export.member.first()).all();
+            let mut labels = self.slot(id, export.slot, export.member.first()).flat();
             if let Some(inner) = export.inner {
-                labels = labels.and(self.slot(id, inner, None).all());
+                labels = labels.and(self.slot(id, inner, None).flat());
             }
             let have = exports.named.entry(export.key.clone()).or_default();
             *have = have.and(labels);
@@ -249,7 +262,7 @@ impl Taint {
                     let held = Reader { taint: self, flow, at, result: &nothing }.source(source, &[]);
                     self.give(each.body, *slot, &held);
                 }
-                Held::of(self.outputs.get(each.body.index()).map(Held::all).unwrap_or_default())
+                Held::of(self.outputs.get(each.body.index()).map(Held::flat).unwrap_or_default())
             }
             StepKind::Call(call) => {
                 let reader = Reader { taint: self, flow, at, result: &nothing };
@@ -266,6 +279,11 @@ impl Taint {
             }
         }
     }
+}
+
+/// Whether a path into the environment names a credential.
+fn is_credential(path: &[Arc<str>]) -> bool {
+    path.first().is_some_and(|name| credential::is_credential(name))
 }
 
 fn set(place: &mut Held, more: &Held) -> bool {
@@ -291,7 +309,7 @@ impl Reader<'_> {
                 let parts = parts.iter().filter(|p| !other(&p.at));
                 Held::of(
                     parts.fold(Labels::default(), |all, p| {
-                        all.and(taint.slot(self.flow, p.slot, p.member.first()).all())
+                        all.and(taint.slot(self.flow, p.slot, p.member.first()).flat())
                     }),
                 )
             }
@@ -304,12 +322,17 @@ impl Reader<'_> {
         }
     }
     fn texts(&self, text: &Text) -> Vec<Held> {
-        let references = text.template.references().iter();
-        let read = references.filter_map(|reference| {
+        let references = text.template.references().iter().enumerate();
+        let read = references.filter_map(|(index, reference)| {
             let source = text.sources.get(reference.binding.source as usize)?;
             let rest: Vec<Arc<str>> =
                 reference.path.iter().skip(reference.binding.skip as usize).map(|s| s.name.clone()).collect();
-            Some(self.source(source, &rest))
+            let mut held = self.source(source, &rest);
+            if *source == Source::Environment && is_credential(&rest) {
+                let span = text.spans.get(index).copied();
+                held.open.credential = span.map(|span| Location::new(text.origin.file, span));
+            }
+            Some(held)
         });
         read.collect()
     }
@@ -323,14 +346,14 @@ impl Reader<'_> {
             Expr::Typed(text) if text.template.is_single() => self.texts(text).pop().unwrap_or_default(),
             Expr::Template(text) | Expr::Typed(text) => Held::of(self.text(text)),
             Expr::Object(members) => {
-                let named = members.iter().map(|(name, value)| (name.clone(), self.expr(value).all()));
+                let named = members.iter().map(|(name, value)| (name.clone(), self.expr(value).flat()));
                 Held { open: Labels::default(), named: named.collect() }
             }
             Expr::Merge(all) => all.iter().fold(Held::default(), |held, e| held.and(&self.expr(e))),
             Expr::If { then, otherwise, .. } => self.expr(then).and(&self.expr(otherwise)),
             Expr::Structured(inner) => self.expr(inner),
             Expr::List(all) | Expr::Concat(all) => {
-                Held::of(all.iter().fold(Labels::default(), |labels, e| labels.and(self.expr(e).all())))
+                Held::of(all.iter().fold(Labels::default(), |labels, e| labels.and(self.expr(e).flat())))
             }
             Expr::Join { parts, otherwise, .. } => {
                 let parts = parts.iter().map(|s| self.source(s, &[]).all());

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use trefoil_syntax::hash::HashMap;
 
 use trefoil_ir::{
-    AnswerFormat, Callee, Expr, FlowId, Guard, Intake, JsonType, OnFailure, Program, SlotId, Source, Step, StepId,
-    StepKind, Text, ValidatorKind,
+    AnswerFormat, Callee, Expr, FlowId, Guard, Intake, Items, JsonType, OnFailure, Program, SlotId, Source, Step,
+    StepId, StepKind, Text, ValidatorKind,
 };
 use trefoil_template::Value;
 
@@ -208,7 +208,13 @@ impl<'p> Types<'p> {
                 if each.on_failure == trefoil_ir::OnItemFailure::Continue {
                     item = schema::union([item, schema::of_value(&each.failed)]);
                 }
-                schema::list(item)
+                match &each.items {
+                    Items::Count(Expr::Const(Value::Number(count)), most) => {
+                        schema::list_of_at_most(item, count.as_i64().unwrap_or(i64::MAX).min(i64::from(*most)))
+                    }
+                    Items::Count(..) => schema::list(item),
+                    Items::List(over) => schema::as_long_as(item, &self.expr(flow, over, None)),
+                }
             }
             StepKind::StateMachine(machine) => {
                 let ends = machine.states.iter().filter(|s| s.transitions.is_empty());

@@ -2,7 +2,7 @@
 
 use trefoil_check::Group;
 
-use super::support::expect;
+use super::support::{check, expect, line};
 
 fn fetch(url: &str, headers: &str) -> String {
     format!(
@@ -114,4 +114,55 @@ fn a_model_fills_in_what_comes_behind_the_host() {
         );
         expect(Group::Safety, "agntz", &[("a.yaml", &agent(url))], &[&message]);
     }
+}
+
+/// What is said of credentials in prompts.
+#[track_caller]
+fn credentials(front: &str, files: &[(&str, &str)], expected: &[&str]) {
+    let (project, all) = check(Some(front), files);
+    let found: Vec<String> = all.iter().filter(|d| d.rule == "secret-in-prompt").map(|d| line(&project, d)).collect();
+    assert_eq!(found, expected, "{all:#?}");
+}
+
+#[test]
+fn a_credential_straight_in_a_prompt_is_told_once() {
+    let direct = "id: a\nkind: llm\nmodel: { provider: openai, name: m }\ninstruction: \"Use {{env.OPENAI_API_KEY}} in {{env.APP_MODE}}\"\nprompt: x\n";
+    let told = "`env.OPENAI_API_KEY` is a credential by its name, and would be put into a prompt";
+    credentials("agntz", &[("a.yaml", direct)], &[&format!("warning 4:21 {told}")]);
+    let direct = "version: \"0.1\"\nagents: { a: { model: \"openai:m\", system: \"{{ env.OPENAI_API_KEY }}\" } }\nnodes: { n: { agent: a, writes: output.n } }\n";
+    credentials("sirenspec", &[("a.yaml", direct)], &[&format!("warning 2:47 {told}")]);
+}
+
+#[test]
+fn a_credential_goes_into_a_prompt_by_way_of_inputs() {
+    let agent = "id: kid\nkind: llm\ninputSchema: { k: string, t: string }\nmodel: { provider: openai, name: m }\ninstruction: x\nprompt: \"{{t}}{{k}}\"\n";
+    let by_reference = |k: &str, t: &str| {
+        format!(
+            "id: top\nkind: sequential\ninputSchema: {{ t: string }}\nsteps:\n  - ref: kid\n    input: {{ k: \"{k}\", t: \"{t}\" }}\n"
+        )
+    };
+    let told = "this is a credential by its name, and would be put into a prompt, where it is";
+    let top = by_reference("Bearer {{env.DB_PASSWORD}}", "{{t}}");
+    credentials("agntz", &[("a.yaml", &top), ("kid.yaml", agent)], &[&format!("warning 6:27 {told} `k`")]);
+    let top = by_reference("{{env.DB_HOST}}", "{{t}}");
+    credentials("agntz", &[("a.yaml", &top), ("kid.yaml", agent)], &[]);
+    // It goes in, and the prompt does not read it.
+    let other = agent.replace("{{k}}", "");
+    let top = by_reference("{{env.DB_PASSWORD}}", "{{t}}");
+    credentials("agntz", &[("a.yaml", &top), ("kid.yaml", &other)], &[]);
+}
+
+#[test]
+fn a_credential_goes_into_the_prompts_of_a_factory_and_of_another_file() {
+    let told = "this is a credential by its name, and would be put into a prompt, where it is `inputs.k`";
+    let factory = |reads: &str| {
+        format!(
+            "version: \"0.1\"\nagents: {{ a: {{ model: \"openai:m\", system: \"{reads}\" }} }}\nnodes:\n  s: {{ type: factory, agent: a, for_each: '[1]', inputs: {{ k: \"{{{{ env.DB_PASSWORD }}}}\", m: x }}, writes: output.s }}\n"
+        )
+    };
+    credentials("sirenspec", &[("a.yaml", &factory("{{ inputs.k }}"))], &[&format!("warning 4:67 {told}")]);
+    let nested =
+        "version: \"0.1\"\nnodes:\n  s: { type: workflow, ref: kid, inputs: { k: \"{{ env.DB_PASSWORD }}\" } }\n";
+    let kid = "version: \"0.1\"\nagents: { a: { model: \"openai:m\", system: \"{{ inputs.k }}\" } }\nnodes: { n: { agent: a, writes: output.n } }\ninput: { k: none }\n";
+    credentials("sirenspec", &[("a.yaml", nested), ("kid.yaml", kid)], &[&format!("warning 3:51 {told}")]);
 }

@@ -120,6 +120,23 @@ fn a_path_ends_where_a_checked_answer_does() {
 }
 
 #[test]
+fn a_fan_out_has_as_many_results_as_it_goes_over() {
+    let told = |over: &str, index: u32, expected: &[&str]| {
+        let text = format!(
+            "version: \"0.1\"\nagents:\n  v: {{ model: \"openai:m\", system: Write. }}\n  z: {{ model: \"openai:m\", system: \"{{{{ fan.outputs.{index} }}}}\" }}\nnodes:\n  fan: {{ type: factory, agent: v, {over}, writes: working.list }}\n  end: {{ agent: z, writes: output.x }}\ninput: {{ n: 3, l: [] }}\n"
+        );
+        expect("index-out-of-range", "sirenspec", &[("flow.yaml", &text)], expected);
+    };
+    let two = ["warning 4:39 `fan.outputs` has 2 items at most, so there is no `fan.outputs.2`"];
+    told("for_each: '[\"a\", \"b\"]'", 2, &two);
+    told("for_each: '[\"a\", \"b\"]'", 1, &[]);
+    told("swarm_size: 2", 2, &two);
+    told("swarm_size: 2", 1, &[]);
+    told("swarm_size: '{{ inputs.n }}'", 7, &[]);
+    told("for_each: '{{ inputs.l }}'", 7, &[]);
+}
+
+#[test]
 fn a_word_is_no_number() {
     sorted(
         "text-as-number",

@@ -3,6 +3,7 @@
 mod calls;
 mod corpus;
 mod examples;
+mod instead;
 mod names;
 mod order;
 mod reading;

@@ -3,13 +3,15 @@
 use std::sync::Arc;
 
 use trefoil_ir::{Call, Callee, Expr, Source, StepKind};
-use trefoil_syntax::Diagnostic;
+use trefoil_syntax::yaml::{Entry, Text};
+use trefoil_syntax::{Diagnostic, Severity, suggest};
 use trefoil_template::{Object, Value};
 
 use super::Child;
 use super::flow::Workflow;
 use super::node::Lowered;
 use super::scope::{Reading, Scope};
+use crate::read::respelt;
 use crate::sirenspec::manifest::CallNode;
 
 /// Lowers a workflow node: `{output}`, the sub-workflow's output tree.
@@ -47,8 +49,17 @@ pub fn lower(flow: &Workflow<'_, '_>, at: usize, node: &CallNode<'_>, child: Opt
 /// What the sub-workflow needs, and what it does not read.
 fn check(flow: &Workflow<'_, '_>, node: &CallNode<'_>, child: &Child) {
     let Some(reference) = node.reference else { return };
+    let given = |name: &Arc<str>| node.inputs.iter().any(|e| e.key.value == *name);
+    // A field that has to be given and stands here under a name that is nearly its own.
+    let mut meant: Vec<&str> = Vec::new();
     for entry in &node.inputs {
         if !child.wanted.known.contains(&entry.key.value) {
+            let open = child.wanted.known.iter().filter(|n| !given(n) && !child.wanted.lacking.contains(n));
+            if let Some(near) = suggest::near(&entry.key.value, open.map(|n| &**n)) {
+                meant.push(near.name);
+                flow.reader.report(slip(flow, entry, reference, child, near));
+                continue;
+            }
             flow.reader.report(
                 Diagnostic::warning(
                     "no-effect",
@@ -68,7 +79,7 @@ fn check(flow: &Workflow<'_, '_>, node: &CallNode<'_>, child: &Child) {
         flow.reader.report(d.help(format!("give it: `inputs: {{{name}: ...}}`")));
     }
     for name in child.wanted.needed.iter().filter(|n| &***n != "message") {
-        if !node.inputs.iter().any(|e| e.key.value == *name) {
+        if !given(name) && !meant.contains(&&**name) {
             let message = format!("`{}` needs the input `{name}`", reference.value);
             let d = Diagnostic::error("missing-key", flow.reader.at(reference.span), message);
             let declared = child.wanted.places.iter().find(|(n, _)| n == name).map(|(_, at)| *at);
@@ -76,4 +87,26 @@ fn check(flow: &Workflow<'_, '_>, node: &CallNode<'_>, child: &Child) {
             flow.reader.report(d.help(format!("give it: `inputs: {{{name}: ...}}`")));
         }
     }
+}
+
+/// An input under a name that is nearly that of a field: an error where the field has to be given.
+fn slip(
+    flow: &Workflow<'_, '_>,
+    entry: &Entry,
+    reference: &Text,
+    child: &Child,
+    near: suggest::Near<'_>,
+) -> Diagnostic {
+    let needed = child.wanted.needed.iter().any(|n| &**n == near.name);
+    let (severity, why) = match needed {
+        true => (Severity::Error, format!(", and needs `{}`", near.name)),
+        false => (Severity::Warning, String::new()),
+    };
+    let (name, at) = (&entry.key.value, flow.reader.at(entry.key.span));
+    let message = format!("`{}` has no input `{name}`{why}", reference.value);
+    let mut d = Diagnostic::new("unknown-input", severity, at, message).help(format!("did you mean `{}`?", near.name));
+    if let Some((_, declared)) = child.wanted.places.iter().find(|(n, _)| **n == *near.name) {
+        d = d.label(*declared, "declared here");
+    }
+    respelt(d, at, &entry.key, near)
 }

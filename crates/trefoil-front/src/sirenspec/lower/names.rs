@@ -223,7 +223,7 @@ impl<'m> Names<'m> {
     }
 
     /// The seeded value at a path.
-    fn seeded(&self, root: Root, path: &[Segment]) -> Option<&Value> {
+    pub fn seeded(&self, root: Root, path: &[Segment]) -> Option<&Value> {
         let (first, rest) = path.split_first()?;
         let mut value = self.seeds(root).get(&first.name)?;
         for segment in rest {

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use trefoil_ir::{Part, SlotId, Source};
-use trefoil_syntax::{Diagnostic, Location};
+use trefoil_syntax::{Diagnostic, Location, suggest};
 use trefoil_template::{Missing, Object, Reference, Segment, Value};
 
 use super::body::Body;
@@ -61,10 +61,14 @@ impl<'s, 'm, 'd> Scope<'s, 'm, 'd> {
             "_budget" => self.budget(reference, at, 0),
             "working" if self.is_budget(rest) => self.budget(reference, at, 1),
             "working" => {
-                if let Some((node, _)) = self.flow.names.node_at(rest)
+                if let Some((node, taken)) = self.flow.names.node_at(rest)
                     && let Some(node) = self.flow.names.nodes.get(node)
                 {
-                    self.working_dot_node_id(reference, at, node);
+                    self.working_dot_node_id(reference, at, node, taken);
+                    if !self.leads(Root::Working, rest) {
+                        // That is the slip; what is not there behind it is no other one.
+                        return (Source::Missing(Missing::Key(reference.path.len().saturating_sub(1) as u16)), 0);
+                    }
                 }
                 self.path(Root::Working, 1, reference, at)
             }
@@ -108,7 +112,12 @@ impl<'s, 'm, 'd> Scope<'s, 'm, 'd> {
                 (self.close(Source::Slot(inputs.slot)), 1)
             }
             // Perhaps a factory's input, if anybody used the agent.
-            None if self.who == Reading::Nobody => (Source::Missing(Missing::Key(1)), 0),
+            None if self.who == Reading::Nobody
+                && (self.flow.manifest.gives(&field.name)
+                    || suggest::near(&field.name, inputs.names()).is_none_or(|near| !near.sure)) =>
+            {
+                (Source::Missing(Missing::Key(1)), 0)
+            }
             None => {
                 inputs.lack(reference);
                 let mut names: Vec<String> = inputs.names().map(str::to_owned).collect();

@@ -73,6 +73,15 @@ impl Shape {
         None
     }
 
+    /// What is under a key, where that is known.
+    pub fn at(&self, key: &str) -> Option<&Self> {
+        match self {
+            Self::Any => Some(self),
+            Self::Keys(keys) => keys.iter().find(|(k, _)| **k == *key).map(|(_, inner)| inner),
+            Self::Leaf | Self::Scalar | Self::List(_) => None,
+        }
+    }
+
     /// The keys at the end of a path, where they are known.
     pub fn keys(&self, path: &[Segment]) -> Vec<&str> {
         let mut shape = self;

@@ -2,13 +2,23 @@
 
 use trefoil_ir::Source;
 use trefoil_syntax::{Diagnostic, Location, Severity, suggest};
-use trefoil_template::{Missing, Reference, Segment};
+use trefoil_template::{Missing, Reference, Segment, Value};
 
 use super::names::{Look, NodeName};
 use super::scope::{Bound, Reading, Scope};
+use super::shape::Shape;
 use super::texts;
 use crate::mend;
 use crate::sirenspec::manifest::{Node, NodeKind, Root};
+
+/// What to do where a path goes on behind a value in which there is nothing.
+struct Instead {
+    help: String,
+    /// The path that was meant.
+    path: Option<String>,
+    /// The value is a list, not text.
+    list: bool,
+}
 
 impl Scope<'_, '_, '_> {
     /// Some ways lead here on which nobody has left the value (decision C9).
@@ -71,7 +81,7 @@ impl Scope<'_, '_, '_> {
     /// A variable of the environment that is a credential by its name, where a model reads it or a person.
     pub(super) fn credential(&self, reference: &Reference, at: Location) {
         let [root, name] = reference.path.as_slice() else { return };
-        if &*root.name != "env" || !is_credential(&name.name) {
+        if &*root.name != "env" || !trefoil_ir::credential::is_credential(&name.name) {
             return;
         }
         let message = format!("`{}` is a credential by its name, and would be put into a prompt", reference.dotted());
@@ -118,17 +128,14 @@ impl Scope<'_, '_, '_> {
         (Source::Missing(Missing::Key(reference.path.len().saturating_sub(1) as u16)), 0)
     }
 
-    pub(super) fn working_dot_node_id(&self, reference: &Reference, at: Location, node: &NodeName<'_>) {
-        let rest = reference.path.get(1..).unwrap_or(&[]);
-        let fixed = match rest {
-            [_] => format!("{}.output", node.id.value),
-            _ => rest.iter().map(|s| &*s.name).collect::<Vec<_>>().join("."),
-        };
+    pub(super) fn working_dot_node_id(&self, reference: &Reference, at: Location, node: &NodeName<'_>, taken: usize) {
+        let rest = reference.path.get(1 + taken..).unwrap_or(&[]);
+        let (fixed, sure) = through_node(node, rest);
         let message = format!("`{}` reads node `{}` through `working`", reference.dotted(), node.id.value);
         let d = Diagnostic::error("working-dot-node-id", at, message)
             .help(format!("use `{{{{ {fixed} }}}}`; in templates `working.*` is for paths you write or seed yourself"));
         let whole = mend::segments(reference, at, 0, reference.path.len().saturating_sub(1));
-        self.flow.reader.report(mend::rewritten(d, whole, &fixed, true));
+        self.flow.reader.report(mend::rewritten(d, whole, &fixed, sure));
     }
 
     pub(super) fn no_field(&self, reference: &Reference, at: Location, root: &'static str) -> Bound {
@@ -173,11 +180,59 @@ impl Scope<'_, '_, '_> {
             self.flow.reader.report(self.undefined_name("unresolved-name", reference, at, message, Some(help)));
             return (Source::Missing(Missing::Key(0)), 0);
         }
-        self.undefined(reference, at, base + known, candidates)
+        let instead = self.instead(root, base, known, reference, &candidates);
+        self.undefined_in(reference, at, base + known, candidates, instead)
+    }
+
+    /// What to do instead of going on behind a value in which there is nothing of that name.
+    fn instead(
+        &self,
+        root: Root,
+        base: usize,
+        known: usize,
+        reference: &Reference,
+        candidates: &[&str],
+    ) -> Option<Instead> {
+        let names = self.flow.names;
+        let path = reference.path.get(base..)?;
+        let (before, after) =
+            path.split_at_checked(known).filter(|(before, _)| !before.is_empty() && candidates.is_empty())?;
+        let written: Vec<&str> = reference.path.iter().take(base + known).map(|s| &*s.name).collect();
+        let written = written.join(".");
+        if let Some(Value::List(items)) = names.seeded(root, before) {
+            let help = match items.len().checked_sub(1) {
+                Some(last) => format!("it is a list: the first index is 0, the last one {last}"),
+                None => "it is an empty list".to_owned(),
+            };
+            return Some(Instead { help, path: None, list: true });
+        }
+        let look = names.look(root, before);
+        let writer = look.writes.iter().filter_map(|w| names.writes.get(*w)).find(|w| w.path.len() == known);
+        let owner = look.named.map(|(node, _)| node).filter(|_| look.in_node).or_else(|| writer.map(|w| w.node))?;
+        let id = self.id(owner);
+        if let (Some(_), None, [output], 0) = (writer, look.named, after, base)
+            && *output.name == **names.nodes.get(owner)?.output.first()?
+        {
+            let path = format!("{id}.{}", output.name);
+            let help =
+                format!("`{written}` is what node `{id}` writes: use `{{{{ {written} }}}}` or `{{{{ {path} }}}}`");
+            return Some(Instead { help, path: Some(path), list: false });
+        }
+        let checked = match &self.flow.manifest.nodes.get(owner)?.kind {
+            NodeKind::Agent(node) => {
+                let agent = node.agent.and_then(|id| self.flow.manifest.agent(&id.value))?;
+                agent.guardrails.as_ref().is_some_and(|g| g.has_schema())
+            }
+            NodeKind::Human(_) => false,
+            _ => return None,
+        };
+        let though = if checked { ", though a `schema` guardrail checks that it reads as an object" } else { "" };
+        let help = format!("it is text{though}: `{{{{ {written} }}}}` puts in all of it");
+        Some(Instead { help, path: None, list: false })
     }
 
     /// Whether something is at a path, in some run.
-    fn leads(&self, root: Root, path: &[Segment]) -> bool {
+    pub(super) fn leads(&self, root: Root, path: &[Segment]) -> bool {
         let names = self.flow.names;
         let look = names.look(root, path);
         !path.is_empty() && (look.in_node || look.seeded || look.writes.iter().any(|w| names.provides(*w, path)))
@@ -245,6 +300,18 @@ impl Scope<'_, '_, '_> {
         segment: usize,
         candidates: Vec<&str>,
     ) -> Bound {
+        self.undefined_in(reference, at, segment, candidates, None)
+    }
+
+    /// The same, with what to say of the value before this segment.
+    fn undefined_in(
+        &self,
+        reference: &Reference,
+        at: Location,
+        segment: usize,
+        candidates: Vec<&str>,
+        instead: Option<Instead>,
+    ) -> Bound {
         let name = reference.path.get(segment).map_or("", |s| &*s.name);
         let before: Vec<&str> = reference.path.iter().take(segment).map(|s| &*s.name).collect();
         let message = if before.is_empty() {
@@ -260,6 +327,7 @@ impl Scope<'_, '_, '_> {
                 Some(format!("did you mean `{}`?", fixed.chain(rest).collect::<Vec<_>>().join(".")))
             }
             None if before == ["inputs"] => Some(format!("declare it: `input: {{{name}: ...}}`")),
+            None if instead.is_some() => instead.as_ref().map(|i| i.help.clone()),
             None if candidates.is_empty() => None,
             None => {
                 let mut known: Vec<String> = candidates.iter().take(8).map(|c| format!("`{c}`")).collect();
@@ -271,12 +339,16 @@ impl Scope<'_, '_, '_> {
         let rule = match before.as_slice() {
             [] => "unresolved-name",
             ["inputs" | "working" | "output"] => "unknown-property",
+            _ if instead.as_ref().is_some_and(|i| i.list) => "unknown-property",
             _ if candidates.is_empty() => "property-of-text",
             _ => "unknown-property",
         };
         let mut d = self.undefined_name(rule, reference, at, message, help);
         if let Some(near) = near {
             d = mend::renamed(d, mend::segment(reference, at, segment), near, reference.default.is_none());
+        } else if let Some(path) = instead.and_then(|i| i.path) {
+            let whole = mend::segments(reference, at, 0, reference.path.len().saturating_sub(1));
+            d = mend::rewritten(d, whole, &path, false);
         }
         self.flow.reader.report(d);
         (Source::Missing(Missing::Key(segment as u16)), 0)
@@ -323,13 +395,24 @@ impl Scope<'_, '_, '_> {
     }
 }
 
-/// Whether a variable of the environment holds a credential, by its name.
-fn is_credential(name: &str) -> bool {
-    const LAST: [&str; 9] =
-        ["APIKEY", "API_KEY", "SECRET", "SECRET_KEY", "PRIVATE_KEY", "ACCESS_KEY", "PASSWORD", "PASSWD", "TOKEN"];
-    // Words of a text that is split, not of a door that is locked.
-    const MARKS: [&str; 7] = ["STOP", "START", "END", "BOS", "EOS", "SEP", "PAD"];
-    let upper = name.to_ascii_uppercase();
-    let word = |s: &str| upper.strip_suffix(s).is_some_and(|rest| rest.is_empty() || rest.ends_with('_'));
-    LAST.into_iter().any(word) && !upper.split('_').any(|part| MARKS.contains(&part))
+/// The path to a node's result, or to what is in it, and whether all that was written is in it. Whoever reads a node as a key
+/// of `working` may leave out `output` and `outputs`.
+fn through_node(node: &NodeName<'_>, rest: &[Segment]) -> (String, bool) {
+    let id = &node.id.value;
+    let words: Vec<&str> = rest.iter().map(|s| &*s.name).collect();
+    let main = node.output.join(".");
+    if rest.is_empty() {
+        return (format!("{id}.{main}"), true);
+    }
+    if node.shape.missing(rest).is_none() {
+        return (format!("{id}.{}", words.join(".")), true);
+    }
+    for within in [&*main, "outputs"] {
+        let inside = within.split('.').try_fold(&node.shape, |shape, key| shape.at(key));
+        if let Some(inside) = inside.filter(|shape| shape.missing(rest).is_none()) {
+            // Of what nothing is known, something of that name may stand in any place.
+            return (format!("{id}.{within}.{}", words.join(".")), *inside != Shape::Any);
+        }
+    }
+    (format!("{id}.{main}"), false)
 }

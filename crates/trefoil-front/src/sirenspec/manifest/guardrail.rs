@@ -29,6 +29,13 @@ pub enum Guardrail<'n> {
     Schema(&'n Node),
 }
 
+impl GuardList<'_> {
+    /// Whether the answer has to fit a schema.
+    pub fn has_schema(&self) -> bool {
+        self.guards.iter().any(|g| matches!(g, Guardrail::Schema(_)))
+    }
+}
+
 const NAMES: [&str; 5] = ["injection", "length", "pii", "schema", "cost_cap"];
 
 /// `guardrails` of a mapping; none when absent or null.

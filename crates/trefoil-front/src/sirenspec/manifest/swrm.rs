@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use trefoil_ir::OnItemFailure;
-use trefoil_syntax::Diagnostic;
 use trefoil_syntax::yaml::{Node, Text};
+use trefoil_syntax::{Diagnostic, Severity};
 
 use super::agent::Model;
 use super::guardrail::{self, GuardList};
@@ -169,6 +169,11 @@ fn default_model(reader: &Reader<'_>, provider: &Text) -> Option<&'static str> {
         "anthropic" => Some("claude-haiku-4-5-20251001"),
         "ollama" => Some("llama3.2"),
         other => {
+            if let Some(d) = crate::providers::slip(reader, other, provider.content()) {
+                // Without a model of its own nobody can be called: that is no matter of an adapter that may be there.
+                reader.report(Diagnostic { severity: Severity::Error, ..d });
+                return None;
+            }
             reader.report(
                 Diagnostic::error(
                     "missing-key",

@@ -44,9 +44,13 @@ fn its_nodes_lie_beneath_its_output() {
 
 #[test]
 fn inputs_that_it_does_not_read_and_inputs_that_it_needs() {
-    expect_pair(&parent(", inputs: {topic: x, stile: y}", "x"), CHILD, "
-        warning parent.yaml 4:67 no-effect: `stile` has no effect: `./sub/child.yaml` does not read it (it is read there as `{{ inputs.stile }}`)
-    ");
+    expect_pair(
+        &parent(", inputs: {topic: x, stile: y}", "x"),
+        CHILD,
+        "
+        warning parent.yaml 4:67 unknown-input: `./sub/child.yaml` has no input `stile` (did you mean `style`?)
+    ",
+    );
     let needs = CHILD.replace("style: plain", "style: ");
     expect_pair(
         &parent(", inputs: {topic: x}", "x"),

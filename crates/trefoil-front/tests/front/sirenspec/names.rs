@@ -40,7 +40,7 @@ fn names_that_nobody_defines() {
     );
     expect_one(
         &second("{{ plan.output.text }}"),
-        "error 2:89 property-of-text: `plan.output.text` is not defined: `plan.output` has no `text`",
+        "error 2:89 property-of-text: `plan.output.text` is not defined: `plan.output` has no `text` (it is text: `{{ plan.output }}` puts in all of it)",
     );
     expect_one(
         &second("{{ inputs.mesage }}"),

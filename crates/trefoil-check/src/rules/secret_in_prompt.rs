@@ -1,0 +1,45 @@
+//! A credential of the environment that gets into a prompt, straight or by way of inputs and results.
+//!
+//! Lowering reports what it sees while it resolves names; this finds the rest.
+
+use trefoil_ir::{Expr, StepKind};
+use trefoil_syntax::{Diagnostic, Location, Severity};
+
+use crate::rule::Context;
+use crate::semantic::rendered::{Piece, pieces_of};
+
+/// Looks on where lowering does not.
+pub(super) fn run(cx: &mut Context<'_>) {
+    let program = cx.model.program;
+    let mut told: Vec<Location> = Vec::new();
+    for &(flow, id) in cx.model.reachable() {
+        let Some(step) = program.step(id).filter(|_| cx.model.reach().is_alive(id)) else { continue };
+        let texts: Vec<&Expr> = match &step.kind {
+            StepKind::Model(call) => call.system.iter().chain([&call.user]).collect(),
+            StepKind::Human(call) => vec![&call.prompt],
+            _ => continue,
+        };
+        for piece in texts.into_iter().flat_map(pieces_of) {
+            let Piece::Value(value) = piece else { continue };
+            let Some(from) = cx.model.taint().value(program, flow, id, &value).credential else { continue };
+            if told.contains(&from) {
+                continue;
+            }
+            told.push(from);
+            let message = match value.path() {
+                Some(path) if value.at() == Some(from) => {
+                    format!("`{path}` is a credential by its name, and would be put into a prompt")
+                }
+                Some(path) => {
+                    format!("this is a credential by its name, and would be put into a prompt, where it is `{path}`")
+                }
+                None => "this is a credential by its name, and would be put into a prompt".to_owned(),
+            };
+            let mut finding = Diagnostic { severity: Severity::Warning, ..cx.finding(from, message) };
+            if let Some(at) = value.at().filter(|at| *at != from) {
+                finding = finding.label(at, "it gets into the prompt here");
+            }
+            cx.report(finding.help("credentials belong into the `headers` of a tool"));
+        }
+    }
+}
