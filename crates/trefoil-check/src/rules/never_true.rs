@@ -185,6 +185,7 @@ fn bound(of: &Value, key: &str) -> Option<f64> {
 
 fn written(side: &Side) -> String {
     match &side.literal {
+        Some(_) if side.words.is_empty() => "`\"\"`".to_owned(),
         Some(_) => format!("`{}`", side.words),
         None if side.words.is_empty() => "the other side".to_owned(),
         None => format!("`{}`", side.words),

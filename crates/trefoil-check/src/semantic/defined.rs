@@ -4,6 +4,7 @@
 //! (*may*)? A loop's body is walked twice, states and nodes until nothing changes; reads are written down in the last walk.
 
 mod graph;
+mod implied;
 mod look;
 mod states;
 
@@ -18,6 +19,7 @@ use trefoil_ir::{
 
 use look::Place;
 
+use super::cases::{Truth, truth};
 use super::reads::{Defined, Read, Why};
 use super::slots::{Slots, State};
 use super::types::Types;
@@ -103,6 +105,8 @@ struct Walk<'w, 'p> {
     silent: u32,
     /// Conditions that hold here, and slots that were asked for in one.
     holds: Vec<&'p Cond>,
+    /// By the slot of a state's result: what is set wherever that is, because the state has left.
+    implies: HashMap<SlotId, Slots>,
     /// In a node: what is surely set on each of the ways that lead to it.
     ways: Vec<Slots>,
     end: End,
@@ -124,7 +128,8 @@ impl<'w, 'p> Walk<'w, 'p> {
         let width = flow.slots.len() + keys.len();
         let end = End { state: State::nothing(width), why: Vec::new() };
         let (why, holds, inner) = (vec![None; width], Vec::new(), Vec::new());
-        Self { program, types, id, flow, known, keys, width, why, silent: 0, holds, ways: Vec::new(), end, inner }
+        let (implies, ways) = (HashMap::default(), Vec::new());
+        Self { program, types, id, flow, known, keys, width, why, silent: 0, holds, implies, ways, end, inner }
     }
 
     fn flow(&mut self, captures: Option<&Captured>) {
@@ -175,6 +180,11 @@ impl<'w, 'p> Walk<'w, 'p> {
     fn step(&mut self, id: StepId, before: State) -> State {
         let Some(step) = self.program.step(id) else { return before };
         let mut after = match &step.when {
+            // A condition that always holds skips nothing.
+            Some(when) if truth(when) == Truth::Always => {
+                self.cond(when, &before, Some(id));
+                self.ran(id, step, before.clone())
+            }
             Some(when) => {
                 self.cond(when, &before, Some(id));
                 self.holds.push(when);

@@ -118,6 +118,13 @@ impl<'n, 'd> Reading<'n, 'd> {
             ("double", "number"),
             ("any", "object"),
         ];
+        // A list of something is two keywords, not another word for that.
+        if let Some(of) = name.strip_suffix("[]") {
+            let of = foreign.iter().find(|(f, _)| *f == of).map_or(of, |(_, t)| t);
+            let of = if TYPES.contains(&of) { of } else { "string" };
+            self.report(d.help(format!("a list is `{{ type: array, items: {{ type: {of} }} }}`")));
+            return false;
+        }
         let near = foreign.iter().find(|(f, _)| *f == name).map(|(_, t)| *t).map(|name| Near {
             name,
             distance: 1,

@@ -76,7 +76,14 @@ impl<'p> Walk<'_, 'p> {
             let Some(source) = text.sources.get(reference.binding.source as usize) else { continue };
             let span = text.spans.get(i).copied().unwrap_or(text.origin.span);
             let place = Place { at: Location::new(text.origin.file, span), ..place };
-            self.written(source, reference, state, place, lone);
+            match self.answered(text, source, reference) {
+                Some(bit) if !state.must.has(bit) => {
+                    let mut here = state.clone();
+                    here.set(bit);
+                    self.written(source, reference, &here, place, lone);
+                }
+                _ => self.written(source, reference, state, place, lone),
+            }
         }
     }
 

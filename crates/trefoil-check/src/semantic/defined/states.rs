@@ -1,6 +1,6 @@
 //! States: what has run before each, over all ways that its transitions make.
 
-use trefoil_ir::{Position, StateMachine, StepId, StepKind, Takes};
+use trefoil_ir::{Position, StateMachine, Step, StepId, StepKind, Takes};
 
 use super::Walk;
 use super::look::Place;
@@ -94,6 +94,14 @@ impl<'p> Walk<'_, 'p> {
                 todo.insert(target);
             }
         }
+        for (at, here) in entry.iter().enumerate() {
+            let out = machine.states.get(at).and_then(|s| self.program.step(s.step)?.out);
+            if let (Some(here), Some(out)) = (here, out) {
+                let (mut well, failed) = self.outcomes(machine, at, here.clone());
+                well.join(&failed);
+                self.implies.insert(out, well.must);
+            }
+        }
         self.silent -= 1;
         entry
     }
@@ -108,18 +116,34 @@ impl<'p> Walk<'_, 'p> {
         }
     }
 
-    /// Where a state leads, and what is set there.
-    fn leave(&mut self, machine: &'p StateMachine, at: usize, before: State) -> Vec<(usize, State)> {
-        let Some(state) = machine.states.get(at) else { return Vec::new() };
+    /// What is set when a state has ended well, and when it has failed.
+    fn outcomes(&mut self, machine: &'p StateMachine, at: usize, before: State) -> (State, State) {
+        let Some(state) = machine.states.get(at) else { return (before.clone(), before) };
         let well = self.step(state.step, before.clone());
+        if !self.can_fail(state.step) {
+            return (well.clone(), well);
+        }
         // A state that fails leaves its result, and nothing else for sure.
-        let mut failed = State { must: before.must, may: well.may.clone() };
+        let mut failed = State { must: before.must.clone(), may: self.until_failure(state.step, before, &well).may };
         if let Some(out) = self.program.step(state.step).and_then(|s| s.out) {
             failed.set(out.index());
         }
-        if !self.can_fail(state.step) {
-            failed = well.clone();
-        }
+        (well, failed)
+    }
+
+    /// What may be set when a step fails: what comes behind the last part of it that can fail is not.
+    fn until_failure(&mut self, id: StepId, before: State, well: &State) -> State {
+        let Some(Step { kind: StepKind::Sequence(steps), when: None, .. }) = self.program.step(id) else {
+            return well.clone();
+        };
+        let last = steps.iter().rposition(|s| self.can_fail(*s)).unwrap_or_default();
+        steps.iter().take(last + 1).fold(before, |state, s| self.step(*s, state))
+    }
+
+    /// Where a state leads, and what is set there.
+    fn leave(&mut self, machine: &'p StateMachine, at: usize, before: State) -> Vec<(usize, State)> {
+        let Some(state) = machine.states.get(at) else { return Vec::new() };
+        let (well, failed) = self.outcomes(machine, at, before);
         let leave = |transition: &trefoil_ir::Transition| {
             let (mut well, mut failed) = (well.clone(), failed.clone());
             if let Some(error) = machine.previous_error {
@@ -139,6 +163,9 @@ impl<'p> Walk<'_, 'p> {
                     Some(_) => state.set(feedback.index()),
                     None => state.unset(feedback.index()),
                 }
+            }
+            if let Some(when) = &transition.when {
+                self.granted(when, &mut state);
             }
             (transition.target.index(), state)
         };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use trefoil_syntax::yaml::Text;
 use trefoil_syntax::{Diagnostic, Location, suggest};
-use trefoil_template::Object;
+use trefoil_template::{Object, Value};
 
 use crate::Reader;
 use crate::aegis::manifest::schema::JsonSchema;
@@ -39,10 +39,11 @@ pub(super) fn check(reader: &Reader<'_>, text: &Text, taker: &Taker<'_>) {
     }
     match serde_json::from_str::<Object>(probe) {
         Ok(given) => {
-            missing(reader, text, taker, |name| given.contains_key(name));
+            let mut meant = Vec::new();
             for (key, _) in given.iter().filter(|(key, _)| !key.contains(PLACEHOLDER)) {
-                unknown(reader, text, taker, key);
+                meant.extend(unknown(reader, text, taker, key, &given));
             }
+            missing(reader, text, taker, |name| given.contains_key(name) || meant.contains(&name));
         }
         Err(error) => {
             let message = error.to_string();
@@ -100,19 +101,31 @@ fn no_object(reader: &Reader<'_>, text: &Text, taker: &Taker<'_>, why: &str) {
 
 fn missing(reader: &Reader<'_>, text: &Text, taker: &Taker<'_>, given: impl Fn(&str) -> bool) {
     let schema = taker.schema;
-    let needed = schema.properties().filter(|(p, declared)| schema.requires(p) && declared.get("default").is_none());
-    for (property, _) in needed.filter(|(p, _)| !given(p)) {
+    for (property, _) in schema.properties().filter(|(p, _)| needs(schema, p) && !given(p)) {
         let message = format!("`{}` needs `{property}`, and is not given it", taker.name);
         let d = Diagnostic::warning("missing-input", reader.at(text.span), message);
         reader.report(d.label(Location::new(taker.file, schema.property_at(property)), "required here"));
     }
 }
 
-/// A property that the callee does not declare: certain when its schema is closed, likely when a near name is.
-fn unknown(reader: &Reader<'_>, text: &Text, taker: &Taker<'_>, key: &Arc<str>) {
+/// Whether a property has to be given.
+fn needs(schema: &JsonSchema, property: &str) -> bool {
+    let has_default = |(p, declared): (&Arc<str>, &Value)| &**p == property && declared.get("default").is_some();
+    schema.requires(property) && !schema.properties().any(has_default)
+}
+
+/// A property that the callee does not declare: certain when its schema is closed, likely when a near name is. The property
+/// that has to be there and that was surely meant by it, if any.
+fn unknown<'t>(
+    reader: &Reader<'_>,
+    text: &Text,
+    taker: &Taker<'t>,
+    key: &Arc<str>,
+    given: &Object,
+) -> Option<&'t str> {
     let schema = taker.schema;
     if schema.properties().any(|(p, _)| p == key) || schema.properties().next().is_none() {
-        return;
+        return None;
     }
     let near = suggest::near(key, schema.properties().map(|(p, _)| &**p));
     let Some(near) = near.filter(|near| near.sure) else {
@@ -120,15 +133,24 @@ fn unknown(reader: &Reader<'_>, text: &Text, taker: &Taker<'_>, key: &Arc<str>) 
             let all = schema.properties().map(|(p, _)| format!("`{p}`")).collect::<Vec<_>>().join(", ");
             reader.report(finding(reader, text, taker, key).help(format!("it declares {all}")));
         }
-        return;
+        return None;
     };
-    let d = finding(reader, text, taker, key).help(format!("did you mean `{}`?", near.name));
+    let lacks = needs(schema, near.name) && !given.contains_key(near.name);
+    let mut d = finding(reader, text, taker, key).help(format!("did you mean `{}`?", near.name));
+    if lacks {
+        // As bad as leaving it out.
+        d.rule = "missing-input";
+        d.message = format!("`{}` needs `{}`, and is given `{key}`", taker.name, near.name);
+        d.labels.clear();
+        d = d.label(Location::new(taker.file, schema.property_at(near.name)), "required here");
+    }
     let quoted = format!("\"{key}\"");
     let place = text.value.find(&quoted).map(|at| (at + 1) as u32).map(|at| text.source(at..at + key.len() as u32));
     reader.report(match place.filter(|p| (p.end - p.start) as usize == key.len()) {
         Some(place) => d.suggestion(format!("write `{}`", near.name), reader.at(place), near.name),
         None => d,
     });
+    lacks.then_some(near.name)
 }
 
 fn finding(reader: &Reader<'_>, text: &Text, taker: &Taker<'_>, key: &str) -> Diagnostic {

@@ -64,6 +64,42 @@ pub(super) fn check_scale(scene: &Scene<'_, '_>, state: usize, first: &written::
     });
 }
 
+/// Scores and confidences go from 0 to 1, or as far as the agent declares: a threshold at an end of that lets nothing pass.
+pub(super) fn check_thresholds(scene: &Scene<'_, '_>, all: &[written::Transition], answer: &Answer) {
+    let most = |what: &str| {
+        let of = member_type(&answer.schema, what);
+        of.get("maximum").and_then(Value::as_f64).unwrap_or(1.0)
+    };
+    let least = member_type(&answer.schema, "score").get("minimum").and_then(Value::as_f64).unwrap_or(0.0);
+    for transition in all {
+        let Some(condition) = &transition.condition else { continue };
+        let (score, confidence) = (most("score"), most("confidence"));
+        let why = match condition {
+            Condition::ScoreAbove(t) if *t >= score => format!("no score is above {t}: {score} is the highest"),
+            Condition::ScoreBelow(t) if *t <= least => format!("no score is below {t}: {least} is the lowest"),
+            Condition::ScoreBetween(min, _) if *min > score => format!("{score} is the highest score"),
+            Condition::ScoreBetween(_, max) if *max < least => format!("{least} is the lowest score"),
+            Condition::ConfidenceAbove(t) if *t >= confidence => {
+                format!("no confidence is above {t}: {confidence} is the highest")
+            }
+            Condition::ScoreAndConfidenceAbove(t, _) if *t >= score => {
+                format!("no score is above {t}: {score} is the highest")
+            }
+            Condition::ScoreAndConfidenceAbove(_, t) if *t >= confidence => {
+                format!("no confidence is above {t}: {confidence} is the highest")
+            }
+            _ => continue,
+        };
+        let word = describe(condition);
+        let message = format!("`{word}` can never hold here");
+        let d = Diagnostic::warning("impossible-transition", scene.reader.at(transition.at), message).help(why);
+        scene.reader.report(match answer.members.place("score") {
+            Some(at) => d.label(at, "the score is declared here"),
+            None => d,
+        });
+    }
+}
+
 /// The transition of a straight pipeline: on success, and there is no other.
 pub(super) fn next(scene: &Scene<'_, '_>, state: usize, target: usize) -> Transition {
     let origin = scene.state_at(state);

@@ -7,7 +7,7 @@ use trefoil_ir::{Expr, Flow, Intake, SlotId, Source, State, StateId, StateMachin
 use trefoil_syntax::{Diagnostic, Location, suggest};
 use trefoil_template::Value;
 
-use super::names::{Fixed, Known, Named, Names, RESERVED, Scene, Shape};
+use super::names::{Answer, Fixed, Known, Named, Names, RESERVED, Scene, Shape};
 use super::paths::Paths;
 use super::pieces::{constant_object, object};
 use super::{Lowering, Slots, input, output, shell, states, transition};
@@ -201,6 +201,7 @@ fn paths(workflow: &Workflow, names: &Names, initial: usize) -> Paths {
 /// What is wrong with states as a whole.
 fn report_states(scene: &Scene<'_, '_>, workflow: &Workflow) {
     let reader = scene.reader;
+    let meant = meant(workflow, scene);
     for (i, state) in workflow.states.iter().enumerate() {
         if RESERVED.contains(&&*state.name) || state.name.contains(['.', '/', ' ', '{', '}']) {
             let d = Diagnostic::warning(
@@ -213,7 +214,7 @@ fn report_states(scene: &Scene<'_, '_>, workflow: &Workflow) {
         if let Some(StateKind::Human(human)) = &state.kind {
             unanswered(scene, state, human);
         }
-        if !scene.paths.reachable(i) {
+        if !scene.paths.reachable(i) && meant.get(i) != Some(&true) {
             let message = format!("no transition leads to `{}`: it never runs", state.name);
             reader.warning("unreachable-state", state.span, message);
         }
@@ -230,6 +231,30 @@ fn report_states(scene: &Scene<'_, '_>, workflow: &Workflow) {
         }
         reader.report(d.help("the run fails when a limit of visits is reached; give one state a way out"));
     }
+}
+
+/// Per state: whether a run would get there if what is reported about transitions were mended. A target that resembles no
+/// state may have been meant to be any.
+fn meant(workflow: &Workflow, scene: &Scene<'_, '_>) -> Vec<bool> {
+    let names = scene.names;
+    let mut seen = vec![false; workflow.states.len()];
+    let mut stack: Vec<usize> = (0..seen.len()).filter(|i| scene.paths.reachable(*i)).collect();
+    while let Some(at) = stack.pop() {
+        match seen.get_mut(at) {
+            Some(place) if !*place => *place = true,
+            _ => continue,
+        }
+        let Some(state) = workflow.states.get(at) else { continue };
+        let written = state.transitions.iter().flatten().map(|t| t.target.as_ref().map(|t| &t.value));
+        for target in written.chain(state.lost.iter().map(Some)) {
+            let near = |word: &str| names.index(suggest::near(word, names.state_names())?.name);
+            match target.and_then(|name| names.index(name).or_else(|| near(name))) {
+                Some(target) => stack.push(target),
+                None => return vec![true; workflow.states.len()],
+            }
+        }
+    }
+    seen
 }
 
 /// The answer that a person gives by not answering, when no transition is for it.
@@ -266,6 +291,12 @@ fn state(
                 first.zip(lowering.answers(state.kind.as_ref().filter(|_| first.is_some())).first())
             {
                 transition::check_scale(scene, index, first, answer);
+            }
+            if matches!(state.kind, Some(StateKind::Agent(_) | StateKind::Parallel(_))) {
+                // Several answers come to a verdict of their own.
+                let one = matches!(state.kind, Some(StateKind::Agent(_)));
+                let answers = if one { lowering.answers(state.kind.as_ref()) } else { Vec::new() };
+                transition::check_thresholds(scene, written, answers.first().unwrap_or(&Answer::default()));
             }
             transition::lower(scene, index, written)
         }

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use trefoil_syntax::yaml::{Node, Text};
-use trefoil_syntax::{Diagnostic, Span};
+use trefoil_syntax::yaml::{Entry, Node, Text};
+use trefoil_syntax::{Diagnostic, Span, suggest};
 
 use super::states::agent::AgentState;
 use super::states::container::ContainerState;
@@ -32,6 +32,8 @@ pub struct State {
     pub kind: Option<StateKind>,
     /// What leads out of it; none: nothing is written.
     pub transitions: Option<Vec<Transition>>,
+    /// The targets of what was surely meant to be `transitions`, and is spelt otherwise (reported).
+    pub lost: Vec<Arc<str>>,
     /// Milliseconds.
     pub timeout_ms: Option<u64>,
     /// How often it may be entered.
@@ -104,6 +106,7 @@ pub fn read(reader: &Reader<'_>, node: &Node, name: Option<&Text>) -> Option<Sta
     let timeout_ms = read_timeout(&mut fields);
     let max_visits = fields.integer("max_state_visits", 1..=20).and_then(|n| u32::try_from(n).ok()).unwrap_or(5);
     let transitions = fields.take("transitions").map(|e| transition::read_all(reader, &e.value));
+    let lost = if transitions.is_none() { lost(fields.entries()) } else { Vec::new() };
     if let Some(entry) = fields.take("output_handler") {
         refused.extend(output_handler(reader, &entry.value, entry.key.span));
     }
@@ -117,7 +120,16 @@ pub fn read(reader: &Reader<'_>, node: &Node, name: Option<&Text>) -> Option<Sta
     if kind_body.is_some() {
         fields.finish();
     }
-    Some(State { name: name_text, span, at, whole, kind: kind_body, transitions, timeout_ms, max_visits, refused })
+    let kind = kind_body;
+    Some(State { name: name_text, span, at, whole, kind, transitions, lost, timeout_ms, max_visits, refused })
+}
+
+/// Where a list under a misspelt `transitions` leads.
+fn lost(entries: &[Entry]) -> Vec<Arc<str>> {
+    let near = |e: &&Entry| suggest::near(&e.key.value, ["transitions"]).is_some();
+    let items = entries.iter().filter(near).filter_map(|e| e.value.sequence()).flatten();
+    let target = |n: &Node| Some(n.mapping()?.get("target")?.value.string()?.value.clone());
+    items.filter_map(target).collect()
 }
 
 fn kind_word(reader: &Reader<'_>, node: &Node) -> Option<Word> {

@@ -92,11 +92,50 @@ fn needs(expression: &Expression, value: &dyn Fn(&Expression) -> bool) -> bool {
     }
 }
 
+/// Whether a condition holds whatever it reads: one of its parts says the opposite of another, or something is compared
+/// with itself.
+fn always(condition: &Condition, expression: &Expression) -> bool {
+    let same = |a: &Expression, b: &Expression| match (a, b) {
+        (Expression::Literal(a), Expression::Literal(b)) => a == b,
+        (Expression::Reference(a), Expression::Reference(b)) => {
+            let path = |r: &u32| condition.references().get(*r as usize).map(|r| (r.dotted(), r.default.as_deref()));
+            path(a).is_some() && path(a) == path(b)
+        }
+        _ => false,
+    };
+    let opposite = |a: &Expression, b: &Expression| match (a, b) {
+        (Expression::Compare(left, one), Expression::Compare(right, other)) => {
+            let ([a, b], [c, d]) = (left.as_slice(), right.as_slice()) else { return false };
+            let opposed = matches!(
+                (one.as_slice(), other.as_slice()),
+                ([Comparison::Equal], [Comparison::NotEqual]) | ([Comparison::NotEqual], [Comparison::Equal])
+            );
+            opposed && (same(a, c) && same(b, d) || same(a, d) && same(b, c))
+        }
+        (Expression::Not(inner), other) | (other, Expression::Not(inner)) => same(inner, other),
+        _ => false,
+    };
+    match expression {
+        Expression::And(all) => all.iter().all(|e| always(condition, e)),
+        Expression::Or(all) => {
+            all.iter().any(|e| always(condition, e))
+                || all.iter().enumerate().any(|(i, a)| all.iter().skip(i + 1).any(|b| opposite(a, b)))
+        }
+        Expression::Compare(operands, comparisons) => {
+            matches!((operands.as_slice(), comparisons.as_slice()), ([a, b], [Comparison::Equal]) if same(a, b))
+        }
+        _ => false,
+    }
+}
+
 fn skipped(scope: &Scope<'_>, reference: &Reference, root: &Segment, hits: &[usize], here: usize) -> Option<Note> {
     let [only] = hits else { return None };
     let when = scope.steps.get(*only)?.when.as_ref()?;
     if scope.steps.get(here).and_then(|s| s.when.as_ref()) == Some(when) {
         return None; // the reader is skipped with it
+    }
+    if Condition::parse(when, &Policy::AGNTZ).is_ok_and(|c| always(&c, c.expression())) {
+        return None;
     }
     let message = format!("`{}` is null when its step is skipped", reference.dotted());
     let help = format!("the step runs only when `{when}`; `{{{{#if {}}}}}` tells the cases apart", root.name);

@@ -165,8 +165,8 @@ fn callee(
     let callee = match &step.target {
         Target::Ref(text) => lowering.reference(reader, text),
         Target::Inline(inner) => {
-            let given = step.input.as_ref().map(|map| map.iter().map(|(k, _)| *k).collect());
-            let outside = Outside { given, step: at, names };
+            let unclear = step.unclear && step.given.as_ref().is_none_or(Vec::is_empty);
+            let outside = Outside { given: step.given.clone(), unclear, step: at, names };
             Some(agent::lower(lowering, reader, inner, Some(&outside), false))
         }
         Target::Nobody => None,

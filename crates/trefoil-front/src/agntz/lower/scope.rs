@@ -288,7 +288,8 @@ impl<'s> Scope<'s> {
 
     fn unknown(&self, path: &[Segment], root: &Segment, at: At) -> Answer {
         let given = self.outside.filter(|_| !self.inputs.declared).and_then(|o| o.given.as_ref());
-        if given.is_some_and(|names| names.iter().any(|n| n.value == root.name)) {
+        let unclear = self.outside.is_some_and(|o| o.unclear && !self.inputs.declared);
+        if unclear || given.is_some_and(|names| names.iter().any(|n| n.value == root.name)) {
             return self.input_answer(Shape::Any, None);
         }
         let note = advice::unknown(self, path, &root.name, at);

@@ -146,6 +146,8 @@ impl Inputs {
 pub struct Outside<'o> {
     /// The names that the step gives it; none: the step has no `input`.
     pub given: Option<Vec<&'o Text>>,
+    /// What it gives nobody knows (reported).
+    pub unclear: bool,
     /// What of the step names it.
     pub step: Location,
     /// The names of the pipeline around it, which it cannot see.

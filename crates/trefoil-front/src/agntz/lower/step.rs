@@ -33,7 +33,8 @@ pub fn lower(
     let input = step.input.as_ref().map(|map| input(reader, scope, map, at, callee));
     let callee = callee?;
     match &step.input {
-        Some(map) => missing(reader, step, map, callee),
+        _ if step.unclear => {}
+        Some(_) => missing(reader, step, callee),
         None => no_input(reader, step, callee),
     }
     let call = Call { callee: Callee::Flow(callee.flow), input, exports: name.exports };
@@ -140,8 +141,14 @@ fn fit(reader: &Reader<'_>, value: &Text, property: &Property, callee: &Signatur
 }
 
 /// Properties that an input map leaves out.
-fn missing(reader: &Reader<'_>, step: &Written<'_>, map: &[(&Text, &Text)], callee: &Signature) {
-    let absent = |p: &&Property| p.needed && !map.iter().any(|(k, _)| k.value == p.name);
+fn missing(reader: &Reader<'_>, step: &Written<'_>, callee: &Signature) {
+    let given = step.given.as_deref().unwrap_or_default();
+    // Where a name is given that it does not take, what was meant by it is said there.
+    let all = || callee.inputs.properties.iter().map(|p| &*p.name);
+    let unknown = given.iter().filter(|k| callee.inputs.closed && callee.inputs.get(&k.value).is_none());
+    let meant: Vec<&str> = unknown.filter_map(|k| Some(suggest::near(&k.value, all())?.name)).collect();
+    let absent =
+        |p: &&Property| p.needed && !given.iter().any(|k| k.value == p.name) && !meant.contains(&&*p.name);
     let (must, may): (Vec<_>, Vec<_>) = callee.inputs.properties.iter().filter(absent).partition(|p| p.required);
     let at = reader.at(step.input_span);
     if !must.is_empty() {

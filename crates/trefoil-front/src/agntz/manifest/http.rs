@@ -47,19 +47,23 @@ pub fn read<'n>(fields: &mut Fields<'n, '_>, deterministic: bool) -> Http<'n> {
     let word = fields.word("method", &METHODS);
     let params = fields.take("params");
     let pairs = params.map(|e| text_map(reader, &e.value, "params")).unwrap_or_default();
+    let mut meant = Vec::new();
     for (key, _) in &pairs {
         if url.is_some() && !placeholders.iter().any(|p| p.name == &*key.value) {
             let message = format!("`{}` is not a placeholder of the url", key.value);
             let d = Diagnostic::error("unknown-input", reader.at(key.span), message);
             let names = placeholders.iter().map(|p| p.name);
             reader.report(match suggest::near(&key.value, names) {
-                Some(near) => respelt(d.help(format!("did you mean `{}`?", near.name)), reader.at(key.span), key, near),
+                Some(near) => {
+                    meant.push(near.name);
+                    respelt(d.help(format!("did you mean `{}`?", near.name)), reader.at(key.span), key, near)
+                }
                 None => d.help(format!("add `{{{}}}` to the url", key.value)),
             });
         }
     }
     for p in placeholders.iter().filter(|p| deterministic && !p.optional) {
-        if !pairs.iter().any(|(k, _)| &*k.value == p.name) {
+        if !pairs.iter().any(|(k, _)| &*k.value == p.name) && !meant.contains(&p.name) {
             reader.warning(
                 "missing-input",
                 p.span,

@@ -1,7 +1,7 @@
 //! `kind: sequential` and `kind: parallel`: steps, loop, output map.
 
 use trefoil_syntax::yaml::{Entry, Mapping, Node, Scalar, Text};
-use trefoil_syntax::{Diagnostic, Span};
+use trefoil_syntax::{Diagnostic, Span, suggest};
 
 use super::texts::{entry_span, not_empty, template_wanted};
 use super::{Agent, Place, agent};
@@ -25,6 +25,10 @@ pub struct Step<'n> {
     pub target: Target<'n>,
     /// The child's input; none: no explicit input.
     pub input: Option<Vec<(&'n Text, &'n Text)>>,
+    /// The names in it, also those whose value is none (reported); of an `input` that is misspelt as well.
+    pub given: Option<Vec<&'n Text>>,
+    /// The `input` is misspelt, or no mapping (reported): what the child gets nobody knows.
+    pub unclear: bool,
     /// The place of the `input` key, or of the step.
     pub input_span: Span,
     /// Where the output lands.
@@ -104,6 +108,9 @@ fn steps<'n>(fields: &mut Fields<'n, '_>, key: &'static str, what: &str) -> Vec<
     items.iter().filter_map(|n| step(reader, n, what)).collect()
 }
 
+/// The keys of a step beside its `input`.
+const STEP: &[&str] = &["ref", "agent", "when", "stateKey", "until", "maxIterations", "retry", "onError"];
+
 fn step<'n>(reader: &'n Reader<'_>, node: &'n Node, what: &str) -> Option<Step<'n>> {
     let mut fields = reader.fields(node, &format!("a {what}"))?;
     let reference = fields.take("ref");
@@ -130,6 +137,10 @@ fn step<'n>(reader: &'n Reader<'_>, node: &'n Node, what: &str) -> Option<Step<'
     };
     let input_entry = fields.take("input");
     let input = input_entry.map(|e| input(reader, e));
+    let misspelt = || fields.entries().iter().find(|e| suggest::near(&e.key.value, ["input"]).is_some());
+    let meant = input_entry.or_else(|| misspelt().filter(|e| !STEP.contains(&&*e.key.value)));
+    let given = meant.map(|e| e.value.mapping().map(|m| m.entries.iter().map(|e| &e.key).collect()).unwrap_or_default());
+    let unclear = meant.is_some_and(|e| input_entry.is_none() || e.value.mapping().is_none());
     let when_entry = fields.take("when");
     let when = when_entry.and_then(|e| condition(reader, e, "when"));
     let state_key = fields.text("stateKey").filter(|t| not_empty(reader, t, "stateKey"));
@@ -141,6 +152,8 @@ fn step<'n>(reader: &'n Reader<'_>, node: &'n Node, what: &str) -> Option<Step<'
     Some(Step {
         target,
         input,
+        given,
+        unclear,
         input_span: input_entry.map_or(span, |e| e.key.span),
         state_key,
         when,

@@ -68,6 +68,10 @@ impl Look<'_, '_, '_> {
                 let message = format!("`{name}` has not run on every way to {here}: it is empty where it has not");
                 self.scene.reader.report(Diagnostic::info("maybe-undefined", self.at, message));
             }
+            Before::Never if here == format!("`{name}`") => {
+                let message = format!("{here} has not run yet where it begins: its own result is always empty there");
+                self.warn_of("unordered-read", &message, "a state reads its own result in its transitions");
+            }
             Before::Never => {
                 let help = self.scene.names.index(name).map_or("", |_| "check the transitions, or the name");
                 let message = format!("`{name}` never runs before {here}: it is always empty");

@@ -1,0 +1,71 @@
+//! What is known to be set because something else is so: a condition held, or a block asked and was answered.
+
+use trefoil_ir::{Cond, Source, Text};
+use trefoil_template::{Reference, Segment, Value};
+
+use super::Walk;
+use crate::semantic::cases::Cases;
+use crate::semantic::slots::State;
+
+impl Walk<'_, '_> {
+    /// The bit of what a path reads, where it is one.
+    fn bit_of(&self, source: &Source, reference: &Reference) -> Option<usize> {
+        match source {
+            Source::Slot(slot) => {
+                let first = reference.path.get(usize::from(reference.binding.skip));
+                let key = first.and_then(|s| self.keys.get(&(*slot, s.name.clone())));
+                Some(key.copied().unwrap_or(slot.index()))
+            }
+            Source::Member(slot, _) => Some(slot.index()),
+            _ => None,
+        }
+    }
+
+    /// Where a condition has held, everything is set without which it never holds.
+    pub(super) fn granted(&self, cond: &Cond, state: &mut State) {
+        for reference in cond.condition.references() {
+            let Some(source) = cond.sources.get(reference.binding.source as usize) else { continue };
+            let Some(bit) = self.bit_of(source, reference).filter(|bit| !state.must.has(*bit)) else { continue };
+            let (Source::Slot(of) | Source::Member(of, _)) = source else { continue };
+            let key = self.keys.iter().find(|(_, b)| **b == bit).map(|((_, key), _)| key);
+            let gone = Cases::new([cond], &|slot, path| {
+                let it = slot == *of && key.is_none_or(|key| path.first() == Some(key));
+                it.then_some(Value::Null)
+            });
+            let Some(gone) = gone.filter(|g| !g.is_open(0)) else { continue };
+            let mut held = false;
+            gone.each(true, &mut |case| {
+                held |= case.holds(0);
+                !held
+            });
+            if !held {
+                state.set(bit);
+            }
+        }
+    }
+
+    /// The bit of what a path reads, where a block around it has asked for the same thing under another name, or for the
+    /// result of a state that leaves it behind.
+    pub(super) fn answered(&self, text: &Text, source: &Source, reference: &Reference) -> Option<usize> {
+        if reference.asked.is_empty() {
+            return None;
+        }
+        let bit = self.bit_of(source, reference)?;
+        let all = text.template.references();
+        let answers = |asked: &Vec<Segment>| {
+            let same = |r: &&Reference| {
+                r.path.len() == asked.len() && r.path.iter().zip(asked).all(|(a, b)| a.name == b.name)
+            };
+            let Some(other) = all.iter().find(same) else { return false };
+            let Some(of) = text.sources.get(other.binding.source as usize) else { return false };
+            let left = match of {
+                Source::Slot(slot) | Source::Member(slot, _) => self.implies.get(slot),
+                // The result of a state with what is shown beside it.
+                Source::Compose { parts, .. } => parts.first().and_then(|p| self.implies.get(&p.slot)),
+                _ => None,
+            };
+            left.is_some_and(|set| set.has(bit)) || self.bit_of(of, other) == Some(bit)
+        };
+        reference.asked.iter().any(answers).then_some(bit)
+    }
+}
