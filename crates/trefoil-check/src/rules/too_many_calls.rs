@@ -30,7 +30,7 @@ fn run(cx: &mut Context<'_>) {
         let id = FlowId(index as u32);
         let Some(budget) = flow.budget.as_ref().filter(|_| cx.model.reach().is_called(id)) else { continue };
         let Some(max) = budget.max_calls else { continue };
-        let calls = costs.flow(id).model;
+        let calls = costs.without_budget(id).model;
         if calls.fixed > max {
             let then = match budget.on_exceeded {
                 OnExceeded::Abort => "the run would fail",

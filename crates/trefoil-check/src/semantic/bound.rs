@@ -2,6 +2,7 @@
 //! there is no limit because a flow calls itself.
 
 use std::fmt;
+use std::sync::Arc;
 
 /// `fixed`, and so many for each product of unknown counts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -58,6 +59,27 @@ impl Bound {
         }
         Self { fixed: f(self.fixed, other.fixed), per, endless: false }
     }
+    /// Several, as `most` says what costs of theirs come to at most; it is asked of every part by itself.
+    fn combine(all: &[&Self], most: &dyn Fn(&[u64]) -> u64) -> Self {
+        let ask = |cost: &dyn Fn(&Self) -> u64| most(&all.iter().map(|b| cost(b)).collect::<Vec<_>>());
+        if all.iter().any(|b| b.endless) && ask(&|b| u64::from(b.endless)) > 0 {
+            return Self::endless();
+        }
+        let mut combined = Self::known(ask(&|b| b.fixed));
+        for (_, lists) in all.iter().flat_map(|b| &b.per) {
+            if combined.per.iter().all(|(_, known)| known != lists) {
+                let of = |b: &Self| b.per.iter().find(|(_, l)| l == lists).map_or(0, |(n, _)| *n);
+                combined.per.push((ask(&of), lists.clone()));
+            }
+        }
+        combined.per.retain(|(n, _)| *n > 0);
+        combined
+    }
+    /// Not more than this, whatever it depends on.
+    #[must_use]
+    pub fn up_to(&self, most: u64) -> Self {
+        Self::known(self.number().map_or(most, |n| n.min(most)))
+    }
     /// So many times over.
     #[must_use]
     pub fn times(&self, other: &Self) -> Self {
@@ -110,6 +132,8 @@ pub struct Calls {
     pub tool: Bound,
     pub command: Bound,
     pub human: Bound,
+    /// The model calls of each model, where somebody asks for them by name.
+    pub models: Vec<(Arc<str>, Bound)>,
 }
 
 impl Calls {
@@ -117,8 +141,48 @@ impl Calls {
     pub fn each(&self) -> [(&'static str, &Bound); 4] {
         [("model", &self.model), ("tool", &self.tool), ("command", &self.command), ("human", &self.human)]
     }
-    fn both(&self, other: &Self, f: impl Fn(&Bound, &Bound) -> Bound) -> Self {
+    /// Those of one model.
+    pub fn of_model(&self, name: &str) -> Bound {
+        self.models.iter().find(|(n, _)| **n == *name).map(|(_, b)| b.clone()).unwrap_or_default()
+    }
+    /// Several, as `most` says what costs of theirs come to at most.
+    #[must_use]
+    pub fn combine(all: &[Self], most: &dyn Fn(&[u64]) -> u64) -> Self {
+        let each = |of: fn(&Self) -> &Bound| Bound::combine(&all.iter().map(of).collect::<Vec<_>>(), most);
+        let mut models: Vec<(Arc<str>, Bound)> = Vec::new();
+        for (name, _) in all.iter().flat_map(|c| &c.models) {
+            if models.iter().all(|(known, _)| known != name) {
+                let calls: Vec<Bound> = all.iter().map(|c| c.of_model(name)).collect();
+                models.push((name.clone(), Bound::combine(&calls.iter().collect::<Vec<_>>(), most)));
+            }
+        }
         Self {
+            model: each(|c| &c.model),
+            tool: each(|c| &c.tool),
+            command: each(|c| &c.command),
+            human: each(|c| &c.human),
+            models,
+        }
+    }
+    /// Not more model calls than this.
+    #[must_use]
+    pub fn up_to(mut self, most: u64) -> Self {
+        self.model = self.model.up_to(most);
+        for (_, calls) in &mut self.models {
+            *calls = calls.up_to(most);
+        }
+        self
+    }
+    fn both(&self, other: &Self, f: impl Fn(&Bound, &Bound) -> Bound) -> Self {
+        let mut models: Vec<(Arc<str>, Bound)> =
+            self.models.iter().map(|(name, calls)| (name.clone(), f(calls, &other.of_model(name)))).collect();
+        for (name, calls) in &other.models {
+            if self.models.iter().all(|(known, _)| known != name) {
+                models.push((name.clone(), f(&Bound::default(), calls)));
+            }
+        }
+        Self {
+            models,
             model: f(&self.model, &other.model),
             tool: f(&self.tool, &other.tool),
             command: f(&self.command, &other.command),

@@ -3,33 +3,59 @@
 use trefoil_syntax::hash::HashMap;
 
 use trefoil_ir::{
-    Callee, Expr, FlowId, Items, Program, State, StateMachine, Step, StepId, StepKind, ValidatorKind, walk,
+    Callee, Expr, Flow, FlowId, Items, ModelChoice, OnExceeded, Program, StateMachine, Step, StepId, StepKind,
+    ValidatorKind, walk,
 };
 use trefoil_template::Value;
 
+use super::apart::Apart;
 use super::bound::{Bound, Calls};
+use super::visits::Ways;
 
 /// What a list that only the run knows is called where somebody reads the bound.
 type NameList<'p> = dyn Fn(FlowId, &Expr) -> String + 'p;
+/// What a model is called where somebody reads how often it is asked.
+type NameModel<'p> = dyn Fn(&ModelChoice) -> String + 'p;
 
 /// Counts calls; each flow once.
 pub struct Costs<'p> {
     program: &'p Program,
     name: Box<NameList<'p>>,
+    model: Option<Box<NameModel<'p>>>,
     flows: HashMap<FlowId, Calls>,
 }
 
 impl<'p> Costs<'p> {
     /// Nothing counted yet.
     pub fn new(program: &'p Program) -> Self {
-        Self::naming(program, written)
+        Self { program, name: Box::new(written), model: None, flows: HashMap::default() }
     }
-    /// The same, with lists called by these names.
-    pub fn naming(program: &'p Program, name: impl Fn(FlowId, &Expr) -> String + 'p) -> Self {
-        Self { program, name: Box::new(name), flows: HashMap::default() }
+    /// The same, with lists and models called by these names, and the calls of each model by itself.
+    pub fn naming(
+        program: &'p Program,
+        name: impl Fn(FlowId, &Expr) -> String + 'p,
+        model: impl Fn(&ModelChoice) -> String + 'p,
+    ) -> Self {
+        Self { name: Box::new(name), model: Some(Box::new(model)), ..Self::new(program) }
     }
-    /// One call of a flow.
+    /// One call of a flow. A budget that ends the run does so before it makes one model call too many.
     pub fn flow(&mut self, id: FlowId) -> Calls {
+        let calls = self.without_budget(id);
+        match self.program.flow(id).and_then(ceiling) {
+            Some(most) => calls.up_to(most),
+            None => calls,
+        }
+    }
+    /// The same for somebody who is told about the budget beside it: where only the budget makes it a number, that number.
+    pub fn beside_budget(&mut self, id: FlowId) -> Calls {
+        let calls = self.without_budget(id);
+        match self.program.flow(id).and_then(ceiling) {
+            Some(most) if calls.model.number().is_none() => calls.up_to(most),
+            _ => calls,
+        }
+    }
+    /// One call of a flow, as if it had no budget of its own.
+    pub fn without_budget(&mut self, id: FlowId) -> Calls {
         if let Some(known) = self.flows.get(&id) {
             return known.clone();
         }
@@ -51,7 +77,7 @@ impl<'p> Costs<'p> {
         let mut calls = Calls::default();
         for (_, step) in walk::reachable(self.program, id) {
             match self.program.step(step).map(|s| &s.kind) {
-                Some(StepKind::Model(_)) => calls.model = Bound::endless(),
+                Some(StepKind::Model(call)) => calls = calls.plus(&self.asks(&call.model, Bound::endless())),
                 Some(StepKind::Tool(_)) => calls.tool = Bound::endless(),
                 Some(StepKind::Command(_)) => calls.command = Bound::endless(),
                 Some(StepKind::Human(_)) => calls.human = Bound::endless(),
@@ -69,16 +95,19 @@ impl<'p> Costs<'p> {
     fn once(&mut self, flow: FlowId, step: &Step) -> Calls {
         let one = Bound::known(1);
         match &step.kind {
-            StepKind::Model(_) => Calls { model: one, ..Calls::default() },
+            StepKind::Model(call) => self.asks(&call.model, one),
             StepKind::Tool(_) => Calls { tool: one, ..Calls::default() },
             StepKind::Command(_) => Calls { command: one, ..Calls::default() },
             StepKind::Human(_) => Calls { human: one, ..Calls::default() },
             StepKind::Wait { .. } | StepKind::Compute(_) | StepKind::Refused(_) => Calls::default(),
-            StepKind::Sequence(steps) => self.sum(flow, steps),
-            StepKind::Parallel(parallel) => self.sum(flow, &parallel.branches),
+            StepKind::Sequence(steps) => self.sum(flow, steps, Apart::of_steps(self.program, flow, steps)),
+            StepKind::Parallel(parallel) => {
+                let steps = &parallel.branches;
+                self.sum(flow, steps, Apart::of_steps(self.program, flow, steps))
+            }
             StepKind::Graph(graph) => {
                 let steps: Vec<_> = graph.nodes.iter().map(|n| n.step).collect();
-                self.sum(flow, &steps)
+                self.sum(flow, &steps, Apart::of_graph(graph))
             }
             StepKind::Branch { arms, otherwise } => {
                 let arms = arms.iter().map(|a| a.step).chain(*otherwise);
@@ -107,8 +136,17 @@ impl<'p> Costs<'p> {
             },
         }
     }
-    fn sum(&mut self, flow: FlowId, steps: &[StepId]) -> Calls {
-        steps.iter().fold(Calls::default(), |all, s| all.plus(&self.step(flow, *s)))
+    fn asks(&self, model: &ModelChoice, times: Bound) -> Calls {
+        let models = self.model.iter().map(|name| (name(model).into(), times.clone())).collect();
+        Calls { model: times, models, ..Calls::default() }
+    }
+    /// All of them, but for those that never run in one run.
+    fn sum(&mut self, flow: FlowId, steps: &[StepId], apart: Option<Apart>) -> Calls {
+        let Some(apart) = apart else {
+            return steps.iter().fold(Calls::default(), |all, s| all.plus(&self.step(flow, *s)));
+        };
+        let each: Vec<Calls> = steps.iter().map(|s| self.step(flow, *s)).collect();
+        Calls::combine(&each, &|costs| apart.most(costs))
     }
     /// How many items a fan-out has at most.
     pub fn count(&self, flow: FlowId, items: &Items) -> Bound {
@@ -122,63 +160,18 @@ impl<'p> Costs<'p> {
             Items::List(list) => Bound::items((self.name)(flow, list)),
         }
     }
-    /// How often a state is entered at most: once where no way leads back to it.
-    pub fn visits(machine: &StateMachine, state: usize) -> u64 {
-        let limit = machine.states.get(state).map_or(1, |s| u64::from(s.max_visits));
-        let back = reachable(machine, state).get(state) == Some(&true);
-        if back { limit.min(u64::from(machine.max_entries)) } else { 1 }
-    }
-    /// The dearest way through the machine: states on one loop count together, states of different ways do not.
+    /// The dearest way through the machine.
     fn machine(&mut self, flow: FlowId, machine: &StateMachine) -> Calls {
-        let count = machine.states.len();
-        let reach: Vec<Vec<bool>> = (0..count).map(|s| reachable(machine, s)).collect();
-        let leads = |a: usize, b: usize| reach.get(a).and_then(|r| r.get(b)) == Some(&true);
-        let one: Vec<Calls> = machine.states.iter().map(|s: &State| self.step(flow, s.step)).collect();
-        // The states that each state shares a loop with, itself included.
-        let knot =
-            |s: usize| -> Vec<usize> { (0..count).filter(|o| *o == s || leads(s, *o) && leads(*o, s)).collect() };
-        let costs: Vec<Calls> = (0..count)
-            .map(|s| {
-                let members = knot(s).into_iter();
-                let known = members.filter_map(|m| Some(one.get(m)?.times(&Bound::known(Self::visits(machine, m)))));
-                known.fold(Calls::default(), |all, c| all.plus(&c))
-            })
-            .collect();
-        // Longest way over the knots, each known once those behind it are.
-        let mut best: Vec<Option<Calls>> = vec![None; count];
-        let mut stack = vec![machine.initial.index()];
-        while let Some(&s) = stack.last() {
-            if best.get(s).is_none_or(Option::is_some) {
-                stack.pop();
-                continue;
-            }
-            let members = knot(s);
-            let behind: Vec<usize> = members
-                .iter()
-                .filter_map(|m| machine.states.get(*m))
-                .flat_map(|s| s.transitions.iter().map(|t| t.target.index()))
-                .filter(|t| *t < count && !members.contains(t))
-                .collect();
-            let waiting: Vec<usize> =
-                behind.iter().copied().filter(|b| best.get(*b).is_some_and(Option::is_none)).collect();
-            if waiting.is_empty() {
-                let next = behind
-                    .iter()
-                    .filter_map(|b| best.get(*b).cloned().flatten())
-                    .fold(Calls::default(), |all, c| all.or(&c));
-                let total = costs.get(s).cloned().unwrap_or_default().plus(&next);
-                for member in members {
-                    if let Some(place) = best.get_mut(member) {
-                        *place = Some(total.clone());
-                    }
-                }
-                stack.pop();
-            } else {
-                stack.extend(waiting);
-            }
-        }
-        best.get(machine.initial.index()).cloned().flatten().unwrap_or_default()
+        let each: Vec<Calls> = machine.states.iter().map(|s| self.step(flow, s.step)).collect();
+        let ways = Ways::of(machine);
+        Calls::combine(&each, &|costs| ways.dearest(costs))
     }
+}
+
+/// How many model calls a flow's budget allows, if one more ends the run.
+fn ceiling(flow: &Flow) -> Option<u64> {
+    let budget = flow.budget.as_ref().filter(|b| b.on_exceeded == OnExceeded::Abort)?;
+    budget.max_calls
 }
 
 /// The placeholders of an expression.
@@ -201,21 +194,4 @@ fn length(value: &Value) -> u64 {
     }
     let parsed = value.as_str().and_then(|t| serde_json::from_str::<Vec<serde_json::Value>>(t.trim()).ok());
     parsed.map_or(0, |items| items.len() as u64)
-}
-
-/// The states that one or more transitions lead to from a state.
-fn reachable(machine: &StateMachine, from: usize) -> Vec<bool> {
-    let mut seen = vec![false; machine.states.len()];
-    let mut stack = vec![from];
-    while let Some(at) = stack.pop() {
-        for transition in machine.states.get(at).into_iter().flat_map(|s| &s.transitions) {
-            if let Some(place) = seen.get_mut(transition.target.index())
-                && !*place
-            {
-                *place = true;
-                stack.push(transition.target.index());
-            }
-        }
-    }
-    seen
 }

@@ -1,11 +1,13 @@
 //! The semantic model: computed once for a program, read by every rule and by the editor. Each analysis is done when somebody
 //! asks for it first.
 
+mod apart;
 pub mod bound;
 pub mod cases;
 pub mod compare;
 pub mod cost;
 mod defined;
+mod exclusive;
 pub mod flow;
 pub mod locals;
 mod reads;
@@ -16,6 +18,7 @@ pub mod states;
 pub mod taint;
 pub mod together;
 mod types;
+pub mod visits;
 mod writers;
 
 use std::cell::OnceCell;

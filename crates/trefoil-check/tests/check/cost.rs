@@ -58,3 +58,33 @@ fn a_short_text_behind_a_value_costs_nothing() {
         ],
     );
 }
+
+#[test]
+fn a_budget_counts_against_what_the_operator_allows() {
+    let each = |budget: &str| {
+        format!(
+            "version: \"0.1\"\nbudget: {budget}\nagents: {{ a: {{ system: s, model: \"openai:gpt-4o-mini\" }} }}\nnodes:\n  f: {{ type: factory, agent: a, for_each: '{{{{ inputs.message }}}}', writes: output.f }}\n"
+        )
+    };
+    let messages = |budget: &str, max| {
+        let limits = Limits { max_calls: Some(max) };
+        let (_, found) = check_within(Some("sirenspec"), &[("flow.yaml", &each(budget))], &limits);
+        found.into_iter().filter(|d| d.rule == "too-many-calls").map(|d| d.message).collect::<Vec<_>>()
+    };
+    assert_eq!(messages("{ max_calls: 20 }", 1), ["a run of `flow` may need 20 model calls, and 1 is allowed"]);
+    assert_eq!(messages("{ max_calls: 20 }", 20), Vec::<String>::new());
+    assert_eq!(messages("{ max_calls: 20, on_exceeded: warn }", 1), Vec::<String>::new());
+}
+
+#[test]
+fn a_budget_ends_a_run_before_it_needs_more() {
+    let messages = |max| {
+        let limits = Limits { max_calls: Some(max) };
+        let text = TWICE.replacen("agents:", "budget: { max_calls: 3 }\nagents:", 1);
+        let (_, found) = check_within(Some("sirenspec"), &[("flow.yaml", &text)], &limits);
+        found.into_iter().filter(|d| d.rule == "too-many-calls").map(|d| d.message).collect::<Vec<_>>()
+    };
+    let own = "`flow` may need 5 model calls, and its budget allows 3: the run would fail";
+    assert_eq!(messages(3), [own]);
+    assert_eq!(messages(2), ["a run of `flow` may need 3 model calls, and 2 are allowed", own]);
+}

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use trefoil_check::semantic::cost::{Costs, tries};
+use trefoil_check::semantic::visits::Ways;
 use trefoil_ir::{
     Attempts, Budget, Callee, Flow, FlowId, Graph, OnExceeded, Program, StateMachine, StepId, StepKind, Takes,
     ValidatorKind, walk,
 };
 use trefoil_syntax::{Files, Location};
 
-use super::{Bound, Input, Obstacle, Place, Plan, Step};
+use super::{Bound, Calls, Input, Obstacle, Place, Plan, Step};
 use crate::describe;
 
 /// Steps of a plan; beyond, flows are not written out any more.
@@ -17,8 +18,9 @@ const LIMIT: usize = 2000;
 
 /// Plans a run of the entry flow.
 pub(super) fn build(program: &Program, files: &Files) -> Plan {
-    let mut costs = Costs::naming(program, |flow, list| describe::expr(files, program.flow(flow), list));
-    let calls = costs.flow(program.entry);
+    let name = |flow, list: &_| describe::expr(files, program.flow(flow), list);
+    let mut costs = Costs::naming(program, name, describe::model);
+    let calls = costs.beside_budget(program.entry);
     let mut planner = Planner { program, files, costs, models: Vec::new(), open: vec![program.entry], left: LIMIT };
     let Some(flow) = program.flow(program.entry) else {
         return Plan {
@@ -50,7 +52,7 @@ pub(super) fn build(program: &Program, files: &Files) -> Plan {
         takes_text: flow.intake.fields.is_empty() || flow.intake.wrap.is_some(),
         steps,
         output,
-        models: planner.models.clone(),
+        models: planner.models(&calls),
         calls,
         limits: flow.budget.as_ref().map(limits).unwrap_or_default(),
         obstacles: planner.obstacles(),
@@ -106,7 +108,8 @@ struct Planner<'p> {
     program: &'p Program,
     files: &'p Files,
     costs: Costs<'p>,
-    models: Vec<(String, Bound)>,
+    /// Those that steps ask, in the order of the steps.
+    models: Vec<String>,
     /// The flows that are being written out, outermost first.
     open: Vec<FlowId>,
     left: usize,
@@ -154,7 +157,9 @@ impl<'p> Planner<'p> {
                     here.name = call.speaker.to_string();
                 }
                 let model = describe::model(&call.model);
-                self.count_model(&model, &around.times);
+                if !self.models.contains(&model) {
+                    self.models.push(model.clone());
+                }
                 here.model = Some(model);
             }
             StepKind::Tool(call) => here.notes.push(format!("{} {}", describe::tool(&call.kind), call.name)),
@@ -223,11 +228,11 @@ impl<'p> Planner<'p> {
     fn all(&mut self, steps: &[StepId], around: &Around) -> Vec<Step> {
         steps.iter().flat_map(|s| self.step(*s, around.clone())).collect()
     }
-    fn count_model(&mut self, model: &str, times: &Bound) {
-        match self.models.iter_mut().find(|(name, _)| name == model) {
-            Some((_, sum)) => *sum = sum.plus(times),
-            None => self.models.push((model.to_owned(), times.clone())),
-        }
+    /// The calls of each model, counted like all calls.
+    fn models(&self, calls: &Calls) -> Vec<(String, Bound)> {
+        let more = calls.models.iter().map(|(name, _)| &**name).filter(|n| !self.models.iter().any(|m| m == n));
+        let all = self.models.iter().map(String::as_str).chain(more);
+        all.map(|name| (name.to_owned(), calls.of_model(name))).collect()
     }
     fn graph(&mut self, graph: &Graph, around: &Around) -> Vec<Step> {
         let name = |id: trefoil_ir::NodeId| {
@@ -258,8 +263,9 @@ impl<'p> Planner<'p> {
     }
     fn states(&mut self, machine: &StateMachine, around: &Around) -> Vec<Step> {
         let mut all = Vec::new();
+        let ways = Ways::of(machine);
         for (index, state) in machine.states.iter().enumerate() {
-            let visits = Costs::visits(machine, index);
+            let visits = ways.visits(index);
             let mut notes = Vec::new();
             if index == machine.initial.index() {
                 notes.push("starts here".to_owned());
@@ -372,13 +378,6 @@ impl<'p> Planner<'p> {
     fn again(&mut self, flow: &Flow, around: Around) -> Step {
         let mut notes = around.notes;
         notes.push("calls itself".to_owned());
-        // What it asks, it may ask any number of times.
-        let asked = walk::reachable(self.program, around.flow);
-        for (_, id) in asked {
-            if let Some(StepKind::Model(call)) = self.program.step(id).map(|s| &s.kind) {
-                self.count_model(&describe::model(&call.model), &Bound::endless());
-            }
-        }
         Step {
             name: around.name.unwrap_or_else(|| flow.name.clone()).to_string(),
             sort: flow.sort,

@@ -36,7 +36,7 @@ pub struct Plan {
     pub limits: Vec<String>,
     /// What keeps it from running: features that this version does not run, agents that nobody declares.
     pub obstacles: Vec<Obstacle>,
-    /// Whether there are more steps than are written out; the numbers of calls by model are then too low.
+    /// Whether there are more steps than are written out; the numbers of calls are those of all of them.
     pub cut: bool,
 }
 

@@ -47,9 +47,7 @@ pub(super) fn text(plan: &Plan) -> String {
         out.push_str("  there is no bound: it depends on how long a list turns out to be\n");
     }
     if plan.cut {
-        out.push_str(
-            "\nthere are more steps than are shown here, and the calls by model are those of the steps shown\n",
-        );
+        out.push_str("\nthere are more steps than are shown here\n");
     }
     if !plan.obstacles.is_empty() {
         out.push_str("\ndoes not run\n");

@@ -72,3 +72,136 @@ fn states_on_a_circle_count_as_often_as_they_may_be_entered() {
                   C:\n      kind: System\n      command: echo x\n      transitions: []\n";
     assert_eq!(aegis(states), "7");
 }
+
+fn plan(files: &[(&str, &str)], target: &str) -> Plan {
+    let folder = Folder::with(files);
+    let loaded = folder.load(target);
+    Plan::of(&loaded.program, &loaded.files)
+}
+
+fn workflow(head: &str, states: &str) -> Plan {
+    let workflow = format!(
+        "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: {{ name: w }}\nspec:\n  initial_state: W\n{head}  states:\n{states}"
+    );
+    let agent = "apiVersion: 100monkeys.ai/v1\nkind: Agent\nmetadata: { name: worker, version: \"1.0.0\" }\nspec:\n  \
+                 runtime: { model: smart }\n  task: { instruction: x }\n  execution: { mode: one-shot }\n";
+    plan(&[("w.yaml", &workflow), ("worker.yaml", agent)], "#w")
+}
+
+/// A state that a model plays.
+fn state(name: &str, more: &str, transitions: &str) -> String {
+    format!("    {name}: {{ kind: Agent, agent: worker, {more} transitions: [{transitions}] }}\n")
+}
+
+const ROUND: [&str; 2] = [
+    "{ condition: always, target: V }",
+    "{ condition: score_above, threshold: 0.9, target: OK }, { condition: always, target: W }",
+];
+const END: &str = "    OK: { kind: System, command: echo ok }\n";
+
+#[test]
+fn all_entries_together_limit_the_states_of_a_circle() {
+    let states = format!("{}{}{END}", state("W", "", ROUND[0]), state("V", "", ROUND[1]));
+    let calls = |max: u32| {
+        let plan = workflow(&format!("  max_total_transitions: {max}\n"), &states);
+        (plan.calls.model.number(), plan.steps.iter().map(|s| s.at_most.number().unwrap()).collect::<Vec<_>>())
+    };
+    assert_eq!(calls(4), (Some(4), vec![2, 2, 1]));
+    assert_eq!(calls(5), (Some(5), vec![3, 2, 1]));
+    assert_eq!(calls(1), (Some(1), vec![1, 0, 0]));
+    assert_eq!(calls(50), (Some(10), vec![5, 5, 1]), "visits are limited too");
+}
+
+#[test]
+fn a_state_is_entered_only_from_those_that_lead_to_it() {
+    let states = format!("{}{}{END}", state("W", "max_state_visits: 3,", ROUND[0]), state("V", "", ROUND[1]));
+    let plan = workflow("", &states);
+    assert_eq!(plan.calls.model.number(), Some(6));
+    assert_eq!(plan.steps[1].at_most.number(), Some(3));
+}
+
+#[test]
+fn the_calls_of_a_model_are_counted_like_all_calls() {
+    let states = format!(
+        "{}{}{}",
+        state("W", "", "{ condition: on_success, target: X }, { condition: on_failure, target: Y }"),
+        state("X", "", ""),
+        state("Y", "", "")
+    );
+    let plan = workflow("", &states);
+    assert_eq!(plan.calls.model.number(), Some(2));
+    assert_eq!(plan.models, [("smart".to_owned(), plan.calls.model)]);
+}
+
+fn branches(edges: &str) -> String {
+    let nodes = "  t: { agent: a, writes: working.k }\n  x: { agent: a, writes: output.x }\n  y: { agent: a, writes: output.y }";
+    siren(&format!("{nodes}\nedges:\n{edges}"))
+}
+
+#[test]
+fn branches_that_exclude_each_other_are_not_added_up() {
+    let two = |one: &str, other: &str| {
+        branches(&format!("  - {{ from: t, to: x, when: '{one}' }}\n  - {{ from: t, to: y, when: '{other}' }}"))
+    };
+    assert_eq!(two("working.k == \"x\"", "working.k != \"x\""), "2");
+    assert_eq!(two("working.k == \"x\"", "working.k == \"y\""), "2");
+    assert_eq!(two("working.k in [\"x\", \"z\"]", "working.k == \"y\""), "2");
+    assert_eq!(two("working.k > 3", "working.k <= 3"), "2");
+    assert_eq!(two("working.k > 3", "working.k < 1"), "2");
+    assert_eq!(two("working.k", "not working.k"), "2");
+    // These can both hold.
+    assert_eq!(two("working.k == \"x\"", "working.k != \"y\""), "3");
+    assert_eq!(two("working.k > 1", "working.k < 3"), "3");
+    assert_eq!(two("working.k >= 3", "working.k <= 3"), "3");
+    assert_eq!(two("working.k == \"x\"", "inputs.message != \"x\""), "3");
+    // Text has no order, and `true` is 1.
+    assert_eq!(two("not working.k >= 3", "not working.k < 3"), "3");
+    assert_eq!(two("working.k == 1", "working.k == true"), "3");
+}
+
+#[test]
+fn what_comes_after_branches_is_counted_with_its_branch() {
+    let nodes = "  t: { agent: a, writes: working.k }\n  x: { agent: a, writes: working.x }\n  y: { agent: a, writes: working.y }\n  \
+                 x2: { agent: a, writes: working.x2, retry: { max_attempts: 3, on: [429] } }\n  y2: { agent: a, writes: working.y2 }\n  end: { agent: a, writes: output.end }";
+    let edges = "  - { from: t, to: x, when: 'working.k == \"x\"' }\n  - { from: t, to: y, when: 'working.k != \"x\"' }\n  \
+                 - { from: x, to: x2 }\n  - { from: y, to: y2 }\n  - { from: x2, to: end }\n  - { from: y2, to: end }";
+    assert_eq!(siren(&format!("{nodes}\nedges:\n{edges}")), "6");
+}
+
+#[test]
+fn steps_whose_conditions_exclude_each_other_are_not_added_up() {
+    let step = |id: &str, when: &str| {
+        format!("  - ref: a\n    stateKey: {id}\n    input: {{ userQuery: x }}\n    when: \"{when}\"\n")
+    };
+    let all = |sort: &str, steps: &str| {
+        let main =
+            format!("id: main\nkind: {sort}\ninputSchema: {{ m: {{ type: string, enum: [a, b, c] }} }}\n{steps}");
+        calls(&[("main.yaml", &main), ("a.yaml", AGENT)], "#main")
+    };
+    let two = format!("{}{}", step("x", "{{m}} == a"), step("y", "{{m}} == b"));
+    assert_eq!(all("sequential", &format!("steps:\n{two}")), "1");
+    assert_eq!(all("parallel", &format!("branches:\n{two}")), "1");
+    let may = format!("{}{}", step("x", "{{m}} == a"), step("y", "{{m}} != b"));
+    assert_eq!(all("sequential", &format!("steps:\n{may}")), "2");
+    // What the second one reads is the same value only where nobody writes it in between.
+    let first = "  - ref: a\n    stateKey: k\n    input: { userQuery: x }\n";
+    let kept = format!("{first}{}{}", step("x", "{{k}} == a"), step("y", "{{k}} == b"));
+    assert_eq!(all("sequential", &format!("steps:\n{kept}")), "2");
+    let changed = format!(
+        "until: \"{{{{y}}}} == a\"\nmaxIterations: 2\nsteps:\n{}{}",
+        step("x", "{{x}} == a"),
+        step("y", "{{x}} == b")
+    );
+    assert_eq!(all("sequential", &changed), "4");
+}
+
+#[test]
+fn a_budget_that_ends_the_run_bounds_a_fan_out() {
+    let each = "  each: { type: factory, agent: a, for_each: \"{{ inputs.message }}\", writes: output.all }\nbudget: { max_calls: 20";
+    assert_eq!(siren(&format!("{each} }}")), "20");
+    assert_eq!(siren(&format!("{each}, on_exceeded: warn }}")), "1 per item of {{ inputs.message }}");
+    // The reader of a plan sees what it would come to, and the budget beneath.
+    let known =
+        "  one: { agent: a, writes: output.one, retry: { max_attempts: 3, on: [429] } }\nbudget: { max_calls: 2 }";
+    assert_eq!(siren(known), "3");
+}

@@ -1,0 +1,324 @@
+//! Which steps of a graph or a sequence never run in one run, because the conditions they depend on exclude each other, and
+//! what the dearest steps cost that can run together. Errs on the side of running together.
+
+use trefoil_ir::walk::children;
+use trefoil_ir::{Cond, FlowId, Graph, Program, SlotId, Source, Step, StepId, StepKind};
+
+use super::exclusive::Claim;
+
+/// Steps beyond which nobody looks for steps that exclude each other.
+const MOST: usize = 400;
+/// Choices tried for the dearest steps; beyond, the bound is a coarser one.
+const TRIES: u32 = 2000;
+
+/// Steps that are counted together.
+pub struct Apart {
+    /// The bundle of each step: steps of one bundle exclude the same other ones.
+    bundle: Vec<usize>,
+    /// For each bundle, those that it excludes.
+    excludes: Vec<Vec<usize>>,
+}
+
+impl Apart {
+    /// Of a graph's nodes.
+    pub fn of_graph(graph: &Graph) -> Option<Self> {
+        let nodes = &graph.nodes;
+        let conditional =
+            nodes.iter().any(|n| !n.fallback_of.is_empty() || n.incoming.iter().any(|e| e.when.is_some()));
+        if !conditional || nodes.len() > MOST {
+            return None;
+        }
+        // What a node needs: one of these to have ended, well (and then maybe a condition) or badly.
+        let needs: Vec<Vec<(usize, Need)>> = nodes
+            .iter()
+            .map(|n| {
+                if n.fallback_of.is_empty() {
+                    let need = |c: Option<&Cond>| c.map_or(Need::Success, |c| Need::Claim(Claim::of(c)));
+                    n.incoming.iter().map(|e| (e.from.index(), need(e.when.as_ref()))).collect()
+                } else {
+                    n.fallback_of.iter().map(|n| (n.index(), Need::Failure)).collect()
+                }
+            })
+            .collect();
+        let order = order(&needs)?;
+        let mut apart = vec![vec![false; nodes.len()]; nodes.len()];
+        for (rank, &a) in order.iter().enumerate() {
+            for &b in order.iter().take(rank) {
+                let (Some(of_a), Some(of_b)) = (needs.get(a), needs.get(b)) else { continue };
+                let known = |a: usize, b: usize| apart.get(a).and_then(|row| row.get(b)) == Some(&true);
+                let both = |(from, need): &(usize, Need), (other_from, other): &(usize, Need)| {
+                    let excluded = from == other_from && need.excludes(other)
+                        || known(*from, *other_from)
+                        || known(*from, b)
+                        || known(a, *other_from);
+                    !excluded
+                };
+                // A node without needs always runs.
+                let together = match (of_a.is_empty(), of_b.is_empty()) {
+                    (true, true) => true,
+                    (false, true) => of_a.iter().any(|(from, _)| !known(*from, b)),
+                    (true, false) => of_b.iter().any(|(from, _)| !known(a, *from)),
+                    (false, false) => of_a.iter().any(|n| of_b.iter().any(|o| both(n, o))),
+                };
+                if !together {
+                    mark(&mut apart, a, b);
+                }
+            }
+        }
+        Self::bundled(&apart)
+    }
+    /// Of steps that each run unless their own condition keeps them from it, one after the other or at the same time.
+    pub fn of_steps(program: &Program, flow: FlowId, steps: &[StepId]) -> Option<Self> {
+        let all: Vec<&Step> = steps.iter().filter_map(|s| program.step(*s)).collect();
+        let claims: Vec<Option<(Claim, Vec<SlotId>)>> =
+            all.iter().map(|s| s.when.as_ref().and_then(|c| Some((Claim::of(c), slots(c)?)))).collect();
+        if claims.iter().flatten().count() < 2 || all.len() != steps.len() || steps.len() > MOST {
+            return None;
+        }
+        let body = program.flow(flow)?.body;
+        // Nodes of a graph write while others run: there, nothing in the flow may write what the conditions read.
+        let everywhere = beneath(program, &[body]);
+        let shared = everywhere.iter().any(|s| matches!(s.kind, StepKind::Graph(_)));
+        let written_anywhere: Vec<SlotId> = everywhere.iter().flat_map(|s| writes(s)).collect();
+        let written: Vec<Vec<SlotId>> = steps
+            .iter()
+            .map(|s| if shared { Vec::new() } else { beneath(program, &[*s]).iter().flat_map(|s| writes(s)).collect() })
+            .collect();
+        let mut apart = vec![vec![false; steps.len()]; steps.len()];
+        for (a, one) in claims.iter().enumerate() {
+            let Some((one, reads)) = one else { continue };
+            if shared && reads.iter().any(|s| written_anywhere.contains(s)) {
+                continue;
+            }
+            for (b, other) in claims.iter().enumerate().skip(a + 1) {
+                // The value that both read must be the same value when the other one is asked.
+                if written.get(b - 1).is_some_and(|w| w.iter().any(|s| reads.contains(s))) {
+                    break;
+                }
+                let Some((other, others)) = other else { continue };
+                let between = || written.iter().take(b).skip(a).flatten();
+                let stays = !between().any(|s| others.contains(s))
+                    && !(shared && others.iter().any(|s| written_anywhere.contains(s)));
+                if stays && one.excludes(other) {
+                    mark(&mut apart, a, b);
+                }
+            }
+        }
+        Self::bundled(&apart)
+    }
+    fn bundled(apart: &[Vec<bool>]) -> Option<Self> {
+        if !apart.iter().flatten().any(|a| *a) {
+            return None;
+        }
+        let mut rows: Vec<&Vec<bool>> = Vec::new();
+        let mut bundle = Vec::new();
+        for row in apart {
+            let at = rows.iter().position(|r| *r == row).unwrap_or_else(|| {
+                rows.push(row);
+                rows.len() - 1
+            });
+            bundle.push(at);
+        }
+        let excludes = rows
+            .iter()
+            .map(|row| {
+                let mut all: Vec<usize> =
+                    row.iter().zip(&bundle).filter(|(apart, _)| **apart).map(|(_, bundle)| *bundle).collect();
+                all.sort_unstable();
+                all.dedup();
+                all
+            })
+            .collect();
+        Some(Self { bundle, excludes })
+    }
+    /// What the dearest steps cost that can run together, where each costs this; at least that much.
+    pub fn most(&self, costs: &[u64]) -> u64 {
+        let mut sums = vec![0u64; self.excludes.len()];
+        for (cost, bundle) in costs.iter().zip(&self.bundle) {
+            if let Some(sum) = sums.get_mut(*bundle) {
+                *sum = sum.saturating_add(*cost);
+            }
+        }
+        let left: Vec<usize> = sums.iter().enumerate().filter(|(_, sum)| **sum > 0).map(|(at, _)| at).collect();
+        let mut tries = TRIES;
+        self.dearest(&sums, left, &mut tries)
+    }
+    fn excludes(&self, at: usize) -> &[usize] {
+        self.excludes.get(at).map(Vec::as_slice).unwrap_or_default()
+    }
+    /// Of bundles of which none has to do with another one, each is for itself.
+    fn dearest(&self, sums: &[u64], mut left: Vec<usize>, tries: &mut u32) -> u64 {
+        let mut all = 0u64;
+        while let Some(one) = left.pop() {
+            let mut knot = vec![one];
+            let mut done = 0;
+            while let Some(at) = knot.get(done).copied() {
+                done += 1;
+                let excludes = self.excludes(at);
+                let (of_knot, others) = left.into_iter().partition::<Vec<_>, _>(|o| excludes.contains(o));
+                knot.extend(of_knot);
+                left = others;
+            }
+            all = all.saturating_add(self.knot(sums, knot, tries));
+        }
+        all
+    }
+    /// Of bundles that have to do with each other: with the one that excludes most of them, or without it.
+    fn knot(&self, sums: &[u64], mut left: Vec<usize>, tries: &mut u32) -> u64 {
+        let sum = |at: usize| sums.get(at).copied().unwrap_or_default();
+        if left.len() < 2 || *tries == 0 {
+            return left.iter().fold(0, |all, at| all.saturating_add(sum(*at)));
+        }
+        *tries -= 1;
+        let against = |at: &usize| left.iter().filter(|o| self.excludes(*at).contains(o)).count();
+        let Some(at) = left.iter().copied().max_by_key(against) else { return 0 };
+        left.retain(|o| *o != at);
+        let rest = left.iter().copied().filter(|o| !self.excludes(at).contains(o)).collect();
+        let with = sum(at).saturating_add(self.dearest(sums, rest, tries));
+        with.max(self.dearest(sums, left, tries))
+    }
+}
+
+fn mark(apart: &mut [Vec<bool>], a: usize, b: usize) {
+    for (a, b) in [(a, b), (b, a)] {
+        if let Some(place) = apart.get_mut(a).and_then(|row| row.get_mut(b)) {
+            *place = true;
+        }
+    }
+}
+
+/// How another node must have ended.
+enum Need {
+    Success,
+    Claim(Claim),
+    Failure,
+}
+
+impl Need {
+    /// Of the same node.
+    fn excludes(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Failure, Self::Failure) => false,
+            (Self::Failure, _) | (_, Self::Failure) => true,
+            (Self::Claim(a), Self::Claim(b)) => a.excludes(b),
+            _ => false,
+        }
+    }
+}
+
+/// Each node after those it needs; none: they go round in a circle.
+fn order(needs: &[Vec<(usize, Need)>]) -> Option<Vec<usize>> {
+    let mut waits: Vec<usize> = needs.iter().map(Vec::len).collect();
+    let mut behind = vec![Vec::new(); needs.len()];
+    for (at, all) in needs.iter().enumerate() {
+        for (from, _) in all {
+            behind.get_mut(*from)?.push(at);
+        }
+    }
+    let mut order: Vec<usize> = (0..needs.len()).filter(|n| waits.get(*n) == Some(&0)).collect();
+    let mut done = 0;
+    while let Some(next) = order.get(done).copied() {
+        done += 1;
+        for at in behind.get(next)? {
+            let wait = waits.get_mut(*at)?;
+            *wait -= 1;
+            if *wait == 0 {
+                order.push(*at);
+            }
+        }
+    }
+    (order.len() == needs.len()).then_some(order)
+}
+
+/// The slots that a condition reads; none where it reads something else that may change.
+fn slots(cond: &Cond) -> Option<Vec<SlotId>> {
+    fn add(source: &Source, all: &mut Vec<SlotId>) -> Option<()> {
+        match source {
+            Source::Slot(slot) | Source::Member(slot, _) => all.push(*slot),
+            Source::Layered { top, under, .. } => all.extend([*top, *under]),
+            Source::Either(a, b) => {
+                add(a, all)?;
+                add(b, all)?;
+            }
+            Source::Compose { parts, .. } => all.extend(parts.iter().map(|p| p.slot)),
+            Source::Const(_) | Source::RunId | Source::Missing(_) => {}
+            Source::Environment | Source::Secrets | Source::Spent(_) | Source::Result | Source::Failure => return None,
+        }
+        Some(())
+    }
+    let mut all = Vec::new();
+    for source in &cond.sources {
+        add(source, &mut all)?;
+    }
+    Some(all)
+}
+
+/// These steps and what is in them, in this flow.
+fn beneath<'p>(program: &'p Program, steps: &[StepId]) -> Vec<&'p Step> {
+    let mut stack = steps.to_vec();
+    let mut all = Vec::new();
+    while let Some(step) = stack.pop().and_then(|s| program.step(s)) {
+        stack.extend(children(step));
+        all.push(step);
+    }
+    all
+}
+
+/// The slots of its own flow that a step fills itself.
+fn writes(step: &Step) -> Vec<SlotId> {
+    let mut all: Vec<SlotId> = step.out.into_iter().collect();
+    match &step.kind {
+        StepKind::Graph(graph) => {
+            let edges = graph.nodes.iter().flat_map(|n| &n.incoming);
+            all.extend(edges.filter_map(|e| e.carry.as_ref()).map(|(slot, _)| *slot));
+        }
+        StepKind::StateMachine(machine) => {
+            all.extend([machine.feedback, machine.previous_error, machine.visit].into_iter().flatten())
+        }
+        StepKind::Attempts(attempts) => all.extend([attempts.iteration, attempts.previous_error]),
+        StepKind::Call(call) => all.extend(call.exports),
+        _ => {}
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_dearest_steps_that_can_run_together() {
+        let mut seed = 11u64;
+        let mut next = |below: u64| {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (seed >> 33) % below
+        };
+        for _ in 0..500 {
+            let count = 2 + next(8) as usize;
+            let mut rows = vec![vec![false; count]; count];
+            for (a, b) in (0..count).flat_map(|a| (0..a).map(move |b| (a, b))) {
+                if next(3) == 0 {
+                    mark(&mut rows, a, b);
+                }
+            }
+            let costs: Vec<u64> = (0..count).map(|_| next(5)).collect();
+            let fits = |set: usize| {
+                let has = |n: usize| set >> n & 1 == 1;
+                (0..count).all(|a| (0..count).all(|b| !(has(a) && has(b) && rows[a][b])))
+            };
+            let price = |set: usize| (0..count).filter(|n| set >> n & 1 == 1).map(|n| costs[n]).sum::<u64>();
+            let dearest = (0..1 << count).filter(|s| fits(*s)).map(price).max().unwrap();
+            let most = Apart::bundled(&rows).map_or(costs.iter().sum(), |apart| apart.most(&costs));
+            assert_eq!(most, dearest, "{rows:?} {costs:?}");
+        }
+    }
+
+    #[test]
+    fn many_branches_take_no_time() {
+        // Forty places at which the run goes one of four ways.
+        let rows: Vec<Vec<bool>> =
+            (0..160).map(|a: usize| (0..160).map(|b: usize| a != b && a / 4 == b / 4).collect()).collect();
+        let costs: Vec<u64> = (0..160).map(|n| n % 4).collect();
+        assert_eq!(Apart::bundled(&rows).unwrap().most(&costs), 120);
+    }
+}

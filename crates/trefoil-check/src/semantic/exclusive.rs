@@ -1,0 +1,212 @@
+//! Whether two conditions can hold of the same values. Says that they cannot only where that is so for sure: worst cases
+//! rest on it. Does not ask whether the values are the same when each is evaluated.
+
+use trefoil_ir::{Cond, Source};
+use trefoil_template::{Comparison, Expression, Value};
+
+/// What a condition comes down to.
+#[derive(Debug)]
+pub enum Claim {
+    /// All of these.
+    All(Vec<Claim>),
+    /// One of these at least.
+    Any(Vec<Claim>),
+    /// One test, or its opposite.
+    Test { test: Test, negated: bool },
+    /// Something that is not understood.
+    Unknown,
+}
+
+/// A test.
+#[derive(Debug, PartialEq)]
+pub struct Test {
+    /// What is tested, the same text for the same value.
+    subject: String,
+    /// How; none: whether it is true.
+    comparison: Option<(Comparison, String)>,
+    /// What it is compared with, where that is written out.
+    literal: Option<Value>,
+}
+
+impl Claim {
+    /// Of a condition.
+    pub fn of(cond: &Cond) -> Self {
+        let value = |at: u32| {
+            let reference = cond.condition.references().get(at as usize)?;
+            let source: &Source = cond.sources.get(reference.binding.source as usize)?;
+            let rest: Vec<&str> =
+                reference.path.iter().skip(usize::from(reference.binding.skip)).map(|s| &*s.name).collect();
+            Some(format!("{source:?} {rest:?} {:?}", reference.default))
+        };
+        read(cond.condition.expression(), false, &value)
+    }
+    /// Whether this and the other never hold of the same values.
+    pub fn excludes(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Any(all), _) => all.iter().all(|c| c.excludes(other)),
+            (_, Self::Any(all)) => all.iter().all(|c| self.excludes(c)),
+            (Self::All(all), _) => all.iter().any(|c| c.excludes(other)),
+            (_, Self::All(all)) => all.iter().any(|c| self.excludes(c)),
+            (Self::Test { test: a, negated: not_a }, Self::Test { test: b, negated: not_b }) => {
+                a == b && not_a != not_b || !not_a && !not_b && a.excludes(b)
+            }
+            (Self::Unknown, _) | (_, Self::Unknown) => false,
+        }
+    }
+}
+
+impl Test {
+    fn excludes(&self, other: &Self) -> bool {
+        if self.subject != other.subject {
+            return false;
+        }
+        let (Some((one, with)), Some((two, with_other))) = (&self.comparison, &other.comparison) else { return false };
+        if with == with_other && *two == opposite(*one) {
+            return true;
+        }
+        let (Some(a), Some(b)) = (&self.literal, &other.literal) else { return false };
+        if (*one, *two) == (Comparison::Equal, Comparison::Equal) {
+            return differ(a, b);
+        }
+        match (range(*one, a), range(*two, b)) {
+            (Some(a), Some(b)) => a.ends_before(&b) || b.ends_before(&a),
+            _ => false,
+        }
+    }
+}
+
+fn read(expression: &Expression, negated: bool, value: &dyn Fn(u32) -> Option<String>) -> Claim {
+    let each = |all: &[Expression]| all.iter().map(|e| read(e, negated, value)).collect();
+    match expression {
+        Expression::Not(inner) => read(inner, !negated, value),
+        Expression::And(all) if negated => Claim::Any(each(all)),
+        Expression::Or(all) if negated => Claim::All(each(all)),
+        Expression::And(all) => Claim::All(each(all)),
+        Expression::Or(all) => Claim::Any(each(all)),
+        Expression::Compare(operands, comparisons) => {
+            let pairs = operands.iter().zip(operands.iter().skip(1)).zip(comparisons);
+            let all = pairs.map(|((a, b), c)| compared(a, *c, b, negated, value)).collect();
+            if negated { Claim::Any(all) } else { Claim::All(all) }
+        }
+        other => match written(other, value) {
+            Some(subject) => Claim::Test { test: Test { subject, comparison: None, literal: None }, negated },
+            None => Claim::Unknown,
+        },
+    }
+}
+
+fn compared(
+    a: &Expression,
+    comparison: Comparison,
+    b: &Expression,
+    negated: bool,
+    value: &dyn Fn(u32) -> Option<String>,
+) -> Claim {
+    if let (Comparison::In | Comparison::NotIn, Expression::List(items)) = (comparison, b) {
+        let negated = negated != (comparison == Comparison::NotIn);
+        let all = items.iter().map(|item| compared(a, Comparison::Equal, item, negated, value)).collect();
+        return if negated { Claim::All(all) } else { Claim::Any(all) };
+    }
+    // What is not equal is the opposite of what is, exactly; `<` and `>=` are not of what has no order.
+    let (comparison, negated) = match comparison {
+        Comparison::NotEqual => (Comparison::Equal, !negated),
+        Comparison::NotIn => (Comparison::In, !negated),
+        other => (other, negated),
+    };
+    let (a, comparison, b) = match (literal(a), literal(b), turned(comparison)) {
+        (Some(_), None, Some(turned)) => (b, turned, a),
+        _ => (a, comparison, b),
+    };
+    let (Some(subject), Some(with)) = (written(a, value), written(b, value)) else { return Claim::Unknown };
+    let test = Test { subject, comparison: Some((comparison, with)), literal: literal(b).cloned() };
+    Claim::Test { test, negated }
+}
+
+fn literal(operand: &Expression) -> Option<&Value> {
+    match operand {
+        Expression::Literal(value) => Some(value),
+        _ => None,
+    }
+}
+
+/// An operand as text in which every value has one name.
+fn written(operand: &Expression, value: &dyn Fn(u32) -> Option<String>) -> Option<String> {
+    match operand {
+        Expression::Literal(literal) => Some(format!("literal {}", literal.to_json())),
+        Expression::Reference(r) => value(*r),
+        Expression::Call(function, arguments) => {
+            let arguments: Option<Vec<_>> = arguments.iter().map(|a| written(a, value)).collect();
+            Some(format!("{function:?}({})", arguments?.join(", ")))
+        }
+        _ => None,
+    }
+}
+
+/// The same comparison from the other side.
+fn turned(comparison: Comparison) -> Option<Comparison> {
+    match comparison {
+        Comparison::Less => Some(Comparison::Greater),
+        Comparison::LessEqual => Some(Comparison::GreaterEqual),
+        Comparison::Greater => Some(Comparison::Less),
+        Comparison::GreaterEqual => Some(Comparison::LessEqual),
+        Comparison::Equal => Some(Comparison::Equal),
+        _ => None,
+    }
+}
+
+/// What never holds where a comparison does, of the same two values.
+fn opposite(comparison: Comparison) -> Comparison {
+    match comparison {
+        Comparison::Less => Comparison::GreaterEqual,
+        Comparison::LessEqual => Comparison::Greater,
+        Comparison::Greater => Comparison::LessEqual,
+        Comparison::GreaterEqual => Comparison::Less,
+        Comparison::Equal => Comparison::NotEqual,
+        Comparison::NotEqual => Comparison::Equal,
+        Comparison::In => Comparison::NotIn,
+        Comparison::NotIn => Comparison::In,
+    }
+}
+
+/// Whether nothing equals both. In Python `true` is 1.
+fn differ(a: &Value, b: &Value) -> bool {
+    let number = |v: &Value| v.as_f64().or_else(|| v.as_bool().map(f64::from));
+    match (number(a), number(b)) {
+        (Some(a), Some(b)) => a < b || a > b,
+        (None, None) => match (a.as_str(), b.as_str()) {
+            (Some(a), Some(b)) => a != b,
+            (Some(_), None) => b.is_null(),
+            (None, Some(_)) => a.is_null(),
+            (None, None) => false,
+        },
+        (Some(_), None) => b.as_str().is_some() || b.is_null(),
+        (None, Some(_)) => a.as_str().is_some() || a.is_null(),
+    }
+}
+
+/// Numbers from here to there.
+struct Range {
+    low: (f64, bool),
+    high: (f64, bool),
+}
+
+impl Range {
+    /// Whether all of it is below all of the other; a bound that is itself in says `true`.
+    fn ends_before(&self, other: &Self) -> bool {
+        self.high.0 < other.low.0 || self.high.0 <= other.low.0 && !(self.high.1 && other.low.1)
+    }
+}
+
+/// The numbers of which a comparison with a number holds.
+fn range(comparison: Comparison, with: &Value) -> Option<Range> {
+    let n = with.as_f64().filter(|n| n.is_finite() && n.abs() < 1e15 && with.as_str().is_none())?;
+    let (none, all) = ((f64::NEG_INFINITY, true), (f64::INFINITY, true));
+    match comparison {
+        Comparison::Less => Some(Range { low: none, high: (n, false) }),
+        Comparison::LessEqual => Some(Range { low: none, high: (n, true) }),
+        Comparison::Greater => Some(Range { low: (n, false), high: all }),
+        Comparison::GreaterEqual => Some(Range { low: (n, true), high: all }),
+        Comparison::Equal => Some(Range { low: (n, true), high: (n, true) }),
+        _ => None,
+    }
+}

@@ -1,0 +1,231 @@
+//! How often the states of a machine can be entered, and what the dearest way through it costs.
+
+use trefoil_ir::StateMachine;
+
+/// Steps of looking for the dearest way of so many entries; beyond, the bound is a coarser one.
+const STEPS: usize = 200_000;
+
+/// A machine's ways.
+pub struct Ways {
+    initial: usize,
+    /// Entries altogether.
+    entries: u64,
+    /// For each state, those that transitions lead to, each once.
+    next: Vec<Vec<usize>>,
+    /// For each state, which entry is its first one at the soonest; none: no way leads to it.
+    first: Vec<Option<u64>>,
+    visits: Vec<u64>,
+}
+
+impl Ways {
+    /// Of a machine.
+    pub fn of(machine: &StateMachine) -> Self {
+        let count = machine.states.len();
+        let targets = |s: &trefoil_ir::State| {
+            let mut all: Vec<usize> = s.transitions.iter().map(|t| t.target.index()).filter(|t| *t < count).collect();
+            all.sort_unstable();
+            all.dedup();
+            all
+        };
+        let next = machine.states.iter().map(targets).collect();
+        let limits: Vec<u64> = machine.states.iter().map(|s| u64::from(s.max_visits)).collect();
+        Self::new(next, machine.initial.index(), u64::from(machine.max_entries), &limits)
+    }
+    fn new(next: Vec<Vec<usize>>, initial: usize, entries: u64, limits: &[u64]) -> Self {
+        let mut first: Vec<Option<u64>> = distances(&next, initial).into_iter().map(|d| d.map(|d| d + 1)).collect();
+        if let Some(place) = first.get_mut(initial) {
+            *place = Some(1);
+        }
+        let mut ways = Self { initial, entries, next, first, visits: Vec::new() };
+        // Every visit after the first takes as many entries as the shortest way round.
+        for (at, limit) in limits.iter().enumerate() {
+            let round = distances(&ways.next, at).get(at).copied().flatten();
+            let visits = match ways.first.get(at).copied().flatten() {
+                Some(first) if first <= entries => 1 + round.map_or(0, |round| (entries - first) / round.max(1)),
+                _ => 0,
+            };
+            ways.visits.push(visits.min(*limit));
+        }
+        ways.feed();
+        ways
+    }
+    /// Each visit but that of the start comes from a visit of a state that leads there.
+    fn feed(&mut self) {
+        for _ in 0..self.next.len() {
+            let mut fed = vec![0u64; self.next.len()];
+            if let Some(place) = fed.get_mut(self.initial) {
+                *place = 1;
+            }
+            for (targets, visits) in self.next.iter().zip(&self.visits) {
+                for target in targets {
+                    if let Some(place) = fed.get_mut(*target) {
+                        *place = place.saturating_add(*visits);
+                    }
+                }
+            }
+            let less: Vec<u64> = self.visits.iter().zip(&fed).map(|(have, fed)| *have.min(fed)).collect();
+            if less == self.visits {
+                return;
+            }
+            self.visits = less;
+        }
+    }
+    /// How often a state is entered at most.
+    pub fn visits(&self, state: usize) -> u64 {
+        self.visits.get(state).copied().unwrap_or_default()
+    }
+    /// What a way through the machine costs at most, where a visit of each state costs this.
+    pub fn dearest(&self, costs: &[u64]) -> u64 {
+        let by_visits = self.by_visits(costs);
+        self.by_entries(costs).map_or(by_visits, |n| n.min(by_visits))
+    }
+    /// As if only all entries were limited, and not the visits of each state.
+    fn by_entries(&self, costs: &[u64]) -> Option<u64> {
+        let edges: usize = self.next.iter().map(|n| n.len() + 1).sum();
+        let entries = usize::try_from(self.entries).ok()?;
+        if edges.saturating_mul(entries) > STEPS {
+            return None;
+        }
+        let mut now: Vec<Option<u64>> = vec![None; self.next.len()];
+        if let Some(place) = now.get_mut(self.initial).filter(|_| entries > 0) {
+            *place = costs.get(self.initial).copied();
+        }
+        let mut best = 0;
+        for _ in 0..entries {
+            best = now.iter().flatten().copied().fold(best, u64::max);
+            let mut then: Vec<Option<u64>> = vec![None; self.next.len()];
+            for (so_far, targets) in now.iter().zip(&self.next) {
+                let Some(so_far) = so_far else { continue };
+                for target in targets {
+                    if let (Some(place), Some(cost)) = (then.get_mut(*target), costs.get(*target)) {
+                        *place = (*place).max(Some(so_far.saturating_add(*cost)));
+                    }
+                }
+            }
+            now = then;
+        }
+        Some(best)
+    }
+    /// States on one loop count together, as often as each may be entered; states of different ways do not.
+    fn by_visits(&self, costs: &[u64]) -> u64 {
+        let count = self.next.len();
+        let reach: Vec<Vec<bool>> =
+            (0..count).map(|s| distances(&self.next, s).iter().map(Option::is_some).collect()).collect();
+        let leads = |a: usize, b: usize| reach.get(a).and_then(|r| r.get(b)) == Some(&true);
+        // The states that each state shares a loop with, itself included.
+        let knot =
+            |s: usize| -> Vec<usize> { (0..count).filter(|o| *o == s || leads(s, *o) && leads(*o, s)).collect() };
+        // Longest way over the knots, each known once those behind it are.
+        let mut best: Vec<Option<u64>> = vec![None; count];
+        let mut stack = vec![self.initial];
+        while let Some(&s) = stack.last() {
+            if best.get(s).is_none_or(Option::is_some) {
+                stack.pop();
+                continue;
+            }
+            let members = knot(s);
+            let behind: Vec<usize> = members
+                .iter()
+                .filter_map(|m| self.next.get(*m))
+                .flatten()
+                .copied()
+                .filter(|t| !members.contains(t))
+                .collect();
+            let waiting: Vec<usize> =
+                behind.iter().copied().filter(|b| best.get(*b).is_some_and(Option::is_none)).collect();
+            if waiting.is_empty() {
+                let next = behind.iter().filter_map(|b| best.get(*b).copied().flatten()).max().unwrap_or_default();
+                let total = self.knot(&members, costs).saturating_add(next);
+                for member in members {
+                    if let Some(place) = best.get_mut(member) {
+                        *place = Some(total);
+                    }
+                }
+                stack.pop();
+            } else {
+                stack.extend(waiting);
+            }
+        }
+        best.get(self.initial).copied().flatten().unwrap_or_default()
+    }
+    /// The dearest visits of states on one loop, as many as there are entries left for.
+    fn knot(&self, members: &[usize], costs: &[u64]) -> u64 {
+        let first = members.iter().filter_map(|m| self.first.get(*m).copied().flatten()).min();
+        let mut left = first.map_or(0, |first| (self.entries + 1).saturating_sub(first));
+        let mut priced: Vec<(u64, u64)> =
+            members.iter().map(|m| (costs.get(*m).copied().unwrap_or_default(), self.visits(*m))).collect();
+        priced.sort_unstable_by(|a, b| b.cmp(a));
+        let mut sum = 0u64;
+        for (cost, visits) in priced {
+            let taken = visits.min(left);
+            left -= taken;
+            sum = sum.saturating_add(cost.saturating_mul(taken));
+        }
+        sum
+    }
+}
+
+/// How many transitions lead from a state to each, one at least.
+fn distances(next: &[Vec<usize>], from: usize) -> Vec<Option<u64>> {
+    let mut found: Vec<Option<u64>> = vec![None; next.len()];
+    let mut now = vec![from];
+    let mut far = 0;
+    while !now.is_empty() {
+        far += 1;
+        let mut then = Vec::new();
+        for target in now.iter().filter_map(|s| next.get(*s)).flatten() {
+            if let Some(place) = found.get_mut(*target)
+                && place.is_none()
+            {
+                *place = Some(far);
+                then.push(*target);
+            }
+        }
+        now = then;
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every way there is.
+    fn walk(ways: &Ways, limits: &[u64], at: usize, left: u64, seen: &mut Vec<u64>, found: &mut dyn FnMut(&[u64])) {
+        if left == 0 || seen[at] == limits[at] {
+            return;
+        }
+        seen[at] += 1;
+        found(seen);
+        for next in &ways.next[at] {
+            walk(ways, limits, *next, left - 1, seen, found);
+        }
+        seen[at] -= 1;
+    }
+
+    #[test]
+    fn no_way_is_dearer_than_the_bound() {
+        let mut seed = 7u64;
+        let mut next = |below: u64| {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (seed >> 33) % below
+        };
+        let (mut exact, all) = (0, 3000);
+        for _ in 0..all {
+            let count = 1 + next(5) as usize;
+            let graph = (0..count).map(|_| (0..count).filter(|_| next(5) < 2).collect()).collect();
+            let (entries, limits) = (next(9), (0..count).map(|_| 1 + next(4)).collect::<Vec<_>>());
+            let costs: Vec<u64> = (0..count).map(|_| next(6)).collect();
+            let ways = Ways::new(graph, 0, entries, &limits);
+            let (mut dearest, mut visits) = (0, vec![0; count]);
+            walk(&ways, &limits, 0, entries, &mut vec![0; count], &mut |seen| {
+                dearest = dearest.max(seen.iter().zip(&costs).map(|(n, c)| n * c).sum());
+                visits.iter_mut().zip(seen).for_each(|(most, n)| *most = (*most).max(*n));
+            });
+            assert!(ways.dearest(&costs) >= dearest, "{:?} {entries} {limits:?} {costs:?}", ways.next);
+            assert!(ways.visits.iter().zip(&visits).all(|(bound, n)| bound >= n), "{:?} {visits:?}", ways.next);
+            exact += i32::from(ways.dearest(&costs) == dearest);
+        }
+        assert!(exact > all * 8 / 10, "{exact}");
+    }
+}
