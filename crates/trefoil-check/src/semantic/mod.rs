@@ -11,6 +11,7 @@ pub mod locals;
 mod reads;
 pub mod rendered;
 pub mod schema;
+pub mod shell;
 mod slots;
 pub mod states;
 pub mod taint;
