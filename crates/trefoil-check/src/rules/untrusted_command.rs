@@ -1,10 +1,13 @@
 //! Text from outside where a shell would read it as code, or as more than one word.
 
+use std::collections::BTreeSet;
+
 use trefoil_ir::{CommandCall, Expr, FlowId, StepId, StepKind, ToolKind, walk};
 use trefoil_syntax::{Location, Severity};
 
 use crate::rule::{Context, Group, Rule, Run};
 use crate::semantic::rendered::{Piece, pieces_of};
+use crate::semantic::shell::{self, How};
 use crate::semantic::taint::Labels;
 
 pub(super) const RULE: Rule = Rule {
@@ -38,29 +41,71 @@ fn run(cx: &mut Context<'_>) {
 }
 
 fn command(cx: &mut Context<'_>, flow: FlowId, id: StepId, call: &CommandCall, at: Location) {
-    for (name, value) in &call.env {
+    for (name, value) in call.env.iter().filter(|(name, _)| shell::decides_code(name)) {
         let Some((who, from)) = labels(cx, flow, id, value).untrusted() else { continue };
-        let Some(using) = using(&call.script, name) else { continue };
-        let at = place(value).unwrap_or(at);
-        let (severity, message, help) = match using {
-            Use::Code => (
+        let message = format!("`{name}` decides which code programs run, and it is {who}");
+        let finding = cx.finding(place(value).unwrap_or(at), message).label(from, "comes from here");
+        cx.report(finding.help("write it out, or give the value another name"));
+    }
+    let mut seen = BTreeSet::new();
+    for (name, how) in shell::uses(&call.script, &|name| shell::value(call, name).is_some()) {
+        let Some(value) = shell::value(call, &name) else { continue };
+        let Some((who, from)) = labels(cx, flow, id, value).untrusted() else { continue };
+        let (shown, place) = shown(&name, value);
+        let (severity, message, help) = match how {
+            How::Code(program) => {
+                let program = match &*program {
+                    "eval" | "sh" | "bash" | "the shell" => "the shell".to_owned(),
+                    program => format!("`{program}`"),
+                };
+                (
+                    Severity::Error,
+                    format!("{program} runs `{shown}` as code, and it is {who}"),
+                    "do not hand data to what reads it as code: name the program, and pass the value as an argument",
+                )
+            }
+            How::Setting(setting) => (
                 Severity::Error,
-                format!("the shell runs `${name}` as code, and it is {who}"),
-                "do not hand data to `eval` or `sh -c`: name the program, and pass `\"$NAME\"` as an argument",
+                format!("`{setting}` decides which code programs run, and it is {who}"),
+                "write it out, or give the value another name",
             ),
-            Use::Bare => (
+            How::Program => (
                 Severity::Warning,
-                format!("`${name}` stands without quotes, and it is {who}: the shell makes several words of it"),
+                format!("which program runs is decided by `{shown}`, and it is {who}"),
+                "write the name out",
+            ),
+            How::Bare => (
+                Severity::Warning,
+                format!("`{shown}` stands without quotes, and it is {who}: the shell makes several words of it"),
                 "write \"$NAME\", with the quotes",
             ),
+            How::Host | How::Header => continue,
         };
-        let mut finding = cx.finding(at, message).label(from, "comes from here").help(help);
+        // The worst comes first.
+        if !seen.insert(name) {
+            continue;
+        }
+        let mut finding = cx.finding(place.unwrap_or(at), message).label(from, "comes from here").help(help);
         finding.severity = severity;
         cx.report(finding);
     }
 }
 
-fn labels(cx: &Context<'_>, flow: FlowId, id: StepId, value: &Expr) -> Labels {
+/// A value of a command as its author wrote it, and where.
+pub(super) fn shown(name: &str, value: &Expr) -> (String, Option<Location>) {
+    let parameter = name.starts_with(|c: char| c.is_ascii_digit());
+    let path = pieces_of(value).into_iter().find_map(|piece| match piece {
+        Piece::Value(value) => Some((value.path()?, value.at())),
+        Piece::Written(_) => None,
+    });
+    match path {
+        Some(path) if parameter => path,
+        _ if parameter => ("the value".to_owned(), place(value)),
+        _ => (format!("${name}"), place(value)),
+    }
+}
+
+pub(super) fn labels(cx: &Context<'_>, flow: FlowId, id: StepId, value: &Expr) -> Labels {
     let mut all = Labels::default();
     for piece in pieces_of(value) {
         if let Piece::Value(value) = piece {
@@ -74,76 +119,4 @@ fn place(value: &Expr) -> Option<Location> {
     let mut at = None;
     walk::texts(value, &mut |text| at = at.or(Some(text.origin)));
     at
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Use {
-    /// Read as a program again.
-    Code,
-    /// Split into words, and taken for patterns.
-    Bare,
-}
-
-/// How a script uses a variable, where that is not as one word.
-fn using(script: &str, name: &str) -> Option<Use> {
-    let mut worst = None;
-    for line in script.split(['\n', ';', '|']).flat_map(|l| l.split("&&")) {
-        let words: Vec<&str> = line.split_whitespace().collect();
-        let shell = words.iter().zip(words.iter().skip(1)).any(|(program, option)| {
-            let program = program.rsplit('/').next().unwrap_or(program);
-            let interprets = matches!(program, "sh" | "bash" | "zsh" | "dash" | "ksh" | "python" | "python3" | "node" | "perl" | "ruby");
-            interprets && option.starts_with('-') && option.ends_with(['c', 'e'])
-        });
-        let code = shell || words.first() == Some(&"eval");
-        let (mut double, mut single) = (false, false);
-        for (at, c) in line.char_indices() {
-            match c {
-                '"' if !single => double = !double,
-                '\'' if !double => single = !single,
-                '$' if is_variable(line.get(at + 1..).unwrap_or_default(), name) => {
-                    // In single quotes `sh -c '... $NAME'` is read by the inner shell, which sees a variable and no code.
-                    if code && !single {
-                        return Some(Use::Code);
-                    }
-                    let assigned = line.get(..at).is_some_and(|before| before.ends_with('='));
-                    if !double && !single && !assigned {
-                        worst = Some(Use::Bare);
-                    }
-                }
-                _ => {}
-            }
-        }
-    }
-    worst
-}
-
-fn is_variable(rest: &str, name: &str) -> bool {
-    let (rest, braced) = rest.strip_prefix('{').map_or((rest, false), |r| (r, true));
-    rest.strip_prefix(name).is_some_and(|after| {
-        let next = after.chars().next();
-        if braced { next == Some('}') } else { next.is_none_or(|c| !c.is_ascii_alphanumeric() && c != '_') }
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{Use, using};
-
-    #[test]
-    fn a_variable_in_double_quotes_is_one_word() {
-        for (script, expected) in [
-            ("grep \"$Q\" notes", None),
-            ("Q2=$Q; grep \"$Q2\" notes", None),
-            ("grep $Q notes", Some(Use::Bare)),
-            ("grep ${Q} notes", Some(Use::Bare)),
-            ("grep $QUERY notes", None),
-            ("eval \"$Q\"", Some(Use::Code)),
-            ("cd /tmp && bash -c \"$Q\"", Some(Use::Code)),
-            ("python3 -c \"print($Q)\"", Some(Use::Code)),
-            ("sh -c 'grep \"$Q\" notes'", None),
-            ("echo '$Q'", None),
-        ] {
-            assert_eq!(using(script, "Q"), expected, "{script}");
-        }
-    }
 }

@@ -1,11 +1,14 @@
 //! Text from outside that decides where a request goes, or what stands in a header.
 
-use trefoil_ir::{Expr, FlowId, StepId, StepKind, ToolKind};
+use trefoil_ir::{CommandCall, Expr, FlowId, StepId, StepKind, ToolKind};
 use trefoil_syntax::{Location, Severity};
 
 use crate::rule::{Context, Group, Rule, Run};
 use crate::semantic::rendered::{Piece, pieces_of};
+use crate::semantic::shell::{self, How};
 use crate::semantic::taint::Labels;
+
+use super::untrusted_command::{labels, shown};
 
 pub(super) const RULE: Rule = Rule {
     name: "untrusted-url",
@@ -20,6 +23,9 @@ fn run(cx: &mut Context<'_>) {
     let program = cx.model.program;
     for &(flow, id) in cx.model.reachable() {
         let Some(step) = program.step(id).filter(|_| cx.model.reach().is_alive(id)) else { continue };
+        if let StepKind::Command(call) = &step.kind {
+            command(cx, flow, id, call, step.origin);
+        }
         let StepKind::Tool(call) = &step.kind else { continue };
         let Expr::Object(members) = &call.arguments else { continue };
         if call.kind != ToolKind::Http {
@@ -34,6 +40,35 @@ fn run(cx: &mut Context<'_>) {
                 _ => {}
             }
         }
+    }
+}
+
+/// `curl` and `wget` in a command.
+fn command(cx: &mut Context<'_>, flow: FlowId, id: StepId, call: &CommandCall, at: Location) {
+    for (name, how) in shell::uses(&call.script, &|name| shell::value(call, name).is_some()) {
+        let Some(value) = shell::value(call, &name) else { continue };
+        let mut labels = labels(cx, flow, id, value);
+        if how == How::Header {
+            labels.input = None;
+        }
+        let Some((who, from)) = labels.untrusted() else { continue };
+        let (shown, place) = shown(&name, value);
+        let (severity, message, help) = match how {
+            How::Host => (
+                Severity::Error,
+                format!("`{shown}` decides which host the request goes to, and it is {who}"),
+                "write the host out, or take it from the environment, and put the value behind it",
+            ),
+            How::Header => (
+                Severity::Warning,
+                format!("`{shown}` gets into a header, and it is {who}"),
+                "put it into the body or the query",
+            ),
+            _ => continue,
+        };
+        let mut finding = cx.finding(place.unwrap_or(at), message).label(from, "comes from here").help(help);
+        finding.severity = severity;
+        cx.report(finding);
     }
 }
 

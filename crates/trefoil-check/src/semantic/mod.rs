@@ -13,6 +13,7 @@ pub mod locals;
 mod reads;
 pub mod rendered;
 pub mod schema;
+pub mod shell;
 mod slots;
 pub mod states;
 pub mod taint;

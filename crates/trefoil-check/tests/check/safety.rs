@@ -79,6 +79,57 @@ fn a_variable_that_a_shell_reads_again_is_code() {
     );
 }
 
+/// Findings on a command behind a model's answer, `{{W.output}}`; the command is written in single quotes.
+fn after_a_model(command: &str, env: &str, expected: &[&str]) {
+    let flow = format!(
+        "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: {{ name: flow }}\nspec:\n  context: {{ fixed: main }}\n  initial_state: W\n  states:\n    W:\n      kind: Agent\n      agent: writer\n      input: x\n      transitions: [{{ condition: always, target: S }}]\n    S:\n      kind: System\n      env: {{{env}}}\n      command: '{command}'\n"
+    );
+    let agent = "apiVersion: 100monkeys.ai/v1\nkind: Agent\nmetadata: { name: writer, version: \"1.0.0\" }\nspec:\n  runtime: { model: smart }\n  task: { instruction: Write., prompt_template: \"{{instruction}} {{input}}\" }\n";
+    expect(Group::Safety, "aegis", &[("flow.yaml", &flow), ("agents/writer.yaml", agent)], expected);
+}
+
+#[test]
+fn a_placeholder_that_a_program_reads_as_code() {
+    for (command, at, program) in [
+        ("echo \"{{W.output}}\" | bash", "16:25", "the shell"),
+        ("awk \"{{W.output}}\" f", "16:24", "`awk`"),
+        ("psql -c \"select {{W.output}}\"", "16:35", "`psql`"),
+        ("source {{W.output}}", "16:26", "`source`"),
+    ] {
+        let message =
+            format!("untrusted-command error {at} {program} runs `W.output` as code, and it is a model's answer");
+        after_a_model(command, "", &[&message]);
+    }
+    after_a_model("awk \"{{fixed}}\" f", "", &[]);
+    after_a_model("echo {{W.output}} | grep foo", "", &[]);
+}
+
+#[test]
+fn a_variable_that_decides_which_code_runs() {
+    after_a_model(
+        "ls",
+        " PATH: \"{{W.output}}\" ",
+        &["untrusted-command error 15:23 `PATH` decides which code programs run, and it is a model's answer"],
+    );
+    after_a_model("ls", " PATH: \"{{fixed}}\", NOTE: \"{{W.output}}\" ", &[]);
+}
+
+#[test]
+fn a_command_that_sends_a_request() {
+    after_a_model(
+        "curl https://{{W.output}}/x",
+        "",
+        &["untrusted-url error 16:32 `W.output` decides which host the request goes to, and it is a model's answer"],
+    );
+    after_a_model(
+        "curl -H \"Auth: {{W.output}}\" https://a.b",
+        "",
+        &["untrusted-url warning 16:34 `W.output` gets into a header, and it is a model's answer"],
+    );
+    after_a_model("curl \"https://a.b/x?q={{W.output}}\"", "", &[]);
+    after_a_model("curl https://{{fixed}}/x", "", &[]);
+}
+
 #[test]
 fn a_credential_is_never_shown_whole() {
     let key = ["sk-", "ab12CD34ef56", "GH78ij90kl"].concat();

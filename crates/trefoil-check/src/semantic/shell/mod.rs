@@ -1,0 +1,23 @@
+//! What a shell script does with the values that it is given: `read` cuts it into commands, `languages` knows which words
+//! programs read as code, `uses` follows values through variables, pipes and files. Nothing is run, and what none of them
+//! knows counts as harmless.
+
+mod languages;
+mod read;
+mod uses;
+
+use trefoil_ir::{CommandCall, Expr};
+
+pub use languages::decides_code;
+pub use uses::{How, uses};
+
+/// The value of a parameter or a variable of a command.
+pub fn value<'c>(call: &'c CommandCall, name: &str) -> Option<&'c Expr> {
+    match name.parse::<usize>() {
+        Ok(n) => call.arguments.get(n.checked_sub(1)?),
+        Err(_) => call.env.iter().find(|(n, _)| **n == *name).map(|(_, value)| value),
+    }
+}
+
+#[cfg(test)]
+mod tests;

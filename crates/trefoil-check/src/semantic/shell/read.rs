@@ -1,0 +1,274 @@
+//! A script cut into simple commands and their words.
+
+use std::iter::Peekable;
+use std::str::Chars;
+
+/// A part of a word.
+#[derive(Debug, Clone)]
+pub enum Part {
+    /// As written, without its quotes.
+    Text(String),
+    /// A variable or parameter, and whether it stands in double quotes.
+    Variable(String, bool),
+    /// What commands print.
+    Output(Vec<Command>),
+}
+
+pub type Word = Vec<Part>;
+
+/// Where a word behind `<`, `>` or `<<` goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Redirect {
+    /// A file that is read.
+    From,
+    /// A file that is written.
+    To,
+    /// Text that is read.
+    Text,
+}
+
+/// A simple command.
+#[derive(Debug, Clone, Default)]
+pub struct Command {
+    pub words: Vec<Word>,
+    pub redirects: Vec<(Redirect, Word)>,
+    /// What it prints goes to the next one.
+    pub piped: bool,
+}
+
+struct Reader<'s> {
+    rest: Peekable<Chars<'s>>,
+    done: Vec<Command>,
+    command: Command,
+    word: Option<Word>,
+    /// What the word at hand is for, if it is no word of the command.
+    target: Option<Redirect>,
+    /// Here-documents that start with the next line: their ends, and whether values stand in them.
+    waiting: Vec<(String, bool)>,
+    here: Option<bool>,
+}
+
+/// The commands of a script.
+pub fn commands(script: &str) -> Vec<Command> {
+    let mut reader = Reader {
+        rest: script.chars().peekable(),
+        done: Vec::new(),
+        command: Command::default(),
+        word: None,
+        target: None,
+        waiting: Vec::new(),
+        here: None,
+    };
+    reader.read();
+    reader.done
+}
+
+/// Text of a word that has no values.
+pub fn written(word: &Word) -> Option<String> {
+    word.iter().map(|p| if let Part::Text(text) = p { Some(text.as_str()) } else { None }).collect()
+}
+
+impl Reader<'_> {
+    fn read(&mut self) {
+        while let Some(c) = self.rest.next() {
+            match c {
+                ' ' | '\t' | '\r' => self.end_word(),
+                '\n' => {
+                    self.end_command(false);
+                    self.here_documents();
+                }
+                '#' if self.word.is_none() => while self.rest.next_if(|c| *c != '\n').is_some() {},
+                ';' | '(' | ')' => self.end_command(false),
+                '|' => {
+                    let or = self.rest.next_if_eq(&'|').is_some();
+                    self.rest.next_if_eq(&'&');
+                    self.end_command(!or);
+                }
+                '&' if self.rest.peek() == Some(&'>') => {}
+                '&' => self.end_command(false),
+                '<' | '>' => self.redirect(c),
+                '\'' => {
+                    let mut text = String::new();
+                    text.extend(std::iter::from_fn(|| self.rest.next().filter(|c| *c != '\'')));
+                    self.push(Part::Text(text));
+                }
+                '"' => self.double(),
+                c => self.letter(c, false),
+            }
+        }
+        self.end_command(false);
+    }
+
+    fn push(&mut self, part: Part) {
+        let word = self.word.get_or_insert_default();
+        match (word.last_mut(), part) {
+            (Some(Part::Text(text)), Part::Text(more)) => text.push_str(&more),
+            (_, part) => word.push(part),
+        }
+    }
+
+    fn double(&mut self) {
+        self.push(Part::Text(String::new()));
+        while let Some(c) = self.rest.next().filter(|c| *c != '"') {
+            self.letter(c, true);
+        }
+    }
+
+    fn letter(&mut self, c: char, quoted: bool) {
+        match c {
+            '\\' => match self.rest.next() {
+                Some('\n') | None => {}
+                Some(c) => {
+                    let kept = quoted && !matches!(c, '"' | '\\' | '$' | '`');
+                    self.push(Part::Text(if kept { format!("\\{c}") } else { c.into() }));
+                }
+            },
+            '`' => {
+                let mut inner = String::new();
+                inner.extend(std::iter::from_fn(|| self.rest.next().filter(|c| *c != '`')));
+                self.push(Part::Output(commands(&inner)));
+            }
+            '$' => self.dollar(quoted),
+            c => self.push(Part::Text(c.into())),
+        }
+    }
+
+    fn dollar(&mut self, quoted: bool) {
+        match self.rest.peek() {
+            Some('(') => {
+                self.rest.next();
+                let inner = self.until(')', '(');
+                self.push(Part::Output(commands(&inner)));
+            }
+            Some('{') => {
+                self.rest.next();
+                let inner = self.until('}', '{');
+                let end = inner.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(inner.len());
+                let (name, operator) = inner.split_at(end);
+                // `${1:+"${1}"}` is what stands inside, if anything.
+                let instead = operator.trim_start_matches(':');
+                if !instead.starts_with('+') && !name.is_empty() {
+                    self.push(Part::Variable(name.to_owned(), quoted));
+                }
+                if let Some(other) = instead.strip_prefix(['+', '-', '=']) {
+                    let other = if quoted { format!("\"{other}\"") } else { other.to_owned() };
+                    let parts = commands(&other).into_iter().flat_map(|c| c.words).flatten();
+                    parts.for_each(|part| self.push(part));
+                }
+            }
+            Some(c) if c.is_ascii_digit() => {
+                let name = self.rest.next().into_iter().collect();
+                self.push(Part::Variable(name, quoted));
+            }
+            _ => {
+                let mut name = String::new();
+                while let Some(c) = self.rest.next_if(|c| c.is_ascii_alphanumeric() || *c == '_') {
+                    name.push(c);
+                }
+                self.push(if name.is_empty() { Part::Text("$".into()) } else { Part::Variable(name, quoted) });
+            }
+        }
+    }
+
+    /// Up to the bracket that closes; those in quotes do not count.
+    fn until(&mut self, close: char, open: char) -> String {
+        let (mut depth, mut quote, mut inner) = (0, None, String::new());
+        while let Some(c) = self.rest.next() {
+            match quote {
+                Some(q) if q == c => quote = None,
+                Some(_) => {}
+                None if c == '"' || c == '\'' => quote = Some(c),
+                None if c == open => depth += 1,
+                None if c == close && depth == 0 => break,
+                None if c == close => depth -= 1,
+                None => {}
+            }
+            inner.push(c);
+            if c == '\\' && quote != Some('\'') {
+                inner.extend(self.rest.next());
+            }
+        }
+        inner
+    }
+
+    fn redirect(&mut self, c: char) {
+        // `2>` is about that file descriptor.
+        let number = self.word.as_ref().and_then(written).filter(|w| w.chars().all(|c| c.is_ascii_digit()));
+        if number.is_some() {
+            self.word = None;
+        }
+        self.end_word();
+        if self.rest.next_if_eq(&'(').is_some() {
+            let inner = self.until(')', '(');
+            return self.push(Part::Output(commands(&inner)));
+        }
+        if c == '>' {
+            self.rest.next_if(|c| matches!(c, '>' | '|' | '&'));
+            self.target = Some(if number.as_deref() == Some("2") { Redirect::From } else { Redirect::To });
+        } else if self.rest.next_if_eq(&'<').is_some() {
+            if self.rest.next_if_eq(&'<').is_none() {
+                self.rest.next_if_eq(&'-');
+                while self.rest.next_if(|c| matches!(c, ' ' | '\t')).is_some() {}
+                self.here = Some(!matches!(self.rest.peek(), Some('\'' | '"' | '\\')));
+            }
+            self.target = Some(Redirect::Text);
+        } else {
+            self.target = Some(Redirect::From);
+        }
+    }
+
+    fn end_word(&mut self) {
+        let Some(word) = self.word.take() else { return };
+        if let Some(values) = self.here.take() {
+            self.target = None;
+            self.waiting.push((written(&word).unwrap_or_default(), values));
+        } else if let Some(target) = self.target.take() {
+            self.command.redirects.push((target, word));
+        } else {
+            self.command.words.push(word);
+        }
+    }
+
+    fn end_command(&mut self, piped: bool) {
+        self.end_word();
+        let mut command = std::mem::take(&mut self.command);
+        command.piped = piped;
+        let closes = match command.words.as_slice() {
+            [] => command.redirects.is_empty(),
+            [word] => matches!(written(word).as_deref(), Some("}" | "fi" | "done" | "esac")),
+            _ => false,
+        };
+        // What a group prints, its last command prints.
+        match self.done.last_mut() {
+            Some(last) if closes => {
+                last.piped |= piped;
+                last.redirects.append(&mut command.redirects);
+            }
+            _ if closes => {}
+            _ => self.done.push(command),
+        }
+    }
+
+    fn here_documents(&mut self) {
+        for (end, values) in std::mem::take(&mut self.waiting) {
+            let mut body = String::new();
+            while self.rest.peek().is_some() {
+                let line: String = std::iter::from_fn(|| self.rest.next().filter(|c| *c != '\n')).collect();
+                if line.trim_start_matches('\t') == end {
+                    break;
+                }
+                body.push_str(&line);
+                body.push('\n');
+            }
+            let word = if values {
+                let inner = commands(&format!("\"{}\"", body.replace('"', "\\\"")));
+                inner.into_iter().flat_map(|c| c.words).flatten().collect()
+            } else {
+                vec![Part::Text(body)]
+            };
+            if let Some(command) = self.done.last_mut() {
+                command.redirects.push((Redirect::Text, word));
+            }
+        }
+    }
+}
