@@ -96,9 +96,9 @@ impl Apart {
                     break;
                 }
                 let Some((other, others)) = other else { continue };
-                let between = || written.iter().take(b).skip(a).flatten();
-                let stays = !between().any(|s| others.contains(s))
-                    && !(shared && others.iter().any(|s| written_anywhere.contains(s)));
+                let between = written.iter().take(b).skip(a).flatten();
+                let elsewhere = written_anywhere.iter().filter(|_| shared);
+                let stays = between.chain(elsewhere).all(|s| !others.contains(s));
                 if stays && one.excludes(other) {
                     mark(&mut apart, a, b);
                 }

@@ -172,7 +172,7 @@ fn opposite(comparison: Comparison) -> Comparison {
 fn differ(a: &Value, b: &Value) -> bool {
     let number = |v: &Value| v.as_f64().or_else(|| v.as_bool().map(f64::from));
     match (number(a), number(b)) {
-        (Some(a), Some(b)) => a < b || a > b,
+        (Some(a), Some(b)) => a != b,
         (None, None) => match (a.as_str(), b.as_str()) {
             (Some(a), Some(b)) => a != b,
             (Some(_), None) => b.is_null(),

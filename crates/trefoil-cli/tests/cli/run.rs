@@ -411,7 +411,7 @@ fn a_run_that_may_need_more_calls_than_allowed_does_not_start() {
     let run = |max: &'static str| folder.trefoil(&["run", "open.yaml", "--model", "embedded", "--max-calls", max]);
     run("3").exits(0);
     run("2").exits(1).says(&["BUDGET_EXCEEDED"]);
-    folder.write("open.yaml", &open.replace("agents:", "budget: { max_calls: 20 }\nagents:"));
+    folder.write("open.yaml", open.replace("agents:", "budget: { max_calls: 20 }\nagents:"));
     run("20").exits(0);
     run("19").silent(2).says(&["it may need 20 model calls, and `--max-calls` allows 19"]);
 }
