@@ -34,6 +34,7 @@ pub const RULES: &[(&str, &str)] = &[
     ("invalid-reference", "a reference that is not written as one"),
     ("reference-version", "a reference to a version; the manifest in the folder stands for every version"),
     ("invalid-schema", "a schema that is none, or contradicts itself"),
+    ("wrong-default", "a default that its own declaration would refuse"),
     ("schema-mismatch", "an example that the schema would refuse"),
     ("missing-input", "a call that leaves out what the called agent takes"),
     ("unknown-input", "a call that gives what the called agent does not take"),

@@ -99,6 +99,7 @@ pub(super) static RULES: &[Rule] = load! {
     "unordered-read" Names Error Error;
     "maybe-undefined" Names Info Warning;
     "invalid-schema" Types Error;
+    "wrong-default" Types Warning Error;
     "schema-mismatch" Types Warning Error;
     "missing-input" Types Error Error;
     "unknown-input" Types Error;

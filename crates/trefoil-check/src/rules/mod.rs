@@ -25,7 +25,6 @@ rules! {
     not_a_list,
     object_in_prompt,
     wrong_input_type,
-    wrong_default,
     unreachable_step,
     unconnected_node,
     loop_never_ends,

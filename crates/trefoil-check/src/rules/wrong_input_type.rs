@@ -133,9 +133,3 @@ fn place(value: &Expr) -> Option<Location> {
         _ => None,
     }
 }
-
-/// Whether a default fits its own declaration.
-pub(super) fn default_fits(field: &InputField) -> Option<String> {
-    let default: &Value = field.default.as_ref()?;
-    schema::refuses(&field.schema, default).filter(|_| !default.is_null())
-}

@@ -8,6 +8,7 @@ mod corpus;
 mod cost;
 mod flow;
 mod models;
+mod once;
 mod safety;
 mod sound;
 mod support;

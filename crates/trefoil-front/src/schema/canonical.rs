@@ -231,7 +231,10 @@ pub fn cross_checks(reading: &Reading<'_, '_>, node: &Node, schema: &Value, part
     {
         let at = reading.reader.at(default.value.span);
         let message = format!("the default does not fit its own schema: {why}");
-        reading.report_pointless(Diagnostic::error("invalid-schema", at, message));
+        // What JSON Schema says of a default is advice; whoever fills it in fails because of it.
+        let rule = if reading.is_plain() { "wrong-default" } else { "invalid-schema" };
+        let d = Diagnostic::error(rule, at, message);
+        reading.report_pointless(d);
     }
     // Where others are allowed in writing, one of them may be required.
     let more =

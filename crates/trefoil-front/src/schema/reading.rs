@@ -44,6 +44,10 @@ impl<'n, 'd> Reading<'n, 'd> {
     pub fn plain(reader: &'n Reader<'d>) -> Self {
         Self { plain: true, ..Self::new(reader) }
     }
+    /// Whether it is nothing but JSON Schema.
+    pub fn is_plain(&self) -> bool {
+        self.plain
+    }
     /// The next schema stands beside another one that may declare what it requires.
     pub fn note_partial(&self) {
         self.partial.set(true);

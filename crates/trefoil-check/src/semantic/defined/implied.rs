@@ -53,9 +53,8 @@ impl Walk<'_, '_> {
         let bit = self.bit_of(source, reference)?;
         let all = text.template.references();
         let answers = |asked: &Vec<Segment>| {
-            let same = |r: &&Reference| {
-                r.path.len() == asked.len() && r.path.iter().zip(asked).all(|(a, b)| a.name == b.name)
-            };
+            let same =
+                |r: &&Reference| r.path.len() == asked.len() && r.path.iter().zip(asked).all(|(a, b)| a.name == b.name);
             let Some(other) = all.iter().find(same) else { return false };
             let Some(of) = text.sources.get(other.binding.source as usize) else { return false };
             let left = match of {

@@ -116,13 +116,7 @@ fn needs(schema: &JsonSchema, property: &str) -> bool {
 
 /// A property that the callee does not declare: certain when its schema is closed, likely when a near name is. The property
 /// that has to be there and that was surely meant by it, if any.
-fn unknown<'t>(
-    reader: &Reader<'_>,
-    text: &Text,
-    taker: &Taker<'t>,
-    key: &Arc<str>,
-    given: &Object,
-) -> Option<&'t str> {
+fn unknown<'t>(reader: &Reader<'_>, text: &Text, taker: &Taker<'t>, key: &Arc<str>, given: &Object) -> Option<&'t str> {
     let schema = taker.schema;
     if schema.properties().any(|(p, _)| p == key) || schema.properties().next().is_none() {
         return None;

@@ -147,8 +147,7 @@ fn missing(reader: &Reader<'_>, step: &Written<'_>, callee: &Signature) {
     let all = || callee.inputs.properties.iter().map(|p| &*p.name);
     let unknown = given.iter().filter(|k| callee.inputs.closed && callee.inputs.get(&k.value).is_none());
     let meant: Vec<&str> = unknown.filter_map(|k| Some(suggest::near(&k.value, all())?.name)).collect();
-    let absent =
-        |p: &&Property| p.needed && !given.iter().any(|k| k.value == p.name) && !meant.contains(&&*p.name);
+    let absent = |p: &&Property| p.needed && !given.iter().any(|k| k.value == p.name) && !meant.contains(&&*p.name);
     let (must, may): (Vec<_>, Vec<_>) = callee.inputs.properties.iter().filter(absent).partition(|p| p.required);
     let at = reader.at(step.input_span);
     if !must.is_empty() {

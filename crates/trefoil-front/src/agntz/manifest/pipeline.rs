@@ -139,7 +139,8 @@ fn step<'n>(reader: &'n Reader<'_>, node: &'n Node, what: &str) -> Option<Step<'
     let input = input_entry.map(|e| input(reader, e));
     let misspelt = || fields.entries().iter().find(|e| suggest::near(&e.key.value, ["input"]).is_some());
     let meant = input_entry.or_else(|| misspelt().filter(|e| !STEP.contains(&&*e.key.value)));
-    let given = meant.map(|e| e.value.mapping().map(|m| m.entries.iter().map(|e| &e.key).collect()).unwrap_or_default());
+    let given =
+        meant.map(|e| e.value.mapping().map(|m| m.entries.iter().map(|e| &e.key).collect()).unwrap_or_default());
     let unclear = meant.is_some_and(|e| input_entry.is_none() || e.value.mapping().is_none());
     let when_entry = fields.take("when");
     let when = when_entry.and_then(|e| condition(reader, e, "when"));

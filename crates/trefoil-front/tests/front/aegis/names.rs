@@ -106,7 +106,7 @@ fn what_certainly_is_empty_is_a_warning() {
         ("{{execution.name}}", "unknown-property: of `execution` only the `id` is known (write `execution.id`)"),
         (
             "{{LAST.output}}",
-            "unordered-read: `LAST` never runs before `LAST`: it is always empty (check the transitions, or the name)",
+            "unordered-read: `LAST` has not run yet where it begins: its own result is always empty there (a state reads its own result in its transitions)",
         ),
     ];
     for (text, expected) in cases {

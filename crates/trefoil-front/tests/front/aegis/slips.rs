@@ -91,8 +91,7 @@ fn blanks_and_misplaced_keys() {
              warning 7:34 unknown-key: state `A` has no key `prompt` (it belongs into a Human state; what an agent is given is its `input`)
              error 7:61 missing-key: a transition needs `target`
              warning 7:61 unknown-key: a transition has no key `when` (did you mean `condition`?)
-             warning 7:75 unknown-key: a transition has no key `to` (did you mean `target`?)
-             warning 8:5 unreachable-state: no transition leads to `END`: it never runs");
+             warning 7:75 unknown-key: a transition has no key `to` (did you mean `target`?)");
     of_workflow("    A:\n      kind: System\n      command: update_blackboard\n      timeout:\n    transitions: [{ target: END }]\n", "warning 9:16 no-effect: `update_blackboard` has no effect: there is nothing under `env` to write (put the keys and their values under `env`)
              warning 10:7 no-effect: `timeout` has no value, and so no effect
              error 11:5 wrong-type: `transitions` stands beside the states; it belongs into `A` (indent it as far as the other keys of the state)

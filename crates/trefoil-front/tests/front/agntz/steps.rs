@@ -502,7 +502,6 @@ inputSchema: { type: object, additionalProperties: true, properties: { a: { type
     expect(
         &manifests,
         r#"
-            warning agent.yaml 6:5 missing-input: `input` lacks `topic` of `c`: null there (pass it, or give it a `default`)
             error agent.yaml 6:14 unknown-input: `c` takes no `topci` (did you mean `topic`? it takes `topic`, `number`, `choice`, `list`)
             error agent.yaml 6:34 wrong-type: `number` of `c` is a number, and this is text (only a lone placeholder keeps its type; anything else is text)
             error agent.yaml 6:47 unknown-value: `choice` of `c` cannot be `z` (did you mean `x`? it can be one of `x`, `y`)
