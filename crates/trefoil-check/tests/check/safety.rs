@@ -100,7 +100,7 @@ fn a_placeholder_that_a_program_reads_as_code() {
             format!("untrusted-command error {at} {program} runs `W.output` as code, and it is a model's answer");
         after_a_model(command, "", &[&message]);
     }
-    after_a_model("awk \"{{fixed}}\" f", "", &[]);
+    after_a_model("awk \"{{workflow.name}}\" f", "", &[]);
     after_a_model("echo {{W.output}} | grep foo", "", &[]);
 }
 
@@ -109,9 +109,9 @@ fn a_variable_that_decides_which_code_runs() {
     after_a_model(
         "ls",
         " PATH: \"{{W.output}}\" ",
-        &["untrusted-command error 15:23 `PATH` decides which code programs run, and it is a model's answer"],
+        &["untrusted-command error 15:20 `PATH` decides which code programs run, and it is a model's answer"],
     );
-    after_a_model("ls", " PATH: \"{{fixed}}\", NOTE: \"{{W.output}}\" ", &[]);
+    after_a_model("ls", " PATH: \"{{workflow.name}}\", NOTE: \"{{W.output}}\" ", &[]);
 }
 
 #[test]
@@ -127,7 +127,7 @@ fn a_command_that_sends_a_request() {
         &["untrusted-url warning 16:34 `W.output` gets into a header, and it is a model's answer"],
     );
     after_a_model("curl \"https://a.b/x?q={{W.output}}\"", "", &[]);
-    after_a_model("curl https://{{fixed}}/x", "", &[]);
+    after_a_model("curl https://{{workflow.name}}/x", "", &[]);
 }
 
 #[test]

@@ -37,6 +37,7 @@ pub struct Command {
 }
 
 struct Reader<'s> {
+    depth: u32,
     rest: Peekable<Chars<'s>>,
     done: Vec<Command>,
     command: Command,
@@ -48,9 +49,20 @@ struct Reader<'s> {
     here: Option<bool>,
 }
 
+/// Deeper than anybody nests them, commands in commands are not looked into.
+const DEEPEST: u32 = 40;
+
 /// The commands of a script.
 pub fn commands(script: &str) -> Vec<Command> {
+    nested(script, 0)
+}
+
+fn nested(script: &str, depth: u32) -> Vec<Command> {
+    if depth > DEEPEST {
+        return Vec::new();
+    }
     let mut reader = Reader {
+        depth,
         rest: script.chars().peekable(),
         done: Vec::new(),
         command: Command::default(),
@@ -69,6 +81,10 @@ pub fn written(word: &Word) -> Option<String> {
 }
 
 impl Reader<'_> {
+    fn inner(&self, script: &str) -> Vec<Command> {
+        nested(script, self.depth + 1)
+    }
+
     fn read(&mut self) {
         while let Some(c) = self.rest.next() {
             match c {
@@ -126,7 +142,8 @@ impl Reader<'_> {
             '`' => {
                 let mut inner = String::new();
                 inner.extend(std::iter::from_fn(|| self.rest.next().filter(|c| *c != '`')));
-                self.push(Part::Output(commands(&inner)));
+                let commands = self.inner(&inner);
+                self.push(Part::Output(commands));
             }
             '$' => self.dollar(quoted),
             c => self.push(Part::Text(c.into())),
@@ -138,7 +155,8 @@ impl Reader<'_> {
             Some('(') => {
                 self.rest.next();
                 let inner = self.until(')', '(');
-                self.push(Part::Output(commands(&inner)));
+                let commands = self.inner(&inner);
+                self.push(Part::Output(commands));
             }
             Some('{') => {
                 self.rest.next();
@@ -152,7 +170,7 @@ impl Reader<'_> {
                 }
                 if let Some(other) = instead.strip_prefix(['+', '-', '=']) {
                     let other = if quoted { format!("\"{other}\"") } else { other.to_owned() };
-                    let parts = commands(&other).into_iter().flat_map(|c| c.words).flatten();
+                    let parts = self.inner(&other).into_iter().flat_map(|c| c.words).flatten();
                     parts.for_each(|part| self.push(part));
                 }
             }
@@ -200,7 +218,8 @@ impl Reader<'_> {
         self.end_word();
         if self.rest.next_if_eq(&'(').is_some() {
             let inner = self.until(')', '(');
-            return self.push(Part::Output(commands(&inner)));
+            let commands = self.inner(&inner);
+            return self.push(Part::Output(commands));
         }
         if c == '>' {
             self.rest.next_if(|c| matches!(c, '>' | '|' | '&'));
@@ -261,7 +280,7 @@ impl Reader<'_> {
                 body.push('\n');
             }
             let word = if values {
-                let inner = commands(&format!("\"{}\"", body.replace('"', "\\\"")));
+                let inner = self.inner(&format!("\"{}\"", body.replace('"', "\\\"")));
                 inner.into_iter().flat_map(|c| c.words).flatten().collect()
             } else {
                 vec![Part::Text(body)]

@@ -150,3 +150,10 @@ fn what_decides_a_host_or_a_header() {
         ],
     );
 }
+
+#[test]
+fn commands_in_commands_end_somewhere() {
+    for open in ["$(", "\"$(", "${a:-", "<(", "(", "`"] {
+        assert!(said(&format!("echo {}", open.repeat(20_000))).is_empty(), "{open}");
+    }
+}
