@@ -1,3 +1,5 @@
+//! What the readings of scripts find, script by script.
+
 use super::{How, uses};
 
 /// What is said first about each value of a script; parameters and `Q` are values.
