@@ -53,6 +53,7 @@ fn what_a_program_reads_as_code() {
             "sudo -u me bash -c \"$Q\"",
             "sh -c 'eval \"$Q\"'",
             "sh -c 'eval \"$1\"' _ \"${1}\"",
+            "sh -c 'eval \"$@\"' _ \"${1}\"",
             "find . -exec sh -c \"$Q\" \\;",
         ],
     );

@@ -350,6 +350,8 @@ impl Follow<'_> {
             let outer = self.variables.clone();
             let given = |n: usize| arguments.get(n).cloned().unwrap_or_default();
             self.variables.extend((0..10).map(|n| (n.to_string(), given(n))));
+            let all: Names = arguments.iter().skip(1).flatten().cloned().collect();
+            self.variables.extend(["@", "*"].map(|name| (name.to_owned(), all.clone())));
             self.all(&commands(script));
             self.variables = outer;
         }
