@@ -174,7 +174,7 @@ impl Reader<'_> {
                     parts.for_each(|part| self.push(part));
                 }
             }
-            Some(c) if c.is_ascii_digit() => {
+            Some(c) if c.is_ascii_digit() || matches!(c, '@' | '*') => {
                 let name = self.rest.next().into_iter().collect();
                 self.push(Part::Variable(name, quoted));
             }

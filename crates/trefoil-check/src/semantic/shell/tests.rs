@@ -54,6 +54,8 @@ fn what_a_program_reads_as_code() {
             "node --eval=\"$Q\"",
             "sudo -u me bash -c \"$Q\"",
             "sh -c 'eval \"$Q\"'",
+            "sh -c 'eval \"$1\"' _ \"${1}\"",
+            "sh -c 'eval \"$@\"' _ \"${1}\"",
             "find . -exec sh -c \"$Q\" \\;",
         ],
     );
@@ -109,6 +111,7 @@ fn what_is_data() {
             "python main.py -r \"${1}\"",
             "python -m pytest \"${1}\"",
             "bash run.sh \"${1}\"",
+            "sh -c 'ls \"$1\"' _ \"${1}\"",
             "sh -c 'ls' _ \"${1}\"",
             "ls a; # $Q | sh",
             "cat <<EOF\n$Q\nEOF",

@@ -272,7 +272,7 @@ impl Follow<'_> {
                 if language.long.contains(&name) {
                     given = true;
                     if let Some(code) = if attached { Some(word) } else { rest.next() } {
-                        self.code(program, language, code);
+                        self.code(program, language, code, &[]);
                     }
                 } else if name == "--file" {
                     given = true;
@@ -299,7 +299,7 @@ impl Follow<'_> {
                     let Some(value) = value else { break };
                     if language.code.contains(letter) {
                         given = true;
-                        self.code(program, language, value);
+                        self.code(program, language, value, &[]);
                     } else if language.file.contains(letter) {
                         given = true;
                         self.file_of_code(program, value);
@@ -314,7 +314,8 @@ impl Follow<'_> {
                 count += 1;
                 match language.operands {
                     _ if switched => {
-                        self.code(program, language, word);
+                        let arguments: Vec<Names> = rest.map(Seen::names).collect();
+                        self.code(program, language, word, &arguments);
                         given = true;
                         break;
                     }
@@ -326,11 +327,11 @@ impl Follow<'_> {
                     }
                     Operands::Code if !given => {
                         given = true;
-                        self.code(program, language, word);
+                        self.code(program, language, word, &[]);
                     }
                     Operands::Rest(skip) if count > skip => {
                         given = true;
-                        self.code(program, language, word);
+                        self.code(program, language, word, &[]);
                     }
                     _ => {}
                 }
@@ -342,12 +343,15 @@ impl Follow<'_> {
         }
     }
 
-    fn code(&mut self, program: &str, language: &Language, word: &Seen) {
+    fn code(&mut self, program: &str, language: &Language, word: &Seen, arguments: &[Names]) {
         self.note(word.names(), &How::Code(program.to_owned()));
         // What an inner shell reads has variables of its own; the parameters are not those of the script.
         if let (true, Some(script)) = (language.shell, &word.whole) {
             let outer = self.variables.clone();
-            self.variables.extend((0..10).map(|n| (n.to_string(), Names::new())));
+            let given = |n: usize| arguments.get(n).cloned().unwrap_or_default();
+            self.variables.extend((0..10).map(|n| (n.to_string(), given(n))));
+            let all: Names = arguments.iter().skip(1).flatten().cloned().collect();
+            self.variables.extend(["@", "*"].map(|name| (name.to_owned(), all.clone())));
             self.all(&commands(script));
             self.variables = outer;
         }

@@ -408,6 +408,8 @@ fn is_assignment(word: &str) -> bool {
 fn reads_code(command: &Command) -> bool {
     // Whether an interpreter was named and only its options followed.
     let mut interpreter = false;
+    // Whether the word at hand is its code.
+    let mut code = false;
     for word in &command.words {
         let name = word.rsplit('/').next().unwrap_or(word);
         match name {
@@ -417,12 +419,14 @@ fn reads_code(command: &Command) -> bool {
             }
             _ if !interpreter => {}
             _ if word.starts_with("--") => {}
-            _ if word.starts_with('-') && word.ends_with(['c', 'e', 'r']) => return true,
+            _ if word.starts_with('-') && word.ends_with(['c', 'e', 'r']) => code = true,
+            // The words behind the code are its arguments.
+            _ if code && !word.starts_with('-') => code = false,
             // A script's own options are its own business.
             _ => interpreter = word.starts_with('-'),
         }
     }
-    false
+    code
 }
 
 #[cfg(test)]
@@ -489,6 +493,8 @@ mod tests {
     fn the_options_of_a_script_are_not_those_of_its_interpreter() {
         assert_eq!(made("python main.py -r {{x}}"), "python main.py -r \"${1}\"");
         assert!(made("bash -x -c {{x}}").starts_with('!'));
+        assert_eq!(made("python -c 'import sys' {{x}}"), "python -c 'import sys' \"${1}\"");
+        assert!(made("perl -e 'a' -e {{x}}").starts_with('!'));
     }
 
     #[test]
