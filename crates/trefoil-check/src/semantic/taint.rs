@@ -3,7 +3,7 @@
 //! Worked out over all flows at once, until nothing changes any more: a call carries labels from its input into the flow
 //! called and back with its output. A label says *can*, by the way the values go; what a value is does not count.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use trefoil_ir::{
@@ -11,6 +11,7 @@ use trefoil_ir::{
     walk,
 };
 use trefoil_syntax::Location;
+use trefoil_template::Value;
 
 use super::rendered::Slotted;
 
@@ -56,6 +57,9 @@ impl Labels {
 struct Held {
     open: Labels,
     named: BTreeMap<Arc<str>, Labels>,
+    /// Members that the manifest itself gives a value, though whoever starts a run may give another (decision E6): they are
+    /// the author's, not the run's input.
+    own: BTreeSet<Arc<str>>,
 }
 
 /// The labels of every slot.
@@ -78,7 +82,7 @@ struct Reader<'t> {
 
 impl Held {
     fn of(open: Labels) -> Self {
-        Self { open, named: BTreeMap::new() }
+        Self { open, ..Self::default() }
     }
     fn all(&self) -> Labels {
         self.named.values().fold(self.open, |all, l| all.and(*l))
@@ -92,10 +96,16 @@ impl Held {
     fn member(&self, name: Option<&Arc<str>>) -> Self {
         match name {
             None => self.clone(),
-            Some(name) => Self::of(self.open.and(self.named.get(name).copied().unwrap_or_default())),
+            Some(name) => {
+                let input = self.open.input.filter(|_| !self.own.contains(name));
+                let open = Labels { input, ..self.open };
+                Self::of(open.and(self.named.get(name).copied().unwrap_or_default()))
+            }
         }
     }
     fn and(mut self, other: &Self) -> Self {
+        let stays = |name: &Arc<str>, held: &Self| held.own.contains(name) || held.open.input.is_none();
+        self.own = self.own.union(&other.own).filter(|n| stays(n, &self) && stays(n, other)).cloned().collect();
         self.open = self.open.and(other.open);
         for (name, labels) in &other.named {
             let have = self.named.entry(name.clone()).or_default();
@@ -282,6 +292,17 @@ impl Taint {
 }
 
 /// Whether a path into the environment names a credential.
+/// The members of an object that are written out.
+fn written(expr: &Expr) -> Vec<Arc<str>> {
+    match expr {
+        Expr::Const(Value::Object(members)) => members.keys().cloned().collect(),
+        Expr::Object(members) => {
+            members.iter().filter(|(_, e)| matches!(e, Expr::Const(_))).map(|(name, _)| name.clone()).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
 fn is_credential(path: &[Arc<str>]) -> bool {
     path.first().is_some_and(|name| credential::is_credential(name))
 }
@@ -347,9 +368,13 @@ impl Reader<'_> {
             Expr::Template(text) | Expr::Typed(text) => Held::of(self.text(text)),
             Expr::Object(members) => {
                 let named = members.iter().map(|(name, value)| (name.clone(), self.expr(value).flat()));
-                Held { open: Labels::default(), named: named.collect() }
+                Held { named: named.collect(), ..Held::default() }
             }
-            Expr::Merge(all) => all.iter().fold(Held::default(), |held, e| held.and(&self.expr(e))),
+            Expr::Merge(all) => {
+                let mut held = all.iter().fold(Held::default(), |held, e| held.and(&self.expr(e)));
+                held.own.extend(all.iter().flat_map(written));
+                held
+            }
             Expr::If { then, otherwise, .. } => self.expr(then).and(&self.expr(otherwise)),
             Expr::Structured(inner) => self.expr(inner),
             Expr::List(all) | Expr::Concat(all) => {

@@ -217,3 +217,15 @@ fn a_credential_goes_into_the_prompts_of_a_factory_and_of_another_file() {
     let kid = "version: \"0.1\"\nagents: { a: { model: \"openai:m\", system: \"{{ inputs.k }}\" } }\nnodes: { n: { agent: a, writes: output.n } }\ninput: { k: none }\n";
     credentials("sirenspec", &[("a.yaml", nested), ("kid.yaml", kid)], &[&format!("warning 3:51 {told}")]);
 }
+
+#[test]
+fn what_the_manifest_gives_itself_is_the_authors() {
+    let fetch = |context: &str| {
+        format!(
+            "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: {{ name: w }}\nspec:\n  context: {{ {context} }}\n  initial_state: GET\n  states:\n    GET:\n      kind: System\n      command: \"curl -fsS {{{{workflow.context.base}}}}/items\"\n      transitions: []\n"
+        )
+    };
+    expect(Group::Safety, "aegis", &[("w.yaml", &fetch("base: \"https://api.example.org\""))], &[]);
+    let from_outside = "untrusted-url error 10:29 `workflow.context.base` decides which host the request goes to, and it is the run's input";
+    expect(Group::Safety, "aegis", &[("w.yaml", &fetch("other: x"))], &[from_outside]);
+}
