@@ -308,6 +308,9 @@ fn is_credential(path: &[Arc<str>]) -> bool {
 }
 
 fn set(place: &mut Held, more: &Held) -> bool {
+    if *more == Held::default() {
+        return false;
+    }
     let both = place.clone().and(more);
     let changed = both != *place;
     *place = both;
