@@ -10,7 +10,7 @@ use trefoil_syntax::{Diagnostic, Location, suggest};
 use trefoil_template::{Binding, Broken, Condition, Policy, Template, Value};
 
 use crate::learn::{self, Resolve};
-use crate::lookalike::{self, Form};
+use crate::lookalike;
 use crate::read::Reader;
 
 /// The arenas of a program under construction.
@@ -102,7 +102,7 @@ pub fn text(
     let template = template.ok()?;
     learn::text(reader, text, policy, false, template.references(), resolve);
     learn::locals(reader, text, &template, resolve);
-    report_lookalikes(reader, text, resolve);
+    lookalike::report(reader, text, resolve);
     for stray in template.strays() {
         report_stray(reader, text, stray.clone());
     }
@@ -194,40 +194,6 @@ fn bind_template(reader: &Reader<'_>, text: &yaml::Text, mut template: Template,
     Text { template, sources: sources.0, origin: reader.at(text.span), spans, locals }
 }
 
-/// Text that looks like a placeholder, for the dialects that say what is there.
-fn report_lookalikes(reader: &Reader<'_>, text: &yaml::Text, resolve: &dyn Resolve) {
-    let Some(blocks) = resolve.blocks() else { return };
-    for found in lookalike::find(&text.value, &|path| resolve.is_there(path, false)) {
-        let whole = text.value.get(found.range.clone()).unwrap_or_default();
-        let place = reader.at(text.source(found.range.start as u32..found.range.end as u32));
-        let warning = |message: String| Diagnostic::warning("not-a-placeholder", place, message);
-        // Only where the text stands in the file as it is read.
-        let straight = (place.span.end - place.span.start) as usize == found.range.len();
-        reader.report(match found.form {
-            Form::Placeholder(path) => {
-                let single = whole.starts_with('{') && !whole.starts_with("{ {") && !whole.ends_with("}}");
-                if single && !resolve.is_there(path, true) {
-                    continue;
-                }
-                let meant = format!("{{{{{path}}}}}");
-                let d = warning(format!(
-                    "`{whole}` is text, and `{path}` is not read: a placeholder has two braces on both sides"
-                ));
-                if straight {
-                    d.suggestion(format!("write `{meant}`"), place, meant)
-                } else {
-                    d.help(format!("write `{meant}`"))
-                }
-            }
-            Form::Statement(path) => warning(format!("`{whole}` is text, and `{path}` is not read")).help(blocks),
-            Form::Block(meant) => warning(format!("`{whole}` is text: a tag has two braces on both sides"))
-                .help(format!("write `{meant}`")),
-            Form::Comparison => warning(format!("`{whole}` behind the tag is text, and compares nothing"))
-                .help("put the comparison into the tag: `{{#if (eq a b)}}`"),
-        });
-    }
-}
-
 /// A path of what only a block gives, and there is none.
 fn report_stray(reader: &Reader<'_>, text: &yaml::Text, span: std::ops::Range<u32>) {
     let path = text.value.get(span.start as usize..span.end as usize).unwrap_or_default();
@@ -255,7 +221,7 @@ fn report(
     // The text of somebody who is still typing.
     learn::text(reader, text, policy, condition, &broken.references, resolve);
     if !condition {
-        report_lookalikes(reader, text, resolve);
+        lookalike::report(reader, text, resolve);
     }
     for reference in &broken.references {
         resolve.bind(reference, reader.at(text.source(reference.span.clone())));

@@ -10,6 +10,7 @@ use trefoil_syntax::yaml::{Entry, Node, Text};
 use trefoil_syntax::{FileId, Location, Span};
 use trefoil_template::{Number, Object, Origin, Policy, Reference, Segment, Start, Template, Value};
 
+use crate::lookalike::Tags;
 use crate::read::Reader;
 
 /// What the names of a text mean where it stands.
@@ -28,8 +29,8 @@ pub trait Resolve {
     fn is_there(&self, _path: &str, _alone: bool) -> bool {
         false
     }
-    /// How blocks are written, for who writes those of another language. None: the dialect looks for such text itself.
-    fn blocks(&self) -> Option<&'static str> {
+    /// How tags are written, for who writes those of another language. None: nobody asks here.
+    fn tags(&self) -> Option<&'static Tags> {
         None
     }
 }

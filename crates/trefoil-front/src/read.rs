@@ -123,7 +123,8 @@ impl<'d> Reader<'d> {
         match node.mapping() {
             Some(mapping) => {
                 let what = what.to_owned();
-                let (known, missing, nullable) = (Vec::new(), Vec::new(), Vec::new());
+                // Most mappings of the formats know about so many keys.
+                let (known, missing, nullable) = (Vec::with_capacity(24), Vec::new(), Vec::new());
                 Some(Fields {
                     reader: self,
                     span: node.span,
@@ -228,10 +229,10 @@ impl<'d> Reader<'d> {
     }
     /// One of some words, or a report with the nearest.
     pub fn word<T: Copy>(&self, node: &Node, what: &str, words: &[(&str, T)]) -> Option<T> {
-        let all = words.iter().map(|(w, _)| format!("`{w}`")).collect::<Vec<_>>().join(", ");
+        let all = || words.iter().map(|(w, _)| format!("`{w}`")).collect::<Vec<_>>().join(", ");
         let Some(text) = node.string() else {
             // Quotes alone make no word of the list of it.
-            self.report(self.mistyped(node, what, "text", None).help(format!("it can be one of {all}")));
+            self.report(self.mistyped(node, what, "text", None).help(format!("it can be one of {}", all())));
             return None;
         };
         if let Some((_, value)) = words.iter().find(|(w, _)| *w == &*text.value) {
@@ -242,7 +243,7 @@ impl<'d> Reader<'d> {
         let near = suggest::near(&text.value, words.iter().map(|(w, _)| *w)).or_else(|| begun(&text.value, words));
         d = match near {
             Some(near) => {
-                let d = d.help(format!("did you mean `{}`? it can be one of {all}", near.name));
+                let d = d.help(format!("did you mean `{}`? it can be one of {}", near.name, all()));
                 respelt(d, self.at(node.span), text, near)
             }
             None => match words {
@@ -250,7 +251,7 @@ impl<'d> Reader<'d> {
                     let only = suggest::Near { name: word, distance: usize::MAX, sure: false };
                     respelt(d.help(format!("write `{word}`")), self.at(node.span), text, only)
                 }
-                _ => d.help(format!("it can be one of {all}")),
+                _ => d.help(format!("it can be one of {}", all())),
             },
         };
         self.report(d);

@@ -54,6 +54,38 @@ pub enum Source {
     Missing(Missing),
 }
 
+impl Source {
+    /// The sources that this one tries, one after the other: itself, unless it is [`Source::Either`].
+    pub fn tried(&self, see: &mut impl FnMut(&Self)) {
+        match self {
+            Self::Either(first, second) => {
+                first.tried(see);
+                second.tried(see);
+            }
+            one => see(one),
+        }
+    }
+    /// The slots that the value can come from.
+    pub fn slots(&self) -> Vec<SlotId> {
+        let mut slots = Vec::new();
+        self.tried(&mut |one| match one {
+            Self::Slot(slot) | Self::Member(slot, _) => slots.push(*slot),
+            Self::Layered { top, under, .. } => slots.extend([*top, *under]),
+            Self::Compose { parts, .. } => slots.extend(parts.iter().map(|p| p.slot)),
+            Self::Either(..)
+            | Self::Const(_)
+            | Self::Environment
+            | Self::Secrets
+            | Self::RunId
+            | Self::Spent(_)
+            | Self::Result
+            | Self::Failure
+            | Self::Missing(_) => {}
+        });
+        slots
+    }
+}
+
 /// A slot's value (or a member of it) laid at a path of a composed object.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Part {

@@ -26,6 +26,37 @@ pub enum Comparison {
     NotIn,
 }
 
+impl Comparison {
+    /// Whether it asks which of two values is greater.
+    pub fn is_ordering(self) -> bool {
+        matches!(self, Self::Less | Self::LessEqual | Self::Greater | Self::GreaterEqual)
+    }
+    /// The same comparison with its two sides changed over; none: it has no such counterpart.
+    pub fn turned(self) -> Option<Self> {
+        match self {
+            Self::Less => Some(Self::Greater),
+            Self::LessEqual => Some(Self::GreaterEqual),
+            Self::Greater => Some(Self::Less),
+            Self::GreaterEqual => Some(Self::LessEqual),
+            Self::Equal | Self::NotEqual => Some(self),
+            Self::In | Self::NotIn => None,
+        }
+    }
+    /// What never holds where this does, of the same two values.
+    pub fn opposite(self) -> Self {
+        match self {
+            Self::Less => Self::GreaterEqual,
+            Self::LessEqual => Self::Greater,
+            Self::Greater => Self::LessEqual,
+            Self::GreaterEqual => Self::Less,
+            Self::Equal => Self::NotEqual,
+            Self::NotEqual => Self::Equal,
+            Self::In => Self::NotIn,
+            Self::NotIn => Self::In,
+        }
+    }
+}
+
 /// An arithmetic operation (SirenSpec only).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Arithmetic {

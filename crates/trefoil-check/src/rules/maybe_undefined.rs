@@ -19,7 +19,7 @@ pub(super) fn run(cx: &mut Context<'_>) {
             continue;
         }
         // Lowering knows what the blocks around it imply about the states that ran.
-        if *why == Why::NotVisited && read.slots().iter().all(|slot| results.contains(&(read.flow, *slot))) {
+        if *why == Why::NotVisited && read.source.slots().iter().all(|slot| results.contains(&(read.flow, *slot))) {
             continue;
         }
         let path = read.path();

@@ -119,7 +119,7 @@ fn whole(read: &Read<'_>, holders: &HashSet<(FlowId, SlotId)>) -> bool {
         && match read.source {
             Source::Slot(slot) => holds(slot),
             Source::Compose { parts, .. } => parts.iter().any(|p| holds(&p.slot) && p.member.is_empty()),
-            Source::Either(..) => read.slots().iter().any(holds),
+            Source::Either(..) => read.source.slots().iter().any(holds),
             _ => false,
         }
 }

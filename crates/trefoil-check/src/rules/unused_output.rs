@@ -49,7 +49,7 @@ fn mentioned(facts: &Facts) -> HashSet<(FileId, &str)> {
 
 /// The slots that something reads.
 fn used(model: &Model<'_>) -> HashSet<(FlowId, SlotId)> {
-    let mut used: HashSet<_> = model.reads().iter().flat_map(|r| r.slots().into_iter().map(|s| (r.flow, s))).collect();
+    let mut used: HashSet<_> = model.reads().iter().flat_map(|r| r.source.slots().into_iter().map(|s| (r.flow, s))).collect();
     for &(flow, id) in model.steps() {
         let Some(step) = model.program.step(id) else { continue };
         let mut add = |source: &Source| match source {

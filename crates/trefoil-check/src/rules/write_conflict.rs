@@ -39,23 +39,14 @@ struct Pair {
 pub(super) fn run(cx: &mut Context<'_>) {
     let program = cx.model.program;
     let written = written(cx.model.facts);
-    for (index, flow) in program.flows.iter().enumerate() {
-        let id = FlowId(index as u32);
-        if !cx.model.reach().is_called(id) {
-            continue;
-        }
-        let steps: Vec<StepId> =
-            walk::reachable(program, id).into_iter().filter(|(f, _)| *f == id).map(|(_, s)| s).collect();
-        for graph in steps.iter().filter_map(|s| match &program.step(*s)?.kind {
-            StepKind::Graph(graph) => Some(graph),
-            _ => None,
-        }) {
-            conflicts(cx, flow, graph, &steps, &written);
-        }
+    for &(id, at) in cx.model.steps() {
+        let Some(StepKind::Graph(graph)) = program.step(at).map(|s| &s.kind) else { continue };
+        let Some(flow) = program.flow(id).filter(|_| cx.model.reach().is_called(id)) else { continue };
+        conflicts(cx, flow, graph, cx.model.steps_of(id), &written);
     }
 }
 
-fn conflicts(cx: &mut Context<'_>, flow: &Flow, graph: &Graph, steps: &[StepId], written: &[Written]) {
+fn conflicts(cx: &mut Context<'_>, flow: &Flow, graph: &Graph, steps: &[(FlowId, StepId)], written: &[Written]) {
     let program = cx.model.program;
     let slots = graph.nodes.iter().enumerate().filter_map(|(at, n)| Some((program.step(n.step)?.out?, at)));
     let writers: HashMap<SlotId, usize> = slots.collect();
@@ -91,18 +82,18 @@ fn conflicts(cx: &mut Context<'_>, flow: &Flow, graph: &Graph, steps: &[StepId],
             }
         }
     };
-    for step in steps.iter().filter_map(|s| program.step(*s)) {
+    for step in steps.iter().filter_map(|(_, s)| program.step(*s)) {
         walk::evaluated(step).into_iter().for_each(|e| e.sources(&mut look));
     }
     walk::evaluated_by_flow(flow).into_iter().for_each(|e| e.sources(&mut look));
+    let named = graph.nodes.iter().enumerate().rev();
+    let named: HashMap<(&str, FileId), usize> = named
+        .filter_map(|(at, n)| program.step(n.step).and_then(|s| Some(((&**s.label.as_ref()?, s.origin.file), at))))
+        .collect();
     for (path, writers) in written {
         let mut before: Vec<(usize, bool)> = Vec::new();
         for one in writers {
-            let Some(b) = graph.nodes.iter().position(|n| {
-                program.step(n.step).is_some_and(|s| s.label.as_ref() == Some(&one.node) && s.origin.file == one.file)
-            }) else {
-                continue;
-            };
+            let Some(&b) = named.get(&(&*one.node, one.file)) else { continue };
             for &(a, beneath) in before.iter().rev().take(MOST) {
                 match (beneath, one.beneath) {
                     // What two write beneath it are two places.

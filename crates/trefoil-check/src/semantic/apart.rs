@@ -208,47 +208,31 @@ impl Need {
 
 /// Each node after those it needs; none: they go round in a circle.
 fn order(needs: &[Vec<(usize, Need)>]) -> Option<Vec<usize>> {
-    let mut waits: Vec<usize> = needs.iter().map(Vec::len).collect();
-    let mut behind = vec![Vec::new(); needs.len()];
-    for (at, all) in needs.iter().enumerate() {
-        for (from, _) in all {
-            behind.get_mut(*from)?.push(at);
-        }
+    let edges =
+        needs.iter().enumerate().flat_map(|(at, all)| all.iter().map(move |(from, _)| (*from as u32, at as u32)));
+    let mut graph = petgraph::graph::DiGraph::<(), ()>::with_capacity(needs.len(), 0);
+    for _ in needs {
+        graph.add_node(());
     }
-    let mut order: Vec<usize> = (0..needs.len()).filter(|n| waits.get(*n) == Some(&0)).collect();
-    let mut done = 0;
-    while let Some(next) = order.get(done).copied() {
-        done += 1;
-        for at in behind.get(next)? {
-            let wait = waits.get_mut(*at)?;
-            *wait -= 1;
-            if *wait == 0 {
-                order.push(*at);
-            }
-        }
-    }
-    (order.len() == needs.len()).then_some(order)
+    graph.extend_with_edges(edges);
+    Some(petgraph::algo::toposort(&graph, None).ok()?.into_iter().map(petgraph::graph::NodeIndex::index).collect())
 }
 
 /// The slots that a condition reads; none where it reads something else that may change.
 fn slots(cond: &Cond) -> Option<Vec<SlotId>> {
-    fn add(source: &Source, all: &mut Vec<SlotId>) -> Option<()> {
-        match source {
-            Source::Slot(slot) | Source::Member(slot, _) => all.push(*slot),
-            Source::Layered { top, under, .. } => all.extend([*top, *under]),
-            Source::Either(a, b) => {
-                add(a, all)?;
-                add(b, all)?;
-            }
-            Source::Compose { parts, .. } => all.extend(parts.iter().map(|p| p.slot)),
-            Source::Const(_) | Source::RunId | Source::Missing(_) => {}
-            Source::Environment | Source::Secrets | Source::Spent(_) | Source::Result | Source::Failure => return None,
-        }
-        Some(())
-    }
     let mut all = Vec::new();
     for source in &cond.sources {
-        add(source, &mut all)?;
+        let mut stays = true;
+        source.tried(&mut |one| {
+            stays &= !matches!(
+                one,
+                Source::Environment | Source::Secrets | Source::Spent(_) | Source::Result | Source::Failure
+            );
+        });
+        if !stays {
+            return None;
+        }
+        all.extend(source.slots());
     }
     Some(all)
 }

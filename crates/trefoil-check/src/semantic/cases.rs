@@ -4,7 +4,7 @@
 //! decides what no reading of the expressions has to. What cannot be tried (arithmetic, functions of unknown values, two
 //! values compared with each other) is *open*: it may hold or not.
 
-mod claim;
+pub(super) mod claim;
 
 use std::sync::Arc;
 
@@ -140,7 +140,9 @@ impl Cases {
     pub fn are_opposite(&self, one: usize, other: usize) -> bool {
         let claim = |at: usize| {
             let condition = &self.conditions.get(at)?.condition;
-            claim::of(condition.expression(), &|r| condition.references().get(r as usize).map(|r| r.binding.source))
+            claim::of(condition.expression(), &|r| {
+                condition.references().get(r as usize).map(|r| format!("value {}", r.binding.source))
+            })
         };
         claim(one).zip(claim(other)).is_some_and(|(a, b)| a.about == b.about && a.holds != b.holds)
     }
@@ -408,8 +410,7 @@ impl Reading<'_> {
         if matches!(op, Comparison::In | Comparison::NotIn) && subject(a).is_none() {
             self.leave_open(&[a, b]);
         }
-        let ordered =
-            matches!(op, Comparison::Less | Comparison::LessEqual | Comparison::Greater | Comparison::GreaterEqual);
+        let ordered = op.is_ordering();
         match (subject(a), literals(a), subject(b), literals(b)) {
             (Some(reference), _, _, Some(values)) | (_, Some(values), Some(reference), _) => {
                 if ordered && values.iter().any(|v| v.as_f64().is_none()) {

@@ -149,7 +149,7 @@ impl Written<'_> {
         let same = self.same(left, right);
         let (Some(left), Some(right)) = (self.side(left, types), self.side(right, types)) else { return };
         let (value, other) = if swapped { (right, left) } else { (left, right) };
-        let comparison = if swapped { turned(comparison) } else { comparison };
+        let comparison = if swapped { comparison.turned().unwrap_or(comparison) } else { comparison };
         let at = Location::new(self.file, *span);
         found.push(Compared { at, value, other, comparison, strict: self.strict, same });
     }
@@ -221,21 +221,9 @@ fn reference(expression: &Expression) -> Option<u32> {
     }
 }
 
-/// The same comparison from the other side.
-fn turned(comparison: Comparison) -> Comparison {
-    match comparison {
-        Comparison::Less => Comparison::Greater,
-        Comparison::LessEqual => Comparison::GreaterEqual,
-        Comparison::Greater => Comparison::Less,
-        Comparison::GreaterEqual => Comparison::LessEqual,
-        same => same,
-    }
-}
-
 impl Compared {
     /// Whether it asks for an order.
     pub fn is_ordering(&self) -> bool {
-        use Comparison::{Greater, GreaterEqual, Less, LessEqual};
-        matches!(self.comparison, Less | LessEqual | Greater | GreaterEqual)
+        self.comparison.is_ordering()
     }
 }

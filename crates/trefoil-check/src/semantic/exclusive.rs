@@ -4,6 +4,8 @@
 use trefoil_ir::{Cond, Source};
 use trefoil_template::{Comparison, Expression, Value};
 
+use super::cases::claim::written;
+
 /// What a condition comes down to.
 #[derive(Debug)]
 pub enum Claim {
@@ -61,7 +63,7 @@ impl Test {
             return false;
         }
         let (Some((one, with)), Some((two, with_other))) = (&self.comparison, &other.comparison) else { return false };
-        if with == with_other && *two == opposite(*one) {
+        if with == with_other && *two == one.opposite() {
             return true;
         }
         let (Some(a), Some(b)) = (&self.literal, &other.literal) else { return false };
@@ -113,7 +115,7 @@ fn compared(
         Comparison::NotIn => (Comparison::In, !negated),
         other => (other, negated),
     };
-    let (a, comparison, b) = match (literal(a), literal(b), turned(comparison)) {
+    let (a, comparison, b) = match (literal(a), literal(b), comparison.turned()) {
         (Some(_), None, Some(turned)) => (b, turned, a),
         _ => (a, comparison, b),
     };
@@ -126,45 +128,6 @@ fn literal(operand: &Expression) -> Option<&Value> {
     match operand {
         Expression::Literal(value) => Some(value),
         _ => None,
-    }
-}
-
-/// An operand as text in which every value has one name.
-fn written(operand: &Expression, value: &dyn Fn(u32) -> Option<String>) -> Option<String> {
-    match operand {
-        Expression::Literal(literal) => Some(format!("literal {}", literal.to_json())),
-        Expression::Reference(r) => value(*r),
-        Expression::Call(function, arguments) => {
-            let arguments: Option<Vec<_>> = arguments.iter().map(|a| written(a, value)).collect();
-            Some(format!("{function:?}({})", arguments?.join(", ")))
-        }
-        _ => None,
-    }
-}
-
-/// The same comparison from the other side.
-fn turned(comparison: Comparison) -> Option<Comparison> {
-    match comparison {
-        Comparison::Less => Some(Comparison::Greater),
-        Comparison::LessEqual => Some(Comparison::GreaterEqual),
-        Comparison::Greater => Some(Comparison::Less),
-        Comparison::GreaterEqual => Some(Comparison::LessEqual),
-        Comparison::Equal => Some(Comparison::Equal),
-        _ => None,
-    }
-}
-
-/// What never holds where a comparison does, of the same two values.
-fn opposite(comparison: Comparison) -> Comparison {
-    match comparison {
-        Comparison::Less => Comparison::GreaterEqual,
-        Comparison::LessEqual => Comparison::Greater,
-        Comparison::Greater => Comparison::LessEqual,
-        Comparison::GreaterEqual => Comparison::Less,
-        Comparison::Equal => Comparison::NotEqual,
-        Comparison::NotEqual => Comparison::Equal,
-        Comparison::In => Comparison::NotIn,
-        Comparison::NotIn => Comparison::In,
     }
 }
 

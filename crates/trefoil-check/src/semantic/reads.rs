@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use trefoil_ir::{FlowId, Position, SlotId, Source, StepId};
+use trefoil_ir::{FlowId, Position, Source, StepId};
 use trefoil_syntax::Location;
 use trefoil_template::{Reference, Value};
 
@@ -99,31 +99,5 @@ impl Read<'_> {
     /// The path as written; empty where lowering reads by itself.
     pub fn path(&self) -> String {
         self.reference.map(Reference::dotted).unwrap_or_default()
-    }
-    /// The slots that it can come from.
-    pub fn slots(&self) -> Vec<SlotId> {
-        let mut slots = Vec::new();
-        of_source(self.source, &mut slots);
-        slots
-    }
-}
-
-fn of_source(source: &Source, slots: &mut Vec<SlotId>) {
-    match source {
-        Source::Slot(slot) | Source::Member(slot, _) => slots.push(*slot),
-        Source::Layered { top, under, .. } => slots.extend([*top, *under]),
-        Source::Either(first, second) => {
-            of_source(first, slots);
-            of_source(second, slots);
-        }
-        Source::Compose { parts, .. } => slots.extend(parts.iter().map(|p| p.slot)),
-        Source::Const(_)
-        | Source::Environment
-        | Source::Secrets
-        | Source::RunId
-        | Source::Spent(_)
-        | Source::Result
-        | Source::Failure
-        | Source::Missing(_) => {}
     }
 }

@@ -4,7 +4,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-use trefoil_ir::{Cond, Graph, Source};
+use trefoil_ir::{Cond, Graph, SlotId};
 
 use super::cases::{Case, Cases};
 
@@ -160,7 +160,7 @@ impl Edges<'_> {
 
 /// For every value the first one that shares a slot with it: `working.intent` and `working.triage.output` may be one text.
 fn kin(cases: &Cases) -> Vec<usize> {
-    let slots: Vec<Vec<u32>> = cases.values().iter().map(|read| slots(read.source())).collect();
+    let slots: Vec<Vec<SlotId>> = cases.values().iter().map(|read| read.source().slots()).collect();
     let mut kin: Vec<usize> = (0..slots.len()).collect();
     for (at, mine) in slots.iter().enumerate() {
         let first = slots.iter().take(at).position(|other| other.iter().any(|s| mine.contains(s)));
@@ -170,14 +170,4 @@ fn kin(cases: &Cases) -> Vec<usize> {
         }
     }
     kin
-}
-
-fn slots(source: &Source) -> Vec<u32> {
-    match source {
-        Source::Slot(slot) | Source::Member(slot, _) => vec![slot.0],
-        Source::Layered { top, under, .. } => vec![top.0, under.0],
-        Source::Either(a, b) => [slots(a), slots(b)].concat(),
-        Source::Compose { parts, .. } => parts.iter().map(|p| p.slot.0).collect(),
-        _ => Vec::new(),
-    }
 }

@@ -11,8 +11,8 @@ pub struct Claim {
     pub holds: bool,
 }
 
-/// Of an expression; `value` tells which value a reference reads. None: of nothing that is compared here.
-pub fn of(expression: &Expression, value: &dyn Fn(u32) -> Option<u32>) -> Option<Claim> {
+/// Of an expression; `value` names the value that a reference reads. None: of nothing that is compared here.
+pub fn of(expression: &Expression, value: &dyn Fn(u32) -> Option<String>) -> Option<Claim> {
     match expression {
         Expression::Not(inner) => of(inner, value).map(|c| Claim { holds: !c.holds, ..c }),
         Expression::Compare(operands, comparisons) => {
@@ -36,10 +36,10 @@ pub fn of(expression: &Expression, value: &dyn Fn(u32) -> Option<u32>) -> Option
 }
 
 /// An operand as text in which every value has one name.
-fn written(operand: &Expression, value: &dyn Fn(u32) -> Option<u32>) -> Option<String> {
+pub(in crate::semantic) fn written(operand: &Expression, value: &dyn Fn(u32) -> Option<String>) -> Option<String> {
     match operand {
-        Expression::Literal(literal) => Some(literal.to_json().to_string()),
-        Expression::Reference(r) => value(*r).map(|v| format!("value {v}")),
+        Expression::Literal(literal) => Some(format!("literal {}", literal.to_json())),
+        Expression::Reference(r) => value(*r),
         Expression::Call(function, arguments) => {
             let arguments: Option<Vec<_>> = arguments.iter().map(|a| written(a, value)).collect();
             Some(format!("{function:?}({})", arguments?.join(", ")))

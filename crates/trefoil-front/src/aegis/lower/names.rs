@@ -23,7 +23,7 @@ use crate::aegis::manifest::schema::JsonSchema;
 pub(super) use answer::Answer;
 pub use check::ALWAYS;
 pub(super) use known::{Known, declare_inputs, input_names};
-pub(super) use meaning::{BLOCKS, plain_path};
+pub(super) use meaning::{TAGS, plain_path};
 
 /// What a state's result looks like.
 #[derive(Debug, Clone, PartialEq)]

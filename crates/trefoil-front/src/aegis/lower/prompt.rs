@@ -4,11 +4,12 @@ use trefoil_ir::{Defined, Name, Part, Position, SlotId, Source, Visible};
 use trefoil_syntax::{Diagnostic, Location, suggest};
 use trefoil_template::{Missing, Reference, Value, is_helper};
 
-use super::names::{BLOCKS, input_names, plain_path};
+use super::names::{TAGS, input_names, plain_path};
 use super::pieces::{constant_object, path};
 use crate::Reader;
 use crate::aegis::manifest::schema::JsonSchema;
 use crate::learn::{Meaning, Members, Resolve, integer_type, is_closed, member_type, text_type};
+use crate::lookalike::Tags;
 use crate::mend;
 
 const ROOTS: &[&str] =
@@ -79,8 +80,8 @@ impl Resolve for &PromptNames<'_, '_> {
         self.has(path, alone)
     }
 
-    fn blocks(&self) -> Option<&'static str> {
-        Some(BLOCKS)
+    fn tags(&self) -> Option<&'static Tags> {
+        Some(&TAGS)
     }
 }
 

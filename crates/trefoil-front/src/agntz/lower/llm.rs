@@ -12,7 +12,7 @@ use trefoil_template::Value;
 use super::agent::{Body, Subject, refused, warn_refused};
 use super::scope::{At, Purpose, Scope};
 use super::shape::Shape;
-use super::{Lowering, lookalike, text};
+use super::{Lowering, text, there};
 use crate::agntz::manifest::{Llm, Model};
 use crate::build::plain;
 use crate::learn;
@@ -32,7 +32,7 @@ pub fn lower(
     let prompt = |t: &Text, position| text::text(reader, scope, t, At::End, Purpose::Prompt, position);
     let system = llm.instruction.map(|t| prompt(t, Position::System));
     for (source, key) in [(llm.instruction, "instruction"), (llm.prompt, "prompt")] {
-        source.into_iter().for_each(|t| lookalike::check_bare(reader, scope, t, At::End, key));
+        source.into_iter().for_each(|t| there::check(reader, scope, t, At::End, key));
     }
     let user = llm.prompt.map(|t| prompt(t, Position::User)).unwrap_or_else(|| input_as_message(scope));
     for inner in &llm.inner_texts {

@@ -8,10 +8,12 @@ use trefoil_syntax::Location;
 use trefoil_template::{Reference, Segment, Value};
 
 use super::namespace::NAMESPACES;
-use super::scope::{At, Order, Resolver, Scope};
+use super::scope::{At, Order, Purpose, Resolver, Scope};
 use super::shape::{Member, Shape};
 use super::signature::Exported;
+use super::there::{self, TAGS};
 use crate::learn::{Meaning, Members, Resolve, object_type, text_type};
+use crate::lookalike::Tags;
 
 impl Resolve for Resolver<'_, '_> {
     fn bind(&mut self, reference: &Reference, place: Location) -> (Source, u16) {
@@ -30,6 +32,14 @@ impl Resolve for Resolver<'_, '_> {
 
     fn meanings(&self, reference: &Reference) -> Vec<Meaning> {
         self.scope.meanings(reference, self.at)
+    }
+
+    fn is_there(&self, path: &str, _alone: bool) -> bool {
+        there::is_there(self.scope, path, self.at)
+    }
+
+    fn tags(&self) -> Option<&'static Tags> {
+        (!matches!(self.purpose, Purpose::Unused | Purpose::Request)).then_some(&TAGS)
     }
 }
 

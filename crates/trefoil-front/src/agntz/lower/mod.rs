@@ -11,7 +11,6 @@ mod declare;
 mod index;
 mod intake;
 mod llm;
-mod lookalike;
 mod meaning;
 mod namespace;
 mod order;
@@ -24,6 +23,7 @@ mod shape;
 mod signature;
 mod step;
 mod text;
+mod there;
 mod tool;
 
 use std::collections::BTreeMap;

@@ -7,7 +7,7 @@ use trefoil_syntax::{Diagnostic, Location, Span};
 
 use super::scope::{At, Purpose, Scope};
 use super::shape::Shape;
-use super::{lookalike, text};
+use super::{text, there};
 use crate::agntz::manifest::OutputMap;
 use crate::learn::Members;
 use crate::read::Reader;
@@ -62,17 +62,14 @@ pub fn members(reader: &Reader<'_>, output: &OutputMap<'_>, shape: &Shape, paren
 /// The map as an expression, and what is known about its value.
 pub fn map(reader: &Reader<'_>, scope: &Scope<'_>, output: &OutputMap<'_>) -> (Expr, Shape) {
     match output {
-        OutputMap::Text(source) => {
-            lookalike::check(reader, scope, source, At::End);
-            text::typed(reader, scope, source, At::End, Purpose::Data, Position::Data)
-        }
+        OutputMap::Text(source) => text::typed(reader, scope, source, At::End, Purpose::Data, Position::Data),
         OutputMap::Map(entries) => {
             let mut members = Vec::with_capacity(entries.len());
             let mut shapes = Vec::with_capacity(entries.len());
             for (key, value) in entries {
                 let (expr, shape) = map(reader, scope, value);
                 if let OutputMap::Text(source) = value {
-                    lookalike::check_bare(reader, scope, source, At::End, &key.value);
+                    there::check(reader, scope, source, At::End, &key.value);
                 }
                 members.push((key.value.clone(), expr));
                 shapes.push((key.value.clone(), shape));

@@ -99,6 +99,8 @@ pub enum Purpose {
     Prompt,
     /// An argument of a tool, the input of a step, a part of the output.
     Data,
+    /// A part of an http request, in which single braces are placeholders of its own.
+    Request,
     /// `when`, `until`.
     Condition,
     /// Part of something that is not run.

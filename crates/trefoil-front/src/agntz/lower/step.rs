@@ -11,7 +11,7 @@ use super::advice::list;
 use super::scope::{At, Purpose, Scope};
 use super::shape::{Shape, spoken};
 use super::signature::{Property, Signature};
-use super::{Lowering, lookalike, text};
+use super::{Lowering, text, there};
 use crate::agntz::manifest::{Step as Written, Target};
 use crate::learn;
 use crate::read::Reader;
@@ -56,10 +56,9 @@ fn input(reader: &Reader<'_>, scope: &Scope<'_>, map: &[(&Text, &Text)], at: At,
         let reaches_model = callee.is_some_and(|c| c.prompted.reaches(&key.value, keys));
         let purpose = if reaches_model { Purpose::Prompt } else { Purpose::Data };
         let (expr, shape) = text::typed(reader, scope, value, at, purpose, Position::Data);
-        lookalike::check(reader, scope, value, at);
         let property = callee.and_then(|c| c.inputs.get(&key.value)).map(|p| Shape::Schema(p.json.clone()));
         if property.is_none_or(|p| takes_any_text(&p)) {
-            lookalike::check_bare(reader, scope, value, at, &key.value);
+            there::check(reader, scope, value, at, &key.value);
         }
         if let Some(callee) = callee {
             if let Some(declared) = callee.inputs.members.place(&key.value) {

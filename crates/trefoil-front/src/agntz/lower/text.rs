@@ -5,7 +5,6 @@ use trefoil_syntax::yaml::Text;
 use trefoil_template::{Policy, Value};
 
 use super::compare;
-use super::lookalike;
 use super::scope::{At, Purpose, Scope};
 use super::shape::Shape;
 use crate::build;
@@ -20,9 +19,6 @@ pub fn text(
     purpose: Purpose,
     position: Position,
 ) -> Expr {
-    if purpose != Purpose::Unused {
-        lookalike::check(reader, scope, source, at);
-    }
     let mut resolve = scope.resolver(reader, at, purpose, position);
     let expr = build::text_expr(reader, source, &Policy::AGNTZ, &mut resolve);
     if let Some(Expr::Template(text)) = &expr {

@@ -10,7 +10,7 @@ use trefoil_template::Value;
 use super::agent::{Body, Subject};
 use super::scope::{At, Purpose, Scope};
 use super::shape::Shape;
-use super::{Lowering, lookalike, text};
+use super::{Lowering, text, there};
 use crate::agntz::manifest::{Http, ToolAgent, ToolUse, Tree};
 use crate::build::plain;
 use crate::read::Reader;
@@ -23,13 +23,12 @@ pub fn lower(
     agent: &ToolAgent<'_>,
     scope: &Scope<'_>,
 ) -> Body {
-    let typed = |t: &Text, position| text::typed(reader, scope, t, At::End, Purpose::Data, position).0;
     let Some(tool) = &agent.tool else { return Body::of(None, Shape::Any) };
-    // Braces in a request are its own placeholders.
+    let purpose = if matches!(tool, ToolUse::Http(_)) { Purpose::Request } else { Purpose::Data };
+    let typed = |t: &Text, position| text::typed(reader, scope, t, At::End, purpose, position).0;
     if let ToolUse::Local(params) | ToolUse::Mcp { params, .. } = tool {
         for (key, value) in params {
-            lookalike::check(reader, scope, value, At::End);
-            lookalike::check_bare(reader, scope, value, At::End, &key.value);
+            there::check(reader, scope, value, At::End, &key.value);
         }
     }
     let (kind, sort, arguments) = match tool {

@@ -105,14 +105,15 @@ fn steps<'n>(fields: &mut Fields<'n, '_>, key: &'static str, what: &str) -> Vec<
     if items.is_empty() && entry.value.sequence().is_some() {
         reader.error("wrong-type", entry.key.span, format!("`{key}` needs at least one {what}"));
     }
-    items.iter().filter_map(|n| step(reader, n, what)).collect()
+    let a_what = format!("a {what}");
+    items.iter().filter_map(|n| step(reader, n, &a_what)).collect()
 }
 
 /// The keys of a step beside its `input`.
 const STEP: &[&str] = &["ref", "agent", "when", "stateKey", "until", "maxIterations", "retry", "onError"];
 
-fn step<'n>(reader: &'n Reader<'_>, node: &'n Node, what: &str) -> Option<Step<'n>> {
-    let mut fields = reader.fields(node, &format!("a {what}"))?;
+fn step<'n>(reader: &'n Reader<'_>, node: &'n Node, a_what: &str) -> Option<Step<'n>> {
+    let mut fields = reader.fields(node, a_what)?;
     let reference = fields.take("ref");
     let inline = fields.take("agent");
     let target = match (reference, inline) {
@@ -120,9 +121,9 @@ fn step<'n>(reader: &'n Reader<'_>, node: &'n Node, what: &str) -> Option<Step<'
             // Whichever comes later is the one too many: often a step of its own that has lost its dash.
             let (first, second) =
                 if first.key.span.start < second.key.span.start { (first, second) } else { (second, first) };
-            let message = format!("a {what} has `ref` or `agent`, not both");
+            let message = format!("{a_what} has `ref` or `agent`, not both");
             let d = Diagnostic::error("ambiguous-step", reader.at(second.key.span), message);
-            let d = d.help(format!("put `- ` before what is a {what} of its own"));
+            let d = d.help(format!("put `- ` before what is {a_what} of its own"));
             reader.report(d.label(reader.at(first.key.span), format!("`{}` is here", first.key.value)));
             Target::Nobody
         }
@@ -130,7 +131,7 @@ fn step<'n>(reader: &'n Reader<'_>, node: &'n Node, what: &str) -> Option<Step<'
         (None, Some(entry)) => inline_agent(reader, entry),
         (None, None) => {
             let d =
-                Diagnostic::error("missing-key", reader.at(fields.head()), format!("a {what} needs `ref` or `agent`"));
+                Diagnostic::error("missing-key", reader.at(fields.head()), format!("{a_what} needs `ref` or `agent`"));
             reader.report(d.help("`ref: ID` calls another manifest, `agent:` holds one"));
             Target::Nobody
         }

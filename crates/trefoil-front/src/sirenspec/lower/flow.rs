@@ -17,7 +17,7 @@ use super::links::Links;
 use super::meaning::Here;
 use super::names::Names;
 use super::scope::Scope;
-use super::{lookalike, when};
+use super::when;
 use crate::build;
 use crate::read::to_value;
 use crate::sirenspec::manifest::{GuardList, Guardrail, Manifest, Model, Refusal};
@@ -89,7 +89,6 @@ pub fn broken() -> Expr {
 impl Workflow<'_, '_> {
     /// A template as text.
     pub fn text(&self, scope: &Scope<'_, '_, '_>, position: Position, text: &Text) -> Expr {
-        lookalike::check(scope, text);
         let mut resolve = Here { scope, position, condition: false };
         build::text_expr(self.reader, text, &Policy::SIRENSPEC, &mut resolve).unwrap_or_else(broken)
     }
@@ -101,7 +100,6 @@ impl Workflow<'_, '_> {
 
     /// A template as a value: a lone placeholder keeps its type.
     pub fn typed(&self, scope: &Scope<'_, '_, '_>, text: &Text) -> Expr {
-        lookalike::check(scope, text);
         let mut resolve = Here { scope, position: Position::Data, condition: false };
         build::typed_expr(self.reader, text, &Policy::SIRENSPEC, &mut resolve).unwrap_or_else(broken)
     }

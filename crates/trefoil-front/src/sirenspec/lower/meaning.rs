@@ -9,7 +9,9 @@ use trefoil_template::{Reference, Segment, Value};
 
 use super::known::{Key, Known, KnownNode};
 use super::scope::{Reading, Scope};
+use super::there;
 use crate::learn::{self, Meaning, Resolve, integer_type, is_closed, member_type, object_of, object_type, text_type};
+use crate::lookalike::Tags;
 use crate::sirenspec::manifest::Root;
 
 /// A text of a place.
@@ -49,7 +51,22 @@ impl Resolve for Here<'_, '_, '_, '_> {
     fn meanings(&self, reference: &Reference) -> Vec<Meaning> {
         self.scope.meanings(reference)
     }
+
+    fn is_there(&self, path: &str, _alone: bool) -> bool {
+        there::is_there(self.scope, path)
+    }
+
+    fn tags(&self) -> Option<&'static Tags> {
+        Some(&TAGS)
+    }
 }
+
+/// How tags are written.
+const TAGS: Tags = Tags {
+    space: " ",
+    statements: "this format has no blocks; use `| default('text')` or `when` on an edge",
+    comparison: None,
+};
 
 impl Scope<'_, '_, '_> {
     /// Loop variables and rendered inputs.

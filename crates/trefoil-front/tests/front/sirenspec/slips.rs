@@ -26,7 +26,7 @@ fn text_that_looks_like_a_placeholder() {
     ");
     told(
         "{% if d.output %}x{% endif %}",
-        "warning 6:14 not-a-placeholder: `{% if d.output %}` is text, and `d.output` is not read: a placeholder has two braces on both sides (this format has no blocks; use `| default('text')` or `when` on an edge)",
+        "warning 6:14 not-a-placeholder: `{% if d.output %}` is text, and `d.output` is not read (this format has no blocks; use `| default('text')` or `when` on an edge)",
     );
     told("[[ working.text.long ]] <%= inputs.message %>", "
         warning 6:14 not-a-placeholder: `[[ working.text.long ]]` is text, and `working.text.long` is not read: a placeholder has two braces on both sides

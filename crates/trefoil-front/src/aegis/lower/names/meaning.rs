@@ -7,6 +7,7 @@ use trefoil_template::{Reference, Value};
 use super::check::{ALWAYS, OF_RESULTS};
 use super::{Place, Scene, Shape, is_special};
 use crate::learn::{Meaning, Resolve, integer_type, member_type, object_type, text_type, walk, walk_in};
+use crate::lookalike::{Tags, is_path};
 
 /// A text of a place.
 pub(in crate::aegis::lower) struct Here<'s, 'a, 'd> {
@@ -64,21 +65,22 @@ impl Resolve for Here<'_, '_, '_> {
         }
     }
 
-    fn blocks(&self) -> Option<&'static str> {
-        Some(BLOCKS)
+    fn tags(&self) -> Option<&'static Tags> {
+        Some(&TAGS)
     }
 }
 
 /// A path of names and nothing else.
 pub(in crate::aegis::lower) fn plain_path(path: &str) -> Option<Vec<&str>> {
-    let word = |s: &&str| !s.is_empty() && s.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-'));
-    let segments: Vec<&str> = path.split('.').collect();
-    segments.iter().all(word).then_some(segments)
+    is_path(path).then(|| path.split('.').collect())
 }
 
-/// How a block is written.
-pub(in crate::aegis::lower) const BLOCKS: &str =
-    "blocks are written `{{#if path}}...{{else}}...{{/if}}` and `{{#each list}}...{{/each}}`";
+/// How tags are written.
+pub(in crate::aegis::lower) const TAGS: Tags = Tags {
+    space: "",
+    statements: "blocks are written `{{#if path}}...{{else}}...{{/if}}` and `{{#each list}}...{{/each}}`",
+    comparison: Some("put the comparison into the tag: `{{#if (eq a b)}}`"),
+};
 
 impl Here<'_, '_, '_> {
     fn up(&self, segments: &[&str], all: &mut Vec<Meaning>) {

@@ -1,7 +1,5 @@
-//! Text that looks like a placeholder, or like part of one, and is none: `{topic}`, `${topic}`, `{{#if topic}} == x`.
-//!
-//! Single braces are text (decision C5) and prompts are full of them, so only what names something that is there counts.
-//! Finds; says nothing.
+//! Finds what looks like a placeholder. Every text of every manifest comes by here: no longer way than one pass over its
+//! bytes, whatever stands in it.
 
 use std::ops::Range;
 
@@ -21,8 +19,10 @@ pub enum Form<'t> {
     Placeholder(&'t str),
     /// A block of another language around this path.
     Statement(&'t str),
-    /// `{#if topic}` or `{/if}`: a block that lacks a brace. The right spelling.
-    Block(&'t str),
+    /// `{#if topic}`: the beginning of a block that lacks a brace.
+    BlockStart,
+    /// `{/if}`: the end of one.
+    BlockEnd,
     /// `== x` behind `{{#if topic}}`.
     Comparison,
 }
@@ -36,43 +36,48 @@ const LONGEST: usize = 200;
 
 /// Looks at the text outside of its tags. `is_there` tells whether a path names something.
 pub fn find<'t>(text: &'t str, is_there: &dyn Fn(&str) -> bool) -> Vec<Lookalike<'t>> {
+    let bytes = text.as_bytes();
     let mut found = Vec::new();
-    if !text.contains(['{', '[', '<', '}']) {
-        return found;
-    }
     let mut at = 0;
     // Braces of the text itself that are open.
     let mut depth = 0usize;
     // A tag that is not closed (an error of its own) may end anywhere.
     let mut unclosed = false;
-    while let Some(rest) = text.get(at..).filter(|r| !r.is_empty()) {
-        if let Some(inner) = rest.strip_prefix("{{") {
+    while let Some(next) = bytes.get(at..).and_then(|rest| rest.iter().position(|b| begins_something(*b))) {
+        at += next;
+        let rest = bytes.get(at..).unwrap_or_default();
+        if let Some(inner) = rest.strip_prefix(b"{{") {
             // No further than to the next tag: a text of nothing but open tags is still looked at once.
-            let Some(end) = inner.split("{{").next().and_then(|own| own.find("}}")) else {
+            let end = inner.windows(2).position(|pair| matches!(pair, b"{{" | b"}}"));
+            let Some(end) = end.filter(|end| inner.get(*end) == Some(&b'}')) else {
                 unclosed = true;
                 at += 2;
                 continue;
             };
+            let tag = text.get(at + 2..at + 2 + end).unwrap_or_default();
             at += end + 4;
-            let is_test = inner.get(..end).is_some_and(|tag| tag.trim_start().starts_with("#if "));
-            found.extend(is_test.then(|| comparison(text, at)).flatten());
+            found.extend(tag.trim_start().starts_with("#if ").then(|| comparison(text, at)).flatten());
         } else if let Some(one) = bracketed(text, at, is_there).or_else(|| block(text, at)) {
             at = one.range.end;
             found.push(one);
-        } else if rest.starts_with("}}") && depth == 0 && !unclosed {
+        } else if rest.starts_with(b"}}") && depth == 0 && !unclosed {
             found.extend(closed_only(text, at, is_there));
             at += 2;
         } else {
-            let c = rest.chars().next().unwrap_or(' ');
-            depth = match c {
-                '{' => depth + 1,
-                '}' => depth.saturating_sub(1),
+            depth = match rest.first() {
+                Some(b'{') => depth + 1,
+                Some(b'}') => depth.saturating_sub(1),
                 _ => depth,
             };
-            at += c.len_utf8();
+            at += 1;
         }
     }
     found
+}
+
+/// Whether a byte can begin something that is looked for.
+fn begins_something(byte: u8) -> bool {
+    matches!(byte, b'{' | b'}' | b'$' | b'#' | b'<' | b'[')
 }
 
 fn bracketed<'t>(text: &'t str, at: usize, is_there: &dyn Fn(&str) -> bool) -> Option<Lookalike<'t>> {
@@ -100,10 +105,10 @@ fn block(text: &str, at: usize) -> Option<Lookalike<'_>> {
     if let Some(inner) = rest.strip_prefix("{#if ").map(nearby) {
         let end = inner.find('}').filter(|end| inner.get(..*end).is_some_and(|t| !t.contains(['{', '\n'])))?;
         let braces = if inner.get(end..).is_some_and(|t| t.starts_with("}}")) { 2 } else { 1 };
-        return Some(Lookalike { range: at..at + 5 + end + braces, form: Form::Block("{{#if path}}") });
+        return Some(Lookalike { range: at..at + 5 + end + braces, form: Form::BlockStart });
     }
     let end = rest.strip_prefix("{/if}").map(|behind| if behind.starts_with('}') { 6 } else { 5 })?;
-    Some(Lookalike { range: at..at + end, form: Form::Block("{{/if}}") })
+    Some(Lookalike { range: at..at + end, form: Form::BlockEnd })
 }
 
 /// `topic}}` without the braces before it.
@@ -168,8 +173,8 @@ mod tests {
             assert_eq!(all(&format!("About {whole}, é.")), [(whole, Form::Placeholder("topic"))], "{whole}");
         }
         assert_eq!(all("{% if topic %}x{% endif %}"), [("{% if topic %}", Form::Statement("topic"))]);
-        assert_eq!(all("{{#if x}}a{/if}"), [("{/if}", Form::Block("{{/if}}"))]);
-        assert_eq!(all("{#if topic == 'a'}}a"), [("{#if topic == 'a'}}", Form::Block("{{#if path}}"))]);
+        assert_eq!(all("{{#if x}}a{/if}"), [("{/if}", Form::BlockEnd)]);
+        assert_eq!(all("{#if topic == 'a'}}a"), [("{#if topic == 'a'}}", Form::BlockStart)]);
         assert_eq!(all("{{#if topic}} == 'a'"), [("==", Form::Comparison)]);
         assert_eq!(all("é writer.draft }}"), [("writer.draft }}", Form::Placeholder("writer.draft"))]);
     }

@@ -1,0 +1,114 @@
+//! Text that looks like a placeholder, or like part of one, and is none: `{topic}`, `${topic}`, `{{#if topic}} == x`.
+//!
+//! Single braces are text (decision C5) and prompts are full of them, so only what names something that is there counts. A
+//! dialect says what is there ([`Resolve::is_there`]) and how it writes its tags ([`Tags`]); all else is decided here.
+
+mod find;
+
+use trefoil_syntax::yaml::Text;
+use trefoil_syntax::{Diagnostic, Location};
+
+pub use find::is_path;
+use find::{Form, Lookalike, find};
+
+use crate::learn::Resolve;
+use crate::read::Reader;
+
+const RULE: &str = "not-a-placeholder";
+
+/// How a dialect writes its tags, for who writes those of another language.
+#[derive(Debug)]
+pub struct Tags {
+    /// What stands between the braces of a placeholder and its path.
+    pub space: &'static str,
+    /// What there is instead of the statements of other languages.
+    pub statements: &'static str,
+    /// Where a comparison belongs; none: the dialect has no blocks.
+    pub comparison: Option<&'static str>,
+}
+
+/// Looks at the text outside of the tags.
+pub fn report(reader: &Reader<'_>, text: &Text, resolve: &dyn Resolve) {
+    let Some(tags) = resolve.tags() else { return };
+    dollar(reader, text);
+    for found in find(&text.value, &|path| resolve.is_there(path, false)) {
+        let d = finding(reader, text, tags, &found, resolve);
+        d.into_iter().for_each(|d| reader.report(d));
+    }
+}
+
+fn finding(
+    reader: &Reader<'_>,
+    text: &Text,
+    tags: &Tags,
+    found: &Lookalike<'_>,
+    resolve: &dyn Resolve,
+) -> Option<Diagnostic> {
+    let whole = text.value.get(found.range.clone())?;
+    let place = reader.at(text.source(found.range.start as u32..found.range.end as u32));
+    let warning = |message: String| Diagnostic::warning(RULE, place, message);
+    // Only where the text stands in the file as it is read.
+    let straight = (place.span.end - place.span.start) as usize == whole.len();
+    let mended = |d: Diagnostic, meant: String| match straight {
+        true => d.suggestion(format!("write `{meant}`"), place, meant),
+        false => d.help(format!("write `{meant}`")),
+    };
+    match found.form {
+        Form::Placeholder(path) => {
+            let alone = whole.starts_with('{') && !whole.starts_with("{ {") && !whole.ends_with("}}");
+            if alone && !resolve.is_there(path, true) {
+                return None;
+            }
+            let message =
+                format!("`{whole}` is text, and `{path}` is not read: a placeholder has two braces on both sides");
+            Some(mended(warning(message), format!("{{{{{0}{path}{0}}}}}", tags.space)))
+        }
+        Form::Statement(path) => {
+            Some(warning(format!("`{whole}` is text, and `{path}` is not read")).help(tags.statements))
+        }
+        Form::BlockStart | Form::BlockEnd if tags.comparison.is_none() => None,
+        Form::BlockStart | Form::BlockEnd => {
+            let d = warning(format!("`{whole}` is text: a tag has two braces on both sides"));
+            Some(match found.form {
+                Form::BlockEnd => mended(d, "{{/if}}".to_owned()),
+                _ => d.help("write `{{#if path}}`"),
+            })
+        }
+        Form::Comparison => {
+            Some(warning(format!("`{whole}` behind the tag is text, and compares nothing")).help(tags.comparison?))
+        }
+    }
+}
+
+/// A placeholder as other systems write it, `${{path}}`, and nothing beside it. Beside other text, and before an amount, the
+/// sign is a currency's.
+fn dollar(reader: &Reader<'_>, text: &Text) {
+    let value = text.value.trim();
+    let Some(inner) = value.strip_prefix("${{").and_then(|rest| rest.strip_suffix("}}")) else { return };
+    let path = inner.split('|').next().unwrap_or(inner).trim();
+    if !is_path(path) || path.rsplit('.').next().is_none_or(is_amount) {
+        return;
+    }
+    let at = (text.value.len() - text.value.trim_start().len()) as u32;
+    let place: Location = reader.at(text.source(at..at + 1));
+    let d = Diagnostic::warning(RULE, place, "the `$` is no part of the placeholder: it stays in the text");
+    reader.report(d.suggestion("take the `$` out", place, ""));
+}
+
+/// Whether a name is that of an amount of money: one of its words is.
+fn is_amount(name: &str) -> bool {
+    const WORDS: &[&str] = &[
+        "price", "cost", "costs", "amount", "total", "sum", "budget", "fee", "fees", "value", "balance", "usd",
+        "dollars",
+    ];
+    let mut words = vec![String::new()];
+    for c in name.chars() {
+        if c.is_uppercase() || !c.is_alphanumeric() {
+            words.push(String::new());
+        }
+        if let Some(word) = words.last_mut().filter(|_| c.is_alphanumeric()) {
+            word.extend(c.to_lowercase());
+        }
+    }
+    words.iter().any(|word| WORDS.contains(&&**word))
+}
