@@ -18,11 +18,13 @@ pub fn agntz(steps: usize) -> String {
 /// States in a row.
 pub fn aegis(states: usize) -> String {
     let mut text = String::from(
-        "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata:\n  name: bench\nspec:\n  initial_state: S0\n  max_total_transitions: 100\n  states:\n",
+        "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata:\n  name: bench\nspec:\n  initial_state: S0\n  max_total_transitions: 100\n  states:\n    Failed: {kind: System, command: \"true\"}\n",
     );
     for n in 0..states {
-        let next =
-            if n + 1 == states { "[]".to_owned() } else { format!("[{{condition: on_success, target: S{}}}]", n + 1) };
+        let next = match n + 1 {
+            last if last == states => "[]".to_owned(),
+            next => format!("[{{condition: on_success, target: S{next}}}, {{condition: on_failure, target: Failed}}]"),
+        };
         let previous = if n == 0 { "{{input.topic}}".to_owned() } else { format!("{{{{S{}.output}}}}", n - 1) };
         let _ = writeln!(
             text,

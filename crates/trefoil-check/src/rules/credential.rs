@@ -62,11 +62,9 @@ const STAND_INS: &[&str] = &["example", "your", "xxxx", "placeholder", "changeme
 /// Every credential in a text.
 pub(super) fn in_text(text: &str) -> Vec<Found> {
     let mut found: Vec<Found> = Vec::new();
-    if !may_hold_any(text) {
-        return found;
-    }
+    let places = places(text);
     for (prefix, least, what) in PREFIXES {
-        for (start, _) in text.match_indices(prefix) {
+        for start in starting(text, &places, prefix) {
             let word = text.get(..start).is_none_or(|b| !b.ends_with(|c: char| c.is_ascii_alphanumeric() || c == '_'));
             let rest = text.get(start + prefix.len()..).unwrap_or_default();
             let length = rest.find(|c: char| !in_token(c)).unwrap_or(rest.len());
@@ -78,13 +76,13 @@ pub(super) fn in_text(text: &str) -> Vec<Found> {
             }
         }
     }
-    for (start, _) in text.match_indices("-----BEGIN ") {
+    for start in starting(text, &places, "-----BEGIN ") {
         let line = text.get(start..).and_then(|t| t.lines().next()).unwrap_or_default();
         if line.contains("PRIVATE KEY-----") {
             found.push(Found { range: start..start + line.len(), what: "a private key" });
         }
     }
-    for (start, _) in text.match_indices("://") {
+    for start in starting(text, &places, "://") {
         let authority = text.get(start + 3..).unwrap_or_default().split(['/', '?', '#', ' ', '\n']).next();
         let login = authority.and_then(|a| a.rsplit_once('@')).map(|(login, _)| login);
         if let Some((user, password)) = login.and_then(|l| l.split_once(':'))
@@ -100,11 +98,17 @@ pub(super) fn in_text(text: &str) -> Vec<Found> {
     found
 }
 
-/// Whether a search is worth it: somewhere stand the first two bytes of something that is looked for. One pass over the
-/// text, where the search makes one for each prefix.
-fn may_hold_any(text: &str) -> bool {
+/// Where the first two bytes of something that is looked for stand. One pass over the text, where a search would make one
+/// for each prefix.
+fn places(text: &str) -> Vec<usize> {
     let starts = &*STARTS;
-    text.bytes().zip(text.bytes().skip(1)).any(|(first, second)| starts.has(first, second))
+    let pairs = text.bytes().zip(text.bytes().skip(1)).enumerate();
+    pairs.filter(|(_, (first, second))| starts.has(*first, *second)).map(|(at, _)| at).collect()
+}
+
+/// Those of the places where this begins.
+fn starting<'p>(text: &'p str, places: &'p [usize], what: &'p str) -> impl Iterator<Item = usize> + 'p {
+    places.iter().copied().filter(move |at| text.get(*at..).is_some_and(|rest| rest.starts_with(what)))
 }
 
 /// The first two bytes of what is looked for, as bits: one word a first byte, the second byte by its low six bits. Says yes
@@ -131,8 +135,14 @@ impl Starts {
 
 /// Whether a key of a manifest holds a credential.
 pub(super) fn is_key(key: &str) -> bool {
-    let plain: String = key.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect();
-    KEYS.contains(&&*plain)
+    let mut plain = [0; 16];
+    let mut length = 0;
+    for letter in key.bytes().filter(u8::is_ascii_alphanumeric) {
+        let Some(place) = plain.get_mut(length) else { return false };
+        *place = letter.to_ascii_lowercase();
+        length += 1;
+    }
+    plain.get(..length).is_some_and(|plain| KEYS.iter().any(|k| k.as_bytes() == plain))
 }
 
 /// Whether a value is one, and not the name of where it is kept.

@@ -25,11 +25,11 @@ fn run(cx: &mut Context<'_>) {
     for &(_, id) in cx.model.reachable() {
         let Some(step) = program.step(id) else { continue };
         let StepKind::Model(call) = &step.kind else { continue };
-        let name = words::step(program, id);
+        let name = || words::step(program, id);
         if is_blank(&call.user) {
             let message = match call.system.as_ref().is_none_or(is_blank) {
-                true => format!("the model of {name} is told nothing at all"),
-                false => format!("the model of {name} gets an empty user message"),
+                true => format!("the model of {} is told nothing at all", name()),
+                false => format!("the model of {} gets an empty user message", name()),
             };
             let finding = cx.finding(place(&call.user).unwrap_or(step.origin), message).help(help);
             cx.report(match call.system.as_ref().filter(|s| is_blank(s)).and_then(place) {
@@ -39,7 +39,7 @@ fn run(cx: &mut Context<'_>) {
         } else if let Some(system) = call.system.as_ref().filter(|s| is_blank(s)) {
             let at = place(system).unwrap_or(step.origin);
             if seen.insert(at) {
-                let mut finding = cx.finding(at, format!("the system message of {name} is written and empty"));
+                let mut finding = cx.finding(at, format!("the system message of {} is written and empty", name()));
                 finding.severity = Severity::Info;
                 cx.report(finding.help(help));
             }

@@ -1,6 +1,6 @@
 //! An object printed into what a model or a person reads, where one of its fields was probably meant.
 
-use trefoil_ir::{Expr, FlowId, Source, StepKind, Text, walk};
+use trefoil_ir::{Expr, FlowId, SlotId, Source, StepKind, Text, walk};
 use trefoil_syntax::{Diagnostic, Location, Severity};
 use trefoil_template::{Expression, Function, Value};
 
@@ -45,39 +45,46 @@ fn run(cx: &mut Context<'_>) {
 }
 
 fn printed(model: &Model<'_>, flow: FlowId, text: &Text) -> Vec<(Location, String, Severity, String)> {
+    let objects: Vec<_> = (0..text.template.references().len())
+        .filter_map(|i| Some((i, object(model, flow, text, i)?)))
+        .collect();
+    if objects.is_empty() {
+        return Vec::new();
+    }
     let values = pieces(text).into_iter().filter_map(|piece| match piece {
         Piece::Value(value) => Some((value.at()?, value.text?.1)),
         Piece::Written(_) => None,
     });
     let found = values.filter_map(|(at, i)| {
+        let (_, (severity, fields)) = objects.iter().find(|(index, _)| *index == i)?;
         if text.template.expressions().iter().any(|e| in_json(e, i)) {
             return None; // Written to be JSON.
         }
-        let reference = text.template.references().get(i)?;
-        let source = text.sources.get(reference.binding.source as usize)?;
-        let path: Vec<&str> =
-            reference.path.iter().skip(usize::from(reference.binding.skip)).map(|s| &*s.name).collect();
-        let walk = model.types().source(flow, source, &path, None);
-        if walk.stop.is_some() || schema::solid_kinds(&walk.schema)? != ["object"] {
-            return None;
-        }
-        let intake = &model.program.flow(flow)?.intake;
-        let taken = |slot: &trefoil_ir::SlotId| intake.slot == *slot || intake.raw.as_ref().is_some_and(|(raw, _)| raw == slot);
-        if path.is_empty() && matches!(source, Source::Slot(slot) if taken(slot)) {
-            return None; // All of what was given, as it was given.
-        }
-        let fields = fields(&walk.schema);
-        if fields.is_empty() {
-            return None;
-        }
-        let name = reference.dotted();
-        // All of what a step leaves: what the format itself puts around the result.
-        let wrapped = path.is_empty() && matches!(source, Source::Slot(slot) if wraps(model, flow, *slot));
-        let severity = if wrapped { Severity::Warning } else { Severity::Info };
+        let name = text.template.references().get(i)?.dotted();
         let list = fields.iter().take(8).map(|f| format!("`{name}.{f}`")).collect::<Vec<_>>().join(", ");
-        Some((at, format!("`{name}` is an object and is printed as JSON"), severity, format!("a field of it: {list}")))
+        Some((at, format!("`{name}` is an object and is printed as JSON"), *severity, format!("a field of it: {list}")))
     });
     found.collect()
+}
+
+/// The fields of an object that a reference names, and how bad it is to print it whole.
+fn object(model: &Model<'_>, flow: FlowId, text: &Text, reference: usize) -> Option<(Severity, Vec<String>)> {
+    let reference = text.template.references().get(reference)?;
+    let source = text.sources.get(reference.binding.source as usize)?;
+    let path: Vec<&str> = reference.path.iter().skip(usize::from(reference.binding.skip)).map(|s| &*s.name).collect();
+    let walk = model.types().source(flow, source, &path, None);
+    if walk.stop.is_some() || schema::solid_kinds(&walk.schema)? != ["object"] {
+        return None;
+    }
+    let intake = &model.program.flow(flow)?.intake;
+    let taken = |slot: &SlotId| intake.slot == *slot || intake.raw.as_ref().is_some_and(|(raw, _)| raw == slot);
+    if path.is_empty() && matches!(source, Source::Slot(slot) if taken(slot)) {
+        return None; // All of what was given, as it was given.
+    }
+    let fields = fields(&walk.schema);
+    // All of what a step leaves: what the format itself puts around the result.
+    let wrapped = path.is_empty() && matches!(source, Source::Slot(slot) if wraps(model, flow, *slot));
+    (!fields.is_empty()).then_some((if wrapped { Severity::Warning } else { Severity::Info }, fields))
 }
 
 /// Whether an expression makes JSON of this reference.
@@ -105,7 +112,7 @@ fn fields(of: &Value) -> Vec<String> {
 }
 
 /// Whether a slot holds a step's result with something around it that the manifest does not say.
-fn wraps(model: &Model<'_>, flow: FlowId, slot: trefoil_ir::SlotId) -> bool {
+fn wraps(model: &Model<'_>, flow: FlowId, slot: SlotId) -> bool {
     let mut steps = model.steps_of(flow).iter();
     steps.any(|(_, id)| model.program.step(*id).is_some_and(|s| s.out == Some(slot) && s.shape.is_some()))
 }

@@ -1,6 +1,6 @@
 //! A value that changes, before much text that never does.
 
-use trefoil_ir::{ModelCall, Source, StepKind};
+use trefoil_ir::{Expr, ModelCall, Source, StepKind};
 use trefoil_syntax::Severity;
 
 use crate::rule::{Context, Group, Rule, Run};
@@ -31,6 +31,11 @@ fn run(cx: &mut Context<'_>) {
 }
 
 fn prefix(cx: &mut Context<'_>, call: &ModelCall) {
+    let written = call.system.iter().chain([&call.user]).map(longest).sum::<usize>();
+    let examples = call.examples.iter().map(|e| e.input.len() + e.output.len()).sum::<usize>();
+    if written + examples < TOKENS * TOKEN {
+        return;
+    }
     let mut pieces: Vec<Piece<'_>> = call.system.iter().flat_map(pieces_of).collect();
     pieces.extend(call.examples.iter().flat_map(|e| [&e.input, &e.output]).map(|t| Piece::Written(t.to_string())));
     pieces.extend(pieces_of(&call.user));
@@ -51,6 +56,17 @@ fn prefix(cx: &mut Context<'_>, call: &ModelCall) {
          reuse them from its cache"
     );
     cx.report(cx.finding(at, message).help("put what never changes first, and the values last"));
+}
+
+/// No more characters than these are written in a message: as many as it takes in the file, values and all.
+fn longest(message: &Expr) -> usize {
+    match message {
+        Expr::Const(value) => value.json_length(),
+        Expr::Template(text) | Expr::Typed(text) => text.origin.span.len() as usize,
+        Expr::Concat(parts) => parts.iter().map(longest).sum(),
+        Expr::AsText(inner) | Expr::Structured(inner) | Expr::Coerce(inner, _) | Expr::Lines(inner) => longest(inner),
+        _ => 0,
+    }
 }
 
 fn changes(value: &Slotted<'_>) -> bool {

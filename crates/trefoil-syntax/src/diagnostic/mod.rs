@@ -3,10 +3,10 @@
 pub mod edit;
 pub mod render;
 
-use crate::hash::HashMap;
-use std::hash::{BuildHasher as _, RandomState};
+use std::hash::BuildHasher as _;
 
 use crate::file::FileId;
+use crate::hash::{HashMap, Hasher};
 use crate::span::{Location, Span};
 
 /// How bad it is. Ordered: `Info < Warning < Error`.
@@ -135,7 +135,7 @@ pub struct Diagnostics {
     items: Vec<Diagnostic>,
     /// Where one with this hash is: the first of several.
     seen: HashMap<u64, u32>,
-    hasher: RandomState,
+    hasher: Hasher,
 }
 
 impl Diagnostics {

@@ -1,6 +1,6 @@
 //! A mapping under construction: keys and values as they come, duplicates, merge keys.
 
-use crate::hash::HashMap;
+use crate::hash::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::rules;
@@ -28,8 +28,8 @@ enum Next {
 pub(super) struct Builder {
     file: FileId,
     entries: Vec<Entry>,
-    /// Whether each entry came by a merge key and gives way to one written here.
-    merged: Vec<bool>,
+    /// Which entries came by a merge key and give way to one written here.
+    merged: HashSet<usize>,
     /// Where each key is, once there are many.
     index: HashMap<Arc<str>, usize>,
     next: Next,
@@ -41,7 +41,7 @@ impl Builder {
         Self {
             file,
             entries: Vec::new(),
-            merged: Vec::new(),
+            merged: HashSet::default(),
             index: HashMap::default(),
             next: Next::Key,
             merge_key: None,
@@ -53,6 +53,10 @@ impl Builder {
     pub(super) fn finish(self) -> Mapping {
         Mapping { entries: self.entries }
     }
+    /// Takes a scalar as the key that is due: most nodes of a file are that, and need not become one first.
+    pub(super) fn plain_key(&mut self, scalar: Scalar, text: Text, findings: &mut Vec<Diagnostic>) {
+        self.next = self.scalar_key(scalar, text, findings);
+    }
     /// Takes a node as key or as value, whichever is due.
     pub(super) fn node(&mut self, node: Node, findings: &mut Vec<Diagnostic>) {
         match std::mem::replace(&mut self.next, Next::Key) {
@@ -63,18 +67,20 @@ impl Builder {
         }
     }
     fn key(&mut self, node: Node, findings: &mut Vec<Diagnostic>) -> Next {
-        let at = Location::new(self.file, node.span);
         let Kind::Scalar(scalar, text) = &*node.kind else {
+            let at = Location::new(self.file, node.span);
             findings.push(
                 Diagnostic::error(rules::KEY, at, format!("a key must be text, not {}", node.describe()))
                     .help("put quotes around it if it is meant as text"),
             );
             return Next::Ignored;
         };
-        let mut text = text.clone();
-        text.span = node.span;
-        if text.value.is_empty() && text.style == Style::Plain && *scalar == Scalar::Null {
-            if !node.span.is_empty() {
+        self.scalar_key(*scalar, Text { span: node.span, ..text.clone() }, findings)
+    }
+    fn scalar_key(&mut self, scalar: Scalar, text: Text, findings: &mut Vec<Diagnostic>) -> Next {
+        let at = Location::new(self.file, text.span);
+        if text.value.is_empty() && text.style == Style::Plain && scalar == Scalar::Null {
+            if !text.span.is_empty() {
                 // An alias that names nothing, which has been reported.
                 return Next::Ignored;
             }
@@ -82,16 +88,16 @@ impl Builder {
             return Next::Ignored;
         }
         if &*text.value == "<<" && text.style == Style::Plain {
-            if let Some(first) = self.merge_key.replace(node.span) {
+            if let Some(first) = self.merge_key.replace(text.span) {
                 findings.push(
                     Diagnostic::error(rules::DUPLICATE_KEY, at, "the merge key `<<` appears twice in one mapping")
                         .label(Location::new(self.file, first), "the first one")
                         .help("merge several mappings with one list: `<<: [*a, *b]`"),
                 );
             }
-            return Next::Merge(node.span);
+            return Next::Merge(text.span);
         }
-        Next::Value(text, *scalar)
+        Next::Value(text, scalar)
     }
     fn find(&self, key: &str) -> Option<usize> {
         if self.index.is_empty() {
@@ -102,12 +108,9 @@ impl Builder {
     }
     fn entry(&mut self, entry: Entry, findings: &mut Vec<Diagnostic>) {
         let Some(found) = self.find(&entry.key.value) else { return self.push(entry, false) };
-        match (self.merged.get_mut(found), self.entries.get_mut(found)) {
-            (Some(merged), Some(old)) if *merged => {
-                *merged = false;
-                *old = entry;
-            }
-            (_, Some(old)) => {
+        match self.entries.get_mut(found) {
+            Some(old) if self.merged.remove(&found) => *old = entry,
+            Some(old) => {
                 let found = Diagnostic::error(
                     rules::DUPLICATE_KEY,
                     Location::new(self.file, entry.key.span),
@@ -123,12 +126,14 @@ impl Builder {
                     _ => found,
                 });
             }
-            (_, None) => {}
+            None => {}
         }
     }
     fn push(&mut self, entry: Entry, merged: bool) {
+        if merged {
+            self.merged.insert(self.entries.len());
+        }
         self.entries.push(entry);
-        self.merged.push(merged);
         if self.entries.len() > SMALL {
             if self.index.is_empty() {
                 self.index = self.entries.iter().enumerate().map(|(i, e)| (e.key.value.clone(), i)).collect();

@@ -109,9 +109,9 @@ impl Loader {
     pub fn speaks(&self) -> bool {
         self.manifests.values().any(|m| m.suppressions.is_some())
     }
-    /// The files, for good.
-    pub fn into_files(self) -> Files {
-        self.files
+    /// The files, for good, and what was read from them.
+    pub fn into_read(self) -> (Files, Vec<Arc<Manifest>>) {
+        (self.files, self.manifests.into_values().collect())
     }
     /// A name in messages for something that is no file of ours.
     pub fn nameless(&mut self, path: &Path) -> FileId {

@@ -9,7 +9,7 @@ use granit_parser::{Event, StructureStyle, Tag};
 use super::mapping::{self, shown};
 use super::parse::Limits;
 use super::schema::CoreTag;
-use super::tree::{Kind, Node};
+use super::tree::{Kind, Node, Scalar, Text};
 use super::{locate, rules};
 use crate::diagnostic::Diagnostic;
 use crate::file::FileId;
@@ -110,6 +110,10 @@ impl<'a> Builder<'a> {
             Body::Mapping(m) => !m.wants_key(),
         })
     }
+    /// Whether the next node is the key of a mapping.
+    fn wants_key(&self) -> bool {
+        self.stack.last().is_some_and(|f| matches!(&f.body, Body::Mapping(m) if m.wants_key()))
+    }
     pub(super) fn event(&mut self, event: Event<'_>, raw: granit_parser::Span) -> Result<(), Stop> {
         let range = raw.byte_range().unwrap_or_default();
         let span = Span::new(range.start as u32, range.end as u32);
@@ -117,8 +121,11 @@ impl<'a> Builder<'a> {
         match event {
             Event::DocumentStart(explicit, version) => self.document(span, explicit, version)?,
             Event::Scalar(value, style, anchor, tag) => {
-                let built = self.scalar(&value, style, span, tag.as_deref().zip(tag_span));
-                self.finish(built, anchor)?;
+                let (scalar, text) = self.scalar(&value, style, span, tag.as_deref().zip(tag_span));
+                match anchor {
+                    0 if self.wants_key() => self.key(scalar, text)?,
+                    _ => self.finish(leaf(scalar, text), anchor)?,
+                }
             }
             Event::SequenceStart(style, anchor, tag) => {
                 self.open(Body::Sequence(Vec::new()), style, anchor, tag.as_deref().zip(tag_span), span)?;
@@ -269,7 +276,8 @@ impl<'a> Builder<'a> {
         let built = if frame.braces && self.raw(whole).ends_with("}}") {
             self.findings.truncate(frame.findings);
             self.report(unquoted_braces(self.at(whole), self.raw(whole)));
-            self.verbatim(whole)
+            let (scalar, text) = self.verbatim(whole);
+            leaf(scalar, text)
         } else {
             Built { node: Node { span: whole, kind: Arc::new(kind) }, size: frame.size, height: frame.height + 1 }
         };
@@ -288,19 +296,40 @@ impl<'a> Builder<'a> {
         }
         self.place(built)
     }
-    fn place(&mut self, built: Built) -> Result<(), Stop> {
-        if self.nodes > self.limits.nodes as u64 {
-            self.report(
-                Diagnostic::error(
-                    rules::LIMIT,
-                    self.at(built.node.span),
-                    format!("the file has more than {} values, aliases expanded", self.limits.nodes),
-                )
-                .help("split it, or use fewer aliases"),
-            );
-            return Err(Stop::Limit);
+    /// Takes a scalar without an anchor as the key that is due.
+    fn key(&mut self, scalar: Scalar, text: Text) -> Result<(), Stop> {
+        self.nodes += 1;
+        self.bounded(text.span)?;
+        let mut findings = Vec::new();
+        if let Some(frame) = self.stack.last_mut()
+            && let Body::Mapping(mapping) = &mut frame.body
+        {
+            frame.end = frame.end.max(text.span.end);
+            frame.size = frame.size.saturating_add(1);
+            mapping.plain_key(scalar, text, &mut findings);
         }
+        self.last_value = None;
+        findings.into_iter().for_each(|f| self.report(f));
+        Ok(())
+    }
+    /// Whether there are too many nodes by now.
+    fn bounded(&mut self, span: Span) -> Result<(), Stop> {
+        if self.nodes <= self.limits.nodes as u64 {
+            return Ok(());
+        }
+        self.report(
+            Diagnostic::error(
+                rules::LIMIT,
+                self.at(span),
+                format!("the file has more than {} values, aliases expanded", self.limits.nodes),
+            )
+            .help("split it, or use fewer aliases"),
+        );
+        Err(Stop::Limit)
+    }
+    fn place(&mut self, built: Built) -> Result<(), Stop> {
         let span = built.node.span;
+        self.bounded(span)?;
         let Some(frame) = self.stack.last_mut() else {
             self.root = Some(built.node);
             self.last_value = Some(span);
@@ -358,6 +387,11 @@ impl<'a> Builder<'a> {
     fn raw(&self, span: Span) -> &'a str {
         self.text.get(span.start as usize..span.end as usize).unwrap_or_default()
     }
+}
+
+/// A scalar as a node.
+fn leaf(scalar: Scalar, text: Text) -> Built {
+    Built { node: Node { span: text.span, kind: Arc::new(Kind::Scalar(scalar, text)) }, size: 1, height: 0 }
 }
 
 fn misfit(tag: CoreTag, found: &str, at: Location) -> Diagnostic {

@@ -1,22 +1,20 @@
 //! Scalars of the tree: text, type, tag, and where all of it stands.
 
-use std::sync::Arc;
-
 use granit_parser::{ScalarStyle, Tag};
 
 use super::super::map::ScalarMap;
 use super::super::schema;
 use super::super::tree::{Scalar, Style, Text};
-use super::{Builder, Built, CoreTag, Diagnostic, Kind, Node, Span, locate, misfit, rules, shown};
+use super::{Builder, Built, CoreTag, Diagnostic, Span, leaf, locate, misfit, rules, shown};
 
 impl Builder<'_> {
     /// Null at a place.
     pub(super) fn null(&self, span: Span) -> Built {
         let text = Text { value: "".into(), span, style: Style::Plain, map: ScalarMap::straight(0, span.start) };
-        Built { node: Node { span, kind: Arc::new(Kind::Scalar(Scalar::Null, text)) }, size: 1, height: 0 }
+        leaf(Scalar::Null, text)
     }
     /// A value that is taken as text the way it stands in the file.
-    pub(super) fn verbatim(&self, span: Span) -> Built {
+    pub(super) fn verbatim(&self, span: Span) -> (Scalar, Text) {
         let value = self.raw(span);
         let text = Text {
             value: value.into(),
@@ -24,9 +22,15 @@ impl Builder<'_> {
             style: Style::Plain,
             map: ScalarMap::straight(value.len() as u32, span.start),
         };
-        Built { node: Node { span, kind: Arc::new(Kind::Scalar(Scalar::Str, text)) }, size: 1, height: 0 }
+        (Scalar::Str, text)
     }
-    pub(super) fn scalar(&mut self, value: &str, style: ScalarStyle, span: Span, tag: Option<(&Tag, Span)>) -> Built {
+    pub(super) fn scalar(
+        &mut self,
+        value: &str,
+        style: ScalarStyle,
+        span: Span,
+        tag: Option<(&Tag, Span)>,
+    ) -> (Scalar, Text) {
         // The first mask that ends behind our start; it may lie inside a scalar that began before it.
         let mask = self.masked.partition_point(|m| m.end <= span.start);
         if !span.is_empty() && self.masked.get(mask).is_some_and(|m| m.start < span.end) {
@@ -56,7 +60,7 @@ impl Builder<'_> {
             None if style == Style::Plain => schema::resolve(&text.value),
             None => Scalar::Str,
         };
-        Built { node: Node { span: text.span, kind: Arc::new(Kind::Scalar(scalar, text)) }, size: 1, height: 0 }
+        (scalar, text)
     }
     /// Quotes of a word processor around a whole value: for YAML they are part of it.
     fn typographic(&mut self, text: &Text) {

@@ -62,6 +62,10 @@ struct Gap<'a> {
 impl Gap<'_> {
     /// Places the decoded white space. `folds`: the first line break may have become a space or nothing.
     fn place(&self, folds: bool, pieces: &mut Pieces) {
+        // Nearly every gap of a literal scalar is nothing, or one line break and the indentation behind it.
+        if !folds && matches!(self.decoded, "" | "\n") {
+            return self.simple(pieces);
+        }
         let (breaks, segments) = self.written();
         let kept = self.decoded.matches('\n').count();
         let skip = if folds { breaks.len().saturating_sub(kept) } else { 0 };
@@ -79,6 +83,14 @@ impl Gap<'_> {
             let Some(line_break) = breaks.get(skip + j) else { return };
             self.put(1, line_break, pieces);
             self.blanks(part, segments.get(skip + j + 1), true, pieces);
+        }
+    }
+    /// Places nothing, or a line break at the first one that is written.
+    fn simple(&self, pieces: &mut Pieces) {
+        let gap = self.raw.as_bytes().get(self.span.clone()).unwrap_or_default();
+        let at = self.span.start + gap.iter().take_while(|b| is_blank(**b)).count();
+        if let Some(length) = line_break(self.raw, at).filter(|_| !self.decoded.is_empty() && at < self.span.end) {
+            self.put(1, &(at..at + length), pieces);
         }
     }
     /// The line breaks in the raw gap, and the blanks before, between and after them.
