@@ -402,9 +402,10 @@ impl<'n, 'd> Fields<'n, 'd> {
     /// Reports the keys that nobody asked for (decision C6), and those behind which nothing stands.
     pub fn finish(self) {
         self.without_value();
-        let unknown = |entry: &&Entry| !self.known.contains(&&*entry.key.value);
-        let alone = self.mapping.entries.iter().filter(unknown).count() == 1;
-        for entry in self.mapping.entries.iter().filter(unknown) {
+        let unknown = self.mapping.entries.iter().filter(|entry| !self.known.contains(&&*entry.key.value));
+        let unknown: Vec<&Entry> = unknown.collect();
+        let alone = unknown.len() == 1;
+        for entry in unknown {
             let key = &*entry.key.value;
             let at = self.reader.at(entry.key.span);
             let mut d = Diagnostic::warning("unknown-key", at, format!("{} has no key `{key}`", self.what));
@@ -438,9 +439,10 @@ impl Fields<'_, '_> {
     fn without_value(&self) {
         let known =
             |key: &str| self.known.contains(&key) && !self.missing.contains(&key) && !self.nullable.contains(&key);
-        for entry in self.mapping.entries.iter().filter(|e| known(&e.key.value)) {
+        for entry in &self.mapping.entries {
             if let Some((Scalar::Null, text)) = entry.value.scalar()
                 && text.value.is_empty()
+                && known(&entry.key.value)
             {
                 let message = format!("`{}` has no value, and so no effect", entry.key.value);
                 self.reader.warning("no-effect", entry.key.span, message);

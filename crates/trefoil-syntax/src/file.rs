@@ -39,15 +39,11 @@ impl SourceFile {
         let mut starts = vec![0u32];
         let mut counts = Vec::with_capacity(text.len() / STRIDE + 1);
         let mut characters = 0u32;
-        for (block, bytes) in text.as_bytes().chunks(STRIDE).enumerate() {
+        for block in text.as_bytes().chunks(STRIDE) {
             counts.push(characters);
-            for (i, b) in bytes.iter().enumerate() {
-                characters += u32::from(starts_character(*b));
-                if *b == b'\n' {
-                    starts.push((block * STRIDE + i) as u32 + 1);
-                }
-            }
+            characters += block.iter().filter(|b| starts_character(**b)).count() as u32;
         }
+        starts.extend(text.match_indices('\n').map(|(at, _)| at as u32 + 1));
         Self { name: name.into(), text, line_starts: starts.into(), counts: counts.into(), not_utf8: None }
     }
     /// A file as it was read from disk. Bytes that are not UTF-8 are replaced, so that the file can still be shown;
