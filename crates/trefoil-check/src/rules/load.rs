@@ -27,6 +27,8 @@ pub(super) static RULES: &[Rule] = load! {
     "yaml-syntax" Form Error;
     "yaml-tab" Form Error;
     "yaml-typographic-quotes" Form Warning Error;
+    "yaml-cut-by-comment" Form Warning Error;
+    "yaml-stray-quote" Form Warning Error;
     "yaml-unquoted-braces" Form Error;
     "yaml-empty" Form Error;
     "yaml-encoding" Form Error;

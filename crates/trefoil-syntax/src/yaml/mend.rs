@@ -17,12 +17,14 @@ pub(super) enum Mask {
     Quote(Span),
     /// Text that makes no sense: the parser sees nothing.
     Skip(Span),
+    /// Text that is not part of the YAML: the parser sees nothing, and nothing is missing.
+    Foreign(Span),
 }
 
 impl Mask {
     pub(super) fn span(self) -> Span {
         match self {
-            Self::Quote(span) | Self::Skip(span) => span,
+            Self::Quote(span) | Self::Skip(span) | Self::Foreign(span) => span,
         }
     }
 }
@@ -68,13 +70,13 @@ impl Masks {
             for byte in bytes.iter_mut().take(span.end as usize).skip(span.start as usize) {
                 *byte = match (mask, *byte) {
                     (Mask::Quote(_), _) => b'x',
-                    (Mask::Skip(_), b'\n' | b'\r') => {
+                    (Mask::Skip(_) | Mask::Foreign(_), b'\n' | b'\r') => {
                         line_begins = true;
                         continue;
                     }
                     // A comment, so that it ends a block scalar above it.
-                    (Mask::Skip(_), _) if line_begins => b'#',
-                    (Mask::Skip(_), _) => b' ',
+                    (Mask::Skip(_) | Mask::Foreign(_), _) if line_begins => b'#',
+                    (Mask::Skip(_) | Mask::Foreign(_), _) => b' ',
                 };
                 line_begins = false;
             }

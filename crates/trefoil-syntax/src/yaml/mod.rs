@@ -9,6 +9,7 @@
 
 mod build;
 mod comments;
+mod fence;
 mod locate;
 mod map;
 mod mapping;

@@ -3,7 +3,8 @@
 use granit_parser::Parser;
 
 use super::build::{Builder, Stop};
-use super::mend::Masks;
+use super::fence;
+use super::mend::{Mask, Masks};
 use super::problem::{self, Problem};
 use super::rules;
 use super::tree::Node;
@@ -51,6 +52,12 @@ pub fn parse(id: FileId, file: &SourceFile, limits: &Limits) -> Parsed {
     let limits = Limits { depth: limits.depth.min(DEEPEST), ..*limits };
     let mut found = Vec::new();
     let mut masks = Masks::default();
+    if let Some((fenced, outside)) = fence::find(id, text) {
+        found.push(fenced);
+        for span in outside {
+            masks.add(Mask::Foreign(span), text);
+        }
+    }
     let (root, complete) = loop {
         let masked = (!masks.is_empty()).then(|| masks.apply(text));
         let reading = read(id, text, masked.as_deref().unwrap_or(text), &limits, &masks.spans);

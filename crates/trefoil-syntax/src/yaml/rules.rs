@@ -8,6 +8,10 @@ pub const TAB: &str = "yaml-tab";
 pub const UNQUOTED_BRACES: &str = "yaml-unquoted-braces";
 /// A value between the quotes of a word processor.
 pub const TYPOGRAPHIC_QUOTES: &str = "yaml-typographic-quotes";
+/// `Ticket #{{id}}`: a comment that was meant as text.
+pub const CUT_BY_COMMENT: &str = "yaml-cut-by-comment";
+/// `Do it."`: a quote that nothing opens.
+pub const STRAY_QUOTE: &str = "yaml-stray-quote";
 /// Nothing in the file.
 pub const EMPTY: &str = "yaml-empty";
 /// Bytes that are not UTF-8.
@@ -37,6 +41,8 @@ pub const RULES: &[(&str, &str)] = &[
     (TAB, "a tab stands where YAML wants spaces"),
     (UNQUOTED_BRACES, "a value that begins with `{{` needs quotes, or YAML takes it for a mapping"),
     (TYPOGRAPHIC_QUOTES, "a value stands between quotes that are text for YAML"),
+    (CUT_BY_COMMENT, "a value ends before ` #`, and what was meant as its rest is a comment"),
+    (STRAY_QUOTE, "a value ends with a quote that nothing opens"),
     (EMPTY, "the file holds nothing"),
     (ENCODING, "the file is not UTF-8 text"),
     (CHARACTER, "a control character stands in the file"),

@@ -48,6 +48,8 @@ impl Builder<'_> {
         self.token_end = self.token_end.max(span.end).max(text.span.end);
         if style == Style::Plain {
             self.typographic(&text);
+            self.cut(&text);
+            self.stray_quote(&text);
         }
         let scalar = match self.core_tag(tag) {
             Some((tag, at)) => tag.force(&text.value).unwrap_or_else(|| {
@@ -76,6 +78,44 @@ impl Builder<'_> {
         self.report(match plain {
             true => d.suggestion("write straight quotes", self.at(text.span), format!("\"{inner}\"")),
             false => d.help("write straight quotes, `\"` or `'`"),
+        });
+    }
+    /// ` #` behind a plain value begins a comment, whatever was meant: `Ticket #{{id}}`.
+    fn cut(&mut self, text: &Text) {
+        let end = text.span.end as usize;
+        let behind = self.text.as_bytes().get(end..).unwrap_or_default();
+        let blanks = behind.iter().take_while(|b| matches!(b, b' ' | b'\t')).count();
+        let [b'#', next, ..] = behind.get(blanks..).unwrap_or_default() else { return };
+        // Comments begin with a blank; `#!` and `##` do as well.
+        if blanks == 0 || matches!(next, b' ' | b'\t' | b'\n' | b'\r' | b'#' | b'!') {
+            return;
+        }
+        let whole = Span::new(text.span.start, locate::line_end(self.text, end) as u32);
+        let comment = Span::new(end as u32 + blanks as u32, whole.end);
+        if !self.raw(comment).contains("{{") || text.value.contains('\n') {
+            return;
+        }
+        let message = "` #` begins a comment: the value ends before it";
+        let d = Diagnostic::warning(rules::CUT_BY_COMMENT, self.at(comment), message);
+        self.report(match super::in_quotes(self.raw(whole).trim_end()) {
+            Some(quoted) => d.suggestion("put quotes around the whole value", self.at(whole), quoted),
+            None => d.help("put quotes around the whole value"),
+        });
+    }
+    /// A quote at the end of a plain value whose other one was lost: for YAML it is part of the text.
+    fn stray_quote(&mut self, text: &Text) {
+        let Some(inner) = text.value.strip_suffix('"') else { return };
+        // Behind a digit it stands for inches.
+        if inner.contains('"') || inner.is_empty() || inner.ends_with(|c: char| c.is_ascii_digit()) {
+            return;
+        }
+        let at = self.at(text.span);
+        let last = self.at(Span::new(text.span.end.saturating_sub(1).max(text.span.start), text.span.end));
+        let d = Diagnostic::warning(rules::STRAY_QUOTE, last, "this `\"` is part of the text: no other one opens it");
+        let plain = !inner.contains(['\\', '\n']);
+        self.report(match plain {
+            true => d.suggestion("open it", at, format!("\"{inner}\"")),
+            false => d.help("take it out, or write one in front of the value"),
         });
     }
     fn text(&self, value: &str, style: Style, span: Span) -> Text {

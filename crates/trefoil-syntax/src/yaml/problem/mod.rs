@@ -206,7 +206,7 @@ fn place(kind: Kind, scene: &Scene<'_>) -> (usize, usize) {
             let indent = text.get(start..at).map_or(0, |line| line.len() - line.trim_start_matches([' ', '\t']).len());
             (start + indent, locate::word_end(text, start + indent))
         }
-        Kind::Value | Kind::Inside | Kind::Here | Kind::Directive => (at, locate::word_end(text, at)),
+        Kind::Value | Kind::Inside | Kind::Here | Kind::Directive | Kind::First => (at, locate::word_end(text, at)),
     }
 }
 
@@ -224,6 +224,10 @@ fn mask(kind: Kind, scene: &Scene<'_>) -> Option<Mask> {
         // One line of it: the next ones may be keys again.
         let end = locate::content_end(text, value);
         return Some(Mask::Quote(Span::new(value as u32, end as u32)));
+    }
+    if kind == Kind::First {
+        let ((start, end), _) = wording::lone_line(text)?;
+        return Some(Mask::Skip(Span::new(locate::line_start(text, start) as u32, end as u32)));
     }
     if kind == Kind::Directive {
         let line = wording::directive(text)?;

@@ -23,6 +23,8 @@ pub(super) enum Kind {
     Here,
     /// At the line that begins with `%`, which can be left out.
     Directive,
+    /// At the first line, which can be left out.
+    First,
 }
 
 /// What to say.
@@ -51,7 +53,7 @@ impl Wording {
 
 /// Our words for an error.
 pub(super) fn of(error: &E, scene: &Scene<'_>, limits: &Limits) -> Wording {
-    use Kind::{Here, Inside, Item, Opening, Tab, Value};
+    use Kind::{First, Here, Inside, Item, Opening, Tab, Value};
     let say = |kind, message: &str| Wording::new(kind, message);
     match error {
         // Values without quotes.
@@ -126,9 +128,13 @@ pub(super) fn of(error: &E, scene: &Scene<'_>, limits: &Limits) -> Wording {
             Some(_) => not_a_directive(scene),
             None => match lone_line(scene.text) {
                 // All that follows belongs to nothing because of it.
-                Some(place) => Wording {
+                Some((place, indented)) => Wording {
                     place: Some(place),
-                    ..say(Item, "expected `key: value` here").help("write a `:` and a blank behind the key")
+                    ..match indented {
+                        true => say(First, "this line is indented further than the keys below it")
+                            .help("line it up with them"),
+                        false => say(First, "expected `key: value` here").help("write a `:` and a blank behind the key"),
+                    }
                 },
                 None => say(Item, "this line belongs to nothing above it")
                     .help("give it the indentation of the keys that it belongs with"),
@@ -296,8 +302,9 @@ fn escape(scene: &Scene<'_>, what: &str, help: &str) -> Wording {
     Wording { place: Some((scene.at + bad.start, scene.at + bad.end)), ..wording.help(help) }
 }
 
-/// The first line of a text, where it is a word or more and no key, though keys follow.
-fn lone_line(text: &str) -> Option<(usize, usize)> {
+/// The first line of a text, where it is a word or more and no key, or further in than the keys that follow; and whether
+/// it is the latter.
+pub(super) fn lone_line(text: &str) -> Option<((usize, usize), bool)> {
     let mut start = 0;
     for line in text.split_inclusive('\n') {
         let words = line.trim();
@@ -305,8 +312,10 @@ fn lone_line(text: &str) -> Option<(usize, usize)> {
             start += line.len();
             continue;
         }
-        let plain = words.starts_with(char::is_alphabetic) && !words.contains(':');
-        return (plain && line.starts_with(words)).then(|| (start, start + words.len()));
+        let indent = line.len() - line.trim_start().len();
+        let is_key = words.contains(": ") || words.ends_with(':');
+        let place = (start + indent, start + indent + words.len());
+        return (words.starts_with(char::is_alphabetic) && (indent > 0 || !is_key)).then_some((place, indent > 0));
     }
     None
 }

@@ -1,0 +1,45 @@
+//! A file that is still in the Markdown it was copied from: lines of backquotes around the YAML, and words around those.
+
+use super::rules;
+use crate::diagnostic::{Diagnostic, Edit, Fix};
+use crate::file::FileId;
+use crate::span::{Location, Span};
+
+/// What does not belong to the YAML, from the last to the first, and what to say of it.
+pub(super) fn find(id: FileId, text: &str) -> Option<(Diagnostic, Vec<Span>)> {
+    // At the margin nothing of YAML begins with a backquote, and most files have none.
+    let mut fences = lines(text).filter(|(_, line)| line.starts_with("```") || line.starts_with("~~~"));
+    let (first, fence) = fences.next()?;
+    let (before, behind) = (text.get(..first.start as usize)?, text.get(first.end as usize..)?);
+    let closes_only = behind.trim().is_empty() && !before.trim().is_empty();
+    let mut outside = Vec::new();
+    if closes_only {
+        outside.push(Span::new(first.start, text.len() as u32));
+    } else {
+        if let Some((last, _)) = fences.next() {
+            outside.push(Span::new(last.start, text.len() as u32));
+        }
+        outside.push(Span::new(0, first.end));
+    }
+    let at = |span: Span| Location::new(id, span);
+    let marks = Span::new(first.start, first.start + fence.trim_end().len() as u32);
+    let found = Diagnostic::error(rules::SYNTAX, at(marks), "a Markdown fence is no part of the YAML");
+    let edits = outside.iter().rev().map(|span| Edit { location: at(*span), text: String::new() }).collect();
+    // Words beside the fence may be meant to stay, as a comment.
+    let words = outside
+        .iter()
+        .any(|s| text.get(s.start as usize..s.end as usize).is_some_and(|t| t.trim().lines().count() > 1));
+    let fix = Fix { message: "take the fence out".to_owned(), edits, safe: !words };
+    let help = "a file holds the YAML alone: take out the lines with the backquotes, and what is not between them";
+    Some((Diagnostic { fix: Some(Box::new(fix)), ..found.help(help) }, outside))
+}
+
+/// The lines of a text with their bytes, line breaks included.
+fn lines(text: &str) -> impl Iterator<Item = (Span, &str)> {
+    let mut at = 0;
+    text.split_inclusive('\n').map(move |line| {
+        let start = at;
+        at += line.len() as u32;
+        (Span::new(start, at), line)
+    })
+}
