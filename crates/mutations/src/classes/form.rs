@@ -9,6 +9,10 @@ use crate::edit::{Mutation, misspelt, range};
 pub(super) const CLASSES: &[Class] = &[
     class("a tab as indentation", ALL, tab),
     class("a quote that is not closed", ALL, open_quote),
+    class("an opening quote left out", ALL, lost_quote),
+    class("a number sign that cuts a value", ALL, number_sign),
+    class("the fence of a Markdown page", ALL, fence),
+    class("the first line further in than the others", ALL, first_line),
     class("a placeholder without quotes", ALL, unquoted),
     class("a key twice in one mapping", ALL, twice),
     class("no colon after a key", ALL, no_colon),
@@ -44,6 +48,43 @@ fn open_quote(m: &Manifest) -> Vec<Mutation> {
             (!text.contains('\n')).then(|| m.edits().put(span.end - 1..span.end, "").at(span.start).done())?
         })
         .collect()
+}
+
+fn lost_quote(m: &Manifest) -> Vec<Mutation> {
+    let quoted = m.places.iter().filter_map(|p| p.entry.value.string().filter(|t| t.style == Style::Double));
+    quoted
+        .filter_map(|text| {
+            let span = range(text.span);
+            // Without its quote it is still a plain value, on one line, and no list or mapping.
+            let inner = m.text.get(span.start + 1..span.end - 1)?;
+            let plain =
+                inner.starts_with(char::is_alphabetic) && !inner.contains([':', '#', '\\', '"', '\n', ',', '}', ']']);
+            let inches = inner.ends_with(|c: char| c.is_ascii_digit());
+            (plain && !inches).then(|| m.put(span.start..span.start + 1, ""))?
+        })
+        .collect()
+}
+
+fn number_sign(m: &Manifest) -> Vec<Mutation> {
+    let texts = first_on_line(m).filter_map(|p| p.entry.value.string().filter(|t| t.style == Style::Double));
+    texts
+        .filter_map(|text| {
+            let span = range(text.span);
+            let inner = m.text.get(span.start + 1..span.end - 1)?;
+            let plain = inner.starts_with(char::is_alphabetic) && !inner.contains([':', '#', '\\', '"', '\n']);
+            (plain && inner.contains(" {{")).then(|| m.put(span, inner.replacen(" {{", " #{{", 1)))?
+        })
+        .collect()
+}
+
+fn fence(m: &Manifest) -> Vec<Mutation> {
+    m.edits().put(0..0, "```yaml\n").put(m.text.len()..m.text.len(), "```\n").done().into_iter().collect()
+}
+
+fn first_line(m: &Manifest) -> Vec<Mutation> {
+    let first = m.places.first().map(|p| range(p.entry.key.span).start).filter(|at| m.column(*at) == 0);
+    let scalar = m.places.first().is_some_and(|p| p.entry.value.scalar().is_some());
+    first.filter(|_| scalar).and_then(|at| m.put(at..at, " ")).into_iter().collect()
 }
 
 fn unquoted(m: &Manifest) -> Vec<Mutation> {
