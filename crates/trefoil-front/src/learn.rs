@@ -5,7 +5,7 @@
 use std::sync::{Arc, LazyLock};
 
 use trefoil_ir::Source;
-use trefoil_ir::facts::{Declaration, DeclarationKind, Defined, Inside, Mention, Position, Scope, Visible};
+use trefoil_ir::facts::{Declaration, DeclarationKind, Defined, Detail, Inside, Mention, Position, Scope, Visible};
 use trefoil_syntax::yaml::{Entry, Node, Text};
 use trefoil_syntax::{FileId, Location, Span};
 use trefoil_template::{Number, Object, Origin, Policy, Reference, Segment, Start, Template, Value};
@@ -69,8 +69,6 @@ pub fn text(
     if !reader.wants_facts() {
         return;
     }
-    let scope =
-        Scope { at: reader.at(text.span), policy, condition, position: resolve.position(), names: resolve.visible() };
     let mut mentions = Vec::new();
     for reference in references {
         for (segment, meaning) in reference.path.iter().zip(resolve.meanings(reference)) {
@@ -79,10 +77,11 @@ pub fn text(
             mentions.push(Mention { at, to, template: true, defined, schema });
         }
     }
-    reader.facts(|facts| {
-        facts.scope(scope);
-        mentions.into_iter().for_each(|m| facts.mention(m));
-    });
+    if reader.detail() == Detail::Scopes {
+        let (at, position, names) = (reader.at(text.span), resolve.position(), resolve.visible());
+        reader.facts(|facts| facts.scope(Scope { at, policy, condition, position, names }));
+    }
+    reader.facts(|facts| mentions.into_iter().for_each(|m| facts.mention(m)));
 }
 
 /// Notes what the paths of a template name that start at the item of a loop, or at the value of another block.

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-use trefoil_ir::{Facts, Program};
+use trefoil_ir::{Detail, Facts, Program};
 use trefoil_syntax::yaml::{Entry, Kind, Mapping, Node, Scalar, Style, Text};
 use trefoil_syntax::{Diagnostic, Diagnostics, FileId, Location, Span, suggest};
 use trefoil_template::{Number, Object, Value};
@@ -24,18 +24,14 @@ pub struct Findings {
 }
 
 impl Findings {
-    /// Findings with the facts about names.
-    pub fn with_facts() -> Self {
-        Self { diagnostics: Diagnostics::default(), facts: Facts::wanted(), draft: None }
+    /// Findings with facts about names.
+    pub fn with_facts(detail: Detail) -> Self {
+        Self { diagnostics: Diagnostics::default(), facts: Facts::of(detail), draft: None }
     }
     /// None yet, and the same facts asked for.
     #[must_use]
     pub fn apart(&self) -> Self {
-        Self {
-            diagnostics: Diagnostics::default(),
-            facts: if self.facts.is_wanted() { Facts::wanted() } else { Facts::default() },
-            draft: None,
-        }
+        Self::with_facts(self.facts.detail())
     }
     /// Keeps the program for whoever looks for more mistakes, and gives it back if there was none.
     pub(crate) fn sound(&mut self, lowered: Option<Lowered>, broken: bool) -> Option<Lowered> {
@@ -86,12 +82,16 @@ impl<'d> Reader<'d> {
     }
     /// Whether anybody asks for facts.
     pub fn wants_facts(&self) -> bool {
-        self.findings.borrow().facts.is_wanted()
+        self.detail() > Detail::Nothing
+    }
+    /// Which facts anybody asks for.
+    pub fn detail(&self) -> Detail {
+        self.findings.borrow().facts.detail()
     }
     /// Notes facts, if anybody asks for them.
     pub fn facts(&self, note: impl FnOnce(&mut Facts)) {
         let facts = &mut self.findings.borrow_mut().facts;
-        if facts.is_wanted() {
+        if facts.detail() > Detail::Nothing {
             note(facts);
         }
     }

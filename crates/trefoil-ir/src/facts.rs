@@ -12,10 +12,22 @@ use trefoil_syntax::hash::{HashMap, HashSet};
 use trefoil_syntax::{Location, Span};
 use trefoil_template::{Policy, Value};
 
-/// The facts of one lowering, in the order they were learned. The default collects nothing; [`Facts::wanted`] does.
+/// Which facts are collected: each level those of the one before as well.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Detail {
+    /// None.
+    #[default]
+    Nothing,
+    /// What has a name and where it is named: what rules ask for.
+    Names,
+    /// What may be named in every text: what editors ask for.
+    Scopes,
+}
+
+/// The facts of one lowering, in the order they were learned. The default collects nothing; [`Facts::of`] does.
 #[derive(Debug, Clone, Default)]
 pub struct Facts {
-    wanted: bool,
+    detail: Detail,
     /// Things with names.
     pub declarations: Vec<Declaration>,
     /// Places that name them.
@@ -198,17 +210,20 @@ pub struct Name {
 }
 
 impl Facts {
-    /// Facts that are collected.
-    pub fn wanted() -> Self {
-        Self { wanted: true, ..Self::default() }
+    /// Those of a level are collected.
+    pub fn of(detail: Detail) -> Self {
+        Self { detail, ..Self::default() }
     }
-    /// Whether anybody asks for facts; costly ones are not worked out otherwise.
-    pub fn is_wanted(&self) -> bool {
-        self.wanted
+    /// Which facts anybody asks for; costly ones are not worked out otherwise.
+    pub fn detail(&self) -> Detail {
+        self.detail
+    }
+    fn are(&self, detail: Detail) -> bool {
+        self.detail >= detail
     }
     /// Notes a declaration, unless one of that place is known.
     pub fn declare(&mut self, declaration: Declaration) {
-        if self.wanted
+        if self.are(Detail::Names)
             && let Entry::Vacant(place) = self.declared.entry(declaration.at)
         {
             place.insert(self.declarations.len());
@@ -218,7 +233,7 @@ impl Facts {
     /// Notes that a place names something. Where it does so twice (a text that two nodes share), what is there for one and
     /// not for the other is there sometimes.
     pub fn mention(&mut self, mention: Mention) {
-        if !self.wanted {
+        if !self.are(Detail::Names) {
             return;
         }
         match self.mentioned.entry((mention.at, mention.to)) {
@@ -237,20 +252,21 @@ impl Facts {
     }
     /// Notes what may be named in a text. Of a text that is read in two places the first counts.
     pub fn scope(&mut self, scope: Scope) {
-        if self.wanted && self.scoped.insert(scope.at) {
+        if self.are(Detail::Scopes) && self.scoped.insert(scope.at) {
             self.scopes.push(scope);
         }
     }
     /// Notes a path in a block. Of a text that is read in two places the first counts.
     pub fn inside(&mut self, inside: Inside) {
-        if self.wanted && self.inside.insert(inside.at) {
+        if self.are(Detail::Scopes) && self.inside.insert(inside.at) {
             self.insides.push(inside);
         }
     }
     /// The facts of another lowering of the same files, without those that are known.
     pub fn merge(&mut self, other: Self) {
-        if self.wanted && self.declarations.is_empty() && self.mentions.is_empty() && self.scopes.is_empty() {
-            *self = Self { wanted: true, ..other };
+        if self.are(Detail::Names) && self.declarations.is_empty() && self.mentions.is_empty() && self.scopes.is_empty()
+        {
+            *self = Self { detail: self.detail, ..other };
             return;
         }
         other.declarations.into_iter().for_each(|d| self.declare(d));

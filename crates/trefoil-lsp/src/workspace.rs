@@ -138,6 +138,7 @@ impl Workspace {
         overlay.extend(instead.into_iter().map(|(path, text)| (path, text.into())));
         let options = LoadOptions {
             checks: Some(Checks::default()),
+            scopes: true,
             overlay: Arc::new(overlay),
             cache: Some(self.cache.clone()),
             ..LoadOptions::default()

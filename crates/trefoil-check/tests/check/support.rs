@@ -3,6 +3,7 @@
 use trefoil_check::{Group, Limits};
 use trefoil_front::project::resolve_path;
 use trefoil_front::{Detection, Document, Findings, FrontEnd, Project, detect};
+use trefoil_ir::Detail;
 use trefoil_syntax::{Diagnostic, Severity, SourceFile, yaml};
 
 /// Files, parsed.
@@ -43,7 +44,7 @@ impl Folder {
     pub fn check(&self, name: &str, limits: &Limits) -> Vec<Diagnostic> {
         let Some(at) = self.project.documents.iter().position(|d| d.path == name) else { return self.parsing.clone() };
         let document = &self.project.documents[at];
-        let mut found = Findings::with_facts();
+        let mut found = Findings::with_facts(Detail::Names);
         let lowered = document.front.lower(&self.project, at, &mut found);
         let mut all = self.parsing.clone();
         all.extend(trefoil_check::check_tree(&document.root, document.file));

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use trefoil_check::Rule;
 use trefoil_front::project::resolve_path;
 use trefoil_front::{Document, Findings, Lowered, NeedKind, Project};
-use trefoil_ir::{Callee, Facts, Program, StepKind};
+use trefoil_ir::{Callee, Detail, Facts, Program, StepKind};
 use trefoil_syntax::{Diagnostic, Diagnostics, FileId, Severity};
 
 use super::read::{Loader, Manifest, Shape, about_shape, is_foreign};
@@ -27,8 +27,8 @@ pub(super) struct Folder {
     problems: Vec<Diagnostic>,
     /// Parts of the folder that could not be looked at.
     pub unseen: Vec<Diagnostic>,
-    /// Whether anybody asks for facts.
-    facts: bool,
+    /// Which facts anybody asks for.
+    facts: Detail,
     /// Whether all its manifests are here, not just the named ones and what those name.
     complete: bool,
 }
@@ -81,7 +81,7 @@ impl Folder {
             listed: Vec::new(),
             problems: Vec::new(),
             unseen: Vec::new(),
-            facts: loader.options.checks.is_some(),
+            facts: loader.options.facts(),
             complete: false,
         };
         let mut named_ids = BTreeSet::new();
@@ -213,7 +213,7 @@ impl Folder {
         let Some(document) = self.project.documents.get(index) else {
             return Attempt { lowered: None, draft: None, findings: Vec::new(), facts: Facts::default() };
         };
-        let mut found = if self.facts { Findings::with_facts() } else { Findings::default() };
+        let mut found = Findings::with_facts(self.facts);
         let lowered = document.front.lower(&self.project, index, &mut found);
         let Findings { diagnostics: found, facts, draft } = found;
         let mut touched = BTreeSet::from([document.file]);

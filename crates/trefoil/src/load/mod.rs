@@ -25,7 +25,7 @@ use std::sync::Arc;
 
 use trefoil_check::{Levels, Limits};
 use trefoil_front::FrontEnd;
-use trefoil_ir::{Facts, Program};
+use trefoil_ir::{Detail, Facts, Program};
 use trefoil_syntax::{Diagnostic, Diagnostics, FileId, Files, Severity, yaml};
 
 pub use cache::Cache;
@@ -48,6 +48,8 @@ pub struct LoadOptions {
     pub checks: Option<Checks>,
     /// Texts that stand in for files on disk, by canonical path: an editor's unsaved buffers.
     pub overlay: Arc<HashMap<PathBuf, Arc<str>>>,
+    /// Whether the facts of what is checked say which names may stand in every text, as editors ask.
+    pub scopes: bool,
     /// Trees of earlier loads, for whoever loads the same files again.
     pub cache: Option<Cache>,
 }
@@ -69,6 +71,13 @@ impl LoadOptions {
     #[must_use]
     pub fn checked(self) -> Self {
         Self { checks: Some(Checks::default()), ..self }
+    }
+    fn facts(&self) -> Detail {
+        match (&self.checks, self.scopes) {
+            (None, _) => Detail::Nothing,
+            (Some(_), false) => Detail::Names,
+            (Some(_), true) => Detail::Scopes,
+        }
     }
 }
 
@@ -161,7 +170,7 @@ pub fn load(target: &Target, options: &LoadOptions) -> Result<Loaded, Report> {
 pub fn check(paths: &[String], options: &LoadOptions) -> Report {
     let mut loader = Loader::new(options.clone());
     let mut found = Diagnostics::default();
-    let mut facts = Facts::wanted();
+    let mut facts = Facts::of(options.facts());
     let (checked, unreadable) = lower::check(&mut loader, paths, &mut found, &mut facts);
     let diagnostics = loader.settle(found, &checked);
     let (files, _trees) = loader.into_read();

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use trefoil_ir::facts::DeclarationKind;
+use trefoil_ir::facts::{DeclarationKind, Detail};
 use trefoil_syntax::Severity;
 use trefoil_template::Value;
 
@@ -15,7 +15,7 @@ impl Loaded {
     /// What remains unproven, in a few words: `2 names may be undefined, 1 output is untyped`; none if nothing does, or if
     /// nothing was checked.
     pub fn unproven(&self) -> Option<String> {
-        if !self.facts.is_wanted() {
+        if self.facts.detail() == Detail::Nothing {
             return None;
         }
         // The findings, not the facts: those know nothing of what a template guards.

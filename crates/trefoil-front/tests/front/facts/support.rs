@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use trefoil_front::{Document, Findings, FrontEnd, Project};
-use trefoil_ir::{Defined, Facts};
+use trefoil_ir::{Defined, Detail, Facts};
 use trefoil_syntax::{Diagnostic, Diagnostics, Files, Location, Severity, SourceFile, Span, yaml};
 use trefoil_template::Value;
 
@@ -20,7 +20,7 @@ pub fn learn(front: &'static dyn FrontEnd, manifests: &[(&str, &str)]) -> Learne
 
 pub fn learn_as(front: &'static dyn FrontEnd, manifests: &[(&str, &str)], entry: usize) -> Learned {
     let mut project = Project::default();
-    let mut found = Findings::with_facts();
+    let mut found = Findings::with_facts(Detail::Scopes);
     for (name, text) in manifests {
         let file = SourceFile::new(*name, *text);
         let id = project.files.add(file.clone());
