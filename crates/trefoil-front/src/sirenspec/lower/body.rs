@@ -28,6 +28,8 @@ pub struct Body {
     /// The rendered `inputs`, and their names once they may be read.
     pub rendered: SlotId,
     names: Vec<(Arc<str>, Location)>,
+    /// A template reads what differs from instance to instance.
+    pub varies: bool,
 }
 
 impl Body {
@@ -43,6 +45,7 @@ impl Body {
             slots,
             captures: Vec::new(),
             names: Vec::new(),
+            varies: false,
         }
     }
 

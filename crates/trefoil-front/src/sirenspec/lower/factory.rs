@@ -14,7 +14,8 @@ use super::message::Carried;
 use super::node::Lowered;
 use super::scope::{Reading, Scope};
 use super::{agent, swrm};
-use crate::sirenspec::manifest::{FactoryNode, MAX_SWARM_SIZE, Over, Size, Worker};
+use crate::mend;
+use crate::sirenspec::manifest::{FactoryNode, MAX_SWARM_SIZE, NodeKind, Over, Root, Size, Worker};
 
 /// Lowers a factory node: `{output, outputs}`.
 pub fn lower(
@@ -60,6 +61,12 @@ pub fn lower(
             crate::build::plain(kind, flow.reader.at(flow.names.nodes.get(at)?.id.span))
         }
     };
+    if let Some(Over::List(list)) = over
+        && !body.borrow().varies
+        && (!node.inputs.is_empty() || matches!(worker, Some(Worker::Swrm(_))))
+    {
+        same_for_all(flow, node, list);
+    }
     let step = made.builder.step(step);
     let body = body.into_inner();
     let id = flow.names.nodes.get(at)?.id;
@@ -99,6 +106,21 @@ pub fn lower(
     lowered.shape =
         Some(Expr::Object(vec![("output".into(), Expr::Lines(Box::new(outputs()))), ("outputs".into(), outputs())]));
     Some(lowered)
+}
+
+/// No instance gets anything that is its own.
+fn same_for_all(flow: &Workflow<'_, '_>, node: &FactoryNode<'_>, list: &Text) {
+    let message = "every instance does the same work: nothing reads the `item` that it stands for";
+    let d = Diagnostic::warning("no-effect", flow.reader.at(list.span), message);
+    let bare = node.inputs.iter().filter_map(|e| Some((&e.key, e.value.string()?)));
+    let mut bare = bare.filter(|(_, text)| matches!(text.value.trim(), "item" | "$item" | "{item}" | "${item}"));
+    flow.reader.report(match bare.next() {
+        Some((key, text)) => d
+            .label(flow.reader.at(text.span), "this is text")
+            .help(format!("write `{}: \"{{{{ item }}}}\"`", key.value)),
+        None if node.inputs.is_empty() => d.help("write `{{ item }}` into the prompts of its agents"),
+        None => d.help("give it to them: `inputs: {task: \"{{ item }}\"}`"),
+    });
 }
 
 /// The inputs as lines; without any, the item; without a list either, what led to the node (decision S9).
@@ -182,6 +204,9 @@ fn check_list(flow: &Workflow<'_, '_>, text: &Text) {
         check_input_list(flow, text, reference);
     }
     for reference in template.references().iter().filter(|_| template.is_single()) {
+        check_factory(flow, text, reference);
+    }
+    for reference in template.references().iter().filter(|_| template.is_single()) {
         if let Some(default) = &reference.default
             && json_list(default).is_none()
         {
@@ -232,7 +257,7 @@ fn check_input_count(flow: &Workflow<'_, '_>, text: &Text, reference: &Reference
         Value::Str(text) => text.trim().parse().ok(),
         other => other.as_f64().filter(|n| n.fract() == 0.0).map(|n| n as i64),
     };
-    if &*name.name == "message" || number.is_some_and(|n| (0..=i64::from(MAX_SWARM_SIZE)).contains(&n)) {
+    if number.is_some_and(|n| (0..=i64::from(MAX_SWARM_SIZE)).contains(&n)) {
         return;
     }
     let at = flow.reader.at(text.source(reference.span.clone()));
@@ -253,6 +278,24 @@ fn check_input_list(flow: &Workflow<'_, '_>, text: &Text, reference: &Reference)
     let message = format!("`{}` is no JSON list by its default, so a run without that input fails", reference.dotted());
     let d = Diagnostic::warning("wrong-type", at, message).label(flow.reader.at(field.span), "the default");
     flow.reader.report(d.help("write the default as a list, or as the text of one: `'[\"a\", \"b\"]'`"));
+}
+
+/// The text of another factory, which is all its instances' texts in one (decision S5), in the place of its list.
+fn check_factory(flow: &Workflow<'_, '_>, text: &Text, reference: &Reference) {
+    let [.., output] = reference.path.as_slice() else { return };
+    let names = flow.names;
+    let Some((at, taken)) = names.node_at(&reference.path).filter(|_| *output.name == *"output") else { return };
+    let Some(NodeKind::Factory(other)) = flow.manifest.nodes.get(at).map(|n| &n.kind) else { return };
+    let look = names.look(Root::Working, &reference.path);
+    let written = look.seeded || look.writes.iter().any(|w| names.provides(*w, &reference.path));
+    if taken + 1 != reference.path.len() || written || matches!(other.over, Some(Over::Count(Size::Fixed(1)))) {
+        return;
+    }
+    let place = flow.reader.at(text.source(reference.span.clone()));
+    let id = names.nodes.get(at).map_or("", |n| &*n.id.value);
+    let message = format!("`{id}.output` is the text of all instances of `{id}`, one below the other, and no list");
+    let d = Diagnostic::warning("wrong-type", place, message).help(format!("the list is `{{{{ {id}.outputs }}}}`"));
+    flow.reader.report(mend::rewritten(d, mend::segment(reference, place, taken), "outputs", false));
 }
 
 /// What stands beside the placeholders of a text.

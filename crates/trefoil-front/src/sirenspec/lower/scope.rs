@@ -54,6 +54,11 @@ impl<'s, 'm, 'd> Scope<'s, 'm, 'd> {
         let Some((head, rest)) = reference.path.split_first() else {
             return (Source::Missing(Missing::Key(0)), 0);
         };
+        if let Some(default) = reference.default.as_deref().filter(|text| text.contains("{{")) {
+            let message = format!("the default is text as it stands, and `{default}` is not read");
+            let d = Diagnostic::warning("not-a-placeholder", at, message);
+            self.flow.reader.report(d.help("a default cannot be another value: put both placeholders side by side"));
+        }
         match &*head.name {
             "inputs" => self.input(reference, at),
             "env" => self.environment(reference, at),
@@ -131,6 +136,9 @@ impl<'s, 'm, 'd> Scope<'s, 'm, 'd> {
         if reference.path.len() < 2 {
             return self.no_field(reference, at, "env");
         }
+        if reference.path.len() > 2 {
+            return self.undefined(reference, at, 2, Vec::new());
+        }
         if let Some(key) = self.decides {
             self.flow.reader.report(
                 Diagnostic::error(
@@ -153,6 +161,9 @@ impl<'s, 'm, 'd> Scope<'s, 'm, 'd> {
         if let Some(slot) = slot {
             if head != "item" && reference.path.len() > 1 {
                 return self.undefined(reference, at, 1, Vec::new());
+            }
+            if let Some(body) = self.body.filter(|_| head != "total") {
+                body.borrow_mut().varies = true;
             }
             return (Source::Slot(slot), 1);
         }

@@ -63,10 +63,13 @@ fn parse<'n>(reader: &Reader<'_>, text: &'n Text) -> Option<Write<'n>> {
                 head,
                 format!("`writes` must begin with `working.` or `output.`, not `{first}`"),
             );
-            d = match suggest::near(first, ["working", "output"]) {
+            d = match suggest::near(first, ["working", "output"]).filter(|_| meant(&text.value).is_none()) {
                 Some(near) => renamed(d.help(format!("did you mean `{}`?", near.name)), Some(head), near, true),
                 None if first == "memory" => d.help("persistent memory is not part of this version of the format"),
-                None => d.help(format!("write `working.{0}` or `output.{0}`", text.value)),
+                None => match meant(&text.value) {
+                    Some(path) => d.help(format!("write `{path}`")),
+                    None => d.help(format!("write `working.{0}` or `output.{0}`", text.value)),
+                },
             };
             reader.report(d);
             return None;
@@ -92,6 +95,13 @@ fn parse<'n>(reader: &Reader<'_>, text: &'n Text) -> Option<Write<'n>> {
         path
     };
     Some(Write { root, path, text: Some(text) })
+}
+
+/// The path of one of the trees that is written as other languages write paths: `output/y`, `$.output.y`, `output["y"]`.
+fn meant(text: &str) -> Option<String> {
+    let apart = |c: char| !in_path(c) || matches!(c, '.' | '$');
+    let segments: Vec<&str> = text.split(apart).filter(|s| !s.is_empty()).collect();
+    (matches!(segments.first(), Some(&("working" | "output"))) && segments.len() > 1).then(|| segments.join("."))
 }
 
 /// Whether a character can stand in a path that a template reads (decision C2).
