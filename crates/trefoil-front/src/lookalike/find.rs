@@ -93,7 +93,8 @@ fn bracketed<'t>(text: &'t str, at: usize, is_there: &dyn Fn(&str) -> bool) -> O
             return Some(Lookalike { range: at..end, form: Form::Statement(path) });
         }
         let inner = inner.trim();
-        let (path, filter) = inner.split_once('|').map_or((inner, None), |(path, filter)| (path.trim_end(), Some(filter)));
+        let (path, filter) =
+            inner.split_once('|').map_or((inner, None), |(path, filter)| (path.trim_end(), Some(filter)));
         let path = Some(path).filter(|path| is_path(path) && is_there(path))?;
         if filter.is_some_and(|f| !f.trim().trim_start_matches("json_or_").starts_with("default(")) {
             return None;

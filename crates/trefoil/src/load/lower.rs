@@ -43,6 +43,8 @@ pub(super) struct Attempt {
     pub findings: Vec<Diagnostic>,
     /// What lowering learned about names.
     pub facts: Facts,
+    /// Something was not found that another file may have.
+    seeks: bool,
 }
 
 impl Folder {

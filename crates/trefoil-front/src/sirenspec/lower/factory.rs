@@ -110,6 +110,13 @@ pub fn lower(
 
 /// No instance gets anything that is its own.
 fn same_for_all(flow: &Workflow<'_, '_>, node: &FactoryNode<'_>, list: &Text) {
+    // Where the list is made of `item`, that is the slip; and one item is all there is to do.
+    let Ok(template) = Template::parse(&list.value, &Policy::SIRENSPEC) else { return };
+    let confused = template.references().iter().any(|r| r.path.first().is_some_and(|s| *s.name == *"item"));
+    let single = || template.literal().and_then(json_list).is_some_and(|l| l.as_list().is_some_and(|l| l.len() < 2));
+    if confused || single() {
+        return;
+    }
     let message = "every instance does the same work: nothing reads the `item` that it stands for";
     let d = Diagnostic::warning("no-effect", flow.reader.at(list.span), message);
     let bare = node.inputs.iter().filter_map(|e| Some((&e.key, e.value.string()?)));

@@ -211,7 +211,13 @@ impl<'m> Links<'m> {
         }
     }
 
-    fn report_edge_cycles(&self, reader: &Reader<'_>, manifest: &Manifest<'m>, names: &Names<'m>, cycles: &[Vec<usize>]) {
+    fn report_edge_cycles(
+        &self,
+        reader: &Reader<'_>,
+        manifest: &Manifest<'m>,
+        names: &Names<'m>,
+        cycles: &[Vec<usize>],
+    ) {
         for cycle in cycles {
             let ring = ring(names, cycle);
             let steps = cycle.iter().zip(cycle.iter().skip(1).chain(cycle.first()));
@@ -231,7 +237,9 @@ impl<'m> Links<'m> {
             let mut steps = cycle.iter().zip(cycle.iter().skip(1).chain(cycle.first()));
             let falls = steps.any(|(from, to)| self.falls_back(manifest, *from, *to).is_some());
             let (what, help) = match falls {
-                true => ("the edges and a `fallback_node`", "a fallback cannot run before the node that it stands in for"),
+                true => {
+                    ("the edges and a `fallback_node`", "a fallback cannot run before the node that it stands in for")
+                }
                 false => ("the edges", "a workflow has no loops: take one of these edges out"),
             };
             let mut d = Diagnostic::error("edge-cycle", at, format!("{what} form a cycle: {ring}")).help(help);

@@ -160,6 +160,16 @@ impl<'m> Names<'m> {
         });
     }
 
+    /// Written paths that are where another node leaves its own result: who writes, and that node.
+    pub fn taken(&self) -> impl Iterator<Item = (&WriteName, usize)> {
+        self.writes.iter().filter_map(|write| {
+            let [id, key, ..] = write.path.as_slice() else { return None };
+            let owner = self.node_of(id).filter(|owner| write.root == Root::Working && *owner != write.node)?;
+            let shape = &self.nodes.get(owner)?.shape;
+            (*shape != Shape::Any && shape.at(key).is_some()).then_some((write, owner))
+        })
+    }
+
     /// The node of an id.
     pub fn node_of(&self, id: &str) -> Option<usize> {
         self.by_id.get(id).copied()

@@ -22,9 +22,7 @@ pub fn is_there(scope: &Scope<'_, '_, '_>, path: &str) -> bool {
     };
     match names.as_slice() {
         [name @ ("item" | "index" | "total"), ..] => body().is_some_and(|b| b.variable(name).is_some()),
-        ["inputs", field, ..] => {
-            self::field(scope, field)
-        }
+        ["inputs", field, ..] => self::field(scope, field),
         ["env", name] => name.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_'),
         ["_budget", _] => true,
         // The agents of the swarm whose synthesis this is.

@@ -271,10 +271,13 @@ impl Scope<'_, '_, '_> {
             return Some(format!("{}.agents.{}.{after}", self.id(me), words.get(agent)?));
         }
         // An agent of another node's swarm, without `agents` or behind another word.
-        if let (Some(node), Some(agent)) = (self.flow.names.node_of(first), rest.iter().take(2).position(|word| {
-            let node = self.flow.names.node_of(first).and_then(|at| self.flow.names.nodes.get(at));
-            node.is_some_and(|n| n.members.iter().any(|(id, _)| **id == **word))
-        })) && rest.first() != Some(&"agents")
+        if let (Some(node), Some(agent)) = (
+            self.flow.names.node_of(first),
+            rest.iter().take(2).position(|word| {
+                let node = self.flow.names.node_of(first).and_then(|at| self.flow.names.nodes.get(at));
+                node.is_some_and(|n| n.members.iter().any(|(id, _)| **id == **word))
+            }),
+        ) && rest.first() != Some(&"agents")
         {
             let after = rest.get(agent + 1..).filter(|a| !a.is_empty()).map_or("output".to_owned(), |a| a.join("."));
             return Some(format!("{}.agents.{}.{after}", self.id(node), rest.get(agent)?));
@@ -335,7 +338,8 @@ impl Scope<'_, '_, '_> {
         };
         let near = suggest::near(name, candidates.iter().copied());
         // A node alone is an object: what it left is meant.
-        let result = near.filter(|_| segment + 1 == reference.path.len()).and_then(|near| self.result(&before, near.name));
+        let result =
+            near.filter(|_| segment + 1 == reference.path.len()).and_then(|near| self.result(&before, near.name));
         let help = match near {
             Some(_) if result.is_some() => result.as_ref().map(|path| format!("did you mean `{path}`?")),
             Some(near) => {

@@ -130,7 +130,9 @@ fn model<'n>(reader: &Reader<'_>, text: &'n Text) -> Option<Model<'n>> {
                 Some((provider, name)) => format!("write `{provider}:{name}`"),
                 None => match text.value.trim_matches([':', ' ']) {
                     "" => "for example `openai:gpt-4o-mini`".to_owned(),
-                    name if name.contains("{{") => "write the provider and the model out: `openai:gpt-4o-mini`".to_owned(),
+                    name if name.contains("{{") => {
+                        "write the provider and the model out: `openai:gpt-4o-mini`".to_owned()
+                    }
                     name if providers::PROVIDERS.contains(&name) => {
                         format!("write the model behind the provider: `{name}:...`")
                     }

@@ -86,7 +86,8 @@ fn worker<'n>(fields: &mut Fields<'n, '_>) -> Option<Worker<'n>> {
         }
         (None, None) if fields.entries().iter().any(|e| &*e.key.value == "agents" && e.value.sequence().is_some()) => {
             let at = fields.take("agents").map_or(fields.head(), |e| e.key.span);
-            let d = Diagnostic::error("missing-key", reader.at(at), "the agents of a factory's swarm stand under `swrm`");
+            let d =
+                Diagnostic::error("missing-key", reader.at(at), "the agents of a factory's swarm stand under `swrm`");
             reader.report(d.help("write `swrm:` above and put `agents` and `synthesis` beneath it"));
             let concurrency = fields.take("concurrency").is_some();
             let body = swrm::body(fields);

@@ -6,9 +6,9 @@ use trefoil_template::{Object, Value};
 
 use super::scalar;
 use super::write::Root;
-use crate::{Fields, Reader};
 use crate::learn::whole;
 use crate::read::to_value;
+use crate::{Fields, Reader};
 
 /// A declared field of the run's input.
 #[derive(Debug, Clone)]
@@ -84,29 +84,22 @@ fn declared(reader: &Reader<'_>, entry: &Entry) {
         "string", "str", "text", "number", "integer", "int", "float", "boolean", "bool", "array", "list", "object",
         "dict",
     ];
-    const KEYS: [&str; 10] = [
-        "type",
-        "default",
-        "description",
-        "required",
-        "enum",
-        "items",
-        "properties",
-        "title",
-        "examples",
-        "example",
-    ];
+    const KEYS: [&str; 10] =
+        ["type", "default", "description", "required", "enum", "items", "properties", "title", "examples", "example"];
     let Some(mapping) = entry.value.mapping() else { return };
     let kind = mapping.get("type").and_then(|e| e.value.string());
     let typed = kind.is_some_and(|text| TYPES.contains(&&*text.value));
     if !typed || !mapping.entries.iter().all(|e| KEYS.contains(&&*e.key.value)) {
         return;
     }
-    let message = format!("`{}` is this whole mapping unless given: a field of `input` is its default", entry.key.value);
+    let message =
+        format!("`{}` is this whole mapping unless given: a field of `input` is its default", entry.key.value);
     let d = Diagnostic::warning("no-effect", reader.at(entry.key.span), message);
     let default = mapping.get("default").and_then(|e| e.value.scalar()).map(|(_, text)| text);
     reader.report(match default {
         Some(text) => d.help(format!("write the default alone: `{}: {}`", entry.key.value, text.value)),
-        None => d.help(format!("write the default alone, or `{}:` for a field that a run has to give", entry.key.value)),
+        None => {
+            d.help(format!("write the default alone, or `{}:` for a field that a run has to give", entry.key.value))
+        }
     });
 }

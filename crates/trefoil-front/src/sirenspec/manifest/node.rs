@@ -46,6 +46,19 @@ pub enum NodeKind<'n> {
     Broken,
 }
 
+impl<'n> NodeKind<'n> {
+    /// What its `writes` says.
+    pub fn writes(&self) -> Option<&Write<'n>> {
+        match self {
+            Self::Agent(kind) => kind.writes.as_ref(),
+            Self::Human(kind) => kind.writes.as_ref(),
+            Self::Factory(kind) => kind.writes.as_ref(),
+            Self::Call(kind) => kind.writes.as_ref(),
+            Self::Swrm(_) | Self::Tool(_) | Self::Broken => None,
+        }
+    }
+}
+
 /// An agent node.
 #[derive(Debug, Clone)]
 pub struct AgentNode<'n> {
@@ -115,7 +128,11 @@ fn kind<'n>(reader: &'n Reader<'_>, entry: &'n Entry) -> NodeKind<'n> {
     };
     let read = match swarm_of_agent(&mut fields) {
         Some(at) => {
-            let d = Diagnostic::error("missing-key", reader.at(at.span), "an agent node has one `agent`, a swarm has `agents`");
+            let d = Diagnostic::error(
+                "missing-key",
+                reader.at(at.span),
+                "an agent node has one `agent`, a swarm has `agents`",
+            );
             let near = suggest::Near { name: "swrm", distance: usize::MAX, sure: false };
             reader.report(respelt(d.help("write `type: swrm`"), reader.at(at.span), at, near));
             TYPES.iter().find(|(name, _)| *name == "swrm").map(|(_, read)| *read)

@@ -22,7 +22,8 @@ pub(super) type Spanned<'t> = (Token<'t>, Range<usize>);
 const SIGNS: [&str; 18] =
     ["==", "!=", "<=", ">=", "<", ">", "+", "-", "*", "/", "%", "(", ")", "[", "]", ",", ".", ":"];
 
-const NO_PATTERNS: &str = "there are no patterns: `\"word\" in working.path` looks for a word, `!=` tells two values apart";
+const NO_PATTERNS: &str =
+    "there are no patterns: `\"word\" in working.path` looks for a word, `!=` tells two values apart";
 
 /// Signs of other languages: read as (a word or a sign), and the advice.
 const FOREIGN: [(&str, &str, &str); 23] = [
