@@ -28,8 +28,10 @@ pub struct Body {
     /// The rendered `inputs`, and their names once they may be read.
     pub rendered: SlotId,
     names: Vec<(Arc<str>, Location)>,
-    /// A template reads what differs from instance to instance.
-    pub varies: bool,
+    /// A template reads the element of the list.
+    pub reads_item: bool,
+    /// A template reads its position.
+    pub reads_index: bool,
 }
 
 impl Body {
@@ -45,7 +47,8 @@ impl Body {
             slots,
             captures: Vec::new(),
             names: Vec::new(),
-            varies: false,
+            reads_item: false,
+            reads_index: false,
         }
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use trefoil_ir::{Expr, Flow, ForEach, Intake, Items, Source, Step, StepKind, StepPolicy};
 use trefoil_syntax::Diagnostic;
-use trefoil_syntax::yaml::Text;
+use trefoil_syntax::yaml::{Style, Text};
 use trefoil_template::{Policy, Reference, Template, Value};
 
 use super::body::Body;
@@ -34,6 +34,7 @@ pub fn lower(
     // Inputs are rendered before anybody can read them as `inputs.*`.
     let rendered: Vec<(Arc<str>, Expr)> =
         node.inputs.iter().map(|e| (e.key.value.clone(), flow.input(&scope, &e.value))).collect();
+    let bare = matches!(over, Some(Over::List(_))) && !body.borrow().reads_item && bare_variable(flow, node);
     body.borrow_mut().show_inputs(node.inputs.iter().map(|e| (e.key.value.clone(), flow.reader.at(e.key.content()))));
     let step = match worker? {
         Worker::Agent(name) => {
@@ -62,10 +63,11 @@ pub fn lower(
         }
     };
     if let Some(Over::List(list)) = over
-        && !body.borrow().varies
+        && !bare
+        && !body.borrow().reads_item
         && (!node.inputs.is_empty() || matches!(worker, Some(Worker::Swrm(_))))
     {
-        same_for_all(flow, node, list);
+        same_for_all(flow, node, list, body.borrow().reads_index);
     }
     let step = made.builder.step(step);
     let body = body.into_inner();
@@ -108,25 +110,39 @@ pub fn lower(
     Some(lowered)
 }
 
-/// No instance gets anything that is its own.
-fn same_for_all(flow: &Workflow<'_, '_>, node: &FactoryNode<'_>, list: &Text) {
+/// An input that is the name of the list's element, and not the element.
+fn bare_variable(flow: &Workflow<'_, '_>, node: &FactoryNode<'_>) -> bool {
+    let mut texts = node.inputs.iter().filter_map(|e| e.value.string());
+    let Some(text) = texts.find(|text| matches!(&*text.value, "item" | "$item")) else { return false };
+    let place = flow.reader.at(text.content());
+    let message = format!("`{}` is text, and every instance gets that word", text.value);
+    let d = Diagnostic::warning("not-a-placeholder", place, message);
+    flow.reader.report(match text.style {
+        Style::Plain => d.suggestion("write `\"{{ item }}\"`", place, "\"{{ item }}\""),
+        Style::Single | Style::Double => d.suggestion("write `{{ item }}`", place, "{{ item }}"),
+        _ => d.help("write `{{ item }}`"),
+    });
+    true
+}
+
+/// No instance gets what it stands for. A list that is written out may be there for the number of its elements only, where
+/// they are told apart by their position.
+fn same_for_all(flow: &Workflow<'_, '_>, node: &FactoryNode<'_>, list: &Text, by_index: bool) {
     // Where the list is made of `item`, that is the slip; and one item is all there is to do.
     let Ok(template) = Template::parse(&list.value, &Policy::SIRENSPEC) else { return };
     let confused = template.references().iter().any(|r| r.path.first().is_some_and(|s| *s.name == *"item"));
     let single = || template.literal().and_then(json_list).is_some_and(|l| l.as_list().is_some_and(|l| l.len() < 2));
-    if confused || single() {
+    if confused || by_index && template.literal().is_some() || single() {
         return;
     }
-    let message = "every instance does the same work: nothing reads the `item` that it stands for";
+    let message = match by_index {
+        true => "what is in the list makes no difference: nothing reads the `item` that an instance stands for",
+        false => "every instance does the same work: nothing reads the `item` that it stands for",
+    };
     let d = Diagnostic::warning("no-effect", flow.reader.at(list.span), message);
-    let bare = node.inputs.iter().filter_map(|e| Some((&e.key, e.value.string()?)));
-    let mut bare = bare.filter(|(_, text)| matches!(text.value.trim(), "item" | "$item" | "{item}" | "${item}"));
-    flow.reader.report(match bare.next() {
-        Some((key, text)) => d
-            .label(flow.reader.at(text.span), "this is text")
-            .help(format!("write `{}: \"{{{{ item }}}}\"`", key.value)),
-        None if node.inputs.is_empty() => d.help("write `{{ item }}` into the prompts of its agents"),
-        None => d.help("give it to them: `inputs: {task: \"{{ item }}\"}`"),
+    flow.reader.report(match node.inputs.is_empty() {
+        true => d.help("write `{{ item }}` into the prompts of its agents"),
+        false => d.help("give it to them: `inputs: {task: \"{{ item }}\"}`"),
     });
 }
 

@@ -162,8 +162,10 @@ impl<'s, 'm, 'd> Scope<'s, 'm, 'd> {
             if head != "item" && reference.path.len() > 1 {
                 return self.undefined(reference, at, 1, Vec::new());
             }
-            if let Some(body) = self.body.filter(|_| head != "total") {
-                body.borrow_mut().varies = true;
+            if let Some(body) = self.body {
+                let mut body = body.borrow_mut();
+                body.reads_item |= head == "item";
+                body.reads_index |= head == "index";
             }
             return (Source::Slot(slot), 1);
         }

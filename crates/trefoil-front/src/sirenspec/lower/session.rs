@@ -151,6 +151,7 @@ impl<'p> Session<'p> {
             .collect();
         unused_agents(&flow);
         taken_paths(&flow);
+        replaced_seeds(&flow);
         if let Some(refusal) = manifest.budget.as_ref().and_then(|b| b.price.as_ref()) {
             made.refuse(refusal);
         }
@@ -268,6 +269,19 @@ fn taken_paths(flow: &Workflow<'_, '_>) {
         let d = Diagnostic::warning("write-conflict", flow.reader.at(text.span), message);
         let help = format!("write `working.{own}.{}`, or another path of its own", node.output.join("."));
         flow.reader.report(d.label(flow.reader.at(other.id.span), "this node").help(help));
+    }
+}
+
+/// Nodes that write beneath a text that is there from the start, of which nothing is left then.
+fn replaced_seeds(flow: &Workflow<'_, '_>) {
+    for (write, depth) in flow.names.beneath_seeds() {
+        let text = flow.manifest.nodes.get(write.node).and_then(|node| node.kind.writes()).and_then(|w| w.text);
+        let Some(text) = text else { continue };
+        let root = write.root.word();
+        let seed = write.path.get(..depth).unwrap_or_default().join(".");
+        let message = format!("`{root}.{seed}` is a value of `state`, and nothing is left of it when this is written");
+        let d = Diagnostic::warning("write-conflict", flow.reader.at(text.span), message);
+        flow.reader.report(d.help("write to a path that is not beneath a text"));
     }
 }
 

@@ -85,6 +85,11 @@ fn parse<'n>(reader: &Reader<'_>, text: &'n Text) -> Option<Write<'n>> {
         let message = format!("`{}` has {odd} in it, so no template can read it", text.value);
         reader.warning("bad-path", text.span, message);
     }
+    if root == Root::Working && path.first().is_some_and(|s| **s == *"_budget") {
+        let message = "what is written to `working._budget` cannot be read: what the run has used so far stands there";
+        let d = Diagnostic::warning("reserved-name", reader.at(text.span), message);
+        reader.report(d.help("write to a path of another name"));
+    }
     // A lone root stores under the key of its own name.
     let path = if path.is_empty() {
         let message = format!("`{first}` alone writes `{first}.{first}`: the name after the dot is missing");

@@ -172,7 +172,14 @@ fn a_factory_whose_instances_are_all_the_same() {
         flow(system, &format!("nodes:\n  n: {{type: factory, for_each: '[1, 2]', writes: output.n, {keys}}}\n"))
     };
     let told = "warning 4:32 no-effect: every instance does the same work: nothing reads the `item` that it stands for";
-    expect_one(&factory("agent: a, inputs: {task: item}", "s"), &format!("{told} (write `task: \"{{{{ item }}}}\"`)"));
+    expect_one(
+        &factory("agent: a, inputs: {task: item}", "s"),
+        "warning 4:85 not-a-placeholder: `item` is text, and every instance gets that word",
+    );
+    expect_one(
+        &factory("agent: a, inputs: {task: go}", "s"),
+        &format!("{told} (give it to them: `inputs: {{task: \"{{{{ item }}}}\"}}`)"),
+    );
     expect_one(
         &factory("swrm: {agents: [{id: c, provider: openai, prompt: p}]}", "s")
             .replace("agents: {a: {model: \"openai:m\", system: \"s\"}}\n", "\n"),
@@ -180,6 +187,11 @@ fn a_factory_whose_instances_are_all_the_same() {
     );
     expect_one(&factory("agent: a", "s"), "");
     expect_one(&factory("agent: a, inputs: {task: go}", "Number {{ index }}"), "");
+    let made = factory("agent: a, inputs: {task: go}", "Number {{ index }}").replace("'[1, 2]'", "'{{ inputs.list }}'");
+    expect_one(
+        &format!("{made}input: {{message: m, list: [1]}}\n"),
+        "warning 4:32 no-effect: what is in the list makes no difference: nothing reads the `item` that an instance stands for (give it to them: `inputs: {task: \"{{ item }}\"}`)",
+    );
     expect_one(&factory("agent: a, inputs: {task: '{{ item }}'}", "s"), "");
 }
 
@@ -310,4 +322,22 @@ fn a_fallback_that_leads_back() {
         &text,
         "error 5:81 edge-cycle: the edges and a `fallback_node` form a cycle: `x` -> `y` -> `x` (a fallback cannot run before the node that it stands in for)",
     );
+}
+
+#[test]
+fn paths_that_are_written_where_something_else_stands() {
+    let node = |write: &str, state: &str| {
+        flow("s", &format!("nodes:\n  n: {{agent: a, writes: {write}}}\nstate: {{output: {{channel: {state}}}}}\n"))
+    };
+    expect_one(
+        &node("working._budget", "mail"),
+        "warning 4:25 reserved-name: what is written to `working._budget` cannot be read: what the run has used so far stands there (write to a path of another name)",
+    );
+    expect_one(
+        &node("output.channel.name", "mail"),
+        "warning 4:25 write-conflict: `output.channel` is a value of `state`, and nothing is left of it when this is written (write to a path that is not beneath a text)",
+    );
+    expect_one(&node("output.channel.name", "{name: x}"), "");
+    expect_one(&node("output.channel.name", ""), "");
+    expect_one(&node("output.channel", "mail"), "");
 }
