@@ -316,7 +316,9 @@ fn unheard_agent(m: &Manifest) -> Vec<Mutation> {
 fn other_result(m: &Manifest) -> Vec<Mutation> {
     let nodes = m.entries("nodes");
     let other = |own: &Place| {
-        let agent = |n: &&Entry| n.value.mapping().is_some_and(|node| node.get("agent").is_some() && node.get("type").is_none());
+        let agent = |n: &&Entry| {
+            n.value.mapping().is_some_and(|node| node.get("agent").is_some() && node.get("type").is_none())
+        };
         nodes.iter().find(|n| agent(n) && n.value.span != own.parent.span)
     };
     let fallback = m.text.contains("fallback");

@@ -267,6 +267,9 @@ impl<'s, 'm, 'd> Scope<'s, 'm, 'd> {
                 None => self.unknown_path(root, base, &look, reference, at),
             };
         }
+        if look.seeded && node.is_none() && names.seeded(root, path).is_some_and(Value::is_null) {
+            self.seeded_null(&look, reference, at);
+        }
         self.perhaps(&look, node, path, reference, at);
         let bound = match (provided, node) {
             (false, Some((node, taken))) => self.in_node(node, base + taken, reference),

@@ -58,6 +58,17 @@ impl Scope<'_, '_, '_> {
         }
     }
 
+    /// A value of `state` without content, which nobody writes before it is read: templates put a word in (decision S3).
+    pub(super) fn seeded_null(&self, look: &Look, reference: &Reference, at: Location) {
+        if !look.writes.is_empty() || !matches!(self.who, Reading::Node(_)) {
+            return;
+        }
+        let message =
+            format!("`{}` is null: `state` gives it no value, and no node before writes it", reference.dotted());
+        let d = Diagnostic::warning("unresolved-name", at, message);
+        self.flow.reader.report(d.help("a template puts the word `null` in; write `\"\"` for an empty text"));
+    }
+
     fn continues(&self, node: usize) -> bool {
         let node = self.flow.manifest.nodes.get(node);
         node.is_some_and(|n| match &n.kind {

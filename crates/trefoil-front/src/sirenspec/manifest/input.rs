@@ -84,8 +84,8 @@ fn declared(reader: &Reader<'_>, entry: &Entry) {
         "string", "str", "text", "number", "integer", "int", "float", "boolean", "bool", "array", "list", "object",
         "dict",
     ];
-    const KEYS: [&str; 10] =
-        ["type", "default", "description", "required", "enum", "items", "properties", "title", "examples", "example"];
+    // What else a schema has, a field that holds a schema has too.
+    const KEYS: [&str; 8] = ["type", "default", "description", "required", "enum", "title", "examples", "example"];
     let Some(mapping) = entry.value.mapping() else { return };
     let kind = mapping.get("type").and_then(|e| e.value.string());
     let typed = kind.is_some_and(|text| TYPES.contains(&&*text.value));

@@ -139,6 +139,7 @@ fn a_type_in_the_place_of_a_default() {
         |field: &str| findings(&[("flow.yaml", &input(field))]).contains("`who` is this whole mapping unless given");
     assert!(told("{type: string, default: children}"));
     assert!(told("{type: list, description: x}"));
+    assert!(!told("{type: object, properties: {x: {type: string}}}"));
     assert!(!told("{type: dog, x: 1}"));
     assert!(!told("{type: string, x: 1}"));
     assert!(!told("{x: children}"));
@@ -340,4 +341,22 @@ fn paths_that_are_written_where_something_else_stands() {
     expect_one(&node("output.channel.name", "{name: x}"), "");
     expect_one(&node("output.channel.name", ""), "");
     expect_one(&node("output.channel", "mail"), "");
+}
+
+#[test]
+fn a_value_of_state_without_content() {
+    let text = |system: &str, tone: &str| {
+        flow(
+            system,
+            &format!(
+                "nodes:\n  n: {{agent: a, writes: working.n}}\n  m: {{type: human, prompt: p, writes: working.x}}\nedges:\n  - {{from: n, to: m, when: 'working.tone == None'}}\nstate: {{working: {{tone: {tone}}}}}\n"
+            ),
+        )
+    };
+    expect_one(
+        &text("{{ working.tone }}", ""),
+        "warning 2:45 unresolved-name: `working.tone` is null: `state` gives it no value, and no node before writes it (a template puts the word `null` in; write `\"\"` for an empty text)",
+    );
+    expect_one(&text("{{ working.tone }}", "''"), "");
+    expect_one(&text("s", ""), "");
 }
