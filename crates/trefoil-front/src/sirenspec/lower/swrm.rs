@@ -40,8 +40,9 @@ fn unread(scope: &Scope<'_, '_, '_>, swrm: &Swrm<'_>, synthesis: &Synthesis<'_>)
     // Of a swarm that is a node others can read the answers too.
     let mut texts = vec![prompt];
     if scope.body.is_none() {
-        texts.extend(flow.manifest.nodes.iter().flat_map(|node| texts::of_node(flow.manifest, node)));
-        texts.extend(flow.manifest.edges.iter().filter_map(|edge| edge.when));
+        let nodes = flow.manifest.nodes.iter().flat_map(|node| texts::of_node(flow.manifest, node));
+        let all = nodes.chain(flow.manifest.edges.iter().filter_map(|edge| edge.when));
+        texts.extend(all.filter(|text| text.value.contains("agents")));
     }
     for member in &swrm.members {
         let id = &member.id.value;
