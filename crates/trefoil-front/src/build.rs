@@ -246,9 +246,9 @@ fn report(
             Some(meant) => {
                 let wrong = text.value.get(error.span.start as usize..error.span.end as usize).unwrap_or_default();
                 // A sign is what it is; a word may be another one.
-                let near = suggest::near(wrong, [meant.as_str()]);
+                let near = suggest::near(wrong, [meant.trim()]);
                 let sure = !wrong.contains(char::is_alphanumeric) || near.is_some_and(|near| near.sure);
-                let message = format!("write `{meant}`");
+                let message = format!("write `{}`", meant.trim());
                 if sure { d.fix(message, at, meant) } else { d.suggestion(message, at, meant) }
             }
             None => d,

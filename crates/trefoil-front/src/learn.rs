@@ -29,6 +29,10 @@ pub trait Resolve {
     fn is_there(&self, _path: &str, _alone: bool) -> bool {
         false
     }
+    /// The path by which a value is read, where it was named by less than that.
+    fn whole_path(&self, _path: &str) -> Option<String> {
+        None
+    }
     /// How tags are written, for who writes those of another language. None: nobody asks here.
     fn tags(&self) -> Option<&'static Tags> {
         None

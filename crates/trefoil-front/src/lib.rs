@@ -20,7 +20,7 @@ pub mod sirenspec;
 
 use std::collections::BTreeSet;
 
-use trefoil_syntax::{Location, yaml::Node};
+use trefoil_syntax::{Location, Span, yaml::Node};
 use trefoil_template::Policy;
 
 pub use build::Builder;
@@ -55,6 +55,10 @@ pub trait FrontEnd: Sync {
     /// for more manifests before lowering. What only lowering finds, it reports as `unknown-reference`.
     fn names<'d>(&self, _document: &'d Document) -> BTreeSet<&'d str> {
         BTreeSet::new()
+    }
+    /// Whether what stands at a place of the document, and was found to name nothing, may be a unit of another file.
+    fn seeks(&self, _document: &Document, _at: Span) -> bool {
+        true
     }
     /// Lowers the document as the entry of a program, resolving references in the project. All findings go to
     /// `findings`; a program comes back only when none of them is an error.

@@ -32,6 +32,10 @@ pub(super) const CLASSES: &[Class] = &[
     class("`writes` without a name", SIREN, no_name),
     class("a result where nobody reads it", SIREN, lost_result),
     class("a sub-workflow's input left out", SIREN, no_input),
+    class("a placeholder in the message that a run starts with", SIREN, templated_start),
+    class("a synthesis that leaves an agent out", SIREN, unheard_agent),
+    class("another node's result as the path that is written", SIREN, other_result),
+    class("an item's bare name", SIREN, bare_item),
 ];
 
 /// References that stand alone in their braces, in text that a model or a person reads.
@@ -290,4 +294,42 @@ fn no_input(m: &Manifest) -> Vec<Mutation> {
         m.put(range(field.key.span), format!("{}_x", field.key.value))
     };
     calls.filter_map(one).collect()
+}
+
+fn templated_start(m: &Manifest) -> Vec<Mutation> {
+    let input = |p: &&Place| p.path == [Segment::Key("input".into())];
+    let texts = m.keyed("message").filter(input).filter_map(|p| Some((p, p.entry.value.string()?)));
+    texts.filter_map(|(p, _)| m.put(range(p.entry.value.span), "\"{{ env.TOPIC }}\"")).collect()
+}
+
+fn unheard_agent(m: &Manifest) -> Vec<Mutation> {
+    let member = |id: &str| m.keyed("id").find(|p| text_of(&p.parent, "id") == Some(id));
+    let one = |r: &Reference| {
+        let [(node, _), (agents, _), (agent, _), ..] = r.segments.as_slice() else { return None };
+        let once = agents == "agents" && m.text.matches(&format!("{node}.agents.{agent}.")).count() == 1;
+        let id = member(agent).filter(|_| once)?;
+        m.edits().put(r.tag.clone(), "his answer").at(range(id.entry.value.span).start).at(r.tag.start).done()
+    };
+    plain(m).iter().filter_map(one).collect()
+}
+
+fn other_result(m: &Manifest) -> Vec<Mutation> {
+    let nodes = m.entries("nodes");
+    let other = |own: &Place| {
+        let agent = |n: &&Entry| {
+            n.value.mapping().is_some_and(|node| node.get("agent").is_some() && node.get("type").is_none())
+        };
+        nodes.iter().find(|n| agent(n) && n.value.span != own.parent.span)
+    };
+    let fallback = m.text.contains("fallback");
+    let one = |(p, _): (&Place, &str)| {
+        let id = &other(p).filter(|_| !fallback)?.key.value;
+        m.put(range(p.entry.value.span), format!("working.{id}.output"))
+    };
+    written(m).filter_map(one).collect()
+}
+
+fn bare_item(m: &Manifest) -> Vec<Mutation> {
+    let lone = |p: &&Place| p.entry.value.string().is_some_and(|t| &*t.value == "{{ item }}");
+    m.places.iter().filter(lone).filter_map(|p| m.put(range(p.entry.value.span), "item")).collect()
 }

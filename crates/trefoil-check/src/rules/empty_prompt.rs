@@ -41,7 +41,7 @@ fn run(cx: &mut Context<'_>) {
             if seen.insert(at) {
                 let mut finding = cx.finding(at, format!("the system message of {} is written and empty", name()));
                 finding.severity = Severity::Info;
-                cx.report(finding.help(help));
+                cx.report(finding.help("write what the model is and does, or leave the key out where it may be missing"));
             }
         }
     }

@@ -107,6 +107,17 @@ impl<'g> Together<'g> {
 }
 
 impl Edges<'_> {
+    /// Whether what is taken to hold without having been tried can hold beside the rest: on the values of the case it does,
+    /// or nothing else that holds is about its values.
+    fn agree(&self, case: &Case<'_>, holds: &[bool]) -> bool {
+        let kin = |at: usize| self.cases.read_by(at).filter_map(|read| self.kin.get(read).copied());
+        let open = |at: usize| self.open.get(at).copied().flatten().is_some();
+        let holding = |at: &usize| holds.get(*at) == Some(&true);
+        (0..holds.len()).filter(holding).filter(|at| open(*at) && !case.holds(*at)).all(|at| {
+            let mut others = (0..holds.len()).filter(holding).filter(|other| !open(*other));
+            !others.any(|other| kin(other).any(|k| kin(at).any(|mine| mine == k)))
+        })
+    }
     /// The nodes that run in a case. None: a case that there may not be.
     fn running(&self, case: &Case<'_>, chosen: Option<usize>) -> Option<Vec<bool>> {
         let holds: Vec<bool> = (0..self.conditions.len())
@@ -124,6 +135,9 @@ impl Edges<'_> {
                 }
                 told.push(read);
             }
+        }
+        if chosen.is_some() && !self.agree(case, &holds) {
+            return None;
         }
         let mut runs: Vec<bool> =
             self.graph.nodes.iter().map(|n| n.incoming.is_empty() && n.fallback_of.is_empty()).collect();

@@ -179,6 +179,18 @@ fn nodes_whose_conditions_can_hold_together_write_one_path_at_the_same_time() {
     pair("working.k == 'a'", "working.s.output == 'b'", &[]);
     pair("len(working.k) > 5", "len(working.k) < 3", &[]);
     pair("'a' in working.k", "'b' in working.k", &[]);
+    // One of the two cannot be tried, and its values are those of the other.
+    pair("len(working.k) > 0", "not working.k", &[]);
+    pair("'bug' in working.k", "working.k == 'feature'", &[]);
+    pair("bool(working.k)", "working.k == ''", &[]);
+    pair("int(working.k) - 3 > 0", "int(working.k) <= 3", &[]);
+    pair("int(working.k) % 2 == 0", "int(working.k) == 3", &[]);
+    pair("len(working.k) > 5", "working.k == 'ab'", &[]);
+    pair("working.k[0] == 'a'", "working.k == 'bcd'", &[]);
+    pair("working.k == 'a' and len(working.k) > 3", "working.k != 'a'", &[]);
+    pair("'bug' in working.k", "working.k == 'a bug'", told);
+    pair("len(working.k) > 3", "working.k != 'a'", told);
+    pair("len(working.k) > 5", "working.j == 'ab'", told);
 }
 
 #[test]

@@ -57,7 +57,9 @@ pub fn find<'t>(text: &'t str, is_there: &dyn Fn(&str) -> bool) -> Vec<Lookalike
             let tag = text.get(at + 2..at + 2 + end).unwrap_or_default();
             at += end + 4;
             found.extend(tag.trim_start().starts_with("#if ").then(|| comparison(text, at)).flatten());
-        } else if let Some(one) = bracketed(text, at, is_there).or_else(|| block(text, at)) {
+        } else if let Some(one) =
+            bracketed(text, at, is_there).or_else(|| block(text, at)).or_else(|| variable(text, at, is_there))
+        {
             at = one.range.end;
             found.push(one);
         } else if rest.starts_with(b"}}") && depth == 0 && !unclosed {
@@ -90,13 +92,29 @@ fn bracketed<'t>(text: &'t str, at: usize, is_there: &dyn Fn(&str) -> bool) -> O
             let path = inner.split_whitespace().find(|word| is_path(word) && is_there(word))?;
             return Some(Lookalike { range: at..end, form: Form::Statement(path) });
         }
-        let path = Some(inner.trim()).filter(|path| is_path(path) && is_there(path))?;
+        let inner = inner.trim();
+        let (path, filter) =
+            inner.split_once('|').map_or((inner, None), |(path, filter)| (path.trim_end(), Some(filter)));
+        let path = Some(path).filter(|path| is_path(path) && is_there(path))?;
+        if filter.is_some_and(|f| !f.trim().trim_start_matches("json_or_").starts_with("default(")) {
+            return None;
+        }
         // `{topic}}`: one brace was forgotten.
         if *right == "}" && text.get(end..).is_some_and(|t| t.starts_with('}')) {
             end += 1;
         }
-        Some(Lookalike { range: at..end, form: Form::Placeholder(path) })
+        let whole = if filter.is_some() { inner } else { path };
+        Some(Lookalike { range: at..end, form: Form::Placeholder(whole) })
     })
+}
+
+/// `$writer.draft`; a single word is a shell's variable.
+fn variable<'t>(text: &'t str, at: usize, is_there: &dyn Fn(&str) -> bool) -> Option<Lookalike<'t>> {
+    let rest = text.get(at..)?.strip_prefix('$')?;
+    let end = rest.find(|c: char| !in_path(c)).unwrap_or(rest.len());
+    let path = rest.get(..end)?.trim_end_matches(['.', '-']);
+    let found = path.contains('.') && path.len() <= LONGEST && is_path(path) && is_there(path);
+    found.then(|| Lookalike { range: at..at + 1 + path.len(), form: Form::Placeholder(path) })
 }
 
 /// `{#if topic}`, `{/if}`.
@@ -172,6 +190,11 @@ mod tests {
         ] {
             assert_eq!(all(&format!("About {whole}, é.")), [(whole, Form::Placeholder("topic"))], "{whole}");
         }
+        for whole in ["{topic | default('x')}", "${ topic|json_or_default('[]') }"] {
+            let inner = whole.trim_start_matches('$').trim_matches(['{', '}']).trim();
+            assert_eq!(all(whole), [(whole, Form::Placeholder(inner))], "{whole}");
+        }
+        assert_eq!(all("About $writer.draft."), [("$writer.draft", Form::Placeholder("writer.draft"))]);
         assert_eq!(all("{% if topic %}x{% endif %}"), [("{% if topic %}", Form::Statement("topic"))]);
         assert_eq!(all("{{#if x}}a{/if}"), [("{/if}", Form::BlockEnd)]);
         assert_eq!(all("{#if topic == 'a'}}a"), [("{#if topic == 'a'}}", Form::BlockStart)]);
@@ -187,6 +210,7 @@ mod tests {
             r#"{"a": {"b": topic}}"#,
             "unclosed { topic, [[ topic, ${topic",
             "a }} b }}",
+            "$topic $5.00 {topic | upper} {topic|other}",
             "{{#if {{x}} == topic}}",
         ] {
             assert_eq!(all(text), [], "{text}");

@@ -54,14 +54,20 @@ fn finding(
         false => d.help(format!("write `{meant}`")),
     };
     match found.form {
-        Form::Placeholder(path) => {
+        Form::Placeholder(inner) => {
+            let path = inner.split('|').next().unwrap_or(inner).trim();
+            // Only a language without blocks has filters; in the others a `$` may be a shell's.
+            if tags.comparison.is_some() && (inner != path || whole.starts_with('$') && !whole.starts_with("${")) {
+                return None;
+            }
             let alone = whole.starts_with('{') && !whole.starts_with("{ {") && !whole.ends_with("}}");
             if alone && !resolve.is_there(path, true) {
                 return None;
             }
             let message =
                 format!("`{whole}` is text, and `{path}` is not read: a placeholder has two braces on both sides");
-            Some(mended(warning(message), format!("{{{{{0}{path}{0}}}}}", tags.space)))
+            let meant = resolve.whole_path(path).map_or(inner.to_owned(), |whole| inner.replacen(path, &whole, 1));
+            Some(mended(warning(message), format!("{{{{{0}{meant}{0}}}}}", tags.space)))
         }
         Form::Statement(path) => {
             Some(warning(format!("`{whole}` is text, and `{path}` is not read")).help(tags.statements))
@@ -80,19 +86,25 @@ fn finding(
     }
 }
 
-/// A placeholder as other systems write it, `${{path}}`, and nothing beside it. Beside other text, and before an amount, the
-/// sign is a currency's.
+/// A placeholder as other systems write it, `${{path}}`. Beside other text, and before an amount, the sign is a currency's,
+/// unless the path leads to what is no amount for sure.
 fn dollar(reader: &Reader<'_>, text: &Text) {
-    let value = text.value.trim();
-    let Some(inner) = value.strip_prefix("${{").and_then(|rest| rest.strip_suffix("}}")) else { return };
-    let path = inner.split('|').next().unwrap_or(inner).trim();
-    if !is_path(path) || path.rsplit('.').next().is_none_or(is_amount) {
-        return;
+    let value = &*text.value;
+    for (at, _) in value.match_indices("${{") {
+        let rest = value.get(at + 3..).unwrap_or_default();
+        let Some(end) = rest.find("}}") else { return };
+        let inner = rest.get(..end).unwrap_or_default();
+        let path = inner.split('|').next().unwrap_or(inner).trim();
+        let alone = value.get(..at).unwrap_or_default().trim().is_empty()
+            && rest.get(end + 2..).unwrap_or_default().trim().is_empty();
+        let sure = path == "inputs.message" || path.starts_with("env.");
+        if !is_path(path) || !alone && !sure || path.rsplit('.').next().is_none_or(is_amount) {
+            continue;
+        }
+        let place: Location = reader.at(text.source(at as u32..at as u32 + 1));
+        let d = Diagnostic::warning(RULE, place, "the `$` is no part of the placeholder: it stays in the text");
+        reader.report(d.suggestion("take the `$` out", place, ""));
     }
-    let at = (text.value.len() - text.value.trim_start().len()) as u32;
-    let place: Location = reader.at(text.source(at..at + 1));
-    let d = Diagnostic::warning(RULE, place, "the `$` is no part of the placeholder: it stays in the text");
-    reader.report(d.suggestion("take the `$` out", place, ""));
 }
 
 /// Whether a name is that of an amount of money: one of its words is.

@@ -7,7 +7,7 @@ mod lower;
 mod manifest;
 
 use trefoil_syntax::yaml::{Entry, Node};
-use trefoil_syntax::{Location, suggest};
+use trefoil_syntax::{Location, Span, suggest};
 use trefoil_template::Policy;
 
 use crate::{Document, Evidence, Findings, FrontEnd, Lowered, Need, NeedKind, Project};
@@ -82,6 +82,14 @@ impl FrontEnd for SirenSpec {
     fn ids(&self, document: &Document) -> Vec<(String, Location)> {
         // A workflow has no id of its own: it goes by its file's name.
         vec![(stem(&document.path).to_owned(), Location::new(document.file, document.root.span))]
+    }
+
+    fn seeks(&self, document: &Document, at: Span) -> bool {
+        // Agents and nodes are the file's own.
+        lower::workflow_nodes(&document.root).any(|node| {
+            let reference = node.mapping().and_then(|m| m.get("ref"));
+            reference.is_some_and(|e| e.value.span.start <= at.start && at.end <= e.value.span.end)
+        })
     }
 
     fn lower(&self, project: &Project, document: usize, findings: &mut Findings) -> Option<Lowered> {

@@ -4,6 +4,7 @@ mod calls;
 mod corpus;
 mod examples;
 mod instead;
+mod lost;
 mod names;
 mod order;
 mod reading;

@@ -43,6 +43,8 @@ pub(super) struct Attempt {
     pub findings: Vec<Diagnostic>,
     /// What lowering learned about names.
     pub facts: Facts,
+    /// Something was not found that another file may have.
+    seeks: bool,
 }
 
 impl Folder {
@@ -211,7 +213,7 @@ impl Folder {
     /// Lowers a document as the entry of a program.
     pub fn lower(&self, index: usize) -> Attempt {
         let Some(document) = self.project.documents.get(index) else {
-            return Attempt { lowered: None, draft: None, findings: Vec::new(), facts: Facts::default() };
+            return Attempt { lowered: None, draft: None, findings: Vec::new(), facts: Facts::default(), seeks: false };
         };
         let mut found = Findings::with_facts(self.facts);
         let lowered = document.front.lower(&self.project, index, &mut found);
@@ -222,7 +224,8 @@ impl Folder {
             touched.extend(lowered.program.flows.iter().map(|f| f.origin.file));
             touched.extend(lowered.program.steps.iter().map(|s| s.origin.file));
         }
-        if found.iter().any(|d| d.rule == "unknown-reference") {
+        let seeks = found.iter().any(|d| self.seeks(d));
+        if seeks {
             // What is looked for may be in a file that could not be read to its end.
             touched.extend(self.manifests.values().filter(|m| !m.complete && !is_foreign(m)).map(|m| m.file));
         }
@@ -231,7 +234,12 @@ impl Folder {
             findings.extend(self.manifest(*file).into_iter().flat_map(|m| m.diagnostics.iter().cloned()));
         }
         findings.extend(self.problems.iter().filter(|d| d.file.is_some_and(|f| touched.contains(&f))).cloned());
-        Attempt { lowered, draft, findings, facts }
+        Attempt { lowered, draft, findings, facts, seeks }
+    }
+    /// Whether a finding is about something that another file may have.
+    fn seeks(&self, d: &Diagnostic) -> bool {
+        let document = || self.project.documents.get(self.document(d.file?)?);
+        d.rule == "unknown-reference" && d.span.zip(document()).is_none_or(|(at, found)| found.front.seeks(found, at))
     }
     /// Whether a finding stands although a part of its file could not be read.
     fn holds(&self, d: &Diagnostic) -> bool {
@@ -272,8 +280,7 @@ impl Attempt {
                     .iter()
                     .any(|s| matches!(&s.kind, StepKind::Call(call) if matches!(call.callee, Callee::Named { .. })))
         };
-        self.findings.iter().any(|d| d.rule == "unknown-reference")
-            || self.lowered.as_ref().is_some_and(|l| by_name(&l.program))
+        self.seeks || self.lowered.as_ref().is_some_and(|l| by_name(&l.program))
     }
 }
 

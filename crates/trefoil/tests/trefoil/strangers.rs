@@ -72,3 +72,22 @@ fn a_broken_manifest_is_not_taken_for_one_of_them() {
         assert!(found.iter().any(|(_, rule)| rule.starts_with("yaml-")), "{text}: {found:?}");
     }
 }
+
+#[test]
+fn names_of_a_file_of_its_own_are_not_looked_for_in_broken_ones() {
+    let flow = |from: &str| {
+        format!(
+            "version: \"0.1\"\nagents: {{ a: {{ system: Help., model: \"openai:gpt-4o-mini\" }} }}\nnodes:\n  n: {{ agent: a, writes: working.n }}\n  m: {{ agent: a, writes: output.m }}\nedges:\n  - {{ from: {from}, to: m }}\n"
+        )
+    };
+    let broken = ("broken.yaml", "version: \"0.1\"\nnodes:\n  a: {agent: x\nedges: []\n");
+    let main = flow("START");
+    let folder = Folder::with(&[("main.yaml", &main), broken]);
+    let path = folder.0.join("main.yaml").display().to_string();
+    assert_eq!(found(&[path]), [("main.yaml".to_owned(), "unknown-reference")]);
+    // Another workflow may be in any file.
+    let call = flow("n").replace("m: { agent: a, writes: output.m }", "m: { type: workflow, ref: other }");
+    let folder = Folder::with(&[("main.yaml", &call), broken]);
+    let all = found(&[folder.0.join("main.yaml").display().to_string()]);
+    assert!(all.iter().any(|(file, rule)| file == "broken.yaml" && rule.starts_with("yaml-")), "{all:?}");
+}

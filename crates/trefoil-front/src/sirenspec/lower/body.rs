@@ -28,6 +28,10 @@ pub struct Body {
     /// The rendered `inputs`, and their names once they may be read.
     pub rendered: SlotId,
     names: Vec<(Arc<str>, Location)>,
+    /// A template reads the element of the list.
+    pub reads_item: bool,
+    /// A template reads its position.
+    pub reads_index: bool,
 }
 
 impl Body {
@@ -43,6 +47,8 @@ impl Body {
             slots,
             captures: Vec::new(),
             names: Vec::new(),
+            reads_item: false,
+            reads_index: false,
         }
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use trefoil_ir::{Expr, Flow, ForEach, Intake, Items, Source, Step, StepKind, StepPolicy};
 use trefoil_syntax::Diagnostic;
-use trefoil_syntax::yaml::Text;
+use trefoil_syntax::yaml::{Style, Text};
 use trefoil_template::{Policy, Reference, Template, Value};
 
 use super::body::Body;
@@ -14,7 +14,8 @@ use super::message::Carried;
 use super::node::Lowered;
 use super::scope::{Reading, Scope};
 use super::{agent, swrm};
-use crate::sirenspec::manifest::{FactoryNode, MAX_SWARM_SIZE, Over, Size, Worker};
+use crate::mend;
+use crate::sirenspec::manifest::{FactoryNode, MAX_SWARM_SIZE, NodeKind, Over, Root, Size, Worker};
 
 /// Lowers a factory node: `{output, outputs}`.
 pub fn lower(
@@ -33,6 +34,7 @@ pub fn lower(
     // Inputs are rendered before anybody can read them as `inputs.*`.
     let rendered: Vec<(Arc<str>, Expr)> =
         node.inputs.iter().map(|e| (e.key.value.clone(), flow.input(&scope, &e.value))).collect();
+    let bare = matches!(over, Some(Over::List(_))) && !body.borrow().reads_item && bare_variable(flow, node);
     body.borrow_mut().show_inputs(node.inputs.iter().map(|e| (e.key.value.clone(), flow.reader.at(e.key.content()))));
     let step = match worker? {
         Worker::Agent(name) => {
@@ -60,6 +62,13 @@ pub fn lower(
             crate::build::plain(kind, flow.reader.at(flow.names.nodes.get(at)?.id.span))
         }
     };
+    if let Some(Over::List(list)) = over
+        && !bare
+        && !body.borrow().reads_item
+        && (!node.inputs.is_empty() || matches!(worker, Some(Worker::Swrm(_))))
+    {
+        same_for_all(flow, node, list, body.borrow().reads_index);
+    }
     let step = made.builder.step(step);
     let body = body.into_inner();
     let id = flow.names.nodes.get(at)?.id;
@@ -99,6 +108,42 @@ pub fn lower(
     lowered.shape =
         Some(Expr::Object(vec![("output".into(), Expr::Lines(Box::new(outputs()))), ("outputs".into(), outputs())]));
     Some(lowered)
+}
+
+/// An input that is the name of the list's element, and not the element.
+fn bare_variable(flow: &Workflow<'_, '_>, node: &FactoryNode<'_>) -> bool {
+    let mut texts = node.inputs.iter().filter_map(|e| e.value.string());
+    let Some(text) = texts.find(|text| matches!(&*text.value, "item" | "$item")) else { return false };
+    let place = flow.reader.at(text.content());
+    let message = format!("`{}` is text, and every instance gets that word", text.value);
+    let d = Diagnostic::warning("not-a-placeholder", place, message);
+    flow.reader.report(match text.style {
+        Style::Plain => d.suggestion("write `\"{{ item }}\"`", place, "\"{{ item }}\""),
+        Style::Single | Style::Double => d.suggestion("write `{{ item }}`", place, "{{ item }}"),
+        _ => d.help("write `{{ item }}`"),
+    });
+    true
+}
+
+/// No instance gets what it stands for. A list that is written out may be there for the number of its elements only, where
+/// they are told apart by their position.
+fn same_for_all(flow: &Workflow<'_, '_>, node: &FactoryNode<'_>, list: &Text, by_index: bool) {
+    // Where the list is made of `item`, that is the slip; and one item is all there is to do.
+    let Ok(template) = Template::parse(&list.value, &Policy::SIRENSPEC) else { return };
+    let confused = template.references().iter().any(|r| r.path.first().is_some_and(|s| *s.name == *"item"));
+    let single = || template.literal().and_then(json_list).is_some_and(|l| l.as_list().is_some_and(|l| l.len() < 2));
+    if confused || by_index && template.literal().is_some() || single() {
+        return;
+    }
+    let message = match by_index {
+        true => "what is in the list makes no difference: nothing reads the `item` that an instance stands for",
+        false => "every instance does the same work: nothing reads the `item` that it stands for",
+    };
+    let d = Diagnostic::warning("no-effect", flow.reader.at(list.span), message);
+    flow.reader.report(match node.inputs.is_empty() {
+        true => d.help("write `{{ item }}` into the prompts of its agents"),
+        false => d.help("give it to them: `inputs: {task: \"{{ item }}\"}`"),
+    });
 }
 
 /// The inputs as lines; without any, the item; without a list either, what led to the node (decision S9).
@@ -182,6 +227,9 @@ fn check_list(flow: &Workflow<'_, '_>, text: &Text) {
         check_input_list(flow, text, reference);
     }
     for reference in template.references().iter().filter(|_| template.is_single()) {
+        check_factory(flow, text, reference);
+    }
+    for reference in template.references().iter().filter(|_| template.is_single()) {
         if let Some(default) = &reference.default
             && json_list(default).is_none()
         {
@@ -232,7 +280,7 @@ fn check_input_count(flow: &Workflow<'_, '_>, text: &Text, reference: &Reference
         Value::Str(text) => text.trim().parse().ok(),
         other => other.as_f64().filter(|n| n.fract() == 0.0).map(|n| n as i64),
     };
-    if &*name.name == "message" || number.is_some_and(|n| (0..=i64::from(MAX_SWARM_SIZE)).contains(&n)) {
+    if number.is_some_and(|n| (0..=i64::from(MAX_SWARM_SIZE)).contains(&n)) {
         return;
     }
     let at = flow.reader.at(text.source(reference.span.clone()));
@@ -253,6 +301,24 @@ fn check_input_list(flow: &Workflow<'_, '_>, text: &Text, reference: &Reference)
     let message = format!("`{}` is no JSON list by its default, so a run without that input fails", reference.dotted());
     let d = Diagnostic::warning("wrong-type", at, message).label(flow.reader.at(field.span), "the default");
     flow.reader.report(d.help("write the default as a list, or as the text of one: `'[\"a\", \"b\"]'`"));
+}
+
+/// The text of another factory, which is all its instances' texts in one (decision S5), in the place of its list.
+fn check_factory(flow: &Workflow<'_, '_>, text: &Text, reference: &Reference) {
+    let [.., output] = reference.path.as_slice() else { return };
+    let names = flow.names;
+    let Some((at, taken)) = names.node_at(&reference.path).filter(|_| *output.name == *"output") else { return };
+    let Some(NodeKind::Factory(other)) = flow.manifest.nodes.get(at).map(|n| &n.kind) else { return };
+    let look = names.look(Root::Working, &reference.path);
+    let written = look.seeded || look.writes.iter().any(|w| names.provides(*w, &reference.path));
+    if taken + 1 != reference.path.len() || written || matches!(other.over, Some(Over::Count(Size::Fixed(1)))) {
+        return;
+    }
+    let place = flow.reader.at(text.source(reference.span.clone()));
+    let id = names.nodes.get(at).map_or("", |n| &*n.id.value);
+    let message = format!("`{id}.output` is the text of all instances of `{id}`, one below the other, and no list");
+    let d = Diagnostic::warning("wrong-type", place, message).help(format!("the list is `{{{{ {id}.outputs }}}}`"));
+    flow.reader.report(mend::rewritten(d, mend::segment(reference, place, taken), "outputs", false));
 }
 
 /// What stands beside the placeholders of a text.

@@ -101,7 +101,7 @@ impl Known {
             known.seeds(reader, *root, tree, &mut Vec::new(), workflow);
         }
         for (at, node) in manifest.nodes.iter().enumerate() {
-            if let Some(write) = written(node) {
+            if let Some(write) = node.kind.writes() {
                 // In the order of the nodes.
                 let from = names.writes.partition_point(|w| w.node < at);
                 let mut own = names.writes.iter().skip(from).take_while(|w| w.node == at);
@@ -324,17 +324,6 @@ fn swarm(reader: &Reader<'_>, swrm: &Swrm<'_>, node: Location) -> Member {
         (id.clone(), Some(at), Members::default())
     });
     ("agents".into(), None, Members::of(agents.collect()))
-}
-
-/// What a node's `writes` says.
-fn written<'m>(node: &'m Node<'m>) -> Option<&'m Write<'m>> {
-    match &node.kind {
-        NodeKind::Agent(kind) => kind.writes.as_ref(),
-        NodeKind::Human(kind) => kind.writes.as_ref(),
-        NodeKind::Factory(kind) => kind.writes.as_ref(),
-        NodeKind::Call(kind) => kind.writes.as_ref(),
-        NodeKind::Swrm(_) | NodeKind::Tool(_) | NodeKind::Broken => None,
-    }
 }
 
 #[allow(clippy::too_many_arguments, reason = "one line a field of a declaration")]

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use trefoil_syntax::{Diagnostic, Location, suggest};
+use trefoil_syntax::{Diagnostic, Location, Span, suggest};
 
 use super::names::Names;
 use super::order::Order;
@@ -84,7 +84,7 @@ impl<'m> Links<'m> {
         let reads = reads::all(reader, manifest, names);
         let knotted = reads::report_cycles(reader, names, base.as_ref().ok(), n, &reads);
         match base {
-            Err(cycles) => links.report_edge_cycles(reader, names, &cycles),
+            Err(cycles) => links.report_edge_cycles(reader, manifest, names, &cycles),
             Ok(base) if !knotted => links.settle(reader, names, base, pairs, &reads),
             Ok(_) => {}
         }
@@ -201,12 +201,32 @@ impl<'m> Links<'m> {
         });
     }
 
-    fn report_edge_cycles(&self, reader: &Reader<'_>, names: &Names<'m>, cycles: &[Vec<usize>]) {
+    /// Where a node says that another one runs when it fails.
+    fn falls_back(&self, manifest: &Manifest<'m>, from: usize, to: usize) -> Option<Span> {
+        self.fallback.get(from).copied().flatten().filter(|f| *f == to)?;
+        let NodeKind::Agent(agent) = &manifest.nodes.get(from)?.kind else { return None };
+        match agent.on_failure.as_ref().or(manifest.defaults.on_failure.as_ref()) {
+            Some(OnFailure::Fallback(target)) => Some(target.span),
+            _ => None,
+        }
+    }
+
+    fn report_edge_cycles(
+        &self,
+        reader: &Reader<'_>,
+        manifest: &Manifest<'m>,
+        names: &Names<'m>,
+        cycles: &[Vec<usize>],
+    ) {
         for cycle in cycles {
             let ring = ring(names, cycle);
             let steps = cycle.iter().zip(cycle.iter().skip(1).chain(cycle.first()));
             let places: Vec<(Location, String)> = steps
                 .filter_map(|(from, to)| {
+                    if let Some(at) = self.falls_back(manifest, *from, *to) {
+                        let id = |at: usize| names.nodes.get(at).map_or("", |n| &*n.id.value);
+                        return Some((reader.at(at), format!("`{}` falls back to `{}`", id(*from), id(*to))));
+                    }
                     let edge = self.edges.iter().find(|l| l.from == *from && l.to == *to)?;
                     let what = format!("`{}` -> `{}`", edge.edge.from.value, edge.edge.to.value);
                     Some((reader.at(edge.edge.node.span), what))
@@ -214,8 +234,15 @@ impl<'m> Links<'m> {
                 .collect();
             let start = cycle.first().and_then(|at| names.nodes.get(*at)).map(|n| reader.at(n.id.span));
             let Some(at) = places.last().map(|(at, _)| *at).or(start) else { continue };
-            let mut d = Diagnostic::error("edge-cycle", at, format!("the edges form a cycle: {ring}"))
-                .help("a workflow has no loops: take one of these edges out");
+            let mut steps = cycle.iter().zip(cycle.iter().skip(1).chain(cycle.first()));
+            let falls = steps.any(|(from, to)| self.falls_back(manifest, *from, *to).is_some());
+            let (what, help) = match falls {
+                true => {
+                    ("the edges and a `fallback_node`", "a fallback cannot run before the node that it stands in for")
+                }
+                false => ("the edges", "a workflow has no loops: take one of these edges out"),
+            };
+            let mut d = Diagnostic::error("edge-cycle", at, format!("{what} form a cycle: {ring}")).help(help);
             for (at, what) in places.iter().rev().skip(1).rev() {
                 d = d.label(*at, what.clone());
             }

@@ -56,6 +56,10 @@ impl Resolve for Here<'_, '_, '_, '_> {
         there::is_there(self.scope, path)
     }
 
+    fn whole_path(&self, path: &str) -> Option<String> {
+        there::field(self.scope, path).then(|| format!("inputs.{path}"))
+    }
+
     fn tags(&self) -> Option<&'static Tags> {
         Some(&TAGS)
     }

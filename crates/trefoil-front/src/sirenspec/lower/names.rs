@@ -160,6 +160,32 @@ impl<'m> Names<'m> {
         });
     }
 
+    /// Written paths that are where another node leaves its own result: who writes, and that node.
+    pub fn taken(&self) -> impl Iterator<Item = (&WriteName, usize)> {
+        self.writes.iter().filter_map(|write| {
+            let [id, key, ..] = write.path.as_slice() else { return None };
+            let owner = self.node_of(id).filter(|owner| write.root == Root::Working && *owner != write.node)?;
+            let shape = &self.nodes.get(owner)?.shape;
+            (*shape != Shape::Any && shape.at(key).is_some()).then_some((write, owner))
+        })
+    }
+
+    /// Paths that are written beneath a text or another single value that is seeded, and how many segments lead there.
+    pub fn beneath_seeds(&self) -> impl Iterator<Item = (&WriteName, usize)> {
+        self.writes.iter().filter_map(|write| {
+            let (last, above) = write.path.split_last().filter(|(_, above)| !above.is_empty())?;
+            let mut value = self.seeds(write.root).get(above.first()?)?;
+            for (at, segment) in above.iter().chain([last]).enumerate().skip(1) {
+                match value {
+                    Value::Object(members) => value = members.get(segment)?,
+                    Value::Null | Value::List(_) => return None,
+                    _ => return Some((write, at)),
+                }
+            }
+            None
+        })
+    }
+
     /// The node of an id.
     pub fn node_of(&self, id: &str) -> Option<usize> {
         self.by_id.get(id).copied()

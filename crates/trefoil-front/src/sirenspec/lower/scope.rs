@@ -54,6 +54,11 @@ impl<'s, 'm, 'd> Scope<'s, 'm, 'd> {
         let Some((head, rest)) = reference.path.split_first() else {
             return (Source::Missing(Missing::Key(0)), 0);
         };
+        if let Some(default) = reference.default.as_deref().filter(|text| text.contains("{{")) {
+            let message = format!("the default is text as it stands, and `{default}` is not read");
+            let d = Diagnostic::warning("not-a-placeholder", at, message);
+            self.flow.reader.report(d.help("a default cannot be another value: put both placeholders side by side"));
+        }
         match &*head.name {
             "inputs" => self.input(reference, at),
             "env" => self.environment(reference, at),
@@ -131,6 +136,9 @@ impl<'s, 'm, 'd> Scope<'s, 'm, 'd> {
         if reference.path.len() < 2 {
             return self.no_field(reference, at, "env");
         }
+        if reference.path.len() > 2 {
+            return self.undefined(reference, at, 2, Vec::new());
+        }
         if let Some(key) = self.decides {
             self.flow.reader.report(
                 Diagnostic::error(
@@ -153,6 +161,11 @@ impl<'s, 'm, 'd> Scope<'s, 'm, 'd> {
         if let Some(slot) = slot {
             if head != "item" && reference.path.len() > 1 {
                 return self.undefined(reference, at, 1, Vec::new());
+            }
+            if let Some(body) = self.body {
+                let mut body = body.borrow_mut();
+                body.reads_item |= head == "item";
+                body.reads_index |= head == "index";
             }
             return (Source::Slot(slot), 1);
         }
@@ -253,6 +266,9 @@ impl<'s, 'm, 'd> Scope<'s, 'm, 'd> {
                 Some(write) => self.too_early(reference, at, write.node, true),
                 None => self.unknown_path(root, base, &look, reference, at),
             };
+        }
+        if look.seeded && node.is_none() && names.seeded(root, path).is_some_and(Value::is_null) {
+            self.seeded_null(&look, reference, at);
         }
         self.perhaps(&look, node, path, reference, at);
         let bound = match (provided, node) {

@@ -150,6 +150,8 @@ impl<'p> Session<'p> {
             .map(|at| node::lower(&flow, &mut made, &carried, at, children.get(at).and_then(Option::as_ref)))
             .collect();
         unused_agents(&flow);
+        taken_paths(&flow);
+        replaced_seeds(&flow);
         if let Some(refusal) = manifest.budget.as_ref().and_then(|b| b.price.as_ref()) {
             made.refuse(refusal);
         }
@@ -251,6 +253,36 @@ fn readable(output: &Shape, names: &Names<'_>) -> Shape {
         }
     }
     Shape::Keys(all)
+}
+
+/// Nodes that write where another node leaves its result, which templates then no longer read (decision S4). One that
+/// stands in for the other does so on purpose.
+fn taken_paths(flow: &Workflow<'_, '_>) {
+    for (write, owner) in flow.names.taken() {
+        let stands_in = flow.links.fallback_of.get(write.node).is_some_and(|mains| mains.contains(&owner));
+        let text = flow.manifest.nodes.get(write.node).and_then(|node| node.kind.writes()).and_then(|w| w.text);
+        let (Some(text), false, Some(node)) = (text, stands_in, flow.names.nodes.get(write.node)) else { continue };
+        let Some(other) = flow.names.nodes.get(owner) else { continue };
+        let (path, own, id) = (write.path.join("."), &node.id.value, &other.id.value);
+        let message =
+            format!("`{own}` writes where `{id}` leaves its result: from then on `{path}` is what `{own}` wrote");
+        let d = Diagnostic::warning("write-conflict", flow.reader.at(text.span), message);
+        let help = format!("write `working.{own}.{}`, or another path of its own", node.output.join("."));
+        flow.reader.report(d.label(flow.reader.at(other.id.span), "this node").help(help));
+    }
+}
+
+/// Nodes that write beneath a text that is there from the start, of which nothing is left then.
+fn replaced_seeds(flow: &Workflow<'_, '_>) {
+    for (write, depth) in flow.names.beneath_seeds() {
+        let text = flow.manifest.nodes.get(write.node).and_then(|node| node.kind.writes()).and_then(|w| w.text);
+        let Some(text) = text else { continue };
+        let root = write.root.word();
+        let seed = write.path.get(..depth).unwrap_or_default().join(".");
+        let message = format!("`{root}.{seed}` is a value of `state`, and nothing is left of it when this is written");
+        let d = Diagnostic::warning("write-conflict", flow.reader.at(text.span), message);
+        flow.reader.report(d.help("write to a path that is not beneath a text"));
+    }
 }
 
 /// Agents that no node names: their templates are read for mistakes all the same.

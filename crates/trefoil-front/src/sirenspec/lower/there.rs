@@ -5,7 +5,12 @@ use trefoil_template::Segment;
 use super::scope::Scope;
 use crate::sirenspec::manifest::Root;
 
-/// Whether a path is one of a value: of nothing that is a single word, but for the loop variables.
+/// Whether a word is an input's name.
+pub fn field(scope: &Scope<'_, '_, '_>, name: &str) -> bool {
+    scope.flow.inputs.shape(name).is_some() || scope.body.is_some_and(|b| b.borrow().input(name).is_some())
+}
+
+/// Whether a path is one of a value: of nothing that is a single word, but for the loop variables and the inputs.
 pub fn is_there(scope: &Scope<'_, '_, '_>, path: &str) -> bool {
     let names: Vec<&str> = path.split('.').collect();
     let body = || scope.body.map(|b| b.borrow());
@@ -17,13 +22,12 @@ pub fn is_there(scope: &Scope<'_, '_, '_>, path: &str) -> bool {
     };
     match names.as_slice() {
         [name @ ("item" | "index" | "total"), ..] => body().is_some_and(|b| b.variable(name).is_some()),
-        ["inputs", field, ..] => {
-            scope.flow.inputs.shape(field).is_some() || body().is_some_and(|b| b.input(field).is_some())
-        }
+        ["inputs", field, ..] => self::field(scope, field),
         ["env", name] => name.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_'),
         ["_budget", _] => true,
         // The agents of the swarm whose synthesis this is.
         [_, "agents", agent, ..] if scope.own.iter().any(|(id, _)| **id == **agent) => true,
+        [_] => field(scope, path),
         ["working", rest @ ..] => led(Root::Working, rest),
         ["output", rest @ ..] => led(Root::Output, rest),
         [_, _, ..] => led(Root::Working, &names),

@@ -58,6 +58,17 @@ impl Scope<'_, '_, '_> {
         }
     }
 
+    /// A value of `state` without content, which nobody writes before it is read: templates put a word in (decision S3).
+    pub(super) fn seeded_null(&self, look: &Look, reference: &Reference, at: Location) {
+        if !look.writes.is_empty() || !matches!(self.who, Reading::Node(_)) {
+            return;
+        }
+        let message =
+            format!("`{}` is null: `state` gives it no value, and no node before writes it", reference.dotted());
+        let d = Diagnostic::warning("unresolved-name", at, message);
+        self.flow.reader.report(d.help("a template puts the word `null` in; write `\"\"` for an empty text"));
+    }
+
     fn continues(&self, node: usize) -> bool {
         let node = self.flow.manifest.nodes.get(node);
         node.is_some_and(|n| match &n.kind {
@@ -130,7 +141,12 @@ impl Scope<'_, '_, '_> {
 
     pub(super) fn working_dot_node_id(&self, reference: &Reference, at: Location, node: &NodeName<'_>, taken: usize) {
         let rest = reference.path.get(1 + taken..).unwrap_or(&[]);
-        let (fixed, sure) = through_node(node, rest);
+        // The list is what a fan-out goes over; the text would not be one.
+        let list = self.decides == Some("for_each") && rest.is_empty() && node.shape.at("outputs").is_some();
+        let (fixed, sure) = match list {
+            true => (format!("{}.outputs", node.id.value), true),
+            false => through_node(node, rest),
+        };
         let message = format!("`{}` reads node `{}` through `working`", reference.dotted(), node.id.value);
         let d = Diagnostic::error("working-dot-node-id", at, message)
             .help(format!("use `{{{{ {fixed} }}}}`; in templates `working.*` is for paths you write or seed yourself"));
@@ -265,6 +281,18 @@ impl Scope<'_, '_, '_> {
             let after = words.get(agent + 1..).filter(|a| !a.is_empty()).map_or("output".to_owned(), |a| a.join("."));
             return Some(format!("{}.agents.{}.{after}", self.id(me), words.get(agent)?));
         }
+        // An agent of another node's swarm, without `agents` or behind another word.
+        if let (Some(node), Some(agent)) = (
+            self.flow.names.node_of(first),
+            rest.iter().take(2).position(|word| {
+                let node = self.flow.names.node_of(first).and_then(|at| self.flow.names.nodes.get(at));
+                node.is_some_and(|n| n.members.iter().any(|(id, _)| **id == **word))
+            }),
+        ) && rest.first() != Some(&"agents")
+        {
+            let after = rest.get(agent + 1..).filter(|a| !a.is_empty()).map_or("output".to_owned(), |a| a.join("."));
+            return Some(format!("{}.agents.{}.{after}", self.id(node), rest.get(agent)?));
+        }
         if matches!(*first, "nodes" | "steps" | "outputs" | "context" | "results" | "state" | "agents") {
             return match rest {
                 [node] if self.flow.names.node_of(node).is_some() => Some(format!("{node}.output")),
@@ -320,7 +348,11 @@ impl Scope<'_, '_, '_> {
             format!("`{}` is not defined: `{}` has no `{name}`", reference.dotted(), before.join("."))
         };
         let near = suggest::near(name, candidates.iter().copied());
+        // A node alone is an object: what it left is meant.
+        let result =
+            near.filter(|_| segment + 1 == reference.path.len()).and_then(|near| self.result(&before, near.name));
         let help = match near {
+            Some(_) if result.is_some() => result.as_ref().map(|path| format!("did you mean `{path}`?")),
             Some(near) => {
                 let fixed = before.iter().copied().chain([near.name]);
                 let rest = reference.path.iter().skip(segment + 1).map(|s| &*s.name);
@@ -344,7 +376,10 @@ impl Scope<'_, '_, '_> {
             _ => "unknown-property",
         };
         let mut d = self.undefined_name(rule, reference, at, message, help);
-        if let Some(near) = near {
+        if let Some(path) = result {
+            let whole = mend::segments(reference, at, 0, segment);
+            d = mend::rewritten(d, whole, &path, false);
+        } else if let Some(near) = near {
             d = mend::renamed(d, mend::segment(reference, at, segment), near, reference.default.is_none());
         } else if let Some(path) = instead.and_then(|i| i.path) {
             let whole = mend::segments(reference, at, 0, reference.path.len().saturating_sub(1));
@@ -352,6 +387,21 @@ impl Scope<'_, '_, '_> {
         }
         self.flow.reader.report(d);
         (Source::Missing(Missing::Key(segment as u16)), 0)
+    }
+
+    /// The path to what a node left that a name nearly names; none where a written or seeded value has that name too.
+    fn result(&self, before: &[&str], id: &str) -> Option<String> {
+        let names = self.flow.names;
+        let node = names.nodes.get(names.node_of(id)?)?;
+        let root = match before {
+            [] => "",
+            ["working"] => "working.",
+            _ => return None,
+        };
+        let path = [Segment { name: id.into(), span: 0..0 }];
+        let look = names.look(Root::Working, &path);
+        let written = look.seeded || look.writes.iter().any(|w| names.provides(*w, &path));
+        (!written && !node.output.is_empty()).then(|| format!("{root}{id}.{}", node.output.join(".")))
     }
 
     /// The reading node, where the text is an agent's and another node that uses it has the name: a factory's inputs.

@@ -128,7 +128,16 @@ fn model<'n>(reader: &Reader<'_>, text: &'n Text) -> Option<Model<'n>> {
         _ => {
             let help = match text.value.split_once('/') {
                 Some((provider, name)) => format!("write `{provider}:{name}`"),
-                None => format!("for example `openai:{}`", text.value.trim_matches(':')),
+                None => match text.value.trim_matches([':', ' ']) {
+                    "" => "for example `openai:gpt-4o-mini`".to_owned(),
+                    name if name.contains("{{") => {
+                        "write the provider and the model out: `openai:gpt-4o-mini`".to_owned()
+                    }
+                    name if providers::PROVIDERS.contains(&name) => {
+                        format!("write the model behind the provider: `{name}:...`")
+                    }
+                    name => format!("for example `openai:{name}`"),
+                },
             };
             reader.report(
                 Diagnostic::error(

@@ -2,12 +2,12 @@
 
 use trefoil_ir::OnItemFailure;
 use trefoil_syntax::Diagnostic;
-use trefoil_syntax::yaml::{Entry, Text};
+use trefoil_syntax::yaml::{Entry, Scalar, Text};
 
 use super::scalar;
 use super::swrm::{self, Swrm};
 use super::write::{self, Write};
-use crate::Fields;
+use crate::{Fields, Reader};
 
 /// A factory.
 #[derive(Debug, Clone)]
@@ -84,6 +84,15 @@ fn worker<'n>(fields: &mut Fields<'n, '_>) -> Option<Worker<'n>> {
             inner.finish();
             Some(Worker::Swrm(body))
         }
+        (None, None) if fields.entries().iter().any(|e| &*e.key.value == "agents" && e.value.sequence().is_some()) => {
+            let at = fields.take("agents").map_or(fields.head(), |e| e.key.span);
+            let d =
+                Diagnostic::error("missing-key", reader.at(at), "the agents of a factory's swarm stand under `swrm`");
+            reader.report(d.help("write `swrm:` above and put `agents` and `synthesis` beneath it"));
+            let concurrency = fields.take("concurrency").is_some();
+            let body = swrm::body(fields);
+            Some(Worker::Swrm(Swrm { concurrency: body.concurrency.filter(|_| !concurrency), ..body }))
+        }
         (agent, swrm) => {
             one_of(fields, "agent", "swrm", agent.zip(swrm));
             None
@@ -155,11 +164,29 @@ fn one_of(fields: &mut Fields<'_, '_>, a: &'static str, b: &'static str, both: O
 
 /// `inputs` of a factory or workflow node: text, or a number or boolean as it is.
 pub fn inputs<'n>(fields: &mut Fields<'n, '_>) -> Vec<&'n Entry> {
+    let outer: Vec<&str> = fields.entries().iter().map(|e| &*e.key.value).collect();
     let Some(inputs) = fields.fields("inputs") else { return Vec::new() };
     for entry in inputs.entries() {
+        misplaced(inputs.reader, &outer, entry);
         if entry.value.scalar().is_none() || entry.value.is_null() {
             inputs.reader.wrong_type(&entry.value, &entry.key.value, "text");
         }
     }
     inputs.entries().iter().collect()
+}
+
+/// Says that a key of the node has slipped into its inputs.
+fn misplaced(reader: &Reader<'_>, node: &[&str], entry: &Entry) {
+    let key = &*entry.key.value;
+    let fits = match key {
+        "concurrency" | "timeout_per_instance" => matches!(entry.value.scalar(), Some((Scalar::Int(_), _))),
+        "on_failure" => entry.value.string().is_some_and(|t| matches!(&*t.value, "abort" | "continue")),
+        _ => false,
+    };
+    if !fits || node.contains(&key) || !node.iter().any(|k| matches!(*k, "for_each" | "swarm_size")) {
+        return;
+    }
+    let message = format!("`{key}` under `inputs` is an input of every instance, and the factory has no `{key}`");
+    let d = Diagnostic::warning("no-effect", reader.at(entry.key.span), message);
+    reader.report(d.help(format!("put `{key}` beside `inputs`, with the indentation of that key")));
 }

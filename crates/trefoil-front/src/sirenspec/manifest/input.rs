@@ -1,13 +1,14 @@
 //! `input` and `state`: what a run starts with.
 
-use trefoil_syntax::Span;
-use trefoil_syntax::yaml::{Node, Text};
+use trefoil_syntax::yaml::{Entry, Node, Text};
+use trefoil_syntax::{Diagnostic, Span};
 use trefoil_template::{Object, Value};
 
+use super::scalar;
 use super::write::Root;
-use crate::Fields;
 use crate::learn::whole;
 use crate::read::to_value;
+use crate::{Fields, Reader};
 
 /// A declared field of the run's input.
 #[derive(Debug, Clone)]
@@ -41,7 +42,10 @@ pub fn input<'n>(fields: &mut Fields<'n, '_>) -> Vec<InputField<'n>> {
             let null = entry.value.is_null();
             if &*entry.key.value == "message" && !null && entry.value.string().is_none() {
                 input.reader.wrong_type(&entry.value, "message", "text");
+            } else {
+                declared(input.reader, entry);
             }
+            scalar::no_templates(input.reader, &entry.value, "input");
             InputField { name: &entry.key, span: whole(entry), default: (!null).then(|| to_value(&entry.value)) }
         })
         .collect()
@@ -64,6 +68,7 @@ fn tree<'n>(state: &mut Fields<'n, '_>, root: Root, written: &mut Vec<(Root, &'n
     let Some(entry) = state.take(key) else { return Object::default() };
     let node = &entry.value;
     written.push((root, node));
+    scalar::no_templates(reader, node, "state");
     match node.mapping() {
         Some(mapping) => mapping.entries.iter().map(|e| (e.key.value.clone(), to_value(&e.value))).collect(),
         None => {
@@ -71,4 +76,30 @@ fn tree<'n>(state: &mut Fields<'n, '_>, root: Root, written: &mut Vec<(Root, &'n
             Object::default()
         }
     }
+}
+
+/// Says that a field is declared with a type, as other formats do it: what stands there is the default itself.
+fn declared(reader: &Reader<'_>, entry: &Entry) {
+    const TYPES: [&str; 13] = [
+        "string", "str", "text", "number", "integer", "int", "float", "boolean", "bool", "array", "list", "object",
+        "dict",
+    ];
+    // What else a schema has, a field that holds a schema has too.
+    const KEYS: [&str; 8] = ["type", "default", "description", "required", "enum", "title", "examples", "example"];
+    let Some(mapping) = entry.value.mapping() else { return };
+    let kind = mapping.get("type").and_then(|e| e.value.string());
+    let typed = kind.is_some_and(|text| TYPES.contains(&&*text.value));
+    if !typed || !mapping.entries.iter().all(|e| KEYS.contains(&&*e.key.value)) {
+        return;
+    }
+    let message =
+        format!("`{}` is this whole mapping unless given: a field of `input` is its default", entry.key.value);
+    let d = Diagnostic::warning("no-effect", reader.at(entry.key.span), message);
+    let default = mapping.get("default").and_then(|e| e.value.scalar()).map(|(_, text)| text);
+    reader.report(match default {
+        Some(text) => d.help(format!("write the default alone: `{}: {}`", entry.key.value, text.value)),
+        None => {
+            d.help(format!("write the default alone, or `{}:` for a field that a run has to give", entry.key.value))
+        }
+    });
 }

@@ -26,7 +26,7 @@ pub use guardrail::{GuardList, Guardrail};
 pub use human::HumanNode;
 pub use node::{AgentNode, Node, NodeKind};
 pub use policy::OnFailure;
-pub use swrm::{Swrm, Synthesis};
+pub use swrm::{Member, Swrm, Synthesis};
 pub use tool::{ToolNode, ToolSettings};
 pub use workflow::{Manifest, read};
 pub use write::{Root, Write};

@@ -46,6 +46,19 @@ pub enum NodeKind<'n> {
     Broken,
 }
 
+impl<'n> NodeKind<'n> {
+    /// What its `writes` says.
+    pub fn writes(&self) -> Option<&Write<'n>> {
+        match self {
+            Self::Agent(kind) => kind.writes.as_ref(),
+            Self::Human(kind) => kind.writes.as_ref(),
+            Self::Factory(kind) => kind.writes.as_ref(),
+            Self::Call(kind) => kind.writes.as_ref(),
+            Self::Swrm(_) | Self::Tool(_) | Self::Broken => None,
+        }
+    }
+}
+
 /// An agent node.
 #[derive(Debug, Clone)]
 pub struct AgentNode<'n> {
@@ -113,6 +126,19 @@ fn kind<'n>(reader: &'n Reader<'_>, entry: &'n Entry) -> NodeKind<'n> {
             None => reader.word(&written.value, "type", &TYPES),
         },
     };
+    let read = match swarm_of_agent(&mut fields) {
+        Some(at) => {
+            let d = Diagnostic::error(
+                "missing-key",
+                reader.at(at.span),
+                "an agent node has one `agent`, a swarm has `agents`",
+            );
+            let near = suggest::Near { name: "swrm", distance: usize::MAX, sure: false };
+            reader.report(respelt(d.help("write `type: swrm`"), reader.at(at.span), at, near));
+            TYPES.iter().find(|(name, _)| *name == "swrm").map(|(_, read)| *read)
+        }
+        None => read,
+    };
     let Some(read) = read else { return NodeKind::Broken };
     let kind = read(&mut fields);
     fields.finish();
@@ -165,6 +191,14 @@ fn other_type(reader: &Reader<'_>, text: &Text) -> Option<ReadKind> {
     let d = d.help(format!("did you mean `{name}`? it can be one of {all}"));
     reader.report(respelt(d, at, text, suggest::Near { name, distance: usize::MAX, sure: false }));
     TYPES.iter().find(|(t, _)| t == name).map(|(_, read)| *read)
+}
+
+/// The `type` of a node that says it is of one agent, and lists several.
+fn swarm_of_agent<'n>(fields: &mut Fields<'n, '_>) -> Option<&'n Text> {
+    let kind = fields.take("type").and_then(|e| e.value.string()).filter(|text| &*text.value == "agent")?;
+    let entries = fields.entries();
+    let lists = entries.iter().any(|e| &*e.key.value == "agents" && e.value.sequence().is_some());
+    (lists && !entries.iter().any(|e| &*e.key.value == "agent")).then_some(kind)
 }
 
 /// Keys that only nodes of one type have, and the type.

@@ -42,7 +42,13 @@ pub fn retry(fields: &mut Fields<'_, '_>) -> Option<Retry> {
         )
         .unwrap_or(Backoff::Constant);
     let base_delay_ms = scalar::seconds(&mut retry, "base_delay", true).unwrap_or(1000);
+    let most = retry.take("max_delay").map(|e| e.value.span);
     let max_delay_ms = scalar::seconds(&mut retry, "max_delay", true).unwrap_or(30_000);
+    if let Some(at) = most.filter(|_| max_delay_ms < base_delay_ms) {
+        let message = "`max_delay` is below `base_delay`, so every delay is `max_delay`";
+        let d = Diagnostic::warning("no-effect", retry.reader.at(at), message);
+        retry.reader.report(d.help("both are in seconds; `max_delay` is the upper bound"));
+    }
     let jitter = scalar::flag(&mut retry, "jitter").unwrap_or(false);
     let mut on = Vec::new();
     match retry.list("on") {

@@ -4,7 +4,7 @@
 use std::ops::RangeInclusive;
 
 use trefoil_syntax::Diagnostic;
-use trefoil_syntax::yaml::{Node, Scalar, Text};
+use trefoil_syntax::yaml::{Kind, Node, Scalar, Text};
 
 use crate::{Fields, Reader};
 
@@ -116,6 +116,22 @@ pub fn require_plain<'n>(fields: &mut Fields<'n, '_>, key: &'static str) -> Opti
     let text = fields.require_text(key)?;
     not_a_template(fields.reader, text, key);
     Some(text)
+}
+
+/// Warns of every placeholder in the texts of a value in which none is read.
+pub fn no_templates(reader: &Reader<'_>, node: &Node, key: &str) {
+    match &*node.kind {
+        Kind::Scalar(Scalar::Str, text) => {
+            let inner = text.value.split_once("{{").and_then(|(_, rest)| Some(rest.split_once("}}")?.0));
+            let path = inner.map(|inner| inner.split('|').next().unwrap_or(inner).trim());
+            if path.is_some_and(crate::lookalike::is_path) {
+                not_a_template(reader, text, key);
+            }
+        }
+        Kind::Scalar(..) => {}
+        Kind::Sequence(items) => items.iter().for_each(|item| no_templates(reader, item, key)),
+        Kind::Mapping(mapping) => mapping.entries.iter().for_each(|e| no_templates(reader, &e.value, key)),
+    }
 }
 
 /// Warns of a placeholder where none is read.

@@ -63,10 +63,13 @@ fn parse<'n>(reader: &Reader<'_>, text: &'n Text) -> Option<Write<'n>> {
                 head,
                 format!("`writes` must begin with `working.` or `output.`, not `{first}`"),
             );
-            d = match suggest::near(first, ["working", "output"]) {
+            d = match suggest::near(first, ["working", "output"]).filter(|_| meant(&text.value).is_none()) {
                 Some(near) => renamed(d.help(format!("did you mean `{}`?", near.name)), Some(head), near, true),
                 None if first == "memory" => d.help("persistent memory is not part of this version of the format"),
-                None => d.help(format!("write `working.{0}` or `output.{0}`", text.value)),
+                None => match meant(&text.value) {
+                    Some(path) => d.help(format!("write `{path}`")),
+                    None => d.help(format!("write `working.{0}` or `output.{0}`", text.value)),
+                },
             };
             reader.report(d);
             return None;
@@ -82,6 +85,11 @@ fn parse<'n>(reader: &Reader<'_>, text: &'n Text) -> Option<Write<'n>> {
         let message = format!("`{}` has {odd} in it, so no template can read it", text.value);
         reader.warning("bad-path", text.span, message);
     }
+    if root == Root::Working && path.first().is_some_and(|s| **s == *"_budget") {
+        let message = "what is written to `working._budget` cannot be read: what the run has used so far stands there";
+        let d = Diagnostic::warning("reserved-name", reader.at(text.span), message);
+        reader.report(d.help("write to a path of another name"));
+    }
     // A lone root stores under the key of its own name.
     let path = if path.is_empty() {
         let message = format!("`{first}` alone writes `{first}.{first}`: the name after the dot is missing");
@@ -92,6 +100,13 @@ fn parse<'n>(reader: &Reader<'_>, text: &'n Text) -> Option<Write<'n>> {
         path
     };
     Some(Write { root, path, text: Some(text) })
+}
+
+/// The path of one of the trees that is written as other languages write paths: `output/y`, `$.output.y`, `output["y"]`.
+fn meant(text: &str) -> Option<String> {
+    let apart = |c: char| !in_path(c) || matches!(c, '.' | '$');
+    let segments: Vec<&str> = text.split(apart).filter(|s| !s.is_empty()).collect();
+    (matches!(segments.first(), Some(&("working" | "output"))) && segments.len() > 1).then(|| segments.join("."))
 }
 
 /// Whether a character can stand in a path that a template reads (decision C2).

@@ -22,10 +22,17 @@ pub(super) type Spanned<'t> = (Token<'t>, Range<usize>);
 const SIGNS: [&str; 18] =
     ["==", "!=", "<=", ">=", "<", ">", "+", "-", "*", "/", "%", "(", ")", "[", "]", ",", ".", ":"];
 
+const NO_PATTERNS: &str =
+    "there are no patterns: `\"word\" in working.path` looks for a word, `!=` tells two values apart";
+
 /// Signs of other languages: read as (a word or a sign), and the advice.
-const FOREIGN: [(&str, &str, &str); 19] = [
+const FOREIGN: [(&str, &str, &str); 23] = [
     ("===", "==", "write `==`"),
     ("!==", "!=", "write `!=`"),
+    ("=!", "!=", "write `!=`"),
+    ("= =", "==", "write `==`"),
+    ("=~", "==", NO_PATTERNS),
+    ("~=", "!=", NO_PATTERNS),
     ("&&", "and", "write `and`"),
     ("||", "or", "write `or`"),
     ("<>", "!=", "write `!=`"),
@@ -74,11 +81,16 @@ pub(super) fn tokens<'t>(b: &mut Builder<'t>) -> Vec<Spanned<'t>> {
         } else if let Some((sign, meant, help)) = foreign(trimmed) {
             at += sign.len();
             if sign != "}}" || !b.slice(0..start).contains("{{") {
+                let (before, behind) = (b.slice(0..start), b.slice(at..b.source.len()));
                 let noted = b.mistakes.add("condition-bad-operator", start..at, format!("there is no `{sign}` here"));
-                if let Some(sign) = sign_of(help) {
-                    noted.meant(sign);
+                if sign == "|" && is_filter(behind) {
+                    noted.help("there are no filters: a value is compared as it is");
+                } else {
+                    if let Some(meant) = sign_of(help) {
+                        noted.meant(apart(meant, before, behind));
+                    }
+                    noted.help(help);
                 }
-                noted.help(help);
             }
             match meant {
                 "" => None,
@@ -102,6 +114,26 @@ pub(super) fn tokens<'t>(b: &mut Builder<'t>) -> Vec<Spanned<'t>> {
             tokens.push((token, start..at));
         }
     }
+}
+
+/// Whether what stands behind a `|` is the name of a filter and no operand.
+fn is_filter(behind: &str) -> bool {
+    let behind = behind.trim_start();
+    let word = behind.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(behind.len());
+    let (word, rest) = behind.split_at(word);
+    word.starts_with(|c: char| c.is_alphabetic() || c == '_')
+        && !rest.starts_with(['.', '('])
+        && !matches!(word, "not" | "working" | "output" | "True" | "False" | "true" | "false")
+}
+
+/// A word in the place of a sign, with blanks where it would run into what stands beside it.
+fn apart(meant: &str, before: &str, behind: &str) -> String {
+    if !meant.starts_with(char::is_alphabetic) {
+        return meant.to_owned();
+    }
+    let left = if before.ends_with(|c: char| !c.is_whitespace() && c != '(') { " " } else { "" };
+    let right = if behind.starts_with(|c: char| !c.is_whitespace()) { " " } else { "" };
+    format!("{left}{meant}{right}")
 }
 
 fn foreign(text: &str) -> Option<(&'static str, &'static str, &'static str)> {
