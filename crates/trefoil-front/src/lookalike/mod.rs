@@ -84,7 +84,8 @@ fn finding(
 /// sign is a currency's.
 fn dollar(reader: &Reader<'_>, text: &Text) {
     let value = text.value.trim();
-    let Some(inner) = value.strip_prefix("${{").and_then(|rest| rest.strip_suffix("}}")) else { return };
+    let alone = value.strip_prefix("${{").and_then(|rest| rest.strip_suffix("}}"));
+    let Some(inner) = alone else { return beside(reader, text) };
     let path = inner.split('|').next().unwrap_or(inner).trim();
     if !is_path(path) || path.rsplit('.').next().is_none_or(is_amount) {
         return;
@@ -93,6 +94,18 @@ fn dollar(reader: &Reader<'_>, text: &Text) {
     let place: Location = reader.at(text.source(at..at + 1));
     let d = Diagnostic::warning(RULE, place, "the `$` is no part of the placeholder: it stays in the text");
     reader.report(d.suggestion("take the `$` out", place, ""));
+}
+
+/// The same beside other text: before a variable of the environment or a secret it is no currency's sign.
+fn beside(reader: &Reader<'_>, text: &Text) {
+    for (at, _) in text.value.match_indices("${{") {
+        let inner = text.value.get(at + 3..).unwrap_or_default().trim_start();
+        if inner.starts_with("env.") || inner.starts_with("secrets.") {
+            let place = reader.at(text.source(at as u32..at as u32 + 1));
+            let d = Diagnostic::warning(RULE, place, "the `$` is no part of the placeholder: it stays in the text");
+            reader.report(d.suggestion("take the `$` out", place, ""));
+        }
+    }
 }
 
 /// Whether a name is that of an amount of money: one of its words is.

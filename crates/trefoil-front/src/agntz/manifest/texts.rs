@@ -1,6 +1,6 @@
 //! The small shapes that recur in manifests: texts that must say something, maps of templates, trees of templates.
 
-use trefoil_syntax::yaml::{Kind, Node, Text};
+use trefoil_syntax::yaml::{Kind, Node, Scalar, Text};
 use trefoil_syntax::{Diagnostic, Span};
 
 use crate::read::{Reader, to_value};
@@ -42,8 +42,13 @@ pub fn text_map<'n>(reader: &'n Reader<'_>, node: &'n Node, what: &str) -> Vec<(
 pub fn template_wanted(reader: &Reader<'_>, node: &Node, what: &str) {
     let message = format!("`{what}` must be text or a template, not {}", node.describe());
     let mut d = Diagnostic::error("wrong-type", reader.at(node.span), message);
-    if node.scalar().is_some() && !node.is_null() {
-        d = d.help("write it in quotes");
+    match node.scalar() {
+        Some((Scalar::Null, _)) | None => {}
+        Some(_) => {
+            d = d.help(
+                "in quotes it is text; a number, or true or false, comes only from a lone placeholder: that of an input with this as its `default`, for example",
+            );
+        }
     }
     reader.report(d);
 }
