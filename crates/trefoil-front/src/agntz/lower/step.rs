@@ -123,7 +123,7 @@ fn fit(reader: &Reader<'_>, value: &Text, property: &Property, callee: &Signatur
         let d = declared(d, callee, &property.name);
         reader.report(match shape {
             Shape::Text if matches!(expr, Expr::Const(_)) => d.help(
-                "only a lone placeholder keeps its type; anything else is text: declare an input with this as its `default`, and pass that",
+                "only a lone placeholder keeps its type; anything else is text: pass an input that has this as its `default`",
             ),
             Shape::Text => d.help("only a lone placeholder keeps its type; anything else is text"),
             Shape::Answer => d.help("give the agent that it comes from an `outputSchema`"),

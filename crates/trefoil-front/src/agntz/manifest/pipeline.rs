@@ -3,7 +3,7 @@
 use trefoil_syntax::yaml::{Entry, Mapping, Node, Scalar, Text};
 use trefoil_syntax::{Diagnostic, Span, suggest};
 
-use super::texts::{entry_span, not_empty, template_wanted};
+use super::texts::{entry_span, not_empty, value_wanted};
 use super::{Agent, Place, agent};
 use crate::read::{Fields, Reader};
 
@@ -257,7 +257,7 @@ fn output_map<'n>(reader: &'n Reader<'_>, mapping: &'n Mapping) -> OutputMap<'n>
         match (entry.value.mapping(), entry.value.string()) {
             (Some(inner), _) => entries.push((&entry.key, output_map(reader, inner))),
             (None, Some(text)) => entries.push((&entry.key, OutputMap::Text(text))),
-            (None, None) => template_wanted(reader, &entry.value, &entry.key.value),
+            (None, None) => value_wanted(reader, &entry.value, &entry.key.value),
         }
     }
     OutputMap::Map(entries)
