@@ -205,18 +205,36 @@ impl Visitor<'_, '_> {
         Some((self.references.get(*r as usize)?, sign, value))
     }
 
-    /// `a != x || a != y`: whatever `a` is, one of the two holds.
+    /// `a != x || a != y`, `a != x || a == x`: whatever `a` is, one of the two holds.
     fn opposed(&self, parts: &[Expression], or: bool) {
-        let unequal: Vec<_> =
-            parts.iter().filter_map(|p| self.with_literal(p)).filter(|(_, sign, _)| or && *sign == "!=").collect();
-        for (i, (reference, _, value)) in unequal.iter().enumerate() {
-            let same = |(r, _, v): &&(&Reference, &str, &Value)| r.dotted() == reference.dotted() && v != value;
-            let Some((first, _, other)) = unequal.get(..i).unwrap_or_default().iter().find(same) else { continue };
+        if !or {
+            return;
+        }
+        let all: Vec<_> = parts.iter().filter_map(|p| self.with_literal(p)).collect();
+        for (i, (reference, sign, value)) in all.iter().enumerate() {
+            let one_holds = |(r, other, v): &&(&Reference, &str, &Value)| {
+                let signs = match (*sign, *other) {
+                    ("!=", "!=") => v != value,
+                    ("!=", "==") | ("==", "!=") => v == value,
+                    _ => false,
+                };
+                signs && r.dotted() == reference.dotted()
+            };
+            let Some((first, other, beside)) = all.get(..i).unwrap_or_default().iter().find(one_holds) else {
+                continue;
+            };
             let span = self.source.source(first.span.clone());
-            let (name, a, b) = (reference.dotted(), other.to_text(), value.to_text());
-            let message = format!("this condition is always true: `{name}` is never `{a}` and `{b}` at once");
+            let name = reference.dotted();
+            let (why, help) = if sign == other {
+                let why = format!("`{name}` is never `{}` and `{}` at once", beside.to_text(), value.to_text());
+                (why, "write `&&` for `||` to mean that it is neither")
+            } else {
+                let why = format!("`{name}` is `{}`, or it is not", value.to_text());
+                (why, "take one of the two away")
+            };
+            let message = format!("this condition is always true: {why}");
             let d = Diagnostic::warning("constant-condition", self.reader.at(span), message);
-            self.reader.report(d.help("write `&&` for `||` to mean that it is neither"));
+            self.reader.report(d.help(help));
             return;
         }
     }

@@ -244,6 +244,17 @@ fn an_example_says_where_it_is_no_json() {
 }
 
 #[test]
+fn an_example_says_what_does_not_fit() {
+    let agent = |output: &str| {
+        format!(
+            "id: a\nkind: llm\n{MODEL}\ninstruction: Hi.\noutputSchema: {{ priority: integer }}\nexamples:\n  - input: x\n    output: '{output}'\n"
+        )
+    };
+    told(&agent("{\"priority\": \"9\"}"), "the text `9` is not of type");
+    told(&agent("{\"prioriti\": 9}"), "did you mean `priority` by `prioriti`?");
+}
+
+#[test]
 fn steps_of_the_model_are_spoken_of_by_what_the_agent_is() {
     silent("id: p\nkind: sequential\nmaxSteps: 8\nsteps: [ { ref: c } ]\n", "one model call");
     told("id: p\nkind: sequential\nmaxSteps: 8\nsteps: [ { ref: c } ]\n", "it is a key of `kind: llm`");
