@@ -96,6 +96,10 @@ fn a_side_of_a_condition_that_reads_nothing_is_always_the_same() {
     told(&when("{{n}} > 3 && 5"), "`5` by itself is always true");
     told(&when("{{plan}} == free || ok"), "a name is written in braces: `{{ok}}`");
     told(&when("{{plan}} != free || {{plan}} != team"), "this condition is always true");
+    told(
+        &when("{{plan}} != free || {{plan}} == free"),
+        "this condition is always true: `plan` is `free`, or it is not",
+    );
     for right in
         ["{{plan}} != free && {{plan}} != team", "{{plan}} != free || {{q}} != team", "{{plan}} == 'free || team'"]
     {
