@@ -130,7 +130,7 @@ impl<'n, 'd> Reading<'n, 'd> {
             return false;
         }
         let near = foreign.iter().find(|(f, _)| *f == name).map(|(f, t)| Near {
-            name: *t,
+            name: t,
             distance: 1,
             // Anything is more than an object.
             sure: *f != "any",
