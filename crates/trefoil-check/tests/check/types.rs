@@ -155,7 +155,7 @@ fn a_variable_of_the_environment_may_read_as_a_number() {
         )
     };
     expect("text-as-number", "agntz", &[("p.yaml", &flow("q: string", "env.LEVEL"))], &[]);
-    let found = ["warning 6:13 `q` is declared as text, and this compares it as a number"];
+    let found = ["warning 6:14 `q` is declared as text, and this compares it as a number"];
     expect("text-as-number", "agntz", &[("p.yaml", &flow("q: string", "q"))], &found);
 }
 
