@@ -318,6 +318,11 @@ impl<'n, 'd> Fields<'n, 'd> {
     pub fn elsewhere(&mut self, places: &'static [(&'static str, &'static str)]) {
         self.elsewhere = places;
     }
+    /// The key of a mapping that is written as a word of another system for `name`.
+    pub fn written_as(&self, name: &str) -> Option<&'n Entry> {
+        let words = self.others.iter().filter(|(_, key)| *key == name);
+        words.into_iter().find_map(|(word, _)| self.mapping.get(word))
+    }
     /// The place to point at when something is missing: the first key, or the empty mapping.
     pub fn head(&self) -> Span {
         self.mapping.entries.first().map_or(self.span, |e| e.key.span)
@@ -402,6 +407,7 @@ impl<'n, 'd> Fields<'n, 'd> {
     /// Reports the keys that nobody asked for (decision C6), and those behind which nothing stands.
     pub fn finish(self) {
         self.without_value();
+        self.swallowed();
         let unknown = self.mapping.entries.iter().filter(|entry| !self.known.contains(&&*entry.key.value));
         let unknown: Vec<&Entry> = unknown.collect();
         let alone = unknown.len() == 1;
@@ -420,12 +426,16 @@ impl<'n, 'd> Fields<'n, 'd> {
             let place = self.elsewhere.iter().find(|(word, _)| *word == key);
             if let Some((_, place)) = place.filter(|_| near.is_none_or(|near| !near.sure)) {
                 d = d.help(format!("it belongs {place}"));
+            } else if let Some((_, name)) = other().filter(|_| near.is_none_or(|near| near.distance > 0)) {
+                // A word of another system is that word, however near it comes to a key.
+                d = d.help(format!("did you mean `{name}`?"));
+                d = respelt(d, at, &entry.key, suggest::Near { name, distance: usize::MAX, sure: false });
             } else if let Some(near) = near {
                 d = d.help(format!("did you mean `{}`?", near.name));
                 if free(near.name) {
                     d = respelt(d, at, &entry.key, near);
                 }
-            } else if let Some(name) = other().map(|(_, name)| name).or_else(needed) {
+            } else if let Some(name) = needed() {
                 d = d.help(format!("did you mean `{name}`?"));
                 d = respelt(d, at, &entry.key, suggest::Near { name, distance: usize::MAX, sure: false });
             }
@@ -435,6 +445,46 @@ impl<'n, 'd> Fields<'n, 'd> {
 }
 
 impl Fields<'_, '_> {
+    /// A line of a block of text that is written like a key of this mapping that is not there: indented too far, it is text.
+    fn swallowed(&self) {
+        for entry in &self.mapping.entries {
+            let Some(text) = entry.value.string().filter(|t| t.style == Style::Literal) else { continue };
+            let mut start = 0;
+            for line in text.value.split_inclusive('\n') {
+                let at = start + (line.len() - line.trim_start().len());
+                start += line.len();
+                let Some((word, rest)) = line.trim().split_once(':') else { continue };
+                let absent = |key: &&&'static str| **key == word && self.mapping.get(word).is_none();
+                let Some(key) = self.known.iter().find(absent) else { continue };
+                if !self.like_yaml(key, rest, text.value.get(start..).unwrap_or_default()) {
+                    continue;
+                }
+                let place = self.reader.at(text.source(at as u32..(at + word.len()) as u32));
+                let message = format!("`{word}` is text of `{}` here: it is indented into the block", entry.key.value);
+                let d = Diagnostic::warning("swallowed-key", place, message);
+                let label = self.reader.at(entry.key.span);
+                self.reader.report(
+                    d.label(label, "the block begins here")
+                        .help(format!("begin the line where `{}` begins to make it a key", entry.key.value)),
+                );
+            }
+        }
+    }
+    /// Whether a line of text with a key's word before its colon is more likely the key than a sentence. Texts explain
+    /// things with such words, and show examples of YAML.
+    fn like_yaml(&self, key: &&'static str, rest: &str, next: &str) -> bool {
+        const EVERYDAY: &[&str] = &["name", "description", "id", "kind", "type", "input", "output", "title", "version"];
+        if !(rest.is_empty() || rest.starts_with(' ')) {
+            return false;
+        }
+        let value = rest.trim();
+        let compound = key.contains(|c: char| c.is_ascii_uppercase() || c == '_');
+        let begins =
+            ["\"{{", "'{{", "{ "].iter().any(|b| value.starts_with(b)) || matches!(value, "|" | "|-" | ">" | ">-");
+        let list = value.is_empty() && next.trim_start().starts_with("- ") && next.contains("input:");
+        let data = |v: &str| v.is_empty() || v.starts_with(['"', '\'', '{', '[']) || v.parse::<f64>().is_ok();
+        !EVERYDAY.contains(key) && (begins || compound && data(value) || *key == "examples" && list)
+    }
     /// A key with its colon and nothing behind it: begun and not finished, or emptied. Who writes `null` means it.
     fn without_value(&self) {
         let known =

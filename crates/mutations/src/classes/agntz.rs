@@ -25,6 +25,10 @@ pub(super) const CLASSES: &[Class] = &[
     class("a bracket that is not closed", AGNTZ, open_bracket),
     class("a model of another maker", AGNTZ, other_maker),
     class("a template for a model's name", AGNTZ, template_model),
+    class("a word by itself behind `||`", AGNTZ, word_alone),
+    class("quotes around the placeholder of a condition", AGNTZ, quoted_placeholder),
+    class("a comparison for a value", AGNTZ, compared_value),
+    class("a step's key in the words of another system", AGNTZ, other_word),
 ];
 
 /// References whose name is declared: an input, or the output of a step.
@@ -177,4 +181,52 @@ fn other_maker(m: &Manifest) -> Vec<Mutation> {
 fn template_model(m: &Manifest) -> Vec<Mutation> {
     let of_a_model = |p: &&Place| matches!(p.path.last(), Some(Segment::Key(k)) if k == "model");
     m.keyed("name").filter(of_a_model).filter_map(|p| m.put(range(p.entry.value.span), "\"{{model}}\"")).collect()
+}
+
+/// Conditions in quotes, without those.
+fn conditions(m: &Manifest) -> impl Iterator<Item = std::ops::Range<usize>> {
+    let keys = ["when", "until"];
+    let all = m.places.iter().filter(move |p| keys.contains(&&*p.entry.key.value) && p.entry.value.string().is_some());
+    all.map(|p| range(p.entry.value.span))
+        .filter(|at| m.text[at.clone()].starts_with('"'))
+        .map(|at| at.start + 1..at.end - 1)
+}
+
+fn word_alone(m: &Manifest) -> Vec<Mutation> {
+    let compared = conditions(m).filter(|at| m.text[at.clone()].contains("=="));
+    compared.filter_map(|at| m.put(at.end..at.end, " || another")).collect()
+}
+
+fn quoted_placeholder(m: &Manifest) -> Vec<Mutation> {
+    let one = |at: std::ops::Range<usize>| {
+        let text = &m.text[at.clone()];
+        let end = at.start + text.find("}}")? + 2;
+        let single = text.starts_with("{{") && text.matches("{{").count() == 1 && text.contains("==");
+        let quoted = format!("'{}'", &m.text[at.start..end]);
+        single.then(|| m.put(at.start..end, quoted)).flatten()
+    };
+    conditions(m).filter_map(one).collect()
+}
+
+fn compared_value(m: &Manifest) -> Vec<Mutation> {
+    let output = |p: &&Place| matches!(p.path.last(), Some(Segment::Key(k)) if k == "output");
+    let one = |p: &Place| {
+        let at = range(p.entry.value.span);
+        let text = &m.text[at.clone()];
+        let lone = text.starts_with("\"{{") && text.ends_with("}}\"") && text.matches("{{").count() == 1;
+        (lone && !text.contains('#')).then(|| m.put(at.end - 1..at.end - 1, " == true")).flatten()
+    };
+    m.places.iter().filter(output).filter(|p| p.entry.value.string().is_some()).filter_map(one).collect()
+}
+
+fn other_word(m: &Manifest) -> Vec<Mutation> {
+    let words = [("when", "if"), ("input", "with"), ("ref", "agentId"), ("stateKey", "saveAs")];
+    let step = |p: &&Place| {
+        p.path.iter().rev().nth(1).is_some_and(|s| matches!(s, Segment::Key(k) if k == "steps" || k == "branches"))
+    };
+    let one = |p: &Place| {
+        let (_, other) = words.iter().find(|(word, _)| *word == &*p.entry.key.value)?;
+        m.put(range(p.entry.key.span), *other)
+    };
+    m.places.iter().filter(step).filter_map(one).collect()
 }

@@ -82,6 +82,8 @@ pub(super) static RULES: &[Rule] = load! {
     "template-too-large" Form Error;
     "template-too-deep" Form Error;
     "not-a-placeholder" Form Warning Error;
+    "not-computed" Form Warning Error;
+    "swallowed-key" Form Warning Error;
     "condition-empty" Form Error;
     "condition-syntax" Form Error;
     "condition-bad-operator" Form Error;

@@ -123,8 +123,11 @@ output: {{ a: "{{{{s}}}}" }}
         )
     };
     let says = |when: &str, expected: &[&str]| says("agntz", &[("flow.yaml", &step(when))], expected);
-    says("{{mode}} == a || {{mode}} != a", &[]);
-    says("{{mode}} == b || {{mode}} != a || {{mode}} == a", &[]);
+    let always = |at: &str| {
+        format!("constant-condition warning {at} this condition is always true: `mode` is `a`, or it is not")
+    };
+    says("{{mode}} == a || {{mode}} != a", &[&always("6:14")]);
+    says("{{mode}} == b || {{mode}} != a || {{mode}} == a", &[&always("6:31")]);
     says("{{mode}} == a || {{mode}} != b", &["maybe-undefined info 8:17 `s` is null when its step is skipped"]);
 }
 

@@ -146,6 +146,19 @@ fn a_word_is_no_number() {
     );
 }
 
+/// What comes from the environment is text, and is a number where it reads as one (decision A7).
+#[test]
+fn a_variable_of_the_environment_may_read_as_a_number() {
+    let flow = |inputs: &str, path: &str| {
+        format!(
+            "id: p\nkind: sequential\ninputSchema: {{ {inputs} }}\nsteps:\n  - agent: {{ id: b, kind: llm, model: {{ provider: openai, name: gpt-5.4 }}, instruction: Hi., prompt: Hi. }}\n    when: \"{{{{{path}}}}} >= 3\"\n"
+        )
+    };
+    expect("text-as-number", "agntz", &[("p.yaml", &flow("q: string", "env.LEVEL"))], &[]);
+    let found = ["warning 6:14 `q` is declared as text, and this compares it as a number"];
+    expect("text-as-number", "agntz", &[("p.yaml", &flow("q: string", "q"))], &found);
+}
+
 #[test]
 fn text_has_no_order_with_a_number_under_strict_rules() {
     let flow = |when: &str| {

@@ -90,6 +90,9 @@ fn finding(
 /// unless the path leads to what is no amount for sure.
 fn dollar(reader: &Reader<'_>, text: &Text) {
     let value = &*text.value;
+    if !value.contains('$') {
+        return;
+    }
     for (at, _) in value.match_indices("${{") {
         let rest = value.get(at + 3..).unwrap_or_default();
         let Some(end) = rest.find("}}") else { return };
@@ -97,7 +100,7 @@ fn dollar(reader: &Reader<'_>, text: &Text) {
         let path = inner.split('|').next().unwrap_or(inner).trim();
         let alone = value.get(..at).unwrap_or_default().trim().is_empty()
             && rest.get(end + 2..).unwrap_or_default().trim().is_empty();
-        let sure = path == "inputs.message" || path.starts_with("env.");
+        let sure = path == "inputs.message" || path.starts_with("env.") || path.starts_with("secrets.");
         if !is_path(path) || !alone && !sure || path.rsplit('.').next().is_none_or(is_amount) {
             continue;
         }

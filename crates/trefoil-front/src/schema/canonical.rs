@@ -225,6 +225,7 @@ pub fn cross_checks(reading: &Reading<'_, '_>, node: &Node, schema: &Value, part
             }
         }
     }
+    misplaced(reading, mapping);
     LIMITS.iter().for_each(|limits| limit_checks(reading, mapping, limits));
     if let Some(default) = mapping.get("default").filter(|e| !e.value.is_null())
         && let Some(why) = fit::plain_fit(&schema.to_json(), &to_value(&default.value).to_json())
@@ -266,6 +267,45 @@ pub fn cross_checks(reading: &Reading<'_, '_>, node: &Node, schema: &Value, part
                 None => reading.reader.report(mended(Diagnostic::warning("invalid-schema", at, message))),
             }
         }
+    }
+}
+
+/// Choices that stand there twice, and keywords of another type than the one that is declared.
+fn misplaced(reading: &Reading<'_, '_>, mapping: &Mapping) {
+    let choices = mapping.get("enum").and_then(|e| e.value.sequence()).unwrap_or_default();
+    let mut seen: HashMap<&str, &Text> = HashMap::default();
+    for text in choices.iter().filter_map(Node::string) {
+        match seen.get(&*text.value) {
+            Some(first) => {
+                let message = format!("`{}` stands in it twice", text.value);
+                let d = Diagnostic::warning("invalid-schema", reading.reader.at(text.span), message);
+                reading.reader.report(d.label(reading.reader.at(first.span), "here already"));
+            }
+            None => {
+                seen.insert(&text.value, text);
+            }
+        }
+    }
+    let Some(kind) = mapping.get("type").and_then(|e| e.value.string()) else { return };
+    for (key, of) in [("properties", "object"), ("items", "array")] {
+        let Some(entry) = mapping
+            .get(key)
+            .filter(|_| matches!(&*kind.value, "string" | "number" | "integer" | "boolean" | "object" | "array"))
+        else {
+            continue;
+        };
+        if &*kind.value == of {
+            continue;
+        }
+        let message = format!("`{key}` says nothing about `type: {}`: it is for `type: {of}`", kind.value);
+        let d = Diagnostic::warning("invalid-schema", reading.reader.at(entry.key.span), message);
+        let d = d.label(reading.reader.at(kind.span), "the type");
+        reading.reader.report(match key {
+            "properties" if &*kind.value == "array" => {
+                d.help("what a list holds is under `items`: `items: { type: object, properties: ... }`")
+            }
+            _ => d.help(format!("write `type: {of}`, or take `{key}` away")),
+        });
     }
 }
 

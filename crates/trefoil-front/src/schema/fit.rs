@@ -27,6 +27,11 @@ pub fn is_pattern(pattern: &str) -> bool {
 
 fn one_line(error: &ValidationError<'_>) -> String {
     let path = error.instance_path().to_string();
-    let message = error.to_string().replace(['\n', '\r'], " ").replace('"', "`");
+    let mut message = error.to_string().replace(['\n', '\r'], " ").replace('"', "`");
+    // Without its quotes it would look like the number that it should be.
+    let number = |text: &str| text.parse::<f64>().is_ok() || matches!(text, "true" | "false" | "null");
+    if error.instance().as_str().is_some_and(|text| number(text) && message.starts_with('`')) {
+        message.insert_str(0, "the text ");
+    }
     if path.is_empty() { message } else { format!("{message} (at `{path}`)") }
 }

@@ -129,10 +129,11 @@ impl<'n, 'd> Reading<'n, 'd> {
             self.report(d.help(format!("a list is `{{ type: array, items: {{ type: {of} }} }}`")));
             return false;
         }
-        let near = foreign.iter().find(|(f, _)| *f == name).map(|(_, t)| *t).map(|name| Near {
-            name,
+        let near = foreign.iter().find(|(f, _)| *f == name).map(|(f, t)| Near {
+            name: t,
             distance: 1,
-            sure: true,
+            // Anything is more than an object.
+            sure: *f != "any",
         });
         let near = near.or_else(|| suggest::near(name, TYPES));
         self.report(match near {

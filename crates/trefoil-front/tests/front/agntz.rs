@@ -2,6 +2,7 @@
 
 mod corpus;
 mod examples;
+mod habits;
 mod limits;
 mod lowering;
 mod manifest;

@@ -24,7 +24,7 @@ enum Token {
 pub(super) fn parse(b: &mut Builder<'_>) -> Option<Expression> {
     let tokens = tokens(b);
     // What does not fit together after a mistake may be that mistake again.
-    let clean = b.mistakes.is_empty();
+    let mut clean = b.mistakes.is_empty();
     let mut alternatives = Vec::new();
     let mut all = Vec::new();
     let mut left: Option<Expression> = None;
@@ -43,6 +43,7 @@ pub(super) fn parse(b: &mut Builder<'_>) -> Option<Expression> {
                 (Some(a), None) => {
                     if clean {
                         two_values(b, span.clone());
+                        clean = false;
                     }
                     left = Some(a);
                 }
@@ -50,7 +51,7 @@ pub(super) fn parse(b: &mut Builder<'_>) -> Option<Expression> {
             Some(Token::Compare(c)) => {
                 if left.is_none() || comparison.is_some() {
                     missing(b, &span, before.as_ref(), "before");
-                } else if compared {
+                } else if compared && clean {
                     b.mistakes
                         .add(OPERATOR, span.clone(), "a second comparison without `&&` or `||` between")
                         .help("write `a == b && b == c`");
@@ -84,7 +85,55 @@ fn one_or(mut list: Vec<Expression>, many: fn(Vec<Expression>) -> Expression) ->
     }
 }
 
+/// Words of other languages for operators; with none, what to do instead.
+const WORDS: &[(&str, Option<&str>)] = &[
+    ("and", Some("&&")),
+    ("or", Some("||")),
+    ("eq", Some("==")),
+    ("equals", Some("==")),
+    ("is", Some("==")),
+    ("ne", Some("!=")),
+    ("gt", Some(">")),
+    ("gte", Some(">=")),
+    ("ge", Some(">=")),
+    ("lt", Some("<")),
+    ("lte", Some("<=")),
+    ("le", Some("<=")),
+    ("contains", None),
+    ("in", None),
+    ("includes", None),
+    ("matches", None),
+    ("startsWith", None),
+    ("endsWith", None),
+    ("like", None),
+];
+
+/// The word of another language for an operator, where one stands between two values: at the beginning of the second, or
+/// at the end of the first.
+fn word_between(b: &Builder<'_>, second: &Range<usize>) -> Option<(Range<usize>, Option<&'static str>)> {
+    let known = |word: &str| WORDS.iter().find(|(w, _)| w.eq_ignore_ascii_case(word)).map(|(_, sign)| *sign);
+    let text = b.slice(second.clone());
+    let first = text.split_whitespace().next().unwrap_or_default();
+    if let Some(sign) = known(first) {
+        return Some((second.start..second.start + first.len(), sign));
+    }
+    let before = b.slice(0..second.start).trim_end();
+    let last = before.rsplit(char::is_whitespace).next().unwrap_or_default();
+    known(last).map(|sign| (before.len() - last.len()..before.len(), sign))
+}
+
 fn two_values(b: &mut Builder<'_>, span: Range<usize>) {
+    if let Some((word, sign)) = word_between(b, &span) {
+        let message = format!("there is no operator `{}`", b.slice(word.clone()));
+        let noted = b.mistakes.add(OPERATOR, word, message);
+        match sign {
+            Some(sign) => noted.meant(sign).help(format!("write `{sign}`")),
+            None => noted.help(
+                "there is only `==`, `!=`, `<`, `>`, `<=`, `>=`: let an agent decide it, and compare what it answers",
+            ),
+        }
+        return;
+    }
     b.mistakes
         .add(SYNTAX, span, "two values without an operator between them")
         .help("compare them (`==`, `!=`, `<`, `>`, `<=`, `>=`) or join them (`&&`, `||`); text next to `{{path}}` is not joined to it");
@@ -106,7 +155,18 @@ fn missing(b: &mut Builder<'_>, span: &Range<usize>, before: Option<&Range<usize
 }
 
 /// Operators, longest first, and what to write instead of those that are not there.
-const OPERATORS: [(&str, Option<Comparison>, &str); 16] = [
+const OPERATORS: [(&str, Option<Comparison>, &str); 27] = [
+    ("= >", Some(Comparison::GreaterEqual), "write `>=`"),
+    ("= <", Some(Comparison::LessEqual), "write `<=`"),
+    ("> =", Some(Comparison::GreaterEqual), "write `>=`"),
+    ("< =", Some(Comparison::LessEqual), "write `<=`"),
+    ("= =", Some(Comparison::Equal), "write `==`"),
+    ("! =", Some(Comparison::NotEqual), "write `!=`"),
+    ("=!", Some(Comparison::NotEqual), "write `!=`"),
+    ("~=", Some(Comparison::Equal), "there are no patterns: compare whole values with `==` or `!=`"),
+    ("≥", Some(Comparison::GreaterEqual), "write `>=`"),
+    ("≤", Some(Comparison::LessEqual), "write `<=`"),
+    ("≠", Some(Comparison::NotEqual), "write `!=`"),
     ("===", Some(Comparison::Equal), "write `==`"),
     ("!==", Some(Comparison::NotEqual), "write `!=`"),
     ("==", Some(Comparison::Equal), ""),
@@ -141,7 +201,12 @@ fn tokens(b: &mut Builder<'_>) -> Vec<(Token, Range<usize>)> {
         } else if rest.starts_with("&&") || rest.starts_with("||") {
             at += 2;
             Some(if c == '&' { Token::And } else { Token::Or })
-        } else if let Some((text, comparison, instead)) = OPERATORS.iter().find(|(op, ..)| rest.starts_with(op)) {
+        } else if let Some((text, comparison, instead)) =
+            OPERATORS.iter().find(|(op, ..)| rest.starts_with(op)).filter(|(op, ..)| {
+                // A sign that is no ASCII is text wherever text can stand.
+                op.is_ascii() || matches!(tokens.last(), Some((Token::Operand(_), _)))
+            })
+        {
             at += text.len();
             if *text == "(" {
                 b.mistakes.add(SYNTAX, start..at, "there are no parentheses here").help(*instead);

@@ -181,10 +181,11 @@ fn of_another_language(b: &mut Builder<'_>, span: Range<usize>) -> bool {
     let (word, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
     let rest = rest.trim();
     if word == "if" && !rest.is_empty() {
-        b.mistakes
-            .add(CODE, span, "a block begins with `#`")
-            .meant(format!("#if {rest}"))
-            .help(format!("write `{{{{#if {rest}}}}}`"));
+        // Where the end is written otherwise as well, half of a change would be another mistake.
+        let ends = b.slice(span.end..b.source.len()).contains("{{/if}}");
+        let mistake = b.mistakes.add(CODE, span, "a block begins with `#`");
+        let mistake = if ends { mistake.meant(format!("#if {rest}")) } else { mistake };
+        mistake.help(format!("write `{{{{#if {rest}}}}}`"));
     } else if text.starts_with("../") || text.starts_with("./") {
         b.mistakes
             .add(CODE, span, "a template reads only the state of its own agent, from the top")
@@ -325,7 +326,7 @@ fn open(b: &mut Builder<'_>, tag: Range<usize>, inner: Range<usize>) {
                 _ => "the only block is `{{#if path}}...{{/if}}`",
             },
         );
-        if name.eq_ignore_ascii_case("if") {
+        if name.eq_ignore_ascii_case("if") && b.slice(tag.end..b.source.len()).contains("{{/if}}") {
             let rest = text.trim_start().get(name.len()..).unwrap_or_default();
             let meant = format!("{{{{#if{rest}}}}}");
             b.mistakes.meant(meant);

@@ -36,7 +36,9 @@ pub fn doubt(found: &mut [Diagnostic], files: &Files) {
         let Some((wrong, right, at)) = correction(d, files) else { continue };
         let of = |name: &str| counts.get(name).copied().unwrap_or_default();
         let ((all, _), (declared, place)) = (of(&wrong), of(&right));
-        let form = camel(&wrong) == right;
+        // A tool cannot be called like an id with hyphens, so the other spelling stands in the file as well.
+        let hyphens = d.rule == "unknown-reference" && wrong.replace('_', "-") == right;
+        let form = camel(&wrong) == right || hyphens;
         let key = (wrong, right);
         let mended = places.get(&key).map_or(0, BTreeSet::len);
         if form || all <= mended && (mended <= 1 || declared != 1) {

@@ -276,6 +276,16 @@ fn a_name_that_comes_from_a_wrong_reference_is_left_alone() {
     assert_eq!(safe.iter().map(|f| &*f.message).collect::<Vec<_>>(), ["write `writer`"]);
 }
 
+/// A tool cannot have the hyphens of an id, so the other spelling stands in the file and says nothing about the id.
+#[test]
+fn the_name_of_a_tool_is_no_witness_against_an_id() {
+    let main = "id: main\nkind: sequential\nsteps:\n  - ref: kb_search\noutput: { text: \"{{kbSearch}}\" }\n";
+    let tool = "id: kb-search\nkind: tool\ntool: { kind: local, name: kb_search }\n";
+    let safe: Vec<_> =
+        check(main, Some(tool)).diagnostics.into_iter().filter_map(|d| d.fix).filter(|f| f.safe).collect();
+    assert_eq!(safe.iter().map(|f| &*f.message).collect::<Vec<_>>(), ["write `kb-search`"]);
+}
+
 /// Quotes around `true` would only make the finding go away.
 #[test]
 fn the_type_of_a_comparison_is_not_changed_without_asking() {

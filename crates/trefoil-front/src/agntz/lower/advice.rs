@@ -43,6 +43,11 @@ pub fn unknown(scope: &Scope<'_>, path: &[Segment], name: &str, at: At) -> Note 
         }
         None => advice(scope, name, &names),
     };
+    // As long as nobody knows whom a step calls, its name may be the one that is wrong.
+    let near = near.map(|near| match scope.named(near.name).iter().filter_map(|i| scope.steps.get(*i)).next() {
+        Some(step) if step.callee.is_none() => Near { sure: false, ..near },
+        _ => near,
+    });
     let with_habit = |note: Note| match habit {
         Some((last, meant)) => Note { segments: Some((0, last)), meant: Some((meant, false)), ..note },
         None => note,

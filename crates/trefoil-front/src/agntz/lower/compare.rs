@@ -1,9 +1,9 @@
 //! Conditions, and tests in templates, that can only go one way: without a placeholder, or with a comparison that can never be true (decision A6).
 
-use trefoil_ir::Cond;
+use trefoil_ir::{Cond, Expr};
 use trefoil_syntax::yaml::{Style, Text};
 use trefoil_syntax::{Diagnostic, suggest};
-use trefoil_template::{Comparison, Expression, Reference, Template, Value};
+use trefoil_template::{Comparison, Condition, Expression, Policy, Reference, Template, Value};
 
 use super::advice::list;
 use super::scope::{At, Purpose, Scope};
@@ -15,6 +15,20 @@ use crate::read::Reader;
 pub fn check(reader: &Reader<'_>, scope: &Scope<'_>, source: &Text, cond: &Cond, at: At) {
     let condition = &cond.condition;
     if condition.is_constant() {
+        if let Some((quoted, inner)) = quoted_placeholder(&source.value) {
+            let place = source.source(quoted.start as u32..quoted.end as u32);
+            let whole = source.value.get(quoted).unwrap_or_default();
+            let message = format!("`{whole}` is text, because of the quotes: the condition is always the same");
+            let d = Diagnostic::warning("constant-condition", reader.at(place), message);
+            let d = d.help(format!("take the quotes off `{inner}`"));
+            // Where the text stands in the file as it is read, and its own quotes are others.
+            let straight = (place.end - place.start) as usize == whole.len();
+            reader.report(match straight && source.style != Style::Plain {
+                true => d.fix(format!("write `{inner}`"), reader.at(place), inner.to_owned()),
+                false => d,
+            });
+            return;
+        }
         let message = format!("`{}` has no placeholder, so it is always the same", source.value);
         let d = Diagnostic::warning("constant-condition", reader.at(source.span), message);
         let word = source.value.split_whitespace().next().unwrap_or("name");
@@ -32,6 +46,60 @@ pub fn check(reader: &Reader<'_>, scope: &Scope<'_>, source: &Text, cond: &Cond,
 pub fn check_tests(reader: &Reader<'_>, scope: &Scope<'_>, source: &Text, template: &Template, at: At) {
     let visitor = Visitor { reader, scope, source, references: template.references(), at };
     template.expressions().iter().for_each(|e| visitor.visit(e));
+}
+
+/// Warns of a value that is written like a condition: templates put values in, and compute nothing.
+pub fn not_computed(reader: &Reader<'_>, source: &Text, expr: &Expr) {
+    const OPERATORS: [&str; 8] = ["==", "!=", ">=", "<=", "&&", "||", ">", "<"];
+    let Expr::Typed(text) = expr else { return };
+    let value = &*source.value;
+    // Longer texts are prose or code.
+    let short = value.len() <= 200 && !value.trim().contains('\n') && !value.contains("{{#");
+    if !short || text.template.is_single() || !OPERATORS.iter().any(|o| value.contains(o)) {
+        return;
+    }
+    let Ok(condition) = Condition::parse(value, &Policy::AGNTZ) else { return };
+    if computes(condition.expression()) {
+        let message = format!("`{}` is text here: nothing is compared", value.trim());
+        let d = Diagnostic::warning("not-computed", reader.at(source.span), message);
+        reader.report(d.help(
+            "a template only puts values in: compare in `when` or `until`, or let an agent answer it as a part of its `outputSchema`",
+        ));
+    }
+}
+
+/// Whether an expression can be meant as one, and not as text with signs in it.
+fn computes(expression: &Expression) -> bool {
+    let reads = |e: &Expression| matches!(e, Expression::Reference(_));
+    match expression {
+        Expression::And(parts) => parts.iter().any(|p| reads(p) || computes(p)),
+        Expression::Or(parts) => parts.iter().all(|p| reads(p) || computes(p)),
+        Expression::Compare(operands, comparisons) => {
+            let ([left, right], [comparison]) = (operands.as_slice(), comparisons.as_slice()) else { return false };
+            let amount = |e: &Expression| match e {
+                Expression::Literal(Value::Number(_)) => true,
+                // `3 ? yes : no`
+                Expression::Literal(Value::Str(text)) => {
+                    text.starts_with(|c: char| c.is_ascii_digit()) && text.contains(" ? ")
+                }
+                _ => false,
+            };
+            (reads(left) || reads(right))
+                && (!matches!(comparison, Comparison::Less | Comparison::Greater) || amount(left) || amount(right))
+        }
+        _ => false,
+    }
+}
+
+/// Quotes around a single placeholder, and the placeholder.
+fn quoted_placeholder(text: &str) -> Option<(std::ops::Range<usize>, &str)> {
+    ['\'', '"'].into_iter().find_map(|quote| {
+        let start = text.find(&format!("{quote}{{{{"))?;
+        let inner = text.get(start + 1..)?;
+        let inner = inner.get(..inner.find(quote)?)?;
+        let path = inner.strip_prefix("{{")?.strip_suffix("}}")?;
+        crate::lookalike::is_path(path.trim()).then_some((start..start + inner.len() + 2, inner))
+    })
 }
 
 /// The finding with the braces around the name; a scalar without quotes gets those as well.
@@ -68,7 +136,11 @@ struct Visitor<'v, 'd> {
 impl Visitor<'_, '_> {
     fn visit(&self, expression: &Expression) {
         match expression {
-            Expression::And(parts) | Expression::Or(parts) => parts.iter().for_each(|p| self.visit(p)),
+            Expression::And(parts) | Expression::Or(parts) => {
+                self.alone(parts);
+                self.opposed(parts, matches!(expression, Expression::Or(_)));
+                parts.iter().for_each(|p| self.visit(p));
+            }
             Expression::Not(inner) => self.visit(inner),
             Expression::Compare(operands, _) if operands.iter().all(|o| matches!(o, Expression::Literal(_))) => {
                 self.constant(operands);
@@ -83,6 +155,87 @@ impl Visitor<'_, '_> {
                 }
             }
             _ => {}
+        }
+    }
+
+    /// Literals that stand between `&&` and `||` by themselves: their truth is known.
+    fn alone(&self, parts: &[Expression]) {
+        for (i, part) in parts.iter().enumerate() {
+            let Expression::Literal(value) = part else { continue };
+            let text = value.to_text();
+            let always = if value.truthy().unwrap_or(true) { "true" } else { "false" };
+            let place = self.bare(&text).map(|p| p as u32..(p + text.len()) as u32);
+            let at = place.map_or(self.source.span, |range| self.source.source(range));
+            let message = format!("`{text}` by itself is always {always}");
+            let d = Diagnostic::warning("constant-condition", self.reader.at(at), message);
+            let names = self.scope.names(self.at);
+            if value.as_str().is_some_and(|word| names.iter().any(|n| Some(&**n) == word.split('.').next())) {
+                self.reader.report(d.help(format!("a name is written in braces: `{{{{{text}}}}}`")));
+                continue;
+            }
+            let before = parts.get(..i).unwrap_or_default().iter().rev();
+            let compared = before.filter_map(|p| self.with_literal(p)).next();
+            self.reader.report(match compared {
+                Some((reference, sign, _)) => d.help(format!(
+                    "each side is a comparison of its own: `{{{{{}}}}} {sign} {text}`",
+                    reference.dotted()
+                )),
+                None => d.help("each side is a comparison of its own: `{{path}} == value`"),
+            });
+        }
+    }
+
+    /// A comparison of a path with a literal.
+    fn with_literal<'e>(&self, part: &'e Expression) -> Option<(&Reference, &'static str, &'e Value)> {
+        let Expression::Compare(operands, comparisons) = part else { return None };
+        let ([Expression::Reference(r), Expression::Literal(value)], [comparison]) =
+            (operands.as_slice(), comparisons.as_slice())
+        else {
+            return None;
+        };
+        let sign = match comparison {
+            Comparison::Equal => "==",
+            Comparison::NotEqual => "!=",
+            Comparison::Less => "<",
+            Comparison::LessEqual => "<=",
+            Comparison::Greater => ">",
+            Comparison::GreaterEqual => ">=",
+            _ => return None,
+        };
+        Some((self.references.get(*r as usize)?, sign, value))
+    }
+
+    /// `a != x || a != y`, `a != x || a == x`: whatever `a` is, one of the two holds.
+    fn opposed(&self, parts: &[Expression], or: bool) {
+        if !or {
+            return;
+        }
+        let all: Vec<_> = parts.iter().filter_map(|p| self.with_literal(p)).collect();
+        for (i, (reference, sign, value)) in all.iter().enumerate() {
+            let one_holds = |(r, other, v): &&(&Reference, &str, &Value)| {
+                let signs = match (*sign, *other) {
+                    ("!=", "!=") => v != value,
+                    ("!=", "==") | ("==", "!=") => v == value,
+                    _ => false,
+                };
+                signs && r.dotted() == reference.dotted()
+            };
+            let Some((first, other, beside)) = all.get(..i).unwrap_or_default().iter().find(one_holds) else {
+                continue;
+            };
+            let span = self.source.source(first.span.clone());
+            let name = reference.dotted();
+            let (why, help) = if sign == other {
+                let why = format!("`{name}` is never `{}` and `{}` at once", beside.to_text(), value.to_text());
+                (why, "write `&&` for `||` to mean that it is neither")
+            } else {
+                let why = format!("`{name}` is `{}`, or it is not", value.to_text());
+                (why, "take one of the two away")
+            };
+            let message = format!("this condition is always true: {why}");
+            let d = Diagnostic::warning("constant-condition", self.reader.at(span), message);
+            self.reader.report(d.help(help));
+            return;
         }
     }
 
@@ -209,7 +362,9 @@ fn impossible(reference: &Reference, shape: &Shape, literal: &Value) -> Option<I
     let all = list(choices.iter().map(|c| &**c));
     let near = suggest::near(text, choices.iter().map(|c| &**c));
     let help = near.map(|near| format!("did you mean `{}`?", near.name));
-    let change = near.map(|near| Change::Word(near.name.to_owned(), near.sure));
+    // A blank too many is a slip in the choice, not in what is compared with it.
+    let slip = |near: &suggest::Near<'_>| near.name.trim() != near.name;
+    let change = near.map(|near| Change::Word(near.name.to_owned(), near.sure && !slip(&near)));
     Some(Impossible { why: format!("`{name}` is one of {all}"), help, change })
 }
 

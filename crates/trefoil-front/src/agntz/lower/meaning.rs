@@ -39,7 +39,9 @@ impl Resolve for Resolver<'_, '_> {
     }
 
     fn tags(&self) -> Option<&'static Tags> {
-        (!matches!(self.purpose, Purpose::Unused | Purpose::Request)).then_some(&TAGS)
+        // In an address single braces are placeholders of its own.
+        let address = self.purpose == Purpose::Request && self.position == Position::Url;
+        (self.purpose != Purpose::Unused && !address).then_some(&TAGS)
     }
 }
 

@@ -128,6 +128,30 @@ fn always(condition: &Condition, expression: &Expression) -> bool {
     }
 }
 
+/// Whether two conditions on an input, each one comparison with a literal, never hold at once.
+fn exclude(scope: &Scope<'_>, one: &str, other: &str) -> bool {
+    let read = |text: &str| {
+        let condition = Condition::parse(text, &Policy::AGNTZ).ok()?;
+        let Expression::Compare(operands, comparisons) = condition.expression() else { return None };
+        let ([Expression::Reference(r), Expression::Literal(value)], [comparison]) =
+            (operands.as_slice(), comparisons.as_slice())
+        else {
+            return None;
+        };
+        let reference = condition.references().get(*r as usize)?;
+        // What a step writes may be another value by then.
+        let input = scope.named(&reference.path.first()?.name).is_empty();
+        input.then(|| (reference.dotted(), *comparison, value.clone()))
+    };
+    let (Some((a, first, x)), Some((b, second, y))) = (read(one), read(other)) else { return false };
+    a == b
+        && match (first, second) {
+            (Comparison::Equal, Comparison::NotEqual) | (Comparison::NotEqual, Comparison::Equal) => x == y,
+            (Comparison::Equal, Comparison::Equal) => x != y,
+            _ => false,
+        }
+}
+
 fn skipped(scope: &Scope<'_>, reference: &Reference, root: &Segment, hits: &[usize], here: usize) -> Option<Note> {
     let [only] = hits else { return None };
     let when = scope.steps.get(*only)?.when.as_ref()?;
@@ -136,6 +160,13 @@ fn skipped(scope: &Scope<'_>, reference: &Reference, root: &Segment, hits: &[usi
     }
     if Condition::parse(when, &Policy::AGNTZ).is_ok_and(|c| always(&c, c.expression())) {
         return None;
+    }
+    let own = scope.steps.get(here).and_then(|s| s.when.as_ref());
+    if let Some(own) = own.filter(|own| scope.order == Order::Once && exclude(scope, when, own)) {
+        let message =
+            format!("`{}` is always null here: its step is skipped whenever this one runs", reference.dotted());
+        let help = format!("its step runs only when `{when}`, and this one only when `{own}`");
+        return Some(Note::new(Severity::Warning, "maybe-undefined", message, help));
     }
     let message = format!("`{}` is null when its step is skipped", reference.dotted());
     let help = format!("the step runs only when `{when}`; `{{{{#if {}}}}}` tells the cases apart", root.name);

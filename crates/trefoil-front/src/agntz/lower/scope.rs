@@ -200,7 +200,13 @@ impl<'s> Scope<'s> {
             (Order::Once, At::Step(here)) => i < here,
             (Order::Parallel, At::Step(_)) => false,
         };
-        let steps = self.steps.iter().enumerate().filter(|(i, _)| visible(*i)).map(|(_, s)| s.key.clone());
+        let steps = self
+            .steps
+            .iter()
+            .enumerate()
+            // Of a step that calls nobody (reported) there is no name to write.
+            .filter(|(i, s)| visible(*i) && !s.id.is_empty())
+            .map(|(_, s)| s.key.clone());
         let mut seen = HashSet::default();
         self.inputs
             .properties

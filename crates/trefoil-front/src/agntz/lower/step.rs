@@ -13,6 +13,7 @@ use super::shape::{Shape, spoken};
 use super::signature::{Property, Signature};
 use super::{Lowering, text, there};
 use crate::agntz::manifest::{Step as Written, Target};
+use crate::agntz::schema::fits;
 use crate::learn;
 use crate::read::Reader;
 use crate::read::respelt;
@@ -65,7 +66,10 @@ fn input(reader: &Reader<'_>, scope: &Scope<'_>, map: &[(&Text, &Text)], at: At,
                 learn::names(reader, key, Some(declared));
             }
             match callee.inputs.get(&key.value) {
-                Some(property) => fit(reader, value, property, callee, &expr, &shape),
+                Some(property) => {
+                    fit(reader, value, property, callee, &expr, &shape);
+                    usual(reader, scope, value, property, callee, &expr);
+                }
                 None if callee.inputs.closed => undeclared(reader, key, map, callee),
                 None => {}
             }
@@ -118,6 +122,9 @@ fn fit(reader: &Reader<'_>, value: &Text, property: &Property, callee: &Signatur
         let d = Diagnostic::error("wrong-type", reader.at(value.span), message);
         let d = declared(d, callee, &property.name);
         reader.report(match shape {
+            Shape::Text if matches!(expr, Expr::Const(_)) => d.help(
+                "only a lone placeholder keeps its type; anything else is text: pass an input that has this as its `default`",
+            ),
             Shape::Text => d.help("only a lone placeholder keeps its type; anything else is text"),
             Shape::Answer => d.help("give the agent that it comes from an `outputSchema`"),
             _ => d,
@@ -137,6 +144,30 @@ fn fit(reader: &Reader<'_>, value: &Text, property: &Property, callee: &Signatur
             None => d.help(format!("it can be one of {all}")),
         });
     }
+}
+
+/// An input whose default the child refuses: a run that leaves it out fails.
+fn usual(reader: &Reader<'_>, scope: &Scope<'_>, value: &Text, property: &Property, callee: &Signature, expr: &Expr) {
+    let Expr::Typed(text) = expr else { return };
+    let ([reference], true) = (text.template.references(), text.template.is_single()) else { return };
+    let [root] = reference.path.as_slice() else { return };
+    let Some(own) = scope.inputs.get(&root.name).filter(|_| scope.named(&root.name).is_empty()) else { return };
+    let default = own.json.get("default").filter(|d| !d.is_null() && own.json != property.json);
+    // What can never fit is said of the value.
+    let (mine, theirs) = (Shape::Schema(own.json.clone()).kinds(), Shape::Schema(property.json.clone()).kinds());
+    let (Some(default), Some(mine), Some(theirs)) = (default, mine, theirs) else { return };
+    if !mine.iter().any(|k| theirs.contains(k)) {
+        return;
+    }
+    let Some(why) = fits(&property.json, &default.to_json()) else { return };
+    let message = format!("`{}` of `{}` does not take the default of `{}`: {why}", property.name, callee.id, root.name);
+    let span = text.spans.first().copied().unwrap_or(value.span);
+    let d = Diagnostic::warning("wrong-default", reader.at(span), message);
+    let d = declared(d, callee, &property.name);
+    reader.report(match scope.inputs.members.place(&root.name) {
+        Some(at) => d.label(at, "its default is here"),
+        None => d,
+    });
 }
 
 /// Properties that an input map leaves out.

@@ -43,6 +43,9 @@ pub fn typed(
     if let Expr::Typed(text) = &expr {
         compare::check_tests(reader, scope, source, &text.template, at);
     }
+    if matches!(purpose, Purpose::Data | Purpose::Request) && position == Position::Data {
+        compare::not_computed(reader, source, &expr);
+    }
     let shape = match &expr {
         Expr::Typed(text) if text.template.is_single() => {
             let reference = text.template.references().first();

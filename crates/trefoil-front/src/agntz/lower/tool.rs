@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use trefoil_ir::{Declaration, DeclarationKind, Expr, Position, StepKind, ToolCall, ToolKind};
-use trefoil_syntax::yaml::Text;
+use trefoil_syntax::yaml::{Style, Text};
 use trefoil_syntax::{Diagnostic, Span};
 use trefoil_template::Value;
 
@@ -29,6 +29,15 @@ pub fn lower(
     if let ToolUse::Local(params) | ToolUse::Mcp { params, .. } = tool {
         for (key, value) in params {
             there::check(reader, scope, value, At::End, &key.value);
+        }
+    }
+    if let ToolUse::Http(http) = tool {
+        for (key, value) in http.params.iter().chain(&http.headers) {
+            there::check(reader, scope, value, At::End, &key.value);
+        }
+        http.headers.iter().map(|(_, value)| *value).chain(http.auth.iter().copied()).for_each(|t| shell(reader, t));
+        if let Some(body) = &http.body {
+            leaves(body, &mut |key, value| there::check(reader, scope, value, At::End, key));
         }
     }
     let (kind, sort, arguments) = match tool {
@@ -62,6 +71,46 @@ pub fn lower(
 
 fn object(pairs: &[(&Text, &Text)], position: Position, typed: &dyn Fn(&Text, Position) -> Expr) -> Expr {
     Expr::Object(pairs.iter().map(|(k, v)| (k.value.clone(), typed(v, position))).collect())
+}
+
+/// The texts in the objects of a body, with their keys.
+fn leaves(node: &Tree<'_>, see: &mut dyn FnMut(&str, &Text)) {
+    match node {
+        Tree::Object(entries) => entries.iter().for_each(|(key, inner)| match inner {
+            Tree::Text(text) => see(&key.value, text),
+            inner => leaves(inner, see),
+        }),
+        Tree::List(items) => items.iter().for_each(|inner| leaves(inner, see)),
+        Tree::Text(_) | Tree::Data(_) => {}
+    }
+}
+
+/// A variable of the environment as shells write it: `$TOKEN`, `${TOKEN}`, `%TOKEN%`.
+fn shell(reader: &Reader<'_>, text: &Text) {
+    let value = &*text.value;
+    for (start, _) in value.match_indices(['$', '%']) {
+        let rest = value.get(start..).unwrap_or_default();
+        let forms = [("${", "}"), ("$", ""), ("%", "%")];
+        let Some((left, right)) = forms.into_iter().find(|(left, _)| rest.starts_with(left)) else { continue };
+        let inner = rest.get(left.len()..).unwrap_or_default();
+        let end = inner.find(|c: char| !(c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_'));
+        let (name, behind) = inner.split_at(end.unwrap_or(inner.len()));
+        let named = name.len() > 2 && name.starts_with(|c: char| c.is_ascii_uppercase());
+        if !named || !behind.starts_with(right) {
+            continue;
+        }
+        let whole = start..start + left.len() + name.len() + right.len();
+        let place = text.source(whole.start as u32..whole.end as u32);
+        let straight = (place.end - place.start) as usize == whole.len();
+        let message = format!("`{left}{name}{right}` is text, and the environment is not read");
+        let d = Diagnostic::warning("not-a-placeholder", reader.at(place), message);
+        let meant = format!("{{{{env.{name}}}}}");
+        reader.report(match straight && text.style != Style::Plain {
+            true => d.suggestion(format!("write `{meant}`"), reader.at(place), meant),
+            false => d.help(format!("write `{meant}`")),
+        });
+        return;
+    }
 }
 
 /// The arguments of an http tool: the request, complete.

@@ -1,7 +1,8 @@
 //! `examples`: few-shot turns, and whether they fit the output schema.
 
-use trefoil_syntax::Diagnostic;
 use trefoil_syntax::yaml::{Node, Text};
+use trefoil_syntax::{Diagnostic, suggest};
+use trefoil_template::Value;
 
 use super::texts;
 use crate::agntz::schema::{Schema, fits};
@@ -44,14 +45,49 @@ fn as_written(reader: &Reader<'_>, text: &Text) {
 pub fn check(reader: &Reader<'_>, examples: &[Example<'_>], schema: Option<&Schema<'_>>) {
     let Some(schema) = schema.filter(|s| s.sound) else { return };
     for example in examples {
+        let mut at = reader.at(example.output.span);
+        let mut help = None;
         let why = match serde_json::from_str::<serde_json::Value>(&example.output.value) {
-            Err(_) => "is not JSON".to_owned(),
+            Err(e) => {
+                let text = &*example.output.value;
+                let what = e.to_string();
+                let what = what.split(" at line ").next().unwrap_or_default();
+                match offset(text, e.line(), e.column()) {
+                    Some((start, end)) if text.trim_start().starts_with(['{', '[']) => {
+                        at = reader.at(example.output.source(start..end));
+                        format!("is not JSON: {what}")
+                    }
+                    _ => "is not JSON".to_owned(),
+                }
+            }
             Ok(value) => match fits(&schema.json, &value) {
                 None => continue,
-                Some(why) => format!("does not fit: {why}"),
+                Some(why) => {
+                    help = renamed(&schema.json, &value);
+                    format!("does not fit: {why}")
+                }
             },
         };
-        let d = Diagnostic::warning("schema-mismatch", reader.at(example.output.span), format!("this example {why}"));
+        let d = Diagnostic::warning("schema-mismatch", at, format!("this example {why}"));
+        let d = help.into_iter().fold(d, Diagnostic::help);
         reader.report(d.label(reader.at(schema.key), "the answers must fit this"));
     }
+}
+
+/// The bytes of the character at a line and column as the JSON reader counts them.
+fn offset(text: &str, line: usize, column: usize) -> Option<(u32, u32)> {
+    let before: usize = text.split_inclusive('\n').take(line.checked_sub(1)?).map(str::len).sum();
+    let start = text.floor_char_boundary(before + column.checked_sub(1)?);
+    let length = text.get(start..)?.chars().next()?.len_utf8();
+    Some((start as u32, (start + length) as u32))
+}
+
+/// The property that was meant by one that the schema does not have.
+fn renamed(schema: &Value, value: &serde_json::Value) -> Option<String> {
+    let properties = schema.get("properties")?.as_object()?;
+    let written = value.as_object()?;
+    let absent = || properties.keys().map(|k| &**k).filter(|k| !written.contains_key(*k));
+    let unknown = written.keys().filter(|k| properties.get(k.as_str()).is_none());
+    let (word, near) = unknown.filter_map(|k| Some((k, suggest::near(k, absent())?))).next()?;
+    Some(format!("did you mean `{}` by `{word}`?", near.name))
 }

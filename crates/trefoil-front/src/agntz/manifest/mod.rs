@@ -138,7 +138,11 @@ pub fn agent<'n>(reader: &'n Reader<'_>, node: &'n Node, place: Place) -> Option
     let id = fields.require_text("id").filter(|t| texts::not_empty(reader, t, "id"));
     fields.text("name");
     fields.text("description");
-    fields.take("$schema");
+    if let Some(entry) = fields.take("$schema").filter(|e| e.value.mapping().is_some()) {
+        let message = "`$schema` has no effect: it names the file with which editors check this one";
+        let d = Diagnostic::warning("no-effect", reader.at(entry.key.span), message);
+        reader.report(d.help("what an agent takes is `inputSchema`, what it answers `outputSchema`"));
+    }
     let state_key = fields.text("stateKey").filter(|t| texts::not_empty(reader, t, "stateKey"));
     if place == Place::File {
         fields.no_effect(&["stateKey"], "it counts on a step, or on an agent that is written inside a step");
@@ -147,7 +151,6 @@ pub fn agent<'n>(reader: &'n Reader<'_>, node: &'n Node, place: Place) -> Option
     let timeout_ms = positive(&mut fields, "timeoutMs");
     let token_budget = positive(&mut fields, "tokenBudget");
     positive(&mut fields, "maxSteps");
-    fields.no_effect(&["maxSteps"], "an agent without tools makes one model call");
     extras::retention(&mut fields);
     fields.no_effect(&["defaultDataset"], "batch runs are not part of this version; the agent runs on its own input");
     if place == Place::Step {
@@ -156,6 +159,19 @@ pub fn agent<'n>(reader: &'n Reader<'_>, node: &'n Node, place: Place) -> Option
         fields.no_effect(&["input", "when", "ref"], "it belongs on a step of a pipeline");
     }
     let kind = kind(&mut fields);
+    fields.also_called(match kind {
+        Some(Word::Sequential | Word::Parallel) => OF_PIPELINE,
+        _ => OF_MODEL,
+    });
+    if !matches!(kind, Some(Word::Sequential | Word::Parallel | Word::Tool)) {
+        fields.elsewhere(ELSEWHERE);
+    }
+    let why = match kind {
+        Some(Word::Llm) if fields.entry("tools").is_some() => "this version does not run tools",
+        Some(Word::Llm) | None => "an agent without tools makes one model call",
+        Some(_) => "it is a key of `kind: llm`",
+    };
+    fields.no_effect(&["maxSteps"], why);
     let other = kind.and_then(|word| misplaced(&mut fields, word));
     if let (Some(word), None) = (kind, other) {
         for (key, kinds) in KIND_KEYS {
@@ -180,6 +196,48 @@ pub fn agent<'n>(reader: &'n Reader<'_>, node: &'n Node, place: Place) -> Option
     fields.finish();
     Some(Agent { id, head, span: node.span, state_key, input, timeout_ms, token_budget, kind })
 }
+
+/// Words of other systems for the keys of a pipeline.
+const OF_PIPELINE: &[(&str, &str)] = &[
+    ("type", "kind"),
+    ("inputs", "inputSchema"),
+    ("schema", "inputSchema"),
+    ("parameters", "inputSchema"),
+    ("while", "until"),
+    ("repeatUntil", "until"),
+    ("repeat_until", "until"),
+    ("maxLoops", "maxIterations"),
+    ("max_loops", "maxIterations"),
+    ("maxRounds", "maxIterations"),
+];
+
+/// Words of other systems for the keys of an agent that calls a model.
+const OF_MODEL: &[(&str, &str)] = &[
+    ("type", "kind"),
+    ("inputs", "inputSchema"),
+    ("parameters", "inputSchema"),
+    ("outputs", "outputSchema"),
+    ("response_format", "outputSchema"),
+    ("responseFormat", "outputSchema"),
+    ("schema", "inputSchema"),
+    ("schema", "outputSchema"),
+    ("user", "prompt"),
+    ("user_prompt", "prompt"),
+    ("userPrompt", "prompt"),
+    ("system", "instruction"),
+    ("system_prompt", "instruction"),
+    ("systemPrompt", "instruction"),
+];
+
+/// Keys of the model that are written beside it.
+const ELSEWHERE: &[(&str, &str)] = &[
+    ("temperature", "under `model`"),
+    ("maxTokens", "under `model`"),
+    ("max_tokens", "under `model`, as `maxTokens`"),
+    ("topP", "under `model`"),
+    ("top_p", "under `model`, as `topP`"),
+    ("provider", "under `model`"),
+];
 
 /// What an agent of each kind is made of: whichever is there tells the kind.
 const SUBSTANCE: [(&str, Word); 4] =

@@ -3,7 +3,7 @@
 use trefoil_syntax::yaml::{Entry, Mapping, Node, Scalar, Text};
 use trefoil_syntax::{Diagnostic, Span, suggest};
 
-use super::texts::{entry_span, not_empty, template_wanted};
+use super::texts::{entry_span, not_empty, value_wanted};
 use super::{Agent, Place, agent};
 use crate::read::{Fields, Reader};
 
@@ -112,10 +112,47 @@ fn steps<'n>(fields: &mut Fields<'n, '_>, key: &'static str, what: &str) -> Vec<
 /// The keys of a step beside its `input`.
 const STEP: &[&str] = &["ref", "agent", "when", "stateKey", "until", "maxIterations", "retry", "onError"];
 
+/// Words of other systems for the keys of a step that calls somebody.
+const OF_STEP: &[(&str, &str)] = &[
+    ("if", "when"),
+    ("condition", "when"),
+    ("with", "input"),
+    ("params", "input"),
+    ("args", "input"),
+    ("arguments", "input"),
+    ("outputKey", "stateKey"),
+    ("output_key", "stateKey"),
+    ("saveAs", "stateKey"),
+    ("as", "stateKey"),
+    ("id", "stateKey"),
+    ("name", "stateKey"),
+];
+
+/// The same where it calls nobody yet: what names something most likely names the agent.
+const OF_CALL: &[(&str, &str)] = &[
+    ("agentId", "ref"),
+    ("agent_id", "ref"),
+    ("uses", "ref"),
+    ("use", "ref"),
+    ("id", "ref"),
+    ("name", "ref"),
+    ("if", "when"),
+    ("condition", "when"),
+    ("with", "input"),
+    ("params", "input"),
+    ("args", "input"),
+    ("arguments", "input"),
+    ("outputKey", "stateKey"),
+    ("output_key", "stateKey"),
+    ("saveAs", "stateKey"),
+    ("as", "stateKey"),
+];
+
 fn step<'n>(reader: &'n Reader<'_>, node: &'n Node, a_what: &str) -> Option<Step<'n>> {
     let mut fields = reader.fields(node, a_what)?;
     let reference = fields.take("ref");
     let inline = fields.take("agent");
+    fields.also_called(if reference.or(inline).is_some() { OF_STEP } else { OF_CALL });
     let target = match (reference, inline) {
         (Some(first), Some(second)) => {
             // Whichever comes later is the one too many: often a step of its own that has lost its dash.
@@ -139,7 +176,9 @@ fn step<'n>(reader: &'n Reader<'_>, node: &'n Node, a_what: &str) -> Option<Step
     let input_entry = fields.take("input");
     let input = input_entry.map(|e| input(reader, e));
     let misspelt = || fields.entries().iter().find(|e| suggest::near(&e.key.value, ["input"]).is_some());
-    let meant = input_entry.or_else(|| misspelt().filter(|e| !STEP.contains(&&*e.key.value)));
+    let meant = input_entry
+        .or_else(|| misspelt().filter(|e| !STEP.contains(&&*e.key.value)))
+        .or_else(|| fields.written_as("input").filter(|e| e.value.mapping().is_some()));
     let given =
         meant.map(|e| e.value.mapping().map(|m| m.entries.iter().map(|e| &e.key).collect()).unwrap_or_default());
     let unclear = meant.is_some_and(|e| input_entry.is_none() || e.value.mapping().is_none());
@@ -167,7 +206,8 @@ fn step<'n>(reader: &'n Reader<'_>, node: &'n Node, a_what: &str) -> Option<Step
 fn inline_agent<'n>(reader: &'n Reader<'_>, entry: &'n Entry) -> Target<'n> {
     if let Some(text) = entry.value.string() {
         let d = Diagnostic::error("wrong-type", reader.at(entry.value.span), "`agent` must be a mapping, not text");
-        reader.report(d.help(format!("to call another manifest write `ref: {}`", text.value)));
+        let d = d.help(format!("to call another manifest write `ref: {}`", text.value));
+        reader.report(d.suggestion("write `ref`", reader.at(entry.key.content()), "ref"));
         return Target::Nobody;
     }
     agent(reader, &entry.value, Place::Step).map_or(Target::Nobody, |a| Target::Inline(Box::new(a)))
@@ -217,7 +257,7 @@ fn output_map<'n>(reader: &'n Reader<'_>, mapping: &'n Mapping) -> OutputMap<'n>
         match (entry.value.mapping(), entry.value.string()) {
             (Some(inner), _) => entries.push((&entry.key, output_map(reader, inner))),
             (None, Some(text)) => entries.push((&entry.key, OutputMap::Text(text))),
-            (None, None) => template_wanted(reader, &entry.value, &entry.key.value),
+            (None, None) => value_wanted(reader, &entry.value, &entry.key.value),
         }
     }
     OutputMap::Map(entries)

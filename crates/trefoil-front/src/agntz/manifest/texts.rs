@@ -1,6 +1,6 @@
 //! The small shapes that recur in manifests: texts that must say something, maps of templates, trees of templates.
 
-use trefoil_syntax::yaml::{Kind, Node, Text};
+use trefoil_syntax::yaml::{Kind, Node, Scalar, Text};
 use trefoil_syntax::{Diagnostic, Span};
 
 use crate::read::{Reader, to_value};
@@ -32,7 +32,8 @@ pub fn text_map<'n>(reader: &'n Reader<'_>, node: &'n Node, what: &str) -> Vec<(
     for entry in &mapping.entries {
         match entry.value.string() {
             Some(text) => map.push((&entry.key, text)),
-            None => template_wanted(reader, &entry.value, &entry.key.value),
+            None if what == "headers" => template_wanted(reader, &entry.value, &entry.key.value),
+            None => value_wanted(reader, &entry.value, &entry.key.value),
         }
     }
     map
@@ -46,6 +47,20 @@ pub fn template_wanted(reader: &Reader<'_>, node: &Node, what: &str) {
         d = d.help("write it in quotes");
     }
     reader.report(d);
+}
+
+/// The same where a value may be of any type: quotes make text of it.
+pub fn value_wanted(reader: &Reader<'_>, node: &Node, what: &str) {
+    match node.scalar() {
+        Some((Scalar::Bool(_) | Scalar::Int(_) | Scalar::UInt(_) | Scalar::Float(_), _)) => {
+            let message = format!("`{what}` must be text or a template, not {}", node.describe());
+            let d = Diagnostic::error("wrong-type", reader.at(node.span), message);
+            reader.report(d.help(
+                "in quotes it is text; anything else comes only from a lone placeholder, as of an input with a `default`",
+            ));
+        }
+        _ => template_wanted(reader, node, what),
+    }
 }
 
 /// Plain data with templates in it (an http body).

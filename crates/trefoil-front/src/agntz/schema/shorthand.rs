@@ -58,7 +58,12 @@ fn definition(reading: &Reading<'_, '_>, node: &Node, mapping: &Mapping, name: &
             }
             "properties" => properties(reading, &entry.value, depth),
             "items" => property(reading, &entry.value, key, depth + 1),
-            "default" if entry.value.is_null() => continue,
+            "default" if entry.value.is_null() => {
+                if entry.value.scalar().is_some_and(|(_, text)| text.value.is_empty()) {
+                    reading.reader.warning("no-effect", key.span, "`default` has no value, and so no effect");
+                }
+                continue;
+            }
             "required" if entry.value.scalar().is_some() => {
                 let at = reading.reader.at(entry.value.span);
                 let message = format!("`required` must be a list of names, not {}", entry.value.describe());

@@ -27,7 +27,7 @@ inputSchema:
         &manifests,
         r#"
             error 6:6 invalid-schema: `strng` is not a type (did you mean `string`? it can be one of `string`, `number`, `integer`, `boolean`, `object`, `array`, `null`)
-            error 7:31 invalid-schema: the default does not fit its own schema: `5` is not of type `number`
+            error 7:31 invalid-schema: the default does not fit its own schema: the text `5` is not of type `number`
             error 8:32 invalid-schema: this choice is not of the type [8:14 the type]
             error 8:45 invalid-schema: the default does not fit its own schema: `b` is not one of `a` or 5
             error 9:3 invalid-schema: `f` needs `type` (it can be one of string, number, integer, boolean, object, array, null)

@@ -114,7 +114,7 @@ output:
     expect(
         &manifests,
         r#"
-            error 6:6 wrong-type: `n` must be text or a template, not a number (write it in quotes)
+            error 6:6 wrong-type: `n` must be text or a template, not a number (in quotes it is text; anything else comes only from a lone placeholder, as of an input with a `default`)
             error 7:6 wrong-type: `l` must be text or a template, not a list
             error 8:6 wrong-type: `z` must be text or a template, not null
         "#,
@@ -503,7 +503,7 @@ inputSchema: { type: object, additionalProperties: true, properties: { a: { type
         &manifests,
         r#"
             error agent.yaml 6:14 unknown-input: `c` takes no `topci` (did you mean `topic`? it takes `topic`, `number`, `choice`, `list`)
-            error agent.yaml 6:34 wrong-type: `number` of `c` is a number, and this is text (only a lone placeholder keeps its type; anything else is text)
+            error agent.yaml 6:34 wrong-type: `number` of `c` is a number, and this is text (only a lone placeholder keeps its type; anything else is text: pass an input that has this as its `default`)
             error agent.yaml 6:47 unknown-value: `choice` of `c` cannot be `z` (did you mean `x`? it can be one of `x`, `y`)
             error agent.yaml 6:58 wrong-type: `list` of `c` is a list, and this is text (only a lone placeholder keeps its type; anything else is text)
             error agent.yaml 9:21 wrong-type: `topic` of `c` is text, and this is a number

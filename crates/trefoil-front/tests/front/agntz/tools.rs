@@ -72,7 +72,7 @@ tool: { kind: mcp, server: "", name: x, params: { a: 5, b: "{{userQuery", c: [1]
         r#"
             error 3:28 wrong-type: `server` must not be empty
             warning 3:38 refused: the mcp tool `x` runs only when a tool of this name is provided (this version has no tools of its own: scripted answers or an embedding program provide them)
-            error 3:54 wrong-type: `a` must be text or a template, not a number (write it in quotes)
+            error 3:54 wrong-type: `a` must be text or a template, not a number (in quotes it is text; anything else comes only from a lone placeholder, as of an input with a `default`)
             error 3:61 template-unclosed: `{{userQuery` has no closing `}}`
             error 3:78 wrong-type: `c` must be text or a template, not a list
         "#,

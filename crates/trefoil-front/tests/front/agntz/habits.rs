@@ -1,0 +1,272 @@
+//! What people write who know other systems, or who expect more than templates and conditions do: told in its place, with a
+//! change that is only written into the file when nothing else can be meant.
+
+use super::support::{findings, load};
+
+const MODEL: &str = "model: { provider: openai, name: gpt-5.4 }";
+
+/// A sequence of one step that takes `q`, with its other keys.
+fn step(keys: &str) -> String {
+    format!(
+        "id: p\nkind: sequential\ninputSchema: {{ q: string, n: {{ type: integer, default: 5 }}, plan: {{ type: string, enum: [free, team] }}, ok: boolean }}\nsteps:\n  - agent: {{ id: b, kind: llm, {MODEL}, instruction: Hi., prompt: \"{{{{q}}}}\", inputSchema: {{ q: string }} }}\n{keys}"
+    )
+}
+
+fn when(condition: &str) -> String {
+    step(&format!("    input: {{ q: \"{{{{q}}}}\" }}\n    when: \"{condition}\"\n"))
+}
+
+#[track_caller]
+fn told(manifest: &str, expected: &str) {
+    let found = findings(&[("agent.yaml", manifest)]);
+    assert!(found.contains(expected), "`{expected}` is not in\n{found}\nof\n{manifest}");
+}
+
+#[track_caller]
+fn silent(manifest: &str, unexpected: &str) {
+    let found = findings(&[("agent.yaml", manifest)]);
+    assert!(!found.contains(unexpected), "`{unexpected}` is in\n{found}\nof\n{manifest}");
+}
+
+/// What is written into the files without asking.
+fn sure(manifests: &[(&str, &str)]) -> Vec<String> {
+    let all = load(manifests).diagnostics.into_sorted();
+    all.into_iter().filter_map(|d| d.fix).filter(|f| f.safe).map(|f| f.message).collect()
+}
+
+#[test]
+fn a_key_of_another_system_is_told_its_name_and_not_changed_unasked() {
+    for (keys, meant) in [
+        ("    with: { q: \"{{q}}\" }\n", "input"),
+        ("    input: { q: \"{{q}}\" }\n    if: \"{{ok}}\"\n", "when"),
+        ("    input: { q: \"{{q}}\" }\n    saveAs: x\n", "stateKey"),
+        ("    input: { q: \"{{q}}\" }\n    name: x\n", "stateKey"),
+    ] {
+        told(&step(keys), &format!("did you mean `{meant}`?"));
+    }
+    silent(&step("    with: { q: \"{{q}}\" }\n"), "missing-input");
+    let by_id = "id: p\nkind: sequential\nsteps:\n  - agentId: w\n";
+    told(by_id, "did you mean `ref`?");
+    assert_eq!(sure(&[("p.yaml", by_id)]), Vec::<String>::new());
+    let agent = |rest: &str| format!("id: a\nkind: llm\n{MODEL}\ninstruction: Hi.\n{rest}\n");
+    for (rest, help) in [
+        ("inputs: { q: string }", "did you mean `inputSchema`?"),
+        ("response_format: { q: string }", "did you mean `outputSchema`?"),
+        ("user_prompt: Hi.", "did you mean `prompt`?"),
+        ("temperature: 1", "it belongs under `model`"),
+        ("$schema: { q: string }", "`$schema` has no effect"),
+    ] {
+        told(&agent(rest), help);
+        assert_eq!(sure(&[("a.yaml", &agent(rest))]), Vec::<String>::new(), "{rest}");
+    }
+    silent(&agent("$schema: https://example.org/agent.json"), "$schema");
+    assert_eq!(sure(&[("a.yaml", &agent("promt: Hi."))]), ["write `prompt`"]);
+}
+
+#[test]
+fn a_right_reader_stays_as_long_as_its_reference_is_wrong() {
+    let pipeline = "id: p\nkind: sequential\nsteps:\n  - ref: kb_serch\noutput: { r: \"{{kbSearch}}\" }\n";
+    let child = format!("id: kb-search\nkind: llm\n{MODEL}\ninstruction: Hi.\nprompt: Hi.\n");
+    let fixes = sure(&[("p.yaml", pipeline), ("k.yaml", &child)]);
+    assert!(!fixes.iter().any(|f| f.contains("kb_serch")), "{fixes:?}");
+}
+
+#[test]
+fn steps_without_a_name_are_not_offered() {
+    let manifest = "id: p\nkind: sequential\ninputSchema: { q: string }\nsteps:\n  - agent: kb-search\noutput: { r: \"{{kbSearch}}\" }\n";
+    told(manifest, "there is `q`");
+    silent(manifest, "`step 1`");
+}
+
+#[test]
+fn a_block_is_only_opened_anew_where_its_end_is_right() {
+    let agent =
+        |text: &str| format!("id: a\nkind: llm\ninputSchema: {{ q: string }}\n{MODEL}\ninstruction: \"{text}\"\n");
+    for (text, changes) in [("{{if q}}x{{/if}}", 1), ("{{if q}}x{{end}}", 0), ("{{#IF q}}x{{/IF}}", 0)] {
+        assert_eq!(sure(&[("a.yaml", &agent(text))]).len(), changes, "{text}");
+    }
+}
+
+#[test]
+fn a_side_of_a_condition_that_reads_nothing_is_always_the_same() {
+    told(
+        &when("{{plan}} == free || team"),
+        "`team` by itself is always true (each side is a comparison of its own: `{{plan}} == team`)",
+    );
+    told(&when("{{n}} > 3 && 5"), "`5` by itself is always true");
+    told(&when("{{plan}} == free || ok"), "a name is written in braces: `{{ok}}`");
+    told(&when("{{plan}} != free || {{plan}} != team"), "this condition is always true");
+    told(
+        &when("{{plan}} != free || {{plan}} == free"),
+        "this condition is always true: `plan` is `free`, or it is not",
+    );
+    for right in
+        ["{{plan}} != free && {{plan}} != team", "{{plan}} != free || {{q}} != team", "{{plan}} == 'free || team'"]
+    {
+        silent(&when(right), "constant-condition");
+    }
+    told(&when("'{{q}}' == 'hello'"), "take the quotes off `{{q}}`");
+    assert_eq!(sure(&[("p.yaml", &when("'{{q}}' == 'hello'"))]), ["write `{{q}}`"]);
+}
+
+#[test]
+fn operators_of_other_languages_are_one_mistake() {
+    for (condition, sign) in [
+        ("{{q}} == x AND {{ok}} == true", "AND"),
+        ("{{ok}} OR {{q}}", "OR"),
+        ("{{q}} contains x", "contains"),
+        ("{{n}} = > 8", "= >"),
+        ("{{n}} ≥ 8", "≥"),
+        ("{{q}} ~= x", "~="),
+    ] {
+        let found = findings(&[("p.yaml", &when(condition))]);
+        let errors: Vec<&str> = found.lines().filter(|l| l.starts_with("error")).collect();
+        assert!(
+            matches!(errors.as_slice(), [only] if only.contains(&format!("there is no operator `{sign}`"))),
+            "{found}"
+        );
+    }
+    assert_eq!(sure(&[("p.yaml", &when("{{q}} ~= x"))]), Vec::<String>::new());
+    assert_eq!(sure(&[("p.yaml", &when("{{n}} = > 8"))]), ["write `>=`"]);
+    silent(&when("{{q}} == ≥ 5"), "error");
+    silent(&when("{{q}} == Research AND Development"), "error");
+}
+
+#[test]
+fn steps_that_exclude_each_other_read_nothing_of_each_other() {
+    let two = |second: &str| {
+        format!(
+            "{}  - agent: {{ id: c, kind: llm, {MODEL}, instruction: Hi., prompt: \"{{{{x}}}}\" }}\n    when: \"{second}\"\n    input: {{ x: \"{{{{b}}}}\" }}\n",
+            when("{{plan}} == free")
+        )
+    };
+    told(&two("{{plan}} != free"), "`b` is always null here");
+    told(&two("{{plan}} == team"), "`b` is always null here");
+    silent(&two("{{q}} != free"), "always null");
+}
+
+#[test]
+fn a_value_is_not_computed() {
+    let output = |text: &str| format!("{}output: {{ x: \"{text}\" }}\n", step("    input: { q: \"{{q}}\" }\n"));
+    for text in ["{{n}} >= 80", "{{ok}} || {{q}}", "{{n}} > 3 ? yes : no", "{{ok}} == true"] {
+        told(&output(text), "warning 7:14 not-computed");
+    }
+    for text in ["{{q}} > {{b}}", "{{q}}", "a & b {{q}}", "{{q}} <b@c.d>", "{{q}} || nothing", "{{q}} -> {{b}}"] {
+        silent(&output(text), "not-computed");
+    }
+}
+
+#[test]
+fn numbers_come_from_placeholders() {
+    told(&step("    input: { q: 300 }\n"), "only from a lone placeholder");
+    let number = "id: p\nkind: sequential\nsteps:\n  - ref: c\n    input: { n: \"300\" }\n";
+    let child =
+        format!("id: c\nkind: llm\n{MODEL}\ninstruction: Hi.\ninputSchema: {{ n: integer }}\nprompt: \"{{{{n}}}}\"\n");
+    let found = findings(&[("p.yaml", number), ("c.yaml", &child)]);
+    assert!(found.contains("pass an input that has this as its `default`"), "{found}");
+}
+
+#[test]
+fn a_default_has_to_fit_where_it_is_passed() {
+    let two = |own: &str, theirs: &str| {
+        format!(
+            "id: p\nkind: sequential\ninputSchema: {{ l: {own} }}\nsteps:\n  - agent: {{ id: b, kind: llm, {MODEL}, instruction: Hi., prompt: \"{{{{l}}}}\", inputSchema: {{ l: {theirs} }} }}\n    input: {{ l: \"{{{{l}}}}\" }}\n"
+        )
+    };
+    let words = |all: &str, default: &str| format!("{{ type: string, enum: [{all}]{default} }}");
+    told(&two(&words("de, en, fr", ", default: fr"), &words("de, en", "")), "does not take the default of `l`");
+    told(&two("{ type: number, default: 2.5 }", "integer"), "does not take the default of `l`");
+    silent(&two(&words("de, en, fr", ", default: de"), &words("de, en", "")), "default of");
+    silent(&two("{ type: number, default: 2 }", "integer"), "default of");
+}
+
+#[test]
+fn requests_are_looked_at_like_other_texts_but_for_their_address() {
+    let tool = |rest: &str| {
+        format!(
+            "id: t\nkind: tool\ninputSchema: {{ query: string }}\ntool:\n  kind: http\n  name: t\n  method: POST\n  url: \"https://example.org/{{query}}\"\n  params: {{ query: \"{{{{query}}}}\" }}\n{rest}"
+        )
+    };
+    for value in
+        ["$TOKEN", "Bearer ${TOKEN}", "%TOKEN%", "${env.TOKEN}", "{env.TOKEN}", "env.TOKEN", "Bearer ${{ env.TOKEN }}"]
+    {
+        told(&tool(&format!("  headers: {{ Authorization: \"{value}\" }}\n")), "not-a-placeholder");
+    }
+    for value in ["{query}", "${query}", "[[query]]", "query}}"] {
+        told(&tool(&format!("  body: {{ q: \"{value}\" }}\n")), "not-a-placeholder");
+    }
+    silent(
+        &tool(
+            "  headers: { A: \"Bearer {{env.TOKEN}}\", B: \"$5 for 100%\" }\n  body: { q: \"{{query}}\", kind: query }\n",
+        ),
+        "not-a-placeholder",
+    );
+}
+
+#[test]
+fn a_key_inside_of_a_block_of_text_is_text() {
+    let agent = |line: &str| {
+        format!("id: a\nkind: llm\ninputSchema: {{ t: string }}\n{MODEL}\ninstruction: |\n  Judge.\n  {line}\n")
+    };
+    for line in [
+        "prompt: \"{{t}}\"",
+        "outputSchema:\n    score: number",
+        "examples:\n    - input: a\n      output: b",
+        "maxSteps: 8",
+    ] {
+        told(&agent(line), "is text of `instruction` here");
+    }
+    for line in
+        ["examples: good and bad ones", "prompt: what was asked. {{t}}", "name: \"{{t}}\"", "outputSchema: as said."]
+    {
+        silent(&agent(line), "swallowed-key");
+    }
+}
+
+#[test]
+fn schemas_say_what_has_no_meaning() {
+    let input = |property: &str| {
+        format!("id: a\nkind: llm\n{MODEL}\ninputSchema:\n  t: {property}\ninstruction: \"{{{{t}}}}\"\n")
+    };
+    told(&input("{ type: array, properties: { a: string } }"), "what a list holds is under `items`");
+    told(&input("{ type: string, items: string }"), "`items` says nothing about `type: string`");
+    told(&input("{ type: string, enum: [a, b, b] }"), "`b` stands in it twice");
+    told(&input("\n    type: string\n    default:"), "`default` has no value");
+    silent(&input("{ type: string, default: null }"), "`default`");
+    assert_eq!(sure(&[("a.yaml", &input("any"))]), Vec::<String>::new());
+    assert_eq!(sure(&[("a.yaml", &input("str"))]), ["write `string`"]);
+    let blank = "id: p\nkind: sequential\ninputSchema: { k: { type: string, enum: [\"billing \", other] } }\nsteps: [ { ref: c, when: \"{{k}} == billing\" } ]\n";
+    assert_eq!(sure(&[("p.yaml", blank)]), Vec::<String>::new());
+}
+
+#[test]
+fn an_example_says_where_it_is_no_json() {
+    let agent = format!(
+        "id: a\nkind: llm\n{MODEL}\ninstruction: Hi.\noutputSchema: {{ a: string }}\nexamples:\n  - input: x\n    output: '{{\"a\": \"b\",}}'\n"
+    );
+    told(&agent, "warning 8:24 schema-mismatch: this example is not JSON: trailing comma");
+}
+
+#[test]
+fn an_example_says_what_does_not_fit() {
+    let agent = |output: &str| {
+        format!(
+            "id: a\nkind: llm\n{MODEL}\ninstruction: Hi.\noutputSchema: {{ priority: integer }}\nexamples:\n  - input: x\n    output: '{output}'\n"
+        )
+    };
+    told(&agent("{\"priority\": \"9\"}"), "the text `9` is not of type");
+    told(&agent("{\"prioriti\": 9}"), "did you mean `priority` by `prioriti`?");
+}
+
+#[test]
+fn steps_of_the_model_are_spoken_of_by_what_the_agent_is() {
+    silent("id: p\nkind: sequential\nmaxSteps: 8\nsteps: [ { ref: c } ]\n", "one model call");
+    told("id: p\nkind: sequential\nmaxSteps: 8\nsteps: [ { ref: c } ]\n", "it is a key of `kind: llm`");
+    told(&format!("id: a\nkind: llm\n{MODEL}\ninstruction: Hi.\nmaxSteps: 8\n"), "one model call");
+    silent(
+        &format!(
+            "id: a\nkind: llm\n{MODEL}\ninstruction: Hi.\nmaxSteps: 8\ntools: [ {{ kind: local, tools: [x] }} ]\n"
+        ),
+        "one model call",
+    );
+}
