@@ -103,6 +103,9 @@ pub fn text(
     learn::text(reader, text, policy, false, template.references(), resolve);
     learn::locals(reader, text, &template, resolve);
     lookalike::report(reader, text, resolve);
+    if policy.reads_literals() && !template.expressions().is_empty() {
+        lookalike::literals(reader, text, template.expressions(), resolve);
+    }
     for stray in template.strays() {
         report_stray(reader, text, stray.clone());
     }
@@ -171,6 +174,9 @@ pub fn condition(
     let condition =
         Condition::examine(&text.value, policy).map_err(|broken| report(reader, text, policy, true, broken, resolve));
     let mut condition = condition.ok()?;
+    if policy.reads_literals() {
+        lookalike::literals(reader, text, std::slice::from_ref(condition.expression()), resolve);
+    }
     learn::text(reader, text, policy, true, condition.references(), resolve);
     let mut sources = Sources::default();
     let mut spans = Vec::new();

@@ -7,8 +7,8 @@ use std::sync::{Arc, LazyLock};
 use trefoil_ir::Source;
 use trefoil_ir::facts::{Declaration, DeclarationKind, Defined, Detail, Inside, Mention, Position, Scope, Visible};
 use trefoil_syntax::yaml::{Entry, Node, Text};
-use trefoil_syntax::{FileId, Location, Span};
-use trefoil_template::{Number, Object, Origin, Policy, Reference, Segment, Start, Template, Value};
+use trefoil_syntax::{Diagnostic, FileId, Location, Span};
+use trefoil_template::{Local, Number, Object, Origin, Policy, Reference, Segment, Start, Template, Value};
 
 use crate::lookalike::Tags;
 use crate::read::Reader;
@@ -119,10 +119,15 @@ pub fn locals(reader: &Reader<'_>, text: &Text, template: &Template, resolve: &d
             path.path.push(Segment { name: "0".into(), span: 0..0 });
         }
         let begin = path.path.len();
+        let written = text.value.get(local.span.start as usize..).unwrap_or_default();
+        let bare = local.path.first().is_some_and(|first| written.starts_with(&*first.name));
         path.path.extend(local.path.iter().cloned());
         let meanings = resolve.meanings(&path);
         if let Some(start) = begin.checked_sub(1).and_then(|i| meanings.get(i)) {
             inside.start = start.schema.clone();
+            if bare {
+                from_the_root(reader, text, local, &start.schema, resolve);
+            }
         }
         let mentions: Vec<Mention> = local
             .path
@@ -140,6 +145,45 @@ pub fn locals(reader: &Reader<'_>, text: &Text, template: &Template, resolve: &d
         });
         whole.push(Some(path));
     }
+}
+
+/// Whether the first name of a path is, outside of blocks, one that is always there.
+fn is_root(local: &Local, resolve: &dyn Resolve) -> bool {
+    let reference = Reference {
+        path: local.path.clone(),
+        span: local.span.clone(),
+        guarded: true,
+        asked: Vec::new(),
+        operand: false,
+        default: None,
+        binding: trefoil_template::Binding::default(),
+    };
+    resolve.meanings(&reference).first().is_some_and(|m| m.defined == Defined::Always)
+}
+
+/// A path in a block that is written as it would be outside of one: there it is looked up in the item.
+fn from_the_root(reader: &Reader<'_>, text: &Text, local: &Local, item: &Value, resolve: &dyn Resolve) {
+    let Some((first, rest)) = local.path.split_first() else { return };
+    let Some(declared) = item.get("properties").and_then(Value::as_object).filter(|d| !d.is_empty()) else { return };
+    if declared.contains_key(&first.name) {
+        return;
+    }
+    let at = reader.at(text.source(local.span.clone()));
+    let straight = at.span.end - at.span.start == local.span.end - local.span.start;
+    let dotted = || local.path.iter().map(|s| &*s.name).collect::<Vec<_>>().join(".");
+    let meant = match (&*first.name, rest) {
+        (own @ ("index" | "key" | "first" | "last"), []) if local.each => format!("@{own}"),
+        (_, [second, ..]) if declared.contains_key(&second.name) => {
+            let inner: Vec<&str> = rest.iter().map(|s| &*s.name).collect();
+            format!("this.{}", inner.join("."))
+        }
+        (_, [_, ..]) if is_root(local, resolve) || resolve.is_there(&dotted(), false) => format!("@root.{}", dotted()),
+        _ => return,
+    };
+    let message = format!("in this block `{}` is looked up in the item, which does not have it", first.name);
+    let d = Diagnostic::warning("unresolved-name", at, message);
+    let help = format!("write `{meant}`");
+    reader.report(if straight { d.suggestion(help, at, meant) } else { d.help(help) });
 }
 
 /// Notes that a key's text names a declaration, or something that is not there.

@@ -72,6 +72,17 @@ impl<'d> Reader<'d> {
         let line = before.rsplit('\n').next().unwrap_or_default();
         line.bytes().all(|b| b == b' ').then_some(line)
     }
+    /// Whether a place stands in a scalar with double quotes, as far as its line tells.
+    pub fn is_in_double_quotes(&self, span: Span) -> bool {
+        let before = self.text.and_then(|t| t.get(..span.start as usize));
+        let line = before.and_then(|t| t.rsplit('\n').next()).unwrap_or_default();
+        let value = line.find(": ").and_then(|at| line.get(at + 2..)).unwrap_or(line).trim_start();
+        value.trim_start_matches("- ").starts_with('"') || line.matches('"').count() % 2 == 1
+    }
+    /// Whether a colon stands at the end of a place.
+    pub fn colon_after(&self, span: Span) -> bool {
+        self.text.and_then(|t| t.get(span.end as usize..)).is_some_and(|rest| rest.starts_with(':'))
+    }
     /// A span of this file.
     pub fn at(&self, span: Span) -> Location {
         Location::new(self.file, span)
@@ -135,6 +146,7 @@ impl<'d> Reader<'d> {
                     nullable,
                     others: &[],
                     elsewhere: &[],
+                    forms: (&[], &[]),
                 })
             }
             None => {
@@ -283,6 +295,8 @@ pub struct Fields<'n, 'd> {
     others: &'static [(&'static str, &'static str)],
     /// Keys of other mappings that people write here, and where they belong.
     elsewhere: &'static [(&'static str, &'static str)],
+    /// Keys whose values are lists, and keys whose values are texts or numbers.
+    forms: (&'static [&'static str], &'static [&'static str]),
 }
 
 impl<'n, 'd> Fields<'n, 'd> {
@@ -322,6 +336,20 @@ impl<'n, 'd> Fields<'n, 'd> {
     pub fn written_as(&self, name: &str) -> Option<&'n Entry> {
         let words = self.others.iter().filter(|(_, key)| *key == name);
         words.into_iter().find_map(|(word, _)| self.mapping.get(word))
+    }
+    /// Which keys have lists as their values, and which have texts or numbers: what has another value was not meant by a
+    /// word that is none of these.
+    pub fn forms(&mut self, lists: &'static [&'static str], scalars: &'static [&'static str]) {
+        self.forms = (lists, scalars);
+    }
+    /// What the value of a key would have to be, where another one is not.
+    fn misfit(&self, key: &str, value: &Node) -> Option<&'static str> {
+        let (lists, scalars) = self.forms;
+        match &*value.kind {
+            Kind::Sequence(_) => scalars.contains(&key).then_some("one value, not a list"),
+            Kind::Mapping(_) if scalars.contains(&key) => Some("one value, not a mapping"),
+            _ => lists.contains(&key).then_some("a list"),
+        }
     }
     /// The place to point at when something is missing: the first key, or the empty mapping.
     pub fn head(&self) -> Span {
@@ -423,21 +451,20 @@ impl<'n, 'd> Fields<'n, 'd> {
             let needed = || self.missing.iter().find(|_| alone && self.missing.len() == 1).filter(|name| free(name));
             let known = || self.known.iter().copied();
             let near = suggest::near(key, known().filter(|name| free(name))).or_else(|| suggest::near(key, known()));
+            let foreign = |name: &'static str| suggest::Near { name, distance: usize::MAX, sure: false };
+            // A word of another system is that word, however near it comes to a key.
+            let other = other().filter(|_| near.is_none_or(|near| near.distance > 0)).map(|(_, name)| foreign(name));
+            let meant = other.or(near).or_else(|| needed().map(|name| foreign(name)));
             let place = self.elsewhere.iter().find(|(word, _)| *word == key);
             if let Some((_, place)) = place.filter(|_| near.is_none_or(|near| !near.sure)) {
                 d = d.help(format!("it belongs {place}"));
-            } else if let Some((_, name)) = other().filter(|_| near.is_none_or(|near| near.distance > 0)) {
-                // A word of another system is that word, however near it comes to a key.
-                d = d.help(format!("did you mean `{name}`?"));
-                d = respelt(d, at, &entry.key, suggest::Near { name, distance: usize::MAX, sure: false });
-            } else if let Some(near) = near {
-                d = d.help(format!("did you mean `{}`?", near.name));
-                if free(near.name) {
-                    d = respelt(d, at, &entry.key, near);
-                }
-            } else if let Some(name) = needed() {
-                d = d.help(format!("did you mean `{name}`?"));
-                d = respelt(d, at, &entry.key, suggest::Near { name, distance: usize::MAX, sure: false });
+            } else if let Some(meant) = meant {
+                let help = format!("did you mean `{}`?", meant.name);
+                d = match self.misfit(meant.name, &entry.value) {
+                    Some(form) => d.help(format!("{help} it takes {form}")),
+                    None if free(meant.name) => respelt(d.help(help), at, &entry.key, meant),
+                    None => d.help(help),
+                };
             }
             self.reader.report(d);
         }

@@ -76,6 +76,10 @@ impl Policy {
             Names::Namespaces => &["inputs", "nodes", "env", "item", "index", "total", "working", "output", "_budget"],
         }
     }
+    /// Whether values stand in placeholders as literals too: where paths have none, a path in quotes is text.
+    pub fn reads_literals(&self) -> bool {
+        self.blocks == Blocks::Handlebars
+    }
     /// agntz.
     pub const AGNTZ: Policy = Policy {
         blocks: Blocks::If,

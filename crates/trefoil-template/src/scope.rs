@@ -28,6 +28,9 @@ pub struct Reference {
     pub guarded: bool,
     /// The paths that the blocks around it ask for, so that they have a value wherever this is looked up.
     pub asked: Vec<Vec<Segment>>,
+    /// Whether it stands where a helper is mostly given a text (`(eq path word)`, `default path word`): perhaps one without
+    /// its quotes.
+    pub operand: bool,
     /// The text of `default(...)`/`json_or_default(...)`.
     pub default: Option<Arc<str>>,
     /// Where lowering said it comes from. Unbound: the root object, nothing consumed.

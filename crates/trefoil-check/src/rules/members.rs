@@ -15,10 +15,16 @@ pub(super) fn unknown_property(cx: &mut Context<'_>) {
     for read in model.reads() {
         let Some((at, declared)) = &read.undeclared else { continue };
         let Some((before, name)) = parts(read, *at) else { continue };
-        // An open object may have it all the same, unless it is a slip of the pen.
-        let Some(near) = suggest::near(&name, declared.iter().map(|m| &**m)) else { continue };
         let message = format!("the schema of `{before}` declares no `{name}`");
         let here = place(read, *at).unwrap_or(read.at);
+        // An open object may have it all the same, unless it is a slip of the pen.
+        let Some(near) = suggest::near(&name, declared.iter().map(|m| &**m)) else {
+            let severity = if is_given(model, read) { Severity::Info } else { Severity::Warning };
+            let d = Diagnostic { severity, ..cx.finding(here, message) };
+            let declares = declared.iter().take(12).map(|m| format!("`{m}`")).collect::<Vec<_>>().join(", ");
+            cx.report(beside(model, read, d.help(format!("it declares {declares}"))));
+            continue;
+        };
         let d = Diagnostic { severity: Severity::Warning, ..cx.finding(here, message) };
         let d = beside(model, read, d.help(format!("did you mean `{}`?", near.name)));
         cx.report(respelt(d, place(read, *at), near, false));
@@ -38,6 +44,17 @@ pub(super) fn unknown_property(cx: &mut Context<'_>) {
         }
         _ => None,
     });
+}
+
+/// Whether a value is what a flow was given, where whoever gives it may add to what is declared.
+fn is_given(model: &Model<'_>, read: &Read<'_>) -> bool {
+    let Some(intake) = model.program.flow(read.flow).map(|flow| &flow.intake) else { return true };
+    match read.source {
+        Source::Slot(slot) | Source::Member(slot, _) => {
+            intake.slot == *slot || intake.raw.as_ref().is_some_and(|(raw, _)| raw == slot)
+        }
+        _ => false,
+    }
 }
 
 /// A property of something that has none.
@@ -65,12 +82,12 @@ pub(super) fn of_items(cx: &mut Context<'_>) {
         let near = suggest::near(name, declared.iter().map(|m| &**m));
         let place = item.places.get(at).copied().flatten();
         let message = match what {
-            "" if near.is_none() => continue,
             "" => format!("the schema of the item declares no `{name}`"),
             "an object" => format!("the item has no `{name}`"),
             other => format!("the item is {other}, so it has no `{name}`"),
         };
-        let d = Diagnostic { severity: Severity::Warning, ..cx.finding(place.unwrap_or(item.at), message) };
+        let severity = if what.is_empty() && near.is_none() { Severity::Info } else { Severity::Warning };
+        let d = Diagnostic { severity, ..cx.finding(place.unwrap_or(item.at), message) };
         cx.report(match near {
             Some(near) => respelt(d.help(format!("did you mean `{}`?", near.name)), place, near, what == "an object"),
             None => d,

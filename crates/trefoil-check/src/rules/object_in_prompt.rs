@@ -26,15 +26,27 @@ fn run(cx: &mut Context<'_>) {
             StepKind::Model(call) => call.system.iter().chain([&call.user]).collect(),
             StepKind::Human(call) => vec![&call.prompt],
             StepKind::Call(call) => call.input.iter().collect(),
+            StepKind::Command(call) => call.arguments.iter().chain(call.env.iter().map(|(_, e)| e)).collect(),
+            StepKind::Compute(value) => concatenated(value),
             _ => continue,
         };
+        // What is given to a flow is printed where it is put into other text; alone it keeps its type. Commands are often
+        // given objects, but hardly ever what a format puts around them.
+        let given = matches!(step.kind, StepKind::Call(_));
+        let command = matches!(step.kind, StepKind::Command(_) | StepKind::Compute(_));
         for expr in texts {
-            // What is given to a flow is printed where it is put into other text; alone it keeps its type.
-            let given = matches!(step.kind, StepKind::Call(_));
-            walk::texts(expr, &mut |text| {
-                if !(given && text.template.is_single()) {
-                    found.extend(printed(model, flow, text));
+            walk::expressions(expr, &mut |e| {
+                let (text, typed) = match e {
+                    Expr::Template(text) => (text, false),
+                    Expr::Typed(text) => (text, true),
+                    _ => return,
+                };
+                let alone = given && text.template.is_single();
+                if alone && (typed || matches!(expr, Expr::Structured(_))) {
+                    return;
                 }
+                let all = printed(model, flow, text).into_iter();
+                found.extend(all.filter(|(_, _, severity, _)| !(alone || command) || *severity == Severity::Warning));
             });
         }
     }
@@ -42,6 +54,17 @@ fn run(cx: &mut Context<'_>) {
         let d = Diagnostic { severity, ..cx.finding(at, message) };
         cx.report(d.help(help));
     }
+}
+
+/// The parts of what is put together to a text.
+fn concatenated(value: &Expr) -> Vec<&Expr> {
+    let mut parts = Vec::new();
+    walk::expressions(value, &mut |e| {
+        if let Expr::Concat(all) = e {
+            parts.extend(all);
+        }
+    });
+    parts
 }
 
 fn printed(model: &Model<'_>, flow: FlowId, text: &Text) -> Vec<(Location, String, Severity, String)> {
@@ -72,6 +95,12 @@ fn object(model: &Model<'_>, flow: FlowId, text: &Text, reference: usize) -> Opt
     let reference = text.template.references().get(reference)?;
     let source = text.sources.get(reference.binding.source as usize)?;
     let path: Vec<&str> = reference.path.iter().skip(usize::from(reference.binding.skip)).map(|s| &*s.name).collect();
+    if let (Some(slot), true) = (whole_result(source), path.is_empty()) {
+        let of = model.types().slot(flow, slot);
+        let fields = fields(&of);
+        let object = schema::solid_kinds(&of)? == ["object"];
+        return (object && !fields.is_empty()).then_some((Severity::Warning, fields));
+    }
     let walk = model.types().source(flow, source, &path, None);
     if walk.stop.is_some() || schema::solid_kinds(&walk.schema)? != ["object"] {
         return None;
@@ -87,8 +116,16 @@ fn object(model: &Model<'_>, flow: FlowId, text: &Text, reference: usize) -> Opt
     (!fields.is_empty()).then_some((if wrapped { Severity::Warning } else { Severity::Info }, fields))
 }
 
+/// The slot of a step's result that is read as a whole, with what is found beside its answer.
+fn whole_result(source: &Source) -> Option<SlotId> {
+    let Source::Compose { parts, .. } = source else { return None };
+    let (first, rest) = parts.split_first()?;
+    let whole = first.at.is_empty() && first.member.is_empty() && rest.iter().all(|p| p.slot == first.slot);
+    whole.then_some(first.slot)
+}
+
 /// Whether an expression makes JSON of this reference.
-fn in_json(expression: &Expression, reference: usize) -> bool {
+pub(super) fn in_json(expression: &Expression, reference: usize) -> bool {
     let Expression::Call(function, arguments) = expression else { return false };
     arguments.iter().any(|a| match a {
         Expression::Reference(r) => *function == Function::Json && *r as usize == reference,

@@ -2,8 +2,9 @@
 
 use trefoil_ir::{Callee, Expr, Flow, FlowId, InputField, StepKind};
 use trefoil_syntax::{Location, Severity};
-use trefoil_template::Value;
+use trefoil_template::{Expression, Value};
 
+use super::object_in_prompt::in_json;
 use crate::rule::{Context, Group, Rule, Run};
 use crate::semantic::rendered::{Piece, pieces};
 use crate::semantic::schema;
@@ -29,6 +30,10 @@ fn run(cx: &mut Context<'_>) {
             let Some(why) = schema::refuses(&field.schema, &value) else { continue };
             let finding = cx.finding(at, format!("`{member}` of `{}` does not take this: {why}", callee.name));
             cx.report(finding.label(field.origin, "declared here"));
+        }
+        for (at, message, help) in unquotable(cx, flow, input) {
+            let finding = cx.finding(at, message);
+            cx.report(finding.help(help));
         }
         let mut given = Vec::new();
         members(input, &mut given);
@@ -65,6 +70,66 @@ pub(super) fn text(expr: &Expr) -> Option<(Location, String)> {
         Piece::Value(_) => PLACEHOLDER.to_owned(),
     });
     Some((source.origin, parts.collect()))
+}
+
+/// Placeholders in JSON that no value makes valid: text outside of quotes, and what writes its own quotes inside of some.
+fn unquotable(cx: &Context<'_>, flow: FlowId, input: &Expr) -> Vec<(Location, String, String)> {
+    let Expr::Structured(inner) = input else { return Vec::new() };
+    let Expr::Template(text) = &**inner else { return Vec::new() };
+    let all = pieces(text);
+    if !matches!(all.first(), Some(Piece::Written(begin)) if begin.trim_start().starts_with('{')) {
+        return Vec::new();
+    }
+    let mut found = Vec::new();
+    let mut inside = false;
+    for (i, piece) in all.iter().enumerate() {
+        let value = match piece {
+            Piece::Written(written) => {
+                inside ^= written.replace("\\\"", "").matches('"').count() % 2 == 1;
+                continue;
+            }
+            Piece::Value(value) => value,
+        };
+        let (Some(at), Some((_, index)), Some(source)) = (value.at(), value.text, value.source) else { continue };
+        let computed = text.template.expressions();
+        let json = computed.iter().any(|e| in_json(e, index));
+        let plain = !computed.iter().any(|e| mentions(e, index));
+        let rest = value.rest();
+        let path: Vec<&str> = rest.iter().map(|s| &**s).collect();
+        let walk = cx.model.types().source(flow, source, &path, None);
+        let Some(kinds) = schema::solid_kinds(&walk.schema).filter(|k| k == &["string"] && walk.stop.is_none()) else {
+            continue;
+        };
+        // What an agent answered is text too, and may be JSON.
+        let open = schema::is_answer(&walk.schema) || walk.schema.get("contentSchema").is_some() || walk.schema.get("enum").is_some();
+        let Some(name) = value.path() else { continue };
+        let quoted = |at: Option<usize>, begins: bool| match at.and_then(|at| all.get(at)) {
+            Some(Piece::Written(text)) if begins => text.starts_with('"'),
+            Some(Piece::Written(text)) => text.ends_with('"'),
+            _ => false,
+        };
+        debug_assert!(!kinds.is_empty(), "a text");
+        if json && inside && quoted(i.checked_sub(1), false) && quoted(Some(i + 1), true) {
+            let message = format!("`{{{{json {name}}}}}` writes its own quotes: within quotes this is no JSON");
+            found.push((at, message, "leave out the quotes around it".to_owned()));
+        } else if plain && !inside && !open && !json {
+            let message = format!("`{name}` is text, and stands here without quotes: this is no JSON");
+            found.push((at, message, format!("write `{{{{json {name}}}}}`, which puts quotes around it")));
+        }
+    }
+    found
+}
+
+/// Whether a reference is in an expression.
+fn mentions(expression: &Expression, reference: usize) -> bool {
+    match expression {
+        Expression::Reference(r) => *r as usize == reference,
+        Expression::Call(_, all) | Expression::Compare(all, _) | Expression::And(all) | Expression::Or(all) => {
+            all.iter().any(|e| mentions(e, reference))
+        }
+        Expression::Not(inner) => mentions(inner, reference),
+        _ => false,
+    }
 }
 
 /// The members of an input, as far as they are written out.

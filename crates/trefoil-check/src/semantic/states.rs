@@ -232,8 +232,8 @@ pub fn can_fail(program: &Program, id: StepId) -> bool {
 /// that too few take part in.
 fn strict(value: &Expr) -> bool {
     let mut found = has_consensus(value);
-    walk::texts(value, &mut |text| found |= !text.sources.is_empty());
-    walk::sources(value, &mut |source| found |= matches!(source, Source::Missing(_)));
+    walk::texts(value, &mut |text| found |= text.template.is_strict() && !text.sources.is_empty());
+    walk::expressions(value, &mut |e| found |= matches!(e, Expr::Read(Source::Missing(_))));
     found
 }
 

@@ -258,7 +258,11 @@ impl<'p> Types<'p> {
             Expr::Structured(inner) => schema::structured(&of(inner)),
             Expr::Consensus { .. } => {
                 let number = || schema::of_kind("number");
-                let members = [("score".into(), number(), false), ("confidence".into(), number(), false)];
+                let members = [
+                    ("score".into(), number(), false),
+                    ("confidence".into(), number(), false),
+                    ("metadata".into(), schema::any(), true),
+                ];
                 schema::object(members, false)
             }
         }

@@ -299,3 +299,18 @@ fn ranges_of_a_text_read_as_a_number_leave_a_gap() {
     edges("float(working.s) > 0.8", "float(working.s) <= 0.8", &[]);
     edges("int(working.s) >= 4", "int(working.s) <= 3", &[]);
 }
+
+#[test]
+fn what_is_built_in_does_not_fail_where_something_is_missing() {
+    let built_in = |command: &str| {
+        format!(
+            "    A: {{ kind: System, {command}, transitions: [{{ condition: on_success, target: B }}] }}\n    B: {{ kind: System, command: echo b }}\n"
+        )
+    };
+    states(&built_in("command: update_blackboard, env: { k: '{{input.a}}' }"), &[]);
+    states(&built_in("command: 'echo {{input.a}}'"), &[]);
+    states(
+        &built_in("command: 'make {{input.a}}'"),
+        &["missing-transition warning 7:5 no transition of `A` is for 1 as `A.exit_code`: the run fails then"],
+    );
+}

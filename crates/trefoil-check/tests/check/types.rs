@@ -305,7 +305,8 @@ fn a_slip_on_the_first_level_of_an_open_answer_is_found() {
         let flow = leads("state_output.output.kind == 'bug'", output);
         expect("unknown-property", "aegis", &[("flow.yaml", &flow), ("sorter.yaml", &open)], lines);
     };
-    found("{{SORT.output.kind}} {{SORT.output.reason}}", &[]);
+    found("{{SORT.output.kind}}", &[]);
+    found("{{SORT.output.reason}}", &["warning 19:37 the schema of `SORT.output` declares no `reason`"]);
     found("{{SORT.output.knd}}", &["warning 19:37 the schema of `SORT.output` declares no `knd`"]);
     found(
         "{{#each SORT.output.prts}}{{this}}{{/each}}",
@@ -370,7 +371,7 @@ fn a_workflow_that_is_called_has_the_members_of_its_output() {
         let flow = parent(condition, output);
         expect("unknown-property", "aegis", &[("flow.yaml", &flow), ("child.yaml", &child)], lines);
     };
-    found("blackboard.made.score == '1'", "{{SORT.article}} {{SORT.output.article}} {{made.other}}", &[]);
+    found("blackboard.made.score == '1'", "{{SORT.article}} {{SORT.output.article}} {{made.article}}", &[]);
     found(
         "blackboard.made.scor == '1'",
         "{{SORT.artcle}}",
@@ -440,4 +441,39 @@ fn the_input_of_a_called_workflow_is_like_the_default_that_it_replaces() {
     given("l: \"{{ s.output }}\"", &[]);
     given("l: \"[1, 2]\"", &[]);
     given("l: 7", &["warning 5:53 `l` of `child` is a list by its default, and this is a number"]);
+}
+
+#[test]
+fn the_whole_result_of_a_state_is_more_than_its_answer() {
+    let found = |output: &str, lines: &[&str]| {
+        let flow = leads("state_output.output.kind == 'bug'", output);
+        expect("object-in-prompt", "aegis", &[("flow.yaml", &flow), ("sorter.yaml", AGENT)], lines);
+    };
+    found("{{SORT}}", &["warning 19:25 `SORT` is an object and is printed as JSON"]);
+    found("{{SORT.output}} {{json SORT}} {{#if SORT}}x{{/if}}", &[]);
+}
+
+#[test]
+fn paths_from_the_root_in_a_block() {
+    let open =
+        AGENT.replace("items: { type: string }", "items: { type: object, properties: { name: { type: string } } }");
+    let found = |output: &str, lines: &[&str]| {
+        let flow = leads("state_output.output.kind == 'bug'", output);
+        expect("unresolved-name", "aegis", &[("flow.yaml", &flow), ("sorter.yaml", &open)], lines);
+    };
+    found(
+        "{{#each SORT.output.parts}}{{name}} {{this.name}} {{@root.SORT.output.kind}} {{../input.text}} {{@index}}{{/each}}",
+        &[],
+    );
+    found(
+        "{{#each SORT.output.parts}}{{SORT.output.kind}}{{/each}}",
+        &["warning 19:52 in this block `SORT` is looked up in the item, which does not have it"],
+    );
+    found(
+        "{{#each SORT.output.parts as |p|}}{{part.name}}{{index}}{{/each}}",
+        &[
+            "warning 19:59 in this block `part` is looked up in the item, which does not have it",
+            "warning 19:72 in this block `index` is looked up in the item, which does not have it",
+        ],
+    );
 }

@@ -7,11 +7,13 @@ mod find;
 
 use trefoil_syntax::yaml::Text;
 use trefoil_syntax::{Diagnostic, Location};
+use trefoil_template::{Expression, Function, Value};
 
 pub use find::is_path;
 use find::{Form, Lookalike, find};
 
 use crate::learn::Resolve;
+use crate::mend;
 use crate::read::Reader;
 
 const RULE: &str = "not-a-placeholder";
@@ -34,6 +36,67 @@ pub fn report(reader: &Reader<'_>, text: &Text, resolve: &dyn Resolve) {
     for found in find(&text.value, &|path| resolve.is_there(path, false)) {
         let d = finding(reader, text, tags, &found, resolve);
         d.into_iter().for_each(|d| reader.report(d));
+    }
+}
+
+/// Says that a whole value is the name of something without its braces.
+pub fn bare(reader: &Reader<'_>, source: &Text, path: &str) {
+    let place = reader.at(source.span);
+    let meant = format!("\"{{{{{path}}}}}\"");
+    let d = Diagnostic::warning(RULE, place, format!("`{path}` is text here, and its value is not read"));
+    // A block scalar is more than its text.
+    reader.report(match source.value.contains('\n') {
+        true => d.help(format!("write `{{{{{path}}}}}`")),
+        false => d.suggestion(format!("write `{meant}`"), place, meant),
+    });
+}
+
+/// Reports a whole value that is a path of something that is there; a single word is a word. Other signs than braces around
+/// it are no more read than none.
+pub fn whole(reader: &Reader<'_>, source: &Text, resolve: &dyn Resolve) {
+    let value = source.value.trim();
+    let path = value.strip_prefix('$').or_else(|| value.strip_prefix('<')?.strip_suffix('>')).unwrap_or(value);
+    if path.contains('.') && is_path(path) && resolve.is_there(path, true) {
+        bare(reader, source, path);
+    }
+}
+
+/// Looks at the literals of expressions: a path in quotes is text, and a literal that `default` is given first is always
+/// there.
+pub fn literals(reader: &Reader<'_>, source: &Text, expressions: &[Expression], resolve: &dyn Resolve) {
+    for expression in expressions {
+        if let Expression::Call(Function::Default, arguments) = expression
+            && let [Expression::Literal(Value::Str(literal)), Expression::Reference(_)] = arguments.as_slice()
+            && !resolve.is_there(literal, true)
+        {
+            let place = mend::literal(source, reader.file, literal).map_or(reader.at(source.span), |(at, _)| at);
+            let message = format!("`default` has no effect: `{literal}` comes first, and is always there");
+            let d = Diagnostic::warning("no-effect", place, message);
+            reader.report(d.help("write the value first, and behind it what stands in for it"));
+        }
+        quoted(reader, source, expression, resolve);
+    }
+}
+
+fn quoted(reader: &Reader<'_>, source: &Text, expression: &Expression, resolve: &dyn Resolve) {
+    match expression {
+        Expression::Literal(Value::Str(path)) => {
+            if !path.contains('.') || !is_path(path) || !resolve.is_there(path, true) {
+                return;
+            }
+            let place = mend::literal(source, reader.file, path).filter(|(_, quotes)| *quotes);
+            let at = place.map_or(reader.at(source.span), |(at, _)| at);
+            let d = Diagnostic::warning(RULE, at, format!("`{path}` in quotes is text, and its value is not read"));
+            reader.report(match place {
+                Some((at, _)) => d.suggestion("leave out the quotes", at, &**path),
+                None => d.help("leave out the quotes"),
+            });
+        }
+        Expression::Call(_, all) | Expression::Compare(all, _) | Expression::And(all) | Expression::Or(all) => {
+            all.iter().for_each(|e| quoted(reader, source, e, resolve));
+        }
+        Expression::Not(inner) => quoted(reader, source, inner, resolve),
+        _ => {}
     }
 }
 

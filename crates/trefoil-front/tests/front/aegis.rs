@@ -3,6 +3,7 @@
 mod agents;
 mod corpus;
 mod examples;
+mod meant;
 mod names;
 mod runs;
 mod shell;

@@ -48,6 +48,11 @@ pub(crate) fn names() -> [&'static str; HELPERS.len()] {
 impl Helper {
     pub const DEFAULT: Helper = Helper::Two(Function::Default);
 
+    /// Whether a text is mostly written behind the first argument.
+    pub fn takes_text_last(self) -> bool {
+        matches!(self, Self::DEFAULT | Self::Compare(Comparison::Equal | Comparison::NotEqual))
+    }
+
     /// The expression, or how many arguments there should be.
     pub fn apply(self, mut arguments: Vec<Expression>) -> Result<Expression, &'static str> {
         match (self, arguments.len()) {

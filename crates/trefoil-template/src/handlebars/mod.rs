@@ -229,7 +229,12 @@ impl<'t> Cursor<'_, 't> {
             self.b.guarding += guards;
             let argument = self.argument();
             self.b.guarding -= guards;
-            arguments.push(argument?);
+            let argument = argument?;
+            if let (Expression::Reference(i), true, false) = (&argument, helper.takes_text_last(), arguments.is_empty())
+            {
+                self.b.as_operand(*i);
+            }
+            arguments.push(argument);
         }
         match helper.apply(arguments) {
             Ok(call) => Some(call),
@@ -286,6 +291,8 @@ impl<'t> Cursor<'_, 't> {
             (_, '!') => self.b.mistakes.help("write `(not a)`"),
             (_, '+' | '-' | '*' | '/' | '%') => self.b.mistakes.help("templates do not compute"),
             (_, '[') => self.b.mistakes.help("write an item as `list.[0]` or `list.0`"),
+            (_, '?') if rest.starts_with("??") => self.b.mistakes.help("write `{{default a \"text\"}}`"),
+            (_, '?') => self.b.mistakes.help("write `{{#if a}}...{{else}}...{{/if}}`"),
             (_, '|') => self.b.mistakes.help("there are no filters; helpers come first: `{{upper name}}`"),
             _ => {}
         }

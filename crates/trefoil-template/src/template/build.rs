@@ -141,8 +141,23 @@ impl<'t> Builder<'t> {
         }
         let span = span.start as u32..span.end as u32;
         let asked = self.asked();
-        self.references.push(Reference { path, span, guarded, asked, default, binding: Binding::default() });
+        self.references.push(Reference {
+            path,
+            span,
+            guarded,
+            asked,
+            operand: false,
+            default,
+            binding: Binding::default(),
+        });
         self.references.len() as u32 - 1
+    }
+
+    /// Notes that a reference stands where a text is mostly given.
+    pub fn as_operand(&mut self, reference: u32) {
+        if let Some(found) = self.references.get_mut(reference as usize) {
+            found.operand = true;
+        }
     }
 
     /// A path in the frame `up` from the innermost.

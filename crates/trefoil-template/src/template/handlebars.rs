@@ -121,6 +121,14 @@ fn cut(b: &mut Builder<'_>, open: usize) -> Result<Tag, usize> {
     at += usize::from(triple || matches!(sigil, Some(b'&')));
     let close = match find_close(b.source, at, true) {
         Close::At(close) => close,
+        Close::Nested(inner) if inside_path(b.slice(at..inner)) => {
+            let head = b.slice(at..inner).trim().trim_end_matches(['.', '/', '[']);
+            b.mistakes.add("template-syntax", open..inner + 2, "a tag stands inside of a tag").help(format!(
+                "tags do not nest; for a member whose name is a value write `{{{{lookup {head} name}}}}`"
+            ));
+            let end = b.slice(inner..b.source.len()).find("}}}}").map_or(inner, |len| inner + len + 4);
+            return Err(end);
+        }
         Close::Nested(inner) => {
             unclosed(b, open, inner);
             return Err(inner);
@@ -164,6 +172,12 @@ fn cut(b: &mut Builder<'_>, open: usize) -> Result<Tag, usize> {
     };
     let inner = trimmed(b, inner.start + sigil_len..inner.end);
     Ok(Tag { span: open..end, inner, kind, trims_left, trims_right })
+}
+
+/// Whether a path has been begun that a tag goes on with.
+fn inside_path(text: &str) -> bool {
+    let path = text.trim_start();
+    path.len() > 1 && path.ends_with(['.', '/', '[']) && !path.contains(char::is_whitespace)
 }
 
 fn refuse(b: &mut Builder<'_>, span: Range<usize>, message: &str) -> Kind {
@@ -271,6 +285,28 @@ fn placeholder(b: &mut Builder<'_>, tag: &Tag) -> Option<Expression> {
     }
     let mut c = cursor(b, &tag.inner);
     let name = c.peek_name();
+    if ["elseif", "elsif", "elif", "else_if", "elseIf"].contains(&name) {
+        let test = c.b.slice(c.at + name.len()..c.end).trim();
+        let meant = format!("else if {test}");
+        let noted = c.b.mistakes.add("template-unknown-helper", tag.inner.clone(), format!("there is no `{name}`"));
+        noted.meant(meant.clone()).help(format!("write `{{{{{meant}}}}}`"));
+        return None;
+    }
+    let called = c.b.slice(c.at + name.len()..c.end);
+    if let (Some(_), Some(inner)) = (
+        crate::handlebars::helper(name),
+        called
+            .strip_prefix('(')
+            .and_then(|rest| rest.trim_end().strip_suffix(')'))
+            .filter(|i| !i.contains(['(', '"', '\''])),
+    ) {
+        let arguments: Vec<&str> = inner.split(',').map(str::trim).collect();
+        let meant = format!("{name} {}", arguments.join(" "));
+        let message = format!("`{name}` is a helper: what it is given stands behind it, without parentheses");
+        let noted = c.b.mistakes.add("template-syntax", tag.inner.clone(), message);
+        noted.meant(meant.clone()).help(format!("write `{{{{{meant}}}}}`"));
+        return None;
+    }
     let after = c.b.slice(c.at + name.len()..c.end);
     let spaced = after.trim_start();
     // A name is a helper's only with arguments: a value may have the same name.
@@ -308,6 +344,18 @@ fn block(b: &mut Builder<'_>, tag: &Tag, inverted: bool) {
         let rest = text.trim_start_matches(['>', '*', ' ']);
         let name = rest.get(..rest.find(|c: char| !in_name(c)).unwrap_or(rest.len())).unwrap_or_default();
         return b.open_broken(name, span);
+    }
+    if name.is_empty() && matches!(tag.kind, Kind::Else) {
+        b.mistakes
+            .add("template-bad-arguments", span.clone(), "`else` alone takes no condition")
+            .help(format!("write `{{{{else if {text}}}}}`"));
+        return b.open_broken("if", span);
+    }
+    if let (Kind::Open, Some(b'.' | b'/')) = (tag.kind, text.as_bytes().get(name_len)) {
+        b.mistakes
+            .add("template-unknown-block", span.clone(), format!("`{text}` is a path, no block"))
+            .help(format!("write `{{{{#with {text}}}}}`, for a list `{{{{#each {text}}}}}`"));
+        return b.open_broken(text, span);
     }
     if !BLOCKS.contains(&name) {
         let message =

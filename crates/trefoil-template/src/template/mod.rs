@@ -70,6 +70,11 @@ impl Template {
         &self.program.locals
     }
 
+    /// Whether what is missing is an error where this is rendered, not an empty text.
+    pub fn is_strict(&self) -> bool {
+        self.program.policy.undefined == crate::policy::Undefined::Error
+    }
+
     /// The bytes of paths that name what only a block gives (`@index`, `../name`, `this.name`) and stand in none: what is
     /// looked up there is not there.
     pub fn strays(&self) -> &[Range<u32>] {

@@ -70,7 +70,7 @@ pub(super) fn lower(
         unread(reader, prompt, &user);
     }
     if let Some(instruction) = &agent.instruction {
-        no_template(reader, instruction);
+        no_template(reader, instruction, "instruction", "put it into `prompt_template`", &prompt::names);
     }
 
     let execution = &agent.execution;
@@ -221,20 +221,27 @@ fn unread(reader: &Reader<'_>, prompt: &Text, bound: &Expr) {
     }
 }
 
-/// Placeholders in the instruction, which is data: nobody fills them in.
-fn no_template(reader: &Reader<'_>, instruction: &Text) {
-    let text = &*instruction.value;
+/// Placeholders in what is data: nobody fills them in. `what` is the key, `named` whether something can be meant by a path.
+pub(super) fn no_template(
+    reader: &Reader<'_>,
+    source: &Text,
+    what: &str,
+    help: &'static str,
+    named: &dyn Fn(&str) -> bool,
+) {
+    let text = &*source.value;
     for (open, _) in text.match_indices("{{") {
         let Some(len) = text.get(open..).and_then(|rest| rest.find("}}")) else { return };
         let path = text.get(open + 2..open + len).unwrap_or_default().trim();
         // In quotes it is an example of a placeholder.
         let quoted = text.get(..open).is_some_and(|before| before.ends_with(['`', '"', '\'', '\\', '{']));
-        if quoted || !prompt::names(path) {
+        if quoted || !named(path) {
             continue;
         }
-        let at = reader.at(instruction.source(open as u32..(open + len + 2) as u32));
-        let message = format!("`{{{{{path}}}}}` stays as it is: `instruction` is no template");
-        reader.report(Diagnostic::warning("no-effect", at, message).help("put it into `prompt_template`"));
+        let at = reader.at(source.source(open as u32..(open + len + 2) as u32));
+        let message = format!("`{{{{{path}}}}}` stays as it is: `{what}` is no template");
+        let d = Diagnostic::warning("no-effect", at, message);
+        reader.report(if help.is_empty() { d } else { d.help(help) });
     }
 }
 

@@ -223,14 +223,16 @@ impl<'p> Lowering<'p> {
             FlowKey::Agent { document, intent } => {
                 self.used.insert(*document);
                 let document = self.project.documents.get(*document)?;
-                let reader = Reader::new(document.file, findings);
+                let text = self.project.files.get(document.file).map(|f| &**f.text());
+                let reader = Reader::new(document.file, findings).with_text(text);
                 agent::lower(self, &reader, document, *intent)
             }
             FlowKey::Missing(name) => Some(agent::missing(self, name)),
             FlowKey::Workflow(document) => {
                 self.used.insert(*document);
                 let document = self.project.documents.get(*document)?;
-                let reader = Reader::new(document.file, findings);
+                let text = self.project.files.get(document.file).map(|f| &**f.text());
+                let reader = Reader::new(document.file, findings).with_text(text);
                 workflow::lower(self, &reader, document)
             }
         }

@@ -122,6 +122,10 @@ pub(super) struct Scene<'a, 'd> {
     pub paths: &'a Paths,
     /// Where names are declared, for editors.
     pub known: &'a Arc<Known>,
+    /// Whether anything reads `state.feedback`, or everything at once.
+    pub reads_feedback: &'a std::cell::Cell<bool>,
+    /// The states that read something else that may be another on each visit.
+    pub varied: &'a std::cell::RefCell<BTreeSet<usize>>,
     pub spans: &'a [Location],
 }
 
@@ -191,8 +195,10 @@ impl Look<'_, '_, '_> {
         let fixed = names.fixed;
         let of = |skip: u16, (source, more): (Source, u16)| (source, skip + more);
         match segments {
-            [] => (root::whole(names), 0),
-            ["blackboard"] => (root::whole(names), 1),
+            [] | ["blackboard"] => {
+                self.scene.reads_feedback.set(true);
+                (root::whole(names), segments.len() as u16)
+            }
             ["blackboard", rest @ ..] => match rest {
                 [key, ..] if is_special(key) || names.index(key).is_some() => of(1, self.up(rest)),
                 [key, ..] => {
@@ -208,24 +214,37 @@ impl Look<'_, '_, '_> {
                 (Source::Slot(fixed.input), 1)
             }
             ["state", "feedback", ..] => {
+                self.scene.reads_feedback.set(true);
                 self.check_feedback();
                 (Source::Slot(fixed.feedback), 2)
             }
-            ["state"] => (root::feedback(fixed), 1),
+            ["state"] => {
+                self.scene.reads_feedback.set(true);
+                (root::feedback(fixed), 1)
+            }
             ["state", other, rest @ ..] if names.index(other).is_some() => {
                 self.without(segments.len(), &[other], other);
                 self.up_from(1, other, rest)
             }
             ["state", other, ..] => self.unknown(1, &format!("`state` has no `{other}`"), "write `state.feedback`"),
-            ["human", "feedback", ..] => of(2, (self.human_feedback(), 0)),
+            ["human", "feedback", ..] => {
+                self.varies();
+                of(2, (self.human_feedback(), 0))
+            }
             ["human", rest @ ..] => {
                 let what = rest.first().map_or("human".to_owned(), |f| format!("human.{f}"));
                 self.unknown(1, &format!("`{what}` is always empty"), "write `human.feedback`")
             }
             ["execution", "id", ..] => (Source::RunId, 2),
             ["execution", ..] => self.unknown(1, "of `execution` only the `id` is known", "write `execution.id`"),
-            ["iteration_number", ..] => (Source::Slot(self.rounds().map_or(fixed.visit, |(round, _)| round)), 1),
-            ["previous_error", ..] => (Source::Slot(self.rounds().map_or(fixed.previous_error, |(_, error)| error)), 1),
+            ["iteration_number", ..] => {
+                self.varies();
+                (Source::Slot(self.rounds().map_or(fixed.visit, |(round, _)| round)), 1)
+            }
+            ["previous_error", ..] => {
+                self.varies();
+                (Source::Slot(self.rounds().map_or(fixed.previous_error, |(_, error)| error)), 1)
+            }
             ["state_output", rest @ ..] if matches!(self.place, Place::Deciding(_) | Place::Leaving(_)) => {
                 let (Place::Deciding(state) | Place::Leaving(state)) = self.place else {
                     return (Source::Missing(Missing::Key(0)), 0);
@@ -255,6 +274,13 @@ impl Look<'_, '_, '_> {
                 self.check_key(name, segments);
                 (Source::Slot(fixed.blackboard), 0)
             }
+        }
+    }
+
+    /// Notes that the state reads what may be another on each visit.
+    fn varies(&self) {
+        if let Place::Entering(state) = self.place {
+            self.scene.varied.borrow_mut().insert(state);
         }
     }
 

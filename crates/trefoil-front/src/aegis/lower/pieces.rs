@@ -58,6 +58,7 @@ pub(super) fn built_in_template(
 
 /// A text position of a manifest.
 pub(super) fn text(reader: &Reader<'_>, source: &yaml::Text, resolve: &mut dyn Resolve) -> Option<Expr> {
+    crate::lookalike::whole(reader, source, resolve);
     build::text_expr(reader, source, &Policy::AEGIS, resolve)
 }
 

@@ -43,6 +43,7 @@ fn kind(
             ValidatorKind::Regex { pattern: pattern.clone(), stderr: *stderr }
         }
         ValidatorKindSpec::Judges { judges, criteria, strategy, min_judges, timeout_ms, semantic } => {
+            super::agent::no_template(reader, criteria, "criteria", "", &super::prompt::names);
             let case = Case {
                 task: Expr::AsText(Box::new(Expr::Read(Source::Slot(input)))),
                 criteria: Some(criteria.value.clone()),

@@ -3,12 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use trefoil_ir::{Expr, Flow, Intake, SlotId, Source, State, StateId, StateMachine, Step, StepId, StepKind};
+use trefoil_ir::{Expr, Flow, Intake, Position, SlotId, Source, State, StateId, StateMachine, Step, StepId, StepKind};
+use trefoil_syntax::yaml::{Kind, Node};
 use trefoil_syntax::{Diagnostic, Location, suggest};
 use trefoil_template::Value;
 
-use super::names::{Answer, Fixed, Known, Named, Names, RESERVED, Scene, Shape};
-use super::paths::Paths;
+use super::names::{Answer, Fixed, Known, Named, Names, Place, RESERVED, Scene, Shape};
+use super::paths::{Before, Paths};
 use super::pieces::{constant_object, object};
 use super::{Lowering, Slots, input, output, shell, states, transition};
 use crate::aegis::manifest::state::{self as written, StateKind};
@@ -17,7 +18,7 @@ use crate::aegis::manifest::states::system::Action;
 use crate::aegis::manifest::workflow::Workflow;
 use crate::aegis::manifest::{self};
 use crate::build::plain;
-use crate::learn;
+use crate::learn::{self, Resolve};
 use crate::read::respelt;
 use crate::{Document, Reader};
 
@@ -46,8 +47,13 @@ pub(super) fn lower(lowering: &mut Lowering<'_>, reader: &Reader<'_>, document: 
         learn::names(reader, text, initial.and_then(|at| known.states.get(at)).map(|s| s.at));
     }
     let spans: Vec<Location> = workflow.states.iter().map(|s| reader.at(s.span)).collect();
-    let scene = Scene { reader, names: &names, paths: &paths, known: &known, spans: &spans };
+    let reads_feedback = &std::cell::Cell::new(false);
+    let varied = &std::cell::RefCell::default();
+    let scene = Scene { reader, names: &names, paths: &paths, known: &known, spans: &spans, reads_feedback, varied };
     report_states(&scene, &workflow);
+    if let Some(context) = &workflow.context_node {
+        report_context(&scene, context);
+    }
 
     let machine = StateMachine {
         states: workflow
@@ -65,6 +71,9 @@ pub(super) fn lower(lowering: &mut Lowering<'_>, reader: &Reader<'_>, document: 
     let origin = reader.at(workflow.identity.span);
     let body = lowering.builder.step(Step { out: Some(result), ..plain(StepKind::StateMachine(machine), origin) });
     let output = output::lower(&scene, &workflow, result);
+    if !reads_feedback.get() {
+        unread_feedback(&scene, &workflow);
+    }
     let context = workflow.context.iter().map(|(key, value)| (key.value.clone(), value.clone()));
     let blackboard = Expr::Merge(vec![Expr::Const(constant_object(context)), Expr::Read(Source::Slot(fixed.input))]);
     Some(Flow {
@@ -198,6 +207,21 @@ fn paths(workflow: &Workflow, names: &Names, initial: usize) -> Paths {
     Paths::new(initial, &edges, terminal)
 }
 
+/// Placeholders in the context, whose values are data.
+fn report_context(scene: &Scene<'_, '_>, node: &Node) {
+    match &*node.kind {
+        Kind::Scalar(_, text) if text.value.contains("{{") => {
+            let here = scene.here(Place::End, Position::Data);
+            let named = |path: &str| here.is_there(path, true);
+            let help = "write it where the value is used, or write the key in an `update_blackboard` state";
+            super::agent::no_template(scene.reader, text, "context", help, &named);
+        }
+        Kind::Scalar(..) => {}
+        Kind::Sequence(items) => items.iter().for_each(|item| report_context(scene, item)),
+        Kind::Mapping(m) => m.entries.iter().for_each(|e| report_context(scene, &e.value)),
+    }
+}
+
 /// What is wrong with states as a whole.
 fn report_states(scene: &Scene<'_, '_>, workflow: &Workflow) {
     let reader = scene.reader;
@@ -214,11 +238,9 @@ fn report_states(scene: &Scene<'_, '_>, workflow: &Workflow) {
         if let Some(StateKind::Human(human)) = &state.kind {
             unanswered(scene, state, human);
         }
-        if !scene.paths.reachable(i) && meant.get(i) != Some(&true) {
-            let message = format!("no transition leads to `{}`: it never runs", state.name);
-            reader.warning("unreachable-state", state.span, message);
-        }
     }
+    unreachable(scene, workflow, &meant);
+    limits(scene, workflow);
     let endless = scene.paths.endless();
     if let [first, rest @ ..] = endless.as_slice() {
         let message = format!("no transition leads from `{}` to an end", scene.names.name(*first));
@@ -231,6 +253,98 @@ fn report_states(scene: &Scene<'_, '_>, workflow: &Workflow) {
         }
         reader.report(d.help("the run fails when a limit of visits is reached; give one state a way out"));
     }
+}
+
+/// The states behind each, by their transitions.
+fn successors(scene: &Scene<'_, '_>, workflow: &Workflow, state: usize) -> Vec<usize> {
+    let written = workflow.states.get(state).and_then(|s| s.transitions.as_deref()).unwrap_or_default();
+    written.iter().filter_map(|t| scene.names.index(&t.target.as_ref()?.value)).collect()
+}
+
+/// States that never run: those to which only such states lead are told of with the first one.
+fn unreachable(scene: &Scene<'_, '_>, workflow: &Workflow, meant: &[bool]) {
+    let count = workflow.states.len();
+    let mut left: Vec<bool> = (0..count).map(|i| !scene.paths.reachable(i) && meant.get(i) != Some(&true)).collect();
+    if !left.contains(&true) {
+        return;
+    }
+    let mut led = vec![false; count];
+    for from in (0..count).filter(|i| left.get(*i) == Some(&true)) {
+        for to in successors(scene, workflow, from).into_iter().filter(|to| *to != from) {
+            led.get_mut(to).into_iter().for_each(|l| *l = true);
+        }
+    }
+    // Where nothing leads to first; what is left goes round in circles.
+    let roots = (0..count).filter(|i| led.get(*i) == Some(&false));
+    for root in roots.chain(0..count).collect::<Vec<_>>() {
+        if left.get(root) != Some(&true) {
+            continue;
+        }
+        let message = format!("no transition leads to `{}`: it never runs", scene.names.name(root));
+        let mut d = Diagnostic::warning("unreachable-state", scene.state_at(root), message);
+        let mut stack = vec![root];
+        while let Some(at) = stack.pop() {
+            match left.get_mut(at) {
+                Some(place) if *place => *place = false,
+                _ => continue,
+            }
+            if at != root {
+                d = d.label(scene.state_at(at), "nor does what only it leads to");
+            }
+            stack.extend(successors(scene, workflow, at));
+        }
+        scene.reader.report(d);
+    }
+}
+
+/// Limits with which no run gets to an end, or no loop to its second round.
+fn limits(scene: &Scene<'_, '_>, workflow: &Workflow) {
+    let reader = scene.reader;
+    if let Some(at) = workflow.max_entries_at
+        && let Some(shortest) = shortest(scene, workflow)
+        && shortest > workflow.max_entries as usize
+    {
+        let message = format!("no run gets to an end: the shortest way there has {shortest} states");
+        reader.report(Diagnostic::warning("endless-loop", reader.at(at), message).help("allow at least that many"));
+    }
+    for (i, state) in workflow.states.iter().enumerate() {
+        let Some(at) = state.max_visits_at.filter(|_| state.max_visits == 1) else { continue };
+        if scene.paths.reachable(i) && scene.paths.before(i, i) != Before::Never {
+            let message = format!("transitions lead back to `{}`, and its second visit fails the run", state.name);
+            reader.report(Diagnostic::warning("endless-loop", reader.at(at), message).help("allow at least 2 visits"));
+        }
+    }
+}
+
+/// How many states the shortest way from the first one to an end has.
+fn shortest(scene: &Scene<'_, '_>, workflow: &Workflow) -> Option<usize> {
+    if is_pipeline(workflow) {
+        return Some(workflow.states.len());
+    }
+    let first = workflow.initial.as_ref().map_or(Some(0), |text| scene.names.index(&text.value))?;
+    let mut seen = vec![false; workflow.states.len()];
+    let (mut here, mut length) = (vec![first], 1);
+    while !here.is_empty() {
+        let mut next = Vec::new();
+        for at in here {
+            match seen.get_mut(at) {
+                Some(place) if !*place => *place = true,
+                _ => continue,
+            }
+            let state = workflow.states.get(at)?;
+            // A way that cannot be told may be shorter.
+            if state.kind.is_none() || state.transitions.as_ref().is_none_or(Vec::is_empty) {
+                return Some(length);
+            }
+            let behind = successors(scene, workflow, at);
+            if behind.len() < state.transitions.as_ref().map_or(0, Vec::len) {
+                return None;
+            }
+            next.extend(behind);
+        }
+        (here, length) = (next, length + 1);
+    }
+    None
 }
 
 /// Per state: whether a run would get there if what is reported about transitions were mended. A target that resembles no
@@ -255,6 +369,31 @@ fn meant(workflow: &Workflow, scene: &Scene<'_, '_>) -> Vec<bool> {
         }
     }
     seen
+}
+
+/// Feedback that goes back to a state of a loop, where nothing reads any: the next round is the same as the last one.
+fn unread_feedback(scene: &Scene<'_, '_>, workflow: &Workflow) {
+    for (from, state) in workflow.states.iter().enumerate().filter(|(i, _)| scene.paths.reachable(*i)) {
+        for transition in state.transitions.iter().flatten() {
+            let (Some(feedback), Some(target)) = (&transition.feedback, &transition.target) else { continue };
+            let Some(to) = scene.names.index(&target.value) else { continue };
+            let calls = matches!(scene.names.shape(to), Shape::Agent | Shape::Parallel { .. });
+            if !calls
+                || scene.varied.borrow().contains(&to)
+                || (to != from && scene.paths.before(to, from) == Before::Never)
+            {
+                continue;
+            }
+            let message = format!(
+                "`feedback` has no effect: nothing reads `state.feedback`, so `{}` does the same again",
+                target.value
+            );
+            let d = Diagnostic::info("no-effect", scene.reader.at(feedback.span), message);
+            scene
+                .reader
+                .report(d.help(format!("write `{{{{state.feedback}}}}` into the `input` of `{}`", target.value)));
+        }
+    }
 }
 
 /// The answer that a person gives by not answering, when no transition is for it.

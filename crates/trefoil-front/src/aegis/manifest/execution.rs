@@ -123,6 +123,7 @@ pub fn read(reader: &Reader<'_>, fields: &mut Fields<'_, '_>) -> Execution {
 fn read_validator(reader: &Reader<'_>, node: &Node) -> Option<ValidatorSpec> {
     let mut fields = reader.fields(node, "a validator")?;
     fields.also_called(words::VALIDATOR);
+    fields.forms(words::LISTS_OF_VALIDATOR, words::SCALARS_OF_VALIDATOR);
     let entry = fields.require("type")?;
     let names = [
         ("exit_code", "exit_code"),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use trefoil_syntax::yaml::{Entry, Node, Text};
+use trefoil_syntax::yaml::{Entry, Kind, Node, Text};
 use trefoil_syntax::{Diagnostic, Span, suggest};
 
 use super::states::agent::AgentState;
@@ -38,6 +38,8 @@ pub struct State {
     pub timeout_ms: Option<u64>,
     /// How often it may be entered.
     pub max_visits: u32,
+    /// Where that is written.
+    pub max_visits_at: Option<Span>,
     /// What it declares that this version does not run.
     pub refused: Vec<RefusedFeature>,
 }
@@ -85,9 +87,16 @@ pub fn read(reader: &Reader<'_>, node: &Node, name: Option<&Text>) -> Option<Sta
     let mut fields = reader.fields(node, &what)?;
     fields.also_called(words::STATE);
     fields.elsewhere(words::NOT_STATE);
+    fields.forms(words::LISTS_OF_STATE, words::SCALARS_OF_STATE);
     let named = match name {
         Some(name) => Some(name),
-        None => fields.require_text("name"),
+        None => match as_key(fields.entries()) {
+            Some(name) => {
+                report_as_key(reader, name);
+                return read(reader, &without_first(node), Some(name));
+            }
+            None => fields.require_text("name"),
+        },
     };
     let (name_text, span) = named.map_or((Arc::default(), fields.head()), |n| (n.value.clone(), n.span));
     let at = named.map_or(span, Text::content);
@@ -105,8 +114,9 @@ pub fn read(reader: &Reader<'_>, node: &Node, name: Option<&Text>) -> Option<Sta
     });
     let timeout_ms = read_timeout(&mut fields);
     let max_visits = fields.integer("max_state_visits", 1..=20).and_then(|n| u32::try_from(n).ok()).unwrap_or(5);
+    let max_visits_at = fields.entry("max_state_visits").map(|e| e.value.span);
     let transitions = fields.take("transitions").map(|e| transition::read_all(reader, &e.value));
-    let lost = if transitions.is_none() { lost(fields.entries()) } else { Vec::new() };
+    let lost = if transitions.as_ref().is_none_or(Vec::is_empty) { lost(fields.entries()) } else { Vec::new() };
     if let Some(entry) = fields.take("output_handler") {
         refused.extend(output_handler(reader, &entry.value, entry.key.span));
     }
@@ -121,15 +131,67 @@ pub fn read(reader: &Reader<'_>, node: &Node, name: Option<&Text>) -> Option<Sta
         fields.finish();
     }
     let kind = kind_body;
-    Some(State { name: name_text, span, at, whole, kind, transitions, lost, timeout_ms, max_visits, refused })
+    Some(State {
+        name: name_text,
+        span,
+        at,
+        whole,
+        kind,
+        transitions,
+        lost,
+        timeout_ms,
+        max_visits,
+        max_visits_at,
+        refused,
+    })
+}
+
+/// The name of a state in a list that is written as a key, `- DRAFT:`, with its body beside it.
+fn as_key(entries: &[Entry]) -> Option<&Text> {
+    let (first, rest) = entries.split_first()?;
+    let has = |key: &str| rest.iter().any(|e| &*e.key.value == key);
+    let capital = first.key.value.starts_with(|c: char| c.is_uppercase());
+    (first.value.is_null() && capital && has("kind") && !has("name")).then_some(&first.key)
+}
+
+fn report_as_key(reader: &Reader<'_>, name: &Text) {
+    let d = Diagnostic::error("missing-key", reader.at(name.span), "a state in a list needs `name`");
+    let meant = format!("- name: {}", name.value);
+    reader.report(match reader.colon_after(name.span) {
+        true => {
+            let whole = Span::new(name.span.start, name.span.end + 1);
+            d.fix(format!("write `{meant}`"), reader.at(whole), format!("name: {}", name.value))
+        }
+        false => d.help(format!("write `{meant}`")),
+    });
+}
+
+/// A mapping without its first entry.
+fn without_first(node: &Node) -> Node {
+    let mut body = node.clone();
+    if let Kind::Mapping(mapping) = Arc::make_mut(&mut body.kind) {
+        mapping.entries.remove(0);
+    }
+    body
 }
 
 /// Where a list under a misspelt `transitions` leads.
 fn lost(entries: &[Entry]) -> Vec<Arc<str>> {
-    let near = |e: &&Entry| suggest::near(&e.key.value, ["transitions"]).is_some();
-    let items = entries.iter().filter(near).filter_map(|e| e.value.sequence()).flatten();
+    let near = |e: &&Entry| {
+        matches!(&*e.key.value, "transitions" | "next" | "on" | "edges" | "goto")
+            || suggest::near(&e.key.value, ["transitions"]).is_some()
+    };
     let target = |n: &Node| Some(n.mapping()?.get("target")?.value.string()?.value.clone());
-    items.filter_map(target).collect()
+    let mut all = Vec::new();
+    for entry in entries.iter().filter(near) {
+        match &*entry.value.kind {
+            Kind::Sequence(items) => all.extend(items.iter().filter_map(target)),
+            Kind::Scalar(_, text) => all.push(text.value.clone()),
+            // Perhaps to anywhere.
+            Kind::Mapping(_) => all.push(target(&entry.value).unwrap_or_default()),
+        }
+    }
+    all
 }
 
 fn kind_word(reader: &Reader<'_>, node: &Node) -> Option<Word> {

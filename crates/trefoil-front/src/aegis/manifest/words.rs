@@ -120,6 +120,20 @@ pub const VALIDATOR: Words = &[
     ("strategy", "consensus"),
     ("value", "expected"),
 ];
+/// Keys of a validator whose values are lists.
+pub const LISTS_OF_VALIDATOR: &[&str] = &["judges"];
+/// Keys of a validator whose values are texts or numbers.
+pub const SCALARS_OF_VALIDATOR: &[&str] = &[
+    "type",
+    "judge_agent",
+    "criteria",
+    "pattern",
+    "target",
+    "min_score",
+    "min_confidence",
+    "timeout_seconds",
+    "expected",
+];
 /// In the `spec` of a workflow.
 pub const WORKFLOW: Words = &[
     ("start", "initial_state"),
@@ -172,6 +186,34 @@ pub const STATE: Words = &[
     ("retries", "max_iterations"),
     ("max_visits", "max_state_visits"),
     ("containers", "steps"),
+    ("values", "env"),
+    ("updates", "env"),
+];
+/// Keys of a state whose values are lists.
+pub const LISTS_OF_STATE: &[&str] = &["transitions", "agents", "judges", "judges_for_parallel", "steps", "volumes"];
+/// Keys of a state whose values are texts or numbers.
+pub const SCALARS_OF_STATE: &[&str] = &[
+    "name",
+    "kind",
+    "agent",
+    "agent_id",
+    "input",
+    "input_template",
+    "intent",
+    "command",
+    "workdir",
+    "prompt",
+    "timeout",
+    "timeout_seconds",
+    "default_response",
+    "max_state_visits",
+    "max_iterations",
+    "workflow_id",
+    "mode",
+    "result_key",
+    "image",
+    "completion",
+    "description",
 ];
 /// Where keys belong that stand in a state of another kind, or beside the list that they are for.
 pub const NOT_STATE: Words = &[

@@ -29,6 +29,8 @@ pub struct Workflow {
     pub output_template: Option<Node>,
     /// `spec.context`: keys and values in order.
     pub context: Vec<(Text, Value)>,
+    /// The same as written.
+    pub context_node: Option<Node>,
     /// `spec.initial_state`.
     pub initial: Option<Text>,
     /// In the order of the file.
@@ -37,6 +39,8 @@ pub struct Workflow {
     pub list_form: bool,
     /// State entries altogether.
     pub max_entries: u32,
+    /// Where that is written.
+    pub max_entries_at: Option<Span>,
     /// Where `spec` begins, for findings about all of it.
     pub span: Span,
     /// All of it.
@@ -55,10 +59,12 @@ pub fn read(reader: &Reader<'_>, fields: &mut Fields<'_, '_>) -> Workflow {
         output_schema: None,
         output_template: None,
         context: Vec::new(),
+        context_node: None,
         initial: None,
         states: Vec::new(),
         list_form: false,
         max_entries: 50,
+        max_entries_at: None,
         span: head,
         whole: fields.span,
     };
@@ -84,6 +90,7 @@ fn read_spec(reader: &Reader<'_>, spec: &mut Fields<'_, '_>, workflow: &mut Work
     spec.also_called(words::WORKFLOW);
     spec.elsewhere(words::NOT_WORKFLOW);
     if let Some(entry) = spec.take("context") {
+        workflow.context_node = Some(entry.value.clone());
         match entry.value.mapping() {
             Some(m) => workflow.context = m.entries.iter().map(|e| (e.key.clone(), to_value(&e.value))).collect(),
             None => reader.wrong_type(&entry.value, "context", "a mapping"),
@@ -91,6 +98,7 @@ fn read_spec(reader: &Reader<'_>, spec: &mut Fields<'_, '_>, workflow: &mut Work
     }
     if let Some(max) = spec.integer("max_total_transitions", 1..=100) {
         workflow.max_entries = u32::try_from(max).unwrap_or(50);
+        workflow.max_entries_at = spec.entry("max_total_transitions").map(|e| e.value.span);
     }
     let shared = spec.take("storage").map(|e| read_storage(reader, &e.value, e.key.span)).unwrap_or_default();
     if let Some(entry) = spec.take("volumes") {

@@ -1,12 +1,11 @@
 //! Which paths in a text surely name a value, whatever brackets stand around them; and whole values that are a name without
 //! its braces.
 
-use trefoil_syntax::Diagnostic;
 use trefoil_syntax::yaml::Text;
 use trefoil_template::{Policy, Template};
 
 use super::scope::{At, Purpose, Scope};
-use crate::lookalike::{Tags, is_path};
+use crate::lookalike::{self, Tags, is_path};
 use crate::read::Reader;
 
 /// How tags are written.
@@ -29,15 +28,7 @@ pub fn check(reader: &Reader<'_>, scope: &Scope<'_>, source: &Text, at: At, key:
     if !is_path(path) || (one_word && WORDS.contains(&key)) || !is_there(scope, path, at) {
         return;
     }
-    let place = reader.at(source.span);
-    let meant = format!("\"{{{{{path}}}}}\"");
-    let d =
-        Diagnostic::warning("not-a-placeholder", place, format!("`{path}` is text here, and its value is not read"));
-    // A block scalar is more than its text.
-    reader.report(match source.value.contains('\n') {
-        true => d.help(format!("write `{{{{{path}}}}}`")),
-        false => d.suggestion(format!("write `{meant}`"), place, meant),
-    });
+    lookalike::bare(reader, source, path);
 }
 
 /// Whether a path names something that is there.

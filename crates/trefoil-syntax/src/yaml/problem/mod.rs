@@ -53,7 +53,8 @@ pub(super) fn explain(file: FileId, text: &str, error: &ScanError, builder: &Bui
         _ => None,
     };
     let scene = Scene { file, text, at, value, flow: flow.map(|(_, inner)| inner as usize) };
-    if let Some(problem) = braces(&scene) {
+    let last = builder.last_value.map(|last| last.start as usize);
+    if let Some(problem) = braces(&scene).or_else(|| last.and_then(|last| text_of_lines(&scene, last))) {
         return problem;
     }
     let Wording { kind, rule, message, help, place: told, above } = wording::of(error.kind(), &scene, limits);
@@ -175,9 +176,49 @@ fn braces(scene: &Scene<'_>) -> Option<Problem> {
     if !rest.starts_with("{{") && !rest.starts_with("{%") {
         return None;
     }
+    if let Some(problem) = text_of_lines(scene, value) {
+        return Some(problem);
+    }
     let end = locate::content_end(scene.text, value);
     let at = scene.location(value, end);
     Some(Problem { diagnostic: unquoted_braces(at, scene.text.get(value..end)?), mask: Some(Mask::Quote(at.span)) })
+}
+
+/// A text of several lines below its key that begins with a template tag, and lacks the `|` that makes it one.
+fn text_of_lines(scene: &Scene<'_>, value: usize) -> Option<Problem> {
+    let text = scene.text;
+    let line = locate::line_start(text, value);
+    let width = value - line;
+    if !text.get(value..)?.starts_with("{{") || !text.get(line..value)?.bytes().all(|b| b == b' ') {
+        return None;
+    }
+    let above = text.get(..line)?.trim_end_matches(['\n', '\r']);
+    let key = above.rsplit('\n').next()?;
+    let word = key.trim_start_matches([' ', '-']).strip_suffix(':')?;
+    if key.len() - key.trim_start().len() >= width || word.contains([':', ' ', '"', '\'']) {
+        return None;
+    }
+    let (mut end, mut lines, mut next) = (value, 0, line);
+    for one in text.get(line..)?.split_inclusive('\n') {
+        let content = one.trim();
+        if !content.is_empty() && one.len() - one.trim_start().len() < width {
+            break;
+        }
+        if !content.is_empty() {
+            end = next + one.trim_end().len();
+            lines += 1;
+        }
+        next += one.len();
+    }
+    if lines < 2 || scene.at > next {
+        return None;
+    }
+    let at = scene.location(value, end);
+    let first = scene.location(value, locate::content_end(text, value));
+    let message = "a text of several lines that begins with `{{` needs `|` behind its key";
+    let d = Diagnostic::error(rules::UNQUOTED_BRACES, first, message);
+    let d = d.fix(format!("write `{word}: |`"), scene.location(above.len(), above.len()), " |");
+    Some(Problem { diagnostic: d, mask: Some(Mask::Quote(at.span)) })
 }
 
 /// The bytes to point at.

@@ -61,6 +61,9 @@ impl Look<'_, '_, '_> {
             Place::End => (paths.at_end(state), "the end".to_owned()),
         };
         let name = self.scene.names.name(state);
+        if before == Before::Sometimes {
+            self.varies();
+        }
         match before {
             Before::Always => {}
             Before::Sometimes if self.reference.guarded || self.reference.beside() || self.implied(state) => {}
@@ -157,8 +160,11 @@ impl Look<'_, '_, '_> {
                 || ALWAYS.contains(&k)
                 || names.schema.as_ref().is_some_and(|s| s.properties().any(|(p, _)| &**p == k))
         };
+        if names.keys.contains(key) {
+            self.varies();
+        }
         if declared(key) {
-            return;
+            return self.check_written(key);
         }
         let like_a_result = segments.get(1).is_some_and(|field| OF_RESULTS.contains(field));
         if like_a_result {
@@ -172,17 +178,31 @@ impl Look<'_, '_, '_> {
             return self.warn_near("unresolved-name", &message, &help, segments.len(), near);
         }
         let closed = names.schema.as_ref().is_some_and(|s| s.of_objects() && (s.closed() || s.lists_all()));
+        if closed && self.is_word() {
+            return self.without_quotes(key);
+        }
         let fields = names.schema.iter().flat_map(|s| s.properties().map(|(p, _)| &**p));
         let keys = names.keys.iter().map(|k| &**k).chain(fields).chain(names.state_names());
+        if let Some((_, path)) = JOINED.iter().find(|(word, _)| *word == key && segments.len() == 1) {
+            let message = format!("nothing in this manifest defines `{key}`");
+            let d = Diagnostic::warning("unresolved-name", self.at, message).help(format!("did you mean `{path}`?"));
+            let place = mend::segment(self.reference, self.at, self.reference.path.len() - 1);
+            return self.scene.reader.report(mend::rewritten(d, place, path, false));
+        }
         let abbreviated = BUILT_IN.iter().find(|n| abbreviates(key, n));
         let near = match abbreviated {
             Some(name) => Some(suggest::Near { name, distance: 0, sure: false }),
+            // Every letter is like every other one.
+            None if key.chars().nth(1).is_none() => None,
             None => suggest::near(key, keys.chain(RESERVED.iter().copied())),
         };
         if closed {
             let help = near.map(|n| format!("did you mean `{}`?", n.name)).unwrap_or_default();
             let message = format!("neither the context, nor the input, nor any state defines `{key}`");
             return self.warn_near("unresolved-name", &message, &help, segments.len(), near);
+        }
+        if self.is_word() && near.is_some_and(|n| n.sure) {
+            return self.without_quotes(key);
         }
         // With an open input anybody may give it, unless it is a slip of the pen.
         if let Some(near) = near.filter(|n| n.sure || abbreviated.is_some()) {
@@ -204,6 +224,43 @@ impl Look<'_, '_, '_> {
             let message = format!("`{key}` is a helper, and nothing stands behind it: here it is the name of a key");
             self.warn(&message, "write what it is for behind it");
         }
+    }
+
+    /// A key that only states write which never run before: with a start input that has no such field nothing is there.
+    fn check_written(&self, key: &str) {
+        let scene = self.scene;
+        let Some(written) = scene.known.keys.get(key).filter(|k| !k.seeded && !k.writers.is_empty()) else { return };
+        let given = scene.names.schema.as_ref().is_none_or(|s| {
+            !(s.of_objects() && (s.closed() || s.lists_all())) || s.properties().any(|(p, _)| &**p == key)
+        });
+        let (Place::Entering(this) | Place::Leaving(this) | Place::Deciding(this)) = self.place else { return };
+        let never = |w: &usize| *w != this && scene.known.defined(*w, self.place) == trefoil_ir::Defined::Never;
+        if given || ALWAYS.contains(&key) || !scene.paths.reachable(this) || !written.writers.iter().all(never) {
+            return;
+        }
+        let message = format!("nothing writes `{key}` before `{}`: it is always empty", scene.names.name(this));
+        let d = Diagnostic::warning("unordered-read", self.at, message);
+        scene.reader.report(d.label(written.at, "written here").help("check the transitions, or the name"));
+    }
+
+    /// Whether it is one word where a helper is mostly given a text.
+    fn is_word(&self) -> bool {
+        self.reference.operand && self.reference.path.len() == 1
+    }
+
+    /// A text without its quotes: it is read as a name, and nothing has it.
+    fn without_quotes(&self, key: &str) {
+        let message = format!("nothing is called `{key}`: without quotes it is the name of a value");
+        let d = Diagnostic::warning("unresolved-name", self.at, message);
+        let place = mend::segment(self.reference, self.at, 0);
+        let double = place.is_some_and(|place| self.scene.reader.is_in_double_quotes(place.span));
+        let quote = if double { '\'' } else { '"' };
+        let meant = format!("{quote}{key}{quote}");
+        let help = format!("write `{meant}` where the text is meant");
+        self.scene.reader.report(match place {
+            Some(place) => d.suggestion(help, place, meant),
+            None => d.help(help),
+        });
     }
 
     /// `{{feedback}}` where a transition, or a person, gives some: it is called otherwise.
@@ -228,6 +285,14 @@ impl Look<'_, '_, '_> {
 
 /// Names of one word that every template has.
 const BUILT_IN: &[&str] = &["iteration_number", "previous_error"];
+
+/// Names of two words, as people write them in one.
+const JOINED: &[(&str, &str)] = &[
+    ("execution_id", "execution.id"),
+    ("workflow_name", "workflow.name"),
+    ("state_feedback", "state.feedback"),
+    ("human_feedback", "human.feedback"),
+];
 
 /// Whether a word is a name with some of its parts cut short: `prev_error`, `iteration_nr`.
 fn abbreviates(word: &str, name: &str) -> bool {

@@ -90,6 +90,7 @@ fn typed(scene: &Scene<'_, '_>, index: usize, node: &Node) -> Expr {
     match &*node.kind {
         Kind::Scalar(Scalar::Str, source) => {
             let resolve = &mut scene.here(Place::Entering(index), Position::Data);
+            crate::lookalike::whole(scene.reader, source, resolve);
             match build::typed_expr(scene.reader, source, &Policy::AEGIS, resolve) {
                 Some(value) => Expr::Structured(Box::new(value)),
                 None => Expr::Const(Value::Null),
