@@ -49,7 +49,7 @@ pub fn check_tests(reader: &Reader<'_>, scope: &Scope<'_>, source: &Text, templa
 }
 
 /// Warns of a value that is written like a condition: templates put values in, and compute nothing.
-pub fn not_computed(reader: &Reader<'_>, source: &Text, expr: &Expr) {
+pub fn not_computed(reader: &Reader<'_>, source: &Text, expr: &Expr, sent: bool) {
     const OPERATORS: [&str; 8] = ["==", "!=", ">=", "<=", "&&", "||", ">", "<"];
     let Expr::Typed(text) = expr else { return };
     let value = &*source.value;
@@ -59,7 +59,7 @@ pub fn not_computed(reader: &Reader<'_>, source: &Text, expr: &Expr) {
         return;
     }
     let Ok(condition) = Condition::parse(value, &Policy::AGNTZ) else { return };
-    if computes(condition.expression()) {
+    if computes(condition.expression(), sent) {
         let message = format!("`{}` is text here: nothing is compared", value.trim());
         let d = Diagnostic::warning("not-computed", reader.at(source.span), message);
         reader.report(d.help(
@@ -68,15 +68,16 @@ pub fn not_computed(reader: &Reader<'_>, source: &Text, expr: &Expr) {
     }
 }
 
-/// Whether an expression can be meant as one, and not as text with signs in it.
-fn computes(expression: &Expression) -> bool {
+/// Whether an expression can be meant as one, and not as text with signs in it. `sent`: it goes to another system, whose own
+/// language may have such signs (`age >= {{min}}`), so only what compares a value with a number or a boolean counts.
+fn computes(expression: &Expression, sent: bool) -> bool {
     let reads = |e: &Expression| matches!(e, Expression::Reference(_));
     match expression {
-        Expression::And(parts) => parts.iter().any(|p| reads(p) || computes(p)),
-        Expression::Or(parts) => parts.iter().all(|p| reads(p) || computes(p)),
+        Expression::And(parts) => parts.iter().all(|p| !sent && reads(p) || computes(p, sent)),
+        Expression::Or(parts) => parts.iter().all(|p| !sent && reads(p) || computes(p, sent)),
         Expression::Compare(operands, comparisons) => {
             let ([left, right], [comparison]) = (operands.as_slice(), comparisons.as_slice()) else { return false };
-            let amount = |e: &Expression| match e {
+            let amount = match right {
                 Expression::Literal(Value::Number(_)) => true,
                 // `3 ? yes : no`
                 Expression::Literal(Value::Str(text)) => {
@@ -84,8 +85,9 @@ fn computes(expression: &Expression) -> bool {
                 }
                 _ => false,
             };
-            (reads(left) || reads(right))
-                && (!matches!(comparison, Comparison::Less | Comparison::Greater) || amount(left) || amount(right))
+            let sure = amount || matches!(right, Expression::Literal(Value::Bool(_) | Value::Null));
+            let order = matches!(comparison, Comparison::Less | Comparison::Greater);
+            reads(left) && (sure || !sent && !order)
         }
         _ => false,
     }

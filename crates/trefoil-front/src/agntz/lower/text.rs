@@ -44,7 +44,7 @@ pub fn typed(
         compare::check_tests(reader, scope, source, &text.template, at);
     }
     if matches!(purpose, Purpose::Data | Purpose::Request) && position == Position::Data {
-        compare::not_computed(reader, source, &expr);
+        compare::not_computed(reader, source, &expr, purpose == Purpose::Request);
     }
     let shape = match &expr {
         Expr::Typed(text) if text.template.is_single() => {

@@ -157,6 +157,19 @@ fn a_value_is_not_computed() {
 }
 
 #[test]
+fn what_another_system_computes_is_text_here() {
+    let tool = |filter: &str| {
+        format!(
+            "id: t\nkind: tool\ninputSchema: {{ q: string, n: number }}\ntool: {{ kind: http, name: t, method: POST, url: \"https://example.org\", body: {{ filter: \"{filter}\", q: \"{{{{q}}}}\", n: \"{{{{n}}}}\" }} }}\n"
+        )
+    };
+    told(&tool("{{n}} == true"), "not-computed");
+    for filter in ["age >= {{n}}", "{{q}} == {{n}}", "{{q}} && {{n}}", "name == {{q}} && age > 3"] {
+        silent(&tool(filter), "not-computed");
+    }
+}
+
+#[test]
 fn numbers_come_from_placeholders() {
     told(&step("    input: { q: 300 }\n"), "only from a lone placeholder");
     let number = "id: p\nkind: sequential\nsteps:\n  - ref: c\n    input: { n: \"300\" }\n";
