@@ -39,6 +39,7 @@ const CASES: &[(&str, &str)] = &[
     ("closing bracket", "a: ]\n"),
     ("first key of several too far in", "a:\n   b: 1\n  c: 2\n  d: 3\n"),
     ("first line too far in", " a: 1\nb: 2\nc: 3\n"),
+    ("first line alone, before a block", "t\n>\n:\n"),
     ("first line without a blank", "a:\"1\"\n# x\nb: 2\nc: 3\n"),
     // Markdown.
     ("fence", "```yaml\na: 1\n```\n"),

@@ -121,7 +121,9 @@ impl Builder<'_> {
     fn text(&self, value: &str, style: Style, span: Span) -> Text {
         match style {
             Style::Literal | Style::Folded => {
-                let header = locate::value_start(self.text, self.token_end as usize) as u32;
+                // What is masked between the token before and this one is none of its text.
+                let masked = self.masked.iter().rev().find(|m| m.end <= span.start).map_or(0, |m| m.end);
+                let header = locate::value_start(self.text, self.token_end.max(masked) as usize) as u32;
                 let header = header.min(span.start);
                 let raw = self.raw(Span::new(header, span.end));
                 let map = ScalarMap::align(value, raw, header, style);
