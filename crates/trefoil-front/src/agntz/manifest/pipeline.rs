@@ -112,23 +112,7 @@ fn steps<'n>(fields: &mut Fields<'n, '_>, key: &'static str, what: &str) -> Vec<
 /// The keys of a step beside its `input`.
 const STEP: &[&str] = &["ref", "agent", "when", "stateKey", "until", "maxIterations", "retry", "onError"];
 
-/// Words of other systems for the keys of a step that calls somebody.
-const OF_STEP: &[(&str, &str)] = &[
-    ("if", "when"),
-    ("condition", "when"),
-    ("with", "input"),
-    ("params", "input"),
-    ("args", "input"),
-    ("arguments", "input"),
-    ("outputKey", "stateKey"),
-    ("output_key", "stateKey"),
-    ("saveAs", "stateKey"),
-    ("as", "stateKey"),
-    ("id", "stateKey"),
-    ("name", "stateKey"),
-];
-
-/// The same where it calls nobody yet: what names something most likely names the agent.
+/// Words of other systems for the keys of a step that calls nobody yet: what names something most likely names the agent.
 const OF_CALL: &[(&str, &str)] = &[
     ("agentId", "ref"),
     ("agent_id", "ref"),
@@ -146,7 +130,12 @@ const OF_CALL: &[(&str, &str)] = &[
     ("output_key", "stateKey"),
     ("saveAs", "stateKey"),
     ("as", "stateKey"),
+    ("id", "stateKey"),
+    ("name", "stateKey"),
 ];
+
+/// The same of a step that calls somebody: none names the agent.
+const OF_STEP: &[(&str, &str)] = OF_CALL.split_at(6).1;
 
 fn step<'n>(reader: &'n Reader<'_>, node: &'n Node, a_what: &str) -> Option<Step<'n>> {
     let mut fields = reader.fields(node, a_what)?;
