@@ -113,7 +113,7 @@ pub struct Report {
     pub unreadable: bool,
     /// What is known about the names in the files.
     pub facts: Facts,
-    /// The trees. Taking them apart, node by node, takes a tenth of the time of a check: whoever ends with the report need
+    /// The trees. Taking them apart, node by node, takes a twentieth of the time of a check: whoever ends with the report need
     /// not wait for that.
     _trees: Vec<Arc<read::Manifest>>,
 }
