@@ -70,5 +70,5 @@ pub enum OnFailure {
     /// The step counts as done; its slot stays unset.
     Skip,
     /// The step counts as done with this result (shaped and stored like any other).
-    Use(Expr),
+    Use(Box<Expr>),
 }

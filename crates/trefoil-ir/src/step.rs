@@ -31,17 +31,17 @@ pub struct Step {
     pub policy: StepPolicy,
 }
 
-/// The kinds of step.
+/// The kinds of step. What is large is boxed, since every step has room for the largest.
 #[derive(Debug, Clone)]
 pub enum StepKind {
     /// Effect: one model call. Result: text, or JSON by its format.
     Model(Box<ModelCall>),
     /// Effect: one tool call. Result: what the tool returned.
-    Tool(ToolCall),
+    Tool(Box<ToolCall>),
     /// Effect: one command. Result: `{status, exit_code, stdout, stderr}`; a non-zero exit code is not a failure.
-    Command(CommandCall),
+    Command(Box<CommandCall>),
     /// Effect: a person's answer. Result: its text.
-    Human(HumanCall),
+    Human(Box<HumanCall>),
     /// Effect: time passes. Result: null.
     Wait {
         /// Milliseconds.
@@ -61,9 +61,9 @@ pub enum StepKind {
         otherwise: Option<StepId>,
     },
     /// A body repeated until a condition holds.
-    Loop(Loop),
+    Loop(Box<Loop>),
     /// A flow for every item of a list.
-    ForEach(ForEach),
+    ForEach(Box<ForEach>),
     /// Nodes and conditional edges.
     Graph(Graph),
     /// States and transitions.
@@ -71,7 +71,7 @@ pub enum StepKind {
     /// A body, validated, repeated with feedback.
     Attempts(Attempts),
     /// Another flow.
-    Call(Call),
+    Call(Box<Call>),
     /// Recognised, and not run by this version: a run that can reach it does not start.
     Refused(Refused),
 }

@@ -83,7 +83,7 @@ fn sequence(count: u32, kind: &StepKind) -> Arc<Prepared> {
 }
 
 fn fan_out(body: StepKind) -> Arc<Prepared> {
-    let each = StepKind::ForEach(ForEach {
+    let each = StepKind::ForEach(Box::new(ForEach {
         items: Items::List(Expr::Read(Source::Slot(SlotId(0)))),
         body: FlowId(1),
         item: Some(SlotId(1)),
@@ -94,7 +94,7 @@ fn fan_out(body: StepKind) -> Arc<Prepared> {
         timeout_ms: None,
         on_failure: OnItemFailure::Abort,
         failed: Value::Null,
-    });
+    }));
     program(vec![flow("main", 0), flow("body", 1)], vec![step("all", each), step("one", body)])
 }
 

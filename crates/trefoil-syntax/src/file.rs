@@ -43,7 +43,7 @@ impl SourceFile {
             counts.push(characters);
             characters += block.iter().filter(|b| starts_character(**b)).count() as u32;
         }
-        starts.extend(text.match_indices('\n').map(|(at, _)| at as u32 + 1));
+        starts.extend(memchr::memchr_iter(b'\n', text.as_bytes()).map(|at| at as u32 + 1));
         Self { name: name.into(), text, line_starts: starts.into(), counts: counts.into(), not_utf8: None }
     }
     /// A file as it was read from disk. Bytes that are not UTF-8 are replaced, so that the file can still be shown;

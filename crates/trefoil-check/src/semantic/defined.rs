@@ -42,7 +42,9 @@ struct End {
 /// Walks every flow: callees before callers, whose paths may lead into them, and bodies of fan-outs after what is around
 /// them, which is where they get their values from.
 pub fn known<'p>(program: &'p Program, types: &Types<'p>) -> Known<'p> {
-    let mut known = Known { reads: Vec::new(), of_flow: HashMap::default(), ends: HashMap::default() };
+    // A step reads about twice; growing would copy all that is there.
+    let reads = Vec::with_capacity(2 * program.steps.len());
+    let mut known = Known { reads, of_flow: HashMap::default(), ends: HashMap::default() };
     let mut seen = vec![false; program.flows.len()];
     for step in &program.steps {
         if let (StepKind::ForEach(each), flows) = (&step.kind, &mut seen)

@@ -4,12 +4,12 @@ use std::fmt::Write as _;
 
 use super::Printer;
 use super::expr::{consensus_text, json, list};
-use crate::effect::{AnswerFormat, CommandCall, Guard, HumanCall, ModelCall, OnTimeout, ToolCall, ToolKind};
+use crate::effect::{AnswerFormat, CommandCall, Guard, HumanCall, ModelCall, OnTimeout, ToolKind};
 use crate::ids::StepId;
 use crate::judge::{Validator, ValidatorKind};
 use crate::policy::{Backoff, OnFailure, RetryOn};
 use crate::step::{
-    Attempts, Call, Callee, ForEach, Graph, Items, Loop, OnItemFailure, Parallel, StateMachine, Step, StepKind, Takes,
+    Attempts, Callee, ForEach, Graph, Items, OnItemFailure, Parallel, StateMachine, Step, StepKind, Takes,
 };
 
 impl Printer<'_> {
@@ -66,7 +66,7 @@ impl Printer<'_> {
                 format!("parallel{}", width(*concurrency, *on_failure))
             }
             StepKind::Branch { .. } => "branch".to_owned(),
-            StepKind::Loop(Loop { until, max, .. }) => format!("loop until {} max {max}", self.cond(until)),
+            StepKind::Loop(it) => format!("loop until {} max {}", self.cond(&it.until), it.max),
             StepKind::ForEach(each) => {
                 let items = match &each.items {
                     Items::List(list) => format!("in {}", self.expr(list)),
@@ -92,8 +92,8 @@ impl Printer<'_> {
     fn kind_body(&mut self, kind: &StepKind) {
         match kind {
             StepKind::Model(call) => self.model(call),
-            StepKind::Tool(ToolCall { arguments, .. }) => {
-                let line = format!("arguments {}", self.expr(arguments));
+            StepKind::Tool(call) => {
+                let line = format!("arguments {}", self.expr(&call.arguments));
                 self.line(line);
             }
             StepKind::Command(call) => self.command(call),
@@ -115,18 +115,18 @@ impl Printer<'_> {
                     self.nested(|p| p.step(*step));
                 }
             }
-            StepKind::Loop(Loop { body, .. }) => self.step(*body),
+            StepKind::Loop(it) => self.step(it.body),
             StepKind::ForEach(each) => self.for_each(each),
             StepKind::Graph(graph) => self.graph(graph),
             StepKind::StateMachine(machine) => self.machine(machine),
             StepKind::Attempts(attempts) => self.attempts(attempts),
-            StepKind::Call(Call { input, exports, .. }) => {
-                if let Some(input) = input {
+            StepKind::Call(call) => {
+                if let Some(input) = &call.input {
                     let line = format!("input {}", self.expr(input));
                     self.line(line);
                 }
-                if let Some(exports) = exports {
-                    let line = format!("exports -> {}", self.slot(*exports));
+                if let Some(exports) = call.exports {
+                    let line = format!("exports -> {}", self.slot(exports));
                     self.line(line);
                 }
             }

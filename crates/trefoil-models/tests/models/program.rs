@@ -28,7 +28,7 @@ pub fn one_call() -> Program {
 /// A tool step `draft` of the tool `search`.
 pub fn one_tool() -> Program {
     let arguments = Expr::Const(Value::Null);
-    program(StepKind::Tool(ToolCall { name: "search".into(), kind: ToolKind::Local, arguments }))
+    program(StepKind::Tool(Box::new(ToolCall { name: "search".into(), kind: ToolKind::Local, arguments })))
 }
 
 fn program(kind: StepKind) -> Program {

@@ -175,13 +175,13 @@ impl Build {
 
     pub fn repeat(&mut self, label: &str, body: StepId, until: &str, max: u32) -> StepId {
         let until = self.cond(until);
-        self.step(label, StepKind::Loop(Loop { body, until, max }))
+        self.step(label, StepKind::Loop(Box::new(Loop { body, until, max })))
     }
 
     /// A fan-out over a list; the body reads `item`, `index` and `total`, which its flow must have as slots 1 to 3.
     pub fn for_each(&mut self, label: &str, items: &str, body: FlowId, on_failure: OnItemFailure) -> StepId {
         let items = Items::List(self.value(items));
-        let kind = StepKind::ForEach(ForEach {
+        let kind = StepKind::ForEach(Box::new(ForEach {
             items,
             body,
             item: Some(SlotId(1)),
@@ -192,14 +192,14 @@ impl Build {
             timeout_ms: None,
             on_failure,
             failed: Value::Null,
-        });
+        }));
         let id = self.step(label, kind);
         if label.is_empty() { id } else { self.out(id, label) }
     }
 
     pub fn call(&mut self, label: &str, flow: FlowId, input: &str) -> StepId {
         let input = Some(self.value(input));
-        let id = self.step(label, StepKind::Call(Call { callee: Callee::Flow(flow), input, exports: None }));
+        let id = self.step(label, StepKind::Call(Box::new(Call { callee: Callee::Flow(flow), input, exports: None })));
         if label.is_empty() { id } else { self.out(id, label) }
     }
 

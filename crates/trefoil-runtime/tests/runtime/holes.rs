@@ -31,7 +31,8 @@ impl ToolHost for Echo {
 
 fn tool(b: &mut Build, argument: &str, text: &str) -> trefoil_ir::StepId {
     let arguments = Expr::Object(vec![(argument.into(), b.value(text))]);
-    let id = b.step("call", StepKind::Tool(ToolCall { name: "echo".into(), kind: ToolKind::Local, arguments }));
+    let id =
+        b.step("call", StepKind::Tool(Box::new(ToolCall { name: "echo".into(), kind: ToolKind::Local, arguments })));
     b.out(id, "call")
 }
 
@@ -155,7 +156,7 @@ fn commands_run_only_where_they_are_allowed_and_a_failing_one_is_a_result() {
     let mut b = Build::new();
     let arguments = vec![b.value("{{input}}"), b.value("{{env.KEY}}")];
     let call = CommandCall { script: "echo \"${1}\"".into(), arguments, env: vec![], workdir: None };
-    let run = b.step("run", StepKind::Command(call));
+    let run = b.step("run", StepKind::Command(Box::new(call)));
     let main = b.flow("main", run, None);
     let program = b.program(main);
     let mut world = World::echo();

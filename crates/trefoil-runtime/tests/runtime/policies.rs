@@ -118,7 +118,7 @@ fn skip_leaves_the_slot_unset_and_goes_on() {
 fn a_default_is_shaped_and_stored_like_a_result() {
     let mut b = Build::new();
     let say = b.model("say", "x");
-    b.at(say).policy.on_failure = OnFailure::Use(Expr::Read(Source::Failure));
+    b.at(say).policy.on_failure = OnFailure::Use(Box::new(Expr::Read(Source::Failure)));
     b.at(say).shape = Some(Expr::Object(vec![("output".into(), Expr::Read(Source::Result))]));
     let main = b.flow("main", say, Some("{{say.output}}"));
     let outcome = World::model(|_, _| Err(status(500))).run(&b.program(main), "x");
@@ -215,7 +215,7 @@ fn a_guardrails_refusal_is_no_ones_to_make_good_unless_it_is_tried_again() {
             call.guards = vec![trefoil_ir::Guard::Injection];
         }
         b.at(say).policy.retry = Some(retry(2, on));
-        b.at(say).policy.on_failure = OnFailure::Use(Expr::Const("default".into()));
+        b.at(say).policy.on_failure = OnFailure::Use(Box::new(Expr::Const("default".into())));
         let main = b.flow("main", say, None);
         let outcome = World::model(|_, _| Ok("you are now mine".into())).run(&b.program(main), input);
         (outcome.result.map(|v| json(&v)).map_err(|e| e.code), outcome.calls)

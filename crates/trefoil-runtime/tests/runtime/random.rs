@@ -155,18 +155,21 @@ impl Lower {
             Node::Human => {
                 let prompt = Expr::Template(self.build.text("well?"));
                 let call = HumanCall { prompt, timeout_ms: Some(50), on_timeout: OnTimeout::Answer("no".into()) };
-                self.effect("ask", StepKind::Human(call))
+                self.effect("ask", StepKind::Human(Box::new(call)))
             }
             Node::Tool(read) => {
                 let text = self.read(*read);
                 let arguments = Expr::Object(vec![("a".into(), self.build.value(&text))]);
-                self.effect("tool", StepKind::Tool(ToolCall { name: "t".into(), kind: ToolKind::Local, arguments }))
+                self.effect(
+                    "tool",
+                    StepKind::Tool(Box::new(ToolCall { name: "t".into(), kind: ToolKind::Local, arguments })),
+                )
             }
             Node::Command(read) => {
                 let text = self.read(*read);
                 let arguments = vec![self.build.value(&text)];
                 let call = CommandCall { script: "echo \"${1}\"".into(), arguments, env: vec![], workdir: None };
-                self.effect("run", StepKind::Command(call))
+                self.effect("run", StepKind::Command(Box::new(call)))
             }
             Node::Sequence(steps) => {
                 let steps: Vec<StepId> = steps.iter().map(|n| self.node(n)).collect();
@@ -248,7 +251,7 @@ impl Lower {
         policy.timeout_ms = (sort / 16 % 2 == 1).then_some(10_000);
         policy.on_failure = match sort % 8 {
             1 => OnFailure::Skip,
-            2 => OnFailure::Use(Expr::Const(Value::from("default"))),
+            2 => OnFailure::Use(Box::new(Expr::Const(Value::from("default")))),
             _ => OnFailure::Fail,
         };
         if when.is_multiple_of(4) {

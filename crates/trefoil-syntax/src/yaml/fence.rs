@@ -5,10 +5,17 @@ use crate::diagnostic::{Diagnostic, Edit, Fix};
 use crate::file::FileId;
 use crate::span::{Location, Span};
 
+/// What a fence begins with.
+const MARKS: [&str; 2] = ["```", "~~~"];
+
 /// What does not belong to the YAML, from the last to the first, and what to say of it.
 pub(super) fn find(id: FileId, text: &str) -> Option<(Diagnostic, Vec<Span>)> {
-    // At the margin nothing of YAML begins with a backquote, and most files have none.
-    let mut fences = lines(text).filter(|(_, line)| line.starts_with("```") || line.starts_with("~~~"));
+    // Most files have none.
+    if !MARKS.iter().any(|mark| memchr::memmem::find(text.as_bytes(), mark.as_bytes()).is_some()) {
+        return None;
+    }
+    // At the margin nothing of YAML begins with a backquote.
+    let mut fences = lines(text).filter(|(_, line)| MARKS.iter().any(|mark| line.starts_with(mark)));
     let (first, fence) = fences.next()?;
     let (before, behind) = (text.get(..first.start as usize)?, text.get(first.end as usize..)?);
     let closes_only = behind.trim().is_empty() && !before.trim().is_empty();

@@ -37,21 +37,16 @@ pub(super) struct Builder {
 }
 
 impl Builder {
-    pub(super) fn new(file: FileId) -> Self {
-        Self {
-            file,
-            entries: Vec::new(),
-            merged: HashSet::default(),
-            index: HashMap::default(),
-            next: Next::Key,
-            merge_key: None,
-        }
+    /// In a list that an earlier mapping has left empty.
+    pub(super) fn new(file: FileId, entries: Vec<Entry>) -> Self {
+        Self { file, entries, merged: HashSet::default(), index: HashMap::default(), next: Next::Key, merge_key: None }
     }
     pub(super) fn wants_key(&self) -> bool {
         matches!(self.next, Next::Key)
     }
-    pub(super) fn finish(self) -> Mapping {
-        Mapping { entries: self.entries }
+    /// The mapping, in a list of just its size, and the list it was put together in.
+    pub(super) fn finish(mut self) -> (Mapping, Vec<Entry>) {
+        (Mapping { entries: self.entries.drain(..).collect() }, self.entries)
     }
     /// Takes a scalar as the key that is due: most nodes of a file are that, and need not become one first.
     pub(super) fn plain_key(&mut self, scalar: Scalar, text: Text, findings: &mut Vec<Diagnostic>) {

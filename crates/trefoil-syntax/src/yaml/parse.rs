@@ -143,7 +143,7 @@ fn refuse(id: FileId, file: &SourceFile, limits: &Limits) -> Option<Diagnostic> 
             "save the file as UTF-8"
         }));
     }
-    let nul = text.find('\0')? as u32;
+    let nul = memchr::memchr(0, text.as_bytes())? as u32;
     let at = Location::new(id, Span::new(nul, nul + 1));
     Some(
         Diagnostic::error(rules::CHARACTER, at, "the file has a NUL character (U+0000)")

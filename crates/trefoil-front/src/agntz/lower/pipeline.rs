@@ -37,7 +37,7 @@ pub fn sequential<'s>(
     if let Some(until) = pipeline.until
         && let Some(until) = text::condition(reader, scope, until, At::End)
     {
-        let kind = StepKind::Loop(Loop { body, until, max: pipeline.max_iterations });
+        let kind = StepKind::Loop(Box::new(Loop { body, until, max: pipeline.max_iterations }));
         body = lowering.builder.step(plain(kind, subject.origin));
     }
     let last = scope.steps.last().map(|s| (Expr::Read(Source::Slot(s.slot)), step_shape(scope, s)));

@@ -40,7 +40,7 @@ pub fn lower(
     }
     let call = Call { callee: Callee::Flow(callee.flow), input, exports: name.exports };
     Some(lowering.builder.step(Step {
-        kind: StepKind::Call(call),
+        kind: StepKind::Call(Box::new(call)),
         label: Some(label),
         origin: reader.at(step.span),
         when,

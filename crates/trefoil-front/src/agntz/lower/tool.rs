@@ -64,7 +64,7 @@ pub fn lower(
     let help = "this version has no tools of its own: scripted answers or an embedding program provide them";
     reader.report(Diagnostic::warning("refused", reader.at(name.span), message).help(help));
     let call = ToolCall { name: name.value.clone(), kind, arguments };
-    let mut step = plain(StepKind::Tool(call), reader.at(agent.span));
+    let mut step = plain(StepKind::Tool(Box::new(call)), reader.at(agent.span));
     step.label = subject.entry.then(|| subject.id.clone());
     Body::of(Some(lowering.builder.step(step)), Shape::Any)
 }

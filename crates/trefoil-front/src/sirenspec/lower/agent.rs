@@ -33,7 +33,7 @@ pub fn lower(
     lowered.policy.retry = node.retry.as_ref().or(flow.manifest.defaults.retry.as_ref()).filter(|r| tries(r)).cloned();
     lowered.policy.on_failure = match node.on_failure.as_ref().or(flow.manifest.defaults.on_failure.as_ref()) {
         Some(OnFailure::Skip) => Remaining::Skip,
-        Some(OnFailure::UseDefault(text)) => Remaining::Use(Expr::Const(Value::Str(text.clone()))),
+        Some(OnFailure::UseDefault(text)) => Remaining::Use(Box::new(Expr::Const(Value::Str(text.clone())))),
         Some(OnFailure::Abort | OnFailure::Fallback(_)) | None => Remaining::Fail,
     };
     Some(lowered)

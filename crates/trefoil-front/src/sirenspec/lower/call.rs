@@ -41,7 +41,7 @@ pub fn lower(flow: &Workflow<'_, '_>, at: usize, node: &CallNode<'_>, child: Opt
         _ => Some(Expr::Merge(layers)),
     };
     let exports = flow.names.nodes.get(at).and_then(|n| n.exports);
-    let mut lowered = Lowered::new(StepKind::Call(Call { callee: Callee::Flow(child.flow), input, exports }));
+    let mut lowered = Lowered::new(StepKind::Call(Box::new(Call { callee: Callee::Flow(child.flow), input, exports })));
     lowered.shape = Some(Expr::Object(vec![("output".into(), Expr::Read(Source::Result))]));
     Some(lowered)
 }

@@ -92,7 +92,7 @@ pub fn lower(
         exports: Vec::new(),
         budget: None,
     });
-    let mut lowered = Lowered::new(StepKind::ForEach(ForEach {
+    let mut lowered = Lowered::new(StepKind::ForEach(Box::new(ForEach {
         items: items?,
         body: inner,
         item: body.item,
@@ -103,7 +103,7 @@ pub fn lower(
         timeout_ms: Some(node.timeout_ms),
         on_failure: node.on_failure,
         failed: Value::from(""),
-    }));
+    })));
     let outputs = || Expr::Read(Source::Result);
     lowered.shape =
         Some(Expr::Object(vec![("output".into(), Expr::Lines(Box::new(outputs()))), ("outputs".into(), outputs())]));

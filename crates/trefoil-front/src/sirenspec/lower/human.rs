@@ -16,11 +16,11 @@ pub fn lower(flow: &Workflow<'_, '_>, at: usize, node: &HumanNode<'_>) -> Option
         Some(prompt) => flow.text(&scope, Position::Person, prompt),
         None => Expr::Const(Value::Str(id.value.clone())),
     };
-    let mut lowered = Lowered::new(StepKind::Human(HumanCall {
+    let mut lowered = Lowered::new(StepKind::Human(Box::new(HumanCall {
         prompt,
         timeout_ms: node.timeout_ms,
         on_timeout: node.on_timeout.clone(),
-    }));
+    })));
     lowered.shape = Some(Expr::Object(vec![("output".into(), Expr::Read(Source::Result))]));
     Some(lowered)
 }

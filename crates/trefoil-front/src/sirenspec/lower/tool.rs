@@ -43,7 +43,8 @@ pub fn lower(flow: &Workflow<'_, '_>, at: usize, node: &ToolNode<'_>) -> Option<
             (ToolKind::Python, arguments, None)
         }
     };
-    let mut lowered = Lowered::new(StepKind::Tool(ToolCall { name, kind, arguments: Expr::Object(arguments) }));
+    let mut lowered =
+        Lowered::new(StepKind::Tool(Box::new(ToolCall { name, kind, arguments: Expr::Object(arguments) })));
     let result = Expr::Read(Source::Result);
     lowered.shape =
         Some(node.output_key.iter().rev().fold(result, |inner, key| Expr::Object(vec![(key.clone(), inner)])));
@@ -64,7 +65,7 @@ pub fn lower(flow: &Workflow<'_, '_>, at: usize, node: &ToolNode<'_>) -> Option<
         });
     }
     if node.skip {
-        lowered.policy.on_failure = OnFailure::Use(Expr::Const(Value::Null));
+        lowered.policy.on_failure = OnFailure::Use(Box::new(Expr::Const(Value::Null)));
     }
     Some(lowered)
 }

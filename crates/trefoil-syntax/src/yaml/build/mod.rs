@@ -9,7 +9,7 @@ use granit_parser::{Event, StructureStyle, Tag};
 use super::mapping::{self, shown};
 use super::parse::Limits;
 use super::schema::CoreTag;
-use super::tree::{Kind, Node, Scalar, Text};
+use super::tree::{Entry, Kind, Node, Scalar, Text};
 use super::{locate, rules};
 use crate::diagnostic::Diagnostic;
 use crate::file::FileId;
@@ -67,6 +67,8 @@ pub(super) struct Builder<'a> {
     /// What the parser was not shown; scalars that have some of it are taken from the text as they stand there.
     masked: &'a [Span],
     stack: Vec<Frame>,
+    /// Empty lists with room, for the mappings to come: most of them are small, and few have the size that a list grows to.
+    spare: Vec<Vec<Entry>>,
     anchors: Vec<Option<Built>>,
     nodes: u64,
     document: Option<Span>,
@@ -86,6 +88,7 @@ impl<'a> Builder<'a> {
             limits,
             masked,
             stack: Vec::new(),
+            spare: Vec::new(),
             anchors: Vec::new(),
             nodes: 0,
             document: None,
@@ -131,13 +134,8 @@ impl<'a> Builder<'a> {
                 self.open(Body::Sequence(Vec::new()), style, anchor, tag.as_deref().zip(tag_span), span)?;
             }
             Event::MappingStart(style, anchor, tag) => {
-                self.open(
-                    Body::Mapping(mapping::Builder::new(self.file)),
-                    style,
-                    anchor,
-                    tag.as_deref().zip(tag_span),
-                    span,
-                )?;
+                let mapping = mapping::Builder::new(self.file, self.spare.pop().unwrap_or_default());
+                self.open(Body::Mapping(mapping), style, anchor, tag.as_deref().zip(tag_span), span)?;
             }
             Event::SequenceEnd | Event::MappingEnd => self.close(span)?,
             Event::Alias(id) => self.alias(id, span)?,
@@ -271,7 +269,11 @@ impl<'a> Builder<'a> {
         let whole = Span::new(frame.start, end);
         let kind = match frame.body {
             Body::Sequence(items) => Kind::Sequence(items),
-            Body::Mapping(mapping) => Kind::Mapping(mapping.finish()),
+            Body::Mapping(mapping) => {
+                let (mapping, spare) = mapping.finish();
+                self.spare.push(spare);
+                Kind::Mapping(mapping)
+            }
         };
         let built = if frame.braces && self.raw(whole).ends_with("}}") {
             self.findings.truncate(frame.findings);

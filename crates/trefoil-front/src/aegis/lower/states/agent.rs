@@ -32,7 +32,10 @@ pub(super) fn lower(
     let (input, intent) = (state.input.as_ref(), state.intent.as_ref());
     let Some((round, error)) = rounds else {
         let call = callee::agent(lowering, scene, place, name, input, intent, |input| input);
-        return call.map_or_else(nothing, |call| Step { shape: Some(shape()), ..plain(StepKind::Call(call), origin) });
+        return call.map_or_else(nothing, |call| Step {
+            shape: Some(shape()),
+            ..plain(StepKind::Call(Box::new(call)), origin)
+        });
     };
 
     // Within the rounds `previous_error` is the judges' reason, and before them that of the last state that failed.
@@ -50,7 +53,7 @@ pub(super) fn lower(
     let steps = vec![
         compute(&mut lowering.builder, error_so_far(scene, judged_error), error, origin),
         compute(&mut lowering.builder, task_text, task, origin),
-        lowering.builder.step(plain(StepKind::Call(call), origin)),
+        lowering.builder.step(plain(StepKind::Call(Box::new(call)), origin)),
     ];
     let body = lowering.builder.step(plain(StepKind::Sequence(steps), origin));
     let case = Case { task: Expr::Read(Source::Slot(task)), criteria: None, record: false };

@@ -24,5 +24,5 @@ pub(super) fn lower(scene: &Scene<'_, '_>, index: usize, state: &HumanState, tim
         ("response", result()),
         ("output", Expr::Structured(Box::new(result()))),
     ]);
-    Step { shape: Some(shape), ..plain(StepKind::Human(call), scene.state_at(index)) }
+    Step { shape: Some(shape), ..plain(StepKind::Human(Box::new(call)), scene.state_at(index)) }
 }

@@ -84,10 +84,10 @@ fn branch(
         shape: Some(Expr::Structured(Box::new(result()))),
         policy: StepPolicy {
             timeout_ms: Some(timeout_ms),
-            on_failure: OnFailure::Use(Expr::Const(Value::Null)),
+            on_failure: OnFailure::Use(Box::new(Expr::Const(Value::Null))),
             ..StepPolicy::default()
         },
-        ..plain(StepKind::Call(call), scene.state_at(index))
+        ..plain(StepKind::Call(Box::new(call)), scene.state_at(index))
     })
 }
 

@@ -46,9 +46,10 @@ pub(super) fn lower(
         input(slots, lowering, slot, &mut steps, scene, index)
     });
     let child = slots.add("subworkflow.result");
-    let mut call = Step { out: Some(child), ..plain(StepKind::Call(Call { callee, input, exports: None }), origin) };
+    let mut call =
+        Step { out: Some(child), ..plain(StepKind::Call(Box::new(Call { callee, input, exports: None })), origin) };
     if !state.blocking {
-        let on_failure = OnFailure::Use(Expr::Const(Value::Null));
+        let on_failure = OnFailure::Use(Box::new(Expr::Const(Value::Null)));
         call.policy = StepPolicy { on_failure, ..StepPolicy::default() };
         steps.push(lowering.builder.step(call));
         let shape = object([("status", constant("success")), ("mode", constant("fire_and_forget"))]);

@@ -173,7 +173,7 @@ fn run(scene: &Scene<'_, '_>, index: usize, command: &Text, env: &[(Text, Text)]
     Step {
         shape: shape(origin),
         policy: StepPolicy { timeout_ms: Some(DEFAULT_TIMEOUT_MS), ..StepPolicy::default() },
-        ..plain(StepKind::Command(call), origin)
+        ..plain(StepKind::Command(Box::new(call)), origin)
     }
 }
 
