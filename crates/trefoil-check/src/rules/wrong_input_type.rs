@@ -1,5 +1,6 @@
 //! A value that can never be what the called flow takes.
 
+use trefoil_ir::walk::{self, Evaluated};
 use trefoil_ir::{Callee, Expr, Flow, FlowId, InputField, StepKind};
 use trefoil_syntax::{Location, Severity};
 use trefoil_template::{Expression, Value};
@@ -140,21 +141,39 @@ fn members<'e>(input: &'e Expr, into: &mut Vec<(&'e std::sync::Arc<str>, &'e Exp
     }
 }
 
-fn wrong(cx: &Context<'_>, flow: FlowId, value: &Expr, field: &InputField) -> Option<String> {
-    if let Expr::Const(value) = value {
+fn wrong(cx: &Context<'_>, flow: FlowId, given: &Expr, field: &InputField) -> Option<String> {
+    if let Expr::Const(value) = given {
         return schema::refuses(&field.schema, value).filter(|_| !(value.is_null() && field.nullable));
     }
-    let given = cx.model.types().expr(flow, value, None);
-    if let Some(choices) = schema::choices(&given) {
-        let whys: Vec<_> = choices.iter().filter(|c| !c.is_null()).map(|c| schema::refuses(&field.schema, c)).collect();
-        return whys.iter().all(Option::is_some).then(|| whys.into_iter().flatten().next()).flatten();
+    let held = cx.model.types().expr(flow, given, None);
+    if let Some(choices) = schema::choices(&held) {
+        let tried = choices.iter().filter(|c| !c.is_null()).map(|c| (c, schema::refuses(&field.schema, c)));
+        let (bad, good): (Vec<_>, Vec<_>) = tried.partition(|(_, why)| why.is_some());
+        return match bad.into_iter().next()? {
+            (_, why) if good.is_empty() => why,
+            // A condition may see to it that only the others come here.
+            (value, why) => why.filter(|_| !asked(cx, flow, given)).map(|why| format!("it can be `{}`, and {why}", value.to_text())),
+        };
     }
     let wanted = schema::solid_kinds(&field.schema).filter(|k| !k.is_empty())?;
-    let kinds = schema::solid_kinds(&given).filter(|k| !k.is_empty())?;
+    let kinds = schema::solid_kinds(&held).filter(|k| !k.is_empty())?;
     if kinds.iter().any(|k| wanted.contains(k)) {
         return None;
     }
     Some(format!("it is {}, and this is {}", schema::spoken_kinds(&wanted), schema::spoken_kinds(&kinds)))
+}
+
+/// Whether a condition of the flow looks at what a value is made of.
+fn asked(cx: &Context<'_>, flow: FlowId, value: &Expr) -> bool {
+    let mut slots = Vec::new();
+    walk::sources(value, &mut |source| slots.extend(source.slots()));
+    let steps = cx.model.steps_of(flow).iter().filter_map(|(_, id)| cx.model.program.step(*id));
+    let mut conds = steps.flat_map(walk::evaluated).filter(|e| matches!(e, Evaluated::Cond(_)));
+    conds.any(|cond| {
+        let mut found = false;
+        cond.sources(&mut |source| found |= source.slots().iter().any(|slot| slots.contains(slot)));
+        found
+    })
 }
 
 /// A value unlike the default in whose place it comes.

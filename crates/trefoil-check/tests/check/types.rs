@@ -444,6 +444,23 @@ fn the_input_of_a_called_workflow_is_like_the_default_that_it_replaces() {
 }
 
 #[test]
+fn a_choice_that_the_called_agent_does_not_know_is_told() {
+    let given = |when: &str, expected: &[&str]| {
+        let text = format!(
+            "id: desk\nkind: sequential\ninputSchema:\n  mood: {{ type: string, enum: [calm, angry, lost] }}\nsteps:\n  - agent:\n      id: reply\n      kind: llm\n      model: {{ provider: openai, name: gpt-5 }}\n      instruction: \"Reply to someone who is {{{{mood}}}}.\"\n      inputSchema:\n        mood: {{ type: string, enum: [calm, angry] }}\n    input: {{ mood: \"{{{{mood}}}}\" }}\n{when}"
+        );
+        expect("wrong-input-type", "agntz", &[("desk.yaml", &text)], expected);
+    };
+    given(
+        "",
+        &[
+            "warning 13:23 `mood` of `reply` does not take this: it can be `lost`, and it is one of `calm`, `angry`, `null`",
+        ],
+    );
+    given("    when: \"{{mood}} != 'lost'\"\n", &[]);
+}
+
+#[test]
 fn the_whole_result_of_a_state_is_more_than_its_answer() {
     let found = |output: &str, lines: &[&str]| {
         let flow = leads("state_output.output.kind == 'bug'", output);

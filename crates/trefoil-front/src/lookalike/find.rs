@@ -28,8 +28,18 @@ pub enum Form<'t> {
 }
 
 /// How placeholders of other languages begin and end; the first that fits counts.
-const BRACKETS: [(&str, &str); 7] =
-    [("{%", "%}"), ("{ {", "} }"), ("${", "}"), ("#{", "}"), ("<%=", "%>"), ("[[", "]]"), ("{", "}")];
+const BRACKETS: [(&str, &str); 10] = [
+    ("{%", "%}"),
+    ("{ {", "} }"),
+    ("${", "}"),
+    ("#{", "}"),
+    ("{$", "}"),
+    ("%(", ")s"),
+    ("<%=", "%>"),
+    ("<<", ">>"),
+    ("[[", "]]"),
+    ("{", "}"),
+];
 
 /// Bytes between brackets that can still be a placeholder.
 const LONGEST: usize = 200;
@@ -79,7 +89,7 @@ pub fn find<'t>(text: &'t str, is_there: &dyn Fn(&str) -> bool) -> Vec<Lookalike
 
 /// Whether a byte can begin something that is looked for.
 fn begins_something(byte: u8) -> bool {
-    matches!(byte, b'{' | b'}' | b'$' | b'#' | b'<' | b'[')
+    matches!(byte, b'{' | b'}' | b'$' | b'#' | b'<' | b'[' | b'%')
 }
 
 fn bracketed<'t>(text: &'t str, at: usize, is_there: &dyn Fn(&str) -> bool) -> Option<Lookalike<'t>> {
@@ -185,6 +195,9 @@ mod tests {
             "#{topic}",
             "<%= topic %>",
             "[[topic]]",
+            "<<topic>>",
+            "%(topic)s",
+            "{$topic}",
             "{ {topic} }",
             "topic}}",
         ] {

@@ -38,7 +38,7 @@ impl Iterator for Lines<'_> {
     fn next(&mut self) -> Option<Range<usize>> {
         loop {
             let rest = self.raw.get(self.at..).filter(|r| !r.is_empty())?;
-            let length = rest.find(['\n', '\r']).unwrap_or(rest.len());
+            let length = memchr::memchr2(b'\n', b'\r', rest.as_bytes()).unwrap_or(rest.len());
             let start = self.at;
             self.at += length + line_break(rest, length).unwrap_or(0);
             let line = rest.get(..length)?;

@@ -98,7 +98,7 @@ fn body(raw: &str, style: Style) -> Range<usize> {
         Style::Plain => 0..raw.len(),
         Style::Single | Style::Double => 1.min(raw.len())..raw.len().saturating_sub(1).max(1.min(raw.len())),
         Style::Literal | Style::Folded => {
-            let header = raw.find(['\n', '\r']).unwrap_or(raw.len());
+            let header = memchr::memchr2(b'\n', b'\r', raw.as_bytes()).unwrap_or(raw.len());
             header + line_break(raw, header).unwrap_or(0)..raw.len()
         }
     }
