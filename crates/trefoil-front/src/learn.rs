@@ -149,15 +149,7 @@ pub fn locals(reader: &Reader<'_>, text: &Text, template: &Template, resolve: &d
 
 /// Whether the first name of a path is, outside of blocks, one that is always there.
 fn is_root(local: &Local, resolve: &dyn Resolve) -> bool {
-    let reference = Reference {
-        path: local.path.clone(),
-        span: local.span.clone(),
-        guarded: true,
-        asked: Vec::new(),
-        operand: false,
-        default: None,
-        binding: trefoil_template::Binding::default(),
-    };
+    let reference = Reference::guarded(local.path.clone(), local.span.clone(), trefoil_template::Binding::default());
     resolve.meanings(&reference).first().is_some_and(|m| m.defined == Defined::Always)
 }
 

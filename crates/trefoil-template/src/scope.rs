@@ -38,6 +38,10 @@ pub struct Reference {
 }
 
 impl Reference {
+    /// One that no template holds, for who asks about a path by itself: what is missing there is taken care of.
+    pub fn guarded(path: Vec<Segment>, span: Range<u32>, binding: Binding) -> Self {
+        Self { path, span, guarded: true, asked: Vec::new(), operand: false, default: None, binding }
+    }
     /// Whether a block around it asks for another member of the same root: where that has one, the root is there.
     pub fn beside(&self) -> bool {
         let root = |path: &[Segment]| path.first().map(|s| s.name.clone());

@@ -20,15 +20,7 @@ impl Test {
     pub fn value(&mut self, shown: &[&str], source: Source) -> Expression {
         let path: Vec<_> = shown.iter().map(|name| Segment { name: Arc::from(*name), span: 0..0 }).collect();
         let binding = Binding { skip: path.len() as u16, ..self.sources.bind((source, 0)) };
-        self.references.push(Reference {
-            path,
-            span: 0..0,
-            guarded: true,
-            asked: Vec::new(),
-            operand: false,
-            default: None,
-            binding,
-        });
+        self.references.push(Reference::guarded(path, 0..0, binding));
         Expression::Reference(self.references.len() as u32 - 1)
     }
 
