@@ -78,6 +78,23 @@ fn names_and_properties_are_completed_in_every_kind_of_scalar() {
 }
 
 #[test]
+fn names_are_completed_in_brackets_that_are_still_open() {
+    let mut client = client();
+    let mut now = "{ topic: \"{{subject}}\" }".to_owned();
+    for (text, context) in [
+        ("{ topic: \"{{su\" }", "{ topic: \"{{su|\" }"),
+        ("{ topic: \"{{su }", "{ topic: \"{{su| }"),
+        ("{ topic: \"{{su", "{ topic: \"{{su|"),
+        ("{ topic: {{su", "{ topic: {{su|"),
+    ] {
+        client.edit("pipeline.yaml", &now, text);
+        let names = offered(&mut client, context);
+        assert!(names.contains(&"subject".to_owned()), "{text}: {names:?}");
+        now = text.to_owned();
+    }
+}
+
+#[test]
 fn an_item_takes_the_place_of_what_is_written() {
     let mut client = client();
     let params = client.at("pipeline.yaml", "{{webResearcher.su|mmary}}");
