@@ -162,16 +162,16 @@ fn definitions_and_references_go_both_ways_and_across_files() {
     let context = json!({ "context": { "includeDeclaration": true } });
     let found =
         with(&mut client, "textDocument/references", "pipeline.yaml", "- ref: web|-researcher", context.clone());
-    assert_eq!(
-        client.places(&found),
-        [
-            "pipeline.yaml:06 web-researcher",
-            "pipeline.yaml:17 webResearcher",
-            "pipeline.yaml:18 web-researcher",
-            "researcher.yaml:01 web-researcher"
-        ]
-    );
+    let all = [
+        "pipeline.yaml:06 web-researcher",
+        "pipeline.yaml:17 webResearcher",
+        "pipeline.yaml:18 web-researcher",
+        "researcher.yaml:01 web-researcher",
+    ];
+    assert_eq!(client.places(&found), all);
     client.open("researcher.yaml");
+    let found = with(&mut client, "textDocument/references", "researcher.yaml", "id: web|-researcher", context.clone());
+    assert_eq!(client.places(&found), all, "from the other end");
     let found = with(&mut client, "textDocument/references", "researcher.yaml", "  sum|mary: string", context);
     assert_eq!(client.places(&found), ["pipeline.yaml:17 summary", "researcher.yaml:09 summary"]);
 }
