@@ -109,6 +109,18 @@ impl<'p> Types<'p> {
         }
     }
 
+    /// What a slot is computed from, where one step or the beginning of its flow computes it and nothing else writes it.
+    pub fn computed(&self, flow: FlowId, slot: SlotId) -> Option<&'p Expr> {
+        let [writer] = self.writers.of_slot(flow, slot) else { return None };
+        match writer {
+            Writer::Value(value) => Some(value),
+            Writer::Result(step) => match &self.program.step(*step)?.kind {
+                StepKind::Compute(value) => Some(value),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
     /// The type of a slot's value.
     pub fn slot(&self, flow: FlowId, slot: SlotId) -> Value {
         if let Some(known) = self.slots.borrow().get(&(flow, slot)) {

@@ -136,12 +136,36 @@ fn find_target(scene: &Scene<'_, '_>, transition: &written::Transition) -> Optio
     if found.is_none() {
         let at = scene.reader.at(text.span);
         let d = Diagnostic::error("unknown-reference", at, format!("no state is called `{}`", text.value));
-        scene.reader.report(match suggest::near(&text.value, scene.names.state_names()) {
+        let near = suggest::near(&text.value, scene.names.state_names());
+        scene.reader.report(match near.filter(|near| near.distance == 0 || !means_the_end(&text.value)) {
+            None if means_the_end(&text.value) => {
+                d.help("no name is that of the end: to end the run here, lead to a state with `transitions: []`")
+            }
             Some(near) => respelt(d.help(format!("did you mean `{}`?", near.name)), at, text, near),
             None => d,
         });
     }
     found
+}
+
+/// Whether a target is what other systems call the end of a run: no slip of a state's name, however near it comes to one.
+fn means_the_end(target: &str) -> bool {
+    const WORDS: &[&str] = &[
+        "end",
+        "stop",
+        "done",
+        "finish",
+        "finished",
+        "complete",
+        "completed",
+        "exit",
+        "terminate",
+        "terminal",
+        "none",
+        "null",
+    ];
+    let word = target.trim().trim_matches(['_', '$', ':']).to_lowercase();
+    WORDS.contains(&&*word)
 }
 
 /// The condition as a person reads it.

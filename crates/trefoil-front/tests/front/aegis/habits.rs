@@ -1,0 +1,77 @@
+//! Habits from other formats and languages: what is said of them, and that no fix makes a file worse.
+
+use super::support::{expect, expect_one, load};
+
+const END: &str = "    END: { kind: System, command: echo }\n";
+
+/// An agent with these lines under `spec`, beside a task.
+fn agent(name: &str, more: &str) -> String {
+    format!(
+        "apiVersion: 100monkeys.ai/v1\nkind: Agent\nmetadata: {{ name: {name}, version: '1' }}\nspec:\n  runtime: {{ model: smart }}\n  task: {{ instruction: Work. }}\n{more}"
+    )
+}
+
+/// A workflow with these states, from `A` on.
+fn workflow(states: &str) -> String {
+    format!(
+        "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: {{ name: w, version: '1' }}\nspec:\n  initial_state: A\n  states:\n{states}"
+    )
+}
+
+/// The fixes of all findings, as they are offered.
+fn fixes(manifest: &str) -> Vec<String> {
+    let folder = load(&[("manifest.yaml", manifest)]);
+    folder.diagnostics.iter().filter_map(|d| d.fix.as_ref()).map(|f| f.message.to_string()).collect()
+}
+
+#[test]
+fn a_word_for_the_end_is_no_state_misspelt() {
+    for word in ["END", "end", "__end__", "STOP", "Done"] {
+        let manifest = workflow(&format!(
+            "    A: {{ kind: Human, prompt: Well?, transitions: [{{ target: {word} }}, {{ condition: input_equals_no, target: SEND }}] }}\n    SEND: {{ kind: System, command: echo }}\n"
+        ));
+        let found = super::support::findings(&[("manifest.yaml", &manifest)]);
+        let first = format!(
+            "unknown-reference: no state is called `{word}` (no name is that of the end: to end the run here, lead to a state with `transitions: []`)"
+        );
+        assert!(found.contains(&first), "{found}");
+        assert_eq!(fixes(&manifest), [""; 0]);
+    }
+    let near = workflow(&format!("    A: {{ kind: Human, prompt: Well?, transitions: [{{ target: end }}] }}\n{END}"));
+    assert_eq!(fixes(&near), ["write `END`"]);
+}
+
+#[test]
+fn the_time_limit_under_security_has_an_effect() {
+    expect_one(&agent("a", "  security: { resources: { timeout: 5m } }\n"), "");
+    expect_one(
+        &agent("a", "  security: { network: { mode: none }, resources: { cpu: 500, timeout: 5m } }\n"),
+        "warning 7:15 no-effect: `security.network`, `security.resources.cpu` have no effect: the agent runs as a model call, no container",
+    );
+}
+
+#[test]
+fn a_state_without_input_gives_what_the_run_was_started_with_or_nothing() {
+    let taker =
+        agent("a", "  input_schema: { type: object, required: [draft], properties: { draft: { type: string } } }\n");
+    let child = workflow(END).replace("initial_state: A", "initial_state: END").replace(
+        "name: w, version: '1'",
+        "name: child, input_schema: { type: object, required: [title], properties: { title: { type: string } } }",
+    );
+    let started = |with: &str| {
+        workflow("    A: { kind: Agent, agent: a, transitions: [{ target: B }] }\n    B: { kind: Subworkflow, workflow_id: child, mode: blocking, result_key: r }\n")
+            .replace("version: '1'", &format!("input_schema: {{ type: object, properties: {{ {with}: {{ type: string }} }} }}"))
+    };
+    let child_lacks =
+        "warning w.yaml 8:42 missing-input: `child` needs `title`, and is not given it (the state has no `input`)";
+    let files = |text: &str, expected: &str| {
+        expect(&[("w.yaml", text), ("a.yaml", &taker), ("child.yaml", &child)], expected);
+    };
+    files(&started("draft"), child_lacks);
+    files(
+        &started("text"),
+        &format!(
+            "warning w.yaml 7:30 missing-input: `a` needs `draft`, and is not given it (without `input` an agent is given the start input, and `input_schema` does not declare it)\n{child_lacks}"
+        ),
+    );
+}
