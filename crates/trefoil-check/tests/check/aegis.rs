@@ -66,3 +66,69 @@ fn what_is_taken_apart_is_not_printed_as_an_object() {
     shown("{{keys A.output.by}} {{length A.output.by}} {{lookup A.output.by \"x\"}}", &[]);
     shown("So: {{A.output.by}}", &["object-in-prompt info 10:38 `A.output.by` is an object and is printed as JSON"]);
 }
+
+#[test]
+fn a_condition_that_always_holds_is_told_itself() {
+    let rules = ["never-true", "dead-transition"];
+    let found = |expression: &str, lines: &[&str]| {
+        let text = workflow(&format!(
+            "    A:\n      kind: Agent\n      agent: a\n      input: x\n      transitions:\n        - {{ condition: custom, expression: \"{expression}\", target: END }}\n        - {{ condition: always, target: END }}\n"
+        ));
+        let sorter = agent("a", "required: [kind], properties: { kind: { type: string } }");
+        expect(&rules, &[("w.yaml", &text), ("a.yaml", &sorter)], lines);
+    };
+    found(
+        "A.output.kind == 'a' || 'b'",
+        &["never-true warning 14:44 `'b'` stands alone in this condition: a text alone is always true"],
+    );
+    found(
+        "A.output.kind != 'a' || A.output.kind != 'b'",
+        &["never-true warning 14:44 this condition always holds: one of its parts does in every case"],
+    );
+    found("A.output.kind == 'a' || A.output.kind == 'b'", &[]);
+    found(
+        "A.output.kind == 'a' && A.output.kind == 'b'",
+        &[
+            "dead-transition warning 14:11 `A.output.kind == 'a' && A.output.kind == 'b'` is never taken: its condition can never hold",
+        ],
+    );
+}
+
+#[test]
+fn figures_that_an_answer_does_not_have() {
+    let rules = ["impossible-transition", "unknown-property"];
+    let found = |schema: &str, condition: &str, lines: &[&str]| {
+        let text = workflow(&format!(
+            "    A:\n      kind: Agent\n      agent: judge\n      input: x\n      transitions:\n        - {{ condition: {condition}, target: H }}\n        - {{ condition: always, target: END }}\n    H: {{ kind: Human, prompt: '{{{{A.score}}}}', transitions: [{{ target: END }}] }}\n"
+        ));
+        expect(&rules, &[("w.yaml", &text), ("judge.yaml", &agent("judge", schema))], lines);
+    };
+    found("properties: { score: { type: number } }", "score_above, threshold: 0.5", &[]);
+    found("properties: { score: { type: string } }", "score_above, threshold: 0.5", &[]);
+    found("properties: { rating: { type: number } }, additionalProperties: true", "score_above, threshold: 0.5", &[]);
+    found(
+        "properties: { rating: { type: number } }",
+        "score_above, threshold: 0.5",
+        &["unknown-property warning 14:24 the agent's answer declares no `score`, and `score_above 0.5` looks at it"],
+    );
+    found(
+        "properties: { score: { type: number } }",
+        "score_and_confidence_above, threshold: 0.5, confidence: 0.5",
+        &[
+            "unknown-property warning 14:24 the agent's answer declares no `confidence`, and `score_and_confidence_above 0.5 0.5` looks at it",
+        ],
+    );
+    found(
+        "properties: { score: { enum: [good, bad] } }",
+        "score_below, threshold: 0.5",
+        &["impossible-transition warning 14:24 `score_below 0.5` can never hold here"],
+    );
+    found(
+        "additionalProperties: false, properties: { rating: { type: number } }",
+        "score_above, threshold: 0.5",
+        &[
+            "impossible-transition warning 14:24 `score_above 0.5` can never hold here",
+            "unknown-property warning 16:34 `A.score` is always empty: the agent's answer has no `score`",
+        ],
+    );
+}

@@ -75,3 +75,33 @@ fn a_state_without_input_gives_what_the_run_was_started_with_or_nothing() {
         ),
     );
 }
+
+#[test]
+fn a_loop_that_only_a_failure_ends() {
+    let asked = |a: &str, b: &str| {
+        workflow(&format!(
+            "    A: {{ kind: Human, prompt: Well?, transitions: [{{ condition: on_success, target: {a} }}, {{ condition: on_failure, target: END }}] }}
+    B: {{ kind: Human, prompt: Well?, transitions: [{{ target: {b} }}, {{ condition: on_failure, target: END }}] }}\n{END}"
+        ))
+    };
+    let help = "(only a failure leads out, so a limit of visits ends the run; lead on from here when all went well)";
+    expect_one(
+        &asked("A", "END"),
+        &format!(
+            "warning 7:85 endless-loop: a run in which nothing fails comes back to `A` again and again {help}
+             warning 8:5 unreachable-state: no transition leads to `B`: it never runs"
+        ),
+    );
+    expect_one(
+        &asked("B", "A"),
+        &format!("warning 8:62 endless-loop: a run in which nothing fails comes back to `A` again and again {help}"),
+    );
+    expect_one(&asked("B", "END"), "");
+    // The exit code of a command is a result as good as any.
+    expect_one(
+        &workflow(&format!(
+            "    A: {{ kind: System, command: make, transitions: [{{ condition: on_success, target: A }}, {{ condition: on_failure, target: END }}] }}\n{END}"
+        )),
+        "",
+    );
+}
