@@ -269,10 +269,10 @@ impl<'p> Types<'p> {
             // Text may turn out to be an object or a list; anything else stays as it is.
             Expr::Structured(inner) => schema::structured(&of(inner)),
             Expr::Consensus { .. } => {
-                let number = || schema::of_kind("number");
+                // Means of what verdicts say, by weights that add up to 1.
                 let members = [
-                    ("score".into(), number(), false),
-                    ("confidence".into(), number(), false),
+                    ("score".into(), schema::share(), false),
+                    ("confidence".into(), schema::share(), false),
                     ("metadata".into(), schema::any(), true),
                 ];
                 schema::object(members, false)

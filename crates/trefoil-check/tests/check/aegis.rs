@@ -132,3 +132,45 @@ fn figures_that_an_answer_does_not_have() {
         ],
     );
 }
+
+#[test]
+fn the_score_of_a_consensus_is_a_share() {
+    let found = |expression: &str, lines: &[&str]| {
+        let text = workflow(&format!(
+            "    A:\n      kind: ParallelAgents\n      agents: [{{ agent: a, input: x }}, {{ agent: a, input: y }}]\n      consensus: {{ strategy: weighted_average }}\n      transitions:\n        - {{ condition: custom, expression: \"{expression}\", target: END }}\n        - {{ condition: always, target: END }}\n"
+        ));
+        let judge = agent("a", "required: [score], properties: { score: { type: number } }");
+        expect(&["never-true"], &[("w.yaml", &text), ("a.yaml", &judge)], lines);
+    };
+    found(
+        "A.consensus.score > 75",
+        &["never-true warning 14:45 this comparison can never be true: `A.consensus.score` is from 0 to 1"],
+    );
+    found(
+        "A.consensus.confidence >= 40",
+        &["never-true warning 14:45 this comparison can never be true: `A.consensus.confidence` is from 0 to 1"],
+    );
+    found("A.consensus.score > 0.75", &[]);
+}
+
+#[test]
+fn a_placeholder_in_a_guard_that_is_turned_round() {
+    let shown = |prompt: &str, lines: &[&str]| {
+        let text = workflow(&format!(
+            "    A: {{ kind: Human, prompt: '{prompt}', transitions: [{{ target: END }}, {{ condition: on_failure, target: A }}] }}\n"
+        ));
+        expect(&["no-effect"], &[("w.yaml", &text)], lines);
+    };
+    shown(
+        "{{#unless previous_error}}Failed: {{previous_error}}{{/unless}}",
+        &["no-effect warning 9:68 `previous_error` is always empty here: the block asks for it to be so"],
+    );
+    shown(
+        "{{#if input.t}}Text:{{else}}{{input.t}}{{/if}}",
+        &["no-effect warning 9:62 `input.t` is always empty here: the block asks for it to be so"],
+    );
+    // 0 is as false as nothing is, and something to be read.
+    shown("{{#unless input.n}}{{input.n}}{{/unless}}", &[]);
+    shown("{{#if input.t}}{{input.t}}{{else}}{{#if input.n}}{{input.n}}{{/if}}{{/if}}", &[]);
+    shown("{{#unless input.t}}{{input.n}}{{/unless}} {{input.t}}", &[]);
+}

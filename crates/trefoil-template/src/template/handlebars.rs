@@ -283,6 +283,10 @@ fn placeholder(b: &mut Builder<'_>, tag: &Tag) -> Option<Expression> {
         b.close(open, span);
         return None;
     }
+    // Everything there is, in the middle of a text: `{{json this}}` says that it is meant.
+    if b.frames().is_empty() && matches!(b.slice(tag.inner.clone()), "this" | ".") {
+        b.stray(tag.inner.clone());
+    }
     let mut c = cursor(b, &tag.inner);
     let name = c.peek_name();
     if ["elseif", "elsif", "elif", "else_if", "elseIf"].contains(&name) {

@@ -178,10 +178,11 @@ fn one(scene: &Scene<'_, '_>, state: usize, transition: &written::Transition) ->
     let reader = scene.reader;
     let target = find_target(scene, transition);
     let place = Place::Leaving(state);
-    let feedback = transition
-        .feedback
-        .as_ref()
-        .and_then(|text| build::text(reader, text, &Policy::AEGIS, &mut scene.here(place, Position::Data)));
+    let feedback = transition.feedback.as_ref().and_then(|text| {
+        let resolve = &mut scene.here(place, Position::Data);
+        crate::lookalike::whole(reader, text, resolve);
+        build::text(reader, text, &Policy::AEGIS, resolve)
+    });
     let condition = transition.condition.as_ref();
     let (takes, when) = condition.map(|c| lower_condition(scene, state, transition, c))?;
     let text = condition.map(describe).unwrap_or_default();

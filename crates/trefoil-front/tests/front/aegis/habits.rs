@@ -105,3 +105,50 @@ fn a_loop_that_only_a_failure_ends() {
         "",
     );
 }
+
+#[test]
+fn everything_at_once_and_what_comes_first() {
+    let prompt = |text: &str| {
+        workflow(&format!("    A: {{ kind: Human, prompt: '{text}', transitions: [{{ target: END }}] }}\n{END}"))
+    };
+    let help = "(write the path of what is meant; `{{json this}}` says that it is everything)";
+    expect_one(
+        &prompt("{{this}} {{.}} {{json this}} {{#each input.l}}{{this}}{{.}}{{/each}}"),
+        &format!(
+            "warning 7:34 loop-variable: `this` stands in no block: it prints everything that there is, as JSON {help}
+             warning 7:43 loop-variable: `.` stands in no block: it prints everything that there is, as JSON {help}"
+        ),
+    );
+    expect_one(
+        &prompt("{{default 10 input.n}} {{default input.n 10}} {{default null input.n}}"),
+        "warning 7:44 no-effect: `default` has no effect: `10` comes first, and is always there (write the value first, and behind it what stands in for it)",
+    );
+}
+
+#[test]
+fn commands_that_somebody_else_invented_or_no_shell_can_read() {
+    let run = |command: &str| workflow(&format!("    A:\n      kind: System\n      command: {command}\n"));
+    for word in ["set_blackboard", "blackboard_set", "blackboard.update", "update_context"] {
+        let found = super::support::findings(&[("manifest.yaml", &run(word))]);
+        let first = format!("warning 9:16 unknown-reference: `{word}` is no built-in command");
+        assert!(found.starts_with(&first), "{found}");
+    }
+    expect_one(&run("blackboard-tool --set"), "");
+    let help = "(the shell refuses the command; close it, or write `\\` before one that is meant as it is)";
+    expect_one(&run("echo 'Dropped"), &format!("warning 9:16 command-syntax: a `'` is never closed {help}"));
+    expect_one(&run("'grep \"x file'"), &format!("warning 9:16 command-syntax: a `\"` is never closed {help}"));
+    for fine in ["echo it\\'s # don't", "'grep \"x\" file'", "|\n        cat <<END\n        it's\n        END"] {
+        expect_one(&run(fine), "");
+    }
+}
+
+#[test]
+fn feedback_that_is_a_path_without_braces() {
+    expect_one(
+        &workflow(&format!(
+            "    A: {{ kind: Human, prompt: Well?, transitions: [{{ condition: input_equals_yes, target: END }}, {{ target: A, feedback: A.response }}] }}\n{END}"
+        ))
+        .replace("prompt: Well?", "prompt: 'Well? {{state.feedback}}'"),
+        "warning 7:142 not-a-placeholder: `A.response` is text here, and its value is not read",
+    );
+}
