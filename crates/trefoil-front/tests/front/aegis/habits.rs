@@ -121,7 +121,7 @@ fn everything_at_once_and_what_comes_first() {
     );
     expect_one(
         &prompt("{{default 10 input.n}} {{default input.n 10}} {{default null input.n}}"),
-        "warning 7:44 no-effect: `default` has no effect: `10` comes first, and is always there (write the value first, and behind it what stands in for it)",
+        "warning 7:31 no-effect: `default` has no effect: `10` comes first, and is always there (write the value first, and behind it what stands in for it)",
     );
 }
 
@@ -150,5 +150,100 @@ fn feedback_that_is_a_path_without_braces() {
         ))
         .replace("prompt: Well?", "prompt: 'Well? {{state.feedback}}'"),
         "warning 7:142 not-a-placeholder: `A.response` is text here, and its value is not read",
+    );
+}
+
+/// What is said of a text that a person is shown.
+#[track_caller]
+fn of_text(text: &str, expected: &str) -> String {
+    let manifest = workflow(&format!(
+        "    A:\n      kind: Human\n      prompt: |\n        {text}\n      transitions: [{{ target: END }}]\n{END}"
+    ));
+    expect_one(&manifest, expected);
+    manifest
+}
+
+#[test]
+fn tags_that_are_nearly_right() {
+    of_text(
+        "{{json input.list[0].name}}",
+        "error 10:26 template-syntax: an item of a list stands behind a dot (write `input.list.0.name`)",
+    );
+    let text = of_text(
+        "{{#each tag in input.tags}}{{tag}}{{/each}}",
+        "error 10:12 template-bad-arguments: a list is named first, and its item behind it (write `{{#each input.tags as |tag|}}`)",
+    );
+    assert_eq!(fixes(&text), ["write `each input.tags as |tag|`"]);
+    let text = of_text(
+        "{{if input.vip}}x{{/if}}",
+        "error 10:11 template-unknown-helper: `if` opens a block, and stands here without its `#` (write `{{#if input.vip}}`)",
+    );
+    assert_eq!(fixes(&text), ["write `#if input.vip`"]);
+    for tag in ["{{#else}}", "{{/else}}"] {
+        let text = of_text(
+            &format!("{{{{#if input.vip}}}}x{tag}y{{{{/if}}}}"),
+            "error 10:27 template-unknown-block: `else` is no block of its own (write `{{else}}`)",
+        );
+        assert_eq!(fixes(&text), ["write `{{else}}`"]);
+    }
+    for (name, meant) in [("uppercase", "upper"), ("toUpperCase", "upper"), ("size", "length"), ("toJSON", "json")] {
+        let text = format!("{{{{{name} input.x}}}}");
+        of_text(
+            &text,
+            &format!("error 10:11 template-unknown-helper: unknown helper `{name}` (did you mean `{meant}`?)"),
+        );
+    }
+    of_text(
+        "{{#if eq input.vip true}}x{{/if}}",
+        "error 10:18 template-bad-arguments: `if` takes one value (put the helper into parentheses: `{{#if (eq input.vip true)}}`)",
+    );
+    of_text(
+        "{{#each keys as |k|}}{{k}}{{/each}}{{#if len includeZero=true}}x{{/if}}",
+        "warning 10:17 unresolved-name: `keys` is a helper, and nothing stands behind it: here it is the name of a key (write what it is for behind it)\nwarning 10:50 unresolved-name: `len` is a helper, and nothing stands behind it: here it is the name of a key (write what it is for behind it)",
+    );
+}
+
+#[test]
+fn a_condition_as_a_key() {
+    let manifest = workflow(&format!(
+        "    A: {{ kind: Human, prompt: Well?, transitions: [{{ on_success: TELL }}] }}\n    TELL: {{ kind: Human, prompt: Well, transitions: [{{ target: END }}] }}\n{END}"
+    ));
+    expect_one(
+        &manifest,
+        "error 7:54 missing-key: `on_success` is a condition, and stands here as a key (write `condition: on_success` and `target: TELL`)",
+    );
+    assert_eq!(fixes(&manifest), [""; 0]);
+}
+
+#[test]
+fn names_that_stand_for_others() {
+    let asked = |text: &str| {
+        workflow(&format!(
+            "    A: {{ kind: Agent, agent: a, transitions: [{{ target: DONE }}] }}\n    DONE: {{ kind: Human, prompt: '{text}', transitions: [{{ target: END }}] }}\n{END}"
+        ))
+        .replace("spec:\n", "spec:\n  context: { colour: red }\n")
+    };
+    let telling = agent("a", "");
+    let of = |text: &str, expected: &str| expect(&[("w.yaml", &asked(text)), ("a.yaml", &telling)], expected);
+    for field in ["text", "stdout", "result"] {
+        of(
+            &format!("{{{{A.{field}}}}}"),
+            &format!(
+                "warning w.yaml 9:37 unknown-property: the result of `A` has no `{field}`: it is always empty (the answer is `A.output`)"
+            ),
+        );
+    }
+    of(
+        "{{A.title}}",
+        "warning w.yaml 9:37 unknown-property: the result of `A` has no `title`: it is always empty (a field of the answer is `A.output.title`)",
+    );
+    of("{{workflow.context.tone}}", "");
+    let prompt = telling.replace(
+        "instruction: Work.",
+        "instruction: Work., prompt_template: '{{instruction}} {{input}} {{last_error}}'",
+    );
+    expect_one(
+        &prompt,
+        "warning 6:77 unresolved-name: a prompt has no `last_error`: it is always empty (did you mean `previous_error`?)",
     );
 }

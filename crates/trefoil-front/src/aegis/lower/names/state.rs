@@ -128,6 +128,17 @@ impl Look<'_, '_, '_> {
         }
     }
 
+    /// Whether an agent's answer may well have a field: it declares it, or is an object of which nobody knows all.
+    fn answers_with(&self, state: usize, field: &str) -> bool {
+        const WHOLE: &[&str] =
+            &["text", "stdout", "result", "content", "response", "message", "answer", "reply", "completion", "value"];
+        let answer = || self.scene.known.states.get(state)?.schema.get("properties")?.get("output");
+        match answer().and_then(|answer| answer.get("properties")) {
+            Some(declared) => declared.get(field).is_some(),
+            None => !WHOLE.contains(&field),
+        }
+    }
+
     /// A score that the agent's answer, by its schema, cannot have.
     fn check_figure(&self, state: usize, what: &str, left: usize) {
         let Some(known) = self.scene.known.states.get(state) else { return };
@@ -180,7 +191,10 @@ impl Look<'_, '_, '_> {
         let near = suggest::near(field, fields.iter().copied());
         let help = match near {
             Some(near) => format!("did you mean `{name}.{}`?", near.name),
-            None if *shape == Shape::Agent => format!("a field of the answer is `{name}.output.{field}`"),
+            None if *shape == Shape::Agent && self.answers_with(state, field) => {
+                format!("a field of the answer is `{name}.output.{field}`")
+            }
+            None if *shape == Shape::Agent => format!("the answer is `{name}.output`"),
             None => format!("it has {}", fields.iter().map(|f| format!("`{f}`")).collect::<Vec<_>>().join(", ")),
         };
         self.warn_near("unknown-property", &message, &help, left, near);
