@@ -277,7 +277,7 @@ fn a_key_that_only_one_state_writes() {
         "maybe-undefined",
         "aegis",
         &[("flow.yaml", &flow), ("sorter.yaml", AGENT)],
-        &["info 25:25 `verdict` has no value where its state has not run yet"],
+        &["info 25:25 `verdict` has no value where its state has not run to its end"],
     );
 }
 
