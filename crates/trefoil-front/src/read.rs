@@ -83,6 +83,22 @@ impl<'d> Reader<'d> {
     pub fn colon_after(&self, span: Span) -> bool {
         self.text.and_then(|t| t.get(span.end as usize..)).is_some_and(|rest| rest.starts_with(':'))
     }
+    /// Whether a declared name stands in the file once more than where it is declared, and more often than what was taken
+    /// for a slip of it: of one against one nobody knows which is the slip. One that does not stand in it at all is declared
+    /// elsewhere.
+    pub fn confirms(&self, name: &str, slip: &str) -> bool {
+        let Some(text) = self.text else { return true };
+        let count = |word: &str| {
+            let part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
+            let whole = |at: &usize| {
+                let (before, rest) = text.split_at_checked(*at).unwrap_or_default();
+                !before.ends_with(part) && !rest.get(word.len()..).is_some_and(|t| t.starts_with(part))
+            };
+            text.match_indices(word).map(|(at, _)| at).filter(whole).count()
+        };
+        let times = count(name);
+        times == 0 || times > 1 && times > count(slip)
+    }
     /// A span of this file.
     pub fn at(&self, span: Span) -> Location {
         Location::new(self.file, span)

@@ -253,6 +253,8 @@ pub fn cross_checks(reading: &Reading<'_, '_>, node: &Node, schema: &Value, part
             let at = reading.reader.at(name.span);
             let message = format!("`{}` is required and not among `properties`", name.value);
             let near = suggest::near(&name.value, declared.entries.iter().map(|e| &*e.key.value));
+            let near =
+                near.map(|n| Near { sure: n.sure && reading.reader.confirms(n.name, &name.value), ..n });
             let mended = |d: Diagnostic| match near {
                 Some(near) => respelt(d.help(format!("did you mean `{}`?", near.name)), at, name, near),
                 None => d,

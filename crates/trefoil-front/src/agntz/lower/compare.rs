@@ -331,7 +331,8 @@ impl Visitor<'_, '_> {
                 let quotes = quotes || !word.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-'));
                 let text = if quotes { format!("{quote}{word}{quote}") } else { word.clone() };
                 let message = format!("write `{word}`");
-                if *sure { d.fix(message, at, text) } else { d.suggestion(message, at, text) }
+                let sure = *sure && self.reader.confirms(word, &written);
+                if sure { d.fix(message, at, text) } else { d.suggestion(message, at, text) }
             }
             _ => d,
         }

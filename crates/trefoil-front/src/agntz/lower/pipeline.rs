@@ -203,7 +203,9 @@ fn name_steps(reader: &Reader<'_>, pipeline: &Pipeline<'_>, scope: &mut Scope<'_
             (None, Target::Inline(agent)) => agent.id.map_or(agent.head, |t| t.content()),
             (None, Target::Nobody) => step.span,
         };
-        scope.add(StepName { at: reader.at(at), key, alias, id: id.into(), slot, exports: None, callee: None, when });
+        let by_ref = chosen.is_none() && matches!(step.target, Target::Ref(_));
+        let at = reader.at(at);
+        scope.add(StepName { at, key, alias, id: id.into(), slot, exports: None, callee: None, when, by_ref });
     }
 }
 

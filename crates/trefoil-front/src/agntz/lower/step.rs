@@ -95,6 +95,8 @@ fn undeclared(reader: &Reader<'_>, key: &Text, map: &[(&Text, &Text)], callee: &
         Some(near) => {
             let d = d.help(format!("did you mean `{}`? it takes {takes}", near.name));
             let taken = map.iter().any(|(k, _)| &*k.value == near.name);
+            let here = callee.inputs.members.place(near.name).is_some_and(|at| at.file == reader.file);
+            let near = suggest::Near { sure: near.sure && (!here || reader.confirms(near.name, &key.value)), ..near };
             if taken { d } else { respelt(d, reader.at(key.span), key, near) }
         }
         None if names.is_empty() => d.help("its `inputSchema` is empty"),

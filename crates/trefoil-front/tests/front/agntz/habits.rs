@@ -283,3 +283,34 @@ fn steps_of_the_model_are_spoken_of_by_what_the_agent_is() {
         "one model call",
     );
 }
+
+#[test]
+fn a_name_that_stands_nowhere_else_is_not_spread() {
+    let agent = |schema: &str, rest: &str| {
+        format!("id: a\nkind: llm\n{MODEL}\ninputSchema: {schema}\ninstruction: Hi.\nprompt: \"{rest}\"\n")
+    };
+    let none = Vec::<String>::new();
+    assert_eq!(sure(&[("a.yaml", &agent("{ tir: string }", "{{tier}}"))]), none);
+    assert_eq!(sure(&[("a.yaml", &agent("{ ticket: string }", "{{ticket}} and {{tickt}}"))]), ["write `ticket`"]);
+    assert_eq!(sure(&[("a.yaml", &agent("{ ticket: string }", "The ticket: {{tickt}}"))]), ["write `ticket`"]);
+    let schema = |required: &str, rest: &str| {
+        format!("{{ type: object, properties: {{ advce: {{ type: string }} }}, required: [{required}] }}\noutputSchema: {{ x: {rest} }}")
+    };
+    let agent = |schema: &str| format!("id: a\nkind: llm\n{MODEL}\ninstruction: Hi.\ninputSchema: {schema}\n");
+    assert_eq!(sure(&[("a.yaml", &agent(&schema("advice", "string")))]), none);
+}
+
+#[test]
+fn an_output_is_no_schema() {
+    let sum = format!("id: sum\nkind: llm\n{MODEL}\ninstruction: Hi.\nprompt: Hi.\noutputSchema: {{ summary: string }}\n");
+    let pipeline = |output: &str| format!("id: p\nkind: sequential\nsteps:\n  - ref: sum\noutput: {output}\n");
+    let look = |output: &str| findings(&[("p.yaml", &pipeline(output)), ("sum.yaml", &sum)]);
+    let found = look("{ summary: string, score: number, all: \"{{sum}}\" }");
+    assert!(found.contains("5:20 not-a-placeholder: `string` is text here, and no type"), "{found}");
+    assert!(found.contains("5:35 not-a-placeholder: `number` is text here, and no type"), "{found}");
+    assert!(look("{ summary: { type: string } }").contains("not-a-placeholder"));
+    assert_eq!(look("{ summary: \"{{sum.summary}}\", kind: string, note: \"string\" }"), "");
+    let fixes = load(&[("p.yaml", &pipeline("{ summary: string }")), ("sum.yaml", &sum)]).diagnostics.into_sorted();
+    let fixes: Vec<String> = fixes.into_iter().filter_map(|d| d.fix).map(|f| f.message).collect();
+    assert_eq!(fixes, ["write `\"{{sum.summary}}\"`"]);
+}
