@@ -47,6 +47,7 @@ rules! {
     untrusted_tool_url,
 }
 
+mod always_there;
 mod maybe_undefined;
 mod members;
 mod never_true;
@@ -65,6 +66,7 @@ pub(crate) static BEYOND_LOADING: &[(&str, Look)] = &[
     ("unknown-property", members::of_items),
     ("property-of-text", members::property_of_text),
     ("never-true", never_true::run),
+    ("never-true", always_there::run),
     ("secret-in-prompt", secret_in_prompt::run),
     ("shadowed-name", shadowed_name::run),
     ("write-conflict", write_conflict::run),

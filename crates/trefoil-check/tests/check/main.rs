@@ -11,5 +11,6 @@ mod models;
 mod once;
 mod safety;
 mod sound;
+mod steps;
 mod support;
 mod types;
