@@ -90,9 +90,8 @@ pub fn read<'n>(fields: &mut Fields<'n, '_>, deterministic: bool) -> Http<'n> {
 }
 
 impl<'n> Http<'n> {
-    /// Every template of the request.
+    /// Every template of the request but its address.
     pub fn texts(&self, into: &mut Vec<&'n Text>) {
-        into.extend(self.url);
         into.extend(self.params.iter().chain(&self.headers).map(|(_, v)| *v));
         if let Some(body) = &self.body {
             body.texts(into);
@@ -145,14 +144,70 @@ fn check_url<'t>(reader: &Reader<'_>, url: &'t Text) -> Vec<Placeholder<'t>> {
             at += c.len_utf8();
         }
     }
+    segments(reader, url);
     let host = plain.strip_prefix("https://").or_else(|| plain.strip_prefix("http://"));
     let host = host.and_then(|h| h.split(['/', '?', '#']).next());
     let templated = text.starts_with("{{");
     if !templated && host.is_none_or(|h| h.is_empty() || h.contains(char::is_whitespace)) {
         let d = Diagnostic::error("invalid-url", reader.at(url.span), format!("`{text}` is not an http address"));
         reader.report(d.help("an address begins with `https://` and a host"));
+    } else {
+        check_host(reader, url);
     }
     placeholders
+}
+
+/// Says what is wrong with the host of an address: what no host has in it, and what stands in for one.
+pub fn check_host(reader: &Reader<'_>, url: &Text) {
+    let text = &*url.value;
+    let Some(start) = ["https://", "http://"].into_iter().find(|s| text.starts_with(s)).map(str::len) else { return };
+    let rest = text.get(start..).unwrap_or_default();
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let span = place(url, start, start + authority.len());
+    let error = |message: String, help: &str| {
+        reader.report(Diagnostic::error("invalid-url", reader.at(span), message).help(help.to_owned()));
+    };
+    if matches!(authority, "https:" | "http:") {
+        return error("the address begins twice".to_owned(), "take one `https://` away");
+    }
+    let authority = authority.rsplit('@').next().unwrap_or_default();
+    if authority.contains(['{', '[']) {
+        return;
+    }
+    let (host, port) = authority.split_once(':').map_or((authority, None), |(host, port)| (host, Some(port)));
+    let your = |label: &str| {
+        let lower = label.to_ascii_lowercase();
+        lower.starts_with("your-") || lower.starts_with("your_")
+    };
+    if authority.contains(['<', '>']) || host.split('.').any(your) {
+        let d = Diagnostic::warning("invalid-url", reader.at(span), format!("`{authority}` stands in for a host"));
+        return reader.report(d.help("write the host that is to be called"));
+    }
+    if host.contains(',') || host.contains("..") || host.starts_with('.') {
+        return error(format!("`{host}` is not a host"), "its parts are joined with one `.` each");
+    }
+    if let Some(port) = port.filter(|p| !p.is_empty() && p.parse::<u16>().is_err()) {
+        error(format!("`{port}` is not a port"), "a port is a number from 0 to 65535");
+    }
+}
+
+/// Parts of the path that are placeholders of other systems, and blanks.
+fn segments(reader: &Reader<'_>, url: &Text) {
+    let text = &*url.value;
+    let Some(path) = text.find("://").and_then(|at| Some(at + 3 + text.get(at + 3..)?.find('/')?)) else { return };
+    let mut at = path;
+    for part in text.get(path..).unwrap_or_default().split_inclusive(['/', '?', '&', '=', '#']) {
+        let word = part.trim_end_matches(['/', '?', '&', '=', '#']);
+        let colon = word.strip_prefix(':').filter(|_| text.get(..at).is_some_and(|b| b.ends_with('/')));
+        let name = colon.or_else(|| word.strip_prefix('<').and_then(|w| w.strip_suffix('>')));
+        if let Some(name) = name.filter(|n| crate::agntz::ids::is_tool_name(n)) {
+            let span = reader.at(place(url, at, at + word.len()));
+            let d = Diagnostic::warning("not-a-placeholder", span, format!("`{word}` is text here"));
+            let d = d.help(format!("a placeholder of a url is `{{{name}}}`"));
+            reader.report(d.suggestion(format!("write `{{{name}}}`"), span, format!("{{{name}}}")));
+        }
+        at += part.len();
+    }
 }
 
 fn placeholder<'t>(reader: &Reader<'_>, name: &'t str, span: Span, in_query: bool) -> Option<Placeholder<'t>> {

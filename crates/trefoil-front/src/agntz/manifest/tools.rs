@@ -48,7 +48,9 @@ pub fn read<'n>(fields: &mut Fields<'n, '_>, llm: &mut Llm<'n>) {
             Word::Http => {
                 named.extend(name(&mut tool, "an http tool"));
                 tool.text("description");
-                http::read(&mut tool, false).texts(&mut llm.inner_texts);
+                let http = http::read(&mut tool, false);
+                http.texts(&mut llm.inner_texts);
+                llm.inner_http.push(http);
             }
             Word::Mcp => named.extend(mcp(&mut tool, llm)),
             Word::Agent => agent(&mut tool, llm),

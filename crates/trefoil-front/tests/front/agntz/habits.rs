@@ -314,3 +314,136 @@ fn an_output_is_no_schema() {
     let fixes: Vec<String> = fixes.into_iter().filter_map(|d| d.fix).map(|f| f.message).collect();
     assert_eq!(fixes, ["write `\"{{sum.summary}}\"`"]);
 }
+
+#[test]
+fn a_last_line_that_is_written_like_a_key_was_indented_too_far() {
+    let agent = |line: &str| {
+        format!("id: a\nkind: llm\ninputSchema: {{ news: string }}\n{MODEL}\ninstruction: |\n  You judge.\n  {line}\n")
+    };
+    for line in [
+        "prompt: News {{news}}",
+        "prompt: \"News: {{news}}\"",
+        "skills: [search, read-page]",
+        "tools:\n    - kind: local\n      tools: [a]",
+        "tools:\n    - { kind: local, tools: [a] }",
+    ] {
+        told(&agent(line), "is text of `instruction` here");
+    }
+    for line in [
+        "prompt: News {{news}}\n  Then answer.",
+        "topic: x\n  prompt: News {{news}}",
+        "prompt: {{news}}",
+        "skills: [what they can do, and how]",
+        "tools:\n    - a hammer",
+        "input: { text: \"{{news}}\" }",
+    ] {
+        silent(&agent(line), "swallowed-key");
+    }
+    let step = |line: &str| {
+        format!(
+            "id: p\nkind: sequential\ninputSchema: {{ news: string }}\nsteps:\n  - agent:\n      id: a\n      kind: llm\n      {MODEL}\n      instruction: Hi.\n      prompt: |\n        Judge {{{{text}}}}\n        {line}\n"
+        )
+    };
+    for line in ["stateKey: verdict", "input:\n          text: \"{{news}}\"", "input: { text: \"{{news}}\" }"] {
+        told(&step(line), "is text of `prompt` here");
+    }
+    for line in ["stateKey: of the state", "input: {\"text\": \"{{news}}\"}", "input:\n          {{news}}"] {
+        silent(&step(line), "swallowed-key");
+    }
+}
+
+#[test]
+fn tools_of_an_agent_have_placeholders_as_everything_else_has() {
+    let agent = |tool: &str| {
+        format!(
+            "id: a\nkind: llm\ninputSchema: {{ userId: string }}\n{MODEL}\ninstruction: \"{{{{userId}}}}\"\ntools:\n  - kind: http\n    name: find\n    url: https://example.com/{{k}}?key={{userId}}\n{tool}"
+        )
+    };
+    for tool in [
+        "    params: { k: \"{env.KEY}\" }\n",
+        "    headers: { Authorization: \"Bearer ${TOKEN}\" }\n",
+        "    headers: { Authorization: \"$TOKEN\" }\n",
+        "    method: POST\n    body: { user: \"{userId}\" }\n",
+        "    method: POST\n    body: { user: userId }\n",
+    ] {
+        told(&agent(tool), "not-a-placeholder");
+    }
+    silent(&agent("    params: { k: \"{{userId}}\" }\n    headers: { A: \"Bearer {{env.TOKEN}}\" }\n"), "not-a-placeholder");
+}
+
+#[test]
+fn an_address_is_one() {
+    let tool = |url: &str| format!("id: t\nkind: tool\ninputSchema: {{ id: string }}\ntool: {{ kind: http, name: t, url: \"{url}\", params: {{}} }}\n");
+    for (url, said) in [
+        ("https://example.com/users/:id/posts", "`:id` is text here"),
+        ("https://example.com/<city>", "`<city>` is text here"),
+        ("https://https://example.com/x", "the address begins twice"),
+        ("https://api,example.com/x", "`api,example.com` is not a host"),
+        ("https://api..example.com/x", "`api..example.com` is not a host"),
+        ("https://<your-domain>/x", "`<your-domain>` stands in for a host"),
+        ("https://YOUR_HOST/x", "`YOUR_HOST` stands in for a host"),
+        ("https://example.com:99999/x", "`99999` is not a port"),
+    ] {
+        told(&tool(url), said);
+    }
+    for url in ["https://example.com:8080/v1/models:predict?at=12:30&q={id?}", "https://{{env.HOST}}:8080/x", "https://user@example.com/a,b"] {
+        for rule in ["invalid-url", "not-a-placeholder"] {
+            silent(&tool(url), rule);
+        }
+    }
+}
+
+#[test]
+fn a_limit_is_for_one_type() {
+    let input = |property: &str| {
+        format!("id: a\nkind: llm\n{MODEL}\ninputSchema:\n  t: {property}\ninstruction: \"{{{{t}}}}\"\n")
+    };
+    for (property, said) in [
+        ("{ type: array, min: 1 }", "`min` says nothing about `type: array`: it is for `type: number` and `type: integer` (write `minItems`)"),
+        ("{ type: string, max: 100 }", "`max` says nothing about `type: string`: it is for `type: number` and `type: integer` (write `maxLength`)"),
+        ("{ type: integer, minLength: 2 }", "`minLength` says nothing about `type: integer`: it is for `type: string` (write `minimum`)"),
+        ("{ type: boolean, min: 0 }", "`min` says nothing about `type: boolean`"),
+        ("{ type: array, items: { type: object, properties: { a: string } }, required: [a] }", "`required` says nothing about `type: array`"),
+    ] {
+        told(&input(property), said);
+    }
+    for property in ["{ type: array, minItems: 1 }", "{ type: string, maxLength: 9 }", "{ type: integer, min: 0, max: 4 }", "{ type: [string, \"null\"], maxLength: 4 }"] {
+        silent(&input(property), "says nothing about");
+    }
+    let items = "{ type: array }\n  items: { type: string }";
+    told(&input(items), "`items` is a property of its own here, and `t` says not what it holds");
+    silent(&input(items).replace("{{t}}", "{{t}} {{items}}"), "of its own here");
+}
+
+#[test]
+fn a_time_is_in_milliseconds() {
+    let agent = |ms: u32| format!("id: a\nkind: llm\n{MODEL}\ninstruction: Hi.\nprompt: Hi.\ntimeoutMs: {ms}\n");
+    told(&agent(60), "warning 6:12 out-of-range: `timeoutMs` is in milliseconds: no model answers in 60 of them (for 60 seconds write `60000`)");
+    silent(&agent(2000), "out-of-range");
+    let pipeline = |when: &str| format!("id: p\nkind: sequential\ntimeoutMs: 30\nsteps: [ {{ ref: a{when} }} ]\n");
+    let found = |when: &str| findings(&[("p.yaml", &pipeline(when)), ("a.yaml", &agent(2000))]);
+    assert!(found("").contains("3:12 out-of-range"));
+    assert!(!found(", when: \"{{env.X}}\"").contains("out-of-range"));
+    let tool = "id: t\nkind: tool\ntimeoutMs: 60\ntool: { kind: local, name: t }\n";
+    silent(tool, "out-of-range");
+}
+
+#[test]
+fn one_input_has_one_answer() {
+    let agent = |second: &str| {
+        format!("id: a\nkind: llm\n{MODEL}\ninstruction: Hi.\nexamples:\n  - {{ input: x, output: a }}\n  - {{ {second} }}\n")
+    };
+    told(&agent("input: x, output: b"), "warning 7:14 schema-mismatch: this example answers the same input otherwise");
+    silent(&agent("input: x, output: a"), "schema-mismatch");
+    silent(&agent("input: y, output: b"), "schema-mismatch");
+}
+
+#[test]
+fn agents_in_steps_are_told_apart() {
+    let step = |rest: &str| format!("  - agent: {{ id: a, kind: llm, {}, instruction: Hi., prompt: Hi.{rest}\n", MODEL);
+    let pipeline = |second: &str| format!("id: p\nkind: sequential\nsteps:\n{}{second}output: {{ x: \"{{{{a}}}}\" }}\n", step(" }"));
+    told(&pipeline(&step(", stateKey: b }")), "warning 5:18 duplicate-id: two agents of this pipeline have the id `a` (give one of them another id)");
+    silent(&pipeline(&step(" }")), "duplicate-id");
+    told(&pipeline(&step(", stateKey: b }\n    stateKey: c")), "no-effect: `stateKey` has no effect here: that of the step counts");
+    silent(&pipeline(&step(" }\n    stateKey: c")), "no-effect");
+}
