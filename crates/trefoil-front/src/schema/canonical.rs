@@ -288,6 +288,14 @@ fn misplaced(reading: &Reading<'_, '_>, mapping: &Mapping) {
             }
         }
     }
+    for (i, text) in choices.iter().filter_map(Node::string).enumerate().filter(|_| choices.len() <= 40) {
+        let alike = |other: &&Text| other.value != text.value && other.value.eq_ignore_ascii_case(&text.value);
+        if let Some(first) = choices.iter().filter_map(Node::string).take(i).find(alike) {
+            let message = format!("`{}` and `{}` are two choices that differ in capitals alone", first.value, text.value);
+            let d = Diagnostic::info("invalid-schema", reading.reader.at(text.span), message);
+            reading.reader.report(d.label(reading.reader.at(first.span), "the other one"));
+        }
+    }
     let Some(kind) = mapping.get("type").and_then(|e| e.value.string()) else { return };
     pointless(reading, mapping, kind);
     for (key, of) in [("properties", "object"), ("items", "array")] {

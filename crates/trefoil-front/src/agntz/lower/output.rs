@@ -8,7 +8,7 @@ use trefoil_syntax::{Diagnostic, Location, Span};
 
 use super::scope::{At, Purpose, Scope};
 use super::shape::{Member, Shape};
-use super::{text, there};
+use super::{copied, text, there};
 use crate::agntz::manifest::OutputMap;
 use crate::learn::Members;
 use crate::read::Reader;
@@ -101,6 +101,11 @@ pub fn map(reader: &Reader<'_>, scope: &Scope<'_>, output: &OutputMap<'_>) -> (E
                 members.push((key.value.clone(), expr));
                 shapes.push((key.value.clone(), shape));
             }
+            let texts = entries.iter().filter_map(|(key, value)| match value {
+                OutputMap::Text(source) => Some((*key, *source)),
+                OutputMap::Map(_) => None,
+            });
+            copied::check(reader, scope, At::End, texts);
             (Expr::Object(members), Shape::Members(Rc::new(shapes)))
         }
     }

@@ -11,7 +11,7 @@ use super::advice::list;
 use super::scope::{At, Purpose, Scope};
 use super::shape::{Shape, spoken};
 use super::signature::{Property, Signature};
-use super::{Lowering, text, there};
+use super::{Lowering, copied, text, there};
 use crate::agntz::manifest::{Step as Written, Target};
 use crate::agntz::schema::fits;
 use crate::learn;
@@ -76,6 +76,7 @@ fn input(reader: &Reader<'_>, scope: &Scope<'_>, map: &[(&Text, &Text)], at: At,
         }
         members.push((key.value.clone(), expr));
     }
+    copied::check(reader, scope, at, map.iter().copied());
     Expr::Object(members)
 }
 

@@ -1,6 +1,6 @@
 //! The request of an http tool: url with `{placeholders}`, method, params, headers, body.
 
-use trefoil_syntax::yaml::{Entry, Text};
+use trefoil_syntax::yaml::{Entry, Style, Text};
 use trefoil_syntax::{Diagnostic, Span, suggest};
 
 use super::texts::{Tree, body_tree, text_map};
@@ -77,6 +77,9 @@ pub fn read<'n>(fields: &mut Fields<'n, '_>, deterministic: bool) -> Http<'n> {
     if let Some(entry) = body {
         check_body(reader, entry, body_type, method.and(word).unwrap_or("GET"), method.is_some() && word.is_none());
     }
+    for entry in [fields.entry("headers"), body].into_iter().flatten() {
+        inside(reader, fields, entry);
+    }
     let auth = fields.fields("auth").map(auth::read).unwrap_or_default();
     Http {
         url,
@@ -98,6 +101,60 @@ impl<'n> Http<'n> {
         }
         into.extend(&self.auth);
     }
+}
+
+/// Keys of the request that stand in its `headers` or its `body`; and a body that is a text, because a blank is missing.
+fn inside(reader: &Reader<'_>, fields: &Fields<'_, '_>, outer: &Entry) {
+    let name = &*outer.key.value;
+    if let Some(text) = outer.value.string().filter(|t| t.style == Style::Plain)
+        && let Some((key, rest)) = text.value.split_once(':')
+        && crate::agntz::ids::is_tool_name(key)
+        && rest.starts_with("\"{{")
+    {
+        let message = format!("`{name}` is one text here: a key needs a blank behind its `:`");
+        let d = Diagnostic::warning("swallowed-key", reader.at(text.span), message);
+        return reader.report(d.help(format!("write `{key}: {rest}`")));
+    }
+    for entry in outer.value.mapping().map(|m| m.entries.as_slice()).unwrap_or_default() {
+        if name == "headers" {
+            misspelt(reader, &entry.key);
+        }
+        let key = &*entry.key.value;
+        let word = entry.value.string().map(|t| &*t.value).unwrap_or_default();
+        let (own, sure) = match key {
+            "method" => (METHODS.iter().any(|(m, _)| *m == word), name == "headers"),
+            "body_type" => (BODY_TYPES.iter().any(|(t, _)| *t == word), true),
+            "headers" => (entry.value.mapping().is_some_and(|m| m.entries.iter().any(|e| is_header(&e.key.value))), false),
+            _ => continue,
+        };
+        if own && fields.entry(key).is_none() {
+            let message = format!("`{key}` is a part of `{name}` here, and not of the request");
+            let at = reader.at(entry.key.span);
+            // What is sent may have such keys of its own.
+            let d = if sure { Diagnostic::warning("swallowed-key", at, message) } else { Diagnostic::info("swallowed-key", at, message) };
+            let d = d.label(reader.at(outer.key.span), format!("`{name}` begins here"));
+            reader.report(d.help(format!("begin the line where `{name}` begins to make it a key of the request")));
+        }
+    }
+}
+
+const HEADERS: [&str; 4] = ["Authorization", "Content-Type", "Accept", "User-Agent"];
+
+fn is_header(name: &str) -> bool {
+    HEADERS.iter().any(|h| h.eq_ignore_ascii_case(name)) || name.starts_with("X-")
+}
+
+/// The slip of a header that everybody sends.
+fn misspelt(reader: &Reader<'_>, name: &Text) {
+    let meant = match &*name.value.to_ascii_lowercase() {
+        "authorisation" | "authorizaton" | "autorization" | "authorzation" | "authorization:" => "Authorization",
+        "contenttype" | "content_type" | "content-typ" => "Content-Type",
+        _ => return,
+    };
+    let at = reader.at(name.span);
+    let d = Diagnostic::warning("unknown-key", at, format!("`{}` is no header that servers look for", name.value));
+    let near = suggest::Near { name: meant, distance: 1, sure: false };
+    reader.report(respelt(d.help(format!("did you mean `{meant}`?")), at, name, near));
 }
 
 fn check_body(reader: &Reader<'_>, entry: &Entry, body_type: Option<&str>, method: &str, unknown_method: bool) {

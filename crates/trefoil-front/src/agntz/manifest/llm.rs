@@ -6,7 +6,7 @@ use trefoil_syntax::Span;
 use trefoil_syntax::yaml::Text;
 
 use super::examples::{self, Example};
-use super::{Http, Model, extras, model, texts, tools};
+use super::{Http, Model, extras, maker, model, texts, tools};
 use crate::agntz::schema::{self, Schema};
 use crate::read::Fields;
 
@@ -54,6 +54,9 @@ impl Refusal {
 pub fn read<'n>(fields: &mut Fields<'n, '_>, id: Option<&'n Text>) -> Llm<'n> {
     let reader = fields.reader;
     let model = fields.require("model").and_then(|e| model::read(reader, &e.value));
+    if let Some(name) = model.as_ref().and_then(|m| m.name) {
+        maker::answers(reader, name);
+    }
     let instruction = fields.require_text("instruction").filter(|t| texts::not_empty(reader, t, "instruction"));
     let prompt = fields.text("prompt").filter(|t| !t.value.is_empty());
     let output = fields.take("outputSchema").map(|e| schema::read(reader, e));
@@ -69,7 +72,7 @@ pub fn read<'n>(fields: &mut Fields<'n, '_>, id: Option<&'n Text>) -> Llm<'n> {
         inner_http: Vec::new(),
         inner_refs: Vec::new(),
     };
-    tools::read(fields, &mut llm);
+    tools::read(fields, &mut llm, id);
     extras::spawnable(fields, &mut llm, id);
     extras::skills(fields, &mut llm);
     extras::resources(fields, &mut llm);

@@ -447,3 +447,119 @@ fn agents_in_steps_are_told_apart() {
     told(&pipeline(&step(", stateKey: b }\n    stateKey: c")), "no-effect: `stateKey` has no effect here: that of the step counts");
     silent(&pipeline(&step(" }\n    stateKey: c")), "no-effect");
 }
+
+#[test]
+fn an_entry_that_was_copied_has_a_name_of_its_own() {
+    let child = format!("id: c\nkind: llm\n{MODEL}\ninputSchema: {{ subject: string, body: string }}\ninstruction: \"{{{{subject}}}}\"\nprompt: \"{{{{body}}}}\"\noutputSchema: {{ risks: string, dates: string }}\n");
+    let pipeline = |input: &str, output: &str| format!("id: p\nkind: sequential\ninputSchema: {{ subject: string, body: string, text: string }}\nsteps:\n  - ref: c\n    input: {input}\noutput: {output}\n");
+    let look = |input: &str, output: &str| findings(&[("p.yaml", &pipeline(input, output)), ("c.yaml", &child)]);
+    let sound = "{ subject: \"{{subject}}\", body: \"{{body}}\" }";
+    assert_eq!(look(sound, "{ risks: \"{{c.risks}}\", dates: \"{{c.dates}}\" }"), "");
+    assert_eq!(look("{ subject: \"{{text}}\", body: \"{{text}}\" }", "{ x: \"{{c.risks}}\", y: \"{{c.risks}}\" }"), "");
+    let found = look("{ subject: \"{{subject}}\", body: \"{{subject}}\" }", "{ x: \"{{c}}\" }");
+    assert!(found.contains("6:44 copied-value: `body` gets `{{subject}}` as `subject` does, and there is a `body` [p.yaml 6:14 `subject` gets it here]"), "{found}");
+    let found = look(sound, "{ risks: \"{{c.risks}}\", dates: \"{{c.risks}}\" }");
+    assert!(found.contains("7:40 copied-value: `dates` gets `{{c.risks}}` as `risks` does, and there is a `c.dates`"), "{found}");
+    let found = look("{ subject: \"{{body}}\", body: \"{{subject}}\" }", "{ x: \"{{c}}\" }");
+    assert!(found.contains("6:41 copied-value: `subject` and `body` get each other's values"), "{found}");
+}
+
+#[test]
+fn a_whole_value_in_the_signs_of_another_language_is_text() {
+    let pipeline = |x: &str| format!("id: p\nkind: sequential\ninputSchema: {{ body: string }}\nsteps:\n  - agent: {{ id: b, kind: llm, {MODEL}, instruction: Hi., prompt: \"{{{{x}}}}\" }}\n    input: {{ x: \"{x}\" }}\noutput: {{ b: \"{{{{b}}}}\", body: \"{{{{body}}}}\" }}\n");
+    for value in ["$.body", "<body>", "$body", "%body%", "｛｛body｝｝", "｛body｝"] {
+        told(&pipeline(value), &format!("not-a-placeholder: `{value}` is text here, and its value is not read"));
+    }
+    for value in ["<other>", "$5", "%d%", "50%"] {
+        silent(&pipeline(value), "not-a-placeholder");
+    }
+    told("id: t\nkind: tool\ninputSchema: { message: string }\ntool: { kind: http, name: t, url: \"https://example.com\", method: POST, body: { text: \"$message\" } }\n", "`$message` is text here");
+}
+
+#[test]
+fn keys_of_a_request_stand_in_it() {
+    let tool = |rest: &str| format!("id: t\nkind: tool\ninputSchema: {{ a: string }}\ntool:\n  kind: http\n  name: t\n  url: https://example.com\n{rest}");
+    told(&tool("  headers: { Accept: x, method: POST }\n"), "warning 8:25 swallowed-key: `method` is a part of `headers` here");
+    told(&tool("  method: POST\n  body: { a: \"{{a}}\", body_type: form }\n"), "warning 9:23 swallowed-key: `body_type` is a part of `body` here");
+    told(&tool("  method: POST\n  body: { a: \"{{a}}\", headers: { Authorization: x } }\n"), "info 9:23 swallowed-key: `headers` is a part of `body` here");
+    told(&tool("  method: POST\n  body:\n    a:\"{{a}}\"\n"), "`body` is one text here: a key needs a blank behind its `:`");
+    told(&tool("  headers: { Authorisation: x }\n"), "did you mean `Authorization`?");
+    let sound = tool("  method: POST\n  headers: { Accept: x }\n  body_type: json\n  body: { method: card, headers: { a: b }, body_type: slim }\n");
+    silent(&sound, "swallowed-key");
+}
+
+#[test]
+fn what_surrounds_an_agent_is_looked_at() {
+    let agent = |rest: &str| format!("id: a\nkind: llm\n{MODEL}\ninstruction: Hi.\n{rest}\n");
+    told(&agent("skills: [search, read, search]"), "warning 5:24 duplicate-id: `search` is listed twice");
+    told(&agent("tools: [ { kind: agent, agent: a } ]"), "reference-cycle: `a` has itself as a tool");
+    let callback = |url: &str, secret: &str| agent(&format!("tools: [ {{ kind: callback, name: c, url: \"{url}\", secret: \"{secret}\" }} ]"));
+    told(&callback("https://example.com", "{{secrets.CB}}"), "`secret` is the name of a signing secret, and no template");
+    told(&callback("/hook", "cb"), "`/hook` is not an http address");
+    told(&callback("https://example.com/{{env.ID}}", "cb"), "the address of a callback is no template");
+    silent(&callback("https://example.com", "cb"), "not-a-placeholder");
+    told(&agent("tools: [ { kind: mcp, server: \"https//mcp.example.com/x\" } ]"), "is not an http address");
+    for server in ["https://mcp.example.com/x", "http-tools", "files"] {
+        silent(&agent(&format!("tools: [ {{ kind: mcp, server: \"{server}\" }} ]")), "invalid-url");
+    }
+}
+
+#[test]
+fn a_model_is_one_that_answers() {
+    let agent = |provider: &str, name: &str| format!("id: a\nkind: llm\nmodel: {{ provider: {provider}, name: {name} }}\ninstruction: Hi.\nprompt: Hi.\n");
+    for (provider, name, said) in [
+        ("openai", "text-embedding-3-small", "makes vectors of texts"),
+        ("openai", "gpt-image-1", "makes images"),
+        ("openai", "gpt-4o-transcribe", "writes down what is spoken"),
+        ("openai", "whisper-1", "writes down what is spoken"),
+        ("openai", "your-model-here", "stands in for a model's name"),
+        ("openai", "gtp-5.4", "did you mean `gpt-5.4`?"),
+        ("anthropic", "claude-sonet-5", "did you mean `claude-sonnet-5`?"),
+        ("anthropic", "cluade-sonnet-5", "did you mean `claude-sonnet-5`?"),
+        ("ollama", "gpt-5.4", "info 3:34 bad-model"),
+    ] {
+        told(&agent(provider, name), said);
+    }
+    for (provider, name) in [
+        ("openai", "gpt-5.4"),
+        ("openai", "o3-mini"),
+        ("openai", "codex-mini-latest"),
+        ("openai", "chatgpt-4o-latest"),
+        ("anthropic", "claude-3-5-sonnet-20241022"),
+        ("anthropic", "claude-instant-1"),
+        ("google", "gemma-3-27b"),
+        ("mistral", "ministral-8b-latest"),
+        ("mistral", "codestral-latest"),
+        ("ollama", "gpt-oss:20b"),
+        ("ollama", "llama3"),
+    ] {
+        silent(&agent(provider, name), "bad-model");
+    }
+    told("id: i\nkind: image\nmodel: { provider: openai, name: gpt-5.4 }\nprompt: A cat.\n", "answers texts");
+    silent("id: i\nkind: image\nmodel: { provider: openai, name: gpt-image-1 }\nprompt: A cat.\n", "answers texts");
+}
+
+#[test]
+fn a_word_that_is_a_name_too_is_a_text() {
+    let pipeline = |language: &str, when: &str| format!("id: p\nkind: sequential\ninputSchema: {{ language: {language}, other: string }}\nsteps: [ {{ ref: c, when: \"{when}\" }} ]\n");
+    told(&pipeline("string", "{{language}} == other"), "info 4:43 not-a-placeholder: `other` is a text here, and the value of `other` is not read");
+    for when in ["{{language}} == 'other'", "{{language}} == en", "{{language}} == {{other}}"] {
+        silent(&pipeline("string", when), "not-a-placeholder");
+    }
+    silent(&pipeline("{ type: string, enum: [en, other] }", "{{language}} == other"), "not-a-placeholder");
+}
+
+#[test]
+fn one_pass_repeats_nothing() {
+    let pipeline = |max: u32| format!("id: p\nkind: sequential\nuntil: \"{{{{c}}}} == ok\"\nmaxIterations: {max}\nsteps: [ {{ ref: c }} ]\n");
+    told(&pipeline(1), "warning 4:16 no-effect: with one pass `until` repeats nothing");
+    silent(&pipeline(2), "no-effect");
+}
+
+#[test]
+fn small_slips_are_told() {
+    let agent = |schema: &str, text: &str| format!("id: a\nkind: llm\n{MODEL}\ninputSchema: {{ subject: {schema} }}\ninstruction: '{text}'\n");
+    told(&agent("string", "On {{ subject }}}."), "warning 5:31 not-a-placeholder: this `}` is text");
+    silent(&agent("string", "{\"a\": {{ subject }}} and {\"b\": {\"c\": {{subject}}}}"), "not-a-placeholder");
+    told(&agent("{ type: string, enum: [outage, Outage] }", "{{subject}}"), "info 4:56 invalid-schema: `outage` and `Outage` are two choices that differ in capitals alone");
+}
