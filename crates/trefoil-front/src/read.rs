@@ -83,6 +83,22 @@ impl<'d> Reader<'d> {
     pub fn colon_after(&self, span: Span) -> bool {
         self.text.and_then(|t| t.get(span.end as usize..)).is_some_and(|rest| rest.starts_with(':'))
     }
+    /// Whether a declared name stands in the file once more than where it is declared, and more often than what was taken
+    /// for a slip of it: of one against one nobody knows which is the slip. One that does not stand in it at all is declared
+    /// elsewhere.
+    pub fn confirms(&self, name: &str, slip: &str) -> bool {
+        let Some(text) = self.text else { return true };
+        let count = |word: &str| {
+            let part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
+            let whole = |at: &usize| {
+                let (before, rest) = text.split_at_checked(*at).unwrap_or_default();
+                !before.ends_with(part) && !rest.get(word.len()..).is_some_and(|t| t.starts_with(part))
+            };
+            text.match_indices(word).map(|(at, _)| at).filter(whole).count()
+        };
+        let times = count(name);
+        times == 0 || times > 1 && (slip.is_empty() || times > count(slip))
+    }
     /// A span of this file.
     pub fn at(&self, span: Span) -> Location {
         Location::new(self.file, span)
@@ -146,6 +162,7 @@ impl<'d> Reader<'d> {
                     nullable,
                     others: &[],
                     elsewhere: &[],
+                    around: &[],
                     forms: (&[], &[]),
                 })
             }
@@ -295,6 +312,8 @@ pub struct Fields<'n, 'd> {
     others: &'static [(&'static str, &'static str)],
     /// Keys of other mappings that people write here, and where they belong.
     elsewhere: &'static [(&'static str, &'static str)],
+    /// Keys of the mapping around this one that may follow it.
+    around: &'static [&'static str],
     /// Keys whose values are lists, and keys whose values are texts or numbers.
     forms: (&'static [&'static str], &'static [&'static str]),
 }
@@ -331,6 +350,10 @@ impl<'n, 'd> Fields<'n, 'd> {
     /// Keys that belong into other mappings of the format, each with the place where.
     pub fn elsewhere(&mut self, places: &'static [(&'static str, &'static str)]) {
         self.elsewhere = places;
+    }
+    /// Keys that belong to the mapping around this one, and that a block of text at its end can have swallowed.
+    pub fn around(&mut self, keys: &'static [&'static str]) {
+        self.around = keys;
     }
     /// The key of a mapping that is written as a word of another system for `name`.
     pub fn written_as(&self, name: &str) -> Option<&'n Entry> {
@@ -482,17 +505,21 @@ impl Fields<'_, '_> {
                 start += line.len();
                 let Some((word, rest)) = line.trim().split_once(':') else { continue };
                 let absent = |key: &&&'static str| **key == word && self.mapping.get(word).is_none();
-                let Some(key) = self.known.iter().find(absent) else { continue };
-                if !self.like_yaml(key, rest, text.value.get(start..).unwrap_or_default()) {
+                let outer = self.around.contains(&word);
+                let Some(key) = self.known.iter().chain(self.around).find(absent) else { continue };
+                let next = text.value.get(start..).unwrap_or_default();
+                let of_step = || outer && *key == "input" && of_input(rest.trim(), next);
+                if !self.like_yaml(key, rest, next) && !at_the_end(key, rest, next, &text.value) && !of_step() {
                     continue;
                 }
                 let place = self.reader.at(text.source(at as u32..(at + word.len()) as u32));
                 let message = format!("`{word}` is text of `{}` here: it is indented into the block", entry.key.value);
                 let d = Diagnostic::warning("swallowed-key", place, message);
                 let label = self.reader.at(entry.key.span);
+                let begin = if outer { "the key around it" } else { &format!("`{}`", entry.key.value) };
                 self.reader.report(
                     d.label(label, "the block begins here")
-                        .help(format!("begin the line where `{}` begins to make it a key", entry.key.value)),
+                        .help(format!("begin the line where {begin} begins to make it a key")),
                 );
             }
         }
@@ -524,6 +551,53 @@ impl Fields<'_, '_> {
                 let message = format!("`{}` has no value, and so no effect", entry.key.value);
                 self.reader.warning("no-effect", entry.key.span, message);
             }
+        }
+    }
+}
+
+/// Whether a line at the end of a block is written like a key with its value: `prompt: News {{news}}`, `skills: [a]`,
+/// `stateKey: r`, `tools:` before a list of kinds. In a block with other lines that have a word before a colon it is one more
+/// of those.
+fn at_the_end(key: &str, rest: &str, next: &str, block: &str) -> bool {
+    let value = rest.trim();
+    if value.is_empty() {
+        let item = next.trim_start().strip_prefix("- ").map(|t| t.trim_start_matches(['{', ' ']));
+        return matches!(key, "tools" | "spawnable") && item.is_some_and(|t| t.starts_with("kind: "));
+    }
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    let form = match key {
+        "prompt" => {
+            let quoted = value.starts_with('"') && value.ends_with('"');
+            // A sentence goes on in small letters, or ends before the placeholder.
+            let title = value.starts_with(char::is_uppercase) && !value.contains(". ");
+            value.contains("{{") && (quoted || title)
+        }
+        "skills" => value.strip_prefix('[').and_then(|v| v.strip_suffix(']')).is_some_and(|v| {
+            !v.is_empty() && v.split(',').all(|s| !s.trim().is_empty() && s.trim().chars().all(plain))
+        }),
+        "stateKey" => value.chars().all(plain),
+        _ => return false,
+    };
+    let label = |line: &&str| {
+        let word = line.trim().split_once(':').map(|(word, _)| word.trim_start_matches(['-', '*', ' ']));
+        word.is_some_and(|w| !w.is_empty() && w.len() <= 30 && w.split(' ').count() <= 2)
+    };
+    form && rest.starts_with(' ')
+        && next.trim().is_empty()
+        && block.trim_end().contains('\n')
+        && block.lines().filter(label).count() == 1
+}
+
+/// Whether what follows `input:` is a step's input: `{ text: "{{draft}}" }`, on one line or on lines of its own.
+fn of_input(value: &str, next: &str) -> bool {
+    let pair = |text: &str| {
+        let Some((name, value)) = text.trim().split_once(": ") else { return false };
+        crate::lookalike::is_path(name.trim()) && value.trim_start().starts_with("\"{{")
+    };
+    match value.strip_prefix('{') {
+        Some(inner) => value.ends_with('}') && pair(inner),
+        None => {
+            value.is_empty() && next.lines().next().is_some_and(|line| pair(line) && line.trim_end().ends_with('"'))
         }
     }
 }

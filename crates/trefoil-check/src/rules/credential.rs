@@ -83,7 +83,9 @@ pub(super) fn in_text(text: &str) -> Vec<Found> {
         }
     }
     for start in starting(text, &places, "://") {
-        let authority = text.get(start + 3..).unwrap_or_default().split(['/', '?', '#', ' ', '\n']).next();
+        let rest = text.get(start + 3..).unwrap_or_default();
+        found.extend(in_query(start + 3, rest));
+        let authority = rest.split(['/', '?', '#', ' ', '\n']).next();
         let login = authority.and_then(|a| a.rsplit_once('@')).map(|(login, _)| login);
         if let Some((user, password)) = login.and_then(|l| l.split_once(':'))
             && password.len() >= 6
@@ -95,7 +97,59 @@ pub(super) fn in_text(text: &str) -> Vec<Found> {
             found.push(Found { range: at..at + password.len(), what: "a password in a URL" });
         }
     }
+    for start in starting(text, &places, "Basic ") {
+        let rest = text.get(start + 6..).unwrap_or_default();
+        let length = rest.find(|c: char| !in_token(c)).unwrap_or(rest.len());
+        let login = rest.get(..length).and_then(base64);
+        let password = login.as_deref().and_then(|l| l.split_once(':')).map(|(_, password)| password);
+        if password.is_some_and(|p| p.len() >= 4 && !is_stand_in(p)) {
+            found.push(Found { range: start..start + 6 + length, what: "a login" });
+        }
+    }
     found
+}
+
+/// The credentials in the query of an address that begins here.
+fn in_query(start: usize, address: &str) -> Vec<Found> {
+    let end = address.find([' ', '\n', '"', '\'', '#']).unwrap_or(address.len());
+    let address = address.get(..end).unwrap_or_default();
+    let Some(query) = address.find('?') else { return Vec::new() };
+    let mut at = query + 1;
+    let mut found = Vec::new();
+    for pair in address.get(at..).unwrap_or_default().split('&') {
+        if let Some((key, value)) = pair.split_once('=')
+            && (is_key(key) || key.eq_ignore_ascii_case("key"))
+            && is_value(value)
+        {
+            let from = start + at + key.len() + 1;
+            found.push(Found { range: from..from + value.len(), what: "a key in a URL" });
+        }
+        at += pair.len() + 1;
+    }
+    found
+}
+
+/// What is written in base64, where that is text.
+fn base64(token: &str) -> Option<String> {
+    let token = token.trim_end_matches('=');
+    let (mut bytes, mut bits, mut held) = (Vec::new(), 0u32, 0u8);
+    for letter in token.bytes() {
+        let six = match letter {
+            b'A'..=b'Z' => letter - b'A',
+            b'a'..=b'z' => letter - b'a' + 26,
+            b'0'..=b'9' => letter - b'0' + 52,
+            b'+' | b'-' => 62,
+            b'/' | b'_' => 63,
+            _ => return None,
+        };
+        bits = (bits << 6 | u32::from(six)) & 0xffff;
+        held += 6;
+        if held >= 8 {
+            held -= 8;
+            bytes.push((bits >> held) as u8);
+        }
+    }
+    String::from_utf8(bytes).ok().filter(|t| t.chars().all(|c| !c.is_control()))
 }
 
 /// Where the first two bytes of something that is looked for stand. One pass over the text, where a search would make one
@@ -117,7 +171,7 @@ struct Starts([u64; 256]);
 
 static STARTS: LazyLock<Starts> = LazyLock::new(|| {
     let mut starts = Starts([0; 256]);
-    for text in PREFIXES.iter().map(|(prefix, ..)| *prefix).chain(["-----BEGIN ", "://"]) {
+    for text in PREFIXES.iter().map(|(prefix, ..)| *prefix).chain(["-----BEGIN ", "://", "Basic "]) {
         if let [first, second, ..] = text.as_bytes()
             && let Some(word) = starts.0.get_mut(usize::from(*first))
         {
@@ -187,7 +241,13 @@ mod tests {
         let found = in_text(&text);
         assert_eq!(found.len(), 1);
         assert_eq!(&text[found[0].range.clone()], key);
-        for text in ["AKIA7QWERTY3UIOP4ASD", "https://bot:k3yH0rse!9@host/x", "-----BEGIN RSA PRIVATE KEY-----\nMII"] {
+        for text in [
+            "AKIA7QWERTY3UIOP4ASD",
+            "https://bot:k3yH0rse!9@host/x",
+            "https://host/x?q=1&api_key=9f8e7d6c5b4a39281706",
+            "Basic Ym90OmszeUhvcnNlITk=",
+            "-----BEGIN RSA PRIVATE KEY-----\nMII",
+        ] {
             assert_eq!(in_text(text).len(), 1, "{text}");
         }
         assert_eq!(in_text(&format!("Bearer {key}")).len(), 1, "one credential is one finding");
@@ -201,6 +261,9 @@ mod tests {
             "Bearer {{secrets.TOKEN}}",
             "Bearer token-in-the-header",
             "https://{{user}}:{{password}}@host",
+            "https://host/x?api_key={{env.KEY}}&q=9f8e7d6c5b4a39281706",
+            "Basic knowledge of the subject",
+            "Basic {{env.LOGIN}}",
             "task-management-and-scheduling-2024-01",
             "a risk-based-approach-for-release-2024-10",
         ] {

@@ -109,6 +109,7 @@ pub(super) static RULES: &[Rule] = load! {
     "unknown-input" Types Error;
     "never-true" Types Warning Error;
     "constant-condition" Types Warning Error;
+    "copied-value" Names Info Warning;
     "unknown-reference" Flow Error Error;
     "reference-cycle" Flow Error;
     "edge-cycle" Flow Error;

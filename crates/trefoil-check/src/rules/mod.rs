@@ -47,6 +47,7 @@ rules! {
     untrusted_tool_url,
 }
 
+mod always_there;
 mod denied;
 mod maybe_undefined;
 mod members;
@@ -67,6 +68,7 @@ pub(crate) static BEYOND_LOADING: &[(&str, Look)] = &[
     ("property-of-text", members::property_of_text),
     ("never-true", never_true::run),
     ("no-effect", denied::run),
+    ("never-true", always_there::run),
     ("secret-in-prompt", secret_in_prompt::run),
     ("shadowed-name", shadowed_name::run),
     ("write-conflict", write_conflict::run),

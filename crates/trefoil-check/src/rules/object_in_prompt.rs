@@ -50,6 +50,17 @@ fn run(cx: &mut Context<'_>) {
             });
         }
     }
+    for (i, flow) in model.program.flows.iter().enumerate() {
+        // A placeholder alone keeps the object; among other text it is printed.
+        let Some(output) = flow.output.as_ref() else { continue };
+        walk::expressions(output, &mut |e| {
+            if let Expr::Typed(text) = e
+                && !text.template.is_single()
+            {
+                found.extend(printed(model, FlowId(i as u32), text));
+            }
+        });
+    }
     for (at, message, severity, help) in found {
         let d = Diagnostic { severity, ..cx.finding(at, message) };
         cx.report(d.help(help));

@@ -1,7 +1,7 @@
 //! A value that can never be what the called flow takes.
 
 use trefoil_ir::walk::{self, Evaluated};
-use trefoil_ir::{Callee, Expr, Flow, FlowId, InputField, Source, StepKind};
+use trefoil_ir::{Callee, Expr, Flow, FlowId, InputField, Source, StepKind, Text};
 use trefoil_syntax::{Location, Severity};
 use trefoil_template::{Expression, Value};
 
@@ -162,6 +162,12 @@ fn wrong(cx: &Context<'_>, flow: FlowId, given: &Expr, field: &InputField) -> Op
     if let Expr::Const(value) = given {
         return schema::refuses(&field.schema, value).filter(|_| !(value.is_null() && field.nullable));
     }
+    if let (Expr::Typed(text), Some(choices)) = (given, schema::choices(&field.schema))
+        && !text.template.is_single()
+        && let Some(why) = never_a_choice(text, &choices)
+    {
+        return Some(why);
+    }
     let held = cx.model.types().expr(flow, given, None);
     if let Some(choices) = schema::choices(&held) {
         let tried = choices.iter().filter(|c| !c.is_null()).map(|c| (c, schema::refuses(&field.schema, c)));
@@ -178,6 +184,30 @@ fn wrong(cx: &Context<'_>, flow: FlowId, given: &Expr, field: &InputField) -> Op
         return None;
     }
     Some(format!("it is {}, and this is {}", schema::spoken_kinds(&wanted), schema::spoken_kinds(&kinds)))
+}
+
+/// Why a text with placeholders is none of the choices: none begins, or none ends, like it.
+fn never_a_choice(text: &Text, choices: &[Value]) -> Option<String> {
+    let all = pieces(text);
+    let values = all.iter().filter(|piece| matches!(piece, Piece::Value(_))).count();
+    if values != text.template.references().len() {
+        return None; // What is shown in a block may not be there.
+    }
+    let written = |piece: Option<&Piece<'_>>| match piece {
+        Some(Piece::Written(text)) => text.clone(),
+        _ => String::new(),
+    };
+    let (begin, end) = (written(all.first()), written(all.last()));
+    let mut words = choices.iter().filter_map(Value::as_str).peekable();
+    words.peek()?;
+    if choices.iter().any(|c| !c.is_null() && c.as_str().is_none())
+        || words.any(|w| w.starts_with(&*begin) && w.ends_with(&*end) && w.len() >= begin.len() + end.len())
+    {
+        return None;
+    }
+    let list = choices.iter().filter_map(Value::as_str).take(12).map(|w| format!("`{w}`")).collect::<Vec<_>>().join(", ");
+    let part = if begin.is_empty() { format!("ends with `{end}`") } else { format!("begins with `{begin}`") };
+    Some(format!("it is one of {list}, and this {part}"))
 }
 
 /// Whether a condition of the flow looks at what a value is made of.

@@ -12,5 +12,6 @@ mod models;
 mod once;
 mod safety;
 mod sound;
+mod steps;
 mod support;
 mod types;

@@ -23,6 +23,8 @@ pub enum Form<'t> {
     BlockStart,
     /// `{/if}`: the end of one.
     BlockEnd,
+    /// A third brace behind a placeholder.
+    Brace,
     /// `== x` behind `{{#if topic}}`.
     Comparison,
 }
@@ -66,6 +68,12 @@ pub fn find<'t>(text: &'t str, is_there: &dyn Fn(&str) -> bool) -> Vec<Lookalike
             };
             let tag = text.get(at + 2..at + 2 + end).unwrap_or_default();
             at += end + 4;
+            let third = depth == 0 && !unclosed && !tag.starts_with(['{', '#', '/']);
+            if third && text.get(at..).is_some_and(|t| t.starts_with('}') && !t.starts_with("}}")) {
+                found.push(Lookalike { range: at..at + 1, form: Form::Brace });
+                at += 1;
+                continue;
+            }
             found.extend(tag.trim_start().starts_with("#if ").then(|| comparison(text, at)).flatten());
         } else if let Some(one) =
             bracketed(text, at, is_there).or_else(|| block(text, at)).or_else(|| variable(text, at, is_there))

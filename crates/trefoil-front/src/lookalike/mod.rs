@@ -41,9 +41,14 @@ pub fn report(reader: &Reader<'_>, text: &Text, resolve: &dyn Resolve) {
 
 /// Says that a whole value is the name of something without its braces.
 pub fn bare(reader: &Reader<'_>, source: &Text, path: &str) {
+    bare_as(reader, source, path, path);
+}
+
+/// The same of one that is written in other signs.
+pub fn bare_as(reader: &Reader<'_>, source: &Text, written: &str, path: &str) {
     let place = reader.at(source.span);
     let meant = format!("\"{{{{{path}}}}}\"");
-    let d = Diagnostic::warning(RULE, place, format!("`{path}` is text here, and its value is not read"));
+    let d = Diagnostic::warning(RULE, place, format!("`{written}` is text here, and its value is not read"));
     // A block scalar is more than its text.
     reader.report(match source.value.contains('\n') {
         true => d.help(format!("write `{{{{{path}}}}}`")),
@@ -133,6 +138,10 @@ fn finding(
                 format!("`{whole}` is text, and `{path}` is not read: a placeholder has two braces on both sides");
             let meant = resolve.whole_path(path).map_or(inner.to_owned(), |whole| inner.replacen(path, &whole, 1));
             Some(mended(warning(message), format!("{{{{{0}{meant}{0}}}}}", tags.space)))
+        }
+        Form::Brace => {
+            let d = warning("this `}` is text: a placeholder ends with two braces".to_owned());
+            Some(if straight { d.suggestion("take it out", place, "") } else { d })
         }
         Form::Statement(path) => {
             Some(warning(format!("`{whole}` is text, and `{path}` is not read")).help(tags.statements))

@@ -8,7 +8,7 @@ use trefoil_template::Value;
 
 use super::fit;
 use super::keywords::{DELICATE, Holds, KEYWORDS, holds};
-use super::reading::Reading;
+use super::reading::{Reading, TYPES};
 use crate::read::respelt;
 use crate::read::to_value;
 use trefoil_syntax::suggest::Near;
@@ -256,6 +256,7 @@ pub fn cross_checks(reading: &Reading<'_, '_>, node: &Node, schema: &Value, part
             let there = |key: &str| names.iter().filter_map(Node::string).any(|n| &*n.value == key);
             let free = declared.entries.iter().map(|e| &*e.key.value).filter(|key| !there(key));
             let near = suggest::near(&name.value, free);
+            let near = near.map(|n| Near { sure: n.sure && reading.reader.confirms(n.name, &name.value), ..n });
             let mended = |d: Diagnostic| match near {
                 Some(near) => respelt(d.help(format!("did you mean `{}`?", near.name)), at, name, near),
                 None => d,
@@ -289,7 +290,17 @@ fn misplaced(reading: &Reading<'_, '_>, mapping: &Mapping) {
             }
         }
     }
+    for (i, text) in choices.iter().filter_map(Node::string).enumerate().filter(|_| choices.len() <= 40) {
+        let alike = |other: &&Text| other.value != text.value && other.value.eq_ignore_ascii_case(&text.value);
+        if let Some(first) = choices.iter().filter_map(Node::string).take(i).find(alike) {
+            let message =
+                format!("`{}` and `{}` are two choices that differ in capitals alone", first.value, text.value);
+            let d = Diagnostic::info("invalid-schema", reading.reader.at(text.span), message);
+            reading.reader.report(d.label(reading.reader.at(first.span), "the other one"));
+        }
+    }
     let Some(kind) = mapping.get("type").and_then(|e| e.value.string()) else { return };
+    pointless(reading, mapping, kind);
     for (key, of) in [("properties", "object"), ("items", "array")] {
         let Some(entry) = mapping
             .get(key)
@@ -308,6 +319,64 @@ fn misplaced(reading: &Reading<'_, '_>, mapping: &Mapping) {
                 d.help("what a list holds is under `items`: `items: { type: object, properties: ... }`")
             }
             _ => d.help(format!("write `type: {of}`, or take `{key}` away")),
+        });
+    }
+}
+
+/// Keywords that say something about one type alone, the type, and what limits the same of a text or of a list.
+const OF_TYPE: &[(&str, &[&str], &[(&str, &str)])] = &[
+    ("min", NUMBERS, &[("string", "minLength"), ("array", "minItems")]),
+    ("max", NUMBERS, &[("string", "maxLength"), ("array", "maxItems")]),
+    ("minimum", NUMBERS, &[("string", "minLength"), ("array", "minItems")]),
+    ("maximum", NUMBERS, &[("string", "maxLength"), ("array", "maxItems")]),
+    ("exclusiveMinimum", NUMBERS, &[]),
+    ("exclusiveMaximum", NUMBERS, &[]),
+    ("multipleOf", NUMBERS, &[]),
+    ("minLength", &["string"], &[("array", "minItems"), ("number", "minimum"), ("integer", "minimum")]),
+    ("maxLength", &["string"], &[("array", "maxItems"), ("number", "maximum"), ("integer", "maximum")]),
+    ("pattern", &["string"], &[]),
+    ("minItems", &["array"], &[("string", "minLength"), ("number", "minimum"), ("integer", "minimum")]),
+    ("maxItems", &["array"], &[("string", "maxLength"), ("number", "maximum"), ("integer", "maximum")]),
+    ("uniqueItems", &["array"], &[]),
+    ("required", &["object"], &[]),
+];
+
+const NUMBERS: &[&str] = &["number", "integer"];
+
+/// Limits that say nothing about the type that is declared.
+fn pointless(reading: &Reading<'_, '_>, mapping: &Mapping, kind: &Text) {
+    for entry in &mapping.entries {
+        let Some((key, of, others)) = OF_TYPE.iter().find(|(key, ..)| *key == &*entry.key.value) else { continue };
+        if of.contains(&&*kind.value) || !TYPES.contains(&&*kind.value) {
+            continue;
+        }
+        let sound = match *key {
+            "required" => entry.value.sequence().is_some(),
+            "pattern" | "uniqueItems" => true,
+            _ => matches!(entry.value.scalar(), Some((Scalar::Int(_) | Scalar::UInt(_) | Scalar::Float(_), _))),
+        };
+        // Of a value of another kind that is said.
+        if !sound {
+            continue;
+        }
+        let message = format!(
+            "`{key}` says nothing about `type: {}`: it is for `type: {}`",
+            kind.value,
+            of.join("` and `type: ")
+        );
+        let d = Diagnostic::warning("invalid-schema", reading.reader.at(entry.key.span), message);
+        let d = d.label(reading.reader.at(kind.span), "the type");
+        let other = others.iter().find(|(kind_of, _)| *kind_of == &*kind.value).map(|(_, other)| *other);
+        reading.reader.report(match other.filter(|other| mapping.get(other).is_none()) {
+            Some(other) => d.help(format!("write `{other}`")).suggestion(
+                format!("write `{other}`"),
+                reading.reader.at(entry.key.content()),
+                other,
+            ),
+            None if *key == "required" && &*kind.value == "array" => {
+                d.help("what the objects in a list must have stands under `items`")
+            }
+            None => d.help(format!("take `{key}` away")),
         });
     }
 }

@@ -102,7 +102,15 @@ pub fn lower(
         Kind::Unknown => (Body::of(None, Shape::Any), "agent"),
     };
     declare::agent(reader, &subject, outside, &body.shape);
+    let calls_model = match &agent.kind {
+        Kind::Llm(_) => true,
+        _ => scope.steps.iter().any(|s| s.when.is_none() && s.callee.as_ref().is_some_and(|c| c.calls_model)),
+    };
+    if calls_model {
+        too_short(reader, agent);
+    }
     let signature = Rc::new(Signature {
+        calls_model,
         id: subject.id.clone(),
         members: body.members.clone(),
         flow,
@@ -173,6 +181,22 @@ fn set_timeout(lowering: &mut Lowering<'_>, step: StepId, timeout_ms: Option<u64
     if let Some(step) = lowering.builder.step_mut(step) {
         step.policy.timeout_ms = timeout_ms;
     }
+}
+
+/// A model takes longer to answer than most who write so few milliseconds think: they meant seconds.
+fn too_short(reader: &Reader<'_>, agent: &Agent<'_>) {
+    let (Some(ms), Some(at)) = (agent.timeout_ms.filter(|ms| *ms < 1000), agent.timeout_at) else { return };
+    let message = format!("`timeoutMs` is in milliseconds: no model answers in {ms} of them");
+    let d = Diagnostic::warning("out-of-range", reader.at(at), message);
+    let meant = ms.saturating_mul(1000);
+    reader.report(match ms {
+        ..=600 => d.help(format!("for {ms} seconds write `{meant}`")).suggestion(
+            format!("write `{meant}`"),
+            reader.at(at),
+            meant.to_string(),
+        ),
+        _ => d.help("allow some seconds at least"),
+    });
 }
 
 fn budget(tokens: u64) -> Budget {

@@ -8,6 +8,7 @@ use trefoil_template::{Comparison, Condition, Expression, Policy, Reference, Tem
 use super::advice::list;
 use super::scope::{At, Purpose, Scope};
 use super::shape::{Shape, spoken};
+use super::there;
 use crate::mend;
 use crate::read::Reader;
 
@@ -285,7 +286,9 @@ impl Visitor<'_, '_> {
         };
         let Some(reference) = self.references.get(reference as usize) else { return };
         let shape = self.scope.look(reference, self.at, Purpose::Condition).shape;
-        let Some(Impossible { why, help, change }) = impossible(reference, &shape, literal) else { return };
+        let Some(Impossible { why, help, change }) = impossible(reference, &shape, literal) else {
+            return self.named(reference, &shape, literal);
+        };
         let always = if equal { "can never be true" } else { "is always true" };
         let span = self.source.source(reference.span.clone());
         let mut d = Diagnostic::warning("never-true", self.reader.at(span), format!("this comparison {always}: {why}"));
@@ -294,6 +297,26 @@ impl Visitor<'_, '_> {
             Some(change) => self.mended(d, literal, &change),
             None => d,
         });
+    }
+}
+
+impl Visitor<'_, '_> {
+    /// A word without quotes that names something as well: it is a text here.
+    fn named(&self, reference: &Reference, shape: &Shape, literal: &Value) {
+        let Some(word) = literal.as_str() else { return };
+        let root = word.split('.').next().unwrap_or_default();
+        let known = self.scope.inputs.get(root).is_some() || !self.scope.named(root).is_empty();
+        // What a schema lists is meant as it is written.
+        if !known || shape.choices().is_some() || !there::is_there(self.scope, word, self.at) {
+            return;
+        }
+        let Some((at, false)) = mend::literal(self.source, self.reader.file, word) else { return };
+        let message = format!("`{word}` is a text here, and the value of `{word}` is not read");
+        let d = Diagnostic::info("not-a-placeholder", at, message);
+        self.reader.report(d.help(format!(
+            "to compare `{}` with it write `{{{{{word}}}}}`, to compare with the text put it in quotes",
+            reference.dotted()
+        )));
     }
 }
 

@@ -12,7 +12,7 @@ use trefoil_template::Value;
 use super::agent::{Body, Subject, refused, warn_refused};
 use super::scope::{At, Purpose, Scope};
 use super::shape::Shape;
-use super::{Lowering, text, there};
+use super::{Lowering, text, there, tool};
 use crate::agntz::manifest::{Llm, Model};
 use crate::build::plain;
 use crate::learn;
@@ -37,6 +37,10 @@ pub fn lower(
     let user = llm.prompt.map(|t| prompt(t, Position::User)).unwrap_or_else(|| input_as_message(scope));
     for inner in &llm.inner_texts {
         text::text(reader, scope, inner, At::End, Purpose::Unused, Position::Data);
+    }
+    for http in &llm.inner_http {
+        http.url.map(|t| text::text(reader, scope, t, At::End, Purpose::Unused, Position::Url));
+        tool::without_braces(reader, scope, http);
     }
     for inner in &llm.inner_refs {
         lowering.find(reader, inner);

@@ -8,7 +8,7 @@ use trefoil_syntax::Location;
 use trefoil_template::{Reference, Segment, Value};
 
 use super::namespace::NAMESPACES;
-use super::scope::{At, Order, Purpose, Resolver, Scope};
+use super::scope::{At, Order, Resolver, Scope};
 use super::shape::{Member, Shape};
 use super::signature::Exported;
 use super::there::{self, TAGS};
@@ -40,8 +40,7 @@ impl Resolve for Resolver<'_, '_> {
 
     fn tags(&self) -> Option<&'static Tags> {
         // In an address single braces are placeholders of its own.
-        let address = self.purpose == Purpose::Request && self.position == Position::Url;
-        (self.purpose != Purpose::Unused && !address).then_some(&TAGS)
+        (self.position != Position::Url).then_some(&TAGS)
     }
 }
 

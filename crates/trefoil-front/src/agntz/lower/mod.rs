@@ -7,6 +7,7 @@
 mod advice;
 mod agent;
 mod compare;
+mod copied;
 mod declare;
 mod index;
 mod intake;

@@ -3,14 +3,16 @@
 use std::rc::Rc;
 
 use trefoil_ir::{Declaration, DeclarationKind, Expr, Position, Source};
+use trefoil_syntax::yaml::{Style, Text};
 use trefoil_syntax::{Diagnostic, Location, Span};
 
 use super::scope::{At, Purpose, Scope};
-use super::shape::Shape;
-use super::{text, there};
+use super::shape::{Member, Shape};
+use super::{copied, text, there};
 use crate::agntz::manifest::OutputMap;
 use crate::learn::Members;
 use crate::read::Reader;
+use crate::schema::reading::TYPES;
 
 /// Warns where the result of a run would show an environment variable: it is masked there (decision C8).
 pub fn masked(reader: &Reader<'_>, output: &OutputMap<'_>, expr: &Expr) {
@@ -32,6 +34,35 @@ pub fn masked(reader: &Reader<'_>, output: &OutputMap<'_>, expr: &Expr) {
         }
         _ => {}
     }
+}
+
+/// Says that an entry is written like one of a schema: its value is the name of a type, which is a text here.
+fn type_name(reader: &Reader<'_>, scope: &Scope<'_>, source: &Text, key: &Text) {
+    let word = &*source.value;
+    // What `kind` and `format` are about may well be a type.
+    if !TYPES.contains(&word) || source.style != Style::Plain || matches!(&*key.value, "kind" | "format") {
+        return;
+    }
+    let at = reader.at(source.span);
+    let d =
+        Diagnostic::warning("not-a-placeholder", at, format!("`{word}` is text here, and no type: this is the result"));
+    let name = &*key.value;
+    let has = |path: &str| there::is_there(scope, path, At::End);
+    // The last step that has it is the one that is likely meant.
+    let of_step = scope
+        .steps
+        .iter()
+        .rev()
+        .filter(|s| matches!(s.callee.as_deref().map(|c| c.output.member(name)), Some(Member::Is(_))));
+    let path = of_step.map(|s| format!("{}.{name}", s.key)).find(|path| has(path));
+    let path = path.or_else(|| has(name).then(|| name.to_owned()));
+    reader.report(match path {
+        Some(path) => {
+            let meant = format!("\"{{{{{path}}}}}\"");
+            d.suggestion(format!("write `{meant}`"), at, meant)
+        }
+        None => d.help("`output` is no schema: each entry is a template, such as `\"{{step.property}}\"`"),
+    });
 }
 
 /// Declares the members of an output map.
@@ -70,10 +101,16 @@ pub fn map(reader: &Reader<'_>, scope: &Scope<'_>, output: &OutputMap<'_>) -> (E
                 let (expr, shape) = map(reader, scope, value);
                 if let OutputMap::Text(source) = value {
                     there::check(reader, scope, source, At::End, &key.value);
+                    type_name(reader, scope, source, key);
                 }
                 members.push((key.value.clone(), expr));
                 shapes.push((key.value.clone(), shape));
             }
+            let texts = entries.iter().filter_map(|(key, value)| match value {
+                OutputMap::Text(source) => Some((*key, *source)),
+                OutputMap::Map(_) => None,
+            });
+            copied::check(reader, scope, At::End, texts);
             (Expr::Object(members), Shape::Members(Rc::new(shapes)))
         }
     }

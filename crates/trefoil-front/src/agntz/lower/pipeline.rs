@@ -145,6 +145,7 @@ fn steps<'s>(
     }
     declare::steps(reader, subject, pipeline, scope);
     let labels = labels(scope);
+    repeated_ids(reader, pipeline, scope, &labels);
     let built = pipeline.steps.iter().enumerate();
     built.filter_map(|(i, s)| step::lower(lowering, reader, s, scope, i, labels.get(i)?.clone())).collect()
 }
@@ -183,6 +184,11 @@ fn name_steps(reader: &Reader<'_>, pipeline: &Pipeline<'_>, scope: &mut Scope<'_
             Target::Nobody => ("", None),
         };
         let chosen = step.state_key.or(inline_key);
+        if let (Some(own), Some(inner)) = (step.state_key, inline_key) {
+            let message = "`stateKey` has no effect here: that of the step counts";
+            let d = Diagnostic::warning("no-effect", reader.at(inner.span), message);
+            reader.report(d.label(reader.at(own.span), "the output lands here"));
+        }
         let key: Arc<str> = match chosen {
             Some(text) => text.value.clone(),
             // steps that call nobody (reported) must not collide with each other
@@ -203,7 +209,9 @@ fn name_steps(reader: &Reader<'_>, pipeline: &Pipeline<'_>, scope: &mut Scope<'_
             (None, Target::Inline(agent)) => agent.id.map_or(agent.head, |t| t.content()),
             (None, Target::Nobody) => step.span,
         };
-        scope.add(StepName { at: reader.at(at), key, alias, id: id.into(), slot, exports: None, callee: None, when });
+        let by_ref = chosen.is_none() && matches!(step.target, Target::Ref(_));
+        let at = reader.at(at);
+        scope.add(StepName { at, key, alias, id: id.into(), slot, exports: None, callee: None, when, by_ref });
     }
 }
 
@@ -243,6 +251,26 @@ fn check_key(reader: &Reader<'_>, scope: &Scope<'_>, key: &str, place: Span, bef
     if namespace::NAMESPACES.contains(&key) || !key.chars().all(readable) {
         let message = format!("no template can name `{key}`");
         reader.report(Diagnostic::warning("state-key", at, message).help(rename));
+    }
+}
+
+/// Agents of one id that are written in several steps: traces and events cannot tell them apart by it.
+fn repeated_ids(reader: &Reader<'_>, pipeline: &Pipeline<'_>, scope: &Scope<'_>, labels: &[Arc<str>]) {
+    let inline = |step: &Step<'_>| match &step.target {
+        Target::Inline(agent) => agent.id.map(|t| t.span),
+        Target::Ref(_) | Target::Nobody => None,
+    };
+    for (i, (step, label)) in scope.steps.iter().zip(labels).enumerate() {
+        // Only a step whose id is taken is called by another name.
+        let Some(at) = pipeline.steps.get(i).filter(|_| *label != step.id).and_then(inline) else { continue };
+        let mut before = scope.steps.iter().zip(&pipeline.steps).take(i).filter(|(s, _)| s.id == step.id);
+        // Of two that write one key more is said than that.
+        let Some(first) = before.find(|(s, _)| s.key != step.key).and_then(|(_, written)| inline(written)) else {
+            continue;
+        };
+        let message = format!("two agents of this pipeline have the id `{}`", step.id);
+        let d = Diagnostic::warning("duplicate-id", reader.at(at), message);
+        reader.report(d.label(reader.at(first), "the other one").help("give one of them another id"));
     }
 }
 

@@ -81,6 +81,8 @@ pub struct StepName {
     pub callee: Option<Rc<Signature>>,
     /// The text of its `when`.
     pub when: Option<Arc<str>>,
+    /// It goes by the id of another manifest, which is declared there.
+    pub by_ref: bool,
 }
 
 /// Where a template stands.
@@ -241,11 +243,19 @@ impl<'s> Scope<'s> {
                 d = d.label(at, message);
             }
             d = note.declared.into_iter().fold(d, |d, at| d.label(at, "what it has is declared here"));
+            let elsewhere = note.declared.is_some_and(|at| at.file != self.file);
+            let slip = note.segments.and_then(|(from, _)| reference.path.get(from)).map_or("", |s| &s.name);
+            let confirmed = |name: &str| elsewhere || self.is_of_ref(name) || reader.confirms(name, slip);
             reader.report(match note.meant {
-                Some((name, sure)) => mend::rewritten(d, segment, &name, sure),
+                Some((name, sure)) => mend::rewritten(d, segment, &name, sure && confirmed(&name)),
                 None => d,
             });
         }
+    }
+
+    /// Whether a name is that of a step because another manifest has that id.
+    fn is_of_ref(&self, name: &str) -> bool {
+        self.named(name).iter().any(|i| self.steps.get(*i).is_some_and(|s| s.by_ref && s.callee.is_some()))
     }
 
     fn refuse_secret(&self, reader: &Reader<'_>, place: Location, reference: &Reference) {

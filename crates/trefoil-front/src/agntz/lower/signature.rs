@@ -37,6 +37,8 @@ pub struct Signature {
     pub reads_input: bool,
     /// It is a pipeline.
     pub is_pipeline: bool,
+    /// It calls a model, itself or in a step that always runs.
+    pub calls_model: bool,
 }
 
 /// Which parts of an agent's input reach a model: where a secret must not go.

@@ -11,7 +11,7 @@ use super::advice::list;
 use super::scope::{At, Purpose, Scope};
 use super::shape::{Shape, spoken};
 use super::signature::{Property, Signature};
-use super::{Lowering, text, there};
+use super::{Lowering, copied, text, there};
 use crate::agntz::manifest::{Step as Written, Target};
 use crate::agntz::schema::fits;
 use crate::learn;
@@ -76,6 +76,7 @@ fn input(reader: &Reader<'_>, scope: &Scope<'_>, map: &[(&Text, &Text)], at: At,
         }
         members.push((key.value.clone(), expr));
     }
+    copied::check(reader, scope, at, map.iter().copied());
     Expr::Object(members)
 }
 
@@ -95,6 +96,8 @@ fn undeclared(reader: &Reader<'_>, key: &Text, map: &[(&Text, &Text)], callee: &
         Some(near) => {
             let d = d.help(format!("did you mean `{}`? it takes {takes}", near.name));
             let taken = map.iter().any(|(k, _)| &*k.value == near.name);
+            let here = callee.inputs.members.place(near.name).is_some_and(|at| at.file == reader.file);
+            let near = suggest::Near { sure: near.sure && (!here || reader.confirms(near.name, &key.value)), ..near };
             if taken { d } else { respelt(d, reader.at(key.span), key, near) }
         }
         None if names.is_empty() => d.help("its `inputSchema` is empty"),

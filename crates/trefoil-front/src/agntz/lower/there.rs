@@ -23,12 +23,28 @@ const WORDS: &[&str] = &[
 
 /// Looks at a value that as a whole is the name of something, without braces. `key` is what it is the value of.
 pub fn check(reader: &Reader<'_>, scope: &Scope<'_>, source: &Text, at: At, key: &str) {
-    let path = source.value.trim();
+    let value = source.value.trim();
+    if let Some(path) = in_signs(value).filter(|path| is_path(path) && is_there(scope, path, at)) {
+        return lookalike::bare_as(reader, source, value, path);
+    }
+    let path = value;
     let one_word = !path.contains('.');
     if !is_path(path) || (one_word && WORDS.contains(&key)) || !is_there(scope, path, at) {
         return;
     }
     lookalike::bare(reader, source, path);
+}
+
+/// What stands in the signs of another language, as the whole of a value: `$.body`, `$body`, `<body>`, `%body%`, and braces
+/// of full width.
+fn in_signs(value: &str) -> Option<&str> {
+    match value.chars().next()? {
+        '$' => value.strip_prefix("$.").or_else(|| value.strip_prefix('$')),
+        '<' => value.strip_prefix('<')?.strip_suffix('>'),
+        '%' => value.strip_prefix('%')?.strip_suffix('%'),
+        '｛' => Some(value.strip_suffix('｝')?.trim_matches(['｛', '｝', ' '])),
+        _ => None,
+    }
 }
 
 /// Whether a path names something that is there.

@@ -32,13 +32,7 @@ pub fn lower(
         }
     }
     if let ToolUse::Http(http) = tool {
-        for (key, value) in http.params.iter().chain(&http.headers) {
-            there::check(reader, scope, value, At::End, &key.value);
-        }
-        http.headers.iter().map(|(_, value)| *value).chain(http.auth.iter().copied()).for_each(|t| shell(reader, t));
-        if let Some(body) = &http.body {
-            leaves(body, &mut |key, value| there::check(reader, scope, value, At::End, key));
-        }
+        without_braces(reader, scope, http);
     }
     let (kind, sort, arguments) = match tool {
         ToolUse::Local(params) => (ToolKind::Local, "local", object(params, Position::Data, &typed)),
@@ -67,6 +61,17 @@ pub fn lower(
     let mut step = plain(StepKind::Tool(Box::new(call)), reader.at(agent.span));
     step.label = subject.entry.then(|| subject.id.clone());
     Body::of(Some(lowering.builder.step(step)), Shape::Any)
+}
+
+/// Looks at the texts of a request for values that are names without their braces.
+pub fn without_braces(reader: &Reader<'_>, scope: &Scope<'_>, http: &Http<'_>) {
+    for (key, value) in http.params.iter().chain(&http.headers) {
+        there::check(reader, scope, value, At::End, &key.value);
+    }
+    http.headers.iter().map(|(_, value)| *value).chain(http.auth.iter().copied()).for_each(|t| shell(reader, t));
+    if let Some(body) = &http.body {
+        leaves(body, &mut |key, value| there::check(reader, scope, value, At::End, key));
+    }
 }
 
 fn object(pairs: &[(&Text, &Text)], position: Position, typed: &dyn Fn(&Text, Position) -> Expr) -> Expr {

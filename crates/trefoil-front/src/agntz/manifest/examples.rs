@@ -1,5 +1,6 @@
 //! `examples`: few-shot turns, and whether they fit the output schema.
 
+use trefoil_syntax::hash::HashMap;
 use trefoil_syntax::yaml::{Node, Text};
 use trefoil_syntax::{Diagnostic, suggest};
 use trefoil_template::Value;
@@ -43,6 +44,7 @@ fn as_written(reader: &Reader<'_>, text: &Text) {
 
 /// Warns of examples that the output schema would refuse: they teach the model a wrong answer.
 pub fn check(reader: &Reader<'_>, examples: &[Example<'_>], schema: Option<&Schema<'_>>) {
+    contradictions(reader, examples);
     let Some(schema) = schema.filter(|s| s.sound) else { return };
     for example in examples {
         let mut at = reader.at(example.output.span);
@@ -71,6 +73,19 @@ pub fn check(reader: &Reader<'_>, examples: &[Example<'_>], schema: Option<&Sche
         let d = Diagnostic::warning("schema-mismatch", at, format!("this example {why}"));
         let d = help.into_iter().fold(d, Diagnostic::help);
         reader.report(d.label(reader.at(schema.key), "the answers must fit this"));
+    }
+}
+
+/// Warns of examples that give one input two answers.
+fn contradictions(reader: &Reader<'_>, examples: &[Example<'_>]) {
+    let mut seen: HashMap<&str, &Example<'_>> = HashMap::default();
+    for example in examples.iter().filter(|_| examples.len() > 1) {
+        let Some(first) = seen.insert(example.input.value.trim(), example) else { continue };
+        if first.output.value.trim() != example.output.value.trim() {
+            let at = reader.at(example.input.span);
+            let d = Diagnostic::warning("schema-mismatch", at, "this example answers the same input otherwise");
+            reader.report(d.label(reader.at(first.input.span), "the same input").help("keep the one that is right"));
+        }
     }
 }
 

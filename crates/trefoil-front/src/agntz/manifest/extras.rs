@@ -44,7 +44,13 @@ pub fn skills<'n>(fields: &mut Fields<'n, '_>, llm: &mut Llm<'n>) {
     let Some(entry) = fields.take("skills") else { return };
     let reader = fields.reader;
     let items = reader.list(&entry.value, "skills").unwrap_or_default();
-    for name in items.iter().filter_map(|n| reader.text(n, "skills")) {
+    let names: Vec<&Text> = items.iter().filter_map(|n| reader.text(n, "skills")).collect();
+    for (i, name) in names.iter().copied().enumerate() {
+        if let Some(first) = names.iter().take(i).find(|n| n.value == name.value) {
+            let message = format!("`{}` is listed twice", name.value);
+            let d = Diagnostic::warning("duplicate-id", reader.at(name.span), message);
+            reader.report(d.label(reader.at(first.span), "here already"));
+        }
         if !is_skill_name(&name.value) {
             texts::bad_name(
                 reader,

@@ -4,6 +4,7 @@ use trefoil_syntax::Span;
 use trefoil_syntax::yaml::Text;
 
 use super::llm::Refusal;
+use super::maker;
 use super::model;
 use crate::read::Fields;
 
@@ -19,7 +20,7 @@ pub struct Hosted<'n> {
 
 /// Reads the keys of a transcription agent.
 pub fn transcription<'n>(fields: &mut Fields<'n, '_>) -> Hosted<'n> {
-    let (span, instruction) = common(fields);
+    let (span, instruction) = common(fields, "transcription");
     if let Some(mut settings) = fields.fields("settings") {
         settings.text("language");
         settings.number("temperature", 0.0..=1.0);
@@ -34,7 +35,7 @@ pub fn transcription<'n>(fields: &mut Fields<'n, '_>) -> Hosted<'n> {
 
 /// Reads the keys of an image agent.
 pub fn image<'n>(fields: &mut Fields<'n, '_>) -> Hosted<'n> {
-    let (span, instruction) = common(fields);
+    let (span, instruction) = common(fields, "image");
     let prompt = fields.text("prompt");
     if let Some(mut settings) = fields.fields("settings") {
         settings.integer("n", 1..=10);
@@ -48,10 +49,12 @@ pub fn image<'n>(fields: &mut Fields<'n, '_>) -> Hosted<'n> {
     Hosted { refusal, instruction, prompt }
 }
 
-fn common<'n>(fields: &mut Fields<'n, '_>) -> (Span, Option<&'n Text>) {
+fn common<'n>(fields: &mut Fields<'n, '_>, kind: &str) -> (Span, Option<&'n Text>) {
     let reader = fields.reader;
     if let Some(entry) = fields.require("model") {
-        model::read(reader, &entry.value);
+        if let Some(name) = model::read(reader, &entry.value).and_then(|m| m.name) {
+            maker::answers_only(reader, name, kind);
+        }
     }
     let instruction = fields.text("instruction");
     (fields.take("kind").map_or_else(|| fields.head(), |e| e.value.span), instruction)

@@ -1,6 +1,6 @@
 //! The request of an http tool: url with `{placeholders}`, method, params, headers, body.
 
-use trefoil_syntax::yaml::{Entry, Text};
+use trefoil_syntax::yaml::{Entry, Style, Text};
 use trefoil_syntax::{Diagnostic, Span, suggest};
 
 use super::texts::{Tree, body_tree, text_map};
@@ -77,6 +77,9 @@ pub fn read<'n>(fields: &mut Fields<'n, '_>, deterministic: bool) -> Http<'n> {
     if let Some(entry) = body {
         check_body(reader, entry, body_type, method.and(word).unwrap_or("GET"), method.is_some() && word.is_none());
     }
+    for entry in [fields.entry("headers"), body].into_iter().flatten() {
+        inside(reader, fields, entry);
+    }
     let auth = fields.fields("auth").map(auth::read).unwrap_or_default();
     Http {
         url,
@@ -90,15 +93,74 @@ pub fn read<'n>(fields: &mut Fields<'n, '_>, deterministic: bool) -> Http<'n> {
 }
 
 impl<'n> Http<'n> {
-    /// Every template of the request.
+    /// Every template of the request but its address.
     pub fn texts(&self, into: &mut Vec<&'n Text>) {
-        into.extend(self.url);
         into.extend(self.params.iter().chain(&self.headers).map(|(_, v)| *v));
         if let Some(body) = &self.body {
             body.texts(into);
         }
         into.extend(&self.auth);
     }
+}
+
+/// Keys of the request that stand in its `headers` or its `body`; and a body that is a text, because a blank is missing.
+fn inside(reader: &Reader<'_>, fields: &Fields<'_, '_>, outer: &Entry) {
+    let name = &*outer.key.value;
+    if let Some(text) = outer.value.string().filter(|t| t.style == Style::Plain)
+        && let Some((key, rest)) = text.value.split_once(':')
+        && crate::agntz::ids::is_tool_name(key)
+        && rest.starts_with("\"{{")
+    {
+        let message = format!("`{name}` is one text here: a key needs a blank behind its `:`");
+        let d = Diagnostic::warning("swallowed-key", reader.at(text.span), message);
+        return reader.report(d.help(format!("write `{key}: {rest}`")));
+    }
+    for entry in outer.value.mapping().map(|m| m.entries.as_slice()).unwrap_or_default() {
+        if name == "headers" {
+            misspelt(reader, &entry.key);
+        }
+        let key = &*entry.key.value;
+        let word = entry.value.string().map(|t| &*t.value).unwrap_or_default();
+        let (own, sure) = match key {
+            "method" => (METHODS.iter().any(|(m, _)| *m == word), name == "headers"),
+            "body_type" => (BODY_TYPES.iter().any(|(t, _)| *t == word), true),
+            "headers" => {
+                (entry.value.mapping().is_some_and(|m| m.entries.iter().any(|e| is_header(&e.key.value))), false)
+            }
+            _ => continue,
+        };
+        if own && fields.entry(key).is_none() {
+            let message = format!("`{key}` is a part of `{name}` here, and not of the request");
+            let at = reader.at(entry.key.span);
+            // What is sent may have such keys of its own.
+            let d = if sure {
+                Diagnostic::warning("swallowed-key", at, message)
+            } else {
+                Diagnostic::info("swallowed-key", at, message)
+            };
+            let d = d.label(reader.at(outer.key.span), format!("`{name}` begins here"));
+            reader.report(d.help(format!("begin the line where `{name}` begins to make it a key of the request")));
+        }
+    }
+}
+
+const HEADERS: [&str; 4] = ["Authorization", "Content-Type", "Accept", "User-Agent"];
+
+fn is_header(name: &str) -> bool {
+    HEADERS.iter().any(|h| h.eq_ignore_ascii_case(name)) || name.starts_with("X-")
+}
+
+/// The slip of a header that everybody sends.
+fn misspelt(reader: &Reader<'_>, name: &Text) {
+    let meant = match &*name.value.to_ascii_lowercase() {
+        "authorisation" | "authorizaton" | "autorization" | "authorzation" | "authorization:" => "Authorization",
+        "contenttype" | "content_type" | "content-typ" => "Content-Type",
+        _ => return,
+    };
+    let at = reader.at(name.span);
+    let d = Diagnostic::warning("unknown-key", at, format!("`{}` is no header that servers look for", name.value));
+    let near = suggest::Near { name: meant, distance: 1, sure: false };
+    reader.report(respelt(d.help(format!("did you mean `{meant}`?")), at, name, near));
 }
 
 fn check_body(reader: &Reader<'_>, entry: &Entry, body_type: Option<&str>, method: &str, unknown_method: bool) {
@@ -145,14 +207,70 @@ fn check_url<'t>(reader: &Reader<'_>, url: &'t Text) -> Vec<Placeholder<'t>> {
             at += c.len_utf8();
         }
     }
+    segments(reader, url);
     let host = plain.strip_prefix("https://").or_else(|| plain.strip_prefix("http://"));
     let host = host.and_then(|h| h.split(['/', '?', '#']).next());
     let templated = text.starts_with("{{");
     if !templated && host.is_none_or(|h| h.is_empty() || h.contains(char::is_whitespace)) {
         let d = Diagnostic::error("invalid-url", reader.at(url.span), format!("`{text}` is not an http address"));
         reader.report(d.help("an address begins with `https://` and a host"));
+    } else {
+        check_host(reader, url);
     }
     placeholders
+}
+
+/// Says what is wrong with the host of an address: what no host has in it, and what stands in for one.
+pub fn check_host(reader: &Reader<'_>, url: &Text) {
+    let text = &*url.value;
+    let Some(start) = ["https://", "http://"].into_iter().find(|s| text.starts_with(s)).map(str::len) else { return };
+    let rest = text.get(start..).unwrap_or_default();
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let span = place(url, start, start + authority.len());
+    let error = |message: String, help: &str| {
+        reader.report(Diagnostic::error("invalid-url", reader.at(span), message).help(help.to_owned()));
+    };
+    if matches!(authority, "https:" | "http:") {
+        return error("the address begins twice".to_owned(), "take one `https://` away");
+    }
+    let authority = authority.rsplit('@').next().unwrap_or_default();
+    if authority.contains(['{', '[']) {
+        return;
+    }
+    let (host, port) = authority.split_once(':').map_or((authority, None), |(host, port)| (host, Some(port)));
+    let your = |label: &str| {
+        let lower = label.to_ascii_lowercase();
+        lower.starts_with("your-") || lower.starts_with("your_")
+    };
+    if authority.contains(['<', '>']) || host.split('.').any(your) {
+        let d = Diagnostic::warning("invalid-url", reader.at(span), format!("`{authority}` stands in for a host"));
+        return reader.report(d.help("write the host that is to be called"));
+    }
+    if host.contains(',') || host.contains("..") || host.starts_with('.') {
+        return error(format!("`{host}` is not a host"), "its parts are joined with one `.` each");
+    }
+    if let Some(port) = port.filter(|p| !p.is_empty() && p.parse::<u16>().is_err()) {
+        error(format!("`{port}` is not a port"), "a port is a number from 0 to 65535");
+    }
+}
+
+/// Parts of the path that are placeholders of other systems, and blanks.
+fn segments(reader: &Reader<'_>, url: &Text) {
+    let text = &*url.value;
+    let Some(path) = text.find("://").and_then(|at| Some(at + 3 + text.get(at + 3..)?.find('/')?)) else { return };
+    let mut at = path;
+    for part in text.get(path..).unwrap_or_default().split_inclusive(['/', '?', '&', '=', '#']) {
+        let word = part.trim_end_matches(['/', '?', '&', '=', '#']);
+        let colon = word.strip_prefix(':').filter(|_| text.get(..at).is_some_and(|b| b.ends_with('/')));
+        let name = colon.or_else(|| word.strip_prefix('<').and_then(|w| w.strip_suffix('>')));
+        if let Some(name) = name.filter(|n| crate::agntz::ids::is_tool_name(n)) {
+            let span = reader.at(place(url, at, at + word.len()));
+            let d = Diagnostic::warning("not-a-placeholder", span, format!("`{word}` is text here"));
+            let d = d.help(format!("a placeholder of a url is `{{{name}}}`"));
+            reader.report(d.suggestion(format!("write `{{{name}}}`"), span, format!("{{{name}}}")));
+        }
+        at += part.len();
+    }
 }
 
 fn placeholder<'t>(reader: &Reader<'_>, name: &'t str, span: Span, in_query: bool) -> Option<Placeholder<'t>> {

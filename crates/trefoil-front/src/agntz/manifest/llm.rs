@@ -6,7 +6,7 @@ use trefoil_syntax::Span;
 use trefoil_syntax::yaml::Text;
 
 use super::examples::{self, Example};
-use super::{Model, extras, model, texts, tools};
+use super::{Http, Model, extras, maker, model, texts, tools};
 use crate::agntz::schema::{self, Schema};
 use crate::read::Fields;
 
@@ -26,6 +26,8 @@ pub struct Llm<'n> {
     pub refusals: Vec<Refusal>,
     /// Templates inside refused features; their names are checked all the same.
     pub inner_texts: Vec<&'n Text>,
+    /// The requests of such tools; their texts, but for the address, are among those.
+    pub inner_http: Vec<Http<'n>>,
     /// References to other agents inside refused features: as written, and where.
     pub inner_refs: Vec<&'n Text>,
 }
@@ -52,6 +54,9 @@ impl Refusal {
 pub fn read<'n>(fields: &mut Fields<'n, '_>, id: Option<&'n Text>) -> Llm<'n> {
     let reader = fields.reader;
     let model = fields.require("model").and_then(|e| model::read(reader, &e.value));
+    if let Some(name) = model.as_ref().and_then(|m| m.name) {
+        maker::answers(reader, name);
+    }
     let instruction = fields.require_text("instruction").filter(|t| texts::not_empty(reader, t, "instruction"));
     let prompt = fields.text("prompt").filter(|t| !t.value.is_empty());
     let output = fields.take("outputSchema").map(|e| schema::read(reader, e));
@@ -64,9 +69,10 @@ pub fn read<'n>(fields: &mut Fields<'n, '_>, id: Option<&'n Text>) -> Llm<'n> {
         output,
         refusals: Vec::new(),
         inner_texts: Vec::new(),
+        inner_http: Vec::new(),
         inner_refs: Vec::new(),
     };
-    tools::read(fields, &mut llm);
+    tools::read(fields, &mut llm, id);
     extras::spawnable(fields, &mut llm, id);
     extras::skills(fields, &mut llm);
     extras::resources(fields, &mut llm);

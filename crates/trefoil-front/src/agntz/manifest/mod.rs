@@ -43,6 +43,8 @@ pub struct Agent<'n> {
     pub input: Option<Schema<'n>>,
     /// Milliseconds for one activation.
     pub timeout_ms: Option<u64>,
+    /// Where that stands.
+    pub timeout_at: Option<Span>,
     /// Tokens for one activation.
     pub token_budget: Option<u64>,
     /// What it does.
@@ -149,12 +151,14 @@ pub fn agent<'n>(reader: &'n Reader<'_>, node: &'n Node, place: Place) -> Option
     }
     let input = fields.take("inputSchema").map(|e| schema::read(reader, e));
     let timeout_ms = positive(&mut fields, "timeoutMs");
+    let timeout_at = fields.entry("timeoutMs").map(|e| e.value.span);
     let token_budget = positive(&mut fields, "tokenBudget");
     positive(&mut fields, "maxSteps");
     extras::retention(&mut fields);
     fields.no_effect(&["defaultDataset"], "batch runs are not part of this version; the agent runs on its own input");
     if place == Place::Step {
         fields.no_effect(&["input", "when", "ref"], "it belongs on the step, beside `agent`");
+        fields.around(&["input"]);
     } else {
         fields.no_effect(&["input", "when", "ref"], "it belongs on a step of a pipeline");
     }
@@ -194,7 +198,7 @@ pub fn agent<'n>(reader: &'n Reader<'_>, node: &'n Node, place: Place) -> Option
         None => Kind::Unknown,
     };
     fields.finish();
-    Some(Agent { id, head, span: node.span, state_key, input, timeout_ms, token_budget, kind })
+    Some(Agent { id, head, span: node.span, state_key, input, timeout_ms, timeout_at, token_budget, kind })
 }
 
 /// Words of other systems for the keys of a pipeline.

@@ -79,6 +79,10 @@ pub fn sequential<'n>(fields: &mut Fields<'n, '_>) -> Pipeline<'n> {
                 None => d,
             });
         }
+        (Some(_), Some(entry)) if max == Some(1) => {
+            let message = "with one pass `until` repeats nothing: the run fails unless it holds then";
+            reader.warning("no-effect", entry.value.span, message);
+        }
         (None, Some(max)) => {
             let message = "`maxIterations` has no effect: without `until` the steps run once";
             reader.warning("no-effect", max.key.span, message);

@@ -59,6 +59,9 @@ pub fn read<'n>(fields: &mut Fields<'n, '_>) -> ToolAgent<'n> {
         Some(Word::Local) => Some(ToolUse::Local(params(&mut inner))),
         Some(Word::Mcp) => {
             let server = inner.require_text("server").filter(|t| not_empty(reader, t, "server"));
+            if let Some(server) = server {
+                super::tools::server(reader, server);
+            }
             Some(ToolUse::Mcp { server, params: params(&mut inner) })
         }
         Some(Word::Http) => {

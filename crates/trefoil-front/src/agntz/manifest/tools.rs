@@ -7,7 +7,7 @@ use super::extras::versions;
 use super::http;
 use super::llm::{Llm, Refusal};
 use super::texts::{bad_name, not_empty, text_map};
-use crate::agntz::ids::is_tool_name;
+use crate::agntz::ids::{AgentRef, is_tool_name};
 use crate::agntz::schema;
 use crate::read::{Fields, Reader};
 
@@ -33,7 +33,7 @@ const WORDS: [(&str, Word); 6] = [
 const NAME_RULE: &str = "a tool's name is a letter or `_`, then letters, digits and `_`";
 
 /// Reads `tools`.
-pub fn read<'n>(fields: &mut Fields<'n, '_>, llm: &mut Llm<'n>) {
+pub fn read<'n>(fields: &mut Fields<'n, '_>, llm: &mut Llm<'n>, own: Option<&Text>) {
     let Some(entry) = fields.take("tools") else { return };
     let reader = fields.reader;
     let items = reader.list(&entry.value, "tools").unwrap_or_default();
@@ -48,10 +48,12 @@ pub fn read<'n>(fields: &mut Fields<'n, '_>, llm: &mut Llm<'n>) {
             Word::Http => {
                 named.extend(name(&mut tool, "an http tool"));
                 tool.text("description");
-                http::read(&mut tool, false).texts(&mut llm.inner_texts);
+                let http = http::read(&mut tool, false);
+                http.texts(&mut llm.inner_texts);
+                llm.inner_http.push(http);
             }
             Word::Mcp => named.extend(mcp(&mut tool, llm)),
-            Word::Agent => agent(&mut tool, llm),
+            Word::Agent => agent(&mut tool, llm, own),
             Word::Callback => named.extend(callback(&mut tool)),
             Word::Client => {
                 if let Some(client) = client(&mut tool, &clients) {
@@ -109,7 +111,9 @@ fn local<'n>(tool: &mut Fields<'n, '_>) -> Vec<&'n Text> {
 fn mcp<'n>(tool: &mut Fields<'n, '_>, llm: &mut Llm<'n>) -> Vec<&'n Text> {
     let reader = tool.reader;
     let mut names = Vec::new();
-    tool.require_text("server").filter(|t| not_empty(reader, t, "server"));
+    if let Some(named) = tool.require_text("server").filter(|t| not_empty(reader, t, "server")) {
+        server(reader, named);
+    }
     for item in tool.list("tools").unwrap_or_default() {
         match item.string() {
             Some(name) => names.push(name),
@@ -138,9 +142,19 @@ fn wrapped<'n>(reader: &'n Reader<'_>, item: &'n Node, llm: &mut Llm<'n>) -> Opt
     name.or(tool)
 }
 
-fn agent<'n>(tool: &mut Fields<'n, '_>, llm: &mut Llm<'n>) {
+fn agent<'n>(tool: &mut Fields<'n, '_>, llm: &mut Llm<'n>, own: Option<&Text>) {
     let reader = tool.reader;
     let target = tool.require_text("agent");
+    if let Some((target, own)) = target.zip(own)
+        && AgentRef::parse(&target.value).is_ok_and(|r| r.id == &*own.value)
+    {
+        let d = Diagnostic::warning(
+            "reference-cycle",
+            reader.at(target.span),
+            format!("`{}` has itself as a tool", own.value),
+        );
+        reader.report(d.label(reader.at(own.span), "the agent").help("name another agent"));
+    }
     let version = tool.text("version");
     llm.inner_refs.extend(target);
     if let Some(version) = version {
@@ -155,15 +169,52 @@ fn agent<'n>(tool: &mut Fields<'n, '_>, llm: &mut Llm<'n>) {
 
 fn callback<'n>(tool: &mut Fields<'n, '_>) -> Option<&'n Text> {
     let name = name(tool, "a callback tool");
-    tool.require_text("url");
+    if let Some(url) = tool.require_text("url") {
+        literal_url(tool.reader, url);
+    }
     tool.text("description");
-    tool.require_text("secret");
+    if let Some(secret) = tool.require_text("secret").filter(|t| t.value.contains("{{")) {
+        let message = "`secret` is the name of a signing secret, and no template";
+        let d = Diagnostic::warning("not-a-placeholder", tool.reader.at(secret.span), message);
+        let name = secret.value.trim().strip_prefix("{{secrets.").and_then(|t| t.strip_suffix("}}"));
+        tool.reader.report(match name {
+            Some(name) => d.suggestion(format!("write `{name}`"), tool.reader.at(secret.span), name),
+            None => d.help("write the name alone"),
+        });
+    }
     tool.integer("timeoutMs", 1000..=120_000);
     tool.integer("maxRetries", 0..=5);
     if let Some(entry) = tool.take("inputSchema") {
         schema::read(tool.reader, entry);
     }
     name
+}
+
+/// A callback's address is called as it is written.
+fn literal_url(reader: &Reader<'_>, url: &Text) {
+    let text = &*url.value;
+    if text.contains("{{") {
+        let d =
+            Diagnostic::warning("not-a-placeholder", reader.at(url.span), "the address of a callback is no template");
+        reader.report(d.help("write the address that is to be called"));
+    } else if !text.starts_with("https://") && !text.starts_with("http://") {
+        let d = Diagnostic::warning("invalid-url", reader.at(url.span), format!("`{text}` is not an http address"));
+        reader.report(d.help("an address begins with `https://` and a host"));
+    } else {
+        http::check_host(reader, url);
+    }
+}
+
+/// The server of mcp tools, where it is written like an address: a connection's name has no slash.
+pub fn server(reader: &Reader<'_>, server: &Text) {
+    let text = &*server.value;
+    let scheme = ["https", "http"].into_iter().find(|s| text.starts_with(s) && !text.starts_with(&format!("{s}://")));
+    if scheme.is_some() && text.contains('/') && !text.starts_with("https://") {
+        let d = Diagnostic::warning("invalid-url", reader.at(server.span), format!("`{text}` is not an http address"));
+        reader.report(d.help("an address begins with `https://` and a host"));
+    } else {
+        http::check_host(reader, server);
+    }
 }
 
 fn client<'n>(tool: &mut Fields<'n, '_>, known: &[&'n Text]) -> Option<&'n Text> {

@@ -131,6 +131,7 @@ fn shorthand_root<'n>(reading: &Reading<'n, '_>, entry: &'n Entry, mapping: &'n 
     let mut object = Object::default();
     let mut properties = Vec::with_capacity(mapping.entries.len());
     looks_canonical(reading, mapping);
+    own_items(reading, mapping);
     for property in &mapping.entries {
         let json = shorthand::property(reading, &property.value, &property.key, 2);
         object.insert(property.key.value.clone(), json.clone());
@@ -161,6 +162,27 @@ fn looks_canonical(reading: &Reading<'_, '_>, mapping: &Mapping) {
         let message = "this declares a property named `type`, because there is no `properties` mapping beside it";
         let d = Diagnostic::warning("invalid-schema", reading.reader.at(entry.key.span), message);
         reading.reader.report(d.help("a JSON Schema here says `type: object` and has `properties:`"));
+    }
+}
+
+/// A property called `items` right behind a list that does not say what it holds, which nothing reads.
+fn own_items(reading: &Reading<'_, '_>, mapping: &Mapping) {
+    for pair in mapping.entries.windows(2) {
+        let [list, items] = pair else { continue };
+        if &*items.key.value != "items" || items.value.mapping().is_none() {
+            continue;
+        }
+        let array = list.value.mapping().is_some_and(|m| {
+            m.get("items").is_none()
+                && m.get("type").and_then(|e| e.value.string()).is_some_and(|t| &*t.value == "array")
+        });
+        if array && !reading.reader.confirms("items", "") {
+            let message =
+                format!("`items` is a property of its own here, and `{}` says not what it holds", list.key.value);
+            let d = Diagnostic::warning("invalid-schema", reading.reader.at(items.key.span), message);
+            let d = d.label(reading.reader.at(list.key.span), "the list");
+            reading.reader.report(d.help(format!("indent it to make it part of `{}`", list.key.value)));
+        }
     }
 }
 

@@ -283,3 +283,382 @@ fn steps_of_the_model_are_spoken_of_by_what_the_agent_is() {
         "one model call",
     );
 }
+
+#[test]
+fn a_name_that_stands_nowhere_else_is_not_spread() {
+    let agent = |schema: &str, rest: &str| {
+        format!("id: a\nkind: llm\n{MODEL}\ninputSchema: {schema}\ninstruction: Hi.\nprompt: \"{rest}\"\n")
+    };
+    let none = Vec::<String>::new();
+    assert_eq!(sure(&[("a.yaml", &agent("{ tir: string }", "{{tier}}"))]), none);
+    assert_eq!(sure(&[("a.yaml", &agent("{ ticket: string }", "{{ticket}} and {{tickt}}"))]), ["write `ticket`"]);
+    assert_eq!(sure(&[("a.yaml", &agent("{ ticket: string }", "The ticket: {{tickt}}"))]), ["write `ticket`"]);
+    let schema = |required: &str, rest: &str| {
+        format!(
+            "{{ type: object, properties: {{ advce: {{ type: string }} }}, required: [{required}] }}\noutputSchema: {{ x: {rest} }}"
+        )
+    };
+    let agent = |schema: &str| format!("id: a\nkind: llm\n{MODEL}\ninstruction: Hi.\ninputSchema: {schema}\n");
+    assert_eq!(sure(&[("a.yaml", &agent(&schema("advice", "string")))]), none);
+}
+
+#[test]
+fn an_output_is_no_schema() {
+    let sum =
+        format!("id: sum\nkind: llm\n{MODEL}\ninstruction: Hi.\nprompt: Hi.\noutputSchema: {{ summary: string }}\n");
+    let pipeline = |output: &str| format!("id: p\nkind: sequential\nsteps:\n  - ref: sum\noutput: {output}\n");
+    let look = |output: &str| findings(&[("p.yaml", &pipeline(output)), ("sum.yaml", &sum)]);
+    let found = look("{ summary: string, score: number, all: \"{{sum}}\" }");
+    assert!(found.contains("5:20 not-a-placeholder: `string` is text here, and no type"), "{found}");
+    assert!(found.contains("5:35 not-a-placeholder: `number` is text here, and no type"), "{found}");
+    assert!(look("{ summary: { type: string } }").contains("not-a-placeholder"));
+    assert_eq!(look("{ summary: \"{{sum.summary}}\", kind: string, note: \"string\" }"), "");
+    let fixes = load(&[("p.yaml", &pipeline("{ summary: string }")), ("sum.yaml", &sum)]).diagnostics.into_sorted();
+    let fixes: Vec<String> = fixes.into_iter().filter_map(|d| d.fix).map(|f| f.message).collect();
+    assert_eq!(fixes, ["write `\"{{sum.summary}}\"`"]);
+}
+
+#[test]
+fn a_last_line_that_is_written_like_a_key_was_indented_too_far() {
+    let agent = |line: &str| {
+        format!("id: a\nkind: llm\ninputSchema: {{ news: string }}\n{MODEL}\ninstruction: |\n  You judge.\n  {line}\n")
+    };
+    for line in [
+        "prompt: News {{news}}",
+        "prompt: \"News: {{news}}\"",
+        "skills: [search, read-page]",
+        "tools:\n    - kind: local\n      tools: [a]",
+        "tools:\n    - { kind: local, tools: [a] }",
+    ] {
+        told(&agent(line), "is text of `instruction` here");
+    }
+    for line in [
+        "prompt: News {{news}}\n  Then answer.",
+        "topic: x\n  prompt: News {{news}}",
+        "prompt: {{news}}",
+        "skills: [what they can do, and how]",
+        "tools:\n    - a hammer",
+        "input: { text: \"{{news}}\" }",
+    ] {
+        silent(&agent(line), "swallowed-key");
+    }
+    let step = |line: &str| {
+        format!(
+            "id: p\nkind: sequential\ninputSchema: {{ news: string }}\nsteps:\n  - agent:\n      id: a\n      kind: llm\n      {MODEL}\n      instruction: Hi.\n      prompt: |\n        Judge {{{{text}}}}\n        {line}\n"
+        )
+    };
+    for line in ["stateKey: verdict", "input:\n          text: \"{{news}}\"", "input: { text: \"{{news}}\" }"] {
+        told(&step(line), "is text of `prompt` here");
+    }
+    for line in ["stateKey: of the state", "input: {\"text\": \"{{news}}\"}", "input:\n          {{news}}"] {
+        silent(&step(line), "swallowed-key");
+    }
+}
+
+#[test]
+fn tools_of_an_agent_have_placeholders_as_everything_else_has() {
+    let agent = |tool: &str| {
+        format!(
+            "id: a\nkind: llm\ninputSchema: {{ userId: string }}\n{MODEL}\ninstruction: \"{{{{userId}}}}\"\ntools:\n  - kind: http\n    name: find\n    url: https://example.com/{{k}}?key={{userId}}\n{tool}"
+        )
+    };
+    for tool in [
+        "    params: { k: \"{env.KEY}\" }\n",
+        "    headers: { Authorization: \"Bearer ${TOKEN}\" }\n",
+        "    headers: { Authorization: \"$TOKEN\" }\n",
+        "    method: POST\n    body: { user: \"{userId}\" }\n",
+        "    method: POST\n    body: { user: userId }\n",
+    ] {
+        told(&agent(tool), "not-a-placeholder");
+    }
+    silent(
+        &agent("    params: { k: \"{{userId}}\" }\n    headers: { A: \"Bearer {{env.TOKEN}}\" }\n"),
+        "not-a-placeholder",
+    );
+}
+
+#[test]
+fn an_address_is_one() {
+    let tool = |url: &str| {
+        format!(
+            "id: t\nkind: tool\ninputSchema: {{ id: string }}\ntool: {{ kind: http, name: t, url: \"{url}\", params: {{}} }}\n"
+        )
+    };
+    for (url, said) in [
+        ("https://example.com/users/:id/posts", "`:id` is text here"),
+        ("https://example.com/<city>", "`<city>` is text here"),
+        ("https://https://example.com/x", "the address begins twice"),
+        ("https://api,example.com/x", "`api,example.com` is not a host"),
+        ("https://api..example.com/x", "`api..example.com` is not a host"),
+        ("https://<your-domain>/x", "`<your-domain>` stands in for a host"),
+        ("https://YOUR_HOST/x", "`YOUR_HOST` stands in for a host"),
+        ("https://example.com:99999/x", "`99999` is not a port"),
+    ] {
+        told(&tool(url), said);
+    }
+    for url in [
+        "https://example.com:8080/v1/models:predict?at=12:30&q={id?}",
+        "https://{{env.HOST}}:8080/x",
+        "https://user@example.com/a,b",
+    ] {
+        for rule in ["invalid-url", "not-a-placeholder"] {
+            silent(&tool(url), rule);
+        }
+    }
+}
+
+#[test]
+fn a_limit_is_for_one_type() {
+    let input = |property: &str| {
+        format!("id: a\nkind: llm\n{MODEL}\ninputSchema:\n  t: {property}\ninstruction: \"{{{{t}}}}\"\n")
+    };
+    for (property, said) in [
+        (
+            "{ type: array, min: 1 }",
+            "`min` says nothing about `type: array`: it is for `type: number` and `type: integer` (write `minItems`)",
+        ),
+        (
+            "{ type: string, max: 100 }",
+            "`max` says nothing about `type: string`: it is for `type: number` and `type: integer` (write `maxLength`)",
+        ),
+        (
+            "{ type: integer, minLength: 2 }",
+            "`minLength` says nothing about `type: integer`: it is for `type: string` (write `minimum`)",
+        ),
+        ("{ type: boolean, min: 0 }", "`min` says nothing about `type: boolean`"),
+        (
+            "{ type: array, items: { type: object, properties: { a: string } }, required: [a] }",
+            "`required` says nothing about `type: array`",
+        ),
+    ] {
+        told(&input(property), said);
+    }
+    for property in [
+        "{ type: array, minItems: 1 }",
+        "{ type: string, maxLength: 9 }",
+        "{ type: integer, min: 0, max: 4 }",
+        "{ type: [string, \"null\"], maxLength: 4 }",
+    ] {
+        silent(&input(property), "says nothing about");
+    }
+    let items = "{ type: array }\n  items: { type: string }";
+    told(&input(items), "`items` is a property of its own here, and `t` says not what it holds");
+    silent(&input(items).replace("{{t}}", "{{t}} {{items}}"), "of its own here");
+}
+
+#[test]
+fn a_time_is_in_milliseconds() {
+    let agent = |ms: u32| format!("id: a\nkind: llm\n{MODEL}\ninstruction: Hi.\nprompt: Hi.\ntimeoutMs: {ms}\n");
+    told(
+        &agent(60),
+        "warning 6:12 out-of-range: `timeoutMs` is in milliseconds: no model answers in 60 of them (for 60 seconds write `60000`)",
+    );
+    silent(&agent(2000), "out-of-range");
+    let pipeline = |when: &str| format!("id: p\nkind: sequential\ntimeoutMs: 30\nsteps: [ {{ ref: a{when} }} ]\n");
+    let found = |when: &str| findings(&[("p.yaml", &pipeline(when)), ("a.yaml", &agent(2000))]);
+    assert!(found("").contains("3:12 out-of-range"));
+    assert!(!found(", when: \"{{env.X}}\"").contains("out-of-range"));
+    let tool = "id: t\nkind: tool\ntimeoutMs: 60\ntool: { kind: local, name: t }\n";
+    silent(tool, "out-of-range");
+}
+
+#[test]
+fn one_input_has_one_answer() {
+    let agent = |second: &str| {
+        format!(
+            "id: a\nkind: llm\n{MODEL}\ninstruction: Hi.\nexamples:\n  - {{ input: x, output: a }}\n  - {{ {second} }}\n"
+        )
+    };
+    told(&agent("input: x, output: b"), "warning 7:14 schema-mismatch: this example answers the same input otherwise");
+    silent(&agent("input: x, output: a"), "schema-mismatch");
+    silent(&agent("input: y, output: b"), "schema-mismatch");
+}
+
+#[test]
+fn agents_in_steps_are_told_apart() {
+    let step = |rest: &str| format!("  - agent: {{ id: a, kind: llm, {}, instruction: Hi., prompt: Hi.{rest}\n", MODEL);
+    let pipeline = |second: &str| {
+        format!("id: p\nkind: sequential\nsteps:\n{}{second}output: {{ x: \"{{{{a}}}}\" }}\n", step(" }"))
+    };
+    told(
+        &pipeline(&step(", stateKey: b }")),
+        "warning 5:18 duplicate-id: two agents of this pipeline have the id `a` (give one of them another id)",
+    );
+    silent(&pipeline(&step(" }")), "duplicate-id");
+    told(
+        &pipeline(&step(", stateKey: b }\n    stateKey: c")),
+        "no-effect: `stateKey` has no effect here: that of the step counts",
+    );
+    silent(&pipeline(&step(" }\n    stateKey: c")), "no-effect");
+}
+
+#[test]
+fn an_entry_that_was_copied_has_a_name_of_its_own() {
+    let child = format!(
+        "id: c\nkind: llm\n{MODEL}\ninputSchema: {{ subject: string, body: string }}\ninstruction: \"{{{{subject}}}}\"\nprompt: \"{{{{body}}}}\"\noutputSchema: {{ risks: string, dates: string }}\n"
+    );
+    let pipeline = |input: &str, output: &str| {
+        format!(
+            "id: p\nkind: sequential\ninputSchema: {{ subject: string, body: string, text: string }}\nsteps:\n  - ref: c\n    input: {input}\noutput: {output}\n"
+        )
+    };
+    let look = |input: &str, output: &str| findings(&[("p.yaml", &pipeline(input, output)), ("c.yaml", &child)]);
+    let sound = "{ subject: \"{{subject}}\", body: \"{{body}}\" }";
+    assert_eq!(look(sound, "{ risks: \"{{c.risks}}\", dates: \"{{c.dates}}\" }"), "");
+    assert_eq!(look("{ subject: \"{{text}}\", body: \"{{text}}\" }", "{ x: \"{{c.risks}}\", y: \"{{c.risks}}\" }"), "");
+    let found = look("{ subject: \"{{subject}}\", body: \"{{subject}}\" }", "{ x: \"{{c}}\" }");
+    assert!(found.contains("6:44 copied-value: `body` gets `{{subject}}` as `subject` does, and there is a `body` [p.yaml 6:14 `subject` gets it here]"), "{found}");
+    let found = look(sound, "{ risks: \"{{c.risks}}\", dates: \"{{c.risks}}\" }");
+    assert!(
+        found.contains("7:40 copied-value: `dates` gets `{{c.risks}}` as `risks` does, and there is a `c.dates`"),
+        "{found}"
+    );
+    let found = look("{ subject: \"{{body}}\", body: \"{{subject}}\" }", "{ x: \"{{c}}\" }");
+    assert!(found.contains("6:41 copied-value: `subject` and `body` get each other's values"), "{found}");
+}
+
+#[test]
+fn a_whole_value_in_the_signs_of_another_language_is_text() {
+    let pipeline = |x: &str| {
+        format!(
+            "id: p\nkind: sequential\ninputSchema: {{ body: string }}\nsteps:\n  - agent: {{ id: b, kind: llm, {MODEL}, instruction: Hi., prompt: \"{{{{x}}}}\" }}\n    input: {{ x: \"{x}\" }}\noutput: {{ b: \"{{{{b}}}}\", body: \"{{{{body}}}}\" }}\n"
+        )
+    };
+    for value in ["$.body", "<body>", "$body", "%body%", "｛｛body｝｝", "｛body｝"] {
+        told(&pipeline(value), &format!("not-a-placeholder: `{value}` is text here, and its value is not read"));
+    }
+    for value in ["<other>", "$5", "%d%", "50%"] {
+        silent(&pipeline(value), "not-a-placeholder");
+    }
+    told(
+        "id: t\nkind: tool\ninputSchema: { message: string }\ntool: { kind: http, name: t, url: \"https://example.com\", method: POST, body: { text: \"$message\" } }\n",
+        "`$message` is text here",
+    );
+}
+
+#[test]
+fn keys_of_a_request_stand_in_it() {
+    let tool = |rest: &str| {
+        format!(
+            "id: t\nkind: tool\ninputSchema: {{ a: string }}\ntool:\n  kind: http\n  name: t\n  url: https://example.com\n{rest}"
+        )
+    };
+    told(
+        &tool("  headers: { Accept: x, method: POST }\n"),
+        "warning 8:25 swallowed-key: `method` is a part of `headers` here",
+    );
+    told(
+        &tool("  method: POST\n  body: { a: \"{{a}}\", body_type: form }\n"),
+        "warning 9:23 swallowed-key: `body_type` is a part of `body` here",
+    );
+    told(
+        &tool("  method: POST\n  body: { a: \"{{a}}\", headers: { Authorization: x } }\n"),
+        "info 9:23 swallowed-key: `headers` is a part of `body` here",
+    );
+    told(
+        &tool("  method: POST\n  body:\n    a:\"{{a}}\"\n"),
+        "`body` is one text here: a key needs a blank behind its `:`",
+    );
+    told(&tool("  headers: { Authorisation: x }\n"), "did you mean `Authorization`?");
+    let sound = tool(
+        "  method: POST\n  headers: { Accept: x }\n  body_type: json\n  body: { method: card, headers: { a: b }, body_type: slim }\n",
+    );
+    silent(&sound, "swallowed-key");
+}
+
+#[test]
+fn what_surrounds_an_agent_is_looked_at() {
+    let agent = |rest: &str| format!("id: a\nkind: llm\n{MODEL}\ninstruction: Hi.\n{rest}\n");
+    told(&agent("skills: [search, read, search]"), "warning 5:24 duplicate-id: `search` is listed twice");
+    told(&agent("tools: [ { kind: agent, agent: a } ]"), "reference-cycle: `a` has itself as a tool");
+    let callback = |url: &str, secret: &str| {
+        agent(&format!("tools: [ {{ kind: callback, name: c, url: \"{url}\", secret: \"{secret}\" }} ]"))
+    };
+    told(
+        &callback("https://example.com", "{{secrets.CB}}"),
+        "`secret` is the name of a signing secret, and no template",
+    );
+    told(&callback("/hook", "cb"), "`/hook` is not an http address");
+    told(&callback("https://example.com/{{env.ID}}", "cb"), "the address of a callback is no template");
+    silent(&callback("https://example.com", "cb"), "not-a-placeholder");
+    told(&agent("tools: [ { kind: mcp, server: \"https//mcp.example.com/x\" } ]"), "is not an http address");
+    for server in ["https://mcp.example.com/x", "http-tools", "files"] {
+        silent(&agent(&format!("tools: [ {{ kind: mcp, server: \"{server}\" }} ]")), "invalid-url");
+    }
+}
+
+#[test]
+fn a_model_is_one_that_answers() {
+    let agent = |provider: &str, name: &str| {
+        format!("id: a\nkind: llm\nmodel: {{ provider: {provider}, name: {name} }}\ninstruction: Hi.\nprompt: Hi.\n")
+    };
+    for (provider, name, said) in [
+        ("openai", "text-embedding-3-small", "makes vectors of texts"),
+        ("openai", "gpt-image-1", "makes images"),
+        ("openai", "gpt-4o-transcribe", "writes down what is spoken"),
+        ("openai", "whisper-1", "writes down what is spoken"),
+        ("openai", "your-model-here", "stands in for a model's name"),
+        ("openai", "gtp-5.4", "did you mean `gpt-5.4`?"),
+        ("anthropic", "claude-sonet-5", "did you mean `claude-sonnet-5`?"),
+        ("anthropic", "cluade-sonnet-5", "did you mean `claude-sonnet-5`?"),
+        ("ollama", "gpt-5.4", "info 3:34 bad-model"),
+    ] {
+        told(&agent(provider, name), said);
+    }
+    for (provider, name) in [
+        ("openai", "gpt-5.4"),
+        ("openai", "o3-mini"),
+        ("openai", "codex-mini-latest"),
+        ("openai", "chatgpt-4o-latest"),
+        ("anthropic", "claude-3-5-sonnet-20241022"),
+        ("anthropic", "claude-instant-1"),
+        ("google", "gemma-3-27b"),
+        ("mistral", "ministral-8b-latest"),
+        ("mistral", "codestral-latest"),
+        ("ollama", "gpt-oss:20b"),
+        ("ollama", "llama3"),
+    ] {
+        silent(&agent(provider, name), "bad-model");
+    }
+    told("id: i\nkind: image\nmodel: { provider: openai, name: gpt-5.4 }\nprompt: A cat.\n", "answers texts");
+    silent("id: i\nkind: image\nmodel: { provider: openai, name: gpt-image-1 }\nprompt: A cat.\n", "answers texts");
+}
+
+#[test]
+fn a_word_that_is_a_name_too_is_a_text() {
+    let pipeline = |language: &str, when: &str| {
+        format!(
+            "id: p\nkind: sequential\ninputSchema: {{ language: {language}, other: string }}\nsteps: [ {{ ref: c, when: \"{when}\" }} ]\n"
+        )
+    };
+    told(
+        &pipeline("string", "{{language}} == other"),
+        "info 4:43 not-a-placeholder: `other` is a text here, and the value of `other` is not read",
+    );
+    for when in ["{{language}} == 'other'", "{{language}} == en", "{{language}} == {{other}}"] {
+        silent(&pipeline("string", when), "not-a-placeholder");
+    }
+    silent(&pipeline("{ type: string, enum: [en, other] }", "{{language}} == other"), "not-a-placeholder");
+}
+
+#[test]
+fn one_pass_repeats_nothing() {
+    let pipeline = |max: u32| {
+        format!("id: p\nkind: sequential\nuntil: \"{{{{c}}}} == ok\"\nmaxIterations: {max}\nsteps: [ {{ ref: c }} ]\n")
+    };
+    told(&pipeline(1), "warning 4:16 no-effect: with one pass `until` repeats nothing");
+    silent(&pipeline(2), "no-effect");
+}
+
+#[test]
+fn small_slips_are_told() {
+    let agent = |schema: &str, text: &str| {
+        format!("id: a\nkind: llm\n{MODEL}\ninputSchema: {{ subject: {schema} }}\ninstruction: '{text}'\n")
+    };
+    told(&agent("string", "On {{ subject }}}."), "warning 5:31 not-a-placeholder: this `}` is text");
+    silent(&agent("string", "{\"a\": {{ subject }}} and {\"b\": {\"c\": {{subject}}}}"), "not-a-placeholder");
+    told(
+        &agent("{ type: string, enum: [outage, Outage] }", "{{subject}}"),
+        "info 4:56 invalid-schema: `outage` and `Outage` are two choices that differ in capitals alone",
+    );
+}

@@ -1,0 +1,131 @@
+//! Conditions that ask whether something is there, or is anything but empty, where that is certain: a loop that such a
+//! condition ends never comes to a second pass.
+
+use std::cell::OnceCell;
+
+use trefoil_ir::{Cond, StepKind};
+use trefoil_syntax::Location;
+use trefoil_syntax::hash::HashMap;
+use trefoil_template::{Comparison, Expression, Value};
+
+use crate::rule::Context;
+use crate::semantic::{Defined, Model, Read, schema};
+
+/// What is read in conditions, by the place where it is written.
+type Reads<'m> = HashMap<Location, &'m Read<'m>>;
+
+/// Looks at the conditions of steps and loops.
+pub(super) fn run(cx: &mut Context<'_>) {
+    let model = cx.model;
+    let reads = OnceCell::new();
+    let mut found = Vec::new();
+    for &(_, id) in model.reachable() {
+        let Some(step) = model.program.step(id) else { continue };
+        if let Some(when) = &step.when {
+            parts(model, &reads, when, when.condition.expression(), "the step runs in every case", &mut found);
+        }
+        if let StepKind::Loop(it) = &step.kind {
+            parts(
+                model,
+                &reads,
+                &it.until,
+                it.until.condition.expression(),
+                "the loop ends after its first pass",
+                &mut found,
+            );
+        }
+    }
+    for (at, message, help) in found {
+        cx.report(cx.finding(at, message).help(help));
+    }
+}
+
+/// The parts of a condition that ask whether something is there. `so`: what comes of it, as long as nothing else decides.
+fn parts<'m>(
+    model: &'m Model<'m>,
+    reads: &OnceCell<Reads<'m>>,
+    cond: &Cond,
+    part: &Expression,
+    so: &str,
+    found: &mut Vec<(Location, String, String)>,
+) {
+    let read = |reference: u32| -> Option<(Location, &'m Read<'m>)> {
+        let at = Location::new(cond.origin.file, *cond.spans.get(reference as usize)?);
+        let read = *reads.get_or_init(|| in_conditions(model)).get(&at)?;
+        let sure =
+            read.defined == Defined::Always && !read.optional && read.stop.is_none() && read.undeclared.is_none();
+        (sure && read.reference.is_some_and(|r| r.default.is_none())).then_some((at, read))
+    };
+    match part {
+        Expression::And(all) => {
+            all.iter().for_each(|p| parts(model, reads, cond, p, "this part of the condition decides nothing", found));
+        }
+        Expression::Or(all) => all.iter().for_each(|p| parts(model, reads, cond, p, so, found)),
+        Expression::Reference(r) => {
+            let Some((at, read)) = read(*r).filter(|(_, read)| is_true(&read.schema)) else { return };
+            let message = format!("`{}` is always true here: it is always there, and never empty", read.path());
+            found.push((at, message, format!("{so}: compare it with a value")));
+        }
+        Expression::Compare(operands, comparisons) => {
+            let ([a, b], [comparison]) = (operands.as_slice(), comparisons.as_slice()) else { return };
+            let ((Expression::Reference(r), Expression::Literal(Value::Null))
+            | (Expression::Literal(Value::Null), Expression::Reference(r))) = (a, b)
+            else {
+                return;
+            };
+            let always = match comparison {
+                Comparison::NotEqual => true,
+                Comparison::Equal => false,
+                _ => return,
+            };
+            let Some((at, read)) = read(*r).filter(|(_, read)| !schema::nullable(&read.schema)) else { return };
+            let verdict = if always { "is always true" } else { "can never be true" };
+            let message = format!("this comparison {verdict}: `{}` is always there here, and never null", read.path());
+            let so = if always { so } else { "" };
+            let help = if so.is_empty() {
+                "compare it with a value".to_owned()
+            } else {
+                format!("{so}: compare it with a value")
+            };
+            found.push((at, message, help));
+        }
+        _ => {}
+    }
+}
+
+fn in_conditions<'m>(model: &'m Model<'m>) -> Reads<'m> {
+    let conditions = model.reads().iter().filter(|r| r.position == trefoil_ir::Position::Condition);
+    let mut reads: Reads<'m> = HashMap::default();
+    for read in conditions {
+        // What one flow of several knows less about is not sure.
+        let less = read.defined != Defined::Always;
+        if less || !reads.contains_key(&read.at) {
+            reads.insert(read.at, read);
+        }
+    }
+    reads
+}
+
+/// Whether every value of a type counts as true.
+fn is_true(of: &Value) -> bool {
+    if let Some(choices) = schema::choices(of) {
+        return !choices.is_empty() && choices.iter().all(|c| c.truthy() == Some(true));
+    }
+    let number = |key: &str| of.get(key).and_then(Value::as_f64);
+    let least = |key: &str| number(key).is_some_and(|n| n >= 1.0);
+    let Some(kinds) = schema::kinds(of) else { return false };
+    !kinds.is_empty()
+        && kinds.iter().all(|kind| match *kind {
+            "string" => least("minLength"),
+            "array" => least("minItems"),
+            "number" => {
+                number("minimum").is_some_and(|n| n > 0.0)
+                    || number("maximum").is_some_and(|n| n < 0.0)
+                    || number("exclusiveMinimum").is_some_and(|n| n >= 0.0)
+            }
+            "object" => {
+                of.get("required").and_then(Value::as_list).is_some_and(|all| !all.is_empty()) || least("minProperties")
+            }
+            _ => false,
+        })
+}
