@@ -156,8 +156,8 @@ impl<'m> Links<'m> {
         let n = self.fallback.len();
         let mut placed = vec![false; n];
         let mut order = Vec::with_capacity(n);
-        let mut place = |at: usize, order: &mut Vec<usize>| {
-            let mut todo = vec![at];
+        let mut place = |from: usize, order: &mut Vec<usize>| {
+            let mut todo = vec![from];
             while let Some(at) = todo.pop() {
                 let mains = self.fallback_of.get(at).map(Vec::as_slice).unwrap_or_default();
                 let done = placed.get(at).copied().unwrap_or(true);
@@ -168,7 +168,8 @@ impl<'m> Links<'m> {
                     *mark = true;
                 }
                 order.push(at);
-                todo.extend(self.fallback.get(at).copied().flatten().filter(|f| *f < at));
+                // One that the file has further down has its turn yet.
+                todo.extend(self.fallback.get(at).copied().flatten().filter(|f| *f < from));
             }
         };
         for at in 0..n {
