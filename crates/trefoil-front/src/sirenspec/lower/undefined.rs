@@ -50,6 +50,14 @@ impl Scope<'_, '_, '_> {
             return self.maybe(reference, at, why);
         }
         if let Some((node, taken)) = node
+            && let Some(NodeKind::Tool(tool)) = self.flow.manifest.nodes.get(node).map(|n| &n.kind)
+            && tool.skip
+            && look.writes.is_empty()
+            && path.len() > taken + tool.output_key.len()
+        {
+            return self.maybe(reference, at, format!("`{}` may have failed, and leaves null then", self.id(node)));
+        }
+        if let Some((node, taken)) = node
             && let Some([agents, agent, ..]) = path.get(taken..)
             && &*agents.name == "agents"
             && self.continues(node)
