@@ -169,6 +169,13 @@ pub fn on_failure<'n>(fields: &mut Fields<'n, '_>) -> Option<OnFailure<'n>> {
         Skip,
         UseDefault,
     }
+    if let Some((entry, word)) = fields.entry("on_failure").and_then(|e| Some((e, e.value.string()?))) {
+        fields.take("on_failure");
+        let message = "`on_failure` must be a mapping, not text";
+        let d = Diagnostic::error("wrong-type", fields.reader.at(entry.value.span), message);
+        fields.reader.report(d.help(format!("write `on_failure: {{action: {}}}`", word.value)));
+        return None;
+    }
     let mut policy = fields.fields("on_failure")?;
     policy.also_called(&[("fallback", "fallback_node"), ("node", "fallback_node"), ("default", "default_output")]);
     let read = policy.word(

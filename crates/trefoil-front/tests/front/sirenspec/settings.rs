@@ -211,3 +211,118 @@ fn a_word_for_a_default_is_the_default() {
         "",
     );
 }
+
+#[test]
+fn a_path_into_a_default() {
+    let read = |path: &str, expected: &str| {
+        let body = "nodes: {n: {agent: a, writes: output.n}}\ninput: {message: m, user: {name: x, more: {}}, rows: [{name: x}]}\n";
+        expect_one(&flow(&format!("{{{{ {path} }}}}"), body), expected);
+    };
+    read(
+        "inputs.user.nmae",
+        "warning 2:45 unknown-property: `inputs.user` has no `nmae` by its default, so a run without that input fails (did you mean `name`?)",
+    );
+    read(
+        "inputs.rows.4",
+        "warning 2:45 unknown-property: `inputs.rows` has no `4` by its default, so a run without that input fails",
+    );
+    for fine in ["inputs.user.name", "inputs.user.more.x", "inputs.rows.0.name", "inputs.user.nmae | default('x')"] {
+        read(fine, "");
+    }
+    let factory = |path: &str, expected: &str| {
+        let body = format!(
+            "nodes: {{n: {{type: factory, agent: a, for_each: '{{{{ inputs.rows }}}}', writes: output.n, inputs: {{k: '{{{{ {path} }}}}'}}}}}}\ninput: {{message: m, rows: [{{name: x}}, {{name: y, of: z}}]}}\n"
+        );
+        expect_one(&flow("s {{ inputs.k }}", &body), expected);
+    };
+    factory(
+        "item.nmae",
+        "warning 3:103 unknown-property: no item of `inputs.rows` has `nmae` by its default, so a run without that input fails (did you mean `name`?)",
+    );
+    factory("item.of", "");
+}
+
+#[test]
+fn parts_of_a_condition_that_compare_nothing() {
+    let edge = |when: &str, expected: &str| {
+        let nodes = "nodes: {n: {agent: a, writes: working.i}, m: {agent: a, writes: output.m}}\nedges:\n";
+        expect_one(&flow("x", &format!("{nodes}  - {{from: n, to: m, when: '{when}'}}\n")), expected);
+    };
+    let alone = |at: usize, shown: &str, meant: &str| {
+        format!(
+            "warning 5:{at} constant-condition: `{shown}` is compared with nothing: alone it always holds (write `{meant}`)"
+        )
+    };
+    edge(r#"working.i == "high" or "medium""#, &alone(52, "medium", r#"working.i in ("high", "medium")"#));
+    edge(r#"working.i != "refund" and "x""#, &alone(55, "x", r#"working.i not in ("refund", "x")"#));
+    edge(r#"working.i in ("a",) or ("b",)"#, &alone(53, "b", r#"working.i in ("a", "b")"#));
+    edge(
+        r#"working.i == "a" or working.i == "a""#,
+        "warning 5:28 constant-condition: a part of the condition stands there twice, and the second one has no effect (compare with another value, or take one of the two out)",
+    );
+    edge(
+        r#"working.i in ("refund")"#,
+        "warning 5:43 condition-bad-operator: behind `in`, `refund` is a text: every part of it is in it, an empty one too (for a list of one write `(\"refund\",)`, or compare with `==`)",
+    );
+    for fine in [
+        r#"working.i in ("refund",)"#,
+        r#""refund" in working.i"#,
+        r#"working.i == "a" or working.i == "b""#,
+        r#"working.i and working.i != "x""#,
+    ] {
+        edge(fine, "");
+    }
+}
+
+#[test]
+fn a_condition_beside_an_edge_without_one() {
+    let nodes = "nodes: {n: {agent: a, writes: working.i}, m: {agent: a, writes: output.m}}\nedges:\n";
+    let edges = "  - {from: n, to: m}\n  - {from: n, to: m, when: 'working.i == \"x\"'}\n";
+    expect_one(
+        &flow("x", &format!("{nodes}{edges}")),
+        "warning 6:28 no-effect: `when` has no effect: another edge from `n` to `m` has none (take one of the two out)",
+    );
+}
+
+#[test]
+fn what_other_systems_call_it() {
+    let read = |path: &str, meant: &str| {
+        let text = format!(
+            "version: \"0.1\"\nagents:\n  a: {{model: \"openai:m\", system: s}}\n  b: {{model: \"openai:m\", system: s}}\n  z: {{model: \"openai:m\", system: '{{{{ {path} }}}}'}}\nstate: {{working: {{article: x}}}}\nnodes:\n  draft: {{agent: a, writes: working.text}}\n  agg: {{agent: b, writes: working.agg_text}}\n  many: {{type: factory, agent: b, swarm_size: 2, writes: working.many_text}}\n  last: {{agent: z, writes: output.last}}\n"
+        );
+        let all = super::support::findings(&[("flow.yaml", &text)]);
+        assert!(all.contains(&format!("(did you mean `{meant}`?)")), "{path}: {all}");
+    };
+    read("output.agg", "agg.output");
+    read("state.article", "working.article");
+    read("state.working.article", "working.article");
+    read("a.output", "draft.output");
+    read("secrets.TOKEN", "env.TOKEN");
+    read("ORDERS_TOKEN", "env.ORDERS_TOKEN");
+    read("env:TOKEN", "env.TOKEN");
+    read("many.output.0", "many.outputs.0");
+}
+
+#[test]
+fn ends_of_edges_that_are_no_nodes() {
+    let edge = |edge: &str, help: &str| {
+        let text = format!("nodes:\n  n: {{agent: a, writes: working.i}}\nedges:\n  - {{{edge}}}\n");
+        let all = super::support::findings(&[("flow.yaml", &flow("x", &text))]);
+        assert!(all.contains(help), "{edge}: {all}");
+    };
+    edge("from: n, to: a", "(`a` is an agent; its node is `n`)");
+    edge("from: n, to: END", "(a node without an edge out of it is an end: take this edge out)");
+    edge("from: START, to: n", "(a node without an edge into it is a beginning: take this edge out)");
+}
+
+#[test]
+fn keys_of_another_place_or_form() {
+    node(
+        "on_failure: abort",
+        "error 4:47 wrong-type: `on_failure` must be a mapping, not text (write `on_failure: {action: abort}`)",
+    );
+    node(
+        "when: 'working.x == 1'",
+        "warning 4:35 unknown-key: node `n` has no key `when` (it belongs on an edge that leads to the node)",
+    );
+}
