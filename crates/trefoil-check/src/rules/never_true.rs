@@ -67,7 +67,14 @@ fn edges<'p>(model: &Model<'p>) -> Vec<&'p Cond> {
             found.extend(graph.nodes.iter().flat_map(|n| &n.incoming).filter_map(|e| e.when.as_ref()));
         }
     }
-    found.retain(|c| is_joined(c.condition.expression()));
+    found.retain(|c| match c.condition.expression() {
+        // A part that is nothing but a value is told where it is read.
+        Expression::And(all) | Expression::Or(all) => {
+            !all.iter().any(|part| matches!(part, Expression::Literal(v) if v.as_str().is_some()))
+        }
+        Expression::Not(_) => true,
+        _ => false,
+    });
     found
 }
 
@@ -165,6 +172,12 @@ fn unequal(compared: &Compared) -> Option<(String, Option<String>)> {
         if number.fract() != 0.0 && schema::is_integer(&value.schema) {
             return Some((format!("`{}` is a whole number", value.words), None));
         }
+    }
+    if let (Some(1.0), Some(text)) = (bound(&value.schema, "maxLength"), other.literal.as_ref().and_then(Value::as_str))
+        && text.chars().count() > 1
+    {
+        let help = "compare all of it, or write `\"...\" in` in front of it for a part".to_owned();
+        return Some((format!("`{}` is one character of a text", value.words), Some(help)));
     }
     let (choices, others) = (schema::choices(&value.schema)?, schema::choices(&other.schema)?);
     if others.iter().any(|o| choices.contains(o)) || choices.iter().all(Value::is_null) {

@@ -129,6 +129,11 @@ pub fn share() -> Value {
     keywords([("type", Value::from("number")), ("minimum", Value::from(0)), ("maximum", Value::from(1))])
 }
 
+/// A text of one character.
+pub fn one_character() -> Value {
+    keywords([("type", Value::from("string")), ("maxLength", Value::from(1))])
+}
+
 /// A list whose items are of this type.
 pub fn list(items: Value) -> Value {
     keywords([("type", Value::from("array")), ("items", items)])

@@ -365,7 +365,10 @@ impl<'p> Types<'p> {
                 Walk::of(schema::of_kind("string"))
             }
             Source::Spent(_) => Walk::of(schema::object(
-                ["total_tokens", "estimated_usd"].map(|k| (Arc::from(k), schema::of_kind("number"), false)),
+                [
+                    (Arc::from("total_tokens"), schema::at_least_zero(), false),
+                    (Arc::from("estimated_usd"), schema::of_kind("number"), false),
+                ],
                 true,
             ))
             .on(path, 0),
