@@ -324,7 +324,7 @@ fn what_the_output_lacks() {
     );
     expect_one(
         &out(", output_template: { a: x }"),
-        "warning 3:123 missing-key: `output_template` gives no `b`, and `output_schema` requires it",
+        "warning 3:120 missing-key: `output_template` gives no `b`, and `output_schema` requires it",
     );
     expect_one(&out(", output_template: { a: x, b: y }"), "");
 }
@@ -349,4 +349,21 @@ fn a_result_under_the_name_of_a_state() {
         &[("w.yaml", &flow), ("child.yaml", &child)],
         "warning w.yaml 7:77 invalid-name: templates read the state `A` by `A`, and never this key (choose another key)",
     );
+}
+
+#[test]
+fn weights_that_nobody_counts() {
+    let voted = |strategy: &str, weight: &str| {
+        workflow(&format!(
+            "    A: {{ kind: ParallelAgents, agents: [{{ agent: a, input: x, weight: {weight} }}, {{ agent: a, input: y }}], consensus: {{ strategy: {strategy} }}, transitions: [{{ target: END }}] }}\n{END}"
+        ))
+    };
+    let judge = agent("a", "");
+    let of = |flow: &str, expected: &str| expect(&[("w.yaml", flow), ("a.yaml", &judge)], expected);
+    of(
+        &voted("majority", "2"),
+        "warning w.yaml 7:63 no-effect: `weight` has no effect: the strategy `majority` counts every verdict alike (write `strategy: weighted_average` where some count more than others)",
+    );
+    of(&voted("majority", "1.0"), "");
+    of(&voted("weighted_average", "2"), "");
 }
