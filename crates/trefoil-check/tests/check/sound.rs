@@ -143,8 +143,11 @@ fn an_object_that_is_written_as_json_is_meant_to_be() {
         let flow = "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: { name: flow, version: 1.0.0 }\nspec:\n  initial_state: A\n  states:\n    A: { kind: Agent, agent: r, intent: look, input: '{\"repo\": \"{{input.repo}}\"}' }\n";
         says("aegis", &[("flow.yaml", flow), ("r.yaml", &agent)], expected);
     };
-    prompt("{{instruction}} {{json input}} {{{json (default input instruction)}}}", &[]);
-    prompt("{{instruction}} {{input}}", &["object-in-prompt info 9:41 `input` is an object and is printed as JSON"]);
+    prompt("{{instruction}} {{json input}} {{{json (default input instruction)}}} {{intent}}", &[]);
+    prompt(
+        "{{instruction}} {{input}} {{intent}}",
+        &["object-in-prompt info 9:41 `input` is an object and is printed as JSON"],
+    );
 }
 
 #[test]

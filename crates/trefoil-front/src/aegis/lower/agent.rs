@@ -69,6 +69,16 @@ pub(super) fn lower(
     if let Some(prompt) = &agent.prompt {
         unread(reader, prompt, &user);
     }
+    unread_context(reader, &agent, &user);
+    if let (Some(at), Some(deadline)) = (agent.execution.iteration_timeout_at, agent.deadline_ms)
+        && deadline < agent.execution.iteration_timeout_ms
+    {
+        let message = format!(
+            "`iteration_timeout` is never reached: `security.resources.timeout` ends all iterations after {} s",
+            deadline / 1_000
+        );
+        reader.warning("no-effect", at, message);
+    }
     if let Some(instruction) = &agent.instruction {
         no_template(reader, instruction, "instruction", "put it into `prompt_template`", &prompt::names);
     }
@@ -218,6 +228,25 @@ fn unread(reader: &Reader<'_>, prompt: &Text, bound: &Expr) {
         let message = "`prompt_template` does not read `input`: what the agent is given never reaches its model";
         reader
             .report(Diagnostic::info("no-effect", at, message).help("write `{{input}}` where the model is to read it"));
+    }
+}
+
+/// Texts for `{{context}}` that the prompt does not show.
+fn unread_context(reader: &Reader<'_>, agent: &Agent, bound: &Expr) {
+    let Some(ContextEntry::Text(first) | ContextEntry::File(first)) = agent.context.first() else { return };
+    let shown = match bound {
+        Expr::Template(text) => {
+            let all = text.template.references();
+            all.iter().any(|r| r.path.first().is_none_or(|root| &*root.name == "context"))
+        }
+        Expr::Const(text) => text.as_str().is_none_or(|t| t.trim().is_empty()),
+        _ => true,
+    };
+    if !shown {
+        let prompt = if agent.prompt.is_some() { "`prompt_template`" } else { "the default prompt" };
+        let message = format!("`context` has no effect: {prompt} does not read it");
+        let d = Diagnostic::warning("no-effect", reader.at(first.span), message);
+        reader.report(d.help("write `{{context}}` into `prompt_template` where the model is to read it"));
     }
 }
 

@@ -16,6 +16,11 @@ use crate::read::{respelt, to_value};
 /// The workflow's output; `result` is the slot of the last state's result.
 pub(super) fn lower(scene: &Scene<'_, '_>, workflow: &Workflow, result: SlotId) -> Expr {
     let Some(node) = &workflow.output_template else {
+        if let Some(schema) = &workflow.output_schema {
+            let message =
+                "`output_schema` has no effect: without `output_template` the output is what the last state answered";
+            scene.reader.warning("no-effect", schema.node.span, message);
+        }
         return Expr::Read(Source::Member(result, path(["output"])));
     };
     let Some(mapping) = node.mapping() else {
@@ -23,7 +28,15 @@ pub(super) fn lower(scene: &Scene<'_, '_>, workflow: &Workflow, result: SlotId) 
         return Expr::Const(Value::Null);
     };
     if let Some(schema) = &workflow.output_schema {
-        check_keys(scene, schema, mapping);
+        let meant = check_keys(scene, schema, mapping);
+        for (property, _) in schema.properties().filter(|(p, _)| schema.requires(p)) {
+            if mapping.get(property).is_none() && !meant.contains(property) {
+                let message = format!("`output_template` gives no `{property}`, and `output_schema` requires it");
+                let d = Diagnostic::warning("missing-key", scene.reader.at(node.span), message);
+                let at = scene.reader.at(schema.property_at(property));
+                scene.reader.report(d.label(at, "required here"));
+            }
+        }
     }
     let entries = mapping.entries.iter().map(|entry| {
         let value = expression(scene, &entry.value);
@@ -37,7 +50,9 @@ pub(super) fn lower(scene: &Scene<'_, '_>, workflow: &Workflow, result: SlotId) 
 }
 
 /// Keys that the schema does not have: where it is closed, or where one that it has is left out and was meant.
-fn check_keys(scene: &Scene<'_, '_>, schema: &JsonSchema, template: &Mapping) {
+/// Those that were meant by others.
+fn check_keys(scene: &Scene<'_, '_>, schema: &JsonSchema, template: &Mapping) -> Vec<Arc<str>> {
+    let mut meant = Vec::new();
     let left_out = || schema.properties().map(|(p, _)| &**p).filter(|p| template.get(p).is_none());
     for entry in &template.entries {
         let key = &entry.key;
@@ -51,6 +66,7 @@ fn check_keys(scene: &Scene<'_, '_>, schema: &JsonSchema, template: &Mapping) {
         let d = Diagnostic::warning("unknown-property", at, message);
         match near {
             Some(near) => {
+                meant.push(near.name.into());
                 let d = d.help(format!("did you mean `{}`?", near.name));
                 scene.reader.report(respelt(d, at, key, near));
             }
@@ -58,6 +74,7 @@ fn check_keys(scene: &Scene<'_, '_>, schema: &JsonSchema, template: &Mapping) {
             None => {}
         }
     }
+    meant
 }
 
 /// Templates at the leaves, the rest as it is written.

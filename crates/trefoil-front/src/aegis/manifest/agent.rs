@@ -108,11 +108,11 @@ fn read_spec(reader: &Reader<'_>, spec: &mut Fields<'_, '_>, agent: &mut Agent) 
     }
     if let Some(entry) = spec.take("security") {
         agent.deadline_ms = read_security(reader, &entry.value);
-        contained.extend(in_security(entry));
+        contained.extend(in_security(entry).map(|what| (what.to_owned(), entry.key.span)));
     }
     for key in ["volumes", "env", "security_context", "advanced", "type"] {
         let Some(entry) = spec.take(key) else { continue };
-        contained.push((key.to_owned(), entry.key.span));
+        contained.push((format!("`{key}`"), entry.key.span));
         match key {
             "env" => drop(texts(reader, &entry.value, key)),
             "volumes" => declared::volumes(reader, &entry.value),
@@ -122,7 +122,7 @@ fn read_spec(reader: &Reader<'_>, spec: &mut Fields<'_, '_>, agent: &mut Agent) 
     }
     contained.sort_by_key(|(_, span)| span.start);
     if let [(_, first), ..] = contained.as_slice() {
-        let names: Vec<_> = contained.iter().map(|(key, _)| format!("`{key}`")).collect();
+        let names: Vec<_> = contained.iter().map(|(key, _)| &**key).collect();
         let verb = if names.len() == 1 { "has" } else { "have" };
         reader.warning("no-effect", *first, format!("{} {verb} no effect: {NO_CONTAINER}", names.join(", ")));
     }
@@ -163,7 +163,7 @@ fn read_runtime(spec: &mut Fields<'_, '_>, agent: &mut Agent, contained: &mut Ve
     agent.temperature = runtime.number("temperature", 0.0..=2.0);
     let inherits = |e: &Entry| e.value.string().is_some_and(|t| &*t.value == "inherit");
     for entry in declared::runtime(&mut runtime).into_iter().filter(|e| !inherits(e)) {
-        contained.push((format!("runtime.{}", entry.key.value), entry.key.span));
+        contained.push((format!("`runtime.{}`", entry.key.value), entry.key.span));
     }
     runtime.finish();
 }
@@ -220,20 +220,15 @@ fn read_security(reader: &Reader<'_>, node: &Node) -> Option<u64> {
     deadline
 }
 
-/// What of `security` only a container would need: all of it, or, beside a time limit, what else stands there.
-fn in_security(entry: &Entry) -> Vec<(String, Span)> {
-    fn inside(node: &Node) -> &[Entry] {
-        node.mapping().map(|m| &*m.entries).unwrap_or_default()
+/// What of `security` only a container would need: all of it, or all but its time limit; none if there is nothing else.
+fn in_security(entry: &Entry) -> Option<&'static str> {
+    let all = entry.value.mapping();
+    let resources = all.and_then(|m| m.get("resources")).and_then(|e| e.value.mapping());
+    if resources.and_then(|r| r.get("timeout")).is_none() {
+        return Some("`security`");
     }
-    let resources = entry.value.mapping().and_then(|m| m.get("resources"));
-    if resources.and_then(|r| r.value.mapping()?.get("timeout")).is_none() {
-        return vec![("security".to_owned(), entry.key.span)];
-    }
-    let own = inside(&entry.value).iter().filter(|e| matches!(&*e.key.value, "network" | "filesystem"));
-    let amounts = resources.map(|r| inside(&r.value)).unwrap_or_default().iter();
-    let amounts = amounts.filter(|e| matches!(&*e.key.value, "cpu" | "memory" | "disk"));
-    let own = own.map(|e| (format!("security.{}", e.key.value), e.key.span));
-    own.chain(amounts.map(|e| (format!("security.resources.{}", e.key.value), e.key.span))).collect()
+    let others = |m: Option<&trefoil_syntax::yaml::Mapping>| m.is_some_and(|m| m.entries.len() > 1);
+    (others(all) || others(resources)).then_some("`security` but for its `timeout`")
 }
 
 /// A handler that nobody requires is left out with a warning; one whose failure would fail the run is refused.

@@ -19,6 +19,8 @@ pub struct Execution {
     pub max_iterations: u32,
     /// For one iteration, milliseconds.
     pub iteration_timeout_ms: u64,
+    /// Where that is written.
+    pub iteration_timeout_at: Option<Span>,
     /// For one model call, milliseconds.
     pub llm_timeout_ms: u64,
     /// In order.
@@ -27,7 +29,13 @@ pub struct Execution {
 
 impl Default for Execution {
     fn default() -> Self {
-        Self { max_iterations: 1, iteration_timeout_ms: 300_000, llm_timeout_ms: 300_000, validation: Vec::new() }
+        Self {
+            max_iterations: 1,
+            iteration_timeout_ms: 300_000,
+            iteration_timeout_at: None,
+            llm_timeout_ms: 300_000,
+            validation: Vec::new(),
+        }
     }
 }
 
@@ -88,11 +96,24 @@ pub fn read(reader: &Reader<'_>, fields: &mut Fields<'_, '_>) -> Execution {
     {
         execution.max_iterations = u32::try_from(max).unwrap_or(1);
     }
-    if let Some(ms) = duration::field(fields, "iteration_timeout") {
+    if let Some(entry) = fields.take("iteration_timeout")
+        && let Some(ms) = duration::read(reader, &entry.value, "iteration_timeout")
+    {
+        duration::check_model_call(reader, ms, entry.value.span, "iteration_timeout");
         execution.iteration_timeout_ms = ms;
+        execution.iteration_timeout_at = Some(entry.value.span);
     }
     if let Some(ms) = duration::seconds(fields, "llm_timeout_seconds") {
         execution.llm_timeout_ms = ms;
+        if let Some(entry) = fields.entry("llm_timeout_seconds").filter(|_| ms > execution.iteration_timeout_ms) {
+            let seconds = execution.iteration_timeout_ms / 1_000;
+            let message = format!("`llm_timeout_seconds` is never reached: an iteration ends after {seconds} s");
+            let d = Diagnostic::warning("no-effect", reader.at(entry.value.span), message);
+            reader.report(match execution.iteration_timeout_at {
+                Some(at) => d.label(reader.at(at), "by this"),
+                None => d.help("that is the default of `iteration_timeout`"),
+            });
+        }
     }
     if let Some(entry) = fields.take("validation") {
         execution.validation = match &*entry.value.kind {
@@ -142,7 +163,7 @@ fn read_validator(reader: &Reader<'_>, node: &Node) -> Option<ValidatorSpec> {
             let schema = fields.require("schema").and_then(|e| schema::read(reader, &e.value, "schema"));
             schema.map(ValidatorKindSpec::JsonSchema)
         }
-        "regex" => read_regex(reader, &mut fields),
+        "regex" => read_regex(reader, &mut fields, min_score),
         "semantic" => read_semantic(&mut fields),
         _ => read_multi_judge(reader, &mut fields),
     };
@@ -150,17 +171,41 @@ fn read_validator(reader: &Reader<'_>, node: &Node) -> Option<ValidatorSpec> {
     Some(ValidatorSpec { kind: kind?, min_score, min_confidence, span: node.span, name })
 }
 
-fn read_regex(reader: &Reader<'_>, fields: &mut Fields<'_, '_>) -> Option<ValidatorKindSpec> {
+fn read_regex(reader: &Reader<'_>, fields: &mut Fields<'_, '_>, min_score: f64) -> Option<ValidatorKindSpec> {
     let pattern = filled(fields, "pattern");
     let stderr = fields.word("target", &[("stdout", false), ("stderr", true)]).unwrap_or(false);
     let pattern = pattern?;
-    if let Err(error) = regex::Regex::new(&pattern.value) {
+    let made = regex::Regex::new(&pattern.value);
+    if let (Ok(regex), true) = (&made, min_score > 0.0) {
+        report_vain(reader, pattern, regex, stderr);
+    }
+    if let Err(error) = made {
         let message = error.to_string();
         let last = message.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned();
         reader.error("invalid-regex", pattern.span, format!("`pattern` is not a regular expression: {last}"));
         return None;
     }
     Some(ValidatorKindSpec::Regex { pattern: pattern.value.clone(), stderr })
+}
+
+/// A pattern that nothing is ever found by.
+fn report_vain(reader: &Reader<'_>, pattern: &Text, regex: &regex::Regex, stderr: bool) {
+    let text = pattern.value.trim();
+    let flags = text.rsplit('/').next().unwrap_or_default();
+    let slashes = text.starts_with("/^") && text.len() > flags.len() + 2 && flags.chars().all(|c| "gimsuy".contains(c));
+    let (message, help) = if stderr && !regex.is_match("") {
+        ("`pattern` is never found: a model call has no stderr", "write `target: stdout` for what the agent answers")
+    } else if slashes {
+        (
+            "`pattern` is never found: its slashes are characters, and none stands before the beginning",
+            "leave out the slashes; letters behind them are written in front, as in `(?i)`",
+        )
+    } else if text.starts_with("$^") && !regex.is_match("") {
+        ("`pattern` is never found: nothing stands behind the end", "`^` is the beginning, `$` the end")
+    } else {
+        return;
+    };
+    reader.report(Diagnostic::warning("invalid-regex", reader.at(pattern.span), message).help(help));
 }
 
 fn read_semantic(fields: &mut Fields<'_, '_>) -> Option<ValidatorKindSpec> {

@@ -46,7 +46,7 @@ fn the_time_limit_under_security_has_an_effect() {
     expect_one(&agent("a", "  security: { resources: { timeout: 5m } }\n"), "");
     expect_one(
         &agent("a", "  security: { network: { mode: none }, resources: { cpu: 500, timeout: 5m } }\n"),
-        "warning 7:15 no-effect: `security.network`, `security.resources.cpu` have no effect: the agent runs as a model call, no container",
+        "warning 7:3 no-effect: `security` but for its `timeout` has no effect: the agent runs as a model call, no container",
     );
 }
 
@@ -246,4 +246,124 @@ fn names_that_stand_for_others() {
         &prompt,
         "warning 6:77 unresolved-name: a prompt has no `last_error`: it is always empty (did you mean `previous_error`?)",
     );
+}
+
+#[test]
+fn patterns_that_nothing_is_found_by() {
+    let validated = |more: &str| {
+        agent("a", &format!("  execution: {{ mode: iterative, validation: [{{ type: regex, {more} }}] }}\n"))
+    };
+    for (more, expected) in [
+        (
+            "pattern: done, target: stderr",
+            "warning 7:70 invalid-regex: `pattern` is never found: a model call has no stderr (write `target: stdout` for what the agent answers)",
+        ),
+        (
+            "pattern: '/^[a-z]+$/i'",
+            "warning 7:70 invalid-regex: `pattern` is never found: its slashes are characters, and none stands before the beginning (leave out the slashes; letters behind them are written in front, as in `(?i)`)",
+        ),
+        (
+            "pattern: '$^[a-z]'",
+            "warning 7:70 invalid-regex: `pattern` is never found: nothing stands behind the end (`^` is the beginning, `$` the end)",
+        ),
+        ("pattern: '^$', target: stderr", ""),
+        ("pattern: '/usr/bin'", ""),
+        ("pattern: '^[a-z]$'", ""),
+    ] {
+        expect_one(&validated(more), expected);
+    }
+}
+
+#[test]
+fn limits_that_are_never_reached_or_always() {
+    expect_one(
+        &agent("a", "  execution: { iteration_timeout: 60ms }\n"),
+        "warning 7:35 out-of-range: `iteration_timeout` leaves a model 60 ms: hardly any answer comes within that (`s` are seconds, `m` minutes and `ms` thousandths of a second)",
+    );
+    expect_one(
+        &agent("a", "  execution: { iteration_timeout: 60m }\n  security: { resources: { timeout: 5m } }\n"),
+        "warning 7:35 no-effect: `iteration_timeout` is never reached: `security.resources.timeout` ends all iterations after 300 s",
+    );
+    expect_one(
+        &agent("a", "  execution: { iteration_timeout: 60s, llm_timeout_seconds: 45000 }\n"),
+        "warning 7:61 no-effect: `llm_timeout_seconds` is never reached: an iteration ends after 60 s",
+    );
+    expect_one(&agent("a", "  execution: { iteration_timeout: 60s, llm_timeout_seconds: 45 }\n"), "");
+}
+
+#[test]
+fn what_no_prompt_shows() {
+    let context = "  context: [{ type: text, content: Be brief. }]\n";
+    expect_one(
+        &agent("a", context),
+        "warning 7:36 no-effect: `context` has no effect: the default prompt does not read it (write `{{context}}` into `prompt_template` where the model is to read it)",
+    );
+    let shown = "instruction: Work., prompt_template: '{{instruction}} {{input}} {{context}} {{intent}}'";
+    expect_one(&agent("a", context).replace("instruction: Work.", shown), "");
+    let flow = workflow(&format!(
+        "    A: {{ kind: Agent, agent: a, intent: Help., transitions: [{{ target: END }}] }}\n{END}"
+    ));
+    expect(
+        &[("w.yaml", &flow), ("a.yaml", &agent("a", ""))],
+        "warning w.yaml 7:41 no-effect: `intent` has no effect: the prompt of `a` does not read it (write `{{intent}}` into its `prompt_template`, or put the text into `input`)",
+    );
+    expect(&[("w.yaml", &flow), ("a.yaml", &agent("a", "").replace("instruction: Work.", shown))], "");
+}
+
+#[test]
+fn what_the_output_lacks() {
+    let out = |more: &str| {
+        workflow(END).replace("initial_state: A", "initial_state: END").replace(
+            "version: '1'",
+            &format!("output_schema: {{ type: object, required: [a, b], properties: {{ a: {{}}, b: {{}} }} }}{more}"),
+        )
+    };
+    expect_one(
+        &out(""),
+        "warning 3:37 no-effect: `output_schema` has no effect: without `output_template` the output is what the last state answered",
+    );
+    expect_one(
+        &out(", output_template: { a: x }"),
+        "warning 3:120 missing-key: `output_template` gives no `b`, and `output_schema` requires it",
+    );
+    expect_one(&out(", output_template: { a: x, b: y }"), "");
+}
+
+#[test]
+fn keys_that_are_called_otherwise() {
+    expect_one(
+        &workflow(&format!(
+            "    A: {{ kind: System, command: update_blackboard, env: {{ blackboard.k: v }}, transitions: [{{ target: END }}] }}\n{END}"
+        )),
+        "warning 7:59 invalid-name: this writes a key called `blackboard.k`, and no `k` (write `k`: keys of `env` are those of the Blackboard)",
+    );
+}
+
+#[test]
+fn a_result_under_the_name_of_a_state() {
+    let flow = workflow(&format!(
+        "    A: {{ kind: Subworkflow, workflow_id: child, mode: blocking, result_key: A, input: x, transitions: [{{ target: END }}] }}\n{END}"
+    ));
+    let child = workflow(END).replace("initial_state: A", "initial_state: END").replace("name: w", "name: child");
+    expect(
+        &[("w.yaml", &flow), ("child.yaml", &child)],
+        "warning w.yaml 7:77 invalid-name: templates read the state `A` by `A`, and never this key (choose another key)",
+    );
+}
+
+#[test]
+fn weights_that_nobody_counts() {
+    let voted = |strategy: &str, weight: &str| {
+        workflow(&format!(
+            "    A: {{ kind: ParallelAgents, agents: [{{ agent: a, input: x, weight: {weight} }}, {{ agent: a, input: y }}], consensus: {{ strategy: {strategy} }}, transitions: [{{ target: END }}] }}\n{END}"
+        ))
+    };
+    let judge = agent("a", "");
+    let of = |flow: &str, expected: &str| expect(&[("w.yaml", flow), ("a.yaml", &judge)], expected);
+    of(
+        &voted("majority", "2"),
+        "warning w.yaml 7:63 no-effect: `weight` has no effect: the strategy `majority` counts every verdict alike (write `strategy: weighted_average` where some count more than others)",
+    );
+    of(&voted("majority", "1.0"), "");
+    of(&voted("weighted_average", "2"), "");
 }

@@ -24,6 +24,7 @@ pub(super) fn agent(
 ) -> Option<Call> {
     let reader = scene.reader;
     let resolve = &mut scene.here(place, Position::Data);
+    let intent_at = intent.map(|i| i.span);
     let intent = intent.and_then(|i| text(reader, i, resolve));
     let written = input;
     let input = match input {
@@ -38,6 +39,11 @@ pub(super) fn agent(
         return Some(Call { callee: Callee::Named { name: bound, flows }, input: Some(input), exports: None });
     }
     let with_intent = intent.is_some() && lowering.declares_agent(&name.value);
+    if let Some(at) = intent_at.filter(|_| with_intent && !reads_intent(lowering, &name.value)) {
+        let message = format!("`intent` has no effect: the prompt of `{}` does not read it", name.value);
+        let d = trefoil_syntax::Diagnostic::warning("no-effect", reader.at(at), message);
+        reader.report(d.help("write `{{intent}}` into its `prompt_template`, or put the text into `input`"));
+    }
     let schema = input_schema(lowering, &name.value);
     if let Some((file, schema)) = &schema {
         let taker = Taker { name: &name.value, schema, file: *file, wraps: false };
@@ -53,6 +59,16 @@ pub(super) fn agent(
         _ => input,
     };
     Some(Call { callee: Callee::Flow(flow), input: Some(input), exports: None })
+}
+
+/// Whether an agent's prompt may show the intent; the default prompt does not.
+fn reads_intent(lowering: &Lowering<'_>, name: &str) -> bool {
+    let prompt = || {
+        let document = lowering.project.documents.get(*lowering.directory.agents(name).first()?)?;
+        let task = &document.root.mapping()?.get("spec")?.value.mapping()?.get("task")?.value;
+        task.mapping()?.get("prompt_template")?.value.string()
+    };
+    prompt().is_some_and(|text| ["intent", "this", "@root", "{{."].iter().any(|word| text.value.contains(word)))
 }
 
 /// Without an input template the agent is given what the workflow was started with, and that has only what it declares.

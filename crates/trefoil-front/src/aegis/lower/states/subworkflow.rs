@@ -58,6 +58,11 @@ pub(super) fn lower(
     }
     steps.push(lowering.builder.step(call));
     if let Some(key) = &state.result_key {
+        if scene.names.index(&key.value).is_some() {
+            let message = format!("templates read the state `{0}` by `{0}`, and never this key", key.value);
+            let d = Diagnostic::warning("invalid-name", scene.reader.at(key.span), message);
+            scene.reader.report(d.help("choose another key"));
+        }
         let blackboard = scene.names.fixed.blackboard;
         let update = Expr::Merge(vec![
             Expr::Read(Source::Slot(blackboard)),

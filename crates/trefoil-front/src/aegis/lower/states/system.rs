@@ -81,6 +81,12 @@ fn update(lowering: &mut Lowering<'_>, scene: &Scene<'_, '_>, index: usize, entr
 }
 
 fn check_key(scene: &Scene<'_, '_>, names: &Names, key: &Text) {
+    let bare = ["blackboard.", "workflow.context."].iter().find_map(|prefix| key.value.strip_prefix(prefix));
+    if let Some(bare) = bare.filter(|bare| !bare.is_empty()) {
+        let message = format!("this writes a key called `{}`, and no `{bare}`", key.value);
+        let d = Diagnostic::warning("invalid-name", scene.reader.at(key.span), message);
+        scene.reader.report(d.help(format!("write `{bare}`: keys of `env` are those of the Blackboard")));
+    }
     let taken = RESERVED.contains(&&*key.value) || matches!(&*key.value, "intent" | "tenant_id" | "attachments");
     if taken || names.index(&key.value).is_some() {
         let what = if taken { "a name that templates have" } else { "the result of a state" };

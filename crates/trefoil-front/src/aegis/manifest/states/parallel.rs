@@ -1,6 +1,8 @@
 //! `kind: ParallelAgents`: several agents at the same time, and the consensus of their verdicts.
 
-use trefoil_syntax::yaml::Text;
+use trefoil_ir::Strategy;
+use trefoil_syntax::Diagnostic;
+use trefoil_syntax::yaml::{Entry, Node, Text};
 
 use super::agent::{JudgeEntry, read_judges, say_something};
 use crate::aegis::manifest::consensus::{self, ConsensusSpec};
@@ -56,6 +58,29 @@ pub fn read(reader: &Reader<'_>, fields: &mut Fields<'_, '_>) -> ParallelState {
         c.finish();
         spec
     });
+    if let Some(consensus) = &consensus {
+        report_weights(reader, items.unwrap_or_default(), consensus.consensus.strategy);
+    }
     let judges = fields.take("judges_for_parallel").map(|e| read_judges(reader, &e.value)).unwrap_or_default();
     ParallelState { agents, consensus, judges }
+}
+
+/// Weights that tell agents apart, where the strategy counts every verdict alike.
+fn report_weights(reader: &Reader<'_>, agents: &[Node], strategy: Strategy) {
+    let word = match strategy {
+        Strategy::Majority => "majority",
+        Strategy::Unanimous => "unanimous",
+        Strategy::WeightedAverage | Strategy::BestOfN => return,
+    };
+    let entries = agents.iter().map(|agent| agent.mapping().and_then(|m| m.get("weight")));
+    let number = |e: &Entry| crate::read::to_value(&e.value).as_f64();
+    let first = entries.clone().next().flatten().map_or(Some(1.0), number);
+    let apart = |e: Option<&Entry>| e.map_or(Some(1.0), number) != first;
+    if entries.clone().any(apart)
+        && let Some(entry) = entries.flatten().next()
+    {
+        let message = format!("`weight` has no effect: the strategy `{word}` counts every verdict alike");
+        let d = Diagnostic::warning("no-effect", reader.at(entry.key.span), message);
+        reader.report(d.help("write `strategy: weighted_average` where some count more than others"));
+    }
 }
