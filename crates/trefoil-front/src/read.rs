@@ -596,7 +596,9 @@ fn of_input(value: &str, next: &str) -> bool {
     };
     match value.strip_prefix('{') {
         Some(inner) => value.ends_with('}') && pair(inner),
-        None => value.is_empty() && next.lines().next().is_some_and(|line| pair(line) && line.trim_end().ends_with('"')),
+        None => {
+            value.is_empty() && next.lines().next().is_some_and(|line| pair(line) && line.trim_end().ends_with('"'))
+        }
     }
 }
 

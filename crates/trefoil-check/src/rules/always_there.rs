@@ -25,7 +25,14 @@ pub(super) fn run(cx: &mut Context<'_>) {
             parts(model, &reads, when, when.condition.expression(), "the step runs in every case", &mut found);
         }
         if let StepKind::Loop(it) = &step.kind {
-            parts(model, &reads, &it.until, it.until.condition.expression(), "the loop ends after its first pass", &mut found);
+            parts(
+                model,
+                &reads,
+                &it.until,
+                it.until.condition.expression(),
+                "the loop ends after its first pass",
+                &mut found,
+            );
         }
     }
     for (at, message, help) in found {
@@ -45,7 +52,8 @@ fn parts<'m>(
     let read = |reference: u32| -> Option<(Location, &'m Read<'m>)> {
         let at = Location::new(cond.origin.file, *cond.spans.get(reference as usize)?);
         let read = *reads.get_or_init(|| in_conditions(model)).get(&at)?;
-        let sure = read.defined == Defined::Always && !read.optional && read.stop.is_none() && read.undeclared.is_none();
+        let sure =
+            read.defined == Defined::Always && !read.optional && read.stop.is_none() && read.undeclared.is_none();
         (sure && read.reference.is_some_and(|r| r.default.is_none())).then_some((at, read))
     };
     match part {
@@ -74,7 +82,11 @@ fn parts<'m>(
             let verdict = if always { "is always true" } else { "can never be true" };
             let message = format!("this comparison {verdict}: `{}` is always there here, and never null", read.path());
             let so = if always { so } else { "" };
-            let help = if so.is_empty() { "compare it with a value".to_owned() } else { format!("{so}: compare it with a value") };
+            let help = if so.is_empty() {
+                "compare it with a value".to_owned()
+            } else {
+                format!("{so}: compare it with a value")
+            };
             found.push((at, message, help));
         }
         _ => {}

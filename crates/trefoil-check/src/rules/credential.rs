@@ -241,7 +241,13 @@ mod tests {
         let found = in_text(&text);
         assert_eq!(found.len(), 1);
         assert_eq!(&text[found[0].range.clone()], key);
-        for text in ["AKIA7QWERTY3UIOP4ASD", "https://bot:k3yH0rse!9@host/x", "https://host/x?q=1&api_key=9f8e7d6c5b4a39281706", "Basic Ym90OmszeUhvcnNlITk=", "-----BEGIN RSA PRIVATE KEY-----\nMII"] {
+        for text in [
+            "AKIA7QWERTY3UIOP4ASD",
+            "https://bot:k3yH0rse!9@host/x",
+            "https://host/x?q=1&api_key=9f8e7d6c5b4a39281706",
+            "Basic Ym90OmszeUhvcnNlITk=",
+            "-----BEGIN RSA PRIVATE KEY-----\nMII",
+        ] {
             assert_eq!(in_text(text).len(), 1, "{text}");
         }
         assert_eq!(in_text(&format!("Bearer {key}")).len(), 1, "one credential is one finding");

@@ -253,8 +253,7 @@ pub fn cross_checks(reading: &Reading<'_, '_>, node: &Node, schema: &Value, part
             let at = reading.reader.at(name.span);
             let message = format!("`{}` is required and not among `properties`", name.value);
             let near = suggest::near(&name.value, declared.entries.iter().map(|e| &*e.key.value));
-            let near =
-                near.map(|n| Near { sure: n.sure && reading.reader.confirms(n.name, &name.value), ..n });
+            let near = near.map(|n| Near { sure: n.sure && reading.reader.confirms(n.name, &name.value), ..n });
             let mended = |d: Diagnostic| match near {
                 Some(near) => respelt(d.help(format!("did you mean `{}`?", near.name)), at, name, near),
                 None => d,
@@ -291,7 +290,8 @@ fn misplaced(reading: &Reading<'_, '_>, mapping: &Mapping) {
     for (i, text) in choices.iter().filter_map(Node::string).enumerate().filter(|_| choices.len() <= 40) {
         let alike = |other: &&Text| other.value != text.value && other.value.eq_ignore_ascii_case(&text.value);
         if let Some(first) = choices.iter().filter_map(Node::string).take(i).find(alike) {
-            let message = format!("`{}` and `{}` are two choices that differ in capitals alone", first.value, text.value);
+            let message =
+                format!("`{}` and `{}` are two choices that differ in capitals alone", first.value, text.value);
             let d = Diagnostic::info("invalid-schema", reading.reader.at(text.span), message);
             reading.reader.report(d.label(reading.reader.at(first.span), "the other one"));
         }
@@ -356,7 +356,11 @@ fn pointless(reading: &Reading<'_, '_>, mapping: &Mapping, kind: &Text) {
         if !sound {
             continue;
         }
-        let message = format!("`{key}` says nothing about `type: {}`: it is for `type: {}`", kind.value, of.join("` and `type: "));
+        let message = format!(
+            "`{key}` says nothing about `type: {}`: it is for `type: {}`",
+            kind.value,
+            of.join("` and `type: ")
+        );
         let d = Diagnostic::warning("invalid-schema", reading.reader.at(entry.key.span), message);
         let d = d.label(reading.reader.at(kind.span), "the type");
         let other = others.iter().find(|(kind_of, _)| *kind_of == &*kind.value).map(|(_, other)| *other);

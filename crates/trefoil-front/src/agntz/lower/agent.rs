@@ -190,7 +190,11 @@ fn too_short(reader: &Reader<'_>, agent: &Agent<'_>) {
     let d = Diagnostic::warning("out-of-range", reader.at(at), message);
     let meant = ms.saturating_mul(1000);
     reader.report(match ms {
-        ..=600 => d.help(format!("for {ms} seconds write `{meant}`")).suggestion(format!("write `{meant}`"), reader.at(at), meant.to_string()),
+        ..=600 => d.help(format!("for {ms} seconds write `{meant}`")).suggestion(
+            format!("write `{meant}`"),
+            reader.at(at),
+            meant.to_string(),
+        ),
         _ => d.help("allow some seconds at least"),
     });
 }

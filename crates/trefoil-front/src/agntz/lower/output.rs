@@ -44,11 +44,16 @@ fn type_name(reader: &Reader<'_>, scope: &Scope<'_>, source: &Text, key: &Text) 
         return;
     }
     let at = reader.at(source.span);
-    let d = Diagnostic::warning("not-a-placeholder", at, format!("`{word}` is text here, and no type: this is the result"));
+    let d =
+        Diagnostic::warning("not-a-placeholder", at, format!("`{word}` is text here, and no type: this is the result"));
     let name = &*key.value;
     let has = |path: &str| there::is_there(scope, path, At::End);
     // The last step that has it is the one that is likely meant.
-    let of_step = scope.steps.iter().rev().filter(|s| matches!(s.callee.as_deref().map(|c| c.output.member(name)), Some(Member::Is(_))));
+    let of_step = scope
+        .steps
+        .iter()
+        .rev()
+        .filter(|s| matches!(s.callee.as_deref().map(|c| c.output.member(name)), Some(Member::Is(_))));
     let path = of_step.map(|s| format!("{}.{name}", s.key)).find(|path| has(path));
     let path = path.or_else(|| has(name).then(|| name.to_owned()));
     reader.report(match path {

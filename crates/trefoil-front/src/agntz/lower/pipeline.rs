@@ -265,7 +265,9 @@ fn repeated_ids(reader: &Reader<'_>, pipeline: &Pipeline<'_>, scope: &Scope<'_>,
         let Some(at) = pipeline.steps.get(i).filter(|_| *label != step.id).and_then(inline) else { continue };
         let mut before = scope.steps.iter().zip(&pipeline.steps).take(i).filter(|(s, _)| s.id == step.id);
         // Of two that write one key more is said than that.
-        let Some(first) = before.find(|(s, _)| s.key != step.key).and_then(|(_, written)| inline(written)) else { continue };
+        let Some(first) = before.find(|(s, _)| s.key != step.key).and_then(|(_, written)| inline(written)) else {
+            continue;
+        };
         let message = format!("two agents of this pipeline have the id `{}`", step.id);
         let d = Diagnostic::warning("duplicate-id", reader.at(at), message);
         reader.report(d.label(reader.at(first), "the other one").help("give one of them another id"));

@@ -3,8 +3,8 @@
 use trefoil_syntax::Span;
 use trefoil_syntax::yaml::Text;
 
-use super::maker;
 use super::llm::Refusal;
+use super::maker;
 use super::model;
 use crate::read::Fields;
 

@@ -124,14 +124,20 @@ fn inside(reader: &Reader<'_>, fields: &Fields<'_, '_>, outer: &Entry) {
         let (own, sure) = match key {
             "method" => (METHODS.iter().any(|(m, _)| *m == word), name == "headers"),
             "body_type" => (BODY_TYPES.iter().any(|(t, _)| *t == word), true),
-            "headers" => (entry.value.mapping().is_some_and(|m| m.entries.iter().any(|e| is_header(&e.key.value))), false),
+            "headers" => {
+                (entry.value.mapping().is_some_and(|m| m.entries.iter().any(|e| is_header(&e.key.value))), false)
+            }
             _ => continue,
         };
         if own && fields.entry(key).is_none() {
             let message = format!("`{key}` is a part of `{name}` here, and not of the request");
             let at = reader.at(entry.key.span);
             // What is sent may have such keys of its own.
-            let d = if sure { Diagnostic::warning("swallowed-key", at, message) } else { Diagnostic::info("swallowed-key", at, message) };
+            let d = if sure {
+                Diagnostic::warning("swallowed-key", at, message)
+            } else {
+                Diagnostic::info("swallowed-key", at, message)
+            };
             let d = d.label(reader.at(outer.key.span), format!("`{name}` begins here"));
             reader.report(d.help(format!("begin the line where `{name}` begins to make it a key of the request")));
         }

@@ -1,7 +1,7 @@
 //! What the name of a model says about its provider.
 
-use trefoil_syntax::{Diagnostic, suggest};
 use trefoil_syntax::yaml::Text;
+use trefoil_syntax::{Diagnostic, suggest};
 
 use crate::read::Reader;
 
@@ -42,14 +42,24 @@ pub fn check(reader: &Reader<'_>, provider: &Text, name: &Text) {
         return reader.report(d.suggestion(format!("write `{rest}`"), at, rest));
     }
     if stands_in(model) {
-        return reader.report(warning(format!("`{model}` stands in for a model's name")).help("write the model that is to be called"));
+        return reader.report(
+            warning(format!("`{model}` stands in for a model's name")).help("write the model that is to be called"),
+        );
     }
     if let Some(meant) = family_slip(maker, model) {
-        let d = warning(format!("`{model}` is no model of `{maker}` by its name")).help(format!("did you mean `{meant}`?"));
+        let d =
+            warning(format!("`{model}` is no model of `{maker}` by its name")).help(format!("did you mean `{meant}`?"));
         return reader.report(d.suggestion(format!("write `{meant}`"), reader.at(name.content()), meant));
     }
-    if maker == "ollama" && ["gpt-", "claude-", "gemini-"].iter().any(|s| model.starts_with(s)) && !model.starts_with("gpt-oss") {
-        let d = Diagnostic::info("bad-model", at, format!("`{model}` is called so by its maker alone, which is not `ollama`"));
+    if maker == "ollama"
+        && ["gpt-", "claude-", "gemini-"].iter().any(|s| model.starts_with(s))
+        && !model.starts_with("gpt-oss")
+    {
+        let d = Diagnostic::info(
+            "bad-model",
+            at,
+            format!("`{model}` is called so by its maker alone, which is not `ollama`"),
+        );
         return reader.report(d.help("name the provider that has it, or a model that runs locally"));
     }
     let other = MAKERS.iter().find(|(start, _)| model.starts_with(start)).map(|(_, other)| *other);
@@ -87,7 +97,8 @@ fn family_slip(maker: &str, model: &str) -> Option<String> {
             all.sort_unstable();
             all
         };
-        word != of && (letters(word) == letters(of) || of.len() > 4 && suggest::near(word, [of]).is_some_and(|n| n.sure))
+        word != of
+            && (letters(word) == letters(of) || of.len() > 4 && suggest::near(word, [of]).is_some_and(|n| n.sure))
     };
     if near(first, family) {
         return Some(format!("{family}-{rest}"));
@@ -114,7 +125,11 @@ pub fn answers(reader: &Reader<'_>, name: &Text) {
     let does = OTHERWISE.iter().find(|(start, _)| name.value.starts_with(start)).map(|(_, does)| *does);
     let does = does.or_else(|| name.value.ends_with("-transcribe").then_some("writes down what is spoken"));
     if let Some(does) = does {
-        let d = Diagnostic::warning("bad-model", reader.at(name.span), format!("`{}` {does}, and answers no prompt", name.value));
+        let d = Diagnostic::warning(
+            "bad-model",
+            reader.at(name.span),
+            format!("`{}` {does}, and answers no prompt", name.value),
+        );
         reader.report(d.help("`kind: llm` takes a model for texts"));
     }
 }

@@ -148,7 +148,11 @@ fn agent<'n>(tool: &mut Fields<'n, '_>, llm: &mut Llm<'n>, own: Option<&Text>) {
     if let Some((target, own)) = target.zip(own)
         && AgentRef::parse(&target.value).is_ok_and(|r| r.id == &*own.value)
     {
-        let d = Diagnostic::warning("reference-cycle", reader.at(target.span), format!("`{}` has itself as a tool", own.value));
+        let d = Diagnostic::warning(
+            "reference-cycle",
+            reader.at(target.span),
+            format!("`{}` has itself as a tool", own.value),
+        );
         reader.report(d.label(reader.at(own.span), "the agent").help("name another agent"));
     }
     let version = tool.text("version");
@@ -190,7 +194,8 @@ fn callback<'n>(tool: &mut Fields<'n, '_>) -> Option<&'n Text> {
 fn literal_url(reader: &Reader<'_>, url: &Text) {
     let text = &*url.value;
     if text.contains("{{") {
-        let d = Diagnostic::warning("not-a-placeholder", reader.at(url.span), "the address of a callback is no template");
+        let d =
+            Diagnostic::warning("not-a-placeholder", reader.at(url.span), "the address of a callback is no template");
         reader.report(d.help("write the address that is to be called"));
     } else if !text.starts_with("https://") && !text.starts_with("http://") {
         let d = Diagnostic::warning("invalid-url", reader.at(url.span), format!("`{text}` is not an http address"));

@@ -294,7 +294,9 @@ fn a_name_that_stands_nowhere_else_is_not_spread() {
     assert_eq!(sure(&[("a.yaml", &agent("{ ticket: string }", "{{ticket}} and {{tickt}}"))]), ["write `ticket`"]);
     assert_eq!(sure(&[("a.yaml", &agent("{ ticket: string }", "The ticket: {{tickt}}"))]), ["write `ticket`"]);
     let schema = |required: &str, rest: &str| {
-        format!("{{ type: object, properties: {{ advce: {{ type: string }} }}, required: [{required}] }}\noutputSchema: {{ x: {rest} }}")
+        format!(
+            "{{ type: object, properties: {{ advce: {{ type: string }} }}, required: [{required}] }}\noutputSchema: {{ x: {rest} }}"
+        )
     };
     let agent = |schema: &str| format!("id: a\nkind: llm\n{MODEL}\ninstruction: Hi.\ninputSchema: {schema}\n");
     assert_eq!(sure(&[("a.yaml", &agent(&schema("advice", "string")))]), none);
@@ -302,7 +304,8 @@ fn a_name_that_stands_nowhere_else_is_not_spread() {
 
 #[test]
 fn an_output_is_no_schema() {
-    let sum = format!("id: sum\nkind: llm\n{MODEL}\ninstruction: Hi.\nprompt: Hi.\noutputSchema: {{ summary: string }}\n");
+    let sum =
+        format!("id: sum\nkind: llm\n{MODEL}\ninstruction: Hi.\nprompt: Hi.\noutputSchema: {{ summary: string }}\n");
     let pipeline = |output: &str| format!("id: p\nkind: sequential\nsteps:\n  - ref: sum\noutput: {output}\n");
     let look = |output: &str| findings(&[("p.yaml", &pipeline(output)), ("sum.yaml", &sum)]);
     let found = look("{ summary: string, score: number, all: \"{{sum}}\" }");
@@ -368,12 +371,19 @@ fn tools_of_an_agent_have_placeholders_as_everything_else_has() {
     ] {
         told(&agent(tool), "not-a-placeholder");
     }
-    silent(&agent("    params: { k: \"{{userId}}\" }\n    headers: { A: \"Bearer {{env.TOKEN}}\" }\n"), "not-a-placeholder");
+    silent(
+        &agent("    params: { k: \"{{userId}}\" }\n    headers: { A: \"Bearer {{env.TOKEN}}\" }\n"),
+        "not-a-placeholder",
+    );
 }
 
 #[test]
 fn an_address_is_one() {
-    let tool = |url: &str| format!("id: t\nkind: tool\ninputSchema: {{ id: string }}\ntool: {{ kind: http, name: t, url: \"{url}\", params: {{}} }}\n");
+    let tool = |url: &str| {
+        format!(
+            "id: t\nkind: tool\ninputSchema: {{ id: string }}\ntool: {{ kind: http, name: t, url: \"{url}\", params: {{}} }}\n"
+        )
+    };
     for (url, said) in [
         ("https://example.com/users/:id/posts", "`:id` is text here"),
         ("https://example.com/<city>", "`<city>` is text here"),
@@ -386,7 +396,11 @@ fn an_address_is_one() {
     ] {
         told(&tool(url), said);
     }
-    for url in ["https://example.com:8080/v1/models:predict?at=12:30&q={id?}", "https://{{env.HOST}}:8080/x", "https://user@example.com/a,b"] {
+    for url in [
+        "https://example.com:8080/v1/models:predict?at=12:30&q={id?}",
+        "https://{{env.HOST}}:8080/x",
+        "https://user@example.com/a,b",
+    ] {
         for rule in ["invalid-url", "not-a-placeholder"] {
             silent(&tool(url), rule);
         }
@@ -399,15 +413,32 @@ fn a_limit_is_for_one_type() {
         format!("id: a\nkind: llm\n{MODEL}\ninputSchema:\n  t: {property}\ninstruction: \"{{{{t}}}}\"\n")
     };
     for (property, said) in [
-        ("{ type: array, min: 1 }", "`min` says nothing about `type: array`: it is for `type: number` and `type: integer` (write `minItems`)"),
-        ("{ type: string, max: 100 }", "`max` says nothing about `type: string`: it is for `type: number` and `type: integer` (write `maxLength`)"),
-        ("{ type: integer, minLength: 2 }", "`minLength` says nothing about `type: integer`: it is for `type: string` (write `minimum`)"),
+        (
+            "{ type: array, min: 1 }",
+            "`min` says nothing about `type: array`: it is for `type: number` and `type: integer` (write `minItems`)",
+        ),
+        (
+            "{ type: string, max: 100 }",
+            "`max` says nothing about `type: string`: it is for `type: number` and `type: integer` (write `maxLength`)",
+        ),
+        (
+            "{ type: integer, minLength: 2 }",
+            "`minLength` says nothing about `type: integer`: it is for `type: string` (write `minimum`)",
+        ),
         ("{ type: boolean, min: 0 }", "`min` says nothing about `type: boolean`"),
-        ("{ type: array, items: { type: object, properties: { a: string } }, required: [a] }", "`required` says nothing about `type: array`"),
+        (
+            "{ type: array, items: { type: object, properties: { a: string } }, required: [a] }",
+            "`required` says nothing about `type: array`",
+        ),
     ] {
         told(&input(property), said);
     }
-    for property in ["{ type: array, minItems: 1 }", "{ type: string, maxLength: 9 }", "{ type: integer, min: 0, max: 4 }", "{ type: [string, \"null\"], maxLength: 4 }"] {
+    for property in [
+        "{ type: array, minItems: 1 }",
+        "{ type: string, maxLength: 9 }",
+        "{ type: integer, min: 0, max: 4 }",
+        "{ type: [string, \"null\"], maxLength: 4 }",
+    ] {
         silent(&input(property), "says nothing about");
     }
     let items = "{ type: array }\n  items: { type: string }";
@@ -418,7 +449,10 @@ fn a_limit_is_for_one_type() {
 #[test]
 fn a_time_is_in_milliseconds() {
     let agent = |ms: u32| format!("id: a\nkind: llm\n{MODEL}\ninstruction: Hi.\nprompt: Hi.\ntimeoutMs: {ms}\n");
-    told(&agent(60), "warning 6:12 out-of-range: `timeoutMs` is in milliseconds: no model answers in 60 of them (for 60 seconds write `60000`)");
+    told(
+        &agent(60),
+        "warning 6:12 out-of-range: `timeoutMs` is in milliseconds: no model answers in 60 of them (for 60 seconds write `60000`)",
+    );
     silent(&agent(2000), "out-of-range");
     let pipeline = |when: &str| format!("id: p\nkind: sequential\ntimeoutMs: 30\nsteps: [ {{ ref: a{when} }} ]\n");
     let found = |when: &str| findings(&[("p.yaml", &pipeline(when)), ("a.yaml", &agent(2000))]);
@@ -431,7 +465,9 @@ fn a_time_is_in_milliseconds() {
 #[test]
 fn one_input_has_one_answer() {
     let agent = |second: &str| {
-        format!("id: a\nkind: llm\n{MODEL}\ninstruction: Hi.\nexamples:\n  - {{ input: x, output: a }}\n  - {{ {second} }}\n")
+        format!(
+            "id: a\nkind: llm\n{MODEL}\ninstruction: Hi.\nexamples:\n  - {{ input: x, output: a }}\n  - {{ {second} }}\n"
+        )
     };
     told(&agent("input: x, output: b"), "warning 7:14 schema-mismatch: this example answers the same input otherwise");
     silent(&agent("input: x, output: a"), "schema-mismatch");
@@ -441,17 +477,31 @@ fn one_input_has_one_answer() {
 #[test]
 fn agents_in_steps_are_told_apart() {
     let step = |rest: &str| format!("  - agent: {{ id: a, kind: llm, {}, instruction: Hi., prompt: Hi.{rest}\n", MODEL);
-    let pipeline = |second: &str| format!("id: p\nkind: sequential\nsteps:\n{}{second}output: {{ x: \"{{{{a}}}}\" }}\n", step(" }"));
-    told(&pipeline(&step(", stateKey: b }")), "warning 5:18 duplicate-id: two agents of this pipeline have the id `a` (give one of them another id)");
+    let pipeline = |second: &str| {
+        format!("id: p\nkind: sequential\nsteps:\n{}{second}output: {{ x: \"{{{{a}}}}\" }}\n", step(" }"))
+    };
+    told(
+        &pipeline(&step(", stateKey: b }")),
+        "warning 5:18 duplicate-id: two agents of this pipeline have the id `a` (give one of them another id)",
+    );
     silent(&pipeline(&step(" }")), "duplicate-id");
-    told(&pipeline(&step(", stateKey: b }\n    stateKey: c")), "no-effect: `stateKey` has no effect here: that of the step counts");
+    told(
+        &pipeline(&step(", stateKey: b }\n    stateKey: c")),
+        "no-effect: `stateKey` has no effect here: that of the step counts",
+    );
     silent(&pipeline(&step(" }\n    stateKey: c")), "no-effect");
 }
 
 #[test]
 fn an_entry_that_was_copied_has_a_name_of_its_own() {
-    let child = format!("id: c\nkind: llm\n{MODEL}\ninputSchema: {{ subject: string, body: string }}\ninstruction: \"{{{{subject}}}}\"\nprompt: \"{{{{body}}}}\"\noutputSchema: {{ risks: string, dates: string }}\n");
-    let pipeline = |input: &str, output: &str| format!("id: p\nkind: sequential\ninputSchema: {{ subject: string, body: string, text: string }}\nsteps:\n  - ref: c\n    input: {input}\noutput: {output}\n");
+    let child = format!(
+        "id: c\nkind: llm\n{MODEL}\ninputSchema: {{ subject: string, body: string }}\ninstruction: \"{{{{subject}}}}\"\nprompt: \"{{{{body}}}}\"\noutputSchema: {{ risks: string, dates: string }}\n"
+    );
+    let pipeline = |input: &str, output: &str| {
+        format!(
+            "id: p\nkind: sequential\ninputSchema: {{ subject: string, body: string, text: string }}\nsteps:\n  - ref: c\n    input: {input}\noutput: {output}\n"
+        )
+    };
     let look = |input: &str, output: &str| findings(&[("p.yaml", &pipeline(input, output)), ("c.yaml", &child)]);
     let sound = "{ subject: \"{{subject}}\", body: \"{{body}}\" }";
     assert_eq!(look(sound, "{ risks: \"{{c.risks}}\", dates: \"{{c.dates}}\" }"), "");
@@ -459,32 +509,60 @@ fn an_entry_that_was_copied_has_a_name_of_its_own() {
     let found = look("{ subject: \"{{subject}}\", body: \"{{subject}}\" }", "{ x: \"{{c}}\" }");
     assert!(found.contains("6:44 copied-value: `body` gets `{{subject}}` as `subject` does, and there is a `body` [p.yaml 6:14 `subject` gets it here]"), "{found}");
     let found = look(sound, "{ risks: \"{{c.risks}}\", dates: \"{{c.risks}}\" }");
-    assert!(found.contains("7:40 copied-value: `dates` gets `{{c.risks}}` as `risks` does, and there is a `c.dates`"), "{found}");
+    assert!(
+        found.contains("7:40 copied-value: `dates` gets `{{c.risks}}` as `risks` does, and there is a `c.dates`"),
+        "{found}"
+    );
     let found = look("{ subject: \"{{body}}\", body: \"{{subject}}\" }", "{ x: \"{{c}}\" }");
     assert!(found.contains("6:41 copied-value: `subject` and `body` get each other's values"), "{found}");
 }
 
 #[test]
 fn a_whole_value_in_the_signs_of_another_language_is_text() {
-    let pipeline = |x: &str| format!("id: p\nkind: sequential\ninputSchema: {{ body: string }}\nsteps:\n  - agent: {{ id: b, kind: llm, {MODEL}, instruction: Hi., prompt: \"{{{{x}}}}\" }}\n    input: {{ x: \"{x}\" }}\noutput: {{ b: \"{{{{b}}}}\", body: \"{{{{body}}}}\" }}\n");
+    let pipeline = |x: &str| {
+        format!(
+            "id: p\nkind: sequential\ninputSchema: {{ body: string }}\nsteps:\n  - agent: {{ id: b, kind: llm, {MODEL}, instruction: Hi., prompt: \"{{{{x}}}}\" }}\n    input: {{ x: \"{x}\" }}\noutput: {{ b: \"{{{{b}}}}\", body: \"{{{{body}}}}\" }}\n"
+        )
+    };
     for value in ["$.body", "<body>", "$body", "%body%", "｛｛body｝｝", "｛body｝"] {
         told(&pipeline(value), &format!("not-a-placeholder: `{value}` is text here, and its value is not read"));
     }
     for value in ["<other>", "$5", "%d%", "50%"] {
         silent(&pipeline(value), "not-a-placeholder");
     }
-    told("id: t\nkind: tool\ninputSchema: { message: string }\ntool: { kind: http, name: t, url: \"https://example.com\", method: POST, body: { text: \"$message\" } }\n", "`$message` is text here");
+    told(
+        "id: t\nkind: tool\ninputSchema: { message: string }\ntool: { kind: http, name: t, url: \"https://example.com\", method: POST, body: { text: \"$message\" } }\n",
+        "`$message` is text here",
+    );
 }
 
 #[test]
 fn keys_of_a_request_stand_in_it() {
-    let tool = |rest: &str| format!("id: t\nkind: tool\ninputSchema: {{ a: string }}\ntool:\n  kind: http\n  name: t\n  url: https://example.com\n{rest}");
-    told(&tool("  headers: { Accept: x, method: POST }\n"), "warning 8:25 swallowed-key: `method` is a part of `headers` here");
-    told(&tool("  method: POST\n  body: { a: \"{{a}}\", body_type: form }\n"), "warning 9:23 swallowed-key: `body_type` is a part of `body` here");
-    told(&tool("  method: POST\n  body: { a: \"{{a}}\", headers: { Authorization: x } }\n"), "info 9:23 swallowed-key: `headers` is a part of `body` here");
-    told(&tool("  method: POST\n  body:\n    a:\"{{a}}\"\n"), "`body` is one text here: a key needs a blank behind its `:`");
+    let tool = |rest: &str| {
+        format!(
+            "id: t\nkind: tool\ninputSchema: {{ a: string }}\ntool:\n  kind: http\n  name: t\n  url: https://example.com\n{rest}"
+        )
+    };
+    told(
+        &tool("  headers: { Accept: x, method: POST }\n"),
+        "warning 8:25 swallowed-key: `method` is a part of `headers` here",
+    );
+    told(
+        &tool("  method: POST\n  body: { a: \"{{a}}\", body_type: form }\n"),
+        "warning 9:23 swallowed-key: `body_type` is a part of `body` here",
+    );
+    told(
+        &tool("  method: POST\n  body: { a: \"{{a}}\", headers: { Authorization: x } }\n"),
+        "info 9:23 swallowed-key: `headers` is a part of `body` here",
+    );
+    told(
+        &tool("  method: POST\n  body:\n    a:\"{{a}}\"\n"),
+        "`body` is one text here: a key needs a blank behind its `:`",
+    );
     told(&tool("  headers: { Authorisation: x }\n"), "did you mean `Authorization`?");
-    let sound = tool("  method: POST\n  headers: { Accept: x }\n  body_type: json\n  body: { method: card, headers: { a: b }, body_type: slim }\n");
+    let sound = tool(
+        "  method: POST\n  headers: { Accept: x }\n  body_type: json\n  body: { method: card, headers: { a: b }, body_type: slim }\n",
+    );
     silent(&sound, "swallowed-key");
 }
 
@@ -493,8 +571,13 @@ fn what_surrounds_an_agent_is_looked_at() {
     let agent = |rest: &str| format!("id: a\nkind: llm\n{MODEL}\ninstruction: Hi.\n{rest}\n");
     told(&agent("skills: [search, read, search]"), "warning 5:24 duplicate-id: `search` is listed twice");
     told(&agent("tools: [ { kind: agent, agent: a } ]"), "reference-cycle: `a` has itself as a tool");
-    let callback = |url: &str, secret: &str| agent(&format!("tools: [ {{ kind: callback, name: c, url: \"{url}\", secret: \"{secret}\" }} ]"));
-    told(&callback("https://example.com", "{{secrets.CB}}"), "`secret` is the name of a signing secret, and no template");
+    let callback = |url: &str, secret: &str| {
+        agent(&format!("tools: [ {{ kind: callback, name: c, url: \"{url}\", secret: \"{secret}\" }} ]"))
+    };
+    told(
+        &callback("https://example.com", "{{secrets.CB}}"),
+        "`secret` is the name of a signing secret, and no template",
+    );
     told(&callback("/hook", "cb"), "`/hook` is not an http address");
     told(&callback("https://example.com/{{env.ID}}", "cb"), "the address of a callback is no template");
     silent(&callback("https://example.com", "cb"), "not-a-placeholder");
@@ -506,7 +589,9 @@ fn what_surrounds_an_agent_is_looked_at() {
 
 #[test]
 fn a_model_is_one_that_answers() {
-    let agent = |provider: &str, name: &str| format!("id: a\nkind: llm\nmodel: {{ provider: {provider}, name: {name} }}\ninstruction: Hi.\nprompt: Hi.\n");
+    let agent = |provider: &str, name: &str| {
+        format!("id: a\nkind: llm\nmodel: {{ provider: {provider}, name: {name} }}\ninstruction: Hi.\nprompt: Hi.\n")
+    };
     for (provider, name, said) in [
         ("openai", "text-embedding-3-small", "makes vectors of texts"),
         ("openai", "gpt-image-1", "makes images"),
@@ -541,8 +626,15 @@ fn a_model_is_one_that_answers() {
 
 #[test]
 fn a_word_that_is_a_name_too_is_a_text() {
-    let pipeline = |language: &str, when: &str| format!("id: p\nkind: sequential\ninputSchema: {{ language: {language}, other: string }}\nsteps: [ {{ ref: c, when: \"{when}\" }} ]\n");
-    told(&pipeline("string", "{{language}} == other"), "info 4:43 not-a-placeholder: `other` is a text here, and the value of `other` is not read");
+    let pipeline = |language: &str, when: &str| {
+        format!(
+            "id: p\nkind: sequential\ninputSchema: {{ language: {language}, other: string }}\nsteps: [ {{ ref: c, when: \"{when}\" }} ]\n"
+        )
+    };
+    told(
+        &pipeline("string", "{{language}} == other"),
+        "info 4:43 not-a-placeholder: `other` is a text here, and the value of `other` is not read",
+    );
     for when in ["{{language}} == 'other'", "{{language}} == en", "{{language}} == {{other}}"] {
         silent(&pipeline("string", when), "not-a-placeholder");
     }
@@ -551,15 +643,35 @@ fn a_word_that_is_a_name_too_is_a_text() {
 
 #[test]
 fn one_pass_repeats_nothing() {
-    let pipeline = |max: u32| format!("id: p\nkind: sequential\nuntil: \"{{{{c}}}} == ok\"\nmaxIterations: {max}\nsteps: [ {{ ref: c }} ]\n");
+    let pipeline = |max: u32| {
+        format!("id: p\nkind: sequential\nuntil: \"{{{{c}}}} == ok\"\nmaxIterations: {max}\nsteps: [ {{ ref: c }} ]\n")
+    };
     told(&pipeline(1), "warning 4:16 no-effect: with one pass `until` repeats nothing");
     silent(&pipeline(2), "no-effect");
 }
 
 #[test]
 fn small_slips_are_told() {
-    let agent = |schema: &str, text: &str| format!("id: a\nkind: llm\n{MODEL}\ninputSchema: {{ subject: {schema} }}\ninstruction: '{text}'\n");
+    let agent = |schema: &str, text: &str| {
+        format!("id: a\nkind: llm\n{MODEL}\ninputSchema: {{ subject: {schema} }}\ninstruction: '{text}'\n")
+    };
     told(&agent("string", "On {{ subject }}}."), "warning 5:31 not-a-placeholder: this `}` is text");
     silent(&agent("string", "{\"a\": {{ subject }}} and {\"b\": {\"c\": {{subject}}}}"), "not-a-placeholder");
-    told(&agent("{ type: string, enum: [outage, Outage] }", "{{subject}}"), "info 4:56 invalid-schema: `outage` and `Outage` are two choices that differ in capitals alone");
+    told(
+        &agent("{ type: string, enum: [outage, Outage] }", "{{subject}}"),
+        "info 4:56 invalid-schema: `outage` and `Outage` are two choices that differ in capitals alone",
+    );
+}
+
+#[test]
+fn a_part_of_an_answer_is_named_with_its_step() {
+    let pipeline = format!(
+        "id: p\nkind: parallel\ninputSchema: {{ text: string }}\nbranches:\n  - agent: {{ id: scan, kind: llm, {MODEL}, instruction: Hi., prompt: \"{{{{userQuery}}}}\", outputSchema: {{ risks: string }} }}\n    input: {{ userQuery: \"{{{{text}}}}\" }}\noutput: {{ risks: \"{{{{risks}}}}\" }}\n"
+    );
+    told(
+        &pipeline,
+        "error 7:21 unresolved-name: `risks` is not defined here (did you mean `scan.risks`? there is `text`, `scan`)",
+    );
+    let fixes = load(&[("p.yaml", &pipeline)]).diagnostics.into_sorted().into_iter().filter_map(|d| d.fix);
+    assert_eq!(fixes.map(|f| (f.message, f.safe)).collect::<Vec<_>>(), [("write `scan.risks`".to_owned(), false)]);
 }
