@@ -386,12 +386,23 @@ pub fn member_type(schema: &Value, name: &str) -> Value {
     found.cloned().unwrap_or(Value::Bool(true))
 }
 
+/// Whether values of a type may be without a member that it declares: a type that tells which ones have to be there does
+/// not list it.
+fn is_optional(schema: &Value, name: &str) -> bool {
+    let required = schema.get("required").and_then(Value::as_list);
+    let declared = schema.get("properties").is_some_and(|all| all.get(name).is_some());
+    declared && required.is_some_and(|all| all.iter().all(|v| v.as_str() != Some(name)))
+}
+
 /// The rest of a path inside of a value whose type is known: the last meaning's.
 pub fn walk<'p>(all: &mut Vec<Meaning>, rest: impl IntoIterator<Item = impl AsRef<str> + 'p>) {
     for segment in rest {
         let Some(Meaning { schema, defined, .. }) = all.last() else { return };
-        let missing = is_closed(schema, segment.as_ref());
-        let defined = if missing { Defined::Never } else { *defined };
+        let defined = match *defined {
+            _ if is_closed(schema, segment.as_ref()) => Defined::Never,
+            Defined::Always if is_optional(schema, segment.as_ref()) => Defined::Sometimes,
+            known => known,
+        };
         let schema = member_type(schema, segment.as_ref());
         all.push(Meaning::built_in(defined, schema));
     }

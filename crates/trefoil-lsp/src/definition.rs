@@ -1,5 +1,6 @@
 //! Go to definition: from a place that names something to where it is declared, also in other files.
 
+use trefoil::ir::facts::DeclarationKind;
 use trefoil::syntax::{FileId, Location, Span};
 
 use crate::analysis::Analysis;
@@ -11,6 +12,9 @@ pub fn definition(analysis: &Analysis, file: FileId, offset: u32) -> Vec<Locatio
     for mention in analysis.mentions_at(file, offset) {
         out.extend(mention.to.filter(|to| !out.contains(to)));
     }
+    for key in out.clone() {
+        out.extend(writers(analysis, key).filter(|at| !out.contains(at)).collect::<Vec<_>>());
+    }
     if out.is_empty() {
         out.extend(analysis.declaration_at(file, offset).map(|(d, _)| d.at));
     }
@@ -18,6 +22,14 @@ pub fn definition(analysis: &Analysis, file: FileId, offset: u32) -> Vec<Locatio
         out.extend(named_file(analysis, file, offset));
     }
     out
+}
+
+/// The other places that write to a key of shared state: facts know the first one as its declaration.
+fn writers(analysis: &Analysis, key: Location) -> impl Iterator<Item = Location> {
+    let facts = analysis.facts();
+    let shared = facts.declarations.iter().any(|d| d.at == key && d.kind == DeclarationKind::Key);
+    let others = facts.mentions.iter().filter(move |m| shared && !m.template && m.to == Some(key));
+    others.map(|m| m.at)
 }
 
 /// The beginning of a file whose path stands at an offset.

@@ -11,6 +11,11 @@ pub fn references(analysis: &Analysis, file: FileId, offset: u32, declaration: b
     let mut meant: Vec<Location> = analysis.mentions_at(file, offset).into_iter().filter_map(|m| m.to).collect();
     let own = facts.declarations.iter().filter(|d| d.at.file == file && touches(d.at.span, offset));
     meant.extend(own.map(|d| d.at));
+    // A step that goes by the agent it calls is named with it.
+    let called = facts.mentions.iter().filter(|m| !m.template && m.to.is_some_and(|to| meant.contains(&to)));
+    let steps: Vec<Location> =
+        called.map(|m| m.at).filter(|at| facts.declarations.iter().any(|d| d.at == *at)).collect();
+    meant.extend(steps);
     let mut out: Vec<Location> =
         facts.mentions.iter().filter(|m| m.to.is_some_and(|to| meant.contains(&to))).map(|m| m.at).collect();
     if declaration {

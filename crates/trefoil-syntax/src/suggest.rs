@@ -38,7 +38,8 @@ pub fn near<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Op
             Some(best) if best.distance == distance => best.sure &= best.name == name,
             Some(best) if best.distance < distance => {}
             _ => {
-                let sure = distance <= 2 && length >= 3 * distance && !are_counted(word, name);
+                let sure =
+                    distance <= 2 && length >= 3 * distance && !are_counted(word, name) && !are_measured(word, name);
                 best = Some(Near { name, distance, sure });
             }
         }
@@ -64,6 +65,15 @@ fn are_counted(one: &str, other: &str) -> bool {
     ends || numbers(one) != numbers(other)
 }
 
+/// Whether two names end in different units (`max_ms`, `max_s`): a number behind one of them is not that of the other.
+fn are_measured(one: &str, other: &str) -> bool {
+    const UNITS: [&str; 7] = ["ms", "s", "sec", "secs", "seconds", "minutes", "hours"];
+    let unit = |name: &str| {
+        name.rsplit_once('_').and_then(|(_, last)| UNITS.into_iter().find(|u| last.eq_ignore_ascii_case(u)))
+    };
+    unit(one).zip(unit(other)).is_some_and(|(a, b)| a != b)
+}
+
 /// Whether all letters of one word stand in another, in their order.
 fn within(word: &str, longer: &str) -> bool {
     let mut rest = longer.chars().flat_map(char::to_lowercase);
@@ -78,6 +88,7 @@ mod tests {
     fn sure_is_what_only_a_slip_can_be() {
         let sure = |word: &str, all: &[&'static str]| near(word, all.iter().copied()).map(|n| (n.name, n.sure));
         assert_eq!(sure("PUT", &["GET"]), None, "another word");
+        assert_eq!(sure("max_duration_ms", &["max_duration_s"]), Some(("max_duration_s", false)), "another unit");
         assert_eq!(sure("instrction", &["instruction", "id"]), Some(("instruction", true)));
         assert_eq!(sure("Model", &["model"]), Some(("model", true)));
         assert_eq!(sure("role", &["tool", "name"]), None);

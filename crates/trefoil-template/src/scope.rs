@@ -26,6 +26,8 @@ pub struct Reference {
     /// Whether an `if` around it, the block that asks for it, a `default` helper or a `default(...)` filter catches the
     /// undefined case.
     pub guarded: bool,
+    /// Whether it is printed where a block around it has found it to be nothing: in the `else` of its own `if`.
+    pub denied: bool,
     /// The paths that the blocks around it ask for, so that they have a value wherever this is looked up.
     pub asked: Vec<Vec<Segment>>,
     /// Whether it stands where a helper is mostly given a text (`(eq path word)`, `default path word`): perhaps one without
@@ -40,7 +42,7 @@ pub struct Reference {
 impl Reference {
     /// One that no template holds, for who asks about a path by itself: what is missing there is taken care of.
     pub fn guarded(path: Vec<Segment>, span: Range<u32>, binding: Binding) -> Self {
-        Self { path, span, guarded: true, asked: Vec::new(), operand: false, default: None, binding }
+        Self { path, span, guarded: true, denied: false, asked: Vec::new(), operand: false, default: None, binding }
     }
     /// Whether a block around it asks for another member of the same root: where that has one, the root is there.
     pub fn beside(&self) -> bool {

@@ -8,7 +8,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use trefoil_syntax::diagnostic::edit;
-use trefoil_syntax::{Edit, FileId, Fix, SourceFile};
+use trefoil_syntax::{Edit, FileId, Files, Fix, SourceFile};
 
 use crate::load::{LoadOptions, Report, check};
 
@@ -62,6 +62,7 @@ impl Fixed {
         let wanted =
             wanted.filter(|(_, fix)| fix.safe && fix.edits.iter().all(|e| !refused.contains(&e.location.file)));
         let wanted: Vec<(&'static str, &Fix)> = wanted.collect();
+        let wanted = one_slip_each(wanted, files);
         let chosen = edit::compatible(wanted.iter().map(|(_, fix)| *fix));
         let mut by_file: BTreeMap<FileId, Vec<&Edit>> = BTreeMap::new();
         for edit in chosen.iter().flat_map(|fix| &fix.edits) {
@@ -89,6 +90,21 @@ impl Fixed {
         self.refused.extend(refusals);
         !written.is_empty()
     }
+}
+
+/// Leaves out what would give one name to two different words of a file (`descripton`, `desciption`) in one go: the next
+/// round sees whether there is still room for it.
+fn one_slip_each<'f>(wanted: Vec<(&'static str, &'f Fix)>, files: &Files) -> Vec<(&'static str, &'f Fix)> {
+    let mut originals: BTreeMap<(FileId, &str), &str> = BTreeMap::new();
+    let mut fits = |fix: &'f Fix| {
+        fix.edits.iter().filter(|e| !e.text.is_empty()).all(|e| {
+            let span = e.location.span;
+            let text = files.get(e.location.file).map_or("", |f| f.text());
+            let original = text.get(span.start as usize..span.end as usize).unwrap_or_default();
+            *originals.entry((e.location.file, &e.text)).or_insert(original) == original
+        })
+    };
+    wanted.into_iter().filter(|(_, fix)| fits(fix)).collect()
 }
 
 fn changed() -> String {

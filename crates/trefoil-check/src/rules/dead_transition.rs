@@ -2,7 +2,9 @@
 
 use trefoil_syntax::Severity;
 
+use super::never_true::{is_joined, is_written};
 use crate::rule::{Context, Group, Rule, Run};
+
 use crate::semantic::states::Taken;
 
 pub(super) const RULE: Rule = Rule {
@@ -30,6 +32,14 @@ fn run(cx: &mut Context<'_>) {
                     Taken::NoFailure => ("this state does not fail", None),
                     Taken::Shadowed(before) => ("whenever it could be, one before it is", *before),
                 };
+                // That this one is always true is said of it, and it is what has to be mended.
+                let written = |at: usize| {
+                    let when = state.transitions.get(at).and_then(|t| t.when.as_ref());
+                    when.is_some_and(|w| is_joined(w.condition.expression()) && is_written(w))
+                };
+                if before.is_some_and(written) {
+                    continue;
+                }
                 let message = format!("`{}` is never taken: {why}", transition.text);
                 let mut finding = cx.finding(transition.origin, message);
                 match before.and_then(|at| state.transitions.get(at)) {

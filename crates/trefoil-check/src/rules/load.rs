@@ -129,6 +129,7 @@ pub(super) static RULES: &[Rule] = load! {
     "refused" Models Warning;
     "unsafe-placeholder" Safety Error;
     "command-from-data" Safety Warning Error;
+    "command-syntax" Form Warning Error;
     "secret-in-prompt" Safety Error;
     "masked-output" Safety Warning;
 };

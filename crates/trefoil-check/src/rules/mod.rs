@@ -48,6 +48,7 @@ rules! {
 }
 
 mod always_there;
+mod denied;
 mod maybe_undefined;
 mod members;
 mod never_true;
@@ -66,6 +67,7 @@ pub(crate) static BEYOND_LOADING: &[(&str, Look)] = &[
     ("unknown-property", members::of_items),
     ("property-of-text", members::property_of_text),
     ("never-true", never_true::run),
+    ("no-effect", denied::run),
     ("never-true", always_there::run),
     ("secret-in-prompt", secret_in_prompt::run),
     ("shadowed-name", shadowed_name::run),

@@ -22,6 +22,21 @@ pub(super) fn run(cx: &mut Context<'_>) {
         d.help = help;
         cx.report(d);
     }
+    for cond in taken(model) {
+        let told = told.iter().any(|at| at.file == cond.origin.file && overlap(at.span, cond.origin.span));
+        if told || cond.condition.is_constant() {
+            continue;
+        }
+        if let Some(text) = alone(cond.condition.expression()) {
+            let message = format!("`'{text}'` stands alone in this condition: a text alone is always true");
+            let help = format!("compare it as well, such as `a == 'x' || a == '{text}'`");
+            cx.report(cx.finding(cond.origin, message).help(help));
+        } else if truth(cond) == Truth::Always {
+            let message = "this condition always holds: one of its parts does in every case";
+            let help = "to leave out several values, join the comparisons with `&&`";
+            cx.report(cx.finding(cond.origin, message).help(help));
+        }
+    }
     for cond in edges(model) {
         let apart = |at: &Location| at.file != cond.origin.file || !overlap(at.span, cond.origin.span);
         if cond.condition.is_constant() || !told.iter().all(apart) {
@@ -52,8 +67,43 @@ fn edges<'p>(model: &Model<'p>) -> Vec<&'p Cond> {
             found.extend(graph.nodes.iter().flat_map(|n| &n.incoming).filter_map(|e| e.when.as_ref()));
         }
     }
-    found.retain(|c| matches!(c.condition.expression(), Expression::And(_) | Expression::Or(_) | Expression::Not(_)));
+    found.retain(|c| match c.condition.expression() {
+        // A part that is nothing but a value is told where it is read.
+        Expression::And(all) | Expression::Or(all) => {
+            !all.iter().any(|part| matches!(part, Expression::Literal(v) if v.as_str().is_some()))
+        }
+        Expression::Not(_) => true,
+        _ => false,
+    });
     found
+}
+
+/// The conditions of transitions that are made of several parts, as the manifest writes them.
+fn taken<'p>(model: &Model<'p>) -> Vec<&'p Cond> {
+    let machines = model.machines();
+    let states = machines.iter().flat_map(|(machine, _)| &machine.states);
+    let alive = states.filter(|s| model.reach().is_alive(s.step));
+    let conds = alive.flat_map(|s| &s.transitions).filter_map(|t| t.when.as_ref());
+    conds.filter(|c| is_joined(c.condition.expression()) && is_written(c)).collect()
+}
+
+/// Whether a condition is made of several parts.
+pub(super) fn is_joined(expression: &Expression) -> bool {
+    matches!(expression, Expression::And(_) | Expression::Or(_) | Expression::Not(_))
+}
+
+/// Whether a condition stands in the manifest as it is, not as a word that lowering knows.
+pub(super) fn is_written(cond: &Cond) -> bool {
+    cond.condition.references().iter().any(|r| !r.span.is_empty())
+}
+
+/// A text that is a part of its own, and so nothing but true.
+fn alone(expression: &Expression) -> Option<&str> {
+    let (Expression::And(parts) | Expression::Or(parts)) = expression else { return None };
+    parts.iter().find_map(|part| match part {
+        Expression::Literal(value) => value.as_str().filter(|text| !text.is_empty()),
+        other => alone(other),
+    })
 }
 
 fn overlap(a: Span, b: Span) -> bool {
@@ -122,6 +172,12 @@ fn unequal(compared: &Compared) -> Option<(String, Option<String>)> {
         if number.fract() != 0.0 && schema::is_integer(&value.schema) {
             return Some((format!("`{}` is a whole number", value.words), None));
         }
+    }
+    if let (Some(1.0), Some(text)) = (bound(&value.schema, "maxLength"), other.literal.as_ref().and_then(Value::as_str))
+        && text.chars().count() > 1
+    {
+        let help = "compare all of it, or write `\"...\" in` in front of it for a part".to_owned();
+        return Some((format!("`{}` is one character of a text", value.words), Some(help)));
     }
     let (choices, others) = (schema::choices(&value.schema)?, schema::choices(&other.schema)?);
     if others.iter().any(|o| choices.contains(o)) || choices.iter().all(Value::is_null) {

@@ -91,8 +91,8 @@ fn printed(model: &Model<'_>, flow: FlowId, text: &Text) -> Vec<(Location, Strin
     });
     let found = values.filter_map(|(at, i)| {
         let (_, (severity, fields)) = objects.iter().find(|(index, _)| *index == i)?;
-        if text.template.expressions().iter().any(|e| in_json(e, i)) {
-            return None; // Written to be JSON.
+        if text.template.expressions().iter().any(|e| in_json(e, i) || taken_apart(e, i)) {
+            return None; // Written to be JSON, or what is printed is another value.
         }
         let name = text.template.references().get(i)?.dotted();
         let list = fields.iter().take(8).map(|f| format!("`{name}.{f}`")).collect::<Vec<_>>().join(", ");
@@ -142,6 +142,16 @@ pub(super) fn in_json(expression: &Expression, reference: usize) -> bool {
         Expression::Reference(r) => *function == Function::Json && *r as usize == reference,
         Expression::Call(Function::Default, of) if *function == Function::Json => of.contains(&Expression::Reference(reference as u32)),
         other => in_json(other, reference),
+    })
+}
+
+/// Whether what is printed of this reference is its keys, how many there are, or one of its members.
+fn taken_apart(expression: &Expression, reference: usize) -> bool {
+    let Expression::Call(function, arguments) = expression else { return false };
+    let apart = matches!(function, Function::Keys | Function::Length | Function::Lookup);
+    arguments.iter().any(|a| match a {
+        Expression::Reference(r) => apart && *r as usize == reference,
+        other => taken_apart(other, reference),
     })
 }
 

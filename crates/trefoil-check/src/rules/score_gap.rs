@@ -2,6 +2,7 @@
 
 use trefoil_ir::{Graph, StepKind};
 use trefoil_syntax::Severity;
+use trefoil_template::Value;
 
 use crate::rule::{Context, Group, Rule, Run};
 use crate::semantic::cases::{Case, Cases, Read};
@@ -55,21 +56,30 @@ fn edges(cx: &mut Context<'_>, graph: &Graph) {
         if !one || (0..conditions.len()).any(|c| cases.is_open(c)) {
             continue;
         }
+        let unmatched = |case: &Case<'_>| !(0..conditions.len()).any(|c| case.holds(c));
+        // What is no number falls through ranges; that is not what they are about.
+        let number = |case: &Case<'_>| case.value(0).and_then(Value::as_f64);
+        // Nor is what is beyond all of them: a graph may well end there.
+        let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
+        cases.each(true, &mut |case| {
+            if let Some(n) = number(case).filter(|_| !unmatched(case)) {
+                (low, high) = (low.min(n), high.max(n));
+            }
+            true
+        });
         let mut gap = None;
         cases.each(false, &mut |case| {
-            let unmatched = |case: &Case<'_>| !(0..conditions.len()).any(|c| case.holds(c));
-            // What is no number falls through ranges; that is not what they are about.
-            let found = case.value(0).is_some_and(|v| v.as_f64().is_some()) && unmatched(case);
+            let found = number(case).is_some_and(|n| low < n && n < high) && unmatched(case);
             if found {
                 gap = Some(case.describe(&unmatched));
             }
             !found
         });
-        let Some((gap, first)) = gap.zip(out.first()) else { continue };
+        let Some((gap, first)) = gap.zip(conditions.first()) else { continue };
         let message = format!("no edge from {} is for {gap}", words::step(cx.model.program, node.step));
         let mut finding = cx.finding(first.origin, message);
-        for edge in out.iter().skip(1) {
-            finding = finding.label(edge.origin, "nor this one");
+        for cond in conditions.iter().skip(1) {
+            finding = finding.label(cond.origin, "nor this one");
         }
         cx.report(finding.help("let the ranges meet, or add an edge for the rest"));
     }

@@ -1,10 +1,10 @@
 //! Text from outside that decides where a request goes, or what stands in a header.
 
-use trefoil_ir::{CommandCall, Expr, FlowId, StepId, StepKind, ToolKind};
+use trefoil_ir::{CommandCall, Expr, FlowId, Source, StepId, StepKind, ToolKind};
 use trefoil_syntax::{Location, Severity};
 
 use crate::rule::{Context, Group, Rule, Run};
-use crate::semantic::rendered::{Piece, pieces_of};
+use crate::semantic::rendered::{Piece, Slotted, pieces_of};
 use crate::semantic::shell::{self, How};
 use crate::semantic::taint::Labels;
 
@@ -74,26 +74,61 @@ fn command(cx: &mut Context<'_>, flow: FlowId, id: StepId, call: &CommandCall, a
 
 fn address(cx: &mut Context<'_>, flow: FlowId, id: StepId, url: &Expr, at: Location) {
     let mut before = String::new();
+    let mut last: Option<String> = None;
     for piece in pieces_of(url) {
         match piece {
-            Piece::Written(text) => before.push_str(&text),
+            Piece::Written(text) => {
+                before.push_str(&text);
+                last = None;
+            }
             Piece::Value(value) => {
-                // Behind the host a value is encoded.
-                if before.split_once("://").is_some_and(|(_, rest)| rest.contains(['/', '?', '#'])) {
+                // Behind the host a value is encoded. What stands first may bring its scheme along.
+                if before.split_once("://").map_or(&*before, |(_, rest)| rest).contains(['/', '?', '#']) {
                     return;
                 }
                 let labels = cx.model.taint().value(cx.model.program, flow, id, &value);
+                let path = value.path().unwrap_or_default();
                 if let Some((who, from)) = labels.untrusted() {
-                    let path = value.path().unwrap_or_default();
-                    let message = format!("`{path}` decides which host the request goes to, and it is {who}");
-                    let finding = cx.finding(value.at().unwrap_or(at), message).label(from, "comes from here");
-                    cx.report(finding.help("write the host out, or take it from the environment, and put the value behind it"));
+                    let (severity, message, help) = match &last {
+                        // It ends with a slash, or it does not.
+                        Some(host) => (
+                            Severity::Warning,
+                            format!("nothing parts `{path}` from `{host}`: it can go on with the host, and it is {who}"),
+                            "put a `/` between the two",
+                        ),
+                        None => (
+                            Severity::Error,
+                            format!("`{path}` decides which host the request goes to, and it is {who}"),
+                            "write the host out, or take it from the environment, and put the value behind it",
+                        ),
+                    };
+                    let mut finding = cx.finding(value.at().unwrap_or(at), message).label(from, "comes from here");
+                    finding.severity = severity;
+                    cx.report(finding.help(help));
                     return;
                 }
-                before.push('?');
+                match constant(&value) {
+                    Some(text) => {
+                        before.push_str(&text);
+                        last = None;
+                    }
+                    None => {
+                        // Of a port or the rest of a host, nothing is known.
+                        before.push('x');
+                        last = Some(path);
+                    }
+                }
             }
         }
     }
+}
+
+/// A text that the manifest holds somewhere else.
+fn constant(value: &Slotted<'_>) -> Option<String> {
+    let Some(Source::Const(held)) = value.source else { return None };
+    let rest = value.rest();
+    let held = rest.iter().try_fold(held, |held, key| held.as_object()?.get(key))?;
+    Some(held.as_str()?.to_owned())
 }
 
 fn header(cx: &mut Context<'_>, flow: FlowId, id: StepId, name: &str, value: &Expr, at: Location) {

@@ -1,7 +1,7 @@
 //! A value that can never be what the called flow takes.
 
 use trefoil_ir::walk::{self, Evaluated};
-use trefoil_ir::{Callee, Expr, Flow, FlowId, InputField, StepKind, Text};
+use trefoil_ir::{Callee, Expr, Flow, FlowId, InputField, Source, StepKind, Text};
 use trefoil_syntax::{Location, Severity};
 use trefoil_template::{Expression, Value};
 
@@ -26,7 +26,9 @@ fn run(cx: &mut Context<'_>) {
         let StepKind::Call(call) = &step.kind else { continue };
         let (Callee::Flow(callee), Some(input)) = (&call.callee, &call.input) else { continue };
         let Some(callee) = model.program.flow(*callee) else { continue };
+        let input = carried(cx, flow, input);
         for (at, member, value) in written(input) {
+            let at = at.unwrap_or(step.origin);
             let Some(field) = callee.intake.fields.iter().find(|f| *f.name == *member) else { continue };
             let Some(why) = schema::refuses(&field.schema, &value) else { continue };
             let finding = cx.finding(at, format!("`{member}` of `{}` does not take this: {why}", callee.name));
@@ -54,8 +56,20 @@ fn run(cx: &mut Context<'_>) {
 /// Stands for a placeholder in text that is read as JSON: fits where a number may stand, and inside quotes.
 const PLACEHOLDER: &str = "9007199254740881";
 
+/// What an input was written as, where it is put into an object first when it is none.
+fn carried<'p>(cx: &Context<'p>, flow: FlowId, input: &'p Expr) -> &'p Expr {
+    let behind = || {
+        let Expr::If { source: Source::Slot(object), then, .. } = input else { return None };
+        matches!(**then, Expr::Read(Source::Slot(read)) if read == *object).then_some(())?;
+        let Expr::Merge(layers) = cx.model.types().computed(flow, *object)? else { return None };
+        let [Expr::Read(Source::Slot(given))] = layers.as_slice() else { return None };
+        cx.model.types().computed(flow, *given)
+    };
+    behind().unwrap_or(input)
+}
+
 /// The members of an input that is JSON in a text, without those that placeholders are in.
-pub(super) fn written(input: &Expr) -> Vec<(Location, String, Value)> {
+pub(super) fn written(input: &Expr) -> Vec<(Option<Location>, String, Value)> {
     let Expr::Structured(inner) = input else { return Vec::new() };
     let Some((at, text)) = text(inner) else { return Vec::new() };
     let Ok(Value::Object(members)) = serde_json::from_str::<Value>(text.trim()) else { return Vec::new() };
@@ -63,14 +77,17 @@ pub(super) fn written(input: &Expr) -> Vec<(Location, String, Value)> {
     known.map(|(k, v)| (at, k.to_string(), v.clone())).collect()
 }
 
-/// The text of an expression, placeholders marked.
-pub(super) fn text(expr: &Expr) -> Option<(Location, String)> {
+/// The text of an expression, placeholders marked, and its place where it has one of its own.
+pub(super) fn text(expr: &Expr) -> Option<(Option<Location>, String)> {
+    if let Expr::Const(Value::Str(text)) = expr {
+        return Some((None, text.to_string()));
+    }
     let (Expr::Template(source) | Expr::Typed(source)) = expr else { return None };
     let parts = pieces(source).into_iter().map(|piece| match piece {
         Piece::Written(text) => text,
         Piece::Value(_) => PLACEHOLDER.to_owned(),
     });
-    Some((source.origin, parts.collect()))
+    Some((Some(source.origin), parts.collect()))
 }
 
 /// Placeholders in JSON that no value makes valid: text outside of quotes, and what writes its own quotes inside of some.

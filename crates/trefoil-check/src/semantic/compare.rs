@@ -202,14 +202,26 @@ impl Written<'_> {
                 match function {
                     Function::Len | Function::Length | Function::Abs => {
                         let name = if *function == Function::Abs { "abs" } else { "len" };
-                        side(format!("{name}({})", of.words), schema::at_least_zero())
+                        Side { optional: of.optional, ..side(format!("{name}({})", of.words), schema::at_least_zero()) }
                     }
+                    // An object is no number: this fails.
+                    Function::Int | Function::Float if self.strict && is_object(&of.schema) => of,
                     _ => side(of.words, schema::of_kind(kind)),
                 }
+            }
+            // One character of a text.
+            Expression::Index(of, _) if self.strict => {
+                let of = self.side(of, types)?;
+                let text = schema::solid_kinds(&of.schema).is_some_and(|k| k == ["string"]);
+                text.then(|| side(format!("{}[...]", of.words), schema::one_character()))?
             }
             _ => return None,
         })
     }
+}
+
+fn is_object(of: &Value) -> bool {
+    schema::solid_kinds(of).is_some_and(|k| k == ["object"])
 }
 
 /// The path that an operand is, or is made of.
@@ -217,6 +229,7 @@ fn reference(expression: &Expression) -> Option<u32> {
     match expression {
         Expression::Reference(i) => Some(*i),
         Expression::Call(_, arguments) => reference(arguments.first()?),
+        Expression::Index(of, _) => reference(of),
         _ => None,
     }
 }

@@ -85,7 +85,7 @@ impl Why {
             Self::Skipped { when, .. } => format!("its step is skipped: it runs only when `{when}`"),
             Self::FirstPass => "its step has not run yet: on the first pass".to_owned(),
             Self::NotTaken => "another branch is taken".to_owned(),
-            Self::NotVisited => "its state has not run yet".to_owned(),
+            Self::NotVisited => "its state has not run to its end".to_owned(),
             Self::NotRun => "its node has not run".to_owned(),
             Self::NoFailure => "nothing has failed before".to_owned(),
             Self::NoFeedback => "the transition that leads here has no feedback".to_owned(),

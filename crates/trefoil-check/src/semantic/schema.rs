@@ -124,6 +124,16 @@ pub fn at_least_zero() -> Value {
     keywords([("type", Value::from("number")), ("minimum", Value::from(0))])
 }
 
+/// A number from 0 to 1.
+pub fn share() -> Value {
+    keywords([("type", Value::from("number")), ("minimum", Value::from(0)), ("maximum", Value::from(1))])
+}
+
+/// A text of one character.
+pub fn one_character() -> Value {
+    keywords([("type", Value::from("string")), ("maxLength", Value::from(1))])
+}
+
 /// A list whose items are of this type.
 pub fn list(items: Value) -> Value {
     keywords([("type", Value::from("array")), ("items", items)])

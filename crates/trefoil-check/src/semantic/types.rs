@@ -109,6 +109,18 @@ impl<'p> Types<'p> {
         }
     }
 
+    /// What a slot is computed from, where one step or the beginning of its flow computes it and nothing else writes it.
+    pub fn computed(&self, flow: FlowId, slot: SlotId) -> Option<&'p Expr> {
+        let [writer] = self.writers.of_slot(flow, slot) else { return None };
+        match writer {
+            Writer::Value(value) => Some(value),
+            Writer::Result(step) => match &self.program.step(*step)?.kind {
+                StepKind::Compute(value) => Some(value),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
     /// The type of a slot's value.
     pub fn slot(&self, flow: FlowId, slot: SlotId) -> Value {
         if let Some(known) = self.slots.borrow().get(&(flow, slot)) {
@@ -257,10 +269,10 @@ impl<'p> Types<'p> {
             // Text may turn out to be an object or a list; anything else stays as it is.
             Expr::Structured(inner) => schema::structured(&of(inner)),
             Expr::Consensus { .. } => {
-                let number = || schema::of_kind("number");
+                // Means of what verdicts say, by weights that add up to 1.
                 let members = [
-                    ("score".into(), number(), false),
-                    ("confidence".into(), number(), false),
+                    ("score".into(), schema::share(), false),
+                    ("confidence".into(), schema::share(), false),
                     ("metadata".into(), schema::any(), true),
                 ];
                 schema::object(members, false)
@@ -353,7 +365,10 @@ impl<'p> Types<'p> {
                 Walk::of(schema::of_kind("string"))
             }
             Source::Spent(_) => Walk::of(schema::object(
-                ["total_tokens", "estimated_usd"].map(|k| (Arc::from(k), schema::of_kind("number"), false)),
+                [
+                    (Arc::from("total_tokens"), schema::at_least_zero(), false),
+                    (Arc::from("estimated_usd"), schema::of_kind("number"), false),
+                ],
                 true,
             ))
             .on(path, 0),

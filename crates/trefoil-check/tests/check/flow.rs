@@ -224,7 +224,7 @@ fn one_optional_branch_is_no_gap_and_two_ranges_with_a_hole_are() {
         Group::Flow,
         "sirenspec",
         &[("flow.yaml", &two)],
-        &["score-gap warning 8:5 no edge from `s` is for 500 as `_budget.total_tokens`"],
+        &["score-gap warning 8:29 no edge from `s` is for 500 as `_budget.total_tokens`"],
     );
 }
 
@@ -294,10 +294,17 @@ fn ranges_of_a_text_read_as_a_number_leave_a_gap() {
     edges(
         "float(working.s) > 0.8",
         "float(working.s) < 0.8",
-        &["score-gap warning 8:5 no edge from `s` is for 0.8 as `working.s`"],
+        &["score-gap warning 8:29 no edge from `s` is for 0.8 as `working.s`"],
     );
     edges("float(working.s) > 0.8", "float(working.s) <= 0.8", &[]);
     edges("int(working.s) >= 4", "int(working.s) <= 3", &[]);
+    // The ranges meet; beyond them the graph ends.
+    edges("1 <= int(working.s) <= 5", "5 < int(working.s) <= 10", &[]);
+    edges(
+        "1 <= int(working.s) <= 5",
+        "7 < int(working.s) <= 10",
+        &["score-gap warning 8:29 no edge from `s` is for 7 as `working.s`"],
+    );
 }
 
 #[test]

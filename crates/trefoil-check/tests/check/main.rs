@@ -3,6 +3,7 @@
 #![allow(clippy::print_stdout, reason = "a test says what it skips and what it saw")]
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test that cannot go on fails")]
 
+mod aegis;
 mod catalogue;
 mod corpus;
 mod cost;

@@ -62,8 +62,8 @@ fn what_a_subworkflow_leaves_is_there_where_it_went_well() {
     says(
         after(title, "blackboard.res.flag != true", ""),
         &[
-            "maybe-undefined info 17:42 `blackboard.res.sum` has no value where its state has not run yet",
-            "maybe-undefined info 17:65 `res.flag` has no value where its state has not run yet",
+            "maybe-undefined info 17:42 `blackboard.res.sum` has no value where its state has not run to its end",
+            "maybe-undefined info 17:65 `res.flag` has no value where its state has not run to its end",
         ],
     );
     says(
@@ -99,11 +99,11 @@ fn a_block_that_asks_under_another_name_has_asked() {
     says("{{#if B}}{{note}}{{/if}}", &[]);
     says(
         "{{#if C}}{{note}}{{/if}}",
-        &["maybe-undefined info 17:51 `note` has no value where its state has not run yet"],
+        &["maybe-undefined info 17:51 `note` has no value where its state has not run to its end"],
     );
     says(
         "{{#if blackboard.note}}x{{else}}{{note}}{{/if}}",
-        &["maybe-undefined info 17:74 `note` has no value where its state has not run yet"],
+        &["maybe-undefined info 17:74 `note` has no value where its state has not run to its end"],
     );
 }
 

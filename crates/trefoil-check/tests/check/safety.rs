@@ -20,6 +20,38 @@ fn behind_the_host_values_are_encoded() {
     request("https://api.example.com/{{ inputs.path }}", "", &[]);
     request("https://api.example.com?q={{ pick.output }}", "", &[]);
     request("https://{{ env.HOST }}/{{ inputs.path }}", "", &[]);
+    // The scheme comes with the value.
+    request("{{ env.BASE }}/x/{{ inputs.path }}?x=1", "", &[]);
+    request("{{ env.BASE | default('https://x.example.com') }}/{{ inputs.path }}", "", &[]);
+    request("{{ env.BASE }}:8080?q={{ inputs.path }}", "", &[]);
+}
+
+#[test]
+fn a_base_of_the_manifest_is_read_as_it_stands() {
+    let flow = |base: &str, url: &str| {
+        fetch(url, "").replace("nodes:", &format!("state: {{ working: {{ base: \"{base}\" }} }}\nnodes:"))
+    };
+    let told = |base: &str, url: &str, expected: &[&str]| {
+        expect(Group::Safety, "sirenspec", &[("flow.yaml", &flow(base, url))], expected);
+    };
+    told("https://x.example.com", "{{ working.base }}/{{ inputs.path }}", &[]);
+    told("https://x.example.com/", "{{ base }}{{ inputs.path }}", &[]);
+    told(
+        "https://x.example.com",
+        "{{ base }}{{ inputs.path }}",
+        &["untrusted-url error 10:34 `inputs.path` decides which host the request goes to, and it is the run's input"],
+    );
+}
+
+#[test]
+fn right_behind_the_host_a_value_goes_on_with_it() {
+    request(
+        "https://{{ env.HOST }}{{ inputs.path }}",
+        "",
+        &[
+            "untrusted-url warning 9:46 nothing parts `inputs.path` from `env.HOST`: it can go on with the host, and it is the run's input",
+        ],
+    );
 }
 
 #[test]

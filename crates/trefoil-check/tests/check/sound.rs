@@ -159,7 +159,7 @@ fn a_count_is_not_expected_to_be_negative() {
     says(
         "sirenspec",
         &[("flow.yaml", &edges("> 0", "< 0"))],
-        &[REFUSED, "score-gap warning 9:5 no edge from `get` is for 0 as `working.get.data.count`"],
+        &[REFUSED, "score-gap warning 9:34 no edge from `get` is for 0 as `working.get.data.count`"],
     );
 }
 

@@ -277,7 +277,7 @@ fn a_key_that_only_one_state_writes() {
         "maybe-undefined",
         "aegis",
         &[("flow.yaml", &flow), ("sorter.yaml", AGENT)],
-        &["info 25:25 `verdict` has no value where its state has not run yet"],
+        &["info 25:25 `verdict` has no value where its state has not run to its end"],
     );
 }
 
@@ -389,11 +389,47 @@ fn a_length_is_never_below_zero_and_nothing_differs_from_itself() {
     };
     edge("len(working.s) < 0", &["warning 7:34 this comparison can never be true: `len(working.s)` is 0 at least"]);
     edge("len(working.s) > 0", &[]);
+    edge("len(working.s) >= 0", &["warning 7:34 this comparison is always true: `len(working.s)` is 0 at least"]);
+    edge("len(working.s) > -1", &["warning 7:34 this comparison is always true: `len(working.s)` is 0 at least"]);
+    edge(
+        "_budget.total_tokens < 0",
+        &["warning 7:30 this comparison can never be true: `_budget.total_tokens` is 0 at least"],
+    );
+    edge("_budget.total_tokens > 0", &[]);
+    edge("int(working.s) >= 7", &[]);
     edge(
         "working.s == working.s",
         &["warning 7:30 this comparison is always true: `working.s` is compared with itself"],
     );
     edge("working.s == 'a'", &[]);
+}
+
+#[test]
+fn a_node_is_no_number_and_texts_have_the_order_of_their_letters() {
+    let edge = |when: &str, rule: &str, expected: &[&str]| {
+        let text = format!(
+            "version: \"0.1\"\nagents: {{ a: {{ system: s, model: \"openai:m\" }} }}\nnodes:\n  s: {{ agent: a, writes: working.k }}\n  x: {{ agent: a, writes: output.x }}\nedges:\n  - {{ from: s, to: x, when: '{when}' }}\n"
+        );
+        expect(rule, "sirenspec", &[("flow.yaml", &text)], expected);
+    };
+    edge(
+        "int(working.s) >= 7",
+        "never-true",
+        &["warning 7:34 this comparison can never be true: `working.s` is an object, which has no order"],
+    );
+    edge("int(working.k) >= 7", "never-true", &[]);
+    edge(
+        "working.k >= \"10\"",
+        "text-as-number",
+        &["warning 7:30 `working.k` and `10` are compared as texts, character by character: `9` comes behind `10`"],
+    );
+    edge("working.k >= \"m\"", "text-as-number", &[]);
+    edge(
+        "working.k[0] == \"refund\"",
+        "never-true",
+        &["warning 7:30 this comparison can never be true: `working.k[...]` is one character of a text"],
+    );
+    edge("working.k[0] == \"r\"", "never-true", &[]);
 }
 
 #[test]

@@ -85,8 +85,16 @@ fn rendered(report: &Report, format: Format) -> String {
             if !text.is_empty() {
                 text.push('\n');
             }
-            text + &summary(found, report.checked) + "\n"
+            text + &summary(found, report.checked) + &fixable(report) + "\n"
         }
+    }
+}
+
+/// How many of the findings `--fix` would mend: which of the changes shown are sure is not seen otherwise.
+fn fixable(report: &Report) -> String {
+    match report.diagnostics.iter().filter(|d| d.fix.as_ref().is_some_and(|fix| fix.safe)).count() {
+        0 => String::new(),
+        n => format!("; `--fix` mends {n}"),
     }
 }
 

@@ -121,8 +121,10 @@ fn start(args: &Run) -> Result<u8, u8> {
     if !args.quiet {
         warn(&loaded);
         warn_of_texts(args, loaded.dialect);
-        if let Some(unproven) = loaded.unproven() {
-            output::say(&format!("check: {unproven}; see `trefoil check`"));
+        match loaded.unproven() {
+            _ if args.no_check => output::say("check: left out, nothing is proved"),
+            Some(unproven) => output::say(&format!("check: {unproven}; see `trefoil check`")),
+            None => {}
         }
     }
     let input = input::read(&loaded, &args.inputs, args.input_json.as_deref());
@@ -243,7 +245,10 @@ fn not_started(args: &Run, options: &LoadOptions, report: &Report) -> u8 {
     let of = if errors == 1 { "an error".to_owned() } else { format!("{errors} errors") };
     let unchecked = LoadOptions { checks: None, ..options.clone() };
     let only_rules = !args.no_check && trefoil::load(&args.target.target(), &unchecked).is_ok();
-    let help = only_rules.then_some("it would load: `--no-check` starts it all the same");
+    let help = match args.no_check {
+        true => Some("`--no-check` leaves out the rules of the checker; with these errors there is no program to run"),
+        false => only_rules.then_some("it would load: `--no-check` starts it all the same"),
+    };
     output::refuse(&format!("the run was not started because of {of}"), help);
     exit::NOT_STARTED
 }

@@ -37,6 +37,47 @@ fn a_file_that_is_not_there() {
     folder.trefoil(&["graph", "nowhere/"]).silent(2);
 }
 
+/// What is in a folder and cannot be read makes the answer about the folder an incomplete one.
+#[cfg(unix)]
+#[test]
+fn what_cannot_be_looked_at_is_no_clean_check() {
+    use std::os::unix::ffi::OsStrExt as _;
+    let folder = Folder::new();
+    folder.write("flows/a.yaml", AGENT);
+    // The lock of an editor.
+    std::os::unix::fs::symlink("nowhere", folder.path().join("flows/.#a.yaml")).unwrap();
+    folder.trefoil(&["check", "flows"]).exits(0);
+    std::fs::write(folder.path().join("flows").join(std::ffi::OsStr::from_bytes(b"b\xff.yaml")), AGENT).unwrap();
+    let ran = folder.trefoil(&["check", "flows"]);
+    assert_eq!(ran.code, 2);
+    assert!(ran.out.contains("its name is not UTF-8 text") && ran.out.ends_with("1 error in 1 file\n"), "{}", ran.out);
+    std::os::unix::fs::symlink("nowhere", folder.path().join("flows/c.yaml")).unwrap();
+    assert!(folder.trefoil(&["check", "flows"]).out.contains("`flows/c.yaml` cannot be looked at: no such file"));
+    // A run needs what it needs.
+    folder.trefoil(&["run", "flows#helper", "--input", "x"]).exits(0);
+}
+
+/// Nobody may ever write to it.
+#[cfg(unix)]
+#[test]
+fn a_pipe_is_no_file() {
+    let folder = Folder::new();
+    let made = std::process::Command::new("mkfifo").arg(folder.path().join("a.yaml")).status().unwrap();
+    assert!(made.success());
+    let ran = folder.trefoil(&["check", "a.yaml"]);
+    assert_eq!(ran.code, 2);
+    assert!(ran.out.contains("it is neither a file nor a folder"), "{}", ran.out);
+}
+
+#[test]
+fn a_project_file_that_is_a_folder() {
+    let folder = Folder::new();
+    folder.write("trefoil.toml/x", "").write("a.yaml", AGENT);
+    let ran = folder.trefoil(&["check", "a.yaml"]);
+    assert_eq!(ran.code, 1);
+    assert!(ran.out.contains("error[project-file]") && ran.out.contains("it is a folder"), "{}", ran.out);
+}
+
 #[test]
 fn an_empty_file() {
     let folder = Folder::new();

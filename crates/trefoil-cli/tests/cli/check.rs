@@ -54,6 +54,8 @@ fn github_annotates_lines() {
     let ran = folder.trefoil(&["check", "--format", "github", "flows"]);
     ran.exits(1);
     assert!(ran.out.starts_with("::error file=flows/a.yaml,line=2,"), "{}", ran.out);
+    let ran = folder.trefoil(&["check", "--format", "github", "./flows"]);
+    assert!(ran.out.starts_with("::error file=flows/a.yaml,line=2,"), "as the repository names it: {}", ran.out);
 }
 
 #[test]

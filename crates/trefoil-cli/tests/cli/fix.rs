@@ -35,6 +35,44 @@ fn json_stays_alone_on_stdout_and_tells_what_is_left() {
 }
 
 #[test]
+fn a_quote_that_none_opened_goes_when_the_value_gets_its_own() {
+    let folder = Folder::new();
+    folder.write("a.yaml", format!("{AGENT}prompt: {{{{userQuery}}}}\"\n"));
+    folder.trefoil(&["check", "--fix", "a.yaml"]).exits(0);
+    let now = std::fs::read_to_string(folder.path().join("a.yaml")).unwrap();
+    assert_eq!(now, format!("{AGENT}prompt: \"{{{{userQuery}}}}\"\n"));
+}
+
+#[test]
+fn what_would_take_more_than_a_fix_is_left_to_a_person() {
+    for text in [
+        // The value goes on below.
+        "prompt: {{userQuery}}\n  more {{userQuery}} \"text\"\n",
+        // Whether a list or a text was meant is not known.
+        "examples:\n  {{userQuery}}\n  - input: a\n    output: b\n",
+    ] {
+        let folder = Folder::new();
+        folder.write("a.yaml", format!("{AGENT}{text}"));
+        folder.trefoil(&["check", "--fix", "a.yaml"]).exits(1);
+        assert_eq!(std::fs::read_to_string(folder.path().join("a.yaml")).unwrap(), format!("{AGENT}{text}"));
+    }
+}
+
+#[test]
+fn two_slips_of_one_name_do_not_become_one_key_twice() {
+    let folder = Folder::new();
+    folder.write("a.yaml", format!("{AGENT}descripton: one\ndesciption: two\n"));
+    folder.trefoil(&["check", "--fix", "a.yaml"]).exits(0);
+    let now = std::fs::read_to_string(folder.path().join("a.yaml")).unwrap();
+    assert_eq!(now, format!("{AGENT}description: one\ndesciption: two\n"));
+    // A name that is required already is not required again.
+    let schema = "outputSchema:\n  type: object\n  properties: { text: { type: string } }\n  required: [text, tetx]\n";
+    folder.write("a.yaml", format!("{AGENT}{schema}"));
+    folder.trefoil(&["check", "--fix", "a.yaml"]);
+    assert_eq!(std::fs::read_to_string(folder.path().join("a.yaml")).unwrap(), format!("{AGENT}{schema}"));
+}
+
+#[test]
 fn a_comment_that_covers_nothing_goes() {
     let folder = Folder::new();
     folder.write(

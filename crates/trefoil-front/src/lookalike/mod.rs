@@ -71,10 +71,12 @@ pub fn whole(reader: &Reader<'_>, source: &Text, resolve: &dyn Resolve) {
 pub fn literals(reader: &Reader<'_>, source: &Text, expressions: &[Expression], resolve: &dyn Resolve) {
     for expression in expressions {
         if let Expression::Call(Function::Default, arguments) = expression
-            && let [Expression::Literal(Value::Str(literal)), Expression::Reference(_)] = arguments.as_slice()
-            && !resolve.is_there(literal, true)
+            && let [Expression::Literal(value), Expression::Reference(_)] = arguments.as_slice()
+            && let literal = value.to_text()
+            && !(value.is_null() || literal.is_empty())
+            && !(value.as_str().is_some() && resolve.is_there(&literal, true))
         {
-            let place = mend::literal(source, reader.file, literal).map_or(reader.at(source.span), |(at, _)| at);
+            let place = mend::literal(source, reader.file, &literal).map_or(reader.at(source.span), |(at, _)| at);
             let message = format!("`default` has no effect: `{literal}` comes first, and is always there");
             let d = Diagnostic::warning("no-effect", place, message);
             reader.report(d.help("write the value first, and behind it what stands in for it"));

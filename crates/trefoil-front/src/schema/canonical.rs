@@ -252,7 +252,10 @@ pub fn cross_checks(reading: &Reading<'_, '_>, node: &Node, schema: &Value, part
         for name in names.iter().filter_map(Node::string).filter(|n| declared.get(&n.value).is_none()) {
             let at = reading.reader.at(name.span);
             let message = format!("`{}` is required and not among `properties`", name.value);
-            let near = suggest::near(&name.value, declared.entries.iter().map(|e| &*e.key.value));
+            // One that is required already was not meant a second time.
+            let there = |key: &str| names.iter().filter_map(Node::string).any(|n| &*n.value == key);
+            let free = declared.entries.iter().map(|e| &*e.key.value).filter(|key| !there(key));
+            let near = suggest::near(&name.value, free);
             let near = near.map(|n| Near { sure: n.sure && reading.reader.confirms(n.name, &name.value), ..n });
             let mended = |d: Diagnostic| match near {
                 Some(near) => respelt(d.help(format!("did you mean `{}`?", near.name)), at, name, near),

@@ -3,6 +3,7 @@
 mod agents;
 mod corpus;
 mod examples;
+mod habits;
 mod meant;
 mod names;
 mod runs;

@@ -9,6 +9,7 @@ mod names;
 mod order;
 mod reading;
 mod seed;
+mod settings;
 mod slips;
 mod steps;
 mod support;

@@ -28,6 +28,11 @@ pub fn complete(
         return None;
     }
     let replace = Written::read(text, offset).last;
+    // What begins so is one of a few words, whatever the block is about.
+    if begun.rsplit("{{").next().is_some_and(|tag| tag.rsplit([' ', '(']).next().is_some_and(|w| w.starts_with('@'))) {
+        let words = WORDS.iter().filter(|w| w.starts_with('@'));
+        return Some(Completion { replace, items: words.map(|w| Item::new(*w, Sort::Word)).collect() });
+    }
     if let Some(inside) = inside_at(analysis, file, offset) {
         return Some(Completion { replace, items: items(analysis, inside, offset) });
     }

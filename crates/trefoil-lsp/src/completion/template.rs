@@ -98,9 +98,27 @@ fn attempts(text: &str, offset: u32) -> Vec<(String, u32)> {
         let body = format!("{head}\"{begun}");
         let cursor = body.len() as u32;
         let close = if in_tag(text, offset) { "}}" } else { "" };
+        let brackets = open_brackets(head.get(own.start as usize..).unwrap_or_default());
+        if !brackets.is_empty() {
+            out.push((format!("{body}{STAND_IN}{close}\"{brackets}{below}"), cursor));
+        }
         out.push((format!("{body}{STAND_IN}{close}\"{below}"), cursor));
     }
     out
+}
+
+/// What closes the brackets that a line leaves open, as a list or mapping that is still being written does.
+fn open_brackets(line: &str) -> String {
+    let mut open = Vec::new();
+    for c in line.replace("{{", "").replace("}}", "").chars() {
+        match c {
+            '{' => open.push('}'),
+            '[' => open.push(']'),
+            '}' | ']' => drop(open.pop()),
+            _ => {}
+        }
+    }
+    open.into_iter().rev().collect()
 }
 
 /// Where the value begins that the cursor is in: behind the key on its line.
@@ -110,7 +128,15 @@ fn value_start(text: &str, offset: u32) -> usize {
     let head = before.find("{{").and_then(|n| before.get(..n)).unwrap_or(before);
     let key = head.rfind(": ").map(|n| n + 2).or_else(|| head.rfind("- ").map(|n| n + 2));
     let blanks = head.len() - head.trim_start().len();
-    own + key.unwrap_or(blanks)
+    let start = key.unwrap_or(blanks);
+    // In a list that is written in brackets, behind the last of them or the last comma.
+    let inner = head.get(start..).filter(|value| value.starts_with('['));
+    let item = inner.and_then(|value| value.rfind(['[', ',']).map(|n| n + 1 + blanks_at(value, n + 1)));
+    own + start + item.unwrap_or(0)
+}
+
+fn blanks_at(text: &str, at: usize) -> usize {
+    text.get(at..).map_or(0, |rest| rest.len() - rest.trim_start().len())
 }
 
 /// Where the cursor is.

@@ -23,7 +23,16 @@ pub enum Incoming {
 pub fn read(mut input: impl BufRead + Send + 'static) -> Receiver<Incoming> {
     let (sender, receiver) = channel();
     std::thread::spawn(move || {
-        while let Ok(Some(content)) = content(&mut input) {
+        loop {
+            let content = match content(&mut input) {
+                Ok(Some(content)) => content,
+                Ok(None) => return,
+                Err(why) => {
+                    // Where the next message begins is not known any more: only a person can be told.
+                    let _ = writeln!(std::io::stderr(), "error: the messages cannot be followed any further: {why}");
+                    return;
+                }
+            };
             let incoming = match serde_json::from_slice(&content) {
                 Ok(message) => Incoming::Message(message),
                 // It has been read to its end, so the next header follows.

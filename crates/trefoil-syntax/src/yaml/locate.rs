@@ -38,6 +38,16 @@ pub(super) fn content_end(text: &str, at: usize) -> usize {
     at + line.get(..comment.unwrap_or(line.len())).unwrap_or_default().trim_end().len()
 }
 
+/// Whether the value at `at` goes on below its line: the next line stands further in than the key.
+pub(super) fn goes_on(text: &str, at: usize) -> bool {
+    let start = line_start(text, at);
+    let column = |line: &str, skip: &[char]| line.len() - line.trim_start_matches(skip).len();
+    let key = column(text.get(start..line_end(text, at)).unwrap_or_default(), &[' ', '-']);
+    let below = text.get(next_line(text, at)..).unwrap_or_default();
+    let next = below.lines().find(|line| !line.trim().is_empty());
+    next.is_some_and(|next| !next.trim_start().starts_with('#') && column(next, &[' ']) > key)
+}
+
 /// Where the next value begins after the token that ends at `at`: past separators, comments, tags and anchors.
 pub(super) fn value_start(text: &str, at: usize) -> usize {
     skip(text, at, true)

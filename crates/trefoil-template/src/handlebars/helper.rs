@@ -86,6 +86,12 @@ pub(crate) fn closest(name: &str) -> Option<&'static str> {
         "le" | "leq" => Some("lte"),
         "neq" => Some("ne"),
         "equals" => Some("eq"),
+        "uppercase" | "to_upper" | "touppercase" | "upcase" => Some("upper"),
+        "lowercase" | "to_lower" | "tolowercase" | "downcase" => Some("lower"),
+        "size" | "count" | "strlen" => Some("length"),
+        "tojson" | "to_json" | "jsonify" | "stringify" | "dump" => Some("json"),
+        "strip" => Some("trim"),
+        "coalesce" | "fallback" | "or_default" => Some("default"),
         _ => crate::suggest::closest(name, &names()),
     }
 }

@@ -215,7 +215,11 @@ impl<'t> Cursor<'_, 't> {
             return None;
         };
         let mut arguments = Vec::new();
+        let mut started = self.at;
         loop {
+            if self.reports_item(started) {
+                return None;
+            }
             self.skip_space();
             if let Some(named) = self.named()? {
                 let message = format!("`{name}` has no option `{}`", named.name);
@@ -225,6 +229,7 @@ impl<'t> Cursor<'_, 't> {
             if !self.at_argument() {
                 break;
             }
+            started = self.at;
             let guards = u32::from(matches!(helper, Helper::DEFAULT) && arguments.is_empty());
             self.b.guarding += guards;
             let argument = self.argument();
@@ -247,6 +252,26 @@ impl<'t> Cursor<'_, 't> {
                 None
             }
         }
+    }
+
+    /// Reports `list[0]`, as other languages write an item, where the path from `started` has just been read.
+    fn reports_item(&mut self, started: usize) -> bool {
+        let written = self.b.slice(started..self.at);
+        let rest = self.rest();
+        let digits = rest
+            .strip_prefix('[')
+            .and_then(|r| r.split_once(']'))
+            .is_some_and(|(inside, _)| !inside.is_empty() && inside.bytes().all(|b| b.is_ascii_digit()));
+        if !digits || written.trim().is_empty() || written.ends_with(|c: char| !in_name(c)) {
+            return false;
+        }
+        let len = rest.find(|c: char| !in_name(c) && !matches!(c, '.' | '[' | ']')).unwrap_or(rest.len());
+        let end = self.at + len;
+        let span = started..end;
+        let meant = self.b.slice(span.clone()).trim().replace('[', ".").replace(']', "");
+        let noted = self.b.mistakes.add(self.codes.syntax, self.at..end, "an item of a list stands behind a dot");
+        noted.help(format!("write `{meant}`"));
+        true
     }
 
     /// `name=value`, if that is next.

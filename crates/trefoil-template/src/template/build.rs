@@ -124,8 +124,25 @@ impl<'t> Builder<'t> {
 
     /// A placeholder.
     pub fn print(&mut self, value: Expression, json: bool) {
+        if let (Expression::Reference(index), false) = (&value, self.blocks.is_empty()) {
+            self.deny(*index as usize);
+        }
         let operand = self.operand(value);
         self.ops.push(Op::Print { operand, json });
+    }
+
+    /// Notes that a reference is printed where the test of a block around it, which is that reference, has failed.
+    fn deny(&mut self, index: usize) {
+        let path = self.references.get(index).map(|r| &r.path);
+        let failed = self.blocks.iter().filter(|b| !b.guarded).filter_map(|b| self.ops.get(b.op?));
+        let mut tests = failed.filter_map(|op| match op {
+            Op::If { test: Operand::Reference(test), .. } => self.references.get(*test as usize),
+            _ => None,
+        });
+        let denied = tests.any(|test| path.is_some_and(|path| same(path, &test.path)));
+        if let Some(reference) = self.references.get_mut(index) {
+            reference.denied = denied;
+        }
     }
 
     /// A reference to the root. Its index.
@@ -145,6 +162,7 @@ impl<'t> Builder<'t> {
             path,
             span,
             guarded,
+            denied: false,
             asked,
             operand: false,
             default,
@@ -421,6 +439,11 @@ fn is_block(blocks: Blocks, name: &str) -> bool {
         Blocks::If => name == "if",
         Blocks::Handlebars => BLOCKS.contains(&name),
     }
+}
+
+/// Whether two paths are the same.
+fn same(a: &[Segment], b: &[Segment]) -> bool {
+    a.len() == b.len() && related(a, b)
 }
 
 /// Whether one path leads to or through the other.

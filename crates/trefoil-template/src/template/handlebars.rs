@@ -257,6 +257,7 @@ fn read(b: &mut Builder<'_>, tag: Tag) {
                 b.chain();
             }
         }
+        Kind::Close if b.slice(tag.inner.clone()) == "else" => not_a_block(b, &tag),
         Kind::Close => {
             let name = b.slice(tag.inner.clone());
             b.close(name, tag.span);
@@ -282,6 +283,10 @@ fn placeholder(b: &mut Builder<'_>, tag: &Tag) -> Option<Expression> {
         noted.meant(meant.clone()).help(format!("close it with `{meant}`"));
         b.close(open, span);
         return None;
+    }
+    // Everything there is, in the middle of a text: `{{json this}}` says that it is meant.
+    if b.frames().is_empty() && matches!(b.slice(tag.inner.clone()), "this" | ".") {
+        b.stray(tag.inner.clone());
     }
     let mut c = cursor(b, &tag.inner);
     let name = c.peek_name();
@@ -317,6 +322,14 @@ fn placeholder(b: &mut Builder<'_>, tag: &Tag) -> Option<Expression> {
             [b'"' | b'\'' | b'(' | b'@' | b'.' | b'[', ..] => true,
             _ => spaced.starts_with(in_name) && spaced != "-",
         };
+    if is_call && BLOCKS.contains(&name) {
+        let meant = format!("#{}", c.b.slice(tag.inner.clone()));
+        let message = format!("`{name}` opens a block, and stands here without its `#`");
+        let noted = c.b.mistakes.add("template-unknown-helper", tag.inner.clone(), message);
+        noted.meant(meant.clone()).help(format!("write `{{{{{meant}}}}}`"));
+        b.open_broken(name, tag.span.clone());
+        return None;
+    }
     let value = if is_call {
         let span = c.at..c.at + name.len();
         c.at = span.end;
@@ -357,6 +370,9 @@ fn block(b: &mut Builder<'_>, tag: &Tag, inverted: bool) {
             .help(format!("write `{{{{#with {text}}}}}`, for a list `{{{{#each {text}}}}}`"));
         return b.open_broken(text, span);
     }
+    if name == "else" {
+        return not_a_block(b, tag);
+    }
     if !BLOCKS.contains(&name) {
         let message =
             if name.is_empty() { "a block without a name".to_owned() } else { format!("unknown block `{name}`") };
@@ -392,6 +408,16 @@ fn block(b: &mut Builder<'_>, tag: &Tag, inverted: bool) {
     }
 }
 
+/// `{{#else}}` and `{{/else}}`.
+fn not_a_block(b: &mut Builder<'_>, tag: &Tag) {
+    let meant = format!("{{{{{}}}}}", b.slice(tag.inner.clone()));
+    let noted = b.mistakes.add("template-unknown-block", tag.span.clone(), "`else` is no block of its own");
+    noted.meant(meant.clone()).help(format!("write `{meant}`"));
+    if b.innermost().is_some() {
+        b.otherwise(tag.span.clone());
+    }
+}
+
 /// What stands after a block's name.
 struct Head<'t> {
     value: Expression,
@@ -416,6 +442,29 @@ fn head<'t>(b: &mut Builder<'t>, tag: &Tag, name: &str) -> Option<Head<'t>> {
         return None;
     }
     let first = c.at;
+    let word = c.peek_name();
+    let behind = c.b.slice(c.at + word.len()..c.end);
+    let next = behind.trim_start();
+    if let (true, Some(list)) = (name == "each" && behind.len() > next.len(), next.strip_prefix("in ")) {
+        let meant = format!("each {} as |{word}|", list.trim());
+        let noted = c.b.mistakes.add(CODE, tag.inner.clone(), "a list is named first, and its item behind it");
+        noted.meant(meant.clone()).help(format!("write `{{{{#{meant}}}}}`"));
+        return None;
+    }
+    // Otherwise the helper would be a name, of which more would be told.
+    let option = next.get(next.find(|c: char| !in_name(c)).unwrap_or(next.len())..).unwrap_or_default();
+    if crate::handlebars::helper(word).is_some()
+        && behind.len() > next.len()
+        && next.starts_with(|c: char| in_name(c) || matches!(c, '"' | '\'' | '('))
+        && !next.starts_with("as |")
+        && !option.starts_with('=')
+    {
+        let call = c.b.slice(first..c.end).trim();
+        c.b.mistakes
+            .add(CODE, c.end - next.len()..c.end, format!("`{name}` takes one value"))
+            .help(format!("put the helper into parentheses: `{{{{#{name} ({call})}}}}`"));
+        return None;
+    }
     let value = c.argument()?;
     let (mut zero, mut parameters) = (false, [None, None]);
     loop {

@@ -13,7 +13,7 @@ const ENTRIES: usize = 100_000;
 pub(super) struct Found {
     /// YAML files with their path relative to the folder, `/`-separated; in the order of those paths.
     pub files: Vec<(String, PathBuf)>,
-    /// Folders that could not be listed, and why.
+    /// What could not be looked at, and why.
     pub problems: Vec<(PathBuf, String)>,
     /// There was more than the limits allow; the rest was not looked at.
     pub cut: bool,
@@ -57,7 +57,7 @@ pub(super) fn manifests(root: &Path) -> Found {
         let entries = match std::fs::read_dir(readable(&dir)) {
             Ok(entries) => entries,
             Err(error) => {
-                found.problems.push((dir, error.to_string()));
+                found.problems.push((dir, super::read::reason(&error)));
                 continue;
             }
         };
@@ -67,15 +67,24 @@ pub(super) fn manifests(root: &Path) -> Found {
                 break;
             }
             left -= 1;
-            let Ok(name) = entry.file_name().into_string() else { continue };
+            let name = match entry.file_name().into_string() {
+                Ok(name) => name,
+                Err(name) => {
+                    if is_yaml(&name.to_string_lossy()) || entry.path().is_dir() {
+                        found.problems.push((dir.join(name), "its name is not UTF-8 text".to_owned()));
+                    }
+                    continue;
+                }
+            };
             // Joined here and not taken from the entry, so that names stay as they were given.
             let path = dir.join(&name);
             // `metadata` follows links.
             let meta = match std::fs::metadata(&path) {
                 Ok(meta) => meta,
                 Err(error) => {
-                    if is_yaml(&name) {
-                        found.problems.push((path, error.to_string()));
+                    // The lock of an editor leads nowhere and means nothing.
+                    if is_yaml(&name) && !name.starts_with(".#") {
+                        found.problems.push((path, super::read::reason(&error)));
                     }
                     continue;
                 }

@@ -112,7 +112,7 @@ impl Folder {
         for (path, why) in found.problems {
             let file = loader.nameless(&path);
             let message = format!("`{}` cannot be looked at: {why}", path.display());
-            self.unseen.push(Diagnostic::nowhere(rules::UNREADABLE, Severity::Warning, Some(file), message));
+            self.unseen.push(Diagnostic::nowhere(rules::UNREADABLE, Severity::Error, Some(file), message));
         }
         if found.cut {
             let file = loader.nameless(&self.root);
@@ -328,6 +328,7 @@ pub(super) fn check(
         let mut entries = named_ids.clone();
         if everything {
             entries.extend(folder.listed.iter().filter(|f| !named_ids.contains(f)));
+            unreadable |= folder.unseen.iter().any(|d| d.rule == rules::UNREADABLE);
             found.extend(folder.unseen.iter().cloned());
             if folder.listed.is_empty() {
                 unreadable = true;
@@ -335,9 +336,11 @@ pub(super) fn check(
             }
         }
         for file in entries {
-            checked.entry(file).or_insert(false);
             let Some(manifest) = folder.manifest(file) else { continue };
             unreadable |= manifest.unreadable;
+            if !manifest.unreadable {
+                checked.entry(file).or_insert(false);
+            }
             let named = named_ids.contains(&file);
             let foreign = !named && folder.document(file).is_none() && is_foreign(manifest);
             if let Some(root) = manifest.root.as_ref().filter(|_| loader.options.checks.is_some() && !foreign) {

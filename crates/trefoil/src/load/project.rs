@@ -68,7 +68,7 @@ pub(super) fn folder(file: &Path) -> Option<PathBuf> {
 
 /// The project file of a real folder.
 pub(super) fn find(folder: &Path) -> Option<Found> {
-    let path = folder.ancestors().map(|dir| dir.join(NAME)).find(|path| path.is_file())?;
+    let path = folder.ancestors().map(|dir| dir.join(NAME)).find(|path| path.exists())?;
     let here = std::env::current_dir().and_then(|dir| dir.canonicalize());
     let shown = here.ok().and_then(|here| path.strip_prefix(here).ok().map(Path::to_owned));
     let name = shown.unwrap_or_else(|| path.clone()).display().to_string();

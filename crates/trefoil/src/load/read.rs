@@ -187,6 +187,9 @@ impl Loader {
             if meta.is_dir() {
                 return Err(std::io::Error::other("it is a folder"));
             }
+            if !meta.is_file() && !is_own(path) {
+                return Err(std::io::Error::other("it is neither a file nor a folder"));
+            }
             if meta.len() > limit {
                 return Ok(Err(meta.len()));
             }
@@ -217,14 +220,23 @@ impl Loader {
                 self,
                 rules::UNREADABLE,
                 format!("`{name}` cannot be read: {}", reason(&error)),
-                "check its permissions",
+                match error.kind() {
+                    std::io::ErrorKind::PermissionDenied => "check its permissions",
+                    _ => "put a file in its place",
+                },
             ),
         }
     }
 }
 
+/// Whether a path is an open file of this process, as a shell hands over what another command writes. Nobody may ever write
+/// to any other pipe.
+fn is_own(path: &Path) -> bool {
+    ["/dev/fd", "/dev/stdin", "/proc/self/fd"].iter().any(|own| path.starts_with(own))
+}
+
 /// The system's words for an error, without the number.
-fn reason(error: &std::io::Error) -> String {
+pub(super) fn reason(error: &std::io::Error) -> String {
     let text = error.to_string();
     let text = text.split(" (os error").next().unwrap_or(&text);
     let mut chars = text.chars();

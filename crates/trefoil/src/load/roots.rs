@@ -31,7 +31,8 @@ pub(super) struct Entry {
 pub(super) fn entry(loader: &mut Loader, target: &Target, found: &mut Diagnostics) -> Option<Entry> {
     if target.path.is_dir() {
         let folder = Folder::whole(loader, &target.path, &[]);
-        found.extend(folder.unseen.iter().cloned());
+        // What is run may need nothing of it; if it does, that is an error of its own.
+        found.extend(folder.unseen.iter().map(|d| Diagnostic { severity: Severity::Warning, ..d.clone() }));
         return match &target.id {
             Some(id) => by_id(loader, &folder, id, found),
             None => only_root(loader, &folder, found),

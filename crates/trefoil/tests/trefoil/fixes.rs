@@ -65,7 +65,7 @@ const CASES: &[(&str, bool, &str)] = &[
     ),
     (
         "never-true",
-        true,
+        false,
         "id: a\nkind: sequential\ninputSchema:\n  tone: { type: string, enum: [plain, playful] }\nsteps:\n  - ref: b\n    when: \"{{tone}} == '<<plian=>plain>>'\" # tone\n=>other\nid: b\nkind: llm\nmodel: { provider: openai, name: m }\ninstruction: Write.\nprompt: Go.\n",
     ),
     (
@@ -293,6 +293,17 @@ fn the_type_of_a_comparison_is_not_changed_without_asking() {
         "id: a\nkind: sequential\ninputSchema: { tone: string }\nsteps:\n  - ref: b\n    when: \"{{tone}} == true\"\n";
     let b = "id: b\nkind: llm\nmodel: { provider: openai, name: m }\ninstruction: Write.\nprompt: Go.\n";
     assert_eq!(fixes("never-true", main, Some(b)), [("write `'true'`".to_owned(), false)]);
+}
+
+/// The slip may be where the words are declared; a helper that two are as near to is none of them.
+#[test]
+fn what_a_program_does_is_not_changed_without_asking() {
+    let agent = "id: a\nkind: llm\nmodel: { provider: openai, name: m }\ninputSchema: { depth: { type: string, enum: [quick, ful] } }\ninstruction: \"Go.{{#if depth == full}} Far.{{/if}}\"\n";
+    assert_eq!(fixes("never-true", agent, None), [("write `ful`".to_owned(), false)]);
+    let workflow = "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: { name: w, version: \"1.0.0\" }\nspec:\n  initial_state: A\n  states:\n    A: { kind: System, command: \"echo '{{#if (gto input.n 1)}}x{{/if}}'\" }\n";
+    let report = check(workflow, None);
+    let d = report.diagnostics.iter().find(|d| d.message.contains("gto")).unwrap();
+    assert_eq!((&d.fix, d.help.as_deref().is_some_and(|h| h.starts_with("the helpers are"))), (&None, true));
 }
 
 /// Names that only types tell to be wrong can be corrected too, and words in the tests of templates.

@@ -278,6 +278,9 @@ fn members_of_an_item_are_completed_in_loops() {
     assert_eq!(offered(&mut client, "{{this.‸label}}"), ["label"]);
     let outside = offered(&mut client, "{{../‸LIST.output}}");
     assert!(outside.contains(&"LIST".to_owned()) && !outside.contains(&"severity".to_owned()), "{outside:?}");
+    client.edit("loops.yaml", "{{issue.severity}}", "{{@i}}");
+    assert_eq!(offered(&mut client, "{{@i‸}}"), ["@index", "@key", "@first", "@last", "@root"]);
+    client.edit("loops.yaml", "{{@i}}", "{{issue.severity}}");
     // While it is written: the tag is open, then the loop as well.
     client.edit("loops.yaml", "{{issue.severity}}", "{{issue.");
     assert_eq!(offered(&mut client, "{{issue.‸ {{../"), members);

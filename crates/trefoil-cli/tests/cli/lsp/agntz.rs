@@ -78,6 +78,23 @@ fn names_and_properties_are_completed_in_every_kind_of_scalar() {
 }
 
 #[test]
+fn names_are_completed_in_brackets_that_are_still_open() {
+    let mut client = client();
+    let mut now = "{ topic: \"{{subject}}\" }".to_owned();
+    for (text, context) in [
+        ("{ topic: \"{{su\" }", "{ topic: \"{{su|\" }"),
+        ("{ topic: \"{{su }", "{ topic: \"{{su| }"),
+        ("{ topic: \"{{su", "{ topic: \"{{su|"),
+        ("{ topic: {{su", "{ topic: {{su|"),
+    ] {
+        client.edit("pipeline.yaml", &now, text);
+        let names = offered(&mut client, context);
+        assert!(names.contains(&"subject".to_owned()), "{text}: {names:?}");
+        now = text.to_owned();
+    }
+}
+
+#[test]
 fn an_item_takes_the_place_of_what_is_written() {
     let mut client = client();
     let params = client.at("pipeline.yaml", "{{webResearcher.su|mmary}}");
@@ -145,16 +162,16 @@ fn definitions_and_references_go_both_ways_and_across_files() {
     let context = json!({ "context": { "includeDeclaration": true } });
     let found =
         with(&mut client, "textDocument/references", "pipeline.yaml", "- ref: web|-researcher", context.clone());
-    assert_eq!(
-        client.places(&found),
-        [
-            "pipeline.yaml:06 web-researcher",
-            "pipeline.yaml:17 webResearcher",
-            "pipeline.yaml:18 web-researcher",
-            "researcher.yaml:01 web-researcher"
-        ]
-    );
+    let all = [
+        "pipeline.yaml:06 web-researcher",
+        "pipeline.yaml:17 webResearcher",
+        "pipeline.yaml:18 web-researcher",
+        "researcher.yaml:01 web-researcher",
+    ];
+    assert_eq!(client.places(&found), all);
     client.open("researcher.yaml");
+    let found = with(&mut client, "textDocument/references", "researcher.yaml", "id: web|-researcher", context.clone());
+    assert_eq!(client.places(&found), all, "from the other end");
     let found = with(&mut client, "textDocument/references", "researcher.yaml", "  sum|mary: string", context);
     assert_eq!(client.places(&found), ["pipeline.yaml:17 summary", "researcher.yaml:09 summary"]);
 }

@@ -73,6 +73,32 @@ fn definitions_reach_nodes_agents_and_inputs() {
 }
 
 #[test]
+fn what_several_nodes_write_is_defined_in_each() {
+    let folder = Folder::new();
+    let flow = "version: \"0.1\"
+agents:
+  a: { model: \"openai:m\", system: Go. }
+  b: { model: \"openai:m\", system: \"Polish: {{ output.reply }}\" }
+nodes:
+  sort: { agent: a, writes: working.kind }
+  refund: { agent: a, writes: output.reply }
+  other: { agent: a, writes: output.reply }
+  polish: { agent: b, writes: output.text }
+edges:
+  - { from: sort, to: refund, when: 'working.kind == \"refund\"' }
+  - { from: sort, to: other, when: 'working.kind != \"refund\"' }
+  - { from: refund, to: polish }
+  - { from: other, to: polish }
+input: { message: hi }
+";
+    folder.write("flow.yaml", flow);
+    let (mut client, _) = Client::start(folder);
+    client.open("flow.yaml");
+    let found = with(&mut client, "textDocument/definition", "flow.yaml", "{{ output.re|ply", json!({}));
+    assert_eq!(client.places(&found), ["flow.yaml:07 reply", "flow.yaml:08 reply"]);
+}
+
+#[test]
 fn nodes_and_agents_are_renamed() {
     let mut client = client();
     let edit = with(&mut client, "textDocument/rename", "flow.yaml", "{{ pl|an.output", json!({ "newName": "sketch" }));

@@ -106,7 +106,9 @@ impl Directory {
 
     /// The nearest name of a sort.
     pub fn near(&self, unit: Unit, name: &str) -> Option<Near<'_>> {
-        suggest::near(name, self.entries.iter().filter(|e| e.unit == unit).map(|e| &*e.name))
+        let near = suggest::near(name, self.entries.iter().filter(|e| e.unit == unit).map(|e| &*e.name))?;
+        // A name that is wrong itself is no reason to change another.
+        Some(Near { sure: near.sure && manifest::metadata::is_name(near.name), ..near })
     }
 
     /// The finding that several documents declare what is referenced (decision C10).

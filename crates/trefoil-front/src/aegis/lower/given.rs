@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use trefoil_syntax::yaml::Text;
-use trefoil_syntax::{Diagnostic, Location, suggest};
+use trefoil_syntax::{Diagnostic, Location, Span, suggest};
 use trefoil_template::{Object, Value};
 
 use crate::Reader;
@@ -32,7 +32,7 @@ pub(super) fn check(reader: &Reader<'_>, text: &Text, taker: &Taker<'_>) {
     }
     if !probe.starts_with('{') {
         return if taker.wraps {
-            missing(reader, text, taker, |name| name == "input");
+            missing(reader, text.span, taker, "", |name| name == "input");
         } else {
             no_object(reader, text, taker, "this is text");
         };
@@ -43,7 +43,7 @@ pub(super) fn check(reader: &Reader<'_>, text: &Text, taker: &Taker<'_>) {
             for (key, _) in given.iter().filter(|(key, _)| !key.contains(PLACEHOLDER)) {
                 meant.extend(unknown(reader, text, taker, key, &given));
             }
-            missing(reader, text, taker, |name| given.contains_key(name) || meant.contains(&name));
+            missing(reader, text.span, taker, "", |name| given.contains_key(name) || meant.contains(&name));
         }
         Err(error) => {
             let message = error.to_string();
@@ -99,12 +99,14 @@ fn no_object(reader: &Reader<'_>, text: &Text, taker: &Taker<'_>, why: &str) {
     reader.report(d.help(format!("write `{{{}}}`; `{{{{json path}}}}` prints a value as JSON", all.join(", "))));
 }
 
-fn missing(reader: &Reader<'_>, text: &Text, taker: &Taker<'_>, given: impl Fn(&str) -> bool) {
+/// Says what the callee needs and is not given; `at` is what gives it too little, `help` says what it is given.
+pub(super) fn missing(reader: &Reader<'_>, at: Span, taker: &Taker<'_>, help: &str, given: impl Fn(&str) -> bool) {
     let schema = taker.schema;
     for (property, _) in schema.properties().filter(|(p, _)| needs(schema, p) && !given(p)) {
         let message = format!("`{}` needs `{property}`, and is not given it", taker.name);
-        let d = Diagnostic::warning("missing-input", reader.at(text.span), message);
-        reader.report(d.label(Location::new(taker.file, schema.property_at(property)), "required here"));
+        let d = Diagnostic::warning("missing-input", reader.at(at), message);
+        let d = d.label(Location::new(taker.file, schema.property_at(property)), "required here");
+        reader.report(if help.is_empty() { d } else { d.help(help) });
     }
 }
 

@@ -101,12 +101,18 @@ impl Paths {
 
     /// Reachable states from which no terminal state can be reached.
     pub fn endless(&self) -> Vec<usize> {
+        self.stuck(&|_, _| true)
+    }
+
+    /// The same, if of the edges only those are followed that `goes` says.
+    pub fn stuck(&self, goes: &dyn Fn(usize, usize) -> bool) -> Vec<usize> {
         let n = self.incoming.len();
         let mut ends = Set::new(n, false);
         let mut stack: Vec<usize> = (0..n).filter(|s| self.terminal.get(*s) == Some(&true)).collect();
         while let Some(s) = stack.pop() {
             if ends.add(s) {
-                stack.extend(self.incoming.get(s).into_iter().flatten().copied());
+                let from = self.incoming.get(s).into_iter().flatten().copied();
+                stack.extend(from.filter(|from| !ends.has(*from) && goes(*from, s)));
             }
         }
         (0..n).filter(|s| self.reachable(*s) && !ends.has(*s)).collect()
@@ -203,5 +209,6 @@ mod tests {
         let paths = Paths::new(0, &[vec![1, 3], vec![2], vec![1], vec![]], vec![false, false, false, true]);
         assert_eq!(paths.endless(), [1, 2]);
         assert!(looped().endless().is_empty());
+        assert_eq!(looped().stuck(&|from, to| (from, to) != (2, 3)), [0, 1, 2]);
     }
 }

@@ -186,6 +186,9 @@ impl PromptNames<'_, '_> {
         let declared = self.schema.is_some_and(|s| s.properties().any(|(p, _)| &**p == name));
         let near = suggest::near(name, ROOTS.iter().copied());
         self.reader.report(match near {
+            _ if matches!(name, "last_error" | "error" | "error_message") => {
+                mend::rewritten(d.help("did you mean `previous_error`?"), place, "previous_error", false)
+            }
             _ if is_helper(name) => d.help(format!("`{name}` is a helper: write what it is for behind it")),
             _ if declared => {
                 mend::rewritten(d.help(format!("write `input.{name}`")), place, &format!("input.{name}"), true)

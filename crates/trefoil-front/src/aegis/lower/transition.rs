@@ -73,6 +73,10 @@ pub(super) fn check_thresholds(scene: &Scene<'_, '_>, all: &[written::Transition
     let least = member_type(&answer.schema, "score").get("minimum").and_then(Value::as_f64).unwrap_or(0.0);
     for transition in all {
         let Some(condition) = &transition.condition else { continue };
+        if let Some((what, lack)) = lacks(condition, answer) {
+            report_lack(scene, transition, answer, what, lack);
+            continue;
+        }
         let (score, confidence) = (most("score"), most("confidence"));
         let why = match condition {
             Condition::ScoreAbove(t) if *t >= score => format!("no score is above {t}: {score} is the highest"),
@@ -100,6 +104,68 @@ pub(super) fn check_thresholds(scene: &Scene<'_, '_>, all: &[written::Transition
     }
 }
 
+/// What keeps an answer from having a figure that a condition looks at.
+enum Lack {
+    /// Its schema is closed, and has none.
+    Closed,
+    /// It is declared as something that is no number.
+    Kind,
+    /// Its schema lists what it has, and this is not among it, though an answer may have more.
+    Undeclared,
+}
+
+/// The first figure that a condition looks at, and that the answer does not have, or does not declare.
+fn lacks(condition: &Condition, answer: &Answer) -> Option<(&'static str, Lack)> {
+    use Condition::{ConfidenceAbove, ScoreAbove, ScoreAndConfidenceAbove, ScoreBelow, ScoreBetween};
+    let looked_at: &[&'static str] = match condition {
+        ScoreAbove(_) | ScoreBelow(_) | ScoreBetween(..) => &["score"],
+        ConfidenceAbove(_) => &["confidence"],
+        ScoreAndConfidenceAbove(..) => &["score", "confidence"],
+        _ => return None,
+    };
+    let properties = answer.schema.get("properties").and_then(Value::as_object)?;
+    let lack = |what: &str| match properties.get(what) {
+        Some(declared) => {
+            // A text may read as a number, unless it is one of some words.
+            let number =
+                |v: &Value| v.as_f64().is_some() || v.as_str().is_some_and(|t| t.trim().parse::<f64>().is_ok());
+            let words = declared.get("enum").and_then(Value::as_list).is_some_and(|all| !all.iter().any(number));
+            let kind = declared.get("type").and_then(Value::as_str);
+            (words || matches!(kind, Some("boolean" | "object" | "array" | "null"))).then_some(Lack::Kind)
+        }
+        None if learn::is_closed(&answer.schema, what) => Some(Lack::Closed),
+        None => lists_all(&answer.schema).then_some(Lack::Undeclared),
+    };
+    looked_at.iter().find_map(|what| Some((*what, lack(what)?)))
+}
+
+/// Whether a schema of objects says with its `properties` alone what there is.
+fn lists_all(schema: &Value) -> bool {
+    let known = ["type", "properties", "required", "title", "description", "$schema", "$id"];
+    schema.as_object().is_some_and(|all| all.keys().all(|key| known.contains(&&**key)))
+        && schema.get("properties").and_then(Value::as_object).is_some_and(|p| !p.is_empty())
+}
+
+fn report_lack(scene: &Scene<'_, '_>, transition: &written::Transition, answer: &Answer, what: &str, lack: Lack) {
+    let at = scene.reader.at(transition.at);
+    let word = transition.condition.as_ref().map(describe).unwrap_or_default();
+    let never = || Diagnostic::warning("impossible-transition", at, format!("`{word}` can never hold here"));
+    let d = match lack {
+        Lack::Closed => never().help(format!("the agent's answer has no `{what}`: its schema allows none")),
+        Lack::Kind => never().help(format!("the `{what}` of the agent's answer is declared, and is no number")),
+        Lack::Undeclared => {
+            let message = format!("the agent's answer declares no `{what}`, and `{word}` looks at it");
+            let help =
+                format!("declare a `{what}` from 0 to 1 in the agent's schema, or ask for a field that is there");
+            Diagnostic::warning("unknown-property", at, message).help(help)
+        }
+    };
+    scene.reader.report(match answer.members.place(what) {
+        Some(at) => d.label(at, "declared here"),
+        None => d,
+    });
+}
+
 /// The transition of a straight pipeline: on success, and there is no other.
 pub(super) fn next(scene: &Scene<'_, '_>, state: usize, target: usize) -> Transition {
     let origin = scene.state_at(state);
@@ -112,10 +178,11 @@ fn one(scene: &Scene<'_, '_>, state: usize, transition: &written::Transition) ->
     let reader = scene.reader;
     let target = find_target(scene, transition);
     let place = Place::Leaving(state);
-    let feedback = transition
-        .feedback
-        .as_ref()
-        .and_then(|text| build::text(reader, text, &Policy::AEGIS, &mut scene.here(place, Position::Data)));
+    let feedback = transition.feedback.as_ref().and_then(|text| {
+        let resolve = &mut scene.here(place, Position::Data);
+        crate::lookalike::whole(reader, text, resolve);
+        build::text(reader, text, &Policy::AEGIS, resolve)
+    });
     let condition = transition.condition.as_ref();
     let (takes, when) = condition.map(|c| lower_condition(scene, state, transition, c))?;
     let text = condition.map(describe).unwrap_or_default();
@@ -136,12 +203,36 @@ fn find_target(scene: &Scene<'_, '_>, transition: &written::Transition) -> Optio
     if found.is_none() {
         let at = scene.reader.at(text.span);
         let d = Diagnostic::error("unknown-reference", at, format!("no state is called `{}`", text.value));
-        scene.reader.report(match suggest::near(&text.value, scene.names.state_names()) {
+        let near = suggest::near(&text.value, scene.names.state_names());
+        scene.reader.report(match near.filter(|near| near.distance == 0 || !means_the_end(&text.value)) {
+            None if means_the_end(&text.value) => {
+                d.help("no name is that of the end: to end the run here, lead to a state with `transitions: []`")
+            }
             Some(near) => respelt(d.help(format!("did you mean `{}`?", near.name)), at, text, near),
             None => d,
         });
     }
     found
+}
+
+/// Whether a target is what other systems call the end of a run: no slip of a state's name, however near it comes to one.
+fn means_the_end(target: &str) -> bool {
+    const WORDS: &[&str] = &[
+        "end",
+        "stop",
+        "done",
+        "finish",
+        "finished",
+        "complete",
+        "completed",
+        "exit",
+        "terminate",
+        "terminal",
+        "none",
+        "null",
+    ];
+    let word = target.trim().trim_matches(['_', '$', ':']).to_lowercase();
+    WORDS.contains(&&*word)
 }
 
 /// The condition as a person reads it.

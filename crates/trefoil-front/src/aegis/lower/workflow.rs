@@ -15,6 +15,7 @@ use super::{Lowering, Slots, input, output, shell, states, transition};
 use crate::aegis::manifest::state::{self as written, StateKind};
 use crate::aegis::manifest::states::human::HumanState;
 use crate::aegis::manifest::states::system::Action;
+use crate::aegis::manifest::transition::Condition;
 use crate::aegis::manifest::workflow::Workflow;
 use crate::aegis::manifest::{self};
 use crate::build::plain;
@@ -252,7 +253,39 @@ fn report_states(scene: &Scene<'_, '_>, workflow: &Workflow) {
             d = d.label(scene.state_at(*state), "nor from here");
         }
         reader.report(d.help("the run fails when a limit of visits is reached; give one state a way out"));
+    } else {
+        going_round(scene, workflow);
     }
+}
+
+/// A loop that nothing but a failure of one of its states leads out of.
+fn going_round(scene: &Scene<'_, '_>, workflow: &Workflow) {
+    let on_failure = |from: usize, t: &manifest::transition::Transition| {
+        matches!(t.condition, Some(Condition::OnFailure)) && !scene.names.shape(from).is_command()
+    };
+    let written = |state: usize| workflow.states.get(state).and_then(|s| s.transitions.as_deref()).unwrap_or_default();
+    let failing =
+        |state: &usize| scene.paths.reachable(*state) && written(*state).iter().any(|t| on_failure(*state, t));
+    if !(0..workflow.states.len()).any(|state| failing(&state)) {
+        return;
+    }
+    let leads = |from: usize, t: &manifest::transition::Transition| {
+        t.target.as_ref().filter(|_| !on_failure(from, t)).and_then(|t| scene.names.index(&t.value))
+    };
+    // A straight pipeline has no transitions, and ends.
+    let goes =
+        |from: usize, to: usize| written(from).is_empty() || written(from).iter().any(|t| leads(from, t) == Some(to));
+    let stuck = scene.paths.stuck(&goes);
+    let mut back = stuck.iter().flat_map(|from| {
+        written(*from)
+            .iter()
+            .filter_map(|t| Some((t.target.as_ref()?, leads(*from, t).filter(|to| to <= from && stuck.contains(to))?)))
+    });
+    let Some((target, to)) = back.next() else { return };
+    let message = format!("a run in which nothing fails comes back to `{}` again and again", scene.names.name(to));
+    let d = Diagnostic::warning("endless-loop", scene.reader.at(target.span), message);
+    let help = "only a failure leads out, so a limit of visits ends the run; lead on from here when all went well";
+    scene.reader.report(d.help(help));
 }
 
 /// The states behind each, by their transitions.

@@ -107,8 +107,8 @@ fn read_spec(reader: &Reader<'_>, spec: &mut Fields<'_, '_>, agent: &mut Agent) 
         fields.finish();
     }
     if let Some(entry) = spec.take("security") {
-        contained.push(("security".to_owned(), entry.key.span));
         agent.deadline_ms = read_security(reader, &entry.value);
+        contained.extend(in_security(entry));
     }
     for key in ["volumes", "env", "security_context", "advanced", "type"] {
         let Some(entry) = spec.take(key) else { continue };
@@ -218,6 +218,22 @@ fn read_security(reader: &Reader<'_>, node: &Node) -> Option<u64> {
     }
     security.finish();
     deadline
+}
+
+/// What of `security` only a container would need: all of it, or, beside a time limit, what else stands there.
+fn in_security(entry: &Entry) -> Vec<(String, Span)> {
+    fn inside(node: &Node) -> &[Entry] {
+        node.mapping().map(|m| &*m.entries).unwrap_or_default()
+    }
+    let resources = entry.value.mapping().and_then(|m| m.get("resources"));
+    if resources.and_then(|r| r.value.mapping()?.get("timeout")).is_none() {
+        return vec![("security".to_owned(), entry.key.span)];
+    }
+    let own = inside(&entry.value).iter().filter(|e| matches!(&*e.key.value, "network" | "filesystem"));
+    let amounts = resources.map(|r| inside(&r.value)).unwrap_or_default().iter();
+    let amounts = amounts.filter(|e| matches!(&*e.key.value, "cpu" | "memory" | "disk"));
+    let own = own.map(|e| (format!("security.{}", e.key.value), e.key.span));
+    own.chain(amounts.map(|e| (format!("security.resources.{}", e.key.value), e.key.span))).collect()
 }
 
 /// A handler that nobody requires is left out with a warning; one whose failure would fail the run is refused.

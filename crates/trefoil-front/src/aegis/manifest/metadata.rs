@@ -61,12 +61,16 @@ pub fn read(fields: &mut Fields<'_, '_>, unit: Unit) -> Identity {
     }
 }
 
-fn check_name(reader: &Reader<'_>, name: &str, span: Span) {
-    let fits = (1..=63).contains(&name.len())
+/// Whether a text can be a name.
+pub fn is_name(name: &str) -> bool {
+    (1..=63).contains(&name.len())
         && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
         && !name.starts_with('-')
-        && !name.ends_with('-');
-    if !fits {
+        && !name.ends_with('-')
+}
+
+fn check_name(reader: &Reader<'_>, name: &str, span: Span) {
+    if !is_name(name) {
         reader.report(
             Diagnostic::error("invalid-name", reader.at(span), format!("`{name}` cannot be a name"))
                 .help("1 to 63 lower-case letters, digits and hyphens, no hyphen at either end"),

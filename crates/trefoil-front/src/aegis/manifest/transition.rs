@@ -127,6 +127,9 @@ const OTHERWISE: &[(&[&str], &str)] = &[
 fn read(reader: &Reader<'_>, node: &Node) -> Option<Transition> {
     let mut fields = reader.fields(node, "a transition")?;
     fields.also_called(words::TRANSITION);
+    if let Some(transition) = read_as_key(reader, &fields, node.span) {
+        return Some(transition);
+    }
     let target = read_target(&mut fields);
     let feedback = fields.text("feedback").cloned();
     let written = fields.take("condition");
@@ -155,6 +158,27 @@ fn read(reader: &Reader<'_>, node: &Node) -> Option<Transition> {
     }
     fields.finish();
     Some(Transition { condition, target, feedback, span: node.span, at, unconditional: written.is_none() })
+}
+
+/// `on_success: NEXT`: the condition is written as the key, and the target as its value.
+fn read_as_key(reader: &Reader<'_>, fields: &Fields<'_, '_>, span: Span) -> Option<Transition> {
+    if fields.entry("condition").is_some() || fields.entry("target").is_some() {
+        return None;
+    }
+    let word = WORDS.iter().find(|word| fields.entry(word).is_some())?;
+    let entry = fields.entry(word)?;
+    let target = entry.value.string()?;
+    let message = format!("`{word}` is a condition, and stands here as a key");
+    let d = Diagnostic::error("missing-key", reader.at(entry.key.span), message);
+    reader.report(d.help(format!("write `condition: {word}` and `target: {}`", target.value)));
+    let condition = match *word {
+        "always" => Some(Condition::Always),
+        "on_success" => Some(Condition::OnSuccess),
+        "on_failure" => Some(Condition::OnFailure),
+        _ => None,
+    };
+    let at = entry.key.span;
+    Some(Transition { condition, target: Some(target.clone()), feedback: None, span, at, unconditional: false })
 }
 
 /// `target: ~` meant the end of the run in older files; now a state does.

@@ -333,8 +333,8 @@ enum Change {
     Bare,
     /// Put it in quotes.
     Quoted,
-    /// Another word; whether it is surely the one.
-    Word(String, bool),
+    /// Another word, if the slip is here and not where the words are declared.
+    Word(String),
 }
 
 impl Visitor<'_, '_> {
@@ -350,12 +350,11 @@ impl Visitor<'_, '_> {
                 let text = format!("{quote}{written}{quote}");
                 d.suggestion(format!("write `{text}`"), at, text)
             }
-            Change::Word(word, sure) if !word.contains(['\'', '"', '\\', '{', '}', '\n']) => {
+            Change::Word(word) if !word.contains(['\'', '"', '\\', '{', '}', '\n']) => {
                 let quotes = quotes || !word.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-'));
                 let text = if quotes { format!("{quote}{word}{quote}") } else { word.clone() };
                 let message = format!("write `{word}`");
-                let sure = *sure && self.reader.confirms(word, &written);
-                if sure { d.fix(message, at, text) } else { d.suggestion(message, at, text) }
+                d.suggestion(message, at, text)
             }
             _ => d,
         }
@@ -388,9 +387,7 @@ fn impossible(reference: &Reference, shape: &Shape, literal: &Value) -> Option<I
     let all = list(choices.iter().map(|c| &**c));
     let near = suggest::near(text, choices.iter().map(|c| &**c));
     let help = near.map(|near| format!("did you mean `{}`?", near.name));
-    // A blank too many is a slip in the choice, not in what is compared with it.
-    let slip = |near: &suggest::Near<'_>| near.name.trim() != near.name;
-    let change = near.map(|near| Change::Word(near.name.to_owned(), near.sure && !slip(&near)));
+    let change = near.map(|near| Change::Word(near.name.to_owned()));
     Some(Impossible { why: format!("`{name}` is one of {all}"), help, change })
 }
 

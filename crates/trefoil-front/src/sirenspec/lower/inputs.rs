@@ -173,6 +173,14 @@ impl Inputs {
         reads.entry(name.into()).or_insert(ReadOf { at, needed }).needed |= needed;
     }
 
+    /// What a field is unless given, where a run starts here.
+    pub fn default(&self, name: &str) -> Option<&Value> {
+        match &self.fields.iter().find(|f| &*f.name == name)?.origin {
+            Origin::Declared(_, default) => default.as_ref(),
+            Origin::Given | Origin::Offered => None,
+        }
+    }
+
     /// What callers have to know.
     pub fn wanted(&self) -> Wanted {
         let reads = self.reads.borrow();

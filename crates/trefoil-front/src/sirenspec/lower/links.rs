@@ -120,7 +120,7 @@ impl<'m> Links<'m> {
                         of.push(at);
                     }
                 }
-                None => unknown_node(reader, names, target, "fallback_node"),
+                None => unknown_node(reader, manifest, names, target, "fallback_node"),
             }
         }
     }
@@ -130,7 +130,7 @@ impl<'m> Links<'m> {
             let ends = [(edge.from, "from"), (edge.to, "to")].map(|(end, key)| {
                 let found = names.node_of(&end.value);
                 if found.is_none() {
-                    unknown_node(reader, names, end, key);
+                    unknown_node(reader, manifest, names, end, key);
                 }
                 found
             });
@@ -145,10 +145,28 @@ impl<'m> Links<'m> {
     fn report_twin(&self, reader: &Reader<'_>, edge: &crate::sirenspec::manifest::Edge<'_>, from: usize, to: usize) {
         let when = |e: &crate::sirenspec::manifest::Edge<'_>| e.when.map(|w| w.value.trim().to_owned());
         let twin = self.edges.iter().find(|l| l.from == from && l.to == to && when(l.edge) == when(edge));
-        let Some(twin) = twin else { return };
+        let Some(twin) = twin else { return self.report_needless(reader, edge, from, to) };
         let message = format!("the edge from `{}` to `{}` is there already", edge.from.value, edge.to.value);
         let d = Diagnostic::warning("no-effect", reader.at(edge.node.span), message);
         reader.report(d.label(reader.at(twin.edge.node.span), "here").help("take one of the two out"));
+    }
+
+    /// A condition beside an edge that is taken without one.
+    fn report_needless(
+        &self,
+        reader: &Reader<'_>,
+        edge: &crate::sirenspec::manifest::Edge<'_>,
+        from: usize,
+        to: usize,
+    ) {
+        let mut others = self.edges.iter().filter(|l| l.from == from && l.to == to);
+        let Some(other) = others.find(|l| l.edge.when.is_some() != edge.when.is_some()) else { return };
+        let Some(when) = edge.when.or(other.edge.when) else { return };
+        let free = if edge.when.is_none() { edge.node } else { other.edge.node };
+        let message =
+            format!("`when` has no effect: another edge from `{}` to `{}` has none", edge.from.value, edge.to.value);
+        let d = Diagnostic::warning("no-effect", reader.at(when.span), message);
+        reader.report(d.label(reader.at(free.span), "this one is always taken").help("take one of the two out"));
     }
 
     /// The nodes in the order of the file, a fallback never before the node it stands in for.
@@ -156,8 +174,8 @@ impl<'m> Links<'m> {
         let n = self.fallback.len();
         let mut placed = vec![false; n];
         let mut order = Vec::with_capacity(n);
-        let mut place = |at: usize, order: &mut Vec<usize>| {
-            let mut todo = vec![at];
+        let mut place = |from: usize, order: &mut Vec<usize>| {
+            let mut todo = vec![from];
             while let Some(at) = todo.pop() {
                 let mains = self.fallback_of.get(at).map(Vec::as_slice).unwrap_or_default();
                 let done = placed.get(at).copied().unwrap_or(true);
@@ -168,7 +186,8 @@ impl<'m> Links<'m> {
                     *mark = true;
                 }
                 order.push(at);
-                todo.extend(self.fallback.get(at).copied().flatten().filter(|f| *f < at));
+                // One that the file has further down has its turn yet.
+                todo.extend(self.fallback.get(at).copied().flatten().filter(|f| *f < from));
             }
         };
         for at in 0..n {
@@ -376,14 +395,31 @@ impl<'m> Links<'m> {
     }
 }
 
-fn unknown_node(reader: &Reader<'_>, names: &Names<'_>, text: &trefoil_syntax::yaml::Text, key: &str) {
+fn unknown_node(
+    reader: &Reader<'_>,
+    manifest: &Manifest<'_>,
+    names: &Names<'_>,
+    text: &trefoil_syntax::yaml::Text,
+    key: &str,
+) {
     let mut d = Diagnostic::error(
         "unknown-reference",
         reader.at(text.span),
         format!("`{key}` names a node that is not there: `{}`", text.value),
     );
+    let uses = |n: &&crate::sirenspec::manifest::Node<'_>| matches!(&n.kind, NodeKind::Agent(node) if node.agent.is_some_and(|agent| agent.value == text.value));
+    let nodes: Vec<&str> = manifest.nodes.iter().filter(uses).map(|n| &*n.id.value).collect();
+    if let [node] = nodes.as_slice() {
+        let d = d.help(format!("`{}` is an agent; its node is `{node}`", text.value));
+        let near = suggest::Near { name: node, distance: usize::MAX, sure: false };
+        return reader.report(respelt(d, reader.at(text.span), text, near));
+    }
     if let Some(near) = suggest::near(&text.value, names.ids()) {
         d = respelt(d.help(format!("did you mean `{}`?", near.name)), reader.at(text.span), text, near);
+    } else if key == "to" && ["end", "__end__", "finish", "done"].iter().any(|w| text.value.eq_ignore_ascii_case(w)) {
+        d = d.help("a node without an edge out of it is an end: take this edge out");
+    } else if key == "from" && ["start", "__start__", "begin"].iter().any(|w| text.value.eq_ignore_ascii_case(w)) {
+        d = d.help("a node without an edge into it is a beginning: take this edge out");
     }
     reader.report(d);
 }

@@ -13,6 +13,7 @@ mod graph;
 mod human;
 mod inputs;
 mod known;
+mod lacking;
 mod links;
 mod meaning;
 mod message;

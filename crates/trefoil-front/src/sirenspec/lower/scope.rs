@@ -114,6 +114,9 @@ impl<'s, 'm, 'd> Scope<'s, 'm, 'd> {
                     );
                 }
                 inputs.read(reference, at);
+                if let Some(default) = inputs.default(&field.name).filter(|_| reference.default.is_none()) {
+                    self.not_by_default(reference, at, default, rest);
+                }
                 (self.close(Source::Slot(inputs.slot)), 1)
             }
             // Perhaps a factory's input, if anybody used the agent.
@@ -166,6 +169,9 @@ impl<'s, 'm, 'd> Scope<'s, 'm, 'd> {
                 let mut body = body.borrow_mut();
                 body.reads_item |= head == "item";
                 body.reads_index |= head == "index";
+            }
+            if head == "item" && reference.default.is_none() {
+                self.no_item_has(reference, at);
             }
             return (Source::Slot(slot), 1);
         }

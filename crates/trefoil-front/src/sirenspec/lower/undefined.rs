@@ -50,6 +50,14 @@ impl Scope<'_, '_, '_> {
             return self.maybe(reference, at, why);
         }
         if let Some((node, taken)) = node
+            && let Some(NodeKind::Tool(tool)) = self.flow.manifest.nodes.get(node).map(|n| &n.kind)
+            && tool.skip
+            && look.writes.is_empty()
+            && path.len() > taken + tool.output_key.len()
+        {
+            return self.maybe(reference, at, format!("`{}` may have failed, and leaves null then", self.id(node)));
+        }
+        if let Some((node, taken)) = node
             && let Some([agents, agent, ..]) = path.get(taken..)
             && &*agents.name == "agents"
             && self.continues(node)
@@ -264,9 +272,18 @@ impl Scope<'_, '_, '_> {
                 Root::Working => (Root::Output, "output"),
                 Root::Output => (Root::Working, "working"),
             };
-            return self.leads(other, path).then(|| format!("{word}.{}", words.get(1..).unwrap_or_default().join(".")));
+            let all = words.get(1..).unwrap_or_default();
+            if self.leads(other, path) && (other == Root::Output || self.flow.names.node_at(path).is_none()) {
+                return Some(format!("{word}.{}", all.join(".")));
+            }
+            // What a node leaves is read by its id, not by the tree of what is written.
+            let conditional = matches!(self.who, Reading::EdgeFrom(_));
+            return (root == Root::Output && !conditional).then(|| self.of_node(all)).flatten();
         }
         let (first, rest) = words.split_first()?;
+        if let Some(meant) = self.foreign(first, rest) {
+            return Some(meant);
+        }
         if self.flow.inputs.shape(first).is_some() {
             return Some(format!("inputs.{}", words.join(".")));
         }
@@ -303,6 +320,60 @@ impl Scope<'_, '_, '_> {
             };
         }
         None
+    }
+
+    /// What other systems call what is there: `secrets.TOKEN`, `state.article`, the agent of a node.
+    fn foreign(&self, first: &str, rest: &[&str]) -> Option<String> {
+        let names = self.flow.names;
+        let variable = |name: &str| {
+            name.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_') && !name.is_empty()
+        };
+        match (first, rest) {
+            ("secrets", [name]) => return Some(format!("env.{name}")),
+            ("state", rest) => {
+                let (root, word, path) = match rest {
+                    ["output", path @ ..] => (Root::Output, "output", path),
+                    ["working", path @ ..] => (Root::Working, "working", path),
+                    path => (Root::Working, "working", path),
+                };
+                let segments: Vec<_> = path.iter().map(|n| Segment { name: (*n).into(), span: 0..0 }).collect();
+                if self.leads(root, &segments) && names.node_at(&segments).is_none() {
+                    return Some(format!("{word}.{}", path.join(".")));
+                }
+            }
+            (name, []) if name.contains('_') && variable(name) => return Some(format!("env.{name}")),
+            (name, []) => {
+                if let Some(name) = name.strip_prefix("env:").filter(|name| variable(name)) {
+                    return Some(format!("env.{name}"));
+                }
+            }
+            (_, ["output", index, ..]) if index.bytes().all(|b| b.is_ascii_digit()) => {
+                let node = names.node_of(first).and_then(|at| self.flow.manifest.nodes.get(at));
+                if matches!(node.map(|n| &n.kind), Some(NodeKind::Factory(_))) {
+                    return Some(format!("{first}.outputs.{}", rest.get(1..)?.join(".")));
+                }
+            }
+            _ => {}
+        }
+        // An agent's id in the place of its node's.
+        self.flow.manifest.agent(first).filter(|_| names.node_of(first).is_none())?;
+        let mut users = self.flow.manifest.nodes.iter().filter(
+            |n| matches!(&n.kind, NodeKind::Agent(node) if node.agent.is_some_and(|agent| *agent.value == *first)),
+        );
+        let user = users.next().filter(|_| users.next().is_none())?;
+        let all: Vec<&str> = std::iter::once(&*user.id.value).chain(rest.iter().copied()).collect();
+        self.of_node(&all)
+    }
+
+    /// The path to what a node left, of an id and perhaps what is behind it.
+    fn of_node(&self, words: &[&str]) -> Option<String> {
+        let (id, rest) = words.split_first()?;
+        let node = self.flow.names.nodes.get(self.flow.names.node_of(id)?)?;
+        if rest.is_empty() {
+            return Some(format!("{id}.{}", node.output.join(".")));
+        }
+        let rest: Vec<_> = rest.iter().map(|n| Segment { name: (*n).into(), span: 0..0 }).collect();
+        node.shape.missing(&rest).is_none().then(|| words.join("."))
     }
 
     /// A name that nobody defines where it is looked for, and where it is.

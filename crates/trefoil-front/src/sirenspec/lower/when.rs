@@ -6,15 +6,17 @@ use std::ops::Range;
 use trefoil_ir::Cond;
 use trefoil_syntax::yaml::Text;
 use trefoil_syntax::{Diagnostic, Severity};
-use trefoil_template::{Found, Scope, Value};
+use trefoil_template::{Comparison, Expression, Found, Scope, Value};
 
-use crate::Reader;
+use crate::{Reader, mend};
 
 /// Looks at a condition that could be read.
 pub fn check(reader: &Reader<'_>, text: &Text, cond: &Cond) {
     if cond.condition.is_constant() {
         constant(reader, text, cond);
+        return;
     }
+    parts(reader, text, cond, cond.condition.expression());
     for word in identity(&text.value) {
         let not = text.value.get(word.clone()).is_some_and(|w| w.ends_with("not"));
         let meant = if not { "!=" } else { "==" };
@@ -22,6 +24,108 @@ pub fn check(reader: &Reader<'_>, text: &Text, cond: &Cond) {
         let message = "`is` asks whether two values are one and the same, and written text or numbers are not";
         let d = Diagnostic::warning("condition-bad-operator", at, message).help(format!("compare with `{meant}`"));
         reader.report(d.fix(format!("write `{meant}`"), at, meant));
+    }
+}
+
+/// Looks at what is joined with `and` and `or`: literals alone, the same part twice; and at texts behind `in`.
+fn parts(reader: &Reader<'_>, text: &Text, cond: &Cond, expression: &Expression) {
+    let at = |literal: &str| mend::literal(text, reader.file, literal).map_or(reader.at(text.span), |(at, _)| at);
+    match expression {
+        Expression::And(all) | Expression::Or(all) => {
+            let mut told = false;
+            for (i, part) in all.iter().enumerate() {
+                parts(reader, text, cond, part);
+                let before = all.get(..i).unwrap_or_default();
+                if let Some(words) = alone(part) {
+                    let first = words.first().and_then(Value::as_str).map_or(reader.at(text.span), at);
+                    let shown: Vec<_> = words.iter().map(Value::to_text).collect();
+                    let message = format!("`{}` is compared with nothing: alone it always holds", shown.join("`, `"));
+                    let d = Diagnostic::warning("constant-condition", first, message);
+                    let help = before.iter().rev().find_map(|b| joined(cond, b, &words));
+                    let d = match help {
+                        Some(meant) => d.help(format!("write `{meant}`")),
+                        None => d.help("write the comparison again in front of it"),
+                    };
+                    // One for all that stand in a row.
+                    if !std::mem::replace(&mut told, true) {
+                        reader.report(d);
+                    }
+                } else if before.iter().any(|b| alike(cond, b, part)) {
+                    let message = "a part of the condition stands there twice, and the second one has no effect";
+                    let d = Diagnostic::warning("constant-condition", reader.at(text.span), message);
+                    reader.report(d.help("compare with another value, or take one of the two out"));
+                }
+            }
+        }
+        Expression::Not(inner) => parts(reader, text, cond, inner),
+        Expression::Compare(operands, comparisons) => {
+            for (pair, comparison) in operands.windows(2).zip(comparisons) {
+                let [left, Expression::Literal(Value::Str(whole))] = pair else { continue };
+                if !matches!(comparison, Comparison::In | Comparison::NotIn) || matches!(left, Expression::Literal(_)) {
+                    continue;
+                }
+                let message = format!("behind `in`, `{whole}` is a text: every part of it is in it, an empty one too");
+                let d = Diagnostic::warning("condition-bad-operator", at(whole), message);
+                reader.report(d.help(format!("for a list of one write `(\"{whole}\",)`, or compare with `==`")));
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The values of a part that compares nothing.
+fn alone(part: &Expression) -> Option<Vec<Value>> {
+    match part {
+        Expression::Literal(value) => {
+            let holds = value.as_str().is_some_and(|t| !t.is_empty()) || value.as_list().is_some_and(|l| !l.is_empty());
+            holds.then(|| value.as_list().map_or_else(|| vec![value.clone()], <[Value]>::to_vec))
+        }
+        Expression::List(items) if !items.is_empty() => items
+            .iter()
+            .map(|item| match item {
+                Expression::Literal(value) => Some(value.clone()),
+                _ => None,
+            })
+            .collect(),
+        _ => None,
+    }
+}
+
+/// The comparison that was meant: `working.x in ("a", "b")`.
+fn joined(cond: &Cond, before: &Expression, more: &[Value]) -> Option<String> {
+    let (inner, turned) = match before {
+        Expression::Not(inner) => (&**inner, true),
+        other => (other, false),
+    };
+    let Expression::Compare(operands, comparisons) = inner else { return None };
+    let ([Expression::Reference(r), right], [comparison]) = (operands.as_slice(), comparisons.as_slice()) else {
+        return None;
+    };
+    let not = match comparison {
+        Comparison::Equal | Comparison::In => turned,
+        Comparison::NotEqual | Comparison::NotIn => !turned,
+        _ => return None,
+    };
+    let mut values = alone(right)?;
+    values.extend(more.iter().cloned());
+    let list: Vec<String> = values.iter().map(|v| v.to_json().to_string()).collect();
+    let path = cond.condition.references().get(*r as usize)?.dotted();
+    Some(format!("{path} {}in ({})", if not { "not " } else { "" }, list.join(", ")))
+}
+
+/// Whether two parts are the same comparison.
+fn alike(cond: &Cond, one: &Expression, other: &Expression) -> bool {
+    let path = |r: &u32| cond.condition.references().get(*r as usize).map(trefoil_template::Reference::dotted);
+    let all =
+        |a: &[Expression], b: &[Expression]| a.len() == b.len() && a.iter().zip(b).all(|(a, b)| alike(cond, a, b));
+    match (one, other) {
+        (Expression::Reference(a), Expression::Reference(b)) => path(a) == path(b),
+        (Expression::Literal(a), Expression::Literal(b)) => a == b,
+        (Expression::List(a), Expression::List(b)) => all(a, b),
+        (Expression::Compare(a, c), Expression::Compare(b, d)) => c == d && all(a, b),
+        (Expression::Call(f, a), Expression::Call(g, b)) => f == g && all(a, b),
+        (Expression::Not(a), Expression::Not(b)) => alike(cond, a, b),
+        _ => false,
     }
 }
 

@@ -72,14 +72,22 @@ fn bare(text: &str) -> String {
     text.chars().filter(|c| !odd(*c)).collect()
 }
 
+/// Whose model this is, if not the provider's.
+pub(super) fn other_maker(provider: &str, name: &str) -> Option<&'static str> {
+    let starts = |all: &[&str]| all.iter().any(|start| name.starts_with(start));
+    match provider {
+        "anthropic" if starts(&["gpt-", "o1", "o3", "o4", "chatgpt-"]) => Some("openai"),
+        "openai" if starts(&["claude-"]) => Some("anthropic"),
+        "anthropic" | "openai" if starts(&["gemini-"]) => Some("google"),
+        _ => None,
+    }
+}
+
 /// Says that a model is another maker's, or names its provider twice.
 fn maker(reader: &Reader<'_>, text: &Text, provider: &str, name: &str) {
-    let starts = |all: &[&str]| all.iter().any(|start| name.starts_with(start));
-    let other = match provider {
-        "anthropic" if starts(&["gpt-", "o1", "o3", "o4", "chatgpt-"]) => "openai",
-        "openai" if starts(&["claude-"]) => "anthropic",
-        "anthropic" | "openai" if starts(&["gemini-"]) => "google",
-        _ => {
+    let other = match other_maker(provider, name) {
+        Some(other) => other,
+        None => {
             if let Some(rest) = name.strip_prefix(provider).and_then(|rest| rest.strip_prefix(':')) {
                 let message = format!("`{}` names the provider twice", text.value);
                 let d = Diagnostic::warning("bad-model", reader.at(text.span), message);

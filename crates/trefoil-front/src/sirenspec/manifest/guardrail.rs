@@ -42,10 +42,21 @@ const NAMES: [&str; 5] = ["injection", "length", "pii", "schema", "cost_cap"];
 pub fn read<'n>(fields: &mut Fields<'n, '_>) -> Option<GuardList<'n>> {
     let items = fields.list("guardrails")?;
     let mut list = GuardList::default();
-    for item in items {
+    for (at, item) in items.iter().enumerate() {
+        twin(fields.reader, items.get(..at).unwrap_or_default(), item);
         entry(fields.reader, item, &mut list);
     }
     Some(list)
+}
+
+/// Says that a guardrail is there already: by its name alone.
+fn twin(reader: &Reader<'_>, before: &[Node], item: &Node) {
+    let Some(name) = item.string() else { return };
+    if let Some(first) = before.iter().find(|b| b.string().is_some_and(|b| b.value == name.value)) {
+        let message = format!("`{}` has no effect: it is in the list already", name.value);
+        let d = Diagnostic::warning("no-effect", reader.at(item.span), message);
+        reader.report(d.label(reader.at(first.span), "here"));
+    }
 }
 
 fn entry<'n>(reader: &'n Reader<'_>, item: &'n Node, list: &mut GuardList<'n>) {
@@ -116,6 +127,14 @@ fn pii(config: Option<&mut Fields<'_, '_>>) -> Guard {
     let mut replacement: Arc<str> = "[REDACTED]".into();
     if let Some(config) = config {
         if let Some(items) = config.list("entities") {
+            if let Some(entry) = config.entry("entities").filter(|_| items.is_empty()) {
+                let d = Diagnostic::warning(
+                    "no-effect",
+                    config.reader.at(entry.value.span),
+                    "`pii` looks for nothing: `entities` is empty",
+                );
+                config.reader.report(d.help("leave `entities` out to look for all of them"));
+            }
             entities = items.iter().filter_map(|item| config.reader.word(item, "entities", &ENTITIES)).collect();
             entities.dedup();
         }

@@ -45,6 +45,7 @@ pub fn input<'n>(fields: &mut Fields<'n, '_>) -> Vec<InputField<'n>> {
             } else {
                 declared(input.reader, entry);
             }
+            stand_in(input.reader, entry);
             scalar::no_templates(input.reader, &entry.value, "input");
             InputField { name: &entry.key, span: whole(entry), default: (!null).then(|| to_value(&entry.value)) }
         })
@@ -76,6 +77,28 @@ fn tree<'n>(state: &mut Fields<'n, '_>, root: Root, written: &mut Vec<(Root, &'n
             Object::default()
         }
     }
+}
+
+/// Says that a default is a word for a value rather than one: a type, as other formats declare it, or what was to be
+/// filled in.
+fn stand_in(reader: &Reader<'_>, entry: &Entry) {
+    const WORDS: [&str; 16] = [
+        "string", "str", "number", "integer", "int", "float", "boolean", "bool", "array", "object", "dict", "required",
+        "TODO", "TBD", "FIXME", "...",
+    ];
+    let Some(text) = entry.value.string() else { return };
+    let value = text.value.trim();
+    let begins = |word: &str| value.get(1..).is_some_and(|v| v.to_ascii_lowercase().starts_with(word));
+    let blank =
+        value.starts_with('<') && value.ends_with('>') && (begins("your") || begins("insert") || begins("todo"));
+    // Of a field for the name of a type it is one.
+    let named = ["type", "kind", "format"].iter().any(|word| entry.key.value.to_ascii_lowercase().contains(word));
+    if !blank && (!WORDS.contains(&value) || named) {
+        return;
+    }
+    let message = format!("`{}` is the text `{value}` unless given", entry.key.value);
+    let d = Diagnostic::warning("wrong-default", reader.at(entry.value.span), message);
+    reader.report(d.help(format!("write a default, or `{}:` for a field that a run has to give", entry.key.value)));
 }
 
 /// Says that a field is declared with a type, as other formats do it: what stands there is the default itself.

@@ -12,6 +12,7 @@ mod human;
 mod input;
 mod node;
 mod policy;
+mod request;
 mod scalar;
 mod swrm;
 mod tool;

@@ -116,6 +116,7 @@ fn kind<'n>(reader: &'n Reader<'_>, entry: &'n Entry) -> NodeKind<'n> {
         return NodeKind::Broken;
     };
     fields.also_called(&OTHERS);
+    fields.elsewhere(&[("when", "on an edge that leads to the node")]);
     let read = match fields.take("type") {
         None => match unsaid(&fields) {
             Some(key) => untyped(&fields, &entry.key.value, key),

@@ -34,7 +34,8 @@ pub fn retry(fields: &mut Fields<'_, '_>) -> Option<Retry> {
         ("strategy", "backoff"),
         ("on_status", "on"),
     ]);
-    let max_attempts = scalar::count(&mut retry, "max_attempts", 1).unwrap_or(1);
+    let attempts = scalar::count(&mut retry, "max_attempts", 1);
+    let max_attempts = attempts.unwrap_or(1);
     let backoff = retry
         .word(
             "backoff",
@@ -42,8 +43,25 @@ pub fn retry(fields: &mut Fields<'_, '_>) -> Option<Retry> {
         )
         .unwrap_or(Backoff::Constant);
     let base_delay_ms = scalar::seconds(&mut retry, "base_delay", true).unwrap_or(1000);
-    let most = retry.take("max_delay").map(|e| e.value.span);
+    let reader = retry.reader;
+    let places = ["base_delay", "max_delay"].map(|key| (key, retry.take(key).map(|e| e.value.span)));
+    let [(_, least), (_, most)] = places;
     let max_delay_ms = scalar::seconds(&mut retry, "max_delay", true).unwrap_or(30_000);
+    let mut long = false;
+    for ((key, at), ms) in places.into_iter().zip([base_delay_ms, max_delay_ms]) {
+        if let Some(at) = at.filter(|_| ms >= 7_200_000) {
+            long = true;
+            let (seconds, hours) = (ms / 1000, ms / 3_600_000);
+            let message = format!("`{key}` is in seconds: {seconds} seconds are {hours} hours");
+            let d = Diagnostic::warning("out-of-range", reader.at(at), message);
+            reader.report(d.help(format!("if milliseconds were meant, write `{key}: {}`", seconds / 1000)));
+        }
+    }
+    if let Some(at) = least.filter(|_| most.is_none() && max_delay_ms < base_delay_ms && !long) {
+        let message = "`base_delay` is above `max_delay`, which is 30 unless given, so every delay is 30 seconds";
+        let d = Diagnostic::warning("no-effect", reader.at(at), message);
+        reader.report(d.help("both are in seconds; `max_delay` is the upper bound"));
+    }
     if let Some(at) = most.filter(|_| max_delay_ms < base_delay_ms) {
         let message = "`max_delay` is below `base_delay`, so every delay is `max_delay`";
         let d = Diagnostic::warning("no-effect", retry.reader.at(at), message);
@@ -58,8 +76,45 @@ pub fn retry(fields: &mut Fields<'_, '_>) -> Option<Retry> {
     if scalar::flag(&mut retry, "retry_on_guardrail").unwrap_or(false) && !on.contains(&RetryOn::Guardrail) {
         on.push(RetryOn::Guardrail);
     }
+    once(&retry, attempts, &on);
     retry.finish();
     Some(Retry { max_attempts, backoff, base_delay_ms, max_delay_ms, jitter, on })
+}
+
+/// Says that nothing is tried again, though something is said of how.
+fn once(retry: &Fields<'_, '_>, attempts: Option<u32>, on: &[RetryOn]) {
+    let reader = retry.reader;
+    let empty = || retry.entry("on").filter(|e| e.value.sequence().is_some_and(<[Node]>::is_empty));
+    let told = |at, message: String, help: &str| {
+        reader.report(Diagnostic::warning("no-effect", reader.at(at), message).help(help));
+    };
+    match (attempts, retry.entry("max_attempts")) {
+        (None, None) => {
+            // What is misspelt is told as that.
+            let other = |key: &str| suggest::near(key, ["max_attempts"]).is_some();
+            if retry.written_as("max_attempts").is_none() && !retry.entries().iter().any(|e| other(&e.key.value)) {
+                let message = "`retry` tries nothing again: `max_attempts` is 1 unless given".to_owned();
+                told(retry.head(), message, "write how often it is tried in all: `max_attempts: 3`");
+            }
+        }
+        (Some(1), Some(_)) => {
+            let how = ["backoff", "base_delay", "max_delay", "jitter", "on", "retry_on_guardrail"];
+            if let Some(entry) = how.iter().find_map(|key| retry.entry(key)) {
+                let message =
+                    format!("`{}` has no effect: with `max_attempts: 1` nothing is tried again", entry.key.value);
+                told(entry.key.span, message, "`max_attempts` counts the first try too");
+            }
+        }
+        _ => {
+            if let Some(entry) = empty().filter(|_| on.is_empty()) {
+                told(
+                    entry.value.span,
+                    "nothing is tried again: `on` is empty".to_owned(),
+                    "without `on` it is `[429, network_error]`",
+                );
+            }
+        }
+    }
 }
 
 fn trigger(reader: &Reader<'_>, node: &Node, on: &mut Vec<RetryOn>) {
@@ -72,6 +127,10 @@ fn trigger(reader: &Reader<'_>, node: &Node, on: &mut Vec<RetryOn>) {
         "timeout" => &[RetryOn::Timeout],
         "guardrail_violation" => &[RetryOn::Guardrail],
         other => match other.parse::<u16>() {
+            Ok(status) if (200..=299).contains(&status) => {
+                let message = format!("`{status}` has no effect: it is the status of success");
+                return reader.warning("no-effect", node.span, message);
+            }
             Ok(status) if (100..=599).contains(&status) => &[RetryOn::Status(status)],
             _ if scalar == Scalar::Str => {
                 let words = ["network_error", "timeout", "guardrail_violation"];
@@ -109,6 +168,13 @@ pub fn on_failure<'n>(fields: &mut Fields<'n, '_>) -> Option<OnFailure<'n>> {
         Fallback,
         Skip,
         UseDefault,
+    }
+    if let Some((entry, word)) = fields.entry("on_failure").and_then(|e| Some((e, e.value.string()?))) {
+        fields.take("on_failure");
+        let message = "`on_failure` must be a mapping, not text";
+        let d = Diagnostic::error("wrong-type", fields.reader.at(entry.value.span), message);
+        fields.reader.report(d.help(format!("write `on_failure: {{action: {}}}`", word.value)));
+        return None;
     }
     let mut policy = fields.fields("on_failure")?;
     policy.also_called(&[("fallback", "fallback_node"), ("node", "fallback_node"), ("default", "default_output")]);

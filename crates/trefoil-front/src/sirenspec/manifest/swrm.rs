@@ -122,9 +122,16 @@ fn call<'n>(fields: &mut Fields<'n, '_>) -> Synthesis<'n> {
             Some(name) => {
                 alone(fields.reader, provider);
                 bare(fields.reader, provider, name);
+                foreign(fields.reader, provider, name);
                 name.value.clone()
             }
-            None => default_model(fields.reader, provider)?.into(),
+            None => match provider.value.split_once(':').filter(|(p, _)| crate::providers::PROVIDERS.contains(p)) {
+                Some(two) => {
+                    split(fields.reader, provider, two);
+                    return None;
+                }
+                None => default_model(fields.reader, provider)?.into(),
+            },
         };
         Some(Model { provider: provider.value.clone(), name, text: provider })
     });
@@ -160,6 +167,23 @@ fn bare(reader: &Reader<'_>, provider: &Text, name: &Text) {
     let d = Diagnostic::warning("bad-model", reader.at(name.span), message).help(format!("write `{rest}`"));
     let near = trefoil_syntax::suggest::Near { name: rest, distance: first.len() + 1, sure: true };
     reader.report(crate::read::respelt(d, reader.at(name.span), name, near));
+}
+
+/// Says that a model is another maker's.
+fn foreign(reader: &Reader<'_>, provider: &Text, name: &Text) {
+    let Some(other) = super::agent::other_maker(&provider.value, name.value.trim()) else { return };
+    let message = format!("`{}` is a model of `{other}`, not of `{}`", name.value.trim(), provider.value);
+    let d = Diagnostic::warning("bad-model", reader.at(name.span), message);
+    let d = d.label(reader.at(provider.span), "the provider").help(format!("write `provider: {other}`"));
+    let near = trefoil_syntax::suggest::Near { name: other, distance: usize::MAX, sure: false };
+    reader.report(crate::read::respelt(d, reader.at(provider.span), provider, near));
+}
+
+/// A provider with the model behind it, and no `model`.
+fn split(reader: &Reader<'_>, provider: &Text, (name, model): (&str, &str)) {
+    let message = "`provider` is the name of the provider alone, without a model";
+    let d = Diagnostic::error("unknown-provider", reader.at(provider.span), message);
+    reader.report(d.help(format!("write two keys: `provider: {name}` and `model: {}`", model.trim())));
 }
 
 /// The model of a swrm agent that names only its provider.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use trefoil_syntax::Diagnostic;
 use trefoil_syntax::yaml::{Entry, Text};
 
-use super::{Refusal, scalar};
+use super::{Refusal, request, scalar};
 use crate::{Fields, Reader};
 
 /// A tool node.
@@ -98,17 +98,26 @@ fn http<'n>(config: &mut Fields<'n, '_>) -> ToolSettings<'n> {
     if let Some(url) = url {
         address(config.reader, url);
     }
-    let method = config.word("method", &[("GET", "GET"), ("POST", "POST")]).unwrap_or("GET");
-    let headers = match config.fields("headers") {
+    let written = config.word("method", &[("GET", "GET"), ("POST", "POST")]);
+    let method = written.unwrap_or("GET");
+    let headers: Vec<(&Text, &Text)> = match config.fields("headers") {
         Some(headers) => headers
             .entries()
             .iter()
             .filter_map(|e| headers.reader.text(&e.value, &e.key.value).map(|value| (&e.key, value)))
-            .inspect(|(_, value)| variables(headers.reader, value))
+            .inspect(|(name, value)| {
+                variables(headers.reader, value);
+                request::header(headers.reader, name, value);
+            })
             .collect(),
         None => Vec::new(),
     };
     let body = config.text("body");
+    if let Some(entry) =
+        config.entry("body").filter(|_| body.is_some() && (written.is_some() || config.entry("method").is_none()))
+    {
+        request::body(config.reader, entry, method, &headers);
+    }
     let timeout_ms = scalar::patience(config, "timeout").unwrap_or(10_000);
     ToolSettings::Http { url, method, headers, body, timeout_ms }
 }
@@ -158,7 +167,12 @@ fn address(reader: &Reader<'_>, url: &Text) {
     };
     if !fits {
         let d = Diagnostic::error("invalid-url", reader.at(url.span), format!("`{text}` is not an http address"));
-        reader.report(d.help("an address begins with `https://` and a host"));
+        return reader.report(d.help("an address begins with `https://` and a host"));
+    }
+    let outside = text.split("{{").map(|part| part.split_once("}}").map_or(part, |(_, behind)| behind));
+    if outside.into_iter().any(|part| part.contains(char::is_whitespace)) {
+        let d = Diagnostic::warning("invalid-url", reader.at(url.span), format!("`{text}` has a blank in it"));
+        reader.report(d.help("an address has none: write `%20`, or take it out"));
     }
 }
 

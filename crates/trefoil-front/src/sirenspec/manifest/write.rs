@@ -5,7 +5,7 @@ use std::sync::Arc;
 use trefoil_syntax::yaml::Text;
 use trefoil_syntax::{Diagnostic, suggest};
 
-use crate::mend::renamed;
+use crate::mend::{renamed, rewritten};
 use crate::{Fields, Reader};
 
 /// Which of the two trees.
@@ -63,11 +63,21 @@ fn parse<'n>(reader: &Reader<'_>, text: &'n Text) -> Option<Write<'n>> {
                 head,
                 format!("`writes` must begin with `working.` or `output.`, not `{first}`"),
             );
+            let quoted = !first.starts_with(char::is_alphanumeric);
             d = match suggest::near(first, ["working", "output"]).filter(|_| meant(&text.value).is_none()) {
-                Some(near) => renamed(d.help(format!("did you mean `{}`?", near.name)), Some(head), near, true),
+                // A quote in front is told where the quotes are.
+                Some(near) if quoted => d.help(format!("did you mean `{}`?", near.name)),
+                // Whatever is too much of the only word may be the name.
+                Some(near) => {
+                    let sure = *text.value != *first;
+                    renamed(d.help(format!("did you mean `{}`?", near.name)), Some(head), near, sure)
+                }
                 None if first == "memory" => d.help("persistent memory is not part of this version of the format"),
                 None => match meant(&text.value) {
-                    Some(path) => d.help(format!("write `{path}`")),
+                    Some(path) => {
+                        let all = reader.at(text.source(0..text.value.len() as u32));
+                        rewritten(d.help(format!("write `{path}`")), Some(all), &path, true)
+                    }
                     None => d.help(format!("write `working.{0}` or `output.{0}`", text.value)),
                 },
             };
@@ -104,8 +114,12 @@ fn parse<'n>(reader: &Reader<'_>, text: &'n Text) -> Option<Write<'n>> {
 
 /// The path of one of the trees that is written as other languages write paths: `output/y`, `$.output.y`, `output["y"]`.
 fn meant(text: &str) -> Option<String> {
-    let apart = |c: char| !in_path(c) || matches!(c, '.' | '$');
-    let segments: Vec<&str> = text.split(apart).filter(|s| !s.is_empty()).collect();
+    let apart = |c: char| !in_path(c) || matches!(c, '.' | '$' | ':' | ';' | '\\');
+    let mut segments: Vec<&str> = text.split(apart).filter(|s| !s.is_empty()).collect();
+    // `output-y`, `working->y`
+    if let Some((head, rest)) = segments.first().and_then(|first| first.split_once('-')) {
+        segments.splice(..1, [head, rest].into_iter().filter(|s| !s.is_empty()));
+    }
     (matches!(segments.first(), Some(&("working" | "output"))) && segments.len() > 1).then(|| segments.join("."))
 }
 

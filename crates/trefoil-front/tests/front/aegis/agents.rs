@@ -67,7 +67,7 @@ spec:
 ";
     expect_one(
         manifest,
-        "warning 5:14 no-effect: `runtime.language`, `runtime.version`, `runtime.isolation`, `security`, `volumes`, `env`, \
+        "warning 5:14 no-effect: `runtime.language`, `runtime.version`, `runtime.isolation`, `security.network`, `security.resources.cpu`, `volumes`, `env`, \
          `security_context` have no effect: the agent runs as a model call, no container",
     );
 }

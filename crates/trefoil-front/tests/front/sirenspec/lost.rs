@@ -360,3 +360,35 @@ fn a_value_of_state_without_content() {
     expect_one(&text("{{ working.tone }}", "''"), "");
     expect_one(&text("s", ""), "");
 }
+
+#[test]
+fn no_part_of_a_path_is_lost_by_a_change() {
+    let mended = |path: &str| {
+        let all = offered(&flow("s", &format!("nodes: {{n: {{agent: a, writes: {path}}}}}\n")));
+        all.into_iter()
+            .map(|(text, safe)| (text.split("writes: ").nth(1).unwrap().trim_end_matches("}}\n").to_owned(), safe))
+            .collect::<Vec<_>>()
+    };
+    for (path, meant) in [
+        ("output:z", "output.z"),
+        ("working;z", "working.z"),
+        ("working->z.y", "working.z.y"),
+        ("output/z", "output.z"),
+    ] {
+        assert_eq!(mended(path), [(meant.to_owned(), true)]);
+    }
+    assert_eq!(mended("outptu.z"), [("output.z".to_owned(), true)]);
+    // What is too much may be the name.
+    assert_eq!(mended("outputz"), [("output".to_owned(), false)]);
+    // One change, for the quotes.
+    assert_eq!(mended("“working.y”"), [("\"working.y\"".to_owned(), false)]);
+}
+
+#[test]
+fn a_number_of_another_unit_is_not_renamed_unseen() {
+    let all = offered(&flow(
+        "s",
+        "nodes: {n: {agent: a, writes: output.n}}\nbudget: {max_tokens: 10, max_duration_ms: 300000}\n",
+    ));
+    assert!(matches!(all.as_slice(), [(text, false)] if text.contains("max_duration_s: 300000")), "{all:?}");
+}

@@ -195,6 +195,7 @@ fn declared_inputs_have_the_type_of_their_default() {
         "
         error 2:45 property-of-text: `inputs.n.x` is not defined: `inputs.n` has no `x`
         error 2:79 property-of-text: `inputs.l.x` is not defined: `inputs.l` has no `x`
+        warning 2:96 unknown-property: `inputs.o` has no `any` by its default, so a run without that input fails (there are `k`)
     ",
     );
 }

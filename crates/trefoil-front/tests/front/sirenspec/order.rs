@@ -136,6 +136,24 @@ fn skipped_and_replaced_nodes_may_have_no_result() {
 }
 
 #[test]
+fn a_fallback_of_a_fallback_has_its_place_wherever_it_is_declared() {
+    let one = "  one: {agent: x, writes: working.x, on_failure: {action: fallback, fallback_node: two}}\n";
+    let two = "  two: {agent: x, writes: working.x, on_failure: {action: fallback, fallback_node: three}}\n";
+    let three = "  three: {agent: x, writes: working.x}\n";
+    for nodes in [
+        [one, two, three],
+        [one, three, two],
+        [two, one, three],
+        [two, three, one],
+        [three, one, two],
+        [three, two, one],
+    ] {
+        let nodes = format!("nodes:\n{}  z: {{agent: r, writes: output.z}}\n", nodes.concat());
+        expect_one(&workflow("{{ working.x }}", &nodes), "");
+    }
+}
+
+#[test]
 fn fallbacks_run_in_place_of_their_node() {
     let nodes = "nodes:\n  spare: {agent: x, writes: output.x}\n  main: {agent: x, writes: output.x, on_failure: {action: fallback, fallback_node: spare}}\n  last: {agent: r, writes: output.y}\n";
     // Declared before its node, it still runs after it.

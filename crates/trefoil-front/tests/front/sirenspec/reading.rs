@@ -163,15 +163,15 @@ fn scalars_are_read_as_leniently_as_the_original_does() {
 fn policies() {
     let node = |text: &str| flow("x", &format!("nodes:\n  n: {{agent: a, writes: output.n, {text}}}\n"));
     expect_one(
-        &node("retry: {strategy: exponential, backof: linear}"),
+        &node("retry: {max_attempts: 2, strategy: exponential, backof: linear}"),
         "
-        warning 4:43 unknown-key: retry has no key `strategy` (did you mean `backoff`?)
-        warning 4:66 unknown-key: retry has no key `backof` (did you mean `backoff`?)
+        warning 4:60 unknown-key: retry has no key `strategy` (did you mean `backoff`?)
+        warning 4:83 unknown-key: retry has no key `backof` (did you mean `backoff`?)
     ",
     );
-    expect_one(&node("retry: {on: [network_eror, weather]}"), "
-        warning 4:48 no-effect: `network_eror` has no effect: no failure is of this class (did you mean `network_error`?)
-        warning 4:62 no-effect: `weather` has no effect: no failure is of this class (it can be an HTTP status, `network_error`, `timeout`, `guardrail_violation`)
+    expect_one(&node("retry: {max_attempts: 2, on: [network_eror, weather]}"), "
+        warning 4:65 no-effect: `network_eror` has no effect: no failure is of this class (did you mean `network_error`?)
+        warning 4:79 no-effect: `weather` has no effect: no failure is of this class (it can be an HTTP status, `network_error`, `timeout`, `guardrail_violation`)
     ");
     expect_one(&node("on_failure: {action: fallback}"), "error 4:48 missing-key: on_failure needs `fallback_node`");
     expect_one(

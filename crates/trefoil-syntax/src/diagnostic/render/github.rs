@@ -22,7 +22,9 @@ pub fn github(diagnostics: &[Diagnostic], files: &Files) -> String {
         let (file, span) = place(files, d.file, d.span);
         let mut properties = String::new();
         if let Some(file) = file {
-            let _ = write!(properties, "file={},", property(file.name()));
+            // Paths are those of the repository, in which nothing begins with `./`.
+            let name = file.name().trim_start_matches("./");
+            let _ = write!(properties, "file={},", property(name));
             if let Some(span) = span {
                 let (start, end) = (file.position(span.start), file.position(span.end.max(span.start)));
                 if start.line == end.line {

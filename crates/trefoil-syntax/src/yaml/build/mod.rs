@@ -277,7 +277,8 @@ impl<'a> Builder<'a> {
         };
         let built = if frame.braces && self.raw(whole).ends_with("}}") {
             self.findings.truncate(frame.findings);
-            self.report(unquoted_braces(self.at(whole), self.raw(whole)));
+            let within = self.stack.iter().any(|f| f.flow);
+            self.report(unquoted_braces(self.file, self.text, whole, within));
             let (scalar, text) = self.verbatim(whole);
             leaf(scalar, text)
         } else {
@@ -400,15 +401,27 @@ fn misfit(tag: CoreTag, found: &str, at: Location) -> Diagnostic {
     Diagnostic::error(rules::TAG, at, format!("the tag asks for {}, but the value is {found}", tag.describe()))
 }
 
-/// What to say about a value that begins with `{{` and has no quotes.
-pub(super) fn unquoted_braces(at: Location, raw: &str) -> Diagnostic {
+/// What to say about a value that begins with `{{` and has no quotes. `within`: inside of brackets, where it ends with its
+/// braces.
+pub(super) fn unquoted_braces(file: FileId, text: &str, value: Span, within: bool) -> Diagnostic {
+    let at = Location::new(file, value);
     let found = Diagnostic::error(rules::UNQUOTED_BRACES, at, "a value that begins with `{{` needs quotes");
+    let raw = text.get(value.start as usize..value.end as usize).unwrap_or_default();
     let closed = raw.contains("}}") || raw.contains("%}");
-    let found = match in_quotes(raw) {
-        Some(text) if closed && !raw.contains(": ") => found.fix("put quotes around the value", at, text),
+    let behind = if within { value.end as usize } else { locate::content_end(text, value.start as usize) };
+    let rest = text.get(value.end as usize..behind).unwrap_or_default();
+    if !within && locate::goes_on(text, value.start as usize) {
+        return found.help("put a `|` behind the key and the whole text on the lines below it");
+    }
+    // A quote that closes what none opened is no part of the value.
+    let whole = matches!(rest, "" | "\"" | "'").then(|| Location::new(file, Span::new(value.start, behind as u32)));
+    let found = match (in_quotes(raw), whole) {
+        (Some(text), Some(whole)) if closed && !raw.contains(": ") => {
+            found.fix("put quotes around the value", whole, text)
+        }
         _ => found,
     };
-    found.help(match quoted(raw) {
+    found.help(match quoted(raw).filter(|_| whole.is_some()) {
         Some(quoted) if closed => format!("put quotes around the whole value: {quoted}"),
         None if closed => "put quotes around the whole value".to_owned(),
         _ => "close it with `}}`, and put quotes around the whole value".to_owned(),

@@ -212,8 +212,9 @@ fn braces(scene: &Scene<'_>) -> Option<Problem> {
         return Some(problem);
     }
     let end = locate::content_end(scene.text, value);
-    let at = scene.location(value, end);
-    Some(Problem { diagnostic: unquoted_braces(at, scene.text.get(value..end)?), mask: Some(Mask::Quote(at.span)) })
+    let span = Span::new(value as u32, end as u32);
+    let diagnostic = unquoted_braces(scene.file, scene.text, span, false);
+    Some(Problem { diagnostic, mask: Some(Mask::Quote(span)) })
 }
 
 /// A text of several lines below its key that begins with a template tag, and lacks the `|` that makes it one.
@@ -249,7 +250,8 @@ fn text_of_lines(scene: &Scene<'_>, value: usize) -> Option<Problem> {
     let first = scene.location(value, locate::content_end(text, value));
     let message = "a text of several lines that begins with `{{` needs `|` behind its key";
     let d = Diagnostic::error(rules::UNQUOTED_BRACES, first, message);
-    let d = d.fix(format!("write `{word}: |`"), scene.location(above.len(), above.len()), " |");
+    // Whether the key takes text at all is not known here.
+    let d = d.suggestion(format!("write `{word}: |`"), scene.location(above.len(), above.len()), " |");
     Some(Problem { diagnostic: d, mask: Some(Mask::Quote(at.span)) })
 }
 

@@ -182,7 +182,10 @@ impl Look<'_, '_, '_> {
             return self.without_quotes(key);
         }
         let fields = names.schema.iter().flat_map(|s| s.properties().map(|(p, _)| &**p));
-        let keys = names.keys.iter().map(|k| &**k).chain(fields).chain(names.state_names());
+        // Of the context neither a state nor a name that templates have is a part.
+        let of_context = self.reference.path.first().is_some_and(|s| &*s.name == "workflow");
+        let others = names.state_names().filter(|_| !of_context);
+        let keys = names.keys.iter().map(|k| &**k).chain(fields).chain(others);
         if let Some((_, path)) = JOINED.iter().find(|(word, _)| *word == key && segments.len() == 1) {
             let message = format!("nothing in this manifest defines `{key}`");
             let d = Diagnostic::warning("unresolved-name", self.at, message).help(format!("did you mean `{path}`?"));
@@ -194,7 +197,7 @@ impl Look<'_, '_, '_> {
             Some(name) => Some(suggest::Near { name, distance: 0, sure: false }),
             // Every letter is like every other one.
             None if key.chars().nth(1).is_none() => None,
-            None => suggest::near(key, keys.chain(RESERVED.iter().copied())),
+            None => suggest::near(key, keys.chain(RESERVED.iter().copied().filter(|_| !of_context))),
         };
         if closed {
             let help = near.map(|n| format!("did you mean `{}`?", n.name)).unwrap_or_default();
@@ -286,12 +289,13 @@ impl Look<'_, '_, '_> {
 /// Names of one word that every template has.
 const BUILT_IN: &[&str] = &["iteration_number", "previous_error"];
 
-/// Names of two words, as people write them in one.
+/// Names of two words, as people write them in one, and a name that others have.
 const JOINED: &[(&str, &str)] = &[
     ("execution_id", "execution.id"),
     ("workflow_name", "workflow.name"),
     ("state_feedback", "state.feedback"),
     ("human_feedback", "human.feedback"),
+    ("last_error", "previous_error"),
 ];
 
 /// Whether a word is a name with some of its parts cut short: `prev_error`, `iteration_nr`.

@@ -2,11 +2,12 @@
 
 use trefoil_ir::Source;
 use trefoil_syntax::suggest;
-use trefoil_template::Missing;
+use trefoil_template::{Missing, Value};
 
 use super::check::slip;
 use super::{Look, Shape, root};
 use crate::aegis::lower::pieces::path;
+use crate::learn;
 
 /// What the result of any state has.
 const OPEN: [&str; 6] = ["output", "status", "error", "stdout", "stderr", "exit_code"];
@@ -55,7 +56,10 @@ impl Look<'_, '_, '_> {
             }
             (_, "execution_id") => (Source::RunId, 1),
             (Shape::Agent, "output") => here,
-            (Shape::Agent, what @ ("score" | "confidence")) => (Source::Member(slot, path(["output", what])), 1),
+            (Shape::Agent, what @ ("score" | "confidence")) => {
+                self.check_figure(state, what, rest.len());
+                (Source::Member(slot, path(["output", what])), 1)
+            }
             (Shape::Parallel { .. }, "consensus") => {
                 match inner {
                     [member, ..] if !VERDICT.contains(member) => {
@@ -124,6 +128,29 @@ impl Look<'_, '_, '_> {
         }
     }
 
+    /// Whether an agent's answer may well have a field: it declares it, or is an object of which nobody knows all.
+    fn answers_with(&self, state: usize, field: &str) -> bool {
+        const WHOLE: &[&str] =
+            &["text", "stdout", "result", "content", "response", "message", "answer", "reply", "completion", "value"];
+        let answer = || self.scene.known.states.get(state)?.schema.get("properties")?.get("output");
+        match answer().and_then(|answer| answer.get("properties")) {
+            Some(declared) => declared.get(field).is_some(),
+            None => !WHOLE.contains(&field),
+        }
+    }
+
+    /// A score that the agent's answer, by its schema, cannot have.
+    fn check_figure(&self, state: usize, what: &str, left: usize) {
+        let Some(known) = self.scene.known.states.get(state) else { return };
+        let Some(answer) = known.schema.get("properties").and_then(|p| p.get("output")) else { return };
+        if learn::is_closed(answer, what) && answer.get("type").and_then(Value::as_str) == Some("object") {
+            let message = format!("`{}` is always empty: the agent's answer has no `{what}`", self.reference.dotted());
+            let declared = answer.get("properties").and_then(Value::as_object).into_iter().flatten();
+            let all: Vec<_> = declared.map(|(p, _)| format!("`{}.output.{p}`", known.name)).take(8).collect();
+            self.warn_near("unknown-property", &message, &format!("there is {}", all.join(", ")), left, None);
+        }
+    }
+
     /// A member that a result certainly has not; `fields` are those that it has.
     fn report_member(&self, state: usize, fields: &[&str], field: &str, left: usize) {
         let near = suggest::near(field, fields.iter().copied());
@@ -164,7 +191,10 @@ impl Look<'_, '_, '_> {
         let near = suggest::near(field, fields.iter().copied());
         let help = match near {
             Some(near) => format!("did you mean `{name}.{}`?", near.name),
-            None if *shape == Shape::Agent => format!("a field of the answer is `{name}.output.{field}`"),
+            None if *shape == Shape::Agent && self.answers_with(state, field) => {
+                format!("a field of the answer is `{name}.output.{field}`")
+            }
+            None if *shape == Shape::Agent => format!("the answer is `{name}.output`"),
             None => format!("it has {}", fields.iter().map(|f| format!("`{f}`")).collect::<Vec<_>>().join(", ")),
         };
         self.warn_near("unknown-property", &message, &help, left, near);

@@ -15,6 +15,8 @@ pub struct Script {
     pub parameters: Vec<Range<usize>>,
     /// The program itself is a placeholder.
     pub program_from_data: Option<Range<usize>>,
+    /// The quote that is open at its end, if any.
+    pub open: Option<char>,
 }
 
 /// A placeholder that cannot be a parameter.
@@ -94,6 +96,16 @@ pub fn script(pieces: &[Piece]) -> (Script, Vec<Mistake>) {
             range,
             message: "a placeholder cannot stand in a script that defines functions or uses `set`, `shift` or `$1`",
         }));
+    }
+    // What a here-document holds is not read here.
+    if !reader.here_document && reader.mistakes.is_empty() {
+        let quotes = reader.stack.iter().find_map(|reading| match reading {
+            Reading::Single => Some('\''),
+            Reading::Double => Some('"'),
+            Reading::Backtick => Some('`'),
+            _ => None,
+        });
+        reader.out.open = quotes;
     }
     (reader.out, reader.mistakes)
 }

@@ -6,7 +6,7 @@ use trefoil_syntax::yaml::Text;
 use trefoil_template::Policy;
 
 use crate::aegis::lower::given::{self, Taker};
-use crate::aegis::lower::names::{Place, Scene};
+use crate::aegis::lower::names::{ALWAYS, Place, Scene};
 use crate::aegis::lower::pieces::{object, text};
 use crate::aegis::lower::{Lowering, Unit};
 use crate::aegis::manifest::{self, schema::JsonSchema};
@@ -39,8 +39,12 @@ pub(super) fn agent(
     }
     let with_intent = intent.is_some() && lowering.declares_agent(&name.value);
     let schema = input_schema(lowering, &name.value);
-    if let (Some((file, schema)), Some(input)) = (&schema, written) {
-        given::check(reader, input, &Taker { name: &name.value, schema, file: *file, wraps: false });
+    if let Some((file, schema)) = &schema {
+        let taker = Taker { name: &name.value, schema, file: *file, wraps: false };
+        match written {
+            Some(input) => given::check(reader, input, &taker),
+            None => passed_on(scene, name, &taker),
+        }
     }
     let input = if schema.is_some() { Expr::Structured(Box::new(input)) } else { input };
     let flow = lowering.agent(reader, name, with_intent);
@@ -49,6 +53,16 @@ pub(super) fn agent(
         _ => input,
     };
     Some(Call { callee: Callee::Flow(flow), input: Some(input), exports: None })
+}
+
+/// Without an input template the agent is given what the workflow was started with, and that has only what it declares.
+fn passed_on(scene: &Scene<'_, '_>, name: &Text, taker: &Taker<'_>) {
+    let Some(start) = scene.names.schema.as_ref().filter(|s| s.of_objects() && (s.closed() || s.lists_all())) else {
+        return;
+    };
+    let given = |name: &str| ALWAYS.contains(&name) || start.properties().any(|(p, _)| &**p == name);
+    let help = "without `input` an agent is given the start input, and `input_schema` does not declare it";
+    given::missing(scene.reader, name.span, taker, help, given);
 }
 
 /// What an agent declares as its input, where that is an object: then a template that renders to JSON is one.

@@ -38,7 +38,7 @@ pub(super) fn lower(
         },
     };
 
-    check_input(lowering, scene, &workflow.value, state);
+    check_input(lowering, scene, workflow, state);
     let mut steps = Vec::new();
     let input = rendered.map(|rendered| {
         let slot = slots.add("subworkflow.input");
@@ -74,19 +74,24 @@ pub(super) fn lower(
 }
 
 /// Holds what is written out of the input against what the workflow declares.
-fn check_input(lowering: &Lowering<'_>, scene: &Scene<'_, '_>, name: &str, state: &SubworkflowState) {
+fn check_input(lowering: &Lowering<'_>, scene: &Scene<'_, '_>, workflow: &Text, state: &SubworkflowState) {
+    let name = &*workflow.value;
     let taker = || {
         let document = lowering.project.documents.get(*lowering.directory.workflows(name).first()?)?;
         let node = manifest::of_metadata(&document.root, "input_schema").filter(|n| !n.is_null())?;
         let schema = JsonSchema { json: to_value(node), node: node.clone() };
         schema.of_objects().then_some((document.file, schema))
     };
-    let Some(input) = state.input.as_ref() else { return };
-    match taker() {
-        Some((file, schema)) => {
-            given::check(scene.reader, input, &Taker { name, schema: &schema, file, wraps: true });
+    match (taker(), &state.input) {
+        (Some((file, schema)), input) => {
+            let taker = Taker { name, schema: &schema, file, wraps: true };
+            match input {
+                Some(input) => given::check(scene.reader, input, &taker),
+                None => given::missing(scene.reader, workflow.span, &taker, "the state has no `input`", |_| false),
+            }
         }
-        None => given::broken(scene.reader, input),
+        (None, Some(input)) => given::broken(scene.reader, input),
+        (None, None) => {}
     }
 }
 

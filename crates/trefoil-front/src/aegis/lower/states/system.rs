@@ -36,6 +36,14 @@ pub(super) fn lower(lowering: &mut Lowering<'_>, scene: &Scene<'_, '_>, index: u
     }
 }
 
+/// Whether a command is one word for an update of the Blackboard, put together by somebody else: `blackboard.write`.
+fn would_update(word: &str) -> bool {
+    const VERBS: &[&str] = &["set", "update", "write", "put", "save", "store", "patch", "merge", "add", "append"];
+    const NOUNS: &[&str] = &["blackboard", "context"];
+    let parts = || word.split(['_', '-', '.', ':']);
+    parts().count() == 2 && parts().any(|p| VERBS.contains(&p)) && parts().any(|p| NOUNS.contains(&p))
+}
+
 /// A terminal System state with a non-zero exit code fails the run (decision E9).
 pub(in crate::aegis::lower) fn fails_when(scene: &Scene<'_, '_>, index: usize) -> Option<Cond> {
     if *scene.names.shape(index) != Shape::Command {
@@ -132,7 +140,9 @@ fn run(scene: &Scene<'_, '_>, index: usize, command: &Text, env: &[(Text, Text)]
     if let Some(words) = shell::echo_words(&command.value) {
         return echo(scene, index, command, words);
     }
-    if let Some(near) = suggest::near(word, ["update_blackboard"]) {
+    let near = suggest::near(word, ["update_blackboard"]);
+    let invented = || suggest::Near { name: "update_blackboard", distance: usize::MAX, sure: false };
+    if let Some(near) = near.or_else(|| would_update(word).then(invented)) {
         let message = format!("`{word}` is no built-in command: a shell will look for a program of that name");
         let d = Diagnostic::warning("unknown-reference", reader.at(command.span), message);
         let d = d.help(format!("did you mean `{}`?", near.name));
@@ -150,6 +160,11 @@ fn run(scene: &Scene<'_, '_>, index: usize, command: &Text, env: &[(Text, Text)]
             Diagnostic::error("unsafe-placeholder", at, mistake.message)
                 .help("put the value into `env` under a name and write \"$NAME\" in the command"),
         );
+    }
+    if let Some(quote) = script.open {
+        let d = Diagnostic::warning("command-syntax", reader.at(command.span), format!("a `{quote}` is never closed"));
+        reader
+            .report(d.help("the shell refuses the command; close it, or write `\\` before one that is meant as it is"));
     }
     if let Some(range) = &script.program_from_data {
         let at = reader.at(command.source(range.start as u32..range.end as u32));

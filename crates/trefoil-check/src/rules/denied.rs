@@ -1,0 +1,17 @@
+//! A placeholder in the part of a block where its own value has been found to be nothing: a guard turned round.
+
+use crate::rule::Context;
+use crate::semantic::schema;
+
+/// Looks on where lowering does not. Only of text nothing is printed there: 0 and `false` are something to be read.
+pub(super) fn run(cx: &mut Context<'_>) {
+    for read in cx.model.reads() {
+        let Some(reference) = read.reference.filter(|r| r.denied) else { continue };
+        if read.stop.is_some() || schema::solid_kinds(&read.schema).is_none_or(|kinds| kinds != ["string"]) {
+            continue;
+        }
+        let path = reference.dotted();
+        let d = cx.finding(read.at, format!("`{path}` is always empty here: the block asks for it to be so"));
+        cx.report(d.help(format!("turn the block round: `{{{{#if {path}}}}}` is for when there is something")));
+    }
+}

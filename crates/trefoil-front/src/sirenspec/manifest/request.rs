@@ -1,0 +1,131 @@
+//! What is odd about a request although it can be sent: a body that no server reads, JSON that is none, a header of a
+//! name that nobody asks for.
+
+use trefoil_syntax::yaml::{Entry, Text};
+use trefoil_syntax::{Diagnostic, suggest};
+
+use crate::Reader;
+use crate::read::respelt;
+
+/// Header names of which another spelling is a slip.
+const HEADERS: [&str; 4] = ["Authorization", "Content-Type", "Accept", "User-Agent"];
+
+/// Looks at a header.
+pub fn header(reader: &Reader<'_>, name: &Text, value: &Text) {
+    let written = &*name.value;
+    let told = |d: Diagnostic, meant: &str, sure: bool| {
+        let near = suggest::Near { name: meant, distance: 1, sure };
+        reader.report(respelt(d.help(format!("write `{meant}`")), reader.at(name.span), name, near));
+    };
+    if let Some(bare) = written.trim().strip_suffix(':').filter(|bare| !bare.is_empty()) {
+        let message = format!("the header's name has the colon in it: `{written}`");
+        told(Diagnostic::warning("invalid-name", reader.at(name.span), message), bare, true);
+    } else if !HEADERS.iter().any(|h| h.eq_ignore_ascii_case(written)) && !starts_with(written, "x-") {
+        if let Some(near) = suggest::near(written, HEADERS).filter(|near| near.sure) {
+            let message = format!("`{written}` is nearly the header `{}`, and not it", near.name);
+            told(Diagnostic::warning("invalid-name", reader.at(name.span), message), near.name, false);
+        }
+    }
+    if !written.eq_ignore_ascii_case("Authorization") {
+        return;
+    }
+    for scheme in ["Bearer", "Basic"] {
+        let Some(rest) = value.value.strip_prefix(scheme) else { continue };
+        if rest.starts_with(':') || rest.starts_with("{{") {
+            let end = scheme.len() + usize::from(rest.starts_with(':'));
+            let place = reader.at(value.source(0..end as u32));
+            let d =
+                Diagnostic::warning("no-effect", place, format!("`{scheme}` and a blank come before what it carries"));
+            let meant = if rest.starts_with(": ") { scheme.to_owned() } else { format!("{scheme} ") };
+            let straight = (place.span.end - place.span.start) as usize == end;
+            let d = d.help(format!("write `{scheme} {{{{ ... }}}}`"));
+            reader.report(if straight { d.suggestion(format!("write `{scheme} `"), place, meant) } else { d });
+        }
+    }
+}
+
+fn starts_with(text: &str, prefix: &str) -> bool {
+    text.get(..prefix.len()).is_some_and(|t| t.eq_ignore_ascii_case(prefix))
+}
+
+/// Looks at a body.
+pub fn body(reader: &Reader<'_>, entry: &Entry, method: &str, headers: &[(&Text, &Text)]) {
+    if method == "GET" {
+        let message = "`body` goes with a `GET`, for which a body has no meaning";
+        let d = Diagnostic::warning("no-effect", reader.at(entry.key.span), message);
+        return reader.report(d.help("write `method: POST`"));
+    }
+    let kind = headers.iter().find(|(name, _)| name.value.eq_ignore_ascii_case("Content-Type"));
+    let json = kind.is_none_or(|(_, value)| value.value.to_ascii_lowercase().contains("json"));
+    let Some(text) = entry.value.string().filter(|text| json && text.value.trim_start().starts_with(['{', '['])) else {
+        return;
+    };
+    let told = |why: &str| {
+        let message = format!("the body is sent as JSON and is none: {why}");
+        Diagnostic::warning("wrong-type", reader.at(text.span), message)
+    };
+    let first = text.value.trim_start_matches(|c: char| matches!(c, '{' | '[') || c.is_whitespace());
+    if first.starts_with('\'') && !text.value.contains('"') {
+        return reader.report(told("its texts have single quotes").help("JSON has double quotes"));
+    }
+    let Some(example) = filled(text.value.trim()) else { return };
+    let Err(error) = serde_json::from_str::<serde_json::Value>(&example) else { return };
+    let error = error.to_string();
+    let d = told(error.split(" at line ").next().unwrap_or_default());
+    let outside = |word: &str| example.contains(word);
+    reader.report(if [": True", ": False", ": None", ":True", ":False", ":None"].into_iter().any(outside) {
+        d.help("JSON has `true`, `false` and `null`")
+    } else {
+        d
+    });
+}
+
+/// JSON with a number in place of every placeholder; none where a placeholder may be more than a value.
+fn filled(text: &str) -> Option<String> {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    let mut quoted = false;
+    let mut open = Vec::new();
+    while let Some(c) = rest.chars().next() {
+        if let Some(tag) = rest.strip_prefix("{{") {
+            let behind = tag.get(tag.find("}}")? + 2..)?;
+            let before = out.trim_end().chars().next_back()?;
+            let next = behind.trim_start().chars().next();
+            let value = before == ':' || before == '[' || before == ',' && open.last() == Some(&'[');
+            if !quoted && !(value && next.is_none_or(|c| matches!(c, ',' | ']' | '}'))) {
+                return None;
+            }
+            out.push('0');
+            rest = behind;
+            continue;
+        }
+        let length = match c {
+            '\\' if quoted => c.len_utf8() + rest.chars().nth(1).map_or(0, char::len_utf8),
+            _ => c.len_utf8(),
+        };
+        match c {
+            '"' => quoted = !quoted,
+            '{' | '[' if !quoted => open.push(c),
+            '}' | ']' if !quoted => drop(open.pop()),
+            _ => {}
+        }
+        out.push_str(rest.get(..length)?);
+        rest = rest.get(length..)?;
+    }
+    Some(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::filled;
+
+    #[test]
+    fn a_placeholder_is_a_value_or_part_of_a_text() {
+        let is = |text: &str, expected: Option<&str>| assert_eq!(filled(text).as_deref(), expected, "{text}");
+        is(r#"{"a": {{ x }}, "b": "{{ y }} and", "c": [{{ z }}]}"#, Some(r#"{"a": 0, "b": "0 and", "c": [0]}"#));
+        is(r#"{"a": "\"{{ x }}"}"#, Some(r#"{"a": "\"0"}"#));
+        for more in ["{ {{ all }} }", r#"{"a": 1, {{ more }}}"#, r#"{"a": {{ x }}{{ y }}}"#, r#"{"a": {{ x"#] {
+            is(more, None);
+        }
+    }
+}
