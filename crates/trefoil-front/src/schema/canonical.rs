@@ -323,8 +323,10 @@ fn misplaced(reading: &Reading<'_, '_>, mapping: &Mapping) {
     }
 }
 
+type OfType = (&'static str, &'static [&'static str], &'static [(&'static str, &'static str)]);
+
 /// Keywords that say something about one type alone, the type, and what limits the same of a text or of a list.
-const OF_TYPE: &[(&str, &[&str], &[(&str, &str)])] = &[
+const OF_TYPE: &[OfType] = &[
     ("min", NUMBERS, &[("string", "minLength"), ("array", "minItems")]),
     ("max", NUMBERS, &[("string", "maxLength"), ("array", "maxItems")]),
     ("minimum", NUMBERS, &[("string", "minLength"), ("array", "minItems")]),

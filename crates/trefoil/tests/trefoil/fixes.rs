@@ -46,12 +46,12 @@ const CASES: &[(&str, bool, &str)] = &[
     (
         "unresolved-name",
         true,
-        "id: a\nkind: llm\nmodel: { provider: openai, name: m }\ninputSchema: { topic: string }\ninstruction: |\n  Write\n    about {{  <<topc=>topic>>  }}. # no comment\n",
+        "id: a\nkind: llm\nmodel: { provider: openai, name: m }\ninputSchema: { topic: string }\ninstruction: |\n  Write\n    about {{  <<topc=>topic>>  }}. # no comment\nprompt: '{{topic}}'\n",
     ),
     (
         "unresolved-name",
         true,
-        "id: a\nkind: llm\nmodel: { provider: openai, name: m }\ninputSchema: { topic: string }\ninstruction: \"\\tAbout \\u00e9 {{<<tpic=>topic>>}}\"\n",
+        "id: a\nkind: llm\nmodel: { provider: openai, name: m }\ninputSchema: { topic: string }\ninstruction: \"\\tAbout \\u00e9 {{<<tpic=>topic>>}}\"\nprompt: '{{topic}}'\n",
     ),
     (
         "unresolved-name",

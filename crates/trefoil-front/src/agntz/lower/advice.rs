@@ -7,7 +7,8 @@ use trefoil_syntax::suggest::Near;
 use trefoil_syntax::{Location, Severity, suggest};
 use trefoil_template::Segment;
 
-use super::scope::{At, Note, Scope};
+use super::scope::{At, Note, Scope, StepName};
+use super::shape::Member;
 use super::signature::Outside;
 
 /// How many names a message lists.
@@ -44,12 +45,16 @@ pub fn unknown(scope: &Scope<'_>, path: &[Segment], name: &str, at: At) -> Note 
         None => advice(scope, name, &names),
     };
     // As long as nobody knows whom a step calls, its name may be the one that is wrong.
+    let path = near.is_none().then(|| member(scope, name, &names)).flatten().filter(|_| habit.is_none());
     let near = near.map(|near| match scope.named(near.name).iter().filter_map(|i| scope.steps.get(*i)).next() {
         Some(step) if step.callee.is_none() => Near { sure: false, ..near },
         _ => near,
     });
     let with_habit = |note: Note| match habit {
         Some((last, meant)) => Note { segments: Some((0, last)), meant: Some((meant, false)), ..note },
+        None if note.meant.is_none() && path.is_some() => {
+            Note { meant: path.clone().map(|p| (p.into(), false)), ..note }
+        }
         None => note,
     };
     if scope.inputs.closed {
@@ -127,6 +132,14 @@ fn habit(scope: &Scope<'_>, path: &[Segment], name: &str, names: &[Arc<str>]) ->
     (PREFIXES.contains(&name) && known).then(|| (1, next.clone()))
 }
 
+/// The path to a part of a step's output that has this name, where just one step has it.
+fn member(scope: &Scope<'_>, name: &str, names: &[Arc<str>]) -> Option<String> {
+    let has = |s: &&StepName| matches!(s.callee.as_deref().map(|c| c.output.member(name)), Some(Member::Is(_)));
+    let mut having = scope.steps.iter().filter(has).filter(|s| names.contains(&s.key));
+    let step = having.next()?;
+    having.next().is_none().then(|| format!("{}.{name}", step.key))
+}
+
 fn advice<'n>(scope: &'n Scope<'_>, name: &str, names: &'n [Arc<str>]) -> (String, Option<Near<'n>>) {
     if let Some(step) = scope.steps.iter().find(|s| &*s.id == name) {
         let key = Near { name: &step.key, distance: 0, sure: names.contains(&step.key) };
@@ -150,6 +163,9 @@ fn advice<'n>(scope: &'n Scope<'_>, name: &str, names: &'n [Arc<str>]) -> (Strin
     let aliases = scope.steps.iter().filter(|s| name.contains('-') && names.contains(&s.key));
     let aliases = aliases.filter_map(|s| s.alias.as_deref());
     let near = suggest::near(name, aliases.chain(names.iter().map(|n| &**n)));
+    if let (None, Some(path)) = (near, member(scope, name, names)) {
+        return (format!("did you mean `{path}`? {there}"), None);
+    }
     let help = match near {
         Some(near) => format!("did you mean `{}`? {there}", near.name),
         None if !scope.inputs.declared => format!("declare it under `inputSchema`; {there}"),

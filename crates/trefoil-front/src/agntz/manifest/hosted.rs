@@ -51,10 +51,9 @@ pub fn image<'n>(fields: &mut Fields<'n, '_>) -> Hosted<'n> {
 
 fn common<'n>(fields: &mut Fields<'n, '_>, kind: &str) -> (Span, Option<&'n Text>) {
     let reader = fields.reader;
-    if let Some(entry) = fields.require("model") {
-        if let Some(name) = model::read(reader, &entry.value).and_then(|m| m.name) {
-            maker::answers_only(reader, name, kind);
-        }
+    let model = fields.require("model").and_then(|entry| model::read(reader, &entry.value));
+    if let Some(name) = model.and_then(|m| m.name) {
+        maker::answers_only(reader, name, kind);
     }
     let instruction = fields.text("instruction");
     (fields.take("kind").map_or_else(|| fields.head(), |e| e.value.span), instruction)

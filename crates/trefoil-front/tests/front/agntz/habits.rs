@@ -662,3 +662,16 @@ fn small_slips_are_told() {
         "info 4:56 invalid-schema: `outage` and `Outage` are two choices that differ in capitals alone",
     );
 }
+
+#[test]
+fn a_part_of_an_answer_is_named_with_its_step() {
+    let pipeline = format!(
+        "id: p\nkind: parallel\ninputSchema: {{ text: string }}\nbranches:\n  - agent: {{ id: scan, kind: llm, {MODEL}, instruction: Hi., prompt: \"{{{{userQuery}}}}\", outputSchema: {{ risks: string }} }}\n    input: {{ userQuery: \"{{{{text}}}}\" }}\noutput: {{ risks: \"{{{{risks}}}}\" }}\n"
+    );
+    told(
+        &pipeline,
+        "error 7:21 unresolved-name: `risks` is not defined here (did you mean `scan.risks`? there is `text`, `scan`)",
+    );
+    let fixes = load(&[("p.yaml", &pipeline)]).diagnostics.into_sorted().into_iter().filter_map(|d| d.fix);
+    assert_eq!(fixes.map(|f| (f.message, f.safe)).collect::<Vec<_>>(), [("write `scan.risks`".to_owned(), false)]);
+}

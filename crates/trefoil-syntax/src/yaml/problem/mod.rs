@@ -95,6 +95,12 @@ pub(super) fn explain(file: FileId, text: &str, error: &ScanError, builder: &Bui
     if kind == Kind::Tab {
         diagnostic = without_tab(&scene, start, diagnostic);
     }
+    if let (Kind::Item, None, None) = (kind, further, above)
+        && let Some(((start, end), why)) = slipped(text, at)
+    {
+        let (start, end) = locate::whole_characters(text, start, end);
+        diagnostic = diagnostic.label(scene.location(start, end), why);
+    }
     if let Some((start, end)) = above {
         let (start, end) = locate::whole_characters(text, start, end);
         diagnostic = diagnostic.label(scene.location(start, end), "this goes on, because it has no `:`");
@@ -124,6 +130,32 @@ fn too_far_in(text: &str, at: usize) -> Option<(usize, usize)> {
     }
     let line = first.as_ptr() as usize - text.as_ptr() as usize;
     Some((line + indent(first), line + first.trim_end().len()))
+}
+
+/// The line above the one at `at`, where that one has slipped: it stands further out than the lines around it, or no
+/// further in than the key that it is below of; or it is an item whose keys stand where its `-` does.
+fn slipped(text: &str, at: usize) -> Option<((usize, usize), &'static str)> {
+    let content = |line: &&str| !line.trim().is_empty() && !line.trim_start().starts_with('#');
+    let indent = |line: &str| line.len() - line.trim_start_matches(' ').len();
+    let start = locate::line_start(text, at);
+    let own = indent(text.get(start..locate::line_end(text, at))?);
+    let mut lines = text.get(..start)?.lines().rev().filter(content);
+    let (above, before) = (lines.next()?, lines.next()?);
+    let begin = above.as_ptr() as usize - text.as_ptr() as usize + indent(above);
+    let place = (begin, begin + above.trim().len());
+    let key = |line: &str| line.trim_start().split_once(": ").is_some_and(|(key, _)| !key.contains([' ', '"', '\'']));
+    if let Some(item) = above.trim_start().strip_prefix("- ") {
+        let aside = key(item) && own <= indent(above) && own + 2 > indent(above) && before.trim_end().ends_with(':');
+        return aside.then_some((place, "or the item begins too far in: its keys stand two further in than its `-`"));
+    }
+    if !key(above) || indent(above) >= own {
+        return None;
+    }
+    if indent(before) > indent(above) && indent(before) <= own {
+        return Some((place, "this line stands further out than those around it"));
+    }
+    let below = indent(before) == indent(above) && before.trim_end().ends_with(':');
+    below.then_some((place, "this line stands no further in than the key above it"))
 }
 
 /// Whether a bracket was surely left open on its own line: the next one is indented no further, and closes nothing.
