@@ -396,3 +396,18 @@ fn more_brackets_of_other_languages() {
     );
     read("<one_text>{{ one_text }}</one_text> (one.output) <one> {one}", "");
 }
+
+#[test]
+fn a_call_that_may_use_more_than_the_run() {
+    let budget = |max: u32, expected: &str| {
+        let body = format!(
+            "nodes: {{n: {{agent: a, writes: output.n, max_tokens_per_call: 8000}}}}\nbudget: {{max_tokens: {max}}}\n"
+        );
+        expect_one(&flow("s", &body), expected);
+    };
+    budget(
+        4000,
+        "warning 3:62 out-of-range: one call may use 8000 tokens, and the whole run no more than 4000 (lower it, or raise `max_tokens` of `budget`)",
+    );
+    budget(8000, "");
+}
