@@ -136,7 +136,12 @@ fn conflicts(cx: &mut Context<'_>, flow: &Flow, graph: &Graph, steps: &[(FlowId,
         };
         let (Some(at), Some(other)) = (program.step(second.step), program.step(first.step)) else { continue };
         let label = if beneath == Some(a) { "writes beneath it" } else { "writes it too" };
-        let finding = cx.finding(at.origin, message).label(other.origin, label);
+        let mut finding = cx.finding(at.origin, message).label(other.origin, label);
+        if values.is_some() {
+            for cond in [first, second].iter().flat_map(|n| &n.incoming).filter_map(|e| e.when.as_ref()) {
+                finding = finding.label(cond.origin, "can hold together with the other");
+            }
+        }
         let with = values.filter(|v| !v.is_empty()).map(|v| format!("both run with {v}; ")).unwrap_or_default();
         let help = format!("{with}{two} wins, as it stands later; write to two paths, or order the two by an edge");
         cx.report(finding.help(help));

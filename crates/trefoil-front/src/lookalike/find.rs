@@ -30,7 +30,7 @@ pub enum Form<'t> {
 }
 
 /// How placeholders of other languages begin and end; the first that fits counts.
-const BRACKETS: [(&str, &str); 10] = [
+const BRACKETS: [(&str, &str); 12] = [
     ("{%", "%}"),
     ("{ {", "} }"),
     ("${", "}"),
@@ -39,6 +39,8 @@ const BRACKETS: [(&str, &str); 10] = [
     ("%(", ")s"),
     ("<%=", "%>"),
     ("<<", ">>"),
+    ("<", ">"),
+    ("((", "))"),
     ("[[", "]]"),
     ("{", "}"),
 ];
@@ -97,7 +99,7 @@ pub fn find<'t>(text: &'t str, is_there: &dyn Fn(&str) -> bool) -> Vec<Lookalike
 
 /// Whether a byte can begin something that is looked for.
 fn begins_something(byte: u8) -> bool {
-    matches!(byte, b'{' | b'}' | b'$' | b'#' | b'<' | b'[' | b'%')
+    matches!(byte, b'{' | b'}' | b'$' | b'#' | b'<' | b'[' | b'%' | b'(')
 }
 
 fn bracketed<'t>(text: &'t str, at: usize, is_there: &dyn Fn(&str) -> bool) -> Option<Lookalike<'t>> {
@@ -114,6 +116,10 @@ fn bracketed<'t>(text: &'t str, at: usize, is_there: &dyn Fn(&str) -> bool) -> O
         let (path, filter) =
             inner.split_once('|').map_or((inner, None), |(path, filter)| (path.trim_end(), Some(filter)));
         let path = Some(path).filter(|path| is_path(path) && is_there(path))?;
+        // A single word in these is the tag of a section; a whole value is looked at as one.
+        if *left == "<" && (!path.contains('.') || text.trim().len() == end - at) {
+            return None;
+        }
         if filter.is_some_and(|f| !f.trim().trim_start_matches("json_or_").starts_with("default(")) {
             return None;
         }

@@ -27,6 +27,7 @@ pub fn lower(
     let mut call = flow.call(agent.id.value.clone(), agent.model.as_ref(), flow.message(carried, at), guards);
     call.system = system(flow, &scope, agent);
     call.parameters.max_tokens = node.max_tokens;
+    beyond_budget(flow, node);
     call.stream = node.streaming;
     let mut lowered = Lowered::new(StepKind::Model(Box::new(call)));
     lowered.shape = Some(Expr::Object(vec![("output".into(), Expr::Read(Source::Result))]));
@@ -37,6 +38,17 @@ pub fn lower(
         Some(OnFailure::Abort | OnFailure::Fallback(_)) | None => Remaining::Fail,
     };
     Some(lowered)
+}
+
+/// Says that one call may use more than the whole run.
+fn beyond_budget(flow: &Workflow<'_, '_>, node: &AgentNode<'_>) {
+    let all = flow.manifest.budget.as_ref().and_then(|b| b.ceilings.max_tokens);
+    let (Some(all), Some(one), Some(at)) = (all, node.max_tokens, node.max_tokens_at) else { return };
+    if u64::from(one) > all {
+        let message = format!("one call may use {one} tokens, and the whole run no more than {all}");
+        let d = Diagnostic::warning("out-of-range", flow.reader.at(at), message);
+        flow.reader.report(d.help("lower it, or raise `max_tokens` of `budget`"));
+    }
 }
 
 fn tries(retry: &Retry) -> bool {

@@ -3,6 +3,7 @@
 use trefoil_ir::{Edge, Export, Expr, Graph, GraphNode, NodeId, Source, StepId};
 use trefoil_template::Value;
 
+use super::answers;
 use super::flow::Workflow;
 use super::message::Carried;
 use super::scope::{Reading, Scope};
@@ -11,7 +12,9 @@ use crate::sirenspec::manifest::Root;
 /// The graph; the steps are those of the nodes, in order.
 pub fn graph(flow: &Workflow<'_, '_>, carried: &Carried, steps: &[StepId]) -> Graph {
     let nodes = steps.iter().enumerate().map(|(at, step)| node(flow, carried, at, *step)).collect();
-    Graph { nodes }
+    let graph = Graph { nodes };
+    answers::check(flow, &graph);
+    graph
 }
 
 fn node(flow: &Workflow<'_, '_>, carried: &Carried, at: usize, step: StepId) -> GraphNode {

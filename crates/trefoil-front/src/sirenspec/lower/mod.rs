@@ -5,6 +5,7 @@
 //! node makes its step.
 
 mod agent;
+mod answers;
 mod body;
 mod call;
 mod factory;

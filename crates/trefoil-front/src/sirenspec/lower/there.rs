@@ -27,7 +27,11 @@ pub fn is_there(scope: &Scope<'_, '_, '_>, path: &str) -> bool {
         ["_budget", _] => true,
         // The agents of the swarm whose synthesis this is.
         [_, "agents", agent, ..] if scope.own.iter().any(|(id, _)| **id == **agent) => true,
-        [_] => field(scope, path),
+        // What somebody writes under a name that is no everyday word.
+        [name] => {
+            field(scope, path)
+                || name.contains('_') && led(Root::Working, &names) && scope.flow.names.node_of(name).is_none()
+        }
         ["working", rest @ ..] => led(Root::Working, rest),
         ["output", rest @ ..] => led(Root::Output, rest),
         [_, _, ..] => led(Root::Working, &names),

@@ -251,7 +251,13 @@ impl Scope<'_, '_, '_> {
             _ => return None,
         };
         let though = if checked { ", though a `schema` guardrail checks that it reads as an object" } else { "" };
-        let help = format!("it is text{though}: `{{{{ {written} }}}}` puts in all of it");
+        let help = match (&self.who, after) {
+            (Reading::EdgeFrom(_), [length]) if matches!(&*length.name, "length" | "len" | "size") => {
+                format!("write `len({written})`")
+            }
+            (Reading::EdgeFrom(_), _) => format!("it is text{though}: compare all of it"),
+            _ => format!("it is text{though}: `{{{{ {written} }}}}` puts in all of it"),
+        };
         Some(Instead { help, path: None, list: false })
     }
 

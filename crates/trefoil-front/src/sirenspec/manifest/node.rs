@@ -74,6 +74,8 @@ pub struct AgentNode<'n> {
     pub on_failure: Option<OnFailure<'n>>,
     /// Tokens of the answer.
     pub max_tokens: Option<u32>,
+    /// Where they are written.
+    pub max_tokens_at: Option<Span>,
 }
 
 /// A reader of the keys of one type of node.
@@ -255,5 +257,6 @@ fn agent<'n>(fields: &mut Fields<'n, '_>) -> AgentNode<'n> {
         retry: policy::retry(fields),
         on_failure: policy::on_failure(fields),
         max_tokens: scalar::count(fields, "max_tokens_per_call", 1),
+        max_tokens_at: fields.entry("max_tokens_per_call").map(|e| e.value.span),
     }
 }

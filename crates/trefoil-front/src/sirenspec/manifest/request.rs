@@ -20,11 +20,12 @@ pub fn header(reader: &Reader<'_>, name: &Text, value: &Text) {
     if let Some(bare) = written.trim().strip_suffix(':').filter(|bare| !bare.is_empty()) {
         let message = format!("the header's name has the colon in it: `{written}`");
         told(Diagnostic::warning("invalid-name", reader.at(name.span), message), bare, true);
-    } else if !HEADERS.iter().any(|h| h.eq_ignore_ascii_case(written)) && !starts_with(written, "x-") {
-        if let Some(near) = suggest::near(written, HEADERS).filter(|near| near.sure) {
-            let message = format!("`{written}` is nearly the header `{}`, and not it", near.name);
-            told(Diagnostic::warning("invalid-name", reader.at(name.span), message), near.name, false);
-        }
+    } else if !HEADERS.iter().any(|h| h.eq_ignore_ascii_case(written))
+        && !starts_with(written, "x-")
+        && let Some(near) = suggest::near(written, HEADERS).filter(|near| near.sure)
+    {
+        let message = format!("`{written}` is nearly the header `{}`, and not it", near.name);
+        told(Diagnostic::warning("invalid-name", reader.at(name.span), message), near.name, false);
     }
     if !written.eq_ignore_ascii_case("Authorization") {
         return;
@@ -92,7 +93,8 @@ fn filled(text: &str) -> Option<String> {
             let before = out.trim_end().chars().next_back()?;
             let next = behind.trim_start().chars().next();
             let value = before == ':' || before == '[' || before == ',' && open.last() == Some(&'[');
-            if !quoted && !(value && next.is_none_or(|c| matches!(c, ',' | ']' | '}'))) {
+            let alone = value && next.is_none_or(|c| matches!(c, ',' | ']' | '}'));
+            if !quoted && !alone {
                 return None;
             }
             out.push('0');

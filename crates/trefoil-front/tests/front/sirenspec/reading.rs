@@ -342,7 +342,7 @@ fn edges() {
     );
     expect_one(
         &edges("  - {from: n, to: m, when: 'inputs.message == \"x\"'}\n"),
-        "error 5:29 condition-unknown-name: unknown name `inputs` (conditions read `working`, `output` and `_budget`; write `inputs` values to `working` first)",
+        "error 5:29 condition-unknown-name: unknown name `inputs` (conditions read `working`, `output` and `_budget`: let a node read it, and compare what that node writes)",
     );
 }
 

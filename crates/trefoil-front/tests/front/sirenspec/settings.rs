@@ -326,3 +326,88 @@ fn keys_of_another_place_or_form() {
         "warning 4:35 unknown-key: node `n` has no key `when` (it belongs on an edge that leads to the node)",
     );
 }
+
+/// A workflow in which an agent with this prompt decides where it goes.
+fn decides(system: &str, edges: [&str; 2]) -> String {
+    let [first, second] = edges;
+    format!(
+        "version: \"0.1\"\nagents:\n  d: {{model: \"openai:m\", system: '{system}'}}\n  a: {{model: \"openai:m\", system: s}}\nnodes:\n  n: {{agent: d, writes: working.i}}\n  x: {{agent: a, writes: output.x}}\n  y: {{agent: a, writes: output.y}}\nedges:\n  - {{from: n, to: x, when: '{first}'}}\n  - {{from: n, to: y, when: '{second}'}}\n"
+    )
+}
+
+#[test]
+fn a_word_that_the_prompt_does_not_know() {
+    let asked = |system: &str, edges, expected: &str| expect_one(&decides(system, edges), expected);
+    let words = "Answer refund or general.";
+    asked(
+        words,
+        [r#"working.i == "refnd""#, r#"working.i == "general""#],
+        "warning 10:42 unknown-value: the prompt of `d` does not name `refnd`, though it names the others (did you mean `refund`?)",
+    );
+    asked(
+        words,
+        [r#"working.i == "refund ""#, r#"working.i == "general""#],
+        "warning 10:42 unknown-value: `refund ` has a blank at its end or its beginning, and equals only text that has it too (write `\"refund\"`)",
+    );
+    asked(words, [r#"working.i == "refund""#, r#"working.i == "general""#], "");
+    asked(words, [r#"working.i == "refund""#, r#"working.i == "billing""#], "");
+    asked("Sort it.", [r#"working.i == "refnd""#, r#"working.i == "general""#], "");
+}
+
+#[test]
+fn text_that_is_taken_for_a_yes() {
+    let yes = |system: &str, when: &str, expected: &str| {
+        expect_one(&decides(system, [when, r#"working.i == "other""#]), expected);
+    };
+    yes(
+        "Is it fine? Answer yes or no.",
+        "working.i",
+        "warning 10:29 constant-condition: `working.i` is text, and any text but the empty one is true: `no` too (compare it: `working.i == \"yes\"`)",
+    );
+    yes(
+        "Reply with `true`/`false`.",
+        "not bool(working.i)",
+        "warning 10:38 constant-condition: `working.i` is text, and any text but the empty one is true: `false` too (compare it: `working.i == \"true\"`)",
+    );
+    yes("Name what is wrong, if anything is.", "working.i", "");
+    yes("Answer yes or no.", r#"working.i == "yes""#, "");
+}
+
+#[test]
+fn more_brackets_of_other_languages() {
+    let nodes = "nodes:\n  one: {agent: a, writes: working.one_text}\n  n: {agent: b, writes: output.n}\n";
+    let read = |system: &str, expected: &str| {
+        let agents = format!(
+            "agents:\n  a: {{model: \"openai:m\", system: s}}\n  b: {{model: \"openai:m\", system: '{system}'}}\n"
+        );
+        expect_one(&format!("version: \"0.1\"\n{agents}{nodes}"), expected);
+    };
+    for form in ["<one.output>", "(( one.output ))"] {
+        read(
+            &format!("x {form}"),
+            &format!(
+                "warning 4:37 not-a-placeholder: `{form}` is text, and `one.output` is not read: a placeholder has two braces on both sides"
+            ),
+        );
+    }
+    read(
+        "x {one_text}",
+        "warning 4:37 not-a-placeholder: `{one_text}` is text, and `one_text` is not read: a placeholder has two braces on both sides",
+    );
+    read("<one_text>{{ one_text }}</one_text> (one.output) <one> {one}", "");
+}
+
+#[test]
+fn a_call_that_may_use_more_than_the_run() {
+    let budget = |max: u32, expected: &str| {
+        let body = format!(
+            "nodes: {{n: {{agent: a, writes: output.n, max_tokens_per_call: 8000}}}}\nbudget: {{max_tokens: {max}}}\n"
+        );
+        expect_one(&flow("s", &body), expected);
+    };
+    budget(
+        4000,
+        "warning 3:62 out-of-range: one call may use 8000 tokens, and the whole run no more than 4000 (lower it, or raise `max_tokens` of `budget`)",
+    );
+    budget(8000, "");
+}

@@ -432,7 +432,8 @@ impl<'t> Parser<'_, 't> {
         }
         noted.help(match (suggestion, name) {
             (_, "inputs" | "env" | "item" | "index" | "total") => {
-                format!("conditions read `working`, `output` and `_budget`; write `{name}` values to `working` first")
+                "conditions read `working`, `output` and `_budget`: let a node read it, and compare what that node writes"
+                    .to_owned()
             }
             _ if hyphen => "a name with a hyphen is written `[\"a-b\"]`".to_owned(),
             (Some(meant), _) => format!("did you mean `{meant}`?"),
