@@ -36,6 +36,7 @@ pub(super) const CLASSES: &[Class] = &[
     class("an update of the Blackboard without values", AEGIS, no_values),
     class("an `n` that no strategy reads", AEGIS, unread_n),
     class("a JSON input without its last brace", AEGIS, no_brace),
+    class("a shell's quote that is not closed", AEGIS, open_quote),
 ];
 
 fn text(place: &Place) -> Option<&Text> {
@@ -313,4 +314,13 @@ fn no_brace(m: &Manifest) -> Vec<Mutation> {
                 .and_then(|end| m.edits().put(end - 1..end, "").at(p.entry.key.span.start as usize).done())
         })
         .collect()
+}
+
+fn open_quote(m: &Manifest) -> Vec<Mutation> {
+    let commands = texts(m, &["command"]).filter(|p| text(p).is_some_and(|t| !t.value.contains('\n')));
+    let quoted = |p: &&Place| text(p).is_some_and(|t| t.value.matches('\'').count() == 2 && t.value.ends_with('\''));
+    // In a scalar with single quotes the shell's are written twice.
+    let plain = |p: &&Place| !m.text[range(p.entry.value.span)].starts_with('\'');
+    let last = |p: &Place| range(text(p)?.content()).end.checked_sub(1);
+    commands.filter(quoted).filter(plain).filter_map(|p| m.put(last(p)?..last(p)? + 1, "")).collect()
 }

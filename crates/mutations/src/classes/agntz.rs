@@ -29,6 +29,8 @@ pub(super) const CLASSES: &[Class] = &[
     class("quotes around the placeholder of a condition", AGNTZ, quoted_placeholder),
     class("a comparison for a value", AGNTZ, compared_value),
     class("a step's key in the words of another system", AGNTZ, other_word),
+    class("an output that is written like a schema", AGNTZ, typed_output),
+    class("an input copied and not adapted", AGNTZ, copied_input),
 ];
 
 /// References whose name is declared: an input, or the output of a step.
@@ -229,4 +231,28 @@ fn other_word(m: &Manifest) -> Vec<Mutation> {
         m.put(range(p.entry.key.span), *other)
     };
     m.places.iter().filter(step).filter_map(one).collect()
+}
+
+/// Lone placeholders of a mapping that is a value of this key.
+fn lone<'m>(m: &'m Manifest, key: &'m str) -> impl Iterator<Item = &'m Place> {
+    let under = move |p: &&Place| matches!(p.path.last(), Some(Segment::Key(k)) if k == key);
+    let alone = |p: &&Place| {
+        let value = p.entry.value.string().map(|t| t.value.trim().to_owned()).unwrap_or_default();
+        value.starts_with("{{") && value.find("}}") == Some(value.len() - 2)
+    };
+    m.places.iter().filter(under).filter(alone)
+}
+
+fn typed_output(m: &Manifest) -> Vec<Mutation> {
+    let top = |p: &&Place| p.path == [Segment::Key("output".into())];
+    lone(m, "output").filter(top).filter_map(|p| m.put(range(p.entry.value.span), "string")).collect()
+}
+
+fn copied_input(m: &Manifest) -> Vec<Mutation> {
+    let all: Vec<&Place> = lone(m, "input").collect();
+    let own =
+        |p: &Place| p.entry.value.string().is_some_and(|t| t.value.trim() == format!("{{{{{}}}}}", p.entry.key.value));
+    let pairs = all.windows(2).filter(|pair| pair[0].parent.span == pair[1].parent.span && own(pair[1]));
+    let other = pairs.filter_map(|pair| Some((pair[1], pair[0].entry.value.string()?.value.trim().to_owned())));
+    other.filter_map(|(p, value)| m.put(range(p.entry.value.span), format!("\"{value}\""))).collect()
 }
