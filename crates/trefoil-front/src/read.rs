@@ -509,6 +509,10 @@ impl Fields<'_, '_> {
                 let Some(key) = self.known.iter().chain(self.around).find(absent) else { continue };
                 let next = text.value.get(start..).unwrap_or_default();
                 let of_step = || outer && *key == "input" && of_input(rest.trim(), next);
+                let before = text.value.get(..at).unwrap_or_default();
+                if is_example(before) || outer && self.follows(entry.value.span, word) {
+                    continue;
+                }
                 if !self.like_yaml(key, rest, next) && !at_the_end(key, rest, next, &text.value) && !of_step() {
                     continue;
                 }
@@ -523,6 +527,12 @@ impl Fields<'_, '_> {
                 );
             }
         }
+    }
+    /// Whether a key of this name stands on one of the lines behind a value.
+    fn follows(&self, value: Span, key: &str) -> bool {
+        let behind = self.reader.text.and_then(|t| t.get(value.end as usize..)).unwrap_or_default();
+        let mut lines = behind.lines().map(str::trim_start).filter(|line| !line.is_empty()).take(8);
+        lines.any(|line| line.strip_prefix(key).is_some_and(|rest| rest.starts_with(':')))
     }
     /// Whether a line of text with a key's word before its colon is more likely the key than a sentence. Texts explain
     /// things with such words, and show examples of YAML.
@@ -600,6 +610,15 @@ fn of_input(value: &str, next: &str) -> bool {
             value.is_empty() && next.lines().next().is_some_and(|line| pair(line) && line.trim_end().ends_with('"'))
         }
     }
+}
+
+/// Whether a line stands where a text shows something: in a code fence, further in than the text around it, or behind a
+/// line that ends with a colon.
+fn is_example(before: &str) -> bool {
+    let (above, indent) = before.rsplit_once('\n').unwrap_or(("", before));
+    let fences = above.lines().filter(|line| line.trim_start().starts_with("```")).count();
+    let last = above.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
+    fences % 2 == 1 || !indent.is_empty() || last.trim_end().ends_with(':')
 }
 
 /// A number or boolean as the text that it looks like.

@@ -48,7 +48,7 @@ pub const RULES: &[(&str, &str)] = &[
     ("too-deep", "agents that call agents without end in sight"),
     ("constant-condition", "a condition, or a side of one, that is the same in every run"),
     ("command-syntax", "a command that the shell cannot read"),
-    ("copied-value", "two entries of a map that get one value, or each other's"),
+    ("copied-value", "two entries of a map that get one value, where there is another for the second"),
     ("never-true", "a comparison that can only go one way"),
     ("bad-path", "a path that is not written as one"),
     ("bad-model", "a model that is not of the form `provider:model`"),

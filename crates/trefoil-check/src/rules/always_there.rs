@@ -3,7 +3,7 @@
 
 use std::cell::OnceCell;
 
-use trefoil_ir::{Cond, StepKind};
+use trefoil_ir::{Cond, FlowId, StepId, StepKind, walk};
 use trefoil_syntax::Location;
 use trefoil_syntax::hash::HashMap;
 use trefoil_template::{Comparison, Expression, Value};
@@ -54,7 +54,8 @@ fn parts<'m>(
         let read = *reads.get_or_init(|| in_conditions(model)).get(&at)?;
         let sure =
             read.defined == Defined::Always && !read.optional && read.stop.is_none() && read.undeclared.is_none();
-        (sure && read.reference.is_some_and(|r| r.default.is_none())).then_some((at, read))
+        let plain = read.reference.is_some_and(|r| r.default.is_none());
+        (sure && plain && is_answered(model, read)).then_some((at, read))
     };
     match part {
         Expression::And(all) => {
@@ -91,6 +92,23 @@ fn parts<'m>(
         }
         _ => {}
     }
+}
+
+/// Whether a value comes from where nothing is passed on: the output of a pipeline is null where one of its steps was
+/// skipped or left something out, which its type does not say.
+fn is_answered(model: &Model<'_>, read: &Read<'_>) -> bool {
+    let program = model.program;
+    let slots = read.source.slots();
+    let writes = |id: StepId| program.step(id).filter(|s| s.out.is_some_and(|out| slots.contains(&out)));
+    let simple = |callee: FlowId| {
+        let mut steps = model.steps_of(callee).iter().filter_map(|(_, id)| program.step(*id));
+        steps.all(|s| s.when.is_none() && !matches!(s.kind, StepKind::Call(_) | StepKind::ForEach(_)))
+    };
+    model
+        .steps_of(read.flow)
+        .iter()
+        .filter_map(|(_, id)| writes(*id))
+        .all(|step| walk::callees(step).into_iter().all(simple))
 }
 
 fn in_conditions<'m>(model: &'m Model<'m>) -> Reads<'m> {

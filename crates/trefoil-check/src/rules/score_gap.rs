@@ -1,6 +1,7 @@
 //! Numbers between two ranges for which nobody provided.
 
-use trefoil_ir::{Graph, StepKind};
+use trefoil_ir::walk::{self, Evaluated};
+use trefoil_ir::{Expr, Graph, Program, State, StepKind, Strategy};
 use trefoil_syntax::Severity;
 use trefoil_template::Value;
 
@@ -22,7 +23,7 @@ fn run(cx: &mut Context<'_>) {
     for (machine, exits) in cx.model.machines() {
         for (state, exits) in machine.states.iter().zip(exits) {
             let Some(step) = program.step(state.step).filter(|_| cx.model.reach().is_alive(state.step)) else { continue };
-            let Some(gap) = exits.gap.as_ref().filter(|g| g.numeric) else { continue };
+            let Some(gap) = exits.gap.as_ref().filter(|g| g.numeric && !by_majority(program, state)) else { continue };
             let message = format!("no transition of `{}` is for {}: the run fails then", state.name, gap.value);
             let mut finding = cx.finding(step.origin, message);
             for transition in &state.transitions {
@@ -36,6 +37,22 @@ fn run(cx: &mut Context<'_>) {
             edges(cx, graph);
         }
     }
+}
+
+/// Whether the score of a state is that of a vote: of its three values, and nothing between them.
+pub(super) fn by_majority(program: &Program, state: &State) -> bool {
+    let mut stack = vec![state.step];
+    let mut found = false;
+    while let Some(step) = stack.pop().and_then(|id| program.step(id)) {
+        for evaluated in walk::evaluated(step) {
+            let Evaluated::Expr(expr) = evaluated else { continue };
+            walk::expressions(expr, &mut |e| {
+                found |= matches!(e, Expr::Consensus { consensus, .. } if consensus.strategy == Strategy::Majority);
+            });
+        }
+        stack.extend(walk::children(step));
+    }
+    found
 }
 
 /// Two or more edges out of a node that tell ranges apart, and leave something out.

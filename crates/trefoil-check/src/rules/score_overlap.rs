@@ -3,6 +3,7 @@
 use trefoil_ir::Transition;
 use trefoil_syntax::Severity;
 
+use super::score_gap::by_majority;
 use crate::rule::{Context, Group, Rule, Run};
 use crate::semantic::cases::Cases;
 
@@ -18,6 +19,9 @@ pub(super) const RULE: Rule = Rule {
 fn run(cx: &mut Context<'_>) {
     for (machine, _) in cx.model.machines() {
         for state in machine.states.iter().filter(|s| cx.model.reach().is_alive(s.step)) {
+                if state.transitions.len() > 1 && by_majority(cx.model.program, state) {
+                    continue;
+                }
             for (at, second) in state.transitions.iter().enumerate() {
                 for first in state.transitions.iter().take(at) {
                     pair(cx, first, second);

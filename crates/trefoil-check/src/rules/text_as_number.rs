@@ -36,7 +36,7 @@ fn wrong(compared: &Compared, text: &Side, other: &Side) -> Option<(String, &'st
     }
     let name = &text.words;
     if compared.strict {
-        if let Some(number) = other.literal.as_ref().and_then(Value::as_str).filter(|t| reads_as_number(t)) {
+        if let Some(number) = other.literal.as_ref().and_then(Value::as_str).filter(|t| reads_as_number(t) && !is_code(t)) {
             let message = format!("`{name}` and `{number}` are compared as texts, character by character: `9` comes behind `10`");
             return Some((message, "read it as a number, and leave out the quotes: `float(...)`"));
         }
@@ -61,6 +61,11 @@ fn wrong(compared: &Compared, text: &Side, other: &Side) -> Option<(String, &'st
     }
     let message = format!("`{name}` is declared as text, and this compares it as a number");
     Some((message, "declare it as a number; text that does not read as one makes this false"))
+}
+
+/// Whether digits are those of a year, a post code or another code, whose order as texts is the one that is meant.
+fn is_code(text: &str) -> bool {
+    text.len() >= 4 && text.bytes().all(|b| b.is_ascii_digit()) || text.len() > 1 && text.starts_with('0') && !text.contains('.')
 }
 
 /// As conditions read text (`[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?`).

@@ -206,10 +206,15 @@ impl<'p> Types<'p> {
             StepKind::Loop(it) => self.result(flow, it.body),
             StepKind::Attempts(it) => {
                 let body = self.result(flow, it.body);
-                let valid = it.validators.iter().find_map(|v| match &v.kind {
+                let mut schemas = it.validators.iter().filter_map(|v| match &v.kind {
                     ValidatorKind::JsonSchema(id) => self.program.schema(*id),
                     _ => None,
                 });
+                // Of several each says a part of what an answer is.
+                let valid = schemas.next();
+                if schemas.next().is_some() {
+                    return schema::any();
+                }
                 match valid {
                     Some(inner) if schema::is_answer(&body) => schema::text_of(inner.json.clone()),
                     _ => body,

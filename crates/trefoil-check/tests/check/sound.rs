@@ -257,3 +257,109 @@ output: {{ a: "{{{{#if u}}}}{{{{u}}}}{{{{/if}}}}" }}
         assert!(missing.is_empty(), "{when}: {lines:#?}");
     }
 }
+
+/// A rule says nothing about some files.
+#[track_caller]
+fn silent(rule: &str, front: &str, files: &[(&str, &str)]) {
+    let (project, all) = check(Some(front), files);
+    let told: Vec<String> = all.iter().filter(|d| d.rule == rule).map(|d| line(&project, d)).collect();
+    assert!(told.is_empty(), "{}", told.join("\n"));
+}
+
+const FLOW: &str = "version: \"0.1\"\ninput: { message: hi }\nagents:\n  a: { model: \"openai:gpt-4o-mini\", system: \"Go: {{ inputs.message }}\" }\n";
+
+#[test]
+fn what_a_pipeline_passes_on_may_be_null() {
+    let gated = "id: a\nkind: sequential\ninputSchema: { topic: string }\nuntil: \"{{w.note}} != null\"\nmaxIterations: 3\nsteps:\n  - agent:\n      id: w\n      kind: parallel\n      inputSchema: { q: string }\n      branches:\n        - agent: { id: r, kind: llm, model: { provider: openai, name: gpt-5.4 }, instruction: Go, prompt: \"{{q}}\", inputSchema: { q: string }, outputSchema: { note: { type: string, minLength: 1 } } }\n          when: \"{{q}} != ok\"\n          input: { q: \"{{q}}\" }\n      output: { note: \"{{r.note}}\" }\n    input: { q: \"{{topic}}\" }\n";
+    silent("never-true", "agntz", &[("a.yaml", gated)]);
+}
+
+#[test]
+fn a_word_of_a_route_is_no_name() {
+    let router = "id: a\nkind: sequential\ninputSchema: { text: string }\nsteps:\n  - agent: { id: triage, kind: llm, model: { provider: openai, name: gpt-5.4 }, instruction: Go, inputSchema: { q: string }, prompt: \"{{q}}\", outputSchema: { route: string } }\n    input: { q: \"{{text}}\" }\n  - agent: { id: billing, kind: llm, model: { provider: openai, name: gpt-5.4 }, instruction: Go, inputSchema: { q: string }, prompt: \"{{q}}\" }\n    when: \"{{triage.route}} == billing\"\n    input: { q: \"{{text}}\" }\n  - agent: { id: other, kind: llm, model: { provider: openai, name: gpt-5.4 }, instruction: Go, inputSchema: { q: string }, prompt: \"{{q}}\" }\n    when: \"{{triage.route}} != billing\"\n    input: { q: \"{{text}}\" }\n";
+    silent("not-a-placeholder", "agntz", &[("a.yaml", router)]);
+}
+
+#[test]
+fn yaml_that_a_prompt_shows_was_not_swallowed() {
+    let agent =
+        |text: &str| format!("id: a\nkind: llm\nmodel: {{ provider: openai, name: gpt-5.4 }}\ninstruction: |\n{text}");
+    for text in [
+        "  Write agent files. An example:\n  ```yaml\n  tools:\n    - kind: local\n      tools: [search]\n  ```\n",
+        "  Answer in this form:\n  outputSchema: { a: 1 }\n",
+        "  Write files such as this one.\n\n      tools:\n        - kind: local\n",
+    ] {
+        silent("swallowed-key", "agntz", &[("a.yaml", &agent(text))]);
+    }
+    silent(
+        "swallowed-key",
+        "agntz",
+        &[(
+            "a.yaml",
+            "id: p\nkind: sequential\ninputSchema: { a: string }\nsteps:\n  - agent:\n      id: x\n      kind: llm\n      model: { provider: openai, name: gpt-5.4 }\n      instruction: Grade.\n      inputSchema: { a: string }\n      prompt: |\n        The case of {{a}}\n        input:\n          question: \"{{a}}\"\n    input: { a: \"{{a}}\" }\n",
+        )],
+    );
+}
+
+#[test]
+fn a_vote_has_three_scores() {
+    let flow = "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: { name: flow, version: 1.0.0 }\nspec:\n  initial_state: A\n  states:\n    A:\n      kind: ParallelAgents\n      agents: [{ agent: r, input: x }, { agent: r, input: y }]\n      consensus: { strategy: majority }\n      transitions:\n        - { condition: score_above, threshold: 0.7, target: E }\n        - { condition: score_below, threshold: 0.7, target: E }\n        - { condition: on_failure, target: E }\n    E: { kind: System, command: echo e }\n";
+    silent("score-gap", "aegis", &[("flow.yaml", flow), ("r.yaml", AGENT)]);
+    silent(
+        "score-gap",
+        "aegis",
+        &[
+            (
+                "flow.yaml",
+                &flow
+                    .replace("majority", "weighted_average")
+                    .replace("score_below, threshold: 0.7", "score_below, threshold: 0.71"),
+            ),
+            ("r.yaml", AGENT),
+        ],
+    );
+}
+
+#[test]
+fn braces_of_json_and_quotes_within_braces_are_meant() {
+    let flow = "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: { name: flow, version: 1.0.0 }\nspec:\n  initial_state: A\n  states:\n    A: { kind: Agent, agent: r, input: '{\"a\": {{{json workflow.task}}}, \"b\": {{json workflow.task}}}', transitions: [{ target: B }] }\n    B: { kind: System, command: \"echo \\\"Hi ${NAME:-nobody's}\\\"\" }\n";
+    for rule in ["not-a-placeholder", "command-syntax"] {
+        silent(rule, "aegis", &[("flow.yaml", flow), ("r.yaml", AGENT)]);
+    }
+}
+
+#[test]
+fn an_edge_that_asks_for_a_value_leads_where_it_is() {
+    let flow = format!(
+        "{FLOW}  b: {{ model: \"openai:gpt-4o-mini\", system: \"It is {{{{ t.output.status }}}}\" }}\nnodes:\n  t: {{ type: tool, tool: python, on_failure: skip, config: {{ module: m, function: f }} }}\n  one: {{ agent: b, writes: output.r }}\nedges: [{{ from: t, to: one, when: 't.output.status == \"ok\"' }}]\n"
+    );
+    silent(
+        "maybe-undefined",
+        "sirenspec",
+        &[("flow.yaml", &flow.replace("t.output.status ==", "working.t.output.status =="))],
+    );
+}
+
+#[test]
+fn what_is_sent_is_not_always_json() {
+    let tool = |config: &str| {
+        format!(
+            "{FLOW}nodes:\n  t: {{ type: tool, tool: http, config: {{ url: \"https://example.com\", {config} }} }}\n  z: {{ agent: a, writes: output.z }}\n"
+        )
+    };
+    silent(
+        "wrong-type",
+        "sirenspec",
+        &[(
+            "flow.yaml",
+            &tool(
+                "method: POST, headers: { Content-Type: application/x-ndjson }, body: \"{\\\"a\\\": 1}\\n{\\\"a\\\": 2}\\n\"",
+            ),
+        )],
+    );
+    silent(
+        "no-effect",
+        "sirenspec",
+        &[("flow.yaml", &tool("method: GET, headers: { Content-Type: application/json }, body: '{\"query\": {}}'"))],
+    );
+}

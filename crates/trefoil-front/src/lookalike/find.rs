@@ -70,6 +70,11 @@ pub fn find<'t>(text: &'t str, is_there: &dyn Fn(&str) -> bool) -> Vec<Lookalike
             };
             let tag = text.get(at + 2..at + 2 + end).unwrap_or_default();
             at += end + 4;
+            if tag.starts_with('{') && text.get(at..).is_some_and(|t| t.starts_with('}')) {
+                // Three braces are a tag as well.
+                at += 1;
+                continue;
+            }
             let third = depth == 0 && !unclosed && !tag.starts_with(['{', '#', '/']);
             if third && text.get(at..).is_some_and(|t| t.starts_with('}') && !t.starts_with("}}")) {
                 found.push(Lookalike { range: at..at + 1, form: Form::Brace });
@@ -117,7 +122,8 @@ fn bracketed<'t>(text: &'t str, at: usize, is_there: &dyn Fn(&str) -> bool) -> O
             inner.split_once('|').map_or((inner, None), |(path, filter)| (path.trim_end(), Some(filter)));
         let path = Some(path).filter(|path| is_path(path) && is_there(path))?;
         // A single word in these is the tag of a section; a whole value is looked at as one.
-        if *left == "<" && (!path.contains('.') || text.trim().len() == end - at) {
+        let closed = || rest.contains(&format!("</{path}>"));
+        if *left == "<" && (!path.contains('.') || text.trim().len() == end - at || closed()) {
             return None;
         }
         if filter.is_some_and(|f| !f.trim().trim_start_matches("json_or_").starts_with("default(")) {

@@ -147,6 +147,8 @@ fn finding(
             Some(warning(format!("`{whole}` is text, and `{path}` is not read")).help(tags.statements))
         }
         Form::BlockStart | Form::BlockEnd if tags.comparison.is_none() => None,
+        // A language whose blocks are written so has other words in such braces too: `{:else}`.
+        Form::BlockStart | Form::BlockEnd if text.value.contains("{:") => None,
         Form::BlockStart | Form::BlockEnd => {
             let d = warning(format!("`{whole}` is text: a tag has two braces on both sides"));
             Some(match found.form {

@@ -117,7 +117,9 @@ fn triple(b: &mut Builder<'_>, open: usize) -> usize {
     b.mistakes.add("template-unsupported", open..end, "triple braces").help(format!(
         "write `{meant}`, nothing is ever escaped; for a brace before a placeholder put a space between"
     ));
-    if plain && braces == "}}}" {
+    // Behind a word the outer braces are those of another language (`\\textbf{{{unit}}}`).
+    let behind_word = b.slice(0..open).ends_with(char::is_alphanumeric);
+    if plain && braces == "}}}" && !behind_word {
         b.mistakes.meant(meant);
     }
     end

@@ -276,6 +276,17 @@ fn going_round(scene: &Scene<'_, '_>, workflow: &Workflow) {
     let goes =
         |from: usize, to: usize| written(from).is_empty() || written(from).iter().any(|t| leads(from, t) == Some(to));
     let stuck = scene.paths.stuck(&goes);
+    // That nobody answers in time, or that a called workflow finds no more to do, may well be the end that was meant.
+    let ends = |at: &usize| {
+        workflow.states.get(*at).is_some_and(|state| match &state.kind {
+            Some(StateKind::Human(human)) => state.timeout_ms.is_some() && human.default_response.is_none(),
+            Some(StateKind::Subworkflow(_)) => true,
+            _ => false,
+        })
+    };
+    if stuck.iter().any(ends) {
+        return;
+    }
     let mut back = stuck.iter().flat_map(|from| {
         written(*from)
             .iter()

@@ -72,17 +72,20 @@ pub fn input_schema(root: &Node) -> Option<&Node> {
     (!schema.is_null()).then_some(schema)
 }
 
-/// The schema that an agent's answer has to fit, without a report.
+/// The schema that an agent's answer has to fit, without a report; of several none says all.
 pub fn answer_schema(root: &Node) -> Option<&Node> {
     let validation =
         &root.mapping()?.get("spec")?.value.mapping()?.get("execution")?.value.mapping()?.get("validation")?.value;
     match &*validation.kind {
-        Kind::Sequence(items) => items.iter().find_map(|item| {
+        Kind::Sequence(items) => {
             let of_sort = |t: &Text| &*t.value == "json_schema";
-            let validator = item.mapping()?;
-            validator.get("type")?.value.string().filter(|t| of_sort(t))?;
-            Some(&validator.get("schema")?.value)
-        }),
+            let mut schemas = items.iter().filter_map(|item| {
+                let validator = item.mapping()?;
+                validator.get("type")?.value.string().filter(|t| of_sort(t))?;
+                Some(&validator.get("schema")?.value)
+            });
+            schemas.next().filter(|_| schemas.next().is_none())
+        }
         _ => Some(&validation.mapping()?.get("output")?.value.mapping()?.get("schema")?.value),
     }
 }

@@ -183,20 +183,14 @@ fn set_timeout(lowering: &mut Lowering<'_>, step: StepId, timeout_ms: Option<u64
     }
 }
 
-/// A model takes longer to answer than most who write so few milliseconds think: they meant seconds.
+/// Next to no model answers within a fifth of a second: who writes so few milliseconds meant seconds.
 fn too_short(reader: &Reader<'_>, agent: &Agent<'_>) {
-    let (Some(ms), Some(at)) = (agent.timeout_ms.filter(|ms| *ms < 1000), agent.timeout_at) else { return };
-    let message = format!("`timeoutMs` is in milliseconds: no model answers in {ms} of them");
-    let d = Diagnostic::warning("out-of-range", reader.at(at), message);
-    let meant = ms.saturating_mul(1000);
-    reader.report(match ms {
-        ..=600 => d.help(format!("for {ms} seconds write `{meant}`")).suggestion(
-            format!("write `{meant}`"),
-            reader.at(at),
-            meant.to_string(),
-        ),
-        _ => d.help("allow some seconds at least"),
-    });
+    let (Some(ms), Some(at)) = (agent.timeout_ms.filter(|ms| *ms <= 200), agent.timeout_at) else { return };
+    let message = format!("`timeoutMs` is in milliseconds: next to no model answers in {ms} of them");
+    let meant = ms.saturating_mul(1000).to_string();
+    let d =
+        Diagnostic::warning("out-of-range", reader.at(at), message).help(format!("for {ms} seconds write `{meant}`"));
+    reader.report(d.suggestion(format!("write `{meant}`"), reader.at(at), meant));
 }
 
 fn budget(tokens: u64) -> Budget {

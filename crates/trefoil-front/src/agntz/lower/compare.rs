@@ -305,7 +305,8 @@ impl Visitor<'_, '_> {
     fn named(&self, reference: &Reference, shape: &Shape, literal: &Value) {
         let Some(word) = literal.as_str() else { return };
         let root = word.split('.').next().unwrap_or_default();
-        let known = self.scope.inputs.get(root).is_some() || !self.scope.named(root).is_empty();
+        // A step is named after the route that leads to it, and the route is what is compared with.
+        let known = self.scope.inputs.get(root).is_some();
         // What a schema lists is meant as it is written.
         if !known || shape.choices().is_some() || !there::is_there(self.scope, word, self.at) {
             return;

@@ -1,5 +1,5 @@
-//! Entries of a map that were copied and not changed: two of one value, where the second has a name of its own; and two that
-//! have each other's.
+//! Entries of a map that were copied and not changed: two of one value, where the second has a name of its own.
+//! Two that have each other's are often meant so: a judge sees both orders, a translation goes back.
 
 use trefoil_syntax::Diagnostic;
 use trefoil_syntax::yaml::Text;
@@ -46,10 +46,6 @@ pub fn check<'t>(
                 true => d,
                 false => d.suggestion(format!("write `{meant}`"), place, meant),
             });
-        } else if other_path == own && entries.clone().take(i).any(|(k, _)| &*k.value == last) {
-            let message = format!("`{last}` and `{}` get each other's values", key.value);
-            let d = Diagnostic::info("copied-value", reader.at(value.span), message);
-            reader.report(d.label(reader.at(other.span), "the other one"));
         }
     }
 }

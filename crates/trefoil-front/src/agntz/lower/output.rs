@@ -37,10 +37,11 @@ pub fn masked(reader: &Reader<'_>, output: &OutputMap<'_>, expr: &Expr) {
 }
 
 /// Says that an entry is written like one of a schema: its value is the name of a type, which is a text here.
-fn type_name(reader: &Reader<'_>, scope: &Scope<'_>, source: &Text, key: &Text) {
+fn type_name(reader: &Reader<'_>, scope: &Scope<'_>, source: &Text, key: &Text, alone: bool) {
     let word = &*source.value;
-    // What `kind` and `format` are about may well be a type.
-    if !TYPES.contains(&word) || source.style != Style::Plain || matches!(&*key.value, "kind" | "format") {
+    // What `kind` and `format` are about may well be a type, and a `type` beside other entries.
+    let about = matches!(&*key.value, "kind" | "format") || &*key.value == "type" && !alone;
+    if !TYPES.contains(&word) || source.style != Style::Plain || about {
         return;
     }
     let at = reader.at(source.span);
@@ -101,7 +102,7 @@ pub fn map(reader: &Reader<'_>, scope: &Scope<'_>, output: &OutputMap<'_>) -> (E
                 let (expr, shape) = map(reader, scope, value);
                 if let OutputMap::Text(source) = value {
                     there::check(reader, scope, source, At::End, &key.value);
-                    type_name(reader, scope, source, key);
+                    type_name(reader, scope, source, key, entries.len() == 1);
                 }
                 members.push((key.value.clone(), expr));
                 shapes.push((key.value.clone(), shape));

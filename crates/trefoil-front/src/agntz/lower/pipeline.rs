@@ -268,6 +268,10 @@ fn repeated_ids(reader: &Reader<'_>, pipeline: &Pipeline<'_>, scope: &Scope<'_>,
         let Some(first) = before.find(|(s, _)| s.key != step.key).and_then(|(_, written)| inline(written)) else {
             continue;
         };
+        // One agent that two steps share by an alias can have no other id.
+        if first == at {
+            continue;
+        }
         let message = format!("two agents of this pipeline have the id `{}`", step.id);
         let d = Diagnostic::warning("duplicate-id", reader.at(at), message);
         reader.report(d.label(reader.at(first), "the other one").help("give one of them another id"));

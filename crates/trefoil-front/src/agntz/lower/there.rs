@@ -35,12 +35,11 @@ pub fn check(reader: &Reader<'_>, scope: &Scope<'_>, source: &Text, at: At, key:
     lookalike::bare(reader, source, path);
 }
 
-/// What stands in the signs of another language, as the whole of a value: `$.body`, `$body`, `<body>`, `%body%`, and braces
-/// of full width.
+/// What stands in the signs of another language, as the whole of a value: `$body`, `%body%`, and braces of full width.
+/// `$.body` is a JSONPath, `<body>` a tag.
 fn in_signs(value: &str) -> Option<&str> {
     match value.chars().next()? {
-        '$' => value.strip_prefix("$.").or_else(|| value.strip_prefix('$')),
-        '<' => value.strip_prefix('<')?.strip_suffix('>'),
+        '$' => value.strip_prefix('$'),
         '%' => value.strip_prefix('%')?.strip_suffix('%'),
         '｛' => Some(value.strip_suffix('｝')?.trim_matches(['｛', '｝', ' '])),
         _ => None,

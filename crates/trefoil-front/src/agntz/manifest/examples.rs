@@ -81,7 +81,9 @@ fn contradictions(reader: &Reader<'_>, examples: &[Example<'_>]) {
     let mut seen: HashMap<&str, &Example<'_>> = HashMap::default();
     for example in examples.iter().filter(|_| examples.len() > 1) {
         let Some(first) = seen.insert(example.input.value.trim(), example) else { continue };
-        if first.output.value.trim() != example.output.value.trim() {
+        let json = |e: &Example<'_>| serde_json::from_str::<serde_json::Value>(&e.output.value).ok();
+        let same = json(first).is_some_and(|value| json(example) == Some(value));
+        if !same && first.output.value.trim() != example.output.value.trim() {
             let at = reader.at(example.input.span);
             let d = Diagnostic::warning("schema-mismatch", at, "this example answers the same input otherwise");
             reader.report(d.label(reader.at(first.input.span), "the same input").help("keep the one that is right"));

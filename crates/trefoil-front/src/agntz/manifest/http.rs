@@ -122,9 +122,10 @@ fn inside(reader: &Reader<'_>, fields: &Fields<'_, '_>, outer: &Entry) {
         let key = &*entry.key.value;
         let word = entry.value.string().map(|t| &*t.value).unwrap_or_default();
         let (own, sure) = match key {
-            "method" => (METHODS.iter().any(|(m, _)| *m == word), name == "headers"),
+            "method" if name == "headers" => (METHODS.iter().any(|(m, _)| *m == word), true),
             "body_type" => (BODY_TYPES.iter().any(|(t, _)| *t == word), true),
-            "headers" => {
+            // What is sent may be a request itself, which says where it goes.
+            "headers" if outer.value.mapping().is_some_and(|m| m.get("url").is_none() && m.get("method").is_none()) => {
                 (entry.value.mapping().is_some_and(|m| m.entries.iter().any(|e| is_header(&e.key.value))), false)
             }
             _ => continue,

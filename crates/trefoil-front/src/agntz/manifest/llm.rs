@@ -54,7 +54,9 @@ impl Refusal {
 pub fn read<'n>(fields: &mut Fields<'n, '_>, id: Option<&'n Text>) -> Llm<'n> {
     let reader = fields.reader;
     let model = fields.require("model").and_then(|e| model::read(reader, &e.value));
-    if let Some(name) = model.as_ref().and_then(|m| m.name) {
+    // What a customer of azure calls a deployment says nothing.
+    let azure = |m: &model::Model<'_>| m.provider.is_some_and(|p| &*p.value == "azure");
+    if let Some(name) = model.as_ref().filter(|m| !azure(m)).and_then(|m| m.name) {
         maker::answers(reader, name);
     }
     let instruction = fields.require_text("instruction").filter(|t| texts::not_empty(reader, t, "instruction"));

@@ -51,17 +51,6 @@ pub fn check(reader: &Reader<'_>, provider: &Text, name: &Text) {
             warning(format!("`{model}` is no model of `{maker}` by its name")).help(format!("did you mean `{meant}`?"));
         return reader.report(d.suggestion(format!("write `{meant}`"), reader.at(name.content()), meant));
     }
-    if maker == "ollama"
-        && ["gpt-", "claude-", "gemini-"].iter().any(|s| model.starts_with(s))
-        && !model.starts_with("gpt-oss")
-    {
-        let d = Diagnostic::info(
-            "bad-model",
-            at,
-            format!("`{model}` is called so by its maker alone, which is not `ollama`"),
-        );
-        return reader.report(d.help("name the provider that has it, or a model that runs locally"));
-    }
     let other = MAKERS.iter().find(|(start, _)| model.starts_with(start)).map(|(_, other)| *other);
     if let Some(other) = other.filter(|other| *other != maker && OWN.contains(&maker)) {
         // Either can be the slip; a provider is the one that is copied from elsewhere.

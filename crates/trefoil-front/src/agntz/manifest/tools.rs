@@ -52,7 +52,8 @@ pub fn read<'n>(fields: &mut Fields<'n, '_>, llm: &mut Llm<'n>, own: Option<&Tex
                 http.texts(&mut llm.inner_texts);
                 llm.inner_http.push(http);
             }
-            Word::Mcp => named.extend(mcp(&mut tool, llm)),
+            // The model sees the server's name before those of its tools.
+            Word::Mcp => clashes(reader, &mcp(&mut tool, llm)),
             Word::Agent => agent(&mut tool, llm, own),
             Word::Callback => named.extend(callback(&mut tool)),
             Word::Client => {

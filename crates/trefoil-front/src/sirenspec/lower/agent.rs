@@ -1,6 +1,6 @@
 //! Agent nodes: one model call, retried, with something in its place when it fails.
 
-use trefoil_ir::{Expr, OnFailure as Remaining, Position, Retry, Source, StepKind};
+use trefoil_ir::{Expr, OnExceeded, OnFailure as Remaining, Position, Retry, Source, StepKind};
 use trefoil_syntax::yaml::Text;
 use trefoil_syntax::{Diagnostic, suggest};
 use trefoil_template::Value;
@@ -42,7 +42,12 @@ pub fn lower(
 
 /// Says that one call may use more than the whole run.
 fn beyond_budget(flow: &Workflow<'_, '_>, node: &AgentNode<'_>) {
-    let all = flow.manifest.budget.as_ref().and_then(|b| b.ceilings.max_tokens);
+    let all = flow
+        .manifest
+        .budget
+        .as_ref()
+        .filter(|b| b.ceilings.on_exceeded != OnExceeded::Warn)
+        .and_then(|b| b.ceilings.max_tokens);
     let (Some(all), Some(one), Some(at)) = (all, node.max_tokens, node.max_tokens_at) else { return };
     if u64::from(one) > all {
         let message = format!("one call may use {one} tokens, and the whole run no more than {all}");

@@ -158,8 +158,14 @@ fn has_word(text: &str, word: &str) -> bool {
 /// Words that the prompt does not name, though it names the others that edges ask for.
 fn unknown(flow: &Workflow<'_, '_>, node: usize, asked: &[Asked<'_>]) {
     for one in asked.iter().filter(|a| a.word.trim() != &*a.word && !a.word.trim().is_empty()) {
-        let message =
-            format!("`{}` has a blank at its end or its beginning, and equals only text that has it too", one.word);
+        // Beside the same without the blank it is one of several forms of an answer.
+        if one.when.value.matches(one.word.trim()).count() > 1 {
+            continue;
+        }
+        let message = format!(
+            "`{}` has a blank at its end or its beginning, and equals only text that has it too",
+            one.word.escape_debug()
+        );
         let at =
             mend::literal(one.when, flow.reader.file, &one.word).map_or(flow.reader.at(one.when.span), |(at, _)| at);
         let d = Diagnostic::warning("unknown-value", at, message);

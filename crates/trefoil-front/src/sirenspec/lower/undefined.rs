@@ -38,6 +38,9 @@ impl Scope<'_, '_, '_> {
         let mut producers: Vec<usize> = writers.map(|w| w.node).chain(node.map(|(n, _)| n)).collect();
         producers.sort_unstable();
         producers.dedup();
+        if self.asked_before(reference, &producers) {
+            return;
+        }
         if !self.surely(&producers) {
             let why = match producers.as_slice() {
                 [one] if self.flow.links.runs(*one) => format!("`{}` may have failed", self.id(*one)),
@@ -66,14 +69,30 @@ impl Scope<'_, '_, '_> {
         }
     }
 
+    /// Whether every edge that leads here asks for the value, or for another one that the same node leaves: where that is
+    /// missing none of them is taken (decision S8).
+    fn asked_before(&self, reference: &Reference, producers: &[usize]) -> bool {
+        let Reading::Node(own) = self.who else { return false };
+        let own = self.id(own);
+        let dotted = reference.dotted();
+        let results: Vec<String> = producers.iter().map(|p| format!("{}.output", self.id(*p))).collect();
+        let asks = |when: &str| when.contains(&dotted) || results.iter().any(|result| when.contains(&**result));
+        let mut into = self.flow.manifest.edges.iter().filter(|e| &*e.to.value == own).peekable();
+        into.peek().is_some() && into.all(|e| e.when.is_some_and(|when| asks(&when.value)))
+    }
+
     /// A value of `state` without content, which nobody writes before it is read: templates put a word in (decision S3).
     pub(super) fn seeded_null(&self, look: &Look, reference: &Reference, at: Location) {
-        if !look.writes.is_empty() || !matches!(self.who, Reading::Node(_)) {
+        let Reading::Node(node) = self.who else { return };
+        let kind = self.flow.manifest.nodes.get(node).map(|n| &n.kind);
+        // In what a tool or another workflow gets null may be what is meant.
+        let prompt = !matches!(kind, Some(NodeKind::Tool(_) | NodeKind::Call(_)));
+        if !look.writes.is_empty() || !prompt || reference.default.is_some() {
             return;
         }
         let message =
             format!("`{}` is null: `state` gives it no value, and no node before writes it", reference.dotted());
-        let d = Diagnostic::warning("unresolved-name", at, message);
+        let d = Diagnostic::warning("maybe-undefined", at, message);
         self.flow.reader.report(d.help("a template puts the word `null` in; write `\"\"` for an empty text"));
     }
 

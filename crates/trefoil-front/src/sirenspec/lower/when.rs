@@ -61,7 +61,10 @@ fn parts(reader: &Reader<'_>, text: &Text, cond: &Cond, expression: &Expression)
         Expression::Compare(operands, comparisons) => {
             for (pair, comparison) in operands.windows(2).zip(comparisons) {
                 let [left, Expression::Literal(Value::Str(whole))] = pair else { continue };
-                if !matches!(comparison, Comparison::In | Comparison::NotIn) || matches!(left, Expression::Literal(_)) {
+                if !matches!(comparison, Comparison::In | Comparison::NotIn)
+                    || matches!(left, Expression::Literal(_))
+                    || is_item(cond, left)
+                {
                     continue;
                 }
                 let message = format!("behind `in`, `{whole}` is a text: every part of it is in it, an empty one too");
@@ -200,5 +203,17 @@ mod tests {
         for none in ["working.a is None", "working.is == 'is 3'", "working.a is not None", "working.this == 2"] {
             assert!(words(none).is_empty(), "{none}");
         }
+    }
+}
+
+/// Whether a value is an item of another, which is never empty: one character of a text.
+fn is_item(cond: &Cond, value: &Expression) -> bool {
+    match value {
+        Expression::Index(..) => true,
+        Expression::Reference(r) => {
+            let last = cond.condition.references().get(*r as usize).and_then(|r| r.path.last());
+            last.is_some_and(|s| s.name.bytes().all(|b| b.is_ascii_digit()))
+        }
+        _ => false,
     }
 }

@@ -19,7 +19,7 @@ pub fn header(reader: &Reader<'_>, name: &Text, value: &Text) {
     };
     if let Some(bare) = written.trim().strip_suffix(':').filter(|bare| !bare.is_empty()) {
         let message = format!("the header's name has the colon in it: `{written}`");
-        told(Diagnostic::warning("invalid-name", reader.at(name.span), message), bare, true);
+        told(Diagnostic::warning("invalid-name", reader.at(name.span), message), bare, false);
     } else if !HEADERS.iter().any(|h| h.eq_ignore_ascii_case(written))
         && !starts_with(written, "x-")
         && let Some(near) = suggest::near(written, HEADERS).filter(|near| near.sure)
@@ -57,7 +57,10 @@ pub fn body(reader: &Reader<'_>, entry: &Entry, method: &str, headers: &[(&Text,
         return reader.report(d.help("write `method: POST`"));
     }
     let kind = headers.iter().find(|(name, _)| name.value.eq_ignore_ascii_case("Content-Type"));
-    let json = kind.is_none_or(|(_, value)| value.value.to_ascii_lowercase().contains("json"));
+    let json = kind.is_none_or(|(_, value)| {
+        let kind = value.value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+        matches!(&*kind, "application/json" | "text/json") || kind.ends_with("+json")
+    });
     let Some(text) = entry.value.string().filter(|text| json && text.value.trim_start().starts_with(['{', '['])) else {
         return;
     };

@@ -114,7 +114,7 @@ fn http<'n>(config: &mut Fields<'n, '_>) -> ToolSettings<'n> {
     };
     let body = config.text("body");
     if let Some(entry) =
-        config.entry("body").filter(|_| body.is_some() && (written.is_some() || config.entry("method").is_none()))
+        config.entry("body").filter(|_| body.is_some() && (method != "GET" || config.entry("method").is_none()))
     {
         request::body(config.reader, entry, method, &headers);
     }

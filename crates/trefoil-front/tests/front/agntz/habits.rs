@@ -313,6 +313,7 @@ fn an_output_is_no_schema() {
     assert!(found.contains("5:35 not-a-placeholder: `number` is text here, and no type"), "{found}");
     assert!(look("{ summary: { type: string } }").contains("not-a-placeholder"));
     assert_eq!(look("{ summary: \"{{sum.summary}}\", kind: string, note: \"string\" }"), "");
+    assert_eq!(look("{ column: { type: number, value: \"{{sum.summary}}\" } }"), "");
     let fixes = load(&[("p.yaml", &pipeline("{ summary: string }")), ("sum.yaml", &sum)]).diagnostics.into_sorted();
     let fixes: Vec<String> = fixes.into_iter().filter_map(|d| d.fix).map(|f| f.message).collect();
     assert_eq!(fixes, ["write `\"{{sum.summary}}\"`"]);
@@ -451,9 +452,11 @@ fn a_time_is_in_milliseconds() {
     let agent = |ms: u32| format!("id: a\nkind: llm\n{MODEL}\ninstruction: Hi.\nprompt: Hi.\ntimeoutMs: {ms}\n");
     told(
         &agent(60),
-        "warning 6:12 out-of-range: `timeoutMs` is in milliseconds: no model answers in 60 of them (for 60 seconds write `60000`)",
+        "warning 6:12 out-of-range: `timeoutMs` is in milliseconds: next to no model answers in 60 of them (for 60 seconds write `60000`)",
     );
     silent(&agent(2000), "out-of-range");
+    // A small model nearby may be as fast.
+    silent(&agent(800), "out-of-range");
     let pipeline = |when: &str| format!("id: p\nkind: sequential\ntimeoutMs: 30\nsteps: [ {{ ref: a{when} }} ]\n");
     let found = |when: &str| findings(&[("p.yaml", &pipeline(when)), ("a.yaml", &agent(2000))]);
     assert!(found("").contains("3:12 out-of-range"));
@@ -513,8 +516,8 @@ fn an_entry_that_was_copied_has_a_name_of_its_own() {
         found.contains("7:40 copied-value: `dates` gets `{{c.risks}}` as `risks` does, and there is a `c.dates`"),
         "{found}"
     );
-    let found = look("{ subject: \"{{body}}\", body: \"{{subject}}\" }", "{ x: \"{{c}}\" }");
-    assert!(found.contains("6:41 copied-value: `subject` and `body` get each other's values"), "{found}");
+    // In the other order on purpose, as a judge gets two answers both ways round.
+    assert_eq!(look("{ subject: \"{{body}}\", body: \"{{subject}}\" }", "{ x: \"{{c}}\" }"), "");
 }
 
 #[test]
@@ -524,10 +527,10 @@ fn a_whole_value_in_the_signs_of_another_language_is_text() {
             "id: p\nkind: sequential\ninputSchema: {{ body: string }}\nsteps:\n  - agent: {{ id: b, kind: llm, {MODEL}, instruction: Hi., prompt: \"{{{{x}}}}\" }}\n    input: {{ x: \"{x}\" }}\noutput: {{ b: \"{{{{b}}}}\", body: \"{{{{body}}}}\" }}\n"
         )
     };
-    for value in ["$.body", "<body>", "$body", "%body%", "｛｛body｝｝", "｛body｝"] {
+    for value in ["$body", "%body%", "｛｛body｝｝", "｛body｝"] {
         told(&pipeline(value), &format!("not-a-placeholder: `{value}` is text here, and its value is not read"));
     }
-    for value in ["<other>", "$5", "%d%", "50%"] {
+    for value in ["$.body", "<body>", "<other>", "$5", "%d%", "50%"] {
         silent(&pipeline(value), "not-a-placeholder");
     }
     told(
@@ -601,11 +604,12 @@ fn a_model_is_one_that_answers() {
         ("openai", "gtp-5.4", "did you mean `gpt-5.4`?"),
         ("anthropic", "claude-sonet-5", "did you mean `claude-sonnet-5`?"),
         ("anthropic", "cluade-sonnet-5", "did you mean `claude-sonnet-5`?"),
-        ("ollama", "gpt-5.4", "info 3:34 bad-model"),
     ] {
         told(&agent(provider, name), said);
     }
     for (provider, name) in [
+        ("ollama", "gpt-5.4:my-finetune"),
+        ("azure", "whisper-notes"),
         ("openai", "gpt-5.4"),
         ("openai", "o3-mini"),
         ("openai", "codex-mini-latest"),

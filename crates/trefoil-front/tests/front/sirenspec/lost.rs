@@ -355,7 +355,7 @@ fn a_value_of_state_without_content() {
     };
     expect_one(
         &text("{{ working.tone }}", ""),
-        "warning 2:45 unresolved-name: `working.tone` is null: `state` gives it no value, and no node before writes it (a template puts the word `null` in; write `\"\"` for an empty text)",
+        "warning 2:45 maybe-undefined: `working.tone` is null: `state` gives it no value, and no node before writes it (a template puts the word `null` in; write `\"\"` for an empty text)",
     );
     expect_one(&text("{{ working.tone }}", "''"), "");
     expect_one(&text("s", ""), "");

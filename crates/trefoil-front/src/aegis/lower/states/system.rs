@@ -146,9 +146,10 @@ fn run(scene: &Scene<'_, '_>, index: usize, command: &Text, env: &[(Text, Text)]
     if let Some(words) = shell::echo_words(&command.value) {
         return echo(scene, index, command, words);
     }
-    let near = suggest::near(word, ["update_blackboard"]);
+    // A path names a file of one's own.
+    let near = suggest::near(word, ["update_blackboard"]).filter(|_| !word.contains('/'));
     let invented = || suggest::Near { name: "update_blackboard", distance: usize::MAX, sure: false };
-    if let Some(near) = near.or_else(|| would_update(word).then(invented)) {
+    if let Some(near) = near.or_else(|| (would_update(word) && !word.contains('/')).then(invented)) {
         let message = format!("`{word}` is no built-in command: a shell will look for a program of that name");
         let d = Diagnostic::warning("unknown-reference", reader.at(command.span), message);
         let d = d.help(format!("did you mean `{}`?", near.name));
@@ -167,7 +168,9 @@ fn run(scene: &Scene<'_, '_>, index: usize, command: &Text, env: &[(Text, Text)]
                 .help("put the value into `env` under a name and write \"$NAME\" in the command"),
         );
     }
-    if let Some(quote) = script.open {
+    // Quotes within `${...}` and behind a `$` have rules of their own, which differ from shell to shell.
+    let own_rules = ["${", "$'"].iter().any(|sign| command.value.contains(sign));
+    if let Some(quote) = script.open.filter(|_| !own_rules) {
         let d = Diagnostic::warning("command-syntax", reader.at(command.span), format!("a `{quote}` is never closed"));
         reader
             .report(d.help("the shell refuses the command; close it, or write `\\` before one that is meant as it is"));
