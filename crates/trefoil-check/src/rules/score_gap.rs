@@ -3,7 +3,7 @@
 use trefoil_ir::walk::{self, Evaluated};
 use trefoil_ir::{Expr, Graph, Program, State, StepKind, Strategy};
 use trefoil_syntax::Severity;
-use trefoil_template::Value;
+use trefoil_template::{Expression, Value};
 
 use crate::rule::{Context, Group, Rule, Run};
 use crate::semantic::cases::{Case, Cases, Read};
@@ -68,6 +68,10 @@ fn edges(cx: &mut Context<'_>, graph: &Graph) {
         if conditions.len() < 2 || conditions.len() < out.len() {
             continue;
         }
+        // A number may be asked for as the text that it is: `working.t == "5"`.
+        if conditions.iter().any(|c| asks_for_text(c.condition.expression())) {
+            continue;
+        }
         let Some(cases) = Cases::new(conditions.iter().copied(), &|_, _| None) else { continue };
         let one = matches!(cases.values(), [value] if Read::is_ordered(value));
         if !one || (0..conditions.len()).any(|c| cases.is_open(c)) {
@@ -99,5 +103,17 @@ fn edges(cx: &mut Context<'_>, graph: &Graph) {
             finding = finding.label(cond.origin, "nor this one");
         }
         cx.report(finding.help("let the ranges meet, or add an edge for the rest"));
+    }
+}
+
+/// Whether a condition compares something with a text.
+fn asks_for_text(expression: &Expression) -> bool {
+    match expression {
+        Expression::Literal(value) => value.as_str().is_some(),
+        Expression::Compare(all, _) | Expression::And(all) | Expression::Or(all) | Expression::List(all) => {
+            all.iter().any(asks_for_text)
+        }
+        Expression::Not(inner) => asks_for_text(inner),
+        _ => false,
     }
 }

@@ -363,3 +363,11 @@ fn what_is_sent_is_not_always_json() {
         &[("flow.yaml", &tool("method: GET, headers: { Content-Type: application/json }, body: '{\"query\": {}}'"))],
     );
 }
+
+#[test]
+fn a_number_may_be_asked_for_as_a_text() {
+    let flow = format!(
+        "{FLOW}nodes:\n  t: {{ agent: a, writes: working.t }}\n  lo: {{ agent: a, writes: output.l }}\n  hi: {{ agent: a, writes: output.h }}\n  o: {{ agent: a, writes: output.o }}\nedges:\n  - {{ from: t, to: lo, when: int(working.t) < 5 }}\n  - {{ from: t, to: hi, when: int(working.t) > 5 }}\n  - {{ from: t, to: o, when: 'working.t == \"5\"' }}\n"
+    );
+    silent("score-gap", "sirenspec", &[("flow.yaml", &flow)]);
+}

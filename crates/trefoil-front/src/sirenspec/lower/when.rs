@@ -191,6 +191,18 @@ fn identity(text: &str) -> Vec<Range<usize>> {
     found
 }
 
+/// Whether a value is an item of another, which is never empty: one character of a text.
+fn is_item(cond: &Cond, value: &Expression) -> bool {
+    match value {
+        Expression::Index(..) => true,
+        Expression::Reference(r) => {
+            let last = cond.condition.references().get(*r as usize).and_then(|r| r.path.last());
+            last.is_some_and(|s| s.name.bytes().all(|b| b.is_ascii_digit()))
+        }
+        _ => false,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::identity;
@@ -203,17 +215,5 @@ mod tests {
         for none in ["working.a is None", "working.is == 'is 3'", "working.a is not None", "working.this == 2"] {
             assert!(words(none).is_empty(), "{none}");
         }
-    }
-}
-
-/// Whether a value is an item of another, which is never empty: one character of a text.
-fn is_item(cond: &Cond, value: &Expression) -> bool {
-    match value {
-        Expression::Index(..) => true,
-        Expression::Reference(r) => {
-            let last = cond.condition.references().get(*r as usize).and_then(|r| r.path.last());
-            last.is_some_and(|s| s.name.bytes().all(|b| b.is_ascii_digit()))
-        }
-        _ => false,
     }
 }
