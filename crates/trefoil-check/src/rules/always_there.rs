@@ -54,8 +54,7 @@ fn parts<'m>(
         let read = *reads.get_or_init(|| in_conditions(model)).get(&at)?;
         let sure =
             read.defined == Defined::Always && !read.optional && read.stop.is_none() && read.undeclared.is_none();
-        let plain = read.reference.is_some_and(|r| r.default.is_none());
-        (sure && plain && is_answered(model, read)).then_some((at, read))
+        (sure && read.reference.is_some_and(|r| r.default.is_none())).then_some((at, read))
     };
     match part {
         Expression::And(all) => {
@@ -63,7 +62,10 @@ fn parts<'m>(
         }
         Expression::Or(all) => all.iter().for_each(|p| parts(model, reads, cond, p, so, found)),
         Expression::Reference(r) => {
-            let Some((at, read)) = read(*r).filter(|(_, read)| is_true(&read.schema)) else { return };
+            let Some((at, read)) = read(*r).filter(|(_, read)| is_true(&read.schema) && is_answered(model, read))
+            else {
+                return;
+            };
             let message = format!("`{}` is always true here: it is always there, and never empty", read.path());
             found.push((at, message, format!("{so}: compare it with a value")));
         }
@@ -79,7 +81,11 @@ fn parts<'m>(
                 Comparison::Equal => false,
                 _ => return,
             };
-            let Some((at, read)) = read(*r).filter(|(_, read)| !schema::nullable(&read.schema)) else { return };
+            let Some((at, read)) =
+                read(*r).filter(|(_, read)| !schema::nullable(&read.schema) && is_answered(model, read))
+            else {
+                return;
+            };
             let verdict = if always { "is always true" } else { "can never be true" };
             let message = format!("this comparison {verdict}: `{}` is always there here, and never null", read.path());
             let so = if always { so } else { "" };

@@ -1,6 +1,6 @@
 //! Two ranges that cover the same numbers, so that their order decides.
 
-use trefoil_ir::Transition;
+use trefoil_ir::{State, Transition};
 use trefoil_syntax::Severity;
 
 use super::score_gap::by_majority;
@@ -19,19 +19,16 @@ pub(super) const RULE: Rule = Rule {
 fn run(cx: &mut Context<'_>) {
     for (machine, _) in cx.model.machines() {
         for state in machine.states.iter().filter(|s| cx.model.reach().is_alive(s.step)) {
-                if state.transitions.len() > 1 && by_majority(cx.model.program, state) {
-                    continue;
-                }
             for (at, second) in state.transitions.iter().enumerate() {
                 for first in state.transitions.iter().take(at) {
-                    pair(cx, first, second);
+                    pair(cx, state, first, second);
                 }
             }
         }
     }
 }
 
-fn pair(cx: &mut Context<'_>, first: &Transition, second: &Transition) {
+fn pair(cx: &mut Context<'_>, state: &State, first: &Transition, second: &Transition) {
     if first.takes != second.takes || first.target == second.target {
         return;
     }
@@ -52,7 +49,8 @@ fn pair(cx: &mut Context<'_>, first: &Transition, second: &Transition) {
         true
     });
     // A narrow range before a wide one is a cascade, and one number at a common end does no harm.
-    if let Some(example) = both.filter(|_| only_first && only_second) {
+    let crossed = both.filter(|_| only_first && only_second);
+    if let Some(example) = crossed.filter(|_| !by_majority(cx.model.program, state)) {
         let message = format!("`{}` and `{}` both hold for {example}: the first one wins", first.text, second.text);
         let finding = cx.finding(second.origin, message).label(first.origin, "taken first");
         cx.report(finding.help("let the ranges only touch"));

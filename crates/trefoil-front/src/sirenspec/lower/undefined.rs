@@ -38,10 +38,11 @@ impl Scope<'_, '_, '_> {
         let mut producers: Vec<usize> = writers.map(|w| w.node).chain(node.map(|(n, _)| n)).collect();
         producers.sort_unstable();
         producers.dedup();
-        if self.asked_before(reference, &producers) {
-            return;
-        }
         if !self.surely(&producers) {
+            // Looked at last: it goes over all edges.
+            if self.asked_before(reference, &producers) {
+                return;
+            }
             let why = match producers.as_slice() {
                 [one] if self.flow.links.runs(*one) => format!("`{}` may have failed", self.id(*one)),
                 [one] => format!("`{}` may not have run", self.id(*one)),
@@ -57,6 +58,7 @@ impl Scope<'_, '_, '_> {
             && tool.skip
             && look.writes.is_empty()
             && path.len() > taken + tool.output_key.len()
+            && !self.asked_before(reference, &producers)
         {
             return self.maybe(reference, at, format!("`{}` may have failed, and leaves null then", self.id(node)));
         }
