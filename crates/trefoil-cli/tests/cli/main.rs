@@ -8,6 +8,7 @@
     reason = "a test that cannot go on fails, and a skipped one says so"
 )]
 
+mod attacks;
 mod bad_input;
 mod cancel;
 mod check;

@@ -1,0 +1,1 @@
+//! Files that a manifest names and that are none of its business.
