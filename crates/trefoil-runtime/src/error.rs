@@ -33,6 +33,27 @@ pub struct RunError {
     /// The provider asked to wait this long before the next try.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub retry_after_ms: Option<u32>,
+    /// Of an `INTERPOLATION_ERROR`: the placeholder that did not resolve.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub interpolation: Option<Box<Interpolation>>,
+}
+
+/// A placeholder that did not resolve: the three attributes of SirenSpec's `InterpolationError`.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Interpolation {
+    /// The path, without braces and filter.
+    pub expression: String,
+    /// The first segment of the path.
+    pub namespace: String,
+    /// What went wrong, for people.
+    pub reason: String,
+}
+
+impl fmt::Display for Interpolation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { expression, namespace, reason } = self;
+        write!(f, "InterpolationError in '{{{{ {expression} }}}}' [{namespace}]: {reason}")
+    }
 }
 
 /// What a retry policy goes by.
@@ -60,7 +81,14 @@ impl RunError {
             cause: None,
             help: None,
             retry_after_ms: None,
+            interpolation: None,
         }
+    }
+    /// A placeholder did not resolve.
+    pub fn interpolation(expression: &str, namespace: &str, reason: impl Into<String>) -> Self {
+        let failed =
+            Interpolation { expression: expression.to_owned(), namespace: namespace.to_owned(), reason: reason.into() };
+        Self { interpolation: Some(Box::new(failed.clone())), ..Self::new("INTERPOLATION_ERROR", failed.to_string()) }
     }
     /// A value over the limits; `what` names it.
     pub(crate) fn too_large(what: &str) -> Self {

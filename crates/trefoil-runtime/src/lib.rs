@@ -25,7 +25,7 @@ mod text;
 
 pub use driver::{Cancel, Options, RunOutcome};
 pub use embedded::Embedded;
-pub use error::{Cause, RunError};
+pub use error::{Cause, Interpolation, RunError};
 pub use event::{Event, EventKind};
 pub use journal::{Entry, EntryKind, Flags};
 pub use key::{ContentKey, Key};

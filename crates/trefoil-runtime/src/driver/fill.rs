@@ -31,8 +31,7 @@ impl Seen {
                 HoleKind::Env => format!("Environment variable '{name}' is not set"),
                 HoleKind::Secret => format!("Secret '{name}' is not set"),
             };
-            let message = format!("InterpolationError in '{{{{ {namespace}.{name} }}}}' [{namespace}]: {reason}");
-            return Err(RunError::new("INTERPOLATION_ERROR", message));
+            return Err(RunError::interpolation(&format!("{namespace}.{name}"), namespace, reason));
         }
         Ok(found)
     }
@@ -100,6 +99,9 @@ impl Seen {
         if !self.known().is_empty() {
             error.message = self.scrub(&error.message);
             error.help = error.help.map(|help| self.scrub(&help));
+            if let Some(failed) = &mut error.interpolation {
+                failed.reason = self.scrub(&failed.reason);
+            }
         }
         error
     }
@@ -188,6 +190,9 @@ mod tests {
             error.message,
             "InterpolationError in '{{ env.NAME }}' [env]: Environment variable 'NAME' is not set"
         );
+        let parts = error.interpolation.unwrap();
+        assert_eq!((&*parts.expression, &*parts.namespace), ("env.NAME", "env"));
+        assert_eq!(parts.reason, "Environment variable 'NAME' is not set");
     }
 
     #[test]

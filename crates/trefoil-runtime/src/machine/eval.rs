@@ -205,8 +205,13 @@ fn stop(error: EvalError, text: &Text) -> Stop {
 }
 
 fn failed(error: &EvalError, origin: Location) -> Stop {
-    let code = if matches!(error, EvalError::Limit(_)) { "LIMIT_EXCEEDED" } else { "INTERPOLATION_ERROR" };
-    let mut failure = RunError::new(code, error.to_string());
+    let mut failure = match error {
+        EvalError::Undefined { expression, namespace, reason, .. } => {
+            RunError::interpolation(expression, namespace, reason.as_str())
+        }
+        EvalError::Undecided(_) => RunError::new("INTERPOLATION_ERROR", error.to_string()),
+        EvalError::Limit(_) => RunError::new("LIMIT_EXCEEDED", error.to_string()),
+    };
     failure.location = Some(origin);
     failure.into()
 }

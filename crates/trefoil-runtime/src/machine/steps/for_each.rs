@@ -180,8 +180,7 @@ fn unresolved(expr: &Expr, namespace: &str, reason: String) -> RunError {
         Expr::Typed(t) | Expr::Template(t) => text(t),
         _ => (namespace.to_owned(), None),
     };
-    let message = format!("InterpolationError in '{{{{ {expression} }}}}' [{namespace}]: {reason}");
-    RunError { location, ..RunError::new("INTERPOLATION_ERROR", message) }
+    RunError { location, ..RunError::interpolation(&expression, namespace, reason) }
 }
 
 /// What SirenSpec calls a type.
