@@ -52,7 +52,7 @@ pub enum EventKind {
         /// Its label.
         label: String,
         /// Its kind: `agent`, `tool`, `command`, `human`, `parallel`, ...
-        sort: &'static str,
+        kind: &'static str,
     },
     /// A labelled step was passed over.
     StepSkipped {
@@ -71,12 +71,12 @@ pub enum EventKind {
         /// Why.
         error: RunError,
         /// `fail`, `skip`, `default`, `fallback`: what the run makes of it.
-        action: &'static str,
+        handled_as: &'static str,
     },
     /// A model call began (one per try).
     ModelStarted {
-        /// The agent.
-        speaker: String,
+        /// The agent that speaks.
+        agent: String,
         /// `provider:model` as resolved; `embedded` and `scripted` say so.
         model: String,
         /// As sent, masked.

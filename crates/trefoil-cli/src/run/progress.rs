@@ -86,17 +86,17 @@ impl Progress {
                     node.text = line(&output.to_text());
                 })
             }
-            EventKind::StepFailed { error, action } => {
+            EventKind::StepFailed { error, handled_as } => {
                 let index = self.inner(event)?;
                 self.change(index, |node| {
                     (node.state, node.ended_ms) = (State::Failed, Some(at));
-                    let then = if *action == "fail" { String::new() } else { format!(" ({action})") };
+                    let then = if *handled_as == "fail" { String::new() } else { format!(" ({handled_as})") };
                     node.text = line(&format!("{}: {}{then}", error.code, error.message));
                 })
             }
-            EventKind::ModelStarted { speaker, model, .. } => {
+            EventKind::ModelStarted { agent, model, .. } => {
                 self.calls += 1;
-                let index = self.inner(event).unwrap_or_else(|| self.begin(event, speaker));
+                let index = self.inner(event).unwrap_or_else(|| self.begin(event, agent));
                 self.change(index, |node| {
                     (node.state, node.model) = (State::Running, Some(model.clone()));
                     node.text.clear();

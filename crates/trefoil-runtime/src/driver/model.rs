@@ -19,7 +19,7 @@ pub async fn call(at: &At<'_>, request: &ModelRequest) -> Came {
         .iter()
         .map(|m| ShownMessage { role: m.role, content: at.shown(&m.content).to_text().to_string() });
     at.note(EventKind::ModelStarted {
-        speaker: request.speaker.to_string(),
+        agent: request.speaker.to_string(),
         model: ports.models.label(request),
         messages: shown.collect(),
     });

@@ -76,7 +76,7 @@ impl Turn<'_> {
             let mut error = RunError::new("CANCELLED", "cancelled with the step around it");
             error.key = Some(frame.base.clone());
             error.location = Some(step.origin);
-            self.note(&frame.base, step.origin, EventKind::StepFailed { error, action: "cancel" });
+            self.note(&frame.base, step.origin, EventKind::StepFailed { error, handled_as: "cancel" });
         }
     }
 

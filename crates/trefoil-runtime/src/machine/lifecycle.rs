@@ -148,8 +148,8 @@ impl Turn<'_> {
                 self.end(f, Outcome::Failed(error));
             }
             OnFailure::Fail => {
-                let action = self.action(f);
-                self.note_failed(f, step, &error, action);
+                let handled_as = self.handled_as(f);
+                self.note_failed(f, step, &error, handled_as);
                 self.end(f, Outcome::Failed(error));
             }
             OnFailure::Skip => {
@@ -210,7 +210,7 @@ impl Turn<'_> {
     }
 
     /// What a step's structure makes of its failure.
-    fn action(&self, f: FrameId) -> &'static str {
+    fn handled_as(&self, f: FrameId) -> &'static str {
         let Some(frame) = self.core.frames.get(f) else { return "fail" };
         let Some((_, parent)) = frame.parent.and_then(|p| self.step_of(p)) else { return "fail" };
         let place = frame.place as usize;
@@ -249,7 +249,7 @@ impl Turn<'_> {
         }
         if let Some(label) = &step.label {
             let key = frame.base.clone();
-            let event = EventKind::StepStarted { label: label.to_string(), sort: self.sort(id) };
+            let event = EventKind::StepStarted { label: label.to_string(), kind: self.kind(id) };
             self.note(&key, step.origin, event);
         }
     }
@@ -274,15 +274,15 @@ impl Turn<'_> {
         self.note(&key, found.origin, event);
     }
 
-    fn note_failed(&mut self, f: FrameId, step: &Step, error: &RunError, action: &'static str) {
+    fn note_failed(&mut self, f: FrameId, step: &Step, error: &RunError, handled_as: &'static str) {
         if let (Some(_), Some(frame)) = (&step.label, self.core.frames.get(f)) {
             let key = frame.base.clone();
-            self.note(&key, step.origin, EventKind::StepFailed { error: error.clone(), action });
+            self.note(&key, step.origin, EventKind::StepFailed { error: error.clone(), handled_as });
         }
     }
 
     /// What events call a step's kind.
-    fn sort(&self, id: StepId) -> &'static str {
+    fn kind(&self, id: StepId) -> &'static str {
         match self.program.step(id).map(|s| &s.kind) {
             Some(StepKind::Model(_)) => "agent",
             Some(StepKind::Tool(_)) => "tool",

@@ -88,7 +88,7 @@ fn a_fallback_runs_only_when_its_node_failed() {
             World::model(move |key, user| if fails && key == "main" { Err(status(400)) } else { Ok(user.to_owned()) });
         world.run(&b.program(main), "x").result.unwrap();
         let action = world.kinds().into_iter().find_map(|e| match e {
-            EventKind::StepFailed { action, .. } => Some(action),
+            EventKind::StepFailed { handled_as, .. } => Some(handled_as),
             _ => None,
         });
         (ran(&world), action)

@@ -84,7 +84,7 @@ fn a_failing_branch_cancels_its_siblings_and_nothing_runs_on() {
     let outcome = world.run(&b.program(main), "x");
     assert_eq!(outcome.result.unwrap_err().message, "status 400");
     assert!(outcome.duration_ms < 60_000, "it waited for the sibling");
-    let cancelled = world.kinds().into_iter().any(|e| matches!(e, EventKind::StepFailed { action: "cancel", .. }));
+    let cancelled = world.kinds().into_iter().any(|e| matches!(e, EventKind::StepFailed { handled_as: "cancel", .. }));
     assert!(cancelled, "the sibling's end is not announced");
 }
 

@@ -77,7 +77,7 @@ fn step(step: &StepTrace, files: &Files) -> Value {
     let mut put = |key: &str, value: Value| all.insert(key.to_owned(), value);
     put("key", json!(step.key));
     put("label", json!(step.label));
-    put("sort", json!(step.sort));
+    put("kind", json!(step.kind));
     put("file", json!(place.map(|p| p.0)));
     put("line", json!(place.map(|p| p.1)));
     put("column", json!(place.map(|p| p.2)));
@@ -87,9 +87,9 @@ fn step(step: &StepTrace, files: &Files) -> Value {
     if let Some(output) = &step.output {
         put("output", json!(output));
     }
-    if let Some((why, action)) = &step.error {
+    if let Some((why, handled_as)) = &step.error {
         put("error", error(why, files));
-        put("action", json!(action));
+        put("handled_as", json!(handled_as));
     }
     if let Some(reason) = &step.reason {
         put("reason", json!(reason));
@@ -109,7 +109,7 @@ fn call(call: &Call, files: &Files) -> Value {
     };
     put("key", json!(call.key));
     put("effect", json!(call.effect));
-    put("speaker", json!(call.speaker));
+    put("agent", json!(call.agent));
     put("model", json!(call.model));
     if call.model.is_some() {
         put("messages", json!(call.messages));

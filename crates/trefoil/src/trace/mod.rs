@@ -60,7 +60,7 @@ pub struct StepTrace {
     /// What the manifest calls it.
     pub label: String,
     /// `agent`, `tool`, ...
-    pub sort: &'static str,
+    pub kind: &'static str,
     /// Its place.
     pub location: Option<Location>,
     /// `running`, `done`, `failed`, `skipped`; `stopped` where the run ended before the step did.
@@ -89,7 +89,7 @@ pub struct Call {
     /// `model`, `tool`, `command`, ...
     pub effect: &'static str,
     /// Who speaks.
-    pub speaker: Option<String>,
+    pub agent: Option<String>,
     /// Who answers.
     pub model: Option<String>,
     /// What was sent.
@@ -134,8 +134,8 @@ impl Trace {
                 self.flow.clone_from(flow);
                 self.input.clone_from(input);
             }
-            EventKind::StepStarted { label, sort } => {
-                self.begin(StepTrace { sort, ..step(event, label) });
+            EventKind::StepStarted { label, kind } => {
+                self.begin(StepTrace { kind, ..step(event, label) });
             }
             EventKind::StepSkipped { label, reason } => {
                 let reason = Some(reason.clone());
@@ -146,19 +146,19 @@ impl Trace {
                     (step.status, step.ended_ms, step.output) = ("done", Some(at), Some(output.clone()));
                 }
             }
-            EventKind::StepFailed { error, action } => {
+            EventKind::StepFailed { error, handled_as } => {
                 if let Some(step) = self.of(event) {
-                    (step.status, step.ended_ms, step.error) = ("failed", Some(at), Some((error.clone(), *action)));
+                    (step.status, step.ended_ms, step.error) = ("failed", Some(at), Some((error.clone(), *handled_as)));
                 }
             }
-            EventKind::ModelStarted { speaker, model, messages } => {
+            EventKind::ModelStarted { agent, model, messages } => {
                 let call = Call {
-                    speaker: Some(speaker.clone()),
+                    agent: Some(agent.clone()),
                     model: Some(model.clone()),
                     messages: messages.clone(),
                     ..call(event, "model")
                 };
-                self.around(event, speaker).calls.push(call);
+                self.around(event, agent).calls.push(call);
             }
             // What the machine decides on its own, outside all steps, is none.
             EventKind::EffectStarted { effect: "decide" | "timer", .. } if self.inner(event).is_none() => {}
@@ -284,7 +284,7 @@ fn step(event: &Event, label: &str) -> StepTrace {
     StepTrace {
         key: event.key.clone(),
         label: label.to_owned(),
-        sort: "step",
+        kind: "step",
         location: event.location,
         status: "running",
         started_ms: event.at_ms,
@@ -301,7 +301,7 @@ fn call(event: &Event, effect: &'static str) -> Call {
     Call {
         key: event.key.clone(),
         effect,
-        speaker: None,
+        agent: None,
         model: None,
         messages: Vec::new(),
         detail: None,
