@@ -3,6 +3,7 @@
 //! Collects the run's events and says at the end what became of each step. Texts in it are masked, as in the events.
 
 mod json;
+pub mod page;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
