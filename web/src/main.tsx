@@ -1,6 +1,26 @@
 // Shows the trace that stands in the page.
-import { render } from 'preact';
 
-const element = document.getElementById('trace');
-const data = JSON.parse(element?.textContent ?? 'null');
-render(<pre>{JSON.stringify(data, null, 2)}</pre>, document.getElementById('app')!);
+import { render } from 'preact';
+import { App, Broken, Guard } from './parts/app.tsx';
+import { InlineSource } from './source/inline.ts';
+import { State } from './state.ts';
+import type { Trace } from './trace.ts';
+
+async function start(root: HTMLElement) {
+  const element = document.getElementById('trace');
+  const trace = JSON.parse(element?.textContent ?? 'null') as Trace | null;
+  // Parsed, the text is needed no longer.
+  element?.replaceChildren();
+  if (!trace || typeof trace !== 'object') throw new Error('the page holds no trace');
+  if (trace.version !== 2) throw new Error(`the trace has version ${String(trace.version)}, and this page shows version 2`);
+  const state = await State.open(new InlineSource(trace));
+  render(
+    <Guard>
+      <App state={state} />
+    </Guard>,
+    root,
+  );
+}
+
+const root = document.getElementById('app');
+if (root) start(root).catch((e: unknown) => render(<Broken why={e instanceof Error ? e.message : String(e)} />, root));

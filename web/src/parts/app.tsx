@@ -1,0 +1,201 @@
+// The page: what matters first at the top, then the graph, the steps in time, and one of them in full.
+
+import { useSignal } from '@preact/signals';
+import { Component, type ComponentChildren } from 'preact';
+import { useRef } from 'preact/hooks';
+import { link, type State } from '../state.ts';
+import { brief, duration, inline, moment, place, several, visible } from '../text.ts';
+import { Detail, UsageLine } from './detail.tsx';
+import { GraphPanel } from './graph.tsx';
+import { named } from './prompt.tsx';
+import { failureLine, Sign, WORDS } from './status.tsx';
+import { Steps } from './steps.tsx';
+
+export function App({ state }: { state: State }) {
+  const { graph } = state;
+  // A graph that is wider than high goes on top, another beside the steps.
+  const shape = !graph ? 'none' : graph.width > graph.height * 1.15 ? 'wide' : 'tall';
+  const tab = state.tab.value;
+  return (
+    <div class={`app graph-${shape} tab-${tab}`}>
+      <Top state={state} />
+      <nav class="tabs" aria-label="Parts of the page">
+        {(['steps', ...(graph ? ['graph' as const] : []), 'step'] as const).map((t) => (
+          <button key={t} type="button" aria-pressed={tab === t} onClick={() => (state.tab.value = t)}>
+            {t === 'steps' ? 'Steps' : t === 'graph' ? 'Graph' : 'Detail'}
+          </button>
+        ))}
+      </nav>
+      <main>
+        <Split shape={shape} first={<GraphPanel state={state} />} second={<Steps state={state} />} third={<Detail state={state} />} />
+      </main>
+      <div class="sr" role="status" aria-live="polite">
+        {state.said.value}
+      </div>
+    </div>
+  );
+}
+
+function Top({ state }: { state: State }) {
+  const run = state.overview;
+  const status = run.status ?? 'running';
+  return (
+    <header class="top">
+      <div class="title">
+        <Sign status={status} />
+        <h1 dir="auto">
+          <a href="#run">{brief(run.flow ?? '', 80) || 'run'}</a>
+        </h1>
+        <span class={`word s-${status}`}>{WORDS[status] ?? inline(status)}</span>
+        <p class="facts">
+          <span>
+            <b>{duration(run.duration_ms)}</b>
+          </span>
+          <span>{several(run.steps, 'step')}</span>
+          {run.calls != null && <span>{several(run.calls, 'call')}</span>}
+          {(run.calls ?? 0) > 0 && <UsageLine usage={run.usage ?? null} />}
+          {run.answers_from && !run.placeholder && <span>{brief(run.answers_from, 60)}</span>}
+          {run.started_at && <time dateTime={run.started_at}>{moment(run.started_at)}</time>}
+        </p>
+      </div>
+      {run.placeholder && (
+        <p class="banner">
+          <b>Placeholder answers.</b> The embedded model made up every answer of this run; no provider was called.
+        </p>
+      )}
+      {run.error && <Lead state={state} />}
+    </header>
+  );
+}
+
+/** What went wrong, before anything else. */
+function Lead({ state }: { state: State }) {
+  const { error, failed, status } = state.overview;
+  if (!error) return null;
+  const at = place(error.location);
+  return (
+    <section class={`lead ${status === 'cancelled' ? 'cancelled' : ''}`} aria-label="Why the run ended">
+      <p class="what" dir="auto">
+        <span class="code">{inline(error.code ?? 'FAILED')}</span> {brief(failureLine(error), 600)}
+      </p>
+      <p class="facts">
+        {failed && (
+          <span>
+            in <a href={link(failed.key)}>{named(failed, failed.key)}</a>
+          </span>
+        )}
+        {at && <span class="place">{at}</span>}
+        {error.cause && <span dir="auto">{brief(error.cause, 400)}</span>}
+      </p>
+      {error.help && (
+        <p class="help" dir="auto">
+          <b>To do:</b> {visible(brief(error.help, 600))}
+        </p>
+      )}
+    </section>
+  );
+}
+
+interface SplitProps {
+  shape: 'none' | 'wide' | 'tall';
+  first: ComponentChildren;
+  second: ComponentChildren;
+  third: ComponentChildren;
+}
+
+/** The three parts, with two borders that can be moved by hand and by keys. */
+function Split({ shape, first, second, third }: SplitProps) {
+  const main = useRef<HTMLDivElement>(null);
+  const graph = useSignal(shape === 'wide' ? 42 : 27);
+  const detail = useSignal(shape === 'tall' ? 38 : 44);
+  return (
+    <div
+      class="split"
+      ref={main}
+      style={{ '--graph': `${graph.value}%`, '--detail': `${detail.value}%` }}
+    >
+      <div class="left">
+        {shape !== 'none' && first}
+        {shape !== 'none' && (
+          <Border label="Size of the graph" value={graph} vertical={shape === 'wide'} room={() => main.current?.querySelector('.left') ?? null} />
+        )}
+        {second}
+      </div>
+      <Border label="Size of the detail" value={detail} fromEnd room={() => main.current} />
+      {third}
+    </div>
+  );
+}
+
+interface BorderProps {
+  label: string;
+  value: { value: number };
+  vertical?: boolean;
+  fromEnd?: boolean;
+  room: () => Element | null;
+}
+
+function Border({ label, value, vertical = false, fromEnd = false, room }: BorderProps) {
+  const set = (n: number) => (value.value = Math.max(15, Math.min(75, n)));
+  const drag = (e: PointerEvent) => {
+    const element = e.currentTarget as HTMLElement;
+    element.setPointerCapture(e.pointerId);
+    const move = (m: PointerEvent) => {
+      const rect = room()?.getBoundingClientRect();
+      if (!rect) return;
+      const part = vertical ? (m.clientY - rect.top) / rect.height : (m.clientX - rect.left) / rect.width;
+      set((fromEnd ? 1 - part : part) * 100);
+    };
+    const end = () => {
+      element.removeEventListener('pointermove', move);
+      element.removeEventListener('pointerup', end);
+    };
+    element.addEventListener('pointermove', move);
+    element.addEventListener('pointerup', end);
+  };
+  const keys = (e: KeyboardEvent) => {
+    const [less, more] = vertical ? ['ArrowUp', 'ArrowDown'] : ['ArrowLeft', 'ArrowRight'];
+    const by = e.key === more ? 3 : e.key === less ? -3 : 0;
+    if (by === 0) return;
+    e.preventDefault();
+    set(value.value + (fromEnd ? -by : by));
+  };
+  return (
+    <div
+      class={`border${vertical ? ' vertical' : ''}${fromEnd ? ' outer' : ''}`}
+      role="separator"
+      aria-label={label}
+      aria-orientation={vertical ? 'horizontal' : 'vertical'}
+      aria-valuenow={Math.round(value.value)}
+      aria-valuemin={15}
+      aria-valuemax={75}
+      tabIndex={0}
+      onPointerDown={drag}
+      onKeyDown={keys}
+    />
+  );
+}
+
+/** A mistake of the page says so, and where the same can be seen. */
+export class Guard extends Component<{ children: ComponentChildren }, { error: string | null }> {
+  override state = { error: null as string | null };
+  override componentDidCatch(error: unknown) {
+    this.setState({ error: String(error) });
+  }
+  override render() {
+    if (this.state.error === null) return this.props.children;
+    return <Broken why={this.state.error} />;
+  }
+}
+
+export function Broken({ why }: { why: string }) {
+  return (
+    <main class="broken">
+      <h1>This trace cannot be shown here</h1>
+      <p>{brief(why, 500)}</p>
+      <p>
+        <code>trefoil trace FILE</code> shows it in a terminal.
+      </p>
+    </main>
+  );
+}

@@ -1,0 +1,53 @@
+// How a step went, by shape as well as by colour.
+
+import type { Failure } from '../trace.ts';
+
+export const WORDS: Record<string, string> = {
+  done: 'done',
+  failed: 'failed',
+  skipped: 'skipped',
+  stopped: 'stopped',
+  running: 'running',
+  cancelled: 'cancelled',
+  waiting: 'not run',
+};
+
+const SHAPES: Record<string, string> = {
+  done: 'M4.4 8.3l2.4 2.4 4.8-5.2',
+  failed: 'M5.2 5.2l5.6 5.6M10.8 5.2l-5.6 5.6',
+  skipped: 'M5 8h6',
+  stopped: 'M5.6 5.6h4.8v4.8H5.6z',
+  running: 'M8 4.6V8l2.4 1.6',
+  cancelled: 'M4.6 11.4l6.8-6.8',
+  waiting: '',
+};
+
+/** A small sign. It is hidden from screen readers: the word stands beside it or in the name of what it is in. */
+export function Sign({ status, handled }: { status: string; handled?: boolean }) {
+  return (
+    <svg class={`sign s-${status}${handled ? ' handled' : ''}`} viewBox="0 0 16 16" width="16" height="16" aria-hidden="true">
+      {status === 'failed' ? <rect x="1.5" y="1.5" width="13" height="13" rx="3.5" /> : <circle cx="8" cy="8" r="6.5" />}
+      <path d={SHAPES[status] ?? ''} />
+    </svg>
+  );
+}
+
+/** What became of a failure that did not end the run. */
+export function handled(as: string): string {
+  switch (as) {
+    case 'skip':
+      return 'the run went on without it';
+    case 'default':
+      return 'a default took its place';
+    case 'fallback':
+      return 'a fallback ran instead';
+    case 'transition':
+      return 'another state was entered';
+    case 'retry':
+      return 'it was tried again';
+    default:
+      return `handled: ${as}`;
+  }
+}
+
+export const failureLine = (error: Failure | null | undefined): string => error?.message ?? error?.code ?? 'failed';

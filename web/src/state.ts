@@ -1,0 +1,174 @@
+// What the page shows now: which step, which rows, which moment. The address holds the step, so that links, back and forward
+// work. Everything that may be watched is a signal here; nothing else keeps state that outlives a component.
+
+import { computed, effect, signal } from '@preact/signals';
+import { several } from './text.ts';
+import type { Graph } from './trace.ts';
+import type { NodeState, Overview, StepDetail, TraceSource, View } from './source/types.ts';
+
+/** What is looked at: a step, a group's rows, or the run as a whole. */
+export type Selection = { step: string } | { run: true };
+
+export class State {
+  readonly source: TraceSource;
+  readonly overview: Overview;
+  readonly graph: Graph | null;
+  readonly moments: number[];
+
+  readonly selection = signal<Selection>({ run: true });
+  /** The step that is shown in full; none while it is fetched, or where there is none of this key. */
+  readonly detail = signal<StepDetail | null>(null);
+  readonly missing = signal<string | null>(null);
+  readonly view = signal<View>({ words: '', status: null, toggled: new Set() });
+  readonly size = signal<{ rows: number; matches: number }>({ rows: 0, matches: 0 });
+  /** Which row has the keyboard. */
+  readonly cursor = signal(0);
+  /** A row that is to be scrolled to; `focus` too, where somebody moves by keys. */
+  readonly wanted = signal<{ row: number; focus: boolean } | null>(null);
+  /** Part of the run's time that the bars show. */
+  readonly axis = signal<[number, number]>([0, 1]);
+  /** An index into the moments; none: the end. */
+  readonly moment = signal<number | null>(null);
+  readonly states = signal<ReadonlyMap<string, NodeState>>(new Map());
+  readonly heat = signal(false);
+  /** On narrow screens: which part is seen. */
+  readonly tab = signal<'steps' | 'graph' | 'step'>('steps');
+  /** Said to screen readers. */
+  readonly said = signal('');
+  /** Set when the heading of the detail should take the keyboard. */
+  readonly enter = signal(0);
+
+  readonly at = computed(() => {
+    const moment = this.moment.value;
+    return moment === null ? null : (this.moments[moment] ?? null);
+  });
+  readonly key = computed(() => {
+    const selection = this.selection.value;
+    return 'step' in selection ? selection.step : null;
+  });
+
+  private constructor(source: TraceSource, overview: Overview, graph: Graph | null, moments: number[]) {
+    this.source = source;
+    this.overview = overview;
+    this.graph = graph;
+    this.moments = moments;
+    this.axis.value = this.whole();
+  }
+
+  static async open(source: TraceSource): Promise<State> {
+    const [overview, graph, moments] = await Promise.all([source.overview(), source.graph(), source.moments()]);
+    const state = new State(source, overview, graph, moments);
+    await state.#start();
+    return state;
+  }
+
+  /** The whole of the run's time. */
+  whole(): [number, number] {
+    return [0, Math.max(1, this.overview.ends_ms)];
+  }
+
+  async #start() {
+    this.states.value = await this.source.stateAt(null);
+    this.size.value = await this.source.size(this.view.value);
+    if (!location.hash && this.overview.failed) await this.#show({ step: this.overview.failed.key });
+    else await this.#read();
+    addEventListener('hashchange', () => {
+      void this.#read();
+      // Somebody followed a link: the keyboard goes along.
+      if (this.#byKeys) this.#byKeys = false;
+      else {
+        this.enter.value += 1;
+        this.tab.value = 'step';
+      }
+    });
+    effect(() => {
+      const at = this.at.value;
+      void this.source.stateAt(at).then((states) => {
+        if (this.at.peek() === at) this.states.value = states;
+      });
+    });
+  }
+
+  #byKeys = false;
+
+  /** Shows a step; a link does the same. `browse`: without a place of its own in the history, and the keyboard stays. */
+  select(key: string, browse = false) {
+    const hash = link(key);
+    if (location.hash === hash) {
+      if (!browse) {
+        this.enter.value += 1;
+        this.tab.value = 'step';
+      }
+      return;
+    }
+    if (!browse) {
+      location.hash = hash;
+      return;
+    }
+    try {
+      history.replaceState(null, '', hash);
+      void this.#read();
+    } catch {
+      // A page without an origin may not touch its history.
+      this.#byKeys = true;
+      location.replace(hash);
+    }
+  }
+
+  async #read() {
+    const hash = location.hash;
+    if (!hash.startsWith('#step=')) return this.#show({ run: true });
+    try {
+      await this.#show({ step: decodeURIComponent(hash.slice('#step='.length)) });
+    } catch {
+      await this.#show({ step: hash.slice('#step='.length) });
+    }
+  }
+
+  async #show(selection: Selection) {
+    if (!('step' in selection)) {
+      this.selection.value = selection;
+      this.detail.value = null;
+      this.missing.value = null;
+      return;
+    }
+    const { step } = selection;
+    this.selection.value = selection;
+    const [detail, view] = await Promise.all([this.source.step(step), this.source.reveal(this.view.peek(), step)]);
+    const still = this.selection.peek();
+    if (!('step' in still) || still.step !== step) return;
+    this.detail.value = detail;
+    this.missing.value = detail ? null : step;
+    if (!detail) return;
+    if (view !== this.view.peek()) await this.look(view);
+    const row = await this.source.rowOf(this.view.peek(), step);
+    if (row === null) return;
+    this.cursor.value = row;
+    if (this.wanted.peek()?.row !== row) this.wanted.value = { row, focus: false };
+  }
+
+  /** Other rows: a filter, or something opened or closed. */
+  async look(view: View) {
+    this.view.value = view;
+    const size = await this.source.size(view);
+    if (this.view.peek() !== view) return;
+    this.size.value = size;
+    this.cursor.value = Math.min(this.cursor.peek(), Math.max(0, size.rows - 1));
+  }
+
+  async filter(change: Partial<Pick<View, 'words' | 'status'>>) {
+    await this.look({ ...this.view.peek(), ...change, toggled: new Set() });
+    this.cursor.value = 0;
+    this.wanted.value = { row: 0, focus: false };
+    const { words, status } = this.view.peek();
+    this.said.value = words || status ? `${several(this.size.peek().matches, 'step')} found` : `all ${several(this.overview.steps, 'step')}`;
+  }
+
+  async toggle(id: string) {
+    const toggled = new Set(this.view.peek().toggled);
+    if (!toggled.delete(id)) toggled.add(id);
+    await this.look({ ...this.view.peek(), toggled });
+  }
+}
+
+export const link = (key: string): string => `#step=${encodeURIComponent(key)}`;

@@ -1,0 +1,76 @@
+// Texts for people: numbers, times, and strangers' texts made harmless to look at.
+
+// Control characters, and those that steer the reading direction or cannot be seen at all.
+// biome-ignore: the characters are the point
+const UNSEEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028\u2029\u202a-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]/g;
+
+/** A text in which nothing is invisible or turns the reading direction: such characters are shown by name. */
+export function visible(text: string): string {
+  return text.replace(/\r\n/g, '\n').replace(UNSEEN, (c) => {
+    const code = c.charCodeAt(0);
+    if (code < 0x20) return String.fromCharCode(0x2400 + code);
+    if (code === 0x7f) return '\u2421';
+    return `⟨U+${code.toString(16).toUpperCase().padStart(4, '0')}⟩`;
+  });
+}
+
+/** The same in one line. */
+export const inline = (text: string): string => visible(text.replace(/\s+/g, ' ').trim());
+
+/** At most `length` characters of a text, in one line. */
+export function brief(text: string, length: number): string {
+  const line = inline(text.slice(0, length * 4));
+  return line.length > length ? `${line.slice(0, length - 1)}…` : line;
+}
+
+const GROUPED = new Intl.NumberFormat('en-US');
+
+/** `12,345`; `?` where it is not known. */
+export const count = (n: number | null | undefined): string => (n == null ? '?' : GROUPED.format(n));
+
+/** `3 steps`. */
+export const several = (n: number, one: string, many = `${one}s`): string => `${count(n)} ${n === 1 ? one : many}`;
+
+/** `830 ms`, `4.21 s`, `3 min 07 s`, `2 h 05 min`. */
+export function duration(ms: number | null | undefined): string {
+  if (ms == null) return '?';
+  if (ms < 1000) return `${Math.round(ms)} ms`;
+  if (ms < 10_000) return `${(Math.floor(ms / 10) / 100).toFixed(2)} s`;
+  if (ms < 60_000) return `${(Math.floor(ms / 100) / 10).toFixed(1)} s`;
+  const seconds = Math.floor(ms / 1000);
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} min ${String(seconds % 60).padStart(2, '0')} s`;
+  return `${Math.floor(seconds / 3600)} h ${String(Math.floor((seconds % 3600) / 60)).padStart(2, '0')} min`;
+}
+
+/** `1.4 MB`. */
+export function bytes(n: number): string {
+  if (n < 1000) return `${n} B`;
+  if (n < 1_000_000) return `${(n / 1000).toFixed(n < 10_000 ? 1 : 0)} kB`;
+  return `${(n / 1_000_000).toFixed(1)} MB`;
+}
+
+/** `flow.yaml:12:9`. */
+export function place(at: { file?: string | null; line?: number | null; column?: number | null } | null | undefined): string {
+  if (!at?.file) return '';
+  const line = at.line == null ? '' : `:${at.line}${at.column == null ? '' : `:${at.column}`}`;
+  return inline(at.file) + line;
+}
+
+/** A value as text: a text as it is, anything else as JSON over several lines. */
+export function shown(value: unknown): string {
+  return typeof value === 'string' ? value : (JSON.stringify(value, null, 2) ?? '');
+}
+
+/** `22 Nov 2026, 15:30:00`, in the reader's time zone. */
+export function moment(iso: string): string {
+  const at = new Date(iso);
+  if (Number.isNaN(at.getTime())) return inline(iso);
+  return at.toLocaleString('en-GB', { day: 'numeric', month: 'short', year: 'numeric', hour: '2-digit', minute: '2-digit', second: '2-digit' });
+}
+
+/** Whole tokens of a call or step: `120`, `120 + ?` where some are not known, `?` where none is, empty without calls. */
+export function tokens(known: number, unknownCalls: number, calls: number): string {
+  if (calls === 0) return '';
+  if (unknownCalls === 0) return count(known);
+  return unknownCalls >= calls && known === 0 ? '?' : `${count(known)} + ?`;
+}

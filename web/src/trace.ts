@@ -1,0 +1,170 @@
+// The trace as the page receives it: version 2 of the JSON that `docs/json.md` describes. Everything but the skeleton may be
+// missing, and every text is a stranger's.
+
+export type Status = 'done' | 'failed' | 'skipped' | 'stopped' | 'running' | 'cancelled';
+
+export interface Place {
+  file?: string | null;
+  line?: number | null;
+  column?: number | null;
+}
+
+export interface Failure {
+  code?: string;
+  message?: string;
+  key?: string | null;
+  location?: Place | null;
+  cause?: string | null;
+  help?: string | null;
+  retry_after_ms?: number | null;
+  interpolation?: { expression?: string; namespace?: string; reason?: string } | null;
+}
+
+export interface Usage {
+  input_tokens?: number;
+  output_tokens?: number;
+  cached_tokens?: number;
+  unknown_calls?: number;
+}
+
+export type From =
+  | 'literal'
+  | 'const'
+  | 'input'
+  | 'step'
+  | 'env'
+  | 'secret'
+  | 'item'
+  | 'index'
+  | 'failure'
+  | 'run'
+  | 'several'
+  | 'other';
+
+/** Where a part of a message came from. `start` and `end` count Unicode scalar values. */
+export interface Span extends Place {
+  start: number;
+  end: number;
+  from: From;
+  path?: string | null;
+  member?: string | null;
+  step?: string | null;
+  steps?: string[] | null;
+  name?: string | null;
+  via?: (Place & { path?: string })[] | null;
+  end_line?: number | null;
+  end_column?: number | null;
+}
+
+export interface Message {
+  role: string;
+  content: string;
+  spans?: Span[] | null;
+}
+
+export interface Call {
+  key?: string | null;
+  effect?: string;
+  agent?: string | null;
+  model?: string | null;
+  answered_by?: string | null;
+  parameters?: Record<string, unknown> | null;
+  messages?: Message[] | null;
+  detail?: unknown;
+  answer?: unknown;
+  partial?: string | null;
+  finish?: string | null;
+  request_id?: string | null;
+  error?: Failure | null;
+  usage?: Usage | null;
+  started_ms?: number;
+  duration_ms?: number | null;
+}
+
+export interface Step extends Place {
+  key: string;
+  parent?: string | null;
+  label: string;
+  kind: string;
+  status: Status;
+  started_ms: number;
+  duration_ms?: number | null;
+  output?: unknown;
+  error?: Failure | null;
+  handled_as?: string | null;
+  reason?: string | null;
+  items?: { total?: number; failed?: number } | null;
+  tries?: number | null;
+  node?: string | null;
+  frame?: string | null;
+  calls?: Call[] | null;
+  notes?: { at_ms: number; text: string }[] | null;
+}
+
+export interface GraphNode extends Place {
+  id: string;
+  label: string;
+  kind: string;
+  notes?: string[] | null;
+  optional?: boolean | null;
+  x: number;
+  y: number;
+  width: number;
+  height: number;
+  frame?: string | null;
+}
+
+export interface GraphFrame {
+  id: string;
+  label: string;
+  note?: string | null;
+  x: number;
+  y: number;
+  width: number;
+  height: number;
+  frame?: string | null;
+  title_x?: number | null;
+  title_y?: number | null;
+}
+
+export interface GraphEdge {
+  from: string;
+  to: string;
+  label?: string | null;
+  line?: 'then' | 'again' | 'failure' | null;
+  points: [number, number][];
+  label_at?: [number, number] | null;
+}
+
+export interface Graph {
+  title?: string;
+  width: number;
+  height: number;
+  nodes: GraphNode[];
+  frames?: GraphFrame[] | null;
+  edges?: GraphEdge[] | null;
+}
+
+export interface Trace {
+  version: number;
+  run?: string;
+  flow?: string;
+  dialect?: string;
+  status?: Status;
+  started_at?: string | null;
+  duration_ms?: number | null;
+  engine?: { name?: string; version?: string } | null;
+  program?: string | null;
+  sources?: { file: string; sha256?: string }[] | null;
+  answers_from?: string | null;
+  placeholder?: boolean | null;
+  input?: unknown;
+  effective_input?: unknown;
+  output?: unknown;
+  error?: Failure | null;
+  usage?: Usage | null;
+  calls?: number | null;
+  steps?: Step[] | null;
+  warnings?: string[] | null;
+  graph?: Graph | null;
+}
