@@ -27,6 +27,15 @@ pub struct Event {
     pub kind: EventKind,
 }
 
+/// How the items of a fan-out ended.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Tally {
+    /// How many there were.
+    pub total: u32,
+    /// How many of them failed.
+    pub failed: u32,
+}
+
 /// A message as it was sent, masked.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct ShownMessage {
@@ -65,6 +74,25 @@ pub enum EventKind {
     StepFinished {
         /// Its result.
         output: Value,
+        /// How its fan-out went, where it has one: what failed did not fail the step.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        items: Option<Tally>,
+    },
+    /// An item of a fan-out (or a branch that may fail by itself) began. The key is the item's.
+    ItemStarted {
+        /// Its position, from 0.
+        index: u32,
+        /// How many there are.
+        total: u32,
+        /// What it is, masked; none: the fan-out is over a number.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        item: Option<Value>,
+    },
+    /// It ended.
+    ItemFinished {
+        /// Why it failed, if it did.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        error: Option<RunError>,
     },
     /// A labelled step failed.
     StepFailed {
@@ -86,6 +114,9 @@ pub enum EventKind {
     TextDelta {
         /// The text.
         text: String,
+        /// A guardrail has yet to look at the whole answer: the workflow may never see this text.
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        provisional: bool,
     },
     /// A model call ended.
     ModelFinished {

@@ -105,7 +105,12 @@ pub fn output(guards: &[Guard], mut text: String, prepared: &Prepared) -> Result
     Ok(Passed { text, flags })
 }
 
-/// Whether a guard can change or refuse an answer: its text is then held back until it is whole.
+/// Whether a guard is there to keep what it finds from being seen: text is not even shown as provisional then.
+pub fn conceals(guard: &Guard) -> bool {
+    matches!(guard, Guard::Pii { action, .. } if *action != PiiAction::Flag)
+}
+
+/// Whether a guard can change or refuse an answer: the workflow sees none of its text until it is whole.
 pub fn holds_back(guard: &Guard) -> bool {
     match guard {
         Guard::Injection | Guard::Length { .. } | Guard::Schema(_) => true,

@@ -94,8 +94,10 @@ pub struct ModelRequest {
     pub schema: Option<(Arc<str>, Value)>,
     /// Output side applied by the driver before the answer is journaled; the input side is already applied.
     pub guards: Vec<Guard>,
-    /// Whether text may be shown while it arrives.
+    /// Whether text is shown while it arrives.
     pub stream: bool,
+    /// A guardrail looks at the whole answer before the workflow sees any of it: text shown before is provisional.
+    pub provisional: bool,
 }
 
 /// A tool call.

@@ -79,7 +79,7 @@ impl Progress {
                     node.text = line(reason);
                 })
             }
-            EventKind::StepFinished { output } => {
+            EventKind::StepFinished { output, .. } => {
                 let index = self.inner(event)?;
                 self.change(index, |node| {
                     (node.state, node.ended_ms) = (State::Done, Some(at));
@@ -102,7 +102,7 @@ impl Progress {
                     node.text.clear();
                 })
             }
-            EventKind::TextDelta { text } => {
+            EventKind::TextDelta { text, .. } => {
                 let index = self.inner(event)?;
                 self.change(index, |node| {
                     node.text.push_str(text);
@@ -138,6 +138,8 @@ impl Progress {
             EventKind::EffectStarted { .. }
             | EventKind::EffectFinished { .. }
             | EventKind::EffectFailed { .. }
+            | EventKind::ItemStarted { .. }
+            | EventKind::ItemFinished { .. }
             | EventKind::Warning { .. }
             | EventKind::RunStarted { .. }
             | EventKind::RunFinished { .. } => None,

@@ -21,6 +21,7 @@ pub fn request(user: &str) -> ModelRequest {
         schema: None,
         guards: Vec::new(),
         stream: false,
+        provisional: false,
     }
 }
 

@@ -38,7 +38,7 @@ pub async fn call(at: &At<'_>, request: &ModelRequest) -> Came {
     let mut show = |text: &str| {
         let text = stream.push(text);
         if !text.is_empty() {
-            at.note(EventKind::TextDelta { text });
+            at.note(EventKind::TextDelta { text, provisional: request.provisional });
         }
     };
     let site = CallSite { key: &at.activity.key, step: at.activity.step, labels: &at.activity.labels };
@@ -46,7 +46,7 @@ pub async fn call(at: &At<'_>, request: &ModelRequest) -> Came {
     let answered = within(&*ports.clock, request.parameters.timeout_ms, called).await;
     let rest = stream.finish();
     if !rest.is_empty() {
-        at.note(EventKind::TextDelta { text: rest });
+        at.note(EventKind::TextDelta { text: rest, provisional: request.provisional });
     }
     let answer = match answered {
         Some(Ok(answer)) => answer,

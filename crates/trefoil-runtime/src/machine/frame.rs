@@ -7,6 +7,7 @@ use super::activation::ActivationId;
 use super::arena::Id;
 use super::steps::{attempts, for_each, graph, parallel, state_machine};
 use crate::error::RunError;
+use crate::event::Tally;
 use crate::key::Key;
 use crate::request::Usage;
 
@@ -92,6 +93,8 @@ pub struct Aside {
     pub asking: Vec<Asking>,
     /// The timer of a flow call's budget.
     pub budget: Option<Key>,
+    /// How the items of the fan-outs of this step ended.
+    pub items: Option<Tally>,
 }
 
 /// A question under way.

@@ -10,7 +10,7 @@ use super::keys::segment;
 use super::steps;
 use super::turn::{Purpose, Turn};
 use crate::error::{Cause, RunError};
-use crate::event::EventKind;
+use crate::event::{EventKind, Tally};
 use crate::key::Key;
 use crate::request::Request;
 
@@ -135,7 +135,8 @@ impl Turn<'_> {
             && let Some(frame) = self.core.frames.get(f)
         {
             let key = frame.base.clone();
-            self.note(&key, step.origin, EventKind::StepFinished { output: value.clone() });
+            let items = frame.aside.as_ref().and_then(|aside| aside.items);
+            self.note(&key, step.origin, EventKind::StepFinished { output: value.clone(), items });
         }
         self.end(f, Outcome::Done(value));
     }
@@ -207,6 +208,22 @@ impl Turn<'_> {
             path.attempt(next);
         });
         true
+    }
+
+    /// A fan-out has ended: how its items did is said with the innermost step around it that has a name.
+    pub fn count_items(&mut self, f: FrameId, ended: Tally) {
+        let mut at = Some(f);
+        while let Some(f) = at {
+            let named = self.step_of(f).is_some_and(|(_, step)| step.label.is_some());
+            let Some(frame) = self.core.frames.get_mut(f) else { return };
+            if named {
+                let items = frame.aside.get_or_insert_default().items.get_or_insert_default();
+                items.total = items.total.saturating_add(ended.total);
+                items.failed = items.failed.saturating_add(ended.failed);
+                return;
+            }
+            at = frame.parent;
+        }
     }
 
     /// What a step's structure makes of its failure.

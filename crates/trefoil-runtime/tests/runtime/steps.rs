@@ -3,6 +3,7 @@
 use serde_json::json as j;
 use trefoil_ir::{Callee, Expr, Items, OnItemFailure, StepKind};
 use trefoil_runtime::EventKind;
+use trefoil_runtime::event::Tally;
 use trefoil_template::{Policy, Value};
 
 use crate::build::Build;
@@ -96,6 +97,16 @@ fn a_parallel_step_that_continues_leaves_the_failed_branch_unset() {
     let main = b.flow("main", body, Some("{{good}}/{{broken}}"));
     let world = World::model(|key, user| if key.ends_with("broken") { Err(status(400)) } else { Ok(user.into()) });
     assert_eq!(json(&world.run(&b.program(main), "x").result.unwrap()), j!("fine/"));
+    let both = finished(&world, "both").expect("it is said how many branches failed");
+    assert_eq!((both.total, both.failed), (2, 1));
+}
+
+/// How the items of a step ended, as its last event says.
+fn finished(world: &World, key: &str) -> Option<Tally> {
+    world.events.seen().into_iter().find_map(|e| match e.kind {
+        EventKind::StepFinished { items, .. } if e.key.as_ref().is_some_and(|k| &*k.0 == key) => Some(items),
+        _ => None,
+    })?
 }
 
 #[test]
@@ -225,6 +236,35 @@ fn a_fan_out_that_continues_puts_its_word_for_failed_instances() {
         _ => None,
     });
     assert_eq!(warned, Some((Some("all[1]".into()), "item 1 failed: MODEL_ERROR: status 500".into())));
+    assert_eq!(finished(&world, "all"), Some(Tally { total: 3, failed: 1 }));
+    let items: Vec<String> = world.events.seen().into_iter().filter_map(|e| item(&e)).collect();
+    assert_eq!(items, ["all[0] a of 3", "all[0] ok", "all[1] b of 3", "all[1] failed", "all[2] c of 3", "all[2] ok"]);
+}
+
+fn item(event: &trefoil_runtime::Event) -> Option<String> {
+    let key = event.key.as_ref().map(|k| k.0.to_string()).unwrap_or_default();
+    match &event.kind {
+        EventKind::ItemStarted { total, item, .. } => {
+            Some(format!("{key} {} of {total}", item.as_ref().map(|i| i.to_text().to_string()).unwrap_or_default()))
+        }
+        EventKind::ItemFinished { error } => Some(format!("{key} {}", if error.is_some() { "failed" } else { "ok" })),
+        _ => None,
+    }
+}
+
+#[test]
+fn a_step_around_an_unnamed_fan_out_says_how_many_items_failed() {
+    let mut b = Build::new();
+    b.begin_item();
+    let say = b.model("say", "{{item}}");
+    let body = b.flow("body", say, None);
+    let each = b.for_each("", "{{input}}", body, OnItemFailure::Continue);
+    let inner = b.flow("inner", each, None);
+    let call = b.call("outer", inner, "{{input}}");
+    let main = b.flow("main", call, None);
+    let world = World::model(|_, user| if user == "b" { Err(status(500)) } else { Ok(user.into()) });
+    assert!(world.run(&b.program(main), vec!["a".into(), "b".into()]).result.is_ok());
+    assert_eq!(finished(&world, "outer"), Some(Tally { total: 2, failed: 1 }));
 }
 
 #[test]

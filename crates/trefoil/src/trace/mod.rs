@@ -142,7 +142,7 @@ impl Trace {
                 let reason = Some(reason.clone());
                 self.begin(StepTrace { status: "skipped", ended_ms: Some(at), reason, ..step(event, label) });
             }
-            EventKind::StepFinished { output } => {
+            EventKind::StepFinished { output, .. } => {
                 if let Some(step) = self.of(event) {
                     (step.status, step.ended_ms, step.output) = ("done", Some(at), Some(output.clone()));
                 }
@@ -183,7 +183,7 @@ impl Trace {
                     (call.error, call.duration_ms) = (Some(error.clone()), Some(*duration_ms));
                 }
             }
-            EventKind::TextDelta { .. } => {}
+            EventKind::TextDelta { .. } | EventKind::ItemStarted { .. } | EventKind::ItemFinished { .. } => {}
             EventKind::RetryScheduled { attempt, delay_ms, error } => {
                 self.note(event, format!("try {attempt} in {delay_ms} ms, because {error}"));
             }

@@ -166,7 +166,7 @@ impl Workflow<'_, '_> {
             places: Vec::new(),
             format: trefoil_ir::AnswerFormat::Text,
             guards,
-            stream: false,
+            stream: true,
         }
     }
 }

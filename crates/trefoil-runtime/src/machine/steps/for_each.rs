@@ -8,7 +8,7 @@ use trefoil_template::{Number, Value};
 
 use super::flow::FlowCall;
 use crate::error::RunError;
-use crate::event::EventKind;
+use crate::event::{EventKind, Tally};
 use crate::machine::eval::Stop;
 use crate::machine::frame::{Doing, FrameId, Outcome, Task};
 use crate::machine::lifecycle::Started;
@@ -27,6 +27,7 @@ pub struct Running {
     results: Vec<Value>,
     next: u32,
     running: u32,
+    failed: u32,
     /// A task that starts the next instance lies on the stack.
     pumping: bool,
 }
@@ -53,8 +54,16 @@ pub fn start(turn: &mut Turn<'_>, f: FrameId, each: &ForEach) -> Result<Started,
     }
     if let Some(frame) = turn.core.frames.get_mut(f) {
         let results = vec![Value::Null; total as usize];
-        frame.doing =
-            Doing::ForEach(Box::new(Running { items, total, captured, results, next: 0, running: 0, pumping: true }));
+        frame.doing = Doing::ForEach(Box::new(Running {
+            items,
+            total,
+            captured,
+            results,
+            next: 0,
+            running: 0,
+            failed: 0,
+            pumping: true,
+        }));
     }
     turn.push(Task::Pump(f));
     Ok(Started::Running)
@@ -76,11 +85,13 @@ pub fn pump(turn: &mut Turn<'_>, f: FrameId) -> Result<(), Stop> {
     running.running += 1;
     running.pumping = true;
     let mut filled = Vec::with_capacity(3);
-    if let (Some(slot), Some(items)) = (each.item, &running.items) {
-        filled.push((slot, items.get(index as usize).cloned().unwrap_or_default()));
+    let item = running.items.as_ref().map(|items| items.get(index as usize).cloned().unwrap_or_default());
+    if let (Some(slot), Some(item)) = (each.item, &item) {
+        filled.push((slot, item.clone()));
     }
+    let total = running.total;
     filled.push((each.index, Value::from(index)));
-    filled.push((each.total, Value::from(running.total)));
+    filled.push((each.total, Value::from(total)));
     let call = FlowCall {
         filled,
         captured: Some(running.captured.clone()),
@@ -90,6 +101,7 @@ pub fn pump(turn: &mut Turn<'_>, f: FrameId) -> Result<(), Stop> {
     let key = turn.core.keys.make(&frame.key, |path| {
         path.item(index);
     });
+    turn.note(&key, step.origin, EventKind::ItemStarted { index, total, item });
     turn.push(Task::Pump(f));
     turn.spawn_flow(Some(f), index, each.body, key, Some(caller), call)
 }
@@ -109,17 +121,18 @@ pub fn ended(turn: &mut Turn<'_>, f: FrameId, each: &ForEach, place: u32, outcom
     if let Some(slot) = running.results.get_mut(place as usize) {
         *slot = result;
     }
+    running.failed += u32::from(failed.is_some());
     if running.next < running.total {
         if !std::mem::replace(&mut running.pumping, true) {
             turn.push(Task::Pump(f));
         }
     } else if running.running == 0 {
         let results = std::mem::take(&mut running.results);
+        let items = Tally { total: running.total, failed: running.failed };
+        turn.count_items(f, items);
         turn.done(f, Value::from(results));
     }
-    if let Some(error) = failed {
-        warn(turn, f, place, error);
-    }
+    note_ended(turn, f, place, failed.map(|e| &**e));
     Ok(())
 }
 
@@ -129,12 +142,16 @@ fn goes_on(each: &ForEach, error: &RunError) -> bool {
     each.on_failure == OnItemFailure::Continue && error.code != "INTERPOLATION_ERROR"
 }
 
-fn warn(turn: &mut Turn<'_>, f: FrameId, place: u32, error: &RunError) {
+/// An item has ended; one whose failure the step gets over is a warning.
+fn note_ended(turn: &mut Turn<'_>, f: FrameId, place: u32, error: Option<&RunError>) {
     let (Some((_, step)), Some(frame)) = (turn.step_of(f), turn.core.frames.get(f)) else { return };
     let key = turn.core.keys.make(&frame.key, |path| {
         path.item(place);
     });
-    turn.note(&key, step.origin, EventKind::Warning { message: format!("item {place} failed: {error}") });
+    if let Some(error) = error {
+        turn.note(&key, step.origin, EventKind::Warning { message: format!("item {place} failed: {error}") });
+    }
+    turn.note(&key, step.origin, EventKind::ItemFinished { error: error.cloned() });
 }
 
 fn list(expr: &Expr, value: Value) -> Result<Arc<Vec<Value>>, Stop> {

@@ -38,7 +38,8 @@ pub fn start(turn: &mut Turn<'_>, f: FrameId, call: &ModelCall) -> Result<Starte
         format: call.format.clone(),
         schema: schema(turn, call),
         guards: call.guards.clone(),
-        stream: call.stream && !call.guards.iter().any(guard::holds_back),
+        stream: call.stream && !call.guards.iter().any(guard::conceals),
+        provisional: call.guards.iter().any(guard::holds_back),
     };
     if turn.may_call(f) {
         turn.effect(f, Request::Model(Box::new(request)));

@@ -4,6 +4,7 @@
 use trefoil_ir::{OnItemFailure, Parallel};
 use trefoil_template::Value;
 
+use crate::event::Tally;
 use crate::machine::activation::{Activation, ActivationId};
 use crate::machine::eval::Stop;
 use crate::machine::frame::{Doing, FrameId, Outcome, Task};
@@ -17,6 +18,7 @@ pub struct Running {
     pub overlays: Vec<Option<ActivationId>>,
     next: usize,
     running: u32,
+    failed: u32,
     /// A task that starts the next branch lies on the stack.
     pumping: bool,
 }
@@ -28,7 +30,7 @@ pub fn start(turn: &mut Turn<'_>, f: FrameId, parallel: &Parallel) -> Result<Sta
     }
     if let Some(frame) = turn.core.frames.get_mut(f) {
         let overlays = vec![None; parallel.branches.len()];
-        frame.doing = Doing::Parallel(Box::new(Running { overlays, next: 0, running: 0, pumping: true }));
+        frame.doing = Doing::Parallel(Box::new(Running { overlays, next: 0, running: 0, failed: 0, pumping: true }));
     }
     turn.push(Task::Pump(f));
     Ok(Started::Running)
@@ -67,6 +69,7 @@ pub fn ended(turn: &mut Turn<'_>, f: FrameId, parallel: &Parallel, place: u32, o
             turn.push(Task::Settle(f, outcome.clone()));
             return Ok(());
         }
+        running.failed += 1;
         if let Some(overlay) = running.overlays.get_mut(place as usize).and_then(Option::take) {
             turn.core.activations.remove(overlay);
         }
@@ -76,8 +79,12 @@ pub fn ended(turn: &mut Turn<'_>, f: FrameId, parallel: &Parallel, place: u32, o
             turn.push(Task::Pump(f));
         }
     } else if running.running == 0 {
+        let failed = running.failed;
         for overlay in std::mem::take(&mut running.overlays).into_iter().flatten() {
             turn.core.activations.merge(overlay);
+        }
+        if failed > 0 {
+            turn.count_items(f, Tally { total: parallel.branches.len() as u32, failed });
         }
         turn.done(f, Value::Null);
     }

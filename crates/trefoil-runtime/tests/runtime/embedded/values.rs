@@ -125,6 +125,7 @@ fn request() -> trefoil_runtime::ModelRequest {
         schema: None,
         guards: Vec::new(),
         stream: false,
+        provisional: false,
     }
 }
 
