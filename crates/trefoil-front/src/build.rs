@@ -127,6 +127,17 @@ pub fn text_expr(
     })
 }
 
+/// What a model is sent, as an expression. Plain text, too, keeps its place: a trace shows where each part of a prompt is
+/// written.
+pub fn prompt_expr(
+    reader: &Reader<'_>,
+    source: &yaml::Text,
+    policy: &'static Policy,
+    resolve: &mut dyn Resolve,
+) -> Option<Expr> {
+    text(reader, source, policy, resolve).map(Expr::Template)
+}
+
 /// Typed position as an expression (decision A1); plain text becomes a constant.
 pub fn typed_expr(
     reader: &Reader<'_>,
@@ -161,7 +172,8 @@ pub fn text_part(
     });
     let origin = reader.at(text.source(offset..range.end as u32));
     let own = template.locals().iter().map(|l| text.source(l.span.start + offset..l.span.end + offset)).collect();
-    Some(Text { template, sources: sources.0, origin, spans, locals: own })
+    let literals = template.literals().map(|l| text.source(l.start + offset..l.end + offset)).collect();
+    Some(Text { template, sources: sources.0, origin, spans, locals: own, literals })
 }
 
 /// Parses and binds a condition.
@@ -197,7 +209,8 @@ fn bind_template(reader: &Reader<'_>, text: &yaml::Text, mut template: Template,
         sources.bind(resolve.bind(r, at))
     });
     let locals = template.locals().iter().map(|l| text.source(l.span.clone())).collect();
-    Text { template, sources: sources.0, origin: reader.at(text.span), spans, locals }
+    let literals = template.literals().map(|l| text.source(l)).collect();
+    Text { template, sources: sources.0, origin: reader.at(text.span), spans, locals, literals }
 }
 
 /// A path of what only a block gives, and there is none.

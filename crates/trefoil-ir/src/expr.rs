@@ -110,6 +110,8 @@ pub struct Text {
     pub spans: Vec<Span>,
     /// Per path of the template's own loops: its bytes in the manifest.
     pub locals: Vec<Span>,
+    /// Per literal of the template: its bytes in the manifest. Empty where no manifest has the text.
+    pub literals: Vec<Span>,
 }
 
 /// A bound condition and where it stands in the manifest.

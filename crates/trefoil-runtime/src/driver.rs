@@ -8,6 +8,7 @@ mod activity;
 mod cancel;
 mod fill;
 mod model;
+mod shown;
 mod watch;
 
 use std::collections::BTreeSet;
@@ -24,7 +25,7 @@ use crate::error::RunError;
 use crate::event::EventKind;
 use crate::journal::{Entry, EntryKind, Flags, VERSION};
 use crate::key::Key;
-use crate::machine::{Command, Completion, Machine, Output, Prepared};
+use crate::machine::{Command, Completion, Machine, Output, Prepared, effective_input};
 use crate::ports::Ports;
 use crate::request::{Activity, Request, Usage};
 
@@ -70,7 +71,8 @@ pub async fn run(program: Arc<Program>, input: Option<Value>, ports: Ports, opti
 pub async fn run_prepared(prepared: Arc<Prepared>, input: Option<Value>, ports: Ports, options: Options) -> RunOutcome {
     let id = options.run.unwrap_or_else(|| format!("{:016x}", ports.random.next()));
     let flags = Flags { seed: options.seed.unwrap_or_else(|| ports.random.next()) };
-    let mut machine = Machine::with(prepared.clone(), flags.clone()).in_pieces();
+    let wanted = ports.events.wants_provenance();
+    let mut machine = Machine::with(prepared.clone(), flags.clone()).in_pieces().with_provenance(wanted);
     let output = machine.start(id.as_str(), input.clone());
     let flow = prepared.program.name.to_string();
     let mut driver = Driver::new(machine, ports, id.as_str().into(), options.cancel);
@@ -82,7 +84,8 @@ pub async fn run_prepared(prepared: Arc<Prepared>, input: Option<Value>, ports: 
         engine: env!("CARGO_PKG_VERSION").to_owned(),
         flags,
     });
-    driver.world.watch.note(None, None, EventKind::RunStarted { flow, input });
+    let effective_input = effective(&prepared, input.as_ref(), wanted);
+    driver.world.watch.note(None, None, EventKind::RunStarted { flow, input, effective_input });
     driver.drive(output, Vec::new()).await
 }
 
@@ -99,7 +102,8 @@ pub async fn resume_prepared(prepared: Arc<Prepared>, run: &str, ports: Ports, o
         Ok(entries) => entries,
         Err(error) => return failed(RunError::new("JOURNAL_ERROR", error.0)),
     };
-    let resumed = match Machine::resume(prepared.clone(), &entries) {
+    let wanted = ports.events.wants_provenance();
+    let resumed = match Machine::resume_traced(prepared.clone(), &entries, wanted) {
         Ok(resumed) => resumed,
         Err(error) => return failed(error),
     };
@@ -116,11 +120,17 @@ pub async fn resume_prepared(prepared: Arc<Prepared>, run: &str, ports: Ports, o
     driver.next_seq = resumed.next_seq;
     driver.world.watch.continue_from(resumed.at_ms);
     let flow = prepared.program.name.to_string();
-    driver.world.watch.note(None, None, EventKind::RunStarted { flow, input: resumed.input });
+    let effective_input = effective(&prepared, resumed.input.as_ref(), wanted);
+    driver.world.watch.note(None, None, EventKind::RunStarted { flow, input: resumed.input, effective_input });
     for event in resumed.events {
         driver.world.watch.note(event.key, event.location, event.kind);
     }
     driver.drive(resumed.output, resumed.restart).await
+}
+
+/// The input as the entry takes it in, for whoever wants to know where its values come from.
+fn effective(prepared: &Prepared, input: Option<&Value>, wanted: bool) -> Option<Value> {
+    if wanted { effective_input(prepared, input) } else { None }
 }
 
 struct Driver {

@@ -5,6 +5,7 @@ use trefoil_template::Value;
 
 use crate::error::RunError;
 use crate::key::Key;
+use crate::provenance::Span;
 use crate::request::{Role, Usage};
 
 /// One event.
@@ -43,6 +44,15 @@ pub struct ShownMessage {
     pub role: Role,
     /// What.
     pub content: String,
+    /// Where each part of it came from, where the watcher wants it. Places become file names at the edge, so this is no
+    /// part of the event as it is written.
+    #[serde(skip)]
+    pub spans: Vec<Span>,
+}
+
+/// Whether there is nothing in it.
+fn nothing(value: &Value) -> bool {
+    value.as_object().is_none_or(|members| members.is_empty())
 }
 
 /// What happened.
@@ -55,6 +65,9 @@ pub enum EventKind {
         flow: String,
         /// Its input.
         input: Option<Value>,
+        /// The input with the defaults of what was not given; only for whoever wants provenance.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        effective_input: Option<Value>,
     },
     /// A labelled step began.
     StepStarted {
@@ -109,6 +122,9 @@ pub enum EventKind {
         model: String,
         /// As sent, masked.
         messages: Vec<ShownMessage>,
+        /// What is sent beside them: temperature, limits, the name of a schema.
+        #[serde(skip_serializing_if = "nothing")]
+        parameters: Value,
     },
     /// Text of the running call arrived.
     TextDelta {

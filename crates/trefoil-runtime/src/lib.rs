@@ -19,6 +19,7 @@ pub mod journal;
 pub mod key;
 pub mod machine;
 pub mod ports;
+pub mod provenance;
 pub mod request;
 
 mod text;

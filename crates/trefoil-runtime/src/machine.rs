@@ -26,6 +26,7 @@ mod lifecycle;
 mod replay;
 mod spawn;
 mod steps;
+mod trail;
 mod turn;
 mod verdict;
 
@@ -42,7 +43,7 @@ use crate::journal::Flags;
 use crate::key::Key;
 use crate::request::{Activity, Request, Usage};
 
-pub use intake::faults as input_faults;
+pub use intake::{effective as effective_input, faults as input_faults};
 pub(crate) use keys::segment;
 pub use prepared::Prepared;
 pub use replay::Resumed;
@@ -124,6 +125,14 @@ impl Machine {
     #[must_use]
     pub fn in_pieces(self) -> Self {
         Self { pieces: true, ..self }
+    }
+
+    /// The same machine, whose messages say where each part of them came from ([`crate::request::Message::parts`]). What it
+    /// does stays the same.
+    #[must_use]
+    pub fn with_provenance(mut self, wanted: bool) -> Self {
+        self.core.traces = wanted;
+        self
     }
 
     /// Begins. `run` is the run's id. A program that can reach what this version does not run fails here, before any

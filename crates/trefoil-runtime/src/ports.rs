@@ -177,6 +177,10 @@ pub trait Secrets: Send + Sync {
 pub trait EventSink: Send + Sync {
     /// One event.
     fn event(&self, event: &Event);
+    /// Whether it wants to know where each part of a prompt came from. Working that out costs time, so it is asked for.
+    fn wants_provenance(&self) -> bool {
+        false
+    }
 }
 
 /// All ports of a driver.

@@ -6,6 +6,7 @@ use trefoil_ir::{AnswerFormat, Guard, ModelParameters, OnTimeout, StepId, ToolKi
 use trefoil_template::{Question, Value};
 
 use crate::key::{ContentKey, Key};
+use crate::provenance::Part;
 
 /// One attempt at an effect.
 #[derive(Debug, Clone)]
@@ -73,6 +74,8 @@ pub struct Message {
     pub role: Role,
     /// Text, or masked text until the driver has filled it.
     pub content: Value,
+    /// Where each part of it came from, in a run that is watched for it; else empty. No part of what the call depends on.
+    pub parts: Vec<Part>,
 }
 
 /// A model call.

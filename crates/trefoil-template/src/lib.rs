@@ -79,5 +79,5 @@ pub use expression::{Arithmetic, Comparison, Expression, Function};
 pub use handlebars::is_helper;
 pub use policy::Policy;
 pub use scope::{Binding, Found, Missing, Reference, Scope, Segment};
-pub use template::{Local, Origin, Provenance, Start, Template};
+pub use template::{Local, Origin, Part, Produced, Provenance, Start, Template};
 pub use value::{Hole, HoleKind, Masked, Number, Object, Piece, Value};

@@ -394,6 +394,9 @@ impl ToolHost for Either {
 struct Fan(Vec<Arc<dyn EventSink>>);
 
 impl EventSink for Fan {
+    fn wants_provenance(&self) -> bool {
+        self.0.iter().any(|sink| sink.wants_provenance())
+    }
     fn event(&self, event: &Event) {
         for sink in &self.0 {
             sink.event(event);

@@ -26,6 +26,9 @@ impl Jsonl {
 }
 
 impl EventSink for Jsonl {
+    fn wants_provenance(&self) -> bool {
+        true
+    }
     fn event(&self, event: &Event) {
         let json = event_json(event, &self.files);
         let mut out = std::io::stdout().lock();

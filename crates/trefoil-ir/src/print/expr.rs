@@ -13,7 +13,10 @@ impl Printer<'_> {
     pub(super) fn expr(&self, expr: &Expr) -> String {
         match expr {
             Expr::Const(value) => json(value),
-            Expr::Template(text) => format!("text {}", self.text(text)),
+            Expr::Template(text) => match text.template.literal().filter(|literal| !literal.trim().is_empty()) {
+                Some(literal) => json(&literal.into()),
+                None => format!("text {}", self.text(text)),
+            },
             Expr::Typed(text) => format!("typed {}", self.text(text)),
             Expr::Read(source) => self.source(source),
             Expr::Object(members) => {

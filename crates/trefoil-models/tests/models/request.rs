@@ -27,7 +27,7 @@ pub fn request(user: &str) -> ModelRequest {
 
 /// A message.
 pub fn message(role: Role, text: &str) -> Message {
-    Message { role, content: Value::from(text) }
+    Message { role, content: Value::from(text), parts: Vec::new() }
 }
 
 /// A schema as requests carry it.

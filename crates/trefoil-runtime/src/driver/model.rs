@@ -5,8 +5,9 @@ use std::borrow::Cow;
 use trefoil_template::Value;
 
 use super::activity::{At, Came, within};
+use super::shown;
 use crate::error::{Cause, RunError};
-use crate::event::{EventKind, ShownMessage};
+use crate::event::EventKind;
 use crate::guard;
 use crate::ports::{CallSite, ModelError, ModelErrorKind};
 use crate::request::{Message, ModelRequest};
@@ -14,14 +15,11 @@ use crate::request::{Message, ModelRequest};
 /// Makes the call.
 pub async fn call(at: &At<'_>, request: &ModelRequest) -> Came {
     let ports = &at.world.ports;
-    let shown = request
-        .messages
-        .iter()
-        .map(|m| ShownMessage { role: m.role, content: at.shown(&m.content).to_text().to_string() });
     at.note(EventKind::ModelStarted {
         agent: request.speaker.to_string(),
         model: ports.models.label(request),
-        messages: shown.collect(),
+        messages: request.messages.iter().map(|m| shown::message(at, m)).collect(),
+        parameters: parameters(at, request),
     });
     let mut filled = match fill(at, request) {
         Ok(filled) => filled,
@@ -64,6 +62,27 @@ pub async fn call(at: &At<'_>, request: &ModelRequest) -> Came {
         Err(error) => (Err(error), Vec::new()),
     };
     Came { result, usage: Some(answer.usage), warnings }
+}
+
+/// What is sent beside the messages, as it may be shown; what is not set is left out.
+fn parameters(at: &At<'_>, request: &ModelRequest) -> Value {
+    let known = &request.parameters;
+    let number = |n: Option<f64>| n.map(Value::from);
+    let whole = |n: Option<u64>| n.map(Value::from);
+    let all: [(&str, Option<Value>); 11] = [
+        ("temperature", number(known.temperature)),
+        ("top_p", number(known.top_p)),
+        ("top_k", whole(known.top_k.map(u64::from))),
+        ("max_tokens", whole(known.max_tokens.map(u64::from))),
+        ("presence_penalty", number(known.presence_penalty)),
+        ("frequency_penalty", number(known.frequency_penalty)),
+        ("seed", known.seed.map(Value::from)),
+        ("stop", (!known.stop.is_empty()).then(|| known.stop.iter().map(|s| Value::Str(s.clone())).collect())),
+        ("timeout_ms", whole(known.timeout_ms)),
+        ("provider_options", known.provider_options.as_ref().map(|options| at.shown(options))),
+        ("schema", request.schema.as_ref().map(|(name, _)| Value::Str(name.clone()))),
+    ];
+    all.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
 }
 
 fn fill<'r>(at: &At<'_>, request: &'r ModelRequest) -> Result<Cow<'r, ModelRequest>, RunError> {

@@ -9,6 +9,7 @@ use trefoil_ir::{FlowId, SlotId};
 use trefoil_template::Value;
 
 use super::arena::{Arena, Id};
+use super::trail::Trail;
 
 /// Names an activation or overlay.
 pub type ActivationId = Id<Activation>;
@@ -18,6 +19,9 @@ pub type ActivationId = Id<Activation>;
 pub struct Activation {
     /// Where the slots are.
     pub slots: Slots,
+    /// Where the values of slots came from, in a run that is watched for it: by slot in a call, in the order of `written`
+    /// in an overlay. Else empty.
+    pub trails: Vec<Trail>,
     /// What a call, as opposed to an overlay, has beside them.
     pub call: Option<Box<Call>>,
 }
@@ -79,12 +83,12 @@ impl Activation {
             warned: 0,
             spent: Vec::new(),
         };
-        Self { slots: Slots::Own(vec![UNSET; slots]), call: Some(Box::new(call)) }
+        Self { slots: Slots::Own(vec![UNSET; slots]), trails: Vec::new(), call: Some(Box::new(call)) }
     }
 
     /// An overlay.
     pub fn over(base: ActivationId) -> Self {
-        Self { slots: Slots::Overlay { base, written: Vec::new() }, call: None }
+        Self { slots: Slots::Overlay { base, written: Vec::new() }, trails: Vec::new(), call: None }
     }
 }
 
@@ -106,25 +110,72 @@ impl Arena<Activation> {
 
     /// Sets a slot, or makes it unset.
     pub fn write(&mut self, id: ActivationId, slot: SlotId, value: Option<Value>) {
-        match self.get_mut(id).map(|a| &mut a.slots) {
-            Some(Slots::Own(slots)) => {
+        let Some(Activation { slots, trails, .. }) = self.get_mut(id) else { return };
+        let at = match slots {
+            Slots::Own(slots) => {
                 if let Some(place) = slots.get_mut(slot.index()) {
                     *place = value;
                 }
+                slot.index()
             }
-            Some(Slots::Overlay { written, .. }) => match written.iter_mut().find(|(s, _)| *s == slot) {
-                Some((_, place)) => *place = value,
-                None => written.push((slot, value)),
+            Slots::Overlay { written, .. } => match written.iter().position(|(s, _)| *s == slot) {
+                Some(at) => {
+                    if let Some((_, place)) = written.get_mut(at) {
+                        *place = value;
+                    }
+                    at
+                }
+                None => {
+                    written.push((slot, value));
+                    written.len() - 1
+                }
             },
-            None => {}
+        };
+        // What was known about the value before is not true of this one.
+        if let Some(trail) = trails.get_mut(at) {
+            *trail = None;
+        }
+    }
+
+    /// Says where the value came from that was just written to a slot.
+    pub fn mark(&mut self, id: ActivationId, slot: SlotId, trail: Trail) {
+        let Some(Activation { slots, trails, .. }) = self.get_mut(id) else { return };
+        let at = match slots {
+            Slots::Own(slots) => Some(slot.index()).filter(|at| *at < slots.len()),
+            Slots::Overlay { written, .. } => written.iter().position(|(s, _)| *s == slot),
+        };
+        let Some(at) = at else { return };
+        if trails.len() <= at {
+            trails.resize(at + 1, None);
+        }
+        if let Some(place) = trails.get_mut(at) {
+            *place = trail;
+        }
+    }
+
+    /// Where a slot's value came from, if that is known.
+    pub fn trail(&self, mut id: ActivationId, slot: SlotId) -> Trail {
+        loop {
+            let Activation { slots, trails, .. } = self.get(id)?;
+            match slots {
+                Slots::Own(_) => return trails.get(slot.index())?.clone(),
+                Slots::Overlay { base, written } => match written.iter().rposition(|(s, _)| *s == slot) {
+                    Some(at) => return trails.get(at)?.clone(),
+                    None => id = *base,
+                },
+            }
         }
     }
 
     /// Lays an overlay over what it was made from, and drops it.
     pub fn merge(&mut self, overlay: ActivationId) {
-        if let Some(Activation { slots: Slots::Overlay { base, written }, .. }) = self.remove(overlay) {
+        if let Some(Activation { slots: Slots::Overlay { base, written }, trails, .. }) = self.remove(overlay) {
+            let mut trails = trails.into_iter();
             for (slot, value) in written {
                 self.write(base, slot, value);
+                if let Some(trail) = trails.next() {
+                    self.mark(base, slot, trail);
+                }
             }
         }
     }

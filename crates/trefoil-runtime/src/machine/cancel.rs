@@ -18,6 +18,9 @@ impl Turn<'_> {
                 Outcome::Failed(error) => Err(*error),
             });
         };
+        if self.core.traces {
+            self.core.ended = Some((parent, frame.place, frame.base.clone()));
+        }
         self.push(Task::Ended(parent, frame.place, outcome));
     }
 

@@ -5,6 +5,7 @@
 
 mod scope;
 mod text;
+mod trail;
 
 use std::sync::Arc;
 
@@ -16,6 +17,7 @@ use super::activation::{Activation, ActivationId};
 use super::arena::Arena;
 use super::{answer, consensus};
 use crate::error::RunError;
+use crate::key::Key;
 use crate::text::strip_fence;
 use scope::Bound;
 use text::Joined;
@@ -51,6 +53,8 @@ pub struct Context<'a> {
     pub run: &'a Arc<str>,
     /// Questions answered, by their canonical text.
     pub decided: &'a [(String, bool)],
+    /// The step whose result or failure is looked at, for provenance.
+    pub by: Option<&'a Key>,
 }
 
 impl Context<'_> {
@@ -166,10 +170,6 @@ impl Context<'_> {
             format!("`{}` is {value}", reference.dotted())
         };
         cond.condition.references().iter().map(show).collect()
-    }
-
-    fn of<'t>(&'t self, text: &'t Text) -> Bound<'t> {
-        Bound::new(self, &text.sources, text.template.references())
     }
 
     fn truth(&self, value: Value) -> Result<bool, Stop> {

@@ -8,7 +8,9 @@ use trefoil_template::{Object, Value};
 
 use super::eval::Stop;
 use super::prepared::Prepared;
+use super::trail::{self, Trail};
 use crate::error::RunError;
+use crate::provenance::{From, Origin};
 
 /// The values of a flow's intake slot and of its raw slot; `None` leaves the slot unset.
 type Taken = (Option<Value>, Option<Value>);
@@ -28,6 +30,13 @@ pub fn faults(prepared: &Prepared, input: Option<&Value>) -> Vec<RunError> {
     let entry = prepared.program.entry;
     let flow = prepared.program.flow(entry);
     flow.and_then(|flow| fit(prepared, entry, flow, input).err()).unwrap_or_default()
+}
+
+/// The input of the program's entry as it is taken in: wrapped, with defaults. None: it is not taken.
+pub fn effective(prepared: &Prepared, input: Option<&Value>) -> Option<Value> {
+    let entry = prepared.program.entry;
+    let flow = prepared.program.flow(entry)?;
+    fit(prepared, entry, flow, input).ok()?.0
 }
 
 fn fit(prepared: &Prepared, id: FlowId, flow: &Flow, input: Option<&Value>) -> Result<Taken, Vec<RunError>> {
@@ -58,6 +67,36 @@ fn fit(prepared: &Prepared, id: FlowId, flow: &Flow, input: Option<&Value>) -> R
 fn raw(input: Option<&Value>, key: Option<&str>) -> Value {
     let inner = key.and_then(|key| input.filter(|v| v.as_object().is_some())?.get(key));
     inner.or(input).cloned().unwrap_or_default()
+}
+
+/// Where the value of the intake slot came from.
+pub fn trail(flow: &Flow, input: Option<&Value>, from: &Trail) -> Trail {
+    let intake = &flow.intake;
+    let given = match (input, &intake.wrap) {
+        (Some(Value::Object(_)) | None, _) | (_, None) => from.clone(),
+        (Some(_), Some(key)) => trail::object([(key.clone(), from.clone())], None),
+    };
+    // Not given: the default, at its declaration.
+    let defaults = intake.fields.iter().filter(|field| input.and_then(|v| v.get(&field.name)).is_none());
+    let defaults = defaults.filter(|field| intake.wrap.as_ref() != Some(&field.name) || input.is_none());
+    let defaults: Vec<_> = defaults
+        .map(|field| {
+            let path = Some(field.name.clone());
+            let known = Origin { path, place: Some(field.origin), ..Origin::of(From::Const) };
+            (field.name.clone(), trail::origin(known))
+        })
+        .collect();
+    if defaults.is_empty() { given } else { trail::object(defaults, given) }
+}
+
+/// Where the value of the raw slot came from.
+pub fn raw_trail(input: Option<&Value>, key: Option<&str>, from: &Trail) -> Trail {
+    match key {
+        Some(key) if input.filter(|v| v.as_object().is_some()).and_then(|v| v.get(key)).is_some() => {
+            trail::member(from, &[key.into()])
+        }
+        _ => from.clone(),
+    }
 }
 
 fn wrap(intake: &Intake, input: Option<&Value>) -> Option<Value> {

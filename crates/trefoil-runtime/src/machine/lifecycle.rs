@@ -8,10 +8,12 @@ use super::eval::Stop;
 use super::frame::{FrameId, Outcome, Task, What};
 use super::keys::segment;
 use super::steps;
+use super::trail;
 use super::turn::{Purpose, Turn};
 use crate::error::{Cause, RunError};
 use crate::event::{EventKind, Tally};
 use crate::key::Key;
+use crate::provenance::From;
 use crate::request::Request;
 
 /// What starting a step came to.
@@ -130,6 +132,13 @@ impl Turn<'_> {
     fn succeed(&mut self, f: FrameId, step: &Step, value: Value) {
         if let Some(slot) = step.out {
             self.write(f, slot, Some(value.clone()));
+            self.mark(f, slot, |turn| match &step.kind {
+                // A value without a name of its own in a trace: what it is made of is what there is to see.
+                StepKind::Compute(expr) if step.label.is_none() && step.shape.is_none() => {
+                    turn.context(f, None, None).trail(expr)
+                }
+                _ => trail::whole(From::Step(turn.core.frames.get(f)?.base.clone())),
+            });
         }
         if step.label.is_some()
             && let Some(frame) = self.core.frames.get(f)

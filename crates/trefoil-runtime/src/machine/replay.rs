@@ -37,7 +37,12 @@ pub struct Resumed {
 impl Machine {
     /// Replays a journal. `NONDETERMINISM`: it does not belong to this program, or the program does something else now.
     pub fn resume(prepared: Arc<Prepared>, entries: &[Entry]) -> Result<Resumed, RunError> {
-        let mut replay = Replay::begin(prepared, entries)?;
+        Self::resume_traced(prepared, entries, false)
+    }
+
+    /// The same; `traced`: as [`Machine::with_provenance`].
+    pub fn resume_traced(prepared: Arc<Prepared>, entries: &[Entry], traced: bool) -> Result<Resumed, RunError> {
+        let mut replay = Replay::begin(prepared, entries, traced)?;
         for entry in entries.get(1..).unwrap_or_default() {
             replay.entry(entry)?;
         }
@@ -62,7 +67,7 @@ struct Replay {
 }
 
 impl Replay {
-    fn begin(prepared: Arc<Prepared>, entries: &[Entry]) -> Result<Self, RunError> {
+    fn begin(prepared: Arc<Prepared>, entries: &[Entry], traced: bool) -> Result<Self, RunError> {
         let Some(first) = entries.first() else { return Err(differs("the journal is empty")) };
         version(first)?;
         let EntryKind::Started { run, program, input, flags, .. } = &first.kind else {
@@ -73,7 +78,7 @@ impl Replay {
             return Err(differs(format!("the journal is of program {program:016x}, this is program {now:016x}")));
         }
         let run: Arc<str> = run.as_str().into();
-        let mut machine = Machine::with(prepared, flags.clone()).in_pieces();
+        let mut machine = Machine::with(prepared, flags.clone()).in_pieces().with_provenance(traced);
         let output = machine.start(run.clone(), input.clone());
         let mut replay = Self {
             machine,

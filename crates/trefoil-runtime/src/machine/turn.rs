@@ -12,11 +12,13 @@ use super::arena::Arena;
 use super::eval::{Context, Stop};
 use super::frame::{Doing, Frame, FrameId, Outcome, Task, What};
 use super::prepared::Prepared;
+use super::trail::{self, Trail};
 use super::{Command, Completion, Noted, Output, keys, steps};
 use crate::error::RunError;
 use crate::event::EventKind;
 use crate::journal::Flags;
 use crate::key::Key;
+use crate::provenance::From;
 use crate::request::Usage;
 
 /// Steps begun in one run. A program that begins more is taken for one that never ends.
@@ -51,6 +53,10 @@ pub struct Core {
     pub begun: u64,
     /// The run has ended.
     pub finished: bool,
+    /// Where values come from is noted.
+    pub traces: bool,
+    /// The child that ended last: its parent, its place and its key. Only where the run is traced.
+    pub ended: Option<(FrameId, u32, Key)>,
 }
 
 /// An activity under way.
@@ -94,6 +100,8 @@ impl Core {
             now_ms: 0,
             begun: 0,
             finished: false,
+            traces: false,
+            ended: None,
         }
     }
 }
@@ -119,7 +127,8 @@ impl<'p> Turn<'p> {
         if input.as_ref().is_some_and(|input| !input.is_within_limits()) {
             return self.finish(Err(RunError::too_large("the input")));
         }
-        let call = steps::flow::FlowCall { input, ..Default::default() };
+        let trails = self.core.traces.then(|| steps::flow::CallTrails::of_input(trail::whole(From::Input)));
+        let call = steps::flow::FlowCall { input, trails: trails.flatten(), ..Default::default() };
         let spawned = self.spawn_flow(None, 0, self.program.entry, Key("".into()), None, call);
         if let Err(Stop::Fail(error)) = spawned {
             self.finish(Err(*error));
@@ -258,6 +267,35 @@ impl<'p> Turn<'p> {
             failure,
             run: &self.core.run,
             decided: frame.and_then(|f| f.aside.as_deref()).map_or(&[], |a| &a.decided),
+            by: frame.map(|f| &f.base),
+        }
+    }
+
+    /// The same, for an expression about the child of a structure that has just ended.
+    pub fn context_of<'t>(
+        &'t self,
+        f: FrameId,
+        place: u32,
+        result: Option<&'t Value>,
+        failure: Option<&'t str>,
+    ) -> Context<'t> {
+        Context { by: self.ended_child(f, place), ..self.context(f, result, failure) }
+    }
+
+    /// The key of the child that has just ended.
+    pub fn ended_child(&self, f: FrameId, place: u32) -> Option<&Key> {
+        self.core.ended.as_ref().filter(|(parent, at, _)| (*parent, *at) == (f, place)).map(|(_, _, key)| key)
+    }
+
+    /// Says where the value came from that was just written to a slot of the activation that a frame runs in. Costs nothing
+    /// in a run that nobody watches for it.
+    pub fn mark(&mut self, f: FrameId, slot: trefoil_ir::SlotId, trail: impl FnOnce(&Self) -> Trail) {
+        if !self.core.traces {
+            return;
+        }
+        let trail = trail(self);
+        if let Some(frame) = self.core.frames.get(f) {
+            self.core.activations.mark(frame.activation, slot, trail);
         }
     }
 

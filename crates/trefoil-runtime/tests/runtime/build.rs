@@ -71,7 +71,7 @@ impl Build {
             spans.push(Span::new(r.span.start, r.span.end));
             Binding { source: sources.len() as u32 - 1, skip }
         });
-        Text { template, sources, origin: nowhere(), spans, locals: Vec::new() }
+        Text { template, sources, origin: nowhere(), spans, locals: Vec::new(), literals: Vec::new() }
     }
 
     pub fn cond(&mut self, text: &str) -> Cond {

@@ -20,6 +20,8 @@ pub(crate) struct Builder<'t> {
     /// Above 0: what is referred to now is caught where undefined.
     pub guarding: u32,
     text: String,
+    /// See [`Program::literals`].
+    literals: Vec<(u32, Range<u32>)>,
     ops: Vec<Op>,
     /// Text is not merged into operations before this one: a block begins or ends here.
     sealed: usize,
@@ -87,6 +89,7 @@ impl<'t> Builder<'t> {
             mistakes: Mistakes::default(),
             guarding: 0,
             text: String::with_capacity(source.len()),
+            literals: Vec::new(),
             ops: Vec::with_capacity(8),
             sealed: 0,
             references: Vec::with_capacity(4),
@@ -106,6 +109,7 @@ impl<'t> Builder<'t> {
 
     /// Literal text.
     pub fn literal(&mut self, range: Range<usize>) {
+        let from = range.start as u32..range.end as u32;
         let text = self.slice(range);
         if text.is_empty() {
             return;
@@ -117,8 +121,12 @@ impl<'t> Builder<'t> {
             && let Some(Op::Text { end: last, .. }) = self.ops.last_mut()
         {
             *last = end;
+            if let Some((_, known)) = self.literals.last_mut() {
+                known.end = from.end;
+            }
             return;
         }
+        self.literals.push((start, from));
         self.ops.push(Op::Text { start, end });
     }
 
@@ -423,6 +431,7 @@ impl<'t> Builder<'t> {
             policy: self.policy,
             single,
             text: self.text,
+            literals: self.literals,
             ops: self.ops,
             expressions: self.expressions,
             locals: self.locals,

@@ -21,7 +21,7 @@ use crate::scope::{Binding, Reference, Scope};
 use crate::value::Value;
 pub use frame::{Local, Origin, Start};
 use program::{Op, Program};
-use render::{Kept, Renderer, Sink};
+use render::{Kept, Parts, Renderer, Sink};
 
 /// A parsed template. Cloning copies its references, not its program.
 #[derive(Debug, Clone)]
@@ -37,6 +37,37 @@ pub struct Provenance {
     pub output: Range<u32>,
     /// Index into [`Template::references`].
     pub reference: u32,
+}
+
+/// A part of rendered text and what produced it. The parts of a text are in order, without gaps, none of them empty.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Part {
+    /// Bytes; a hole counts as `***`.
+    pub len: u32,
+    /// What produced it.
+    pub from: Produced,
+}
+
+/// What produced a part of rendered text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Produced {
+    /// The literal of this index: see [`Template::literals`].
+    Literal(u32),
+    /// The value of the reference of this index.
+    Reference(u32),
+    /// Something inside the value of a reference that a loop of the template goes over.
+    Inside {
+        /// The path in the loop: index into [`Template::locals`].
+        local: u32,
+        /// What the loop goes over.
+        reference: u32,
+        /// The way from there to what was printed.
+        path: Vec<Arc<str>>,
+    },
+    /// The text that the filter of this reference has for what is missing.
+    Default(u32),
+    /// Worked out by a helper; the reference that it began with.
+    Computed(Option<u32>),
 }
 
 impl Template {
@@ -147,6 +178,19 @@ impl Template {
             }
             _ => self.render(scope),
         }
+    }
+
+    /// Text position, and what produced each part of it.
+    pub fn parts(&self, scope: &dyn Scope) -> Result<(Value, Vec<Part>), EvalError> {
+        let mut out = Parts::default();
+        self.run(scope, &mut out)?;
+        Ok(out.into_value())
+    }
+
+    /// The literal texts, in order: the bytes of the source that each came from. One that is put together from several
+    /// pieces (around an escape, a comment) is the bytes from its first to its last.
+    pub fn literals(&self) -> impl Iterator<Item = Range<u32>> {
+        self.program.literals.iter().map(|(_, range)| range.clone())
     }
 
     fn run<S: Sink>(&self, scope: &dyn Scope, out: &mut S) -> Result<(), EvalError> {

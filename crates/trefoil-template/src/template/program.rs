@@ -54,6 +54,8 @@ pub(crate) struct Program {
     pub single: bool,
     /// All literal text, one after the other.
     pub text: String,
+    /// Every [`Op::Text`] in order: where its text begins in `text`, and the bytes of the source that it came from.
+    pub literals: Vec<(u32, std::ops::Range<u32>)>,
     pub ops: Vec<Op>,
     pub expressions: Vec<Expression>,
     pub locals: Vec<Local>,
@@ -64,5 +66,10 @@ pub(crate) struct Program {
 impl Program {
     pub fn text(&self, start: u32, end: u32) -> &str {
         self.text.get(start as usize..end as usize).unwrap_or_default()
+    }
+
+    /// Which literal begins at a place of the text.
+    pub fn literal(&self, start: u32) -> u32 {
+        self.literals.partition_point(|(at, _)| *at < start) as u32
     }
 }

@@ -1,5 +1,7 @@
 //! Running a program: one loop for all three outputs (a buffer, a value with holes, a value with provenance).
 
+use std::sync::Arc;
+
 use crate::error::EvalError;
 use crate::evaluate::{Evaluator, Reduced, decide, with_default};
 use crate::expression::{Expression, Function};
@@ -7,9 +9,9 @@ use crate::limits;
 use crate::lookup::{Got, borrowed, look_up, reason};
 use crate::policy::{NullText, Undefined};
 use crate::scope::{Missing, Reference, Scope};
-use crate::template::Provenance;
-use crate::template::frame::{Frame, Origin};
+use crate::template::frame::{Frame, Origin, Start};
 use crate::template::program::{Op, Operand, Program};
+use crate::template::{Part, Produced, Provenance};
 use crate::value::{Hole, Pieces, Target, Value, is_json};
 
 /// Where rendered text goes.
@@ -21,6 +23,12 @@ pub(crate) trait Sink: Target {
     /// The bytes since `start` came from a reference.
     fn produced(&mut self, start: usize, reference: u32) {
         let _ = (start, reference);
+    }
+    /// Whether [`Self::part`] does anything.
+    const PARTS: bool = false;
+    /// The bytes since the last part.
+    fn part(&mut self, from: Produced) {
+        let _ = from;
     }
 }
 
@@ -67,6 +75,45 @@ impl<const TRACE: bool> Sink for Kept<TRACE> {
     }
 }
 
+/// Text with its holes, and what produced every part of it.
+#[derive(Debug, Default)]
+pub(crate) struct Parts {
+    text: Kept<false>,
+    parts: Vec<Part>,
+    /// Bytes that have a part.
+    done: usize,
+}
+
+impl Parts {
+    pub fn into_value(self) -> (Value, Vec<Part>) {
+        (self.text.pieces.into_value(), self.parts)
+    }
+}
+
+impl Target for Parts {
+    fn text(&mut self, text: &str) {
+        self.text.text(text);
+    }
+    fn hole(&mut self, hole: &Hole) {
+        self.text.hole(hole);
+    }
+}
+
+impl Sink for Parts {
+    const TRACES: bool = true;
+    const PARTS: bool = true;
+    fn len(&self) -> usize {
+        self.text.len
+    }
+    fn part(&mut self, from: Produced) {
+        let len = self.text.len - self.done;
+        if len > 0 {
+            self.done = self.text.len;
+            self.parts.push(Part { len: len as u32, from });
+        }
+    }
+}
+
 /// One rendering.
 pub(crate) struct Renderer<'a, S> {
     pub program: &'a Program,
@@ -88,7 +135,12 @@ impl<'a, S: Sink> Renderer<'a, S> {
             let Some(op) = self.program.ops.get(at) else { break };
             at += 1;
             match op {
-                Op::Text { start, end } => self.out.text(self.program.text(*start, *end)),
+                Op::Text { start, end } => {
+                    self.out.text(self.program.text(*start, *end));
+                    if S::PARTS {
+                        self.out.part(Produced::Literal(self.program.literal(*start)));
+                    }
+                }
                 Op::Print { operand, json } => self.print(*operand, *json, frame)?,
                 Op::If { test, negate, zero, otherwise, end } => {
                     let truth = self.truth(*test, *zero, frame)?;
@@ -210,7 +262,13 @@ impl<'a, S: Sink> Renderer<'a, S> {
                 false
             }
         };
-        if S::TRACES
+        if S::PARTS {
+            let from = match (shown, operand) {
+                (false, Operand::Reference(index)) => Produced::Default(index),
+                (_, operand) => self.part_of(operand, frame),
+            };
+            self.out.part(from);
+        } else if S::TRACES
             && shown
             && let Some(reference) = self.producer(operand, frame)
         {
@@ -363,6 +421,44 @@ impl<'a, S: Sink> Renderer<'a, S> {
             Expression::Not(part) => self.producer_of(part, frame),
             _ => None,
         }
+    }
+
+    /// What a printed value is part of.
+    fn part_of(&self, operand: Operand, frame: Option<&Frame<'_>>) -> Produced {
+        match operand {
+            Operand::Reference(index) => Produced::Reference(index),
+            Operand::Local(index) => match self.inside(index, frame) {
+                Some((reference, path)) => Produced::Inside { local: index, reference, path },
+                None => Produced::Computed(self.root_of(index)),
+            },
+            Operand::Expression(_) => Produced::Computed(self.producer(operand, frame)),
+        }
+    }
+
+    /// The reference that a loop's path leads from, and the way from its value to what the path finds in this pass.
+    fn inside(&self, local: u32, mut frame: Option<&Frame<'_>>) -> Option<(u32, Vec<Arc<str>>)> {
+        let local = self.program.locals.get(local as usize)?;
+        for _ in 0..local.up {
+            frame = frame?.parent;
+        }
+        let frame = frame?;
+        // An origin precedes what starts in it, so this ends.
+        let (reference, mut path) = match local.origin {
+            Origin::Reference(index) => (index, Vec::new()),
+            Origin::Local(index) => self.inside(index, frame.parent)?,
+            Origin::Computed => return None,
+        };
+        if local.start != Start::This {
+            // The number or name of an item, which is not part of its value.
+            return Some((reference, path)).filter(|_| local.start == Start::Key && frame.key.is_some());
+        }
+        match (frame.key, frame.index) {
+            (Some(key), _) => path.push(key.clone()),
+            (None, Some(index)) => path.push(index.to_string().into()),
+            (None, None) => {}
+        }
+        path.extend(local.path.iter().map(|s| s.name.clone()));
+        Some((reference, path))
     }
 
     fn root_of(&self, local: u32) -> Option<u32> {

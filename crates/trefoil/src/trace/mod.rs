@@ -117,6 +117,9 @@ impl Tracer {
 }
 
 impl EventSink for Tracer {
+    fn wants_provenance(&self) -> bool {
+        true
+    }
     fn event(&self, event: &Event) {
         self.trace.lock().unwrap_or_else(PoisonError::into_inner).take(event);
     }
@@ -131,7 +134,7 @@ impl Trace {
         self.run = event.run.to_string();
         let at = event.at_ms;
         match &event.kind {
-            EventKind::RunStarted { flow, input } => {
+            EventKind::RunStarted { flow, input, .. } => {
                 self.flow.clone_from(flow);
                 self.input.clone_from(input);
             }
@@ -152,7 +155,7 @@ impl Trace {
                     (step.status, step.ended_ms, step.error) = ("failed", Some(at), Some((error.clone(), *handled_as)));
                 }
             }
-            EventKind::ModelStarted { agent, model, messages } => {
+            EventKind::ModelStarted { agent, model, messages, .. } => {
                 let call = Call {
                     agent: Some(agent.clone()),
                     model: Some(model.clone()),

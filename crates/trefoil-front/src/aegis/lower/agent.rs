@@ -57,7 +57,7 @@ pub(super) fn lower(
         members: declare(reader, &agent),
     };
     let user = match &agent.prompt {
-        Some(prompt) => super::pieces::text(reader, prompt, &mut &names),
+        Some(prompt) => super::pieces::prompt(reader, prompt, &mut &names),
         None => {
             // It stands nowhere; the instruction is what it shows.
             let at = agent.instruction.as_ref().map_or(origin, |t| reader.at(t.span));

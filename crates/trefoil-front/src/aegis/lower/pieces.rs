@@ -40,7 +40,14 @@ pub(super) fn result_member(name: &str, origin: Location) -> Option<Expr> {
     let mut template = Template::parse(&format!("{{{{{name}}}}}"), &Policy::AEGIS).ok()?;
     template.bind(|_| Binding { source: 0, skip: 0 });
     let spans = template.references().iter().map(|_| origin.span).collect();
-    Some(Expr::Typed(Text { template, sources: vec![Source::Result], origin, spans, locals: Vec::new() }))
+    Some(Expr::Typed(Text {
+        template,
+        sources: vec![Source::Result],
+        origin,
+        spans,
+        locals: Vec::new(),
+        literals: Vec::new(),
+    }))
 }
 
 /// A template that no manifest wrote.
@@ -53,13 +60,19 @@ pub(super) fn built_in_template(
     let mut sources = build::Sources::default();
     template.bind(|r| sources.bind(resolve(r)));
     let spans = template.references().iter().map(|_| origin.span).collect();
-    Some(Expr::Template(Text { template, sources: sources.0, origin, spans, locals: Vec::new() }))
+    Some(Expr::Template(Text { template, sources: sources.0, origin, spans, locals: Vec::new(), literals: Vec::new() }))
 }
 
 /// A text position of a manifest.
 pub(super) fn text(reader: &Reader<'_>, source: &yaml::Text, resolve: &mut dyn Resolve) -> Option<Expr> {
     crate::lookalike::whole(reader, source, resolve);
     build::text_expr(reader, source, &Policy::AEGIS, resolve)
+}
+
+/// What a model is sent.
+pub(super) fn prompt(reader: &Reader<'_>, source: &yaml::Text, resolve: &mut dyn Resolve) -> Option<Expr> {
+    crate::lookalike::whole(reader, source, resolve);
+    build::prompt_expr(reader, source, &Policy::AEGIS, resolve)
 }
 
 /// A step that only computes.

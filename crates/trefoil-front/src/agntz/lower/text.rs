@@ -20,7 +20,10 @@ pub fn text(
     position: Position,
 ) -> Expr {
     let mut resolve = scope.resolver(reader, at, purpose, position);
-    let expr = build::text_expr(reader, source, &Policy::AGNTZ, &mut resolve);
+    let expr = match purpose {
+        Purpose::Prompt => build::prompt_expr(reader, source, &Policy::AGNTZ, &mut resolve),
+        _ => build::text_expr(reader, source, &Policy::AGNTZ, &mut resolve),
+    };
     if let Some(Expr::Template(text)) = &expr {
         compare::check_tests(reader, scope, source, &text.template, at);
     }

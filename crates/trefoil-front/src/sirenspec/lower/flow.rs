@@ -90,7 +90,11 @@ impl Workflow<'_, '_> {
     /// A template as text.
     pub fn text(&self, scope: &Scope<'_, '_, '_>, position: Position, text: &Text) -> Expr {
         let mut resolve = Here { scope, position, condition: false };
-        build::text_expr(self.reader, text, &Policy::SIRENSPEC, &mut resolve).unwrap_or_else(broken)
+        let expr = match position {
+            Position::System => build::prompt_expr(self.reader, text, &Policy::SIRENSPEC, &mut resolve),
+            _ => build::text_expr(self.reader, text, &Policy::SIRENSPEC, &mut resolve),
+        };
+        expr.unwrap_or_else(broken)
     }
 
     /// A template that may be absent.

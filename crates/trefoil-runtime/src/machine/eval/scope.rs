@@ -66,7 +66,7 @@ pub fn find<'a>(context: &'a Context<'_>, source: &'a Source, skip: u16) -> Foun
         Source::Either(first, second) => {
             Found::Either(Box::new(find(context, first, skip)), Box::new(find(context, second, skip)))
         }
-        Source::Compose { seed, parts } => Found::Owned(compose(context, seed, parts)),
+        Source::Compose { seed, parts } => Found::Owned(composed(context, seed, parts)),
         Source::Const(value) => Found::Borrowed(value),
         Source::Environment => Found::Opaque(HoleKind::Env),
         Source::Secrets => Found::Opaque(HoleKind::Secret),
@@ -98,7 +98,8 @@ pub fn walk(found: Found<'_>, reference: &Reference) -> Option<Value> {
     }
 }
 
-fn compose(context: &Context<'_>, seed: &Value, parts: &[Part]) -> Value {
+/// An object put together from slots.
+pub fn composed(context: &Context<'_>, seed: &Value, parts: &[Part]) -> Value {
     let mut root = seed.clone();
     for part in parts {
         let value = context.activations.read(context.activation, part.slot);

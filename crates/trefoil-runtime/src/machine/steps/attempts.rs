@@ -3,7 +3,7 @@
 use trefoil_ir::{Attempts, Judge, StepId, Validator, ValidatorKind};
 use trefoil_template::Value;
 
-use super::flow::FlowCall;
+use super::flow::{CallTrails, FlowCall};
 use crate::error::RunError;
 use crate::event::EventKind;
 use crate::machine::answer::structure;
@@ -11,8 +11,10 @@ use crate::machine::consensus;
 use crate::machine::eval::Stop;
 use crate::machine::frame::{Doing, FrameId, Outcome, Task};
 use crate::machine::lifecycle::Started;
+use crate::machine::trail;
 use crate::machine::turn::Turn;
 use crate::machine::verdict::{self, Verdict};
+use crate::provenance::From;
 
 /// The body's place among the children; judges come after it.
 const BODY: u32 = 0;
@@ -36,6 +38,10 @@ pub fn start(turn: &mut Turn<'_>, f: FrameId, attempts: &Attempts) -> Result<Sta
 fn iterate(turn: &mut Turn<'_>, f: FrameId, attempts: &Attempts, iteration: u32, reason: &str) -> Result<(), Stop> {
     turn.write(f, attempts.iteration, Some(Value::from(iteration)));
     turn.write(f, attempts.previous_error, Some(Value::from(reason)));
+    turn.mark(f, attempts.iteration, |_| trail::whole(From::Index));
+    turn.mark(f, attempts.previous_error, |turn| {
+        trail::whole(From::Failure(turn.core.frames.get(f).map(|frame| frame.base.clone())))
+    });
     if let Some(frame) = turn.core.frames.get_mut(f) {
         let running = Running { iteration, result: Value::Null, validator: 0, judges: Vec::new(), left: 0 };
         frame.doing = Doing::Attempts(Box::new(running));
@@ -120,7 +126,9 @@ fn ask(
     result: &Value,
 ) -> Result<(), Stop> {
     let context = turn.context(f, Some(result), None);
-    let inputs = judges.iter().map(|j| context.expr(&j.input)).collect::<Result<Vec<_>, Stop>>()?;
+    let from = |expr| if turn.core.traces { context.trail(expr) } else { None };
+    let inputs = judges.iter().map(|j| Ok((context.expr(&j.input)?, from(&j.input))));
+    let inputs = inputs.collect::<Result<Vec<_>, Stop>>()?;
     let Some(frame) = turn.core.frames.get_mut(f) else { return Ok(()) };
     let (above, activation) = (frame.key.clone(), frame.activation);
     let Doing::Attempts(running) = &mut frame.doing else { return Ok(()) };
@@ -133,12 +141,17 @@ fn ask(
         return Ok(());
     }
     // Reversed: the stack's top is the first.
-    for (at, (judge, input)) in judges.iter().zip(inputs).enumerate().rev() {
+    for (at, (judge, (input, from))) in judges.iter().zip(inputs).enumerate().rev() {
         let segment = turn.prepared.judge(step, validator, at);
         let key = turn.core.keys.make(&above, |path| {
             path.iteration(iteration).name(segment);
         });
-        let call = FlowCall { input: Some(input), time_limit: judge.timeout_ms, ..FlowCall::default() };
+        let call = FlowCall {
+            input: Some(input),
+            trails: CallTrails::of_input(from),
+            time_limit: judge.timeout_ms,
+            ..FlowCall::default()
+        };
         turn.spawn_flow(Some(f), at as u32 + 1, judge.flow, key, Some(activation), call)?;
     }
     Ok(())

@@ -3,7 +3,7 @@
 use trefoil_ir::{Call, Callee};
 use trefoil_syntax::suggest;
 
-use super::flow::FlowCall;
+use super::flow::{CallTrails, FlowCall};
 use crate::error::RunError;
 use crate::machine::eval::Stop;
 use crate::machine::frame::FrameId;
@@ -37,8 +37,16 @@ pub fn start(turn: &mut Turn<'_>, f: FrameId, call: &Call) -> Result<Started, St
         }
     };
     let input = call.input.as_ref().map(|e| context.expr(e)).transpose()?;
+    let from = call.input.as_ref().filter(|_| turn.core.traces).and_then(|e| context.trail(e));
     let Some(frame) = turn.core.frames.get(f) else { return Ok(Started::Running) };
     let (key, activation) = (frame.key.clone(), frame.activation);
-    turn.spawn_flow(Some(f), 0, flow, key, Some(activation), FlowCall { input, ..FlowCall::default() })?;
+    turn.spawn_flow(
+        Some(f),
+        0,
+        flow,
+        key,
+        Some(activation),
+        FlowCall { input, trails: CallTrails::of_input(from), ..FlowCall::default() },
+    )?;
     Ok(Started::Running)
 }

@@ -10,6 +10,7 @@ use crate::machine::activation::{ActivationId, member};
 use crate::machine::eval::Stop;
 use crate::machine::frame::{Doing, Frame, FrameId, Outcome, What};
 use crate::machine::intake;
+use crate::machine::trail::{self, Trail};
 use crate::machine::turn::Turn;
 
 /// What a call brings, and how far it is.
@@ -21,12 +22,30 @@ pub struct FlowCall {
     pub filled: Vec<(SlotId, Value)>,
     /// The same, shared by all instances of a fan-out.
     pub captured: Option<Arc<[(SlotId, Value)]>>,
+    /// Where these values came from, in a run that is watched for it.
+    pub trails: Option<Box<CallTrails>>,
     /// Milliseconds.
     pub time_limit: Option<u64>,
     /// The input is in.
     pub taken_in: bool,
     /// How many of `init` are in.
     pub next_init: usize,
+}
+
+/// Where the values of a call came from.
+#[derive(Debug, Default)]
+pub struct CallTrails {
+    /// The input.
+    pub input: Trail,
+    /// Slots that are filled before the input is taken in.
+    pub marks: Vec<(SlotId, Trail)>,
+}
+
+impl CallTrails {
+    /// Of a call that brings nothing but an input.
+    pub fn of_input(input: Trail) -> Option<Box<Self>> {
+        input.is_some().then(|| Box::new(Self { input, marks: Vec::new() }))
+    }
 }
 
 /// The time limit of a flow call's frame.
@@ -45,6 +64,7 @@ pub fn begin(turn: &mut Turn<'_>, f: FrameId) -> Result<(), Stop> {
         let filled = std::mem::take(&mut call.filled);
         let captured = call.captured.take();
         let input = call.input.take();
+        let trails = call.trails.take();
         let limit = call.time_limit;
         for (slot, value) in captured.iter().flat_map(|c| c.iter()) {
             turn.core.activations.write(activation, *slot, Some(value.clone()));
@@ -52,15 +72,20 @@ pub fn begin(turn: &mut Turn<'_>, f: FrameId) -> Result<(), Stop> {
         for (slot, value) in filled {
             turn.core.activations.write(activation, slot, Some(value));
         }
+        let CallTrails { input: from, marks } = trails.map(|t| *t).unwrap_or_default();
+        for (slot, trail) in marks {
+            turn.core.activations.mark(activation, slot, trail);
+        }
         if let Some(ms) = limit {
             turn.limit(f, ms);
         }
         turn.watch_time(f, flow);
-        take_in(turn, activation, id, flow, input)?;
+        take_in(turn, activation, id, flow, input, &from)?;
     }
     while let Some((slot, expr)) = flow.init.get(next_init(turn, f)) {
         let value = turn.context(f, None, None).expr(expr)?;
         turn.core.activations.write(activation, *slot, Some(value));
+        turn.mark(f, *slot, |turn| turn.context(f, None, None).trail(expr));
         if let Some(Doing::Flow(call)) = turn.core.frames.get_mut(f).map(|f| &mut f.doing) {
             call.next_init += 1;
         }
@@ -81,6 +106,7 @@ fn take_in(
     id: FlowId,
     flow: &Flow,
     input: Option<Value>,
+    from: &Trail,
 ) -> Result<(), Stop> {
     // A fan-out's body may have its caller's input captured there.
     if input.is_none() && turn.core.activations.read(activation, flow.intake.slot).is_some() {
@@ -88,8 +114,14 @@ fn take_in(
     }
     let (value, raw) = intake::take(turn.prepared, id, flow, input.as_ref())?;
     turn.core.activations.write(activation, flow.intake.slot, value);
-    if let Some((slot, _)) = &flow.intake.raw {
+    if turn.core.traces {
+        turn.core.activations.mark(activation, flow.intake.slot, intake::trail(flow, input.as_ref(), from));
+    }
+    if let Some((slot, key)) = &flow.intake.raw {
         turn.core.activations.write(activation, *slot, raw);
+        if turn.core.traces {
+            turn.core.activations.mark(activation, *slot, intake::raw_trail(input.as_ref(), key.as_deref(), from));
+        }
     }
     Ok(())
 }
@@ -130,4 +162,13 @@ fn export(turn: &mut Turn<'_>, f: FrameId, flow: &Flow) {
         exports.insert(export.key.clone(), pair);
     }
     turn.write(parent, into, Some(exports.into()));
+    turn.mark(parent, into, |turn| {
+        let from = |slot| turn.core.activations.trail(activation, slot);
+        let members = flow.exports.iter().map(|export| {
+            let out = trail::member(&from(export.slot), &export.member);
+            let inner = export.inner.and_then(from);
+            (export.key.clone(), trail::object([("out".into(), out), ("in".into(), inner)], None))
+        });
+        trail::object(members, None)
+    });
 }

@@ -6,13 +6,15 @@ use std::sync::Arc;
 use trefoil_ir::{Expr, ForEach, Items, OnItemFailure, SlotId, StepKind, Text};
 use trefoil_template::{Number, Value};
 
-use super::flow::FlowCall;
+use super::flow::{CallTrails, FlowCall};
 use crate::error::RunError;
 use crate::event::{EventKind, Tally};
 use crate::machine::eval::Stop;
 use crate::machine::frame::{Doing, FrameId, Outcome, Task};
 use crate::machine::lifecycle::Started;
+use crate::machine::trail::{self, Trail};
 use crate::machine::turn::Turn;
+use crate::provenance::From;
 use crate::text::{shorten, strip_fence};
 
 /// Instances of one fan-out.
@@ -24,6 +26,8 @@ pub struct Running {
     items: Option<Arc<Vec<Value>>>,
     total: u32,
     captured: Arc<[(SlotId, Value)]>,
+    /// Where the items and the captured values came from.
+    trails: Option<Arc<(Trail, Vec<(SlotId, Trail)>)>>,
     results: Vec<Value>,
     next: u32,
     running: u32,
@@ -49,6 +53,14 @@ pub fn start(turn: &mut Turn<'_>, f: FrameId, each: &ForEach) -> Result<Started,
     };
     let captured = each.captures.iter().filter_map(|(slot, source)| Some((*slot, context.read(source)?)));
     let captured = captured.collect();
+    let trails = turn.core.traces.then(|| {
+        let items = match &each.items {
+            Items::List(expr) => context.trail(expr),
+            Items::Count(..) => None,
+        };
+        let captured = each.captures.iter().map(|(slot, source)| (*slot, context.source_trail(source)));
+        Arc::new((items, captured.collect::<Vec<_>>()))
+    });
     if total == 0 {
         return Ok(Started::Done(Value::from(Vec::<Value>::new())));
     }
@@ -58,6 +70,7 @@ pub fn start(turn: &mut Turn<'_>, f: FrameId, each: &ForEach) -> Result<Started,
             items,
             total,
             captured,
+            trails,
             results,
             next: 0,
             running: 0,
@@ -92,8 +105,16 @@ pub fn pump(turn: &mut Turn<'_>, f: FrameId) -> Result<(), Stop> {
     let total = running.total;
     filled.push((each.index, Value::from(index)));
     filled.push((each.total, Value::from(total)));
+    let trails = running.trails.as_ref().map(|all| {
+        let mut marks = all.1.clone();
+        let item = trail::member(&all.0, &[index.to_string().into()]);
+        marks.extend(each.item.map(|slot| (slot, trail::as_item(item))));
+        marks.extend([each.index, each.total].map(|slot| (slot, trail::whole(From::Index))));
+        Box::new(CallTrails { input: None, marks })
+    });
     let call = FlowCall {
         filled,
+        trails,
         captured: Some(running.captured.clone()),
         time_limit: each.timeout_ms,
         ..FlowCall::default()

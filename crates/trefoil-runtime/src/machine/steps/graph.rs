@@ -88,7 +88,7 @@ pub fn ended(turn: &mut Turn<'_>, f: FrameId, graph: &Graph, place: u32, outcome
     let (mut taken, mut carried) = (Vec::new(), Vec::new());
     match outcome {
         Outcome::Done(value) => {
-            let context = turn.context(f, Some(value), None);
+            let context = turn.context_of(f, place, Some(value), None);
             for &(target, edge) in plan.outgoing.get(place as usize).into_iter().flatten() {
                 let edge = graph.nodes.get(target as usize).and_then(|n| n.incoming.get(edge as usize));
                 let holds = match edge.and_then(|e| e.when.as_ref()) {
@@ -98,7 +98,8 @@ pub fn ended(turn: &mut Turn<'_>, f: FrameId, graph: &Graph, place: u32, outcome
                 if holds {
                     taken.push(target);
                     let carry = edge.and_then(|e| e.carry.as_ref());
-                    carried.extend(carry.and_then(|(slot, source)| Some((*slot, context.read(source)?))));
+                    let from = |source| if turn.core.traces { context.source_trail(source) } else { None };
+                    carried.extend(carry.and_then(|(slot, source)| Some((*slot, context.read(source)?, from(source)))));
                 }
             }
         }
@@ -121,8 +122,9 @@ pub fn ended(turn: &mut Turn<'_>, f: FrameId, graph: &Graph, place: u32, outcome
     }
     let mut ready = Vec::new();
     running.release(place, &mut ready);
-    for (slot, value) in carried {
+    for (slot, value, from) in carried {
         turn.write(f, slot, Some(value));
+        turn.mark(f, slot, |_| from);
     }
     advance(turn, f, graph, ready)
 }

@@ -10,6 +10,7 @@ use crate::machine::eval::{Stop, text_of};
 use crate::machine::frame::FrameId;
 use crate::machine::lifecycle::Started;
 use crate::machine::turn::Turn;
+use crate::provenance;
 use crate::request::{Message, ModelRequest, Request, Role};
 
 /// Asks for the call.
@@ -17,17 +18,28 @@ pub fn start(turn: &mut Turn<'_>, f: FrameId, call: &ModelCall) -> Result<Starte
     let context = turn.context(f, None, None);
     let system = call.system.as_ref().map(|e| context.expr(e)).transpose()?;
     let user = text_of(&context.expr(&call.user)?);
+    let system = system.map(|s| text_of(&s)).filter(|s| s.as_str() != Some(""));
+    let before = user.clone();
     let checked = guard::input(&call.guards, user)?;
+    let origins = turn.core.traces.then(|| {
+        let of_system = call.system.as_ref().zip(system.as_ref()).map(|(expr, text)| context.parts(expr, text));
+        let of_user = context.parts(&call.user, &before);
+        (of_system, provenance::realign(of_user, &before.to_text(), &checked.text.to_text()))
+    });
+    let (of_system, of_user) = origins.map_or((None, None), |(system, user)| (system, Some(user)));
+    let constant = |text: &str| turn.core.traces.then(|| provenance::constant(text));
     let mut messages = Vec::with_capacity(call.examples.len() * 2 + 2);
-    let mut say = |role, content| messages.push(Message { role, content });
-    if let Some(system) = system.map(|s| text_of(&s)).filter(|s| s.as_str() != Some("")) {
-        say(Role::System, system);
+    let mut say = |role, content, parts: Option<Vec<provenance::Part>>| {
+        messages.push(Message { role, content, parts: parts.unwrap_or_default() });
+    };
+    if let Some(system) = system {
+        say(Role::System, system, of_system);
     }
     for example in &call.examples {
-        say(Role::User, Value::Str(example.input.clone()));
-        say(Role::Assistant, Value::Str(example.output.clone()));
+        say(Role::User, Value::Str(example.input.clone()), constant(&example.input));
+        say(Role::Assistant, Value::Str(example.output.clone()), constant(&example.output));
     }
-    say(Role::User, checked.text);
+    say(Role::User, checked.text, of_user);
     warn(turn, f, checked.flags);
     let request = ModelRequest {
         speaker: call.speaker.clone(),

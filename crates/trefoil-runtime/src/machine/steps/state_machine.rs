@@ -8,7 +8,9 @@ use crate::machine::eval::Stop;
 use crate::machine::frame::{Doing, FrameId, Outcome, Task};
 use crate::machine::keys;
 use crate::machine::lifecycle::Started;
+use crate::machine::trail;
 use crate::machine::turn::Turn;
+use crate::provenance::From;
 
 /// Where the machine of states stands.
 #[derive(Debug)]
@@ -52,6 +54,7 @@ fn enter(
     *visits += 1;
     let visit = *visits;
     set(turn, f, machine.visit, Some(Value::from(visit)));
+    mark(turn, f, machine.visit, |_| trail::whole(From::Index));
     turn.spawn_step(f, id.0, state.step, None, |path| {
         path.name(&keys::segment(&state.name)).pass(visit);
     })
@@ -78,10 +81,13 @@ pub fn ended(
             let out = turn.program.step(state.step).and_then(|s| s.out);
             set(turn, f, out, Some(value.clone()));
             set(turn, f, machine.previous_error, Some(Value::from(&*error.message)));
+            for slot in [out, machine.previous_error] {
+                mark(turn, f, slot, |turn| trail::whole(From::Failure(turn.ended_child(f, place).cloned())));
+            }
             (value, Some(error))
         }
     };
-    let context = turn.context(f, Some(&result), failure.map(|e| &*e.message));
+    let context = turn.context_of(f, place, Some(&result), failure.map(|e| &*e.message));
     let mut taken = None;
     for transition in state.transitions.iter().filter(|t| matches(t, failure.is_some())) {
         let holds = transition.when.as_ref().map_or(Ok(true), |when| context.cond(when))?;
@@ -92,7 +98,10 @@ pub fn ended(
     }
     if let Some(transition) = taken {
         let feedback = transition.feedback.as_ref().map(|text| context.text(text)).transpose()?;
+        let text = transition.feedback.as_ref().filter(|_| turn.core.traces);
+        let from = text.and_then(|text| context.text_trail(text));
         set(turn, f, machine.feedback, feedback);
+        mark(turn, f, machine.feedback, |_| from);
         return enter(turn, f, machine, transition.target, Some(StateId(place)));
     }
     if failure.is_some() {
@@ -143,6 +152,17 @@ fn matches(transition: &Transition, failed: bool) -> bool {
 fn set(turn: &mut Turn<'_>, f: FrameId, slot: Option<trefoil_ir::SlotId>, value: Option<Value>) {
     if let Some(slot) = slot {
         turn.write(f, slot, value);
+    }
+}
+
+fn mark(
+    turn: &mut Turn<'_>,
+    f: FrameId,
+    slot: Option<trefoil_ir::SlotId>,
+    from: impl FnOnce(&Turn<'_>) -> trail::Trail,
+) {
+    if let Some(slot) = slot {
+        turn.mark(f, slot, |turn| from(turn));
     }
 }
 

@@ -1,0 +1,82 @@
+//! A message as whoever watches sees it: masked, with where each part of it came from.
+
+use trefoil_template::{Hole, Masked, Piece, Value};
+
+use super::activity::At;
+use crate::event::ShownMessage;
+use crate::provenance::{Part, realign, spans};
+use crate::request::Message;
+
+/// The message as it may be shown.
+pub fn message(at: &At<'_>, message: &Message) -> ShownMessage {
+    let content = at.shown(&message.content).to_text().to_string();
+    if message.parts.is_empty() {
+        return ShownMessage { role: message.role, content, spans: Vec::new() };
+    }
+    let (parts, text) = unmasked(&message.parts, &message.content, |hole| {
+        at.shown(&Masked::lone(hole.clone()).into_value()).as_str().unwrap_or_default().to_owned()
+    });
+    let parts = realign(parts, &text, &content);
+    let spans = spans(&parts, &content);
+    ShownMessage { role: message.role, content, spans }
+}
+
+/// The length of a hole in the machine's eyes.
+const HOLE: usize = "***".len();
+
+/// Parts of a text with holes as parts of the text in which each hole is what `shown` says, and that text.
+fn unmasked(parts: &[Part], content: &Value, shown: impl Fn(&Hole) -> String) -> (Vec<Part>, String) {
+    let Value::Masked(masked) = content else { return (parts.to_vec(), content.to_text().to_string()) };
+    let mut text = String::new();
+    // Where in the machine's text holes end, and how much longer or shorter they are in the shown one.
+    let mut holes: Vec<(usize, i64)> = Vec::new();
+    let mut at = 0;
+    for piece in &masked.pieces {
+        match piece {
+            Piece::Text(known) => {
+                text.push_str(known);
+                at += known.len();
+            }
+            Piece::Hole(hole) => {
+                let filled = shown(hole);
+                text.push_str(&filled);
+                at += HOLE;
+                holes.push((at, filled.len() as i64 - HOLE as i64));
+            }
+        }
+    }
+    let mut holes = holes.into_iter().peekable();
+    let mut end = 0;
+    let mut moved = Vec::with_capacity(parts.len());
+    for part in parts {
+        end += part.len as usize;
+        let mut len = i64::from(part.len);
+        while let Some((_, more)) = holes.next_if(|(hole, _)| *hole <= end) {
+            len += more;
+        }
+        if let Ok(len @ 1..) = u32::try_from(len) {
+            moved.push(Part { len, origin: part.origin.clone() });
+        }
+    }
+    (moved, text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::provenance::{From, Origin};
+    use trefoil_template::HoleKind;
+
+    #[test]
+    fn a_hole_is_as_long_as_what_is_shown_for_it() {
+        let hole = |name: &str| Piece::Hole(Hole::new(HoleKind::Env, name));
+        let pieces = vec![Piece::Text("a ".into()), hole("LONG"), hole("NONE"), Piece::Text(" z".into())];
+        let content = Masked { pieces }.into_value();
+        let part = |len: u32, name: &str| Part { len, origin: Origin::of(From::Env(name.into())) };
+        let parts = [part(2, "1"), part(3, "2"), part(3, "3"), part(2, "4")];
+        let (moved, text) =
+            unmasked(&parts, &content, |h| if &*h.name == "LONG" { "default".into() } else { "".into() });
+        assert_eq!(text, "a default z");
+        assert_eq!(moved, [part(2, "1"), part(7, "2"), part(2, "4")]);
+    }
+}
