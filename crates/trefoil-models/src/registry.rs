@@ -97,7 +97,7 @@ impl Registry {
     }
 
     fn provider(&self, provider: &str) -> Result<Arc<dyn ModelProvider>, ModelError> {
-        let setup = |message: String| ModelError { kind: ModelErrorKind::Setup, message, retry_after_ms: None };
+        let setup = |message: String| ModelError::new(ModelErrorKind::Setup, message);
         match (self.availability(provider), vendor(provider)) {
             (Availability::Ready, Some(vendor)) => self.connect(vendor),
             (Availability::NoKey { variable, or: None }, _) => {
@@ -132,15 +132,9 @@ impl Registry {
     #[cfg(not(feature = "http"))]
     fn connect(&self, vendor: &Vendor) -> Result<Arc<dyn ModelProvider>, ModelError> {
         let key = self.env.get(vendor.key_variable).and_then(|k| Credential::new(k));
-        Err(ModelError {
-            kind: ModelErrorKind::Setup,
-            message: format!(
-                "`{}` cannot be called: this build has no HTTP{}",
-                vendor.name,
-                if key.is_some() { "" } else { " client" }
-            ),
-            retry_after_ms: None,
-        })
+        let tail = if key.is_some() { "" } else { " client" };
+        let message = format!("`{}` cannot be called: this build has no HTTP{tail}", vendor.name);
+        Err(ModelError::new(ModelErrorKind::Setup, message))
     }
 }
 
@@ -206,11 +200,8 @@ impl ModelProvider for ByName {
         delta: &mut (dyn for<'d> FnMut(&'d str) + Send),
     ) -> Result<ModelAnswer, ModelError> {
         let Some(provider) = &request.provider else {
-            return Err(ModelError {
-                kind: ModelErrorKind::Setup,
-                message: format!("`{}` is an alias and names no provider", request.model),
-                retry_after_ms: None,
-            });
+            let message = format!("`{}` is an alias and names no provider", request.model);
+            return Err(ModelError::new(ModelErrorKind::Setup, message));
         };
         self.0.provider(provider)?.call(at, request, delta).await
     }

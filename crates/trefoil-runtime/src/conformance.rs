@@ -58,7 +58,7 @@ fn entry(seq: u64, kind: EntryKind) -> Entry {
 
 fn one_of_each_kind() -> Vec<Entry> {
     let key = |text: &str| Key(text.into());
-    let usage = Some(Usage { input_tokens: 7, output_tokens: 3, cached_tokens: 1 });
+    let usage = Some(Usage { input_tokens: 7, output_tokens: 3, cached_tokens: 1, ..Usage::default() });
     let tricky: Value = [
         ("text", Value::from("line\nbreak, quote \" and \u{1f340}\u{0}")),
         ("big", Value::from(u64::MAX)),

@@ -19,6 +19,7 @@ use futures::future::{AbortHandle, Abortable, BoxFuture};
 use futures::stream::{FuturesUnordered, StreamExt as _};
 use indexmap::IndexMap;
 use trefoil_ir::Program;
+use trefoil_syntax::Location;
 use trefoil_template::Value;
 
 use crate::error::RunError;
@@ -26,7 +27,7 @@ use crate::event::EventKind;
 use crate::journal::{Entry, EntryKind, Flags, VERSION};
 use crate::key::Key;
 use crate::machine::{Command, Completion, Machine, Output, Prepared, effective_input};
-use crate::ports::Ports;
+use crate::ports::{Meter, Ports};
 use crate::request::{Activity, Request, Usage};
 
 use activity::{Done, World};
@@ -45,6 +46,10 @@ pub struct Options {
     pub run: Option<String>,
     /// Stops the run.
     pub cancel: Cancel,
+    /// What answers model calls, for whoever watches: see [`EventKind::RunStarted`].
+    pub answers_from: Option<String>,
+    /// The answers are placeholders.
+    pub placeholder: bool,
 }
 
 /// How a run ended.
@@ -85,7 +90,9 @@ pub async fn run_prepared(prepared: Arc<Prepared>, input: Option<Value>, ports: 
         flags,
     });
     let effective_input = effective(&prepared, input.as_ref(), wanted);
-    driver.world.watch.note(None, None, EventKind::RunStarted { flow, input, effective_input });
+    let (answers_from, placeholder) = (options.answers_from, options.placeholder);
+    let started = EventKind::RunStarted { flow, input, effective_input, answers_from, placeholder };
+    driver.world.watch.note(None, None, started);
     driver.drive(output, Vec::new()).await
 }
 
@@ -121,7 +128,10 @@ pub async fn resume_prepared(prepared: Arc<Prepared>, run: &str, ports: Ports, o
     driver.world.watch.continue_from(resumed.at_ms);
     let flow = prepared.program.name.to_string();
     let effective_input = effective(&prepared, resumed.input.as_ref(), wanted);
-    driver.world.watch.note(None, None, EventKind::RunStarted { flow, input: resumed.input, effective_input });
+    let (answers_from, placeholder) = (options.answers_from, options.placeholder);
+    let input = resumed.input;
+    let started = EventKind::RunStarted { flow, input, effective_input, answers_from, placeholder };
+    driver.world.watch.note(None, None, started);
     for event in resumed.events {
         driver.world.watch.note(event.key, event.location, event.kind);
     }
@@ -143,8 +153,17 @@ struct Driver {
     /// Commands to start once their entries may be written.
     starting: Vec<Activity>,
     work: FuturesUnordered<Abortable<BoxFuture<'static, Done>>>,
-    under_way: IndexMap<Key, AbortHandle>,
+    under_way: IndexMap<Key, UnderWay>,
+    /// Model calls stopped on their way, to be booked when the machine waits again.
+    stopped: Vec<(Key, Option<Location>, Usage)>,
     finished: Option<Result<Value, RunError>>,
+}
+
+/// An activity under way.
+struct UnderWay {
+    handle: AbortHandle,
+    /// Of a model call: its step's place, and what it is known to have used.
+    model: Option<(Option<Location>, Arc<Meter>)>,
 }
 
 impl Driver {
@@ -160,6 +179,7 @@ impl Driver {
             starting: Vec::new(),
             work: FuturesUnordered::new(),
             under_way: IndexMap::new(),
+            stopped: Vec::new(),
             finished: None,
         }
     }
@@ -203,8 +223,13 @@ impl Driver {
         }
         for activity in std::mem::take(&mut self.starting) {
             let (handle, registration) = AbortHandle::new_pair();
-            self.under_way.insert(activity.key.clone(), handle);
-            let future = activity::perform(self.world.clone(), activity).boxed();
+            let meter = Arc::new(Meter::default());
+            let model = matches!(activity.request, Request::Model(_)).then(|| {
+                let location = self.world.prepared.program.step(activity.step).map(|s| s.origin);
+                (location, meter.clone())
+            });
+            self.under_way.insert(activity.key.clone(), UnderWay { handle, model });
+            let future = activity::perform(self.world.clone(), activity, meter).boxed();
             self.work.push(Abortable::new(future, registration));
         }
         Ok(())
@@ -275,6 +300,19 @@ impl Driver {
         self.record(EntryKind::CancelRequested);
         let output = self.machine.cancel();
         self.take_piece(output);
+        self.book_stopped();
+    }
+
+    /// Books what stopped model calls are known to have used: it was spent, whoever wanted the answer.
+    fn book_stopped(&mut self) {
+        let now = self.world.watch.now_ms();
+        for (key, location, usage) in std::mem::take(&mut self.stopped) {
+            let error = RunError::new("CANCELLED", "the call was stopped");
+            self.record_at(now, EntryKind::Failed { key: key.clone(), error: error.clone(), usage: Some(usage) });
+            self.world.watch.note(Some(key.clone()), location, EventKind::ModelStopped { usage });
+            // Nothing waits for it: the machine only adds up what was used.
+            self.machine.on(Completion { key, at_ms: now, result: Err(error), usage: Some(usage) });
+        }
     }
 
     /// Acts on what the machine says, until it waits for something or has ended.
@@ -283,7 +321,7 @@ impl Driver {
             let more = output.more;
             self.take_piece(output);
             if !more {
-                return;
+                return self.book_stopped();
             }
             if self.cancel.is_cancelled() {
                 return self.stop();
@@ -310,7 +348,12 @@ impl Driver {
                     self.starting.push(activity);
                 }
                 Command::Cancel(key) => match self.under_way.swap_remove(&key) {
-                    Some(handle) => handle.abort(),
+                    Some(UnderWay { handle, model }) => {
+                        handle.abort();
+                        if let Some((location, meter)) = model {
+                            self.stopped.push((key, location, meter.read()));
+                        }
+                    }
                     None => {
                         void.insert(key);
                     }
@@ -344,8 +387,8 @@ impl Driver {
 
     async fn end(mut self, result: Result<Value, RunError>) -> RunOutcome {
         // Everything under way ends here: its futures are dropped.
-        for handle in self.under_way.values() {
-            handle.abort();
+        for activity in self.under_way.values() {
+            activity.handle.abort();
         }
         self.work.clear();
         let (output, error) = match &result {

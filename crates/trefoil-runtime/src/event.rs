@@ -6,7 +6,7 @@ use trefoil_template::Value;
 use crate::error::RunError;
 use crate::key::Key;
 use crate::provenance::Span;
-use crate::request::{Role, Usage};
+use crate::request::{Finish, Role, Usage};
 
 /// One event.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
@@ -55,6 +55,20 @@ fn nothing(value: &Value) -> bool {
     value.as_object().is_none_or(|members| members.is_empty())
 }
 
+/// What a provider says beside an answer.
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Told {
+    /// The model's own name for itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answered_by: Option<String>,
+    /// Why it stopped.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub finish: Option<Finish>,
+    /// The provider's own name for the request.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub request_id: Option<String>,
+}
+
 /// What happened.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
@@ -68,6 +82,12 @@ pub enum EventKind {
         /// The input with the defaults of what was not given; only for whoever wants provenance.
         #[serde(skip_serializing_if = "Option::is_none")]
         effective_input: Option<Value>,
+        /// What answers model calls, where that is one thing: `embedded model`, `answers from FILE`, `openai:gpt-x`.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        answers_from: Option<String>,
+        /// The answers are placeholders of the embedded model.
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        placeholder: bool,
     },
     /// A labelled step began.
     StepStarted {
@@ -142,6 +162,14 @@ pub enum EventKind {
         usage: Usage,
         /// Milliseconds.
         duration_ms: u64,
+        /// What the provider said beside the answer.
+        #[serde(flatten)]
+        told: Told,
+    },
+    /// A model call was stopped on its way: a neighbour failed, a limit was reached, somebody cancelled the run.
+    ModelStopped {
+        /// What it is known to have used.
+        usage: Usage,
     },
     /// A tool call, command or decision began.
     EffectStarted {
@@ -163,6 +191,15 @@ pub enum EventKind {
         error: RunError,
         /// Milliseconds.
         duration_ms: u64,
+        /// Of a model call: what it used; none where nothing was used.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        usage: Option<Usage>,
+        /// Of a model call: the text that had come.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        partial: Option<String>,
+        /// Of a model call: what the provider said beside the answer.
+        #[serde(flatten)]
+        told: Told,
     },
     /// It will be tried again.
     RetryScheduled {

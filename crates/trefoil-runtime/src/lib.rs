@@ -27,12 +27,14 @@ mod text;
 pub use driver::{Cancel, Options, RunOutcome};
 pub use embedded::Embedded;
 pub use error::{Cause, Interpolation, RunError};
-pub use event::{Event, EventKind};
+pub use event::{Event, EventKind, Told};
 pub use journal::{Entry, EntryKind, Flags};
 pub use key::{ContentKey, Key};
 pub use machine::{Command, Completion, Machine, Noted, Output, Prepared, Resumed};
 pub use ports::{
-    Clock, CommandHost, CommandOutput, EventSink, HumanInbox, Journal, ModelAnswer, ModelError, ModelErrorKind,
+    Clock, CommandHost, CommandOutput, EventSink, HumanInbox, Journal, Meter, ModelAnswer, ModelError, ModelErrorKind,
     ModelProvider, Ports, Random, Secrets, ToolError, ToolHost,
 };
-pub use request::{Activity, CommandRequest, HumanRequest, Message, ModelRequest, Request, Role, ToolRequest, Usage};
+pub use request::{
+    Activity, CommandRequest, Finish, HumanRequest, Message, ModelRequest, Request, Role, ToolRequest, Usage,
+};

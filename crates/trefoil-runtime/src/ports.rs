@@ -6,7 +6,7 @@ mod memory;
 mod random;
 mod secrets;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use trefoil_template::{HoleKind, Value};
@@ -14,7 +14,7 @@ use trefoil_template::{HoleKind, Value};
 use crate::event::Event;
 use crate::journal::Entry;
 use crate::key::Key;
-use crate::request::{CommandRequest, HumanRequest, ModelRequest, ToolRequest, Usage};
+use crate::request::{CommandRequest, Finish, HumanRequest, ModelRequest, ToolRequest, Usage};
 use trefoil_ir::StepId;
 
 pub use clock::{SystemClock, VirtualClock};
@@ -53,6 +53,30 @@ pub struct CallSite<'a> {
     pub step: StepId,
     /// The labels of the enclosing steps, outermost first.
     pub labels: &'a [Arc<str>],
+    /// Where the provider says what the call has used so far.
+    pub meter: &'a Meter,
+}
+
+/// What a call under way has used as far as its provider has said: what counts when the call never ends, because it is
+/// stopped or runs into a time limit.
+#[derive(Debug)]
+pub struct Meter(Mutex<Usage>);
+
+impl Default for Meter {
+    fn default() -> Self {
+        Self(Mutex::new(Usage::unknown()))
+    }
+}
+
+impl Meter {
+    /// So much, until now. A call that is not told yet counts as one whose usage is unknown.
+    pub fn tell(&self, usage: Usage) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = usage;
+    }
+    /// What was said last.
+    pub fn read(&self) -> Usage {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// A model's answer.
@@ -64,6 +88,18 @@ pub struct ModelAnswer {
     pub usage: Usage,
     /// The model's own name for itself, when it says so.
     pub model: Option<String>,
+    /// Why it stopped, when it says so. Anything but [`Finish::Stop`] makes the call a failed one: the driver does that,
+    /// so a provider hands over what it got.
+    pub finish: Option<Finish>,
+    /// The provider's own name for the request.
+    pub request_id: Option<String>,
+}
+
+impl ModelAnswer {
+    /// A whole answer of a model that says nothing about itself.
+    pub fn new(text: impl Into<String>, usage: Usage) -> Self {
+        Self { text: text.into(), usage, model: None, finish: None, request_id: None }
+    }
 }
 
 /// Why a model did not answer.
@@ -76,6 +112,15 @@ pub struct ModelError {
     pub message: String,
     /// The provider asked to wait this long.
     pub retry_after_ms: Option<u64>,
+    /// What had come until then: a call that broke off has been paid for. None: nothing was used.
+    pub came: Option<Box<ModelAnswer>>,
+}
+
+impl ModelError {
+    /// A failure before anything came.
+    pub fn new(kind: ModelErrorKind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into(), retry_after_ms: None, came: None }
+    }
 }
 
 /// Sorts of model errors.

@@ -140,6 +140,20 @@ pub struct HumanRequest {
     pub on_timeout: OnTimeout,
 }
 
+/// Why a model stopped, as its provider says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Finish {
+    /// It had said all.
+    Stop,
+    /// It reached its limit of tokens: the answer is cut off.
+    Length,
+    /// It would not answer.
+    Refused,
+    /// The provider's content filter held the answer back, or a part of it.
+    Filtered,
+}
+
 /// What a call used.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Usage {
@@ -150,6 +164,9 @@ pub struct Usage {
     /// Of the tokens in: read from the provider's cache.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub cached_tokens: u64,
+    /// Calls whose provider did not say what they used: the figures above do not hold theirs.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unknown_calls: u64,
 }
 
 fn is_zero(n: &u64) -> bool {
@@ -157,6 +174,14 @@ fn is_zero(n: &u64) -> bool {
 }
 
 impl Usage {
+    /// One call that used something nobody told.
+    pub fn unknown() -> Self {
+        Self { unknown_calls: 1, ..Self::default() }
+    }
+    /// Whether every call said what it used. Where not, the figures are a lower bound and are shown with a `?`.
+    pub fn is_known(&self) -> bool {
+        self.unknown_calls == 0
+    }
     /// Both together. What providers say is not trusted to be of any size.
     pub fn total(&self) -> u64 {
         self.input_tokens.saturating_add(self.output_tokens)
@@ -166,5 +191,6 @@ impl Usage {
         self.input_tokens = self.input_tokens.saturating_add(other.input_tokens);
         self.output_tokens = self.output_tokens.saturating_add(other.output_tokens);
         self.cached_tokens = self.cached_tokens.saturating_add(other.cached_tokens);
+        self.unknown_calls = self.unknown_calls.saturating_add(other.unknown_calls);
     }
 }

@@ -355,7 +355,13 @@ impl Ready {
     }
     /// Runs to the end, or until `cancel` is used.
     pub async fn run(self, input: Option<Value>, cancel: Cancel) -> RunOutcome {
-        let options = Options { seed: Some(self.seed), run: None, cancel };
+        let options = Options {
+            seed: Some(self.seed),
+            run: None,
+            cancel,
+            answers_from: Some(self.answers_from.to_string()),
+            placeholder: self.answers_from == AnswersFrom::Embedded,
+        };
         run_prepared(self.prepared, input, self.ports, options).await
     }
     /// The script, where answers come from one.

@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use trefoil_ir::Program;
-use trefoil_runtime::ports::CallSite;
+use trefoil_runtime::ports::{CallSite, Meter};
 use trefoil_runtime::{
-    Activity, Cause, Embedded, ModelAnswer, ModelError, ModelErrorKind, ModelProvider as _, ModelRequest, Request,
-    RunError, Usage,
+    Activity, Cause, Embedded, Finish, ModelAnswer, ModelError, ModelErrorKind, ModelProvider as _, ModelRequest,
+    Request, RunError, Usage,
 };
 use trefoil_template::{Object, Value};
 
@@ -149,7 +149,12 @@ impl Answers {
         let value = match &activity.request {
             _ if odd => self.value(3),
             Request::Model(request) if !self.choices.one_in(3) => {
-                let at = CallSite { key: &activity.key, step: activity.step, labels: &activity.labels };
+                let at = CallSite {
+                    key: &activity.key,
+                    step: activity.step,
+                    labels: &activity.labels,
+                    meter: &Meter::default(),
+                };
                 self.embedded(at, request).into()
             }
             Request::Model(_) | Request::Human(_) => self.text().into(),
@@ -202,7 +207,7 @@ impl Answers {
 
     fn usage(&mut self) -> Option<Usage> {
         let tokens = *self.choices.of(&[None, Some(0), Some(10), Some(10), Some(5000), Some(u64::MAX)])?;
-        tokens.map(|n| Usage { input_tokens: n, output_tokens: n, cached_tokens: n })
+        tokens.map(|n| Usage { input_tokens: n, output_tokens: n, cached_tokens: n, ..Usage::default() })
     }
 
     /// A model's answer: what the program can use, anything, what it was asked, or an error.
@@ -220,13 +225,14 @@ impl Answers {
         let text = match self.choices.below(12) {
             0 => {
                 let retry_after_ms = *self.choices.of(&[None, Some(0), Some(1000), Some(u64::MAX)]).unwrap_or(&None);
-                return Err(ModelError { kind, message: asked(), retry_after_ms });
+                return Err(ModelError { retry_after_ms, ..ModelError::new(kind, asked()) });
             }
             1 | 2 => asked(),
             3 | 4 => self.text(),
             _ => self.embedded(at, request),
         };
-        Ok(ModelAnswer { text, usage: self.usage().unwrap_or_default(), model: None })
+        let finish = *self.choices.of(&[None, None, None, Some(Finish::Stop), Some(Finish::Length)]).unwrap_or(&None);
+        Ok(ModelAnswer { finish, ..ModelAnswer::new(text, self.usage().unwrap_or_default()) })
     }
 
     fn embedded(&mut self, at: CallSite<'_>, request: &ModelRequest) -> String {

@@ -140,6 +140,7 @@ impl Progress {
             | EventKind::EffectFailed { .. }
             | EventKind::ItemStarted { .. }
             | EventKind::ItemFinished { .. }
+            | EventKind::ModelStopped { .. }
             | EventKind::Warning { .. }
             | EventKind::RunStarted { .. }
             | EventKind::RunFinished { .. } => None,

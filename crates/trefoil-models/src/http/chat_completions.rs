@@ -2,7 +2,7 @@
 
 use serde_json::{Value as Json, json};
 use trefoil_ir::AnswerFormat;
-use trefoil_runtime::{ModelAnswer, ModelError, ModelErrorKind, ModelRequest, Role, Usage};
+use trefoil_runtime::{Finish, ModelError, ModelErrorKind, ModelRequest, Role, Usage};
 
 use super::{Answer, Endpoint, Partial, client, options, schema, sse};
 use crate::vendors::ChatQuirks;
@@ -77,14 +77,37 @@ pub(super) fn body(request: &ModelRequest, quirks: &ChatQuirks, openai: bool) ->
 }
 
 /// A whole answer.
-pub(super) fn answer(endpoint: &Endpoint, json: &Json) -> Result<ModelAnswer, ModelError> {
+pub(super) fn answer(endpoint: &Endpoint, json: &Json) -> Result<Answer, ModelError> {
     refused(endpoint, json)?;
     let message = json
         .pointer("/choices/0/message")
         .ok_or_else(|| endpoint.error(ModelErrorKind::Protocol, "sent an answer without `choices[0].message`"))?;
-    // A model that will not answer says so beside an empty content; that is its answer.
-    let text = text(message.get("content")).or_else(|| text(message.get("refusal"))).unwrap_or_default();
-    Ok(Answer { text, usage: usage(json.get("usage")), model: model(json) }.finish())
+    let refusal = text(message.get("refusal")).filter(|text| !text.is_empty());
+    let reason = json.pointer("/choices/0/finish_reason").and_then(Json::as_str);
+    let finish = match &refusal {
+        Some(_) => Some(Finish::Refused),
+        None => reason.map(|reason| finish(endpoint, reason)).transpose()?.flatten(),
+    };
+    // A model that will not answer says so beside an empty content.
+    let text = refusal.or_else(|| text(message.get("content"))).unwrap_or_default();
+    let id = json.get("id").and_then(Json::as_str).map(str::to_owned);
+    Ok(Answer { text, usage: usage(json.get("usage")), model: model(json), finish, id })
+}
+
+/// Why it stopped: <https://platform.openai.com/docs/api-reference/chat/object>, with the words of others beside. What
+/// nobody knows counts as having said all; what says that the server gave up is an error.
+fn finish(endpoint: &Endpoint, reason: &str) -> Result<Option<Finish>, ModelError> {
+    Ok(match reason {
+        "stop" | "eos" | "end_turn" => Some(Finish::Stop),
+        "length" | "max_tokens" | "model_length" => Some(Finish::Length),
+        "content_filter" => Some(Finish::Filtered),
+        "refusal" => Some(Finish::Refused),
+        "error" | "insufficient_system_resource" => {
+            let what = format!("stopped in the middle of its answer: `{reason}`");
+            return Err(endpoint.error(ModelErrorKind::Status(503), &what));
+        }
+        _ => None,
+    })
 }
 
 /// One event of a streamed answer.
@@ -104,6 +127,9 @@ pub(super) fn event(
     if partial.answer.model.is_none() {
         partial.answer.model = model(&json);
     }
+    if partial.answer.id.is_none() {
+        partial.answer.id = json.get("id").and_then(Json::as_str).map(str::to_owned);
+    }
     // It comes once, with the last choice or after it; an empty one before that is no news.
     // Groq puts it into a place of its own.
     let figures = json.get("usage").or_else(|| json.pointer("/x_groq/usage"));
@@ -114,9 +140,16 @@ pub(super) fn event(
         for name in ["content", "refusal"] {
             if let Some(text) = choice.get("delta").and_then(|d| text(d.get(name))) {
                 partial.push(&text, delta);
+                if name == "refusal" && !text.is_empty() {
+                    partial.answer.finish = Some(Finish::Refused);
+                }
             }
         }
-        partial.ended |= choice.get("finish_reason").is_some_and(Json::is_string);
+        if let Some(reason) = choice.get("finish_reason").and_then(Json::as_str) {
+            let finish = finish(endpoint, reason)?;
+            partial.answer.finish = partial.answer.finish.or(finish);
+            partial.ended = true;
+        }
     }
     Ok(())
 }
@@ -140,13 +173,18 @@ fn model(json: &Json) -> Option<String> {
     json.get("model")?.as_str().filter(|m| !m.is_empty()).map(str::to_owned)
 }
 
-fn usage(json: Option<&Json>) -> Usage {
-    let number = |path: &str| json.and_then(|u| u.pointer(path)).and_then(Json::as_u64).unwrap_or(0);
-    Usage {
-        input_tokens: number("/prompt_tokens"),
-        output_tokens: number("/completion_tokens"),
-        cached_tokens: number("/prompt_tokens_details/cached_tokens").max(number("/prompt_cache_hit_tokens")),
-    }
+/// None: it says nothing.
+fn usage(json: Option<&Json>) -> Option<Usage> {
+    let number = |path: &str| json?.pointer(path)?.as_u64();
+    let (input, output) = (number("/prompt_tokens"), number("/completion_tokens"));
+    let cached = number("/prompt_tokens_details/cached_tokens").max(number("/prompt_cache_hit_tokens"));
+    (input.is_some() || output.is_some()).then(|| Usage {
+        input_tokens: input.unwrap_or_default(),
+        output_tokens: output.unwrap_or_default(),
+        cached_tokens: cached.unwrap_or_default(),
+        // One figure without the other is a lower bound.
+        unknown_calls: u64::from(input.is_none() || output.is_none()),
+    })
 }
 
 /// Gateways report a failure behind a good status, in the body or in the middle of a stream.

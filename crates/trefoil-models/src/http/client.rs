@@ -4,7 +4,7 @@ use std::error::Error as _;
 use std::time::Duration;
 
 use reqwest::header::{CONTENT_TYPE, HeaderMap};
-use trefoil_runtime::{ModelError, ModelErrorKind};
+use trefoil_runtime::{ModelAnswer, ModelError, ModelErrorKind, Usage};
 
 use super::Endpoint;
 
@@ -16,6 +16,8 @@ const LARGEST_ANSWER: usize = 32 << 20;
 const LARGEST_REFUSAL: usize = 64 << 10;
 /// Characters of a server's message that are repeated.
 const LONGEST_MESSAGE: usize = 300;
+/// Bytes of a request's name that are kept.
+const LONGEST_ID: usize = 200;
 /// A longer wait is nobody's wish.
 const LONGEST_WAIT_MS: f64 = 86_400_000.0;
 
@@ -36,10 +38,8 @@ impl Client {
             .user_agent(concat!("trefoil/", env!("CARGO_PKG_VERSION")))
             .build()
             .map(Self)
-            .map_err(|e| ModelError {
-                kind: ModelErrorKind::Setup,
-                message: format!("cannot make an HTTP client: {}", innermost(&e)),
-                retry_after_ms: None,
+            .map_err(|e| {
+                ModelError::new(ModelErrorKind::Setup, format!("cannot make an HTTP client: {}", innermost(&e)))
             })
     }
 
@@ -82,6 +82,13 @@ impl Response {
         kind.trim_start().to_ascii_lowercase().starts_with("text/event-stream")
     }
 
+    /// The provider's name for the request, where its headers say one.
+    pub(super) fn request_id(&self) -> Option<String> {
+        let headers = self.inner.headers();
+        let id = ["x-request-id", "request-id"].iter().find_map(|name| headers.get(*name)?.to_str().ok())?.trim();
+        (!id.is_empty() && id.len() <= LONGEST_ID).then(|| id.to_owned())
+    }
+
     /// The next bytes, none at the end.
     pub(super) async fn chunk(&mut self) -> Result<Option<Vec<u8>>, ModelError> {
         let bytes = self.inner.chunk().await.map_err(|e| failure(&self.endpoint, &e))?;
@@ -118,12 +125,16 @@ fn failure(endpoint: &Endpoint, error: &reqwest::Error) -> ModelError {
     if error.is_builder() {
         endpoint.error(ModelErrorKind::Setup, &format!("cannot be called: {}", innermost(error)))
     } else if error.is_timeout() {
-        endpoint.error(ModelErrorKind::Timeout, &format!("cannot be reached at {} in time", endpoint.address()))
+        let what = format!("cannot be reached at {} in time", endpoint.address());
+        endpoint.error(if error.is_connect() { ModelErrorKind::Network } else { ModelErrorKind::Timeout }, &what)
     } else if error.is_connect() {
         let cause = innermost(error);
         endpoint.error(ModelErrorKind::Network, &format!("cannot be reached at {}: {cause}", endpoint.address()))
     } else {
-        endpoint.error(ModelErrorKind::Network, &format!("broke off: {}", innermost(error)))
+        // It was sent, and nobody knows what became of it.
+        let what = format!("closed the connection before the answer was complete ({})", innermost(error));
+        let came = Some(Box::new(ModelAnswer::new("", Usage::unknown())));
+        ModelError { came, ..endpoint.error(ModelErrorKind::Network, &what) }
     }
 }
 

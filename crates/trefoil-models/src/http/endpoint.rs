@@ -4,9 +4,9 @@ use std::fmt;
 
 use reqwest::Url;
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
-use trefoil_runtime::{ModelAnswer, ModelError, ModelErrorKind};
+use trefoil_runtime::{ModelError, ModelErrorKind};
 
-use super::{Partial, chat_completions, messages, sse};
+use super::{Answer, Partial, chat_completions, messages, sse};
 use crate::credential::Credential;
 use crate::vendors::Protocol;
 
@@ -33,7 +33,7 @@ impl Endpoint {
         base_url: &str,
         credential: Option<Credential>,
     ) -> Result<Self, ModelError> {
-        let setup = |message: String| ModelError { kind: ModelErrorKind::Setup, message, retry_after_ms: None };
+        let setup = |message: String| ModelError::new(ModelErrorKind::Setup, message);
         let mut url = Url::parse(base_url.trim())
             .ok()
             .filter(|u| matches!(u.scheme(), "http" | "https") && u.host().is_some())
@@ -86,10 +86,10 @@ impl Endpoint {
     pub(super) fn error(&self, kind: ModelErrorKind, what: &str) -> ModelError {
         let message = format!("`{}` {what}", self.provider);
         let message = self.credential.as_ref().map_or_else(|| message.clone(), |c| c.scrub(&message));
-        ModelError { kind, message, retry_after_ms: None }
+        ModelError::new(kind, message)
     }
 
-    pub(super) fn read_answer(&self, json: &serde_json::Value) -> Result<ModelAnswer, ModelError> {
+    pub(super) fn read_answer(&self, json: &serde_json::Value) -> Result<Answer, ModelError> {
         match self.protocol {
             Protocol::Messages => messages::answer(self, json),
             _ => chat_completions::answer(self, json),

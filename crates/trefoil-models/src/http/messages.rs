@@ -1,7 +1,7 @@
 //! Anthropic's messages.
 
 use serde_json::{Value as Json, json};
-use trefoil_runtime::{ModelAnswer, ModelError, ModelErrorKind, ModelRequest, Role, Usage};
+use trefoil_runtime::{Finish, ModelError, ModelErrorKind, ModelRequest, Role, Usage};
 
 use super::{Answer, Endpoint, Partial, client, options, schema, sse};
 
@@ -68,7 +68,7 @@ pub(super) fn body(request: &ModelRequest) -> Result<Json, ModelError> {
 }
 
 /// A whole answer: its text blocks, one after the other.
-pub(super) fn answer(endpoint: &Endpoint, json: &Json) -> Result<ModelAnswer, ModelError> {
+pub(super) fn answer(endpoint: &Endpoint, json: &Json) -> Result<Answer, ModelError> {
     refused(endpoint, json)?;
     let blocks = json
         .get("content")
@@ -79,9 +79,21 @@ pub(super) fn answer(endpoint: &Endpoint, json: &Json) -> Result<ModelAnswer, Mo
         .filter(|b| b.get("type").and_then(Json::as_str) == Some("text"))
         .filter_map(|b| b.get("text")?.as_str())
         .collect();
-    let mut usage = Usage::default();
+    let mut usage = None;
     count(json.get("usage"), &mut usage);
-    Ok(Answer { text, usage, model: model(json) }.finish())
+    let finish = json.get("stop_reason").and_then(Json::as_str).and_then(finish);
+    let id = json.get("id").and_then(Json::as_str).map(str::to_owned);
+    Ok(Answer { text, usage, model: model(json), finish, id })
+}
+
+/// Why it stopped: <https://docs.anthropic.com/en/api/handling-stop-reasons>.
+fn finish(reason: &str) -> Option<Finish> {
+    match reason {
+        "end_turn" | "stop_sequence" => Some(Finish::Stop),
+        "max_tokens" | "model_context_window_exceeded" => Some(Finish::Length),
+        "refusal" => Some(Finish::Refused),
+        _ => None,
+    }
 }
 
 /// One event of a streamed answer.
@@ -97,6 +109,7 @@ pub(super) fn event(
         "message_start" => {
             let message = json.get("message").unwrap_or(&Json::Null);
             partial.answer.model = model(message);
+            partial.answer.id = message.get("id").and_then(Json::as_str).map(str::to_owned);
             count(message.get("usage"), &mut partial.answer.usage);
         }
         "content_block_start" => {
@@ -110,7 +123,12 @@ pub(super) fn event(
                 partial.push(text, delta);
             }
         }
-        "message_delta" => count(json.get("usage"), &mut partial.answer.usage),
+        "message_delta" => {
+            count(json.get("usage"), &mut partial.answer.usage);
+            if let Some(reason) = json.pointer("/delta/stop_reason").and_then(Json::as_str) {
+                partial.answer.finish = finish(reason);
+            }
+        }
         "message_stop" => partial.done = true,
         "error" => refused(endpoint, &json)?,
         // `ping`, `content_block_stop`, and what will come.
@@ -129,17 +147,17 @@ fn model(json: &Json) -> Option<String> {
 
 /// Tokens in come with the first figures, tokens out with the last. Cached ones are counted apart by Anthropic and
 /// belong to the tokens in here.
-fn count(json: Option<&Json>, usage: &mut Usage) {
+fn count(json: Option<&Json>, usage: &mut Option<Usage>) {
     let number = |name: &str| json.and_then(|u| u.get(name)).and_then(Json::as_u64);
     let cached = number("cache_read_input_tokens").unwrap_or(0);
     let written = number("cache_creation_input_tokens").unwrap_or(0);
-    let input = number("input_tokens").unwrap_or(0) + cached + written;
+    let input = number("input_tokens").unwrap_or(0).saturating_add(cached).saturating_add(written);
     if input > 0 {
-        usage.input_tokens = input;
-        usage.cached_tokens = cached;
+        let usage = usage.get_or_insert_default();
+        (usage.input_tokens, usage.cached_tokens) = (input, cached);
     }
     if let Some(out) = number("output_tokens") {
-        usage.output_tokens = out;
+        usage.get_or_insert_default().output_tokens = out;
     }
 }
 

@@ -30,7 +30,9 @@ mod sse;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use trefoil_runtime::{ModelAnswer, ModelError, ModelErrorKind, ModelProvider, ModelRequest, ports::CallSite};
+use trefoil_runtime::{
+    Finish, Meter, ModelAnswer, ModelError, ModelErrorKind, ModelProvider, ModelRequest, Usage, ports::CallSite,
+};
 
 pub use client::Client;
 pub use endpoint::Endpoint;
@@ -56,6 +58,8 @@ impl HttpModel {
     async fn exchange(
         &self,
         request: &ModelRequest,
+        meter: &Meter,
+        partial: &mut Partial,
         delta: &mut (dyn for<'d> FnMut(&'d str) + Send),
     ) -> Result<ModelAnswer, ModelError> {
         let body = match self.endpoint.protocol {
@@ -64,25 +68,33 @@ impl HttpModel {
             Protocol::Unavailable => return Err(self.endpoint.error(ModelErrorKind::Setup, "cannot be called yet")),
         };
         let mut response = self.client.post(&self.endpoint, &body).await?;
+        partial.begun = true;
+        partial.request_id = response.request_id();
         if request.stream && response.is_event_stream() {
             let mut events = sse::Decoder::default();
-            let mut partial = Partial::default();
             while !partial.done
                 && let Some(bytes) = response.chunk().await?
             {
                 for event in events.push(&bytes) {
                     let event = event.map_err(|what| self.endpoint.error(ModelErrorKind::Protocol, &what))?;
-                    self.endpoint.read_event(&event, &mut partial, delta)?;
+                    self.endpoint.read_event(&event, partial, delta)?;
+                }
+                if partial.answer.usage.is_some() {
+                    meter.tell(partial.answer.used_so_far());
                 }
             }
-            return partial.finish(&self.endpoint);
+            return if partial.done || partial.ended {
+                Ok(std::mem::take(partial).whole())
+            } else {
+                Err(self.endpoint.error(ModelErrorKind::Network, "broke off in the middle of its answer"))
+            };
         }
         let json = response.json().await?;
-        let answer = self.endpoint.read_answer(&json)?;
-        if request.stream && !answer.text.is_empty() {
-            delta(&answer.text);
+        partial.answer = self.endpoint.read_answer(&json)?;
+        if request.stream && !partial.answer.text.is_empty() {
+            delta(&partial.answer.text);
         }
-        Ok(answer)
+        Ok(std::mem::take(partial).whole())
     }
 }
 
@@ -90,15 +102,26 @@ impl HttpModel {
 impl ModelProvider for HttpModel {
     async fn call(
         &self,
-        _at: CallSite<'_>,
+        at: CallSite<'_>,
         request: &ModelRequest,
         delta: &mut (dyn for<'d> FnMut(&'d str) + Send),
     ) -> Result<ModelAnswer, ModelError> {
         let ms = request.parameters.timeout_ms.unwrap_or(DEFAULT_TIMEOUT_MS);
-        match tokio::time::timeout(Duration::from_millis(ms), self.exchange(request, delta)).await {
+        let mut partial = Partial::default();
+        let exchange = self.exchange(request, at.meter, &mut partial, delta);
+        let outcome = match tokio::time::timeout(Duration::from_millis(ms), exchange).await {
             Ok(outcome) => outcome,
-            Err(_) => Err(self.endpoint.error(ModelErrorKind::Timeout, &format!("gave no complete answer in {ms} ms"))),
-        }
+            Err(_) => {
+                partial.begun = true;
+                Err(self.endpoint.error(ModelErrorKind::Timeout, &format!("gave no complete answer in {ms} ms")))
+            }
+        };
+        outcome.map_err(|mut error| {
+            if partial.begun && error.came.is_none() {
+                error.came = Some(Box::new(partial.so_far()));
+            }
+            error
+        })
     }
 
     fn label(&self, request: &ModelRequest) -> String {
@@ -106,10 +129,14 @@ impl ModelProvider for HttpModel {
     }
 }
 
-/// What has arrived of a streamed answer.
+/// What has arrived of an answer.
 #[derive(Debug, Default)]
 struct Partial {
     answer: Answer,
+    /// The provider has begun to answer: from here on the call costs something, whatever becomes of it.
+    begun: bool,
+    /// The provider's name for the request, from the headers.
+    request_id: Option<String>,
     /// The model has said all; figures may still come.
     ended: bool,
     /// Nothing more comes.
@@ -120,13 +147,18 @@ struct Partial {
 #[derive(Debug, Default)]
 struct Answer {
     text: String,
-    usage: trefoil_runtime::Usage,
+    /// None: the provider has said nothing about it.
+    usage: Option<Usage>,
     model: Option<String>,
+    finish: Option<Finish>,
+    /// Its name in the body, where the headers name none.
+    id: Option<String>,
 }
 
 impl Answer {
-    fn finish(self) -> ModelAnswer {
-        ModelAnswer { text: self.text, usage: self.usage, model: self.model }
+    /// What it has cost at least, while it is not whole.
+    fn used_so_far(&self) -> Usage {
+        Usage { unknown_calls: 1, ..self.usage.unwrap_or_default() }
     }
 }
 
@@ -138,11 +170,18 @@ impl Partial {
         }
     }
 
-    fn finish(self, endpoint: &Endpoint) -> Result<ModelAnswer, ModelError> {
-        if self.done || self.ended {
-            Ok(self.answer.finish())
-        } else {
-            Err(endpoint.error(ModelErrorKind::Network, "broke off in the middle of its answer"))
-        }
+    fn whole(self) -> ModelAnswer {
+        let usage = self.answer.usage.unwrap_or_else(Usage::unknown);
+        self.with(usage)
+    }
+
+    fn so_far(self) -> ModelAnswer {
+        let usage = self.answer.used_so_far();
+        self.with(usage)
+    }
+
+    fn with(self, usage: Usage) -> ModelAnswer {
+        let Answer { text, model, finish, id, .. } = self.answer;
+        ModelAnswer { text, usage, model, finish, request_id: self.request_id.or(id) }
     }
 }

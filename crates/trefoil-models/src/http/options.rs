@@ -13,7 +13,7 @@ const FIXED: &[&str] = &["model", "messages", "system", "stream", "stream_option
 /// Lays options over a body.
 pub(super) fn merge(body: &mut Json, options: Option<&Value>) -> Result<(), ModelError> {
     let Some(options) = options.filter(|o| !o.is_null()) else { return Ok(()) };
-    let setup = |message: String| ModelError { kind: ModelErrorKind::Setup, message, retry_after_ms: None };
+    let setup = |message: String| ModelError::new(ModelErrorKind::Setup, message);
     let Json::Object(options) = snake(options.to_json()) else {
         return Err(setup("provider options must be an object".to_owned()));
     };

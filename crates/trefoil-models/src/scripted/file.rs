@@ -4,7 +4,7 @@ use std::sync::Mutex;
 
 use indexmap::IndexMap;
 use serde_json::{Map, Value as Json};
-use trefoil_runtime::{ModelErrorKind, Usage};
+use trefoil_runtime::{Finish, ModelErrorKind, Usage};
 use trefoil_syntax::yaml::{self, Kind, Limits, Node, Scalar};
 use trefoil_syntax::{FileId, Severity, SourceFile, suggest};
 use trefoil_template::Value;
@@ -49,15 +49,16 @@ fn answer(json: &Json, at: &str) -> Result<Turn<Answer>> {
         if json.is_array() {
             return Err(format!("`{at}` is a list; write `json:` before an answer that is one"));
         }
-        let answer = Answer { text: Value::from_json(json.clone()).to_text().to_string(), usage: None };
+        let answer = Answer { text: Value::from_json(json.clone()).to_text().to_string(), usage: None, finish: None };
         return Ok(Turn { outcome: Ok(answer), delay_ms: 0 });
     };
-    known(map, at, &["text", "json", "error", "delay_ms", "usage"])?;
+    known(map, at, &["text", "json", "error", "delay_ms", "usage", "finish"])?;
+    let finish = map.get("finish").map(|f| finish(f, &format!("{at}.finish"))).transpose()?;
     let usage = map.get("usage").map(|u| usage(u, &format!("{at}.usage"))).transpose()?;
     let outcome = match (map.get("text"), map.get("json"), map.get("error")) {
-        (Some(Json::String(text)), None, None) => Ok(Answer { text: text.clone(), usage }),
+        (Some(Json::String(text)), None, None) => Ok(Answer { text: text.clone(), usage, finish }),
         (Some(_), None, None) => return Err(format!("`{at}.text` is not text")),
-        (None, Some(json), None) => Ok(Answer { text: json.to_string(), usage }),
+        (None, Some(json), None) => Ok(Answer { text: json.to_string(), usage, finish }),
         (None, None, Some(error)) => Err(failure(error, &format!("{at}.error"))?),
         _ => return Err(format!("`{at}` needs one of `text`, `json` and `error`")),
     };
@@ -122,6 +123,15 @@ fn failure(json: &Json, at: &str) -> Result<Failure> {
     }
 }
 
+const FINISHES: &[(&str, Finish)] =
+    &[("stop", Finish::Stop), ("length", Finish::Length), ("refused", Finish::Refused), ("filtered", Finish::Filtered)];
+
+fn finish(json: &Json, at: &str) -> Result<Finish> {
+    let word = json.as_str().unwrap_or_default();
+    let found = FINISHES.iter().find(|(name, _)| *name == word).map(|(_, finish)| *finish);
+    found.ok_or_else(|| format!("`{at}` must be one of `stop`, `length`, `refused`, `filtered`"))
+}
+
 fn usage(json: &Json, at: &str) -> Result<Usage> {
     let map = object(json, at)?;
     known(map, at, &["input_tokens", "output_tokens", "cached_tokens"])?;
@@ -130,6 +140,7 @@ fn usage(json: &Json, at: &str) -> Result<Usage> {
         input_tokens: number("input_tokens")?,
         output_tokens: number("output_tokens")?,
         cached_tokens: number("cached_tokens")?,
+        ..Usage::default()
     })
 }
 

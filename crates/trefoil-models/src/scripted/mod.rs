@@ -35,7 +35,8 @@ use trefoil_ir::{Program, StepKind, walk};
 use trefoil_runtime::embedded::word_usage;
 use trefoil_runtime::ports::CallSite;
 use trefoil_runtime::{
-    Key, ModelAnswer, ModelError, ModelErrorKind, ModelProvider, ModelRequest, ToolError, ToolHost, ToolRequest, Usage,
+    Finish, Key, ModelAnswer, ModelError, ModelErrorKind, ModelProvider, ModelRequest, ToolError, ToolHost,
+    ToolRequest, Usage,
 };
 use trefoil_syntax::suggest;
 use trefoil_template::Value;
@@ -84,6 +85,7 @@ struct Turn<T> {
 struct Answer {
     text: String,
     usage: Option<Usage>,
+    finish: Option<Finish>,
 }
 
 #[derive(Debug, Clone)]
@@ -182,7 +184,7 @@ impl ModelProvider for Scripted {
         request: &ModelRequest,
         delta: &mut (dyn for<'d> FnMut(&'d str) + Send),
     ) -> Result<ModelAnswer, ModelError> {
-        let setup = |message: String| ModelError { kind: ModelErrorKind::Setup, message, retry_after_ms: None };
+        let setup = |message: String| ModelError::new(ModelErrorKind::Setup, message);
         let Some((name, script)) = self.find(&at, &request.speaker) else {
             return Err(setup(format!("the script has no answer for agent `{}` at `{}`", request.speaker, at.key)));
         };
@@ -190,6 +192,7 @@ impl ModelProvider for Scripted {
             let n = script.turns.len();
             return Err(setup(format!("the script has no further answer for `{name}`: {n} were given")));
         };
+        at.meter.tell(Usage::default());
         if turn.delay_ms > 0 {
             tokio::time::sleep(Duration::from_millis(turn.delay_ms)).await;
         }
@@ -199,9 +202,11 @@ impl ModelProvider for Scripted {
                     answer.text.split_inclusive(' ').for_each(delta);
                 }
                 let usage = answer.usage.unwrap_or_else(|| word_usage(request, &answer.text));
-                Ok(ModelAnswer { text: answer.text.clone(), usage, model: None })
+                Ok(ModelAnswer { finish: answer.finish, ..ModelAnswer::new(answer.text.clone(), usage) })
             }
-            Err(f) => Err(ModelError { kind: f.kind, message: f.message.clone(), retry_after_ms: f.retry_after_ms }),
+            Err(f) => {
+                Err(ModelError { retry_after_ms: f.retry_after_ms, ..ModelError::new(f.kind, f.message.clone()) })
+            }
         }
     }
 

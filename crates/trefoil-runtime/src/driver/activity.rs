@@ -11,10 +11,10 @@ use super::fill::Seen;
 use super::model;
 use super::watch::Watch;
 use crate::error::{Cause, RunError};
-use crate::event::EventKind;
+use crate::event::{EventKind, Told};
 use crate::key::Key;
 use crate::machine::Prepared;
-use crate::ports::{Clock, CommandOutput, Ports, ToolError};
+use crate::ports::{Clock, CommandOutput, Meter, Ports, ToolError};
 use crate::request::{Activity, CommandRequest, HumanRequest, Request, ToolRequest, Usage};
 
 /// What activities work with.
@@ -51,18 +51,22 @@ pub struct Came {
     pub usage: Option<Usage>,
     /// Things to say before its end.
     pub warnings: Vec<String>,
+    /// Of a model call: what its provider said beside the answer.
+    pub told: Told,
+    /// Of a model call that failed: the text that had come.
+    pub partial: Option<String>,
 }
 
 impl From<Result<Value, RunError>> for Came {
     fn from(result: Result<Value, RunError>) -> Self {
-        Self { result, usage: None, warnings: Vec::new() }
+        Self { result, usage: None, warnings: Vec::new(), told: Told::default(), partial: None }
     }
 }
 
 /// Does it.
-pub async fn perform(world: Arc<World>, activity: Activity) -> Done {
+pub async fn perform(world: Arc<World>, activity: Activity, meter: Arc<Meter>) -> Done {
     let location = world.prepared.program.step(activity.step).map(|s| s.origin);
-    let at = At { world: &world, activity: &activity, location };
+    let at = At { world: &world, activity: &activity, location, meter: &meter };
     let began = world.watch.now_ms();
     let mut came = match &activity.request {
         Request::Model(request) => model::call(&at, request).await,
@@ -84,25 +88,23 @@ pub async fn perform(world: Arc<World>, activity: Activity) -> Done {
         Err(error) => Err(world.secrets.scrub_error(error)),
     };
     let duration_ms = world.watch.now_ms().saturating_sub(began);
-    let mut events: Vec<EventKind> = came.warnings.into_iter().map(|message| EventKind::Warning { message }).collect();
-    events.extend(ending(&activity.request, &came.result, came.usage, duration_ms));
-    Done { key: activity.key, location, result: came.result, usage: came.usage, events }
+    let warnings = std::mem::take(&mut came.warnings);
+    let mut events: Vec<EventKind> = warnings.into_iter().map(|message| EventKind::Warning { message }).collect();
+    let (result, usage) = (came.result.clone(), came.usage);
+    events.extend(ending(&activity.request, came, duration_ms));
+    Done { key: activity.key, location, result, usage, events }
 }
 
-fn ending(
-    request: &Request,
-    result: &Result<Value, RunError>,
-    usage: Option<Usage>,
-    duration_ms: u64,
-) -> Option<EventKind> {
+fn ending(request: &Request, came: Came, duration_ms: u64) -> Option<EventKind> {
+    let Came { result, usage, told, partial, .. } = came;
     Some(match (request, result) {
         // A retry or a time limit has its own event.
         (Request::Timer { .. }, _) => return None,
         (Request::Model(_), Ok(answer)) => {
-            EventKind::ModelFinished { answer: answer.clone(), usage: usage.unwrap_or_default(), duration_ms }
+            EventKind::ModelFinished { answer, usage: usage.unwrap_or_default(), duration_ms, told }
         }
-        (_, Ok(value)) => EventKind::EffectFinished { value: value.clone(), duration_ms },
-        (_, Err(error)) => EventKind::EffectFailed { error: error.clone(), duration_ms },
+        (_, Ok(value)) => EventKind::EffectFinished { value, duration_ms },
+        (_, Err(error)) => EventKind::EffectFailed { error, duration_ms, usage, partial, told },
     })
 }
 
@@ -114,6 +116,8 @@ pub struct At<'a> {
     pub activity: &'a Activity,
     /// Its step's place.
     pub location: Option<Location>,
+    /// What it is known to have used.
+    pub meter: &'a Meter,
 }
 
 impl At<'_> {

@@ -7,10 +7,10 @@ use trefoil_template::Value;
 use super::activity::{At, Came, within};
 use super::shown;
 use crate::error::{Cause, RunError};
-use crate::event::EventKind;
+use crate::event::{EventKind, Told};
 use crate::guard;
-use crate::ports::{CallSite, ModelError, ModelErrorKind};
-use crate::request::{Message, ModelRequest};
+use crate::ports::{CallSite, ModelAnswer, ModelError, ModelErrorKind};
+use crate::request::{Finish, Message, ModelRequest};
 
 /// Makes the call.
 pub async fn call(at: &At<'_>, request: &ModelRequest) -> Came {
@@ -33,35 +33,83 @@ pub async fn call(at: &At<'_>, request: &ModelRequest) -> Came {
         }
     }
     let mut stream = at.world.secrets.stream();
+    let mut so_far = String::new();
     let mut show = |text: &str| {
         let text = stream.push(text);
         if !text.is_empty() {
+            so_far.push_str(&text);
             at.note(EventKind::TextDelta { text, provisional: request.provisional });
         }
     };
-    let site = CallSite { key: &at.activity.key, step: at.activity.step, labels: &at.activity.labels };
+    let site = CallSite { key: &at.activity.key, step: at.activity.step, labels: &at.activity.labels, meter: at.meter };
     let called = ports.models.call(site, &filled, &mut show);
     let answered = within(&*ports.clock, request.parameters.timeout_ms, called).await;
     let rest = stream.finish();
     if !rest.is_empty() {
+        so_far.push_str(&rest);
         at.note(EventKind::TextDelta { text: rest, provisional: request.provisional });
     }
     let answer = match answered {
         Some(Ok(answer)) => answer,
-        Some(Err(error)) => return Err(model_error(error)).into(),
+        Some(Err(mut error)) => {
+            let came = error.came.take().map(|came| *came);
+            return broken(at, request, model_error(error), came);
+        }
         None => {
             let ms = request.parameters.timeout_ms.unwrap_or_default();
             let seconds = Value::from(ms as f64 / 1000.0).to_text();
             let error = RunError::new("TIMEOUT", format!("the model did not answer within {seconds}s"));
-            return Err(error.cause(Cause::Timeout)).into();
+            let came = ModelAnswer::new(so_far, at.meter.read());
+            return broken(at, request, error.cause(Cause::Timeout), Some(came));
         }
     };
+    if let Some(error) = answer.finish.and_then(|finish| not_whole(finish, request)) {
+        return broken(at, request, error, Some(answer));
+    }
+    let told = told(&answer);
     let guarded = guard::output(&request.guards, answer.text, &at.world.prepared);
     let (result, warnings) = match guarded {
         Ok(passed) => (Ok(Value::from(passed.text)), passed.flags),
         Err(error) => (Err(error), Vec::new()),
     };
-    Came { result, usage: Some(answer.usage), warnings }
+    Came { result, usage: Some(answer.usage), warnings, told, partial: None }
+}
+
+/// A call that gave no whole answer. What had come is kept, as far as the guardrails let it through.
+fn broken(at: &At<'_>, request: &ModelRequest, error: RunError, came: Option<ModelAnswer>) -> Came {
+    let Some(came) = came else { return Err(error).into() };
+    let told = told(&came);
+    let passed = guard::output(&request.guards, came.text, &at.world.prepared).ok();
+    let partial = passed.map(|passed| at.world.secrets.scrub(&passed.text)).filter(|text| !text.is_empty());
+    Came { partial, told, usage: Some(came.usage), ..Came::from(Err(error)) }
+}
+
+fn told(answer: &ModelAnswer) -> Told {
+    Told { answered_by: answer.model.clone(), finish: answer.finish, request_id: answer.request_id.clone() }
+}
+
+/// An answer that is not whole is a failed call (decision C14).
+fn not_whole(finish: Finish, request: &ModelRequest) -> Option<RunError> {
+    let who = &request.speaker;
+    Some(match finish {
+        Finish::Stop => return None,
+        Finish::Length => {
+            let limit = match request.parameters.max_tokens {
+                Some(limit) => format!("its limit of {limit} tokens"),
+                None => "the model's limit of tokens".to_owned(),
+            };
+            let error = RunError::new("ANSWER_TRUNCATED", format!("the answer of `{who}` was cut off at {limit}"));
+            error.help("allow more tokens for the answer, or ask for a shorter one")
+        }
+        Finish::Refused => {
+            let error = RunError::new("ANSWER_REFUSED", format!("the model of `{who}` refused to answer"));
+            error.help("the trace keeps what it said; change the prompt or choose another model")
+        }
+        Finish::Filtered => {
+            let message = format!("the provider's content filter held back the answer of `{who}`");
+            RunError::new("ANSWER_FILTERED", message).help("change the prompt, or ask the provider about its filter")
+        }
+    })
 }
 
 /// What is sent beside the messages, as it may be shown; what is not set is left out.

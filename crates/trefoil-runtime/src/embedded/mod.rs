@@ -82,7 +82,7 @@ impl ModelProvider for Embedded {
             pieces(&text).for_each(delta);
         }
         let usage = word_usage(request, &text);
-        Ok(ModelAnswer { text, usage, model: None })
+        Ok(ModelAnswer::new(text, usage))
     }
 
     fn label(&self, _request: &ModelRequest) -> String {
@@ -96,7 +96,7 @@ pub fn word_usage(request: &ModelRequest, answer: &str) -> Usage {
     Usage {
         input_tokens: request.messages.iter().map(|m| words(&m.content.to_text())).sum(),
         output_tokens: words(answer),
-        cached_tokens: 0,
+        ..Usage::default()
     }
 }
 

@@ -28,8 +28,8 @@ where
         // A word a token: enough for budgets to have something to count.
         let words = |text: &str| text.split_whitespace().count() as u64;
         let asked = request.messages.iter().map(|m| words(&m.content.to_text())).sum();
-        let usage = Usage { input_tokens: asked, output_tokens: words(&text), cached_tokens: 0 };
-        Ok(ModelAnswer { text, usage, model: None })
+        let usage = Usage { input_tokens: asked, output_tokens: words(&text), ..Usage::default() };
+        Ok(ModelAnswer::new(text, usage))
     }
     fn label(&self, _request: &ModelRequest) -> String {
         "function".to_owned()

@@ -70,10 +70,17 @@ fn cancelling_stops_what_is_under_way_and_says_so() {
     assert_eq!(outcome.result.unwrap_err().code, "CANCELLED");
     assert_eq!(seen.load(Ordering::SeqCst), 0, "a call runs on");
     let kinds: Vec<EntryKind> = world.journal.entries("r1").into_iter().map(|e| e.kind).collect();
+    // What a stopped call is known to have used is spent: here nobody knows.
     assert!(matches!(
-        kinds[kinds.len() - 2..],
-        [EntryKind::CancelRequested, EntryKind::Finished { error: Some(_), .. }]
+        kinds[kinds.len() - 4..],
+        [
+            EntryKind::CancelRequested,
+            EntryKind::Failed { usage: Some(Usage { unknown_calls: 1, .. }), .. },
+            EntryKind::Failed { usage: Some(_), .. },
+            EntryKind::Finished { error: Some(_), .. }
+        ]
     ));
+    assert_eq!(outcome.usage, Usage { unknown_calls: 2, ..Usage::default() });
 }
 
 #[test]
@@ -315,7 +322,7 @@ fn a_failing_call_is_an_entry_with_what_it_used() {
     let main = b.flow("main", say, None);
     let world = World::echo();
     let outcome = world.run(&b.program(main), "x");
-    assert_eq!(outcome.usage, Usage { input_tokens: 2, output_tokens: 2, cached_tokens: 0 });
+    assert_eq!(outcome.usage, Usage { input_tokens: 2, output_tokens: 2, ..Usage::default() });
     let failed = world
         .journal
         .entries("r1")

@@ -47,7 +47,7 @@ fn tries_end_and_the_last_failure_remains() {
 fn a_failure_of_another_class_is_not_tried_again() {
     let (outcome, retries) = tries(1, &[RetryOn::Network, RetryOn::Status(500)], status(429));
     assert_eq!((outcome.calls, retries.len()), (1, 0));
-    let network = ModelError { kind: ModelErrorKind::Network, message: "gone".into(), retry_after_ms: None };
+    let network = ModelError::new(ModelErrorKind::Network, "gone");
     assert!(tries(1, &[RetryOn::Network], network).0.result.is_ok());
 }
 

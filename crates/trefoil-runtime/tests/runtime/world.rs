@@ -68,7 +68,7 @@ pub fn block_on<T>(future: impl Future<Output = T>) -> T {
 }
 
 pub fn status(status: u16) -> ModelError {
-    ModelError { kind: ModelErrorKind::Status(status), message: format!("status {status}"), retry_after_ms: None }
+    ModelError::new(ModelErrorKind::Status(status), format!("status {status}"))
 }
 
 /// JSON for comparisons that read well.

@@ -170,7 +170,7 @@ impl Trace {
                 let call = Call { detail: Some(detail.clone()), ..call(event, effect) };
                 self.around(event, effect).calls.push(call);
             }
-            EventKind::ModelFinished { answer, usage, duration_ms } => {
+            EventKind::ModelFinished { answer, usage, duration_ms, .. } => {
                 if let Some(call) = self.call(event) {
                     (call.answer, call.usage) = (Some(answer.clone()), Some(*usage));
                     call.duration_ms = Some(*duration_ms);
@@ -181,9 +181,15 @@ impl Trace {
                     (call.answer, call.duration_ms) = (Some(value.clone()), Some(*duration_ms));
                 }
             }
-            EventKind::EffectFailed { error, duration_ms } => {
+            EventKind::EffectFailed { error, duration_ms, usage, .. } => {
                 if let Some(call) = self.call(event) {
                     (call.error, call.duration_ms) = (Some(error.clone()), Some(*duration_ms));
+                    call.usage = *usage;
+                }
+            }
+            EventKind::ModelStopped { usage } => {
+                if let Some(call) = self.call(event) {
+                    call.usage = Some(*usage);
                 }
             }
             EventKind::TextDelta { .. } | EventKind::ItemStarted { .. } | EventKind::ItemFinished { .. } => {}

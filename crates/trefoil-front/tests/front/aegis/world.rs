@@ -143,11 +143,8 @@ impl World {
             let mut seen = seen.lock().unwrap();
             let before = seen.iter().filter(|(s, _)| **s == *request.speaker).count();
             seen.push((request.speaker.to_string(), user.clone()));
-            model(&request.speaker, before, &user).map_err(|status| ModelError {
-                kind: ModelErrorKind::Status(status),
-                message: format!("status {status}"),
-                retry_after_ms: None,
-            })
+            model(&request.speaker, before, &user)
+                .map_err(|status| ModelError::new(ModelErrorKind::Status(status), format!("status {status}")))
         });
         let ports = Ports {
             models: Arc::new(answer),
