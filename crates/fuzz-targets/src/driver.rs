@@ -44,7 +44,8 @@ fn run(bytes: &[u8]) {
     let seed = answers.seed();
     let world = World::new(answers);
 
-    let options = Options { seed: Some(seed), run: Some("run".to_owned()), cancel: Cancel::new() };
+    let options =
+        Options { seed: Some(seed), run: Some("run".to_owned()), cancel: Cancel::new(), ..Options::default() };
     let cancel = choices.one_in(6).then(|| choices.below(300));
     let future = driver::run_prepared(prepared.clone(), input, world.ports(), options.clone());
     let outcome = poll(future, cancel.map(|after| (after, &options.cancel)));
@@ -61,7 +62,8 @@ fn run(bytes: &[u8]) {
     let kept = entries.get(..cut).unwrap_or_default();
     let world = World::new(Answers::new(&prepared.program, choices));
     let _ = poll(world.journal.append("run", kept), None);
-    let options = Options { seed: Some(seed), run: Some("run".to_owned()), cancel: Cancel::new() };
+    let options =
+        Options { seed: Some(seed), run: Some("run".to_owned()), cancel: Cancel::new(), ..Options::default() };
     let outcome = poll(driver::resume_prepared(prepared, "run", world.ports(), options), None);
     if let Err(error) = &outcome.result {
         let own = entries

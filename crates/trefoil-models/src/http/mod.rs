@@ -117,7 +117,7 @@ impl ModelProvider for HttpModel {
             }
         };
         outcome.map_err(|mut error| {
-            if partial.begun && error.came.is_none() {
+            if partial.begun {
                 error.came = Some(Box::new(partial.so_far()));
             }
             error

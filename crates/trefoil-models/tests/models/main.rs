@@ -22,3 +22,4 @@ mod request;
 mod scripted;
 #[cfg(feature = "http")]
 mod server;
+mod whole;

@@ -24,4 +24,5 @@ mod random;
 mod states;
 mod steps;
 mod valid;
+mod whole;
 mod world;

@@ -1,0 +1,52 @@
+//! Answers that are not whole fail their call, and keep what had come.
+
+use async_trait::async_trait;
+use trefoil_runtime::ports::CallSite;
+use trefoil_runtime::{EventKind, Finish, ModelAnswer, ModelError, ModelProvider, ModelRequest, Usage};
+
+use crate::build::Build;
+use crate::world::World;
+
+/// Answers half of something.
+struct Half(Finish);
+
+#[async_trait]
+impl ModelProvider for Half {
+    async fn call(
+        &self,
+        _at: CallSite<'_>,
+        _request: &ModelRequest,
+        _delta: &mut (dyn for<'d> FnMut(&'d str) + Send),
+    ) -> Result<ModelAnswer, ModelError> {
+        let usage = Usage { input_tokens: 9, output_tokens: 4, ..Usage::default() };
+        Ok(ModelAnswer { finish: Some(self.0), ..ModelAnswer::new("Half of it", usage) })
+    }
+    fn label(&self, _request: &ModelRequest) -> String {
+        "half".to_owned()
+    }
+}
+
+#[test]
+fn each_reason_has_its_code_and_the_text_and_the_usage_are_kept() {
+    let codes = [
+        (Finish::Length, "ANSWER_TRUNCATED"),
+        (Finish::Refused, "ANSWER_REFUSED"),
+        (Finish::Filtered, "ANSWER_FILTERED"),
+    ];
+    for (finish, code) in codes {
+        let mut b = Build::new();
+        let say = b.model("writer", "x");
+        let main = b.flow("main", say, None);
+        let world = World::new(Half(finish));
+        let outcome = world.run(&b.program(main), "x");
+        assert_eq!(outcome.result.unwrap_err().code, code);
+        assert_eq!((outcome.usage.total(), outcome.usage.is_known()), (13, true), "a failed call was paid for");
+        let kept = world.kinds().into_iter().find_map(|kind| match kind {
+            EventKind::EffectFailed { partial, usage, told, .. } => {
+                Some((partial, usage.map(|u| u.total()), told.finish))
+            }
+            _ => None,
+        });
+        assert_eq!(kept, Some((Some("Half of it".to_owned()), Some(13), Some(finish))));
+    }
+}
