@@ -59,6 +59,13 @@ impl Levels {
         set.extend(&self.set);
         Self { strict: self.strict || others.strict, set }
     }
+    /// Whether a rule is asked for by name or by `--strict`, so that what a manifest says about it does not count.
+    pub fn insists(&self, rule: &str) -> bool {
+        match self.set.get(rule) {
+            Some(level) => *level == Level::Deny,
+            None => self.strict && rules::rule(rule).is_some_and(|r| r.strict.is_some()),
+        }
+    }
     /// Whether a finding of a rule can be shown. What keeps a program from loading always is.
     pub fn shows(&self, rule: &Rule) -> bool {
         if matches!(rule.run, Run::Load) {

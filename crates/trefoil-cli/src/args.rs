@@ -54,6 +54,8 @@ pub struct TargetArgs {
     pub target: String,
     #[command(flatten)]
     pub dialect: DialectArg,
+    #[command(flatten)]
+    pub paths: PathArgs,
 }
 
 impl TargetArgs {
@@ -63,8 +65,25 @@ impl TargetArgs {
     }
     /// The options as the library takes them.
     pub fn options(&self) -> LoadOptions {
-        LoadOptions { dialect: self.dialect.dialect.map(|d| d.0), ..LoadOptions::default() }
+        LoadOptions {
+            dialect: self.dialect.dialect.map(|d| d.0),
+            allowed: self.paths.allow_path.clone(),
+            ..LoadOptions::default()
+        }
     }
+}
+
+/// `--allow-path`
+#[derive(Args)]
+pub struct PathArgs {
+    /// Let paths in manifests (`ref`, `env_file`, `context`, links) lead into this folder outside the project
+    #[arg(long, value_name = "DIR", value_parser = folder)]
+    pub allow_path: Vec<PathBuf>,
+}
+
+fn folder(text: &str) -> Result<PathBuf, String> {
+    let path = PathBuf::from(text);
+    if trefoil::door::is_folder(&path) { Ok(path) } else { Err("there is no such folder".to_owned()) }
 }
 
 /// `--dialect`

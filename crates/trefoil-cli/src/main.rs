@@ -7,6 +7,7 @@ mod commands;
 mod exit;
 mod levels;
 mod output;
+mod progress;
 mod run;
 
 use std::process::ExitCode;

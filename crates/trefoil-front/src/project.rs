@@ -57,11 +57,45 @@ pub enum NeedKind {
     EnvFile,
 }
 
+impl NeedKind {
+    /// The key that names such a file, for messages.
+    pub fn key(self) -> &'static str {
+        match self {
+            Self::Manifest => "ref",
+            Self::Attachment => "context",
+            Self::EnvFile => "env_file",
+        }
+    }
+}
+
 impl Project {
+    /// Of several documents that have the id that another one names, those that are nearest to it (decision C10).
+    pub fn nearest(&self, from: &str, found: Vec<usize>) -> Vec<usize> {
+        if found.len() < 2 {
+            return found;
+        }
+        let far = |at: &usize| self.documents.get(*at).map_or(usize::MAX, |d| distance(from, &d.path));
+        let least = found.iter().map(far).min();
+        found.into_iter().filter(|at| Some(far(at)) == least).collect()
+    }
     /// The document of a path.
     pub fn document(&self, path: &str) -> Option<usize> {
         self.documents.iter().position(|d| d.path == path)
     }
+}
+
+/// How far from a document another one is: in its folder, so many folders above it, or anywhere else.
+fn distance(from: &str, to: &str) -> usize {
+    let folders = |path: &str| -> Vec<String> {
+        path.rsplit_once('/').map_or(Vec::new(), |(dir, _)| dir.split('/').map(str::to_owned).collect())
+    };
+    let ups = |dir: &[String]| dir.iter().take_while(|part| *part == "..").count();
+    let (from, to) = (folders(from), folders(to));
+    let (from_up, to_up) = (ups(&from), ups(&to));
+    if from.starts_with(&to) && (from_up == to_up || to.len() > to_up) {
+        return from.len() - to.len();
+    }
+    if to.len() == to_up && to_up >= from_up { from.len() - from_up + to_up - from_up } else { usize::MAX }
 }
 
 /// `reference` as written in the document at `base`, as a project path: joined, `.` and inner `..` resolved.
@@ -90,4 +124,23 @@ pub struct Lowered {
     pub program: Program,
     /// `env_file` paths of the program's workflows, as project paths.
     pub env_files: Vec<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::distance;
+
+    #[test]
+    fn the_nearer_folder_is_the_own_one_then_those_above() {
+        assert_eq!(distance("flows/a.yaml", "flows/b.yaml"), 0);
+        assert_eq!(distance("flows/deep/a.yaml", "flows/b.yaml"), 1);
+        assert_eq!(distance("flows/a.yaml", "b.yaml"), 1);
+        assert_eq!(distance("flows/a.yaml", "../b.yaml"), 2);
+        assert_eq!(distance("a.yaml", "../b.yaml"), 1);
+        assert_eq!(distance("../a.yaml", "../b.yaml"), 0);
+        assert_eq!(distance("../a.yaml", "../../b.yaml"), 1);
+        assert_eq!(distance("a.yaml", "flows/b.yaml"), usize::MAX);
+        assert_eq!(distance("../a.yaml", "b.yaml"), usize::MAX);
+        assert_eq!(distance("a.yaml", "../agents/b.yaml"), usize::MAX);
+    }
 }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use trefoil::Report;
+use trefoil::door::{self, real};
 use trefoil::front::{Detection, FrontEnd, detect};
 use trefoil::ir::facts::{Declaration, Facts, Mention, Scope};
 use trefoil::syntax::yaml::{self, Parsed};
@@ -32,7 +33,7 @@ impl Analysis {
         for (id, file) in report.files.iter() {
             // A folder has a name among the files as well, for what is said about it.
             let path = Path::new(file.name());
-            if !path.is_dir() {
+            if !door::is_folder(path) {
                 by_path.entry(real(path)).or_insert(id);
             }
         }
@@ -116,16 +117,4 @@ impl Analysis {
 /// Whether an offset is in a span or right behind it, where a cursor still belongs to it.
 pub fn touches(span: Span, offset: u32) -> bool {
     span.start <= offset && offset <= span.end
-}
-
-/// A path as the overlay and the loader know it: without links; of a file that is not there yet, its folder's.
-pub fn real(path: &Path) -> PathBuf {
-    if let Ok(real) = path.canonicalize() {
-        return real;
-    }
-    let parent = path.parent().and_then(|p| p.canonicalize().ok());
-    match (parent, path.file_name()) {
-        (Some(parent), Some(name)) => parent.join(name),
-        _ => path.to_owned(),
-    }
 }

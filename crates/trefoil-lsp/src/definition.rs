@@ -39,6 +39,7 @@ fn named_file(analysis: &Analysis, file: FileId, offset: u32) -> Option<Location
         return None;
     }
     let own = std::path::Path::new(analysis.source(file)?.name());
-    let path = own.parent()?.join(&*text.value).canonicalize().ok()?;
+    // Only files that were read are known; nothing else is looked at.
+    let path = trefoil::door::clean(&trefoil::door::folder_real(own.parent()?)?.join(&*text.value));
     Some(Location::new(analysis.file(&path)?, Span::new(0, 0)))
 }

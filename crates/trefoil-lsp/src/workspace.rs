@@ -9,17 +9,20 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use trefoil::door::{self, real};
 use trefoil::front::{Detection, detect};
 use trefoil::syntax::yaml;
 use trefoil::syntax::{FileId, SourceFile};
 use trefoil::{Cache, Checks, LoadOptions};
 
-use crate::analysis::{Analysis, real};
+use crate::analysis::Analysis;
 
 /// A file larger than this is not looked into to find out whether it is a manifest.
 const PEEK: u64 = 1 << 20;
 /// Files of a folder that are looked into for that.
 const PEEKS: usize = 200;
+/// Manifests that are read around a file outside of every workspace folder: it may be in a folder of anything at all.
+const STRANGE_FILES: usize = 500;
 
 /// A text in an editor.
 #[derive(Debug, Clone)]
@@ -136,7 +139,9 @@ impl Workspace {
         let mut overlay: HashMap<PathBuf, Arc<str>> =
             self.buffers.iter().map(|(path, b)| (path.clone(), b.text.clone())).collect();
         overlay.extend(instead.into_iter().map(|(path, text)| (path, text.into())));
+        let within = self.folders.iter().any(|folder| root.starts_with(folder));
         let options = LoadOptions {
+            max_files: (!within).then_some(STRANGE_FILES),
             checks: Some(Checks::default()),
             scopes: true,
             overlay: Arc::new(overlay),
@@ -149,7 +154,7 @@ impl Workspace {
     /// The folder that is checked for a file.
     fn root_of(&self, path: &Path) -> PathBuf {
         let own = path.parent().map(Path::to_owned).unwrap_or_default();
-        if !own.is_dir() {
+        if !door::is_folder(&own) {
             // It was never saved, and nothing is beside it.
             return path.to_owned();
         }
@@ -174,15 +179,9 @@ impl Workspace {
 
 /// Whether a file of the folder itself is a manifest.
 fn holds_manifest(folder: &Path) -> bool {
-    let Ok(entries) = std::fs::read_dir(folder) else { return false };
-    let yaml = |path: &Path| {
-        let extension = path.extension().and_then(|e| e.to_str()).unwrap_or_default();
-        extension.eq_ignore_ascii_case("yaml") || extension.eq_ignore_ascii_case("yml")
-    };
-    let files = entries.flatten().map(|e| e.path()).filter(|p| yaml(p)).take(PEEKS);
-    files.filter(|p| std::fs::metadata(p).is_ok_and(|m| m.is_file() && m.len() <= PEEK)).any(|path| {
-        let Ok(text) = std::fs::read_to_string(&path) else { return false };
-        let source = SourceFile::new("", text);
+    door::yaml_files(folder, PEEKS).into_iter().any(|path| {
+        let Ok(bytes) = door::Rooms::new([folder.to_owned()]).read(&path, PEEK) else { return false };
+        let source = SourceFile::from_bytes("", bytes);
         let parsed = yaml::parse(FileId(0), &source, &yaml::Limits::default());
         parsed.root.is_some_and(|root| !matches!(detect(&root), Detection::Unknown))
     })

@@ -324,18 +324,18 @@ fn registry(env_texts: &[String]) -> Registry {
     Registry::new(files.chain(own))
 }
 
-/// The texts of the environment files; one that cannot be read is a reason not to start.
+/// The texts of the environment files, for `env.*` and nothing else; one that cannot be read is a reason not to start.
 fn env_texts(loaded: &Loaded, reasons: &mut Vec<Diagnostic>) -> Vec<String> {
     let mut texts = Vec::new();
-    for path in &loaded.env_files {
-        match std::fs::read_to_string(path) {
+    for file in &loaded.env_files {
+        match file.text() {
             Ok(text) => texts.push(text),
-            Err(_) => reasons.push(
+            Err(why) => reasons.push(
                 Diagnostic::nowhere(
                     ENV_FILE,
                     Severity::Error,
                     Some(loaded.entry),
-                    format!("the environment file `{}` cannot be read", path.display()),
+                    format!("the environment file `{}` cannot be read: {}", file.path.display(), why.reason()),
                 )
                 .help("create it, or remove `env_file`; it holds one `NAME=value` a line"),
             ),

@@ -2,6 +2,7 @@
 //!
 //! This is the crate to depend on. The crates beneath it are re-exported under their names.
 
+pub mod door;
 pub mod load;
 
 pub mod fix;
@@ -33,6 +34,6 @@ pub use trefoil_syntax as syntax;
 pub use trefoil_template as template;
 
 pub use engine::{AnswersFrom, Engine, EngineBuilder, NotStarted, Ready};
-pub use fix::{Fixed, fix};
-pub use load::{Cache, Checks, LoadOptions, Loaded, Report, Target, check, load};
+pub use fix::{Fixed, fix, preview};
+pub use load::{Cache, Checks, LoadOptions, Loaded, Progress, Report, Step, Target, check, load};
 pub use plan::Plan;

@@ -44,6 +44,7 @@ pub(super) static RULES: &[Rule] = load! {
     "file-not-found" Form Error;
     "file-unreadable" Form Error;
     "missing-env-file" Form Error;
+    "outside-project" Safety Error;
     "no-manifest" Form Error;
     "unknown-id" Form Error;
     "ambiguous-target" Form Error;

@@ -3,11 +3,13 @@
 use clap::{Args, ValueEnum};
 use trefoil::checker::catalogue::in_order;
 use trefoil::checker::{Limits, Rule};
+use trefoil::fix::Change;
 use trefoil::syntax::diagnostic::render::{SarifRule, github, json, sarif, summary};
 use trefoil::{Checks, Fixed, LoadOptions, Report};
 
-use crate::args::DialectArg;
+use crate::args::{DialectArg, PathArgs};
 use crate::levels::LevelArgs;
+use crate::progress::Progress;
 use crate::{exit, output};
 
 /// Check manifests, and show every mistake in all of them
@@ -29,9 +31,20 @@ pub struct Check {
     /// Leave project files (`trefoil.toml`) alone
     #[arg(long)]
     no_config: bool,
+    /// Ignore `# trefoil: allow` comments, as CI should for manifests that somebody else wrote
+    #[arg(long)]
+    no_inline: bool,
+    #[command(flatten)]
+    allowed: PathArgs,
+    /// Maximum number of manifests read from a folder
+    #[arg(long, value_name = "N", default_value_t = 10_000)]
+    max_files: usize,
     /// Apply the safe fixes, and report what is left
     #[arg(long)]
     fix: bool,
+    /// Show what `--fix` would change as a diff, and change nothing
+    #[arg(long)]
+    diff: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -48,17 +61,37 @@ pub fn run(args: &Check) -> u8 {
         levels: args.levels.0.clone(),
         limits: Limits { max_calls: args.max_calls },
         without_project: args.no_config,
+        without_comments: args.no_inline,
     };
     let dialect = args.dialect.dialect.map(|d| d.0);
-    let options = LoadOptions { dialect, checks: Some(checks), ..LoadOptions::default() };
-    let (report, mended) = if args.fix {
-        let fixed = trefoil::fix(&args.paths, &options);
-        let mended = tell(&fixed);
-        (fixed.report, mended)
-    } else {
-        (trefoil::check(&args.paths, &options), exit::OK)
+    let progress = Progress::start();
+    let options = LoadOptions {
+        dialect,
+        checks: Some(checks),
+        allowed: args.allowed.allow_path.clone(),
+        max_files: Some(args.max_files),
+        progress: progress.as_ref().map(Progress::listener),
+        ..LoadOptions::default()
     };
-    let written = output::result(&rendered(&report, args.format));
+    let fixed = match (args.fix, args.diff) {
+        (_, true) => trefoil::preview(&args.paths, &options),
+        (true, false) => trefoil::fix(&args.paths, &options),
+        (false, false) => Fixed { report: trefoil::check(&args.paths, &options), ..Fixed::default() },
+    };
+    drop(progress);
+    let (mended, text) = if args.diff {
+        (exit::OK, fixed.changes.iter().map(Change::diff).collect())
+    } else {
+        (tell(&fixed), rendered(&fixed.report, args.format))
+    };
+    let report = fixed.report;
+    if args.diff {
+        output::say(
+            (output::diagnostics(&report.diagnostics, &report.files) + &summary(&report.diagnostics, report.checked))
+                .trim(),
+        );
+    }
+    let written = output::result(&text);
     let code = if report.unreadable {
         exit::NOT_STARTED
     } else if report.has_errors() {
@@ -90,11 +123,11 @@ fn rendered(report: &Report, format: Format) -> String {
     }
 }
 
-/// How many of the findings `--fix` would mend: which of the changes shown are sure is not seen otherwise.
+/// How many of the findings `--fix` would fix: which of the changes shown are sure is not seen otherwise.
 fn fixable(report: &Report) -> String {
     match report.diagnostics.iter().filter(|d| d.fix.as_ref().is_some_and(|fix| fix.safe)).count() {
         0 => String::new(),
-        n => format!("; `--fix` mends {n}"),
+        n => format!("; {n} fixable with `--fix`"),
     }
 }
 
@@ -102,10 +135,15 @@ fn described(rule: &'static Rule) -> SarifRule<'static> {
     SarifRule { name: rule.name, summary: rule.summary(), page: rule.page, level: rule.level }
 }
 
-/// Says what was mended and what could not be.
+/// Says what was fixed, in which files, and what could not be.
 fn tell(fixed: &Fixed) -> u8 {
     for mended in &fixed.done {
         output::say(&format!("fixed {}:{}: {} ({})", mended.file, mended.line, mended.message, mended.rule));
+    }
+    if !fixed.changes.is_empty() {
+        let names: Vec<&str> = fixed.changes.iter().map(|change| change.file.as_str()).collect();
+        let files = if names.len() == 1 { "1 file".to_owned() } else { format!("{} files", names.len()) };
+        output::say(&format!("changed {files}: {}", names.join(", ")));
     }
     for (file, why) in &fixed.refused {
         output::refuse(&format!("`{file}` was left as it is: {why}"), None);

@@ -1,15 +1,19 @@
 //! `trefoil render`: one template or condition against a state.
 
-use std::io::{BufRead as _, Read as _, Write as _};
+use std::io::{BufRead as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use trefoil::door;
 use trefoil::render::{Question, answer_line, bad_question};
 use trefoil::template::state::{Failure, Kind, Traced};
 use trefoil::template::{Object, Value};
 
 use crate::args::{Dialect, dialect};
 use crate::{exit, output};
+
+/// Bytes of a state.
+const STATE_BYTES: u64 = 64 << 20;
 
 /// Render one template or condition against a state
 #[derive(Args)]
@@ -108,16 +112,16 @@ fn read_state(path: &Path) -> Result<Value, u8> {
         output::refuse(&why, Some("`--state` takes a file with one JSON or YAML object"));
         Err(exit::NOT_STARTED)
     };
-    let mut bytes = Vec::new();
     let read = if path == Path::new("-") {
-        std::io::stdin().lock().read_to_end(&mut bytes)
+        door::bytes(std::io::stdin().lock(), STATE_BYTES)
     } else {
-        std::fs::File::open(path).and_then(|mut f| f.read_to_end(&mut bytes))
+        door::named(path, STATE_BYTES)
     };
     let name = path.display();
-    if let Err(error) = read {
-        return refuse(format!("`{name}` cannot be read: {error}"));
-    }
+    let bytes = match read {
+        Ok(bytes) => bytes,
+        Err(why) => return refuse(format!("`{name}` cannot be read: {}", why.reason())),
+    };
     match trefoil::data(&name.to_string(), bytes) {
         Ok(state @ Value::Object(_)) => Ok(state),
         Ok(other) => refuse(format!("the state in `{name}` is {}, not an object", other.describe())),

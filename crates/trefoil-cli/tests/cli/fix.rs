@@ -10,7 +10,7 @@ fn a_misspelt_key_is_mended_and_every_other_byte_stays() {
     folder.write("a.yaml", text);
     let ran = folder.trefoil(&["check", "--fix", "a.yaml"]);
     assert_eq!((ran.code, ran.out.as_str()), (0, "no errors in 1 file\n"), "{}", ran.err);
-    assert_eq!(ran.err, "fixed a.yaml:5: write `instruction` (unknown-key)\n");
+    assert_eq!(ran.err, "fixed a.yaml:5: write `instruction` (unknown-key)\nchanged 1 file: a.yaml\n");
     let now = std::fs::read_to_string(folder.path().join("a.yaml")).unwrap();
     assert_eq!(now, text.replace("instrction", "instruction"));
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left beside it");

@@ -104,7 +104,8 @@ fn a_comment_allows_a_rule_on_its_line_or_on_the_next() {
     let folder = Folder::new();
     let check = |text: &str| {
         folder.write("a.yaml", text);
-        found(&folder, &["a.yaml", "--deny", "unknown-key"])
+        folder.write("trefoil.toml", "[rules]\nunknown-key = \"deny\"\n");
+        found(&folder, &["a.yaml"])
     };
     assert_eq!(check(&format!("{AGENT}colour: blue # trefoil: allow unknown-key -- read elsewhere\n")), [""; 0]);
     assert_eq!(check(&format!("{AGENT}# trefoil: allow unknown-key\n\n# why\ncolour: blue\n")), [""; 0]);
@@ -200,4 +201,24 @@ fn a_comment_that_is_nearly_one_is_told() {
     ] {
         assert_eq!(check(prose), [""; 0], "{prose}");
     }
+}
+
+#[test]
+fn the_operator_beats_comments_in_a_file() {
+    let folder = Folder::new();
+    folder.write("a.yaml", format!("{AGENT}colour: blue # trefoil: allow unknown-key\n"));
+    assert_eq!(found(&folder, &["a.yaml"]), [""; 0]);
+    for flag in [&["--deny", "unknown-key"][..], &["--strict"]] {
+        let args = [flag, &["a.yaml"]].concat();
+        assert_eq!(found(&folder, &args), ["a.yaml:5 error unknown-key"], "{flag:?}");
+        folder.trefoil(&[&["check"], &args[..]].concat()).exits(1);
+    }
+    assert_eq!(found(&folder, &["a.yaml", "--strict", "--warn", "unknown-key"]), [""; 0]);
+    // A project speaks for its own files.
+    folder.write("trefoil.toml", "[rules]\nunknown-key = \"deny\"\n");
+    assert_eq!(found(&folder, &["a.yaml"]), [""; 0]);
+    assert_eq!(found(&folder, &["a.yaml", "--no-config", "--no-inline"]), ["a.yaml:5 warning unknown-key"]);
+    folder.write("a.yaml", format!("# trefoil: allow-file no-such-rule\n{AGENT}"));
+    assert_eq!(found(&folder, &["a.yaml"]), ["a.yaml:1 warning unknown-suppression"]);
+    assert_eq!(found(&folder, &["a.yaml", "--no-inline"]), [""; 0]);
 }

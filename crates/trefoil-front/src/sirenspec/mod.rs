@@ -6,6 +6,8 @@
 mod lower;
 mod manifest;
 
+use std::collections::BTreeSet;
+
 use trefoil_syntax::yaml::{Entry, Node};
 use trefoil_syntax::{Location, Span, suggest};
 use trefoil_template::Policy;
@@ -82,6 +84,15 @@ impl FrontEnd for SirenSpec {
     fn ids(&self, document: &Document) -> Vec<(String, Location)> {
         // A workflow has no id of its own: it goes by its file's name.
         vec![(stem(&document.path).to_owned(), Location::new(document.file, document.root.span))]
+    }
+
+    fn names<'d>(&self, document: &'d Document) -> BTreeSet<&'d str> {
+        let references = lower::workflow_nodes(&document.root).filter_map(|node| node.mapping()?.get("ref"));
+        references
+            .filter_map(|e| e.value.string())
+            .map(|text| &*text.value)
+            .filter(|name| !lower::is_path(name))
+            .collect()
     }
 
     fn seeks(&self, document: &Document, at: Span) -> bool {

@@ -10,7 +10,9 @@ use trefoil::syntax::yaml::{self, Node};
 use trefoil::syntax::{FileId, Location, SourceFile, Span};
 
 use super::{Completion, Item, STAND_IN, Sort, elsewhere};
-use crate::analysis::{Analysis, real};
+use trefoil::door::real;
+
+use crate::analysis::Analysis;
 use crate::cursor::{On, Step, line, spot};
 use crate::hover::{segments, sort};
 use crate::types;

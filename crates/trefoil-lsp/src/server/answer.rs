@@ -10,8 +10,8 @@ use trefoil::syntax::Span;
 use super::convert::Converter;
 use super::position::Lines;
 use super::session::Session;
-use crate::analysis::real;
 use crate::{code_action, completion, definition, hover, inlay_hints, references, rename, semantic_tokens, symbols};
+use trefoil::door::real;
 
 /// Why there is no answer.
 pub struct Refused {

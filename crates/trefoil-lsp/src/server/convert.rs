@@ -9,7 +9,9 @@ use trefoil::syntax::{Diagnostic, Edit, FileId, Location, Severity, Span};
 
 use super::position::Lines;
 use super::session::Session;
-use crate::analysis::{Analysis, real};
+use trefoil::door::real;
+
+use crate::analysis::Analysis;
 use crate::diagnostics::{self, Tag};
 use crate::symbols::Symbol;
 

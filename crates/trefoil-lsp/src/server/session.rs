@@ -16,7 +16,9 @@ use trefoil::syntax::FileId;
 use super::position::{Encoding, Lines};
 use super::uri;
 use crate::Workspace;
-use crate::analysis::{Analysis, real};
+use trefoil::door::real;
+
+use crate::analysis::Analysis;
 
 /// A client and its state.
 #[derive(Default)]

@@ -1,12 +1,30 @@
 //! Finding the manifests of a folder (decision C10).
+//!
+//! Lists names; reads nothing but `.gitignore` and `.ignore`, through the door. The nearer to the folder a file is, the
+//! earlier it is found, so that a limit cuts off what is furthest away.
 
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use ignore::gitignore::{Gitignore, GitignoreBuilder};
+
+use super::read::Loader;
+use crate::door::{self, Rooms, Shut};
+
+/// YAML files of a folder, if nobody asks for more or fewer.
+pub const FILES: usize = 10_000;
+/// Bytes of all of them.
+pub const BYTES: u64 = 64 << 20;
+/// Entries looked at for one file that may be found.
+const ENTRIES: usize = 20;
 /// Folders within folders.
 const DEPTH: usize = 32;
-/// Entries looked at.
-const ENTRIES: usize = 100_000;
+/// Bytes of a file that says what is ignored, and its lines.
+const IGNORE_BYTES: u64 = 1 << 18;
+const IGNORE_LINES: usize = 5_000;
+/// Their names; the later has the last word.
+const IGNORE_FILES: [&str; 2] = [".gitignore", ".ignore"];
 
 /// What a folder holds.
 #[derive(Debug, Default)]
@@ -14,23 +32,58 @@ pub(super) struct Found {
     /// YAML files with their path relative to the folder, `/`-separated; in the order of those paths.
     pub files: Vec<(String, PathBuf)>,
     /// What could not be looked at, and why.
-    pub problems: Vec<(PathBuf, String)>,
-    /// There was more than the limits allow; the rest was not looked at.
-    pub cut: bool,
+    pub problems: Vec<(PathBuf, Problem)>,
+    /// What was not looked at because there is more than the limits allow.
+    pub cut: Option<Cut>,
+}
+
+/// Why something was not looked at.
+#[derive(Debug)]
+pub(super) enum Problem {
+    /// It cannot be read.
+    Unreadable(String),
+    /// It is a link out of the project: where to, and whether to a folder as far as its name tells.
+    Outside(PathBuf),
+}
+
+/// Which limit was reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Cut {
+    /// Of files; how many may be found.
+    Files(usize),
+    /// Of entries of all sorts.
+    Entries(usize),
+    /// Of folders within folders.
+    Depth,
+    /// Of bytes.
+    Bytes,
+}
+
+/// What is ignored below a folder.
+type Ignored = Arc<Vec<Gitignore>>;
+
+/// How to look through a folder.
+pub(super) struct Search<'s> {
+    /// The folder as it was given; names of files begin with it.
+    pub shown: &'s Path,
+    /// The folder without links.
+    pub real: &'s Path,
+    /// Where links may lead.
+    pub rooms: &'s Rooms,
+    /// Whether folders below are looked through.
+    pub deep: bool,
+    /// Whether folders below that are projects of their own are looked through.
+    pub projects: bool,
 }
 
 impl Found {
-    /// Adds the YAML files below `root` that are only in an editor yet; `overlay` has the paths of its buffers.
-    pub fn with_unsaved<'p>(&mut self, root: &Path, overlay: impl Iterator<Item = &'p PathBuf>) {
-        let mut real = None;
+    /// Adds the YAML files below `real` that are only in an editor yet; `overlay` has the paths of its buffers.
+    pub fn with_unsaved<'p>(&mut self, root: &Path, real: &Path, overlay: impl Iterator<Item = &'p PathBuf>) {
         for path in overlay {
-            let real: &PathBuf =
-                real.get_or_insert_with(|| readable(root).canonicalize().unwrap_or_else(|_| root.to_owned()));
             let Ok(relative) = path.strip_prefix(real) else { continue };
             let names: Option<Vec<&str>> = relative.iter().map(|n| n.to_str()).collect();
             let Some((name, folders)) = names.as_deref().and_then(<[&str]>::split_last) else { continue };
-            let unseen = |n: &&str| n.starts_with('.') || *n == "node_modules" || *n == "target";
-            if is_yaml(name) && !folders.iter().any(unseen) && !path.exists() {
+            if is_yaml(name) && !folders.iter().any(|n| is_skipped(n)) && !door::is_there(path) {
                 let relative = [folders, &[*name]].concat().join("/");
                 self.files.push((relative.clone(), root.join(relative)));
             }
@@ -39,75 +92,171 @@ impl Found {
     }
 }
 
-/// Every `.yaml` and `.yml` file below `root`, without those in dot-folders, `node_modules` and `target`. Links are
-/// followed, each folder once.
-pub(super) fn manifests(root: &Path) -> Found {
+/// The `.yaml` and `.yml` files of a folder, without those that are ignored and those in dot-folders, `node_modules` and
+/// `target`. Links are followed within the rooms, each folder once.
+pub(super) fn manifests(loader: &mut Loader, search: &Search<'_>) -> Found {
     let mut found = Found::default();
-    let mut seen = HashSet::new();
-    let mut left = ENTRIES;
-    let mut stack = vec![(root.to_owned(), String::new(), 0)];
-    while let Some((dir, prefix, depth)) = stack.pop() {
-        if depth > DEPTH {
-            found.cut = true;
-            continue;
-        }
-        if !readable(&dir).canonicalize().is_ok_and(|real| seen.insert(real)) && depth > 0 {
-            continue;
-        }
-        let entries = match std::fs::read_dir(readable(&dir)) {
+    let mut seen = HashSet::from([search.real.to_owned()]);
+    let most = loader.options.max_files.unwrap_or(FILES);
+    let entries_limit = most.saturating_mul(ENTRIES).max(1000);
+    let mut looked_at = 0;
+    let mut queue = VecDeque::from([(String::new(), 0, ignored_above(loader, search.real, search.rooms))]);
+    'folders: while let Some((prefix, depth, ignored)) = queue.pop_front() {
+        let real = search.real.join(&prefix);
+        let ignored = ignored_here(loader, &real, search.rooms, ignored);
+        let entries = match std::fs::read_dir(&real) {
             Ok(entries) => entries,
             Err(error) => {
-                found.problems.push((dir, super::read::reason(&error)));
+                found.problems.push((search.shown.join(&prefix), Problem::Unreadable(door::reason(&error))));
                 continue;
             }
         };
+        let mut names = Vec::new();
         for entry in entries.flatten() {
-            if left == 0 {
-                found.cut = true;
+            if looked_at == entries_limit {
+                found.cut = Some(Cut::Entries(entries_limit));
                 break;
             }
-            left -= 1;
-            let name = match entry.file_name().into_string() {
-                Ok(name) => name,
+            looked_at += 1;
+            loader.tell(super::Step::Looking(looked_at));
+            match entry.file_name().into_string() {
+                Ok(name) => names.push((name, entry.file_type())),
                 Err(name) => {
                     if is_yaml(&name.to_string_lossy()) || entry.path().is_dir() {
-                        found.problems.push((dir.join(name), "its name is not UTF-8 text".to_owned()));
+                        let path = search.shown.join(&prefix).join(name);
+                        found.problems.push((path, Problem::Unreadable("its name is not UTF-8 text".to_owned())));
                     }
-                    continue;
                 }
-            };
-            // Joined here and not taken from the entry, so that names stay as they were given.
-            let path = dir.join(&name);
-            // `metadata` follows links.
-            let meta = match std::fs::metadata(&path) {
-                Ok(meta) => meta,
-                Err(error) => {
-                    // The lock of an editor leads nowhere and means nothing.
-                    if is_yaml(&name) && !name.starts_with(".#") {
-                        found.problems.push((path, super::read::reason(&error)));
-                    }
-                    continue;
-                }
-            };
-            if meta.is_dir() {
-                if !name.starts_with('.') && name != "node_modules" && name != "target" {
-                    stack.push((path, format!("{prefix}{name}/"), depth + 1));
-                }
-            } else if meta.is_file() && is_yaml(&name) {
-                found.files.push((format!("{prefix}{name}"), path));
             }
+        }
+        names.sort_by(|a, b| a.0.cmp(&b.0));
+        for (name, sort) in names {
+            let relative = format!("{prefix}{name}");
+            let path = real.join(&name);
+            let shown = search.shown.join(&relative);
+            let sort = match sort {
+                Ok(sort) if sort.is_symlink() => match followed(search.rooms, &path) {
+                    Ok(sort) => sort,
+                    Err(Shut::Outside { to, .. }) => {
+                        // A link that is ignored, as those of build systems are, is nobody's business.
+                        // One with another extension was never meant as a manifest or a folder of them.
+                        let meant = is_yaml(&name) || Path::new(&name).extension().is_none();
+                        if meant && !is_ignored(&ignored, &path, !is_yaml(&name)) && !is_skipped(&name) {
+                            found.problems.push((shown, Problem::Outside(to)));
+                        }
+                        continue;
+                    }
+                    Err(why) => {
+                        // The lock of an editor leads nowhere and means nothing.
+                        if is_yaml(&name) && !name.starts_with(".#") {
+                            found.problems.push((shown, Problem::Unreadable(why.reason())));
+                        }
+                        continue;
+                    }
+                },
+                Ok(sort) => Sort { folder: sort.is_dir().then(|| path.clone()), file: sort.is_file() },
+                Err(error) => {
+                    if is_yaml(&name) {
+                        found.problems.push((shown, Problem::Unreadable(door::reason(&error))));
+                    }
+                    continue;
+                }
+            };
+            if let Some(folder) = sort.folder {
+                let wanted = search.deep && !is_skipped(&name) && !is_ignored(&ignored, &path, true);
+                if !wanted || !search.projects && door::is_project(&folder) || !seen.insert(folder) {
+                    continue;
+                }
+                if depth == DEPTH {
+                    found.cut.get_or_insert(Cut::Depth);
+                    continue;
+                }
+                queue.push_back((format!("{relative}/"), depth + 1, ignored.clone()));
+            } else if sort.file && is_yaml(&name) && !is_ignored(&ignored, &path, false) {
+                if found.files.len() == most {
+                    found.cut = Some(Cut::Files(most));
+                    break 'folders;
+                }
+                found.files.push((relative, shown));
+            }
+        }
+        if matches!(found.cut, Some(Cut::Entries(_))) {
+            break;
         }
     }
     found.files.sort();
     found
 }
 
-/// The folder as the system wants it: the empty path is the current folder.
-pub(super) fn readable(dir: &Path) -> &Path {
-    if dir.as_os_str().is_empty() { Path::new(".") } else { dir }
+/// What a name stands for.
+struct Sort {
+    /// The real path of the folder.
+    folder: Option<PathBuf>,
+    file: bool,
 }
 
-fn is_yaml(name: &str) -> bool {
+/// What a link inside leads to.
+fn followed(rooms: &Rooms, path: &Path) -> Result<Sort, Shut> {
+    let real = match rooms.place(path) {
+        Ok(real) => real,
+        Err(Shut::Room(real)) => real,
+        Err(why) => return Err(why),
+    };
+    let meta = std::fs::symlink_metadata(&real).map_err(Shut::of)?;
+    Ok(Sort { folder: meta.is_dir().then_some(real), file: meta.is_file() })
+}
+
+/// What files above a folder say, down from the project's own, and what the project file excludes.
+fn ignored_above(loader: &mut Loader, folder: &Path, rooms: &Rooms) -> Ignored {
+    let mut all: Vec<Gitignore> = loader.excluded(folder).into_iter().collect();
+    let mut above: Vec<&Path> = folder.ancestors().skip(1).filter(|dir| rooms.hold(dir)).collect();
+    above.reverse();
+    all.extend(above.into_iter().flat_map(|dir| ignore_files(dir, rooms)));
+    Arc::new(all)
+}
+
+/// The same with what the files in a folder say.
+fn ignored_here(loader: &mut Loader, folder: &Path, rooms: &Rooms, above: Ignored) -> Ignored {
+    let mut here = ignore_files(folder, rooms);
+    if folder.join(super::project::NAME).exists() {
+        here.extend(loader.excluded(folder));
+    }
+    if here.is_empty() {
+        return above;
+    }
+    Arc::new(above.iter().cloned().chain(here).collect())
+}
+
+fn ignore_files(folder: &Path, rooms: &Rooms) -> Vec<Gitignore> {
+    let patterns = IGNORE_FILES.into_iter().filter_map(|name| {
+        let bytes = rooms.read(&folder.join(name), IGNORE_BYTES).ok()?;
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        patterns(folder, text.lines().take(IGNORE_LINES))
+    });
+    patterns.collect()
+}
+
+/// Patterns as `.gitignore` has them; what is none of them is left out.
+pub(super) fn patterns<'l>(folder: &Path, lines: impl Iterator<Item = &'l str>) -> Option<Gitignore> {
+    let mut builder = GitignoreBuilder::new(folder);
+    for line in lines {
+        let _ = builder.add_line(None, line);
+    }
+    builder.build().ok().filter(|built| !built.is_empty())
+}
+
+/// Whether the last of them that says something about a path says that it is ignored.
+fn is_ignored(all: &[Gitignore], path: &Path, is_folder: bool) -> bool {
+    let said = all.iter().rev().map(|one| one.matched(path, is_folder)).find(|m| !m.is_none());
+    said.is_some_and(|m| m.is_ignore())
+}
+
+/// Whether a folder of this name is never looked into.
+fn is_skipped(name: &str) -> bool {
+    name.starts_with('.') || name == "node_modules" || name == "target"
+}
+
+pub(super) fn is_yaml(name: &str) -> bool {
     let extension = Path::new(name).extension().and_then(|e| e.to_str()).unwrap_or_default();
     extension.eq_ignore_ascii_case("yaml") || extension.eq_ignore_ascii_case("yml")
 }

@@ -6,25 +6,33 @@ use std::sync::Arc;
 
 use trefoil_check::Rule;
 use trefoil_front::project::resolve_path;
-use trefoil_front::{Document, Findings, Lowered, NeedKind, Project};
+use trefoil_front::{Document, Findings, Lowered, Need, NeedKind, Project};
 use trefoil_ir::{Callee, Detail, Facts, Program, StepKind};
-use trefoil_syntax::{Diagnostic, Diagnostics, FileId, Severity};
+use trefoil_syntax::{Diagnostic, Diagnostics, FileId, Location, Severity};
 
+use super::discover::{self, Cut, Problem, Search};
 use super::read::{Loader, Manifest, Shape, about_shape, is_foreign};
-use super::{discover, rules};
+use super::{Step, rules};
+use crate::door::{self, Named, Rooms, Shut};
 
 /// A folder with all its manifests, ready to be lowered.
 pub(super) struct Folder {
     /// As given; empty for the current one.
     pub root: PathBuf,
+    /// Without links.
+    real: PathBuf,
+    /// Whether it was itself named.
+    whole: bool,
     /// What the front ends see.
     pub project: Project,
     /// Every manifest read, documents or not, by file.
     manifests: HashMap<FileId, Arc<Manifest>>,
     /// The files found in the folder, in the order of their paths.
     pub listed: Vec<FileId>,
-    /// Attachments that are there and could not be read.
+    /// Files that documents need, and that could not be opened.
     problems: Vec<Diagnostic>,
+    /// The places that name them.
+    refused: HashSet<Location>,
     /// Parts of the folder that could not be looked at.
     pub unseen: Vec<Diagnostic>,
     /// Which facts anybody asks for.
@@ -51,37 +59,35 @@ impl Folder {
     /// The files of a folder that were named directly, with what else of it they need. Most manifests need no more than
     /// themselves, and the folder may be large; it is read for ids that they name and nobody here has.
     pub fn around(loader: &mut Loader, root: &Path, named: &[PathBuf]) -> Self {
-        let alone = Self::alone(loader, root, named);
-        if alone.lacks_names() { Self::read(loader, root, named) } else { alone }
+        let (mut folder, _) = Self::start(loader, root, named, false);
+        folder.finish(loader);
+        folder
     }
     /// Reads a folder around the files in it that were named directly: they count whatever their extension, their names
     /// are kept as given, and the dialect asked for is theirs alone.
     pub fn read(loader: &mut Loader, root: &Path, named: &[PathBuf]) -> Self {
-        let (mut folder, named_ids) = Self::start(loader, root, named);
-        folder.discover(loader, &named_ids, false);
+        let (mut folder, named_ids) = Self::start(loader, root, named, false);
+        folder.discover(loader, &named_ids);
         folder.finish(loader);
         folder
     }
     /// Reads a folder that was itself named: the dialect asked for is that of every manifest in it.
     pub fn whole(loader: &mut Loader, root: &Path, named: &[PathBuf]) -> Self {
-        let (mut folder, named_ids) = Self::start(loader, root, named);
-        folder.discover(loader, &named_ids, true);
+        let (mut folder, named_ids) = Self::start(loader, root, named, true);
+        folder.discover(loader, &named_ids);
         folder.finish(loader);
         folder
     }
-    /// The same, with nothing in the folder but the named files and what they name by path.
-    fn alone(loader: &mut Loader, root: &Path, named: &[PathBuf]) -> Self {
-        let (mut folder, _) = Self::start(loader, root, named);
-        folder.finish(loader);
-        folder
-    }
-    fn start(loader: &mut Loader, root: &Path, named: &[PathBuf]) -> (Self, BTreeSet<FileId>) {
+    fn start(loader: &mut Loader, root: &Path, named: &[PathBuf], whole: bool) -> (Self, BTreeSet<FileId>) {
         let mut folder = Self {
             root: root.to_owned(),
+            real: door::folder_real(root).unwrap_or_else(|| root.to_owned()),
+            whole,
             project: Project::default(),
             manifests: HashMap::new(),
             listed: Vec::new(),
             problems: Vec::new(),
+            refused: HashSet::new(),
             unseen: Vec::new(),
             facts: loader.options.facts(),
             complete: false,
@@ -95,37 +101,61 @@ impl Folder {
         }
         (folder, named_ids)
     }
-    fn discover(&mut self, loader: &mut Loader, named_ids: &BTreeSet<FileId>, whole: bool) {
+    /// Where the paths in a document may lead.
+    fn rooms(&self, loader: &mut Loader, document: &str) -> Arc<Rooms> {
+        let path = door::clean(&self.real.join(document));
+        let folder = path.parent().and_then(door::folder_real).unwrap_or_else(|| self.real.clone());
+        loader.rooms(&folder, self.whole.then_some(&*self.real))
+    }
+    fn discover(&mut self, loader: &mut Loader, named_ids: &BTreeSet<FileId>) {
         self.complete = true;
-        let mut found = discover::manifests(&self.root);
-        found.with_unsaved(&self.root, loader.options.overlay.keys());
-        for (path, full) in found.files {
-            let manifest = loader.manifest(&full);
+        let rooms = self.rooms(loader, "x");
+        let (shown, real) = (self.root.clone(), self.real.clone());
+        let search = Search { shown: &shown, real: &real, rooms: &rooms, deep: true, projects: true };
+        let mut found = discover::manifests(loader, &search);
+        let overlay = loader.options.overlay.clone();
+        found.with_unsaved(&self.root, &self.real, overlay.keys());
+        let (all, mut bytes) = (found.files.len(), 0);
+        for (at, (path, full)) in found.files.into_iter().enumerate() {
+            loader.tell(Step::Reading(at, all));
+            let manifest = match loader.manifest_in(&rooms, &full, &self.real.join(&path)) {
+                Ok(manifest) => manifest,
+                Err(Shut::Outside { to, .. }) => {
+                    found.problems.push((full, Problem::Outside(to)));
+                    continue;
+                }
+                Err(why) => {
+                    found.problems.push((full, Problem::Unreadable(why.reason())));
+                    continue;
+                }
+            };
+            bytes += loader.files().get(manifest.file).map_or(0, |f| f.text().len() as u64);
+            if bytes > discover::BYTES {
+                found.cut = Some(Cut::Bytes);
+                break;
+            }
             self.listed.push(manifest.file);
             if !named_ids.contains(&manifest.file) {
                 // Lists, texts and files that go with manifests stay what they are, whatever dialect is asked for.
                 let mapping = manifest.root.as_ref().is_some_and(|r| r.mapping().is_some());
                 let other = manifest.root.as_ref().and_then(trefoil_front::companion).is_some();
-                self.add(loader, path, manifest, whole && mapping && !other);
+                let named = self.whole && mapping && !other;
+                self.add(loader, path, manifest, named);
             }
         }
-        for (path, why) in found.problems {
-            let file = loader.nameless(&path);
-            let message = format!("`{}` cannot be looked at: {why}", path.display());
-            self.unseen.push(Diagnostic::nowhere(rules::UNREADABLE, Severity::Error, Some(file), message));
+        for (path, problem) in found.problems {
+            let d = unseen(loader, &path, problem);
+            self.unseen.push(d);
         }
-        if found.cut {
-            let file = loader.nameless(&self.root);
-            let message = "the folder is too deep or has too many files; the rest was not looked at";
-            self.unseen.push(
-                Diagnostic::nowhere(rules::FOLDER_LIMIT, Severity::Warning, Some(file), message)
-                    .help("name a smaller folder"),
-            );
+        if let Some(cut) = found.cut {
+            let d = too_much(loader, &self.root, cut);
+            self.unseen.push(d);
         }
     }
     fn finish(&mut self, loader: &mut Loader) {
         self.project.documents.sort_by(|a, b| a.path.cmp(&b.path));
-        self.close(loader);
+        self.close(loader, 0);
+        self.widen(loader);
         self.project.files = loader.files().clone();
         self.project.context = loader.context.clone();
         self.project.skills = loader.skills.clone();
@@ -142,17 +172,19 @@ impl Folder {
         }
         self.manifests.insert(manifest.file, manifest);
     }
-    /// Reads what the documents need, and what that needs, until nothing is missing that is there.
-    fn close(&mut self, loader: &mut Loader) {
-        let mut next = 0;
+    /// Reads what the documents from this one on need, and what that needs, until nothing is missing that is there.
+    fn close(&mut self, loader: &mut Loader, from: usize) {
+        let mut next = from;
         while let Some(document) = self.project.documents.get(next).cloned() {
             next += 1;
             for need in document.front.needs(&document) {
                 let path = resolve_path(&document.path, &need.path);
-                let full = self.root.join(&path);
-                match need.kind {
-                    NeedKind::Manifest if self.project.document(&path).is_none() && full.is_file() => {
-                        let manifest = loader.manifest(&full);
+                let (full, shown) = (self.real.join(&path), self.root.join(&path));
+                let rooms = self.rooms(loader, &document.path);
+                let opened = match need.kind {
+                    NeedKind::Manifest if self.project.document(&path).is_some() => continue,
+                    NeedKind::Attachment if self.project.attachments.contains_key(&path) => continue,
+                    NeedKind::Manifest => loader.manifest_in(&rooms, &shown, &full).map(|manifest| {
                         if let Some(root) = &manifest.root {
                             let front = match manifest.shape {
                                 Shape::One(front) => front,
@@ -162,45 +194,145 @@ impl Folder {
                             self.project.documents.push(Document { file, path, root: root.clone(), front });
                         }
                         self.manifests.insert(manifest.file, manifest);
-                    }
-                    NeedKind::Attachment if !self.project.attachments.contains_key(&path) && full.is_file() => {
-                        match loader.text(&full) {
-                            Ok(text) if text.not_utf8().is_none() => {
-                                self.project.attachments.insert(path, text.text().to_string());
-                            }
-                            Ok(_) => self.problems.push(Diagnostic::error(
-                                rules::UNREADABLE,
-                                need.location,
-                                format!("`{}` is not UTF-8 text", full.display()),
-                            )),
-                            Err(why) => {
-                                self.problems.push(Diagnostic::error(rules::UNREADABLE, need.location, why.message))
-                            }
-                        }
+                    }),
+                    NeedKind::Attachment => {
+                        loader.text_in(&rooms, &full).map(|text| drop(self.project.attachments.insert(path, text)))
                     }
                     // What is in it is the run's business; that it is there, everybody's.
-                    NeedKind::EnvFile if !full.is_file() => self.problems.push(
-                        Diagnostic::error(
-                            rules::ENV_FILE,
-                            need.location,
-                            format!("there is no environment file `{}`", full.display()),
-                        )
-                        .help("create it, or remove `env_file`; it holds one `NAME=value` a line"),
-                    ),
-                    NeedKind::Manifest | NeedKind::Attachment | NeedKind::EnvFile => {}
+                    NeedKind::EnvFile => rooms.look(&full),
+                };
+                if let Err(why) = opened {
+                    self.refuse(&document, &need, &why, &rooms);
                 }
             }
         }
     }
-    /// Whether a document names units by ids that nobody here has.
-    fn lacks_names(&self) -> bool {
+    /// Says why a file that a document needs was not opened.
+    fn refuse(&mut self, document: &Document, need: &Need, why: &Shut, rooms: &Rooms) {
+        let key = need.kind.key();
+        let d = match why {
+            // Front ends know better what there is instead.
+            Shut::NotThere if need.kind != NeedKind::EnvFile => return,
+            Shut::NotThere => {
+                let shown = self.root.join(resolve_path(&document.path, &need.path));
+                let message = format!("there is no environment file `{}`", shown.display());
+                Diagnostic::error(rules::ENV_FILE, need.location, message)
+                    .help("create it, or remove `env_file`; it holds one `NAME=value` a line")
+            }
+            Shut::Outside { link, .. } => {
+                let message = match link {
+                    None => format!("`{key}` leads out of the project: `{}`", need.path),
+                    Some(link) => {
+                        let name = link.strip_prefix(&self.real).unwrap_or(link).display();
+                        format!("`{key}` leads out of the project: `{name}` is a link to a place outside")
+                    }
+                };
+                let own = door::clean(&self.real.join(&document.path));
+                let project = rooms.folders().iter().find(|room| own.starts_with(room)).unwrap_or(&self.real);
+                let folder = why.folder().unwrap_or(Path::new("DIR")).display();
+                Diagnostic::error(rules::OUTSIDE, need.location, message).help(format!(
+                    "the project is `{}`; to allow the other folder as well, add `--allow-path {folder}`",
+                    project.display()
+                ))
+            }
+            _ => {
+                let message = format!("`{key}` names `{}`, which cannot be read: {}", need.path, why.reason());
+                let rule = if matches!(why, Shut::TooLarge { .. }) { rules::LIMIT } else { rules::UNREADABLE };
+                Diagnostic::error(rule, need.location, message).help(why.help())
+            }
+        };
+        self.refused.insert(need.location);
+        self.problems.push(d);
+    }
+    /// Looks for the ids that are named and that nobody here has: in the folder itself, in those above it up to the
+    /// project's, then in the rest of the project. What a nearer folder has is not looked for further away.
+    fn widen(&mut self, loader: &mut Loader) {
+        let mut sought: BTreeSet<String> = BTreeSet::new();
+        loop {
+            let missing: BTreeSet<String> = self.missing().into_iter().filter(|id| !sought.contains(id)).collect();
+            if missing.is_empty() {
+                return;
+            }
+            let project = door::project_of(&self.real, self.whole.then_some(&*self.real));
+            let real = self.real.clone();
+            for (up, dir) in real.ancestors().take_while(|dir| dir.starts_with(&project)).enumerate() {
+                self.adopt(loader, dir, up, false, &missing);
+                if missing.is_subset(&self.ids()) {
+                    break;
+                }
+            }
+            if !missing.is_subset(&self.ids()) {
+                let up = real.strip_prefix(&project).map_or(0, |p| p.components().count());
+                self.adopt(loader, &project, up, true, &missing);
+            }
+            sought.extend(missing);
+        }
+    }
+    /// Adds the manifests of a folder so many levels up that have one of these ids, if nobody here has it.
+    fn adopt(&mut self, loader: &mut Loader, dir: &Path, up: usize, deep: bool, missing: &BTreeSet<String>) {
+        let wanted: BTreeSet<String> = missing.difference(&self.ids()).cloned().collect();
+        let above: PathBuf = std::iter::repeat_n("..", up).collect();
+        let shown = self.root.join(&above);
+        let rooms = self.rooms(loader, "x");
+        let search = Search { shown: &shown, real: dir, rooms: &rooms, deep, projects: false };
+        let found = discover::manifests(loader, &search);
+        if let Some(cut) = found.cut {
+            let d = too_much(loader, &shown, cut);
+            self.unseen.push(Diagnostic { severity: Severity::Warning, ..d });
+        }
+        let first = self.project.documents.len();
+        let mut bytes = 0;
+        for (relative, full) in found.files {
+            let path = resolve_path("", &format!("{}/{relative}", above.display()));
+            // The folder itself has another name than the way up and down again.
+            let at = dir.join(&relative);
+            let path = at.strip_prefix(&self.real).map_or(path, |own| own.display().to_string());
+            if self.project.document(&path).is_some() {
+                continue;
+            }
+            // Most files of a large project are none that is looked for; those are not parsed.
+            let Ok(text) = loader.text_in(&rooms, &at) else { continue };
+            bytes += text.len() as u64;
+            if bytes > discover::BYTES {
+                let d = too_much(loader, &shown, Cut::Bytes);
+                self.unseen.push(d);
+                break;
+            }
+            let stem = relative.rsplit('/').next().and_then(|name| name.rsplit_once('.')).map_or("", |(stem, _)| stem);
+            if !wanted.iter().any(|id| text.contains(id.as_str()) || stem == id) {
+                continue;
+            }
+            let shown = if full.starts_with(&shown) && path.starts_with("..") { full } else { self.root.join(&path) };
+            let Ok(manifest) = loader.manifest_in(&rooms, &shown, &at) else { continue };
+            let (Shape::One(front), Some(root)) = (&manifest.shape, &manifest.root) else { continue };
+            let document = Document { file: manifest.file, path, root: root.clone(), front: *front };
+            let has = document.front.ids(&document).iter().any(|(id, _)| wanted.contains(id));
+            if has && self.document(manifest.file).is_none() {
+                self.project.documents.push(document);
+                self.manifests.insert(manifest.file, manifest);
+            }
+        }
+        self.close(loader, first);
+    }
+    /// The ids of what is here.
+    fn ids(&self) -> BTreeSet<String> {
+        self.project.documents.iter().flat_map(|d| d.front.ids(d)).map(|(id, _)| id).collect()
+    }
+    /// The ids that documents name and that nobody here has. What a template makes is not known.
+    fn missing(&self) -> BTreeSet<String> {
         let documents = &self.project.documents;
-        let ids: HashSet<String> = documents.iter().flat_map(|d| d.front.ids(d)).map(|(id, _)| id).collect();
-        documents.iter().any(|d| d.front.names(d).iter().any(|name| !ids.contains(*name)))
+        let have: HashSet<String> = documents.iter().flat_map(|d| d.front.ids(d)).map(|(id, _)| id).collect();
+        let named = documents.iter().flat_map(|d| d.front.names(d));
+        let plain = |name: &&str| !name.is_empty() && !name.contains(['{', ' ', '\n']) && !have.contains(*name);
+        named.filter(plain).map(str::to_owned).collect()
     }
     /// Whether more manifests of the folder could make a difference to what was lowered.
     pub fn lacks(&self, attempt: &Attempt) -> bool {
         !self.complete && attempt.needs_the_folder()
+    }
+    /// What is to be said about limits that were reached while looking for names.
+    pub fn limits(&self) -> impl Iterator<Item = &Diagnostic> {
+        self.unseen.iter().filter(|d| d.rule == rules::FOLDER_LIMIT)
     }
     /// The document of a file.
     pub fn document(&self, file: FileId) -> Option<usize> {
@@ -229,7 +361,11 @@ impl Folder {
             // What is looked for may be in a file that could not be read to its end.
             touched.extend(self.manifests.values().filter(|m| !m.complete && !is_foreign(m)).map(|m| m.file));
         }
-        let mut findings: Vec<Diagnostic> = found.iter().filter(|d| self.holds(d)).cloned().collect();
+        // What was refused is not missing.
+        let refused =
+            |d: &Diagnostic| d.file.zip(d.span).is_some_and(|(f, s)| self.refused.contains(&Location::new(f, s)));
+        let echo = |d: &Diagnostic| d.rule == "unknown-reference" && refused(d);
+        let mut findings: Vec<Diagnostic> = found.iter().filter(|d| self.holds(d) && !echo(d)).cloned().collect();
         for file in &touched {
             findings.extend(self.manifest(*file).into_iter().flat_map(|m| m.diagnostics.iter().cloned()));
         }
@@ -246,9 +382,14 @@ impl Folder {
         let complete = d.file.and_then(|f| self.manifest(f)).is_none_or(|m| m.complete);
         complete || rules::LOCAL.iter().any(|rule| d.rule.starts_with(rule))
     }
-    /// Project paths as paths on disk.
-    pub fn on_disk(&self, paths: &[String]) -> Vec<PathBuf> {
-        paths.iter().map(|p| self.root.join(p)).collect()
+    /// Environment files by their project paths, to be read later.
+    pub fn env_files(&self, loader: &mut Loader, paths: &[String]) -> Vec<Named> {
+        let mut files = Vec::new();
+        for path in paths {
+            let rooms = self.rooms(loader, path);
+            files.push(Named::new(self.root.join(path), self.real.join(path), rooms, door::ENV_FILE_BYTES));
+        }
+        files
     }
 }
 
@@ -299,7 +440,7 @@ pub(super) fn check(
     let mut unreadable = false;
     let mut groups: Vec<Group> = Vec::new();
     for path in paths.iter().map(PathBuf::from) {
-        if path.is_dir() {
+        if door::is_folder(&path) {
             group(&mut groups, &path).everything = true;
         } else {
             let manifest = loader.manifest(&path);
@@ -326,6 +467,9 @@ pub(super) fn check(
             }
         }
         let mut entries = named_ids.clone();
+        if !everything {
+            found.extend(folder.limits().cloned());
+        }
         if everything {
             entries.extend(folder.listed.iter().filter(|f| !named_ids.contains(f)));
             unreadable |= folder.unseen.iter().any(|d| d.rule == rules::UNREADABLE);
@@ -335,7 +479,9 @@ pub(super) fn check(
                 found.push(nothing_in(loader, &root));
             }
         }
-        for file in entries {
+        let all = entries.len();
+        for (at, file) in entries.into_iter().enumerate() {
+            loader.tell(Step::Checking(at, all));
             let Some(manifest) = folder.manifest(file) else { continue };
             unreadable |= manifest.unreadable;
             if !manifest.unreadable {
@@ -377,7 +523,48 @@ pub(super) fn nothing_in(loader: &mut Loader, root: &Path) -> Diagnostic {
     let file = loader.nameless(root);
     let message = format!("there is no `.yaml` or `.yml` file in `{}`", root.display());
     Diagnostic::nowhere(rules::NOTHING, Severity::Error, Some(file), message)
-        .help("folders that begin with a dot, `node_modules` and `target` are not looked into")
+        .help("dot-folders, `node_modules`, `target` and what `.gitignore` or `exclude` names are not looked into")
+}
+
+/// What is said about something in a folder that was not looked at.
+fn unseen(loader: &mut Loader, path: &Path, problem: Problem) -> Diagnostic {
+    let file = loader.nameless(path);
+    match problem {
+        Problem::Unreadable(why) => {
+            let message = format!("`{}` cannot be looked at: {why}", path.display());
+            Diagnostic::nowhere(rules::UNREADABLE, Severity::Error, Some(file), message)
+        }
+        Problem::Outside(to) => {
+            // Folders are linked for many reasons; a link with the name of a manifest was meant as one.
+            let yaml = path.file_name().and_then(|n| n.to_str()).is_some_and(discover::is_yaml);
+            let severity = if yaml { Severity::Warning } else { Severity::Info };
+            let message = format!("`{}` is a link out of the project, and is not followed", path.display());
+            let folder = if yaml { to.parent().unwrap_or(&to) } else { &to };
+            Diagnostic::nowhere(rules::OUTSIDE, severity, Some(file), message)
+                .help(format!("to allow it, add `--allow-path {}`", folder.display()))
+        }
+    }
+}
+
+/// What is said about a folder that holds more than is looked at.
+fn too_much(loader: &mut Loader, folder: &Path, cut: Cut) -> Diagnostic {
+    let file = loader.nameless(folder);
+    let (message, help) = match cut {
+        Cut::Files(n) => (
+            format!("the folder has more than {n} YAML files; the rest was not looked at"),
+            "name a smaller folder, list what is not meant under `exclude` in `trefoil.toml`, or raise `--max-files`",
+        ),
+        Cut::Entries(n) => (
+            format!("the folder has more than {n} entries; the rest was not looked at"),
+            "name a smaller folder, list what is not meant under `exclude` in `trefoil.toml`, or raise `--max-files`",
+        ),
+        Cut::Depth => ("the folder is too deep; the rest was not looked at".to_owned(), "name a folder further down"),
+        Cut::Bytes => (
+            format!("the YAML files have more than {} MB; the rest was not looked at", discover::BYTES >> 20),
+            "name a smaller folder, or list what is not meant under `exclude` in `trefoil.toml`",
+        ),
+    };
+    Diagnostic::nowhere(rules::FOLDER_LIMIT, Severity::Warning, Some(file), message).help(help)
 }
 
 /// What is asked for in one folder.
@@ -389,7 +576,7 @@ struct Group {
 }
 
 fn group<'g>(groups: &'g mut Vec<Group>, root: &Path) -> &'g mut Group {
-    let real = discover::readable(root).canonicalize().unwrap_or_else(|_| root.to_owned());
+    let real = door::folder_real(root).unwrap_or_else(|| root.to_owned());
     let at = groups.iter().position(|g| g.real == real).unwrap_or_else(|| {
         groups.push(Group { real, root: root.to_owned(), named: Vec::new(), everything: false });
         groups.len() - 1

@@ -4,7 +4,7 @@
 //! TARGET --(target)--> file or folder --(discover, read)--> manifests --(project)--> what they need --(lower)--> program
 //! ```
 //!
-//! The only place that reads manifests. Stops at nothing: whatever is wrong becomes a diagnostic, and the rest is still
+//! The only place that reads manifests, all of them through the [door](crate::door). Stops at nothing: whatever is wrong becomes a diagnostic, and the rest is still
 //! looked at. Runs nothing.
 
 mod cache;
@@ -33,6 +33,8 @@ pub use target::Target;
 
 use read::Loader;
 
+use crate::door::Named;
+
 /// How to load.
 #[derive(Clone, Default)]
 pub struct LoadOptions {
@@ -52,6 +54,27 @@ pub struct LoadOptions {
     pub scopes: bool,
     /// Trees of earlier loads, for whoever loads the same files again.
     pub cache: Option<Cache>,
+    /// Folders outside the project that paths in manifests may lead into.
+    pub allowed: Vec<PathBuf>,
+    /// How many manifests of a folder are read; without: 10,000.
+    pub max_files: Option<usize>,
+    /// Who is told how far a check is.
+    pub progress: Option<Progress>,
+}
+
+/// Somebody who is told how far a check is, often.
+#[derive(Clone)]
+pub struct Progress(pub Arc<dyn Fn(Step) + Send + Sync>);
+
+/// How far a check is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// Entries of folders that were looked at.
+    Looking(usize),
+    /// Files that were read, of so many.
+    Reading(usize, usize),
+    /// Files that were checked, of so many.
+    Checking(usize, usize),
 }
 
 /// Which rules look at a program, and what becomes of what they find.
@@ -64,6 +87,8 @@ pub struct Checks {
     /// Whether project files are left alone. Else what they say comes before `levels`, and counts for `limits` that are not
     /// given here.
     pub without_project: bool,
+    /// Whether comments in manifests that speak to the checker are ignored.
+    pub without_comments: bool,
 }
 
 impl LoadOptions {
@@ -91,7 +116,7 @@ pub struct Loaded {
     /// Findings that do not stop a run, by file and place.
     pub diagnostics: Vec<Diagnostic>,
     /// Environment files that the program's workflows name, in order.
-    pub env_files: Vec<PathBuf>,
+    pub env_files: Vec<Named>,
     /// The dialect of the entry.
     pub dialect: &'static str,
     /// The entry's file.

@@ -12,7 +12,7 @@ use toml::de::{DeTable, DeValue};
 use trefoil_check::{Level, Levels, Limits, RULES};
 use trefoil_syntax::{Diagnostic, FileId, Location, SourceFile, Span, suggest};
 
-use super::discover::readable;
+use crate::door;
 
 /// Its name.
 pub const NAME: &str = "trefoil.toml";
@@ -26,6 +26,8 @@ pub(super) struct ProjectFile {
     pub levels: Levels,
     /// What a run may cost.
     pub limits: Limits,
+    /// Patterns of files that are not looked for, as `.gitignore` has them.
+    pub exclude: Vec<String>,
 }
 
 /// The project files that were looked for, by the folder that they were looked for from.
@@ -63,14 +65,14 @@ impl ProjectFiles {
 
 /// The real folder of a file, links to folders followed.
 pub(super) fn folder(file: &Path) -> Option<PathBuf> {
-    readable(file.parent()?).canonicalize().ok()
+    door::folder_real(file.parent()?)
 }
 
 /// The project file of a real folder.
 pub(super) fn find(folder: &Path) -> Option<Found> {
-    let path = folder.ancestors().map(|dir| dir.join(NAME)).find(|path| path.exists())?;
-    let here = std::env::current_dir().and_then(|dir| dir.canonicalize());
-    let shown = here.ok().and_then(|here| path.strip_prefix(here).ok().map(Path::to_owned));
+    let path = door::find_up(folder, NAME)?;
+    let here = door::folder_real(Path::new(""));
+    let shown = here.and_then(|here| path.strip_prefix(here).ok().map(Path::to_owned));
     let name = shown.unwrap_or_else(|| path.clone()).display().to_string();
     Some(Found { path, name })
 }
@@ -143,9 +145,17 @@ impl Reading<'_> {
                     None => self.wrong(value, "`max-calls` must be a whole number that is not negative"),
                 }
             }
+            "exclude" => {
+                let list = value.get_ref().as_array();
+                let texts = list.map(|items| items.iter().map(|i| i.get_ref().as_str().map(str::to_owned)).collect());
+                match texts {
+                    Some(Some(globs)) => self.out.exclude = globs,
+                    _ => self.wrong(value, "`exclude` must be a list of patterns: `[\"drafts/\", \"*.tmpl.yaml\"]`"),
+                }
+            }
             name => {
                 let message = format!("`check` has no key `{name}`");
-                self.unknown(key, &message, &["strict", "max-calls"]);
+                self.unknown(key, &message, &["strict", "max-calls", "exclude"]);
             }
         }
     }

@@ -1,7 +1,6 @@
-//! Reading: each file once, its size known before its content, parsed and its dialect told.
+//! Reading: each file once, through the door, parsed and its dialect told.
 
 use std::collections::{HashMap, HashSet};
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -11,7 +10,8 @@ use trefoil_syntax::yaml::{self, Node, Parsed};
 use trefoil_syntax::{Diagnostic, Diagnostics, FileId, Files, Location, Severity, SourceFile, Span};
 
 use super::project::ProjectFiles;
-use super::{LoadOptions, discover, rules};
+use super::{LoadOptions, rules};
+use crate::door::{self, Rooms, Shut};
 
 /// All files of one load. A file that several manifests need is read once.
 pub(super) struct Loader {
@@ -23,6 +23,8 @@ pub(super) struct Loader {
     pub context: Option<String>,
     /// The same.
     pub skills: Option<String>,
+    /// Where paths in the files of a folder may lead, by the real folder.
+    rooms: HashMap<PathBuf, Arc<Rooms>>,
     /// The project files of the folders that files are in.
     pub projects: ProjectFiles,
     /// What is wrong in those.
@@ -67,6 +69,7 @@ impl Loader {
             manifests: HashMap::new(),
             context: None,
             skills: None,
+            rooms: HashMap::new(),
             projects: ProjectFiles::default(),
             project_findings: Vec::new(),
         }
@@ -78,7 +81,7 @@ impl Loader {
         self.skills = skills.and_then(|path| self.option_text(&path, found));
     }
     fn option_text(&mut self, path: &Path, found: &mut Diagnostics) -> Option<String> {
-        match self.read(path) {
+        match self.named_text(path) {
             Ok(text) if text.not_utf8().is_none() => Some(text.text().to_string()),
             Ok(_) => {
                 let file = self.nameless(path);
@@ -117,13 +120,30 @@ impl Loader {
     pub fn nameless(&mut self, path: &Path) -> FileId {
         self.files.add(SourceFile::new(path.display().to_string(), ""))
     }
-    /// Reads and parses a file, unless that was done before. Its name in messages is `path` as it is written here first.
+    /// Reads and parses a file that the operator named, unless that was done before. Its name in messages is `path` as it is
+    /// written here first.
     pub fn manifest(&mut self, path: &Path) -> Arc<Manifest> {
-        let real = real(path);
+        let real = door::real(path);
+        self.manifest_at(path, real, |loader| door::named(path, loader.options.limits.bytes as u64))
+    }
+    /// The same of a file that another file leads to. `path` is its name in messages, `at` where it is.
+    pub fn manifest_in(&mut self, rooms: &Rooms, path: &Path, at: &Path) -> Result<Arc<Manifest>, Shut> {
+        let real = rooms.place(at)?;
+        if !self.manifests.contains_key(&real) && !self.options.overlay.contains_key(&real) {
+            rooms.look(at)?;
+        }
+        Ok(self.manifest_at(path, real, |loader| rooms.read(at, loader.options.limits.bytes as u64)))
+    }
+    fn manifest_at(
+        &mut self,
+        path: &Path,
+        real: PathBuf,
+        open: impl FnOnce(&Self) -> Result<Vec<u8>, Shut>,
+    ) -> Arc<Manifest> {
         if let Some(known) = self.manifests.get(&real) {
             return known.clone();
         }
-        let manifest = Arc::new(match self.read(path) {
+        let manifest = Arc::new(match self.source(path, &real, open) {
             Ok(source) => self.parse(source, &real),
             Err(diagnostic) => Manifest {
                 file: diagnostic.file.unwrap_or(FileId(0)),
@@ -139,9 +159,33 @@ impl Loader {
         self.manifests.insert(real, manifest.clone());
         manifest
     }
-    /// Reads a text that a manifest refers to.
-    pub fn text(&mut self, path: &Path) -> Result<SourceFile, Diagnostic> {
-        self.read(path)
+    /// Reads a text that the operator named.
+    pub fn named_text(&mut self, path: &Path) -> Result<SourceFile, Diagnostic> {
+        self.source(path, &door::real(path), |loader| door::named(path, loader.options.limits.bytes as u64))
+    }
+    /// The text of a file that another file leads to, as an editor has it or as it is on disk.
+    pub fn text_in(&self, rooms: &Rooms, at: &Path) -> Result<String, Shut> {
+        if let Some(text) = self.options.overlay.get(&rooms.place(at)?) {
+            return Ok(text.to_string());
+        }
+        let bytes = rooms.read(at, self.options.limits.bytes as u64)?;
+        String::from_utf8(bytes).map_err(|_| Shut::NotAFile("it is not UTF-8 text"))
+    }
+    /// Where the paths in files of a real folder may lead. `whole` is the folder that was named as a whole, if one was.
+    pub fn rooms(&mut self, folder: &Path, whole: Option<&Path>) -> Arc<Rooms> {
+        if let Some(known) = self.rooms.get(folder) {
+            return known.clone();
+        }
+        let allowed = self.options.allowed.iter().filter_map(|f| door::folder_real(f));
+        let rooms = Arc::new(Rooms::new(allowed.chain([door::project_of(folder, whole)])));
+        self.rooms.insert(folder.to_owned(), rooms.clone());
+        rooms
+    }
+    /// Says how far it is.
+    pub fn tell(&self, step: super::Step) {
+        if let Some(progress) = &self.options.progress {
+            (progress.0)(step);
+        }
     }
     fn parse(&mut self, source: SourceFile, real: &Path) -> Manifest {
         let file = self.files.add(source.clone());
@@ -173,99 +217,36 @@ impl Loader {
             unreadable: false,
         }
     }
-    /// The file's text; at most the limit is ever read, whatever the file says about its size.
-    fn read(&mut self, path: &Path) -> Result<SourceFile, Diagnostic> {
+    /// The file's text, as an editor has it or as it is on disk.
+    fn source(
+        &mut self,
+        path: &Path,
+        real: &Path,
+        open: impl FnOnce(&Self) -> Result<Vec<u8>, Shut>,
+    ) -> Result<SourceFile, Diagnostic> {
         let name = path.display().to_string();
-        let limit = self.options.limits.bytes as u64;
-        if !self.options.overlay.is_empty()
-            && let Some(text) = self.options.overlay.get(&real(path))
-        {
+        if let Some(text) = self.options.overlay.get(real) {
             return Ok(SourceFile::new(name, text.clone()));
         }
-        let open = || -> std::io::Result<Result<Vec<u8>, u64>> {
-            let meta = std::fs::metadata(path)?;
-            if meta.is_dir() {
-                return Err(std::io::Error::other("it is a folder"));
-            }
-            if !meta.is_file() && !is_own(path) {
-                return Err(std::io::Error::other("it is neither a file nor a folder"));
-            }
-            if meta.len() > limit {
-                return Ok(Err(meta.len()));
-            }
-            let mut bytes = Vec::with_capacity(meta.len() as usize);
-            std::fs::File::open(path)?.take(limit + 1).read_to_end(&mut bytes)?;
-            Ok(if bytes.len() as u64 > limit { Err(bytes.len() as u64) } else { Ok(bytes) })
+        let why = match open(self) {
+            Ok(bytes) => return Ok(SourceFile::from_bytes(name, bytes)),
+            Err(why) => why,
         };
-        let refuse = |loader: &mut Self, rule, message: String, help: &str| {
-            let file = loader.nameless(path);
-            Err(Diagnostic::nowhere(rule, Severity::Error, Some(file), message).help(help))
-        };
-        match open() {
-            Ok(Ok(bytes)) => Ok(SourceFile::from_bytes(name, bytes)),
-            Ok(Err(size)) => refuse(
-                self,
-                rules::LIMIT,
-                format!("the file has {size} bytes or more, and {limit} is the limit"),
-                "split the file",
-            ),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                let help = similar(path).map_or_else(
-                    || "check the path; it is relative to the current folder".to_owned(),
-                    |near| format!("did you mean `{near}`?"),
-                );
-                refuse(self, rules::NOT_FOUND, format!("there is no file `{name}`"), &help)
+        let (rule, message, help) = match &why {
+            Shut::TooLarge { .. } => {
+                (rules::LIMIT, format!("the file is too large: {}", why.reason()), "split the file")
             }
-            Err(error) => refuse(
-                self,
-                rules::UNREADABLE,
-                format!("`{name}` cannot be read: {}", reason(&error)),
-                match error.kind() {
-                    std::io::ErrorKind::PermissionDenied => "check its permissions",
-                    _ => "put a file in its place",
-                },
+            Shut::NotThere => (
+                rules::NOT_FOUND,
+                format!("there is no file `{name}`"),
+                "check the path; it is relative to the current folder",
             ),
-        }
-    }
-}
-
-/// Whether a path is an open file of this process, as a shell hands over what another command writes. Nobody may ever write
-/// to any other pipe.
-fn is_own(path: &Path) -> bool {
-    ["/dev/fd", "/dev/stdin", "/proc/self/fd"].iter().any(|own| path.starts_with(own))
-}
-
-/// The system's words for an error, without the number.
-pub(super) fn reason(error: &std::io::Error) -> String {
-    let text = error.to_string();
-    let text = text.split(" (os error").next().unwrap_or(&text);
-    let mut chars = text.chars();
-    chars.next().map(|c| c.to_lowercase().chain(chars).collect()).unwrap_or_default()
-}
-
-/// The nearest name in the same folder.
-fn similar(path: &Path) -> Option<String> {
-    let name = path.file_name()?.to_str()?;
-    let dir = path.parent().filter(|p| !p.as_os_str().is_empty());
-    let names: Vec<String> = std::fs::read_dir(dir.unwrap_or(Path::new(".")))
-        .ok()?
-        .flatten()
-        .take(1000)
-        .filter_map(|e| e.file_name().into_string().ok())
-        .collect();
-    let near = trefoil_syntax::suggest::nearest(name, names.iter().map(String::as_str))?;
-    Some(dir.map_or_else(|| near.to_owned(), |d| d.join(near).display().to_string()))
-}
-
-/// A path without links; of a file that is not there (a buffer that was never saved), its folder's.
-pub(super) fn real(path: &Path) -> PathBuf {
-    if let Ok(real) = path.canonicalize() {
-        return real;
-    }
-    let parent = path.parent().and_then(|p| discover::readable(p).canonicalize().ok());
-    match (parent, path.file_name()) {
-        (Some(parent), Some(name)) => parent.join(name),
-        _ => path.to_owned(),
+            _ => (rules::UNREADABLE, format!("`{name}` cannot be read: {}", why.reason()), why.help()),
+        };
+        let near = matches!(why, Shut::NotThere).then(|| door::name_like(path)).flatten();
+        let help = near.map_or_else(|| help.to_owned(), |near| format!("did you mean `{near}`?"));
+        let file = self.nameless(path);
+        Err(Diagnostic::nowhere(rule, Severity::Error, Some(file), message).help(help))
     }
 }
 

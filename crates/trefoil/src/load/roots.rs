@@ -10,6 +10,7 @@ use trefoil_syntax::{Diagnostic, Diagnostics, FileId, Severity, suggest};
 use super::lower::{Attempt, Folder, folder_of, nothing_in};
 use super::read::{Loader, about_shape};
 use super::{Target, rules};
+use crate::door;
 
 /// The manifest that was meant, lowered.
 pub(super) struct Entry {
@@ -23,13 +24,13 @@ pub(super) struct Entry {
     pub file: FileId,
     /// Its dialect.
     pub dialect: &'static str,
-    /// Environment files, on disk.
-    pub env_files: Vec<std::path::PathBuf>,
+    /// Environment files.
+    pub env_files: Vec<door::Named>,
 }
 
 /// Finds and lowers the manifest that a target means; what is wrong goes to `found`.
 pub(super) fn entry(loader: &mut Loader, target: &Target, found: &mut Diagnostics) -> Option<Entry> {
-    if target.path.is_dir() {
+    if door::is_folder(&target.path) {
         let folder = Folder::whole(loader, &target.path, &[]);
         // What is run may need nothing of it; if it does, that is an error of its own.
         found.extend(folder.unseen.iter().map(|d| Diagnostic { severity: Severity::Warning, ..d.clone() }));
@@ -50,6 +51,7 @@ pub(super) fn entry(loader: &mut Loader, target: &Target, found: &mut Diagnostic
         folder = Folder::read(loader, &root, named);
         alone = None;
     }
+    found.extend(folder.limits().cloned());
     let Some(index) = folder.document(manifest.file) else {
         found.extend(manifest.diagnostics.iter().cloned());
         found.extend(about_shape(&manifest, true));
@@ -77,7 +79,7 @@ fn lowered(
     let proved = attempt.is_proved();
     found.extend(attempt.findings);
     let lowered = attempt.lowered?;
-    let env_files = folder.on_disk(&lowered.env_files);
+    let env_files = folder.env_files(loader, &lowered.env_files);
     Some(Entry {
         lowered,
         facts: attempt.facts,

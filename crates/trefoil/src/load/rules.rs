@@ -6,6 +6,8 @@ pub const NOT_FOUND: &str = "file-not-found";
 pub const UNREADABLE: &str = "file-unreadable";
 /// An environment file that a manifest names is not there or cannot be read.
 pub const ENV_FILE: &str = "missing-env-file";
+/// A path in a file leads out of the project.
+pub const OUTSIDE: &str = "outside-project";
 /// The folder holds no manifest.
 pub const NOTHING: &str = "no-manifest";
 /// `dir#id` names an id that no manifest has.
@@ -28,6 +30,7 @@ pub const RULES: &[(&str, &str)] = &[
     (NOT_FOUND, "there is nothing at this path"),
     (UNREADABLE, "the file or folder cannot be read"),
     (ENV_FILE, "an environment file that the manifest names cannot be read"),
+    (OUTSIDE, "a path in a file leads out of the project"),
     (NOTHING, "the folder holds no manifest"),
     (UNKNOWN_ID, "no manifest in the folder has this id"),
     (AMBIGUOUS_TARGET, "the target could be more than one manifest"),

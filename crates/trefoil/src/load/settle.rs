@@ -4,11 +4,13 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use ignore::gitignore::Gitignore;
 use trefoil_check::{Group, Levels, Limits, Rule, Suppressions, rule, suppress};
 use trefoil_ir::Program;
 use trefoil_syntax::{Diagnostic, Diagnostics, FileId, Files, SourceFile, yaml};
 
 use super::Checks;
+use super::discover::patterns;
 use super::doubt::doubt;
 use super::project::{self, ProjectFile};
 use super::read::Loader;
@@ -50,9 +52,19 @@ impl Loader {
         self.projects.remember(folder, project.clone());
         project
     }
+    /// What the project of a real folder excludes, if its project file counts.
+    pub fn excluded(&mut self, folder: &Path) -> Option<Gitignore> {
+        if self.options.checks.as_ref().is_some_and(|c| c.without_project) {
+            return None;
+        }
+        let owner = project::find(folder)?.path.parent()?.to_owned();
+        // Any file of the folder asks for its project.
+        let project = self.project_of_folder(&folder.join(project::NAME))?;
+        patterns(&owner, project.exclude.iter().map(String::as_str))
+    }
     fn read_project(&mut self, found: &project::Found) -> ProjectFile {
         let mut findings = Vec::new();
-        let project = match self.text(&found.path) {
+        let project = match self.named_text(&found.path) {
             Ok(text) => {
                 let not_utf8 = text.not_utf8().is_some();
                 let file = SourceFile::new(found.name.clone(), text.text().clone());
@@ -102,9 +114,11 @@ impl Loader {
     pub fn settle(&mut self, found: Diagnostics, entries: &BTreeMap<FileId, bool>) -> Vec<Diagnostic> {
         let mut found = without_echoes(found.into_sorted());
         let Some(checks) = self.options.checks.clone() else { return found };
-        let mut comments: HashMap<FileId, Suppressions> = self.suppressions();
+        let mut comments = if checks.without_comments { HashMap::new() } else { self.suppressions() };
+        // Who asks has the last word; a comment that would cover such a finding is not useless for that.
         let covered = |d: &Diagnostic, comments: &mut HashMap<FileId, Suppressions>| {
             d.file.and_then(|file| comments.get_mut(&file)).is_some_and(|c| c.covers(d))
+                && !checks.levels.insists(d.rule)
         };
         // A comment counts where a name is read as well as where it is declared, if the finding ends up there.
         found.retain(|d| !covered(d, &mut comments));

@@ -16,7 +16,7 @@ impl Target {
     /// Reads `file`, `dir` or `dir#id`. What exists as it stands is a path, whatever characters it has; else the last `#`
     /// parts the path from the id.
     pub fn parse(text: &str) -> Self {
-        if !Path::new(text).exists()
+        if !crate::door::is_there(Path::new(text))
             && let Some((path, id)) = text.rsplit_once('#')
             && !id.is_empty()
         {

@@ -27,8 +27,9 @@ struct Named {
 }
 
 impl Directory {
-    /// Of a project's AEGIS documents.
-    pub fn of(project: &Project) -> Self {
+    /// Of a project's AEGIS documents. Of several units of one name those count that are nearest to the document at `from`.
+    pub fn of(project: &Project, from: usize) -> Self {
+        let from = project.documents.get(from).map_or("", |d| &d.path);
         let mut entries = Vec::new();
         let mut places = HashMap::default();
         for (document, d) in project.documents.iter().enumerate() {
@@ -44,6 +45,9 @@ impl Directory {
         let mut by_name: HashMap<_, Vec<usize>> = HashMap::default();
         for entry in &entries {
             by_name.entry((entry.unit, entry.name.clone())).or_default().push(entry.document);
+        }
+        for found in by_name.values_mut() {
+            *found = project.nearest(from, std::mem::take(found));
         }
         let origins = project.documents.iter().map(|d| Location::new(d.file, d.root.span)).collect();
         Self { entries, by_name, origins, places }

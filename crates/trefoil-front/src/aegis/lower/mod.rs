@@ -41,7 +41,7 @@ pub fn program(project: &Project, document: usize, findings: &mut Findings) -> O
         None if manifest::looks_like(root) == Some(Unit::Workflow) => FlowKey::Workflow(document),
         Some(Unit::Agent) | None => FlowKey::Agent { document, intent: false },
     };
-    let mut lowering = Lowering::new(project);
+    let mut lowering = Lowering::new(project, document);
     let entry = lowering.flow(key);
     while let Some(next) = lowering.queue.pop_front().or_else(|| lowering.candidates.pop_front()) {
         lowering.lower(next, findings);
@@ -94,11 +94,11 @@ struct Lowering<'p> {
 }
 
 impl<'p> Lowering<'p> {
-    fn new(project: &'p Project) -> Self {
+    fn new(project: &'p Project, document: usize) -> Self {
         Self {
             project,
             builder: Builder::default(),
-            directory: Directory::of(project),
+            directory: Directory::of(project, document),
             flows: IndexMap::new(),
             queue: VecDeque::new(),
             candidates: VecDeque::new(),

@@ -6,9 +6,11 @@ use trefoil_syntax::{Location, Span};
 
 use crate::project::Project;
 
-/// The documents with this id, in the order of the project.
-pub fn find(project: &Project, id: &str) -> Vec<(usize, Location)> {
-    ids(project).filter(|(_, found, _)| *found == id).map(|(i, _, at)| (i, at)).collect()
+/// The documents with this id that are nearest to the one that names it, in the order of the project.
+pub fn find(project: &Project, from: &str, id: &str) -> Vec<(usize, Location)> {
+    let found: Vec<_> = ids(project).filter(|(_, found, _)| *found == id).map(|(i, _, at)| (i, at)).collect();
+    let nearest = project.nearest(from, found.iter().map(|(i, _)| *i).collect());
+    found.into_iter().filter(|(i, _)| nearest.contains(i)).collect()
 }
 
 /// Every id, in the order of the project.

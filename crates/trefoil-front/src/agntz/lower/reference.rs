@@ -40,7 +40,8 @@ impl Lowering<'_> {
             }
         };
         let named = reader.at(text.source(0..reference.id.len() as u32));
-        match index::find(self.project, reference.id).as_slice() {
+        let from = self.chain.last().and_then(|link| self.project.documents.get(link.document));
+        match index::find(self.project, from.map_or("", |d| &d.path), reference.id).as_slice() {
             [(document, _)] => {
                 learn::names_at(reader, named, index::place(self.project, *document));
                 if let Some(version) = reference.version {

@@ -1,0 +1,64 @@
+//! One line on the terminal that says how far a check is, from the moment at which somebody may wonder.
+
+use std::io::{IsTerminal as _, Write as _};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use trefoil::Step;
+
+/// A check that is done sooner needs no line.
+const PATIENCE: Duration = Duration::from_millis(700);
+/// How often the line changes.
+const PACE: Duration = Duration::from_millis(100);
+
+/// The line. It goes when this is dropped.
+pub struct Progress(Arc<Line>);
+
+struct Line {
+    next: Mutex<Instant>,
+    shown: AtomicBool,
+}
+
+impl Progress {
+    /// None where nobody looks.
+    pub fn start() -> Option<Self> {
+        let line = Line { next: Mutex::new(Instant::now() + PATIENCE), shown: AtomicBool::new(false) };
+        std::io::stderr().is_terminal().then(|| Self(Arc::new(line)))
+    }
+    /// Who is told how far the check is.
+    pub fn listener(&self) -> trefoil::Progress {
+        let line = self.0.clone();
+        trefoil::Progress(Arc::new(move |step| line.tell(step)))
+    }
+}
+
+impl Line {
+    fn tell(&self, step: Step) {
+        let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = Instant::now();
+        if now < *next {
+            return;
+        }
+        *next = now + PACE;
+        self.shown.store(true, Ordering::Relaxed);
+        let mut out = std::io::stderr().lock();
+        let _ = write!(out, "\r\x1b[2K{}", said(step)).and_then(|()| out.flush());
+    }
+}
+
+fn said(step: Step) -> String {
+    match step {
+        Step::Looking(entries) => format!("looking for manifests: {entries} entries"),
+        Step::Reading(at, all) => format!("reading {at} of {all} files"),
+        Step::Checking(at, all) => format!("checking {at} of {all} files"),
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if self.0.shown.load(Ordering::Relaxed) {
+            let _ = write!(std::io::stderr(), "\r\x1b[2K");
+        }
+    }
+}

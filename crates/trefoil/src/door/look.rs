@@ -1,0 +1,64 @@
+//! Looking at what the operator named, without reading it.
+
+use std::path::{Path, PathBuf};
+
+/// Whether there is a folder at a path.
+pub fn is_folder(path: &Path) -> bool {
+    path.is_dir()
+}
+
+/// Whether there is a file at a path.
+pub fn is_file(path: &Path) -> bool {
+    path.is_file()
+}
+
+/// Whether there is anything at a path.
+pub fn is_there(path: &Path) -> bool {
+    path.exists()
+}
+
+/// A path without links; of a file that is not there (a buffer that was never saved), its folder's.
+pub fn real(path: &Path) -> PathBuf {
+    if let Ok(real) = path.canonicalize() {
+        return real;
+    }
+    match (path.parent().and_then(folder_real), path.file_name()) {
+        (Some(parent), Some(name)) => parent.join(name),
+        _ => path.to_owned(),
+    }
+}
+
+/// A folder without links; the empty path is the current one.
+pub fn folder_real(folder: &Path) -> Option<PathBuf> {
+    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    folder.canonicalize().ok()
+}
+
+/// The file of this name in the folder or in the nearest one above it.
+pub fn find_up(folder: &Path, name: &str) -> Option<PathBuf> {
+    folder.ancestors().map(|dir| dir.join(name)).find(|path| path.exists())
+}
+
+/// The nearest name in the folder of a path that the operator mistyped.
+pub fn name_like(path: &Path) -> Option<String> {
+    let name = path.file_name()?.to_str()?;
+    let dir = path.parent().filter(|p| !p.as_os_str().is_empty());
+    let names: Vec<String> = std::fs::read_dir(dir.unwrap_or(Path::new(".")))
+        .ok()?
+        .flatten()
+        .take(1000)
+        .filter_map(|e| e.file_name().into_string().ok())
+        .collect();
+    let near = trefoil_syntax::suggest::nearest(name, names.iter().map(String::as_str))?;
+    Some(dir.map_or_else(|| near.to_owned(), |d| d.join(near).display().to_string()))
+}
+
+/// The YAML files right in a folder, at most so many.
+pub fn yaml_files(folder: &Path, most: usize) -> Vec<PathBuf> {
+    let yaml = |path: &PathBuf| {
+        let extension = path.extension().and_then(|e| e.to_str()).unwrap_or_default();
+        extension.eq_ignore_ascii_case("yaml") || extension.eq_ignore_ascii_case("yml")
+    };
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.map(|entry| entry.path()).filter(yaml).take(most).collect()
+}

@@ -1,0 +1,159 @@
+//! Opening what a way leads to.
+//!
+//! On Unix folder by folder, each by the handle of the one before and no link among them, so that whoever exchanges a
+//! folder for a link in between gets an error and not a file. What was opened is looked at once more: it is a plain file of
+//! a plain file system.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use super::{Found, Rooms, Shut, bytes};
+
+impl Rooms {
+    /// Reads the file that a path leads to, at most so many bytes.
+    pub fn read(&self, path: &Path, limit: u64) -> Result<Vec<u8>, Shut> {
+        let found = self.follow(&absolute(path)?, &mut steps::System)?;
+        let file = steps::open(&found)?;
+        let meta = file.metadata().map_err(Shut::of)?;
+        plain(&meta)?;
+        if meta.len() > limit {
+            return Err(Shut::TooLarge { size: meta.len(), limit });
+        }
+        bytes(file, limit)
+    }
+    /// The real path of the file that a path leads to, whether or not anything is there; says that it is inside, and no more.
+    pub fn place(&self, path: &Path) -> Result<PathBuf, Shut> {
+        self.follow(&absolute(path)?, &mut steps::System).map(|found| found.real)
+    }
+    /// Whether a path leads to a plain file that is there.
+    pub fn look(&self, path: &Path) -> Result<(), Shut> {
+        let found = self.follow(&absolute(path)?, &mut steps::System)?;
+        plain(&steps::open(&found)?.metadata().map_err(Shut::of)?)
+    }
+}
+
+/// A path from the root. Its own folder's links are followed: that is where the operator or the walk through a folder has
+/// led, and everything behind it is judged.
+fn absolute(path: &Path) -> Result<PathBuf, Shut> {
+    if path.is_absolute() {
+        return Ok(path.to_owned());
+    }
+    let here = std::env::current_dir().and_then(|dir| dir.canonicalize()).map_err(Shut::of)?;
+    Ok(here.join(path))
+}
+
+fn plain(meta: &std::fs::Metadata) -> Result<(), Shut> {
+    if meta.is_dir() {
+        return Err(Shut::NotAFile("it is a folder"));
+    }
+    if !meta.is_file() {
+        return Err(Shut::NotAFile("it is neither a file nor a folder"));
+    }
+    Ok(())
+}
+
+#[cfg(unix)]
+mod steps {
+    use std::ffi::OsStr;
+    use std::io::Error;
+    use std::os::fd::OwnedFd;
+    use std::os::unix::ffi::OsStringExt as _;
+    use std::path::{Path, PathBuf};
+
+    use rustix::fs::{AtFlags, FileType, Mode, OFlags};
+    use rustix::io::Errno;
+
+    use super::{File, Found, Shut};
+    use crate::door::Steps;
+
+    /// By the handles of folders.
+    pub struct System;
+
+    /// A folder that only names are looked up in.
+    #[cfg(target_os = "linux")]
+    const FOLDER: OFlags = OFlags::PATH;
+    #[cfg(not(target_os = "linux"))]
+    const FOLDER: OFlags = OFlags::RDONLY;
+
+    impl Steps for System {
+        type Folder = OwnedFd;
+        fn begin(&mut self, room: &Path) -> Result<OwnedFd, Error> {
+            Ok(rustix::fs::open(room, FOLDER | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?)
+        }
+        fn link(&mut self, folder: &OwnedFd, name: &OsStr) -> Result<Option<PathBuf>, Error> {
+            match rustix::fs::readlinkat(folder, name, Vec::new()) {
+                Ok(target) => Ok(Some(std::ffi::OsString::from_vec(target.into_bytes()).into())),
+                // There, and not a link.
+                Err(Errno::INVAL) => Ok(None),
+                Err(other) => Err(other.into()),
+            }
+        }
+        fn enter(&mut self, folder: &OwnedFd, name: &OsStr) -> Result<OwnedFd, Error> {
+            let flags = FOLDER | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            Ok(rustix::fs::openat(folder, name, flags, Mode::empty())?)
+        }
+    }
+
+    /// Opens a file and nothing else: opening a pipe would wait for somebody, opening a device may do something.
+    pub fn open(found: &Found<OwnedFd>) -> Result<File, Shut> {
+        let of = |e: Errno| Shut::of(e.into());
+        let stat = rustix::fs::statat(&found.folder, &found.name, AtFlags::SYMLINK_NOFOLLOW).map_err(of)?;
+        match FileType::from_raw_mode(stat.st_mode) {
+            FileType::RegularFile => {}
+            FileType::Directory => return Err(Shut::NotAFile("it is a folder")),
+            _ => return Err(Shut::NotAFile("it is neither a file nor a folder")),
+        }
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let file: File = rustix::fs::openat(&found.folder, &found.name, flags, Mode::empty()).map_err(of)?.into();
+        if is_made_up(&file) {
+            return Err(Shut::NotAFile("it belongs to the system"));
+        }
+        Ok(file)
+    }
+
+    /// Whether the system makes the file up, wherever that is mounted.
+    #[cfg(target_os = "linux")]
+    fn is_made_up(file: &File) -> bool {
+        const PROC: i64 = 0x9fa0;
+        const SYS: i64 = 0x6265_6572;
+        rustix::fs::fstatfs(file).is_ok_and(|fs| [PROC, SYS].contains(&(fs.f_type as i64)))
+    }
+    #[cfg(not(target_os = "linux"))]
+    fn is_made_up(_file: &File) -> bool {
+        false
+    }
+}
+
+#[cfg(not(unix))]
+mod steps {
+    use std::ffi::OsStr;
+    use std::io::Error;
+    use std::path::{Path, PathBuf};
+
+    use super::{File, Found, Shut, plain};
+    use crate::door::Steps;
+
+    /// By paths.
+    pub struct System;
+
+    impl Steps for System {
+        type Folder = PathBuf;
+        fn begin(&mut self, room: &Path) -> Result<PathBuf, Error> {
+            Ok(room.to_owned())
+        }
+        fn link(&mut self, folder: &PathBuf, name: &OsStr) -> Result<Option<PathBuf>, Error> {
+            let path = folder.join(name);
+            let is_link = std::fs::symlink_metadata(&path)?.is_symlink();
+            is_link.then(|| std::fs::read_link(&path)).transpose()
+        }
+        fn enter(&mut self, folder: &PathBuf, name: &OsStr) -> Result<PathBuf, Error> {
+            Ok(folder.join(name))
+        }
+    }
+
+    /// Opens a file and nothing else.
+    pub fn open(found: &Found<PathBuf>) -> Result<File, Shut> {
+        plain(&std::fs::symlink_metadata(&found.real).map_err(Shut::of)?)?;
+        File::open(&found.real).map_err(Shut::of)
+    }
+}

@@ -1,0 +1,203 @@
+//! Where a path leads, links followed, and whether that is inside.
+//!
+//! Pure but for [`Steps`], which looks at one name of one folder at a time. No name of a folder that is outside is ever
+//! looked at: `..` is resolved in the text of a path, and a link's target is judged before anybody goes there.
+
+use std::ffi::OsStr;
+use std::io::{Error, ErrorKind};
+use std::path::{Component, Path, PathBuf};
+
+use super::Shut;
+
+/// Links on one way.
+const LINKS: usize = 40;
+
+/// What belongs to the system and is never a file of a project, whoever allows it.
+const SYSTEM: [&str; 3] = ["/proc", "/sys", "/dev"];
+
+/// The real folders that a path may lead into.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub struct Rooms(Vec<PathBuf>);
+
+/// How to take one step on the way: by the handles of folders, or by their paths.
+pub trait Steps {
+    /// A folder that was reached.
+    type Folder;
+    /// The folder to begin with, by its real path.
+    fn begin(&mut self, room: &Path) -> Result<Self::Folder, Error>;
+    /// Where a name of the folder leads, if it is a link.
+    fn link(&mut self, folder: &Self::Folder, name: &OsStr) -> Result<Option<PathBuf>, Error>;
+    /// A folder in the folder, if it is one and no link.
+    fn enter(&mut self, folder: &Self::Folder, name: &OsStr) -> Result<Self::Folder, Error>;
+}
+
+/// What a path leads to. Nothing may be there: the last name was only looked at.
+#[derive(Debug)]
+pub struct Found<F> {
+    /// The folder it is in.
+    pub folder: F,
+    /// Its name there.
+    pub name: std::ffi::OsString,
+    /// Its path without links.
+    pub real: PathBuf,
+}
+
+impl Rooms {
+    /// These folders, without links. What is as large as a file system holds nothing: that is no project.
+    pub fn new(folders: impl IntoIterator<Item = PathBuf>) -> Self {
+        let mut rooms: Vec<PathBuf> = folders.into_iter().filter(|f| f.is_absolute() && f.parent().is_some()).collect();
+        rooms.sort();
+        rooms.dedup();
+        Self(rooms)
+    }
+    /// The folders.
+    pub fn folders(&self) -> &[PathBuf] {
+        &self.0
+    }
+    /// The folder that an absolute path without `..` begins with.
+    fn of(&self, path: &Path) -> Option<&Path> {
+        self.0.iter().map(PathBuf::as_path).find(|room| path.starts_with(room))
+    }
+    /// Whether a path without links is inside.
+    pub fn hold(&self, real: &Path) -> bool {
+        self.of(&clean(real)).is_some()
+    }
+    /// Follows an absolute path to its end.
+    pub fn follow<S: Steps>(&self, path: &Path, steps: &mut S) -> Result<Found<S::Folder>, Shut> {
+        let mut path = clean(path);
+        let mut link = None;
+        for _ in 0..LINKS {
+            let Some(room) = self.of(&path) else { return Err(Shut::Outside { to: path, link }) };
+            if SYSTEM.iter().any(|system| path.starts_with(system)) {
+                return Err(Shut::NotAFile("it belongs to the system"));
+            }
+            let names: Vec<&OsStr> = path.strip_prefix(room).unwrap_or(&path).iter().collect();
+            if names.iter().any(|name| name.eq_ignore_ascii_case(".git")) {
+                return Err(Shut::NotAFile("it belongs to Git"));
+            }
+            let Some((last, folders)) = names.split_last() else {
+                return Err(Shut::Room(path));
+            };
+            let mut real = room.to_owned();
+            let mut folder = steps.begin(room).map_err(Shut::of)?;
+            let mut target = None;
+            for (at, name) in folders.iter().enumerate() {
+                if let Some(to) = steps.link(&folder, name).map_err(Shut::of)? {
+                    let rest: PathBuf = names.iter().skip(at + 1).collect();
+                    target = Some((real.join(name), real.join(to).join(rest)));
+                    break;
+                }
+                folder = steps.enter(&folder, name).map_err(Shut::of)?;
+                real.push(name);
+            }
+            if target.is_none() {
+                match steps.link(&folder, last) {
+                    Ok(Some(to)) => target = Some((real.join(last), real.join(to))),
+                    Ok(None) => return Ok(Found { folder, name: (*last).to_owned(), real: real.join(last) }),
+                    Err(e) if e.kind() == ErrorKind::NotFound => {
+                        return Ok(Found { folder, name: (*last).to_owned(), real: real.join(last) });
+                    }
+                    Err(e) => return Err(Shut::of(e)),
+                }
+            }
+            let Some((from, to)) = target else { continue };
+            (link, path) = (Some(from), clean(&to));
+        }
+        Err(Shut::NotAFile("its links lead in a circle"))
+    }
+}
+
+/// A path without `.` and `..`, by its text alone.
+pub fn clean(path: &Path) -> PathBuf {
+    let mut out = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                // The root's parent is the root.
+                out.pop();
+            }
+            other => out.push(other),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::ffi::OsStr;
+    use std::io::{Error, ErrorKind};
+    use std::path::{Path, PathBuf};
+
+    use super::{Rooms, Shut, Steps, clean};
+
+    /// Links by their path; everything else is a folder. Remembers what it was asked about.
+    struct Disk(BTreeMap<PathBuf, PathBuf>, Vec<PathBuf>);
+
+    impl Steps for Disk {
+        type Folder = PathBuf;
+        fn begin(&mut self, room: &Path) -> Result<PathBuf, Error> {
+            Ok(room.to_owned())
+        }
+        fn link(&mut self, folder: &PathBuf, name: &OsStr) -> Result<Option<PathBuf>, Error> {
+            self.1.push(folder.join(name));
+            Ok(self.0.get(&folder.join(name)).cloned())
+        }
+        fn enter(&mut self, folder: &PathBuf, name: &OsStr) -> Result<PathBuf, Error> {
+            let path = folder.join(name);
+            if self.0.contains_key(&path) { Err(ErrorKind::NotADirectory.into()) } else { Ok(path) }
+        }
+    }
+
+    fn follow(path: &str, links: &[(&str, &str)]) -> Result<String, String> {
+        let rooms = Rooms::new(["/p/flows".into(), "/allowed".into()]);
+        let links = links.iter().map(|(from, to)| (from.into(), to.into())).collect();
+        let mut disk = Disk(links, Vec::new());
+        let found = rooms.follow(Path::new(path), &mut disk);
+        for asked in disk.1 {
+            assert!(rooms.hold(&asked), "{} was looked at", asked.display());
+        }
+        match found {
+            Ok(found) => Ok(found.real.display().to_string()),
+            Err(Shut::Outside { to, link }) => {
+                Err(format!("{}{}", link.map(|l| format!("{} -> ", l.display())).unwrap_or_default(), to.display()))
+            }
+            Err(other) => Err(other.reason()),
+        }
+    }
+
+    #[test]
+    fn what_is_inside_is_found_and_nothing_else() {
+        assert_eq!(follow("/p/flows/a/./b/../c.yaml", &[]), Ok("/p/flows/a/c.yaml".into()));
+        assert_eq!(follow("/p/flows/../flows/c.yaml", &[]), Ok("/p/flows/c.yaml".into()));
+        assert_eq!(follow("/allowed/x", &[]), Ok("/allowed/x".into()));
+        assert_eq!(follow("/p/flows/../c.yaml", &[]), Err("/p/c.yaml".into()));
+        assert_eq!(follow("/p/flowsish/c.yaml", &[]), Err("/p/flowsish/c.yaml".into()));
+        assert_eq!(follow("/etc/shadow", &[]), Err("/etc/shadow".into()));
+        assert_eq!(follow("/p/flows/.GIT/config", &[]), Err("it belongs to Git".into()));
+        assert_eq!(follow("/p/flows", &[]), Err("it is a folder".into()));
+    }
+
+    #[test]
+    fn links_are_followed_inside_only() {
+        let link = |from, to| follow("/p/flows/l/c.yaml", &[(from, to)]);
+        assert_eq!(link("/p/flows/l", "k"), Ok("/p/flows/k/c.yaml".into()));
+        assert_eq!(link("/p/flows/l", "../flows/k"), Ok("/p/flows/k/c.yaml".into()));
+        assert_eq!(link("/p/flows/l", "/allowed"), Ok("/allowed/c.yaml".into()));
+        assert_eq!(link("/p/flows/l", "/etc"), Err("/p/flows/l -> /etc/c.yaml".into()));
+        assert_eq!(link("/p/flows/l/c.yaml", "../../../secret"), Err("/p/flows/l/c.yaml -> /secret".into()));
+        assert_eq!(link("/p/flows/l", "l"), Err("its links lead in a circle".into()));
+    }
+
+    #[test]
+    fn the_system_is_nobodys_project() {
+        let rooms = Rooms::new(["/proc/self".into(), "/".into()]);
+        assert!(matches!(
+            rooms.follow(Path::new("/proc/self/environ"), &mut Disk(BTreeMap::new(), Vec::new())),
+            Err(Shut::NotAFile(_))
+        ));
+        assert!(!rooms.hold(Path::new("/etc/shadow")), "a whole file system is no room");
+        assert_eq!(clean(Path::new("/../../a/./b/..")), Path::new("/a"));
+    }
+}
