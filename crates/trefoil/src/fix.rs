@@ -84,6 +84,8 @@ pub fn preview(paths: &[String], options: &LoadOptions) -> Fixed {
 struct Fixing<'p> {
     paths: &'p [String],
     options: LoadOptions,
+    /// The texts that stood in for files from the start.
+    given: Arc<HashMap<PathBuf, Arc<str>>>,
     /// The real paths of what was named.
     named: Vec<PathBuf>,
     folders: Rooms,
@@ -98,6 +100,7 @@ impl<'p> Fixing<'p> {
         Self {
             paths,
             options: options.clone(),
+            given: options.overlay.clone(),
             named: files.into_iter().map(door::real).collect(),
             folders: Rooms::new(folders.into_iter().map(door::real)),
             changed: BTreeMap::new(),
@@ -183,7 +186,12 @@ impl<'p> Fixing<'p> {
         self.out.done.retain(|mended| !refused.contains_key(&mended.file));
         self.out.changes.retain(|change| !refused.contains_key(&change.file));
         let mut overlay = HashMap::clone(&self.options.overlay);
-        overlay.retain(|path, _| self.changed.get(path).is_none_or(|c| !refused.contains_key(&c.file)));
+        for (path, _) in self.changed.iter().filter(|(_, change)| refused.contains_key(&change.file)) {
+            match self.given.get(path) {
+                Some(text) => drop(overlay.insert(path.clone(), text.clone())),
+                None => drop(overlay.remove(path)),
+            }
+        }
         self.options.overlay = Arc::new(overlay);
         self.out.report = check(self.paths, &self.options);
     }
