@@ -114,9 +114,9 @@ mod steps {
     /// Whether the system makes the file up, wherever that is mounted.
     #[cfg(target_os = "linux")]
     fn is_made_up(file: &File) -> bool {
-        const PROC: i64 = 0x9fa0;
-        const SYS: i64 = 0x6265_6572;
-        rustix::fs::fstatfs(file).is_ok_and(|fs| [PROC, SYS].contains(&(fs.f_type as i64)))
+        const PROC: u64 = 0x9fa0;
+        const SYS: u64 = 0x6265_6572;
+        rustix::fs::fstatfs(file).is_ok_and(|fs| u64::try_from(fs.f_type).is_ok_and(|sort| [PROC, SYS].contains(&sort)))
     }
     #[cfg(not(target_os = "linux"))]
     fn is_made_up(_file: &File) -> bool {
