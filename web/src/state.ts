@@ -73,13 +73,14 @@ export class State {
     if (!location.hash && this.overview.failed) await this.#show({ step: this.overview.failed.key });
     else await this.#read();
     addEventListener('hashchange', () => {
-      void this.#read();
-      // Somebody followed a link: the keyboard goes along.
-      if (this.#byKeys) this.#byKeys = false;
-      else {
+      const browsed = this.#byKeys;
+      this.#byKeys = false;
+      void this.#read().then(() => {
+        if (browsed) return;
+        // Somebody followed a link: the keyboard goes along, to the heading that is there now.
         this.enter.value += 1;
         this.tab.value = 'step';
-      }
+      });
     });
     effect(() => {
       const at = this.at.value;

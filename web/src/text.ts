@@ -1,16 +1,12 @@
 // Texts for people: numbers, times, and strangers' texts made harmless to look at.
 
 // Control characters, and those that steer the reading direction or cannot be seen at all.
-// biome-ignore: the characters are the point
 const UNSEEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028\u2029\u202a-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]/g;
 
 /** A text in which nothing is invisible or turns the reading direction: such characters are shown by name. */
 export function visible(text: string): string {
   return text.replace(/\r\n/g, '\n').replace(UNSEEN, (c) => {
-    const code = c.charCodeAt(0);
-    if (code < 0x20) return String.fromCharCode(0x2400 + code);
-    if (code === 0x7f) return '\u2421';
-    return `⟨U+${code.toString(16).toUpperCase().padStart(4, '0')}⟩`;
+    return `⟨U+${c.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0')}⟩`;
   });
 }
 
@@ -40,6 +36,14 @@ export function duration(ms: number | null | undefined): string {
   const seconds = Math.floor(ms / 1000);
   if (seconds < 3600) return `${Math.floor(seconds / 60)} min ${String(seconds % 60).padStart(2, '0')} s`;
   return `${Math.floor(seconds / 3600)} h ${String(Math.floor((seconds % 3600) / 60)).padStart(2, '0')} min`;
+}
+
+/** A time on an axis: `0`, `250 ms`, `2.5 s`, `20 s`, `3 min`. */
+export function tick(ms: number): string {
+  if (ms === 0) return '0';
+  if (ms < 1000) return `${Number(ms.toFixed(2))} ms`;
+  if (ms < 60_000) return `${Number((ms / 1000).toFixed(3))} s`;
+  return duration(ms).replace(' 00 s', '');
 }
 
 /** `1.4 MB`. */

@@ -19,7 +19,7 @@ export async function load(path) {
 /** A trace in the page. `crates/trefoil` does the same; its own tests hold it to this. */
 export function page(template, trace) {
   const json = JSON.stringify(trace).replaceAll('<', '\\u003c').replaceAll('\u2028', '\\u2028').replaceAll('\u2029', '\\u2029');
-  const title = String(trace.flow).replaceAll('&', '&amp;').replaceAll('<', '&lt;');
+  const title = String(trace?.flow).replaceAll('&', '&amp;').replaceAll('<', '&lt;');
   return template.replace('<!--title-->', () => title).replace('<!--trace-->', () => json);
 }
 

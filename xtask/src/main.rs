@@ -1,6 +1,8 @@
-//! Repository chores: `cargo xtask tidy | vectors DIR | corpus DIR | mutate [DIR] [--verbose] | performance | rules`.
+//! Repository chores: `cargo xtask tidy | vectors DIR | corpus DIR | mutate [DIR] [--verbose] | performance | rules |
+//! browser [--required] [--traces DIR]`.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a chore talks to a person")]
 
+mod browser;
 mod corpus;
 mod mutate;
 mod performance;
@@ -14,7 +16,7 @@ use std::process::{Command, ExitCode};
 type Outcome = Result<usize, String>;
 
 const USAGE: &str =
-    "usage: cargo xtask tidy | vectors DIR | corpus DIR | mutate [DIR] [--verbose] | performance | rules";
+    "usage: cargo xtask tidy | vectors DIR | corpus DIR | mutate [DIR] [--verbose] | performance | rules | browser";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -26,6 +28,7 @@ fn main() -> ExitCode {
         ["mutate", rest @ ..] => mutate::run_all(&root(), rest),
         ["performance"] => performance::run(&root()),
         ["rules"] => rules(&root()),
+        ["browser", rest @ ..] => browser::run(&root(), rest),
         _ => Err(USAGE.to_owned()),
     };
     match outcome {

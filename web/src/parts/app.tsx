@@ -4,17 +4,18 @@ import { useSignal } from '@preact/signals';
 import { Component, type ComponentChildren } from 'preact';
 import { useRef } from 'preact/hooks';
 import { link, type State } from '../state.ts';
-import { brief, duration, inline, moment, place, several, visible } from '../text.ts';
+import { brief, duration, inline, moment, place, several } from '../text.ts';
 import { Detail, UsageLine } from './detail.tsx';
 import { GraphPanel } from './graph.tsx';
 import { named } from './prompt.tsx';
-import { failureLine, Sign, WORDS } from './status.tsx';
+import { failureLine, Sign, Ticks, WORDS } from './status.tsx';
 import { Steps } from './steps.tsx';
 
 export function App({ state }: { state: State }) {
   const { graph } = state;
   // A graph that is wider than high goes on top, another beside the steps.
   const shape = !graph ? 'none' : graph.width > graph.height * 1.15 ? 'wide' : 'tall';
+  const detail = shape === 'tall' ? 38 : 44;
   const tab = state.tab.value;
   return (
     <div class={`app graph-${shape} tab-${tab}`}>
@@ -27,13 +28,25 @@ export function App({ state }: { state: State }) {
         ))}
       </nav>
       <main>
-        <Split shape={shape} first={<GraphPanel state={state} />} second={<Steps state={state} />} third={<Detail state={state} />} />
+        <Split shape={shape} share={share(state, shape, detail)} detail={detail} first={<GraphPanel state={state} />} second={<Steps state={state} />} third={<Detail state={state} />} />
       </main>
       <div class="sr" role="status" aria-live="polite">
         {state.said.value}
       </div>
     </div>
   );
+}
+
+/** As much room for the graph as it needs to be read, and no more than leaves room for the steps. */
+function share({ graph, size }: State, shape: string, detail: number): number {
+  if (!graph) return 0;
+  if (shape === 'tall') {
+    const room = innerWidth * (1 - detail / 100);
+    return Math.min(52, (Math.max(340, graph.width * 0.9 + 16) / room) * 100);
+  }
+  const room = innerHeight - 140;
+  const most = size.peek().rows <= 8 ? 64 : 50;
+  return Math.max(25, Math.min(most, ((graph.height * 0.85 + 58) / room) * 100));
 }
 
 function Top({ state }: { state: State }) {
@@ -76,7 +89,7 @@ function Lead({ state }: { state: State }) {
   return (
     <section class={`lead ${status === 'cancelled' ? 'cancelled' : ''}`} aria-label="Why the run ended">
       <p class="what" dir="auto">
-        <span class="code">{inline(error.code ?? 'FAILED')}</span> {brief(failureLine(error), 600)}
+        <span class="code">{brief(error.code ?? 'FAILED', 60)}</span> <Ticks text={brief(failureLine(error), 600)} />
       </p>
       <p class="facts">
         {failed && (
@@ -85,11 +98,15 @@ function Lead({ state }: { state: State }) {
           </span>
         )}
         {at && <span class="place">{at}</span>}
-        {error.cause && <span dir="auto">{brief(error.cause, 400)}</span>}
+        {error.cause && (
+          <span dir="auto">
+            <Ticks text={brief(error.cause, 400)} />
+          </span>
+        )}
       </p>
       {error.help && (
         <p class="help" dir="auto">
-          <b>To do:</b> {visible(brief(error.help, 600))}
+          <b>To do:</b> <Ticks text={brief(error.help, 600)} />
         </p>
       )}
     </section>
@@ -98,16 +115,18 @@ function Lead({ state }: { state: State }) {
 
 interface SplitProps {
   shape: 'none' | 'wide' | 'tall';
+  share: number;
+  detail: number;
   first: ComponentChildren;
   second: ComponentChildren;
   third: ComponentChildren;
 }
 
 /** The three parts, with two borders that can be moved by hand and by keys. */
-function Split({ shape, first, second, third }: SplitProps) {
+function Split({ shape, share, detail: wide, first, second, third }: SplitProps) {
   const main = useRef<HTMLDivElement>(null);
-  const graph = useSignal(shape === 'wide' ? 42 : 27);
-  const detail = useSignal(shape === 'tall' ? 38 : 44);
+  const graph = useSignal(share);
+  const detail = useSignal(wide);
   return (
     <div
       class="split"

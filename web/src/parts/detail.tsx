@@ -10,7 +10,7 @@ import type { Call, Failure, Usage } from '../trace.ts';
 import { Copy, LongText } from './longtext.tsx';
 import { named, type Names, Prompt } from './prompt.tsx';
 import { RunDetail } from './run.tsx';
-import { failureLine, handled, Sign, WORDS } from './status.tsx';
+import { failureLine, handled, Sign, Ticks, WORDS } from './status.tsx';
 
 export function Detail({ state }: { state: State }) {
   const scroller = useRef<HTMLElement>(null);
@@ -76,6 +76,9 @@ function StepView({ detail, state, heading }: ViewProps) {
           {inline(step.label) || '(no name)'}
           {name.places && <span class="places">{name.places}</span>}
         </h2>
+        <button type="button" class="quiet zoom-to" onClick={() => zoomTo(state, detail)}>
+          Zoom to its time
+        </button>
         <p class="facts">
           <span class={`word s-${step.status}`}>{WORDS[step.status] ?? inline(step.status)}</span>
           <span>{inline(step.kind).replaceAll('_', ' ')}</span>
@@ -86,20 +89,25 @@ function StepView({ detail, state, heading }: ViewProps) {
           )}
           {(step.tries ?? 1) > 1 && <span>{several(step.tries ?? 1, 'try', 'tries')}</span>}
           {place(step) && <span class="place">{place(step)}</span>}
-          <button type="button" class="quiet" onClick={() => zoomTo(state, detail)}>
-            Zoom times to it
-          </button>
         </p>
       </header>
       {step.reason && (
         <p class="note">
-          <b>Skipped:</b> {visible(step.reason)}
+          <b>Skipped:</b> <Ticks text={visible(step.reason)} />
         </p>
       )}
       {step.error && <FailureBox error={step.error} handledAs={step.handled_as ?? null} />}
       <PartsOf detail={detail} />
       {calls.map((call, i) => (
-        <CallView key={i} call={call} number={i + 1} of={calls.length} names={detail.mentioned} />
+        <CallView
+          key={i}
+          call={call}
+          number={i + 1}
+          of={calls.length}
+          names={detail.mentioned}
+          label={step.label}
+          said={step.error ? `${step.error.code} ${step.error.message}` : null}
+        />
       ))}
       {step.output !== undefined && step.output !== null && !sameAsAnswer(step.output, calls) && (
         <section class="block">
@@ -116,7 +124,7 @@ function StepView({ detail, state, heading }: ViewProps) {
           <ul class="notes">
             {step.notes?.slice(0, 200).map((note, i) => (
               <li key={i}>
-                <span class="muted">{duration(note.at_ms)}</span> {visible(note.text)}
+                <span class="muted">{duration(note.at_ms)}</span> <Ticks text={visible(note.text)} />
               </li>
             ))}
           </ul>
@@ -187,22 +195,23 @@ function sameAsAnswer(output: unknown, calls: Call[]): boolean {
   return output === answer || JSON.stringify(output) === JSON.stringify(answer);
 }
 
-export function FailureBox({ error, handledAs, title }: { error: Failure; handledAs?: string | null; title?: string }) {
+export function FailureBox({ error, handledAs }: { error: Failure; handledAs?: string | null }) {
   return (
     <section class="failure">
       <h3>
-        <span class="code">{inline(error.code ?? 'FAILED')}</span>
-        {title}
+        <span class="code">{brief(error.code ?? 'FAILED', 60)}</span>
         {handledAs && handledAs !== 'fail' && <span class="muted"> {handled(handledAs)}</span>}
       </h3>
       <p class="what" dir="auto">
-        {visible(failureLine(error))}
+        <Ticks text={visible(failureLine(error))} />
       </p>
       <dl>
         {error.cause && (
           <>
             <dt>cause</dt>
-            <dd dir="auto">{brief(error.cause, 2000)}</dd>
+            <dd dir="auto">
+              <Ticks text={brief(error.cause, 2000)} />
+            </dd>
           </>
         )}
         {error.interpolation?.expression && (
@@ -230,7 +239,9 @@ export function FailureBox({ error, handledAs, title }: { error: Failure; handle
           <>
             <dt>to do</dt>
             <dd dir="auto">
-              <b>{visible(error.help)}</b>
+              <b>
+                <Ticks text={visible(error.help)} />
+              </b>
             </dd>
           </>
         )}
@@ -262,7 +273,9 @@ function PartsOf({ detail }: { detail: StepDetail }) {
             <li key={name.key}>
               <Sign status="failed" />
               <a href={link(name.key)}>{named(name, name.key)}</a>
-              <span class="muted">{brief(failureLine(error), 160)}</span>
+              <span class="muted">
+                <Ticks text={brief(failureLine(error), 160)} />
+              </span>
             </li>
           ))}
           {failed > failures.length && <li class="muted">and {count(failed - failures.length)} more</li>}
@@ -288,13 +301,23 @@ function Names_({ names }: { names: StepName[] }) {
   );
 }
 
-function CallView({ call, number, of, names }: { call: Call; number: number; of: number; names: Names }) {
+interface CallProps {
+  call: Call;
+  number: number;
+  of: number;
+  names: Names;
+  /** What stands above already. */
+  label: string;
+  said: string | null;
+}
+
+function CallView({ call, number, of, names, label, said }: CallProps) {
   // Earlier tries are folded: the last one is what counts.
   const open = useSignal(number === of);
   const effect = call.effect ?? 'model';
   const status = call.error ? 'failed' : call.duration_ms == null ? 'running' : 'done';
   const title = of > 1 ? `${effect} call ${number} of ${of}` : `${effect} call`;
-  const agent = call.agent ? inline(call.agent) : null;
+  const agent = call.agent && call.agent !== label ? inline(call.agent) : null;
   return (
     <section class="block call">
       <div class="block-head">
@@ -322,7 +345,7 @@ function CallView({ call, number, of, names }: { call: Call; number: number; of:
       </div>
       {open.value && (
         <>
-          {call.error && <FailureBox error={call.error} />}
+          {call.error && !(number === of && said === `${call.error.code} ${call.error.message}`) && <FailureBox error={call.error} />}
           <Parameters parameters={call.parameters ?? null} requestId={call.request_id ?? null} />
           {(call.messages ?? []).map((message, i) => (
             <Prompt key={i} message={message} names={names} id={`${number}-${i}`} />

@@ -16,7 +16,7 @@ interface Sight {
 }
 
 /** Below this, letters cannot be read, so that the whole is not shown at once. */
-const READABLE = 0.62;
+const READABLE = 0.58;
 const LEAST = 0.04;
 const MOST = 3;
 const IDLE: NodeState = { status: 'waiting', runs: 0, failed: 0, busy: 0 };
@@ -189,7 +189,7 @@ function Canvas({ state, graph }: { state: State; graph: Drawn }) {
 
   return (
     <>
-      <Tools state={state} heat={heat} most={most} zoom={zoom} fit={() => fit()} actual={() => { touched.current = true; zoom(1 / sight.peek().k); }} />
+      <Tools state={state} heat={heat} most={most} zoom={zoom} fit={() => fit()} />
       <div
         ref={box}
         class={`canvas${small ? ' small' : ''}${heat ? ' heat' : ''}`}
@@ -242,6 +242,7 @@ function Canvas({ state, graph }: { state: State; graph: Drawn }) {
                 selected={selected.value === n.id}
                 cursor={cursor.value === n.id}
                 choose={choose}
+                seen={(id) => (cursor.value = id)}
               />
             ))}
             {!small &&
@@ -269,56 +270,59 @@ interface NodeProps {
   selected: boolean;
   cursor: boolean;
   choose: (id: string) => void;
+  seen: (id: string) => void;
 }
 
-function Node({ node, at, most, heat, small, selected, cursor, choose }: NodeProps) {
+function Node({ node, at, most, heat, small, selected, cursor, choose, seen }: NodeProps) {
   const { x, y, width, height } = node;
   const [cx, cy] = [x + width / 2, y + height / 2];
   const outer = node.kind === 'start' || node.kind === 'end';
-  const label = brief(node.label, 80);
+  const label = brief(node.label, Math.max(6, Math.floor((width - 12) / (small ? 8 : 6))));
   const warmth = at.runs === 0 ? 0 : Math.max(1, Math.ceil((at.busy / most) * 7));
-  const said = outer
-    ? `${label}, ${node.kind} of the workflow`
-    : `${label}, ${node.kind}, ${WORDS[at.status]}${at.runs > 1 ? `, ${several(at.runs, 'run')}` : ''}${
-        at.failed > 0 && at.runs > 1 ? `, ${count(at.failed)} failed` : ''
-      }${at.runs > 0 ? `, ${duration(at.busy)}` : ''}`;
-  const notes = small ? [] : (node.notes ?? []);
+  const notes = small ? [] : (node.notes ?? []).map((note) => brief(note, Math.max(8, Math.floor((width - 6) / 5))));
   const lines = 14 * 1.35 + notes.length * 11 * 1.35;
   const base = cy - lines / 2 + 14;
-  const badge = [at.runs > 1 && `×${count(at.runs)}`, at.failed > 0 && at.runs > 1 && `${count(at.failed)} failed`, at.runs > 0 && duration(at.busy)]
-    .filter(Boolean)
-    .join(' · ');
-  const classes = `node k-${/^[a-z]+$/.test(node.kind) ? node.kind : 'other'} s-${outer ? 'outer' : at.status}${heat ? ` h-${warmth}` : ''}${selected ? ' selected' : ''}${node.optional ? ' optional' : ''}`;
+  const faults = at.failed > 0 && at.runs > 1 ? `${count(at.failed)} failed` : '';
+  const others = [at.runs > 1 && `×${count(at.runs)}`, at.runs > 0 && at.status !== 'skipped' && duration(at.busy)].filter(Boolean).join(' · ');
+  const badge = [faults, others].filter(Boolean).join(' · ');
+  const called = label;
+  // What is drawn comes first, as it is drawn: a name that is spoken finds its node.
+  const said = outer
+    ? `${called}, ${node.kind} of the workflow`
+    : `${[called, ...notes, badge].filter(Boolean).join(' ')}, ${brief(node.kind, 20)}, ${WORDS[at.status] ?? at.status}${at.runs > 1 ? `, ${several(at.runs, 'run')}` : ''}`;
+  const classes = `node k-${/^[a-z]+$/.test(node.kind) ? node.kind : 'other'} s-${outer ? 'outer' : at.status}${at.failed > 0 && at.failed < at.runs ? ' mixed' : ''}${heat ? ` h-${warmth}` : ''}${selected ? ' selected' : ''}${node.optional ? ' optional' : ''}`;
   const rx = outer ? height / 2 : node.kind === 'agent' || node.kind === 'human' ? 8 : 3;
   return (
     <g
       class={classes}
       role="button"
-      tabIndex={cursor ? 0 : -1}
+      // In SVG the name of the attribute is written like this.
+      tabindex={cursor ? 0 : -1}
       data-cursor={cursor ? '' : undefined}
       data-node={node.id}
       aria-label={said}
       aria-pressed={selected}
       aria-disabled={at.runs === 0 ? true : undefined}
       onClick={() => choose(node.id)}
+      onFocus={() => seen(node.id)}
       onKeyDown={(e) => {
         if (e.key !== 'Enter' && e.key !== ' ') return;
         e.preventDefault();
         choose(node.id);
       }}
     >
-      <title>{said}</title>
       {node.kind === 'choice' ? (
         <path class="box" d={`M${cx} ${y}L${x + width} ${cy}L${cx} ${y + height}L${x} ${cy}z`} />
       ) : (
         <rect class="box" x={x} y={y} width={width} height={height} rx={rx} />
       )}
       <text class="title" x={cx} y={small ? cy + 5 : base} text-anchor="middle">
-        {label}
+        {/* The space parts the lines for those who read them as one text. */}
+        {`${label} `}
       </text>
       {notes.map((note, i) => (
         <text key={i} class="note" x={cx} y={base + 14 * 0.35 + 11 + i * 11 * 1.35} text-anchor="middle">
-          {brief(note, 90)}
+          {`${note} `}
         </text>
       ))}
       {!outer && at.status !== 'waiting' && (
@@ -331,11 +335,12 @@ function Node({ node, at, most, heat, small, selected, cursor, choose }: NodePro
         <g class="badge">
           <rect x={x + width - badge.length * 5.6 - 4} y={y + height - 6} width={badge.length * 5.6 + 10} height="14" rx="7" />
           <text x={x + width - badge.length * 2.8 + 1} y={y + height + 4.5} text-anchor="middle">
-            {badge}
+            {faults && <tspan class="bad">{faults}</tspan>}
+            {faults && others && ' · '}
+            {others}
           </text>
         </g>
       )}
-      {at.failed > 0 && at.runs > 1 && <Share x={x} y={y} width={width} height={height} failed={at.failed / at.runs} />}
     </g>
   );
 }
@@ -349,27 +354,15 @@ const SIGNS: Record<string, string> = {
   cancelled: 'M4.6 11.4l6.8-6.8',
 };
 
-/** How much of a node's runs failed: along its upper edge. */
-function Share({ x, y, width, height, failed }: { x: number; y: number; width: number; height: number; failed: number }) {
-  const whole = width - 24;
-  return (
-    <g class="share">
-      <rect x={x + 12} y={y + Math.min(4, height / 6)} width={whole} height="3" rx="1.5" />
-      <rect class="bad" x={x + 12} y={y + Math.min(4, height / 6)} width={Math.max(3, whole * failed)} height="3" rx="1.5" />
-    </g>
-  );
-}
-
 interface ToolsProps {
   state: State;
   heat: boolean;
   most: number;
   zoom: (factor: number) => void;
   fit: () => void;
-  actual: () => void;
 }
 
-function Tools({ state, heat, most, zoom, fit, actual }: ToolsProps) {
+function Tools({ state, heat, most, zoom, fit }: ToolsProps) {
   const last = state.moments.length - 1;
   const moment = state.moment.value;
   return (
@@ -414,9 +407,6 @@ function Tools({ state, heat, most, zoom, fit, actual }: ToolsProps) {
         </button>
         <button type="button" aria-label="Zoom in" onClick={() => zoom(1.25)}>
           +
-        </button>
-        <button type="button" onClick={actual} aria-label="Actual size">
-          1:1
         </button>
         <button type="button" onClick={fit}>
           Fit

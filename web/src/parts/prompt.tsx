@@ -14,7 +14,7 @@ import { Sign, WORDS } from './status.tsx';
 /** As many parts are drawn at first. */
 const PARTS = 250;
 
-export type Names = Record<string, StepName>;
+export type Names = ReadonlyMap<string, StepName>;
 
 export const named = (name: StepName | undefined, key: string): string =>
   name ? `${inline(name.label)}${name.places ? ` (${name.places})` : ''}` : inline(key);
@@ -56,6 +56,12 @@ export function Prompt({ message, names, id }: { message: Message; names: Names;
   const open = (index: number) => {
     clearTimeout(timer.current);
     if (!card.value?.pinned || card.value.index === index) card.value = { index, pinned: card.value?.pinned ?? false };
+  };
+  /** By pointer: what is passed over on the way to an open card does not take its place. */
+  const hover = (index: number) => {
+    clearTimeout(timer.current);
+    if (card.value === null) open(index);
+    else timer.current = setTimeout(() => open(index), 110) as unknown as number;
   };
   const close = (wait = 140) => {
     clearTimeout(timer.current);
@@ -100,12 +106,11 @@ export function Prompt({ message, names, id }: { message: Message; names: Names;
           const { mark } = source(span);
           const target = span?.step ?? null;
           const common = {
-            key: index,
             'data-part': index,
             class: `part p-${known ? mark : 'plain'}${lit.value === mark ? ' lit' : ''}${card.value?.index === index ? ' on' : ''}`,
             tabIndex: known ? (index === Math.min(current.value, shown.length - 1) ? 0 : -1) : undefined,
             'aria-describedby': card.value?.index === index ? cardId : undefined,
-            onMouseEnter: () => known && open(index),
+            onMouseEnter: () => known && hover(index),
             onMouseLeave: () => close(),
             onFocus: () => {
               current.value = index;
@@ -113,16 +118,16 @@ export function Prompt({ message, names, id }: { message: Message; names: Names;
             },
             onBlur: () => close(0),
           };
-          if (target && names[target]) {
+          if (target && names.has(target)) {
             return (
-              <a {...common} href={link(target)}>
+              <a key={index} {...common} href={link(target)}>
                 {visible(text)}
               </a>
             );
           }
           if (span?.from === 'input') {
             return (
-              <a {...common} href="#run">
+              <a key={index} {...common} href="#run">
                 {visible(text)}
               </a>
             );
@@ -131,7 +136,7 @@ export function Prompt({ message, names, id }: { message: Message; names: Names;
           // Nothing to go to: a press keeps the card, so that its text can be copied.
           const pin = () => (card.value = card.value?.pinned && card.value.index === index ? null : { index, pinned: true });
           return (
-            <span {...common} role="button" aria-expanded={card.value?.index === index} onClick={() => (getSelection()?.isCollapsed ?? true) && pin()} onKeyDown={(e) => {
+            <span key={index} {...common} role="button" aria-expanded={card.value?.index === index} onClick={() => (getSelection()?.isCollapsed ?? true) && pin()} onKeyDown={(e) => {
                 if (e.key === 'Enter' || e.key === ' ') {
                   e.preventDefault();
                   pin();
@@ -203,13 +208,20 @@ function Card({ id, shown, names, anchor, enter, leave }: CardProps) {
     const card = element.current;
     const target = anchor();
     if (!card || !target) return;
-    // Beside the first line of the part: a part may be longer than the screen.
+    // In the margin, where it covers no text; on narrow screens below. A part may be longer than the screen: its first line
+    // in sight counts.
     const put = () => {
       const lines = [...target.getClientRects()];
       const line = lines.find((r) => r.bottom > 70) ?? lines[0];
       if (!line) return;
       const last = lines[lines.length - 1] ?? line;
       const { offsetWidth: width, offsetHeight: height } = card;
+      const margin = (target.closest('.prompt') ?? target).getBoundingClientRect().left - width - 10;
+      if (margin >= 8) {
+        card.style.top = `${Math.max(8, Math.min(line.top - 8, innerHeight - height - 8))}px`;
+        card.style.left = `${margin}px`;
+        return;
+      }
       const below = last.bottom + 6 + height < innerHeight ? last.bottom + 6 : line.bottom + 6;
       const top = below + height < innerHeight ? below : Math.max(8, line.top - height - 6);
       card.style.top = `${top}px`;
@@ -235,7 +247,7 @@ function Card({ id, shown, names, anchor, enter, leave }: CardProps) {
 export function Origin({ span, names }: { span: Span | null; names: Names }) {
   if (!span) return <p class="from">where this came from is not in the trace</p>;
   const { name, mark, says } = SOURCES[span.from] ?? SOURCES['other']!;
-  const writer = span.step ? names[span.step] : undefined;
+  const writer = span.step ? names.get(span.step) : undefined;
   const at = place(span);
   const end = span.end_line != null && span.end_line !== span.line ? `–${span.end_line}` : '';
   return (
@@ -278,7 +290,7 @@ export function Origin({ span, names }: { span: Span | null; names: Names }) {
             <dd>
               {span.steps
                 .slice(0, 8)
-                .map((key) => named(names[key], key))
+                .map((key) => named(names.get(key), key))
                 .join(', ')}
               {span.steps.length > 8 && ` and ${count(span.steps.length - 8)} more`}
             </dd>

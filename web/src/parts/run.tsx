@@ -4,7 +4,7 @@ import type { State } from '../state.ts';
 import { brief, duration, inline, moment, several, shown, visible } from '../text.ts';
 import { UsageLine } from './detail.tsx';
 import { Copy, LongText } from './longtext.tsx';
-import { WORDS } from './status.tsx';
+import { Ticks, WORDS } from './status.tsx';
 
 export function RunDetail({ state, heading }: { state: State; heading: { current: HTMLHeadingElement | null } }) {
   const run = state.overview;
@@ -33,7 +33,7 @@ export function RunDetail({ state, heading }: { state: State; heading: { current
           <ul class="notes">
             {run.warnings?.slice(0, 200).map((text, i) => (
               <li key={i} dir="auto">
-                {visible(text)}
+                <Ticks text={visible(text)} />
               </li>
             ))}
           </ul>

@@ -32,6 +32,12 @@ export function Sign({ status, handled }: { status: string; handled?: boolean })
   );
 }
 
+/** A message with what stands in backticks set apart, as messages quote names. */
+export function Ticks({ text }: { text: string }) {
+  const parts = text.split(/`([^`\n]+)`/);
+  return <>{parts.map((part, i) => (i % 2 ? <code key={i}>{part}</code> : part))}</>;
+}
+
 /** What became of a failure that did not end the run. */
 export function handled(as: string): string {
   switch (as) {

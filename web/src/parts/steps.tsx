@@ -4,7 +4,7 @@ import { useSignal, useSignalEffect } from '@preact/signals';
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import type { Row } from '../source/types.ts';
 import { link, type State } from '../state.ts';
-import { count, duration, inline, several } from '../text.ts';
+import { count, duration, inline, several, tick } from '../text.ts';
 import type { Status } from '../trace.ts';
 import { handled, Sign, WORDS } from './status.tsx';
 
@@ -69,7 +69,7 @@ function Tools({ state }: { state: State }) {
               onClick={() => void state.filter({ status: view.status === status ? null : status })}
             >
               <Sign status={status} />
-              {count(n)} {WORDS[status]}
+              {count(n)} {WORDS[status] ?? inline(status)}
             </button>
           ))}
         </div>
@@ -164,6 +164,8 @@ function Grid({ state }: { state: State }) {
 
   const move = (to: number) => {
     const row = Math.max(0, Math.min(rows - 1, to));
+    // Signals tell their effects later; what follows must know now.
+    state.cursor.value = row;
     state.wanted.value = { row, focus: true };
     void state.source.rows(state.view.peek(), row, row + 1).then(([next]) => {
       if (next && !next.group && state.cursor.peek() === row) state.select(next.key, true);
@@ -229,9 +231,9 @@ function Grid({ state }: { state: State }) {
           <span role="columnheader" class="bars">
             <span class="sr">When</span>
             <span aria-hidden="true">
-              {ticks(axis, 4).map((tick) => (
-                <i key={tick} class={where(tick, axis) > 88 ? 'tick last' : 'tick'} style={{ left: `${where(tick, axis)}%` }}>
-                  {tick === 0 ? '0' : duration(tick)}
+              {ticks(axis, 4).map((ms) => (
+                <i key={ms} class={where(ms, axis) > 80 ? 'tick last' : 'tick'} style={{ left: `${where(ms, axis)}%` }}>
+                  {tick(ms)}
                 </i>
               ))}
             </span>
@@ -278,7 +280,6 @@ function Line({ row, index, height, state, axis }: { row: Row; index: number; he
     if (row.group) void state.toggle(row.key);
     else state.select(row.key);
   };
-  const failedLast = row.status === 'failed' && row.handled_as;
   return (
     <div
       class={`row${selected ? ' selected' : ''}${row.faint ? ' faint' : ''}`}
@@ -302,8 +303,8 @@ function Line({ row, index, height, state, axis }: { row: Row; index: number; he
         >
           {row.open === null ? '' : <svg viewBox="0 0 10 10"><path d={row.open ? 'M2 3.5l3 3 3-3' : 'M3.5 2l3 3-3 3'} /></svg>}
         </span>
-        <Sign status={row.status} handled={failedLast !== false && failedLast !== null && failedLast !== ''} />
-        <span class="sr">{WORDS[row.status]} </span>
+        <Sign status={row.status} handled={row.handled_as !== null} />
+        <span class="sr">{WORDS[row.status] ?? inline(row.status)} </span>
         {row.group ? (
           <span class="label group">{label}</span>
         ) : (
@@ -313,7 +314,17 @@ function Line({ row, index, height, state, axis }: { row: Row; index: number; he
         )}
         {row.places && <span class="places">{row.places}</span>}
         {!row.group && row.kind !== 'agent' && <span class="kind">{inline(row.kind).replaceAll('_', ' ')}</span>}
-        {row.handled_as && <span class="places" title={handled(row.handled_as)}>{inline(row.handled_as)}</span>}
+        {row.handled_as && (
+          <span class="handled-as" title={handled(row.handled_as)}>
+            → {inline(row.handled_as)}
+          </span>
+        )}
+        {row.parts && (
+          <span class="tally">
+            {several(row.parts.total, 'part')}
+            {row.parts.failed > 0 && <b>, {count(row.parts.failed)} failed</b>}
+          </span>
+        )}
       </span>
       <span class="bars" role="gridcell">
         <span class="sr">from {duration(row.start)}</span>
@@ -339,21 +350,13 @@ function Bar({ row, axis }: { row: Row; axis: [number, number] }) {
   };
   if (row.status === 'skipped') return null;
   if (where(row.end, axis) < 0 || where(row.start, axis) > 100) return null;
-  const structure = row.calls.length === 0;
+  const structure = row.open !== null;
   return (
     <>
       <i class={`bar s-${row.status}${structure ? ' structure' : ''}`} style={box(row.start, row.end)} />
       {row.calls.length > 1 &&
         row.calls.map(([start, end, bad], i) => <i key={i} class={`bar call ${bad ? 's-failed' : `s-${row.status}`}`} style={box(start, end)} />)}
       {row.parts && <Strip row={row} axis={axis} />}
-      {row.parts && (
-        <span class="parts">
-          {several(row.parts.total, 'part')}
-          {row.parts.failed > 0 && <b> · {count(row.parts.failed)} failed</b>}
-          {' · '}
-          {duration(row.parts.min)} / {duration(row.parts.median)} / {duration(row.parts.max)}
-        </span>
-      )}
     </>
   );
 }

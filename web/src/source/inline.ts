@@ -92,10 +92,10 @@ export class InlineSource implements TraceSource {
     const parents: StepName[] = [];
     for (let at = branch.parent; at; at = at.parent) parents.unshift(name(at));
     const keys = this.#runsOf(runOf(step));
-    const mentioned: Record<string, StepName> = {};
+    const mentioned = new Map<string, StepName>();
     const mention = (other: string | null | undefined) => {
       const found = other ? this.#tree.byId.get(other) : undefined;
-      if (found) mentioned[found.id] = name(found);
+      if (found) mentioned.set(found.id, name(found));
     };
     for (const call of step.calls ?? [])
       for (const message of call.messages ?? [])

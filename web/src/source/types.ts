@@ -80,7 +80,7 @@ export interface StepDetail {
   /** Steps whose prompts contain what this one wrote, at most a hundred. */
   readers: StepName[];
   /** The steps that its prompts mention. */
-  mentioned: Record<string, StepName>;
+  mentioned: ReadonlyMap<string, StepName>;
 }
 
 /** How a node or frame of the graph stands at a moment. */
