@@ -13,7 +13,9 @@ const shots = [
   ['loop', made.loop(), '#step=improve%402%2Freviewer'],
   ['loop-run', made.loop(), '#run'],
   ['fanout', made.fanout(), ''],
+  ['fanout-item', made.fanout(), '#step=grade%5B16%5D%2Feditor'],
   ['sixty', made.sixty(), '#step=notify_39'],
+  ['heat', made.sixty(), ''],
   ['hostile', made.hostile(), ''],
 ];
 for (const [name, trace, hash] of shots) {
@@ -27,13 +29,17 @@ for (const [name, trace, hash] of shots) {
     await tab.goto(url + hash);
     await tab.waitForSelector('.app');
     await tab.waitForTimeout(150);
+    if (name === 'heat') {
+      await tab.getByRole('button', { name: 'Time', exact: true }).click();
+      await tab.getByRole('button', { name: 'Fit' }).click();
+    }
     await tab.screenshot({ path: `${dir}/${name}-${scheme}.png` });
     if (name === 'loop' && scheme === 'light') {
       await tab.hover('.prompt a.part >> nth=0');
       await tab.waitForTimeout(200);
       await tab.screenshot({ path: `${dir}/${name}-hover.png` });
     }
-    if (scheme === 'light' || name === 'loop') {
+    if ((scheme === 'light' && name !== 'heat') || name === 'loop') {
       await tab.setViewportSize({ width: 390, height: 844 });
       for (const part of ['Steps', 'Graph', 'Detail']) {
         const button = tab.locator('.tabs button', { hasText: part });

@@ -103,11 +103,11 @@ export function Prompt({ message, names, id }: { message: Message; names: Names;
         {content === '' && <i class="muted">empty</i>}
         {shown.map(({ piece, text, index }) => {
           const { span } = piece;
-          const { mark } = source(span);
+          const { mark, name } = source(span);
           const target = span?.step ?? null;
           const common = {
             'data-part': index,
-            class: `part p-${known ? mark : 'plain'}${lit.value === mark ? ' lit' : ''}${card.value?.index === index ? ' on' : ''}`,
+            class: `part p-${known ? mark : 'plain'}${known && lit.value === name ? ' lit' : ''}${card.value?.index === index ? ' on' : ''}`,
             tabIndex: known ? (index === Math.min(current.value, shown.length - 1) ? 0 : -1) : undefined,
             'aria-describedby': card.value?.index === index ? cardId : undefined,
             onMouseEnter: () => known && hover(index),
@@ -169,19 +169,19 @@ export function Prompt({ message, names, id }: { message: Message; names: Names;
 
 /** Which marks there are, and how much of the text each is. Pointing at one shows its parts. */
 function Legend({ all, lit }: { all: Piece[]; lit: { value: string | null } }) {
-  const kinds = new Map<string, { name: string; says: string; n: number }>();
+  const kinds = new Map<string, { mark: string; says: string; n: number }>();
   for (const { span } of all) {
     if (!span) continue;
     const { mark, name, says } = source(span);
-    const known = kinds.get(mark);
+    const known = kinds.get(name);
     if (known) known.n += 1;
-    else kinds.set(mark, { name, says, n: 1 });
+    else kinds.set(name, { mark, says, n: 1 });
   }
   if (kinds.size === 0) return <span class="legend muted">where it came from is not in this trace</span>;
   return (
     <ul class="legend" aria-label="Where the text came from">
-      {[...kinds].map(([mark, { name, says, n }]) => (
-        <li key={mark} title={says} onMouseEnter={() => (lit.value = mark)} onMouseLeave={() => (lit.value = null)}>
+      {[...kinds].map(([name, { mark, says, n }]) => (
+        <li key={name} title={says} onMouseEnter={() => (lit.value = name)} onMouseLeave={() => (lit.value = null)}>
           <span class={`swatch p-${mark}`} aria-hidden="true">
             ab
           </span>

@@ -87,7 +87,7 @@ function Tools({ state }: { state: State }) {
 export function ticks([from, to]: [number, number], most: number): number[] {
   const raw = (to - from) / Math.max(1, most);
   const power = 10 ** Math.floor(Math.log10(Math.max(raw, 1e-9)));
-  const step = [1, 2, 5, 10].map((n) => n * power).find((n) => n >= raw) ?? raw;
+  const step = [1, 2, 5, 10].map((n) => n * power).find((n) => n >= raw * 0.75) ?? raw;
   const out: number[] = [];
   for (let at = Math.ceil(from / step) * step; at <= to && out.length <= most + 2; at += step) out.push(at);
   return out;
@@ -98,6 +98,7 @@ function Grid({ state }: { state: State }) {
   const height = useRef(rowHeight());
   const top = useSignal(0);
   const room = useSignal(900);
+  const width = useSignal(600);
   const shown = useSignal<[number, Row][]>([]);
   const focusOn = useRef<number | null>(null);
   const rows = state.size.value.rows;
@@ -106,7 +107,10 @@ function Grid({ state }: { state: State }) {
   useLayoutEffect(() => {
     const element = scroller.current;
     if (!element) return;
-    const measure = () => (room.value = element.clientHeight || 900);
+    const measure = () => {
+      room.value = element.clientHeight || 900;
+      width.value = element.clientWidth || 600;
+    };
     measure();
     const observer = new ResizeObserver(measure);
     observer.observe(element);
@@ -231,7 +235,7 @@ function Grid({ state }: { state: State }) {
           <span role="columnheader" class="bars">
             <span class="sr">When</span>
             <span aria-hidden="true">
-              {ticks(axis, 4).map((ms) => (
+              {ticks(axis, width.value < 480 ? 2 : 4).map((ms) => (
                 <i key={ms} class={where(ms, axis) > 80 ? 'tick last' : 'tick'} style={{ left: `${where(ms, axis)}%` }}>
                   {tick(ms)}
                 </i>
@@ -313,13 +317,13 @@ function Line({ row, index, height, state, axis }: { row: Row; index: number; he
           </a>
         )}
         {row.places && <span class="places">{row.places}</span>}
-        {!row.group && row.kind !== 'agent' && <span class="kind">{inline(row.kind).replaceAll('_', ' ')}</span>}
+        {!row.group && !row.parts && row.kind !== 'agent' && <span class="kind">{inline(row.kind).replaceAll('_', ' ')}</span>}
         {row.handled_as && (
           <span class="handled-as" title={handled(row.handled_as)}>
             → {inline(row.handled_as)}
           </span>
         )}
-        {row.parts && (
+        {row.parts && (row.parts.total > 12 || row.parts.failed > 0) && (
           <span class="tally">
             {several(row.parts.total, 'part')}
             {row.parts.failed > 0 && <b>, {count(row.parts.failed)} failed</b>}
