@@ -37,7 +37,7 @@ export function LongText({ text, label }: { text: string; label: string }) {
   const end = text.length <= to.value ? text.length : cut(text, to.value);
   return (
     <>
-      <div class="text" dir="auto" role="region" aria-label={label} tabIndex={0}>
+      <div class="text" dir="auto" role="group" aria-label={label} tabIndex={0}>
         {text === '' ? <i class="muted">empty</i> : visible(text.slice(0, end))}
       </div>
       <More seen={end} whole={text.length} more={(n) => (to.value = n)} />
