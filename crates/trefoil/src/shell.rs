@@ -1,20 +1,33 @@
 //! Commands on this machine, for operators who allow them.
 //!
-//! Each runs as `sh -c script trefoil arguments…` in a process group of its own, without stdin, and without the keys of
-//! model providers in its environment. When it ends, fails or is cancelled, everything it started is killed with it.
+//! Each runs as `sh -c script trefoil arguments…` in a process group of its own, without stdin, and without keys in its
+//! environment. When it ends, fails or is cancelled, everything it started is killed with it.
+
+mod tree;
 
 use std::path::PathBuf;
 use std::process::Stdio;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use async_trait::async_trait;
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::process::{Child, Command};
 use trefoil_models::vendors::VENDORS;
 use trefoil_runtime::{CommandHost, CommandOutput, CommandRequest, Key, ToolError};
-use trefoil_template::Value;
+use trefoil_template::{Value, limits};
 
-/// Bytes of one output stream.
-const OUTPUT: u64 = 16 << 20;
+use tree::Group;
+pub use tree::{adopt, end_all};
+
+/// Whether a command must not find this variable in its environment: the key of a provider, or what is named like one
+/// (`*_API_KEY`, `*_TOKEN`, `*_SECRET*`). A step that needs one passes it under `env`.
+fn is_kept_back(name: &str) -> bool {
+    let upper = name.to_ascii_uppercase();
+    VENDORS.iter().any(|vendor| vendor.key_variable == name)
+        || upper.ends_with("_API_KEY")
+        || upper.ends_with("_TOKEN")
+        || upper.contains("_SECRET")
+}
 
 /// Runs commands with the shell.
 #[derive(Debug, Clone, Default)]
@@ -29,12 +42,15 @@ impl CommandHost for Shell {
         let mut command = Command::new("sh");
         command.arg("-c").arg(&*request.script).arg("trefoil");
         command.args(request.arguments.iter().map(|a| a.to_text().to_string()));
-        for vendor in VENDORS {
-            command.env_remove(vendor.key_variable);
+        for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(is_kept_back)) {
+            command.env_remove(name);
         }
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let mark = format!("{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
         for (name, value) in &request.env {
             command.env(&**name, &*value.to_text());
         }
+        command.env(tree::MARK, &mark);
         let folder = match &request.workdir {
             None | Some(Value::Null) => self.folder.clone(),
             Some(folder) => {
@@ -49,7 +65,7 @@ impl CommandHost for Shell {
         #[cfg(unix)]
         command.process_group(0);
         let mut child = command.spawn().map_err(|e| ToolError::Failed(format!("the command did not start: {e}")))?;
-        let group = Group(child.id());
+        let group = Group::of(child.id(), mark);
         let (out, err) = (child.stdout.take(), child.stderr.take());
         // What a command leaves running in the background holds its output open: it ends when the shell has.
         let (status, stdout, stderr) =
@@ -59,7 +75,7 @@ impl CommandHost for Shell {
 }
 
 async fn wait(child: &mut Child, group: Group) -> Result<i64, ToolError> {
-    let status = child.wait().await.map_err(|e| ToolError::Failed(format!("the command got lost: {e}")))?;
+    let status = child.wait().await.map_err(|e| ToolError::Failed(format!("lost track of the command: {e}")))?;
     drop(group);
     #[cfg(unix)]
     if let Some(signal) = std::os::unix::process::ExitStatusExt::signal(&status) {
@@ -71,24 +87,12 @@ async fn wait(child: &mut Child, group: Group) -> Result<i64, ToolError> {
 async fn drain(stream: Option<impl AsyncRead + Unpin>) -> Result<String, ToolError> {
     let Some(stream) = stream else { return Ok(String::new()) };
     let mut bytes = Vec::new();
-    let read = stream.take(OUTPUT + 1).read_to_end(&mut bytes).await;
+    let read = stream.take(limits::COMMAND_BYTES + 1).read_to_end(&mut bytes).await;
     read.map_err(|e| ToolError::Failed(format!("the command's output could not be read: {e}")))?;
-    if bytes.len() as u64 > OUTPUT {
-        return Err(ToolError::Failed(format!("the command printed more than {} MB", OUTPUT >> 20)));
+    if bytes.len() as u64 > limits::COMMAND_BYTES {
+        return Err(ToolError::Failed(format!("the command printed more than {} MB", limits::COMMAND_BYTES >> 20)));
     }
     Ok(String::from_utf8_lossy(&bytes).into_owned())
-}
-
-/// The processes of a command. Dropped, they are gone.
-struct Group(Option<u32>);
-
-impl Drop for Group {
-    fn drop(&mut self) {
-        #[cfg(unix)]
-        if let Some(pid) = self.0.and_then(|id| rustix::process::Pid::from_raw(id as i32)) {
-            let _ = rustix::process::kill_process_group(pid, rustix::process::Signal::KILL);
-        }
-    }
 }
 
 #[cfg(all(test, unix))]
@@ -121,6 +125,16 @@ mod tests {
         let hostile = "$(touch /tmp/x); `id` \" ' \\ \n*";
         let output = block_on(run("printf %s \"$1\"; pwd >&2; echo $GREETING; exit 3", &[hostile])).unwrap();
         assert_eq!(output, CommandOutput { exit_code: 3, stdout: format!("{hostile}hi\n"), stderr: "/\n".to_owned() });
+    }
+
+    #[test]
+    fn names_of_keys_are_kept_back() {
+        for name in ["OPENAI_API_KEY", "MY_API_KEY", "GITHUB_TOKEN", "CLIENT_SECRET", "AWS_SECRET_ACCESS_KEY"] {
+            assert!(is_kept_back(name), "{name}");
+        }
+        for name in ["PATH", "HOME", "TOKENS", "KEYBOARD", "SECRETARY"] {
+            assert!(!is_kept_back(name), "{name}");
+        }
     }
 
     #[test]

@@ -1,0 +1,117 @@
+//! What a command may see of its parent, and what it may leave behind.
+#![cfg(target_os = "linux")]
+
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use crate::world::{Folder, Ran, bare, finish, wait};
+
+/// A workflow of one state that runs a script.
+fn workflow(script: &str) -> String {
+    format!(
+        "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: {{ name: probe }}\nspec:\n  initial_state: RUN\n  states:\n    \
+         RUN:\n      kind: System\n      command: {}\n      transitions: []\n",
+        serde_json::Value::from(script)
+    )
+}
+
+fn gone(pid: &str) -> bool {
+    let state = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
+    state.is_empty() || state.contains(") Z ")
+}
+
+fn until(what: &str, is_so: impl Fn() -> bool) {
+    let began = Instant::now();
+    while !is_so() {
+        assert!(began.elapsed() < Duration::from_secs(60), "{what} did not happen");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// The stdout of the command, as the run's result has it.
+fn stdout(ran: &Ran) -> String {
+    ran.exits(0);
+    ran.json().as_str().unwrap_or_else(|| panic!("{ran:?}")).to_owned()
+}
+
+#[test]
+fn a_command_has_no_keys_in_its_environment() {
+    let folder = Folder::new();
+    folder.write("a.yaml", workflow("env"));
+    let mut command = folder.command(&["run", "a.yaml", "--allow-command", "--output", "json", "-q"]);
+    command.env("OPENAI_API_KEY", "sk-planted-1").env("MY_OWN_API_KEY", "planted-2").env("GITHUB_TOKEN", "planted-3");
+    command.env("AWS_SECRET_ACCESS_KEY", "planted-4").env("HARMLESS", "seen");
+    let ran = finish(command);
+    let env = stdout(&ran);
+    assert!(env.contains("HARMLESS=seen"), "{env}");
+    assert!(!env.contains("planted"), "{env}");
+}
+
+#[test]
+fn a_command_cannot_read_the_keys_of_its_parent() {
+    let folder = Folder::new();
+    folder.write("a.yaml", workflow("cat /proc/$PPID/environ /proc/$PPID/cmdline 2>&1 || true"));
+    let run = [env!("CARGO_BIN_EXE_trefoil"), "run", "a.yaml", "--allow-command", "--output", "json", "-q"];
+    // Root may read everything: without these rights it is a user like any other.
+    let ours = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let root = ours.lines().any(|l| l.starts_with("Uid:") && l.split_whitespace().nth(1) == Some("0"));
+    let mut command = match root {
+        true => {
+            let mut command = Command::new("setpriv");
+            command.args(["--bounding-set=-all", "--inh-caps=-all", "--"]).args(run);
+            command
+        }
+        false => {
+            let mut command = Command::new(run[0]);
+            command.args(&run[1..]);
+            command
+        }
+    };
+    command.current_dir(folder.path());
+    bare(&mut command);
+    command.env("OPENAI_API_KEY", "sk-planted-1");
+    let ran = finish(command);
+    let seen = stdout(&ran);
+    // What anybody may see shows that the right process was looked at.
+    assert!(seen.contains("--allow-command"), "{seen}");
+    assert!(!seen.contains("planted"), "{seen}");
+}
+
+#[test]
+fn what_leaves_the_group_ends_with_its_command() {
+    let folder = Folder::new();
+    let (pid, bare_pid) = (folder.path().join("pid"), folder.path().join("bare"));
+    // One keeps its environment, the other has dropped it; both are in sessions of their own, and orphans.
+    let script = format!(
+        "(setsid sh -c 'echo $$ > {0}; exec sleep 600' & ); (env -i setsid sh -c 'echo $$ > {1}; exec sleep 600' & ); \
+         while ! [ -s {0} ] || ! [ -s {1} ]; do sleep 0.05; done",
+        pid.display(),
+        bare_pid.display()
+    );
+    folder.write("a.yaml", workflow(&script));
+    folder.trefoil(&["run", "a.yaml", "--allow-command"]).exits(0);
+    for pid in [&pid, &bare_pid] {
+        let pid = std::fs::read_to_string(pid).unwrap();
+        until("the end of a daemon", || gone(&pid));
+    }
+}
+
+#[test]
+fn what_leaves_the_group_ends_with_a_run_that_is_stopped() {
+    for how in ["-INT", "-QUIT", "-HUP"] {
+        let folder = Folder::new();
+        let pids = folder.path().join("pids");
+        let script = format!(
+            "setsid sh -c 'echo $$ >> {0}; exec sleep 600' & sleep 600 & echo $! >> {0}; echo $$ >> {0}; wait",
+            pids.display()
+        );
+        folder.write("a.yaml", workflow(&script));
+        let child = folder.command(&["run", "a.yaml", "--allow-command"]).spawn().unwrap();
+        until("the command", || std::fs::read_to_string(&pids).is_ok_and(|t| t.lines().count() == 3));
+        assert!(Command::new("kill").args([how, &child.id().to_string()]).status().unwrap().success());
+        wait(child).silent(130);
+        for pid in std::fs::read_to_string(&pids).unwrap().lines() {
+            until("their end", || gone(pid));
+        }
+    }
+}

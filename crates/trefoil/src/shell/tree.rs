@@ -1,0 +1,197 @@
+//! The processes that commands start, found and ended.
+//!
+//! A command runs in a process group, and killing the group ends nearly everything. What has left it (`setsid`, a daemon) is
+//! found on Linux once [`adopt`] was called: this process then inherits every orphan among its descendants, and each command
+//! and what it starts carry a mark in their environment. A process that drops the mark too is ended with the last command.
+//! On other systems only groups are ended.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// The environment variable that says which command a process belongs to.
+pub(super) const MARK: &str = "TREFOIL_COMMAND";
+
+/// The commands under way: their marks by the id of their first process, which is that of their group.
+static UNDER_WAY: Mutex<BTreeMap<u32, String>> = Mutex::new(BTreeMap::new());
+
+fn under_way() -> MutexGuard<'static, BTreeMap<u32, String>> {
+    UNDER_WAY.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Makes this process the one that inherits its descendants' orphans, so that none outlives the command that started it, and
+/// hides its own memory and environment from them: they run as the same user and could read its keys there. For a process
+/// that is a command line and starts no other children; a host with children of its own decides for itself.
+///
+/// Not hidden from processes of root, which may read everything.
+pub fn adopt() {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::process::{DumpableBehavior, getpid, set_child_subreaper, set_dumpable_behavior};
+        let adopts = set_child_subreaper(Some(getpid())).is_ok();
+        linux::ADOPTS.store(adopts, std::sync::atomic::Ordering::Relaxed);
+        let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
+    }
+}
+
+/// Ends every command that is under way, with all that it started.
+pub fn end_all() {
+    let all: Vec<u32> = under_way().keys().copied().collect();
+    for id in all {
+        end(id);
+    }
+}
+
+/// The processes of a command. Dropped, they are gone.
+pub(super) struct Group(Option<u32>);
+
+impl Group {
+    /// Of a command that was just started with this mark.
+    pub(super) fn of(id: Option<u32>, mark: String) -> Self {
+        if let Some(id) = id {
+            under_way().insert(id, mark);
+        }
+        Self(id)
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        if let Some(id) = self.0 {
+            end(id);
+        }
+    }
+}
+
+fn end(id: u32) {
+    #[cfg(unix)]
+    kill_group(id);
+    let mark = under_way().remove(&id);
+    #[cfg(target_os = "linux")]
+    if let Some(mark) = mark {
+        linux::end_strays(id, &mark);
+    }
+    #[cfg(not(target_os = "linux"))]
+    drop(mark);
+}
+
+#[cfg(unix)]
+fn kill_group(id: u32) {
+    if let Some(group) = pid(id) {
+        let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+    }
+}
+
+#[cfg(unix)]
+fn pid(id: u32) -> Option<rustix::process::Pid> {
+    rustix::process::Pid::from_raw(i32::try_from(id).ok()?)
+}
+
+#[cfg(target_os = "linux")]
+mod linux {
+    use std::collections::BTreeMap;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use rustix::process::{Signal, WaitOptions, kill_process, waitpid};
+
+    use super::{MARK, pid, under_way};
+
+    /// Orphans come to this process.
+    pub(super) static ADOPTS: AtomicBool = AtomicBool::new(false);
+
+    /// Looks for strays at most so often: one that forks faster than it is killed is left to its luck.
+    const ROUNDS: usize = 20;
+
+    /// A process as `/proc` shows it.
+    struct Process {
+        id: u32,
+        parent: u32,
+        group: u32,
+        session: u32,
+        dead: bool,
+    }
+
+    /// Ends what a command that has ended left behind outside of its group.
+    pub(super) fn end_strays(command: u32, mark: &str) {
+        if !ADOPTS.load(Ordering::Relaxed) {
+            return;
+        }
+        for _ in 0..ROUNDS {
+            let strays = strays(command, mark);
+            for stray in &strays {
+                if let Some(pid) = pid(*stray) {
+                    let _ = kill_process(pid, Signal::KILL);
+                }
+            }
+            if strays.is_empty() {
+                return;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+    }
+
+    /// The living among them; the dead are buried on the way, because nobody else waits for them.
+    fn strays(command: u32, mark: &str) -> Vec<u32> {
+        let own = std::process::id();
+        let all = processes();
+        let Some(session) = all.get(&own).map(|p| p.session) else { return Vec::new() };
+        let under_way = under_way();
+        // The first process below this one that a process descends from.
+        let top = |process: &Process| {
+            let mut at = process.id;
+            for _ in 0..all.len() {
+                match all.get(&at) {
+                    Some(p) if p.parent == own => return Some(at),
+                    Some(p) => at = p.parent,
+                    None => return None,
+                }
+            }
+            None
+        };
+        let mut strays = Vec::new();
+        for process in all.values().filter(|p| p.id != own && p.id != command) {
+            let Some(top) = top(process).filter(|top| !under_way.contains_key(top)) else { continue };
+            let left = process.group == command || process.session != session;
+            if process.dead {
+                if left
+                    && top == process.id
+                    && let Some(pid) = pid(process.id)
+                {
+                    let _ = waitpid(Some(pid), WaitOptions::NOHANG);
+                }
+                continue;
+            }
+            let mine = match marked(process.id) {
+                Some(found) => found == mark,
+                // It dropped the mark: nobody knows whose it is until no command is left.
+                None => left && under_way.is_empty(),
+            };
+            if mine {
+                strays.push(process.id);
+            }
+        }
+        strays
+    }
+
+    fn processes() -> BTreeMap<u32, Process> {
+        let Ok(all) = std::fs::read_dir("/proc") else { return BTreeMap::new() };
+        let ids = all.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+        ids.filter_map(|id: u32| Some((id, process(id)?))).collect()
+    }
+
+    /// `pid (name) state parent group session …`; the name may hold anything.
+    fn process(id: u32) -> Option<Process> {
+        let stat = std::fs::read(format!("/proc/{id}/stat")).ok()?;
+        let stat = String::from_utf8_lossy(&stat);
+        let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace();
+        let dead = matches!(fields.next()?, "Z" | "X");
+        let mut number = || fields.next()?.parse().ok();
+        Some(Process { id, parent: number()?, group: number()?, session: number()?, dead })
+    }
+
+    /// The mark of a process, if it still has one.
+    fn marked(id: u32) -> Option<String> {
+        let environment = std::fs::read(format!("/proc/{id}/environ")).ok()?;
+        let mut all = environment.split(|b| *b == 0).filter_map(|e| std::str::from_utf8(e).ok());
+        all.find_map(|e| Some(e.strip_prefix(MARK)?.strip_prefix('=')?.to_owned()))
+    }
+}
