@@ -45,7 +45,7 @@ export async function template() {
 </head>
 <body>
 <noscript>This page needs JavaScript. \`trefoil trace FILE\` shows the same run in a terminal.</noscript>
-<div id="app"><p class="loading">Trefoil trace</p></div>
+<div id="app"></div>
 <script type="application/json" id="trace"><!--trace--></script>
 <script>${script}</script>
 </body>

@@ -4,7 +4,7 @@ use trefoil_syntax::yaml::{Kind, Limits, Node, Parsed, Text, parse};
 use trefoil_syntax::{FileId, Files, SourceFile};
 
 /// Small enough that hitting them is likely.
-pub(crate) const LIMITS: Limits = Limits { bytes: 1 << 16, depth: 24, nodes: 5000 };
+pub(crate) const LIMITS: Limits = Limits { bytes: 1 << 16, depth: 24, nodes: 5000, aliased: 1 << 18 };
 
 /// Whole manifests and single scalars in every style.
 pub(crate) const SEEDS: &[&str] = &[

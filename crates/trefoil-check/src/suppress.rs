@@ -14,6 +14,9 @@ pub const UNUSED: &str = "unused-suppression";
 /// A suppression that nobody understands.
 pub const UNKNOWN: &str = "unknown-suppression";
 
+/// Comments of a file that are heard. A person writes a handful.
+const MOST: usize = 2000;
+
 /// What every such comment has in it.
 const MARK: &str = "trefoil:";
 
@@ -49,8 +52,16 @@ impl Suppressions {
         }
         let found = comments(text, root);
         let first_key = root.mapping().and_then(|m| m.entries.first()).map_or(root.span.start, |e| e.key.span.start);
-        let mut reading = Reading { id, file, found: &found, first_key, out: Self::default() };
-        found.all.iter().for_each(|comment| reading.comment(comment));
+        let mut reading = Reading { id, file, found: &found, first_key, silent: (0, 0), out: Self::default() };
+        for comment in &found.all {
+            if reading.out.all.len() + reading.out.findings.len() >= MOST {
+                let message =
+                    format!("more than {MOST} such comments in one file: this one and the others have no effect");
+                reading.unknown(comment.span, &message, "set the level of the rule in `trefoil.toml`");
+                break;
+            }
+            reading.comment(comment);
+        }
         Some(reading.out).filter(|out| !out.all.is_empty() || !out.findings.is_empty())
     }
     /// Whether a finding of this file is covered; what covers it counts as used.
@@ -97,6 +108,8 @@ struct Reading<'f> {
     file: &'f SourceFile,
     found: &'f Comments,
     first_key: u32,
+    /// The lines from the first to before the second say nothing: whoever begins among them goes on after them.
+    silent: (u32, u32),
     out: Suppressions,
 }
 
@@ -206,13 +219,18 @@ impl Reading<'_> {
         self.out.findings.push(d);
     }
     /// The line that a comment is about, with the whole of a text that begins there.
-    fn reach(&self, comment: &Comment) -> Span {
+    fn reach(&mut self, comment: &Comment) -> Span {
         let mut line = self.file.position(comment.span.start).line;
         if comment.alone {
             line += 1;
+            let first = line;
+            if (self.silent.0..self.silent.1).contains(&line) {
+                line = self.silent.1;
+            }
             while line <= self.file.lines() && self.says_nothing(line) {
                 line += 1;
             }
+            self.silent = (first, line);
         }
         let line = self.file.line_span(line);
         let scalars = self.found.scalars.iter().filter(|s| line.start <= s.start && s.start < line.end);

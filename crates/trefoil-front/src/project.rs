@@ -1,6 +1,7 @@
 //! The files of one load, as the front ends see them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::OnceLock;
 
 use trefoil_ir::Program;
 use trefoil_syntax::{FileId, Files, Location, yaml::Node};
@@ -33,6 +34,38 @@ pub struct Project {
     pub context: Option<String>,
     /// The text of `agentskills` (`--skills FILE`, decision E4).
     pub skills: Option<String>,
+    /// Which documents declare which id, by dialect, once somebody asked.
+    pub index: Index,
+}
+
+/// Documents by id. Built when a reference is first looked up, for as many documents as there are then: a folder is lowered
+/// once for each of its manifests, and each may name hundreds. A clone begins anew.
+#[derive(Debug, Default)]
+pub struct Index(OnceLock<(usize, HashMap<String, Vec<usize>>)>);
+
+impl Clone for Index {
+    fn clone(&self) -> Self {
+        Self::default()
+    }
+}
+
+impl Index {
+    /// The documents of an id; none: the index was built for other documents than these. `all` gives every document's id.
+    pub fn find<'p>(
+        &self,
+        documents: usize,
+        id: &str,
+        all: impl Iterator<Item = (usize, &'p str)>,
+    ) -> Option<Vec<usize>> {
+        let (built_for, index) = self.0.get_or_init(|| {
+            let mut index: HashMap<String, Vec<usize>> = HashMap::new();
+            for (document, id) in all {
+                index.entry(id.to_owned()).or_default().push(document);
+            }
+            (documents, index)
+        });
+        (*built_for == documents).then(|| index.get(id).cloned().unwrap_or_default())
+    }
 }
 
 /// A file that a document needs.

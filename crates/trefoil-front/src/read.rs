@@ -1,6 +1,7 @@
 //! Typed access to the spanned tree. Every problem is reported where it stands, and reading goes on.
 
 use std::cell::RefCell;
+use std::collections::HashSet;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
@@ -10,6 +11,9 @@ use trefoil_syntax::{Diagnostic, Diagnostics, FileId, Location, Span, suggest};
 use trefoil_template::{Number, Object, Value};
 
 use crate::project::Lowered;
+
+/// Unknown keys of one mapping that are reported one by one.
+const UNKNOWN_KEYS: usize = 500;
 
 /// What reading and lowering find out.
 #[derive(Debug, Clone, Default)]
@@ -461,13 +465,23 @@ impl<'n, 'd> Fields<'n, 'd> {
         self.swallowed();
         let unknown = self.mapping.entries.iter().filter(|entry| !self.known.contains(&&*entry.key.value));
         let unknown: Vec<&Entry> = unknown.collect();
-        let alone = unknown.len() == 1;
-        for entry in unknown {
+        if unknown.is_empty() {
+            return;
+        }
+        let (alone, present) = (unknown.len() == 1, self.mapping.entries.iter().map(|e| &*e.key.value));
+        let present: HashSet<&str> = present.collect();
+        for (index, entry) in unknown.iter().enumerate() {
+            if index == UNKNOWN_KEYS {
+                let message =
+                    format!("{} more keys that {} does not have are not shown", unknown.len() - index, self.what);
+                self.reader.report(Diagnostic::warning("unknown-key", self.reader.at(entry.key.span), message));
+                break;
+            }
             let key = &*entry.key.value;
             let at = self.reader.at(entry.key.span);
             let mut d = Diagnostic::warning("unknown-key", at, format!("{} has no key `{key}`", self.what));
             // Never the same key twice.
-            let free = |name: &str| self.mapping.get(name).is_none();
+            let free = |name: &str| !present.contains(name);
             let other =
                 || self.others.iter().find(|(word, name)| *word == key && self.known.contains(name) && free(name));
             // The only key that nobody knows may well be the only one that is missing.

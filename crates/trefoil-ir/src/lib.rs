@@ -22,6 +22,7 @@ pub mod judge;
 pub mod place;
 pub mod policy;
 pub mod print;
+pub mod schema;
 pub mod step;
 pub mod validate;
 pub mod walk;

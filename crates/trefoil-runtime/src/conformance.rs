@@ -78,7 +78,7 @@ fn one_of_each_kind() -> Vec<Entry> {
             flow: "main".to_owned(),
             input: Some(tricky.clone()),
             engine: "0.1.0".to_owned(),
-            flags: Flags { seed: u64::MAX },
+            flags: Flags { seed: u64::MAX, max_calls: None },
         },
         EntryKind::Scheduled { key: key("a/b"), activity: "model".to_owned(), content: ContentKey(u128::MAX - 1) },
         EntryKind::Completed { key: key("a/b"), value: tricky.clone(), usage },

@@ -44,6 +44,8 @@ pub struct Options {
     pub seed: Option<u64>,
     /// The run's id; none: from [`Ports::random`].
     pub run: Option<String>,
+    /// Model calls that the run may make; none: as many as it wants.
+    pub max_calls: Option<u64>,
     /// Stops the run.
     pub cancel: Cancel,
     /// What answers model calls, for whoever watches: see [`EventKind::RunStarted`].
@@ -75,7 +77,8 @@ pub async fn run(program: Arc<Program>, input: Option<Value>, ports: Ports, opti
 /// The same, for a program that is run more than once.
 pub async fn run_prepared(prepared: Arc<Prepared>, input: Option<Value>, ports: Ports, options: Options) -> RunOutcome {
     let id = options.run.unwrap_or_else(|| format!("{:016x}", ports.random.next()));
-    let flags = Flags { seed: options.seed.unwrap_or_else(|| ports.random.next()) };
+    let seed = options.seed.unwrap_or_else(|| ports.random.next());
+    let flags = Flags { seed, max_calls: options.max_calls };
     let wanted = ports.events.wants_provenance();
     let mut machine = Machine::with(prepared.clone(), flags.clone()).in_pieces().with_provenance(wanted);
     let output = machine.start(id.as_str(), input.clone());

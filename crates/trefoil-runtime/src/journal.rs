@@ -90,4 +90,7 @@ pub struct Flags {
     /// Seed of retry jitter.
     #[serde(default)]
     pub seed: u64,
+    /// Model calls that the run may make; none: as many as it wants.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_calls: Option<u64>,
 }

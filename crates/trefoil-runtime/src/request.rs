@@ -55,6 +55,20 @@ impl Request {
             Self::Decide(_) => "decide",
         }
     }
+
+    /// Bytes that it holds and nothing else does: its prompts and arguments, right after they were put together.
+    pub fn weight(&self) -> u64 {
+        match self {
+            Self::Model(request) => request.messages.iter().map(|m| m.content.fresh_weight()).sum(),
+            Self::Tool(request) => request.arguments.fresh_weight(),
+            Self::Command(request) => {
+                let env = request.env.iter().map(|(_, value)| value);
+                request.arguments.iter().chain(env).map(Value::fresh_weight).sum()
+            }
+            Self::Human(request) => request.prompt.fresh_weight(),
+            Self::Timer { .. } | Self::Decide(_) => 0,
+        }
+    }
 }
 
 /// Who speaks.

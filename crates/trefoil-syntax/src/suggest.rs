@@ -17,20 +17,29 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     near(word, candidates).map(|near| near.name)
 }
 
+/// Characters of a name that can be a slip of another one. Longer ones are not compared: nobody types them by hand.
+const LONGEST: usize = 80;
+/// Names that are looked at. A file of ten thousand wrong names beside ten thousand right ones is no file with slips.
+const MOST: usize = 1000;
+
 /// The same, with how near it is.
 pub fn near<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<Near<'a>> {
-    let length = word.chars().count();
+    let length = word.chars().take(LONGEST + 1).count();
     let limit = match length {
         0 => return None,
         1..=2 => 1,
         3..=5 => 2,
+        n if n > LONGEST => return None,
         n => n / 3,
     };
+    let lower: Vec<char> = word.chars().flat_map(char::to_lowercase).collect();
+    let mut distance = Distance::to(&lower);
     let mut best: Option<Near<'a>> = None;
     let candidates = candidates
         .into_iter()
-        .map(|c| (strsim::damerau_levenshtein(&word.to_lowercase(), &c.to_lowercase()), c))
-        .filter(|(d, c)| *d <= limit && *d < c.chars().count().max(2))
+        .take(MOST)
+        .filter_map(|c| Some((distance.of(c, limit)?, c)))
+        .filter(|(d, c)| *d < c.chars().count().max(2))
         // Half of a short word is another word, unless nothing but letters are missing.
         .filter(|(d, c)| *d < 2 || length > 4 || within(word, c) || within(c, word));
     for (distance, name) in candidates {
@@ -45,6 +54,71 @@ pub fn near<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Op
         }
     }
     best
+}
+
+/// How far names are from one word: characters wrong, missing, too many, or two swapped. Case does not count.
+struct Distance<'w> {
+    word: &'w [char],
+    other: Vec<char>,
+    /// The row before the last, the last, and the one in the making.
+    rows: [Vec<usize>; 3],
+}
+
+impl<'w> Distance<'w> {
+    fn to(word: &'w [char]) -> Self {
+        Self { word, other: Vec::new(), rows: Default::default() }
+    }
+
+    /// The distance of a name, if it is within the limit.
+    fn of(&mut self, name: &str, limit: usize) -> Option<usize> {
+        // A character takes four bytes at most.
+        if name.len() > 4 * (self.word.len() + limit) || name.len() + limit < self.word.len() {
+            return None;
+        }
+        self.other.clear();
+        self.other.extend(name.chars().flat_map(char::to_lowercase));
+        let (word, other) = (self.word, &self.other);
+        if word.len().abs_diff(other.len()) > limit {
+            return None;
+        }
+        let [before, last, row] = &mut self.rows;
+        last.clear();
+        last.extend(0..=other.len());
+        before.clear();
+        before.resize(other.len() + 1, 0);
+        let mut above: Option<char> = None;
+        for (i, w) in word.iter().enumerate() {
+            row.clear();
+            row.push(i + 1);
+            let mut least = i + 1;
+            let mut left = i + 1;
+            let mut previous: Option<char> = None;
+            let cells = last.iter().zip(last.iter().skip(1)).zip(other.iter()).enumerate();
+            for (j, ((diagonal, up), o)) in cells {
+                let mut cell = (diagonal + usize::from(w != o)).min(up + 1).min(left + 1);
+                // Two neighbours swapped.
+                if previous == Some(*w)
+                    && above == Some(*o)
+                    && w != o
+                    && let Some(swapped) = j.checked_sub(1).and_then(|j| before.get(j))
+                {
+                    cell = cell.min(swapped + 1);
+                }
+                row.push(cell);
+                least = least.min(cell);
+                left = cell;
+                previous = Some(*o);
+            }
+            // Nothing gets smaller from row to row; a swap reaches back one more.
+            if least > limit + 1 {
+                return None;
+            }
+            above = Some(*w);
+            std::mem::swap(before, last);
+            std::mem::swap(last, row);
+        }
+        last.last().copied().filter(|d| *d <= limit)
+    }
 }
 
 /// Whether two names are those of neighbours in a row rather than one name and a slip: their numbers differ, or a part of
@@ -83,6 +157,34 @@ fn within(word: &str, longer: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_distance_counts_slips() {
+        for (one, other, distance) in [
+            ("kitten", "sitting", Some(3)),
+            ("", "abc", Some(3)),
+            ("model", "Mdoel", Some(1)),
+            ("abcd", "badc", Some(2)),
+            ("über", "uber", Some(1)),
+            ("a", "abcdefgh", None),
+            ("same", "same", Some(0)),
+        ] {
+            let word: Vec<char> = one.chars().collect();
+            assert_eq!(Distance::to(&word).of(other, 3), distance, "{one} {other}");
+        }
+    }
+
+    #[test]
+    fn very_long_names_and_very_many_take_no_time() {
+        let began = std::time::Instant::now();
+        let long = "x".repeat(1 << 20);
+        assert!(near(&long, [long.as_str()]).is_none());
+        let all: Vec<String> = (0..100_000).map(|n| format!("declared_{n}")).collect();
+        for n in 0..2000 {
+            near(&format!("undefined{n}"), all.iter().map(String::as_str));
+        }
+        assert!(began.elapsed() < std::time::Duration::from_secs(60), "{:?}", began.elapsed());
+    }
 
     #[test]
     fn sure_is_what_only_a_slip_can_be() {

@@ -80,4 +80,4 @@ pub use handlebars::is_helper;
 pub use policy::Policy;
 pub use scope::{Binding, Found, Missing, Reference, Scope, Segment};
 pub use template::{Local, Origin, Part, Produced, Provenance, Start, Template};
-pub use value::{Hole, HoleKind, Masked, Number, Object, Piece, Value};
+pub use value::{Hole, HoleKind, Masked, Number, Object, Piece, Value, json_nodes};

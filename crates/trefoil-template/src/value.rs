@@ -13,6 +13,7 @@ use indexmap::IndexMap;
 
 use crate::limits;
 
+pub use json::json_nodes;
 pub use masked::{Hole, HoleKind, Masked, Piece};
 pub(crate) use masked::{Pieces, is_json};
 pub use number::Number;
@@ -76,6 +77,32 @@ impl Value {
     pub fn is_within_limits(&self) -> bool {
         let mut nodes = limits::VALUE_NODES;
         self.fits(limits::VALUE_DEPTH, &mut nodes)
+    }
+
+    /// Bytes that it takes, what it shares counted as often as it is there.
+    pub fn weight(&self) -> u64 {
+        self.weighed(false)
+    }
+
+    /// Bytes of what nobody but this value holds. A value that was put together a moment ago weighs what is new in it.
+    pub fn fresh_weight(&self) -> u64 {
+        self.weighed(true)
+    }
+
+    fn weighed(&self, fresh: bool) -> u64 {
+        const NODE: u64 = std::mem::size_of::<Value>() as u64;
+        fn shared<T: ?Sized>(held: &Arc<T>) -> bool {
+            Arc::strong_count(held) > 1
+        }
+        NODE + match self {
+            Self::Str(text) if !(fresh && shared(text)) => text.len() as u64,
+            Self::List(items) if !(fresh && shared(items)) => items.iter().map(|v| v.weighed(fresh)).sum(),
+            Self::Object(object) if !(fresh && shared(object)) => {
+                object.iter().map(|(key, v)| NODE * 2 + key.len() as u64 + v.weighed(fresh)).sum()
+            }
+            Self::Masked(masked) if !(fresh && shared(masked)) => masked.pieces.iter().map(Piece::weight).sum(),
+            _ => 0,
+        }
     }
 
     fn fits(&self, depth: usize, nodes: &mut usize) -> bool {

@@ -7,7 +7,7 @@ use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor}
 use trefoil_front::read::to_value;
 use trefoil_syntax::yaml::{self, Limits};
 use trefoil_syntax::{Diagnostic, Files, Location, Severity, SourceFile, Span};
-use trefoil_template::Value;
+use trefoil_template::{Value, json_nodes, limits};
 
 /// The value in a file: JSON if it is that, else YAML; or what is wrong with it.
 pub fn data(name: &str, bytes: Vec<u8>) -> Result<Value, (Files, Vec<Diagnostic>)> {
@@ -18,7 +18,14 @@ pub fn data(name: &str, bytes: Vec<u8>) -> Result<Value, (Files, Vec<Diagnostic>
         let message = format!("`{name}` is not UTF-8 text");
         return Err((files, vec![Diagnostic::nowhere("yaml-encoding", Severity::Error, Some(file), message)]));
     }
-    let json = json(source.text());
+    let text = source.text();
+    if text.len() > limits::VALUE_NODES && json_nodes(text.as_bytes()) > limits::VALUE_NODES {
+        let mut files = Files::default();
+        let file = files.add(source.clone());
+        let message = format!("`{name}` has more than {} values", limits::VALUE_NODES);
+        return Err((files, vec![Diagnostic::nowhere("yaml-limit", Severity::Error, Some(file), message)]));
+    }
+    let json = json(text);
     if let Ok(json) = json {
         return Ok(Value::from_json(json));
     }

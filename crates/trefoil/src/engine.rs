@@ -27,7 +27,7 @@ use trefoil_runtime::{
     RunError, RunOutcome, Secrets, ToolError, ToolHost,
 };
 use trefoil_syntax::{Diagnostic, Severity};
-use trefoil_template::Value;
+use trefoil_template::{Value, limits};
 
 use crate::answers::Answers;
 use crate::load::rules::ENV_FILE;
@@ -64,6 +64,7 @@ pub struct EngineBuilder {
     secrets: Option<Arc<dyn Secrets>>,
     events: Vec<Arc<dyn EventSink>>,
     seed: Option<u64>,
+    max_calls: Option<u64>,
 }
 
 /// Which model answers.
@@ -140,6 +141,13 @@ impl EngineBuilder {
         self.events.push(events);
         self
     }
+    /// How many model calls a run may make before it ends with `BUDGET_EXCEEDED`;
+    /// [`limits::RUN_CALLS`](trefoil_template::limits::RUN_CALLS) without.
+    #[must_use]
+    pub fn max_calls(mut self, calls: u64) -> Self {
+        self.max_calls = Some(calls);
+        self
+    }
     /// The seed of the embedded model and of retry delays; 0 without.
     #[must_use]
     pub fn seed(mut self, seed: u64) -> Self {
@@ -171,6 +179,7 @@ pub struct Ready {
     prepared: Arc<Prepared>,
     ports: Ports,
     seed: u64,
+    max_calls: u64,
     /// What answers, as outputs name it.
     pub answers_from: AnswersFrom,
     script: Option<Arc<Scripted>>,
@@ -265,7 +274,8 @@ impl Engine {
                 all => Arc::new(Fan(all.to_vec())),
             },
         };
-        Ok(Ready { prepared: Prepared::new(program), ports, seed, answers_from, script })
+        let max_calls = parts.max_calls.unwrap_or(limits::RUN_CALLS);
+        Ok(Ready { prepared: Prepared::new(program), ports, seed, max_calls, answers_from, script })
     }
 
     fn source(&self, program: &Program, env_texts: &[String], seed: u64) -> Source {
@@ -358,6 +368,7 @@ impl Ready {
         let options = Options {
             seed: Some(self.seed),
             run: None,
+            max_calls: Some(self.max_calls),
             cancel,
             answers_from: Some(self.answers_from.to_string()),
             placeholder: self.answers_from == AnswersFrom::Embedded,

@@ -5,11 +5,15 @@ import { useComputed, useSignal, useSignalEffect } from '@preact/signals';
 import { useLayoutEffect, useMemo, useRef } from 'preact/hooks';
 import type { NodeState } from '../source/types.ts';
 import type { State } from '../state.ts';
-import { brief } from '../text.ts';
-import type { Graph as Drawn } from '../trace.ts';
-import { bounds, curve, neighbour, type Sight } from './geometry.ts';
-import { Overview, Tools } from './graphtools.tsx';
-import { Node } from './node.tsx';
+import { brief, count, duration, several } from '../text.ts';
+import type { Graph as Drawn, GraphEdge, GraphNode } from '../trace.ts';
+import { WORDS } from './status.tsx';
+
+interface Sight {
+  x: number;
+  y: number;
+  k: number;
+}
 
 /** Below this, letters cannot be read, so that the whole is not shown at once. */
 const READABLE = 0.58;
@@ -251,8 +255,238 @@ function Canvas({ state, graph }: { state: State; graph: Drawn }) {
               )}
           </g>
         </svg>
-        <Overview graph={graph} states={states} sight={sight.value} size={size.value} go={(to) => { touched.current = true; sight.value = clampTo(to); }} />
+        <Map_ graph={graph} states={states} sight={sight.value} size={size.value} go={(to) => { touched.current = true; sight.value = clampTo(to); }} />
       </div>
     </>
   );
 }
+
+interface NodeProps {
+  node: GraphNode;
+  at: NodeState;
+  most: number;
+  heat: boolean;
+  small: boolean;
+  selected: boolean;
+  cursor: boolean;
+  choose: (id: string) => void;
+  seen: (id: string) => void;
+}
+
+function Node({ node, at, most, heat, small, selected, cursor, choose, seen }: NodeProps) {
+  const { x, y, width, height } = node;
+  const [cx, cy] = [x + width / 2, y + height / 2];
+  const outer = node.kind === 'start' || node.kind === 'end';
+  const label = brief(node.label, Math.max(6, Math.floor((width - 12) / (small ? 8 : 6))));
+  const warmth = at.runs === 0 ? 0 : Math.max(1, Math.ceil((at.busy / most) * 7));
+  const notes = small ? [] : (node.notes ?? []).map((note) => brief(note, Math.max(8, Math.floor((width - 6) / 5))));
+  const lines = 14 * 1.35 + notes.length * 11 * 1.35;
+  const base = cy - lines / 2 + 14;
+  const faults = at.failed > 0 && at.runs > 1 ? `${count(at.failed)} failed` : '';
+  const others = [at.runs > 1 && `×${count(at.runs)}`, at.runs > 0 && at.status !== 'skipped' && duration(at.busy)].filter(Boolean).join(' · ');
+  const badge = [faults, others].filter(Boolean).join(' · ');
+  const called = label;
+  // What is drawn comes first, as it is drawn: a name that is spoken finds its node.
+  const said = outer
+    ? `${called}, ${node.kind} of the workflow`
+    : `${[called, ...notes, badge].filter(Boolean).join(' ')}, ${brief(node.kind, 20)}, ${WORDS[at.status] ?? at.status}${at.runs > 1 ? `, ${several(at.runs, 'run')}` : ''}`;
+  const classes = `node k-${/^[a-z]+$/.test(node.kind) ? node.kind : 'other'} s-${outer ? 'outer' : at.status}${at.failed > 0 && at.failed < at.runs ? ' mixed' : ''}${heat ? ` h-${warmth}` : ''}${selected ? ' selected' : ''}${node.optional ? ' optional' : ''}`;
+  const rx = outer ? height / 2 : node.kind === 'agent' || node.kind === 'human' ? 8 : 3;
+  return (
+    <g
+      class={classes}
+      role="button"
+      // In SVG the name of the attribute is written like this.
+      tabindex={cursor ? 0 : -1}
+      data-cursor={cursor ? '' : undefined}
+      data-node={node.id}
+      aria-label={said}
+      aria-pressed={selected}
+      aria-disabled={at.runs === 0 ? true : undefined}
+      onClick={() => choose(node.id)}
+      onFocus={() => seen(node.id)}
+      onKeyDown={(e) => {
+        if (e.key !== 'Enter' && e.key !== ' ') return;
+        e.preventDefault();
+        choose(node.id);
+      }}
+    >
+      {node.kind === 'choice' ? (
+        <path class="box" d={`M${cx} ${y}L${x + width} ${cy}L${cx} ${y + height}L${x} ${cy}z`} />
+      ) : (
+        <rect class="box" x={x} y={y} width={width} height={height} rx={rx} />
+      )}
+      <text class="title" x={cx} y={small ? cy + 5 : base} text-anchor="middle">
+        {/* The space parts the lines for those who read them as one text. */}
+        {`${label} `}
+      </text>
+      {notes.map((note, i) => (
+        <text key={i} class="note" x={cx} y={base + 14 * 0.35 + 11 + i * 11 * 1.35} text-anchor="middle">
+          {`${note} `}
+        </text>
+      ))}
+      {!outer && at.status !== 'waiting' && (
+        <g class="sign" transform={`translate(${x - 7} ${y - 7})`}>
+          <circle class="under" cx="8" cy="8" r="8" />
+          <path d={SIGNS[at.status] ?? ''} />
+        </g>
+      )}
+      {!outer && !small && badge && (
+        <g class="badge">
+          <rect x={x + width - badge.length * 5.6 - 4} y={y + height - 6} width={badge.length * 5.6 + 10} height="14" rx="7" />
+          <text x={x + width - badge.length * 2.8 + 1} y={y + height + 4.5} text-anchor="middle">
+            {faults && <tspan class="bad">{faults}</tspan>}
+            {faults && others && ' · '}
+            {others}
+          </text>
+        </g>
+      )}
+    </g>
+  );
+}
+
+const SIGNS: Record<string, string> = {
+  done: 'M4.4 8.3l2.4 2.4 4.8-5.2',
+  failed: 'M5.2 5.2l5.6 5.6M10.8 5.2l-5.6 5.6',
+  skipped: 'M5 8h6',
+  stopped: 'M5.6 5.6h4.8v4.8H5.6z',
+  running: 'M8 4.6V8l2.4 1.6',
+  cancelled: 'M4.6 11.4l6.8-6.8',
+};
+
+interface ToolsProps {
+  state: State;
+  heat: boolean;
+  most: number;
+  zoom: (factor: number) => void;
+  fit: () => void;
+}
+
+function Tools({ state, heat, most, zoom, fit }: ToolsProps) {
+  const last = state.moments.length - 1;
+  const moment = state.moment.value;
+  return (
+    <div class="tools">
+      <div class="chips" role="group" aria-label="Colours show">
+        <button type="button" aria-pressed={!heat} onClick={() => (state.heat.value = false)}>
+          Status
+        </button>
+        <button type="button" aria-pressed={heat} onClick={() => (state.heat.value = true)}>
+          Time
+        </button>
+      </div>
+      {heat && (
+        <span class="scale" aria-label={`Colours from 0 to ${duration(most)}`} role="img">
+          <span>0</span>
+          {[1, 2, 3, 4, 5, 6, 7].map((n) => (
+            <i key={n} class={`h-${n}`} />
+          ))}
+          <span>{duration(most)}</span>
+        </span>
+      )}
+      {last > 1 && (
+        <label class="scrub">
+          <span class="sr">Moment of the run</span>
+          <input
+            type="range"
+            min={0}
+            max={last}
+            value={moment ?? last}
+            aria-valuetext={moment === null ? 'the end of the run' : `${duration(state.moments[moment])} into the run`}
+            onInput={(e) => {
+              const at = Number(e.currentTarget.value);
+              state.moment.value = at >= last ? null : at;
+            }}
+          />
+          <output>{moment === null ? 'end' : duration(state.moments[moment])}</output>
+        </label>
+      )}
+      <div class="chips zoom" role="group" aria-label="Zoom">
+        <button type="button" aria-label="Zoom out" onClick={() => zoom(0.8)}>
+          −
+        </button>
+        <button type="button" aria-label="Zoom in" onClick={() => zoom(1.25)}>
+          +
+        </button>
+        <button type="button" onClick={fit}>
+          Fit
+        </button>
+      </div>
+    </div>
+  );
+}
+
+/** The whole graph in a corner, where not all of it is in sight. */
+function Map_({ graph, states, sight, size, go }: { graph: Drawn; states: ReadonlyMap<string, NodeState>; sight: Sight; size: { width: number; height: number }; go: (to: Sight) => void }) {
+  const paths = useMemo(() => {
+    const by = new Map<string, string>();
+    for (const n of graph.nodes) {
+      const status = n.kind === 'start' || n.kind === 'end' ? 'waiting' : (states.get(n.id)?.status ?? 'waiting');
+      by.set(status, `${by.get(status) ?? ''}M${n.x.toFixed(0)} ${n.y.toFixed(0)}h${n.width.toFixed(0)}v${n.height.toFixed(0)}h-${n.width.toFixed(0)}z`);
+    }
+    return [...by];
+  }, [graph, states]);
+  if (!size.width || (graph.width * sight.k <= size.width + 4 && graph.height * sight.k <= size.height + 4)) return null;
+  const k = Math.min(110 / graph.width, Math.min(170, size.height * 0.45) / graph.height);
+  const [width, height] = [graph.width * k, graph.height * k];
+  const jump = (e: PointerEvent) => {
+    if (e.buttons === 0) return;
+    const rect = (e.currentTarget as Element).getBoundingClientRect();
+    const at = { x: (e.clientX - rect.left) / k, y: (e.clientY - rect.top) / k };
+    go({ k: sight.k, x: size.width / 2 - at.x * sight.k, y: size.height / 2 - at.y * sight.k });
+  };
+  return (
+    <svg class="map" width={width} height={height} viewBox={`0 0 ${graph.width} ${graph.height}`} aria-hidden="true" onPointerDown={jump} onPointerMove={jump}>
+      {paths.map(([status, d]) => (
+        <path key={status} class={`s-${status}`} d={d} />
+      ))}
+      <rect class="here" x={-sight.x / sight.k} y={-sight.y / sight.k} width={size.width / sight.k} height={size.height / sight.k} />
+    </svg>
+  );
+}
+
+function bounds({ points, label_at }: GraphEdge): { x: number; y: number; width: number; height: number } {
+  const all = label_at ? [...points, label_at] : points;
+  let [left, top, right, bottom] = [Infinity, Infinity, -Infinity, -Infinity];
+  for (const [x, y] of all) {
+    left = Math.min(left, x);
+    right = Math.max(right, x);
+    top = Math.min(top, y);
+    bottom = Math.max(bottom, y);
+  }
+  return { x: left, y: top, width: right - left, height: bottom - top };
+}
+
+/** A smooth line through the points, upright at each of them. */
+export function curve(points: readonly [number, number][]): string {
+  const [first, ...rest] = points;
+  if (!first) return '';
+  let d = `M${first[0]} ${first[1]}`;
+  let [x0, y0] = first;
+  for (const [x, y] of rest) {
+    const middle = (y0 + y) / 2;
+    d += `C${x0} ${middle} ${x} ${middle} ${x} ${y}`;
+    [x0, y0] = [x, y];
+  }
+  return d;
+}
+
+/** The nearest node in a direction; sideways counts more than straight on. */
+export function neighbour(nodes: readonly GraphNode[], from: GraphNode | undefined, [dx, dy]: [number, number]): GraphNode | null {
+  if (!from) return nodes[0] ?? null;
+  const centre = (n: GraphNode) => [n.x + n.width / 2, n.y + n.height / 2] as const;
+  const [x, y] = centre(from);
+  let best: GraphNode | null = null;
+  let least = Infinity;
+  for (const node of nodes) {
+    if (node === from) continue;
+    const [nx, ny] = centre(node);
+    const ahead = (nx - x) * dx + (ny - y) * dy;
+    const aside = Math.abs((nx - x) * dy) + Math.abs((ny - y) * dx);
+    if (ahead <= 1 || aside > ahead * 4) continue;
+    const cost = ahead + aside * 2;
+    if (cost < least) [best, least] = [node, cost];
+  }
+  return best;
+}
+

@@ -28,7 +28,7 @@ pub(crate) struct Run {
 impl Run {
     /// Begins.
     pub(crate) fn start(prepared: &Arc<Prepared>, input: Option<Value>, seed: u64) -> Self {
-        let flags = Flags { seed };
+        let flags = Flags { seed, max_calls: None };
         let mut machine = Machine::with(prepared.clone(), flags.clone());
         let output = machine.start("run", input.clone());
         let program = &prepared.program;

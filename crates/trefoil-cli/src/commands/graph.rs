@@ -10,6 +10,8 @@ use crate::{exit, output};
 
 /// More boxes than this nobody can read in one picture, and placing them takes ever longer.
 const SVG_BOXES: usize = 300;
+/// The same of arrows: each that passes many boxes takes a place in every row that it crosses.
+const SVG_ARROWS: usize = 500;
 
 /// Draw a workflow
 #[derive(Args)]
@@ -34,6 +36,12 @@ pub fn run(args: &Graph) -> u8 {
             let why =
                 format!("the picture would have {} boxes, and `svg` draws at most {SVG_BOXES}", drawn.nodes.len());
             output::refuse(&why, Some("take `--format mermaid` or `--format dot`, which any number fits"));
+            exit::NOT_STARTED
+        }
+        Some(("svg", _)) if drawn.edges.len() > SVG_ARROWS => {
+            let why =
+                format!("the picture would have {} arrows, and `svg` draws at most {SVG_ARROWS}", drawn.edges.len());
+            output::refuse(&why, Some("use `--format mermaid` or `--format dot`, which have no limit"));
             exit::NOT_STARTED
         }
         Some((_, emit)) => output::result(&emit(&drawn)),

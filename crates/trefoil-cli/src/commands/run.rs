@@ -1,25 +1,23 @@
 //! `trefoil run TARGET`: runs it, shows how it goes, prints the result.
 
-use std::fs::File;
-use std::io::{IsTerminal as _, Write as _};
+use std::io::IsTerminal as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 use trefoil::checker::semantic::cost::Costs;
 use trefoil::engine::{Engine, NotStarted, Ready};
-use trefoil::ir::{Budget, OnExceeded};
 use trefoil::models::ModelOverride;
-use trefoil::runtime::{Cancel, RunOutcome};
+use trefoil::runtime::RunOutcome;
 use trefoil::shell::Shell;
 use trefoil::syntax::Severity;
-use trefoil::template::Value;
+use trefoil::template::{Value, limits};
 use trefoil::trace::Tracer;
 use trefoil::{AnswersFrom, Checks, LoadOptions, Loaded, Report};
 
 use super::warn;
 use crate::args::{TargetArgs, TextArgs};
-use crate::run::{Jsonl, Shown, Terminal, input, report};
+use crate::run::{Jsonl, Recording, Shown, Stop, Terminal, input, report};
 use crate::{exit, output};
 
 /// Run a workflow or an agent
@@ -113,11 +111,9 @@ fn start(args: &Run) -> Result<u8, u8> {
         checks: (!args.no_check).then(Checks::default),
         ..args.target.options()
     };
-    let mut loaded =
+    let loaded =
         trefoil::load(&args.target.target(), &options).map_err(|report| not_started(args, &options, &report))?;
-    if let Some(max) = args.max_calls {
-        hold_to(&mut loaded, max)?;
-    }
+    count_calls(args, &loaded)?;
     if !args.quiet {
         warn(&loaded);
         warn_of_texts(args, loaded.dialect);
@@ -147,10 +143,14 @@ fn start(args: &Run) -> Result<u8, u8> {
     if let Some(seed) = args.seed {
         builder = builder.seed(seed);
     }
+    if let Some(calls) = args.max_calls {
+        builder = builder.max_calls(calls);
+    }
     for (step, value) in &args.answers {
         builder = builder.answer(step.clone(), value.clone());
     }
     if args.allow_command {
+        trefoil::shell::adopt();
         builder = builder.commands(Arc::new(Shell::default()));
     }
     if output::interactive() {
@@ -158,7 +158,7 @@ fn start(args: &Run) -> Result<u8, u8> {
     }
     let ready = builder.build().ready(&loaded).map_err(|not| refuse(&loaded, &not))?;
     ready.check_input(input.as_ref()).map_err(|not| refuse(&loaded, &not))?;
-    let trace = args.trace.as_ref().map(create).transpose()?;
+    let recording = args.trace.clone().map(|path| Recording::new(path, loaded.files.clone(), tracer)).transpose()?;
     if let Some(script) = ready.script()
         && !args.quiet
     {
@@ -168,7 +168,10 @@ fn start(args: &Run) -> Result<u8, u8> {
 
     shown.begin(&loaded, &ready.answers_from.to_string(), args.seed);
     let script = ready.script().cloned();
-    let outcome = drive(ready, input)?;
+    let stop = Stop::listen(recording.map(Arc::new)).map_err(|error| cannot_start(&error))?;
+    let outcome = drive(ready, input, &stop)?;
+    // First of all: what is shown may have to wait for a reader.
+    let saved = stop.save();
     shown.end(&outcome);
     if let Some(script) = script.filter(|_| !args.quiet && outcome.result.is_ok()) {
         script.unused().iter().for_each(|line| output::warning(line));
@@ -177,12 +180,9 @@ fn start(args: &Run) -> Result<u8, u8> {
     if let Some(lines) = lines {
         code = code.max(output::written(lines.written()));
     }
-    if let Some((path, mut file)) = trace {
-        let json = format!("{:#}\n", tracer.trace().json(&loaded.files));
-        if let Err(error) = file.write_all(json.as_bytes()) {
-            output::refuse(&format!("the trace could not be written to `{}`: {error}", path.display()), None);
-            code = code.max(exit::FAILED);
-        }
+    if let Err(message) = saved {
+        output::refuse(&message, None);
+        code = code.max(exit::FAILED);
     }
     Ok(code)
 }
@@ -196,45 +196,17 @@ fn label(args: &Run, ready: &Ready) {
     }
 }
 
-fn drive(ready: Ready, input: Option<Value>) -> Result<RunOutcome, u8> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|error| {
-        output::refuse(&format!("the run could not be started: {error}"), None);
-        exit::NOT_STARTED
-    })?;
-    let outcome = runtime.block_on(async {
-        let cancel = Cancel::new();
-        let run = ready.run(input, cancel.clone());
-        tokio::pin!(run);
-        tokio::select! {
-            outcome = &mut run => return Some(outcome),
-            () = asked_to_stop() => cancel.cancel(),
-        }
-        // Whoever asks twice does not want to wait. What is dropped here stops at once.
-        tokio::select! {
-            outcome = &mut run => Some(outcome),
-            () = asked_to_stop() => None,
-        }
-    });
+fn drive(ready: Ready, input: Option<Value>, stop: &Stop) -> Result<RunOutcome, u8> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| cannot_start(&error))?;
+    let outcome = runtime.block_on(ready.run(input, stop.cancel.clone()));
     runtime.shutdown_background();
-    outcome.ok_or(exit::CANCELLED)
+    Ok(outcome)
 }
 
-/// Ctrl-C, or whatever else ends a process: the commands of a run are in groups of their own and would live on.
-async fn asked_to_stop() {
-    #[cfg(unix)]
-    {
-        use tokio::signal::unix::{SignalKind, signal};
-        let others = signal(SignalKind::terminate()).and_then(|t| Ok((t, signal(SignalKind::hangup())?)));
-        if let Ok((mut terminate, mut hangup)) = others {
-            tokio::select! {
-                _ = tokio::signal::ctrl_c() => {}
-                _ = terminate.recv() => {}
-                _ = hangup.recv() => {}
-            }
-            return;
-        }
-    }
-    let _ = tokio::signal::ctrl_c().await;
+fn cannot_start(error: &std::io::Error) -> u8 {
+    output::refuse(&format!("the run could not be started: {error}"), None);
+    exit::NOT_STARTED
 }
 
 /// Why nothing was started, and whether somebody who knows better may start it all the same.
@@ -253,56 +225,23 @@ fn not_started(args: &Run, options: &LoadOptions, report: &Report) -> u8 {
     exit::NOT_STARTED
 }
 
-/// Holds a program to a number of model calls: one that may need more is refused, and where only the run knows how long a
-/// list is, the run ends before it makes one call too many.
-fn hold_to(loaded: &mut Loaded, max: u64) -> Result<(), u8> {
-    let entry = loaded.program.entry;
-    let calls = Costs::new(&loaded.program).flow(entry).model;
-    let known = calls.number();
-    if known.is_some_and(|n| n <= max) {
-        return Ok(());
+/// Says how many model calls a program may need: one that surely may need more than it was allowed is refused, and one that
+/// may need very many starts with a word about it. The run ends before it makes one call too many.
+fn count_calls(args: &Run, loaded: &Loaded) -> Result<(), u8> {
+    let calls = Costs::new(&loaded.program).flow(loaded.program.entry).model;
+    let most = args.max_calls.unwrap_or(limits::RUN_CALLS);
+    let breakdown = "see `trefoil plan` for the breakdown; raise `--max-calls` or lower an iteration limit";
+    if args.max_calls.is_some() && (calls.endless || calls.fixed > most) {
+        let one = if calls.number() == Some(1) { "1 model call".to_owned() } else { format!("{calls} model calls") };
+        let message = format!("the run was not started: it may need {one}, and `--max-calls` allows {most}");
+        output::refuse(&message, Some(breakdown));
+        return Err(exit::NOT_STARTED);
     }
-    let flow = loaded.program.flows.get_mut(entry.index());
-    if known.is_none()
-        && !calls.endless
-        && calls.fixed <= max
-        && let Some(flow) = flow
-    {
-        match &mut flow.budget {
-            none @ None => {
-                *none = Some(Budget {
-                    max_tokens: None,
-                    max_duration_ms: None,
-                    max_calls: Some(max),
-                    calls_at: None,
-                    on_exceeded: OnExceeded::Abort,
-                });
-                return Ok(());
-            }
-            Some(budget) if budget.on_exceeded == OnExceeded::Abort => {
-                budget.max_calls = Some(budget.max_calls.map_or(max, |n| n.min(max)));
-                return Ok(());
-            }
-            Some(_) => {}
-        }
+    if args.max_calls.is_none() && (calls.endless || calls.fixed > limits::MANY_CALLS) && !args.quiet {
+        let message = format!("this run may make {calls} model calls; it stops after {most} (see `trefoil plan`)");
+        output::warning(&format!("{message}; set another limit with `--max-calls`"));
     }
-    let one = if known == Some(1) { "1 model call".to_owned() } else { format!("{calls} model calls") };
-    let message = format!("the run was not started: it may need {one}, and `--max-calls` allows {max}");
-    output::refuse(
-        &message,
-        Some("`trefoil plan` shows what they are made of; allow more, or lower a limit of passes"),
-    );
-    Err(exit::NOT_STARTED)
-}
-
-fn create(path: &PathBuf) -> Result<(PathBuf, File), u8> {
-    match File::create(path) {
-        Ok(file) => Ok((path.clone(), file)),
-        Err(error) => {
-            output::refuse(&format!("the trace cannot be written to `{}`: {error}", path.display()), None);
-            Err(exit::NOT_STARTED)
-        }
-    }
+    Ok(())
 }
 
 fn refuse_input(loaded: &Loaded, why: input::Refusal) -> u8 {

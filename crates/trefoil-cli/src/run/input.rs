@@ -5,10 +5,7 @@ use std::io::Read as _;
 use trefoil::Loaded;
 use trefoil::input::{InputError, typed};
 use trefoil::syntax::{Diagnostic, Files};
-use trefoil::template::Value;
-
-/// Bytes of an input.
-const LIMIT: u64 = 64 << 20;
+use trefoil::template::{Value, limits};
 
 /// Why there is no input.
 pub enum Refusal {
@@ -37,14 +34,14 @@ fn base(argument: &str) -> Result<Value, Refusal> {
         Refusal::Error(InputError::new(message).help("`--input-json` takes JSON, `@FILE`, or `-` for stdin"))
     };
     let bytes = bytes.map_err(|e| error(format!("the input `{name}` cannot be read: {e}")))?;
-    if bytes.len() as u64 > LIMIT {
-        return Err(error(format!("the input has more than {} MB", LIMIT >> 20)));
+    if bytes.len() as u64 > limits::INPUT_BYTES {
+        return Err(error(format!("the input has more than {} MB", limits::INPUT_BYTES >> 20)));
     }
     trefoil::data(&name, bytes).map_err(|(files, found)| Refusal::Findings(files, found))
 }
 
 fn take(from: impl std::io::Read) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    from.take(LIMIT + 1).read_to_end(&mut bytes)?;
+    from.take(limits::INPUT_BYTES + 1).read_to_end(&mut bytes)?;
     Ok(bytes)
 }

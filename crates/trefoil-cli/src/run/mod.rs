@@ -5,10 +5,14 @@ mod jsonl;
 mod person;
 mod plain;
 mod progress;
+mod recording;
 pub mod report;
 mod shown;
+mod stop;
 mod tree;
 
 pub use jsonl::Jsonl;
 pub use person::Terminal;
+pub use recording::Recording;
 pub use shown::Shown;
+pub use stop::Stop;

@@ -83,9 +83,9 @@ pub fn keyword(reading: &Reading<'_, '_>, entry: &Entry, depth: usize) {
         }
         Holds::Pattern => {
             if let Some(pattern) = text(reading, node, name)
-                && !fit::is_pattern(&pattern.value)
+                && let Some(fault) = fit::pattern_fault(&pattern.value)
             {
-                reading.error(node.span, format!("`{}` is not a regular expression", pattern.value));
+                reading.error(node.span, format!("`{}` {fault}", pattern.value));
             }
         }
         Holds::Names => names(reading, node, name),

@@ -2,11 +2,12 @@
 
 use jsonschema::{ValidationError, Validator};
 use serde_json::Value as Json;
+use trefoil_ir::schema::{Checker, Misfit, options};
 use trefoil_template::Value;
 
 /// Compiles a schema (draft 2020-12, nothing is fetched).
 pub fn compile(schema: &Json) -> Result<Validator, String> {
-    jsonschema::draft202012::options().offline().build(schema).map_err(|e| one_line(&e))
+    options().with_draft(jsonschema::Draft::Draft202012).build(schema).map_err(|e| one_line(&e))
 }
 
 /// Why a value does not fit; none: it does, or the schema does not compile (reported elsewhere).
@@ -16,13 +17,27 @@ pub fn fits(schema: &Value, value: &Json) -> Option<String> {
 
 /// The same for a schema that is JSON already.
 pub fn plain_fit(schema: &Json, value: &Json) -> Option<String> {
-    let validator = compile(schema).ok()?;
-    validator.validate(value).err().map(|e| one_line(&e))
+    let checker = Checker::new(schema).ok()?;
+    match checker.check(value) {
+        Ok(()) => None,
+        Err(Misfit::TooMuchWork) => Some("the schema makes it too much work to check this value".to_owned()),
+        Err(Misfit::Broken(errors)) => errors.first().map(one_line),
+    }
 }
 
-/// Whether a regular expression is one that schemas accept.
-pub fn is_pattern(pattern: &str) -> bool {
-    compile(&serde_json::json!({ "pattern": pattern })).is_ok()
+/// Why a regular expression is not one that schemas accept; none: it is.
+pub fn pattern_fault(pattern: &str) -> Option<&'static str> {
+    let schema = serde_json::json!({ "pattern": pattern });
+    if compile(&schema).is_ok() {
+        return None;
+    }
+    // The usual engine of schemas knows more; what only it takes can be made to run for ever.
+    let elsewhere = jsonschema::draft202012::options().offline().build(&schema).is_ok();
+    Some(if elsewhere {
+        "uses look-around, a backreference or too much repetition: such patterns can run for ever and are not supported"
+    } else {
+        "is not a valid regular expression"
+    })
 }
 
 fn one_line(error: &ValidationError<'_>) -> String {

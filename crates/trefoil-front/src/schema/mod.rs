@@ -6,6 +6,7 @@ pub mod fit;
 pub mod keywords;
 pub mod reading;
 
+use trefoil_ir::schema::{Cost, options};
 use trefoil_syntax::Diagnostic;
 use trefoil_syntax::yaml::Node;
 use trefoil_template::Value;
@@ -36,12 +37,30 @@ pub fn read(reader: &Reader<'_>, node: &Node, what: &str) -> Option<Value> {
     }
     let plain = json.to_json();
     // Whatever the checks at the keys let through, the compiler of schemas has the last word.
-    if let Err(error) = jsonschema::validator_for(&plain) {
+    if let Err(error) = options().build(&plain) {
         let at = reader.at(at_pointer(node, error.instance_path().as_str()).span);
         reader.report(Diagnostic::error("invalid-schema", at, format!("`{what}` is not a JSON Schema: {error}")));
         return None;
     }
-    Some(json)
+    bounded(reader, node, &plain).then_some(json)
+}
+
+/// Whether checking a value against a schema comes to an end; reports where it does not.
+pub fn bounded(reader: &Reader<'_>, node: &Node, schema: &serde_json::Value) -> bool {
+    let Some(endless) = Cost::new(schema).endless() else { return true };
+    let at = reader.at(at_pointer(node, &endless.pointer).span);
+    let (message, help) = match endless.circular {
+        true => (
+            "the schema comes back to itself without going deeper into the value",
+            "put the reference under `properties` or `items`, or remove it",
+        ),
+        false => (
+            "the references of the schema multiply: checking one value would take for ever",
+            "apply each definition once",
+        ),
+    };
+    reader.report(Diagnostic::error("invalid-schema", at, message).help(help));
+    false
 }
 
 /// The node at a JSON pointer, or the nearest one above it.

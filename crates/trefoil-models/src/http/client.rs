@@ -5,13 +5,12 @@ use std::time::Duration;
 
 use reqwest::header::{CONTENT_TYPE, HeaderMap};
 use trefoil_runtime::{ModelAnswer, ModelError, ModelErrorKind, Usage};
+use trefoil_template::{json_nodes, limits};
 
 use super::Endpoint;
 
 /// Until there is a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
-/// Bytes of an answer.
-const LARGEST_ANSWER: usize = 32 << 20;
 /// Bytes of a failed answer that are looked at.
 const LARGEST_REFUSAL: usize = 64 << 10;
 /// Characters of a server's message that are repeated.
@@ -93,8 +92,10 @@ impl Response {
     pub(super) async fn chunk(&mut self) -> Result<Option<Vec<u8>>, ModelError> {
         let bytes = self.inner.chunk().await.map_err(|e| failure(&self.endpoint, &e))?;
         self.read += bytes.as_ref().map_or(0, |b| b.len());
-        if self.read > LARGEST_ANSWER {
-            return Err(self.endpoint.error(ModelErrorKind::Protocol, "sent more than 32 MiB"));
+        if self.read > limits::ANSWER_BYTES {
+            return Err(self
+                .endpoint
+                .error(ModelErrorKind::Protocol, &format!("sent more than {} MB", limits::ANSWER_BYTES >> 20)));
         }
         Ok(bytes.map(|b| b.to_vec()))
     }
@@ -114,6 +115,10 @@ impl Response {
         let mut all = Vec::new();
         while let Some(bytes) = self.chunk().await? {
             all.extend(bytes);
+        }
+        if all.len() > limits::ANSWER_NODES && json_nodes(&all) > limits::ANSWER_NODES {
+            let message = format!("sent an answer with more than {} values", limits::ANSWER_NODES);
+            return Err(self.endpoint.error(ModelErrorKind::Protocol, &message));
         }
         serde_json::from_slice(&all).map_err(|e| {
             self.endpoint.error(ModelErrorKind::Protocol, &format!("sent an answer that is not JSON: {e}"))

@@ -78,6 +78,10 @@ impl HttpModel {
                 for event in events.push(&bytes) {
                     let event = event.map_err(|what| self.endpoint.error(ModelErrorKind::Protocol, &what))?;
                     self.endpoint.read_event(&event, partial, delta)?;
+                    // What comes after the end is no part of the answer.
+                    if partial.done {
+                        break;
+                    }
                 }
                 if partial.answer.usage.is_some() {
                     meter.tell(partial.answer.used_so_far());

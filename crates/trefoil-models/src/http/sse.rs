@@ -2,6 +2,8 @@
 //!
 //! Only what model providers send: `event` and `data`; ids, retries and comments are passed over.
 
+use trefoil_template::limits;
+
 /// One event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
@@ -11,14 +13,16 @@ pub struct Event {
     pub data: String,
 }
 
-/// No event of any provider is near this.
-const LONGEST_LINE: usize = 8 << 20;
+/// A byte order mark in UTF-8.
+const BOM: &[u8] = "\u{feff}".as_bytes();
 
 /// Bytes in, events out.
 #[derive(Debug, Default)]
 pub struct Decoder {
     line: Vec<u8>,
     after_cr: bool,
+    /// The first line has been read: only that may begin with a byte order mark.
+    begun: bool,
     name: String,
     data: Option<String>,
 }
@@ -34,12 +38,14 @@ impl Decoder {
                 b'\n' | b'\r' => {
                     self.after_cr = byte == b'\r';
                     let line = std::mem::take(&mut self.line);
-                    match String::from_utf8(line) {
+                    let first = !std::mem::replace(&mut self.begun, true);
+                    let mark = if first && line.starts_with(BOM) { BOM.len() } else { 0 };
+                    match String::from_utf8(line.get(mark..).unwrap_or_default().to_vec()) {
                         Ok(line) => out.extend(self.line(&line).map(Ok)),
                         Err(_) => out.push(Err("sent an event that is not UTF-8".to_owned())),
                     }
                 }
-                _ if self.line.len() >= LONGEST_LINE => {
+                _ if self.line.len() >= limits::EVENT_BYTES => {
                     self.line.clear();
                     out.push(Err("sent an event that is too long".to_owned()));
                 }
@@ -91,6 +97,14 @@ mod tests {
         );
         for cut in 0..text.len() {
             assert_eq!(decode(&[&text[..cut], &text[cut..]]), whole, "cut at {cut}");
+        }
+    }
+
+    #[test]
+    fn a_byte_order_mark_at_the_start_is_no_part_of_the_first_field() {
+        let text = "\u{feff}data: 1\n\n\u{feff}data: 2\n\n".as_bytes();
+        for cut in 0..text.len() {
+            assert_eq!(decode(&[&text[..cut], &text[cut..]]), [("message".into(), "1".into())], "cut at {cut}");
         }
     }
 

@@ -5,8 +5,8 @@
 
 use std::sync::Arc;
 
-use jsonschema::Validator;
 use serde_json::{Map, Value as Json};
+use trefoil_ir::schema::Checker;
 
 use super::constraint::{Constraint, filler, same, size, tidy};
 use super::pattern;
@@ -20,22 +20,22 @@ const SPARSE: usize = 4;
 /// Values tried before the wants are given up, and before the schema is.
 const TRIES: usize = 24;
 
-/// A schema and its validator.
+/// A schema, compiled.
 #[derive(Debug, Clone)]
 pub(super) struct Checked {
     json: Json,
     /// None: it is no valid schema, and nothing can be said about values.
-    validator: Option<Arc<Validator>>,
+    checker: Option<Arc<Checker>>,
 }
 
 impl Checked {
     pub fn new(json: Json) -> Self {
-        let validator = jsonschema::validator_for(&json).ok().map(Arc::new);
-        Self { json, validator }
+        let checker = Checker::new(&json).ok().map(Arc::new);
+        Self { json, checker }
     }
 
     pub(super) fn accepts(&self, value: &Json) -> bool {
-        self.validator.as_ref().is_none_or(|v| v.is_valid(value))
+        self.checker.as_ref().is_none_or(|c| c.accepts(value))
     }
 }
 
@@ -421,7 +421,7 @@ mod tests {
 
     fn make(schema: &Json, wants: &Wants, seed: u64) -> Json {
         let checked = Checked::new(schema.clone());
-        assert!(checked.validator.is_some(), "not a schema: {schema}");
+        assert!(checked.checker.is_some(), "not a schema: {schema}");
         let value = instance(std::slice::from_ref(&checked), wants, &mut Random::new(seed), &|_| true);
         let value = value.unwrap_or_else(|| panic!("nothing for {schema}"));
         assert!(checked.accepts(&value), "{value} for {schema}");

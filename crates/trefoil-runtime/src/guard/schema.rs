@@ -9,7 +9,6 @@ use crate::machine::Prepared;
 
 /// Refuses a text that does not fit.
 pub fn check(text: &str, schema: SchemaId, prepared: &Prepared) -> Result<(), RunError> {
-    let value: Value =
-        serde_json::from_str(text).map_err(|e| violation(format!("the answer is not valid JSON: {e}")))?;
+    let value = Value::parse(text).map_err(|e| violation(format!("the answer is not valid JSON: {e}")))?;
     prepared.check(schema, &value).map_err(|why| violation(format!("the answer does not fit its schema: {why}")))
 }

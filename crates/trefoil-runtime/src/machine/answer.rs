@@ -16,7 +16,7 @@ pub fn read(format: &AnswerFormat, answer: &Value, prepared: &Prepared) -> Resul
         AnswerFormat::Json(schema) => {
             let inner = strip_fence(text);
             let invalid = |why: String| RunError::new("STRUCTURED_OUTPUT_INVALID", why);
-            let value: Value = serde_json::from_str(inner)
+            let value = Value::parse(inner)
                 .map_err(|e| invalid(format!("the answer is not JSON: {e}; it begins `{}`", shorten(inner, 60))))?;
             prepared.check(*schema, &value).map_err(|why| invalid(format!("the answer does not fit: {why}")))?;
             Ok(value)
@@ -30,5 +30,5 @@ pub fn structure(text: &str) -> Option<Value> {
     if !inner.starts_with(['{', '[']) {
         return None;
     }
-    serde_json::from_str(inner).ok()
+    Value::parse(inner).ok()
 }

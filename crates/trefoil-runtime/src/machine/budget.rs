@@ -57,6 +57,14 @@ impl Turn<'_> {
     /// Counts a model call about to be made. False: a ceiling on calls that fails the run would be passed, so the run ended
     /// before anything was paid for it. Gentler ceilings are looked at when the call has ended.
     pub fn may_call(&mut self, f: FrameId) -> bool {
+        if let Some(limit) = self.core.flags.max_calls.filter(|limit| self.core.calls >= *limit) {
+            let key = self.core.frames.get(f).map(|f| f.key.clone());
+            let location = self.step_of(f).map(|(_, step)| step.origin);
+            let text = format!("call limit reached: {limit} of {limit} model calls used");
+            let error = RunError { key, location, ..RunError::new("BUDGET_EXCEEDED", text) };
+            self.finish(Err(error.help("allow more with `--max-calls`, or lower a limit of passes or items")));
+            return false;
+        }
         let mut at = self.core.frames.get(f).map(|f| f.activation);
         while let Some(call) = at.and_then(|a| self.core.activations.call_mut(a)) {
             call.asked += 1;
@@ -65,7 +73,7 @@ impl Turn<'_> {
             let Some(budget) = self.program.flow(call.flow).and_then(|f| f.budget.as_ref()) else { continue };
             let Some(limit) = budget.max_calls.filter(|limit| asked > *limit) else { continue };
             if budget.on_exceeded == OnExceeded::Abort {
-                let text = format!("call ceiling reached: {limit} model calls made, and one more is wanted");
+                let text = format!("call limit reached: {limit} of {limit} model calls used");
                 let key = self.core.frames.get(f).map(|f| f.key.clone());
                 let location = self.step_of(f).map(|(_, step)| step.origin);
                 self.finish(Err(RunError { key, location, ..RunError::new("BUDGET_EXCEEDED", text) }));

@@ -7,6 +7,7 @@ mod scope;
 mod text;
 mod trail;
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use trefoil_ir::{Cond, Expr, JsonType, Source, Text};
@@ -55,31 +56,44 @@ pub struct Context<'a> {
     pub decided: &'a [(String, bool)],
     /// The step whose result or failure is looked at, for provenance.
     pub by: Option<&'a Key>,
+    /// Bytes of the values made so far in the run.
+    pub made: &'a Cell<u64>,
 }
 
 impl Context<'_> {
-    /// The value of an expression.
+    /// The value of an expression. What is new in it counts towards the bytes that a run may make.
     pub fn expr(&self, expr: &Expr) -> Result<Value, Stop> {
+        let value = self.value(expr)?;
+        self.made.set(self.made.get().saturating_add(value.fresh_weight()));
+        Ok(value)
+    }
+
+    /// The value of an expression that goes with a request and is gone when that is done: not counted here.
+    pub fn passing(&self, expr: &Expr) -> Result<Value, Stop> {
+        self.value(expr)
+    }
+
+    fn value(&self, expr: &Expr) -> Result<Value, Stop> {
         Ok(match expr {
             Expr::Const(value) => value.clone(),
             Expr::Template(text) => self.text(text)?,
             Expr::Typed(text) => text.template.value(&self.of(text)).map_err(|e| stop(e, text))?,
             Expr::Read(source) => self.read(source).unwrap_or_default(),
             Expr::Object(members) => {
-                let members = members.iter().map(|(key, e)| Ok((key.clone(), self.expr(e)?)));
+                let members = members.iter().map(|(key, e)| Ok((key.clone(), self.value(e)?)));
                 members.collect::<Result<Object, Stop>>()?.into()
             }
-            Expr::List(items) => items.iter().map(|e| self.expr(e)).collect::<Result<Vec<_>, Stop>>()?.into(),
+            Expr::List(items) => items.iter().map(|e| self.value(e)).collect::<Result<Vec<_>, Stop>>()?.into(),
             Expr::Concat(items) => {
                 let mut all = Joined::default();
                 for item in items {
-                    all.push_unless_null(&self.expr(item)?);
+                    all.push_unless_null(&self.value(item)?);
                 }
                 all.into_value()
             }
             Expr::Join { parts, separator, otherwise } => {
                 let mut found = parts.iter().filter_map(|s| self.read(s)).filter(|v| !v.is_null());
-                let Some(first) = found.next() else { return self.expr(otherwise) };
+                let Some(first) = found.next() else { return self.value(otherwise) };
                 let mut all = Joined::default();
                 all.push_unless_null(&first);
                 for value in found {
@@ -91,13 +105,13 @@ impl Context<'_> {
             Expr::Merge(layers) => {
                 let mut merged = Object::default();
                 for layer in layers {
-                    if let Value::Object(object) = self.expr(layer)? {
+                    if let Value::Object(object) = self.value(layer)? {
                         merged.extend(object.iter().map(|(k, v)| (k.clone(), v.clone())));
                     }
                 }
                 merged.into()
             }
-            Expr::Lines(inner) => match self.expr(inner)? {
+            Expr::Lines(inner) => match self.value(inner)? {
                 Value::Object(object) => {
                     let mut all = Joined::default();
                     for (at, (key, value)) in object.iter().enumerate() {
@@ -123,18 +137,18 @@ impl Context<'_> {
                 }
                 other => text::of(&other),
             },
-            Expr::AsText(inner) => text::of(&self.expr(inner)?),
+            Expr::AsText(inner) => text::of(&self.value(inner)?),
             Expr::If { source, then, otherwise } => {
                 let truth = self.read(source).map_or(Ok(false), |value| self.truth(value))?;
-                self.expr(if truth { then } else { otherwise })?
+                self.value(if truth { then } else { otherwise })?
             }
             Expr::Structured(inner) => {
-                let value = self.expr(inner)?;
+                let value = self.value(inner)?;
                 value.as_str().and_then(answer::structure).unwrap_or(value)
             }
-            Expr::Coerce(inner, kind) => coerce(self.expr(inner)?, *kind),
+            Expr::Coerce(inner, kind) => coerce(self.value(inner)?, *kind),
             Expr::Consensus { verdicts, consensus: rules } => {
-                let outputs = verdicts.iter().map(|(e, weight)| Ok((self.expr(e)?, *weight)));
+                let outputs = verdicts.iter().map(|(e, weight)| Ok((self.value(e)?, *weight)));
                 consensus::of_outputs(&outputs.collect::<Result<Vec<_>, Stop>>()?, rules)?
             }
         })
@@ -233,6 +247,6 @@ fn coerce(value: Value, kind: JsonType) -> Value {
             None => Value::Null,
         },
         JsonType::Boolean => (text == "true").into(),
-        JsonType::Json => serde_json::from_str::<Value>(strip_fence(text)).unwrap_or_default(),
+        JsonType::Json => Value::parse(strip_fence(text)).unwrap_or_default(),
     }
 }

@@ -5,8 +5,8 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
-use jsonschema::Validator;
 use regex::Regex;
+use trefoil_ir::schema::{Checker, Misfit};
 use trefoil_ir::{FlowId, Program, SchemaId, Source, Step, StepId, StepKind, ValidatorKind, walk};
 use trefoil_template::Value;
 
@@ -25,7 +25,7 @@ pub struct Prepared {
 }
 
 /// A compiled schema, or why it is none.
-type Compiled = Result<Validator, String>;
+type Compiled = Result<Checker, String>;
 
 #[derive(Default)]
 struct StepFacts {
@@ -105,18 +105,19 @@ fn facts(step: &Step) -> StepFacts {
 }
 
 fn compile(schema: &Value) -> Compiled {
-    jsonschema::draft202012::new(&schema.to_json()).map_err(|e| format!("the schema is not valid: {e}"))
+    Checker::new(&schema.to_json()).map_err(|e| format!("the schema is not valid: {e}"))
 }
 
-fn fits(validator: &Compiled, value: &Value) -> Result<(), String> {
-    let validator = validator.as_ref().map_err(Clone::clone)?;
+fn fits(checker: &Compiled, value: &Value) -> Result<(), String> {
+    let checker = checker.as_ref().map_err(Clone::clone)?;
     let json = value.to_json();
-    if validator.is_valid(&json) {
-        return Ok(());
-    }
+    let errors = match checker.check(&json) {
+        Ok(()) => return Ok(()),
+        Err(Misfit::TooMuchWork) => return Err("the schema makes it too much work to check this value".to_owned()),
+        Err(Misfit::Broken(errors)) => errors,
+    };
     // The first by place: which one a validator happens to find first is its own affair.
-    let first = validator.iter_errors(&json).min_by_key(|e| e.instance_path().to_string());
-    let Some(error) = first else { return Ok(()) };
+    let Some(error) = errors.iter().min_by_key(|e| e.instance_path().to_string()) else { return Ok(()) };
     let path = error.instance_path().to_string();
     let message = crate::text::shorten(&error.to_string(), 300);
     Err(if path.is_empty() { message } else { format!("at `{path}`: {message}") })

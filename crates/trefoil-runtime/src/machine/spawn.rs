@@ -105,9 +105,11 @@ impl Turn<'_> {
     fn activity(&mut self, f: FrameId, key: Key, purpose: Purpose, request: Request) {
         let Some(step) = self.nearest_step(f) else { return };
         self.core.calls += u64::from(matches!(request, Request::Model(_)));
+        let bytes = request.weight();
+        self.core.carried = self.core.carried.saturating_add(bytes);
         let content = content::key(&request, self.prepared);
         let labels = self.labels(f);
-        self.core.pending.insert(key.clone(), Pending { frame: f, purpose });
+        self.core.pending.insert(key.clone(), Pending { frame: f, purpose, bytes });
         self.core.output.commands.push(Command::Start(Activity { key, step, content, labels, request }));
     }
 

@@ -1,11 +1,12 @@
 //! One turn of the machine: a stack of tasks worked off until nothing is left but waiting.
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
 use trefoil_ir::{Program, Step, StepId, StepKind, walk};
 use trefoil_syntax::Location;
-use trefoil_template::Value;
+use trefoil_template::{Value, limits};
 
 use super::activation::Activation;
 use super::arena::Arena;
@@ -51,6 +52,10 @@ pub struct Core {
     pub now_ms: u64,
     /// Steps begun.
     pub begun: u64,
+    /// Bytes of the values made so far, each counted once. Never less: results stay with the run.
+    pub made: Cell<u64>,
+    /// Bytes that the activities under way take with them.
+    pub carried: u64,
     /// The run has ended.
     pub finished: bool,
     /// Where values come from is noted.
@@ -66,6 +71,8 @@ pub struct Pending {
     pub frame: FrameId,
     /// What for.
     pub purpose: Purpose,
+    /// Bytes of its request.
+    pub bytes: u64,
 }
 
 /// What an activity is for.
@@ -99,6 +106,8 @@ impl Core {
             calls: 0,
             now_ms: 0,
             begun: 0,
+            made: Cell::new(0),
+            carried: 0,
             finished: false,
             traces: false,
             ended: None,
@@ -127,6 +136,7 @@ impl<'p> Turn<'p> {
         if input.as_ref().is_some_and(|input| !input.is_within_limits()) {
             return self.finish(Err(RunError::too_large("the input")));
         }
+        self.core.made.set(input.as_ref().map_or(0, Value::weight));
         let trails = self.core.traces.then(|| steps::flow::CallTrails::of_input(trail::whole(From::Input)));
         let call = steps::flow::FlowCall { input, trails: trails.flatten(), ..Default::default() };
         let spawned = self.spawn_flow(None, 0, self.program.entry, Key("".into()), None, call);
@@ -148,6 +158,12 @@ impl<'p> Turn<'p> {
                 Err(Stop::Ask(question)) => self.ask(frame, *question, task),
                 Err(Stop::Fail(error)) => self.push(Task::Settle(frame, Outcome::Failed(error))),
             }
+            if let Some(text) = self.too_heavy() {
+                let key = self.core.frames.get(frame).map(|f| f.key.clone());
+                let location = self.step_of(frame).map(|(_, step)| step.origin);
+                let error = RunError { key, location, ..RunError::new("LIMIT_EXCEEDED", text) };
+                self.finish(Err(error.help("make the values smaller, or split the work into several runs")));
+            }
         }
     }
 
@@ -165,6 +181,15 @@ impl<'p> Turn<'p> {
             Task::Validate(f, from) => steps::attempts::validate(self, *f, *from),
             Task::Ended(f, place, outcome) => self.ended(*f, *place, outcome),
         }
+    }
+
+    /// Why the run holds more than a run may, if it does.
+    fn too_heavy(&self) -> Option<String> {
+        if self.core.made.get() > limits::RUN_BYTES {
+            return Some(format!("the values of this run take more than {} MB", limits::RUN_BYTES >> 20));
+        }
+        let text = || format!("the prompts of the calls under way take more than {} MB", limits::PENDING_BYTES >> 20);
+        (self.core.carried > limits::PENDING_BYTES).then(text)
     }
 
     /// A child of a structure ended.
@@ -195,6 +220,11 @@ impl<'p> Turn<'p> {
         self.core.now_ms = self.core.now_ms.max(completion.at_ms);
         let Some(pending) = self.core.pending.swap_remove(&completion.key) else { return };
         let f = pending.frame;
+        self.core.carried = self.core.carried.saturating_sub(pending.bytes);
+        if let Ok(value) = &completion.result {
+            // All of it: how much of it others hold, too, depends on who watches.
+            self.core.made.set(self.core.made.get().saturating_add(value.weight()));
+        }
         match pending.purpose {
             Purpose::Effect => {
                 if let Some(frame) = self.core.frames.get_mut(f) {
@@ -268,6 +298,7 @@ impl<'p> Turn<'p> {
             run: &self.core.run,
             decided: frame.and_then(|f| f.aside.as_deref()).map_or(&[], |a| &a.decided),
             by: frame.map(|f| &f.base),
+            made: &self.core.made,
         }
     }
 

@@ -22,7 +22,7 @@ fn a_value_that_nests_without_end_is_refused() {
     let error = grow(&["inner"], 100_000).unwrap_err();
     assert_eq!(
         error,
-        "LIMIT_EXCEEDED: the result is nested more than 100 levels deep or has more than 16777216 values in it"
+        "LIMIT_EXCEEDED: the result is nested more than 100 levels deep or has more than 4194304 values in it"
     );
     assert!(grow(&["inner"], 90).unwrap_err().starts_with("MAX_ITERATIONS_EXCEEDED"));
 }

@@ -24,11 +24,13 @@ pub struct Limits {
     pub depth: usize,
     /// Nodes after alias expansion.
     pub nodes: usize,
+    /// Bytes of text that the aliases of a file stand for: each is read and parsed as if it was written there.
+    pub aliased: usize,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { bytes: 16 << 20, depth: 128, nodes: 1_000_000 }
+        Self { bytes: 16 << 20, depth: 128, nodes: 1_000_000, aliased: 1 << 20 }
     }
 }
 

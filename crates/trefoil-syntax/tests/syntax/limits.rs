@@ -117,3 +117,13 @@ fn one_line_of_a_megabyte_is_read_and_placed() {
     assert!(out.lines().all(|line| line.chars().count() < 400));
     assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
 }
+
+#[test]
+fn a_long_text_behind_many_aliases_counts_as_often_as_it_is_there() {
+    // A few kilobytes that stand for hundreds of megabytes of text, each to be parsed as a template.
+    let text = format!("t: &t \"{}\"\nlist:\n{}", "{{ x }} ".repeat(5000), "  - *t\n".repeat(10_000));
+    let (_, parsed) = read(&text);
+    assert_eq!(only(&parsed), ("yaml-limit", "the aliases of the file stand for more than 1048576 bytes of text"));
+    let few = format!("t: &t \"{}\"\nlist:\n{}", "{{ x }} ".repeat(5000), "  - *t\n".repeat(20));
+    assert_eq!(read(&few).1.diagnostics, []);
+}

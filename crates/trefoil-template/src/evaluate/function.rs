@@ -67,7 +67,7 @@ fn one(function: Function, value: &Value) -> Option<Value> {
         Function::Number => numeric(value)?.into(),
         Function::Keys => match value {
             Value::Object(object) => keys(object),
-            Value::Str(json) => match serde_json::from_str(json) {
+            Value::Str(json) => match Value::parse(json) {
                 Ok(Value::Object(object)) => keys(&object),
                 _ => Value::from(Vec::new()),
             },

@@ -7,8 +7,39 @@ use serde::de::{MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::{Number, Object, Value};
+use crate::limits;
+
+/// At least as many values as a text of JSON has, without making any of them.
+pub fn json_nodes(text: &[u8]) -> usize {
+    let (mut nodes, mut within, mut escaped) = (1, false, false);
+    for byte in text {
+        if within {
+            match byte {
+                _ if escaped => escaped = false,
+                b'\\' => escaped = true,
+                b'"' => within = false,
+                _ => {}
+            }
+        } else {
+            match byte {
+                b'"' => within = true,
+                b',' | b'[' | b'{' => nodes += 1,
+                _ => {}
+            }
+        }
+    }
+    nodes
+}
 
 impl Value {
+    /// From a text of JSON. One with more than [`limits::VALUE_NODES`] values is refused before any of them is made: each
+    /// takes many times the room of its text.
+    pub fn parse(text: &str) -> Result<Value, serde_json::Error> {
+        if text.len() > limits::VALUE_NODES && json_nodes(text.as_bytes()) > limits::VALUE_NODES {
+            return Err(serde::de::Error::custom(format_args!("it has more than {} values", limits::VALUE_NODES)));
+        }
+        serde_json::from_str(text)
+    }
     /// From JSON.
     pub fn from_json(json: serde_json::Value) -> Value {
         use serde_json::Value as Json;

@@ -84,6 +84,16 @@ pub enum Piece {
     Hole(Hole),
 }
 
+impl Piece {
+    /// Bytes of known text.
+    pub(super) fn weight(&self) -> u64 {
+        match self {
+            Self::Text(text) => text.len() as u64,
+            Self::Hole(_) => 0,
+        }
+    }
+}
+
 /// Text with holes.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct Masked {

@@ -3,4 +3,8 @@
 //! One file a kind of attack. Each test plants what must not get out, or what would cost too much, and looks for it in all
 //! that the program prints, writes and sends.
 
+mod children;
+mod effort;
+mod memory;
 mod paths;
+mod signals;

@@ -1,5 +1,4 @@
-//! Which files declare which id. Nothing is built in advance: most manifests name few others, and every manifest of a
-//! folder is lowered as an entry of its own when the folder is checked.
+//! Which files declare which id.
 
 use trefoil_syntax::yaml::Node;
 use trefoil_syntax::{Location, Span};
@@ -8,9 +7,13 @@ use crate::project::Project;
 
 /// The documents with this id that are nearest to the one that names it, in the order of the project.
 pub fn find(project: &Project, from: &str, id: &str) -> Vec<(usize, Location)> {
-    let found: Vec<_> = ids(project).filter(|(_, found, _)| *found == id).map(|(i, _, at)| (i, at)).collect();
-    let nearest = project.nearest(from, found.iter().map(|(i, _)| *i).collect());
-    found.into_iter().filter(|(i, _)| nearest.contains(i)).collect()
+    let all = ids(project).map(|(i, id, _)| (i, id));
+    let found: Vec<_> = match project.index.find(project.documents.len(), id, all) {
+        Some(found) => found.iter().filter_map(|i| declared(project, *i)).filter(|(_, own, _)| *own == id).collect(),
+        None => ids(project).filter(|(_, found, _)| *found == id).collect(),
+    };
+    let nearest = project.nearest(from, found.iter().map(|(i, ..)| *i).collect());
+    found.into_iter().filter(|(i, ..)| nearest.contains(i)).map(|(i, _, at)| (i, at)).collect()
 }
 
 /// Every id, in the order of the project.
@@ -19,8 +22,14 @@ pub fn names(project: &Project) -> impl Iterator<Item = &str> {
 }
 
 fn ids(project: &Project) -> impl Iterator<Item = (usize, &str, Location)> {
-    let documents = project.documents.iter().enumerate().filter(|(_, d)| d.front.name() == crate::agntz::NAME);
-    documents.filter_map(|(i, d)| id_of(&d.root).map(|(id, span)| (i, id, Location::new(d.file, span))))
+    (0..project.documents.len()).filter_map(|i| declared(project, i))
+}
+
+/// A document with the id that it declares, if it is one of this dialect.
+fn declared(project: &Project, document: usize) -> Option<(usize, &str, Location)> {
+    let found = project.documents.get(document).filter(|d| d.front.name() == crate::agntz::NAME)?;
+    let (id, span) = id_of(&found.root)?;
+    Some((document, id, Location::new(found.file, span)))
 }
 
 /// The id that a document declares.

@@ -91,7 +91,7 @@ pub fn validate(turn: &mut Turn<'_>, f: FrameId, from: u32) -> Result<(), Stop> 
             ValidatorKind::JsonSchema(schema) => {
                 let value = match answer(&result) {
                     Value::Str(text) => structure(&text)
-                        .or_else(|| serde_json::from_str(crate::text::strip_fence(&text)).ok())
+                        .or_else(|| Value::parse(crate::text::strip_fence(&text)).ok())
                         .ok_or_else(|| "the answer is not JSON".to_owned()),
                     value => Ok(value),
                 };

@@ -11,7 +11,7 @@ use crate::request::{CommandRequest, HumanRequest, Request, ToolRequest};
 
 /// Asks for a tool call.
 pub fn tool(turn: &mut Turn<'_>, f: FrameId, call: &ToolCall) -> Result<Started, Stop> {
-    let arguments = turn.context(f, None, None).expr(&call.arguments)?;
+    let arguments = turn.context(f, None, None).passing(&call.arguments)?;
     let request = ToolRequest { name: call.name.clone(), kind: call.kind.clone(), arguments };
     turn.effect(f, Request::Tool(request));
     Ok(Started::Running)
@@ -20,7 +20,7 @@ pub fn tool(turn: &mut Turn<'_>, f: FrameId, call: &ToolCall) -> Result<Started,
 /// Asks for a command.
 pub fn command(turn: &mut Turn<'_>, f: FrameId, call: &CommandCall) -> Result<Started, Stop> {
     let context = turn.context(f, None, None);
-    let text = |e| Ok(text_of(&context.expr(e)?));
+    let text = |e| Ok(text_of(&context.passing(e)?));
     let request = CommandRequest {
         script: call.script.clone(),
         arguments: call.arguments.iter().map(text).collect::<Result<_, Stop>>()?,
@@ -33,7 +33,7 @@ pub fn command(turn: &mut Turn<'_>, f: FrameId, call: &CommandCall) -> Result<St
 
 /// Asks for a person's answer.
 pub fn human(turn: &mut Turn<'_>, f: FrameId, call: &HumanCall) -> Result<Started, Stop> {
-    let prompt = text_of(&turn.context(f, None, None).expr(&call.prompt)?);
+    let prompt = text_of(&turn.context(f, None, None).passing(&call.prompt)?);
     let request = HumanRequest {
         step: turn.labels(f).last().cloned().unwrap_or_else(|| turn.program.name.clone()),
         prompt,

@@ -179,8 +179,8 @@ fn list(expr: &Expr, value: Value) -> Result<Arc<Vec<Value>>, Stop> {
     let parsed = match value {
         Value::List(items) => return Ok(items),
         Value::Str(text) => {
-            let read = serde_json::from_str::<Value>(&text);
-            read.or_else(|first| serde_json::from_str::<Value>(strip_fence(&text)).map_err(|_| first))
+            let read = Value::parse(&text);
+            read.or_else(|first| Value::parse(strip_fence(&text)).map_err(|_| first))
                 .map_err(|e| unresolved(expr, "for_each", format!("Result is not valid JSON: {e}")))?
         }
         other => other,

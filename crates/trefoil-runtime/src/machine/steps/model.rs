@@ -16,8 +16,8 @@ use crate::request::{Message, ModelRequest, Request, Role};
 /// Asks for the call.
 pub fn start(turn: &mut Turn<'_>, f: FrameId, call: &ModelCall) -> Result<Started, Stop> {
     let context = turn.context(f, None, None);
-    let system = call.system.as_ref().map(|e| context.expr(e)).transpose()?;
-    let user = text_of(&context.expr(&call.user)?);
+    let system = call.system.as_ref().map(|e| context.passing(e)).transpose()?;
+    let user = text_of(&context.passing(&call.user)?);
     let system = system.map(|s| text_of(&s)).filter(|s| s.as_str() != Some(""));
     let before = user.clone();
     let checked = guard::input(&call.guards, user)?;
@@ -53,6 +53,8 @@ pub fn start(turn: &mut Turn<'_>, f: FrameId, call: &ModelCall) -> Result<Starte
         stream: call.stream && !call.guards.iter().any(guard::conceals),
         provisional: call.guards.iter().any(guard::holds_back),
     };
+    // What is weighed as the request's own must not be held by anybody else.
+    drop(before);
     if turn.may_call(f) {
         turn.effect(f, Request::Model(Box::new(request)));
     }

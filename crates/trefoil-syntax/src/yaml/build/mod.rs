@@ -31,6 +31,8 @@ struct Built {
     node: Node,
     /// Nodes in it, itself included, aliases expanded.
     size: u64,
+    /// Bytes of the texts in it, aliases expanded.
+    bytes: u64,
     /// Levels of collections in it.
     height: usize,
 }
@@ -51,6 +53,7 @@ struct Frame {
     /// End of its last child.
     end: u32,
     size: u64,
+    bytes: u64,
     height: usize,
     /// How many findings there were when it began.
     findings: usize,
@@ -71,6 +74,8 @@ pub(super) struct Builder<'a> {
     spare: Vec<Vec<Entry>>,
     anchors: Vec<Option<Built>>,
     nodes: u64,
+    /// Bytes of the texts that aliases stand for.
+    aliased: u64,
     document: Option<Span>,
     pub(super) root: Option<Node>,
     pub(super) findings: Vec<Diagnostic>,
@@ -91,6 +96,7 @@ impl<'a> Builder<'a> {
             spare: Vec::new(),
             anchors: Vec::new(),
             nodes: 0,
+            aliased: 0,
             document: None,
             root: None,
             findings: Vec::new(),
@@ -256,6 +262,7 @@ impl<'a> Builder<'a> {
             body,
             end: span.end,
             size: 1,
+            bytes: 0,
             height: 0,
             findings: self.findings.len(),
             braces: false,
@@ -282,7 +289,12 @@ impl<'a> Builder<'a> {
             let (scalar, text) = self.verbatim(whole);
             leaf(scalar, text)
         } else {
-            Built { node: Node { span: whole, kind: Arc::new(kind) }, size: frame.size, height: frame.height + 1 }
+            Built {
+                node: Node { span: whole, kind: Arc::new(kind) },
+                size: frame.size,
+                bytes: frame.bytes,
+                height: frame.height + 1,
+            }
         };
         self.finish(built, frame.anchor)
     }
@@ -309,6 +321,7 @@ impl<'a> Builder<'a> {
         {
             frame.end = frame.end.max(text.span.end);
             frame.size = frame.size.saturating_add(1);
+            frame.bytes = frame.bytes.saturating_add(u64::from(text.span.len()));
             mapping.plain_key(scalar, text, &mut findings);
         }
         self.last_value = None;
@@ -340,6 +353,7 @@ impl<'a> Builder<'a> {
         };
         frame.end = frame.end.max(span.end);
         frame.size = frame.size.saturating_add(built.size);
+        frame.bytes = frame.bytes.saturating_add(built.bytes);
         frame.height = frame.height.max(built.height);
         match &mut frame.body {
             Body::Sequence(items) => {
@@ -375,6 +389,15 @@ impl<'a> Builder<'a> {
             return Err(Stop::Limit);
         }
         self.nodes = self.nodes.saturating_add(target.size);
+        self.aliased = self.aliased.saturating_add(target.bytes);
+        if self.aliased > self.limits.aliased as u64 {
+            let message = format!("the aliases of the file stand for more than {} bytes of text", self.limits.aliased);
+            self.report(
+                Diagnostic::error(rules::LIMIT, self.at(span), message)
+                    .help("use fewer aliases of long texts, or put the text into a file of its own"),
+            );
+            return Err(Stop::Limit);
+        }
         self.place(Built { node: Node { span, kind: target.node.kind }, ..target })
     }
     fn too_deep(&mut self, span: Span) {
@@ -394,7 +417,8 @@ impl<'a> Builder<'a> {
 
 /// A scalar as a node.
 fn leaf(scalar: Scalar, text: Text) -> Built {
-    Built { node: Node { span: text.span, kind: Arc::new(Kind::Scalar(scalar, text)) }, size: 1, height: 0 }
+    let bytes = u64::from(text.span.len());
+    Built { node: Node { span: text.span, kind: Arc::new(Kind::Scalar(scalar, text)) }, size: 1, bytes, height: 0 }
 }
 
 fn misfit(tag: CoreTag, found: &str, at: Location) -> Diagnostic {

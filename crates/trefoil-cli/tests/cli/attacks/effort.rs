@@ -1,0 +1,158 @@
+//! Small files that would keep a machine, or a bill, busy for ever.
+
+use std::time::{Duration, Instant};
+
+use crate::world::Folder;
+
+/// What is refused in time is refused in a moment. A debug build on a busy machine takes many of them, quadratic work far more.
+const SOON: Duration = Duration::from_secs(60);
+
+fn in_time<T>(what: &str, work: impl FnOnce() -> T) -> T {
+    let began = Instant::now();
+    let done = work();
+    assert!(began.elapsed() < SOON, "{what} took {:?}", began.elapsed());
+    done
+}
+
+/// Files that each run the next one twice.
+fn doubling(folder: &Folder, files: u32) {
+    for n in 0..files {
+        let next = n + 1;
+        folder.write(
+            &format!("f{n}.yaml"),
+            format!(
+                "id: f{n}\nkind: sequential\nsteps:\n  - {{ ref: f{next}, id: one }}\n  - {{ ref: f{next}, id: two }}\n"
+            ),
+        );
+    }
+    folder.write(
+        &format!("f{files}.yaml"),
+        format!("id: f{files}\nkind: llm\nmodel: {{ provider: openai, name: m }}\ninstruction: I\nprompt: P\n"),
+    );
+}
+
+#[test]
+fn a_billion_calls_are_announced_and_never_made() {
+    let folder = Folder::new();
+    doubling(&folder, 30);
+    let ran = folder.trefoil(&["run", ".#f0", "--model", "embedded"]);
+    ran.silent(1).says(&[
+        "this run may make 1073741824 model calls",
+        "BUDGET_EXCEEDED",
+        "10000 of 10000",
+        "--max-calls",
+    ]);
+    let ran = folder.trefoil(&["run", ".#f0", "--model", "embedded", "--max-calls", "50"]);
+    ran.silent(2).says(&["it may need 1073741824 model calls", "allows 50"]);
+}
+
+#[test]
+fn a_schema_whose_references_multiply_is_refused_at_its_place() {
+    let folder = Folder::new();
+    let mut defs = String::new();
+    for n in 0..40 {
+        let next = n + 1;
+        defs.push_str(&format!(
+            "    d{n}: {{ allOf: [{{ $ref: '#/$defs/d{next}' }}, {{ $ref: '#/$defs/d{next}' }}] }}\n"
+        ));
+    }
+    let agent = |schema: &str| {
+        format!(
+            "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata:\n  name: w\n  input_schema:\n{schema}\
+             spec:\n  initial_state: A\n  states:\n    A:\n      kind: System\n      command: echo hi\n      transitions: []\n"
+        )
+    };
+    let schema = format!(
+        "    $ref: '#/$defs/d0'\n    $defs:\n{}      d40: {{ type: string }}\n",
+        defs.replace("    d", "      d")
+    );
+    folder.write("a.yaml", agent(&schema));
+    let ran = in_time("the check", || folder.trefoil(&["run", "a.yaml", "-i", "x"]));
+    ran.silent(2).says(&["invalid-schema", "references of the schema multiply", "a.yaml:"]);
+    folder.write(
+        "b.yaml",
+        agent("    properties:\n      a: { $ref: '#/$defs/x' }\n    $defs:\n      x: { not: { $ref: '#/$defs/x' } }\n"),
+    );
+    let ran = in_time("the check", || folder.trefoil(&["run", "b.yaml", "-i", "x"]));
+    ran.silent(2).says(&["invalid-schema", "comes back to itself"]);
+}
+
+#[test]
+fn a_pattern_that_can_run_for_ever_is_refused_at_its_place() {
+    let folder = Folder::new();
+    let agent = |pattern: &str| {
+        format!(
+            "id: a\nkind: llm\nmodel: {{ provider: openai, name: m }}\ninstruction: I\nprompt: P\noutputSchema:\n  type: object\n  \
+             required: [x]\n  properties:\n    x:\n      type: string\n      pattern: '{pattern}'\n"
+        )
+    };
+    for pattern in ["^(?=(a+)+$)", r"^(a+)\1+$"] {
+        folder.write("a.yaml", agent(pattern));
+        folder.trefoil(&["run", "a.yaml"]).silent(2).says(&["invalid-schema", "can run for ever", "a.yaml:12:"]);
+    }
+    // One that a backtracking engine never comes to an end with.
+    folder.write("a.yaml", agent("^(a|aa|a?)+$"));
+    let answer = serde_json::json!({"answers": {"a": {"json": {"x": format!("{}!", "a".repeat(200_000))}}}});
+    folder.write("s.json", answer.to_string());
+    let ran = in_time("the run", || folder.trefoil(&["run", "a.yaml", "--model", "scripted=s.json", "--no-check"]));
+    ran.silent(1).says(&["STRUCTURED_OUTPUT_INVALID"]);
+}
+
+const AGENT: &str = "id: a\nkind: llm\nmodel: { provider: openai, name: m }\n";
+
+#[test]
+fn twenty_thousand_unknown_keys_are_counted_in_time() {
+    let folder = Folder::new();
+    let keys: String = (0..20_000).map(|n| format!("unknown_key_{n}: 1\n")).collect();
+    folder.write("a.yaml", format!("{AGENT}instruction: I\nprompt: P\n{keys}"));
+    let ran = in_time("the check", || folder.trefoil(&["check", "a.yaml"]));
+    assert!(ran.out.contains("19500 more keys") || ran.err.contains("19500 more keys"), "{}", ran.err);
+}
+
+#[test]
+fn thousands_of_unknown_names_beside_thousands_of_known_ones_are_checked_in_time() {
+    let folder = Folder::new();
+    let declared: String = (0..4000).map(|n| format!("  declared_{n}: string\n")).collect();
+    let used: String = (0..4000).map(|n| format!("  {{{{undefined{n}}}}}\n")).collect();
+    folder.write("a.yaml", format!("{AGENT}inputSchema:\n{declared}instruction: |\n{used}"));
+    in_time("the check", || folder.trefoil(&["check", "a.yaml"])).exits(1);
+}
+
+#[test]
+fn tens_of_thousands_of_comments_are_read_in_time() {
+    let folder = Folder::new();
+    let comments = "# trefoil: allow unknown-key\n".repeat(80_000);
+    folder.write("a.yaml", format!("{AGENT}instruction: I\nprompt: P\n{comments}"));
+    let ran = in_time("the check", || folder.trefoil(&["check", "a.yaml"]));
+    assert!(format!("{}{}", ran.out, ran.err).contains("more than 2000 such comments"), "{ran:?}");
+}
+
+#[test]
+fn a_chain_of_a_thousand_files_is_checked_in_time() {
+    let folder = Folder::new();
+    for n in 0..1000 {
+        let next = n + 1;
+        folder.write(&format!("c{n}.yaml"), format!("id: c{n}\nkind: sequential\nsteps:\n  - ref: c{next}\n"));
+    }
+    folder.write("c1000.yaml", format!("{}instruction: I\nprompt: P\n", AGENT.replace("id: a", "id: c1000")));
+    in_time("the check", || folder.trefoil(&["check", "."]));
+}
+
+#[test]
+fn a_picture_of_too_many_arrows_is_refused() {
+    let folder = Folder::new();
+    let nodes: String = (0..60).map(|n| format!("  n{n}:\n    agent: a\n    writes: working.w{n}\n")).collect();
+    let edges: String = (0..60)
+        .flat_map(|to| (0..to).map(move |from| (from, to)))
+        .map(|(from, to)| format!("  - from: n{from}\n    to: n{to}\n"))
+        .collect();
+    folder.write(
+        "g.yaml",
+        format!(
+            "version: \"0.1\"\nagents:\n  a:\n    model: \"openai:m\"\n    system: S\nnodes:\n{nodes}edges:\n{edges}"
+        ),
+    );
+    let ran = in_time("the picture", || folder.trefoil(&["graph", "g.yaml", "--format", "svg"]));
+    ran.silent(2).says(&["draws at most 500", "mermaid"]);
+    in_time("the picture", || folder.trefoil(&["graph", "g.yaml", "--format", "dot"])).exits(0);
+}

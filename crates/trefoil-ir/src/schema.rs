@@ -1,0 +1,427 @@
+//! How JSON Schemas are compiled, and what checking a value against one may cost.
+//!
+//! Everything that compiles a schema does it with [`options`]: patterns run on an engine whose time is linear in the text, so
+//! look-around and backreferences are no patterns here, and nothing is fetched. A [`Checker`] adds a budget: references
+//! can make a schema of a few lines cost more than any machine has time for, so before a value is checked the work is counted,
+//! and refused beyond [`limits::SCHEMA_WORK`]. The count goes by the schema and the value alone: a replay
+//! counts the same.
+
+use std::collections::HashMap;
+
+use jsonschema::{Draft, PatternOptions, ValidationError, ValidationOptions, Validator};
+use serde_json::{Map, Value as Json};
+use trefoil_template::limits;
+
+/// How schemas are compiled: the draft that `$schema` names, else 2020-12; nothing is fetched; patterns take linear time.
+pub fn options() -> ValidationOptions<'static> {
+    let patterns = PatternOptions::regex().size_limit(limits::PATTERN_BYTES).dfa_size_limit(limits::PATTERN_BYTES);
+    jsonschema::options().offline().with_pattern_options(patterns)
+}
+
+/// A compiled schema with a budget of work.
+#[derive(Debug, Clone)]
+pub struct Checker {
+    validator: Validator,
+    cost: Cost,
+}
+
+/// Why a value does not have the shape of a schema.
+#[derive(Debug)]
+pub enum Misfit<'v> {
+    /// It breaks these rules.
+    Broken(Vec<ValidationError<'v>>),
+    /// Finding out would take too long.
+    TooMuchWork,
+}
+
+impl Checker {
+    /// Compiles a schema of draft 2020-12.
+    pub fn new(schema: &Json) -> Result<Self, ValidationError<'static>> {
+        let validator = options().with_draft(Draft::Draft202012).build(schema)?;
+        Ok(Self { validator, cost: Cost::new(schema) })
+    }
+
+    /// Whether a value has this shape. False also where finding out would take too long.
+    pub fn accepts(&self, value: &Json) -> bool {
+        self.cost.is_bearable(value) && self.validator.is_valid(value)
+    }
+
+    /// What is wrong with a value, if anything is.
+    pub fn check<'v>(&'v self, value: &'v Json) -> Result<(), Misfit<'v>> {
+        if !self.cost.is_bearable(value) {
+            return Err(Misfit::TooMuchWork);
+        }
+        if self.validator.is_valid(value) {
+            return Ok(());
+        }
+        Err(Misfit::Broken(self.validator.iter_errors(value).collect()))
+    }
+}
+
+/// What checking a value costs, in visits of a subschema to a part of the value. An upper bound: nothing is cut short as a
+/// validator would.
+#[derive(Debug, Clone)]
+pub struct Cost {
+    root: Json,
+    /// Subschemas, and what else a validator compares.
+    size: u64,
+    /// Whether anything in it refers to anything.
+    refers: bool,
+    /// JSON pointers of the places that have a name.
+    names: HashMap<String, String>,
+}
+
+/// Why a schema is too costly whatever the value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Endless {
+    /// JSON pointer of the subschema that shows it.
+    pub pointer: String,
+    /// Whether it comes back to itself; else its references multiply.
+    pub circular: bool,
+}
+
+/// Keywords whose value is one schema for the same part of the value.
+const SAME_ONE: [&str; 4] = ["not", "if", "then", "else"];
+/// Lists of such schemas.
+const SAME_MANY: [&str; 3] = ["allOf", "anyOf", "oneOf"];
+/// References to such a schema.
+const REFERENCES: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"];
+/// Frames of a walk. A validator that goes deeper risks its stack.
+const DEEPEST: usize = 1000;
+
+impl Cost {
+    /// Of a schema, which is compiled elsewhere.
+    pub fn new(schema: &Json) -> Self {
+        let mut cost = Self { root: schema.clone(), size: 0, refers: false, names: HashMap::new() };
+        let mut pointer = String::new();
+        cost.survey(schema, &mut pointer);
+        cost
+    }
+
+    fn survey(&mut self, json: &Json, pointer: &mut String) {
+        self.size += 1;
+        let length = pointer.len();
+        match json {
+            Json::Object(members) => {
+                for (key, value) in members {
+                    let name = value.as_str();
+                    self.refers |= REFERENCES.contains(&key.as_str()) && name.is_some();
+                    match (key.as_str(), name) {
+                        ("$anchor" | "$dynamicAnchor", Some(name)) => {
+                            self.names.insert(format!("#{name}"), pointer.clone());
+                        }
+                        ("$id" | "id", Some(name)) => {
+                            self.names.insert(name.to_owned(), pointer.clone());
+                        }
+                        _ => {}
+                    }
+                    pointer.push('/');
+                    pointer.push_str(&key.replace('~', "~0").replace('/', "~1"));
+                    self.survey(value, pointer);
+                    pointer.truncate(length);
+                }
+            }
+            Json::Array(items) => {
+                for (index, item) in items.iter().enumerate() {
+                    pointer.push_str(&format!("/{index}"));
+                    self.survey(item, pointer);
+                    pointer.truncate(length);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The schema that a reference means. A name that is not known means the whole schema, which costs the most.
+    fn target(&self, reference: &str) -> &Json {
+        let pointer = match reference.split_once('#') {
+            Some(("", pointer)) if pointer.is_empty() || pointer.starts_with('/') => pointer.to_owned(),
+            _ => match self.names.get(reference) {
+                Some(pointer) => pointer.clone(),
+                None => {
+                    let (name, rest) = reference.split_once('#').unwrap_or((reference, ""));
+                    let known = self.names.iter().find(|(id, _)| !name.is_empty() && id.ends_with(name));
+                    known.map(|(_, base)| format!("{base}{rest}")).unwrap_or_default()
+                }
+            },
+        };
+        let decoded = if pointer.contains('%') { percent_decoded(&pointer) } else { pointer };
+        self.root.pointer(&decoded).unwrap_or(&self.root)
+    }
+
+    /// Whether checking this value stays within [`limits::SCHEMA_WORK`].
+    pub fn is_bearable(&self, value: &Json) -> bool {
+        // Without references every subschema meets every part of the value once at most.
+        let nodes = if self.refers { u64::MAX } else { limits::SCHEMA_WORK / self.size.max(1) };
+        if fewer_nodes(value, nodes.min(limits::SCHEMA_WORK)) && !self.refers {
+            return true;
+        }
+        let mut left = limits::SCHEMA_WORK;
+        self.walk(&self.root, value, DEEPEST, &mut left).is_some()
+    }
+
+    fn walk(&self, schema: &Json, value: &Json, depth: usize, left: &mut u64) -> Option<()> {
+        *left = left.checked_sub(1)?;
+        let Json::Object(all) = schema else { return Some(()) };
+        let depth = depth.checked_sub(1)?;
+        // What is unevaluated is known after a second look at everything beside it.
+        let looks =
+            if all.contains_key("unevaluatedProperties") || all.contains_key("unevaluatedItems") { 2 } else { 1 };
+        for (key, keyword) in all {
+            let key = key.as_str();
+            *left = left.checked_sub(1)?;
+            for _ in 0..looks {
+                for same in applied_here(key, keyword) {
+                    self.walk(same, value, depth, left)?;
+                }
+                if let (true, Some(reference)) = (REFERENCES.contains(&key), keyword.as_str()) {
+                    self.walk(self.target(reference), value, depth, left)?;
+                }
+            }
+            match (key, value) {
+                ("enum" | "required" | "type", _) => {
+                    *left = left.checked_sub(keyword.as_array().map_or(1, |all| all.len() as u64))?;
+                }
+                ("properties", Json::Object(members)) => {
+                    if let Some(schemas) = keyword.as_object() {
+                        self.members(schemas, members, depth, left)?;
+                    }
+                }
+                ("additionalProperties" | "unevaluatedProperties", Json::Object(members)) => {
+                    for member in members.values() {
+                        self.walk(keyword, member, depth, left)?;
+                    }
+                }
+                ("patternProperties", Json::Object(members)) => {
+                    for schema in keyword.as_object().into_iter().flat_map(Map::values) {
+                        for member in members.values() {
+                            self.walk(schema, member, depth, left)?;
+                        }
+                    }
+                }
+                ("propertyNames", Json::Object(members)) => {
+                    for _ in members {
+                        self.walk(keyword, &Json::Null, depth, left)?;
+                    }
+                }
+                ("items" | "additionalItems" | "unevaluatedItems" | "contains", Json::Array(items))
+                    if !keyword.is_array() =>
+                {
+                    for item in items {
+                        self.walk(keyword, item, depth, left)?;
+                    }
+                }
+                ("items" | "prefixItems", Json::Array(items)) => {
+                    for (schema, item) in keyword.as_array().into_iter().flatten().zip(items) {
+                        self.walk(schema, item, depth, left)?;
+                    }
+                }
+                ("uniqueItems", Json::Array(items)) => *left = left.checked_sub(8 * items.len() as u64)?,
+                _ => {}
+            }
+        }
+        Some(())
+    }
+
+    fn members(
+        &self,
+        schemas: &Map<String, Json>,
+        members: &Map<String, Json>,
+        depth: usize,
+        left: &mut u64,
+    ) -> Option<()> {
+        if schemas.len() <= members.len() {
+            for (name, schema) in schemas {
+                if let Some(member) = members.get(name) {
+                    self.walk(schema, member, depth, left)?;
+                }
+            }
+        } else {
+            for (name, member) in members {
+                if let Some(schema) = schemas.get(name) {
+                    self.walk(schema, member, depth, left)?;
+                }
+            }
+        }
+        Some(())
+    }
+
+    /// Whether the schema is too costly for any value at all, and where that shows. `None`: it is not.
+    pub fn endless(&self) -> Option<Endless> {
+        if !self.refers {
+            return None;
+        }
+        let mut seen = HashMap::new();
+        let mut found = None;
+        self.weigh_all(&self.root, &mut String::new(), &mut seen, &mut found);
+        found
+    }
+
+    /// Weighs every subschema.
+    fn weigh_all(&self, json: &Json, pointer: &mut String, seen: &mut Seen, found: &mut Option<Endless>) {
+        if found.is_some() {
+            return;
+        }
+        let length = pointer.len();
+        let children: Vec<(String, &Json)> = match json {
+            Json::Object(members) => {
+                if let Err(circular) = self.weigh(json, seen, 0) {
+                    *found = Some(Endless { pointer: pointer.clone(), circular });
+                    return;
+                }
+                members.iter().map(|(k, v)| (k.replace('~', "~0").replace('/', "~1"), v)).collect()
+            }
+            Json::Array(items) => items.iter().enumerate().map(|(i, v)| (i.to_string(), v)).collect(),
+            _ => return,
+        };
+        for (key, child) in children {
+            pointer.push('/');
+            pointer.push_str(&key);
+            self.weigh_all(child, pointer, seen, found);
+            pointer.truncate(length);
+        }
+    }
+
+    /// Visits to one part of a value that a subschema makes. An error: without end (true: it comes back to itself).
+    fn weigh(&self, schema: &Json, seen: &mut Seen, depth: usize) -> Result<u64, bool> {
+        let Json::Object(all) = schema else { return Ok(1) };
+        let here = std::ptr::from_ref(schema) as usize;
+        match seen.get(&here) {
+            Some(Some(weight)) => return Ok(*weight),
+            Some(None) => return Err(true),
+            None => {}
+        }
+        if depth > DEEPEST {
+            return Err(false);
+        }
+        seen.insert(here, None);
+        let mut weight = 1u64;
+        for (key, keyword) in all {
+            for same in applied_here(key, keyword) {
+                weight = weight.saturating_add(self.weigh(same, seen, depth + 1)?);
+            }
+            if let (true, Some(reference)) = (REFERENCES.contains(&key.as_str()), keyword.as_str()) {
+                weight = weight.saturating_add(self.weigh(self.target(reference), seen, depth + 1)?);
+            }
+        }
+        if weight > limits::SCHEMA_WORK {
+            return Err(false);
+        }
+        seen.insert(here, Some(weight));
+        Ok(weight)
+    }
+}
+
+/// Weights of subschemas by their address; none: being weighed.
+type Seen = HashMap<usize, Option<u64>>;
+
+/// The subschemas of a keyword that look at the same part of the value.
+fn applied_here<'s>(key: &str, keyword: &'s Json) -> Vec<&'s Json> {
+    if SAME_ONE.contains(&key) {
+        return vec![keyword];
+    }
+    match keyword {
+        Json::Array(all) if SAME_MANY.contains(&key) => all.iter().collect(),
+        Json::Object(all) if matches!(key, "dependentSchemas" | "dependencies") => all.values().collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// Whether a value has fewer parts than this.
+fn fewer_nodes(value: &Json, most: u64) -> bool {
+    fn count(value: &Json, left: &mut u64) -> Option<()> {
+        *left = left.checked_sub(1)?;
+        match value {
+            Json::Array(items) => items.iter().try_for_each(|item| count(item, left)),
+            Json::Object(members) => members.values().try_for_each(|member| count(member, left)),
+            _ => Some(()),
+        }
+    }
+    let mut left = most;
+    count(value, &mut left).is_some()
+}
+
+fn percent_decoded(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((first, after)) = rest.split_first() {
+        let hex = after.get(..2).and_then(|h| u8::from_str_radix(std::str::from_utf8(h).ok()?, 16).ok());
+        match hex.filter(|_| *first == b'%') {
+            Some(byte) => {
+                bytes.push(byte);
+                rest = after.get(2..).unwrap_or_default();
+            }
+            None => {
+                bytes.push(*first);
+                rest = after;
+            }
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// `levels` definitions, each of which applies the next one twice.
+    fn doubling(levels: usize) -> Json {
+        let mut defs = Map::new();
+        for n in 0..levels {
+            let next = json!({"$ref": format!("#/$defs/d{}", n + 1)});
+            defs.insert(format!("d{n}"), json!({"allOf": [next.clone(), next]}));
+        }
+        defs.insert(format!("d{levels}"), json!({"type": "string"}));
+        json!({"$ref": "#/$defs/d0", "$defs": defs})
+    }
+
+    #[test]
+    fn references_that_double_at_every_step_are_refused() {
+        assert_eq!(Cost::new(&doubling(10)).endless(), None);
+        let endless = Cost::new(&doubling(40)).endless().unwrap();
+        assert!(!endless.circular, "{endless:?}");
+        assert!(!Cost::new(&doubling(40)).is_bearable(&json!("x")));
+        assert!(matches!(Checker::new(&doubling(40)).unwrap().check(&json!("x")), Err(Misfit::TooMuchWork)));
+    }
+
+    #[test]
+    fn a_schema_that_comes_back_to_itself_at_the_same_place_is_refused() {
+        for circular in [
+            json!({"$ref": "#"}),
+            json!({"anyOf": [{"type": "null"}, {"$ref": "#"}]}),
+            json!({"properties": {"x": {"$ref": "#/$defs/a"}}, "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"not": {"$ref": "#/$defs/a"}}}}),
+            json!({"$dynamicAnchor": "a", "allOf": [{"$dynamicRef": "#a"}]}),
+        ] {
+            assert!(Cost::new(&circular).endless().is_some_and(|e| e.circular), "{circular}");
+        }
+    }
+
+    #[test]
+    fn a_tree_is_no_trouble_and_a_tree_that_is_checked_twice_at_every_level_is() {
+        let tree = json!({"properties": {"left": {"$ref": "#"}, "right": {"$ref": "#"}}});
+        let twice =
+            json!({"allOf": [{"properties": {"left": {"$ref": "#"}}}, {"properties": {"left": {"$ref": "#"}}}]});
+        let deep = (0..60).fold(json!({}), |inner, _| json!({"left": inner}));
+        assert_eq!((Cost::new(&tree).endless(), Cost::new(&twice).endless()), (None, None));
+        assert!(Cost::new(&tree).is_bearable(&deep));
+        assert!(!Cost::new(&twice).is_bearable(&deep));
+    }
+
+    #[test]
+    fn a_long_list_of_small_things_is_bearable() {
+        let schema =
+            json!({"type": "array", "items": {"$ref": "#/$defs/a"}, "$defs": {"a": {"type": "integer", "minimum": 0}}});
+        let list = Json::from((0..1_000_000).collect::<Vec<u32>>());
+        assert!(Checker::new(&schema).unwrap().accepts(&list));
+    }
+
+    #[test]
+    fn patterns_take_linear_time() {
+        assert!(Checker::new(&json!({"pattern": "^(?=a)b"})).is_err(), "look-around");
+        assert!(Checker::new(&json!({"pattern": r"(a)\1"})).is_err(), "a backreference");
+        let checker = Checker::new(&json!({"pattern": "^(a+)+$"})).unwrap();
+        assert!(!checker.accepts(&Json::from(format!("{}b", "a".repeat(100_000)))));
+    }
+}
