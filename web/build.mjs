@@ -45,7 +45,7 @@ export async function template() {
 </head>
 <body>
 <noscript>This page needs JavaScript. \`trefoil trace FILE\` shows the same run in a terminal.</noscript>
-<div id="app"></div>
+<div id="app"><p class="loading">Trefoil trace</p></div>
 <script type="application/json" id="trace"><!--trace--></script>
 <script>${script}</script>
 </body>

@@ -14,6 +14,8 @@ async function start(root: HTMLElement) {
   if (!trace || typeof trace !== 'object') throw new Error('the page holds no trace');
   if (trace.version !== 2) throw new Error(`the trace has version ${String(trace.version)}, and this page shows version 2`);
   const state = await State.open(new InlineSource(trace));
+  // What stood here while a large trace was read.
+  root.replaceChildren();
   render(
     <Guard>
       <App state={state} />
@@ -23,4 +25,7 @@ async function start(root: HTMLElement) {
 }
 
 const root = document.getElementById('app');
-if (root) start(root).catch((e: unknown) => render(<Broken why={e instanceof Error ? e.message : String(e)} />, root));
+if (root) start(root).catch((e: unknown) => {
+  root.replaceChildren();
+  render(<Broken why={e instanceof Error ? e.message : String(e)} />, root);
+});

@@ -5,9 +5,10 @@ import { Component, type ComponentChildren } from 'preact';
 import { useRef } from 'preact/hooks';
 import { link, type State } from '../state.ts';
 import { brief, duration, inline, moment, place, several } from '../text.ts';
-import { Detail, UsageLine } from './detail.tsx';
+import { UsageLine } from './call.tsx';
+import { Detail } from './detail.tsx';
 import { GraphPanel } from './graph.tsx';
-import { named } from './prompt.tsx';
+import { named } from './names.tsx';
 import { failureLine, Sign, Ticks, WORDS } from './status.tsx';
 import { Steps } from './steps.tsx';
 

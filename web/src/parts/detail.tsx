@@ -1,16 +1,17 @@
 // One step in full: why it failed, what was sent and where that came from, what came back, what it cost.
 
-import { useSignal } from '@preact/signals';
 import { Fragment } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
-import type { StepDetail, StepName } from '../source/types.ts';
+import type { StepDetail } from '../source/types.ts';
 import { link, type State } from '../state.ts';
 import { brief, count, duration, inline, place, several, shown, visible } from '../text.ts';
-import type { Call, Failure, Usage } from '../trace.ts';
+import type { Call } from '../trace.ts';
+import { CallView } from './call.tsx';
+import { FailureBox } from './failure.tsx';
 import { Copy, LongText } from './longtext.tsx';
-import { named, type Names, Prompt } from './prompt.tsx';
+import { NameList, named } from './names.tsx';
 import { RunDetail } from './run.tsx';
-import { failureLine, handled, Sign, Ticks, WORDS } from './status.tsx';
+import { failureLine, Sign, Ticks, WORDS } from './status.tsx';
 
 export function Detail({ state }: { state: State }) {
   const scroller = useRef<HTMLElement>(null);
@@ -133,7 +134,7 @@ function StepView({ detail, state, heading }: ViewProps) {
       {detail.readers.length > 0 && (
         <section class="block">
           <h3>Read by</h3>
-          <Names_ names={detail.readers} />
+          <NameList names={detail.readers} />
         </section>
       )}
       <p class="key muted">
@@ -195,61 +196,6 @@ function sameAsAnswer(output: unknown, calls: Call[]): boolean {
   return output === answer || JSON.stringify(output) === JSON.stringify(answer);
 }
 
-export function FailureBox({ error, handledAs }: { error: Failure; handledAs?: string | null }) {
-  return (
-    <section class="failure">
-      <h3>
-        <span class="code">{brief(error.code ?? 'FAILED', 60)}</span>
-        {handledAs && handledAs !== 'fail' && <span class="muted"> {handled(handledAs)}</span>}
-      </h3>
-      <p class="what" dir="auto">
-        <Ticks text={visible(failureLine(error))} />
-      </p>
-      <dl>
-        {error.cause && (
-          <>
-            <dt>cause</dt>
-            <dd dir="auto">
-              <Ticks text={brief(error.cause, 2000)} />
-            </dd>
-          </>
-        )}
-        {error.interpolation?.expression && (
-          <>
-            <dt>in</dt>
-            <dd>
-              <code>{brief(error.interpolation.expression, 300)}</code>
-              {error.interpolation.reason && ` ${inline(error.interpolation.reason)}`}
-            </dd>
-          </>
-        )}
-        {place(error.location) && (
-          <>
-            <dt>at</dt>
-            <dd class="place">{place(error.location)}</dd>
-          </>
-        )}
-        {error.retry_after_ms != null && (
-          <>
-            <dt>wait</dt>
-            <dd>{duration(error.retry_after_ms)} were asked for</dd>
-          </>
-        )}
-        {error.help && (
-          <>
-            <dt>to do</dt>
-            <dd dir="auto">
-              <b>
-                <Ticks text={visible(error.help)} />
-              </b>
-            </dd>
-          </>
-        )}
-      </dl>
-    </section>
-  );
-}
-
 function PartsOf({ detail }: { detail: StepDetail }) {
   const { parts, failures, step } = detail;
   const total = step.items?.total ?? parts?.total;
@@ -282,136 +228,5 @@ function PartsOf({ detail }: { detail: StepDetail }) {
         </ul>
       )}
     </section>
-  );
-}
-
-function Names_({ names }: { names: StepName[] }) {
-  return (
-    <ul class="names">
-      {names.map((name) => (
-        <li key={name.key}>
-          <a href={link(name.key)}>
-            <Sign status={name.status} />
-            <span class="sr">{WORDS[name.status]} </span>
-            {named(name, name.key)}
-          </a>
-        </li>
-      ))}
-    </ul>
-  );
-}
-
-interface CallProps {
-  call: Call;
-  number: number;
-  of: number;
-  names: Names;
-  /** What stands above already. */
-  label: string;
-  said: string | null;
-}
-
-function CallView({ call, number, of, names, label, said }: CallProps) {
-  // Earlier tries are folded: the last one is what counts.
-  const open = useSignal(number === of);
-  const effect = call.effect ?? 'model';
-  const status = call.error ? 'failed' : call.duration_ms == null ? 'running' : 'done';
-  const title = of > 1 ? `${effect} call ${number} of ${of}` : `${effect} call`;
-  const agent = call.agent && call.agent !== label ? inline(call.agent) : null;
-  return (
-    <section class="block call">
-      <div class="block-head">
-        <h3>
-          {of > 1 ? (
-            <button type="button" class="fold" aria-expanded={open.value} onClick={() => (open.value = !open.value)}>
-              <svg viewBox="0 0 10 10" aria-hidden="true">
-                <path d={open.value ? 'M2 3.5l3 3 3-3' : 'M3.5 2l3 3-3 3'} />
-              </svg>
-              <Sign status={status} />
-              {title}
-            </button>
-          ) : (
-            title
-          )}
-        </h3>
-        <p class="facts">
-          {agent && <span>{agent}</span>}
-          {call.model && <span class="place">{inline(call.model)}</span>}
-          {call.answered_by && call.answered_by !== call.model && <span class="muted">answered by {inline(call.answered_by)}</span>}
-          <span>{call.duration_ms == null ? 'not answered' : duration(call.duration_ms)}</span>
-          {effect === 'model' && <UsageLine usage={call.usage ?? null} />}
-          {call.finish && <span class={call.finish === 'stop' ? '' : 'word s-stopped'}>finish: {inline(call.finish)}</span>}
-        </p>
-      </div>
-      {open.value && (
-        <>
-          {call.error && !(number === of && said === `${call.error.code} ${call.error.message}`) && <FailureBox error={call.error} />}
-          <Parameters parameters={call.parameters ?? null} requestId={call.request_id ?? null} />
-          {(call.messages ?? []).map((message, i) => (
-            <Prompt key={i} message={message} names={names} id={`${number}-${i}`} />
-          ))}
-          {call.detail !== undefined && call.detail !== null && (
-            <div class="message">
-              <div class="message-head">
-                <b class="role">{effect === 'human' ? 'question' : 'sent'}</b>
-                <Copy text={() => shown(call.detail)} what="what was sent" />
-              </div>
-              <LongText text={shown(call.detail)} label="What was sent" />
-            </div>
-          )}
-          {call.answer !== undefined && call.answer !== null && (
-            <div class="message answer">
-              <div class="message-head">
-                <b class="role">answer</b>
-                <Copy text={() => shown(call.answer)} what="the answer" />
-              </div>
-              <LongText text={shown(call.answer)} label="Answer" />
-            </div>
-          )}
-          {call.partial && (
-            <div class="message answer partial">
-              <div class="message-head">
-                <b class="role">part of an answer</b>
-                <span class="legend muted">what had arrived when the call ended</span>
-                <Copy text={() => call.partial ?? ''} what="the part of an answer" />
-              </div>
-              <LongText text={call.partial} label="Part of an answer" />
-            </div>
-          )}
-        </>
-      )}
-    </section>
-  );
-}
-
-export function UsageLine({ usage }: { usage: Usage | null }) {
-  if (!usage) return <span title="the provider did not say">? tokens</span>;
-  const cached = usage.cached_tokens ? ` (${count(usage.cached_tokens)} cached)` : '';
-  const unknown = usage.unknown_calls ? ` + ? of ${several(usage.unknown_calls, 'call')}` : '';
-  return (
-    <span>
-      {count(usage.input_tokens ?? 0)} tokens in{cached}, {count(usage.output_tokens ?? 0)} out{unknown}
-    </span>
-  );
-}
-
-function Parameters({ parameters, requestId }: { parameters: Record<string, unknown> | null; requestId: string | null }) {
-  const all = Object.entries(parameters ?? {});
-  if (all.length === 0 && !requestId) return null;
-  return (
-    <dl class="parameters">
-      {all.slice(0, 40).map(([key, value]) => (
-        <div key={key}>
-          <dt>{inline(key)}</dt>
-          <dd>{brief(typeof value === 'string' ? value : (JSON.stringify(value) ?? ''), 160)}</dd>
-        </div>
-      ))}
-      {requestId && (
-        <div>
-          <dt>request</dt>
-          <dd>{brief(requestId, 120)}</dd>
-        </div>
-      )}
-    </dl>
   );
 }

@@ -2,7 +2,7 @@
 
 import type { State } from '../state.ts';
 import { brief, duration, inline, moment, several, shown, visible } from '../text.ts';
-import { UsageLine } from './detail.tsx';
+import { UsageLine } from './call.tsx';
 import { Copy, LongText } from './longtext.tsx';
 import { Ticks, WORDS } from './status.tsx';
 

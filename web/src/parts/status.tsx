@@ -12,7 +12,8 @@ export const WORDS: Record<string, string> = {
   waiting: 'not run',
 };
 
-const SHAPES: Record<string, string> = {
+/** The line of each sign, in a square of 16. */
+export const SHAPES: Record<string, string> = {
   done: 'M4.4 8.3l2.4 2.4 4.8-5.2',
   failed: 'M5.2 5.2l5.6 5.6M10.8 5.2l-5.6 5.6',
   skipped: 'M5 8h6',

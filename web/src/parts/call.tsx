@@ -1,0 +1,125 @@
+// One call of a step: what was sent, what came back, what it cost.
+
+import { useSignal } from '@preact/signals';
+import { brief, count, duration, inline, several, shown } from '../text.ts';
+import type { Call, Usage } from '../trace.ts';
+import { FailureBox } from './failure.tsx';
+import { Copy, LongText } from './longtext.tsx';
+import type { Names } from './names.tsx';
+import { Prompt } from './prompt.tsx';
+import { Sign } from './status.tsx';
+
+interface CallProps {
+  call: Call;
+  number: number;
+  of: number;
+  names: Names;
+  /** What stands above already. */
+  label: string;
+  said: string | null;
+}
+
+export function CallView({ call, number, of, names, label, said }: CallProps) {
+  // Earlier tries are folded: the last one is what counts.
+  const open = useSignal(number === of);
+  const effect = call.effect ?? 'model';
+  const status = call.error ? 'failed' : call.duration_ms == null ? 'running' : 'done';
+  const title = of > 1 ? `${effect} call ${number} of ${of}` : `${effect} call`;
+  const agent = call.agent && call.agent !== label ? inline(call.agent) : null;
+  return (
+    <section class="block call">
+      <div class="block-head">
+        <h3>
+          {of > 1 ? (
+            <button type="button" class="fold" aria-expanded={open.value} onClick={() => (open.value = !open.value)}>
+              <svg viewBox="0 0 10 10" aria-hidden="true">
+                <path d={open.value ? 'M2 3.5l3 3 3-3' : 'M3.5 2l3 3-3 3'} />
+              </svg>
+              <Sign status={status} />
+              {title}
+            </button>
+          ) : (
+            title
+          )}
+        </h3>
+        <p class="facts">
+          {agent && <span>{agent}</span>}
+          {call.model && <span class="place">{inline(call.model)}</span>}
+          {call.answered_by && call.answered_by !== call.model && <span class="muted">answered by {inline(call.answered_by)}</span>}
+          <span>{call.duration_ms == null ? 'not answered' : duration(call.duration_ms)}</span>
+          {effect === 'model' && <UsageLine usage={call.usage ?? null} />}
+          {call.finish && <span class={call.finish === 'stop' ? '' : 'word s-stopped'}>finish: {inline(call.finish)}</span>}
+        </p>
+      </div>
+      {open.value && (
+        <>
+          {call.error && !(number === of && said === `${call.error.code} ${call.error.message}`) && <FailureBox error={call.error} />}
+          <Parameters parameters={call.parameters ?? null} requestId={call.request_id ?? null} />
+          {(call.messages ?? []).map((message, i) => (
+            <Prompt key={i} message={message} names={names} id={`${number}-${i}`} />
+          ))}
+          {call.detail !== undefined && call.detail !== null && (
+            <div class="message">
+              <div class="message-head">
+                <b class="role">{effect === 'human' ? 'question' : 'sent'}</b>
+                <Copy text={() => shown(call.detail)} what="what was sent" />
+              </div>
+              <LongText text={shown(call.detail)} label="What was sent" />
+            </div>
+          )}
+          {call.answer !== undefined && call.answer !== null && (
+            <div class="message answer">
+              <div class="message-head">
+                <b class="role">answer</b>
+                <Copy text={() => shown(call.answer)} what="the answer" />
+              </div>
+              <LongText text={shown(call.answer)} label="Answer" />
+            </div>
+          )}
+          {call.partial && (
+            <div class="message answer partial">
+              <div class="message-head">
+                <b class="role">part of an answer</b>
+                <span class="legend muted">what had arrived when the call ended</span>
+                <Copy text={() => call.partial ?? ''} what="the part of an answer" />
+              </div>
+              <LongText text={call.partial} label="Part of an answer" />
+            </div>
+          )}
+        </>
+      )}
+    </section>
+  );
+}
+
+export function UsageLine({ usage }: { usage: Usage | null }) {
+  if (!usage) return <span title="the provider did not say">? tokens</span>;
+  const cached = usage.cached_tokens ? ` (${count(usage.cached_tokens)} cached)` : '';
+  const unknown = usage.unknown_calls ? ` + ? of ${several(usage.unknown_calls, 'call')}` : '';
+  return (
+    <span>
+      {count(usage.input_tokens ?? 0)} tokens in{cached}, {count(usage.output_tokens ?? 0)} out{unknown}
+    </span>
+  );
+}
+
+function Parameters({ parameters, requestId }: { parameters: Record<string, unknown> | null; requestId: string | null }) {
+  const all = Object.entries(parameters ?? {});
+  if (all.length === 0 && !requestId) return null;
+  return (
+    <dl class="parameters">
+      {all.slice(0, 40).map(([key, value]) => (
+        <div key={key}>
+          <dt>{inline(key)}</dt>
+          <dd>{brief(typeof value === 'string' ? value : (JSON.stringify(value) ?? ''), 160)}</dd>
+        </div>
+      ))}
+      {requestId && (
+        <div>
+          <dt>request</dt>
+          <dd>{brief(requestId, 120)}</dd>
+        </div>
+      )}
+    </dl>
+  );
+}

@@ -1,0 +1,56 @@
+// Where things of the graph are: pure functions over the positions that the trace has.
+
+import type { GraphEdge, GraphNode } from '../trace.ts';
+
+/** What of the graph is in sight: moved by x and y, and enlarged by k. */
+export interface Sight {
+  x: number;
+  y: number;
+  k: number;
+}
+
+/** The rectangle around an edge and its label. */
+export function bounds({ points, label_at }: GraphEdge): { x: number; y: number; width: number; height: number } {
+  const all = label_at ? [...points, label_at] : points;
+  let [left, top, right, bottom] = [Infinity, Infinity, -Infinity, -Infinity];
+  for (const [x, y] of all) {
+    left = Math.min(left, x);
+    right = Math.max(right, x);
+    top = Math.min(top, y);
+    bottom = Math.max(bottom, y);
+  }
+  return { x: left, y: top, width: right - left, height: bottom - top };
+}
+
+/** A smooth line through the points, upright at each of them. */
+export function curve(points: readonly [number, number][]): string {
+  const [first, ...rest] = points;
+  if (!first) return '';
+  let d = `M${first[0]} ${first[1]}`;
+  let [x0, y0] = first;
+  for (const [x, y] of rest) {
+    const middle = (y0 + y) / 2;
+    d += `C${x0} ${middle} ${x} ${middle} ${x} ${y}`;
+    [x0, y0] = [x, y];
+  }
+  return d;
+}
+
+/** The nearest node in a direction: up and down in the next layer, sideways in the same one. */
+export function neighbour(nodes: readonly GraphNode[], from: GraphNode | undefined, [dx, dy]: [number, number]): GraphNode | null {
+  if (!from) return nodes[0] ?? null;
+  const centre = (n: GraphNode) => [n.x + n.width / 2, n.y + n.height / 2] as const;
+  const [x, y] = centre(from);
+  let best: GraphNode | null = null;
+  let least = Infinity;
+  for (const node of nodes) {
+    if (node === from) continue;
+    const [nx, ny] = centre(node);
+    const ahead = (nx - x) * dx + (ny - y) * dy;
+    const aside = Math.abs((nx - x) * dy) + Math.abs((ny - y) * dx);
+    if (ahead <= 1 || aside > ahead * 4) continue;
+    const cost = dx === 0 ? ahead * 2 + aside : ahead + aside * 3;
+    if (cost < least) [best, least] = [node, cost];
+  }
+  return best;
+}
