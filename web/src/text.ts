@@ -53,11 +53,13 @@ export function bytes(n: number): string {
   return `${(n / 1_000_000).toFixed(1)} MB`;
 }
 
-/** `flow.yaml:12:9`. */
+/** `flow.yaml:12:9`; of a long absolute path the end, which tells files apart. The run's own view has the whole. */
 export function place(at: { file?: string | null; line?: number | null; column?: number | null } | null | undefined): string {
   if (!at?.file) return '';
   const line = at.line == null ? '' : `:${at.line}${at.column == null ? '' : `:${at.column}`}`;
-  return inline(at.file) + line;
+  const parts = at.file.split(/[\\/]/);
+  const long = parts.length > 4 && /^([\\/]|[A-Za-z]:)/.test(at.file);
+  return inline(long ? `…/${parts.slice(-2).join('/')}` : at.file) + line;
 }
 
 /** A value as text: a text as it is, anything else as JSON over several lines. */

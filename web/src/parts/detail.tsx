@@ -193,7 +193,14 @@ function zoomTo(state: State, { step }: StepDetail) {
 function sameAsAnswer(output: unknown, calls: Call[]): boolean {
   const answer = calls[calls.length - 1]?.answer;
   if (answer === undefined || answer === null) return false;
-  return output === answer || JSON.stringify(output) === JSON.stringify(answer);
+  const text = JSON.stringify(output);
+  if (output === answer || text === JSON.stringify(answer) || text === JSON.stringify({ output: answer })) return true;
+  if (typeof answer !== 'string') return false;
+  try {
+    return text === JSON.stringify(JSON.parse(answer));
+  } catch {
+    return false;
+  }
 }
 
 function PartsOf({ detail }: { detail: StepDetail }) {

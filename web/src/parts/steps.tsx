@@ -216,6 +216,9 @@ function Grid({ state }: { state: State }) {
   };
 
   const axis = state.axis.value;
+  const narrow = width.value < 480;
+  // With little room, a mark at the end would stand on the one before.
+  const marks = ticks(axis, narrow ? 2 : 4).filter((ms) => !narrow || where(ms, axis) <= 80);
   const at = state.at.value;
   return (
     <div class="grid" role="treegrid" aria-label="Steps of the run" aria-rowcount={rows + 1} aria-colcount={4} onKeyDown={keys}>
@@ -227,7 +230,7 @@ function Grid({ state }: { state: State }) {
           <span role="columnheader" class="bars">
             <span class="sr">When</span>
             <span aria-hidden="true">
-              {ticks(axis, width.value < 480 ? 2 : 4).map((ms) => (
+              {marks.map((ms) => (
                 <i key={ms} class={where(ms, axis) > 80 ? 'tick last' : 'tick'} style={{ left: `${where(ms, axis)}%` }}>
                   {tick(ms)}
                 </i>

@@ -31,6 +31,8 @@ test('places, sizes, values', () => {
   assert.equal(place({ file: 'a.yaml', line: 3, column: 9 }), 'a.yaml:3:9');
   assert.equal(place({ file: 'a.yaml' }), 'a.yaml');
   assert.equal(place(null), '');
+  assert.equal(place({ file: '/home/me/work/flows/a.yaml', line: 3 }), '…/flows/a.yaml:3');
+  assert.equal(place({ file: 'some/where/else/flows/a.yaml', line: 3 }), 'some/where/else/flows/a.yaml:3');
   assert.equal(bytes(1_400_000), '1.4 MB');
   assert.equal(shown({ a: [1] }), '{\n  "a": [\n    1\n  ]\n}');
   assert.equal(shown('as it is'), 'as it is');
