@@ -44,10 +44,14 @@ fn main() -> ExitCode {
     }
 }
 
-/// Writes the rules page anew.
+/// Writes the pages about rules and error codes anew.
 fn rules(root: &Path) -> Outcome {
-    let path = root.join("docs/rules.md");
-    std::fs::write(&path, trefoil_check::catalogue::markdown()).map_err(|e| format!("{}: {e}", path.display()))?;
+    for (name, text) in
+        [("docs/rules.md", trefoil::checker::catalogue::markdown()), ("docs/errors.md", trefoil::codes::markdown())]
+    {
+        let path = root.join(name);
+        std::fs::write(&path, text).map_err(|e| format!("{}: {e}", path.display()))?;
+    }
     Ok(0)
 }
 

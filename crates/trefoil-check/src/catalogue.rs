@@ -20,7 +20,7 @@ A rule has a level of its own: **error** keeps a program from running, **warning
 **off** has to be asked for. Some rules weigh each finding; the table then has the usual level. Others may say otherwise, and the last word counts:
 
 1. the rule's own level;
-2. `--strict`, or `strict = true` in the project file: the levels that a careful team wants in CI, in the table below;
+2. `--strict`, or `strict = true` in the project file: the stricter levels meant for CI, in the table below;
 3. the project file, `trefoil.toml`: of each manifest, the one in its folder or in the nearest folder above it;
 4. the command line: `--allow RULE`, `--warn RULE`, `--deny RULE`, the later winning over the earlier;
 5. a comment in the manifest.

@@ -38,7 +38,7 @@ pub fn keeps_from_loading(diagnostic: &Diagnostic) -> bool {
 }
 
 impl Levels {
-    /// With the severities that a careful team wants in CI.
+    /// With the stricter severities meant for CI.
     pub fn strict(&mut self) {
         self.strict = true;
     }

@@ -95,7 +95,7 @@ impl Suppressions {
             }
             let message = format!("nothing here is a finding of `{}`", s.rule);
             let edit = Edit { location: Location::new(s.name.file, s.removal), text: String::new() };
-            let fix = Fix { message: "take it out".to_owned(), edits: vec![edit], safe: true };
+            let fix = Fix { message: "remove it".to_owned(), edits: vec![edit], safe: true };
             Diagnostic { fix: Some(Box::new(fix)), ..Diagnostic::warning(UNUSED, s.name, message) }
         });
         self.findings.iter().cloned().chain(unused).collect()
@@ -131,7 +131,7 @@ impl Reading<'_> {
             "allow-file" => {
                 self.unknown(
                     verb_at,
-                    "`allow-file` stands behind the first key, where it has no effect",
+                    "`allow-file` is after the first key, where it has no effect",
                     "move it to the top of the file, or write `allow` above the line that is meant",
                 );
                 return;

@@ -11,7 +11,7 @@ use crate::args::no_such_rule;
 pub struct LevelArgs(pub Levels);
 
 const FLAGS: [(&str, &str, Level); 3] = [
-    ("allow", "Do not report a rule; errors that keep a program from loading are reported all the same", Level::Allow),
+    ("allow", "Silence a rule (load errors are always reported)", Level::Allow),
     ("warn", "Report a rule as a warning", Level::Warn),
     ("deny", "Report a rule as an error", Level::Deny),
 ];
@@ -30,9 +30,7 @@ impl Args for LevelArgs {
             flag.action(ArgAction::Append).value_delimiter(',').value_parser(known)
         });
         let strict = Arg::new("strict").long("strict").action(ArgAction::SetTrue);
-        command
-            .args(flags)
-            .arg(strict.help("Use the levels that a careful team wants in CI; `trefoil rules` lists them"))
+        command.args(flags).arg(strict.help("Use the stricter levels meant for CI (listed by `trefoil rules`)"))
     }
     fn augment_args_for_update(command: Command) -> Command {
         Self::augment_args(command)

@@ -7,8 +7,10 @@ mod commands;
 mod exit;
 mod levels;
 mod output;
+mod pick;
 mod progress;
 mod run;
+mod shapes;
 
 use std::process::ExitCode;
 

@@ -218,13 +218,13 @@ fn report_stray(reader: &Reader<'_>, text: &yaml::Text, span: std::ops::Range<u3
     let path = text.value.get(span.start as usize..span.end as usize).unwrap_or_default();
     let (message, help) = match path.chars().next() {
         _ if matches!(path, "this" | ".") => (
-            format!("`{path}` stands in no block: it prints everything that there is, as JSON"),
+            format!("`{path}` is not in a block: it prints everything that there is, as JSON"),
             "write the path of what is meant; `{{json this}}` says that it is everything",
         ),
         Some('@') => (format!("`{path}` is always empty: it has a value only inside of `{{{{#each}}}}`"), ""),
         Some('.') => (format!("`{path}` is always empty: it leads out of more blocks than there are around it"), ""),
         _ => (
-            format!("`{path}` stands in no block: `this` is an item only inside of `{{{{#each}}}}`"),
+            format!("`{path}` is not in a block: `this` is an item only inside of `{{{{#each}}}}`"),
             "write the whole path",
         ),
     };

@@ -351,7 +351,7 @@ impl<'n, 'd> Fields<'n, 'd> {
     pub fn also_called(&mut self, others: &'static [(&'static str, &'static str)]) {
         self.others = others;
     }
-    /// Keys that belong into other mappings of the format, each with the place where.
+    /// Keys that belong in other mappings of the format, each with the place where.
     pub fn elsewhere(&mut self, places: &'static [(&'static str, &'static str)]) {
         self.elsewhere = places;
     }
@@ -531,13 +531,13 @@ impl Fields<'_, '_> {
                     continue;
                 }
                 let place = self.reader.at(text.source(at as u32..(at + word.len()) as u32));
-                let message = format!("`{word}` is text of `{}` here: it is indented into the block", entry.key.value);
+                let message = format!("this line is part of the text of `{}`, not a key", entry.key.value);
                 let d = Diagnostic::warning("swallowed-key", place, message);
                 let label = self.reader.at(entry.key.span);
-                let begin = if outer { "the key around it" } else { &format!("`{}`", entry.key.value) };
+                let key = if outer { "the key around it" } else { &format!("`{}:`", entry.key.value) };
                 self.reader.report(
                     d.label(label, "the block begins here")
-                        .help(format!("begin the line where {begin} begins to make it a key")),
+                        .help(format!("align `{word}:` with {key} to make it a key")),
                 );
             }
         }

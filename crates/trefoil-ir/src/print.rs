@@ -9,6 +9,7 @@ mod step;
 use std::fmt::Write as _;
 use trefoil_syntax::hash::HashSet;
 
+use trefoil_syntax::diagnostic::render::clean;
 use trefoil_syntax::{Files, Location};
 
 use crate::flow::{Flow, OnExceeded, Program};
@@ -37,7 +38,8 @@ impl Printer<'_> {
         for _ in 0..self.depth {
             self.out.push_str("  ");
         }
-        self.out.push_str(text.as_ref());
+        // A name may hold anything; printed, it can neither move the cursor nor begin a line of its own.
+        self.out.push_str(&clean(text.as_ref()));
         self.out.push('\n');
     }
     /// What `body` prints, one level deeper.

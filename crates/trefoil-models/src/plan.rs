@@ -110,9 +110,9 @@ impl ModelPlan {
         let plan = Self::decide_for(&models_used(program), registry, chosen)?;
         if plan != Self::Embedded && !program.missing_agents.is_empty() {
             let names: Vec<String> = program.missing_agents.iter().map(|(name, _)| format!("`{name}`")).collect();
-            let message = format!("nobody declares the agents that the workflow calls: {}", names.join(", "));
+            let message = format!("these agents are not defined: {}", names.join(", "));
             return Err(PlanError::new(message)
-                .help("put their manifests beside the workflow, or run on the embedded model, which plays any agent"));
+                .help("put their manifests beside the workflow, or run with `--model embedded`, which can stand in for any agent"));
         }
         Ok(plan)
     }

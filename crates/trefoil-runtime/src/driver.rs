@@ -261,7 +261,7 @@ impl Driver {
                 Some(Ok(done)) => return Ok(Some(done)),
                 // One that was cancelled is gone now.
                 Some(Err(_aborted)) => {}
-                None => return Err(RunError::new("LIMIT_EXCEEDED", "the run waits for nothing")),
+                None => return Err(RunError::new("LIMIT_EXCEEDED", "internal error: nothing is in flight")),
             }
         }
     }

@@ -93,7 +93,7 @@ impl<'de> Visitor<'de> for Unique {
         let mut keys = HashSet::new();
         while let Some(key) = all.next_key::<String>()? {
             if keys.contains(&key) {
-                return Err(A::Error::custom(format_args!("the key `{key}` is given twice")));
+                return Err(A::Error::custom(format_args!("the key `{key}` is set twice")));
             }
             keys.insert(key);
             all.next_value::<Self>()?;

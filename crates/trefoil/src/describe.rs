@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use trefoil_ir::walk::{Evaluated, evaluated, expressions};
-use trefoil_ir::{Expr, Flow, Items, ModelChoice, Source, Step, StepKind, Text, ToolKind};
+use trefoil_ir::{CommandCall, Expr, Flow, Items, ModelChoice, Source, Step, StepKind, Text, ToolKind};
 use trefoil_syntax::{Files, Location};
 use trefoil_template::Reference;
 
@@ -54,6 +54,20 @@ pub fn tool(kind: &ToolKind) -> &'static str {
         ToolKind::Mcp { .. } => "mcp tool",
         ToolKind::Python => "python tool",
     }
+}
+
+/// A command as it is written in the manifest: each placeholder where the shell gets a parameter for it.
+pub fn command(files: &Files, flow: Option<&Flow>, call: &CommandCall) -> String {
+    let mut script = call.script.to_string();
+    for (index, argument) in call.arguments.iter().enumerate().rev() {
+        let written = expr(files, flow, argument);
+        let parameter = format!("${{{}}}", index + 1);
+        // Lowering puts quotes around a parameter that had none, and takes it out of single quotes.
+        for quoted in [format!("'\"{parameter}\"'"), format!("\"{parameter}\""), parameter] {
+            script = script.replace(&quoted, &written);
+        }
+    }
+    short(&script)
 }
 
 /// A text on one line, cut to a readable width.
@@ -206,7 +220,7 @@ pub fn policies(step: &Step) -> Vec<String> {
     match &step.policy.on_failure {
         trefoil_ir::OnFailure::Fail => {}
         trefoil_ir::OnFailure::Skip => notes.push("on failure: skipped".to_owned()),
-        trefoil_ir::OnFailure::Use(_) => notes.push("on failure: a default".to_owned()),
+        trefoil_ir::OnFailure::Use(_) => notes.push("on failure: use default".to_owned()),
     }
     notes
 }

@@ -42,7 +42,7 @@ pub const MODEL: &str = "missing-model";
 /// Rule name and what it says.
 pub const RULES: &[(&str, &str)] = &[
     (INPUT, "the input is not what the entry takes"),
-    (MODEL, "a model cannot be asked: its key is not set, or nobody knows its provider"),
+    (MODEL, "a model cannot be asked: its key is not set, or its provider is unknown"),
 ];
 
 /// Runs programs. Cheap to clone.
@@ -206,7 +206,7 @@ impl std::fmt::Display for AnswersFrom {
             Self::Embedded => f.write_str("embedded model"),
             Self::Script(path) => write!(f, "answers from {}", path.display()),
             Self::One(model) => f.write_str(model),
-            Self::AsWritten => f.write_str("models as written"),
+            Self::AsWritten => f.write_str("models from the manifest"),
             Self::Provider => f.write_str("own model provider"),
         }
     }

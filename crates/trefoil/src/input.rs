@@ -89,7 +89,7 @@ fn take(flow: Option<&Flow>, given: &[String], base: Option<Value>) -> Result<Op
                 let value = field
                     .map_or_else(|| Ok(Value::from(value)), |f| by_schema(f, value).map_err(|e| e.at(f.origin)))?;
                 if pairs.insert(key.into(), value).is_some() {
-                    return Err(InputError::new(format!("the input `{key}` is given twice")));
+                    return Err(InputError::new(format!("the input `{key}` is set twice")));
                 }
             }
         }
@@ -99,7 +99,7 @@ fn take(flow: Option<&Flow>, given: &[String], base: Option<Value>) -> Result<Op
         [text] => Some(*text),
         _ => {
             return Err(InputError::new("there is more than one input text")
-                .help("give one text; further inputs are `--input key=value`"));
+                .help("pass one text; further inputs are `--input key=value`"));
         }
     };
     if pairs.is_empty() && base.is_none() {
@@ -124,7 +124,7 @@ fn take(flow: Option<&Flow>, given: &[String], base: Option<Value>) -> Result<Op
         (None, _) => {}
         (Some(text), Some(key)) => {
             if all.insert(key.clone(), Value::from(text)).is_some() {
-                return Err(InputError::new(format!("the input `{key}` is given twice")));
+                return Err(InputError::new(format!("the input `{key}` is set twice")));
             }
         }
         (Some(text), None) => return Err(wants_pairs(text, fields)),

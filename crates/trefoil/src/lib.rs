@@ -14,6 +14,7 @@ pub mod render;
 pub mod schema;
 
 pub mod answers;
+pub mod codes;
 pub mod engine;
 pub mod input;
 pub mod preflight;

@@ -30,13 +30,13 @@ pub const AMBIGUOUS_ANSWER: &str = "ambiguous-answer";
 
 /// Rule name and what it says.
 pub const RULES: &[(&str, &str)] = &[
-    (REFUSED, "the run can reach a feature that this version does not run"),
-    (MISSING_AGENT, "the run calls an agent that nobody declares"),
-    (MISSING_TOOL, "the run calls a tool that nobody offers"),
-    (COMMAND, "the run can reach a command, and commands are not allowed"),
-    (NOBODY, "the run can ask a person, and there is nobody to ask"),
-    (UNKNOWN_ANSWER, "an answer was given for a step that asks nobody"),
-    (AMBIGUOUS_ANSWER, "an answer was given for a name that several steps have"),
+    (REFUSED, "the run can reach a feature that is not supported yet"),
+    (MISSING_AGENT, "the run calls an agent that is not defined"),
+    (MISSING_TOOL, "the run calls a tool that has no implementation"),
+    (COMMAND, "the run can reach a shell command, which is off by default"),
+    (NOBODY, "the run needs a human answer, but this is not a terminal"),
+    (UNKNOWN_ANSWER, "an answer was passed for a step that is not a human step"),
+    (AMBIGUOUS_ANSWER, "an answer was passed for a name that several steps have"),
 ];
 
 /// What the host of a run has to offer.
@@ -60,16 +60,16 @@ pub fn preflight(program: &Program, host: &Host<'_>) -> Vec<Diagnostic> {
         let Some(step) = program.step(id) else { continue };
         match &step.kind {
             StepKind::Refused(refused) => found.push(
-                Diagnostic::error(REFUSED, step.origin, format!("{} is not run by this version", feature(&refused.feature)))
+                Diagnostic::error(REFUSED, step.origin, format!("{} is not supported yet", feature(&refused.feature)))
                     .help(refused.message.to_string()),
             ),
             StepKind::Tool(call) if !host.tools.offers(&call.name) => found.push(
-                Diagnostic::error(MISSING_TOOL, step.origin, format!("nobody offers the tool `{}`", call.name))
+                Diagnostic::error(MISSING_TOOL, step.origin, format!("no implementation for the tool `{}`", call.name))
                     .help("answer it with `--model scripted=FILE`, or register a tool of this name where the library is embedded"),
             ),
             StepKind::Command(_) if !host.commands => found.push(
-                Diagnostic::error(COMMAND, step.origin, "this step runs a command, and commands are not allowed")
-                    .help("read it, then allow it with `--allow-command`"),
+                Diagnostic::error(COMMAND, step.origin, "this step runs a shell command, which is off by default")
+                    .help("review the command, then pass `--allow-command`"),
             ),
             _ => {}
         }
@@ -77,8 +77,8 @@ pub fn preflight(program: &Program, host: &Host<'_>) -> Vec<Diagnostic> {
     if !host.embedded {
         for (name, at) in &program.missing_agents {
             found.push(
-                Diagnostic::error(MISSING_AGENT, *at, format!("nobody declares the agent `{name}`"))
-                    .help("add its manifest to the folder; only the embedded model plays agents that nobody declares"),
+                Diagnostic::error(MISSING_AGENT, *at, format!("agent `{name}` is not defined"))
+                    .help("add its manifest to the folder; only the embedded model can stand in for it"),
             );
         }
     }
@@ -98,10 +98,12 @@ fn people(program: &Program, host: &Host<'_>, found: &mut Vec<Diagnostic>) {
             // The shortest name that means this step and no other.
             let name = if meant(&asked, &question.label) == Meant::Label { &question.label } else { &question.key };
             found.push(
-                Diagnostic::error(NOBODY, step.origin, format!("`{name}` asks a person, and there is nobody to ask"))
-                    .help(format!(
-                        "answer it with `--answer {name}=VALUE`, run it on a terminal, or declare a default"
-                    )),
+                Diagnostic::error(
+                    NOBODY,
+                    step.origin,
+                    format!("`{name}` needs a human answer, but this is not a terminal"),
+                )
+                .help(format!("answer it with `--answer {name}=VALUE`, run it on a terminal, or declare a default")),
             );
         }
     }
@@ -123,8 +125,8 @@ fn people(program: &Program, host: &Host<'_>, found: &mut Vec<Diagnostic>) {
         let names = asked.iter().flat_map(|q| [q.label.as_str(), q.key.as_str()]);
         found.push(match suggest::nearest(answer, names) {
             Some(near) => d.help(format!("did you mean `{near}`?")),
-            None if keys.is_empty() => d.help("no step asks anybody"),
-            None => d.help(format!("those that ask are `{}`", keys.join("`, `"))),
+            None if keys.is_empty() => d.help("this workflow has no human steps"),
+            None => d.help(format!("human steps: `{}`", keys.join("`, `"))),
         });
     }
 }

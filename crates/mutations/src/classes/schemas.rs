@@ -12,7 +12,7 @@ pub(super) const CLASSES: &[Class] = &[
     class("a type that is none", &["agntz", "aegis"], no_type),
     class("a schema keyword misspelt", &["agntz", "aegis"], keyword),
     class("`required` names what is not declared", &["agntz", "aegis"], required),
-    class("a regular expression that is none", &["agntz", "aegis"], regex),
+    class("an invalid regular expression", &["agntz", "aegis"], regex),
     class("a default of the wrong type", AGNTZ, default),
     class("a choice of the wrong type", AGNTZ, choice),
     class("an example that does not fit the output", AGNTZ, example),

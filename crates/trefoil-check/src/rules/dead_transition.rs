@@ -46,7 +46,7 @@ fn run(cx: &mut Context<'_>) {
                     Some(first) => {
                         finding = finding.label(first.origin, "this one").help("put the one that always holds last");
                     }
-                    None => finding = finding.help("mend its condition, or take it out"),
+                    None => finding = finding.help("fix its condition, or remove it"),
                 }
                 cx.report(finding);
             }

@@ -23,20 +23,20 @@ fn run(cx: &mut Context<'_>) {
             let Some(last) = state.transitions.last().map(|t| t.origin).filter(|at| *at != step.origin) else { continue };
             let (message, help) = match exits.gap.as_ref().filter(|g| !g.numeric) {
                 Some(gap) if gap.value.is_empty() && state.transitions.iter().any(|t| t.takes != Takes::Failure) => (
-                    format!("every transition of `{}` has a condition that may not hold: the run fails then", state.name),
+                    format!("every transition of `{}` has a condition that may not hold, so the run would fail", state.name),
                     "add a last transition with `condition: always`",
                 ),
                 Some(gap) if gap.value.is_empty() => (
-                    format!("no transition is for `{}` ending well: the run fails then", state.name),
+                    format!("`{}` has no transition for success, so the run would fail", state.name),
                     "add a transition with `condition: on_success` or `always`",
                 ),
                 Some(gap) => (
-                    format!("no transition of `{}` is for {}: the run fails then", state.name, gap.value),
+                    format!("no transition of `{}` matches {}, so the run would fail", state.name, gap.value),
                     "add a last transition with `condition: always`",
                 ),
                 None if exits.failure_open && names_success(state) => (
-                    format!("no transition is for `{}` failing: the run fails then", state.name),
-                    "add a transition with `condition: on_failure`, or write `always` where a failure is the end anyway",
+                    format!("`{}` has no transition for failure, so the run would fail", state.name),
+                    "add a transition with `condition: on_failure`, or if that is intended, use `always` instead of `on_success`",
                 ),
                 None => continue,
             };

@@ -28,12 +28,12 @@ pub(super) fn run(cx: &mut Context<'_>) {
             continue;
         }
         if let Some(text) = alone(cond.condition.expression()) {
-            let message = format!("`'{text}'` stands alone in this condition: a text alone is always true");
+            let message = format!("`'{text}'` is alone in this condition: a text alone is always true");
             let help = format!("compare it as well, such as `a == 'x' || a == '{text}'`");
             cx.report(cx.finding(cond.origin, message).help(help));
         } else if truth(cond) == Truth::Always {
             let message = "this condition always holds: one of its parts does in every case";
-            let help = "to leave out several values, join the comparisons with `&&`";
+            let help = "to exclude several values, join the comparisons with `&&`";
             cx.report(cx.finding(cond.origin, message).help(help));
         }
     }
@@ -51,7 +51,7 @@ pub(super) fn run(cx: &mut Context<'_>) {
             Truth::Always => (
                 "always holds",
                 "one of its parts does in every case",
-                "to leave out several values, join `!=` with `and`",
+                "to exclude several values, join `!=` with `and`",
             ),
             Truth::Sometimes => continue,
         };

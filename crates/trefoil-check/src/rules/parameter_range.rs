@@ -69,7 +69,7 @@ fn look(cx: &mut Context<'_>, call: &ModelCall) {
         found.push((&["presence_penalty", "frequency_penalty", "seed"], message.to_owned()));
     }
     for (names, message) in found {
-        let help = "take another value, or leave it out for the provider's own";
+        let help = "use another value, or remove it to get the provider's default";
         let written = call.places.iter().find(|(name, _)| names.contains(name));
         let at = written.map_or(call.model.origin, |(_, at)| *at);
         cx.report(cx.finding(at, message).help(help));

@@ -24,7 +24,7 @@ fn run(cx: &mut Context<'_>) {
         for (state, exits) in machine.states.iter().zip(exits) {
             let Some(step) = program.step(state.step).filter(|_| cx.model.reach().is_alive(state.step)) else { continue };
             let Some(gap) = exits.gap.as_ref().filter(|g| g.numeric && !by_majority(program, state)) else { continue };
-            let message = format!("no transition of `{}` is for {}: the run fails then", state.name, gap.value);
+            let message = format!("no transition of `{}` matches {}, so the run would fail", state.name, gap.value);
             let mut finding = cx.finding(step.origin, message);
             for transition in &state.transitions {
                 finding = finding.label(transition.origin, format!("`{}`", transition.text));

@@ -43,7 +43,7 @@ pub(super) fn run(cx: &mut Context<'_>) {
             if let Some(at) = value.at().filter(|at| *at != from) {
                 finding = finding.label(at, "it gets into the prompt here");
             }
-            cx.report(finding.help("credentials belong into the `headers` of a tool"));
+            cx.report(finding.help("credentials belong in the `headers` of a tool"));
         }
     }
 }

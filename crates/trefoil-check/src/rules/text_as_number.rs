@@ -37,8 +37,8 @@ fn wrong(compared: &Compared, text: &Side, other: &Side) -> Option<(String, &'st
     let name = &text.words;
     if compared.strict {
         if let Some(number) = other.literal.as_ref().and_then(Value::as_str).filter(|t| reads_as_number(t) && !is_code(t)) {
-            let message = format!("`{name}` and `{number}` are compared as texts, character by character: `9` comes behind `10`");
-            return Some((message, "read it as a number, and leave out the quotes: `float(...)`"));
+            let message = format!("`{name}` and `{number}` are compared as texts, character by character: `9` comes after `10`");
+            return Some((message, "read it as a number without the quotes: `float(...)`"));
         }
         let message = format!("`{name}` is text, which has no order with a number: the condition is false");
         return is(other, "number").then_some((message, "read it as a number: `float(...)`"));

@@ -45,4 +45,4 @@ fn run(cx: &mut Context<'_>) {
     }
 }
 
-const HELP: &str = "`trefoil plan` shows what they are made of: lower a limit of retries, passes or visits, or allow more";
+const HELP: &str = "see `trefoil plan` for the breakdown; lower a limit of retries, passes or visits, or allow more";

@@ -21,18 +21,18 @@ fn run(cx: &mut Context<'_>) {
         let Some(step) = program.step(dead.step) else { continue };
         let name = words::step(program, dead.step);
         let (what, there, help) = match dead.why {
-            Why::When => ("its condition can never hold", "this is never true", "mend the condition, or take the step out"),
-            Why::Arm => ("a condition before it always holds", "this is always true", "put it first, or take it out"),
-            Why::Before => ("the step before it never ends well", "this fails whenever it runs", "mend that step"),
+            Why::When => ("its condition can never hold", "this is never true", "fix the condition, or remove the step"),
+            Why::Arm => ("a condition before it always holds", "this is always true", "put it first, or remove it"),
+            Why::Before => ("the step before it never ends well", "this fails whenever it runs", "fix that step"),
             Why::Edges => (
                 "no edge to it can be taken",
                 "this can never hold",
-                "mend the condition of one edge, or take the node out",
+                "fix the condition of one edge, or remove the node",
             ),
             Why::Transitions => (
                 "no transition to it can be taken",
                 "never taken",
-                "move that transition up, or mend its condition",
+                "move that transition up, or fix its condition",
             ),
             Why::Empty => ("the list it is done for is empty", "over nothing", "name a list with items"),
             // `dead-fallback` tells.

@@ -76,7 +76,7 @@ fn command(cx: &mut Context<'_>, flow: FlowId, id: StepId, call: &CommandCall, a
             ),
             How::Bare => (
                 Severity::Warning,
-                format!("`{shown}` stands without quotes, and it is {who}: the shell makes several words of it"),
+                format!("`{shown}` is not quoted, and it is {who}: the shell makes several words of it"),
                 "write \"$NAME\", with the quotes",
             ),
             How::Host | How::Header => continue,

@@ -57,7 +57,7 @@ fn command(cx: &mut Context<'_>, flow: FlowId, id: StepId, call: &CommandCall, a
             How::Host => (
                 Severity::Error,
                 format!("`{shown}` decides which host the request goes to, and it is {who}"),
-                "write the host out, or take it from the environment, and put the value behind it",
+                "write the host out, or take it from the environment, and put the value after it",
             ),
             How::Header => (
                 Severity::Warning,
@@ -93,13 +93,13 @@ fn address(cx: &mut Context<'_>, flow: FlowId, id: StepId, url: &Expr, at: Locat
                         // It ends with a slash, or it does not.
                         Some(host) => (
                             Severity::Warning,
-                            format!("nothing parts `{path}` from `{host}`: it can go on with the host, and it is {who}"),
+                            format!("without `/` before it, `{path}` can change the host `{host}`, and it is {who}"),
                             "put a `/` between the two",
                         ),
                         None => (
                             Severity::Error,
                             format!("`{path}` decides which host the request goes to, and it is {who}"),
-                            "write the host out, or take it from the environment, and put the value behind it",
+                            "write the host out, or take it from the environment, and put the value after it",
                         ),
                     };
                     let mut finding = cx.finding(value.at().unwrap_or(at), message).label(from, "comes from here");

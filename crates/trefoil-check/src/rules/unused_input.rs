@@ -37,7 +37,7 @@ fn run(cx: &mut Context<'_>) {
             if !read.contains(&field.name) && !mentioned(model, field.origin) {
                 let message = format!("nothing in `{}` reads the input `{}`", flow.name, field.name);
                 let d = cx.finding(field.origin, message);
-                cx.report(d.help("take it out, or read it where it was meant to be read"));
+                cx.report(d.help("remove it, or use it"));
             }
         }
     }

@@ -35,7 +35,7 @@ fn run(cx: &mut Context<'_>) {
             continue;
         }
         let d = cx.finding(step.origin, format!("nothing reads what `{label}` makes"));
-        cx.report(d.help("read it in a later step or in the output, or take the step out"));
+        cx.report(d.help("read it in a later step or in the output, or remove the step"));
     }
 }
 

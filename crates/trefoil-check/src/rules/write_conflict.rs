@@ -143,7 +143,7 @@ fn conflicts(cx: &mut Context<'_>, flow: &Flow, graph: &Graph, steps: &[(FlowId,
             }
         }
         let with = values.filter(|v| !v.is_empty()).map(|v| format!("both run with {v}; ")).unwrap_or_default();
-        let help = format!("{with}{two} wins, as it stands later; write to two paths, or order the two by an edge");
+        let help = format!("{with}{two} wins, as it is written later; write to two paths, or order the two by an edge");
         cx.report(finding.help(help));
     }
 }

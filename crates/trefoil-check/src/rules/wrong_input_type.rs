@@ -128,9 +128,9 @@ fn unquotable(cx: &Context<'_>, flow: FlowId, input: &Expr) -> Vec<(Location, St
         };
         if json && inside && quoted(i.checked_sub(1), false) && quoted(Some(i + 1), true) {
             let message = format!("`{{{{json {name}}}}}` writes its own quotes: within quotes this is no JSON");
-            found.push((at, message, "leave out the quotes around it".to_owned()));
+            found.push((at, message, "remove the quotes around it".to_owned()));
         } else if plain && !inside && !open && !json {
-            let message = format!("`{name}` is text, and stands here without quotes: this is no JSON");
+            let message = format!("`{name}` is text without quotes: this is not JSON");
             found.push((at, message, format!("write `{{{{json {name}}}}}`, which puts quotes around it")));
         }
     }

@@ -42,7 +42,7 @@ fn what_a_workflow_is_given_is_held_against_what_it_takes() {
     };
     given(
         "{\"title\": {{input.t}}}",
-        &["wrong-input-type warning 9:100 `input.t` is text, and stands here without quotes: this is no JSON"],
+        &["wrong-input-type warning 9:100 `input.t` is text without quotes: this is not JSON"],
     );
     given(
         "{\"title\": 5}",
@@ -79,7 +79,7 @@ fn a_condition_that_always_holds_is_told_itself() {
     };
     found(
         "A.output.kind == 'a' || 'b'",
-        &["never-true warning 14:44 `'b'` stands alone in this condition: a text alone is always true"],
+        &["never-true warning 14:44 `'b'` is alone in this condition: a text alone is always true"],
     );
     found(
         "A.output.kind != 'a' || A.output.kind != 'b'",

@@ -37,7 +37,7 @@ fn a_list_that_is_written_out_is_bounded() {
         Group::Cost,
         "sirenspec",
         &[("flow.yaml", &each("{{ inputs.message }}"))],
-        &["unbounded-fan-out info 4:3 nothing limits how long the list of `f` is, and every item costs a model call"],
+        &["unbounded-fan-out info 4:3 `f` makes a model call per item, and the list has no size limit"],
     );
 }
 

@@ -34,7 +34,7 @@ fn ranges_that_meet_leave_no_gap() {
     );
     transitions(
         "{ condition: score_above, threshold: 0.8, target: B }, { condition: score_below, threshold: 0.8, target: C }, { condition: on_failure, target: C }",
-        &["score-gap warning 7:5 no transition of `A` is for 0.8 as `A.score`: the run fails then"],
+        &["score-gap warning 7:5 no transition of `A` matches 0.8 as `A.score`, so the run would fail"],
     );
 }
 
@@ -53,7 +53,7 @@ fn a_condition_that_cannot_be_tried_is_not_judged() {
     transitions(
         "{ condition: custom, expression: 'length A.output.issues', target: B }, { condition: on_failure, target: C }",
         &[
-            "missing-transition warning 7:5 no transition of `A` is for an empty text as `A.output.issues`: the run fails then",
+            "missing-transition warning 7:5 no transition of `A` matches an empty text as `A.output.issues`, so the run would fail",
         ],
     );
 }
@@ -67,7 +67,7 @@ fn conditions_that_complete_each_other_leave_no_gap() {
     transitions(
         "{ condition: custom, expression: \"A.output.kind == 'bug'\", target: B }, { condition: custom, expression: \"A.output.kind == 'task'\", target: C }",
         &[
-            "missing-transition warning 7:5 no transition of `A` is for any other text as `A.output.kind`: the run fails then",
+            "missing-transition warning 7:5 no transition of `A` matches any other text as `A.output.kind`, so the run would fail",
         ],
     );
 }
@@ -79,7 +79,7 @@ fn only_a_written_success_makes_one_expect_failure() {
     transitions(
         "{ condition: on_success, target: B }, { condition: exit_code, value: 3, target: C }",
         &[
-            "missing-transition warning 7:5 no transition is for `A` failing: the run fails then",
+            "missing-transition warning 7:5 `A` has no transition for failure, so the run would fail",
             "unreachable-step warning 9:5 `C` never runs: no transition to it can be taken",
         ],
     );
@@ -98,7 +98,7 @@ fn what_runs_no_program_has_a_known_exit_code() {
     states(&text("echo {{input.x}}"), &[]);
     states(
         &text("make test"),
-        &["missing-transition warning 7:5 no transition of `A` is for 1 as `A.exit_code`: the run fails then"],
+        &["missing-transition warning 7:5 no transition of `A` matches 1 as `A.exit_code`, so the run would fail"],
     );
 }
 
@@ -318,6 +318,6 @@ fn what_is_built_in_does_not_fail_where_something_is_missing() {
     states(&built_in("command: 'echo {{input.a}}'"), &[]);
     states(
         &built_in("command: 'make {{input.a}}'"),
-        &["missing-transition warning 7:5 no transition of `A` is for 1 as `A.exit_code`: the run fails then"],
+        &["missing-transition warning 7:5 no transition of `A` matches 1 as `A.exit_code`, so the run would fail"],
     );
 }

@@ -49,7 +49,7 @@ fn right_behind_the_host_a_value_goes_on_with_it() {
         "https://{{ env.HOST }}{{ inputs.path }}",
         "",
         &[
-            "untrusted-url warning 9:46 nothing parts `inputs.path` from `env.HOST`: it can go on with the host, and it is the run's input",
+            "untrusted-url warning 9:46 without `/` before it, `inputs.path` can change the host `env.HOST`, and it is the run's input",
         ],
     );
 }
@@ -106,7 +106,7 @@ fn a_variable_that_a_shell_reads_again_is_code() {
         "aegis",
         &[("flow.yaml", &command("grep $Q notes", "{{input.q}}"))],
         &[
-            "untrusted-command warning 11:17 `$Q` stands without quotes, and it is the run's input: the shell makes several words of it",
+            "untrusted-command warning 11:17 `$Q` is not quoted, and it is the run's input: the shell makes several words of it",
         ],
     );
 }

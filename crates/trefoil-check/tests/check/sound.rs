@@ -61,7 +61,7 @@ fn two_conditions_of_which_one_holds_leave_nothing_open() {
     states(
         &counts("blackboard.n < blackboard.most", "blackboard.n > blackboard.most"),
         &[
-            "missing-transition warning 7:5 every transition of `A` has a condition that may not hold: the run fails then",
+            "missing-transition warning 7:5 every transition of `A` has a condition that may not hold, so the run would fail",
         ],
     );
 }
@@ -157,7 +157,7 @@ fn a_count_is_not_expected_to_be_negative() {
             "version: '0.1'\nagents:\n  a: {{ model: 'openai:gpt-4o-mini', system: Answer. }}\nnodes:\n  get: {{ type: tool, tool: http, config: {{ url: 'https://example.com' }}, output_key: data }}\n  some: {{ agent: a, writes: output.some }}\n  none: {{ agent: a, writes: output.none }}\nedges:\n  - {{ from: get, to: some, when: working.get.data.count {first} }}\n  - {{ from: get, to: none, when: working.get.data.count {second} }}\n"
         )
     };
-    const REFUSED: &str = "refused warning 5:28 `tool: http` is not run by this version";
+    const REFUSED: &str = "refused warning 5:28 `tool: http` is not supported yet";
     says("sirenspec", &[("flow.yaml", &edges("> 0", "== 0"))], &[REFUSED]);
     says(
         "sirenspec",
@@ -192,11 +192,11 @@ fn what_a_block_asks_for_implies_what_ran_before_it() {
     review("{{#each B.output.issues}}{{this}} of {{../A.output}}{{/each}}", &[]);
     review(
         "{{#if input.x}}{{A.output}}{{/if}}",
-        &["maybe-undefined info 10:32 `A` has not run on every way to `A`: it is empty where it has not"],
+        &["maybe-undefined info 10:32 `A` may not have run before `A`; its value is then empty"],
     );
     review(
         "{{#if state.feedback}}again{{else}}{{A.output}}{{/if}}",
-        &["maybe-undefined info 10:52 `A` has not run on every way to `A`: it is empty where it has not"],
+        &["maybe-undefined info 10:52 `A` may not have run before `A`; its value is then empty"],
     );
 }
 
@@ -220,7 +220,7 @@ fn a_state_is_there_where_a_block_asks_for_a_member_of_it() {
     guarded("{{A.output}}{{#each B.output}}x{{/each}}", &text);
     guarded(
         "{{A.output}}{{#if A.output}}{{B.stdout}}{{/if}}",
-        &["maybe-undefined info 9:69 `B` has not run on every way to `C`: it is empty where it has not"],
+        &["maybe-undefined info 9:69 `B` may not have run before `C`; its value is then empty"],
     );
 }
 

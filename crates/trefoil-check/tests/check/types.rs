@@ -421,7 +421,7 @@ fn a_node_is_no_number_and_texts_have_the_order_of_their_letters() {
     edge(
         "working.k >= \"10\"",
         "text-as-number",
-        &["warning 7:30 `working.k` and `10` are compared as texts, character by character: `9` comes behind `10`"],
+        &["warning 7:30 `working.k` and `10` are compared as texts, character by character: `9` comes after `10`"],
     );
     edge("working.k >= \"m\"", "text-as-number", &[]);
     edge(

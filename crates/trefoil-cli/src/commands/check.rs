@@ -28,7 +28,7 @@ pub struct Check {
     /// Model calls that a run may make at worst; a program that could make more is reported
     #[arg(long, value_name = "N")]
     max_calls: Option<u64>,
-    /// Leave project files (`trefoil.toml`) alone
+    /// Ignore `trefoil.toml`
     #[arg(long)]
     no_config: bool,
     /// Ignore `# trefoil: allow` comments, as CI should for manifests that somebody else wrote

@@ -9,7 +9,7 @@ use crate::output;
 /// Print completions for a shell
 #[derive(Args)]
 pub struct Completions {
-    /// For which shell
+    /// Shell
     shell: Shell,
 }
 

@@ -1,42 +1,60 @@
-//! `trefoil explain RULE`: the rule's page, laid out for a terminal.
+//! `trefoil explain RULE|CODE`: the page of a rule, or of a code that a run fails with, laid out for a terminal.
 
 use std::fmt::Write as _;
 
 use clap::Args;
 use trefoil::checker::catalogue::level;
-use trefoil::checker::{Rule, Run, rule};
+use trefoil::checker::{RULES, Rule, Run, rule};
+use trefoil::codes::{CODES, Code, When, code};
+use trefoil::syntax::suggest;
 
-use crate::args::no_such_rule;
 use crate::{exit, output};
 
-/// Tell what a rule is about, with examples, and how to mend what it finds
+/// Explain a rule or an error code, with examples and fixes
 #[derive(Args)]
 pub struct Explain {
-    /// The rule's name, as findings show it: `error[RULE]`
-    #[arg(value_name = "RULE")]
-    rule: String,
+    /// A rule's name, as findings show it: `error[RULE]`, or the code of a failed run, such as `NO_TRANSITION`
+    #[arg(value_name = "RULE|CODE")]
+    name: String,
 }
 
-/// Exit code 0; 1 if it cannot be written; 2 if there is no such rule.
+/// Exit code 0; 1 if it cannot be written; 2 if there is no such rule or code.
 pub fn run(args: &Explain) -> u8 {
-    match rule(&args.rule) {
-        Some(rule) => output::result(&page(rule)),
-        None => {
-            let (message, help) = no_such_rule(&args.rule);
-            output::refuse(&message, Some(&help));
-            exit::NOT_STARTED
-        }
+    if let Some(rule) = rule(&args.name) {
+        return output::result(&page(rule.page, &about(rule)));
+    }
+    if let Some(code) = code(&args.name) {
+        return output::result(&page(code.page, when(code)));
+    }
+    let upper = args.name.to_uppercase();
+    let lower = args.name.to_lowercase();
+    let names = || RULES.iter().map(|r| r.name).chain(CODES.iter().map(|c| c.name));
+    let near = suggest::nearest(&args.name, names())
+        .or_else(|| suggest::nearest(&upper, names()))
+        .or_else(|| suggest::nearest(&lower, names()));
+    let help = match near {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => "`trefoil rules` lists the rules, docs/errors.md the codes of failed runs".to_owned(),
+    };
+    output::refuse(&format!("there is no rule or error code `{}`", args.name), Some(&help));
+    exit::NOT_STARTED
+}
+
+fn when(code: &Code) -> &'static str {
+    match code.when {
+        When::NotStarted => "the run does not start, exit code 2",
+        When::Run => "the run fails, exit code 1",
     }
 }
 
 /// The page with a line about levels under its title; examples are set in, marks of Markdown that only a reader of
 /// Markdown needs are gone.
-fn page(rule: &Rule) -> String {
+fn page(text: &str, about: &str) -> String {
     let bold = anstyle::Style::new().bold();
     let code = anstyle::AnsiColor::Cyan.on_default();
     let mut out = String::new();
     let mut example = false;
-    for line in rule.page.trim_end().lines() {
+    for line in text.trim_end().lines() {
         let line = if let Some(language) = line.strip_prefix("```") {
             example = !example;
             // A second file of an example has its name behind the language.
@@ -51,7 +69,7 @@ fn page(rule: &Rule) -> String {
         } else if example {
             format!("    {code}{line}{code:#}")
         } else if let Some(title) = line.strip_prefix("# ") {
-            format!("{bold}{title}{bold:#}  ({})", about(rule))
+            format!("{bold}{title}{bold:#}  ({about})")
         } else if let Some(title) = line.strip_prefix("## ") {
             format!("{bold}{title}{bold:#}")
         } else {

@@ -1,7 +1,9 @@
 //! `trefoil graph TARGET`: the workflow as a picture.
 
-use clap::Args;
+use std::path::PathBuf;
+
 use clap::builder::PossibleValuesParser;
+use clap::{Args, ValueEnum};
 use trefoil::graph::{FORMATS, graph};
 
 use super::{load, warn};
@@ -18,9 +20,35 @@ const SVG_ARROWS: usize = 500;
 pub struct Graph {
     #[command(flatten)]
     target: TargetArgs,
-    /// In which format
-    #[arg(long, default_value = "mermaid", value_parser = PossibleValuesParser::new(FORMATS.iter().map(|f| f.0)))]
-    format: String,
+    /// Output format; by default that of the ending of `--output`, else mermaid
+    #[arg(long, value_parser = PossibleValuesParser::new(FORMATS.iter().map(|f| f.0)))]
+    format: Option<String>,
+    /// Which way the arrows go
+    #[arg(long, value_name = "WAY", default_value = "down")]
+    direction: Direction,
+    /// Write to a file instead of stdout
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Direction {
+    /// From top to bottom
+    Down,
+    /// From left to right
+    Right,
+}
+
+impl Graph {
+    fn format(&self) -> &str {
+        let ending = self.output.as_ref().and_then(|path| path.extension()).and_then(|ending| ending.to_str());
+        match (&self.format, ending) {
+            (Some(format), _) => format,
+            (None, Some("svg")) => "svg",
+            (None, Some("dot" | "gv")) => "dot",
+            (None, _) => "mermaid",
+        }
+    }
 }
 
 /// Exit code 0; 1 if the picture cannot be written; 2 if the target does not load.
@@ -30,12 +58,16 @@ pub fn run(args: &Graph) -> u8 {
         Err(code) => return code,
     };
     warn(&loaded);
-    let drawn = graph(&loaded.program, &loaded.files);
-    match FORMATS.iter().find(|(name, _)| *name == args.format) {
+    let mut drawn = graph(&loaded.program, &loaded.files);
+    drawn.direction = match args.direction {
+        Direction::Down => trefoil::graph::Direction::Down,
+        Direction::Right => trefoil::graph::Direction::Right,
+    };
+    match FORMATS.iter().find(|(name, _)| *name == args.format()) {
         Some(("svg", _)) if drawn.nodes.len() > SVG_BOXES => {
             let why =
                 format!("the picture would have {} boxes, and `svg` draws at most {SVG_BOXES}", drawn.nodes.len());
-            output::refuse(&why, Some("take `--format mermaid` or `--format dot`, which any number fits"));
+            output::refuse(&why, Some("use `--format mermaid` or `--format dot`, which have no limit"));
             exit::NOT_STARTED
         }
         Some(("svg", _)) if drawn.edges.len() > SVG_ARROWS => {
@@ -44,7 +76,18 @@ pub fn run(args: &Graph) -> u8 {
             output::refuse(&why, Some("use `--format mermaid` or `--format dot`, which have no limit"));
             exit::NOT_STARTED
         }
-        Some((_, emit)) => output::result(&emit(&drawn)),
+        Some((_, emit)) => written(args, &emit(&drawn)),
         None => exit::NOT_STARTED,
+    }
+}
+
+fn written(args: &Graph, picture: &str) -> u8 {
+    let Some(path) = &args.output else { return output::result(picture) };
+    match std::fs::write(path, picture) {
+        Ok(()) => exit::OK,
+        Err(error) => {
+            output::refuse(&format!("`{}` cannot be written: {error}", path.display()), None);
+            exit::FAILED
+        }
     }
 }

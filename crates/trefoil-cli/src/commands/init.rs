@@ -1,4 +1,6 @@
-//! `trefoil init`: a first workflow, copied from the examples.
+//! `trefoil init`: a first workflow of one's own, in any format and in the shapes that people start with.
+//!
+//! On a terminal it asks for what is missing; without one every choice is an argument. It never writes over a file.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -6,99 +8,122 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 
-use crate::{exit, output};
+use crate::shapes::{MISSING, SHAPES, TEMPLATES, Template, formats, template};
+use crate::{exit, output, pick};
 
-/// Start with a small workflow that runs, one choice per dialect
+/// The name of a workflow that nobody named.
+const NAME: &str = "my-flow";
+
+/// Write a small workflow of your own that checks and runs
 #[derive(Args)]
 pub struct Init {
-    /// In which dialect; asked for on a terminal
-    #[arg(value_parser = PossibleValuesParser::new(CHOICES.iter().map(|c| c.dialect)))]
-    dialect: Option<String>,
-    /// Into which folder
-    #[arg(default_value = ".")]
+    /// Name of the workflow and of its file: small letters, digits, hyphens
+    #[arg(value_parser = name)]
+    name: Option<String>,
+    /// Target folder
+    #[arg(value_name = "DIR", default_value = ".")]
     folder: PathBuf,
+    /// Format to use (prompted for if omitted)
+    #[arg(long, value_parser = PossibleValuesParser::new(formats()))]
+    format: Option<String>,
+    /// Shape of the workflow (prompted for if omitted)
+    #[arg(long, value_parser = PossibleValuesParser::new(SHAPES.iter().map(|s| s.name)))]
+    shape: Option<String>,
 }
 
-/// What a dialect's choice consists of.
-struct Choice {
-    dialect: &'static str,
-    /// What it shows.
-    about: &'static str,
-    /// Name and content.
-    files: &'static [(&'static str, &'static str)],
-    /// What to run: behind the folder, and the arguments.
-    target: &'static str,
-    arguments: &'static str,
+fn name(text: &str) -> Result<String, String> {
+    let first = text.starts_with(|c: char| c.is_ascii_lowercase());
+    let rest = text.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-');
+    let wrong = !first || !rest || text.ends_with('-') || text.contains("--") || text.len() > 60;
+    if wrong { Err("use small letters, digits and hyphens, as in `my-flow`".to_owned()) } else { Ok(text.to_owned()) }
 }
 
-macro_rules! example {
-    ($dialect:literal, $name:literal) => {
-        ($name, include_str!(concat!("../../../../examples/", $dialect, "/", $name)))
-    };
-}
-
-/// The choices. A new dialect is one entry here.
-const CHOICES: &[Choice] = &[
-    Choice {
-        dialect: "agntz",
-        about: "a writer and a reviewer take turns until the reviewer approves",
-        files: &[
-            example!("agntz", "write-review-loop.yaml"),
-            example!("agntz", "writer.yaml"),
-            example!("agntz", "reviewer.yaml"),
-        ],
-        target: "#write-review-loop",
-        arguments: "--input topic=tea",
-    },
-    Choice {
-        dialect: "aegis",
-        about: "one agent writes a draft, another suggests improvements",
-        files: &[
-            example!("aegis", "draft-review.yaml"),
-            example!("aegis", "agents/draft-writer.yaml"),
-            example!("aegis", "agents/draft-reviewer.yaml"),
-        ],
-        target: "#draft-review",
-        arguments: "--input tea",
-    },
-    Choice {
-        dialect: "sirenspec",
-        about: "one agent names the intent of a message, another answers it",
-        files: &[example!("sirenspec", "classify-reply.yaml")],
-        target: "/classify-reply.yaml",
-        arguments: "--input hello",
-    },
-];
-
-/// Exit code 0; 2 if a file is there already or cannot be written.
+/// Exit code 0; 2 if something is missing, a file is there already or cannot be written.
 pub fn run(args: &Init) -> u8 {
-    let Some(choice) = args.dialect.clone().or_else(ask).and_then(|d| CHOICES.iter().find(|c| c.dialect == d)) else {
-        let names: Vec<_> = CHOICES.iter().map(|c| c.dialect).collect();
-        output::refuse("say in which dialect", Some(&format!("`trefoil init {}`", names.join("|"))));
-        return exit::NOT_STARTED;
+    match chosen(args) {
+        Ok(template) => write_all(args, template),
+        Err((message, help)) => {
+            output::refuse(&message, help.as_deref());
+            exit::NOT_STARTED
+        }
+    }
+}
+
+/// What was asked for, on the command line or on the terminal.
+fn chosen(args: &Init) -> Result<&'static Template, (String, Option<String>)> {
+    let usage = "`trefoil init --format agntz --shape loop my-flow`".to_owned();
+    let format = args.format.clone().or_else(|| {
+        let about = |format: &str| {
+            let shapes: Vec<_> = TEMPLATES.iter().filter(|t| t.format == format).map(|t| t.shape).collect();
+            shapes.join(", ")
+        };
+        let choices: Vec<(&str, String)> = formats().into_iter().map(|f| (f, about(f))).collect();
+        ask("Format?", &choices)
+    });
+    let Some(format) = format else {
+        return Err((format!("choose a format: {}", formats().join(", ")), Some(usage)));
     };
+    let shape = args.shape.clone().or_else(|| {
+        let there = SHAPES.iter().filter(|s| template(&format, s.name).is_some());
+        let choices: Vec<(&str, String)> = there.map(|s| (s.name, s.about.to_owned())).collect();
+        ask("Shape?", &choices)
+    });
+    let shapes = || {
+        let all: Vec<_> = TEMPLATES.iter().filter(|t| t.format == format).map(|t| t.shape).collect();
+        all.join(", ")
+    };
+    let Some(shape) = shape else {
+        return Err((format!("choose a shape: {}", shapes()), Some(usage)));
+    };
+    template(&format, &shape).ok_or_else(|| {
+        let why = MISSING.iter().find(|m| m.format == format && m.shape == shape).map_or("", |m| m.why);
+        (format!("`{format}` has no shape `{shape}`: {why}"), Some(format!("available: {}", shapes())))
+    })
+}
+
+/// Asks the person, if there is one.
+fn ask(question: &str, choices: &[(&str, String)]) -> Option<String> {
+    if !output::interactive() {
+        return None;
+    }
+    let shown: Vec<(&str, &str)> = choices.iter().map(|(name, about)| (*name, about.as_str())).collect();
+    let chosen = pick::pick(question, &shown)?;
+    choices.get(chosen).map(|(name, _)| (*name).to_owned())
+}
+
+fn write_all(args: &Init, template: &Template) -> u8 {
     let folder = &args.folder;
-    let taken: Vec<String> = choice
+    let name = args.name.as_deref().unwrap_or(NAME);
+    let files: Vec<(PathBuf, String)> = template
         .files
         .iter()
-        .map(|(name, _)| folder.join(name))
-        .filter(|p| p.symlink_metadata().is_ok())
-        .map(|p| format!("`{}`", p.display()))
+        .map(|(file, text)| (folder.join(file.replace("NAME", name)), text.replace("NAME", name)))
         .collect();
+    let there = files.iter().filter(|(path, _)| path.symlink_metadata().is_ok());
+    let taken: Vec<String> = there.map(|(path, _)| format!("`{}`", path.display())).collect();
     if !taken.is_empty() {
-        let message = format!("nothing was written: there already is {}", taken.join(", "));
-        output::refuse(&message, Some("name another folder, as in `trefoil init agntz first-flow`"));
+        let message = format!("nothing was written: {} already exists", taken.join(", "));
+        output::refuse(&message, Some("choose another name or folder, as in `trefoil init my-other-flow flows`"));
         return exit::NOT_STARTED;
     }
-    for (name, text) in choice.files {
-        if let Err(error) = write(&folder.join(name), text) {
-            output::refuse(&format!("`{}` cannot be written: {error}", folder.join(name).display()), None);
+    for (path, text) in &files {
+        if let Err(error) = write(path, text) {
+            output::refuse(&format!("`{}` cannot be written: {error}", path.display()), None);
             return exit::NOT_STARTED;
         }
-        output::say(&format!("wrote {}", folder.join(name).display()));
+        output::say(&format!("wrote {}", path.display()));
     }
-    output::say(&format!("\n{}: {}. Next:\n", choice.dialect, choice.about));
-    output::result(&format!("trefoil run {}{} {}\n", folder.display(), choice.target, choice.arguments))
+    output::say("\nNext:\n");
+    let main = files.first().map(|(path, _)| path.display().to_string()).unwrap_or_default();
+    let target = quoted(&main);
+    let run = format!("trefoil run {target} {} --model embedded", template.arguments);
+    output::result(&format!("trefoil check {}\n{run}\ntrefoil plan {target}\n", quoted(&folder.display().to_string())))
+}
+
+/// A path as a shell takes it for one word.
+fn quoted(path: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '/' | '-' | '_');
+    if path.chars().all(plain) { path.to_owned() } else { format!("'{}'", path.replace('\'', "'\\''")) }
 }
 
 fn write(path: &Path, text: &str) -> std::io::Result<()> {
@@ -107,21 +132,4 @@ fn write(path: &Path, text: &str) -> std::io::Result<()> {
     }
     // Never over something that somebody else has put there meanwhile.
     std::fs::File::options().write(true).create_new(true).open(path)?.write_all(text.as_bytes())
-}
-
-/// Asks the person, if there is one.
-fn ask() -> Option<String> {
-    if !output::interactive() {
-        return None;
-    }
-    for (index, choice) in CHOICES.iter().enumerate() {
-        output::say(&format!("{}  {:<10} {}", index + 1, choice.dialect, choice.about));
-    }
-    let mut out = anstream::stderr();
-    let _ = write!(out, "which? ").and_then(|()| out.flush());
-    let mut line = String::new();
-    std::io::stdin().read_line(&mut line).ok()?;
-    let line = line.trim();
-    let numbered = line.parse::<usize>().ok().and_then(|n| CHOICES.get(n.checked_sub(1)?));
-    numbered.or_else(|| CHOICES.iter().find(|c| c.dialect == line)).map(|c| c.dialect.to_owned())
 }

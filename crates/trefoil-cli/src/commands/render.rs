@@ -18,10 +18,10 @@ const STATE_BYTES: u64 = 64 << 20;
 /// Render one template or condition against a state
 #[derive(Args)]
 pub struct Render {
-    /// Whose rules: agntz, aegis, sirenspec
+    /// Template dialect: agntz, aegis, sirenspec
     #[arg(long, value_name = "NAME", value_parser = dialect, required_unless_present = "jsonl")]
     dialect: Option<Dialect>,
-    /// The state, an object in a JSON or YAML file; `-` reads stdin. It is all there is: `env` too is read from it
+    /// The state, an object in a JSON or YAML file; `-` reads stdin. Nothing else is available; `env` is read from this file too
     #[arg(long, value_name = "FILE")]
     state: Option<PathBuf>,
     /// The text is a condition: the result is `true` or `false`

@@ -31,19 +31,19 @@ pub struct Run {
     /// The input as JSON; `@FILE` reads a file, `-` reads stdin
     #[arg(long, value_name = "JSON|@FILE|-", allow_hyphen_values = true)]
     input_json: Option<String>,
-    /// Who answers: embedded, scripted=FILE, or PROVIDER:NAME
+    /// Model to use for every call: embedded, scripted=FILE, or PROVIDER:NAME
     #[arg(long, value_name = "MODEL", value_parser = model)]
     model: Option<ModelOverride>,
-    /// Seed of the embedded model and of retry delays
+    /// Seed for the embedded model and retry jitter
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
     /// The answer of a step that asks a person; STEP is its name, or its key where names repeat (`outer/inner`)
     #[arg(long = "answer", value_name = "STEP=VALUE", value_parser = answer)]
     answers: Vec<(String, String)>,
-    /// Do not ask the rules; what keeps the program from loading stops it all the same
+    /// Skip the checks (load errors still stop the run)
     #[arg(long)]
     no_check: bool,
-    /// Model calls that the run may make; it does not start where it may need more
+    /// Maximum number of model calls; refuses to start if the run could exceed it
     #[arg(long, value_name = "N")]
     max_calls: Option<u64>,
     /// Let steps run commands on this machine
@@ -54,13 +54,13 @@ pub struct Run {
     /// Write what happened to a JSON file: every step with prompts, answers, usage and timing
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
-    /// Print events to stdout, one JSON object a line, in place of the result; the last line holds the output
+    /// Stream events to stdout as JSON Lines instead of the result (the last event holds the output)
     #[arg(long, value_name = "FORMAT")]
     events: Option<Events>,
     /// How to print the result
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     output: Output,
-    /// Show nothing but errors and the result; that the embedded model answers is said all the same
+    /// Print only errors and the result (the embedded-model notice is always shown)
     #[arg(long, short)]
     quiet: bool,
 }
@@ -118,8 +118,11 @@ fn start(args: &Run) -> Result<u8, u8> {
         warn(&loaded);
         warn_of_texts(args, loaded.dialect);
         match loaded.unproven() {
-            _ if args.no_check => output::say("check: left out, nothing is proved"),
-            Some(unproven) => output::say(&format!("check: {unproven}; see `trefoil check`")),
+            _ if args.no_check => output::say("checks skipped (`--no-check`)"),
+            Some(unproven) => output::say(&format!(
+                "{unproven} (run `trefoil check` to see {})",
+                if unproven.starts_with("1 ") && !unproven.contains(',') { "it" } else { "them" }
+            )),
             None => {}
         }
     }
@@ -191,8 +194,8 @@ fn start(args: &Run) -> Result<u8, u8> {
 fn label(args: &Run, ready: &Ready) {
     let asked_for = args.model == Some(ModelOverride::Embedded);
     if ready.answers_from == AnswersFrom::Embedded {
-        let why = if asked_for { "" } else { "; no provider that this program names has a key" };
-        output::note(&format!("answers are made up by the embedded model, offline{why}"));
+        let why = if asked_for { "" } else { "no API key is set for any model in this workflow: " };
+        output::note(&format!("{why}answers are placeholders from the offline embedded model"));
     }
 }
 
@@ -209,7 +212,7 @@ fn cannot_start(error: &std::io::Error) -> u8 {
     exit::NOT_STARTED
 }
 
-/// Why nothing was started, and whether somebody who knows better may start it all the same.
+/// Why nothing was started, and whether somebody who knows better may start it anyway.
 fn not_started(args: &Run, options: &LoadOptions, report: &Report) -> u8 {
     let found = &report.diagnostics;
     output::say(&output::diagnostics(found, &report.files));
@@ -218,8 +221,8 @@ fn not_started(args: &Run, options: &LoadOptions, report: &Report) -> u8 {
     let unchecked = LoadOptions { checks: None, ..options.clone() };
     let only_rules = !args.no_check && trefoil::load(&args.target.target(), &unchecked).is_ok();
     let help = match args.no_check {
-        true => Some("`--no-check` leaves out the rules of the checker; with these errors there is no program to run"),
-        false => only_rules.then_some("it would load: `--no-check` starts it all the same"),
+        true => Some("`--no-check` cannot skip these errors: the file cannot be loaded"),
+        false => only_rules.then_some("to run it anyway, add `--no-check`"),
     };
     output::refuse(&format!("the run was not started because of {of}"), help);
     exit::NOT_STARTED

@@ -17,7 +17,7 @@ fn all() -> impl Iterator<Item = (&'static str, &'static str)> {
 /// Print the JSON Schema of a format, for editors, or of the output of `check`
 #[derive(Args)]
 pub struct Schema {
-    /// Of what
+    /// Which schema
     #[arg(value_name = "NAME", value_parser = PossibleValuesParser::new(all().map(|(name, _)| name)))]
     name: String,
 }

@@ -22,7 +22,7 @@ pub fn failure(loaded: &Loaded, error: &RunError) -> String {
     let step = error.key.as_ref().filter(|key| !key.0.is_empty()).map(|key| format!(" in `{key}`")).unwrap_or_default();
     let cause = match &error.cause {
         Some(Cause::Status(status)) if !error.message.contains(&status.to_string()) => format!(" (status {status})"),
-        Some(Cause::Network) => " (no answer from the network)".to_owned(),
+        Some(Cause::Network) => " (network error)".to_owned(),
         Some(Cause::Status(_) | Cause::Guardrail | Cause::Timeout) | None => String::new(),
     };
     d.message = format!("{}{step}: {}{cause}", error.code, error.message);

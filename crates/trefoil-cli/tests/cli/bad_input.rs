@@ -278,7 +278,7 @@ fn inputs_that_do_not_fit_point_to_where_they_are_declared() {
     let run = |args: &[&str]| folder.trefoil(&[&["run", "a.yaml"], args].concat());
     run(&["-i", "n=x"]).silent(2).says(&["error[input-invalid]: ", "a.yaml:5:"]);
     run(&["-i", "text"]).silent(2).says(&["error[input-invalid]: ", "a.yaml:1:", "`n`"]);
-    run(&["-i", "n=1", "-i", "n=2"]).silent(2).says(&["error[input-invalid]: ", "given twice"]);
-    run(&["--input-json", "{\"n\": 1, \"n\": 2}"]).silent(2).says(&["the key `n` is given twice"]);
+    run(&["-i", "n=1", "-i", "n=2"]).silent(2).says(&["error[input-invalid]: ", "set twice"]);
+    run(&["--input-json", "{\"n\": 1, \"n\": 2}"]).silent(2).says(&["the key `n` is set twice"]);
     run(&["--input-json", "{\"n\": 1}"]).exits(0);
 }

@@ -15,6 +15,7 @@ mod check;
 mod corpus;
 mod examples;
 mod fix;
+mod init;
 mod inputs;
 mod levels;
 mod lsp;

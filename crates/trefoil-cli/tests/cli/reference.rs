@@ -92,7 +92,20 @@ fn every_rule_that_is_listed_is_explained() {
     folder
         .trefoil(&["explain", "unknow-key"])
         .silent(2)
-        .says(&["there is no rule `unknow-key`", "did you mean `unknown-key`?"]);
+        .says(&["there is no rule or error code `unknow-key`", "did you mean `unknown-key`?"]);
+}
+
+#[test]
+fn every_code_of_a_failed_run_is_explained() {
+    let folder = Folder::new();
+    for name in ["NO_TRANSITION", "no_transition", "missing-model", "BUDGET_EXCEEDED"] {
+        let ran = folder.trefoil(&["explain", name]);
+        ran.exits(0);
+        assert!(ran.out.contains("How to fix it") && !ran.out.contains('#'), "{}", ran.out);
+    }
+    folder.trefoil(&["explain", "NO_TRANSITIONS"]).silent(2).says(&["did you mean `NO_TRANSITION`?"]);
+    folder.trefoil(&["explain", "no_transitoin"]).silent(2).says(&["did you mean `NO_TRANSITION`?"]);
+    folder.trefoil(&["explian", "x"]).silent(2).says(&["'explain'"]);
 }
 
 /// Every member that programs are given is on the page for those who write them.

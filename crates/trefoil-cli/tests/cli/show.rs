@@ -94,6 +94,90 @@ fn pictures_say_nothing_that_the_text_did_not() {
     }
 }
 
+#[test]
+fn a_picture_goes_to_a_file_in_the_format_of_its_ending_and_in_either_direction() {
+    let folder = crate::world::Folder::new();
+    folder.write("a.yaml", crate::world::AGENT);
+    let ran = folder.trefoil(&["graph", "a.yaml", "--direction", "right", "-o", "a.svg"]);
+    ran.exits(0);
+    assert_eq!(ran.out, "");
+    let svg = std::fs::read_to_string(folder.path().join("a.svg")).unwrap();
+    assert!(svg.starts_with("<svg ") && svg.contains("prefers-color-scheme:dark"), "{svg}");
+    assert!(svg.contains("<a href=\"./a.yaml#L1\">") && svg.contains("a.yaml:1</title>"), "{svg}");
+    let box_ = |title: &str| {
+        let at = svg.find(&format!(">{title}</text>")).unwrap();
+        let x = svg[..at].rsplit("x=\"").next().unwrap();
+        x.split('"').next().unwrap().parse::<f64>().unwrap()
+    };
+    assert!(box_("end") > box_("helper") + 50.0, "{svg}");
+    assert!(trefoil(&["graph", "--direction", "right", "examples/agntz#text-analysis"]).contains("flowchart LR"));
+    folder.trefoil(&["graph", "a.yaml", "-o", "no/such/folder.svg"]).exits(1).says(&["cannot be written"]);
+}
+
+#[test]
+fn stages_that_each_run_in_parallel_meet_in_one_point() {
+    let folder = crate::world::Folder::new();
+    let branch = |id: &str| {
+        format!(
+            "        - agent: {{ id: {id}, kind: llm, model: {{ provider: openai, name: m }}, instruction: x, prompt: y }}\n"
+        )
+    };
+    let stage = |id: &str, one: &str, two: &str| {
+        format!("  - agent:\n      id: {id}\n      kind: parallel\n      branches:\n{}{}", branch(one), branch(two))
+    };
+    folder.write("p.yaml", format!("id: p\nkind: sequential\nsteps:\n{}{}", stage("s", "a", "b"), stage("t", "c", "d")));
+    let ran = folder.trefoil(&["graph", "p.yaml"]);
+    ran.exits(0);
+    let dot = ran.out.lines().find(|l| l.contains("(( ))")).unwrap().trim().split('(').next().unwrap().to_owned();
+    assert_eq!(ran.out.lines().filter(|l| l.contains(&format!("--> {dot}"))).count(), 2, "{}", ran.out);
+    assert_eq!(ran.out.lines().filter(|l| l.contains(&format!("{dot} -->"))).count(), 2, "{}", ran.out);
+    assert!(ran.out.contains("[\"s: in parallel\"]"), "a frame's title is one line: {}", ran.out);
+}
+
+#[test]
+fn commands_are_shown_as_they_are_written() {
+    let folder = crate::world::Folder::new();
+    folder.write(
+        "w.yaml",
+        "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: {name: w}\nspec:\n  initial_state: A\n  states:\n    \
+         A: {kind: System, command: \"echo 'a {{workflow.task}}' \\\"b {{workflow.task}}\\\"\"}\n",
+    );
+    let written = "echo 'a {{workflow.task}}' \"b {{workflow.task}}\"";
+    let plan = folder.trefoil(&["plan", "w.yaml"]);
+    plan.exits(0);
+    assert!(plan.out.contains(&format!("runs {written}")), "{}", plan.out);
+    let dot = folder.trefoil(&["graph", "w.yaml", "--format", "dot"]);
+    assert!(dot.out.contains(&written.replace('"', "\\\"")), "{}", dot.out);
+}
+
+#[test]
+fn names_cannot_move_the_cursor() {
+    let folder = crate::world::Folder::new();
+    // ESC, a C1 control sequence introducer, a line break and a mark that turns the writing direction.
+    let name = "\"x\\e[31m\\u009b2J\\nevil line\\u202e\"";
+    folder.write(
+        "s.yaml",
+        format!(
+            "version: \"0.1\"\nagents:\n  a: {{ model: {name}, system: x }}\nnodes:\n  {name}: {{ agent: a, writes: output.x }}\n\
+             input: {{ message: hi }}\n"
+        ),
+    );
+    folder.write(
+        "p.yaml",
+        format!(
+            "id: p\nkind: llm\nmodel: {{ provider: openai, name: {name} }}\ninstruction: x\n\
+             inputSchema:\n  {name}: string\n"
+        ),
+    );
+    for args in [["plan", "p.yaml"], ["ir", "p.yaml"], ["plan", "s.yaml"], ["ir", "s.yaml"]] {
+        let ran = folder.trefoil(&args);
+        let shown = format!("{}{}", ran.out, ran.err);
+        let bad = |c: char| c != '\n' && (c.is_control() || c == '\u{202e}');
+        assert!(!shown.contains(bad), "{args:?}: {shown:?}");
+        assert!(!shown.lines().any(|l| l.starts_with("evil")), "{args:?}: {shown}");
+    }
+}
+
 fn each(what: &str, args: &[&str]) {
     let mut shown = String::new();
     for (_, target) in SHOWN {

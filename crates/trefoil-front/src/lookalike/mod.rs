@@ -79,7 +79,7 @@ pub fn literals(reader: &Reader<'_>, source: &Text, expressions: &[Expression], 
             let place = mend::literal(source, reader.file, &literal).map_or(reader.at(source.span), |(at, _)| at);
             let message = format!("`default` has no effect: `{literal}` comes first, and is always there");
             let d = Diagnostic::warning("no-effect", place, message);
-            reader.report(d.help("write the value first, and behind it what stands in for it"));
+            reader.report(d.help("write the value first, and its fallback after it"));
         }
         quoted(reader, source, expression, resolve);
     }
@@ -95,8 +95,8 @@ fn quoted(reader: &Reader<'_>, source: &Text, expression: &Expression, resolve: 
             let at = place.map_or(reader.at(source.span), |(at, _)| at);
             let d = Diagnostic::warning(RULE, at, format!("`{path}` in quotes is text, and its value is not read"));
             reader.report(match place {
-                Some((at, _)) => d.suggestion("leave out the quotes", at, &**path),
-                None => d.help("leave out the quotes"),
+                Some((at, _)) => d.suggestion("remove the quotes", at, &**path),
+                None => d.help("remove the quotes"),
             });
         }
         Expression::Call(_, all) | Expression::Compare(all, _) | Expression::And(all) | Expression::Or(all) => {
@@ -141,7 +141,7 @@ fn finding(
         }
         Form::Brace => {
             let d = warning("this `}` is text: a placeholder ends with two braces".to_owned());
-            Some(if straight { d.suggestion("take it out", place, "") } else { d })
+            Some(if straight { d.suggestion("remove it", place, "") } else { d })
         }
         Form::Statement(path) => {
             Some(warning(format!("`{whole}` is text, and `{path}` is not read")).help(tags.statements))
@@ -157,7 +157,7 @@ fn finding(
             })
         }
         Form::Comparison => {
-            Some(warning(format!("`{whole}` behind the tag is text, and compares nothing")).help(tags.comparison?))
+            Some(warning(format!("`{whole}` after the tag is text, and compares nothing")).help(tags.comparison?))
         }
     }
 }
@@ -182,7 +182,7 @@ fn dollar(reader: &Reader<'_>, text: &Text) {
         }
         let place: Location = reader.at(text.source(at as u32..at as u32 + 1));
         let d = Diagnostic::warning(RULE, place, "the `$` is no part of the placeholder: it stays in the text");
-        reader.report(d.suggestion("take the `$` out", place, ""));
+        reader.report(d.suggestion("remove the `$`", place, ""));
     }
 }
 

@@ -186,7 +186,7 @@ fn names(reading: &Reading<'_, '_>, node: &Node, name: &str) {
                 };
                 if let Some(first) = seen.get(&*text.value) {
                     let at = reading.reader.at(text.span);
-                    let d = Diagnostic::error("invalid-schema", at, format!("`{}` stands in it twice", text.value));
+                    let d = Diagnostic::error("invalid-schema", at, format!("`{}` is in it twice", text.value));
                     reading.report(d.label(reading.reader.at(first.span), "here already"));
                 } else {
                     seen.insert(&text.value, text);
@@ -198,9 +198,9 @@ fn names(reading: &Reading<'_, '_>, node: &Node, name: &str) {
             let mut d = Diagnostic::error("invalid-schema", reading.reader.at(node.span), message);
             if let Some((Scalar::Bool(b), _)) = node.scalar() {
                 d = d.help(if b {
-                    "it stands beside `properties` and lists the names that must be there"
+                    "it goes beside `properties` and lists the names that must be there"
                 } else {
-                    "drop it: a property may be left out unless a `required` beside `properties` lists it"
+                    "drop it: a property is optional unless a `required` beside `properties` lists it"
                 });
             }
             reading.report(d);
@@ -281,7 +281,7 @@ fn misplaced(reading: &Reading<'_, '_>, mapping: &Mapping) {
     for text in choices.iter().filter_map(Node::string) {
         match seen.get(&*text.value) {
             Some(first) => {
-                let message = format!("`{}` stands in it twice", text.value);
+                let message = format!("`{}` is in it twice", text.value);
                 let d = Diagnostic::warning("invalid-schema", reading.reader.at(text.span), message);
                 reading.reader.report(d.label(reading.reader.at(first.span), "here already"));
             }
@@ -376,7 +376,7 @@ fn pointless(reading: &Reading<'_, '_>, mapping: &Mapping, kind: &Text) {
                 other,
             ),
             None if *key == "required" && &*kind.value == "array" => {
-                d.help("what the objects in a list must have stands under `items`")
+                d.help("what the objects in a list must have goes under `items`")
             }
             None => d.help(format!("take `{key}` away")),
         });

@@ -105,7 +105,7 @@ fn failure(json: &Json, at: &str) -> Result<Failure> {
                 (None, Some(kind)) => kind
                     .as_str()
                     .and_then(by_name)
-                    .ok_or_else(|| format!("`{at}.kind` is none of `network`, `timeout`, `protocol`"))?,
+                    .ok_or_else(|| format!("`{at}.kind` is not one of `network`, `timeout`, `protocol`"))?,
                 (None, None) => ModelErrorKind::Status(500),
                 (Some(_), Some(_)) => return Err(format!("`{at}` has both `status` and `kind`")),
             };

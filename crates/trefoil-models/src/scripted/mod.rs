@@ -190,7 +190,7 @@ impl ModelProvider for Scripted {
         };
         let Some(turn) = script.turn(&at.key.0) else {
             let n = script.turns.len();
-            return Err(setup(format!("the script has no further answer for `{name}`: {n} were given")));
+            return Err(setup(format!("the script has no further answer for `{name}`: it has only {n}")));
         };
         at.meter.tell(Usage::default());
         if turn.delay_ms > 0 {
@@ -227,7 +227,7 @@ impl ToolHost for Scripted {
         };
         let Some(turn) = script.turn(&key.0) else {
             let (name, n) = (&request.name, script.turns.len());
-            return Err(ToolError::Failed(format!("the script has no further answer for `{name}`: {n} were given")));
+            return Err(ToolError::Failed(format!("the script has no further answer for `{name}`: it has only {n}")));
         };
         if turn.delay_ms > 0 {
             tokio::time::sleep(Duration::from_millis(turn.delay_ms)).await;

@@ -16,6 +16,6 @@ fn agents_that_nobody_declared_are_played_by_the_embedded_model_only() {
     assert_eq!(ModelPlan::decide(&program, &registry, None), Ok(ModelPlan::Embedded));
     for chosen in [named, scripted] {
         let error = ModelPlan::decide(&program, &registry, Some(&chosen)).unwrap_err();
-        assert_eq!(error.message, "nobody declares the agents that the workflow calls: `tester`");
+        assert_eq!(error.message, "these agents are not defined: `tester`");
     }
 }

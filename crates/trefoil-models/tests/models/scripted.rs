@@ -47,7 +47,7 @@ async fn a_list_is_given_in_order_and_ends() {
     assert_eq!(text(&script, "flow/step@1", &labels).await, "a", "the same call gets the same answer");
     assert_eq!(
         text(&script, "flow/step@3", &labels).await,
-        "Setup: the script has no further answer for `step`: 3 were given"
+        "Setup: the script has no further answer for `step`: it has only 3"
     );
 }
 
@@ -122,7 +122,7 @@ fn mistakes_are_named_by_their_place() {
         (json!({"answers": {"a": {"error": {"status": 9000}}}}), "`answers.a.error.status` is not an HTTP status"),
         (
             json!({"answers": {"a": {"error": {"kind": "magic"}}}}),
-            "`answers.a.error.kind` is none of `network`, `timeout`, `protocol`",
+            "`answers.a.error.kind` is not one of `network`, `timeout`, `protocol`",
         ),
         (json!({"tools": {"t": {"valeu": 1}}}), "`tools.t` has the unknown key `valeu`; did you mean `value`?"),
     ];

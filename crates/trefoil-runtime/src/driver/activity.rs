@@ -223,7 +223,7 @@ async fn human(at: &At<'_>, request: &HumanRequest) -> Result<Value, RunError> {
             Err(RunError::new("HUMAN_TIMEOUT", message).cause(Cause::Timeout))
         }
         (Some(None), OnTimeout::Fail) => {
-            let error = RunError::new("HUMAN_TIMEOUT", format!("there is nobody to answer `{}`", request.step));
+            let error = RunError::new("HUMAN_TIMEOUT", format!("no person can answer `{}`", request.step));
             Err(error.help("answer it with `--answer STEP=VALUE`, or declare a default"))
         }
     }

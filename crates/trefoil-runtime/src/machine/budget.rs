@@ -151,7 +151,7 @@ fn exceeded(budget: &Budget, tokens: u64, calls: u64, elapsed_ms: u64) -> Option
         return Some((1, format!("token ceiling exceeded: {tokens} tokens used, limit is {limit}")));
     }
     if let Some(limit) = budget.max_calls.filter(|limit| calls > *limit) {
-        return Some((2, format!("call ceiling exceeded: {calls} model calls made, limit is {limit}")));
+        return Some((2, format!("call limit exceeded: {calls} of {limit} model calls used")));
     }
     let limit = budget.max_duration_ms.filter(|limit| elapsed_ms > *limit)?;
     Some((TIME, too_long(elapsed_ms, limit)))

@@ -24,7 +24,7 @@ pub struct Combined {
 pub fn combine(verdicts: &[Verdict], rules: &Consensus) -> Result<Combined, RunError> {
     let needed = rules.min_judges.max(1) as usize;
     if verdicts.len() < needed {
-        let message = format!("{} of at least {needed} verdicts came in", verdicts.len());
+        let message = format!("only {} of {needed} required verdicts arrived", verdicts.len());
         return Err(RunError::new("CONSENSUS_FAILED", message));
     }
     let passes = verdicts.iter().filter(|v| v.score >= rules.threshold).count();

@@ -40,7 +40,7 @@ pub fn start(turn: &mut Turn<'_>, f: FrameId, id: StepId, step: &Step) -> Result
         StepKind::Attempts(attempts) => attempts::start(turn, f, attempts),
         StepKind::Call(call) => call::start(turn, f, call),
         StepKind::Refused(refused) => {
-            let error = RunError::new("REFUSED", format!("{} is not run by this version", refused.feature));
+            let error = RunError::new("REFUSED", format!("{} is not supported yet", refused.feature));
             Err(error.help(&*refused.message).into())
         }
     }

@@ -129,7 +129,7 @@ impl<'p> Turn<'p> {
     /// Begins the run.
     pub fn start(&mut self, input: Option<Value>) {
         if let Some((step, refused)) = walk::refusals(self.program).first() {
-            let mut error = RunError::new("REFUSED", format!("{} is not run by this version", refused.feature));
+            let mut error = RunError::new("REFUSED", format!("{} is not supported yet", refused.feature));
             error.location = self.program.step(*step).map(|s| s.origin);
             return self.finish(Err(error.help(&*refused.message)));
         }

@@ -71,7 +71,11 @@ fn iterations_that_never_validate_fail_with_the_last_reason() {
     let (outcome, reasons) = run(|_, _| vec![regex("^never$")], |_, user| Ok(user.to_owned()));
     let error = outcome.result.unwrap_err();
     assert_eq!(error.code, "MAX_ITERATIONS_EXCEEDED");
-    assert!(error.message.starts_with("nothing passed in 3 iterations: `regex` did not pass"), "{}", error.message);
+    assert!(
+        error.message.starts_with("no iteration passed validation (3 tried): `regex` did not pass"),
+        "{}",
+        error.message
+    );
     assert_eq!(reasons.len(), 3);
 }
 
@@ -127,7 +131,7 @@ fn judges_vote_and_too_few_verdicts_fail_the_iteration() {
     assert_eq!(
         reasons,
         [
-            "`semantic` did not pass: 1 of at least 2 verdicts came in; judge `judge1`: the answer is not a verdict; judge `judge2`: the answer is not a verdict"
+            "`semantic` did not pass: only 1 of 2 required verdicts arrived; judge `judge1`: the answer is not a verdict; judge `judge2`: the answer is not a verdict"
         ]
     );
 }

@@ -161,7 +161,7 @@ fn a_budget_counts_retries_and_the_calls_of_called_flows() {
     let error = World::model(|_, _| Err(status(429))).run(&b.program(main), "x").result.unwrap_err();
     // No failure policy further in saves a run from its budget.
     assert_eq!(error.code, "BUDGET_EXCEEDED");
-    assert_eq!(error.message, "call ceiling reached: 2 model calls made, and one more is wanted");
+    assert_eq!(error.message, "call limit reached: 2 of 2 model calls used");
 }
 
 #[test]

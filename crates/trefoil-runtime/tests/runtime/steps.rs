@@ -351,7 +351,7 @@ fn what_this_version_does_not_run_stops_a_run_before_its_first_call() {
     let outcome = World::echo().run(&b.program(main), "x");
     let error = outcome.result.unwrap_err();
     assert_eq!((error.code.as_str(), outcome.calls), ("REFUSED", 0));
-    assert_eq!(error.message, "`http` tools is not run by this version");
+    assert_eq!(error.message, "`http` tools is not supported yet");
 }
 
 #[test]

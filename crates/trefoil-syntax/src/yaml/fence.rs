@@ -30,14 +30,14 @@ pub(super) fn find(id: FileId, text: &str) -> Option<(Diagnostic, Vec<Span>)> {
     }
     let at = |span: Span| Location::new(id, span);
     let marks = Span::new(first.start, first.start + fence.trim_end().len() as u32);
-    let found = Diagnostic::error(rules::SYNTAX, at(marks), "a Markdown fence is no part of the YAML");
+    let found = Diagnostic::error(rules::SYNTAX, at(marks), "a Markdown fence is not YAML");
     let edits = outside.iter().rev().map(|span| Edit { location: at(*span), text: String::new() }).collect();
     // Words beside the fence may be meant to stay, as a comment.
     let words = outside
         .iter()
         .any(|s| text.get(s.start as usize..s.end as usize).is_some_and(|t| t.trim().lines().count() > 1));
-    let fix = Fix { message: "take the fence out".to_owned(), edits, safe: !words };
-    let help = "a file holds the YAML alone: take out the lines with the backquotes, and what is not between them";
+    let fix = Fix { message: "remove the fence".to_owned(), edits, safe: !words };
+    let help = "keep only the text between the fences";
     Some((Diagnostic { fix: Some(Box::new(fix)), ..found.help(help) }, outside))
 }
 

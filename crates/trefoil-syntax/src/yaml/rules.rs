@@ -38,14 +38,14 @@ pub const LIMIT: &str = "yaml-limit";
 /// Every rule of this module with its description.
 pub const RULES: &[(&str, &str)] = &[
     (SYNTAX, "the text is not valid YAML"),
-    (TAB, "a tab stands where YAML wants spaces"),
+    (TAB, "a tab where YAML wants spaces"),
     (UNQUOTED_BRACES, "a value that begins with `{{` needs quotes, or YAML takes it for a mapping"),
-    (TYPOGRAPHIC_QUOTES, "a value stands between quotes that are text for YAML"),
+    (TYPOGRAPHIC_QUOTES, "a value between quotes that are text for YAML"),
     (CUT_BY_COMMENT, "a value ends before ` #`, and what was meant as its rest is a comment"),
     (STRAY_QUOTE, "a value ends with a quote that nothing opens"),
     (EMPTY, "the file holds nothing"),
     (ENCODING, "the file is not UTF-8 text"),
-    (CHARACTER, "a control character stands in the file"),
+    (CHARACTER, "a control character in the file"),
     (DUPLICATE_KEY, "a mapping has the same key twice"),
     (KEY, "a key is missing, or is a list or a mapping"),
     (TAG, "a tag is unknown, or its value is of another type"),

@@ -220,9 +220,9 @@ fn a_line_that_slipped_is_shown_beside_the_one_that_cannot_stand_because_of_it()
         let labels = found.into_iter().flat_map(|d| d.labels);
         labels.map(|l| format!("{} {}", file.position(l.location.span.start).line, l.message)).collect::<Vec<_>>()
     };
-    let out = ["3 this line stands further out than those around it"];
+    let out = ["3 this line is indented less than its neighbours"];
     assert_eq!(labels("model:\n  provider: x\nname: y\n  temperature: 0.2\n"), out);
-    let below = ["3 this line stands no further in than the key above it"];
+    let below = ["3 this line is indented no further than the key above it"];
     assert_eq!(labels("in:\n  b:\n  type: number\n    min: 0\n"), below);
     let item = ["2 or the item begins too far in: its keys stand two further in than its `-`"];
     assert_eq!(labels("steps:\n    - ref: c\n    input: d\n"), item);

@@ -148,7 +148,7 @@ fn missing(b: &mut Builder<'_>, span: &Range<usize>, before: Option<&Range<usize
     };
     let joint = matches!(shown, "&&" | "||");
     b.mistakes.add(SYNTAX, at.clone(), message).help(if joint {
-        "put a comparison there, or take the operator away"
+        "put a comparison there, or remove the operator"
     } else {
         "for empty text write `''`"
     });

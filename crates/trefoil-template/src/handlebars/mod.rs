@@ -269,7 +269,7 @@ impl<'t> Cursor<'_, 't> {
         let end = self.at + len;
         let span = started..end;
         let meant = self.b.slice(span.clone()).trim().replace('[', ".").replace(']', "");
-        let noted = self.b.mistakes.add(self.codes.syntax, self.at..end, "an item of a list stands behind a dot");
+        let noted = self.b.mistakes.add(self.codes.syntax, self.at..end, "an item of a list comes after a dot");
         noted.help(format!("write `{meant}`"));
         true
     }

@@ -355,7 +355,7 @@ impl<'t> Builder<'t> {
     pub fn close(&mut self, name: &'t str, span: Range<usize>) {
         let Some(innermost) = self.innermost() else {
             let message = format!("`{{{{/{name}}}}}` closes nothing");
-            self.mistakes.add("template-stray-close", span, message).help("take it away, or open its block before it");
+            self.mistakes.add("template-stray-close", span, message).help("remove it, or open its block before it");
             return;
         };
         if innermost != name {

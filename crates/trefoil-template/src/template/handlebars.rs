@@ -123,7 +123,7 @@ fn cut(b: &mut Builder<'_>, open: usize) -> Result<Tag, usize> {
         Close::At(close) => close,
         Close::Nested(inner) if inside_path(b.slice(at..inner)) => {
             let head = b.slice(at..inner).trim().trim_end_matches(['.', '/', '[']);
-            b.mistakes.add("template-syntax", open..inner + 2, "a tag stands inside of a tag").help(format!(
+            b.mistakes.add("template-syntax", open..inner + 2, "a tag inside a tag").help(format!(
                 "tags do not nest; for a member whose name is a value write `{{{{lookup {head} name}}}}`"
             ));
             let end = b.slice(inner..b.source.len()).find("}}}}").map_or(inner, |len| inner + len + 4);
@@ -307,7 +307,7 @@ fn placeholder(b: &mut Builder<'_>, tag: &Tag) -> Option<Expression> {
     ) {
         let arguments: Vec<&str> = inner.split(',').map(str::trim).collect();
         let meant = format!("{name} {}", arguments.join(" "));
-        let message = format!("`{name}` is a helper: what it is given stands behind it, without parentheses");
+        let message = format!("`{name}` is a helper: its argument comes after it, without parentheses");
         let noted = c.b.mistakes.add("template-syntax", tag.inner.clone(), message);
         noted.meant(meant.clone()).help(format!("write `{{{{{meant}}}}}`"));
         return None;
@@ -324,7 +324,7 @@ fn placeholder(b: &mut Builder<'_>, tag: &Tag) -> Option<Expression> {
         };
     if is_call && BLOCKS.contains(&name) {
         let meant = format!("#{}", c.b.slice(tag.inner.clone()));
-        let message = format!("`{name}` opens a block, and stands here without its `#`");
+        let message = format!("`{name}` opens a block, but has no `#` here");
         let noted = c.b.mistakes.add("template-unknown-helper", tag.inner.clone(), message);
         noted.meant(meant.clone()).help(format!("write `{{{{{meant}}}}}`"));
         b.open_broken(name, tag.span.clone());
@@ -447,7 +447,7 @@ fn head<'t>(b: &mut Builder<'t>, tag: &Tag, name: &str) -> Option<Head<'t>> {
     let next = behind.trim_start();
     if let (true, Some(list)) = (name == "each" && behind.len() > next.len(), next.strip_prefix("in ")) {
         let meant = format!("each {} as |{word}|", list.trim());
-        let noted = c.b.mistakes.add(CODE, tag.inner.clone(), "a list is named first, and its item behind it");
+        let noted = c.b.mistakes.add(CODE, tag.inner.clone(), "a list is named first, and its item after it");
         noted.meant(meant.clone()).help(format!("write `{{{{#{meant}}}}}`"));
         return None;
     }

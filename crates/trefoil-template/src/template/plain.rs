@@ -228,7 +228,9 @@ fn dotted(b: &mut Builder<'_>, span: Range<usize>) -> Option<Vec<crate::scope::S
 fn advice(c: char, filters: bool) -> Option<String> {
     Some(match c {
         '[' => "write `.0` for the first item of a list, `.key` for a member".to_owned(),
-        '\'' | '"' if filters => "quoted text stands only in `default('...')` and `json_or_default('...')`".to_owned(),
+        '\'' | '"' if filters => {
+            "quoted text is allowed only in `default('...')` and `json_or_default('...')`".to_owned()
+        }
         '\'' | '"' => "write text outside of the braces".to_owned(),
         '(' if filters => "write a path before the filter: `{{ path | default('text') }}`".to_owned(),
         '(' => "there are no functions or helpers in this dialect".to_owned(),

@@ -6,9 +6,9 @@ use trefoil_ir::{
     Attempts, Callee, Flow, FlowId, ForEach, Graph as Nodes, OnItemFailure, Program, Refused, StateMachine, Step,
     StepId, StepKind, Takes, ValidatorKind,
 };
-use trefoil_syntax::Files;
+use trefoil_syntax::{Files, Location};
 
-use super::{Cluster, Edge, Graph, Line, Node, Shape};
+use super::{Cluster, Edge, Graph, Line, Node, Place, Shape};
 use crate::describe;
 
 /// Boxes of a picture; beyond, flows are not drawn out any more.
@@ -19,9 +19,10 @@ pub(super) fn build(program: &Program, files: &Files) -> Graph {
     let mut drawing = Drawing { program, files, graph: Graph::default() };
     let Some(flow) = program.flow(program.entry) else { return drawing.graph };
     drawing.graph.title = flow.name.to_string();
-    let start = drawing.node(Shape::Start, flow.name.to_string(), inputs(flow), None, false);
+    let here = Around { place: drawing.place(flow.origin), ..Around::default() };
+    let start = drawing.node(Shape::Start, flow.name.to_string(), inputs(flow), &here);
     let body = drawing.step(flow.body, &Around { flow: Some(flow), ..Around::default() });
-    let end = drawing.node(Shape::End, "end".to_owned(), Vec::new(), None, false);
+    let end = drawing.node(Shape::End, "end".to_owned(), Vec::new(), &Around::default());
     drawing.join(&[Exit { node: start, label: None, line: Line::Then }], &body.entries);
     let exits =
         if body.entries.is_empty() { vec![Exit { node: start, label: None, line: Line::Then }] } else { body.exits };
@@ -46,6 +47,8 @@ struct Around<'p> {
     notes: Vec<String>,
     /// They may be passed over.
     optional: bool,
+    /// Where the manifest says so.
+    place: Option<Place>,
 }
 
 /// A way out of what was drawn.
@@ -70,26 +73,36 @@ struct Drawing<'p> {
 }
 
 impl<'p> Drawing<'p> {
-    fn node(
-        &mut self,
-        shape: Shape,
-        title: String,
-        notes: Vec<String>,
-        cluster: Option<usize>,
-        optional: bool,
-    ) -> usize {
-        self.graph.nodes.push(Node { shape, title, notes, cluster, optional });
-        self.graph.nodes.len() - 1
+    fn place(&self, at: Location) -> Option<Place> {
+        let file = self.files.get(at.file)?;
+        Some(Place { file: file.name().to_owned(), line: file.position(at.span.start).line })
     }
-    fn cluster(&mut self, title: String, note: String, parent: Option<usize>) -> usize {
-        self.graph.clusters.push(Cluster { title, note, parent });
-        self.graph.clusters.len() - 1
+    fn node(&mut self, shape: Shape, title: String, notes: Vec<String>, around: &Around<'p>) -> usize {
+        let (cluster, optional, place) = (around.cluster, around.optional, around.place.clone());
+        self.graph.nodes.push(Node { shape, title, notes, cluster, optional, place });
+        self.graph.nodes.len() - 1
     }
     fn edge(&mut self, from: usize, to: usize, label: Option<String>, line: Line) {
         let edge = Edge { from, to, label, line };
         if !self.graph.edges.contains(&edge) {
             self.graph.edges.push(edge);
         }
+    }
+    /// Leads from all of one stage to all of the next; where both have several, through one dot, since every one of the
+    /// next waits for all of the one before.
+    fn stage(&mut self, exits: &[Exit], entries: &[usize], around: &Around<'p>) {
+        if exits.len() < 2 || entries.len() < 2 {
+            return self.join(exits, entries);
+        }
+        let dot = self.dot(exits, around);
+        self.join(&[dot], entries);
+    }
+    /// A dot that all of these lead to.
+    fn dot(&mut self, exits: &[Exit], around: &Around<'p>) -> Exit {
+        let here = Around { cluster: around.cluster, ..Around::default() };
+        let node = self.node(Shape::Join, String::new(), Vec::new(), &here);
+        self.join(exits, &[node]);
+        Exit { node, label: None, line: Line::Then }
     }
     fn join(&mut self, exits: &[Exit], entries: &[usize]) {
         for exit in exits {
@@ -102,7 +115,7 @@ impl<'p> Drawing<'p> {
     fn leaf(&mut self, shape: Shape, fallback: &str, around: &Around<'p>, notes: Vec<String>) -> Fragment {
         let title = around.title.as_deref().unwrap_or(fallback).to_owned();
         let notes = around.notes.iter().cloned().chain(notes).collect();
-        let node = self.node(shape, title, notes, around.cluster, around.optional);
+        let node = self.node(shape, title, notes, around);
         Fragment { entries: vec![node], exits: vec![Exit { node, label: None, line: Line::Then }] }
     }
     /// A frame, and what stands around the steps in it.
@@ -112,13 +125,16 @@ impl<'p> Drawing<'p> {
             None => (what, Vec::new()),
         };
         notes.extend(around.notes.iter().cloned());
-        let cluster = self.cluster(title, notes.join(", "), around.cluster);
-        Around { flow: around.flow, cluster: Some(cluster), ..Around::default() }
+        let cluster =
+            Cluster { title, note: notes.join(", "), parent: around.cluster, place: around.place.clone() };
+        self.graph.clusters.push(cluster);
+        Around { flow: around.flow, cluster: Some(self.graph.clusters.len() - 1), ..Around::default() }
     }
 
     fn step(&mut self, id: StepId, around: &Around<'p>) -> Fragment {
         let Some(step) = self.program.step(id) else { return Fragment::default() };
         let mut around = around.clone();
+        around.place = self.place(step.origin).or(around.place);
         if around.title.is_none()
             && let Some(label) = &step.label
         {
@@ -141,9 +157,10 @@ impl<'p> Drawing<'p> {
                 vec![format!("{} {}", describe::tool(&call.kind), call.name)],
             ),
             StepKind::Command(call) => {
-                self.leaf(Shape::Command, "command", around, vec![describe::short(&call.script)])
+                let notes = vec![describe::command(self.files, around.flow, call)];
+                self.leaf(Shape::Command, "command", around, notes)
             }
-            StepKind::Human(_) => self.leaf(Shape::Human, "human", around, vec!["asks a person".to_owned()]),
+            StepKind::Human(_) => self.leaf(Shape::Human, "human", around, vec!["human answer".to_owned()]),
             StepKind::Wait { ms } => {
                 self.leaf(Shape::Plain, "wait", around, vec![format!("waits {}", describe::duration(*ms))])
             }
@@ -154,12 +171,12 @@ impl<'p> Drawing<'p> {
             }
             StepKind::Sequence(steps) => self.sequence(steps, around),
             StepKind::Parallel(parallel) => {
-                let mut what = "at the same time".to_owned();
+                let mut what = "in parallel".to_owned();
                 if let Some(n) = parallel.concurrency {
                     what = format!("{n} at a time");
                 }
                 if parallel.on_failure == OnItemFailure::Continue {
-                    what.push_str(", failures are left out");
+                    what.push_str(", failures are skipped");
                 }
                 let inner = self.frame(around, what);
                 let mut all = Fragment::default();
@@ -174,7 +191,10 @@ impl<'p> Drawing<'p> {
             StepKind::Loop(it) => {
                 let until = describe::short(&it.until.text);
                 let inner = self.frame(around, format!("until {until}, at most {} passes", it.max));
-                let body = self.step(it.body, &inner);
+                let mut body = self.step(it.body, &inner);
+                if body.exits.len() > 1 && body.entries.len() > 1 {
+                    body.exits = vec![self.dot(&body.exits, &inner)];
+                }
                 for exit in body.exits.clone() {
                     for entry in body.entries.clone() {
                         self.edge(exit.node, entry, Some("again".to_owned()), Line::Again);
@@ -210,7 +230,7 @@ impl<'p> Drawing<'p> {
             if all.entries.is_empty() {
                 all = next;
             } else {
-                self.join(&all.exits, &next.entries);
+                self.stage(&all.exits, &next.entries, &inner);
                 all.exits = next.exits;
             }
         }
@@ -249,7 +269,7 @@ impl<'p> Drawing<'p> {
             what.push_str(&format!(", {n} at a time"));
         }
         if each.on_failure == OnItemFailure::Continue {
-            what.push_str(", failures are left out");
+            what.push_str(", failures are skipped");
         }
         let inner = self.frame(around, what);
         self.flow(each.body, None, &inner)

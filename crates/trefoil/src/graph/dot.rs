@@ -2,13 +2,16 @@
 
 use std::fmt::Write as _;
 
-use super::{Graph, Line, Node, Shape};
+use super::{Direction, Graph, Line, Node, Shape};
 
 /// The graph in the dot language.
 pub fn dot(graph: &Graph) -> String {
     let mut out = String::new();
     let _ = writeln!(out, "digraph {} {{", quoted(&graph.title));
     let _ = writeln!(out, "  label={}; labelloc=t; compound=true;", quoted(&graph.title));
+    if graph.direction == Direction::Right {
+        out.push_str("  rankdir=LR;\n");
+    }
     out.push_str("  fontname=\"Helvetica\"; node [fontname=\"Helvetica\", shape=box, style=\"rounded,filled\", fillcolor=white];\n");
     out.push_str("  edge [fontname=\"Helvetica\", fontsize=10];\n");
     nodes(graph, None, 1, &mut out);
@@ -51,6 +54,9 @@ fn nodes(graph: &Graph, parent: Option<usize>, depth: usize, out: &mut String) {
 }
 
 fn attributes(node: &Node) -> String {
+    if node.shape == Shape::Join {
+        return "label=\"\", shape=point".to_owned();
+    }
     let label = std::iter::once(&node.title).chain(&node.notes).cloned().collect::<Vec<_>>().join("\n");
     let (shape, fill) = match node.shape {
         Shape::Start | Shape::End => ("ellipse", "#f5f5f5"),
@@ -58,7 +64,7 @@ fn attributes(node: &Node) -> String {
         Shape::Tool => ("component", "#e6f4ea"),
         Shape::Command => ("cds", "#fef3e0"),
         Shape::Human => ("invtrapezium", "#fce8f3"),
-        Shape::Plain => ("box", "#f5f5f5"),
+        Shape::Plain | Shape::Join => ("box", "#f5f5f5"),
         Shape::Flow => ("box3d", "#f5f5f5"),
         Shape::Choice => ("diamond", "#f5f5f5"),
         Shape::Refused => ("octagon", "#fdecea"),

@@ -1,13 +1,13 @@
-//! Where boxes, frames and arrows go: layered, top to bottom.
+//! Where boxes, frames and arrows go: layered, top to bottom or left to right.
 //!
 //! The layering is `dagre`'s. It knows nothing of a frame's title, so that each frame gets an invisible box for it, tied
 //! above the first boxes in the frame.
 
 use dagre::graph::{Graph as Layered, GraphOptions};
 use dagre::layout::types::LabelPos;
-use dagre::{EdgeLabel, LayoutOptions, NodeLabel};
+use dagre::{EdgeLabel, LayoutOptions, NodeLabel, RankDir};
 
-use super::{Cluster, Graph, Node, Shape};
+use super::{Cluster, Direction, Graph, Node, Shape};
 
 /// Sizes of letters, in pixels.
 pub(super) const TITLE: f64 = 14.0;
@@ -18,6 +18,8 @@ pub(super) const LEADING: f64 = 1.35;
 /// Between a box and its text.
 pub(super) const PADDING: f64 = 12.0;
 const MARGIN: f64 = 24.0;
+/// A frame's title is broken into lines of this width, so that the frame fits what is in it.
+const HEADING: f64 = 220.0;
 
 /// A rectangle by its middle.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -59,11 +61,14 @@ pub(super) fn layout(graph: &Graph) -> Layout {
         let (width, height) = size(node);
         layered.set_node(format!("n{i}"), Some(NodeLabel { width, height, ..NodeLabel::default() }));
     }
+    let down = graph.direction == Direction::Down;
     for (i, cluster) in graph.clusters.iter().enumerate().filter(|(i, _)| filled.get(*i) == Some(&true)) {
         let (width, height) = title_size(cluster);
         layered.set_node(format!("c{i}"), Some(NodeLabel::default()));
-        layered.set_node(format!("t{i}"), Some(NodeLabel { width, height, ..NodeLabel::default() }));
-        layered.set_parent(&format!("t{i}"), Some(&format!("c{i}")));
+        if down {
+            layered.set_node(format!("t{i}"), Some(NodeLabel { width, height, ..NodeLabel::default() }));
+            layered.set_parent(&format!("t{i}"), Some(&format!("c{i}")));
+        }
         if let Some(parent) = cluster.parent {
             layered.set_parent(&format!("c{i}"), Some(&format!("c{parent}")));
         }
@@ -73,22 +78,26 @@ pub(super) fn layout(graph: &Graph) -> Layout {
             layered.set_parent(&format!("n{i}"), Some(&format!("c{cluster}")));
         }
     }
+    let critical = critical(graph);
     for (i, edge) in graph.edges.iter().enumerate() {
-        let mut label = EdgeLabel { labelpos: LabelPos::Center, ..EdgeLabel::default() };
+        let weight = critical.get(i).copied().unwrap_or(1);
+        let mut label = EdgeLabel { weight, labelpos: LabelPos::Center, ..EdgeLabel::default() };
         if let Some(text) = &edge.label {
             label.width = width(text, SMALL) + 10.0;
             label.height = SMALL * LEADING + 4.0;
         }
         layered.set_edge(format!("n{}", edge.from), format!("n{}", edge.to), Some(label), Some(&format!("e{i}")));
     }
-    for (above, below) in titles(graph) {
+    for (above, below) in if down { titles(graph) } else { Vec::new() } {
         let label = EdgeLabel { weight: if above.starts_with('t') { 1 } else { 0 }, ..EdgeLabel::default() };
         layered.set_edge(above, below, Some(label), Some("title"));
     }
     dagre::layout(
         &mut layered,
         Some(LayoutOptions {
-            nodesep: 36.0,
+            rankdir: if down { RankDir::TB } else { RankDir::LR },
+            // From left to right, frames get their titles between the rows.
+            nodesep: if down || graph.clusters.is_empty() { 36.0 } else { 64.0 },
             edgesep: 18.0,
             ranksep: 40.0,
             marginx: MARGIN,
@@ -98,7 +107,80 @@ pub(super) fn layout(graph: &Graph) -> Layout {
             ..LayoutOptions::default()
         }),
     );
-    read(graph, &layered)
+    let mut placed = read(graph, &layered);
+    if !down {
+        headings(graph, &mut placed);
+    }
+    placed
+}
+
+/// How heavy each arrow is. The one that decides how early a box can come outweighs those that lead away from the box: so
+/// every box is in the earliest layer that it can be in.
+fn critical(graph: &Graph) -> Vec<i32> {
+    let count = graph.nodes.len();
+    let (mut layer, mut from, mut out) = (vec![0u32; count], vec![None; count], vec![0i32; count]);
+    let mut forward: Vec<(usize, usize, usize)> =
+        graph.edges.iter().enumerate().filter(|(_, e)| e.from < e.to).map(|(i, e)| (e.from, e.to, i)).collect();
+    forward.sort_unstable();
+    for (a, b, i) in forward {
+        let next = layer.get(a).copied().unwrap_or(0) + 1;
+        if let (Some(layer), Some(from)) = (layer.get_mut(b), from.get_mut(b))
+            && (*layer < next || from.is_none())
+        {
+            (*layer, *from) = ((*layer).max(next), Some(i));
+        }
+        if let Some(out) = out.get_mut(a) {
+            *out += 1;
+        }
+    }
+    let mut weights = vec![1; graph.edges.len()];
+    for (node, edge) in from.into_iter().enumerate() {
+        if let Some(weight) = edge.and_then(|e: usize| weights.get_mut(e)) {
+            *weight = 2 + out.get(node).copied().unwrap_or(0);
+        }
+    }
+    weights
+}
+
+/// From left to right a title cannot be a box before the others: each frame grows upwards by the lines of its title.
+fn headings(graph: &Graph, placed: &mut Layout) {
+    for (index, cluster) in graph.clusters.iter().enumerate().rev() {
+        let (width, height) = title_size(cluster);
+        let inner: Vec<f64> = graph
+            .clusters
+            .iter()
+            .zip(&placed.clusters)
+            .filter(|(c, p)| c.parent == Some(index) && p.width > 0.0)
+            .map(|(_, p)| p.y - p.height / 2.0 - PADDING / 2.0)
+            .collect();
+        let (Some(frame), Some(title)) = (placed.clusters.get_mut(index), placed.titles.get_mut(index)) else {
+            continue;
+        };
+        if frame.width <= 0.0 {
+            continue;
+        }
+        let bottom = frame.y + frame.height / 2.0;
+        let content = inner.into_iter().fold(frame.y - frame.height / 2.0, f64::min);
+        let top = content - height - PADDING / 2.0;
+        (frame.y, frame.height) = (f64::midpoint(top, bottom), bottom - top);
+        frame.width = frame.width.max(width + 2.0 * PADDING);
+        *title = Place { x: frame.x, y: top + PADDING / 2.0 + height / 2.0, width, height };
+    }
+    let tops = placed.clusters.iter().filter(|p| p.width > 0.0).map(|p| p.y - p.height / 2.0);
+    let lefts = placed.clusters.iter().filter(|p| p.width > 0.0).map(|p| p.x - p.width / 2.0);
+    let down = (MARGIN - tops.fold(MARGIN, f64::min)).max(0.0);
+    let right = (MARGIN - lefts.fold(MARGIN, f64::min)).max(0.0);
+    for place in placed.nodes.iter_mut().chain(&mut placed.clusters).chain(&mut placed.titles) {
+        (place.x, place.y) = (place.x + right, place.y + down);
+    }
+    for way in &mut placed.edges {
+        for point in way.points.iter_mut().chain(&mut way.label) {
+            *point = (point.0 + right, point.1 + down);
+        }
+    }
+    let edge = placed.clusters.iter().map(|p| p.x + p.width / 2.0 + MARGIN).fold(0.0, f64::max);
+    placed.width = (placed.width + right).max(edge);
+    placed.height += down;
 }
 
 /// Which frames have a box in them, at any depth.
@@ -184,10 +266,10 @@ fn read(graph: &Graph, layered: &Layered<NodeLabel, EdgeLabel>) -> Layout {
             let back = points.len().saturating_sub(2);
             let (first, last) = (points.get(1).copied(), points.get(back).copied());
             if let (Some(next), Some(end)) = (first, points.first_mut()) {
-                *end = dock(from, next);
+                *end = dock(from, next, graph.direction);
             }
             if let (Some(before), Some(end)) = (last, points.last_mut()) {
-                *end = dock(to, before);
+                *end = dock(to, before, graph.direction);
             }
         }
         layout.edges.push(Way { points, label: edge.label.as_ref().and(label.x.zip(label.y)) });
@@ -205,8 +287,15 @@ fn read(graph: &Graph, layered: &Layered<NodeLabel, EdgeLabel>) -> Layout {
     layout
 }
 
-/// Where an arrow meets a box: at its top or bottom, near to where the arrow comes from or goes to.
-fn dock(node: &Place, other: (f64, f64)) -> (f64, f64) {
+/// Where an arrow meets a box: at the side that faces the layer before or after it, near to where the arrow comes from or
+/// goes to.
+fn dock(node: &Place, other: (f64, f64), direction: Direction) -> (f64, f64) {
+    if direction == Direction::Right {
+        let reach = (node.height / 2.0 - 8.0).max(0.0);
+        let y = other.1.clamp(node.y - reach, node.y + reach);
+        let side = if other.0 >= node.x { 1.0 } else { -1.0 };
+        return (node.x + side * node.width / 2.0, y);
+    }
     let reach = (node.width / 2.0 - 14.0).max(0.0);
     let x = other.0.clamp(node.x - reach, node.x + reach);
     let side = if other.1 >= node.y { 1.0 } else { -1.0 };
@@ -217,6 +306,7 @@ fn size(node: &Node) -> (f64, f64) {
     let widest = node.notes.iter().map(|n| width(n, SMALL)).fold(width(&node.title, TITLE), f64::max);
     let height = TITLE * LEADING + node.notes.len() as f64 * SMALL * LEADING + PADDING;
     match node.shape {
+        Shape::Join => (12.0, 12.0),
         // The text of a diamond stands in its middle half.
         Shape::Choice => (widest + 60.0, height + 24.0),
         Shape::Start | Shape::End => (widest + 2.0 * PADDING + 12.0, height),
@@ -225,8 +315,31 @@ fn size(node: &Node) -> (f64, f64) {
 }
 
 fn title_size(cluster: &Cluster) -> (f64, f64) {
-    let gap = if cluster.note.is_empty() { 0.0 } else { 8.0 };
-    (width(&cluster.title, SMALL + 1.0) + gap + width(&cluster.note, SMALL), (SMALL + 1.0) * LEADING)
+    let lines = heading(cluster);
+    let widest = lines.iter().map(|(line, _)| width(line, SMALL + 1.0)).fold(0.0, f64::max);
+    (widest, lines.len() as f64 * (SMALL + 1.0) * LEADING)
+}
+
+/// The lines of a frame's title, and whether each is the title itself or the note below it.
+pub(super) fn heading(cluster: &Cluster) -> Vec<(String, bool)> {
+    let mut all: Vec<(String, bool)> = wrapped(&cluster.title).into_iter().map(|line| (line, true)).collect();
+    all.extend(wrapped(&cluster.note).into_iter().map(|line| (line, false)));
+    all
+}
+
+/// A text in lines of about one width, broken between words.
+fn wrapped(text: &str) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if width(&format!("{line} {word}"), SMALL + 1.0) <= HEADING => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
 }
 
 /// About how wide a text is: the widths of a common sans-serif face, rather too wide than too narrow.
@@ -264,7 +377,7 @@ mod tests {
         let mut graph = Graph { title: "random".to_owned(), ..Graph::default() };
         for i in 0..clusters {
             let parent = (i > 0 && next(2) == 0).then(|| next(i) as usize);
-            graph.clusters.push(Cluster { title: format!("frame {i}"), note: "note".to_owned(), parent });
+            graph.clusters.push(Cluster { title: format!("frame {i}"), note: "note".to_owned(), parent, place: None });
         }
         for i in 0..nodes {
             let cluster = (clusters > 0 && next(3) > 0).then(|| next(clusters) as usize);
@@ -274,6 +387,7 @@ mod tests {
                 notes: vec!["x".repeat(next(40) as usize); next(4) as usize],
                 cluster,
                 optional: false,
+                place: None,
             });
         }
         for _ in 0..next(nodes * 2) {
@@ -286,8 +400,11 @@ mod tests {
 
     #[test]
     fn every_graph_gets_a_place_for_everything() {
-        for seed in 0..60 {
-            let graph = random(seed);
+        for seed in 0..120 {
+            let mut graph = random(seed / 2);
+            if seed % 2 == 1 {
+                graph.direction = Direction::Right;
+            }
             let layout = layout(&graph);
             assert_eq!(layout, super::layout(&graph), "seed {seed}: the same again");
             for (i, place) in layout.nodes.iter().enumerate() {

@@ -2,12 +2,12 @@
 
 use std::fmt::Write as _;
 
-use super::{Graph, Line, Node, Shape};
+use super::{Direction, Graph, Line, Node, Shape};
 
 /// The graph as a Mermaid flowchart.
 pub fn mermaid(graph: &Graph) -> String {
     let mut out = String::new();
-    let _ = writeln!(out, "---\ntitle: {}\n---\nflowchart TD", yaml(&graph.title));
+    let _ = writeln!(out, "---\ntitle: {}\n---\nflowchart {}", yaml(&graph.title), direction(graph));
     nodes(graph, None, 1, &mut out);
     for edge in &graph.edges {
         let arrow = match edge.line {
@@ -46,18 +46,25 @@ fn nodes(graph: &Graph, parent: Option<usize>, depth: usize, out: &mut String) {
         let _ = writeln!(out, "{indent}{}", boxed(index, node));
     }
     for (index, cluster) in graph.clusters.iter().enumerate().filter(|(_, c)| c.parent == parent) {
-        let note = if cluster.note.is_empty() {
-            String::new()
-        } else {
-            format!("<br/><small>{}</small>", text(&cluster.note))
-        };
+        // In one line: what draws Mermaid cuts off the second line of a frame's title.
+        let note = if cluster.note.is_empty() { String::new() } else { format!(": {}", text(&cluster.note)) };
         let _ = writeln!(out, "{indent}subgraph c{index}[\"{}{note}\"]", text(&cluster.title));
         nodes(graph, Some(index), depth + 1, out);
         let _ = writeln!(out, "{indent}end");
     }
 }
 
+fn direction(graph: &Graph) -> &'static str {
+    match graph.direction {
+        Direction::Down => "TD",
+        Direction::Right => "LR",
+    }
+}
+
 fn boxed(index: usize, node: &Node) -> String {
+    if node.shape == Shape::Join {
+        return format!("n{index}(( )):::plain");
+    }
     let notes: Vec<String> = node.notes.iter().map(|n| format!("<br/><small>{}</small>", text(n))).collect();
     let label = format!("{}{}", text(&node.title), notes.concat());
     let (open, close, class) = match node.shape {
@@ -66,7 +73,7 @@ fn boxed(index: usize, node: &Node) -> String {
         Shape::Tool => ("[/", "/]", "tool"),
         Shape::Command => ("[[", "]]", "command"),
         Shape::Human => ("[\\", "/]", "human"),
-        Shape::Plain | Shape::Flow => ("[", "]", "plain"),
+        Shape::Plain | Shape::Flow | Shape::Join => ("[", "]", "plain"),
         Shape::Choice => ("{", "}", "plain"),
         Shape::Refused => ("[", "]", "refused"),
     };

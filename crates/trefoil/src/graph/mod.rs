@@ -16,6 +16,8 @@ pub use dot::dot;
 pub use mermaid::mermaid;
 pub use svg::svg;
 
+pub use crate::plan::Place;
+
 /// A picture's content.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Graph {
@@ -27,6 +29,18 @@ pub struct Graph {
     pub clusters: Vec<Cluster>,
     /// The arrows.
     pub edges: Vec<Edge>,
+    /// Which way it goes.
+    pub direction: Direction,
+}
+
+/// Which way a picture goes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Direction {
+    /// From top to bottom.
+    #[default]
+    Down,
+    /// From left to right.
+    Right,
 }
 
 /// What a box is drawn as.
@@ -52,6 +66,8 @@ pub enum Shape {
     Refused,
     /// A flow that is not drawn out again.
     Flow,
+    /// Where what ran in parallel comes together before what runs in parallel next: a dot without text.
+    Join,
 }
 
 /// A box.
@@ -67,6 +83,8 @@ pub struct Node {
     pub cluster: Option<usize>,
     /// It may be passed over.
     pub optional: bool,
+    /// Where the manifest says so.
+    pub place: Option<Place>,
 }
 
 /// A frame.
@@ -78,6 +96,8 @@ pub struct Cluster {
     pub note: String,
     /// The frame around it.
     pub parent: Option<usize>,
+    /// Where the manifest says so.
+    pub place: Option<Place>,
 }
 
 /// What an arrow says.

@@ -1,9 +1,10 @@
-//! SVG: a picture without any other program, readable on light and dark pages. No script, no link, no outside reference.
+//! SVG: a picture without any other program, readable on light and dark pages. No script, nothing fetched from outside; each
+//! box links to its line in the manifest.
 
 use std::fmt::Write as _;
 
-use super::layout::{LEADING, Layout, Place, SMALL, TITLE, Way, layout};
-use super::{Cluster, Graph, Line, Node, Shape};
+use super::layout::{LEADING, Layout, Place, SMALL, TITLE, Way, heading as heading_lines, layout};
+use super::{Cluster, Direction, Graph, Line, Node, Shape};
 
 /// The graph as an SVG document.
 pub fn svg(graph: &Graph) -> String {
@@ -40,10 +41,17 @@ const STYLE: &str = "\
 .line{fill:none;stroke:#555;stroke-width:1.3}.again,.failure{stroke-dasharray:5 4}.failure{stroke:#c53030}.label{fill:#333}.halo{fill:#fff;fill-opacity:.85}
 .box{stroke-width:1.4}.optional{stroke-dasharray:5 4}.plain{fill:#f3f4f6;stroke:#8a8f98}.agent{fill:#e8f0fe;stroke:#3b6fd4}.tool{fill:#e6f4ea;stroke:#2f8f4e}
 .command{fill:#fef3e0;stroke:#b7791f}.human{fill:#fce8f3;stroke:#b83280}.refused{fill:#fdecea;stroke:#c53030}
+.arrow,.join{fill:#555}.arrow-failure{fill:#c53030}a:hover .box,a:focus .box{stroke-width:2.6}
+@media (prefers-color-scheme:dark){
+.page{fill:#16181d}.frame{fill:#1e2128;stroke:#4a5160}.frame-title{fill:#d7dbe2}.note{fill:#aab1bd}.title{fill:#f1f3f6}
+.line{stroke:#9aa3b2}.failure{stroke:#f08a8a}.label{fill:#d7dbe2}.halo{fill:#16181d}.arrow,.join{fill:#9aa3b2}.arrow-failure{fill:#f08a8a}
+.plain{fill:#252932;stroke:#7c8594}.agent{fill:#1c2b47;stroke:#7ea6f0}.tool{fill:#173224;stroke:#6bc48b}
+.command{fill:#3a2c12;stroke:#d9a441}.human{fill:#3d1e30;stroke:#e07ab0}.refused{fill:#401d1d;stroke:#f08a8a}
+}
 </style>
 <defs>
-<marker id=\"arrow\" viewBox=\"0 0 10 10\" refX=\"9\" refY=\"5\" markerWidth=\"8\" markerHeight=\"8\" orient=\"auto-start-reverse\"><path d=\"M0 1L9 5L0 9z\" fill=\"#555\"/></marker>
-<marker id=\"arrow-failure\" viewBox=\"0 0 10 10\" refX=\"9\" refY=\"5\" markerWidth=\"8\" markerHeight=\"8\" orient=\"auto-start-reverse\"><path d=\"M0 1L9 5L0 9z\" fill=\"#c53030\"/></marker>
+<marker id=\"arrow\" viewBox=\"0 0 10 10\" refX=\"9\" refY=\"5\" markerWidth=\"8\" markerHeight=\"8\" orient=\"auto-start-reverse\"><path d=\"M0 1L9 5L0 9z\" class=\"arrow\"/></marker>
+<marker id=\"arrow-failure\" viewBox=\"0 0 10 10\" refX=\"9\" refY=\"5\" markerWidth=\"8\" markerHeight=\"8\" orient=\"auto-start-reverse\"><path d=\"M0 1L9 5L0 9z\" class=\"arrow-failure\"/></marker>
 </defs>
 <rect class=\"page\" width=\"100%\" height=\"100%\"/>
 ";
@@ -59,17 +67,52 @@ fn frame(place: &Place, out: &mut String) {
 
 /// A frame's title, in the place that was kept free for it.
 fn heading(cluster: &Cluster, title: &Place, out: &mut String) {
-    let (x, y) = (title.x, title.y + SMALL / 3.0);
-    let _ = write!(
-        out,
-        "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"middle\" font-size=\"{}\"><tspan class=\"frame-title\">{}</tspan>",
-        SMALL + 1.0,
-        escape(&cluster.title)
-    );
-    if !cluster.note.is_empty() {
-        let _ = write!(out, "<tspan class=\"note\" dx=\"8\" font-size=\"{SMALL}\">{}</tspan>", escape(&cluster.note));
+    let step = (SMALL + 1.0) * LEADING;
+    let mut y = title.y - title.height / 2.0 + step / 2.0 + SMALL / 3.0;
+    let linked = open_link(cluster.place.as_ref(), out);
+    for (line, is_title) in heading_lines(cluster) {
+        let (class, size) = if is_title { ("frame-title", SMALL + 1.0) } else { ("note", SMALL) };
+        let _ = writeln!(
+            out,
+            "<text class=\"{class}\" x=\"{:.1}\" y=\"{y:.1}\" text-anchor=\"middle\" font-size=\"{size}\">{}</text>",
+            title.x,
+            escape(&line)
+        );
+        y += step;
     }
-    out.push_str("</text>\n");
+    close_link(linked, out);
+}
+
+/// Begins a link to a line of a manifest, relative to where the picture is; nothing where no line is known.
+fn open_link(place: Option<&super::Place>, out: &mut String) -> bool {
+    let Some(place) = place else { return false };
+    let _ = writeln!(out, "<a href=\"{}#L{}\">", address(&place.file), place.line);
+    true
+}
+
+fn close_link(linked: bool, out: &mut String) {
+    if linked {
+        out.push_str("</a>\n");
+    }
+}
+
+/// A path as a relative address: nothing in a file's name is a scheme or a part of HTML.
+fn address(path: &str) -> String {
+    let mut out = String::new();
+    if !path.starts_with('/') && !path.starts_with("./") && !path.starts_with("../") {
+        out.push_str("./");
+    }
+    for byte in path.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' => out.push(char::from(byte)),
+            b'\\' => out.push('/'),
+            _ => {
+                let _ = write!(out, "%{byte:02X}");
+            }
+        }
+    }
+    // Two slashes would begin the name of another host.
+    if out.starts_with("//") { format!("/.{out}") } else { out }
 }
 
 fn lines(graph: &Graph, placed: &Layout, out: &mut String) {
@@ -79,19 +122,27 @@ fn lines(graph: &Graph, placed: &Layout, out: &mut String) {
             Line::Again => ("line again", "arrow"),
             Line::Failure => ("line failure", "arrow-failure"),
         };
-        let _ = writeln!(out, "<path class=\"{class}\" d=\"{}\" marker-end=\"url(#{marker})\"/>", curve(way));
+        let _ = writeln!(out, "<path class=\"{class}\" d=\"{}\" marker-end=\"url(#{marker})\"/>", curve(way, graph.direction));
     }
 }
 
-/// A smooth line through the points, upright at each of them.
-fn curve(way: &Way) -> String {
+/// A smooth line through the points, along the direction of the picture at each of them.
+fn curve(way: &Way, direction: Direction) -> String {
     let mut d = String::new();
     let Some((x, y)) = way.points.first() else { return d };
     let _ = write!(d, "M{x:.1} {y:.1}");
     for pair in way.points.windows(2) {
         let [(x0, y0), (x, y)] = pair else { continue };
-        let middle = f64::midpoint(*y0, *y);
-        let _ = write!(d, "C{x0:.1} {middle:.1} {x:.1} {middle:.1} {x:.1} {y:.1}");
+        let _ = match direction {
+            Direction::Down => {
+                let middle = f64::midpoint(*y0, *y);
+                write!(d, "C{x0:.1} {middle:.1} {x:.1} {middle:.1} {x:.1} {y:.1}")
+            }
+            Direction::Right => {
+                let middle = f64::midpoint(*x0, *x);
+                write!(d, "C{middle:.1} {y0:.1} {middle:.1} {y:.1} {x:.1} {y:.1}")
+            }
+        };
     }
     d
 }
@@ -114,8 +165,14 @@ fn labels(graph: &Graph, placed: &Layout, out: &mut String) {
 }
 
 fn boxed(node: &Node, place: &Place, out: &mut String) {
+    if node.shape == Shape::Join {
+        let _ = writeln!(out, "<circle class=\"join\" cx=\"{:.1}\" cy=\"{:.1}\" r=\"5\"/>", place.x, place.y);
+        return;
+    }
+    let linked = open_link(node.place.as_ref(), out);
+    let _ = writeln!(out, "<g>{}", tooltip(node));
     let class = match node.shape {
-        Shape::Start | Shape::End | Shape::Plain | Shape::Choice | Shape::Flow => "plain",
+        Shape::Start | Shape::End | Shape::Plain | Shape::Choice | Shape::Flow | Shape::Join => "plain",
         Shape::Agent => "agent",
         Shape::Tool => "tool",
         Shape::Command => "command",
@@ -165,6 +222,15 @@ fn boxed(node: &Node, place: &Place, out: &mut String) {
         text("note", SMALL, line, note, out);
         line += SMALL * LEADING;
     }
+    out.push_str("</g>\n");
+    close_link(linked, out);
+}
+
+/// What the pointer shows over a box: all that is known of it, and where it is written.
+fn tooltip(node: &Node) -> String {
+    let place = node.place.as_ref().map(|p| format!("{}:{}", p.file, p.line));
+    let all: Vec<String> = std::iter::once(&node.title).chain(&node.notes).chain(&place).map(|t| escape(t)).collect();
+    format!("<title>{}</title>", all.join("\n"))
 }
 
 /// Text as XML; characters that XML forbids are left out.

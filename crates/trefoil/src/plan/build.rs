@@ -163,7 +163,10 @@ impl<'p> Planner<'p> {
                 here.model = Some(model);
             }
             StepKind::Tool(call) => here.notes.push(format!("{} {}", describe::tool(&call.kind), call.name)),
-            StepKind::Command(call) => here.notes.push(format!("runs {}", describe::short(&call.script))),
+            StepKind::Command(call) => {
+                let command = describe::command(self.files, flow, call);
+                here.notes.push(format!("runs {command}"));
+            },
             StepKind::Human(call) => {
                 let asks = describe::expr(self.files, flow, &call.prompt);
                 here.notes.push(format!("asks {asks}"));
@@ -396,12 +399,12 @@ impl<'p> Planner<'p> {
             if let Some(step) = self.program.step(id)
                 && let StepKind::Refused(refused) = &step.kind
             {
-                let what = format!("{} is not run by this version", describe::feature(&refused.feature));
+                let what = format!("{} is not supported yet", describe::feature(&refused.feature));
                 all.push(Obstacle { what, place: self.place(step.origin) });
             }
         }
         for (name, at) in &self.program.missing_agents {
-            let what = format!("nobody declares the agent `{name}`; only the embedded model plays it");
+            let what = format!("agent `{name}` is not defined; only the embedded model plays it");
             all.push(Obstacle { what, place: self.place(*at) });
         }
         all

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::{Bound, Place, Plan, Step};
 
-/// `{name, sort, file, line, input, takes_text, steps, output, models, calls, limits, obstacles, cut}`.
+/// `{name, kind, file, line, input, takes_text, steps, output, models, calls, limits, obstacles, cut}`.
 pub(super) fn json(plan: &Plan) -> Value {
     let inputs: Vec<Value> = plan
         .inputs
@@ -20,7 +20,7 @@ pub(super) fn json(plan: &Plan) -> Value {
         .collect();
     let mut all = Map::new();
     all.insert("name".into(), plan.name.as_str().into());
-    all.insert("sort".into(), plan.sort.into());
+    all.insert("kind".into(), plan.sort.into());
     place(&plan.place, &mut all);
     all.insert("input".into(), inputs.into());
     all.insert("takes_text".into(), plan.takes_text.into());
@@ -45,7 +45,7 @@ pub(super) fn json(plan: &Plan) -> Value {
 fn step(step: &Step) -> Value {
     let mut all = Map::new();
     all.insert("name".into(), step.name.as_str().into());
-    all.insert("sort".into(), step.sort.into());
+    all.insert("kind".into(), step.sort.into());
     place(&step.place, &mut all);
     all.insert("notes".into(), step.notes.clone().into());
     all.insert("model".into(), step.model.clone().into());

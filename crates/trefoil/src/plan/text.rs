@@ -2,23 +2,25 @@
 
 use std::fmt::Write as _;
 
+use trefoil_syntax::diagnostic::render::clean;
+
 use super::{Bound, Place, Plan, Step};
 
 /// The plan as text.
 pub(super) fn text(plan: &Plan) -> String {
     let mut out = String::new();
-    let _ = writeln!(out, "{} ({}){}", plan.name, plan.sort, at(&plan.place));
+    line(&mut out, &format!("{} ({}){}", plan.name, plan.sort, at(&plan.place)));
     if !plan.inputs.is_empty() {
         out.push_str("\ninput\n");
         for input in &plan.inputs {
-            let sort = schema(&input.schema.to_json());
+            let kind = schema(&input.schema.to_json());
             let tail = match (&input.default, input.required) {
                 (Some(default), _) => format!(" = {}", default.to_json()),
                 (None, true) => ", required".to_owned(),
-                (None, false) if sort.ends_with("null") => String::new(),
+                (None, false) if kind.ends_with("null") => String::new(),
                 (None, false) => " or null".to_owned(),
             };
-            let _ = writeln!(out, "  {}: {sort}{tail}", input.name);
+            line(&mut out, &format!("  {}: {kind}{tail}", input.name));
         }
     } else if plan.takes_text {
         out.push_str("\ninput\n  text\n");
@@ -26,25 +28,26 @@ pub(super) fn text(plan: &Plan) -> String {
     out.push_str("\nsteps\n");
     steps(&plan.steps, "", &mut out);
     if !plan.output.is_empty() {
-        let _ = writeln!(out, "\noutput\n  from {}", plan.output.join(", "));
+        out.push_str("\noutput\n");
+        line(&mut out, &format!("  from {}", plan.output.join(", ")));
     }
     out.push_str("\ncalls at most\n");
     for (name, bound) in plan.calls.each() {
         if !bound.is_zero() || name == "model" {
-            let _ = writeln!(out, "  {name}: {bound}");
+            line(&mut out, &format!("  {name}: {bound}"));
+        }
+        if name == "model" {
+            models(&plan.models, &mut out);
         }
     }
-    for (model, bound) in &plan.models {
-        let _ = writeln!(out, "    {model}: {bound}");
-    }
     for limit in &plan.limits {
-        let _ = writeln!(out, "  limit: {limit}");
+        line(&mut out, &format!("  limit: {limit}"));
     }
     let all = plan.calls.each();
     if all.iter().any(|(_, b)| b.endless) {
-        out.push_str("  there is no bound: a flow calls itself\n");
+        out.push_str("  unbounded: a flow calls itself\n");
     } else if all.iter().any(|(_, b)| b.number().is_none()) {
-        out.push_str("  there is no bound: it depends on how long a list turns out to be\n");
+        out.push_str("  unbounded: depends on list length at run time\n");
     }
     if plan.cut {
         out.push_str("\nthere are more steps than are shown here\n");
@@ -52,10 +55,24 @@ pub(super) fn text(plan: &Plan) -> String {
     if !plan.obstacles.is_empty() {
         out.push_str("\ndoes not run\n");
         for obstacle in &plan.obstacles {
-            let _ = writeln!(out, "  {}{}", obstacle.what, at(&obstacle.place));
+            line(&mut out, &format!("  {}{}", obstacle.what, at(&obstacle.place)));
         }
     }
     out
+}
+
+/// A line of the plan. A name may hold anything; printed, it can neither move the cursor nor begin a line of its own.
+fn line(out: &mut String, text: &str) {
+    out.push_str(&clean(text));
+    out.push('\n');
+}
+
+/// The models below the number of all model calls, their own numbers below each other.
+fn models(all: &[(String, Bound)], out: &mut String) {
+    let widest = all.iter().map(|(model, _)| model.chars().count()).max().unwrap_or(0);
+    for (model, bound) in all {
+        line(out, &format!("    {model:<widest$}  {bound}"));
+    }
 }
 
 fn at(place: &Option<Place>) -> String {
@@ -76,16 +93,16 @@ fn steps(all: &[Step], prefix: &str, out: &mut String) {
         if step.at_most != Bound::known(1) {
             let _ = write!(head, "  ×{}", step.at_most);
         }
-        let _ = writeln!(out, "{head}");
+        line(out, &head);
         let inner = format!("{indent}{}", " ".repeat(number.len() + 2));
         for note in &step.notes {
-            let _ = writeln!(out, "{inner}{note}");
+            line(out, &format!("{inner}{note}"));
         }
         if !step.reads.is_empty() {
-            let _ = writeln!(out, "{inner}reads {}", step.reads.join(", "));
+            line(out, &format!("{inner}reads {}", step.reads.join(", ")));
         }
         if let Some(writes) = &step.writes {
-            let _ = writeln!(out, "{inner}writes {writes}");
+            line(out, &format!("{inner}writes {writes}"));
         }
         steps(&step.steps, &number, out);
     }

@@ -10,6 +10,7 @@
 
 mod cache;
 mod checks;
+mod codes;
 mod engine;
 mod fixes;
 mod pages;

@@ -27,7 +27,7 @@ fn page(rule: &Rule) -> Result<Page<'_>, String> {
     if summary.is_empty() || !summary.ends_with('.') || summary.contains('\n') {
         return Err(format!("the first paragraph is not one sentence in one line: {summary:?}"));
     }
-    if section(text, "How to mend it").is_none_or(|s| s.trim().is_empty()) {
+    if section(text, "How to fix it").is_none_or(|s| s.trim().is_empty()) {
         return Err("it does not say how to mend it".to_owned());
     }
     let without =

@@ -61,7 +61,7 @@ pub(super) fn broken(reader: &Reader<'_>, text: &Text) {
     if let Some(error) = serde_json::from_str::<Object>(probe).err().filter(|_| begins) {
         let message = error.to_string();
         let why = message.split(" at line ").next().unwrap_or_default();
-        let message = format!("this begins like the JSON of an object, and is none: {why}");
+        let message = format!("this looks like a JSON object but does not parse: {why}");
         let d = Diagnostic::warning("wrong-type", reader.at(text.span), message);
         reader.report(d.help("as it is, the workflow is given all of it as one text, its `input`"));
     }

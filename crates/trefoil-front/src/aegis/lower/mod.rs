@@ -244,7 +244,7 @@ impl<'p> Lowering<'p> {
             FlowKey::Agent { document, .. } | FlowKey::Workflow(document) => self.directory.origin(*document),
             FlowKey::Missing(_) => self.directory.origin(0),
         };
-        let refused = Refused { feature: "a manifest with errors".into(), message: "mend the manifest first".into() };
+        let refused = Refused { feature: "a manifest with errors".into(), message: "fix the manifest first".into() };
         Flow {
             name: "?".into(),
             sort: if matches!(key, FlowKey::Workflow(_)) { "workflow" } else { "agent" },

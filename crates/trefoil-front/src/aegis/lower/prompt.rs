@@ -189,7 +189,7 @@ impl PromptNames<'_, '_> {
             _ if matches!(name, "last_error" | "error" | "error_message") => {
                 mend::rewritten(d.help("did you mean `previous_error`?"), place, "previous_error", false)
             }
-            _ if is_helper(name) => d.help(format!("`{name}` is a helper: write what it is for behind it")),
+            _ if is_helper(name) => d.help(format!("`{name}` is a helper: write its argument after it")),
             _ if declared => {
                 mend::rewritten(d.help(format!("write `input.{name}`")), place, &format!("input.{name}"), true)
             }

@@ -206,7 +206,7 @@ fn find_target(scene: &Scene<'_, '_>, transition: &written::Transition) -> Optio
         let near = suggest::near(&text.value, scene.names.state_names());
         scene.reader.report(match near.filter(|near| near.distance == 0 || !means_the_end(&text.value)) {
             None if means_the_end(&text.value) => {
-                d.help("no name is that of the end: to end the run here, lead to a state with `transitions: []`")
+                d.help("there is no built-in end state; point to a state with `transitions: []`")
             }
             Some(near) => respelt(d.help(format!("did you mean `{}`?", near.name)), at, text, near),
             None => d,
@@ -272,7 +272,7 @@ fn lower_condition(
         && matches!(condition, Condition::ExitCodeZero | Condition::ExitCode(0))
     {
         let word = describe(condition);
-        let message = format!("`{word}` says no more than `on_success` here: an agent has no exit code of its own");
+        let message = format!("for an agent, `{word}` is the same as `on_success`");
         scene.reader.report(Diagnostic::warning("no-effect", origin, message).help("write `condition: on_success`"));
     }
     if let Condition::Custom(text) = condition {
@@ -442,7 +442,7 @@ fn measure(
         Shape::Parallel { .. } => &["consensus", what],
         Shape::Open => &[what],
         Shape::Command | Shape::Echo | Shape::Update | Shape::Human | Shape::Container | Shape::Containers(_) => {
-            return Err("only an agent that answers with a verdict, or several of them, have a score");
+            return Err("only agents that answer with a verdict have a score");
         }
     };
     Ok(test.value(&[name, what], member(scene, state, path)))

@@ -293,7 +293,8 @@ fn going_round(scene: &Scene<'_, '_>, workflow: &Workflow) {
             .filter_map(|t| Some((t.target.as_ref()?, leads(*from, t).filter(|to| to <= from && stuck.contains(to))?)))
     });
     let Some((target, to)) = back.next() else { return };
-    let message = format!("a run in which nothing fails comes back to `{}` again and again", scene.names.name(to));
+    let message =
+        format!("unless something fails, the run loops through `{}` until a limit ends it", scene.names.name(to));
     let d = Diagnostic::warning("endless-loop", scene.reader.at(target.span), message);
     let help = "only a failure leads out, so a limit of visits ends the run; lead on from here when all went well";
     scene.reader.report(d.help(help));
@@ -428,10 +429,8 @@ fn unread_feedback(scene: &Scene<'_, '_>, workflow: &Workflow) {
             {
                 continue;
             }
-            let message = format!(
-                "`feedback` has no effect: nothing reads `state.feedback`, so `{}` does the same again",
-                target.value
-            );
+            let message =
+                format!("nothing reads `state.feedback`, so `{}` repeats without seeing this feedback", target.value);
             let d = Diagnostic::info("no-effect", scene.reader.at(feedback.span), message);
             scene
                 .reader
@@ -447,7 +446,8 @@ fn unanswered(scene: &Scene<'_, '_>, state: &written::State, human: &HumanState)
     let is_for =
         |t: &manifest::transition::Transition| t.condition.as_ref().is_none_or(|c| transition::answers(c, answer));
     if !transitions.iter().any(is_for) {
-        let message = format!("no transition of `{}` is for `{answer}`: the run fails when nobody answers", state.name);
+        let message =
+            format!("no transition of `{}` matches `{answer}`, so the run fails when no answer comes", state.name);
         let d = Diagnostic::warning("unknown-value", scene.reader.at(span), message);
         scene.reader.report(d.help("add a transition for it, or one with `condition: always`"));
     }

@@ -190,7 +190,7 @@ fn check_model(reader: &Reader<'_>, model: &Text) {
     }
     let near = suggest::near(name, ALIASES.iter().copied()).filter(|n| n.sure && n.name != name);
     if let Some(near) = near {
-        let message = format!("`{name}` is none of the usual names of models");
+        let message = format!("`{name}` is not one of the usual names of models");
         let d = Diagnostic::warning("unknown-provider", reader.at(model.span), message);
         let near = Near { sure: false, ..near };
         reader.report(respelt(d.help(format!("did you mean `{}`?", near.name)), reader.at(model.span), model, near));

@@ -197,11 +197,11 @@ fn report_vain(reader: &Reader<'_>, pattern: &Text, regex: &regex::Regex, stderr
         ("`pattern` is never found: a model call has no stderr", "write `target: stdout` for what the agent answers")
     } else if slashes {
         (
-            "`pattern` is never found: its slashes are characters, and none stands before the beginning",
-            "leave out the slashes; letters behind them are written in front, as in `(?i)`",
+            "`pattern` is never found: its slashes are characters, and there is none before the beginning",
+            "remove the slashes; letters after them are written in front, as in `(?i)`",
         )
     } else if text.starts_with("$^") && !regex.is_match("") {
-        ("`pattern` is never found: nothing stands behind the end", "`^` is the beginning, `$` the end")
+        ("`pattern` is never found: nothing comes after the end", "`^` is the beginning, `$` the end")
     } else {
         return;
     };
@@ -226,7 +226,7 @@ fn read_multi_judge(reader: &Reader<'_>, fields: &mut Fields<'_, '_>) -> Option<
     let entry = fields.require("judges");
     let judges = entry.map(|e| text_list(reader, &e.value, "judges")).unwrap_or_default();
     if let Some(entry) = entry.filter(|_| judges.is_empty()) {
-        reader.error("missing-key", entry.value.span, "`judges` names nobody");
+        reader.error("missing-key", entry.value.span, "`judges` is empty");
     }
     let criteria = filled(fields, "criteria").cloned();
     let strategy = fields.word("consensus", STRATEGIES).unwrap_or(Strategy::WeightedAverage);

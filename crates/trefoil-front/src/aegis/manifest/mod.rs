@@ -243,7 +243,7 @@ impl RefusedFeature {
     pub fn report(reader: &Reader<'_>, span: Span, feature: &str, why: &str) -> Self {
         reader.report(
             trefoil_syntax::Diagnostic::warning("refused", reader.at(span), format!("{feature} cannot be run: {why}"))
-                .help("the manifest can be checked and shown; a run that can reach this does not start"),
+                .help("you can check and draw this file, but not run it"),
         );
         Self { feature: feature.into(), message: why.into(), span }
     }

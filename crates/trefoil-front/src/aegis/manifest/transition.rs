@@ -168,7 +168,7 @@ fn read_as_key(reader: &Reader<'_>, fields: &Fields<'_, '_>, span: Span) -> Opti
     let word = WORDS.iter().find(|word| fields.entry(word).is_some())?;
     let entry = fields.entry(word)?;
     let target = entry.value.string()?;
-    let message = format!("`{word}` is a condition, and stands here as a key");
+    let message = format!("`{word}` is a condition, but is used here as a key");
     let d = Diagnostic::error("missing-key", reader.at(entry.key.span), message);
     reader.report(d.help(format!("write `condition: {word}` and `target: {}`", target.value)));
     let condition = match *word {

@@ -28,13 +28,13 @@ pub const NOT_TOP: Words = &[
     ("security", "under `spec`"),
     ("tools", "under `spec`"),
     ("volumes", "under `spec`"),
-    ("transitions", "into a state"),
+    ("transitions", "in a state"),
 ];
 /// In `metadata`.
 pub const METADATA: Words = &[("title", "name"), ("id", "name"), ("summary", "description")];
 /// Where keys belong that stand in the `metadata` of an agent.
 pub const NOT_METADATA_OF_AGENT: Words =
-    &[("input_schema", "under `spec`"), ("output_schema", "into a validator `type: json_schema`")];
+    &[("input_schema", "under `spec`"), ("output_schema", "in a validator `type: json_schema`")];
 /// In the `spec` of an agent.
 pub const AGENT: Words = &[("contexts", "context"), ("environment", "env"), ("schema", "input_schema")];
 /// Where keys belong that stand in the `spec` of an agent.
@@ -154,8 +154,8 @@ pub const NOT_WORKFLOW: Words = &[
     ("output_template", "under `metadata`"),
     ("description", "under `metadata`"),
     ("labels", "under `metadata`"),
-    ("transitions", "into a state"),
-    ("max_state_visits", "into a state"),
+    ("transitions", "in a state"),
+    ("max_state_visits", "in a state"),
 ];
 /// In a state.
 pub const STATE: Words = &[
@@ -217,37 +217,37 @@ pub const SCALARS_OF_STATE: &[&str] = &[
 ];
 /// Where keys belong that stand in a state of another kind, or beside the list that they are for.
 pub const NOT_STATE: Words = &[
-    ("condition", "into an entry of `transitions`"),
-    ("target", "into an entry of `transitions`"),
-    ("feedback", "into an entry of `transitions`"),
-    ("expression", "into an entry of `transitions`"),
-    ("threshold", "into an entry of `transitions`, or under `consensus`"),
+    ("condition", "in an entry of `transitions`"),
+    ("target", "in an entry of `transitions`"),
+    ("feedback", "in an entry of `transitions`"),
+    ("expression", "in an entry of `transitions`"),
+    ("threshold", "in an entry of `transitions`, or under `consensus`"),
     ("strategy", "under `consensus`"),
     ("agreement", "under `consensus`"),
     ("min_judges_required", "under `consensus`"),
-    ("weight", "into an entry of `agents` or `judges`"),
-    ("command", "into a System state"),
-    ("env", "into a System state"),
-    ("workdir", "into a System state"),
-    ("prompt", "into a Human state; what an agent is given is its `input`"),
-    ("default_response", "into a Human state"),
-    ("reject_on_timeout", "into a Human state"),
-    ("agent", "into an Agent state"),
-    ("agent_id", "into an Agent state"),
-    ("input", "into a state that calls an agent or a workflow"),
-    ("input_template", "into a state that calls an agent or a workflow"),
-    ("intent", "into an Agent state"),
-    ("judges", "into an Agent state; those of a ParallelAgents state are `judges_for_parallel`"),
-    ("max_iterations", "into an Agent state"),
-    ("agents", "into a ParallelAgents state"),
-    ("consensus", "into a ParallelAgents state"),
-    ("judges_for_parallel", "into a ParallelAgents state"),
-    ("workflow_id", "into a Subworkflow state"),
-    ("mode", "into a Subworkflow state"),
-    ("result_key", "into a Subworkflow state"),
-    ("image", "into a ContainerRun state"),
-    ("steps", "into a ParallelContainerRun state"),
-    ("completion", "into a ParallelContainerRun state"),
+    ("weight", "in an entry of `agents` or `judges`"),
+    ("command", "in a System state"),
+    ("env", "in a System state"),
+    ("workdir", "in a System state"),
+    ("prompt", "in a Human state; what an agent is given is its `input`"),
+    ("default_response", "in a Human state"),
+    ("reject_on_timeout", "in a Human state"),
+    ("agent", "in an Agent state"),
+    ("agent_id", "in an Agent state"),
+    ("input", "in a state that calls an agent or a workflow"),
+    ("input_template", "in a state that calls an agent or a workflow"),
+    ("intent", "in an Agent state"),
+    ("judges", "in an Agent state; those of a ParallelAgents state are `judges_for_parallel`"),
+    ("max_iterations", "in an Agent state"),
+    ("agents", "in a ParallelAgents state"),
+    ("consensus", "in a ParallelAgents state"),
+    ("judges_for_parallel", "in a ParallelAgents state"),
+    ("workflow_id", "in a Subworkflow state"),
+    ("mode", "in a Subworkflow state"),
+    ("result_key", "in a Subworkflow state"),
+    ("image", "in a ContainerRun state"),
+    ("steps", "in a ParallelContainerRun state"),
+    ("completion", "in a ParallelContainerRun state"),
 ];
 /// In a transition.
 pub const TRANSITION: Words = &[

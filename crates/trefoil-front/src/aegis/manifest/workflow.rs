@@ -151,8 +151,8 @@ fn read_states(reader: &Reader<'_>, node: &Node) -> Vec<State> {
                 {
                     let key = &entry.key.value;
                     let message = match states.last() {
-                        Some(state) => format!("`{key}` stands beside the states; it belongs into `{}`", state.name),
-                        None => format!("`{key}` stands where a state should"),
+                        Some(state) => format!("`{key}` is beside the states; it belongs in `{}`", state.name),
+                        None => format!("`{key}` is where a state should be"),
                     };
                     let d = Diagnostic::error("wrong-type", reader.at(entry.key.span), message);
                     reader.report(d.help("indent it as far as the other keys of the state"));

@@ -40,7 +40,7 @@ pub fn unknown(scope: &Scope<'_>, path: &[Segment], name: &str, at: At) -> Note 
     let (help, near) = match &habit {
         Some((last, meant)) => {
             let written = path.iter().take(last + 1).map(|s| &*s.name).collect::<Vec<_>>().join(".");
-            (format!("write `{meant}` for `{written}`: what a template reads has no name before it"), None)
+            (format!("write `{meant}` instead of `{written}`: names have no prefix here"), None)
         }
         None => advice(scope, name, &names),
     };

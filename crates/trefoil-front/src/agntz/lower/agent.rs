@@ -173,7 +173,7 @@ fn without_secrets(lowering: &mut Lowering<'_>, scope: &Scope<'_>, step: StepId)
 
 /// The warning that names a refused feature.
 pub fn warn_refused(reader: &Reader<'_>, refusal: &Refusal) {
-    let message = format!("`{}` is not run by this version: a run that reaches it does not start", refusal.feature);
+    let message = format!("`{}` is not supported yet: a run that can reach it does not start", refusal.feature);
     reader.report(Diagnostic::warning("refused", reader.at(refusal.span), message).help(refusal.help));
 }
 
@@ -186,7 +186,7 @@ fn set_timeout(lowering: &mut Lowering<'_>, step: StepId, timeout_ms: Option<u64
 /// Next to no model answers within a fifth of a second: who writes so few milliseconds meant seconds.
 fn too_short(reader: &Reader<'_>, agent: &Agent<'_>) {
     let (Some(ms), Some(at)) = (agent.timeout_ms.filter(|ms| *ms <= 200), agent.timeout_at) else { return };
-    let message = format!("`timeoutMs` is in milliseconds: next to no model answers in {ms} of them");
+    let message = format!("`timeoutMs` is in milliseconds; hardly any model answers within {ms} ms");
     let meant = ms.saturating_mul(1000).to_string();
     let d =
         Diagnostic::warning("out-of-range", reader.at(at), message).help(format!("for {ms} seconds write `{meant}`"));
@@ -207,7 +207,7 @@ fn budget(tokens: u64) -> Budget {
 fn shadowed_inputs(reader: &Reader<'_>, inputs: &Inputs) {
     for property in inputs.properties.iter().filter(|p| namespace::NAMESPACES.contains(&&*p.name)) {
         let name = &property.name;
-        let message = format!("`{name}` cannot be read: `{{{{{name}.NAME}}}}` names something else");
+        let message = format!("the input `{name}` is hidden by the namespace `{name}`");
         reader.warning("no-effect", property.span, message);
     }
 }

@@ -21,7 +21,7 @@ pub fn check(reader: &Reader<'_>, scope: &Scope<'_>, source: &Text, cond: &Cond,
             let whole = source.value.get(quoted).unwrap_or_default();
             let message = format!("`{whole}` is text, because of the quotes: the condition is always the same");
             let d = Diagnostic::warning("constant-condition", reader.at(place), message);
-            let d = d.help(format!("take the quotes off `{inner}`"));
+            let d = d.help(format!("remove the quotes around `{inner}`"));
             // Where the text stands in the file as it is read, and its own quotes are others.
             let straight = (place.end - place.start) as usize == whole.len();
             reader.report(match straight && source.style != Style::Plain {
@@ -230,7 +230,7 @@ impl Visitor<'_, '_> {
             let name = reference.dotted();
             let (why, help) = if sign == other {
                 let why = format!("`{name}` is never `{}` and `{}` at once", beside.to_text(), value.to_text());
-                (why, "write `&&` for `||` to mean that it is neither")
+                (why, "use `&&` instead of `||` if it must be neither")
             } else {
                 let why = format!("`{name}` is `{}`, or it is not", value.to_text());
                 (why, "take one of the two away")

@@ -37,7 +37,8 @@ pub fn check<'t>(
             if others().any(|(_, v)| lone(v) == Some(&own)) || !there::is_there(scope, &own, at) {
                 continue;
             }
-            let message = format!("`{}` gets `{{{{{path}}}}}` as `{last}` does, and there is a `{own}`", key.value);
+            let message =
+                format!("`{}` and `{last}` both read `{{{{{path}}}}}`, but there is also a `{own}`", key.value);
             let place = reader.at(value.span);
             let d = Diagnostic::info("copied-value", place, message);
             let d = d.label(reader.at(other.span), format!("`{last}` gets it here"));

@@ -37,7 +37,7 @@ pub fn look(path: &[Segment], purpose: Purpose) -> Option<Answer> {
         }
         [_, entry] if source == Source::Secrets && purpose == Purpose::Prompt => {
             let message = format!("the secret `{}` would be sent to the model", entry.name);
-            let help = "secrets belong into tool parameters, headers and bodies".to_owned();
+            let help = "secrets belong in tool parameters, headers and bodies".to_owned();
             error("secret-in-prompt", message, Some(help))
         }
         _ => Some(Answer { source, skip: 1, shape: Shape::Text, notes: Vec::new() }),

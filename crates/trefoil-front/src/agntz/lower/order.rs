@@ -169,7 +169,7 @@ fn skipped(scope: &Scope<'_>, reference: &Reference, root: &Segment, hits: &[usi
         return Some(Note::new(Severity::Warning, "maybe-undefined", message, help));
     }
     let message = format!("`{}` is null when its step is skipped", reference.dotted());
-    let help = format!("the step runs only when `{when}`; `{{{{#if {}}}}}` tells the cases apart", root.name);
+    let help = format!("the step runs only when `{when}`; guard it with `{{{{#if {}}}}}`", root.name);
     Some(Note::new(Severity::Info, "maybe-undefined", message, help))
 }
 

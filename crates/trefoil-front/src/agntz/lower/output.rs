@@ -23,7 +23,7 @@ pub fn masked(reader: &Reader<'_>, output: &OutputMap<'_>, expr: &Expr) {
                 let before = source.value.get(..reference.span.start as usize).unwrap_or_default();
                 // The test of an `{{#if}}` decides and is not shown.
                 if bound == Some(&Source::Environment) && before.trim_end().ends_with("{{") {
-                    let message = format!("the result shows `***` in place of `{}`", reference.dotted());
+                    let message = format!("the result shows `***` instead of `{}`", reference.dotted());
                     let d = Diagnostic::warning("masked-output", Location::new(reader.file, *span), message);
                     reader.report(d.help("what comes from the environment shows in no result, trace or log"));
                 }

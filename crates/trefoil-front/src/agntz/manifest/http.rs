@@ -111,7 +111,7 @@ fn inside(reader: &Reader<'_>, fields: &Fields<'_, '_>, outer: &Entry) {
         && crate::agntz::ids::is_tool_name(key)
         && rest.starts_with("\"{{")
     {
-        let message = format!("`{name}` is one text here: a key needs a blank behind its `:`");
+        let message = format!("`{name}` is one text here: a key needs a space after its `:`");
         let d = Diagnostic::warning("swallowed-key", reader.at(text.span), message);
         return reader.report(d.help(format!("write `{key}: {rest}`")));
     }
@@ -131,7 +131,7 @@ fn inside(reader: &Reader<'_>, fields: &Fields<'_, '_>, outer: &Entry) {
             _ => continue,
         };
         if own && fields.entry(key).is_none() {
-            let message = format!("`{key}` is a part of `{name}` here, and not of the request");
+            let message = format!("`{key}` is nested under `{name}`, so it is not a key of the request");
             let at = reader.at(entry.key.span);
             // What is sent may have such keys of its own.
             let d = if sure {
@@ -140,7 +140,7 @@ fn inside(reader: &Reader<'_>, fields: &Fields<'_, '_>, outer: &Entry) {
                 Diagnostic::info("swallowed-key", at, message)
             };
             let d = d.label(reader.at(outer.key.span), format!("`{name}` begins here"));
-            reader.report(d.help(format!("begin the line where `{name}` begins to make it a key of the request")));
+            reader.report(d.help(format!("align it with `{name}:` to make it a key of the request")));
         }
     }
 }
@@ -244,7 +244,7 @@ pub fn check_host(reader: &Reader<'_>, url: &Text) {
         lower.starts_with("your-") || lower.starts_with("your_")
     };
     if authority.contains(['<', '>']) || host.split('.').any(your) {
-        let d = Diagnostic::warning("invalid-url", reader.at(span), format!("`{authority}` stands in for a host"));
+        let d = Diagnostic::warning("invalid-url", reader.at(span), format!("`{authority}` is a placeholder host"));
         return reader.report(d.help("write the host that is to be called"));
     }
     if host.contains(',') || host.contains("..") || host.starts_with('.') {

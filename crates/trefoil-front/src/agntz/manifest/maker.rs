@@ -38,17 +38,18 @@ pub fn check(reader: &Reader<'_>, provider: &Text, name: &Text) {
     }
     let twice = model.strip_prefix(maker).and_then(|rest| rest.strip_prefix(['/', ':']));
     if let Some(rest) = twice.filter(|rest| !rest.is_empty() && OWN.contains(&maker)) {
-        let d = warning(format!("`name` is the name alone, without `{maker}`: the provider stands in `provider`"));
+        let d = warning(format!("`name` is the name alone, without `{maker}`: the provider goes in `provider`"));
         return reader.report(d.suggestion(format!("write `{rest}`"), at, rest));
     }
     if stands_in(model) {
         return reader.report(
-            warning(format!("`{model}` stands in for a model's name")).help("write the model that is to be called"),
+            warning(format!("`{model}` is a placeholder, not a model name"))
+                .help("write the model that is to be called"),
         );
     }
     if let Some(meant) = family_slip(maker, model) {
-        let d =
-            warning(format!("`{model}` is no model of `{maker}` by its name")).help(format!("did you mean `{meant}`?"));
+        let d = warning(format!("`{model}` does not look like a model of `{maker}`"))
+            .help(format!("did you mean `{meant}`?"));
         return reader.report(d.suggestion(format!("write `{meant}`"), reader.at(name.content()), meant));
     }
     let other = MAKERS.iter().find(|(start, _)| model.starts_with(start)).map(|(_, other)| *other);
@@ -102,22 +103,22 @@ fn family_slip(maker: &str, model: &str) -> Option<String> {
 
 /// How the names of models begin or end that do something else than answer texts.
 const OTHERWISE: &[(&str, &str)] = &[
-    ("text-embedding-", "makes vectors of texts"),
-    ("gpt-image-", "makes images"),
-    ("dall-e-", "makes images"),
-    ("whisper-", "writes down what is spoken"),
-    ("tts-", "speaks texts"),
+    ("text-embedding-", "makes embeddings"),
+    ("gpt-image-", "is an image model"),
+    ("dall-e-", "is an image model"),
+    ("whisper-", "is a speech-to-text model"),
+    ("tts-", "is a text-to-speech model"),
 ];
 
 /// Says that a model is none of those that answer texts.
 pub fn answers(reader: &Reader<'_>, name: &Text) {
     let does = OTHERWISE.iter().find(|(start, _)| name.value.starts_with(start)).map(|(_, does)| *does);
-    let does = does.or_else(|| name.value.ends_with("-transcribe").then_some("writes down what is spoken"));
+    let does = does.or_else(|| name.value.ends_with("-transcribe").then_some("is a speech-to-text model"));
     if let Some(does) = does {
         let d = Diagnostic::warning(
             "bad-model",
             reader.at(name.span),
-            format!("`{}` {does}, and answers no prompt", name.value),
+            format!("`{}` {does} and cannot answer prompts", name.value),
         );
         reader.report(d.help("`kind: llm` takes a model for texts"));
     }
@@ -128,7 +129,7 @@ pub fn answers_only(reader: &Reader<'_>, name: &Text, kind: &str) {
     let text = ["gpt-5", "gpt-4", "gpt-3", "claude-"].iter().any(|s| name.value.starts_with(s));
     let other = ["image", "transcribe", "audio", "realtime", "omni", "4o"].iter().any(|s| name.value.contains(s));
     if text && !other {
-        let message = format!("`{}` answers texts, and `kind: {kind}` asks something else of it", name.value);
+        let message = format!("`{}` is a text model; `kind: {kind}` needs another kind of model", name.value);
         reader.report(Diagnostic::warning("bad-model", reader.at(name.span), message));
     }
 }

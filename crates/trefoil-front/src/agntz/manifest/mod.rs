@@ -269,7 +269,7 @@ fn misplaced(fields: &mut Fields<'_, '_>, word: Word) -> Option<Word> {
     let d =
         Diagnostic::error("missing-key", reader.at(at), format!("`kind: {kind}` needs `{own}`, and this has `{key}`"))
             .label(reader.at(entry.key.span), format!("`kind: {name}` has this"))
-            .help(format!("write `kind: {name}`, or `{own}` in place of `{key}`"));
+            .help(format!("write `kind: {name}`, or `{own}` instead of `{key}`"));
     reader.report(d.suggestion(format!("write `{name}`"), reader.at(at), name));
     reader.warning("no-effect", entry.key.span, format!("`{key}` has no effect: it is a key of `kind: {name}`"));
     // A sequence sees all that a parallel does, and more.

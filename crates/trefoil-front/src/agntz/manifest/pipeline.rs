@@ -80,7 +80,7 @@ pub fn sequential<'n>(fields: &mut Fields<'n, '_>) -> Pipeline<'n> {
             });
         }
         (Some(_), Some(entry)) if max == Some(1) => {
-            let message = "with one pass `until` repeats nothing: the run fails unless it holds then";
+            let message = "with `maxIterations: 1` the steps run once, and the run fails if `until` is still false";
             reader.warning("no-effect", entry.value.span, message);
         }
         (None, Some(max)) => {

@@ -177,8 +177,10 @@ fn own_items(reading: &Reading<'_, '_>, mapping: &Mapping) {
                 && m.get("type").and_then(|e| e.value.string()).is_some_and(|t| &*t.value == "array")
         });
         if array && !reading.reader.confirms("items", "") {
-            let message =
-                format!("`items` is a property of its own here, and `{}` says not what it holds", list.key.value);
+            let message = format!(
+                "`items` is read as a separate property, so `{}` does not say what its items are",
+                list.key.value
+            );
             let d = Diagnostic::warning("invalid-schema", reading.reader.at(items.key.span), message);
             let d = d.label(reading.reader.at(list.key.span), "the list");
             reading.reader.report(d.help(format!("indent it to make it part of `{}`", list.key.value)));

@@ -69,7 +69,7 @@ fn definition(reading: &Reading<'_, '_>, node: &Node, mapping: &Mapping, name: &
                 let message = format!("`required` must be a list of names, not {}", entry.value.describe());
                 let d = Diagnostic::error("invalid-schema", at, message);
                 reading
-                    .report(d.help("drop it: a property without `default` is required, and null when it is left out"));
+                    .report(d.help("drop it: a property without `default` is required, and null when it is missing"));
                 continue;
             }
             word => {
@@ -113,7 +113,7 @@ fn unknown(reading: &Reading<'_, '_>, key: &Text) {
     let d = Diagnostic::warning("unknown-key", at, format!("a property has no key `{}`", key.value));
     let words = KEYWORDS.iter().map(|(k, _)| *k).chain(["min", "max"]);
     reading.reader.report(match (&*key.value, suggest::near(&key.value, words)) {
-        ("nullable" | "optional", _) => d.help("every property may be left out; it is null then, or its `default`"),
+        ("nullable" | "optional", _) => d.help("every property is optional; a missing one is null, or its `default`"),
         (_, Some(near)) => respelt(d.help(format!("did you mean `{}`?", near.name)), at, key, near),
         (_, None) => d,
     });

@@ -123,7 +123,7 @@ impl Look<'_, '_, '_> {
             .spans
             .get(reference as usize)
             .map_or(self.cond.origin, |s| Location::new(self.cond.origin.file, *s));
-        let message = format!("`{path}` is text, and any text but the empty one is true: `{no}` too");
+        let message = format!("`{path}` is text; every non-empty text is true, even `{no}`");
         let yes = if yes.is_empty() { "yes" } else { yes };
         let d = Diagnostic::warning("constant-condition", at, message);
         self.flow.reader.report(d.help(format!("compare it: `{path} == \"{yes}\"`")));

@@ -316,7 +316,7 @@ fn check_factory(flow: &Workflow<'_, '_>, text: &Text, reference: &Reference) {
     }
     let place = flow.reader.at(text.source(reference.span.clone()));
     let id = names.nodes.get(at).map_or("", |n| &*n.id.value);
-    let message = format!("`{id}.output` is the text of all instances of `{id}`, one below the other, and no list");
+    let message = format!("`{id}.output` joins the results of all instances of `{id}` as text; it is not a list");
     let d = Diagnostic::warning("wrong-type", place, message).help(format!("the list is `{{{{ {id}.outputs }}}}`"));
     flow.reader.report(mend::rewritten(d, mend::segment(reference, place, taken), "outputs", false));
 }

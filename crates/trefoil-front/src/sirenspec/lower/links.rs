@@ -256,9 +256,7 @@ impl<'m> Links<'m> {
             let mut steps = cycle.iter().zip(cycle.iter().skip(1).chain(cycle.first()));
             let falls = steps.any(|(from, to)| self.falls_back(manifest, *from, *to).is_some());
             let (what, help) = match falls {
-                true => {
-                    ("the edges and a `fallback_node`", "a fallback cannot run before the node that it stands in for")
-                }
+                true => ("the edges and a `fallback_node`", "a fallback cannot run before the node that it replaces"),
                 false => ("the edges", "a workflow has no loops: take one of these edges out"),
             };
             let mut d = Diagnostic::error("edge-cycle", at, format!("{what} form a cycle: {ring}")).help(help);
@@ -405,7 +403,7 @@ fn unknown_node(
     let mut d = Diagnostic::error(
         "unknown-reference",
         reader.at(text.span),
-        format!("`{key}` names a node that is not there: `{}`", text.value),
+        format!("`{key}` refers to an unknown node `{}`", text.value),
     );
     let uses = |n: &&crate::sirenspec::manifest::Node<'_>| matches!(&n.kind, NodeKind::Agent(node) if node.agent.is_some_and(|agent| agent.value == text.value));
     let nodes: Vec<&str> = manifest.nodes.iter().filter(uses).map(|n| &*n.id.value).collect();

@@ -55,7 +55,7 @@ impl<'s, 'm, 'd> Scope<'s, 'm, 'd> {
             return (Source::Missing(Missing::Key(0)), 0);
         };
         if let Some(default) = reference.default.as_deref().filter(|text| text.contains("{{")) {
-            let message = format!("the default is text as it stands, and `{default}` is not read");
+            let message = format!("the default is literal text; `{default}` in it is not read");
             let d = Diagnostic::warning("not-a-placeholder", at, message);
             self.flow.reader.report(d.help("a default cannot be another value: put both placeholders side by side"));
         }

@@ -279,7 +279,7 @@ fn replaced_seeds(flow: &Workflow<'_, '_>) {
         let Some(text) = text else { continue };
         let root = write.root.word();
         let seed = write.path.get(..depth).unwrap_or_default().join(".");
-        let message = format!("`{root}.{seed}` is a value of `state`, and nothing is left of it when this is written");
+        let message = format!("writing here replaces the seeded value `{root}.{seed}`");
         let d = Diagnostic::warning("write-conflict", flow.reader.at(text.span), message);
         flow.reader.report(d.help("write to a path that is not beneath a text"));
     }
@@ -297,7 +297,7 @@ fn unused_agents(flow: &Workflow<'_, '_>) {
     });
     let used: HashSet<&str> = named.map(|text| &*text.value).collect();
     for agent in flow.manifest.agents.iter().filter(|agent| !used.contains(&*agent.id.value)) {
-        let message = format!("agent `{}` has no effect: no node uses it", agent.id.value);
+        let message = format!("agent `{}` is never used", agent.id.value);
         flow.reader.warning("no-effect", agent.id.span, message);
         if let Some(text) = agent.system {
             flow.text(&Scope::new(flow, Reading::Nobody), Position::System, text);

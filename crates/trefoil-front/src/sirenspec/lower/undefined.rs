@@ -126,7 +126,7 @@ impl Scope<'_, '_, '_> {
         }
         let message = format!("`{}` is a credential by its name, and would be put into a prompt", reference.dotted());
         let d = Diagnostic::warning("secret-in-prompt", at, message);
-        self.flow.reader.report(d.help("credentials belong into the `headers` of a tool"));
+        self.flow.reader.report(d.help("credentials belong in the `headers` of a tool"));
     }
 
     pub(super) fn too_early(&self, reference: &Reference, at: Location, source: usize, writes: bool) -> Bound {

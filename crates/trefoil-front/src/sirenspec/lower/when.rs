@@ -51,7 +51,7 @@ fn parts(reader: &Reader<'_>, text: &Text, cond: &Cond, expression: &Expression)
                         reader.report(d);
                     }
                 } else if before.iter().any(|b| alike(cond, b, part)) {
-                    let message = "a part of the condition stands there twice, and the second one has no effect";
+                    let message = "a part of the condition is there twice, and the second one has no effect";
                     let d = Diagnostic::warning("constant-condition", reader.at(text.span), message);
                     reader.report(d.help("compare with another value, or take one of the two out"));
                 }
@@ -67,7 +67,7 @@ fn parts(reader: &Reader<'_>, text: &Text, cond: &Cond, expression: &Expression)
                 {
                     continue;
                 }
-                let message = format!("behind `in`, `{whole}` is a text: every part of it is in it, an empty one too");
+                let message = format!("after `in`, `{whole}` is a text: every part of it is in it, an empty one too");
                 let d = Diagnostic::warning("condition-bad-operator", at(whole), message);
                 reader.report(d.help(format!("for a list of one write `(\"{whole}\",)`, or compare with `==`")));
             }

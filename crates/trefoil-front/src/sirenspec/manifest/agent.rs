@@ -142,7 +142,7 @@ fn model<'n>(reader: &Reader<'_>, text: &'n Text) -> Option<Model<'n>> {
                         "write the provider and the model out: `openai:gpt-4o-mini`".to_owned()
                     }
                     name if providers::PROVIDERS.contains(&name) => {
-                        format!("write the model behind the provider: `{name}:...`")
+                        format!("write the model after the provider: `{name}:...`")
                     }
                     name => format!("for example `openai:{name}`"),
                 },

@@ -33,14 +33,14 @@ pub fn read<'n>(fields: &mut Fields<'n, '_>) -> HumanNode<'n> {
     }
     let prompt = fields.text("prompt");
     if let Some(text) = prompt.filter(|text| text.value.trim().is_empty()) {
-        fields.reader.warning("empty-prompt", text.span, "the person is asked nothing: `prompt` is empty");
+        fields.reader.warning("empty-prompt", text.span, "`prompt` is empty, so there is no question");
     }
     let writes = write::require(fields);
     let timeout_ms = scalar::seconds(fields, "timeout", false);
     if timeout_ms.is_none()
         && let (None, Some(entry)) = (fields.take("timeout"), fields.take("on_timeout"))
     {
-        let message = "`on_timeout` has no effect: there is no `timeout`, so the person is waited for";
+        let message = "`on_timeout` has no effect: without `timeout` the step waits for ever";
         fields.reader.warning("no-effect", entry.key.span, message);
     }
     let read = fields

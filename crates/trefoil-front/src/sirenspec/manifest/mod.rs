@@ -52,9 +52,7 @@ pub struct Refusal {
 impl Refusal {
     /// Reports the warning and gives the marker.
     pub fn report(reader: &Reader<'_>, at: Location, feature: &str, message: &str) -> Self {
-        reader.report(
-            Diagnostic::warning("refused", at, format!("`{feature}` is not run by this version")).help(message),
-        );
+        reader.report(Diagnostic::warning("refused", at, format!("`{feature}` is not supported yet")).help(message));
         Self { feature: feature.into(), message: message.into(), at }
     }
 }

@@ -65,7 +65,7 @@ pub fn body(reader: &Reader<'_>, entry: &Entry, method: &str, headers: &[(&Text,
         return;
     };
     let told = |why: &str| {
-        let message = format!("the body is sent as JSON and is none: {why}");
+        let message = format!("the body is sent as JSON but does not parse: {why}");
         Diagnostic::warning("wrong-type", reader.at(text.span), message)
     };
     let first = text.value.trim_start_matches(|c: char| matches!(c, '{' | '[') || c.is_whitespace());

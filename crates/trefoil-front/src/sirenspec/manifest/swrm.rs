@@ -163,7 +163,7 @@ fn bare(reader: &Reader<'_>, provider: &Text, name: &Text) {
     if rest.is_empty() || !known && (first != &*provider.value || first == "openrouter") {
         return;
     }
-    let message = format!("`model` is the name alone, without `{first}`: the provider stands in `provider`");
+    let message = format!("`model` is the name alone, without `{first}`: the provider goes in `provider`");
     let d = Diagnostic::warning("bad-model", reader.at(name.span), message).help(format!("write `{rest}`"));
     let near = trefoil_syntax::suggest::Near { name: rest, distance: first.len() + 1, sure: true };
     reader.report(crate::read::respelt(d, reader.at(name.span), name, near));

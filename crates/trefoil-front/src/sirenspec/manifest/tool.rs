@@ -172,7 +172,7 @@ fn address(reader: &Reader<'_>, url: &Text) {
     let outside = text.split("{{").map(|part| part.split_once("}}").map_or(part, |(_, behind)| behind));
     if outside.into_iter().any(|part| part.contains(char::is_whitespace)) {
         let d = Diagnostic::warning("invalid-url", reader.at(url.span), format!("`{text}` has a blank in it"));
-        reader.report(d.help("an address has none: write `%20`, or take it out"));
+        reader.report(d.help("an address has none: write `%20`, or remove it"));
     }
 }
 

@@ -84,7 +84,7 @@ pub fn read<'n>(reader: &'n Reader<'_>, root: &'n yaml::Node) -> Option<Manifest
     };
     if let Some(memory) = fields.take("memory") {
         reader.report(
-            Diagnostic::warning("refused", reader.at(memory.key.span), "`memory` is not run by this version")
+            Diagnostic::warning("refused", reader.at(memory.key.span), "`memory` is not supported yet")
                 .help("nothing is kept between runs; pass it in with `input`"),
         );
     }
@@ -139,7 +139,7 @@ fn defaults<'n>(fields: &mut Fields<'n, '_>) -> Defaults<'n> {
     let Some(mut defaults) = fields.fields("defaults") else { return Defaults::default() };
     defaults.also_called(&[("retries", "retry"), ("on_error", "on_failure")]);
     let result = Defaults { retry: policy::retry(&mut defaults), on_failure: policy::on_failure(&mut defaults) };
-    defaults.no_effect(&["budget"], "a budget stands at the top of the file");
+    defaults.no_effect(&["budget"], "a budget goes at the top of the file");
     defaults.finish();
     result
 }

@@ -32,7 +32,7 @@ fn a_word_for_the_end_is_no_state_misspelt() {
         ));
         let found = super::support::findings(&[("manifest.yaml", &manifest)]);
         let first = format!(
-            "unknown-reference: no state is called `{word}` (no name is that of the end: to end the run here, lead to a state with `transitions: []`)"
+            "unknown-reference: no state is called `{word}` (there is no built-in end state; point to a state with `transitions: []`)"
         );
         assert!(found.contains(&first), "{found}");
         assert_eq!(fixes(&manifest), [""; 0]);
@@ -88,13 +88,15 @@ fn a_loop_that_only_a_failure_ends() {
     expect_one(
         &asked("A", "END"),
         &format!(
-            "warning 7:85 endless-loop: a run in which nothing fails comes back to `A` again and again {help}
+            "warning 7:85 endless-loop: unless something fails, the run loops through `A` until a limit ends it {help}
              warning 8:5 unreachable-state: no transition leads to `B`: it never runs"
         ),
     );
     expect_one(
         &asked("B", "A"),
-        &format!("warning 8:62 endless-loop: a run in which nothing fails comes back to `A` again and again {help}"),
+        &format!(
+            "warning 8:62 endless-loop: unless something fails, the run loops through `A` until a limit ends it {help}"
+        ),
     );
     expect_one(&asked("B", "END"), "");
     // The exit code of a command is a result as good as any.
@@ -115,13 +117,13 @@ fn everything_at_once_and_what_comes_first() {
     expect_one(
         &prompt("{{this}} {{.}} {{json this}} {{#each input.l}}{{this}}{{.}}{{/each}}"),
         &format!(
-            "warning 7:34 loop-variable: `this` stands in no block: it prints everything that there is, as JSON {help}
-             warning 7:43 loop-variable: `.` stands in no block: it prints everything that there is, as JSON {help}"
+            "warning 7:34 loop-variable: `this` is not in a block: it prints everything that there is, as JSON {help}
+             warning 7:43 loop-variable: `.` is not in a block: it prints everything that there is, as JSON {help}"
         ),
     );
     expect_one(
         &prompt("{{default 10 input.n}} {{default input.n 10}} {{default null input.n}}"),
-        "warning 7:31 no-effect: `default` has no effect: `10` comes first, and is always there (write the value first, and behind it what stands in for it)",
+        "warning 7:31 no-effect: `default` has no effect: `10` comes first, and is always there (write the value first, and its fallback after it)",
     );
 }
 
@@ -167,16 +169,16 @@ fn of_text(text: &str, expected: &str) -> String {
 fn tags_that_are_nearly_right() {
     of_text(
         "{{json input.list[0].name}}",
-        "error 10:26 template-syntax: an item of a list stands behind a dot (write `input.list.0.name`)",
+        "error 10:26 template-syntax: an item of a list comes after a dot (write `input.list.0.name`)",
     );
     let text = of_text(
         "{{#each tag in input.tags}}{{tag}}{{/each}}",
-        "error 10:12 template-bad-arguments: a list is named first, and its item behind it (write `{{#each input.tags as |tag|}}`)",
+        "error 10:12 template-bad-arguments: a list is named first, and its item after it (write `{{#each input.tags as |tag|}}`)",
     );
     assert_eq!(fixes(&text), ["write `each input.tags as |tag|`"]);
     let text = of_text(
         "{{if input.vip}}x{{/if}}",
-        "error 10:11 template-unknown-helper: `if` opens a block, and stands here without its `#` (write `{{#if input.vip}}`)",
+        "error 10:11 template-unknown-helper: `if` opens a block, but has no `#` here (write `{{#if input.vip}}`)",
     );
     assert_eq!(fixes(&text), ["write `#if input.vip`"]);
     for tag in ["{{#else}}", "{{/else}}"] {
@@ -199,7 +201,7 @@ fn tags_that_are_nearly_right() {
     );
     of_text(
         "{{#each keys as |k|}}{{k}}{{/each}}{{#if len includeZero=true}}x{{/if}}",
-        "warning 10:17 unresolved-name: `keys` is a helper, and nothing stands behind it: here it is the name of a key (write what it is for behind it)\nwarning 10:50 unresolved-name: `len` is a helper, and nothing stands behind it: here it is the name of a key (write what it is for behind it)",
+        "warning 10:17 unresolved-name: `keys` is a helper, and nothing comes after it: here it is the name of a key (write its argument after it)\nwarning 10:50 unresolved-name: `len` is a helper, and nothing comes after it: here it is the name of a key (write its argument after it)",
     );
 }
 
@@ -210,7 +212,7 @@ fn a_condition_as_a_key() {
     ));
     expect_one(
         &manifest,
-        "error 7:54 missing-key: `on_success` is a condition, and stands here as a key (write `condition: on_success` and `target: TELL`)",
+        "error 7:54 missing-key: `on_success` is a condition, but is used here as a key (write `condition: on_success` and `target: TELL`)",
     );
     assert_eq!(fixes(&manifest), [""; 0]);
 }
@@ -260,11 +262,11 @@ fn patterns_that_nothing_is_found_by() {
         ),
         (
             "pattern: '/^[a-z]+$/i'",
-            "warning 7:70 invalid-regex: `pattern` is never found: its slashes are characters, and none stands before the beginning (leave out the slashes; letters behind them are written in front, as in `(?i)`)",
+            "warning 7:70 invalid-regex: `pattern` is never found: its slashes are characters, and there is none before the beginning (remove the slashes; letters after them are written in front, as in `(?i)`)",
         ),
         (
             "pattern: '$^[a-z]'",
-            "warning 7:70 invalid-regex: `pattern` is never found: nothing stands behind the end (`^` is the beginning, `$` the end)",
+            "warning 7:70 invalid-regex: `pattern` is never found: nothing comes after the end (`^` is the beginning, `$` the end)",
         ),
         ("pattern: '^$', target: stderr", ""),
         ("pattern: '/usr/bin'", ""),

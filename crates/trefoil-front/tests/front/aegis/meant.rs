@@ -72,7 +72,7 @@ fn values_that_are_names_without_braces_or_in_quotes() {
         "warning 10:62 not-a-placeholder: `A.response` is text here, and its value is not read
          warning 10:77 not-a-placeholder: `A.response` is text here, and its value is not read
          warning 10:94 not-a-placeholder: `input.goal` is text here, and its value is not read
-         warning 11:31 no-effect: `default` has no effect: `none` comes first, and is always there (write the value first, and behind it what stands in for it)
+         warning 11:31 no-effect: `default` has no effect: `none` comes first, and is always there (write the value first, and its fallback after it)
          warning 11:68 not-a-placeholder: `input.goal` in quotes is text, and its value is not read
          warning 11:171 not-a-placeholder: `A.response` in quotes is text, and its value is not read",
     );
@@ -96,7 +96,7 @@ fn feedback_into_a_loop_that_nothing_reads() {
     };
     of(
         &looped("x"),
-        "info 9:120 no-effect: `feedback` has no effect: nothing reads `state.feedback`, so `A` does the same again (write `{{state.feedback}}` into the `input` of `A`)",
+        "info 9:120 no-effect: nothing reads `state.feedback`, so `A` repeats without seeing this feedback (write `{{state.feedback}}` into the `input` of `A`)",
     );
     of(&looped("x {{state.feedback}}"), "");
 }
@@ -145,11 +145,11 @@ fn tags_of_other_template_languages() {
 ",
         "error 12:30 template-unknown-helper: there is no `elif` (write `{{else if input}}`)
          error 13:28 template-bad-arguments: `else` alone takes no condition (write `{{else if (eq input 'x')}}`)
-         error 14:9 template-syntax: a tag stands inside of a tag (tags do not nest; for a member whose name is a value write `{{lookup input name}}`)
+         error 14:9 template-syntax: a tag inside a tag (tags do not nest; for a member whose name is a value write `{{lookup input name}}`)
          error 15:9 template-unknown-block: `input.goal` is a path, no block (write `{{#with input.goal}}`, for a list `{{#each input.goal}}`)
          error 16:22 template-syntax: `?` is not expected here (write `{{#if a}}...{{else}}...{{/if}}`)
          error 16:45 template-syntax: `?` is not expected here (write `{{default a \"text\"}}`)
-         error 16:54 template-syntax: `default` is a helper: what it is given stands behind it, without parentheses (write `{{default input.goal input}}`)",
+         error 16:54 template-syntax: `default` is a helper: its argument comes after it, without parentheses (write `{{default input.goal input}}`)",
     );
 }
 
@@ -163,6 +163,6 @@ fn a_text_of_several_lines_without_its_bar() {
         Well {{input.goal}}?
       transitions: [{ target: END }]
 ",
-        "error 12:9 yaml-unquoted-braces: a text of several lines that begins with `{{` needs `|` behind its key",
+        "error 12:9 yaml-unquoted-braces: a text of several lines that begins with `{{` needs `|` after its key",
     );
 }

@@ -106,7 +106,7 @@ fn what_certainly_is_empty_is_a_warning() {
         ("{{execution.name}}", "unknown-property: of `execution` only the `id` is known (write `execution.id`)"),
         (
             "{{LAST.output}}",
-            "unordered-read: `LAST` has not run yet where it begins: its own result is always empty there (a state reads its own result in its transitions)",
+            "unordered-read: `LAST` cannot read its own result before it has run (a state reads its own result in its transitions)",
         ),
     ];
     for (text, expected) in cases {
@@ -245,8 +245,8 @@ spec:
 ";
     expect(
         &[("flow.yaml", manifest), ("a.yaml", AGENT)],
-        "info flow.yaml 5:28 maybe-undefined: `B` has not run on every way to the end: it is empty where it has not
-         info flow.yaml 12:17 maybe-undefined: `B` has not run on every way to `A`: it is empty where it has not
+        "info flow.yaml 5:28 maybe-undefined: `B` may not have run before the end; its value is then empty
+         info flow.yaml 12:17 maybe-undefined: `B` may not have run before `A`; its value is then empty
          warning flow.yaml 16:43 unresolved-name: `state.feedback` is always empty: no transition into `B` has `feedback`",
     );
 }

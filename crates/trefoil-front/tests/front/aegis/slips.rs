@@ -88,13 +88,13 @@ fn blanks_and_misplaced_keys() {
              warning 8:3 unknown-key: spec has no key `instructions`",
     );
     of_workflow("    A: { kind: Agent, agent: '', prompt: x, transitions: [{ when: always, to: END }] }\n", "error 7:30 missing-key: `agent` is blank
-             warning 7:34 unknown-key: state `A` has no key `prompt` (it belongs into a Human state; what an agent is given is its `input`)
+             warning 7:34 unknown-key: state `A` has no key `prompt` (it belongs in a Human state; what an agent is given is its `input`)
              error 7:61 missing-key: a transition needs `target`
              warning 7:61 unknown-key: a transition has no key `when` (did you mean `condition`?)
              warning 7:75 unknown-key: a transition has no key `to` (did you mean `target`?)");
     of_workflow("    A:\n      kind: System\n      command: update_blackboard\n      timeout:\n    transitions: [{ target: END }]\n", "warning 9:16 no-effect: `update_blackboard` has no effect: there is nothing under `env` to write (put the keys and their values under `env`)
              warning 10:7 no-effect: `timeout` has no value, and so no effect
-             error 11:5 wrong-type: `transitions` stands beside the states; it belongs into `A` (indent it as far as the other keys of the state)
+             error 11:5 wrong-type: `transitions` is beside the states; it belongs in `A` (indent it as far as the other keys of the state)
              warning 12:5 unreachable-state: no transition leads to `END`: it never runs");
 }
 
@@ -122,7 +122,7 @@ fn conditions_that_other_systems_call_otherwise() {
         "warning 9:14 unknown-reference: no agent in this folder is called `x` (only the embedded model can play it; for any other model put its manifest into the folder)
              error 11:44 out-of-range: `min` 0.9 is above `max` 0.1
              warning 12:13 missing-key: a transition without `condition` is always taken: none below it ever is (write its `condition`, or put it last)
-             warning 13:24 no-effect: `exit_code_zero` says no more than `on_success` here: an agent has no exit code of its own (write `condition: on_success`)",
+             warning 13:24 no-effect: for an agent, `exit_code_zero` is the same as `on_success` (write `condition: on_success`)",
     );
     of_workflow(
         "    A:
@@ -131,7 +131,7 @@ fn conditions_that_other_systems_call_otherwise() {
       default_response: later
       transitions: [{ condition: input_equals_yes, target: END }, { condition: on_failure, target: END }]
 ",
-        "warning 10:25 unknown-value: no transition of `A` is for `later`: the run fails when nobody answers (add a transition for it, or one with `condition: always`)
+        "warning 10:25 unknown-value: no transition of `A` matches `later`, so the run fails when no answer comes (add a transition for it, or one with `condition: always`)
              warning 11:80 impossible-transition: `on_failure` can never hold here (a person who does not answer in time gives the `default_response`)",
     );
 }
@@ -157,8 +157,8 @@ fn text_that_looks_like_a_placeholder_names_something_that_is_there() {
     expect_one(&workflow(&states("{{@index}} {{../x}} {{this.x}} {{json}}")), "warning 8:30 unknown-reference: no agent in this folder is called `x` (only the embedded model can play it; for any other model put its manifest into the folder)
              warning 8:43 loop-variable: `@index` is always empty: it has a value only inside of `{{#each}}`
              warning 8:54 loop-variable: `../x` is always empty: it leads out of more blocks than there are around it
-             warning 8:63 loop-variable: `this.x` stands in no block: `this` is an item only inside of `{{#each}}` (write the whole path)
-             warning 8:74 unresolved-name: `json` is a helper, and nothing stands behind it: here it is the name of a key (write what it is for behind it)");
+             warning 8:63 loop-variable: `this.x` is not in a block: `this` is an item only inside of `{{#each}}` (write the whole path)
+             warning 8:74 unresolved-name: `json` is a helper, and nothing comes after it: here it is the name of a key (write its argument after it)");
     expect_one(
         &workflow(&states(
             "{B.name} ${HOME} { } {'a': 1} {other} [[x]] {{#each A.output}}{{@index}}{{this.x}}{{/each}}",
@@ -222,7 +222,7 @@ fn results_of_containers_and_of_a_consensus_have_known_members() {
       transitions: [{ target: END }]
     END: { kind: System, command: \"echo '{{A.output.unit.stdout}} {{A.output.unt.stdout}} {{A.output.unit.stdot}} {{P.consensus.scroe}} {{P.consensus.metadata.pass_votes}}'\" }
 ";
-    expect_one(&workflow(states), "warning 7:5 refused: a `ParallelContainerRun` state cannot be run: no container runtime is configured (the manifest can be checked and shown; a run that can reach this does not start)
+    expect_one(&workflow(states), "warning 7:5 refused: a `ParallelContainerRun` state cannot be run: no container runtime is configured (you can check and draw this file, but not run it)
              warning 10:25 unknown-reference: no agent in this folder is called `x` (only the embedded model can play it; for any other model put its manifest into the folder)
              warning 11:40 no-effect: `n` has no effect: the strategy `majority` does not look at it
              error 11:67 out-of-range: `min_judges_required` is 2, and there are 1 agents

@@ -294,7 +294,7 @@ fn conditions_that_cannot_hold_and_numbers_that_do_nothing_are_warnings() {
          warning flow.yaml 13:24 impossible-transition: `all_approved` can never hold here (only a ParallelAgents state has several scores)
          warning flow.yaml 14:24 missing-key: `score_above` without `threshold` compares with 0 (write `threshold`)
          warning flow.yaml 15:32 no-effect: `threshold` has no effect: the condition `always` does not look at it
-         warning flow.yaml 20:24 impossible-transition: `score_above` can never hold here (only an agent that answers with a verdict, or several of them, have a score)
+         warning flow.yaml 20:24 impossible-transition: `score_above` can never hold here (only agents that answer with a verdict have a score)
          warning flow.yaml 21:13 no-effect: `expression` has no effect: a transition without `condition` is always taken (write `condition: custom`)",
     );
 }
@@ -408,11 +408,11 @@ fn containers_are_checked_and_refused() {
 ",
         ),
         "warning 6:3 no-effect: `storage` has no effect: this version mounts no volumes
-         warning 8:5 refused: a `ContainerRun` state cannot be run: no container runtime is configured (the manifest can be checked and shown; a run that can reach this does not start)
+         warning 8:5 refused: a `ContainerRun` state cannot be run: no container runtime is configured (you can check and draw this file, but not run it)
          error 11:24 template-unclosed: `{{input.target` has no closing `}}` (end it with `}}`; to print braces write `\\{{`)
          error 12:25 unknown-reference: no shared volume is called `cod` (did you mean `code`?)
          error 12:42 unknown-value: `mount_path` must start with `/`
-         warning 14:5 refused: a `ParallelContainerRun` state cannot be run: no container runtime is configured (the manifest can be checked and shown; a run that can reach this does not start)
+         warning 14:5 refused: a `ParallelContainerRun` state cannot be run: no container runtime is configured (you can check and draw this file, but not run it)
          error 15:7 missing-key: state `TEST` needs `completion`
          error 18:19 duplicate-id: two steps are called `a`
          error 18:41 missing-key: `command` is empty",
@@ -520,7 +520,7 @@ fn judges_of_a_state_make_rounds() {
     expect(
         &[("flow.yaml", &workflow("  states: [{ name: A, kind: Agent, agent: a, max_iterations: 4, pre_execution_validator: x }]\n")), ("a.yaml", &agent("a"))],
         "warning flow.yaml 5:46 no-effect: `max_iterations` has no effect: the state has no `judges`
-         warning flow.yaml 5:65 refused: `pre_execution_validator` cannot be run: this version has no check before an agent (the manifest can be checked and shown; a run that can reach this does not start)",
+         warning flow.yaml 5:65 refused: `pre_execution_validator` cannot be run: this version has no check before an agent (you can check and draw this file, but not run it)",
     );
 }
 

@@ -105,7 +105,7 @@ fn a_side_of_a_condition_that_reads_nothing_is_always_the_same() {
     {
         silent(&when(right), "constant-condition");
     }
-    told(&when("'{{q}}' == 'hello'"), "take the quotes off `{{q}}`");
+    told(&when("'{{q}}' == 'hello'"), "remove the quotes around `{{q}}`");
     assert_eq!(sure(&[("p.yaml", &when("'{{q}}' == 'hello'"))]), ["write `{{q}}`"]);
 }
 
@@ -227,7 +227,7 @@ fn a_key_inside_of_a_block_of_text_is_text() {
         "examples:\n    - input: a\n      output: b",
         "maxSteps: 8",
     ] {
-        told(&agent(line), "is text of `instruction` here");
+        told(&agent(line), "is part of the text of `instruction`, not a key");
     }
     for line in
         ["examples: good and bad ones", "prompt: what was asked. {{t}}", "name: \"{{t}}\"", "outputSchema: as said."]
@@ -243,7 +243,7 @@ fn schemas_say_what_has_no_meaning() {
     };
     told(&input("{ type: array, properties: { a: string } }"), "what a list holds is under `items`");
     told(&input("{ type: string, items: string }"), "`items` says nothing about `type: string`");
-    told(&input("{ type: string, enum: [a, b, b] }"), "`b` stands in it twice");
+    told(&input("{ type: string, enum: [a, b, b] }"), "`b` is in it twice");
     told(&input("\n    type: string\n    default:"), "`default` has no value");
     silent(&input("{ type: string, default: null }"), "`default`");
     assert_eq!(sure(&[("a.yaml", &input("any"))]), Vec::<String>::new());
@@ -331,7 +331,7 @@ fn a_last_line_that_is_written_like_a_key_was_indented_too_far() {
         "tools:\n    - kind: local\n      tools: [a]",
         "tools:\n    - { kind: local, tools: [a] }",
     ] {
-        told(&agent(line), "is text of `instruction` here");
+        told(&agent(line), "is part of the text of `instruction`, not a key");
     }
     for line in [
         "prompt: News {{news}}\n  Then answer.",
@@ -349,7 +349,7 @@ fn a_last_line_that_is_written_like_a_key_was_indented_too_far() {
         )
     };
     for line in ["stateKey: verdict", "input:\n          text: \"{{news}}\"", "input: { text: \"{{news}}\" }"] {
-        told(&step(line), "is text of `prompt` here");
+        told(&step(line), "is part of the text of `prompt`, not a key");
     }
     for line in ["stateKey: of the state", "input: {\"text\": \"{{news}}\"}", "input:\n          {{news}}"] {
         silent(&step(line), "swallowed-key");
@@ -391,8 +391,8 @@ fn an_address_is_one() {
         ("https://https://example.com/x", "the address begins twice"),
         ("https://api,example.com/x", "`api,example.com` is not a host"),
         ("https://api..example.com/x", "`api..example.com` is not a host"),
-        ("https://<your-domain>/x", "`<your-domain>` stands in for a host"),
-        ("https://YOUR_HOST/x", "`YOUR_HOST` stands in for a host"),
+        ("https://<your-domain>/x", "`<your-domain>` is a placeholder host"),
+        ("https://YOUR_HOST/x", "`YOUR_HOST` is a placeholder host"),
         ("https://example.com:99999/x", "`99999` is not a port"),
     ] {
         told(&tool(url), said);
@@ -443,7 +443,7 @@ fn a_limit_is_for_one_type() {
         silent(&input(property), "says nothing about");
     }
     let items = "{ type: array }\n  items: { type: string }";
-    told(&input(items), "`items` is a property of its own here, and `t` says not what it holds");
+    told(&input(items), "`items` is read as a separate property, so `t` does not say what its items are");
     silent(&input(items).replace("{{t}}", "{{t}} {{items}}"), "of its own here");
 }
 
@@ -452,7 +452,7 @@ fn a_time_is_in_milliseconds() {
     let agent = |ms: u32| format!("id: a\nkind: llm\n{MODEL}\ninstruction: Hi.\nprompt: Hi.\ntimeoutMs: {ms}\n");
     told(
         &agent(60),
-        "warning 6:12 out-of-range: `timeoutMs` is in milliseconds: next to no model answers in 60 of them (for 60 seconds write `60000`)",
+        "warning 6:12 out-of-range: `timeoutMs` is in milliseconds; hardly any model answers within 60 ms (for 60 seconds write `60000`)",
     );
     silent(&agent(2000), "out-of-range");
     // A small model nearby may be as fast.
@@ -510,10 +510,10 @@ fn an_entry_that_was_copied_has_a_name_of_its_own() {
     assert_eq!(look(sound, "{ risks: \"{{c.risks}}\", dates: \"{{c.dates}}\" }"), "");
     assert_eq!(look("{ subject: \"{{text}}\", body: \"{{text}}\" }", "{ x: \"{{c.risks}}\", y: \"{{c.risks}}\" }"), "");
     let found = look("{ subject: \"{{subject}}\", body: \"{{subject}}\" }", "{ x: \"{{c}}\" }");
-    assert!(found.contains("6:44 copied-value: `body` gets `{{subject}}` as `subject` does, and there is a `body` [p.yaml 6:14 `subject` gets it here]"), "{found}");
+    assert!(found.contains("6:44 copied-value: `body` and `subject` both read `{{subject}}`, but there is also a `body` [p.yaml 6:14 `subject` gets it here]"), "{found}");
     let found = look(sound, "{ risks: \"{{c.risks}}\", dates: \"{{c.risks}}\" }");
     assert!(
-        found.contains("7:40 copied-value: `dates` gets `{{c.risks}}` as `risks` does, and there is a `c.dates`"),
+        found.contains("7:40 copied-value: `dates` and `risks` both read `{{c.risks}}`, but there is also a `c.dates`"),
         "{found}"
     );
     // In the other order on purpose, as a judge gets two answers both ways round.
@@ -548,19 +548,19 @@ fn keys_of_a_request_stand_in_it() {
     };
     told(
         &tool("  headers: { Accept: x, method: POST }\n"),
-        "warning 8:25 swallowed-key: `method` is a part of `headers` here",
+        "warning 8:25 swallowed-key: `method` is nested under `headers`",
     );
     told(
         &tool("  method: POST\n  body: { a: \"{{a}}\", body_type: form }\n"),
-        "warning 9:23 swallowed-key: `body_type` is a part of `body` here",
+        "warning 9:23 swallowed-key: `body_type` is nested under `body`",
     );
     told(
         &tool("  method: POST\n  body: { a: \"{{a}}\", headers: { Authorization: x } }\n"),
-        "info 9:23 swallowed-key: `headers` is a part of `body` here",
+        "info 9:23 swallowed-key: `headers` is nested under `body`",
     );
     told(
         &tool("  method: POST\n  body:\n    a:\"{{a}}\"\n"),
-        "`body` is one text here: a key needs a blank behind its `:`",
+        "`body` is one text here: a key needs a space after its `:`",
     );
     told(&tool("  headers: { Authorisation: x }\n"), "did you mean `Authorization`?");
     let sound = tool(
@@ -596,11 +596,11 @@ fn a_model_is_one_that_answers() {
         format!("id: a\nkind: llm\nmodel: {{ provider: {provider}, name: {name} }}\ninstruction: Hi.\nprompt: Hi.\n")
     };
     for (provider, name, said) in [
-        ("openai", "text-embedding-3-small", "makes vectors of texts"),
-        ("openai", "gpt-image-1", "makes images"),
-        ("openai", "gpt-4o-transcribe", "writes down what is spoken"),
-        ("openai", "whisper-1", "writes down what is spoken"),
-        ("openai", "your-model-here", "stands in for a model's name"),
+        ("openai", "text-embedding-3-small", "makes embeddings"),
+        ("openai", "gpt-image-1", "is an image model"),
+        ("openai", "gpt-4o-transcribe", "is a speech-to-text model"),
+        ("openai", "whisper-1", "is a speech-to-text model"),
+        ("openai", "your-model-here", "is a placeholder, not a model name"),
         ("openai", "gtp-5.4", "did you mean `gpt-5.4`?"),
         ("anthropic", "claude-sonet-5", "did you mean `claude-sonnet-5`?"),
         ("anthropic", "cluade-sonnet-5", "did you mean `claude-sonnet-5`?"),
@@ -650,7 +650,7 @@ fn one_pass_repeats_nothing() {
     let pipeline = |max: u32| {
         format!("id: p\nkind: sequential\nuntil: \"{{{{c}}}} == ok\"\nmaxIterations: {max}\nsteps: [ {{ ref: c }} ]\n")
     };
-    told(&pipeline(1), "warning 4:16 no-effect: with one pass `until` repeats nothing");
+    told(&pipeline(1), "warning 4:16 no-effect: with `maxIterations: 1` the steps run once");
     silent(&pipeline(2), "no-effect");
 }
 

@@ -380,7 +380,7 @@ prompt: no
     expect(
         &manifests,
         r#"
-            warning 2:7 refused: `kind: transcription` is not run by this version: a run that reaches it does not start (transcribe outside and pass the text as input)
+            warning 2:7 refused: `kind: transcription` is not supported yet: a run that can reach it does not start (transcribe outside and pass the text as input)
             error 4:40 out-of-range: `temperature` must be from 0 to 1, not 2
             error 4:68 unknown-value: `timestampGranularities` cannot be `words` (did you mean `word`? it can be one of `word`, `segment`)
             warning 5:1 no-effect: `prompt` has no effect: it is a key of `kind: llm` and `kind: image`
@@ -402,7 +402,7 @@ settings: { n: 11, size: big, aspectRatio: "16:9" }
     expect(
         &manifests,
         r#"
-            warning 2:7 refused: `kind: image` is not run by this version: a run that reaches it does not start (make pictures outside of the workflow)
+            warning 2:7 refused: `kind: image` is not supported yet: a run that can reach it does not start (make pictures outside of the workflow)
             error 5:16 out-of-range: `n` must be from 1 to 10, not 11
             error 5:26 unknown-value: `size` cannot be `big`: it is `WIDTHxHEIGHT`
         "#,
@@ -432,13 +432,13 @@ spawnable:
     expect(
         &manifests,
         r#"
-            warning 5:1 refused: `skills` is not run by this version: a run that reaches it does not start (write what the skill says into `instruction`)
+            warning 5:1 refused: `skills` is not supported yet: a run that can reach it does not start (write what the skill says into `instruction`)
             error 5:20 invalid-name: `Bad_Name` cannot be a skill (a skill's name is a lower-case letter, then letters, digits, `-`)
-            warning 6:1 refused: `resources` is not run by this version: a run that reaches it does not start (give the agent what it should know by its input)
+            warning 6:1 refused: `resources` is not supported yet: a run that can reach it does not start (give the agent what it should know by its input)
             error 7:19 unknown-value: `mode` cannot be `write` (it can be one of `read`, `read-write`)
             error 8:3 invalid-name: `9docs` cannot be a resource (a resource's name is a letter, then letters, digits, `_` or `-`)
             error 8:38 wrong-type: `namespace` must be text, not a number
-            warning 9:1 refused: `spawnable` is not run by this version: a run that reaches it does not start (make a pipeline that calls the agents as steps)
+            warning 9:1 refused: `spawnable` is not supported yet: a run that can reach it does not start (make a pipeline that calls the agents as steps)
             error 11:14 reference-cycle: `a` cannot spawn itself
             error 13:23 duplicate-id: `a` is the id of its parent [1:5 the parent]
             error 13:88 unresolved-name: a spawned agent's `instruction` may not hold placeholders

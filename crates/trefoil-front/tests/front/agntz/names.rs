@@ -88,8 +88,8 @@ inputSchema: { env: string }
         r#"
             error 4:30 unresolved-name: `env` alone names nothing (write `{{env.NAME}}`)
             error 4:38 property-of-text: `env.A` is text and has no members
-            error 5:12 secret-in-prompt: the secret `KEY` would be sent to the model (secrets belong into tool parameters, headers and bodies)
-            warning 6:16 no-effect: `env` cannot be read: `{{env.NAME}}` names something else
+            error 5:12 secret-in-prompt: the secret `KEY` would be sent to the model (secrets belong in tool parameters, headers and bodies)
+            warning 6:16 no-effect: the input `env` is hidden by the namespace `env`
         "#,
     );
 }
@@ -218,7 +218,7 @@ steps:
     expect(
         &manifests,
         r#"
-            info 11:41 maybe-undefined: `b` is null when its step is skipped (the step runs only when `{{lang}} != en`; `{{#if b}}` tells the cases apart)
+            info 11:41 maybe-undefined: `b` is null when its step is skipped (the step runs only when `{{lang}} != en`; guard it with `{{#if b}}`)
         "#,
     );
 }
@@ -384,9 +384,9 @@ steps:
         &manifests,
         r#"
             warning 8:66 refused: the local tool `f` runs only when a tool of this name is provided (this version has no tools of its own: scripted answers or an embedding program provide them)
-            error 12:20 secret-in-prompt: the secret `A` would be sent to the model (secrets belong into tool parameters, headers and bodies)
+            error 12:20 secret-in-prompt: the secret `A` would be sent to the model (secrets belong in tool parameters, headers and bodies)
             warning 12:41 refused: `secrets.B` is not read by this version: a run that reaches it does not start (there is no secret store: put the value into an environment variable and read `env.NAME`)
-            error 14:20 secret-in-prompt: the secret `C` would be sent to the model (secrets belong into tool parameters, headers and bodies)
+            error 14:20 secret-in-prompt: the secret `C` would be sent to the model (secrets belong in tool parameters, headers and bodies)
         "#,
     );
 }
@@ -446,7 +446,7 @@ output:
     expect(
         &manifests,
         r#"
-            warning 12:26 masked-output: the result shows `***` in place of `env.REGION` (what comes from the environment shows in no result, trace or log)
+            warning 12:26 masked-output: the result shows `***` instead of `env.REGION` (what comes from the environment shows in no result, trace or log)
         "#,
     );
 }

@@ -32,9 +32,9 @@ inputSchema:
             error 8:45 invalid-schema: the default does not fit its own schema: `b` is not one of `a` or 5
             error 9:3 invalid-schema: `f` needs `type` (it can be one of string, number, integer, boolean, object, array, null)
             error 10:6 invalid-schema: `g` must be a type or a definition, not a number (for example `g: string`; types are string, number, integer, boolean, object, array, null)
-            error 11:32 invalid-schema: `required` must be a list of names, not a boolean (drop it: a property without `default` is required, and null when it is left out)
+            error 11:32 invalid-schema: `required` must be a list of names, not a boolean (drop it: a property without `default` is required, and null when it is missing)
             error 12:31 invalid-schema: `(` is not a regular expression
-            warning 12:36 unknown-key: a property has no key `nullable` (every property may be left out; it is null then, or its `default`)
+            warning 12:36 unknown-key: a property has no key `nullable` (every property is optional; a missing one is null, or its `default`)
             warning 12:52 unknown-key: a property has no key `minLenght` (did you mean `minLength`?)
             error 14:39 invalid-schema: `int` is not a type (did you mean `integer`? it can be one of `string`, `number`, `integer`, `boolean`, `object`, `array`, `null`)
             error 14:73 invalid-schema: the default does not fit its own schema: 5 is not of type `boolean`
@@ -78,7 +78,7 @@ inputSchema:
             error 12:16 invalid-schema: `enum` has no value, so nothing fits
             error 13:17 wrong-type: `anyOf` must be a list of at least one schema, not a list
             warning 14:10 unknown-key: JSON Schema has no keyword `min` (did you mean `minimum`?)
-            error 15:20 invalid-schema: `required` must be a list of names, not a boolean (it stands beside `properties` and lists the names that must be there)
+            error 15:20 invalid-schema: `required` must be a list of names, not a boolean (it goes beside `properties` and lists the names that must be there)
             error 16:17 invalid-schema: a type is text (write `"null"` in quotes)
             error 17:8 wrong-type: a schema must be a mapping, not a list
         "##,
@@ -223,7 +223,7 @@ outputSchema:
             error 8:69 invalid-schema: nothing fits: `minItems` 4 is above `maxItems` 2 [8:56 `minItems`]
             error 10:52 invalid-schema: nothing fits: `exclusiveMinimum` 2 is no less than `maximum` 2 [10:40 `exclusiveMinimum`]
             error 14:46 invalid-schema: nothing fits: `minimum` 9 is above `maximum` 1 [14:34 `minimum`]
-            error 15:17 invalid-schema: `n` stands in it twice [15:14 here already]
+            error 15:17 invalid-schema: `n` is in it twice [15:14 here already]
         "#,
     );
     let closed = [(

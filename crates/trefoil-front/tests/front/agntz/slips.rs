@@ -33,7 +33,7 @@ fn a_name_in_other_brackets_is_no_placeholder() {
 fn a_comparison_stands_in_its_tag() {
     says(
         "instruction: \"{{#if kind}} == 'a'}}x{{/if}}\"\nprompt: \"{{#if topic}}= x{{/if}}\"\n",
-        "warning 5:28 not-a-placeholder: `==` behind the tag is text, and compares nothing (put the comparison into the tag: `{{#if path == literal}}`)",
+        "warning 5:28 not-a-placeholder: `==` after the tag is text, and compares nothing (put the comparison into the tag: `{{#if path == literal}}`)",
     );
 }
 
@@ -61,9 +61,9 @@ fn names_have_nothing_before_them() {
     says(
         "instruction: \"{{input.topic}} {{process.env.X}} {{environment.X}}\"\n",
         r#"
-            error 5:17 unresolved-name: `input` is not defined here (write `topic` for `input.topic`: what a template reads has no name before it)
-            error 5:33 unresolved-name: `process` is not defined here (write `env` for `process.env`: what a template reads has no name before it)
-            error 5:51 unresolved-name: `environment` is not defined here (write `env` for `environment`: what a template reads has no name before it)
+            error 5:17 unresolved-name: `input` is not defined here (write `topic` instead of `input.topic`: names have no prefix here)
+            error 5:33 unresolved-name: `process` is not defined here (write `env` instead of `process.env`: names have no prefix here)
+            error 5:51 unresolved-name: `environment` is not defined here (write `env` instead of `environment`: names have no prefix here)
         "#,
     );
 }
@@ -73,7 +73,7 @@ fn an_agent_with_the_keys_of_another_kind_has_the_wrong_kind() {
     expect(
         &[("agent.yaml", "id: a\nkind: sequential\nmodel: { provider: openai, name: gpt-5.4 }\ninstruction: Hi.\n")],
         r#"
-            error 2:7 missing-key: `kind: sequential` needs `steps`, and this has `instruction` (write `kind: llm`, or `steps` in place of `instruction`) [4:1 `kind: llm` has this]
+            error 2:7 missing-key: `kind: sequential` needs `steps`, and this has `instruction` (write `kind: llm`, or `steps` instead of `instruction`) [4:1 `kind: llm` has this]
             warning 4:1 no-effect: `instruction` has no effect: it is a key of `kind: llm`
         "#,
     );
@@ -93,7 +93,7 @@ fn a_model_has_one_maker() {
         (
             "openai",
             "openai/gpt-5.4",
-            "warning 6:9 bad-model: `name` is the name alone, without `openai`: the provider stands in `provider`",
+            "warning 6:9 bad-model: `name` is the name alone, without `openai`: the provider goes in `provider`",
         ),
         ("openai", "\"gpt 5.4\"", "warning 6:9 bad-model: `gpt 5.4` has a blank in it, and no model's name has"),
         (

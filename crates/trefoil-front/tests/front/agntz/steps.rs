@@ -58,7 +58,7 @@ until: "{{x}}"
     expect(
         &manifests,
         r#"
-            error 2:7 missing-key: `kind: parallel` needs `branches`, and this has `steps` (write `kind: sequential`, or `branches` in place of `steps`) [3:1 `kind: sequential` has this]
+            error 2:7 missing-key: `kind: parallel` needs `branches`, and this has `steps` (write `kind: sequential`, or `branches` instead of `steps`) [3:1 `kind: sequential` has this]
             warning 3:1 no-effect: `steps` has no effect: it is a key of `kind: sequential`
             error 4:10 unknown-reference: no manifest in this folder has the id `x` (there is no other manifest in this folder)
             error 5:1 missing-key: a loop needs `maxIterations` (`until` repeats the steps; say how often at most, for example `maxIterations: 5`)

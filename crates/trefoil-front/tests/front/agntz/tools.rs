@@ -201,7 +201,7 @@ tools:
     expect(
         &manifests,
         r#"
-            warning 6:1 refused: `tools` is not run by this version: a run that reaches it does not start (make the tool call a step of its own (`kind: tool`) and pass its output on)
+            warning 6:1 refused: `tools` is not supported yet: a run that can reach it does not start (make the tool call a step of its own (`kind: tool`) and pass its output on)
             error 8:12 wrong-type: a local tool entry lists at least one tool
             error 10:13 invalid-name: `memory_read` cannot be a local tool (`memory_` is kept for the tools of a memory resource)
             error 13:46 unresolved-name: `usr` is not defined here (did you mean `user`? there is `user`)

@@ -69,7 +69,7 @@ fn an_agent_that_nobody_uses() {
             "version: \"0.1\"\nagents: {{a: {{model: \"openai:m\", system: s}}, b: {{model: \"openai:m\", system: \"{reads}\"}}}}\nnodes:\n  n: {{type: factory, agent: a, for_each: '[1]', {inputs}writes: output.n}}\n"
         )
     };
-    let unused = "warning 2:45 no-effect: agent `b` has no effect: no node uses it";
+    let unused = "warning 2:45 no-effect: agent `b` is never used";
     expect_one(&spare("{{ inputs.anything }}", ""), unused);
     expect_one(&spare("{{ inputs.mesage }}", "inputs: {mesage: x}, "), unused);
     expect_one(

@@ -81,7 +81,7 @@ fn the_list_of_a_factory_is_offered_where_a_list_is_needed() {
     assert!(offered.iter().all(|(text, _)| text.contains("'{{ ideas.outputs }}'")), "{offered:?}");
     expect_one(
         &over("ideas.output"),
-        "warning 5:46 wrong-type: `ideas.output` is the text of all instances of `ideas`, one below the other, and no list (the list is `{{ ideas.outputs }}`)",
+        "warning 5:46 wrong-type: `ideas.output` joins the results of all instances of `ideas` as text; it is not a list (the list is `{{ ideas.outputs }}`)",
     );
     expect_one(&over("ideas.outputs"), "");
 }
@@ -231,7 +231,7 @@ fn what_looks_like_a_placeholder() {
     }
     expect_one(
         &text("{{ inputs.topic | default('{{ inputs.message }}') }}"),
-        "warning 2:45 not-a-placeholder: the default is text as it stands, and `{{ inputs.message }}` is not read (a default cannot be another value: put both placeholders side by side)",
+        "warning 2:45 not-a-placeholder: the default is literal text; `{{ inputs.message }}` in it is not read (a default cannot be another value: put both placeholders side by side)",
     );
 }
 
@@ -309,7 +309,7 @@ fn advice_that_can_be_followed() {
     };
     let told = |text: &str| findings(&[("flow.yaml", &model(text))]);
     assert!(told("{{ env.MODEL }}").contains("(write the provider and the model out: `openai:gpt-4o-mini`)"));
-    assert!(told("openai:").contains("(write the model behind the provider: `openai:...`)"), "{}", told("openai:"));
+    assert!(told("openai:").contains("(write the model after the provider: `openai:...`)"), "{}", told("openai:"));
     assert!(told("gpt-4o").contains("(for example `openai:gpt-4o`)"));
 }
 
@@ -321,7 +321,7 @@ fn a_fallback_that_leads_back() {
     );
     expect_one(
         &text,
-        "error 5:81 edge-cycle: the edges and a `fallback_node` form a cycle: `x` -> `y` -> `x` (a fallback cannot run before the node that it stands in for)",
+        "error 5:81 edge-cycle: the edges and a `fallback_node` form a cycle: `x` -> `y` -> `x` (a fallback cannot run before the node that it replaces)",
     );
 }
 
@@ -332,11 +332,11 @@ fn paths_that_are_written_where_something_else_stands() {
     };
     expect_one(
         &node("working._budget", "mail"),
-        "warning 4:25 reserved-name: what is written to `working._budget` cannot be read: what the run has used so far stands there (write to a path of another name)",
+        "warning 4:25 reserved-name: what is written to `working._budget` cannot be read: it holds what the run has used so far (write to a path of another name)",
     );
     expect_one(
         &node("output.channel.name", "mail"),
-        "warning 4:25 write-conflict: `output.channel` is a value of `state`, and nothing is left of it when this is written (write to a path that is not beneath a text)",
+        "warning 4:25 write-conflict: writing here replaces the seeded value `output.channel` (write to a path that is not beneath a text)",
     );
     expect_one(&node("output.channel.name", "{name: x}"), "");
     expect_one(&node("output.channel.name", ""), "");

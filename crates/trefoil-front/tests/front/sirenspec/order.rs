@@ -183,7 +183,7 @@ fn fallbacks_run_in_place_of_their_node() {
     );
     expect_one(
         &workflow("x", &circle),
-        "error 5:84 edge-cycle: the edges and a `fallback_node` form a cycle: `spare` -> `main` -> `spare` (a fallback cannot run before the node that it stands in for)",
+        "error 5:84 edge-cycle: the edges and a `fallback_node` form a cycle: `spare` -> `main` -> `spare` (a fallback cannot run before the node that it replaces)",
     );
     // A default fallback does not fall back to itself.
     let defaults = "defaults: {on_failure: {action: fallback, fallback_node: spare}}\nnodes:\n  main: {agent: x, writes: output.x}\n  spare: {agent: r, writes: output.x}\n";

@@ -36,7 +36,7 @@ fn the_top_level() {
     expect_one(
         "version: \"0.1\"\nnodes: {}\ndefaults: {budget: {max_tokens: 1}, retries: 2}\n",
         "
-        warning 3:12 no-effect: `budget` has no effect: a budget stands at the top of the file
+        warning 3:12 no-effect: `budget` has no effect: a budget goes at the top of the file
         warning 3:37 unknown-key: defaults has no key `retries` (did you mean `retry`?)
     ",
     );
@@ -67,7 +67,7 @@ fn agents() {
         "error 3:34 wrong-type: `system` must be text, not a number",
     );
     expect_one(&agents("  a: {model: \"openai:m\", system: x}\n  b: {model: \"openai:m\", system: \"{{ x\"}\n"), "
-        warning 4:3 no-effect: agent `b` has no effect: no node uses it
+        warning 4:3 no-effect: agent `b` is never used
         error 4:35 template-unclosed: `{{ x` has no closing `}}` (end it with `}}`; there is no escape for a literal `{{` here: pass such text in as a value)
     ");
     // An agent that nobody uses may have been meant for a factory.
@@ -75,7 +75,7 @@ fn agents() {
         &agents(
             "  a: {model: \"openai:m\", system: x}\n  b: {model: \"openai:m\", system: \"{{ item }} {{ inputs.k }}\"}\n",
         ),
-        "warning 4:3 no-effect: agent `b` has no effect: no node uses it",
+        "warning 4:3 no-effect: agent `b` is never used",
     );
 }
 
@@ -86,7 +86,7 @@ fn nodes_of_every_type() {
     expect_one(
         &nodes("  n: {agent: b, writes: output.n}\n"),
         "
-        warning 2:10 no-effect: agent `a` has no effect: no node uses it
+        warning 2:10 no-effect: agent `a` is never used
         error 4:14 unknown-reference: there is no agent `b` (did you mean `a`?)
     ",
     );
@@ -113,7 +113,7 @@ fn nodes_of_every_type() {
     expect_one(
         &nodes("  n: {type: human, writes: output.n, on_timeout: use_default}\n  m: {agent: a, writes: output.m}\n"),
         "
-        warning 4:38 no-effect: `on_timeout` has no effect: there is no `timeout`, so the person is waited for
+        warning 4:38 no-effect: `on_timeout` has no effect: without `timeout` the step waits for ever
         error 4:50 missing-key: `on_timeout: use_default` needs `default_output`
     ",
     );
@@ -176,7 +176,7 @@ fn policies() {
     expect_one(&node("on_failure: {action: fallback}"), "error 4:48 missing-key: on_failure needs `fallback_node`");
     expect_one(
         &node("on_failure: {action: fallback, fallback_node: m}"),
-        "error 4:81 unknown-reference: `fallback_node` names a node that is not there: `m` (did you mean `n`?)",
+        "error 4:81 unknown-reference: `fallback_node` refers to an unknown node `m` (did you mean `n`?)",
     );
     expect_one(
         &node("on_failure: {action: fallback, fallback_node: n}"),
@@ -209,7 +209,7 @@ fn budgets() {
     expect_one(&top("{max_cost_usd: 0}"), "error 4:24 out-of-range: `max_cost_usd` must be more than 0");
     expect_one(
         &top("{max_cost_usd: 0.5}"),
-        "warning 4:10 refused: `max_cost_usd` is not run by this version (a ceiling in dollars cannot be enforced without prices; use `max_tokens`, `max_calls` or `max_duration_s`)",
+        "warning 4:10 refused: `max_cost_usd` is not supported yet (a ceiling in dollars cannot be enforced without prices; use `max_tokens`, `max_calls` or `max_duration_s`)",
     );
 }
 
@@ -234,7 +234,7 @@ fn guardrails() {
     ");
     expect_one(
         &top("[{name: cost_cap, config: {max_usd: 1}}]"),
-        "warning 4:40 refused: `max_usd` is not run by this version (a ceiling in dollars cannot be enforced without prices; use `max_tokens`, `max_calls` or `max_duration_s`)",
+        "warning 4:40 refused: `max_usd` is not supported yet (a ceiling in dollars cannot be enforced without prices; use `max_tokens`, `max_calls` or `max_duration_s`)",
     );
     expect_one(&top("[{name: pii, config: {entities: [mail], entity: email}}]"), "
         error 4:46 unknown-value: `entities` cannot be `mail` (did you mean `email`? it can be one of `email`, `phone`, `ssn`, `credit_card`)
@@ -304,13 +304,16 @@ fn swarms_and_factories() {
 #[test]
 fn tools_are_read_and_refused() {
     let node = |text: &str| format!("version: \"0.1\"\nnodes: {{t: {{type: tool, {text}}}}}\n");
-    expect_one(&node("tool: http, config: {url: \"http://x\", method: get, header: {}}"), "
-        warning 2:31 refused: `tool: http` is not run by this version (a tool of this node's id can be registered instead)
+    expect_one(
+        &node("tool: http, config: {url: \"http://x\", method: get, header: {}}"),
+        "
+        warning 2:31 refused: `tool: http` is not supported yet (a tool of this node's id can be registered instead)
         error 2:71 unknown-value: `method` cannot be `get` (did you mean `GET`? it can be one of `GET`, `POST`)
         warning 2:76 unknown-key: config has no key `header` (did you mean `headers`?)
-    ");
+    ",
+    );
     expect_one(&node("tool: python, config: {module: m, function: f, kwargs: {}}, output_key: a..b"), "
-        warning 2:31 refused: `tool: python` is not run by this version (Python functions are not called; a local tool of this node's id can be registered instead)
+        warning 2:31 refused: `tool: python` is not supported yet (Python functions are not called; a local tool of this node's id can be registered instead)
         warning 2:72 no-effect: `kwargs` has no effect: arguments are given in `args`
         error 2:97 bad-path: `a..b` has an empty segment
     ");
@@ -327,7 +330,7 @@ fn edges() {
     expect_one(
         &edges("  - {from: n, to: mm}\n  - {form: n, to: m}\n"),
         "
-        error 5:19 unknown-reference: `to` names a node that is not there: `mm` (did you mean `m`?)
+        error 5:19 unknown-reference: `to` refers to an unknown node `mm` (did you mean `m`?)
         error 6:6 missing-key: an edge needs `from`
         warning 6:6 unknown-key: an edge has no key `form` (did you mean `from`?)
     ",
@@ -350,7 +353,7 @@ fn edges() {
 fn memory_is_refused_where_it_is_declared_and_undefined_where_it_is_read() {
     expect_one(&flow("{{ memory.notes }}", "memory: {backend: sqlite}\nnodes: {n: {agent: a, writes: output.n}}\n"), "
         error 2:45 unresolved-name: `memory.notes` is not defined: nothing is kept between runs (pass it in as a field of `input`)
-        warning 3:1 refused: `memory` is not run by this version (nothing is kept between runs; pass it in with `input`)
+        warning 3:1 refused: `memory` is not supported yet (nothing is kept between runs; pass it in with `input`)
     ");
 }
 

@@ -71,7 +71,8 @@ fn request(config: &str, expected: &str) {
     let body = format!(
         "nodes:\n  one: {{agent: a, writes: working.x}}\n  t:\n    type: tool\n    tool: http\n    config:\n{config}\n"
     );
-    let refused = "warning 7:11 refused: `tool: http` is not run by this version (a tool of this node's id can be registered instead)";
+    let refused =
+        "warning 7:11 refused: `tool: http` is not supported yet (a tool of this node's id can be registered instead)";
     expect_one(&flow("s", &body), &format!("{refused}\n{expected}"));
 }
 
@@ -83,18 +84,18 @@ fn a_body_that_no_server_reads() {
     let json = |body: &str, expected: &str| {
         request(&format!("      url: https://x.example.com\n      method: POST\n      body: {body}"), expected);
     };
-    json(r#"'{"a": 1,}'"#, "warning 11:13 wrong-type: the body is sent as JSON and is none: trailing comma");
+    json(r#"'{"a": 1,}'"#, "warning 11:13 wrong-type: the body is sent as JSON but does not parse: trailing comma");
     json(
         r#"'{"a": True}'"#,
-        "warning 11:13 wrong-type: the body is sent as JSON and is none: expected value (JSON has `true`, `false` and `null`)",
+        "warning 11:13 wrong-type: the body is sent as JSON but does not parse: expected value (JSON has `true`, `false` and `null`)",
     );
     json(
         r#""{'a': '{{ one.output }}'}""#,
-        "warning 11:13 wrong-type: the body is sent as JSON and is none: its texts have single quotes (JSON has double quotes)",
+        "warning 11:13 wrong-type: the body is sent as JSON but does not parse: its texts have single quotes (JSON has double quotes)",
     );
     json(
         r#"'{"a": {{ one.output }}'"#,
-        "warning 11:13 wrong-type: the body is sent as JSON and is none: EOF while parsing an object",
+        "warning 11:13 wrong-type: the body is sent as JSON but does not parse: EOF while parsing an object",
     );
     for fine in [
         r#"'{"a": {{ one.output }}, "b": "x {{ one.output }}"}'"#,
@@ -141,7 +142,7 @@ fn headers_that_nobody_asks_for() {
 fn a_blank_in_an_address() {
     request(
         "      url: 'https://x.example.com/a b?c={{ one.output }}'",
-        "warning 9:12 invalid-url: `https://x.example.com/a b?c={{ one.output }}` has a blank in it (an address has none: write `%20`, or take it out)",
+        "warning 9:12 invalid-url: `https://x.example.com/a b?c={{ one.output }}` has a blank in it (an address has none: write `%20`, or remove it)",
     );
     request("      url: ' https://x.example.com/a?c={{ one.output }}'", "");
 }
@@ -153,7 +154,8 @@ fn a_tool_that_may_fail_leaves_null() {
             "version: \"0.1\"\nagents: {{a: {{model: \"openai:m\", system: '{system}'}}}}\nnodes:\n  t: {{type: tool, tool: http, on_failure: skip, config: {{url: https://x.example.com}}}}\n  n: {{agent: a, writes: output.n}}\n"
         )
     };
-    let refused = "warning 4:25 refused: `tool: http` is not run by this version (a tool of this node's id can be registered instead)";
+    let refused =
+        "warning 4:25 refused: `tool: http` is not supported yet (a tool of this node's id can be registered instead)";
     let perhaps = "warning 2:45 maybe-undefined: `t.output.status` may not be there: `t` may have failed, and leaves null then (write `{{ t.output.status | default('...') }}`)";
     expect_one(&body("{{ t.output.status }}"), &format!("{perhaps}\n{refused}"));
     expect_one(&body("{{ t.output }} {{ t.output.status | default(\"\") }}"), refused);
@@ -258,11 +260,11 @@ fn parts_of_a_condition_that_compare_nothing() {
     edge(r#"working.i in ("a",) or ("b",)"#, &alone(53, "b", r#"working.i in ("a", "b")"#));
     edge(
         r#"working.i == "a" or working.i == "a""#,
-        "warning 5:28 constant-condition: a part of the condition stands there twice, and the second one has no effect (compare with another value, or take one of the two out)",
+        "warning 5:28 constant-condition: a part of the condition is there twice, and the second one has no effect (compare with another value, or take one of the two out)",
     );
     edge(
         r#"working.i in ("refund")"#,
-        "warning 5:43 condition-bad-operator: behind `in`, `refund` is a text: every part of it is in it, an empty one too (for a list of one write `(\"refund\",)`, or compare with `==`)",
+        "warning 5:43 condition-bad-operator: after `in`, `refund` is a text: every part of it is in it, an empty one too (for a list of one write `(\"refund\",)`, or compare with `==`)",
     );
     for fine in [
         r#"working.i in ("refund",)"#,
@@ -362,12 +364,12 @@ fn text_that_is_taken_for_a_yes() {
     yes(
         "Is it fine? Answer yes or no.",
         "working.i",
-        "warning 10:29 constant-condition: `working.i` is text, and any text but the empty one is true: `no` too (compare it: `working.i == \"yes\"`)",
+        "warning 10:29 constant-condition: `working.i` is text; every non-empty text is true, even `no` (compare it: `working.i == \"yes\"`)",
     );
     yes(
         "Reply with `true`/`false`.",
         "not bool(working.i)",
-        "warning 10:38 constant-condition: `working.i` is text, and any text but the empty one is true: `false` too (compare it: `working.i == \"true\"`)",
+        "warning 10:38 constant-condition: `working.i` is text; every non-empty text is true, even `false` (compare it: `working.i == \"true\"`)",
     );
     yes("Name what is wrong, if anything is.", "working.i", "");
     yes("Answer yes or no.", r#"working.i == "yes""#, "");

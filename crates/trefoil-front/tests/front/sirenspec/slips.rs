@@ -105,10 +105,13 @@ fn nodes_that_do_not_say_their_type() {
         "  n: {prompt: ok?, writes: output.n}\n",
         "error 5:7 missing-key: node `n` needs `type: human`: agent nodes have no `prompt` (write `type: human`)",
     );
-    node("  n: {tool: http, config: {url: \"https://x\"}}\n", "
+    node(
+        "  n: {tool: http, config: {url: \"https://x\"}}\n",
+        "
         error 5:7 missing-key: node `n` needs `type: tool`: agent nodes have no `tool` (write `type: tool`)
-        warning 5:13 refused: `tool: http` is not run by this version (a tool of this node's id can be registered instead)
-    ");
+        warning 5:13 refused: `tool: http` is not supported yet (a tool of this node's id can be registered instead)
+    ",
+    );
     // Somebody wrote a prompt where an agent has it.
     node("  n: {agent: a, prompt: p, writes: output.n}\n", "warning 5:17 unknown-key: node `n` has no key `prompt`");
 }
@@ -119,7 +122,7 @@ fn words_of_other_systems_for_keys() {
         "version: \"0.1\"\nagents:\n  a: {llm: \"openai:m\", instructions: x}\nsteps:\n  n: {agent: a, output: output.n}\n",
         "
         error 1:1 missing-key: the workflow needs `nodes`
-        warning 3:3 no-effect: agent `a` has no effect: no node uses it
+        warning 3:3 no-effect: agent `a` is never used
         error 3:7 missing-key: agent `a` needs `model`
         error 3:7 missing-key: agent `a` needs `system`
         warning 3:7 unknown-key: agent `a` has no key `llm` (did you mean `model`?)
@@ -161,11 +164,11 @@ fn models_with_something_in_their_names() {
     };
     expect_one(
         &swarm("ollama:llama3.2"),
-        "warning 2:67 bad-model: `model` is the name alone, without `ollama`: the provider stands in `provider` (write `llama3.2`)",
+        "warning 2:67 bad-model: `model` is the name alone, without `ollama`: the provider goes in `provider` (write `llama3.2`)",
     );
     expect_one(
         &swarm("openai:gpt-4o"),
-        "warning 2:67 bad-model: `model` is the name alone, without `openai`: the provider stands in `provider` (write `gpt-4o`)",
+        "warning 2:67 bad-model: `model` is the name alone, without `openai`: the provider goes in `provider` (write `gpt-4o`)",
     );
     expect_one(&swarm("llama3.2:1b"), "");
     expect_one(&swarm("meta/llama"), "");
@@ -177,7 +180,7 @@ fn addresses_that_are_none() {
         let text = format!(
             "nodes:\n  m: {{agent: a, writes: working.t}}\n  n: {{type: tool, tool: http, config: {{url: \"{url}\"}}}}\n"
         );
-        let refused = "warning 5:25 refused: `tool: http` is not run by this version (a tool of this node's id can be registered instead)";
+        let refused = "warning 5:25 refused: `tool: http` is not supported yet (a tool of this node's id can be registered instead)";
         expect_one(&flow("x", &text), &format!("{refused}\n{expected}"));
     };
     for wrong in
@@ -207,13 +210,13 @@ fn people_and_defaults_without_what_they_need() {
             "nodes:\n  m: {agent: a, writes: working.t}\n  n: {type: human, prompt: \"\", writes: output.n, on_timeout: skip}\n",
         ),
         "
-        warning 5:28 empty-prompt: the person is asked nothing: `prompt` is empty
-        warning 5:50 no-effect: `on_timeout` has no effect: there is no `timeout`, so the person is waited for
+        warning 5:28 empty-prompt: `prompt` is empty, so there is no question
+        warning 5:50 no-effect: `on_timeout` has no effect: without `timeout` the step waits for ever
     ",
     );
     expect_one(
         &flow("x", "nodes:\n  n: {agent: a, writes: output.n, on_failure: {action: use_default}}\n"),
-        r#"warning 4:56 missing-key: `action: use_default` without `default_output` leaves an empty text (write what stands for the answer: `default_output: "..."`)"#,
+        r#"warning 4:56 missing-key: `action: use_default` without `default_output` leaves an empty text (write the text to use instead of the answer: `default_output: "..."`)"#,
     );
     expect_one(
         &flow(
@@ -276,7 +279,7 @@ fn lists_with_something_around_them() {
 fn credentials_of_the_environment_in_prompts() {
     expect_one(
         &reader("{{ env.OPENAI_API_KEY }} {{ env.MAX_TOKENS }} {{ env.STOP_TOKEN }} {{ env.APP_MODE }} {{ d.output }}"),
-        "warning 6:17 secret-in-prompt: `env.OPENAI_API_KEY` is a credential by its name, and would be put into a prompt (credentials belong into the `headers` of a tool)",
+        "warning 6:17 secret-in-prompt: `env.OPENAI_API_KEY` is a credential by its name, and would be put into a prompt (credentials belong in the `headers` of a tool)",
     );
 }
 

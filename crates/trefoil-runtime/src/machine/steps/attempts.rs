@@ -236,7 +236,7 @@ fn next(turn: &mut Turn<'_>, f: FrameId, attempts: &Attempts, reason: String) ->
     }
     if iteration >= attempts.max {
         let times = if iteration == 1 { "iteration" } else { "iterations" };
-        let message = format!("nothing passed in {iteration} {times}: {reason}");
+        let message = format!("no iteration passed validation ({iteration} tried): {reason}");
         return Err(RunError::new("MAX_ITERATIONS_EXCEEDED", message).into());
     }
     iterate(turn, f, attempts, iteration + 1, &reason)

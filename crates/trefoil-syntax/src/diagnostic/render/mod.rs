@@ -34,7 +34,7 @@ fn place(files: &Files, file: Option<FileId>, span: Option<Span>) -> (Option<&So
 }
 
 /// A text on one line that can neither move the cursor nor turn the writing direction.
-fn clean(text: &str) -> String {
+pub fn clean(text: &str) -> String {
     if text.bytes().all(|b| b == b' ' || b.is_ascii_graphic()) {
         return text.to_owned();
     }

@@ -375,12 +375,8 @@ impl<'a> Builder<'a> {
         // An anchor that is known to the parser and not finished is around us.
         let Some(target) = self.anchors.get(id).cloned().flatten() else {
             self.report(
-                Diagnostic::error(
-                    rules::ALIAS,
-                    self.at(span),
-                    format!("the alias `{name}` stands inside its own anchor"),
-                )
-                .help("a value cannot contain itself"),
+                Diagnostic::error(rules::ALIAS, self.at(span), format!("the alias `{name}` is inside its own anchor"))
+                    .help("a value cannot contain itself"),
             );
             return self.finish(self.null(span), 0);
         };
@@ -435,7 +431,7 @@ pub(super) fn unquoted_braces(file: FileId, text: &str, value: Span, within: boo
     let behind = if within { value.end as usize } else { locate::content_end(text, value.start as usize) };
     let rest = text.get(value.end as usize..behind).unwrap_or_default();
     if !within && locate::goes_on(text, value.start as usize) {
-        return found.help("put a `|` behind the key and the whole text on the lines below it");
+        return found.help("put a `|` after the key and the whole text on the lines below it");
     }
     // A quote that closes what none opened is no part of the value.
     let whole = matches!(rest, "" | "\"" | "'").then(|| Location::new(file, Span::new(value.start, behind as u32)));

@@ -115,7 +115,7 @@ impl Builder<'_> {
         let plain = !inner.contains(['\\', '\n']);
         self.report(match plain {
             true => d.suggestion("open it", at, format!("\"{inner}\"")),
-            false => d.help("take it out, or write one in front of the value"),
+            false => d.help("remove it, or write one in front of the value"),
         });
     }
     fn text(&self, value: &str, style: Style, span: Span) -> Text {

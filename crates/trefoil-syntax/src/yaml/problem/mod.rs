@@ -152,10 +152,10 @@ fn slipped(text: &str, at: usize) -> Option<((usize, usize), &'static str)> {
         return None;
     }
     if indent(before) > indent(above) && indent(before) <= own {
-        return Some((place, "this line stands further out than those around it"));
+        return Some((place, "this line is indented less than its neighbours"));
     }
     let below = indent(before) == indent(above) && before.trim_end().ends_with(':');
-    below.then_some((place, "this line stands no further in than the key above it"))
+    below.then_some((place, "this line is indented no further than the key above it"))
 }
 
 /// Whether a bracket was surely left open on its own line: the next one is indented no further, and closes nothing.
@@ -248,7 +248,7 @@ fn text_of_lines(scene: &Scene<'_>, value: usize) -> Option<Problem> {
     }
     let at = scene.location(value, end);
     let first = scene.location(value, locate::content_end(text, value));
-    let message = "a text of several lines that begins with `{{` needs `|` behind its key";
+    let message = "a text of several lines that begins with `{{` needs `|` after its key";
     let d = Diagnostic::error(rules::UNQUOTED_BRACES, first, message);
     // Whether the key takes text at all is not known here.
     let d = d.suggestion(format!("write `{word}: |`"), scene.location(above.len(), above.len()), " |");

@@ -64,13 +64,13 @@ pub(super) fn of(error: &E, scene: &Scene<'_>, limits: &Limits) -> Wording {
         }
         E::MissingAnchorOrAliasName => say(Value, "`&` and `*` need a name").help("put quotes around the value if it is text"),
         E::CommentInterceptedScalar => {
-            say(Here, "a comment stands between the lines of a value").help("move the comment above the key, or put quotes around the value")
+            say(Here, "a comment between the lines of a value").help("move the comment above the key, or put quotes around the value")
         }
         E::CommentNotSeparated => say(Value, "a comment needs a space before its `#`").help("add a space, or put quotes around the value"),
         E::ExpectedWhitespace | E::InvalidMappingValueWhitespace | E::InvalidBlockEntryWhitespace => {
-            say(Here, "a space is missing here").help("write a space behind `:` and `-`")
+            say(Here, "a space is missing here").help("write a space after `:` and `-`")
         }
-        E::FlowMappingValueAdjacentCollection => say(Inside, "a space is missing behind `:`").help("write `key: [..]`"),
+        E::FlowMappingValueAdjacentCollection => say(Inside, "a space is missing after `:`").help("write `key: [..]`"),
 
         // Quotes.
         E::UnclosedQuotedScalar | E::InvalidQuotedScalarIndent | E::DocumentIndicatorInQuotedScalar => {
@@ -122,7 +122,7 @@ pub(super) fn of(error: &E, scene: &Scene<'_>, limits: &Limits) -> Wording {
         E::BlockSequenceEntryNotAllowed => say(Here, "a list item cannot stand on the line of its key")
             .help("begin the list on the next line, or put quotes around the value if `-` is part of its text"),
         E::ExpectedBlockMappingKey => key(scene),
-        E::ExpectedBlockSequenceEntry => say(Item, "expected `- ` here: this line stands at the level of a list")
+        E::ExpectedBlockSequenceEntry => say(Item, "expected `- ` here: this line is at the level of a list")
             .help("begin it with `- `, indent it to belong to the item above, or move it to the level of the keys above the list"),
         E::ExpectedDocumentStart => match directive(scene.text) {
             Some(_) => not_a_directive(scene),
@@ -133,10 +133,10 @@ pub(super) fn of(error: &E, scene: &Scene<'_>, limits: &Limits) -> Wording {
                     ..match indented {
                         true => say(First, "this line is indented further than the keys below it")
                             .help("line it up with them"),
-                        false => say(First, "expected `key: value` here").help("write a `:` and a blank behind the key"),
+                        false => say(First, "expected `key: value` here").help("add `: ` after the key"),
                     }
                 },
-                None => say(Item, "this line belongs to nothing above it")
+                None => say(Item, "this line's indentation matches nothing above it")
                     .help("give it the indentation of the keys that it belongs with"),
             },
         },
@@ -149,7 +149,7 @@ pub(super) fn of(error: &E, scene: &Scene<'_>, limits: &Limits) -> Wording {
             say(Here, "the file ends in the middle of a value")
         }
         E::ZeroBlockScalarIndent => say(Here, "an indentation of 0 is not possible here").help("write a number from 1 to 9, or none"),
-        E::InvalidBlockScalarHeader => say(Here, "text stands behind the `|` or `>`").help("begin the text on the next line"),
+        E::InvalidBlockScalarHeader => say(Here, "text after the `|` or `>`").help("begin the text on the next line"),
         E::InvalidBlockScalarIndent => say(Here, "this line is indented less than the first line of the text")
             .help("indent all lines alike, or say the indentation in the header: `|2`"),
 
@@ -180,8 +180,8 @@ pub(super) fn of(error: &E, scene: &Scene<'_>, limits: &Limits) -> Wording {
         | E::YamlVersionTooLong
         | E::MissingYamlVersion
         | E::InvalidTagDirectiveTerminator => not_a_directive(scene),
-        E::InvalidDocumentEnd => say(Here, "text stands behind `...`, the end of the document").help("remove one of them"),
-        E::BomInsideDocument => say(Here, "a byte order mark (U+FEFF) stands inside the text").help("remove this invisible character"),
+        E::InvalidDocumentEnd => say(Here, "text after `...`, the end of the document").help("remove one of them"),
+        E::BomInsideDocument => say(Here, "a byte order mark (U+FEFF) inside the text").help("remove this invisible character"),
 
         // Limits.
         E::RecursionLimitExceeded => Wording::new(Here, format!("lists and mappings are nested more than {} deep", limits.depth))
@@ -249,15 +249,15 @@ fn colon(scene: &Scene<'_>) -> Wording {
         .is_some_and(|(key, value)| !value.is_empty() && !key.contains([' ', '"', '\'']) && !value.starts_with(' '))
     {
         let colon = from + above.find(':').unwrap_or_default();
-        let found = Wording::new(Kind::Item, "a key needs a blank behind its `:`");
-        return Wording { place: Some((colon, colon + 1)), ..found }.help("write a space behind the `:`");
+        let found = Wording::new(Kind::Item, "a key needs a space after its `:`");
+        return Wording { place: Some((colon, colon + 1)), ..found }.help("write a space after the `:`");
     }
     let word = from + above.len() - above.trim_start().len();
     let line = scene.text.get(start..).unwrap_or_default();
     if is_key_without_colon(above.trim()) && line.len() - line.trim_start_matches(' ').len() == word - from {
         let found = Wording::new(Kind::Item, "expected `key: value` here");
         let place = Some((word, locate::word_end(scene.text, word)));
-        return Wording { place, ..found }.help("write a `:` and a blank behind the key");
+        return Wording { place, ..found }.help("add `: ` after the key");
     }
     let bare = !above.trim().is_empty() && !above.contains(": ") && !above.ends_with(':');
     let above = bare.then(|| (word, locate::word_end(scene.text, word)));
@@ -282,7 +282,7 @@ fn key(scene: &Scene<'_>) -> Wording {
             .help("put quotes around the whole value");
     }
     if line.trim_start_matches([' ', '\t']).starts_with("- ") {
-        return Wording::new(Kind::Item, "a list item stands among the keys of a mapping")
+        return Wording::new(Kind::Item, "a list item among the keys of a mapping")
             .help("indent the list below its key, or remove the `- `");
     }
     let end = locate::line_end(line, 0);

@@ -476,7 +476,7 @@ impl<'t> Parser<'_, 't> {
             Some(Token::Value(_)) if shown.starts_with('.') => {
                 (SYNTAX, format!("`{shown}` follows a value"), "write an item of a list as `[0]`")
             }
-            Some(Token::Sign(")" | "]")) => (SYNTAX, format!("`{shown}` closes nothing"), "take it away"),
+            Some(Token::Sign(")" | "]")) => (SYNTAX, format!("`{shown}` closes nothing"), "remove it"),
             Some(Token::Sign(":")) => (UNSUPPORTED, "`:` is not expected here".to_owned(), "there are no slices"),
             _ => (
                 SYNTAX,

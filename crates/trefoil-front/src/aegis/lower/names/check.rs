@@ -68,11 +68,11 @@ impl Look<'_, '_, '_> {
             Before::Always => {}
             Before::Sometimes if self.reference.guarded || self.reference.beside() || self.implied(state) => {}
             Before::Sometimes => {
-                let message = format!("`{name}` has not run on every way to {here}: it is empty where it has not");
+                let message = format!("`{name}` may not have run before {here}; its value is then empty");
                 self.scene.reader.report(Diagnostic::info("maybe-undefined", self.at, message));
             }
             Before::Never if here == format!("`{name}`") => {
-                let message = format!("{here} has not run yet where it begins: its own result is always empty there");
+                let message = format!("{here} cannot read its own result before it has run");
                 self.warn_of("unordered-read", &message, "a state reads its own result in its transitions");
             }
             Before::Never => {
@@ -224,8 +224,8 @@ impl Look<'_, '_, '_> {
                 .warn(&message, "a System state reads the environment of its command; give other values as input");
         }
         if is_helper(key) && self.reference.path.len() == 1 {
-            let message = format!("`{key}` is a helper, and nothing stands behind it: here it is the name of a key");
-            self.warn(&message, "write what it is for behind it");
+            let message = format!("`{key}` is a helper, and nothing comes after it: here it is the name of a key");
+            self.warn(&message, "write its argument after it");
         }
     }
 

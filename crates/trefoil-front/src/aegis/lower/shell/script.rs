@@ -363,7 +363,7 @@ impl Reader {
             return None;
         }
         if self.here_document {
-            return Some("a placeholder cannot stand in or behind a here-document");
+            return Some("a placeholder cannot be in or after a here-document");
         }
         if self.stack.contains(&Reading::Backtick) {
             return Some("a placeholder cannot stand inside backticks: write `$( )`");

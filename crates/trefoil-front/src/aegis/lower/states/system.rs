@@ -138,7 +138,7 @@ fn run(scene: &Scene<'_, '_>, index: usize, command: &Text, env: &[(Text, Text)]
         let message = format!("`{word}` cannot be run: {why}");
         reader.report(
             Diagnostic::warning("refused", reader.at(command.span), message)
-                .help("the manifest can be checked and shown; a run that can reach this does not start"),
+                .help("you can check and draw this file, but not run it"),
         );
         let refused = Refused { feature: format!("the command `{word}`").into(), message: why.into() };
         return plain(StepKind::Refused(refused), origin);

@@ -36,7 +36,7 @@ pub fn read(reader: &Reader<'_>, fields: &mut Fields<'_, '_>) -> ParallelState {
     let entry = fields.require("agents");
     let items = entry.and_then(|e| reader.list(&e.value, "agents"));
     if let Some((entry, [])) = entry.zip(items) {
-        reader.error("missing-key", entry.value.span, "`agents` names nobody");
+        reader.error("missing-key", entry.value.span, "`agents` is empty");
     }
     let mut agents = Vec::new();
     for item in items.unwrap_or_default() {

@@ -1,0 +1,68 @@
+//! Choosing from a list on a terminal: with the arrow keys and Enter, or with the number in front of the choice.
+
+use console::{Key, Term};
+
+/// Asks until one is chosen. None: Escape, Ctrl-C, or no terminal that can do it.
+pub fn pick(question: &str, choices: &[(&str, &str)]) -> Option<usize> {
+    let term = Term::stderr();
+    let widest = choices.iter().map(|(name, _)| name.chars().count()).max()?;
+    term.write_line(question).ok()?;
+    let mut at = 0;
+    loop {
+        for (index, (name, about)) in choices.iter().enumerate() {
+            let mark = if index == at { '>' } else { ' ' };
+            term.write_line(&format!("{mark} {}  {name:<widest$}  {about}", index + 1)).ok()?;
+        }
+        let key = term.read_key();
+        match moved(&key.ok()?, at, choices.len()) {
+            Moved::To(next) => at = next,
+            Moved::Chosen(index) => {
+                term.clear_last_lines(choices.len() + 1).ok()?;
+                let chosen = choices.get(index).map_or("", |(name, _)| name);
+                term.write_line(&format!("{question} {chosen}")).ok()?;
+                return Some(index);
+            }
+            Moved::Away => return None,
+        }
+        term.clear_last_lines(choices.len()).ok()?;
+    }
+}
+
+/// What a key does.
+#[derive(Debug, PartialEq, Eq)]
+enum Moved {
+    To(usize),
+    Chosen(usize),
+    Away,
+}
+
+fn moved(key: &Key, at: usize, count: usize) -> Moved {
+    match key {
+        Key::ArrowUp | Key::Char('k') => Moved::To((at + count.saturating_sub(1)) % count.max(1)),
+        Key::ArrowDown | Key::Char('j') | Key::Tab => Moved::To((at + 1) % count.max(1)),
+        Key::Home => Moved::To(0),
+        Key::End => Moved::To(count.saturating_sub(1)),
+        Key::Enter => Moved::Chosen(at),
+        Key::Char(c) => match c.to_digit(10).map(|n| n as usize) {
+            Some(n) if (1..=count).contains(&n) => Moved::Chosen(n - 1),
+            _ => Moved::To(at),
+        },
+        Key::Escape | Key::CtrlC => Moved::Away,
+        _ => Moved::To(at),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arrows_go_round_and_numbers_choose() {
+        assert_eq!(moved(&Key::ArrowUp, 0, 3), Moved::To(2));
+        assert_eq!(moved(&Key::ArrowDown, 2, 3), Moved::To(0));
+        assert_eq!(moved(&Key::Char('2'), 0, 3), Moved::Chosen(1));
+        assert_eq!(moved(&Key::Char('4'), 1, 3), Moved::To(1));
+        assert_eq!(moved(&Key::Enter, 1, 3), Moved::Chosen(1));
+        assert_eq!(moved(&Key::Escape, 1, 3), Moved::Away);
+    }
+}

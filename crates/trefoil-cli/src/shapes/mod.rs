@@ -1,0 +1,142 @@
+//! What `trefoil init` can write: for each format the shapes that people start with. Knows the files, writes none.
+
+/// A shape of workflow, whatever its format.
+pub struct Shape {
+    pub name: &'static str,
+    /// What it does.
+    pub about: &'static str,
+}
+
+/// The shapes, in the order in which they are offered.
+pub const SHAPES: &[Shape] = &[
+    Shape { name: "triage", about: "sort a message, then answer it by its kind" },
+    Shape { name: "loop", about: "write, review, and write again until the review is good" },
+    Shape { name: "fan-out", about: "several agents work in parallel, one puts the results together" },
+    Shape { name: "gate", about: "a person decides whether it goes on" },
+    Shape { name: "tool", about: "run a command, and let an agent use its output" },
+];
+
+/// A shape written in a format.
+pub struct Template {
+    pub format: &'static str,
+    pub shape: &'static str,
+    /// Name and content; `NAME` in both is the workflow's name.
+    pub files: &'static [(&'static str, &'static str)],
+    /// What a run of it needs, behind the target.
+    pub arguments: &'static str,
+}
+
+/// A shape that a format does not have, and why.
+pub struct Missing {
+    pub format: &'static str,
+    pub shape: &'static str,
+    pub why: &'static str,
+}
+
+macro_rules! files {
+    ($format:literal, $shape:literal: $($name:literal),+) => {
+        &[$(($name, include_str!(concat!($format, "/", $shape, "/", $name)))),+]
+    };
+}
+
+/// Every template. A new one is its files and an entry here.
+pub const TEMPLATES: &[Template] = &[
+    Template {
+        format: "agntz",
+        shape: "triage",
+        files: files!("agntz", "triage": "NAME.yaml"),
+        arguments: "--input message=\"Nothing works since noon\"",
+    },
+    Template {
+        format: "agntz",
+        shape: "loop",
+        files: files!("agntz", "loop": "NAME.yaml"),
+        arguments: "--input topic=\"tide tables\"",
+    },
+    Template {
+        format: "agntz",
+        shape: "fan-out",
+        files: files!("agntz", "fan-out": "NAME.yaml"),
+        arguments: "--input text=\"The ferry leaves at nine\"",
+    },
+    Template {
+        format: "aegis",
+        shape: "triage",
+        files: files!("aegis", "triage": "NAME.yaml", "agents/NAME-sorter.yaml", "agents/NAME-writer.yaml"),
+        arguments: "--input \"Do you take back opened boxes?\"",
+    },
+    Template {
+        format: "aegis",
+        shape: "loop",
+        files: files!("aegis", "loop": "NAME.yaml", "agents/NAME-writer.yaml", "agents/NAME-reviewer.yaml"),
+        arguments: "--input \"tide tables\"",
+    },
+    Template {
+        format: "aegis",
+        shape: "fan-out",
+        files: files!("aegis", "fan-out": "NAME.yaml", "agents/NAME-judge.yaml"),
+        arguments: "--input \"Meetings standing up\"",
+    },
+    Template {
+        format: "aegis",
+        shape: "gate",
+        files: files!("aegis", "gate": "NAME.yaml", "agents/NAME-writer.yaml"),
+        arguments: "--input \"We close on Monday\" --answer APPROVE=yes",
+    },
+    Template {
+        format: "aegis",
+        shape: "tool",
+        files: files!("aegis", "tool": "NAME.yaml", "agents/NAME-writer.yaml"),
+        arguments: "--input \"What is in this folder?\" --allow-command",
+    },
+    Template {
+        format: "sirenspec",
+        shape: "triage",
+        files: files!("sirenspec", "triage": "NAME.yaml"),
+        arguments: "--input \"When do you close?\"",
+    },
+    Template {
+        format: "sirenspec",
+        shape: "fan-out",
+        files: files!("sirenspec", "fan-out": "NAME.yaml"),
+        arguments: "--input \"Prepare a school trip\"",
+    },
+    Template {
+        format: "sirenspec",
+        shape: "gate",
+        files: files!("sirenspec", "gate": "NAME.yaml"),
+        arguments: "--input \"The library moves\" --answer approve=yes",
+    },
+];
+
+/// What is not offered, said to whoever asks for it.
+pub const MISSING: &[Missing] = &[
+    Missing { format: "agntz", shape: "gate", why: "agntz has no step that asks a person" },
+    Missing {
+        format: "agntz",
+        shape: "tool",
+        why: "agntz tools run only in a program that embeds the library and registers them",
+    },
+    Missing { format: "sirenspec", shape: "loop", why: "SirenSpec has no loops: its edges must not form a cycle" },
+    Missing {
+        format: "sirenspec",
+        shape: "tool",
+        why: "SirenSpec tool nodes run only in a program that embeds the library and registers them",
+    },
+];
+
+/// The formats that have templates, in the order in which they are offered.
+pub fn formats() -> Vec<&'static str> {
+    let mut all = Vec::new();
+    for template in TEMPLATES {
+        if !all.contains(&template.format) {
+            all.push(template.format);
+        }
+    }
+    all
+}
+
+/// The template of a shape in a format.
+pub fn template(format: &str, shape: &str) -> Option<&'static Template> {
+    TEMPLATES.iter().find(|t| t.format == format && t.shape == shape)
+}

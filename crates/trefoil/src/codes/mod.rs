@@ -1,0 +1,110 @@
+//! Every code with which a run fails, and every reason why one does not start: one list, one page each.
+//!
+//! `trefoil explain CODE` prints a page, `docs/errors.md` is made of them. Rules of the checker are not here.
+
+use std::fmt::Write as _;
+
+/// When a code is seen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum When {
+    /// The run was not started; exit code 2.
+    NotStarted,
+    /// The run failed; exit code 1.
+    Run,
+}
+
+/// A code and its page.
+#[derive(Debug, Clone, Copy)]
+pub struct Code {
+    /// As errors show it.
+    pub name: &'static str,
+    /// When it is seen.
+    pub when: When,
+    /// What it is about, in Markdown: the name, a sentence, why, how to fix it.
+    pub page: &'static str,
+}
+
+impl Code {
+    /// The sentence below the title.
+    pub fn summary(&self) -> &'static str {
+        self.page.lines().nth(2).unwrap_or_default()
+    }
+}
+
+const fn run(name: &'static str, page: &'static str) -> Code {
+    Code { name, when: When::Run, page }
+}
+
+const fn not_started(name: &'static str, page: &'static str) -> Code {
+    Code { name, when: When::NotStarted, page }
+}
+
+/// All of them. A new code is one page and one line here.
+pub const CODES: &[Code] = &[
+    not_started("ambiguous-answer", include_str!("not_started/ambiguous_answer.md")),
+    not_started("command-not-allowed", include_str!("not_started/command_not_allowed.md")),
+    not_started("input-invalid", include_str!("not_started/input_invalid.md")),
+    not_started("missing-agent", include_str!("not_started/missing_agent.md")),
+    not_started("missing-model", include_str!("not_started/missing_model.md")),
+    not_started("missing-tool", include_str!("not_started/missing_tool.md")),
+    not_started("nobody-to-ask", include_str!("not_started/nobody_to_ask.md")),
+    not_started("unknown-answer", include_str!("not_started/unknown_answer.md")),
+    run("AGENT_NOT_FOUND", include_str!("run/agent_not_found.md")),
+    run("ANSWER_REFUSED", include_str!("run/answer_refused.md")),
+    run("ANSWER_TRUNCATED", include_str!("run/answer_truncated.md")),
+    run("BUDGET_EXCEEDED", include_str!("run/budget_exceeded.md")),
+    run("CANCELLED", include_str!("run/cancelled.md")),
+    run("COMMAND_FAILED", include_str!("run/command_failed.md")),
+    run("CONSENSUS_FAILED", include_str!("run/consensus_failed.md")),
+    run("GUARDRAIL_VIOLATION", include_str!("run/guardrail_violation.md")),
+    run("HUMAN_TIMEOUT", include_str!("run/human_timeout.md")),
+    run("INPUT_INVALID", include_str!("run/input_invalid.md")),
+    run("INTERPOLATION_ERROR", include_str!("run/interpolation_error.md")),
+    run("JOURNAL_ERROR", include_str!("run/journal_error.md")),
+    run("LIMIT_EXCEEDED", include_str!("run/limit_exceeded.md")),
+    run("MAX_ITERATIONS_EXCEEDED", include_str!("run/max_iterations_exceeded.md")),
+    run("MAX_STATE_VISITS_EXCEEDED", include_str!("run/max_state_visits_exceeded.md")),
+    run("MAX_TRANSITIONS_EXCEEDED", include_str!("run/max_transitions_exceeded.md")),
+    run("MODEL_ERROR", include_str!("run/model_error.md")),
+    run("NONDETERMINISM", include_str!("run/nondeterminism.md")),
+    run("NO_TRANSITION", include_str!("run/no_transition.md")),
+    run("REFUSED", include_str!("run/refused.md")),
+    run("STRUCTURED_OUTPUT_INVALID", include_str!("run/structured_output_invalid.md")),
+    run("TIMEOUT", include_str!("run/timeout.md")),
+    run("TOOL_ERROR", include_str!("run/tool_error.md")),
+    run("TOOL_TIMEOUT", include_str!("run/tool_timeout.md")),
+];
+
+/// The code of this name, in capital letters or not.
+pub fn code(name: &str) -> Option<&'static Code> {
+    CODES.iter().find(|c| c.name.eq_ignore_ascii_case(name))
+}
+
+const HEAD: &str = "# Errors of runs
+
+What `trefoil run` says when a run fails, or does not start. This page is generated (`cargo xtask rules`);
+`trefoil explain CODE` prints one part of it. What `trefoil check` finds is in [rules.md](rules.md).
+";
+
+/// All pages as one: `docs/errors.md`.
+pub fn markdown() -> String {
+    let mut out = String::from(HEAD);
+    let parts = [
+        (When::NotStarted, "The run does not start", "Exit code 2: nothing was sent, and no command ran."),
+        (When::Run, "The run fails", "Exit code 1. The trace (`--trace FILE`) has the same code at the step that failed."),
+    ];
+    for (when, title, about) in parts {
+        let _ = write!(out, "\n## {title}\n\n{about}\n\n| code | what |\n|---|---|\n");
+        for code in CODES.iter().filter(|c| c.when == when) {
+            let anchor = code.name.to_ascii_lowercase();
+            let _ = writeln!(out, "| [`{}`](#{anchor}) | {} |", code.name, code.summary());
+        }
+        for code in CODES.iter().filter(|c| c.when == when) {
+            out.push('\n');
+            for line in code.page.trim_end().lines() {
+                let _ = writeln!(out, "{}{line}", if line.starts_with('#') { "##" } else { "" });
+            }
+        }
+    }
+    out
+}
