@@ -45,6 +45,7 @@ rules! {
     unenforceable_schema,
     empty_prompt,
     untrusted_tool_url,
+    portability,
 }
 
 mod always_there;

@@ -180,6 +180,9 @@ fn start(args: &Run) -> Result<u8, u8> {
         script.unused().iter().for_each(|line| output::warning(line));
     }
     let mut code = finish(args, &loaded, &outcome);
+    if placeholders && code == exit::OK && !args.quiet && args.events.is_none() {
+        next::say(&args.target.target);
+    }
     if let Some(lines) = lines {
         code = code.max(output::written(lines.written()));
     }

@@ -2,6 +2,7 @@
 
 pub mod input;
 mod jsonl;
+pub mod next;
 mod person;
 mod plain;
 mod progress;

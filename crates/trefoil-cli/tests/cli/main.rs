@@ -19,6 +19,8 @@ mod init;
 mod inputs;
 mod levels;
 mod lsp;
+mod portability;
+mod readme;
 mod reference;
 mod render;
 mod run;

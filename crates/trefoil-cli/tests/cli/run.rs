@@ -369,11 +369,18 @@ fn what_remains_unproven_is_said_in_one_line() {
     let said = |args: &[&str]| {
         let ran = folder.trefoil(args);
         ran.exits(0);
-        ran.err.lines().filter(|l| l.contains("`trefoil check`") || l.starts_with("checks ")).map(str::to_owned).collect::<Vec<_>>()
+        ran.err
+            .lines()
+            .filter(|l| l.contains("`trefoil check`") || l.starts_with("checks "))
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
     };
     let lines = said(&args);
     assert_eq!(lines.len(), 1, "{lines:?}");
-    assert!(lines[0].contains("1 name may be undefined") && lines[0].ends_with("(run `trefoil check` to see it)"), "{lines:?}");
+    assert!(
+        lines[0].contains("1 name may be undefined") && lines[0].ends_with("(run `trefoil check` to see it)"),
+        "{lines:?}"
+    );
     assert_eq!(said(&[&args[..], &["--quiet"]].concat()), [""; 0]);
     assert_eq!(said(&[&args[..], &["--no-check"]].concat()), ["checks skipped (`--no-check`)"]);
     assert_eq!(said(&["run", "helper.yaml", "--model", "embedded", "--input", "no"]), [""; 0], "all is proven");

@@ -125,7 +125,8 @@ fn stages_that_each_run_in_parallel_meet_in_one_point() {
     let stage = |id: &str, one: &str, two: &str| {
         format!("  - agent:\n      id: {id}\n      kind: parallel\n      branches:\n{}{}", branch(one), branch(two))
     };
-    folder.write("p.yaml", format!("id: p\nkind: sequential\nsteps:\n{}{}", stage("s", "a", "b"), stage("t", "c", "d")));
+    folder
+        .write("p.yaml", format!("id: p\nkind: sequential\nsteps:\n{}{}", stage("s", "a", "b"), stage("t", "c", "d")));
     let ran = folder.trefoil(&["graph", "p.yaml"]);
     ran.exits(0);
     let dot = ran.out.lines().find(|l| l.contains("(( ))")).unwrap().trim().split('(').next().unwrap().to_owned();

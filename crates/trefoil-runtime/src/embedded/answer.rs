@@ -26,6 +26,8 @@ pub(super) struct Maker<'a> {
     pub schema: Option<Checked>,
     /// What is said where nothing in particular is wanted.
     pub plain: String,
+    /// What the prompt is about, in a few words.
+    pub about: String,
 }
 
 impl Maker<'_> {
@@ -63,7 +65,7 @@ impl Maker<'_> {
     fn wants(&self, random: &mut Random) -> Wants {
         let place = place(self.key);
         let reads = self.hints.reads.iter().filter(|(end, _)| ends_at(&place, end)).map(|(_, path)| path.clone());
-        let mut wants = Wants { constraints: Vec::new(), reads: reads.collect() };
+        let mut wants = Wants { constraints: Vec::new(), reads: reads.collect(), about: self.about.clone() };
         for (_, path, want) in self.hints.wants.iter().filter(|(end, ..)| ends_at(&place, end)) {
             add(&mut wants, vec![(path.clone(), want.clone())], random);
         }

@@ -28,6 +28,8 @@ use schema::Checked;
 
 /// Characters that are quoted.
 const QUOTED: usize = 80;
+/// The same where several texts of one answer quote it.
+const TOPIC: usize = 48;
 /// Pieces of a streamed answer.
 const PIECES: usize = 4;
 
@@ -51,7 +53,8 @@ impl Embedded {
             Some((_, schema)) if hints.schemas.is_empty() => Some(Checked::new(schema.to_json())),
             _ => None,
         };
-        let plain = plain(request);
+        let topic = topic(request);
+        let plain = plain(request, &topic);
         answer::Maker {
             seed: self.seed,
             // A retry is the same question.
@@ -61,6 +64,7 @@ impl Embedded {
             decisions: &self.knowledge.decisions,
             schema,
             plain,
+            about: cut(&topic, TOPIC),
         }
         .text()
     }
@@ -100,17 +104,53 @@ pub fn word_usage(request: &ModelRequest, answer: &str) -> Usage {
     }
 }
 
-/// Who spoke, and about what.
-fn plain(request: &ModelRequest) -> String {
+/// What an answer is about: the last message of the user on one line, with what the embedded model has said itself replaced
+/// by what that was about, so that a text passed on through ten agents is not ten quotations deep.
+fn topic(request: &ModelRequest) -> String {
     let last = request.messages.iter().rev().find(|m| m.role == Role::User);
     let read = last.map(|m| m.content.to_text()).unwrap_or_default();
     let line = read.split_whitespace().collect::<Vec<_>>().join(" ");
+    bare(&line)
+}
+
+/// A text without the embedded model's own words around what it quotes.
+fn bare(line: &str) -> String {
+    const OWN: &str = "[embedded] ";
+    const ABOUT: &str = "about ";
+    let mut out = String::new();
+    let mut rest = line;
+    while let Some((before, own)) = rest.split_once(OWN) {
+        out.push_str(before);
+        // In an answer that is JSON, the quotation marks are escaped.
+        let quote = own.split_once(ABOUT).and_then(|(_, quote)| {
+            let mark = if quote.starts_with("\\\"") { "\\\"" } else { "\"" };
+            quote.strip_prefix(mark)?.split_once(mark)
+        });
+        match quote {
+            Some((quoted, after)) => {
+                out.push_str(quoted);
+                rest = after;
+            }
+            None => rest = own,
+        }
+    }
+    out.push_str(rest);
+    out
+}
+
+/// The beginning of a text, with a sign that it goes on.
+fn cut(text: &str, longest: usize) -> String {
+    let quote: String = text.chars().take(longest).collect();
+    let more = if quote.len() < text.len() { "…" } else { "" };
+    format!("{}{more}", quote.trim_end())
+}
+
+/// Who spoke, and about what.
+fn plain(request: &ModelRequest, line: &str) -> String {
     if line.is_empty() {
         return format!("[embedded] {}", request.speaker);
     }
-    let quote: String = line.chars().take(QUOTED).collect();
-    let more = if quote.len() < line.len() { "…" } else { "" };
-    format!("[embedded] {}: about \"{}{more}\"", request.speaker, quote.trim_end())
+    format!("[embedded] {}: about \"{}\"", request.speaker, cut(line, QUOTED))
 }
 
 /// A text in a few pieces, cut after words where there are any.
@@ -135,6 +175,17 @@ fn pieces(text: &str) -> impl Iterator<Item = &str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_it_said_itself_is_quoted_once() {
+        let once = "[embedded] writer: about \"tide tables\"";
+        assert_eq!(bare(once), "tide tables");
+        assert_eq!(bare(&format!("Improve {once}, please")), "Improve tide tables, please");
+        assert_eq!(bare("{\"a\":\"[embedded] a about \\\"tea\\\"\",\"n\":1}"), "{\"a\":\"tea\",\"n\":1}");
+        for odd in ["[embedded] ", "[embedded] x: about ", "about \"x\"", "[embedded] x: about \"y"] {
+            assert!(!bare(odd).contains("[embedded]"), "{odd}");
+        }
+    }
 
     #[test]
     fn pieces_are_the_text() {

@@ -238,11 +238,18 @@ impl Maker<'_> {
         if let Some(text) = flat.get("format").and_then(Json::as_str).and_then(|f| self.format(f)) {
             return text;
         }
-        let about = path.iter().rev().find_map(|s| if let Seg::Name(n) = s { Some(&**n) } else { None });
-        let mut text = match about {
-            Some(name) => format!("sample {} {}", name.replace(['_', '-'], " "), self.random.between(1, 99)),
-            None => format!("sample {}", self.random.between(1, 99)),
+        let name = path.iter().rev().find_map(|s| if let Seg::Name(n) = s { Some(&**n) } else { None });
+        let number = self.random.between(1, 99);
+        let mut text = match name {
+            Some(name) => format!("sample {} {number}", name.replace(['_', '-'], " ")),
+            None => format!("sample {number}"),
         };
+        // Not in lists, whose items have to differ, nor where a schema speaks of length.
+        if let (Some(name), false, 0, usize::MAX) = (name, self.wants.about.is_empty(), low, high)
+            && !path.contains(&Seg::Any)
+        {
+            text = format!("[embedded] {} about \"{}\"", name.replace(['_', '-'], " "), self.wants.about);
+        }
         let length = text.chars().count();
         if length < low {
             text.push_str(&filler(low - length));
@@ -431,7 +438,7 @@ mod tests {
     fn wants(all: &[(&str, Constraint)]) -> Wants {
         let seg = |name: &str| if name == "*" { Seg::Any } else { Seg::Name(name.into()) };
         let constraints = all.iter().map(|(p, c)| (p.split('.').map(seg).collect(), c.clone())).collect();
-        Wants { constraints, reads: Vec::new() }
+        Wants { constraints, reads: Vec::new(), about: String::new() }
     }
 
     #[test]

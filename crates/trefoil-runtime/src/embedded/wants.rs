@@ -30,6 +30,8 @@ pub(super) struct Wants {
     pub constraints: Vec<(Path, Constraint)>,
     /// Read by somebody, whatever it is.
     pub reads: Vec<Path>,
+    /// What the prompt is about, in a few words: texts that nothing else decides name it.
+    pub about: String,
 }
 
 impl Wants {

@@ -91,7 +91,11 @@ pub fn markdown() -> String {
     let mut out = String::from(HEAD);
     let parts = [
         (When::NotStarted, "The run does not start", "Exit code 2: nothing was sent, and no command ran."),
-        (When::Run, "The run fails", "Exit code 1. The trace (`--trace FILE`) has the same code at the step that failed."),
+        (
+            When::Run,
+            "The run fails",
+            "Exit code 1. The trace (`--trace FILE`) has the same code at the step that failed.",
+        ),
     ];
     for (when, title, about) in parts {
         let _ = write!(out, "\n## {title}\n\n{about}\n\n| code | what |\n|---|---|\n");

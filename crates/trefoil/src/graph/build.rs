@@ -125,8 +125,7 @@ impl<'p> Drawing<'p> {
             None => (what, Vec::new()),
         };
         notes.extend(around.notes.iter().cloned());
-        let cluster =
-            Cluster { title, note: notes.join(", "), parent: around.cluster, place: around.place.clone() };
+        let cluster = Cluster { title, note: notes.join(", "), parent: around.cluster, place: around.place.clone() };
         self.graph.clusters.push(cluster);
         Around { flow: around.flow, cluster: Some(self.graph.clusters.len() - 1), ..Around::default() }
     }

@@ -122,7 +122,11 @@ fn lines(graph: &Graph, placed: &Layout, out: &mut String) {
             Line::Again => ("line again", "arrow"),
             Line::Failure => ("line failure", "arrow-failure"),
         };
-        let _ = writeln!(out, "<path class=\"{class}\" d=\"{}\" marker-end=\"url(#{marker})\"/>", curve(way, graph.direction));
+        let _ = writeln!(
+            out,
+            "<path class=\"{class}\" d=\"{}\" marker-end=\"url(#{marker})\"/>",
+            curve(way, graph.direction)
+        );
     }
 }
 

@@ -166,7 +166,7 @@ impl<'p> Planner<'p> {
             StepKind::Command(call) => {
                 let command = describe::command(self.files, flow, call);
                 here.notes.push(format!("runs {command}"));
-            },
+            }
             StepKind::Human(call) => {
                 let asks = describe::expr(self.files, flow, &call.prompt);
                 here.notes.push(format!("asks {asks}"));

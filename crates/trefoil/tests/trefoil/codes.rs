@@ -31,8 +31,7 @@ fn every_code_of_the_sources_has_a_page() {
     let listed: BTreeSet<&str> = CODES.iter().map(|c| c.name).collect();
     let missing: Vec<_> = used.difference(&listed).collect();
     assert!(missing.is_empty(), "no page in src/codes for {missing:?}");
-    let not_started: BTreeSet<&str> =
-        CODES.iter().filter(|c| c.when == When::NotStarted).map(|c| c.name).collect();
+    let not_started: BTreeSet<&str> = CODES.iter().filter(|c| c.when == When::NotStarted).map(|c| c.name).collect();
     let reasons = trefoil::preflight::RULES.iter().chain(trefoil::engine::RULES).map(|(name, _)| *name);
     let missing: Vec<_> =
         reasons.filter(|name| !not_started.contains(name) && trefoil::checker::rule(name).is_none()).collect();

@@ -235,7 +235,6 @@ fn next(turn: &mut Turn<'_>, f: FrameId, attempts: &Attempts, reason: String) ->
         turn.note(&key, step.origin, EventKind::ValidationFailed { iteration, reason: reason.clone() });
     }
     if iteration >= attempts.max {
-        let times = if iteration == 1 { "iteration" } else { "iterations" };
         let message = format!("no iteration passed validation ({iteration} tried): {reason}");
         return Err(RunError::new("MAX_ITERATIONS_EXCEEDED", message).into());
     }
