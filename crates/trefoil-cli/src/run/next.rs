@@ -5,7 +5,8 @@ use crate::output;
 /// The commands that show more of this workflow, to be pasted.
 pub fn say(target: &str) {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '/' | '-' | '_' | '#');
-    let target = if target.chars().all(plain) { target.to_owned() } else { format!("'{}'", target.replace('\'', "'\\''")) };
+    let target =
+        if target.chars().all(plain) { target.to_owned() } else { format!("'{}'", target.replace('\'', "'\\''")) };
     output::say("");
     output::note("these are placeholder answers from the embedded model; to look further:");
     output::say(&format!("  trefoil plan {target}               what it would do, and how many calls at most"));

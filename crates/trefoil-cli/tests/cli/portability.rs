@@ -5,12 +5,12 @@ use crate::world::Folder;
 const FILE: &str = r#"version: "0.1"
 agents:
   a: { model: "openai:m", system: "About {{ inputs.topic }}" }
-  b: { model: "openai:m", system: "Shorten {{ working.one }}" }
+  b: { model: "openai:m", system: "Shorten {{ working.text }}" }
   c: { model: "openai:m", system: "First: {{ many.outputs.0 }}" }
   d: { model: "openai:m", system: "{{ one.output | default('') }} {{ one.output | default('none') }} {{ inputs.message }}" }
   w: { model: "openai:m", system: "Do {{ inputs.task }}" }
 nodes:
-  one: { agent: a, writes: working.one }
+  one: { agent: a, writes: working.text }
   many:
     type: factory
     agent: w

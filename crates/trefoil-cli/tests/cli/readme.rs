@@ -52,15 +52,11 @@ fn every_command_can_be_pasted() {
 fn the_first_run_shows_a_loop_a_branch_and_parallel_steps() {
     let text = std::fs::read_to_string(root().join("README.md")).unwrap();
     let first = commands(&text).into_iter().next().unwrap();
-    assert_eq!(
-        first,
-        "cargo run -- run examples/agntz#short-article --model embedded --input topic=\"tide tables\""
-    );
+    assert_eq!(first, "cargo run -- run examples/agntz#short-article --model embedded --input topic=\"tide tables\"");
     let folder = Folder::new();
     let target = format!("{}#short-article", root().join("examples/agntz").display());
-    let ran = folder.trefoil(&[
-        "run", &target, "--model", "embedded", "--input", "topic=tide tables", "--trace", "t.json",
-    ]);
+    let ran =
+        folder.trefoil(&["run", &target, "--model", "embedded", "--input", "topic=tide tables", "--trace", "t.json"]);
     ran.exits(0).says(&["placeholder", "trefoil plan", "trefoil graph", "--trace"]);
     assert!(ran.out.trim().lines().count() <= 15, "{}", ran.out);
     for part in ["article", "verdict", "ending", "tide tables", "[embedded]"] {

@@ -141,9 +141,9 @@ fn commands_are_shown_as_they_are_written() {
     folder.write(
         "w.yaml",
         "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: {name: w}\nspec:\n  initial_state: A\n  states:\n    \
-         A: {kind: System, command: \"echo 'a {{workflow.task}}' \\\"b {{workflow.task}}\\\"\"}\n",
+         A: {kind: System, command: \"printf 'a {{workflow.task}}' \\\"b {{workflow.task}}\\\"\"}\n",
     );
-    let written = "echo 'a {{workflow.task}}' \"b {{workflow.task}}\"";
+    let written = "printf 'a {{workflow.task}}' \"b {{workflow.task}}\"";
     let plan = folder.trefoil(&["plan", "w.yaml"]);
     plan.exits(0);
     assert!(plan.out.contains(&format!("runs {written}")), "{}", plan.out);

@@ -141,8 +141,10 @@ fn bare(line: &str) -> String {
 /// The beginning of a text, with a sign that it goes on.
 fn cut(text: &str, longest: usize) -> String {
     let quote: String = text.chars().take(longest).collect();
-    let more = if quote.len() < text.len() { "…" } else { "" };
-    format!("{}{more}", quote.trim_end())
+    if quote.len() == text.len() {
+        return text.trim_end().to_owned();
+    }
+    format!("{}…", quote.trim_end_matches([' ', '…']))
 }
 
 /// Who spoke, and about what.

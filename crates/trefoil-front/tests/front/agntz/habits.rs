@@ -624,8 +624,8 @@ fn a_model_is_one_that_answers() {
     ] {
         silent(&agent(provider, name), "bad-model");
     }
-    told("id: i\nkind: image\nmodel: { provider: openai, name: gpt-5.4 }\nprompt: A cat.\n", "answers texts");
-    silent("id: i\nkind: image\nmodel: { provider: openai, name: gpt-image-1 }\nprompt: A cat.\n", "answers texts");
+    told("id: i\nkind: image\nmodel: { provider: openai, name: gpt-5.4 }\nprompt: A cat.\n", "is a text model");
+    silent("id: i\nkind: image\nmodel: { provider: openai, name: gpt-image-1 }\nprompt: A cat.\n", "is a text model");
 }
 
 #[test]
