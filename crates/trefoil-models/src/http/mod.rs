@@ -90,7 +90,9 @@ impl HttpModel {
             return if partial.done || partial.ended {
                 Ok(std::mem::take(partial).whole())
             } else {
-                Err(self.endpoint.error(ModelErrorKind::Network, "broke off in the middle of its answer"))
+                Err(self
+                    .endpoint
+                    .error(ModelErrorKind::Network, "closed the connection before the answer was complete"))
             };
         }
         let json = response.json().await?;
