@@ -50,6 +50,7 @@ pub const CODES: &[Code] = &[
     not_started("nobody-to-ask", include_str!("not_started/nobody_to_ask.md")),
     not_started("unknown-answer", include_str!("not_started/unknown_answer.md")),
     run("AGENT_NOT_FOUND", include_str!("run/agent_not_found.md")),
+    run("ANSWER_FILTERED", include_str!("run/answer_filtered.md")),
     run("ANSWER_REFUSED", include_str!("run/answer_refused.md")),
     run("ANSWER_TRUNCATED", include_str!("run/answer_truncated.md")),
     run("BUDGET_EXCEEDED", include_str!("run/budget_exceeded.md")),
