@@ -17,7 +17,7 @@ use trefoil::{AnswersFrom, Checks, LoadOptions, Loaded, Report};
 
 use super::warn;
 use crate::args::{TargetArgs, TextArgs};
-use crate::run::{Jsonl, Recording, Shown, Stop, Terminal, input, report};
+use crate::run::{Jsonl, Recording, Shown, Stop, Terminal, input, next, report};
 use crate::{exit, output};
 
 /// Run a workflow or an agent
@@ -171,6 +171,7 @@ fn start(args: &Run) -> Result<u8, u8> {
 
     shown.begin(&loaded, &ready.answers_from.to_string(), args.seed);
     let script = ready.script().cloned();
+    let placeholders = ready.answers_from == AnswersFrom::Embedded;
     let stop = Stop::listen(recording.map(Arc::new)).map_err(|error| cannot_start(&error))?;
     let outcome = drive(ready, input, &stop)?;
     // First of all: what is shown may have to wait for a reader.
