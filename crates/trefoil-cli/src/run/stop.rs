@@ -17,8 +17,8 @@ use crate::exit;
 const GRACE: Duration = Duration::from_millis(500);
 /// The same, while the trace is being written to its file.
 const SAVING: Duration = Duration::from_secs(10);
-/// For the trace of a run that was cut off.
-const LAST: Duration = Duration::from_millis(300);
+/// At most, for the trace of a run that was cut off.
+const LAST: Duration = Duration::from_secs(3);
 
 /// Answers signals from now until the process ends.
 pub struct Stop {
