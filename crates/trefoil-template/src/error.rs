@@ -7,7 +7,7 @@ use crate::condition::Condition;
 use crate::expression::Expression;
 use crate::policy::Policy;
 use crate::scope::Reference;
-use crate::value::{Hole, Value};
+use crate::value::{Hole, Masked, Value};
 
 /// Every code of a [`SyntaxError`], with what it is about.
 pub const RULES: &[(&str, &str)] = &[
@@ -82,16 +82,38 @@ pub struct Question {
     pub policy: Policy,
     /// The condition as somebody wrote it; none where there is no such text. Not part of what is asked.
     pub text: Option<Arc<str>>,
+    /// Only whether all holes can be filled: the answer is yes, or the error of the first one that cannot.
+    pub presence: bool,
 }
 
 impl Question {
     /// Whether a value is truthy, where [`Value::truthy`] does not know: the same question under every policy.
     pub fn truth(value: Value) -> Self {
-        Self { expression: Arc::new(Expression::Literal(value)), policy: Policy::AGNTZ, text: None }
+        Self { expression: Arc::new(Expression::Literal(value)), policy: Policy::AGNTZ, text: None, presence: false }
+    }
+
+    /// Whether something is set under the name of each hole that must not be unset; none: there is no such hole.
+    pub fn presence(value: &Value) -> Option<Self> {
+        let mut strict: Vec<Hole> = Vec::new();
+        let mut note = |hole: &Hole| {
+            let hole = Hole { quoted: 0, ..hole.clone() };
+            if hole.default.is_none() && !hole.lenient && !strict.contains(&hole) {
+                strict.push(hole);
+            }
+            Ok::<_, std::convert::Infallible>(None)
+        };
+        let Ok(_) = value.replace(&mut note);
+        let holes: Vec<Value> = strict.into_iter().map(|hole| Masked::lone(hole).into_value()).collect();
+        (!holes.is_empty()).then(|| Self { presence: true, ..Self::truth(Value::from(holes)) })
     }
 
     /// Text that is the same for the same question; holes by name. The key under which the answer is kept.
     pub fn canonical(&self) -> String {
+        if self.presence {
+            let mut out = "set:".to_owned();
+            self.expression.write_canonical(&mut out);
+            return out;
+        }
         let mut out = format!("{:?}:", self.policy.conditions).to_lowercase();
         self.expression.write_canonical(&mut out);
         out
@@ -118,6 +140,9 @@ impl Question {
     /// The answer, once every hole is filled, as in [`Value::fill`]. An error of `fill` ends it.
     pub fn answer<T: Into<Option<String>>, E>(&self, fill: &mut dyn FnMut(&Hole) -> Result<T, E>) -> Result<bool, E> {
         let filled = self.expression.fill(fill)?;
+        if self.presence {
+            return Ok(true);
+        }
         // Nothing is masked any more, so nothing is undecided; over a limit of work the answer is no.
         Ok(Condition::from_parts(filled, Vec::new(), self.policy).evaluate(&Value::Null).unwrap_or(false))
     }

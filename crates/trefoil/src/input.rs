@@ -1,8 +1,12 @@
 //! Run inputs as people type them: text, and `key=value` pairs that become what the schema says.
 
-use trefoil_ir::{Flow, InputField, Program};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use trefoil_ir::walk::{self, Evaluated};
+use trefoil_ir::{Flow, InputField, Program, Source};
 use trefoil_syntax::{Diagnostic, Location, Severity, suggest};
-use trefoil_template::{Object, Value};
+use trefoil_template::{Object, Reference, Value};
 
 use crate::engine::INPUT;
 
@@ -58,13 +62,52 @@ pub fn pair(text: &str) -> Option<(&str, &str)> {
 /// The input of a run from what was typed: texts and pairs, over an object where there is one (`--input-json`).
 pub fn typed(program: &Program, given: &[String], base: Option<Value>) -> Result<Option<Value>, InputError> {
     let flow = program.flow(program.entry);
-    take(flow, given, base).map_err(|error| match flow {
+    let read = flow.filter(|f| takes_text(f)).map(|f| roots(program, f));
+    take(flow, read.as_ref(), given, base).map_err(|error| match flow {
         Some(flow) => error.at(flow.origin),
         None => error,
     })
 }
 
-fn take(flow: Option<&Flow>, given: &[String], base: Option<Value>) -> Result<Option<Value>, InputError> {
+/// Whether a flow that declares no input takes plain text (agntz `userQuery`).
+fn takes_text(flow: &Flow) -> bool {
+    let intake = &flow.intake;
+    let query = matches!(&intake.raw, Some((_, Some(_))));
+    query && intake.fields.is_empty() && intake.wrap.is_none() && intake.schema.is_none()
+}
+
+/// The members of its input that a flow's own texts and conditions read.
+fn roots(program: &Program, flow: &Flow) -> BTreeSet<Arc<str>> {
+    let mut found = BTreeSet::new();
+    let mut note = |sources: &[Source], references: &[Reference]| {
+        for reference in references {
+            let source = sources.get(reference.binding.source as usize);
+            if source == Some(&Source::Slot(flow.intake.slot)) {
+                found.extend(reference.path.get(reference.binding.skip as usize).map(|s| s.name.clone()));
+            }
+        }
+    };
+    let own = walk::reachable(program, program.entry).into_iter().filter(|(f, _)| *f == program.entry);
+    let steps = own.filter_map(|(_, step)| program.step(step)).flat_map(walk::evaluated);
+    for evaluated in steps.chain(walk::evaluated_by_flow(flow)) {
+        match evaluated {
+            Evaluated::Expr(expr) => {
+                walk::texts(expr, &mut |text| note(&text.sources, text.template.references()));
+            }
+            Evaluated::Text(text) => note(&text.sources, text.template.references()),
+            Evaluated::Cond(cond) => note(&cond.sources, cond.condition.references()),
+            Evaluated::Source(_) => {}
+        }
+    }
+    found
+}
+
+fn take(
+    flow: Option<&Flow>,
+    read: Option<&BTreeSet<Arc<str>>>,
+    given: &[String],
+    base: Option<Value>,
+) -> Result<Option<Value>, InputError> {
     let fields = flow.map_or(&[] as &[InputField], |f| &f.intake.fields);
     let wrap = flow.and_then(|f| f.intake.wrap.clone());
     let closed = flow.is_some_and(|f| f.intake.closed);
@@ -78,7 +121,9 @@ fn take(flow: Option<&Flow>, given: &[String], base: Option<Value>) -> Result<Op
                 let field = fields.iter().find(|f| &*f.name == key);
                 if field.is_none() && !tolerated.contains(&key) {
                     let near = suggest::nearest(key, fields.iter().map(|f| &*f.name));
-                    if closed {
+                    if let Some(read) = read.filter(|read| !read.contains(key)) {
+                        return Err(no_pairs(one, key, read));
+                    } else if closed {
                         return Err(undeclared(key, fields));
                     } else if let Some(near) = near {
                         // The schema would take it; the person most likely did not mean it.
@@ -146,6 +191,18 @@ fn wants_pairs(text: &str, fields: &[InputField]) -> InputError {
     }
 }
 
+/// A pair for what takes plain text and reads no such name.
+fn no_pairs(pair: &str, key: &str, read: &BTreeSet<Arc<str>>) -> InputError {
+    let near = suggest::nearest(key, read.iter().map(|name| &**name));
+    let quoted = Value::from(pair).to_json().to_string();
+    InputError::new(format!("this takes plain text, and nothing in it reads an input `{key}`")).help(match near {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!(
+            "if `{pair}` is the text, write `--input-json '{quoted}'`; named inputs are declared in `inputSchema`"
+        ),
+    })
+}
+
 fn undeclared(key: &str, fields: &[InputField]) -> InputError {
     let error = InputError::new(format!("there is no input `{key}`"));
     let names: Vec<&str> = fields.iter().map(|f| &*f.name).collect();
@@ -185,7 +242,8 @@ fn by_schema(field: &InputField, text: &str) -> Result<Value, InputError> {
     let json: Option<serde_json::Value> = serde_json::from_str(text.trim()).ok();
     let fits = |json: &serde_json::Value| {
         types.iter().any(|t| match *t {
-            "null" => json.is_null(),
+            // Somebody who types a word to a text means the word.
+            "null" => json.is_null() && !types.contains(&"string"),
             "boolean" => json.is_boolean(),
             "integer" => json.is_i64() || json.is_u64() || json.as_f64().is_some_and(|f| f.fract() == 0.0),
             "number" => json.is_number(),

@@ -68,13 +68,22 @@ impl Value {
             Self::Bool(b) => Json::Bool(*b),
             Self::Number(Number::Int(n)) => (*n).into(),
             Self::Number(Number::UInt(n)) => (*n).into(),
-            Self::Number(Number::Float(n)) => serde_json::Number::from_f64(*n).map_or(Json::Null, Json::Number),
+            Self::Number(Number::Float(n)) => match whole(*n) {
+                Some(n) => n.into(),
+                None => serde_json::Number::from_f64(*n).map_or(Json::Null, Json::Number),
+            },
             Self::Str(s) => Json::String(s.to_string()),
             Self::List(items) => Json::Array(items.iter().map(Value::to_json).collect()),
             Self::Object(object) => Json::Object(object.iter().map(|(k, v)| (k.to_string(), v.to_json())).collect()),
             Self::Masked(_) => Json::String(self.to_text().to_string()),
         }
     }
+}
+
+/// A float without a fraction as the integer that templates print it as (decision C3), as far as floats count one by one.
+fn whole(n: f64) -> Option<i64> {
+    const LAST: f64 = 9_007_199_254_740_992.0;
+    (n.fract() == 0.0 && n.abs() <= LAST).then_some(n as i64)
 }
 
 impl Value {
@@ -116,7 +125,10 @@ impl Serialize for Number {
         match self {
             Self::Int(n) => serializer.serialize_i64(*n),
             Self::UInt(n) => serializer.serialize_u64(*n),
-            Self::Float(n) if n.is_finite() => serializer.serialize_f64(*n),
+            Self::Float(n) if n.is_finite() => match whole(*n) {
+                Some(n) => serializer.serialize_i64(n),
+                None => serializer.serialize_f64(*n),
+            },
             Self::Float(_) => serializer.serialize_unit(),
         }
     }

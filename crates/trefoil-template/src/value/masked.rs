@@ -134,18 +134,15 @@ impl Masked {
         Value::from(text)
     }
 
-    fn fill<T: Into<Option<String>>, E>(
-        &self,
-        fill: &mut dyn FnMut(&Hole) -> Result<T, E>,
-    ) -> Result<Option<String>, E> {
+    fn replace<E>(&self, with: &mut dyn FnMut(&Hole) -> Result<Option<String>, E>) -> Result<Option<String>, E> {
         if let Some(hole) = self.as_lone() {
-            return Ok(hole.content(fill(hole)?.into()));
+            return with(hole);
         }
         let mut text = String::new();
         for piece in &self.pieces {
             match piece {
                 Piece::Text(known) => text.push_str(known),
-                Piece::Hole(hole) => text.push_str(&hole.content(fill(hole)?.into()).unwrap_or_default()),
+                Piece::Hole(hole) => text.push_str(&with(hole)?.unwrap_or_default()),
             }
         }
         Ok(Some(text))
@@ -170,14 +167,20 @@ impl Value {
     /// error). Defaults are applied here. A value that is one unset lenient hole becomes null, inside a longer text it
     /// is empty.
     pub fn fill<T: Into<Option<String>>, E>(&self, fill: &mut dyn FnMut(&Hole) -> Result<T, E>) -> Result<Value, E> {
+        self.replace(&mut |hole: &Hole| Ok(hole.content(fill(hole)?.into())))
+    }
+
+    /// Puts a text where every hole is, at any depth; the first error ends it. A value that is one hole for which there
+    /// is none becomes null, inside a longer text it is empty.
+    pub fn replace<E>(&self, with: &mut dyn FnMut(&Hole) -> Result<Option<String>, E>) -> Result<Value, E> {
         match self {
-            Self::Masked(masked) => Ok(masked.fill(fill)?.map_or(Value::Null, Value::from)),
+            Self::Masked(masked) => Ok(masked.replace(with)?.map_or(Value::Null, Value::from)),
             Self::List(items) if self.is_masked() => {
-                Ok(Value::from(items.iter().map(|v| v.fill(fill)).collect::<Result<Vec<_>, E>>()?))
+                Ok(Value::from(items.iter().map(|v| v.replace(with)).collect::<Result<Vec<_>, E>>()?))
             }
             Self::Object(object) if self.is_masked() => {
-                let filled = object.iter().map(|(k, v)| Ok((k.clone(), v.fill(fill)?)));
-                Ok(Value::from(filled.collect::<Result<Object, E>>()?))
+                let replaced = object.iter().map(|(k, v)| Ok((k.clone(), v.replace(with)?)));
+                Ok(Value::from(replaced.collect::<Result<Object, E>>()?))
             }
             other => Ok(other.clone()),
         }

@@ -279,7 +279,7 @@ fn sirenspec_conditions() {
                 "'x",
                 "working.list.0 == 1",
                 "working.my-key",
-                "{'a': 1}",
+                "{a: 1}",
                 "working.",
                 "working.x working.y",
                 "0777 + 12abc",

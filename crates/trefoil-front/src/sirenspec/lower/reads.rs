@@ -90,7 +90,7 @@ pub fn cycle(reader: &Reader<'_>, names: &Names<'_>, base: Option<&Order>, ring:
     let mut d = Diagnostic::error(
         "circular-ref",
         first.at,
-        format!("circular template reference among the nodes {}", who.join(", ")),
+        format!("InterpolationError [circular_ref]: circular template reference among the nodes {}", who.join(", ")),
     )
     .help("a node can read only what ended before it; take one of these references out");
     for read in &found {

@@ -176,7 +176,8 @@ impl Scope<'_, '_, '_> {
             true => (format!("{}.outputs", node.id.value), true),
             false => through_node(node, rest),
         };
-        let message = format!("`{}` reads node `{}` through `working`", reference.dotted(), node.id.value);
+        let (path, id) = (reference.dotted(), &node.id.value);
+        let message = format!("working_dot_node_id: `{path}` reads node `{id}` through `working`");
         let d = Diagnostic::error("working-dot-node-id", at, message)
             .help(format!("use `{{{{ {fixed} }}}}`; in templates `working.*` is for paths you write or seed yourself"));
         let whole = mend::segments(reference, at, 0, reference.path.len().saturating_sub(1));

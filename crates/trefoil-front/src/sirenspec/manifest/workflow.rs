@@ -84,8 +84,12 @@ pub fn read<'n>(reader: &'n Reader<'_>, root: &'n yaml::Node) -> Option<Manifest
     };
     if let Some(memory) = fields.take("memory") {
         reader.report(
-            Diagnostic::warning("refused", reader.at(memory.key.span), "`memory` is not supported yet")
-                .help("nothing is kept between runs; pass it in with `input`"),
+            Diagnostic::warning(
+                "no-effect",
+                reader.at(memory.key.span),
+                "`memory` has no effect: nothing is kept between runs",
+            )
+            .help("pass what a run needs in a field of `input`"),
         );
     }
     fields.finish();

@@ -37,7 +37,7 @@ const FOUND: &[(&str, &[&str])] = &[
             "warning 188 refused",
         ],
     ),
-    ("persistent-memory-run2", &["warning 3 refused", "error 15 unresolved-name"]),
+    ("persistent-memory-run2", &["warning 3 no-effect", "error 15 unresolved-name"]),
 ];
 
 fn shared() -> Option<PathBuf> {

@@ -15,7 +15,7 @@ fn results_read_as_keys_of_working() {
     let told = |path: &str, node: &str, right: &str| {
         let text = file(&format!("{{{{ {path} }}}}"), sub);
         let expected = format!(
-            "error flow.yaml 2:80 working-dot-node-id: `{path}` reads node `{node}` through `working` (use `{{{{ {right} }}}}`; {advice})"
+            "error flow.yaml 2:80 working-dot-node-id: working_dot_node_id: `{path}` reads node `{node}` through `working` (use `{{{{ {right} }}}}`; {advice})"
         );
         expect(&[("flow.yaml", &text), ("child.yaml", child)], &expected);
         // What is recommended is there.

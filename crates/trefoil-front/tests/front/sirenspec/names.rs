@@ -90,8 +90,8 @@ fn a_default_makes_it_a_warning() {
 #[test]
 fn working_dot_node_id_is_for_conditions_only() {
     expect_one(&second("{{ working.plan.output }} {{ working.plan }}"), "
-        error 2:89 working-dot-node-id: `working.plan.output` reads node `plan` through `working` (use `{{ plan.output }}`; in templates `working.*` is for paths you write or seed yourself)
-        error 2:115 working-dot-node-id: `working.plan` reads node `plan` through `working` (use `{{ plan.output }}`; in templates `working.*` is for paths you write or seed yourself)
+        error 2:89 working-dot-node-id: working_dot_node_id: `working.plan.output` reads node `plan` through `working` (use `{{ plan.output }}`; in templates `working.*` is for paths you write or seed yourself)
+        error 2:115 working-dot-node-id: working_dot_node_id: `working.plan` reads node `plan` through `working` (use `{{ plan.output }}`; in templates `working.*` is for paths you write or seed yourself)
     ");
     let condition =
         format!("{}edges: [{{from: plan, to: reply, when: 'working.plan.output == \"x\"'}}]\n", second("x"));

@@ -350,10 +350,10 @@ fn edges() {
 }
 
 #[test]
-fn memory_is_refused_where_it_is_declared_and_undefined_where_it_is_read() {
+fn memory_has_no_effect_where_it_is_declared_and_is_undefined_where_it_is_read() {
     expect_one(&flow("{{ memory.notes }}", "memory: {backend: sqlite}\nnodes: {n: {agent: a, writes: output.n}}\n"), "
         error 2:45 unresolved-name: `memory.notes` is not defined: nothing is kept between runs (pass it in as a field of `input`)
-        warning 3:1 refused: `memory` is not supported yet (nothing is kept between runs; pass it in with `input`)
+        warning 3:1 no-effect: `memory` has no effect: nothing is kept between runs (pass what a run needs in a field of `input`)
     ");
 }
 

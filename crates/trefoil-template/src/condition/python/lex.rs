@@ -19,8 +19,8 @@ pub(super) enum Token<'t> {
 pub(super) type Spanned<'t> = (Token<'t>, Range<usize>);
 
 /// Signs of the language, longest first.
-const SIGNS: [&str; 18] =
-    ["==", "!=", "<=", ">=", "<", ">", "+", "-", "*", "/", "%", "(", ")", "[", "]", ",", ".", ":"];
+const SIGNS: [&str; 20] =
+    ["==", "!=", "<=", ">=", "<", ">", "+", "-", "*", "/", "%", "(", ")", "[", "]", "{", "}", ",", ".", ":"];
 
 const NO_PATTERNS: &str =
     "there are no patterns: `\"word\" in working.path` looks for a word, `!=` tells two values apart";
@@ -56,6 +56,8 @@ const FOREIGN: [(&str, &str, &str); 23] = [
 pub(super) fn tokens<'t>(b: &mut Builder<'t>) -> Vec<Spanned<'t>> {
     let mut tokens = Vec::new();
     let mut at = 0;
+    // Objects within each other: their braces may stand side by side.
+    let mut open = 0usize;
     loop {
         let rest = b.slice(at..b.source.len());
         let trimmed = rest.trim_start();
@@ -78,6 +80,10 @@ pub(super) fn tokens<'t>(b: &mut Builder<'t>) -> Vec<Spanned<'t>> {
             let (end, value) = text(b, start, c);
             at = end;
             Some(Token::Value(value))
+        } else if c == '}' && open > 0 {
+            at += 1;
+            open -= 1;
+            Some(Token::Sign("}"))
         } else if let Some((sign, meant, help)) = foreign(trimmed) {
             at += sign.len();
             if sign != "}}" || !b.slice(0..start).contains("{{") {
@@ -99,11 +105,11 @@ pub(super) fn tokens<'t>(b: &mut Builder<'t>) -> Vec<Spanned<'t>> {
             }
         } else if let Some(sign) = SIGNS.into_iter().find(|sign| trimmed.starts_with(sign)) {
             at += sign.len();
+            open += usize::from(sign == "{");
             Some(Token::Sign(sign))
         } else {
             at += c.len_utf8();
             let help = match c {
-                '{' | '}' => "there are no dictionaries or sets; a list is `[a, b]`",
                 '\u{2018}' | '\u{2019}' | '\u{201c}' | '\u{201d}' => "use straight quotes",
                 _ => "a condition compares paths such as `working.intent` with values",
             };

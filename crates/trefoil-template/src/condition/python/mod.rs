@@ -11,7 +11,7 @@ use crate::expression::{Arithmetic, Comparison, Expression, Function};
 use crate::limits;
 use crate::scope::Segment;
 use crate::template::build::Builder;
-use crate::value::{Number, Value};
+use crate::value::{Number, Object, Value};
 
 const SYNTAX: &str = "condition-syntax";
 const NAME: &str = "condition-unknown-name";
@@ -362,6 +362,7 @@ impl<'t> Parser<'_, 't> {
                 let (items, depth, _) = self.items("]")?;
                 self.node(Expression::List(items), depth)
             }
+            Token::Sign("{") => self.object(),
             Token::Sign(sign) => {
                 self.b.mistakes.add(SYNTAX, span, format!("a value is expected before `{sign}`"));
                 None
@@ -384,6 +385,41 @@ impl<'t> Parser<'_, 't> {
         }
         self.close(closing)?;
         Some((items, depth, comma))
+    }
+
+    /// The rest of an object, whose members are literals: it is what something is compared with.
+    fn object(&mut self) -> Option<Node> {
+        const WRITTEN: &str = "an object is written `{\"key\": 1}`, a path without braces: `working.path`";
+        let mut members = Object::default();
+        while !self.is_sign("}") {
+            let span = self.span();
+            let Some(Token::Value(Value::Str(key))) = self.peek().cloned() else {
+                self.b.mistakes.add(SYNTAX, span, "a key in quotes is expected in an object").help(WRITTEN);
+                return None;
+            };
+            self.at += 1;
+            let colon = self.span();
+            if !self.eat_sign(":") {
+                self.b.mistakes.add(SYNTAX, colon, "`:` is missing after the key").help(WRITTEN);
+                return None;
+            }
+            let start = self.span().start;
+            let (value, _) = self.nested(Self::either)?;
+            let Some(value) = literal(&value) else {
+                let span = start..self.end_of_previous();
+                self.b
+                    .mistakes
+                    .add(UNSUPPORTED, span, "the values of an object are literals")
+                    .help(format!("compare the members one by one: `working.x.{key} == ...`"));
+                return None;
+            };
+            members.insert(key, value);
+            if !self.eat_sign(",") {
+                break;
+            }
+        }
+        self.close("}")?;
+        Some((Expression::Literal(Value::from(members)), 1))
     }
 
     fn name(&mut self, name: &'t str, span: Range<usize>) -> Option<Node> {
@@ -476,7 +512,7 @@ impl<'t> Parser<'_, 't> {
             Some(Token::Value(_)) if shown.starts_with('.') => {
                 (SYNTAX, format!("`{shown}` follows a value"), "write an item of a list as `[0]`")
             }
-            Some(Token::Sign(")" | "]")) => (SYNTAX, format!("`{shown}` closes nothing"), "remove it"),
+            Some(Token::Sign(")" | "]" | "}")) => (SYNTAX, format!("`{shown}` closes nothing"), "remove it"),
             Some(Token::Sign(":")) => (UNSUPPORTED, "`:` is not expected here".to_owned(), "there are no slices"),
             _ => (
                 SYNTAX,
@@ -485,6 +521,15 @@ impl<'t> Parser<'_, 't> {
             ),
         };
         self.b.mistakes.add(code, span, message).help(help);
+    }
+}
+
+/// The value of an expression in which nothing is read.
+fn literal(expression: &Expression) -> Option<Value> {
+    match expression {
+        Expression::Literal(value) => Some(value.clone()),
+        Expression::List(items) => Some(items.iter().map(literal).collect::<Option<Vec<_>>>()?.into()),
+        _ => None,
     }
 }
 
