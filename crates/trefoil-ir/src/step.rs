@@ -218,8 +218,19 @@ pub struct State {
     /// Tried in order, first match wins; empty: the machine ends here. None matches: fails with `NO_TRANSITION`, and
     /// the message names the values seen.
     pub transitions: Vec<Transition>,
-    /// At a terminal state: end the run as failed when this holds (decision E9, a command's non-zero exit code).
+    /// None of the transitions can match success: where none matches and the state succeeded, the machine ends here
+    /// instead of failing (decision E8).
+    pub ends_unmatched: bool,
+    /// What counts as a failure although the step ended well (decision E9, a command's non-zero exit code): at a terminal
+    /// state it ends the run as failed, and it is no success that `ends_unmatched` could end with.
     pub fails_when: Option<Cond>,
+}
+
+impl State {
+    /// Whether the machine can end here.
+    pub fn may_end(&self) -> bool {
+        self.transitions.is_empty() || self.ends_unmatched
+    }
 }
 
 /// Which outcome of the state a transition may match.

@@ -26,7 +26,7 @@ use crate::error::RunError;
 use crate::event::EventKind;
 use crate::journal::{Entry, EntryKind, Flags, VERSION};
 use crate::key::Key;
-use crate::machine::{Command, Completion, Machine, Output, Prepared, effective_input};
+use crate::machine::{Command, Completion, Machine, Noted, Output, Prepared, effective_input};
 use crate::ports::{Meter, Ports};
 use crate::request::{Activity, Request, Usage};
 
@@ -136,7 +136,7 @@ pub async fn resume_prepared(prepared: Arc<Prepared>, run: &str, ports: Ports, o
     let started = EventKind::RunStarted { flow, input, effective_input, answers_from, placeholder };
     driver.world.watch.note(None, None, started);
     for event in resumed.events {
-        driver.world.watch.note(event.key, event.location, event.kind);
+        driver.note(event);
     }
     driver.drive(resumed.output, resumed.restart).await
 }
@@ -337,7 +337,7 @@ impl Driver {
 
     fn take_piece(&mut self, output: Output) {
         for event in output.events {
-            self.world.watch.note(event.key, event.location, event.kind);
+            self.note(event);
         }
         let mut void = BTreeSet::new();
         for command in output.commands {
@@ -369,6 +369,22 @@ impl Driver {
         }
     }
 
+    /// Says what the machine says happened, as it may be shown.
+    fn note(&self, mut event: Noted) {
+        if let EventKind::StepFinished { output, .. } = &mut event.kind {
+            *output = self.shown(std::mem::take(output));
+        }
+        self.world.watch.note(event.key, event.location, event.kind);
+    }
+
+    /// A value as it may be shown: what is unset is null or empty, and not the stars that stand for what is set.
+    fn shown(&self, value: Value) -> Value {
+        if !self.machine.prepared().has_holes {
+            return value;
+        }
+        self.world.secrets.shown(&*self.world.ports.secrets, &value)
+    }
+
     fn record(&mut self, kind: EntryKind) {
         let now = self.world.watch.now_ms();
         self.record_at(now, kind);
@@ -394,6 +410,7 @@ impl Driver {
             activity.handle.abort();
         }
         self.work.clear();
+        let result = result.map(|value| self.shown(value));
         let (output, error) = match &result {
             Ok(value) => (Some(value.clone()), None),
             Err(error) => (None, Some(error.clone())),

@@ -297,6 +297,9 @@ impl Printer<'_> {
                     }
                     p.line(line);
                 }
+                if state.ends_unmatched {
+                    p.line("ends when it succeeds and nothing matches".to_owned());
+                }
                 if let Some(fails) = &state.fails_when {
                     let line = format!("run fails when {}", p.cond(fails));
                     p.line(line);

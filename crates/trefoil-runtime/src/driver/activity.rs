@@ -78,7 +78,9 @@ pub async fn perform(world: Arc<World>, activity: Activity, meter: Arc<Meter>) -
             Ok(Value::Null).into()
         }
         Request::Decide(question) => {
-            at.begin("decide", || Value::from(question.shown()));
+            if !question.presence {
+                at.begin("decide", || Value::from(question.shown()));
+            }
             question.answer(&mut |hole: &Hole| at.hole(hole)).map(Value::from).into()
         }
     };
@@ -100,6 +102,8 @@ fn ending(request: &Request, came: Came, duration_ms: u64) -> Option<EventKind> 
     Some(match (request, result) {
         // A retry or a time limit has its own event.
         (Request::Timer { .. }, _) => return None,
+        // Nobody asked to see these; where one is unset, the step's failure says so.
+        (Request::Decide(question), _) if question.presence => return None,
         (Request::Model(_), Ok(answer)) => {
             EventKind::ModelFinished { answer, usage: usage.unwrap_or_default(), duration_ms, told }
         }

@@ -38,15 +38,11 @@ impl Seen {
 
     /// A value as it may be shown: `***` where something came from outside, the default where that fired.
     pub fn shown(&self, secrets: &dyn Secrets, value: &Value) -> Value {
-        let shown = value.fill(&mut |hole: &Hole| -> Result<Option<String>, std::convert::Infallible> {
-            let Some(found) = secrets.get(hole.kind, &hole.name) else { return Ok(None) };
-            let defaulted = hole.default.is_some() && hole.content(Some(found.clone())) == hole.content(None);
-            Ok(Some(match (defaulted, hole.json) {
-                (true, _) => found,
-                // Must itself be JSON, or the default would be shown in its place.
-                (false, true) => format!("\"{HIDDEN}\""),
-                (false, false) => HIDDEN.to_owned(),
-            }))
+        let shown = value.replace(&mut |hole: &Hole| -> Result<Option<String>, std::convert::Infallible> {
+            let found = secrets.get(hole.kind, &hole.name);
+            let content = hole.content(found.clone());
+            let defaulted = hole.default.is_some() && content == hole.content(None);
+            Ok(if found.is_none() || defaulted { content } else { Some(HIDDEN.to_owned()) })
         });
         shown.unwrap_or_else(|never| match never {})
     }
@@ -204,6 +200,6 @@ mod tests {
         assert_eq!(seen.shown(&One("secret"), &value(hole("OTHER", "d"))), Value::from("d"));
         let json = Hole { json: true, ..hole("TOKEN", "[]") };
         assert_eq!(seen.shown(&One("not json"), &value(json.clone())), Value::from("[]"));
-        assert_eq!(seen.shown(&One("[1]"), &value(json)), Value::from("\"***\""));
+        assert_eq!(seen.shown(&One("[1]"), &value(json)), Value::from("***"));
     }
 }

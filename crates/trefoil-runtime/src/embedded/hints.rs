@@ -355,7 +355,7 @@ fn name(step: StepId, what: &str) -> String {
 
 /// How many transitions each state is away from an end.
 fn distances(machine: &StateMachine) -> Vec<Option<usize>> {
-    let mut all: Vec<Option<usize>> = machine.states.iter().map(|s| s.transitions.is_empty().then_some(0)).collect();
+    let mut all: Vec<Option<usize>> = machine.states.iter().map(|s| s.may_end().then_some(0)).collect();
     for round in 0..machine.states.len() {
         for (index, state) in machine.states.iter().enumerate() {
             let next = state.transitions.iter().filter_map(|t| all.get(t.target.index()).copied().flatten()).min();

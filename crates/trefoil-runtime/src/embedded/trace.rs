@@ -546,7 +546,7 @@ impl<'p> Tracer<'p> {
             StepKind::Loop(it) => self.result(at, it.body, path, out),
             StepKind::Attempts(it) => self.result(at, it.body, path, out),
             StepKind::StateMachine(machine) => {
-                for state in machine.states.iter().filter(|s| s.transitions.is_empty()) {
+                for state in machine.states.iter().filter(|s| s.may_end()) {
                     self.result(at.clone(), state.step, path, out);
                 }
             }

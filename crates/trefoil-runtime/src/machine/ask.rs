@@ -1,8 +1,7 @@
 //! Questions that only the driver can answer (decision C8): asked once for each step, then the work goes on.
 
-use trefoil_template::Question;
-
 use super::content;
+use super::eval::Ask;
 use super::frame::{Asking, FrameId, Outcome, Task};
 use super::turn::{Purpose, Turn};
 use crate::error::RunError;
@@ -14,7 +13,7 @@ const MAX_QUESTIONS: usize = 1000;
 
 impl Turn<'_> {
     /// Asks, and does `task` again when the answer is there.
-    pub fn ask(&mut self, f: FrameId, question: Question, task: Task) {
+    pub fn ask(&mut self, f: FrameId, Ask { question, places }: Ask, task: Task) {
         let canonical = question.canonical();
         let Some(frame) = self.core.frames.get_mut(f) else { return };
         let aside = frame.aside.get_or_insert_default();
@@ -34,8 +33,22 @@ impl Turn<'_> {
         });
         let aside = self.core.frames.get_mut(f).and_then(|f| f.aside.as_deref_mut());
         if let (Some(aside), Some(key)) = (aside, key) {
-            aside.asking.push(Asking { key, question: canonical, tasks: vec![task] });
+            aside.asking.push(Asking { key, question: canonical, tasks: vec![task], places });
         }
+    }
+
+    /// There is no answer: the step fails, at the place of what could not be found.
+    pub fn undecided(&mut self, f: FrameId, key: &Key, mut error: RunError) {
+        let aside = self.core.frames.get_mut(f).and_then(|f| f.aside.as_deref_mut());
+        let asking = aside.and_then(|a| {
+            let at = a.asking.iter().position(|a| a.key == *key)?;
+            Some(a.asking.swap_remove(at))
+        });
+        if let (Some(asking), Some(failed)) = (asking, &error.interpolation) {
+            let at = asking.places.iter().find(|(path, _)| *path == failed.expression);
+            error.location = error.location.or(at.map(|(_, at)| *at));
+        }
+        self.push(Task::Settle(f, Outcome::Failed(Box::new(error))));
     }
 
     /// An answer: what waited for it goes on.

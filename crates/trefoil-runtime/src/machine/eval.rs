@@ -24,13 +24,28 @@ use scope::Bound;
 use text::Joined;
 pub use text::of as text_of;
 
+/// What the driver is asked.
+#[derive(Debug)]
+pub struct Ask {
+    /// The question.
+    pub question: Question,
+    /// The places of the holes that it is about, by the path that is written there.
+    pub places: Vec<(String, Location)>,
+}
+
 /// Why an evaluation stopped.
 #[derive(Debug)]
 pub enum Stop {
     /// Ask the driver, then evaluate again.
-    Ask(Box<Question>),
+    Ask(Box<Ask>),
     /// It failed.
     Fail(Box<RunError>),
+}
+
+impl From<Question> for Stop {
+    fn from(question: Question) -> Self {
+        Self::Ask(Box::new(Ask { question, places: Vec::new() }))
+    }
 }
 
 impl From<RunError> for Stop {
@@ -77,7 +92,10 @@ impl Context<'_> {
         Ok(match expr {
             Expr::Const(value) => value.clone(),
             Expr::Template(text) => self.text(text)?,
-            Expr::Typed(text) => text.template.value(&self.of(text)).map_err(|e| stop(e, text))?,
+            Expr::Typed(text) => {
+                let value = text.template.value(&self.of(text)).map_err(|e| stop(e, text))?;
+                self.present(value, text)?
+            }
             Expr::Read(source) => self.read(source).unwrap_or_default(),
             Expr::Object(members) => {
                 let members = members.iter().map(|(key, e)| Ok((key.clone(), self.value(e)?)));
@@ -156,16 +174,33 @@ impl Context<'_> {
 
     /// A text position.
     pub fn text(&self, text: &Text) -> Result<Value, Stop> {
-        text.template.render(&self.of(text)).map_err(|e| stop(e, text))
+        let value = text.template.render(&self.of(text)).map_err(|e| stop(e, text))?;
+        self.present(value, text)
+    }
+
+    /// The same value, once it is known that every variable which this text reads and which must be set is set: what
+    /// does not resolve fails where it is evaluated, and not later in the middle of an effect. Holes that came in with
+    /// another step's result were looked at there.
+    fn present(&self, value: Value, text: &Text) -> Result<Value, Stop> {
+        let reads = |source: &Source| matches!(source, Source::Environment | Source::Secrets);
+        if !matches!(value, Value::Masked(_)) || !text.sources.iter().any(reads) {
+            return Ok(value);
+        }
+        let Some(question) = Question::presence(&value) else { return Ok(value) };
+        if self.decision(&question).is_some() {
+            return Ok(value);
+        }
+        let file = text.origin.file;
+        let references = text.template.references().iter().zip(&text.spans);
+        let places = references.map(|(r, span)| (r.dotted(), Location::new(file, *span))).collect();
+        Err(Stop::Ask(Box::new(Ask { question, places })))
     }
 
     /// The truth of a condition.
     pub fn cond(&self, cond: &Cond) -> Result<bool, Stop> {
         let scope = Bound::new(self, &cond.sources, cond.condition.references());
         cond.condition.evaluate(&scope).map_err(|e| match e {
-            EvalError::Undecided(question) => {
-                Stop::Ask(Box::new(Question { text: Some(cond.text.clone()), ..question }))
-            }
+            EvalError::Undecided(question) => Question { text: Some(cond.text.clone()), ..question }.into(),
             other => failed(&other, cond.origin),
         })
     }
@@ -193,7 +228,7 @@ impl Context<'_> {
         let question = Question::truth(value);
         match self.decision(&question) {
             Some(answer) => Ok(answer),
-            None => Err(Stop::Ask(Box::new(question))),
+            None => Err(question.into()),
         }
     }
 
@@ -208,7 +243,7 @@ impl Context<'_> {
 
 fn stop(error: EvalError, text: &Text) -> Stop {
     match error {
-        EvalError::Undecided(question) => Stop::Ask(Box::new(question)),
+        EvalError::Undecided(question) => question.into(),
         EvalError::Undefined { ref span, .. } => {
             let same = |r: &Reference| r.span == *span;
             let at = text.template.references().iter().position(same).and_then(|i| text.spans.get(i));

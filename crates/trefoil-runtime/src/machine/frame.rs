@@ -1,6 +1,7 @@
 //! Frames: one for every active step or flow call. They form a tree by ids; nothing in the machine recurses over it.
 
 use trefoil_ir::{FlowId, StepId};
+use trefoil_syntax::Location;
 use trefoil_template::Value;
 
 use super::activation::ActivationId;
@@ -106,6 +107,8 @@ pub struct Asking {
     pub question: String,
     /// What is done again then.
     pub tasks: Vec<Task>,
+    /// The places of what it is about, by the path that is written there.
+    pub places: Vec<(String, Location)>,
 }
 
 /// What a frame is at: the state of its kind.

@@ -72,11 +72,15 @@ impl Turn<'_> {
     pub fn timed_out(&mut self, f: FrameId) {
         let Some(frame) = self.core.frames.get_mut(f) else { return };
         frame.timer = None;
-        let ms = match frame.what {
-            What::Step(step) => self.program.step(step).and_then(|s| s.policy.timeout_ms),
-            What::Flow(_) => steps::flow::time_limit(frame),
+        let (ms, code) = match frame.what {
+            What::Step(step) => {
+                let step = self.program.step(step);
+                let tool = step.is_some_and(|s| matches!(s.kind, StepKind::Tool(_)));
+                (step.and_then(|s| s.policy.timeout_ms), if tool { "TOOL_TIMEOUT" } else { "TIMEOUT" })
+            }
+            What::Flow(_) => (steps::flow::time_limit(frame), "TIMEOUT"),
         };
-        let error = RunError::new("TIMEOUT", format!("timed out after {}", seconds(ms.unwrap_or(0))));
+        let error = RunError::new(code, format!("timed out after {}", seconds(ms.unwrap_or(0))));
         self.push(Task::Settle(f, Outcome::Failed(Box::new(error.cause(Cause::Timeout)))));
     }
 

@@ -22,6 +22,8 @@ pub struct Prepared {
     fields: Vec<Vec<OnceLock<Compiled>>>,
     /// Whether anything reads what slots' steps have spent.
     pub tracks_spending: bool,
+    /// Whether values may have holes: something reads the environment or the secret store.
+    pub has_holes: bool,
 }
 
 /// A compiled schema, or why it is none.
@@ -52,8 +54,9 @@ impl Prepared {
         let locks = |n: usize| (0..n).map(|_| OnceLock::new()).collect::<Vec<_>>();
         let schemas = locks(program.schemas.len());
         let fields = program.flows.iter().map(|f| locks(f.intake.fields.len())).collect();
-        let tracks_spending = tracks_spending(&program);
-        Arc::new(Self { program, steps, schemas, fields, tracks_spending })
+        let tracks_spending = reads(&program, |s| matches!(s, Source::Spent(slots) if !slots.is_empty()));
+        let has_holes = reads(&program, |s| matches!(s, Source::Environment | Source::Secrets));
+        Arc::new(Self { program, steps, schemas, fields, tracks_spending, has_holes })
     }
 
     /// The key segment of a step: its label, escaped, where it has one; a mark where keys would meet otherwise.
@@ -123,11 +126,12 @@ fn fits(checker: &Compiled, value: &Value) -> Result<(), String> {
     Err(if path.is_empty() { message } else { format!("at `{path}`: {message}") })
 }
 
-fn tracks_spending(program: &Program) -> bool {
+/// Whether a source of this sort is read anywhere in a program.
+fn reads(program: &Program, wanted: impl Fn(&Source) -> bool) -> bool {
     let of_steps = program.steps.iter().flat_map(walk::evaluated);
     let mut found = false;
     for evaluated in of_steps.chain(program.flows.iter().flat_map(walk::evaluated_by_flow)) {
-        evaluated.sources(&mut |source| found |= matches!(source, Source::Spent(slots) if !slots.is_empty()));
+        evaluated.sources(&mut |source| found |= wanted(source));
     }
     found
 }

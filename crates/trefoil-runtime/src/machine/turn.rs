@@ -249,7 +249,7 @@ impl<'p> Turn<'p> {
             }
             Purpose::Decide => match completion.result {
                 Ok(value) => self.decided(f, &completion.key, value == Value::Bool(true)),
-                Err(error) => self.push(Task::Settle(f, Outcome::Failed(Box::new(error)))),
+                Err(error) => self.undecided(f, &completion.key, error),
             },
         }
     }

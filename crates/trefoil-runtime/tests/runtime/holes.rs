@@ -8,6 +8,7 @@ use trefoil_ir::{CommandCall, Expr, StepKind, ToolCall, ToolKind};
 use trefoil_runtime::ports::{CommandHost, CommandOutput, MapSecrets, ToolError, ToolHost};
 use trefoil_runtime::{CommandRequest, ToolRequest};
 use trefoil_runtime::{EntryKind, EventKind, Key};
+use trefoil_syntax::Span;
 use trefoil_template::{Policy, Value};
 
 use crate::build::Build;
@@ -139,6 +140,88 @@ fn a_path_that_does_not_resolve_fails_its_step_in_the_exact_words() {
     let error = World::echo().run(&b.program(main), "x").result.unwrap_err();
     assert_eq!(error.code, "INTERPOLATION_ERROR");
     assert_eq!(error.message, "InterpolationError in '{{ plan.output }}' [plan]: Key 'output' not found");
+}
+
+#[test]
+fn an_unset_variable_fails_its_step_before_the_call_at_its_place() {
+    let mut b = Build { policy: Policy::SIRENSPEC, ..Build::new() };
+    let say = b.model("say", "Region {{ env.REGION }}, mode {{ env.MODE }}.");
+    let spans = match &mut b.at(say).kind {
+        StepKind::Model(call) => match &mut call.user {
+            Expr::Template(text) => {
+                text.spans = text.template.references().iter().map(|r| Span::new(r.span.start, r.span.end)).collect();
+                text.spans.clone()
+            }
+            other => panic!("{other:?}"),
+        },
+        other => panic!("{other:?}"),
+    };
+    let main = b.flow("main", say, None);
+    let mut world = World::model(|key, _| panic!("{key} was called"));
+    world.ports.secrets = Arc::new(MapSecrets::new().env("REGION", "north"));
+    let outcome = world.run(&b.program(main), "x");
+    let error = outcome.result.unwrap_err();
+    assert_eq!((error.code.as_str(), outcome.calls), ("INTERPOLATION_ERROR", 0));
+    assert_eq!(error.interpolation.unwrap().expression, "env.MODE");
+    assert_eq!(error.location.map(|at| at.span), spans.get(1).copied());
+    assert!(
+        !world.kinds().iter().any(|e| matches!(e, EventKind::ModelStarted { .. } | EventKind::EffectStarted { .. }))
+    );
+    let kept = everything(&world);
+    assert!(!kept.contains("north"), "{kept}");
+}
+
+#[test]
+fn an_unset_variable_fails_a_value_that_nobody_sends_anywhere() {
+    let run = |policy: Policy, set: bool| {
+        let mut b = Build { policy, ..Build::new() };
+        let alone = b.value("{{ env.NAME }}");
+        let within = b.value("<{{ env.NAME }}>");
+        let both = Expr::Object(vec![("alone".into(), alone), ("within".into(), within)]);
+        let inputs = b.step("inputs", StepKind::Compute(both));
+        let main = b.flow("main", inputs, None);
+        let mut world = World::echo();
+        if set {
+            world.ports.secrets = Arc::new(MapSecrets::new().env("NAME", "ada"));
+        }
+        let outcome = world.run(&b.program(main), "x").result;
+        let shown = world.kinds().into_iter().find_map(|e| match e {
+            EventKind::StepFinished { output, .. } => Some(json(&output)),
+            _ => None,
+        });
+        (outcome.map(|v| json(&v)), shown)
+    };
+    assert_eq!(run(Policy::SIRENSPEC, false).0.unwrap_err().code, "INTERPOLATION_ERROR");
+    let stars = j!({"alone": "***", "within": "<***>"});
+    assert_eq!(run(Policy::SIRENSPEC, true), (Ok(stars.clone()), Some(stars.clone())));
+    assert_eq!(run(Policy::AGNTZ, true), (Ok(stars.clone()), Some(stars)));
+    // Stars would say that there is something to hide.
+    let nothing = j!({"alone": null, "within": "<>"});
+    assert_eq!(run(Policy::AGNTZ, false), (Ok(nothing.clone()), Some(nothing)));
+}
+
+struct Slow;
+
+#[async_trait]
+impl ToolHost for Slow {
+    fn offers(&self, _name: &str) -> bool {
+        true
+    }
+    async fn call(&self, _key: &Key, _request: &ToolRequest) -> Result<Value, ToolError> {
+        std::future::pending().await
+    }
+}
+
+#[test]
+fn a_tool_that_outlives_its_time_limit_fails_with_the_code_of_tools() {
+    let mut b = Build::new();
+    let call = tool(&mut b, "q", "x");
+    b.at(call).policy.timeout_ms = Some(1_500);
+    let main = b.flow("main", call, None);
+    let mut world = World::echo();
+    world.ports.tools = Arc::new(Slow);
+    let error = world.run(&b.program(main), "x").result.unwrap_err();
+    assert_eq!((error.code.as_str(), error.message.as_str()), ("TOOL_TIMEOUT", "timed out after 1.5s"));
 }
 
 struct Shell;

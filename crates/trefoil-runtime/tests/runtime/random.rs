@@ -390,6 +390,7 @@ impl Lower {
                     to(Takes::Success, Some(back), 0, Some(text)),
                     to(Takes::Both, None, at as u32 + 1, None),
                 ],
+                ends_unmatched: false,
                 fails_when: None,
             });
             self.visible.push(label);
@@ -397,12 +398,23 @@ impl Lower {
         let label = self.label("END");
         let step = self.model("plain", &label, "done {{previous}}");
         self.visible.push(label.clone());
+        // One that ends without a match: its only transition is for failures.
+        let unmatched = nodes.len() % 2 == 1;
+        let on_failure = Transition {
+            takes: Takes::Failure,
+            when: None,
+            target: StateId(0),
+            feedback: None,
+            origin: nowhere(),
+            text: "on failure".into(),
+        };
         states.push(State {
             name: label.as_str().into(),
             step,
             failed: None,
             max_visits: 1,
-            transitions: vec![],
+            transitions: unmatched.then_some(on_failure).into_iter().collect(),
+            ends_unmatched: unmatched,
             fails_when: None,
         });
         debug_assert_eq!(states.len() as u32, count);

@@ -14,7 +14,7 @@ fn go(b: &mut Build, takes: Takes, when: &str, target: u32) -> Transition {
 }
 
 fn state(name: &str, step: StepId, transitions: Vec<Transition>) -> State {
-    State { name: name.into(), step, failed: None, max_visits: 5, transitions, fails_when: None }
+    State { name: name.into(), step, failed: None, max_visits: 5, transitions, ends_unmatched: false, fails_when: None }
 }
 
 fn machine(states: Vec<State>) -> StateMachine {
@@ -129,4 +129,30 @@ fn a_terminal_state_may_fail_the_run() {
     let error = World::echo().run(&b.program(main), "x").result.unwrap_err();
     assert_eq!(error.code, "COMMAND_FAILED");
     assert_eq!(error.key.map(|k| k.0.to_string()).as_deref(), Some("END@1"));
+}
+
+#[test]
+fn a_state_whose_transitions_are_all_for_failures_ends_the_run_when_it_succeeds() {
+    let run = |code: i32, ends: bool| {
+        let mut b = Build::new();
+        let make =
+            b.step("MAKE", StepKind::Compute(Expr::Const([("exit_code", Value::from(code))].into_iter().collect())));
+        let make = b.out(make, "MAKE");
+        let report = b.model("REPORT", "reported");
+        let on_three = go(&mut b, Takes::Success, "{{MAKE.exit_code}} == 3", 1);
+        let mut first = state("MAKE", make, vec![on_three]);
+        first.ends_unmatched = ends;
+        first.fails_when = Some(b.cond("{{MAKE.exit_code}} != 0"));
+        let body = b.step("", StepKind::StateMachine(machine(vec![first, state("REPORT", report, vec![])])));
+        let main = b.flow("main", body, None);
+        World::echo().run(&b.program(main), "x").result
+    };
+    assert_eq!(json(&run(0, true).unwrap()), j!({"exit_code": 0}));
+    assert_eq!(json(&run(3, true).unwrap()), j!("reported"));
+    // Neither a success nor matched; and a success of a state that has a transition for one.
+    for (code, ends) in [(4, true), (0, false)] {
+        let error = run(code, ends).unwrap_err();
+        assert_eq!(error.code, "NO_TRANSITION");
+        assert!(error.message.ends_with(&format!("`MAKE.exit_code` is {code}")), "{}", error.message);
+    }
 }

@@ -349,7 +349,7 @@ impl<'p> Drawing<'p> {
             .collect();
         let mut exits = Vec::new();
         for (from, state) in drawn.iter().zip(&machine.states) {
-            if state.transitions.is_empty() {
+            if state.may_end() {
                 exits.extend(from.exits.iter().cloned());
             }
             for transition in &state.transitions {

@@ -284,6 +284,8 @@ impl<'p> Planner<'p> {
             }
             if state.transitions.is_empty() {
                 notes.push("ends here".to_owned());
+            } else if state.ends_unmatched {
+                notes.push("ends here on success".to_owned());
             }
             let inner = Around {
                 name: Some(state.name.clone()),

@@ -28,6 +28,17 @@ pub(super) fn answers(condition: &Condition, answer: &str) -> bool {
     }
 }
 
+/// Whether none of a state's transitions can match its success (decision E8). A condition that cannot hold for this kind
+/// of state counts by what it is meant for.
+pub(super) fn leave_success_open(transitions: &[written::Transition]) -> bool {
+    let for_failure = |t: &written::Transition| match &t.condition {
+        Some(Condition::OnFailure | Condition::ExitCodeNonZero) => true,
+        Some(Condition::ExitCode(code)) => *code != 0,
+        _ => false,
+    };
+    !transitions.is_empty() && transitions.iter().all(for_failure)
+}
+
 /// The transitions of a state.
 pub(super) fn lower(scene: &Scene<'_, '_>, state: usize, transitions: &[written::Transition]) -> Vec<Transition> {
     transitions.iter().filter_map(|t| one(scene, state, t)).collect()

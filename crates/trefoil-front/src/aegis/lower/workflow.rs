@@ -204,8 +204,11 @@ fn paths(workflow: &Workflow, names: &Names, initial: usize) -> Paths {
     let targets: Vec<_> = workflow.states.iter().map(targets).collect();
     let edges: Vec<Vec<usize>> = targets.iter().map(|all| all.iter().flatten().copied().collect()).collect();
     // A transition to nowhere is reported as that; where it was meant to lead nobody knows.
-    let terminal = targets.iter().map(|all| all.is_empty() || all.contains(&None)).collect();
-    Paths::new(initial, &edges, terminal)
+    let terminal = targets.iter().zip(&workflow.states).map(|(all, state)| {
+        let written = state.transitions.as_deref().unwrap_or_default();
+        all.is_empty() || all.contains(&None) || transition::leave_success_open(written)
+    });
+    Paths::new(initial, &edges, terminal.collect())
 }
 
 /// Placeholders in the context, whose values are data.
@@ -272,9 +275,9 @@ fn going_round(scene: &Scene<'_, '_>, workflow: &Workflow) {
     let leads = |from: usize, t: &manifest::transition::Transition| {
         t.target.as_ref().filter(|_| !on_failure(from, t)).and_then(|t| scene.names.index(&t.value))
     };
-    // A straight pipeline has no transitions, and ends.
-    let goes =
-        |from: usize, to: usize| written(from).is_empty() || written(from).iter().any(|t| leads(from, t) == Some(to));
+    // A straight pipeline has no transitions, and ends; so does what has transitions for failures alone.
+    let ends = |from: usize| written(from).is_empty() || transition::leave_success_open(written(from));
+    let goes = |from: usize, to: usize| ends(from) || written(from).iter().any(|t| leads(from, t) == Some(to));
     let stuck = scene.paths.stuck(&goes);
     // That nobody answers in time, or that a called workflow finds no more to do, may well be the end that was meant.
     let ends = |at: &usize| {
@@ -378,7 +381,8 @@ fn shortest(scene: &Scene<'_, '_>, workflow: &Workflow) -> Option<usize> {
             }
             let state = workflow.states.get(at)?;
             // A way that cannot be told may be shorter.
-            if state.kind.is_none() || state.transitions.as_ref().is_none_or(Vec::is_empty) {
+            let written = state.transitions.as_deref().unwrap_or_default();
+            if state.kind.is_none() || written.is_empty() || transition::leave_success_open(written) {
                 return Some(length);
             }
             let behind = successors(scene, workflow, at);
@@ -490,6 +494,7 @@ fn state(
         failed: Some(failed()),
         max_visits: state.max_visits,
         transitions,
+        ends_unmatched: transition::leave_success_open(state.transitions.as_deref().unwrap_or_default()),
         fails_when: states::system::fails_when(scene, index),
     }
 }

@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use trefoil_ir::{Expr, ForEach, Items, OnItemFailure, SlotId, StepKind, Text};
-use trefoil_template::{Number, Value};
+use trefoil_ir::{Expr, ForEach, Items, OnItemFailure, SlotId, StepKind};
+use trefoil_template::Value;
 
 use super::flow::{CallTrails, FlowCall};
 use crate::error::RunError;
@@ -133,7 +133,7 @@ pub fn ended(turn: &mut Turn<'_>, f: FrameId, each: &ForEach, place: u32, outcom
     running.running -= 1;
     let (result, failed) = match outcome {
         Outcome::Done(value) => (value.clone(), None),
-        Outcome::Failed(error) if goes_on(each, error) => (each.failed.clone(), Some(error)),
+        Outcome::Failed(error) if each.on_failure == OnItemFailure::Continue => (each.failed.clone(), Some(error)),
         Outcome::Failed(_) => {
             turn.push(Task::Settle(f, outcome.clone()));
             return Ok(());
@@ -157,12 +157,6 @@ pub fn ended(turn: &mut Turn<'_>, f: FrameId, each: &ForEach, place: u32, outcom
     Ok(())
 }
 
-/// Whether the rest of the items run although one failed. A template that does not resolve is a mistake in the manifest
-/// and not an item's failure: it fails the step at once.
-fn goes_on(each: &ForEach, error: &RunError) -> bool {
-    each.on_failure == OnItemFailure::Continue && error.code != "INTERPOLATION_ERROR"
-}
-
 /// An item has ended; one whose failure the step gets over is a warning.
 fn note_ended(turn: &mut Turn<'_>, f: FrameId, place: u32, error: Option<&RunError>) {
     let (Some((_, step)), Some(frame)) = (turn.step_of(f), turn.core.frames.get(f)) else { return };
@@ -181,15 +175,14 @@ fn list(expr: &Expr, value: Value) -> Result<Arc<Vec<Value>>, Stop> {
         Value::Str(text) => {
             let read = Value::parse(&text);
             read.or_else(|first| Value::parse(strip_fence(&text)).map_err(|_| first))
-                .map_err(|e| unresolved(expr, "for_each", format!("Result is not valid JSON: {e}")))?
+                .map_err(|e| unresolved(expr, None, format!("Result is not valid JSON: {e}")))?
         }
         other => other,
     };
     match parsed {
         Value::List(items) => Ok(items),
-        other => {
-            Err(unresolved(expr, "for_each", format!("Expected a JSON list but got {}", python_type(&other))).into())
-        }
+        Value::Str(_) => Err(unresolved(expr, None, "Expected a JSON list but got a string".to_owned()).into()),
+        other => Err(unresolved(expr, None, format!("Expected a JSON list but got {}", other.describe())).into()),
     }
 }
 
@@ -205,31 +198,22 @@ fn count(expr: &Expr, value: &Value, limit: u32) -> Result<u32, Stop> {
         Some(n) => return Ok(n as u32),
         None => format!("Template resolved to non-integer value: '{}'", shorten(&value.to_text(), 60)),
     };
-    Err(unresolved(expr, "swarm_size", reason).into())
+    Err(unresolved(expr, Some("swarm_size"), reason).into())
 }
 
-/// In the words of SirenSpec, which is where fan-outs come from.
-fn unresolved(expr: &Expr, namespace: &str, reason: String) -> RunError {
-    let text = |text: &Text| match text.template.references() {
-        [only] => (only.dotted(), Some(text.origin)),
-        _ => (namespace.to_owned(), Some(text.origin)),
+/// In the words of SirenSpec, which is where fan-outs come from. The namespace is the first segment of the path, as of
+/// every placeholder, unless the place has one of its own.
+fn unresolved(expr: &Expr, namespace: Option<&str>, reason: String) -> RunError {
+    let (text, location) = match expr {
+        Expr::Typed(text) | Expr::Template(text) => (Some(text), Some(text.origin)),
+        _ => (None, None),
     };
-    let (expression, location) = match expr {
-        Expr::Typed(t) | Expr::Template(t) => text(t),
-        _ => (namespace.to_owned(), None),
+    let path = match text.map(|text| text.template.references()) {
+        Some([only]) => Some(only),
+        _ => None,
     };
+    let first = path.and_then(|p| p.path.first()).map(|segment| &*segment.name);
+    let namespace = namespace.or(first).unwrap_or("for_each");
+    let expression = path.map_or_else(|| namespace.to_owned(), trefoil_template::Reference::dotted);
     RunError { location, ..RunError::interpolation(&expression, namespace, reason) }
-}
-
-/// What SirenSpec calls a type.
-fn python_type(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "NoneType",
-        Value::Bool(_) => "bool",
-        Value::Number(Number::Float(_)) => "float",
-        Value::Number(_) => "int",
-        Value::Str(_) | Value::Masked(_) => "str",
-        Value::List(_) => "list",
-        Value::Object(_) => "dict",
-    }
 }

@@ -108,13 +108,15 @@ pub fn ended(
         turn.push(Task::Settle(f, outcome.clone()));
         return Ok(());
     }
-    if !state.transitions.is_empty() {
+    let fails = match &state.fails_when {
+        Some(fails) if state.may_end() => context.cond(fails)?,
+        _ => false,
+    };
+    if !state.may_end() || fails && !state.transitions.is_empty() {
         let error = no_transition(turn, f, state, &result);
         return Err(at(turn, f, machine, StateId(place), error).into());
     }
-    if let Some(fails) = &state.fails_when
-        && context.cond(fails)?
-    {
+    if let (true, Some(fails)) = (fails, &state.fails_when) {
         let message = format!("the run ended in state `{}` with `{}`", state.name, fails.text);
         let error = RunError::new("COMMAND_FAILED", message);
         return Err(at(turn, f, machine, StateId(place), error).into());

@@ -107,7 +107,15 @@ impl Machine {
                 text: (*when).into(),
             })
             .collect();
-        self.states.push(State { name: name.into(), step, failed: None, max_visits: 5, transitions, fails_when: None });
+        self.states.push(State {
+            name: name.into(),
+            step,
+            failed: None,
+            max_visits: 5,
+            transitions,
+            ends_unmatched: false,
+            fails_when: None,
+        });
         step
     }
 
