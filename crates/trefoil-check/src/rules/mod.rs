@@ -29,6 +29,7 @@ rules! {
     unconnected_node,
     loop_never_ends,
     missing_transition,
+    implicit_end,
     score_gap,
     score_overlap,
     dead_transition,
@@ -82,7 +83,13 @@ pub static RULES: LazyLock<Vec<&'static Rule>> = LazyLock::new(|| load::RULES.it
 static BY_NAME: LazyLock<HashMap<&'static str, &'static Rule>> =
     LazyLock::new(|| RULES.iter().rev().map(|r| (r.name, *r)).collect());
 
+/// What the documentation of a format calls the findings of a rule, and the rule. A rule can be named like this wherever
+/// one can be named.
+const ALSO_CALLED: &[(&str, &str)] =
+    &[("circular_ref", "circular-ref"), ("working_dot_node_id", "working-dot-node-id")];
+
 /// The rule of a name.
 pub fn rule(name: &str) -> Option<&'static Rule> {
-    BY_NAME.get(name).copied()
+    let own = |name: &str| BY_NAME.get(name).copied();
+    own(name).or_else(|| own(ALSO_CALLED.iter().find(|(other, _)| *other == name)?.1))
 }

@@ -41,7 +41,7 @@ fn run(cx: &mut Context<'_>) {
 
 /// Per state: whether an end can be reached from it.
 fn ending(machine: &StateMachine, exits: &[Exits]) -> Vec<bool> {
-    let mut ends: Vec<bool> = machine.states.iter().map(|s| s.transitions.is_empty()).collect();
+    let mut ends: Vec<bool> = machine.states.iter().map(trefoil_ir::State::may_end).collect();
     let mut before = vec![Vec::new(); machine.states.len()];
     for at in 0..machine.states.len() {
         for target in states::targets(machine, exits, at) {

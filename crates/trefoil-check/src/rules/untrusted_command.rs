@@ -48,9 +48,12 @@ fn command(cx: &mut Context<'_>, flow: FlowId, id: StepId, call: &CommandCall, a
         cx.report(finding.help("write it out, or give the value another name"));
     }
     let mut seen = BTreeSet::new();
-    for (name, how) in shell::uses(&call.script, &|name| shell::value(call, name).is_some()) {
+    for (name, how) in shell::uses(call) {
         let Some(value) = shell::value(call, &name) else { continue };
-        let Some((who, from)) = labels(cx, flow, id, value).untrusted() else { continue };
+        let labels = labels(cx, flow, id, value);
+        let Some((who, from)) = labels.untrusted() else { continue };
+        // A caller is trusted further than what a model was talked into.
+        let by_origin = if labels.model.is_some() { Severity::Error } else { Severity::Warning };
         let (shown, place) = shown(&name, value);
         let (severity, message, help) = match how {
             How::Code(program) => {
@@ -69,8 +72,18 @@ fn command(cx: &mut Context<'_>, flow: FlowId, id: StepId, call: &CommandCall, a
                 format!("`{setting}` decides which code programs run, and it is {who}"),
                 "write it out, or give the value another name",
             ),
+            How::Arithmetic => (
+                Severity::Error,
+                format!("the shell computes with `{shown}`, which can run commands, and it is {who}"),
+                "compare it as text, or with `[ \"$NAME\" -eq 1 ]`, which takes nothing but numbers",
+            ),
+            How::Option(program) => (
+                by_origin,
+                format!("`{program}` takes `{shown}` for an option if it begins with `-`, and it is {who}"),
+                "write `--` before it, if the program knows that, or put it after an option that takes a value",
+            ),
             How::Program => (
-                Severity::Warning,
+                by_origin,
                 format!("which program runs is decided by `{shown}`, and it is {who}"),
                 "write the name out",
             ),

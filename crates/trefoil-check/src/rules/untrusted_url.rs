@@ -45,7 +45,7 @@ fn run(cx: &mut Context<'_>) {
 
 /// `curl` and `wget` in a command.
 fn command(cx: &mut Context<'_>, flow: FlowId, id: StepId, call: &CommandCall, at: Location) {
-    for (name, how) in shell::uses(&call.script, &|name| shell::value(call, name).is_some()) {
+    for (name, how) in shell::uses(call) {
         let Some(value) = shell::value(call, &name) else { continue };
         let mut labels = labels(cx, flow, id, value);
         if how == How::Header {

@@ -128,7 +128,7 @@ fn implicit(model: &Model<'_>, flow: FlowId, id: StepId, out: SlotId) -> bool {
             }
             StepKind::StateMachine(machine) => {
                 let Some(state) = machine.states.iter().find(|s| s.step == id) else { continue };
-                return state.transitions.is_empty();
+                return state.may_end();
             }
             _ => {}
         }

@@ -54,8 +54,11 @@ fn of(program: &Program, state: &State) -> Exits {
     }
     let failing = can_fail(program, state.step);
     let known = |slot, path: &[Arc<str>]| known(program, state, slot, path);
-    let cases = Cases::new(transitions.iter().filter_map(|t| t.when.as_ref()), &known);
+    // Where success ends the machine, what is left open is what does not count as one.
+    let fails = state.fails_when.as_ref().filter(|_| state.ends_unmatched);
+    let cases = Cases::new(transitions.iter().filter_map(|t| t.when.as_ref()).chain(fails), &known);
     let mut table = Table::new(transitions, cases.as_ref());
+    table.fails = fails.map(|_| table.condition.iter().flatten().count());
     table.outcome(Takes::Success);
     if failing {
         table.outcome(Takes::Failure);
@@ -63,7 +66,8 @@ fn of(program: &Program, state: &State) -> Exits {
     let taken = transitions.iter().enumerate().map(|(i, t)| table.taken(i, t, failing)).collect();
     // What a person answered and what is made of it depend on each other.
     let entangled = is_human(program, state.step) && cases.as_ref().is_some_and(|c| c.values().len() > 1);
-    let gap = table.gap(Takes::Success).filter(|_| !entangled);
+    let ends = state.ends_unmatched && fails.is_none();
+    let gap = table.gap(Takes::Success).filter(|_| !entangled && !ends);
     let failure_open = failing && !transitions.iter().any(|t| t.takes != Takes::Success);
     Exits { taken, gap, failure_open }
 }
@@ -73,6 +77,8 @@ struct Table<'t> {
     cases: Option<&'t Cases>,
     /// Per transition: which condition of the cases is its own.
     condition: Vec<Option<usize>>,
+    /// Which condition of the cases must hold for an outcome to be one that a transition is wanted for.
+    fails: Option<usize>,
     first: Vec<bool>,
 }
 
@@ -85,7 +91,7 @@ impl<'t> Table<'t> {
                 next - 1
             })
         });
-        Self { transitions, cases, condition: condition.collect(), first: vec![false; transitions.len()] }
+        Self { transitions, cases, condition: condition.collect(), fails: None, first: vec![false; transitions.len()] }
     }
     fn open(&self, at: usize) -> bool {
         match self.condition.get(at).copied().flatten() {
@@ -172,7 +178,7 @@ impl<'t> Table<'t> {
         cases.each(false, &mut |case| {
             let unmatched = |case: &Case<'_>| {
                 let holds = |at: &usize| self.condition.get(*at).copied().flatten().is_some_and(|c| case.holds(c));
-                !candidates.iter().any(holds)
+                self.fails.is_none_or(|c| case.holds(c)) && !candidates.iter().any(holds)
             };
             let gap = unmatched(case);
             if gap {

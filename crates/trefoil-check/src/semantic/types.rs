@@ -234,7 +234,7 @@ impl<'p> Types<'p> {
                 }
             }
             StepKind::StateMachine(machine) => {
-                let ends = machine.states.iter().filter(|s| s.transitions.is_empty());
+                let ends = machine.states.iter().filter(|s| s.may_end());
                 let slots = ends.filter_map(|s| self.program.step(s.step)?.out);
                 schema::union(slots.map(|s| self.slot(flow, s)))
             }

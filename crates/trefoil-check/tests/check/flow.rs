@@ -73,6 +73,22 @@ fn conditions_that_complete_each_other_leave_no_gap() {
 }
 
 #[test]
+fn a_state_whose_transitions_are_all_for_failures_may_end_the_run() {
+    let ends = "implicit-end info 7:5 the run ends here when `A` succeeds: none of its transitions is for that";
+    let make = |transitions: &str| {
+        format!(
+            "    A: {{ kind: System, command: 'make test', transitions: [{transitions}] }}\n    B: {{ kind: System, command: echo b }}\n    C: {{ kind: System, command: echo c }}\n"
+        )
+    };
+    states(&make("{ condition: exit_code_non_zero, target: B }, { condition: on_failure, target: C }"), &[ends]);
+    // Of the failures one has no transition: that fails the run.
+    states(
+        &make("{ condition: exit_code, value: 3, target: B }, { condition: exit_code, value: 4, target: C }"),
+        &[ends, "missing-transition warning 7:5 no transition of `A` is for 5 as `A.exit_code`: the run fails then"],
+    );
+}
+
+#[test]
 fn only_a_written_success_makes_one_expect_failure() {
     transitions("{ condition: always, target: B }, { condition: on_failure, target: C }", &[]);
     transitions("{ target: B }, { condition: on_failure, target: C }", &[]);

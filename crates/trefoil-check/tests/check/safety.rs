@@ -87,7 +87,7 @@ fn a_quoted_variable_is_data() {
     for text in [
         command("grep -e \"$Q\" notes", "{{input.q}}"),
         command("eval \"$Q\"", "ls -l"),
-        command("grep {{input.q}} notes", "x"),
+        command("grep -e {{input.q}} notes", "x"),
     ] {
         expect(Group::Safety, "aegis", &[("flow.yaml", &text)], &[]);
     }
@@ -104,7 +104,7 @@ fn a_variable_that_a_shell_reads_again_is_code() {
     expect(
         Group::Safety,
         "aegis",
-        &[("flow.yaml", &command("grep $Q notes", "{{input.q}}"))],
+        &[("flow.yaml", &command("grep -- $Q notes", "{{input.q}}"))],
         &[
             "untrusted-command warning 11:17 `$Q` is not quoted, and it is the run's input: the shell makes several words of it",
         ],
@@ -134,6 +134,47 @@ fn a_placeholder_that_a_program_reads_as_code() {
     }
     after_a_model("awk \"{{workflow.name}}\" f", "", &[]);
     after_a_model("echo {{W.output}} | grep foo", "", &[]);
+}
+
+#[test]
+fn what_could_be_an_option_or_the_program_is_worse_from_a_model() {
+    for (text, message) in [
+        ("rm -rf {{input.q}}", "`rm` takes `input.q` for an option if it begins with `-`, and it is the run's input"),
+        ("timeout 5 {{input.q}}", "which program runs is decided by `input.q`, and it is the run's input"),
+    ] {
+        let column = 19 + text.find("{{").unwrap_or_default() as u32;
+        let line = format!("untrusted-command warning 10:{column} {message}");
+        expect(Group::Safety, "aegis", &[("flow.yaml", &command(text, "x"))], &[&line]);
+    }
+    for (text, message) in [
+        (
+            "rm -rf {{W.output}}",
+            "`rm` takes `W.output` for an option if it begins with `-`, and it is a model's answer",
+        ),
+        ("nohup {{W.output}}", "which program runs is decided by `W.output`, and it is a model's answer"),
+    ] {
+        let column = 19 + text.find("{{").unwrap_or_default() as u32;
+        after_a_model(text, "", &[&format!("untrusted-command error 16:{column} {message}")]);
+    }
+    after_a_model("rm -rf -- {{W.output}}", "", &[]);
+    after_a_model("rm -rf ./{{W.output}}", "", &[]);
+    after_a_model("python3 tools/score.py {{W.output}}", "", &[]);
+    after_a_model("[ {{W.output}} -eq 3 ]", "", &[]);
+}
+
+#[test]
+fn what_a_shell_computes_with_is_code() {
+    for text in ["((Q > 1)) && ls", "[[ \"$Q\" -eq 3 ]] && ls", "let n=$Q", "declare -i n=Q"] {
+        expect(
+            Group::Safety,
+            "aegis",
+            &[("flow.yaml", &command(text, "{{input.q}}"))],
+            &[
+                "untrusted-command error 11:17 the shell computes with `$Q`, which can run commands, and it is the run's input",
+            ],
+        );
+    }
+    expect(Group::Safety, "aegis", &[("flow.yaml", &command("((Q > 1)) && ls", "3"))], &[]);
 }
 
 #[test]

@@ -39,7 +39,7 @@ impl<'p> Walk<'_, 'p> {
             if let Some(fails) = &state.fails_when {
                 self.cond(fails, &after, Some(state.step));
             }
-            if state.transitions.is_empty() && reached {
+            if state.may_end() && reached {
                 match &mut end {
                     Some(end) => end.join(&after),
                     None => end = Some(after),

@@ -116,6 +116,58 @@ pub fn starts_another(program: &str) -> bool {
     )
 }
 
+/// How a program tells its options from its other words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Options {
+    /// By the dash, wherever they stand before `--`; the word after one may be its argument.
+    Anywhere,
+    /// The same, and no short one takes an argument.
+    Switches,
+    /// Only before the first other word.
+    BeforeOperands,
+    /// It starts the program that comes after so many words of its own; letters of options that take a word.
+    Started { operands: u32, takes: &'static str },
+    /// `find`: it starts the programs after `-exec`.
+    Actions,
+}
+
+/// How a program reads options; none: what its words are is its own business, or none of them can do harm.
+pub fn options(program: &str) -> Option<Options> {
+    let started = |operands, takes| Some(Options::Started { operands, takes });
+    match program {
+        "" | "echo" | "test" | "[" | "[[" | ":" | "true" | "false" | "exit" | "return" | "cd" | "for" | "case"
+        | "in" | "select" | "function" | "wait" | "sleep" | "basename" | "dirname" => None,
+        // What they do with their words is known, or the rest of the rules says it.
+        "eval" | "alias" | "trap" | "source" | "." | "su" | "ssh" | "docker" | "podman" | "kubectl" | "watch"
+        | "at" | "batch" | "crontab" | "parallel" | "busybox" | "unshare" | "nsenter" | "script" | "entr" | "fd" => {
+            None
+        }
+        // The words of a script are the script's.
+        _ if language(program).is_some_and(|l| l.operands == Operands::File) => None,
+        "awk" | "gawk" | "mawk" | "nawk" => None,
+        "find" => Some(Options::Actions),
+        "printf" => Some(Options::BeforeOperands),
+        "rm" | "rmdir" | "ls" | "cat" | "mv" | "cp" | "touch" | "wc" | "unlink" | "chmod" | "chown" => {
+            Some(Options::Switches)
+        }
+        "timeout" => started(1, "ks"),
+        "flock" => started(1, "wE"),
+        "chroot" => started(1, ""),
+        "nohup" | "setsid" => started(0, ""),
+        "env" => started(0, "uCS"),
+        "nice" => started(0, "n"),
+        "ionice" => started(0, "cnpPu"),
+        "stdbuf" => started(0, "ioe"),
+        "sudo" | "doas" => started(0, "ugpCThrtRD"),
+        "time" => started(0, "fo"),
+        "strace" => started(0, "eopsEuPIaOSX"),
+        "xargs" => started(0, "InPLdsEa"),
+        // A script of one's own.
+        _ if program.contains('.') => None,
+        _ => Some(Options::Anywhere),
+    }
+}
+
 /// Variables that decide which code programs run.
 pub fn decides_code(name: &str) -> bool {
     let exact = matches!(

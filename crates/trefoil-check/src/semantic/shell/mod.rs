@@ -8,8 +8,21 @@ mod uses;
 
 use trefoil_ir::{CommandCall, Expr};
 
+use std::collections::{BTreeMap, BTreeSet};
+
 pub use languages::decides_code;
-pub use uses::{How, uses};
+pub use uses::How;
+use uses::Use;
+
+/// What becomes of the values of a command.
+pub fn uses(call: &CommandCall) -> BTreeSet<Use> {
+    let written = call.env.iter().filter_map(|(name, value)| match value {
+        Expr::Const(value) => Some((name.to_string(), value.as_str()?.to_owned())),
+        _ => None,
+    });
+    let constants: BTreeMap<String, String> = written.collect();
+    uses::uses(&call.script, &|name| value(call, name).is_some(), constants)
+}
 
 /// The value of a parameter or a variable of a command.
 pub fn value<'c>(call: &'c CommandCall, name: &str) -> Option<&'c Expr> {

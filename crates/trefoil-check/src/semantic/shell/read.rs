@@ -75,6 +75,14 @@ fn nested(script: &str, depth: u32) -> Vec<Command> {
     reader.done
 }
 
+/// The commands of a text that a shell computes with.
+fn computed(mut commands: Vec<Command>) -> Vec<Command> {
+    if let Some(command) = commands.first_mut() {
+        command.words.insert(0, vec![Part::Text("let".into())]);
+    }
+    commands
+}
+
 /// Text of a word that has no values.
 pub fn written(word: &Word) -> Option<String> {
     word.iter().map(|p| if let Part::Text(text) = p { Some(text.as_str()) } else { None }).collect()
@@ -92,6 +100,11 @@ impl Reader<'_> {
                 '\n' => {
                     self.end_command(false);
                     self.here_documents();
+                }
+                '(' if self.starts_command() && self.rest.peek() == Some(&'(') => {
+                    self.rest.next();
+                    self.arithmetic();
+                    self.rest.next_if_eq(&')');
                 }
                 '#' if self.word.is_none() => while self.rest.next_if(|c| *c != '\n').is_some() {},
                 ';' | '(' | ')' => self.end_command(false),
@@ -155,7 +168,10 @@ impl Reader<'_> {
             Some('(') => {
                 self.rest.next();
                 let inner = self.until(')', '(');
-                let commands = self.inner(&inner);
+                let commands = match inner.strip_prefix('(').and_then(|i| i.strip_suffix(')')) {
+                    Some(expression) => computed(self.inner(&format!("\"{}\"", expression.replace('"', "")))),
+                    None => self.inner(&inner),
+                };
                 self.push(Part::Output(commands));
             }
             Some('{') => {
@@ -186,6 +202,25 @@ impl Reader<'_> {
                 self.push(if name.is_empty() { Part::Text("$".into()) } else { Part::Variable(name, quoted) });
             }
         }
+    }
+
+    /// Whether a command would begin with the next word.
+    fn starts_command(&self) -> bool {
+        let keyword = |w: &Word| {
+            matches!(
+                written(w).as_deref(),
+                Some("if" | "then" | "else" | "elif" | "do" | "while" | "until" | "!" | "{")
+            )
+        };
+        self.word.is_none() && self.command.words.iter().all(keyword)
+    }
+
+    /// `(( ... ))`, the same as `let "..."`.
+    fn arithmetic(&mut self) {
+        let inner = self.until(')', '(');
+        let mut commands = computed(self.inner(&format!("\"{}\"", inner.replace('"', ""))));
+        self.command.words.clear();
+        self.done.append(&mut commands);
     }
 
     /// Up to the bracket that closes; those in quotes do not count.

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::languages::{Language, Operands, decides_code, language, starts_another};
+use super::languages::{Language, Operands, Options, decides_code, language, options, starts_another};
 use super::read::{Command, Part, Redirect, Word, commands, written};
 
 /// What becomes of a value.
@@ -10,10 +10,14 @@ use super::read::{Command, Part, Redirect, Word, commands, written};
 pub enum How {
     /// This program reads it as code.
     Code(String),
+    /// The shell computes with it: subscripts in it can run commands.
+    Arithmetic,
     /// It is this variable, which decides which code programs run.
     Setting(String),
     /// It names the program, or a file of code.
     Program,
+    /// This program takes it for one of its options if it begins like one.
+    Option(String),
     /// Split into words, and taken for patterns.
     Bare,
     /// It decides which host a request goes to.
@@ -31,6 +35,8 @@ struct Follow<'k> {
     known: &'k dyn Fn(&str) -> bool,
     /// What variables hold that the script sets.
     variables: BTreeMap<String, Names>,
+    /// Variables that hold a text which is written out.
+    constants: BTreeMap<String, String>,
     /// What files hold that it writes.
     files: BTreeMap<String, Names>,
     uses: BTreeSet<Use>,
@@ -44,7 +50,12 @@ struct Seen {
     /// Each with the text before it, and whether the shell splits it.
     values: Vec<(String, Names, bool)>,
     whole: Option<String>,
+    /// All of its text, with a mark for each value.
+    text: String,
 }
+
+/// Stands for a value in a text.
+const VALUE: char = '\u{fffd}';
 
 impl Seen {
     fn names(&self) -> Names {
@@ -67,9 +78,11 @@ impl Seen {
     }
 }
 
-/// What becomes of the values of the variables and parameters that `known` knows.
-pub fn uses(script: &str, known: &dyn Fn(&str) -> bool) -> BTreeSet<Use> {
-    let mut follow = Follow { known, variables: BTreeMap::new(), files: BTreeMap::new(), uses: BTreeSet::new() };
+/// What becomes of the values of the variables and parameters that `known` knows. `constants`: variables whose text is
+/// written out where they are set.
+pub fn uses(script: &str, known: &dyn Fn(&str) -> bool, constants: BTreeMap<String, String>) -> BTreeSet<Use> {
+    let (variables, files, uses) = (BTreeMap::new(), BTreeMap::new(), BTreeSet::new());
+    let mut follow = Follow { known, variables, constants, files, uses };
     follow.all(&commands(script));
     follow.uses
 }
@@ -111,8 +124,9 @@ impl Follow<'_> {
                 seen.lead.clone_from(&before);
             }
             seen.values.push((before.clone(), names, splits));
-            before.push('\u{fffd}');
+            before.push(VALUE);
         }
+        seen.text.clone_from(&before);
         if seen.values.is_empty() {
             seen.lead = before;
         }
@@ -135,7 +149,8 @@ impl Follow<'_> {
                 _ => {}
             }
         }
-        let all: Vec<Seen> = command.words.iter().map(|w| self.see(w)).collect();
+        let all: Vec<Word> = command.words.iter().flat_map(|word| self.expanded(word)).collect();
+        let all: Vec<Seen> = all.iter().map(|w| self.see(w)).collect();
         let mut words = all.as_slice();
         while let [first, rest @ ..] = words
             && (first.is_keyword() || first.assigns().is_some())
@@ -153,8 +168,36 @@ impl Follow<'_> {
         Names::new()
     }
 
+    /// A word with the texts of variables that are written out; such a text may be several words.
+    fn expanded(&self, word: &Word) -> Vec<Word> {
+        let text = |part: &Part| match part {
+            Part::Variable(name, quoted) => Some((self.constants.get(name)?, *quoted)),
+            _ => None,
+        };
+        match word.as_slice() {
+            [only] => match text(only) {
+                Some((text, false)) => text.split_whitespace().map(|w| vec![Part::Text(w.to_owned())]).collect(),
+                Some((text, true)) => vec![vec![Part::Text(text.clone())]],
+                None => vec![word.clone()],
+            },
+            parts => {
+                let known = |part: &Part| text(part).map_or_else(|| part.clone(), |(t, _)| Part::Text(t.clone()));
+                vec![parts.iter().map(known).collect()]
+            }
+        }
+    }
+
     fn assignment(&mut self, word: &Seen, stays: bool) {
         let Some(name) = word.assigns() else { return };
+        match &word.whole {
+            Some(whole) if stays => {
+                let value = whole.split_once('=').map_or("", |(_, value)| value);
+                self.constants.insert(name.to_owned(), value.to_owned());
+            }
+            _ => {
+                self.constants.remove(name);
+            }
+        }
         if decides_code(name) {
             self.note(word.names(), &How::Setting(name.to_owned()));
         }
@@ -169,8 +212,24 @@ impl Follow<'_> {
         let program = first.program();
         match program {
             "export" | "local" | "readonly" | "declare" | "typeset" => {
+                // `declare -i n=...`
+                if operands.iter().any(|w| w.lead.starts_with(['-', '+']) && w.lead.contains('i')) {
+                    operands.iter().for_each(|w| self.computed(w));
+                }
                 operands.iter().for_each(|w| self.assignment(w, true));
                 return Names::new();
+            }
+            "let" => {
+                operands.iter().for_each(|w| self.computed(w));
+                return Names::new();
+            }
+            "[[" | "[" | "test" => {
+                let names_a_variable = |w: &Seen| matches!(w.whole.as_deref(), Some("-v" | "-R"));
+                let numbers = ["-eq", "-ne", "-lt", "-le", "-gt", "-ge"];
+                let compares = |w: &Seen| program == "[[" && w.whole.as_deref().is_some_and(|w| numbers.contains(&w));
+                if operands.iter().any(|w| names_a_variable(w) || compares(w)) {
+                    operands.iter().for_each(|w| self.computed(w));
+                }
             }
             "read" => {
                 for name in operands.iter().filter_map(|w| w.whole.clone()).filter(|w| !w.starts_with('-')) {
@@ -197,6 +256,7 @@ impl Follow<'_> {
         if let Some(language) = language(program) {
             self.language(program, &language, operands, input);
         }
+        self.options(program, operands, input);
         if starts_another(program) {
             let mut rest = operands;
             while let [next, behind @ ..] = rest {
@@ -219,6 +279,94 @@ impl Follow<'_> {
             self.request(program, operands);
         }
         self.printed(program, operands, input)
+    }
+
+    /// A word that the shell computes with: values, and variables by their bare names.
+    fn computed(&mut self, word: &Seen) {
+        let mut names = word.names();
+        for name in word.text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_') {
+            if name.starts_with(|c: char| c.is_ascii_digit()) {
+                continue;
+            }
+            match self.variables.get(name) {
+                Some(held) => names.extend(held.iter().cloned()),
+                None if (self.known)(name) => {
+                    names.insert(name.to_owned());
+                }
+                None => {}
+            }
+        }
+        self.note(names, &How::Arithmetic);
+    }
+
+    /// Values that a program would take for options if they began like one, and those that name the program which it
+    /// starts.
+    fn options(&mut self, program: &str, operands: &[Seen], input: &Names) {
+        let Some(reading) = options(program) else { return };
+        let mut ended = false;
+        // The word before may be an option that takes this one.
+        let mut after_option = false;
+        let mut count = 0;
+        let mut rest = operands;
+        while let [word, behind @ ..] = rest {
+            rest = behind;
+            let whole = word.whole.as_deref();
+            let dashed = word.lead.len() > 1 && word.lead.starts_with('-');
+            let taken = std::mem::take(&mut after_option);
+            match reading {
+                Options::Started { operands: own, .. } if !dashed => {
+                    if taken || word.assigns().is_some() {
+                        continue;
+                    }
+                    count += 1;
+                    if count > own {
+                        return self.started(program, word, behind, input);
+                    }
+                }
+                Options::Started { takes, .. } => {
+                    let letters = word.lead.trim_start_matches('-');
+                    let last = letters.chars().last();
+                    after_option =
+                        whole.is_some() && !word.lead.starts_with("--") && last.is_some_and(|c| takes.contains(c));
+                }
+                Options::Actions if matches!(whole, Some("-exec" | "-execdir" | "-ok" | "-okdir")) => {
+                    if let [inner, arguments @ ..] = behind {
+                        self.started(program, inner, arguments, &Names::new());
+                    }
+                    return;
+                }
+                _ if whole == Some("--") => {
+                    ended = true;
+                }
+                _ if dashed && !ended => {
+                    after_option = whole.is_some() && !word.lead.contains('=') && !matches!(reading, Options::Switches);
+                }
+                _ => {
+                    count += 1;
+                    if word.lead.is_empty() && !ended && !taken {
+                        let names = word.values.first().map(|(_, names, _)| names.clone()).unwrap_or_default();
+                        self.note(names, &How::Option(program.to_owned()));
+                    }
+                    if matches!(reading, Options::BeforeOperands) {
+                        return;
+                    }
+                }
+            }
+        }
+    }
+
+    /// The program that another one starts, with its words.
+    fn started(&mut self, outer: &str, program: &Seen, operands: &[Seen], input: &Names) {
+        if program.whole.is_none() && program.lead.is_empty() {
+            self.note(program.names(), &How::Program);
+        }
+        let name = program.program().to_owned();
+        self.options(&name, operands, &Names::new());
+        // What `xargs` reads it puts at the end.
+        let ended = operands.iter().any(|w| w.whole.as_deref() == Some("--"));
+        if outer == "xargs" && !ended && options(&name).is_some_and(|o| !matches!(o, Options::BeforeOperands)) {
+            self.note(input.clone(), &How::Option(name));
+        }
     }
 
     /// The name of the program: a placeholder there is reported when the script is made.

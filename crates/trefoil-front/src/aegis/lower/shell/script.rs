@@ -50,6 +50,8 @@ struct Command {
     word: String,
     /// A placeholder is part of the word.
     has_value: bool,
+    /// The placeholders in it so far.
+    values: Vec<Range<usize>>,
 }
 
 struct Reader {
@@ -247,6 +249,7 @@ impl Reader {
                 1
             }
             '#' if self.between_words() => self.push(Reading::Comment, 1),
+            '(' if rest.starts_with("((") && self.starts_command() => self.push(Reading::Arithmetic(0), 2),
             '(' => {
                 // `name()` defines a function.
                 let defines = self.commands.last().is_some_and(|c| !c.word.is_empty() || !c.words.is_empty());
@@ -272,6 +275,11 @@ impl Reader {
             }
             c => self.expansions(rest, c),
         }
+    }
+
+    /// Whether the next word would be the name of a program.
+    fn starts_command(&self) -> bool {
+        self.between_words() && self.commands.last().is_some_and(|c| c.words.iter().all(|w| is_keyword(w)))
     }
 
     fn in_arithmetic(&mut self, rest: &str, c: char, depth: u32) -> usize {
@@ -306,6 +314,12 @@ impl Reader {
         self.end_word();
         if let Some(command) = self.commands.last_mut() {
             let words = std::mem::take(&mut command.words);
+            let values = std::mem::take(&mut command.values);
+            if computes(&words) {
+                let message =
+                    "a placeholder cannot stand where a shell may compute with it, which reads its value as code";
+                self.mistakes.extend(values.into_iter().map(|range| Mistake { range, message }));
+            }
             let mut words = words.iter().map(String::as_str).skip_while(|w| is_keyword(w) || is_assignment(w));
             self.moves_parameters |= match words.next() {
                 Some("shift" | "function" | "getopts") => true,
@@ -334,6 +348,9 @@ impl Reader {
         }
         if self.is_program() {
             self.out.program_from_data.get_or_insert(range.clone());
+        }
+        if let Some(command) = self.command() {
+            command.values.push(range.clone());
         }
         self.out.parameters.push(range);
         let n = self.out.parameters.len();
@@ -416,6 +433,23 @@ fn is_assignment(word: &str) -> bool {
     })
 }
 
+/// Whether a command computes with its words, or reads them as names of variables with computed subscripts: bash, which
+/// may be the shell, runs the commands that it finds in them.
+fn computes(words: &[String]) -> bool {
+    let mut words = words.iter().map(String::as_str).skip_while(|w| is_keyword(w) || is_assignment(w));
+    let Some(program) = words.next() else { return false };
+    let mut has = |what: &dyn Fn(&str) -> bool| words.any(what);
+    match program {
+        "let" => true,
+        "[[" => has(&|w| matches!(w, "-eq" | "-ne" | "-lt" | "-le" | "-gt" | "-ge" | "-v" | "-R")),
+        "[" | "test" => has(&|w| matches!(w, "-v" | "-R")),
+        "declare" | "typeset" | "local" | "readonly" | "export" => {
+            has(&|w| w.starts_with(['-', '+']) && w.contains('i'))
+        }
+        _ => false,
+    }
+}
+
 /// `eval X`, `sh -c X`, `python -c X`, `ssh HOST X` and the like.
 fn reads_code(command: &Command) -> bool {
     // Whether an interpreter was named and only its options followed.
@@ -471,6 +505,10 @@ mod tests {
             ("cmd 'a{{#if x}} and $b{{/if}}'", "cmd 'a'\"${1}\"''"),
             ("set -euo pipefail; cmd {{x}}", "set -euo pipefail; cmd \"${1}\""),
             ("if test {{x}}; then cmd; fi", "if test \"${1}\"; then cmd; fi"),
+            ("[ {{x}} -eq 3 ] && cmd", "[ \"${1}\" -eq 3 ] && cmd"),
+            ("[[ {{x}} == a ]] && cmd", "[[ \"${1}\" == a ]] && cmd"),
+            ("(cmd {{x}})", "(cmd \"${1}\")"),
+            ("declare n={{x}}", "declare n=\"${1}\""),
         ];
         for (command, expected) in cases {
             assert_eq!(made(command), expected, "{command}");
@@ -491,6 +529,14 @@ mod tests {
             "echo `cat {{x}}`",
             "cat <<EOF\n{{x}}\nEOF",
             "cmd {{#if x}}--flag value{{/if}}",
+            "(( {{x}} > 1 )) && cmd",
+            "if (( a < {{x}} )); then cmd; fi",
+            "[[ {{x}} -eq 3 ]] && cmd",
+            "if [[ 3 -lt {{x}} ]]; then cmd; fi",
+            "let n={{x}}",
+            "declare -i n={{x}}; cmd $n",
+            "[ -v {{x}} ] && cmd",
+            "test -v {{x}}",
             "cmd {{#if x}}; rm -rf y{{/if}}",
             "f() { echo {{x}}; }; f a",
             "set -- a; echo {{x}}",

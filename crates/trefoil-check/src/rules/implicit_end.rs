@@ -1,0 +1,29 @@
+//! A state with transitions that ends the run when it succeeds, because none of them is for success.
+
+use trefoil_syntax::Severity;
+
+use crate::rule::{Context, Group, Rule, Run};
+
+pub(super) const RULE: Rule = Rule {
+    name: "implicit-end",
+    group: Group::Flow,
+    level: Some(Severity::Info),
+    strict: None,
+    page: include_str!("implicit_end.md"),
+    run: Run::Program(run),
+};
+
+fn run(cx: &mut Context<'_>) {
+    let program = cx.model.program;
+    for (machine, _) in cx.model.machines() {
+        for state in machine.states.iter().filter(|s| s.ends_unmatched) {
+            let Some(step) = program.step(state.step).filter(|_| cx.model.reach().is_alive(state.step)) else { continue };
+            let message = format!("the run ends here when `{}` succeeds: none of its transitions is for that", state.name);
+            let mut finding = cx.finding(step.origin, message);
+            for transition in &state.transitions {
+                finding = finding.label(transition.origin, format!("`{}`", transition.text));
+            }
+            cx.report(finding.help("if it is meant to go on, add a transition with `condition: on_success`"));
+        }
+    }
+}
