@@ -19,6 +19,7 @@ mod init;
 mod inputs;
 mod levels;
 mod lsp;
+mod pages;
 mod portability;
 mod readme;
 mod reference;

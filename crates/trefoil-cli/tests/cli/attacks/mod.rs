@@ -7,4 +7,5 @@ mod children;
 mod effort;
 mod memory;
 mod paths;
+mod shell;
 mod signals;
