@@ -2,6 +2,7 @@
 //!
 //! `manifest/` is what a file says, `lower/` what that means as flows and steps.
 
+mod evidence;
 mod lower;
 mod manifest;
 
@@ -26,20 +27,10 @@ impl FrontEnd for Aegis {
         &Policy::AEGIS
     }
     fn evidence(&self, root: &Node) -> Vec<Evidence> {
-        let Some(mapping) = root.mapping() else { return Vec::new() };
-        let text = |key: &str| mapping.get(key).and_then(|e| e.value.string());
-        let has = |key: &str| mapping.get(key).is_some();
-        let mut keys = Vec::new();
-        if text("apiVersion").is_some_and(|v| v.value.starts_with("100monkeys.ai/")) {
-            keys.push("apiVersion");
-        }
-        if manifest::unit(root).is_some() && (has("spec") || has("metadata") || has("apiVersion")) {
-            keys.push("kind");
-        }
-        keys.into_iter()
-            .filter_map(|key| mapping.get(key))
-            .map(|e| Evidence { key: e.key.value.to_string(), span: e.key.span })
-            .collect()
+        evidence::of(root)
+    }
+    fn companion(&self, root: &Node) -> Option<&'static str> {
+        evidence::companion(root)
     }
     fn needs(&self, document: &Document) -> Vec<Need> {
         manifest::agent::needs(&document.root, document.file)

@@ -1,35 +1,43 @@
-//! Whether a document is an agntz manifest, by its keys.
+//! Whether a document is an agntz manifest, by what no other format has (decision C12).
 
-use trefoil_syntax::yaml::{Entry, Node};
+use trefoil_syntax::suggest;
+use trefoil_syntax::yaml::{Entry, Mapping, Node};
 
 use super::manifest::KINDS;
 use crate::Evidence;
 
-/// Keys that no other dialect has at its root.
+/// Keys that speak for the dialect beside one of its kinds, where the `id` is missing.
 const OWN: [&str; 7] =
     ["instruction", "inputSchema", "outputSchema", "branches", "maxIterations", "spawnable", "stateKey"];
 
-/// Keys that speak for the dialect beside an `id`.
-const BESIDE_ID: [&str; 4] = ["steps", "tool", "until", "prompt"];
+/// Keys of a step or branch, one of which each has.
+const OF_STEP: [&str; 4] = ["ref", "agent", "stateKey", "instruction"];
 
 /// The keys that speak for agntz; none: it is not an agntz manifest.
 pub fn of(root: &Node) -> Vec<Evidence> {
     let Some(mapping) = root.mapping() else { return Vec::new() };
-    let kind = mapping.get("kind");
+    let kind = mapping.get("kind").and_then(|e| e.value.string()).map(|t| &*t.value);
+    let its_kind = kind.is_some_and(|kind| KINDS.contains(&kind));
+    let meant = its_kind || kind.is_some_and(|kind| suggest::nearest(kind, KINDS).is_some());
     let has_id = mapping.get("id").is_some();
-    let speaks = |entry: &&Entry| {
-        let key = &*entry.key.value;
-        let is_kind = key == "kind" && entry.value.string().is_some_and(|t| KINDS.contains(&&*t.value));
-        is_kind
-            || OWN.contains(&key)
-            || (has_id && (BESIDE_ID.contains(&key) || (key == "kind" && kind.is_some_and(lower_case))))
+    let speaks = |entry: &&Entry| match &*entry.key.value {
+        "kind" if has_id => meant,
+        "instruction" if has_id => entry.value.string().is_some(),
+        "steps" | "branches" if has_id => is_list_of_steps(&entry.value),
+        "model" if has_id => has_all(&entry.value, &["provider", "name"]),
+        "tool" if has_id => has_all(&entry.value, &["kind"]),
+        key => !has_id && its_kind && OWN.contains(&key),
     };
     mapping.entries.iter().filter(speaks).map(|e| Evidence { key: e.key.value.to_string(), span: e.key.span }).collect()
 }
 
-/// A kind that is none of ours but looks like one (`kind: lmm`); other dialects write theirs with a capital.
-fn lower_case(kind: &Entry) -> bool {
-    kind.value.string().is_some_and(|t| t.value.chars().next().is_some_and(|c| c.is_ascii_lowercase()))
+fn is_list_of_steps(node: &Node) -> bool {
+    let step = |m: &Mapping| OF_STEP.iter().any(|key| m.get(key).is_some());
+    node.sequence().is_some_and(|items| items.iter().filter_map(Node::mapping).any(step))
+}
+
+fn has_all(node: &Node, keys: &[&str]) -> bool {
+    node.mapping().is_some_and(|m| keys.iter().all(|key| m.get(key).is_some()))
 }
 
 /// What lies beside agntz manifests and is none: skill files.

@@ -3,13 +3,14 @@
 //! `manifest` reads what a file says, `lower` turns it into flows. What differs from the original system is listed in
 //! `docs/compat/sirenspec.md`.
 
+mod evidence;
 mod lower;
 mod manifest;
 
 use std::collections::BTreeSet;
 
-use trefoil_syntax::yaml::{Entry, Node};
-use trefoil_syntax::{Location, Span, suggest};
+use trefoil_syntax::yaml::Node;
+use trefoil_syntax::{Location, Span};
 use trefoil_template::Policy;
 
 use crate::{Document, Evidence, Findings, FrontEnd, Lowered, Need, NeedKind, Project};
@@ -31,21 +32,7 @@ impl FrontEnd for SirenSpec {
     }
 
     fn evidence(&self, root: &Node) -> Vec<Evidence> {
-        let Some(mapping) = root.mapping() else { return Vec::new() };
-        let evidence = |entry: &Entry| Evidence { key: entry.key.value.to_string(), span: entry.key.span };
-        // `nodes` alone is enough: a workflow of swarms has no `agents`, one node has no `edges`.
-        let own = ["nodes", "edges", "agents"];
-        let found: Vec<_> = own.into_iter().filter_map(|key| mapping.get(key)).map(evidence).collect();
-        let has = |key: &str| mapping.get(key).is_some();
-        if !found.is_empty() || !has("version") || has("kind") || has("apiVersion") {
-            return found;
-        }
-        // Somebody misspelt the one of them that there is, or left it out.
-        let like = |key: &str| {
-            matches!(key, "steps" | "guardrails" | "budget" | "defaults" | "env_file")
-                || suggest::nearest(key, own).is_some()
-        };
-        mapping.entries.iter().filter(|e| like(&e.key.value)).map(evidence).collect()
+        evidence::of(root)
     }
 
     fn companion(&self, root: &Node) -> Option<&'static str> {

@@ -359,7 +359,9 @@ impl Folder {
         let seeks = found.iter().any(|d| self.seeks(d));
         if seeks {
             // What is looked for may be in a file that could not be read to its end.
-            touched.extend(self.manifests.values().filter(|m| !m.complete && !is_foreign(m)).map(|m| m.file));
+            touched.extend(
+                self.manifests.values().filter(|m| !m.complete && !is_foreign(m, &self.project.files)).map(|m| m.file),
+            );
         }
         // What was refused is not missing.
         let refused =
@@ -488,7 +490,7 @@ pub(super) fn check(
                 checked.entry(file).or_insert(false);
             }
             let named = named_ids.contains(&file);
-            let foreign = !named && folder.document(file).is_none() && is_foreign(manifest);
+            let foreign = !named && folder.document(file).is_none() && is_foreign(manifest, loader.files());
             if let Some(root) = manifest.root.as_ref().filter(|_| loader.options.checks.is_some() && !foreign) {
                 found.extend(trefoil_check::check_tree(root, file));
             }
@@ -504,7 +506,7 @@ pub(super) fn check(
                     if !foreign {
                         found.extend(manifest.diagnostics.iter().map(|d| of_stranger(d, named)));
                     }
-                    found.extend(about_shape(manifest, named));
+                    found.extend(about_shape(manifest, loader.files(), named));
                 }
             }
         }

@@ -1,6 +1,6 @@
 //! Reading: each file once, through the door, parsed and its dialect told.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -251,32 +251,29 @@ impl Loader {
 }
 
 /// Whether a file that nobody named is somebody else's: a list of Kubernetes objects, a Helm template, a playbook. What is
-/// wrong in it, or wrong for us, is not ours to say, and surely not to mend. A broken file counts as a manifest while it
-/// could be one: while what can be read of it has a key that one of the formats has at its top.
-pub(super) fn is_foreign(manifest: &Manifest) -> bool {
+/// wrong in it, or wrong for us, is not ours to say, and surely not to fix. A broken file counts as a manifest while it could
+/// be one: while its text has the keys of one of the formats at its top.
+pub(super) fn is_foreign(manifest: &Manifest, files: &Files) -> bool {
     let Some(root) = manifest.root.as_ref().filter(|_| matches!(manifest.shape, Shape::Unknown)) else { return false };
-    let Some(mapping) = root.mapping() else { return manifest.complete || root.sequence().is_some() };
-    // With this key the one format that has it would have been recognised.
-    if manifest.complete || mapping.get("apiVersion").is_some() {
-        return true;
+    if manifest.complete {
+        return root.mapping().is_some() || root.sequence().is_some();
     }
-    let known: HashSet<String> = trefoil_front::FRONT_ENDS
-        .iter()
-        .flat_map(|front| crate::schema::keys_at(front.name(), root, &[]))
-        .map(|key| key.name)
-        .collect();
-    !mapping.entries.is_empty() && !mapping.entries.iter().any(|e| known.contains(&*e.key.value))
+    let text = files.get(manifest.file).map_or("", |f| f.text());
+    let has = |key: &str| text.lines().any(|l| l.strip_prefix(key).is_some_and(|rest| rest.starts_with(':')));
+    let agntz = has("id") && ["kind", "instruction", "steps", "branches"].into_iter().any(has);
+    let aegis = has("apiVersion") && text.contains("100monkeys.ai/");
+    let sirenspec = has("nodes") && (has("version") || has("agents") || has("edges"));
+    !(agntz || aegis || sirenspec)
 }
 
 /// What is said about a file that is no dialect's, or of two.
-pub(super) fn about_shape(manifest: &Manifest, named: bool) -> Option<Diagnostic> {
+pub(super) fn about_shape(manifest: &Manifest, files: &Files, named: bool) -> Option<Diagnostic> {
     // A file that could not be parsed has its own findings; what little tree there is proves nothing.
     let broken = !manifest.complete || manifest.diagnostics.iter().any(|d| d.severity == Severity::Error);
-    let silent = broken && (named || !is_foreign(manifest));
+    let silent = broken && (named || !is_foreign(manifest, files));
     if manifest.root.is_none() || matches!(manifest.shape, Shape::Unknown) && silent {
         return None;
     }
-    let known: Vec<String> = trefoil_front::FRONT_ENDS.iter().map(|f| format!("`{}`", f.name())).collect();
     match &manifest.shape {
         Shape::One(_) => None,
         Shape::Unknown => {
@@ -289,12 +286,15 @@ pub(super) fn about_shape(manifest: &Manifest, named: bool) -> Option<Diagnostic
                 }
                 root => match root.as_ref().and_then(trefoil_front::companion) {
                     Some(what) => (rules::NOT_A_UNIT, format!("this is {what}")),
-                    None => (rules::UNKNOWN_DIALECT, "the file is of no known dialect".to_owned()),
+                    None => (rules::UNKNOWN_DIALECT, "this looks like none of agntz, AEGIS and SirenSpec".to_owned()),
                 },
             };
             let d = Diagnostic::new(rule, severity, at, message);
             Some(if named && rule == rules::UNKNOWN_DIALECT {
-                d.help(format!("known are {}; `--dialect` says which one is meant", known.join(", ")))
+                d.help(
+                    "agntz has `id` with `kind`, AEGIS its `apiVersion` with `kind`, SirenSpec `version` with `nodes`; \
+                     say with `--dialect` which one is meant",
+                )
             } else {
                 d
             })

@@ -54,7 +54,7 @@ pub(super) fn entry(loader: &mut Loader, target: &Target, found: &mut Diagnostic
     found.extend(folder.limits().cloned());
     let Some(index) = folder.document(manifest.file) else {
         found.extend(manifest.diagnostics.iter().cloned());
-        found.extend(about_shape(&manifest, true));
+        found.extend(about_shape(&manifest, loader.files(), true));
         return None;
     };
     if let Some(id) = &target.id
@@ -149,7 +149,7 @@ fn only_root(loader: &mut Loader, folder: &Folder, found: &mut Diagnostics) -> O
         let unread = folder.listed.iter().filter_map(|f| folder.manifest(*f));
         for manifest in unread {
             found.extend(manifest.diagnostics.iter().cloned());
-            found.extend(about_shape(manifest, false));
+            found.extend(about_shape(manifest, loader.files(), false));
         }
         let nothing = nothing_in(loader, &folder.root);
         found.push(if folder.listed.is_empty() {

@@ -130,7 +130,8 @@ fn no_version(fields: &Fields<'_, '_>) {
     let misspelt = fields.entries().iter().any(|e| suggest::nearest(&e.key.value, ["version"]).is_some());
     let block = reader.indent(head) == Some("") && !misspelt;
     reader.report(match block {
-        true => d.fix(
+        // A key that is required is nothing to put into a file unasked: it may be another system's.
+        true => d.suggestion(
             "write `version: \"0.1\"` above it",
             reader.at(Span::new(head.start, head.start)),
             "version: \"0.1\"\n",

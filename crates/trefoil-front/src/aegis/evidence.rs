@@ -1,0 +1,61 @@
+//! Whether a document is an AEGIS manifest, by what no other format has (decision C12).
+//!
+//! `kind`, `metadata` and `spec` are those of a hundred other formats; `apiVersion` is not.
+
+use trefoil_syntax::suggest;
+use trefoil_syntax::yaml::Node;
+
+use super::manifest::{self, Unit};
+use crate::Evidence;
+
+/// What every `apiVersion` of the format begins with.
+const OWNER: &str = "100monkeys.ai/";
+
+/// Words for `kind` that a unit has.
+const KINDS: [&str; 3] = ["Agent", "AgentManifest", "Workflow"];
+
+/// The keys that speak for AEGIS; none: it is not an AEGIS manifest.
+pub fn of(root: &Node) -> Vec<Evidence> {
+    let Some(mapping) = root.mapping() else { return Vec::new() };
+    let text = |key: &str| mapping.get(key).and_then(|e| e.value.string()).map(|t| &*t.value);
+    let unit = manifest::unit(root);
+    let keys: &[&str] = match text("apiVersion") {
+        Some(version) if version.starts_with(OWNER) => match other_kind(root) {
+            true => &[],
+            false => &["apiVersion", "kind"],
+        },
+        // Misspelt, and everything else is right.
+        Some(version) if unit.is_some() && suggest::nearest(version, [manifest::API_VERSION]).is_some() => &["kind"],
+        // Left out: what is under `spec` has to speak for it.
+        None if mapping.get("apiVersion").is_none() && is_shaped(root, unit) => &["kind"],
+        _ => &[],
+    };
+    let found = keys.iter().filter_map(|key| mapping.get(key));
+    found.map(|e| Evidence { key: e.key.value.to_string(), span: e.key.span }).collect()
+}
+
+/// What belongs to the format and is no unit of it.
+pub fn companion(root: &Node) -> Option<&'static str> {
+    let version = root.mapping()?.get("apiVersion")?.value.string()?;
+    let own = version.value.starts_with(OWNER) && other_kind(root);
+    own.then_some("an AEGIS configuration file, not an agent or a workflow")
+}
+
+/// Whether `kind` is a word of its own, and not one of a unit or a slip of it.
+fn other_kind(root: &Node) -> bool {
+    let kind = root.mapping().and_then(|m| m.get("kind")).and_then(|e| e.value.string());
+    kind.is_some_and(|kind| {
+        let word = kind.value.starts_with(|c: char| c.is_ascii_uppercase());
+        word && suggest::nearest(&kind.value, KINDS).is_none() && manifest::looks_like(root).is_none()
+    })
+}
+
+fn is_shaped(root: &Node, unit: Option<Unit>) -> bool {
+    let spec = root.mapping().and_then(|m| m.get("spec")).and_then(|e| e.value.mapping());
+    let has = |key: &str| spec.is_some_and(|spec| spec.get(key).is_some());
+    match unit {
+        Some(Unit::Agent) => has("task") && has("runtime"),
+        Some(Unit::Workflow) => has("states"),
+        None => false,
+    }
+}

@@ -1,0 +1,62 @@
+//! Whether a document is a SirenSpec workflow, by what no other format has (decision C12).
+//!
+//! `agents`, `nodes`, `edges` and `version` are words of many formats: what is under them decides.
+
+use trefoil_syntax::suggest;
+use trefoil_syntax::yaml::{Entry, Mapping, Node, Scalar};
+
+use crate::Evidence;
+use crate::providers::PROVIDERS;
+
+/// The blocks of a workflow.
+const BLOCKS: [&str; 3] = ["nodes", "edges", "agents"];
+
+/// Types of node.
+const TYPES: [&str; 6] = ["agent", "swrm", "factory", "workflow", "human", "tool"];
+
+/// The keys that speak for SirenSpec; none: it is not a SirenSpec workflow.
+pub fn of(root: &Node) -> Vec<Evidence> {
+    let Some(mapping) = root.mapping() else { return Vec::new() };
+    let own: Vec<&Entry> = BLOCKS.into_iter().filter_map(|key| mapping.get(key)).collect();
+    let nodes = mapping.get("nodes").is_some_and(|e| any(&e.value, is_node));
+    let agents = mapping.get("version").is_some() && mapping.get("agents").is_some_and(|e| any(&e.value, is_agent));
+    // Two of its blocks under a version of its own, whatever is wrong in them.
+    let blocks = own.len() > 1 && mapping.get("version").is_some_and(|e| is_own_version(&e.value));
+    let found = if nodes || agents || blocks { own } else { misspelt(mapping).into_iter().collect() };
+    found.into_iter().map(|e| Evidence { key: e.key.value.to_string(), span: e.key.span }).collect()
+}
+
+/// The one block that there is, misspelt, where what is in it and the version are the format's own.
+fn misspelt(mapping: &Mapping) -> Option<&Entry> {
+    mapping.get("version").filter(|e| is_own_version(&e.value))?;
+    mapping.entries.iter().find(|e| {
+        let shaped = any(&e.value, is_node) || any(&e.value, is_agent);
+        shaped && suggest::nearest(&e.key.value, BLOCKS).is_some()
+    })
+}
+
+/// `0.1`, which no widespread format has.
+fn is_own_version(node: &Node) -> bool {
+    matches!(node.scalar(), Some((Scalar::Str | Scalar::Float(_) | Scalar::Int(_), text)) if text.value.starts_with('0'))
+}
+
+fn any(node: &Node, of_entry: fn(&Mapping) -> bool) -> bool {
+    node.mapping().is_some_and(|m| m.entries.iter().filter_map(|e| e.value.mapping()).any(of_entry))
+}
+
+fn text<'m>(mapping: &'m Mapping, key: &str) -> Option<&'m str> {
+    mapping.get(key).and_then(|e| e.value.string()).map(|t| &*t.value)
+}
+
+fn is_node(node: &Mapping) -> bool {
+    let agent = node.get("type").is_none() && text(node, "agent").is_some();
+    let typed = text(node, "type").is_some_and(|sort| TYPES.contains(&sort));
+    let writes = text(node, "writes").is_some_and(|path| path.starts_with("working.") || path.starts_with("output."));
+    agent || typed || writes
+}
+
+/// One whose model is `provider:model` and who has a `system` prompt.
+fn is_agent(agent: &Mapping) -> bool {
+    let model = text(agent, "model").and_then(|model| model.split_once(':'));
+    model.is_some_and(|(provider, _)| PROVIDERS.contains(&provider)) && agent.get("system").is_some()
+}
