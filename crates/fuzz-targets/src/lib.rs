@@ -9,6 +9,7 @@ mod front;
 mod journal;
 mod machine;
 mod manifest;
+mod paths;
 mod scalar_map;
 mod template;
 mod text;
@@ -87,6 +88,7 @@ pub static TARGETS: &[Target] = &[
     machine::TARGET,
     driver::TARGET,
     journal::TARGET,
+    paths::TARGET,
 ];
 
 /// The target of this name.

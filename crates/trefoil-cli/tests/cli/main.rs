@@ -14,6 +14,7 @@ mod cancel;
 mod check;
 mod corpus;
 mod examples;
+mod find;
 mod fix;
 mod init;
 mod inputs;

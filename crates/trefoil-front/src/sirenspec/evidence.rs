@@ -20,8 +20,9 @@ pub fn of(root: &Node) -> Vec<Evidence> {
     let own: Vec<&Entry> = BLOCKS.into_iter().filter_map(|key| mapping.get(key)).collect();
     let nodes = mapping.get("nodes").is_some_and(|e| any(&e.value, is_node));
     let agents = mapping.get("version").is_some() && mapping.get("agents").is_some_and(|e| any(&e.value, is_agent));
-    // Two of its blocks under a version of its own, whatever is wrong in them.
-    let blocks = own.len() > 1 && mapping.get("version").is_some_and(|e| is_own_version(&e.value));
+    // Under a version of its own: two of its blocks, whatever is wrong in them, or nodes by their ids.
+    let by_id = mapping.get("nodes").is_some_and(|e| any(&e.value, |_| true));
+    let blocks = (own.len() > 1 || by_id) && mapping.get("version").is_some_and(|e| is_own_version(&e.value));
     let found = if nodes || agents || blocks { own } else { misspelt(mapping).into_iter().collect() };
     found.into_iter().map(|e| Evidence { key: e.key.value.to_string(), span: e.key.span }).collect()
 }

@@ -1,5 +1,6 @@
 //! From the files of a folder to lowered documents: the folder's project, what its documents need, and checking them all.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -334,6 +335,34 @@ impl Folder {
     pub fn limits(&self) -> impl Iterator<Item = &Diagnostic> {
         self.unseen.iter().filter(|d| d.rule == rules::FOLDER_LIMIT)
     }
+    /// Manifests of one folder that have one id. Whoever names that id gets an error.
+    fn twins(&self) -> Vec<Diagnostic> {
+        let mut first: BTreeMap<(&str, &str, &str, String), Location> = BTreeMap::new();
+        let mut found = Vec::new();
+        for document in &self.project.documents {
+            let folder = document.path.rsplit_once('/').map_or("", |(folder, _)| folder);
+            let kind = document.root.mapping().and_then(|m| m.get("kind")).and_then(|e| e.value.string());
+            // Pipelines are named as agents are; the other kinds of a format are named by keys of their own.
+            let kind = kind.map_or("", |t| &*t.value).trim_end_matches("Manifest");
+            let kind = if kind.starts_with(|c: char| c.is_ascii_uppercase()) { kind } else { "" };
+            for (id, at) in document.front.ids(document) {
+                match first.entry((folder, document.front.name(), kind, id.clone())) {
+                    Entry::Vacant(entry) => drop(entry.insert(at)),
+                    Entry::Occupied(entry) if entry.get().file != at.file => found.push(
+                        Diagnostic::warning(
+                            "duplicate-id",
+                            at,
+                            format!("another manifest in this folder has the id `{id}`"),
+                        )
+                        .label(*entry.get(), "here")
+                        .help("rename one of them: whoever names this id could mean either"),
+                    ),
+                    Entry::Occupied(_) => {}
+                }
+            }
+        }
+        found
+    }
     /// The document of a file.
     pub fn document(&self, file: FileId) -> Option<usize> {
         self.project.documents.iter().position(|d| d.file == file)
@@ -476,6 +505,7 @@ pub(super) fn check(
             entries.extend(folder.listed.iter().filter(|f| !named_ids.contains(f)));
             unreadable |= folder.unseen.iter().any(|d| d.rule == rules::UNREADABLE);
             found.extend(folder.unseen.iter().cloned());
+            found.extend(folder.twins());
             if folder.listed.is_empty() {
                 unreadable = true;
                 found.push(nothing_in(loader, &root));

@@ -255,7 +255,8 @@ impl Loader {
 /// be one: while its text has the keys of one of the formats at its top.
 pub(super) fn is_foreign(manifest: &Manifest, files: &Files) -> bool {
     let Some(root) = manifest.root.as_ref().filter(|_| matches!(manifest.shape, Shape::Unknown)) else { return false };
-    if manifest.complete {
+    let sound = manifest.complete && manifest.diagnostics.iter().all(|d| d.severity != Severity::Error);
+    if sound {
         return root.mapping().is_some() || root.sequence().is_some();
     }
     let text = files.get(manifest.file).map_or("", |f| f.text());
