@@ -84,7 +84,10 @@ fn a_state_whose_transitions_are_all_for_failures_may_end_the_run() {
     // Of the failures one has no transition: that fails the run.
     states(
         &make("{ condition: exit_code, value: 3, target: B }, { condition: exit_code, value: 4, target: C }"),
-        &[ends, "missing-transition warning 7:5 no transition of `A` matches 5 as `A.exit_code`, so the run would fail"],
+        &[
+            ends,
+            "missing-transition warning 7:5 no transition of `A` matches 5 as `A.exit_code`, so the run would fail",
+        ],
     );
 }
 

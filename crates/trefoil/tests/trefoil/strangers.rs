@@ -185,7 +185,7 @@ fn a_required_key_is_not_put_into_a_file_unasked() {
     let text = "agents: { a: { system: Help., model: \"openai:gpt-4o-mini\" } }\nnodes: { n: { agent: a, writes: output.n } }\n";
     let folder = Folder::with(&[("flow.yaml", text)]);
     let path = folder.0.join("flow.yaml").display().to_string();
-    let fixed = trefoil::fix(&[path.clone()], &LoadOptions::default().checked());
+    let fixed = trefoil::fix(std::slice::from_ref(&path), &LoadOptions::default().checked());
     assert!(fixed.done.is_empty() && fixed.report.has_errors(), "{}", fixed.report.text());
     assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
 }
