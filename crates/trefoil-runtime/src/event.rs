@@ -223,6 +223,12 @@ pub enum EventKind {
         label: String,
         /// The question.
         prompt: String,
+        /// The answers that lead on, where only some do.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        accepts: Vec<String>,
+        /// The answer before, which led nowhere.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        refused: Option<String>,
     },
     /// Something that does not stop the run.
     Warning {

@@ -148,6 +148,10 @@ pub struct HumanRequest {
     pub step: Arc<str>,
     /// The question.
     pub prompt: Value,
+    /// The answers that lead on, where only some do.
+    pub accepts: Vec<Arc<str>>,
+    /// The answer before this question, which led nowhere: only a person is asked again, and no default answers then.
+    pub refused: Option<Arc<str>>,
     /// Milliseconds until `on_timeout`.
     pub timeout_ms: Option<u64>,
     /// What then.

@@ -146,7 +146,11 @@ impl Answers {
         let mut given = self.given.lock().unwrap_or_else(PoisonError::into_inner);
         let name = [Some(&*key.0), Some(&*bare), label].into_iter().flatten().find(|name| given.contains_key(*name))?;
         let all = given.get_mut(name)?;
-        if all.len() > 1 { all.pop_front() } else { all.front().cloned() }
+        if all.len() > 1 {
+            return all.pop_front();
+        }
+        // The last one answers every further visit, but not the question that it has just failed to answer.
+        all.front().filter(|last| request.refused.as_deref() != Some(last)).cloned()
     }
 }
 

@@ -28,7 +28,7 @@ pub fn plain(event: &Event, node: Option<&Node>) -> Option<String> {
             format!("↻ attempt {iteration} did not pass: {reason}")
         }
         EventKind::ValidationFailed { .. } => format!("↻ {name}  {text}"),
-        EventKind::SignalWanted { label, prompt } => format!("? {label}  {prompt}"),
+        EventKind::SignalWanted { label, prompt, .. } => format!("? {label}  {prompt}"),
         EventKind::Warning { message } => format!("! {message}"),
         _ => return None,
     };

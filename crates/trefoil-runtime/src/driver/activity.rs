@@ -214,12 +214,18 @@ fn command_result(output: CommandOutput) -> Value {
 
 async fn human(at: &At<'_>, request: &HumanRequest) -> Result<Value, RunError> {
     let prompt = at.shown(&request.prompt).to_text().to_string();
-    at.note(EventKind::SignalWanted { label: request.step.to_string(), prompt });
+    at.note(EventKind::SignalWanted {
+        label: request.step.to_string(),
+        prompt,
+        accepts: request.accepts.iter().map(ToString::to_string).collect(),
+        refused: request.refused.as_ref().map(ToString::to_string),
+    });
     let filled = HumanRequest { prompt: at.fill(&request.prompt)?, ..request.clone() };
     let ports = &at.world.ports;
     let asked = ports.humans.ask(&at.activity.key, &filled);
     let answer = within(&*ports.clock, request.timeout_ms, asked).await;
-    match (answer, &request.on_timeout) {
+    let otherwise = if request.refused.is_some() { &OnTimeout::Fail } else { &request.on_timeout };
+    match (answer, otherwise) {
         (Some(Some(answer)), _) => Ok(answer.into()),
         (_, OnTimeout::Answer(default)) => Ok(Value::Str(default.clone())),
         (None, OnTimeout::Fail) => {

@@ -35,6 +35,9 @@ pub fn key(request: &Request, prepared: &Prepared) -> ContentKey {
             if let OnTimeout::Answer(answer) = &human.on_timeout {
                 to.field("default", answer);
             }
+            if let Some(refused) = &human.refused {
+                to.field("refused", refused);
+            }
         }
         Request::Timer { ms } => to.number("timer", *ms as f64),
         Request::Decide(question) => to.field("decide", &question.canonical()),

@@ -96,6 +96,8 @@ pub struct Aside {
     pub budget: Option<Key>,
     /// How the items of the fan-outs of this step ended.
     pub items: Option<Tally>,
+    /// A person's last answer that no transition takes.
+    pub refused: Option<Value>,
 }
 
 /// A question under way.

@@ -92,6 +92,10 @@ impl Turn<'_> {
         }
         let outcome = match (&step.kind, outcome) {
             (StepKind::Model(call), Outcome::Done(answer)) => Outcome::Done(steps::model::read(self, call, answer)?),
+            (StepKind::Human(call), outcome) => match steps::person::answered(self, f, step, call, outcome)? {
+                Some(outcome) => outcome,
+                None => return Ok(()),
+            },
             (_, outcome) => outcome.clone(),
         };
         self.push(Task::Settle(f, outcome));
@@ -122,7 +126,8 @@ impl Turn<'_> {
         Ok(())
     }
 
-    fn shaped(&self, f: FrameId, step: &Step, raw: &Value) -> Result<Value, Stop> {
+    /// What a step makes of its result.
+    pub fn shaped(&self, f: FrameId, step: &Step, raw: &Value) -> Result<Value, Stop> {
         let value = match &step.shape {
             Some(shape) => self.context(f, Some(raw), None).expr(shape)?,
             None => raw.clone(),

@@ -9,6 +9,7 @@ pub mod for_each;
 pub mod graph;
 pub mod model;
 pub mod parallel;
+pub mod person;
 pub mod repeat;
 pub mod sequence;
 pub mod state_machine;
@@ -27,7 +28,7 @@ pub fn start(turn: &mut Turn<'_>, f: FrameId, id: StepId, step: &Step) -> Result
         StepKind::Model(call) => model::start(turn, f, call),
         StepKind::Tool(call) => effects::tool(turn, f, call),
         StepKind::Command(call) => effects::command(turn, f, call),
-        StepKind::Human(call) => effects::human(turn, f, call),
+        StepKind::Human(call) => person::start(turn, f, call),
         StepKind::Wait { ms } => effects::wait(turn, f, *ms),
         StepKind::Compute(expr) => Ok(Started::Done(turn.context(f, None, None).expr(expr)?)),
         StepKind::Sequence(steps) => sequence::start(turn, f, steps),

@@ -337,6 +337,12 @@ impl<'p> Turn<'p> {
         }
     }
 
+    /// A slot of the activation that a frame runs in.
+    pub fn read(&self, f: FrameId, slot: trefoil_ir::SlotId) -> Option<Value> {
+        let frame = self.core.frames.get(f)?;
+        self.core.activations.read(frame.activation, slot).cloned()
+    }
+
     /// Says what happened.
     pub fn note(&mut self, key: &Key, location: Location, kind: EventKind) {
         self.core.output.events.push(Noted { key: Some(key.clone()), location: Some(location), kind });

@@ -151,7 +151,7 @@ fn people_answer_or_the_default_does_or_the_step_fails() {
         world.ports.humans = Arc::new(Says(says, after, world.clock.clone()));
         let outcome = world.run(&b.program(main), "tea");
         let wanted = world.kinds().into_iter().find_map(|e| match e {
-            EventKind::SignalWanted { label, prompt } => Some(format!("{label}: {prompt}")),
+            EventKind::SignalWanted { label, prompt, .. } => Some(format!("{label}: {prompt}")),
             _ => None,
         });
         assert_eq!(wanted.as_deref(), Some("approve: ok with tea?"));

@@ -360,7 +360,7 @@ impl Lower {
 
     fn states(&mut self, nodes: &[Node]) -> StepId {
         let mut states = Vec::new();
-        let count = nodes.len() as u32 + 1;
+        let count = nodes.len() as u32 + 1; // and the gate before the end
         let previous = self.build.slot("previous");
         let feedback = self.build.slot("feedback");
         for (at, node) in nodes.iter().enumerate() {
@@ -395,6 +395,28 @@ impl Lower {
             });
             self.visible.push(label);
         }
+        let gate = self.label("GATE");
+        let prompt = Expr::Template(self.build.text("sure?"));
+        let call = HumanCall { prompt, timeout_ms: Some(50), on_timeout: OnTimeout::Fail };
+        let step = self.build.step(&gate, StepKind::Human(Box::new(call)));
+        let step = self.build.out(step, &gate);
+        let sure = self.build.cond(&format!("{{{{{gate}}}}} == \"sure\""));
+        states.push(State {
+            name: gate.as_str().into(),
+            step,
+            failed: None,
+            max_visits: 20,
+            transitions: vec![Transition {
+                takes: Takes::Success,
+                when: Some(sure),
+                target: StateId(count),
+                feedback: None,
+                origin: nowhere(),
+                text: "sure".into(),
+            }],
+            ends_unmatched: false,
+            fails_when: None,
+        });
         let label = self.label("END");
         let step = self.model("plain", &label, "done {{previous}}");
         self.visible.push(label.clone());
@@ -417,7 +439,7 @@ impl Lower {
             ends_unmatched: unmatched,
             fails_when: None,
         });
-        debug_assert_eq!(states.len() as u32, count);
+        debug_assert_eq!(states.len() as u32, count + 1);
         let kind = StepKind::StateMachine(StateMachine {
             states,
             initial: StateId(0),

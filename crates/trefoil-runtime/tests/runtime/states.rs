@@ -1,7 +1,15 @@
 //! State machines (decisions E8, E9).
 
+use std::sync::{Arc, Mutex};
+
 use serde_json::json as j;
-use trefoil_ir::{Expr, Source, State, StateId, StateMachine, StepId, StepKind, Takes, Transition};
+
+use async_trait::async_trait;
+use trefoil_ir::{
+    Expr, HumanCall, OnTimeout, Source, State, StateId, StateMachine, StepId, StepKind, Takes, Transition,
+};
+use trefoil_runtime::request::HumanRequest;
+use trefoil_runtime::{EntryKind, EventKind, HumanInbox, Key, RunOutcome};
 use trefoil_template::Value;
 
 use crate::build::{Build, nowhere};
@@ -155,4 +163,88 @@ fn a_state_whose_transitions_are_all_for_failures_ends_the_run_when_it_succeeds(
         assert_eq!(error.code, "NO_TRANSITION");
         assert!(error.message.ends_with(&format!("`MAKE.exit_code` is {code}")), "{}", error.message);
     }
+}
+
+/// Says one thing after the other, then nothing; remembers what was asked.
+#[derive(Default)]
+struct Person {
+    says: Mutex<Vec<&'static str>>,
+    asked: Mutex<Vec<(String, Vec<String>, Option<String>)>>,
+}
+
+#[async_trait]
+impl HumanInbox for Person {
+    async fn ask(&self, key: &Key, request: &HumanRequest) -> Option<String> {
+        let accepts = request.accepts.iter().map(ToString::to_string).collect();
+        let refused = request.refused.as_ref().map(ToString::to_string);
+        self.asked.lock().unwrap().push((key.0.to_string(), accepts, refused));
+        let mut says = self.says.lock().unwrap();
+        (!says.is_empty()).then(|| says.remove(0).to_owned())
+    }
+}
+
+fn gate(says: &[&'static str], on_timeout: OnTimeout) -> (RunOutcome, World, Arc<Person>) {
+    let mut b = Build::new();
+    let prompt = Expr::Template(b.text("ok?"));
+    let ask = b.step("ASK", StepKind::Human(Box::new(HumanCall { prompt, timeout_ms: Some(1_000), on_timeout })));
+    let ask = b.out(ask, "ASK");
+    let done = b.model("DONE", "done: {{ASK}}");
+    let yes = go(&mut b, Takes::Success, "{{ASK}} == \"yes\"", 1);
+    let no = go(&mut b, Takes::Success, "{{ASK}} == \"no\"", 1);
+    let states = machine(vec![state("ASK", ask, vec![yes, no]), state("DONE", done, vec![])]);
+    let body = b.step("", StepKind::StateMachine(states));
+    let main = b.flow("main", body, None);
+    let person = Arc::new(Person { says: Mutex::new(says.to_vec()), ..Person::default() });
+    let mut world = World::echo();
+    world.ports.humans = person.clone();
+    let outcome = world.run(&b.program(main), "x");
+    (outcome, world, person)
+}
+
+#[test]
+fn an_answer_that_no_transition_takes_is_asked_for_again() {
+    let (outcome, world, person) = gate(&["maybe", "yes"], OnTimeout::Fail);
+    assert_eq!(json(&outcome.result.unwrap()), j!("done: yes"));
+    let words = || vec!["yes".to_owned(), "no".to_owned()];
+    let asked = person.asked.lock().unwrap().clone();
+    assert_eq!(
+        asked,
+        [("ASK@1".into(), words(), None), ("ASK@1!2".into(), words(), Some("maybe".into()))],
+        "the second question is an activity of its own, and says what was refused"
+    );
+    let answers: Vec<String> = world
+        .journal
+        .entries("r1")
+        .iter()
+        .filter_map(|e| match &e.kind {
+            EntryKind::Completed { key, value, .. } if key.0.starts_with("ASK") => Some(value.to_text().to_string()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(answers, ["maybe", "yes"]);
+    let failed = world.kinds().iter().any(|e| matches!(e, EventKind::StepFailed { .. }));
+    assert!(!failed, "a wrong word is no failure of the step");
+}
+
+#[test]
+fn where_nobody_can_be_asked_again_the_run_fails_at_the_question() {
+    for on_timeout in [OnTimeout::Fail, OnTimeout::Answer("yes".into())] {
+        let (outcome, world, person) = gate(&["maybe"], on_timeout);
+        let error = outcome.result.unwrap_err();
+        assert_eq!(error.code, "NO_TRANSITION");
+        assert!(error.message.ends_with("`ASK` is maybe"), "{}", error.message);
+        assert_eq!(person.asked.lock().unwrap().len(), 2);
+        let failed = world.events.seen().into_iter().find_map(|e| match e.kind {
+            EventKind::StepFailed { error, .. } => Some((e.key.unwrap().0.to_string(), error.code)),
+            _ => None,
+        });
+        assert_eq!(failed, Some(("ASK@1".into(), "NO_TRANSITION".into())), "the step is shown as failed");
+    }
+}
+
+#[test]
+fn a_person_who_never_answers_well_is_not_asked_for_ever() {
+    let (outcome, _, person) = gate(&["maybe"; 80], OnTimeout::Fail);
+    assert_eq!(outcome.result.unwrap_err().code, "NO_TRANSITION");
+    assert_eq!(person.asked.lock().unwrap().len(), 50);
 }

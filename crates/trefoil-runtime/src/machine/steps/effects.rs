@@ -1,13 +1,13 @@
-//! The plain effects: tools, commands, people, time.
+//! The plain effects: tools, commands, time.
 
-use trefoil_ir::{CommandCall, HumanCall, ToolCall};
+use trefoil_ir::{CommandCall, ToolCall};
 use trefoil_template::Value;
 
 use crate::machine::eval::{Stop, text_of};
 use crate::machine::frame::FrameId;
 use crate::machine::lifecycle::Started;
 use crate::machine::turn::Turn;
-use crate::request::{CommandRequest, HumanRequest, Request, ToolRequest};
+use crate::request::{CommandRequest, Request, ToolRequest};
 
 /// Asks for a tool call.
 pub fn tool(turn: &mut Turn<'_>, f: FrameId, call: &ToolCall) -> Result<Started, Stop> {
@@ -28,19 +28,6 @@ pub fn command(turn: &mut Turn<'_>, f: FrameId, call: &CommandCall) -> Result<St
         workdir: call.workdir.as_ref().map(text).transpose()?,
     };
     turn.effect(f, Request::Command(request));
-    Ok(Started::Running)
-}
-
-/// Asks for a person's answer.
-pub fn human(turn: &mut Turn<'_>, f: FrameId, call: &HumanCall) -> Result<Started, Stop> {
-    let prompt = text_of(&turn.context(f, None, None).passing(&call.prompt)?);
-    let request = HumanRequest {
-        step: turn.labels(f).last().cloned().unwrap_or_else(|| turn.program.name.clone()),
-        prompt,
-        timeout_ms: call.timeout_ms,
-        on_timeout: call.on_timeout.clone(),
-    };
-    turn.effect(f, Request::Human(request));
     Ok(Started::Running)
 }
 

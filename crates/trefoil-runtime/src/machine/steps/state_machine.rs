@@ -4,7 +4,8 @@ use trefoil_ir::{State, StateId, StateMachine, Takes, Transition};
 use trefoil_template::Value;
 
 use crate::error::RunError;
-use crate::machine::eval::Stop;
+use crate::event::EventKind;
+use crate::machine::eval::{Context, Stop};
 use crate::machine::frame::{Doing, FrameId, Outcome, Task};
 use crate::machine::keys;
 use crate::machine::lifecycle::Started;
@@ -44,12 +45,12 @@ fn enter(
     if running.entries > machine.max_entries {
         let message = format!("more than {} states entered; the next was `{}`", machine.max_entries, state.name);
         let error = RunError::new("MAX_TRANSITIONS_EXCEEDED", message);
-        return Err(at(turn, f, machine, from.unwrap_or(id), error).into());
+        return Err(fails(turn, f, machine, from.unwrap_or(id), error));
     }
     let Some(visits) = running.visits.get_mut(id.index()) else { return Ok(()) };
     if *visits >= state.max_visits {
         let message = format!("state `{}` entered more than {} times", state.name, state.max_visits);
-        return Err(at(turn, f, machine, id, RunError::new("MAX_STATE_VISITS_EXCEEDED", message)).into());
+        return Err(fails(turn, f, machine, id, RunError::new("MAX_STATE_VISITS_EXCEEDED", message)));
     }
     *visits += 1;
     let visit = *visits;
@@ -88,15 +89,7 @@ pub fn ended(
         }
     };
     let context = turn.context_of(f, place, Some(&result), failure.map(|e| &*e.message));
-    let mut taken = None;
-    for transition in state.transitions.iter().filter(|t| matches(t, failure.is_some())) {
-        let holds = transition.when.as_ref().map_or(Ok(true), |when| context.cond(when))?;
-        if holds {
-            taken = Some(transition);
-            break;
-        }
-    }
-    if let Some(transition) = taken {
+    if let Some(transition) = taken(&context, state, failure.is_some())? {
         let feedback = transition.feedback.as_ref().map(|text| context.text(text)).transpose()?;
         let text = transition.feedback.as_ref().filter(|_| turn.core.traces);
         let from = text.and_then(|text| context.text_trail(text));
@@ -108,24 +101,44 @@ pub fn ended(
         turn.push(Task::Settle(f, outcome.clone()));
         return Ok(());
     }
-    let fails = match &state.fails_when {
-        Some(fails) if state.may_end() => context.cond(fails)?,
+    let failed = match &state.fails_when {
+        Some(when) if state.may_end() => context.cond(when)?,
         _ => false,
     };
-    if !state.may_end() || fails && !state.transitions.is_empty() {
+    if !state.may_end() || failed && !state.transitions.is_empty() {
         let error = no_transition(turn, f, state, &result);
-        return Err(at(turn, f, machine, StateId(place), error).into());
+        return Err(fails(turn, f, machine, StateId(place), error));
     }
-    if let (true, Some(fails)) = (fails, &state.fails_when) {
-        let message = format!("the run ended in state `{}` with `{}`", state.name, fails.text);
+    if let (true, Some(when)) = (failed, &state.fails_when) {
+        let message = format!("the run ended in state `{}` with `{}`", state.name, when.text);
         let error = RunError::new("COMMAND_FAILED", message);
-        return Err(at(turn, f, machine, StateId(place), error).into());
+        return Err(fails(turn, f, machine, StateId(place), error));
     }
     let slot = turn.program.step(state.step).and_then(|s| s.out);
     let frame = turn.core.frames.get(f).map(|f| f.activation);
     let stored = slot.zip(frame).and_then(|(slot, activation)| turn.core.activations.read(activation, slot)).cloned();
     turn.done(f, stored.unwrap_or(result));
     Ok(())
+}
+
+/// The first transition of a state that holds.
+pub fn taken<'s>(context: &Context<'_>, state: &'s State, failed: bool) -> Result<Option<&'s Transition>, Stop> {
+    for transition in state.transitions.iter().filter(|t| matches(t, failed)) {
+        if transition.when.as_ref().map_or(Ok(true), |when| context.cond(when))? {
+            return Ok(Some(transition));
+        }
+    }
+    Ok(None)
+}
+
+/// The run fails at a state, although the state itself ended well: that is shown where it happened.
+fn fails(turn: &mut Turn<'_>, f: FrameId, machine: &StateMachine, id: StateId, error: RunError) -> Stop {
+    let error = at(turn, f, machine, id, error);
+    let step = machine.states.get(id.index()).and_then(|s| turn.program.step(s.step));
+    if let (Some(step), Some(key)) = (step.filter(|s| s.label.is_some()), error.key.clone()) {
+        turn.note(&key, step.origin, EventKind::StepFailed { error: error.clone(), handled_as: "fail" });
+    }
+    error.into()
 }
 
 /// Says that a failure is about a state: under the key of its last visit, at its place unless a closer one is known.
