@@ -100,7 +100,7 @@ pub enum EventKind {
     StepSkipped {
         /// Its label.
         label: String,
-        /// `when` and its text, `budget`, `branch not taken`.
+        /// `when` and its text, `budget`, `branch not taken`; with the values that were seen.
         reason: String,
     },
     /// A labelled step ended well.

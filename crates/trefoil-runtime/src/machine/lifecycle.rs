@@ -1,6 +1,8 @@
 //! What happens around every step, whatever its kind: `when`, tries, the time limit, retries, the failure policy.
 
-use trefoil_ir::{Backoff, Callee, Items, OnFailure, OnItemFailure, Retry, RetryOn, Step, StepId, StepKind, Takes};
+use trefoil_ir::{
+    Backoff, Callee, Cond, Items, OnFailure, OnItemFailure, Retry, RetryOn, Step, StepId, StepKind, Takes,
+};
 use trefoil_template::Value;
 
 use super::content;
@@ -31,7 +33,8 @@ impl Turn<'_> {
         if let Some(when) = &step.when
             && !self.context(f, None, None).cond(when)?
         {
-            self.note_skipped(f, step, format!("`when` is false: `{}`", when.text));
+            let reason = format!("`when` is false: `{}`{}", when.text, self.saw(f, [when]));
+            self.note_skipped(f, step, reason);
             if let Some(slot) = step.out {
                 self.write(f, slot, Some(Value::Null));
             }
@@ -295,6 +298,18 @@ impl Turn<'_> {
             let key = frame.base.clone();
             self.note(&key, step.origin, EventKind::StepSkipped { label: label.to_string(), reason });
         }
+    }
+
+    /// ` (x is 3)`: the values that conditions looked at.
+    pub fn saw<'c>(&self, f: FrameId, conditions: impl IntoIterator<Item = &'c Cond>) -> String {
+        let context = self.context(f, None, None);
+        let mut seen: Vec<String> = Vec::new();
+        for value in conditions.into_iter().flat_map(|when| context.seen(when)) {
+            if !seen.contains(&value) {
+                seen.push(value);
+            }
+        }
+        if seen.is_empty() { String::new() } else { format!(" ({})", seen.join(", ")) }
     }
 
     /// A step beneath `parent` is never started.

@@ -124,8 +124,8 @@ fn a_branch_takes_the_first_arm_that_holds() {
         });
         (result, skipped.unwrap_or_default())
     };
-    assert_eq!(run("yes"), (j!("took yes"), "other: branch not taken".into()));
-    assert_eq!(run("no"), (j!("took other"), "yes: branch not taken".into()));
+    assert_eq!(run("yes"), (j!("took yes"), "other: branch not taken (`input` is yes)".into()));
+    assert_eq!(run("no"), (j!("took other"), "yes: branch not taken (`input` is no)".into()));
 }
 
 #[test]

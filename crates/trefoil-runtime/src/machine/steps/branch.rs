@@ -21,7 +21,8 @@ pub fn start(turn: &mut Turn<'_>, f: FrameId, arms: &[Arm], otherwise: Option<St
     let chosen = chosen.or_else(|| otherwise.map(|step| (arms.len(), step)));
     for step in arms.iter().map(|a| a.step).chain(otherwise) {
         if Some(step) != chosen.map(|(_, step)| step) {
-            turn.note_passed_over(f, step, "branch not taken");
+            let saw = turn.saw(f, arms.iter().map(|a| &a.when));
+            turn.note_passed_over(f, step, &format!("branch not taken{saw}"));
         }
     }
     match chosen {

@@ -174,7 +174,15 @@ fn advance(turn: &mut Turn<'_>, f: FrameId, graph: &Graph, mut ready: Vec<u32>) 
             node.ended = true;
         }
         running.release(place, &mut ready);
-        turn.note_passed_over(f, node.step, if runs { "budget" } else { "branch not taken" });
+        let reason = match (runs, &*node.fallback_of) {
+            (true, _) => "budget".to_owned(),
+            (false, []) => {
+                let asked = node.incoming.iter().filter_map(|edge| edge.when.as_ref());
+                format!("branch not taken{}", turn.saw(f, asked))
+            }
+            (false, _) => "not needed: nothing failed that it stands in for".to_owned(),
+        };
+        turn.note_passed_over(f, node.step, &reason);
     }
     let Some(Doing::Graph(running)) = turn.core.frames.get(f).map(|f| &f.doing) else { return Ok(()) };
     if running.running == 0 {
