@@ -95,6 +95,19 @@ pub fn note(text: &str) {
     say(&format!("{green}note{green:#}: {text}"));
 }
 
+/// Something beside the matter, dimmed.
+pub fn aside(text: &str) {
+    let dim = anstyle::Style::new().dimmed();
+    say(&format!("{dim}{text}{dim:#}"));
+}
+
+/// Something worth knowing that must not be missed.
+pub fn loud(text: &str) {
+    let green = anstyle::AnsiColor::BrightGreen.on_default().bold();
+    let bold = anstyle::Style::new().bold();
+    say(&format!("{green}note{green:#}: {bold}{text}{bold:#}"));
+}
+
 /// Something that may not be as meant.
 pub fn warning(text: &str) {
     let yellow = anstyle::AnsiColor::Yellow.on_default().bold();

@@ -269,6 +269,76 @@ fn by_schema(field: &InputField, text: &str) -> Result<Value, InputError> {
     }
 }
 
+/// An input that a program takes and that was not given.
+#[derive(Debug, Clone)]
+pub struct Missing {
+    /// Its name.
+    pub name: String,
+    /// Its type, in words.
+    pub kind: String,
+    /// What the manifest says about it.
+    pub description: Option<String>,
+    /// What it may be, where that is a list.
+    pub choices: Vec<String>,
+    field: InputField,
+}
+
+impl Missing {
+    /// What was typed, as the type that the input has.
+    pub fn value(&self, typed: &str) -> Result<Value, InputError> {
+        by_schema(&self.field, typed)
+    }
+    /// Whether an empty text is a value for it.
+    pub fn takes_nothing(&self) -> bool {
+        self.choices.is_empty() && self.kind.contains("string")
+    }
+}
+
+/// The inputs of a program that an input does not have.
+pub fn missing(program: &Program, given: Option<&Value>) -> Vec<Missing> {
+    let Some(flow) = program.flow(program.entry) else { return Vec::new() };
+    // A text is the one input that it is wrapped as.
+    let text = match given {
+        Some(Value::Object(_)) | None => None,
+        Some(_) => Some(flow.intake.wrap.clone()),
+    };
+    let has = |name: &str| match (&text, given) {
+        (Some(wrap), _) => wrap.as_deref() == Some(name),
+        (None, Some(Value::Object(members))) => members.contains_key(name),
+        (None, _) => false,
+    };
+    let fields = flow.intake.fields.iter().filter(|f| f.default.is_none() && !f.optional && !has(&f.name));
+    fields.map(wanted).collect()
+}
+
+fn wanted(field: &InputField) -> Missing {
+    let schema = field.schema.to_json();
+    let word = |v: &serde_json::Value| v.as_str().map_or_else(|| v.to_string(), str::to_owned);
+    let kind = match schema.get("type") {
+        Some(serde_json::Value::Array(all)) => all.iter().map(word).collect::<Vec<_>>().join(" or "),
+        Some(one) => word(one),
+        None => "string".to_owned(),
+    };
+    let choices = schema.get("enum").and_then(|e| e.as_array()).map(|all| all.iter().map(word).collect());
+    Missing {
+        name: field.name.to_string(),
+        kind,
+        description: schema.get("description").and_then(|d| d.as_str()).map(str::to_owned),
+        choices: choices.unwrap_or_default(),
+        field: field.clone(),
+    }
+}
+
+/// Adds an input to what was given.
+pub fn put(given: &mut Option<Value>, name: &str, value: Value) {
+    let mut members = match given.take() {
+        Some(Value::Object(members)) => (*members).clone(),
+        _ => Object::default(),
+    };
+    members.insert(name.into(), value);
+    *given = Some(Value::from(members));
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -15,9 +15,8 @@ use trefoil::template::{Value, limits};
 use trefoil::trace::Tracer;
 use trefoil::{AnswersFrom, Checks, LoadOptions, Loaded, Report};
 
-use super::warn;
 use crate::args::{TargetArgs, TextArgs};
-use crate::run::{Jsonl, Recording, Shown, Stop, Terminal, input, next, report};
+use crate::run::{Jsonl, Recording, Shown, Stop, Terminal, ask, input, next, report, result};
 use crate::{exit, output};
 
 /// Run a workflow or an agent
@@ -115,19 +114,13 @@ fn start(args: &Run) -> Result<u8, u8> {
         trefoil::load(&args.target.target(), &options).map_err(|report| not_started(args, &options, &report))?;
     count_calls(args, &loaded)?;
     if !args.quiet {
-        warn(&loaded);
         warn_of_texts(args, loaded.dialect);
-        match loaded.unproven() {
-            _ if args.no_check => output::say("checks skipped (`--no-check`)"),
-            Some(unproven) => output::say(&format!(
-                "{unproven} (run `trefoil check` to see {})",
-                if unproven.starts_with("1 ") && !unproven.contains(',') { "it" } else { "them" }
-            )),
-            None => {}
-        }
+        count_warnings(args, &loaded);
     }
     let input = input::read(&loaded, &args.inputs, args.input_json.as_deref());
     let input = input.map_err(|why| refuse_input(&loaded, why))?;
+    let interactive = output::interactive() && args.events.is_none();
+    let input = ask::complete(&loaded, input, interactive, args.quiet).ok_or(exit::NOT_STARTED)?;
     let tracer = Arc::new(Tracer::default());
     // Events on a terminal and a picture that is drawn again and again would be in each other's way.
     let events_shown = args.events.is_some() && std::io::stdout().is_terminal();
@@ -180,7 +173,7 @@ fn start(args: &Run) -> Result<u8, u8> {
     if let Some(script) = script.filter(|_| !args.quiet && outcome.result.is_ok()) {
         script.unused().iter().for_each(|line| output::warning(line));
     }
-    let mut code = finish(args, &loaded, &outcome);
+    let mut code = finish(args, &loaded, &shown, placeholders, &outcome);
     if placeholders && code == exit::OK && !args.quiet && args.events.is_none() {
         next::say(&args.target.target);
     }
@@ -199,7 +192,7 @@ fn label(args: &Run, ready: &Ready) {
     let asked_for = args.model == Some(ModelOverride::Embedded);
     if ready.answers_from == AnswersFrom::Embedded {
         let why = if asked_for { "" } else { "no API key is set for any model in this workflow: " };
-        output::note(&format!("{why}answers are placeholders from the offline embedded model"));
+        output::loud(&format!("{why}answers are placeholders from the offline embedded model"));
     }
 }
 
@@ -266,16 +259,31 @@ fn refuse(loaded: &Loaded, why: &NotStarted) -> u8 {
     exit::NOT_STARTED
 }
 
-fn finish(args: &Run, loaded: &Loaded, outcome: &RunOutcome) -> u8 {
+fn finish(args: &Run, loaded: &Loaded, shown: &Shown, placeholders: bool, outcome: &RunOutcome) -> u8 {
+    // Where a person reads both, the result is set off, and there is a word about what to do next.
+    let person = !args.quiet && args.events.is_none() && shown.live() && std::io::stdout().is_terminal();
+    let trace = args.trace.as_ref().map(|path| path.display().to_string());
     match &outcome.result {
         Ok(value) => {
             if args.events.is_some() {
                 return exit::OK;
             }
-            output::answer(&match args.output {
+            if person {
+                output::say("");
+            }
+            let code = output::answer(&match args.output {
                 Output::Json => value.to_json().to_string(),
-                Output::Text => report::text(value),
-            })
+                Output::Text => result::text(value, std::io::stdout().is_terminal()),
+            });
+            if person {
+                output::say("");
+                if placeholders {
+                    output::loud("this is placeholder text of the embedded model: no real model was asked");
+                } else {
+                    result::next(&args.target.target, trace.as_deref()).iter().for_each(|line| output::aside(line));
+                }
+            }
+            code
         }
         Err(error) if error.code == "CANCELLED" => {
             output::note("cancelled");
@@ -283,7 +291,30 @@ fn finish(args: &Run, loaded: &Loaded, outcome: &RunOutcome) -> u8 {
         }
         Err(error) => {
             output::say(report::failure(loaded, error).trim_end());
+            if !args.quiet {
+                let answer = error.key.as_ref().and_then(|key| shown.answer(&key.0));
+                let after = report::after(outcome, answer.as_deref(), trace.as_deref());
+                after.iter().for_each(|line| output::say(line));
+            }
             exit::FAILED
         }
     }
+}
+
+/// How many warnings there are; what they say is `check`'s to tell, and so is what is merely worth knowing.
+fn count_warnings(args: &Run, loaded: &Loaded) {
+    if args.no_check {
+        return output::say("checks skipped (`--no-check`)");
+    }
+    let warnings = loaded.diagnostics.iter().filter(|d| d.severity > Severity::Info).count();
+    let said = match warnings {
+        0 => return,
+        1 => "1 warning".to_owned(),
+        n => format!("{n} warnings"),
+    };
+    output::say(&format!(
+        "check: {said} (run `trefoil check {}` to see {})",
+        args.target.target,
+        if warnings == 1 { "it" } else { "them" }
+    ));
 }

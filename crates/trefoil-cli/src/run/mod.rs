@@ -1,16 +1,22 @@
 //! What a run looks like from outside: its input, its events on the screen, its end.
 
+pub mod ask;
+mod header;
 pub mod input;
 mod jsonl;
+mod look;
 pub mod next;
 mod person;
 mod plain;
 mod progress;
 mod recording;
 pub mod report;
+pub mod result;
+mod row;
 mod shown;
 mod stop;
 mod tree;
+mod words;
 
 pub use jsonl::Jsonl;
 pub use person::Terminal;

@@ -10,6 +10,7 @@ use trefoil::ir::OnTimeout;
 use trefoil::runtime::{HumanInbox, HumanRequest, Key};
 
 use super::Shown;
+use super::words::{line, safe};
 
 /// Asks on stderr, reads lines from stdin.
 pub struct Terminal {
@@ -49,14 +50,27 @@ impl HumanInbox for Terminal {
         let _paused = self.shown.pause();
         let prompt: String = request.prompt.to_text().chars().filter(|c| *c == '\n' || !c.is_control()).collect();
         let default = match &request.on_timeout {
-            OnTimeout::Answer(default) => format!(" [{default}]"),
-            OnTimeout::Fail => String::new(),
+            OnTimeout::Answer(default) if request.refused.is_none() => format!(" [{}]", safe(default)),
+            OnTimeout::Answer(_) | OnTimeout::Fail => String::new(),
         };
+        let words: Vec<String> = request.accepts.iter().map(|word| format!("`{}`", safe(word))).collect();
+        let accepts = if words.is_empty() { String::new() } else { format!(" ({})", words.join(", ")) };
         let bold = anstyle::Style::new().bold();
         let mut err = anstream::stderr();
-        let _ = write!(err, "\n{bold}{}{bold:#}\n{prompt}\n{default}> ", request.step).and_then(|()| err.flush());
-        let line = lines.recv().await?;
+        let asked = match &request.refused {
+            None => {
+                write!(err, "\n{bold}{}{bold:#}\n{prompt}\n{}{default}> ", safe(&request.step), accepts.trim_start())
+            }
+            Some(refused) => write!(
+                err,
+                "no transition takes `{}`{}{accepts}> ",
+                line(refused),
+                if words.is_empty() { "; answer again" } else { "; answer one of" }
+            ),
+        };
+        let _ = asked.and_then(|()| err.flush());
+        let typed = lines.recv().await?;
         // Nothing typed is the default, where there is one.
-        (!line.is_empty() || default.is_empty()).then_some(line)
+        (!typed.is_empty() || default.is_empty()).then_some(typed)
     }
 }

@@ -2,35 +2,48 @@
 
 use trefoil::runtime::{Event, EventKind};
 
+use super::look::Look;
 use super::progress::{Node, State};
-use super::tree::time;
+use super::words::{grouped, line, safe, time};
 
 /// The line for an event, if it deserves one.
-pub fn plain(event: &Event, node: Option<&Node>) -> Option<String> {
+pub fn plain(event: &Event, node: Option<&Node>, look: Look) -> Option<String> {
     let at = time(event.at_ms);
-    let name = node.map_or("", |n| n.label.as_str());
-    let text = node.map_or("", |n| n.text.as_str());
+    let name = node.map_or("", |n| n.title.as_str());
     let line = match &event.kind {
         EventKind::ModelStarted { model, .. } => format!("… {name}  {model}"),
         EventKind::StepFinished { .. } | EventKind::StepFailed { .. } | EventKind::StepSkipped { .. } => {
-            let node = node?;
-            let took = time(node.ended_ms.unwrap_or(event.at_ms).saturating_sub(node.started_ms));
-            match node.state {
-                State::Failed => format!("✗ {name}  {took}  {text}"),
-                State::Skipped => format!("– {name}  skipped: {text}"),
-                _ if node.tokens > 0 => format!("✓ {name}  {took}, {} tokens", node.tokens),
-                _ => format!("✓ {name}  {took}"),
-            }
+            ended(node?, event.at_ms)
         }
-        EventKind::RetryScheduled { .. } => format!("↻ {name}  {text}"),
+        EventKind::ItemFinished { .. } => ended(node?, event.at_ms),
+        EventKind::RetryScheduled { attempt, delay_ms, error } => {
+            format!("↻ {name}  try {attempt} in {}: {}", time(*delay_ms), line(&error.to_string()))
+        }
         // The attempts of an agent that is run by itself belong to no step with a name.
         EventKind::ValidationFailed { iteration, reason } if node.is_none() => {
-            format!("↻ attempt {iteration} did not pass: {reason}")
+            format!("↻ attempt {iteration} did not pass: {}", line(reason))
         }
-        EventKind::ValidationFailed { .. } => format!("↻ {name}  {text}"),
-        EventKind::SignalWanted { label, prompt, .. } => format!("? {label}  {prompt}"),
-        EventKind::Warning { message } => format!("! {message}"),
+        EventKind::ValidationFailed { .. } => format!("↻ {name}  {}", node?.text),
+        EventKind::SignalWanted { label, prompt, .. } => format!("? {}  {}", safe(label), line(prompt)),
+        EventKind::Warning { message } => format!("! {}", line(message)),
         _ => return None,
     };
-    Some(format!("{at:>9}  {line}"))
+    Some(look.letters(&format!("{at:>9}  {line}")))
+}
+
+fn ended(node: &Node, now: u64) -> String {
+    let (name, text) = (&node.title, &node.text);
+    let took = time(node.ended_ms.unwrap_or(now).saturating_sub(node.started_ms));
+    let tries = if node.tries > 1 { format!(", {} tries", node.tries) } else { String::new() };
+    match node.state {
+        State::Failed => format!("✗ {name}  {took}{tries}  {text}"),
+        State::Cancelled => format!("⊘ {name}  {took}{tries}  {text}"),
+        State::Skipped => format!("– {name}  skipped: {text}"),
+        State::Partly => {
+            let failed = node.items.map(|i| format!("  {} of {} failed", i.failed, i.total));
+            format!("! {name}  {took}{tries}{}", failed.unwrap_or_else(|| format!("  {text}")))
+        }
+        _ if node.usage.total() > 0 => format!("✓ {name}  {took}{tries}, {} tokens", grouped(node.usage.total())),
+        _ => format!("✓ {name}  {took}{tries}"),
+    }
 }

@@ -1,9 +1,11 @@
-//! How far a run is: a tree of its steps, kept up to date by its events.
+//! How far a run is: a tree of its steps and the items of its fan-outs, kept up to date by its events.
 
 use std::collections::HashMap;
 
-use trefoil::runtime::{Event, EventKind};
+use trefoil::runtime::{Event, EventKind, Usage};
 use trefoil::trace::outer;
+
+use super::words::{line, preview, safe};
 
 /// Characters of streamed text that are kept for showing.
 const TAIL: usize = 400;
@@ -15,11 +17,13 @@ pub struct Progress {
     pub nodes: Vec<Node>,
     /// Those that are in no other.
     pub roots: Vec<usize>,
+    /// Names of steps that may still come, outermost ones only.
+    pub expected: Vec<String>,
     index: HashMap<String, usize>,
     /// Model calls so far.
     pub calls: u64,
     /// Tokens so far.
-    pub tokens: u64,
+    pub usage: Usage,
     /// The run's time of the last event.
     pub at_ms: u64,
 }
@@ -27,6 +31,8 @@ pub struct Progress {
 /// What state a step is in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum State {
+    /// Its turn has not come.
+    Expected,
     /// At work.
     Running,
     /// Waits for its next try.
@@ -35,18 +41,35 @@ pub enum State {
     Asking,
     /// Ended well.
     Done,
+    /// Ended, though some of its items failed.
+    Partly,
     /// Failed.
     Failed,
+    /// Stopped because something around it ended.
+    Cancelled,
     /// Passed over.
     Skipped,
 }
 
-/// A step.
+/// How the items of a fan-out are.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Items {
+    /// All.
+    pub total: u32,
+    /// Those that ended, well or not.
+    pub ended: u32,
+    /// Those that failed.
+    pub failed: u32,
+}
+
+/// A step, or an item of a fan-out.
 pub struct Node {
     /// Its key.
     pub key: String,
-    /// Its name and which pass, item or attempt it is.
+    /// What the tree calls it, within the step around it.
     pub label: String,
+    /// What a line by itself calls it.
+    pub title: String,
     /// How it is.
     pub state: State,
     /// Who answers it.
@@ -55,14 +78,35 @@ pub struct Node {
     pub started_ms: u64,
     /// The same.
     pub ended_ms: Option<u64>,
+    /// When the next try begins.
+    pub retry_ms: Option<u64>,
+    /// Which try is under way or was the last, from 1.
+    pub tries: u32,
     /// Tokens of its own calls.
-    pub tokens: u64,
-    /// What to show behind it: streamed text, a reason, the beginning of its result.
+    pub usage: Usage,
+    /// How its items are, if it is a fan-out.
+    pub items: Option<Items>,
+    /// What to show beside it: streamed text, a reason, the beginning of its result.
     pub text: String,
+    /// The text may never reach the workflow.
+    pub provisional: bool,
+    /// The beginning of its last answer.
+    pub answer: String,
+    /// No event will say that it has ended: it was made up for a call that stands alone.
+    pub alone: bool,
+    /// An item of a fan-out.
+    pub item: bool,
     /// The step around it.
     pub parent: Option<usize>,
     /// The steps in it.
     pub children: Vec<usize>,
+}
+
+impl Node {
+    fn end(&mut self, state: State, at: u64, text: String) {
+        (self.state, self.ended_ms, self.retry_ms) = (state, Some(at), None);
+        (self.text, self.provisional) = (text, false);
+    }
 }
 
 impl Progress {
@@ -71,40 +115,74 @@ impl Progress {
         self.at_ms = event.at_ms;
         let at = event.at_ms;
         match &event.kind {
-            EventKind::StepStarted { label, .. } => Some(self.begin(event, label)),
+            EventKind::StepStarted { label, .. } => Some(self.begin(event, &safe(label))),
             EventKind::StepSkipped { label, reason } => {
-                let index = self.begin(event, label);
-                self.change(index, |node| {
-                    (node.state, node.ended_ms) = (State::Skipped, Some(at));
-                    node.text = line(reason);
-                })
+                let index = self.begin(event, &safe(label));
+                self.change(index, |node| node.end(State::Skipped, at, line(reason)))
             }
-            EventKind::StepFinished { output, .. } => {
+            EventKind::StepFinished { output, items } => {
                 let index = self.inner(event)?;
-                self.change(index, |node| {
-                    (node.state, node.ended_ms) = (State::Done, Some(at));
-                    node.text = line(&output.to_text());
-                })
+                let failed = items.filter(|items| items.failed > 0);
+                let state = if failed.is_some() { State::Partly } else { State::Done };
+                let told = failed.map(|i| format!("{} of {} failed  ", i.failed, i.total)).unwrap_or_default();
+                self.close(index);
+                self.change(index, |node| node.end(state, at, told + &preview(output)))
             }
             EventKind::StepFailed { error, handled_as } => {
                 let index = self.inner(event)?;
+                self.close(index);
+                let (state, then) = match *handled_as {
+                    "cancel" => {
+                        return self.change(index, |node| node.end(State::Cancelled, at, "cancelled".to_owned()));
+                    }
+                    "fail" => (State::Failed, String::new()),
+                    other => (State::Failed, format!(" ({other})")),
+                };
                 self.change(index, |node| {
-                    (node.state, node.ended_ms) = (State::Failed, Some(at));
-                    let then = if *handled_as == "fail" { String::new() } else { format!(" ({handled_as})") };
-                    node.text = line(&format!("{}: {}{then}", error.code, error.message));
+                    node.end(state, at, line(&format!("{}: {}{then}", error.code, error.message)));
+                })
+            }
+            EventKind::ItemStarted { index, total, item } => {
+                let around = self.inner(event);
+                if let Some(around) = around.and_then(|i| self.nodes.get_mut(i)) {
+                    around.items.get_or_insert_default().total = *total;
+                }
+                let value = item.as_ref().map(preview).unwrap_or_default();
+                let number = format!("{}/{total}", u64::from(*index) + 1);
+                let label = if value.is_empty() { number } else { format!("{number} {value}") };
+                let node = self.begin(event, &label);
+                self.change(node, |node| node.item = true)
+            }
+            EventKind::ItemFinished { error } => {
+                let index = self.inner(event)?;
+                if let Some(around) = self.nodes.get(index).and_then(|n| n.parent).and_then(|p| self.nodes.get_mut(p)) {
+                    let items = around.items.get_or_insert_default();
+                    items.ended += 1;
+                    items.failed += u32::from(error.is_some());
+                }
+                self.close(index);
+                self.change(index, |node| match error {
+                    Some(error) => node.end(State::Failed, at, line(&format!("{}: {}", error.code, error.message))),
+                    None => node.end(State::Done, at, node.answer.clone()),
                 })
             }
             EventKind::ModelStarted { agent, model, .. } => {
                 self.calls += 1;
-                let index = self.inner(event).unwrap_or_else(|| self.begin(event, agent));
+                let index = self.inner(event).unwrap_or_else(|| {
+                    let index = self.begin(event, &safe(agent));
+                    self.change(index, |node| node.alone = true);
+                    index
+                });
                 self.change(index, |node| {
                     (node.state, node.model) = (State::Running, Some(model.clone()));
+                    (node.retry_ms, node.ended_ms) = (None, None);
                     node.text.clear();
                 })
             }
-            EventKind::TextDelta { text, .. } => {
+            EventKind::TextDelta { text, provisional } => {
                 let index = self.inner(event)?;
                 self.change(index, |node| {
+                    node.provisional = *provisional;
                     node.text.push_str(text);
                     let extra = node.text.chars().count().saturating_sub(TAIL);
                     if let Some((cut, _)) = node.text.char_indices().nth(extra).filter(|_| extra > 0) {
@@ -112,16 +190,41 @@ impl Progress {
                     }
                 })
             }
-            EventKind::ModelFinished { usage, .. } => {
-                self.tokens += usage.total();
+            EventKind::ModelFinished { answer, usage, .. } => {
+                self.usage.add(*usage);
                 let index = self.inner(event)?;
-                self.change(index, |node| node.tokens += usage.total())
+                self.change(index, |node| {
+                    node.usage.add(*usage);
+                    node.answer = preview(answer);
+                    if node.alone {
+                        node.end(State::Done, at, node.answer.clone());
+                    }
+                })
+            }
+            EventKind::EffectFailed { error, usage, .. } => {
+                // A call that failed may have used something.
+                self.usage.add(usage.unwrap_or_default());
+                let index = self.inner(event)?;
+                if let Some(node) = self.nodes.get_mut(index) {
+                    node.usage.add(usage.unwrap_or_default());
+                }
+                // Of a step's own failure its own event tells.
+                let node = self.nodes.get(index).filter(|node| node.alone || node.item)?;
+                let index = node.children.is_empty().then_some(index)?;
+                let text = line(&format!("{}: {}", error.code, error.message));
+                self.change(index, |node| node.end(State::Failed, at, text))
+            }
+            EventKind::ModelStopped { usage } => {
+                self.usage.add(*usage);
+                let index = self.inner(event)?;
+                self.change(index, |node| node.usage.add(*usage))
             }
             EventKind::RetryScheduled { attempt, delay_ms, error } => {
                 let index = self.inner(event)?;
                 self.change(index, |node| {
-                    node.state = State::Waiting;
-                    node.text = line(&format!("try {attempt} in {delay_ms} ms: {error}"));
+                    (node.state, node.tries, node.ended_ms) = (State::Waiting, *attempt, None);
+                    node.retry_ms = Some(at.saturating_add(*delay_ms));
+                    node.text = line(&error.to_string());
                 })
             }
             EventKind::ValidationFailed { iteration, reason } => {
@@ -135,23 +238,45 @@ impl Progress {
                     node.text = line(prompt);
                 })
             }
-            EventKind::EffectStarted { .. }
-            | EventKind::EffectFinished { .. }
-            | EventKind::EffectFailed { .. }
-            | EventKind::ItemStarted { .. }
-            | EventKind::ItemFinished { .. }
-            | EventKind::ModelStopped { .. }
-            | EventKind::Warning { .. }
-            | EventKind::RunStarted { .. }
-            | EventKind::RunFinished { .. } => None,
+            _ => None,
         }
     }
     /// What is still at work when the run has ended was stopped.
     pub fn stop(&mut self) {
         let now = self.at_ms;
         for node in self.nodes.iter_mut().filter(|n| n.ended_ms.is_none()) {
-            (node.state, node.ended_ms) = (State::Failed, Some(now));
-            node.text = "stopped".to_owned();
+            node.end(State::Cancelled, now, "stopped".to_owned());
+        }
+        self.expected.clear();
+    }
+    /// Fan-outs some of whose items failed: `grade: 10 of 20 failed`.
+    pub fn partly_failed(&self) -> Vec<String> {
+        let told = |node: &Node| {
+            let items = node.items.filter(|items| items.failed > 0)?;
+            Some(format!("{}: {} of {} failed", node.title, items.failed, items.total))
+        };
+        self.nodes.iter().filter_map(told).collect()
+    }
+    /// The node of a key, or of the nearest one around it.
+    pub fn nearest(&self, key: &str) -> Option<usize> {
+        let mut key = key;
+        loop {
+            if let Some(index) = self.index.get(key) {
+                return Some(*index);
+            }
+            key = outer(key)?;
+        }
+    }
+    /// What is beneath a step that has ended, and has not ended itself, was cancelled.
+    fn close(&mut self, index: usize) {
+        let now = self.at_ms;
+        let mut open = self.nodes.get(index).map(|n| n.children.clone()).unwrap_or_default();
+        while let Some(index) = open.pop() {
+            let Some(node) = self.nodes.get_mut(index) else { continue };
+            if node.ended_ms.is_none() {
+                open.extend(&node.children);
+                node.end(State::Cancelled, now, "cancelled".to_owned());
+            }
         }
     }
     fn change(&mut self, index: usize, change: impl FnOnce(&mut Node)) -> Option<usize> {
@@ -161,43 +286,52 @@ impl Progress {
     fn begin(&mut self, event: &Event, label: &str) -> usize {
         let key = event.key.as_ref().map_or("", |k| &k.0);
         let parent = outer(key).and_then(|key| self.nearest(key));
-        let above = parent.and_then(|p| self.nodes.get(p)).map_or(0, |p| p.key.len());
-        let below = key.get(above..).unwrap_or_default();
+        let above = parent.and_then(|p| self.nodes.get(p));
+        let item = matches!(event.kind, EventKind::ItemStarted { .. });
+        let below = key.get(above.map_or(0, |p| p.key.len())..).unwrap_or_default();
+        let marks = if item { String::new() } else { marks(below) };
+        // A line by itself says whose item it is.
+        let title = match above {
+            Some(above) if item || above.item => format!("{} {label}{marks}", above.title),
+            _ => format!("{label}{marks}"),
+        };
         let index = self.nodes.len();
         self.nodes.push(Node {
             key: key.to_owned(),
-            label: format!("{label}{}", marks(below)),
+            label: format!("{label}{marks}"),
+            title,
             state: State::Running,
             model: None,
             started_ms: event.at_ms,
             ended_ms: None,
-            tokens: 0,
+            retry_ms: None,
+            tries: 1,
+            usage: Usage::default(),
+            items: None,
             text: String::new(),
+            provisional: false,
+            answer: String::new(),
+            alone: false,
+            item: false,
             parent,
             children: Vec::new(),
         });
         self.index.insert(key.to_owned(), index);
         match parent.and_then(|p| self.nodes.get_mut(p)) {
             Some(parent) => parent.children.push(index),
-            None => self.roots.push(index),
+            None => {
+                self.roots.push(index);
+                self.expected.retain(|name| name != label);
+            }
         }
         index
     }
     fn inner(&self, event: &Event) -> Option<usize> {
         self.nearest(event.key.as_ref().map_or("", |k| &k.0))
     }
-    fn nearest(&self, key: &str) -> Option<usize> {
-        let mut key = key;
-        loop {
-            if let Some(index) = self.index.get(key) {
-                return Some(*index);
-            }
-            key = outer(key)?;
-        }
-    }
 }
 
-/// ` (pass 2, item 1)`: what the part of a key below the step around it says beside labels. Labels are escaped in keys.
+/// ` (pass 2, attempt 3)`: what the part of a key below the step around it says beside labels. Labels are escaped in keys.
 fn marks(below: &str) -> String {
     let mut said = Vec::new();
     let mut rest = below;
@@ -215,19 +349,4 @@ fn marks(below: &str) -> String {
         rest = tail.get(1 + digits.len()..).unwrap_or_default();
     }
     if said.is_empty() { String::new() } else { format!(" ({})", said.join(", ")) }
-}
-
-/// The beginning of a text on one line.
-fn line(text: &str) -> String {
-    let mut out = String::new();
-    for word in text.split_whitespace() {
-        if !out.is_empty() {
-            out.push(' ');
-        }
-        out.extend(word.chars().filter(|c| !c.is_control()));
-        if out.chars().count() > 300 {
-            break;
-        }
-    }
-    out
 }

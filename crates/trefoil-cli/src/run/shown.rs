@@ -6,11 +6,17 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use trefoil::Loaded;
+use trefoil::ir::{Program, walk};
 use trefoil::runtime::{Event, EventSink, RunOutcome};
 
+use unicode_width::UnicodeWidthStr as _;
+
+use super::header::Header;
+use super::look::Look;
 use super::plain::plain;
 use super::progress::Progress;
-use super::tree::{Look, Size, lines, total};
+use super::tree::{Size, lines};
+use super::words::{safe, total};
 use crate::output;
 
 /// Between two pictures.
@@ -41,10 +47,10 @@ struct Inner {
 #[derive(Default)]
 struct View {
     progress: Progress,
-    head: String,
+    head: Header,
     began: Option<Instant>,
-    /// Lines of the last picture.
-    drawn: usize,
+    /// Columns of each line of the last picture.
+    drawn: Vec<usize>,
     /// Somebody else writes to the terminal.
     paused: bool,
     ended: bool,
@@ -59,16 +65,16 @@ impl Shown {
             (false, true) => Mode::Live,
             (false, false) => Mode::Lines,
         };
-        let look = Look { color: output::colored() };
+        let look = Look::of_terminal();
         let inner = Inner { mode, look, state: Mutex::default(), wake: Condvar::new() };
         Self { inner: Arc::new(inner), drawer: Mutex::default() }
     }
     /// The run is about to start.
     pub fn begin(&self, loaded: &Loaded, model: &str, seed: Option<u64>) {
-        let seed = seed.map(|s| format!(", seed {s}")).unwrap_or_default();
         {
             let mut view = self.inner.view();
-            view.head = format!("{}  {model}{seed}", loaded.program.name);
+            view.head = Header::new(loaded, model, seed);
+            view.progress.expected = expected(&loaded.program);
             view.began = Some(Instant::now());
         }
         if self.inner.mode == Mode::Live {
@@ -91,24 +97,32 @@ impl Shown {
         let mut view = self.inner.view();
         match self.inner.mode {
             Mode::Nothing => {}
-            Mode::Lines => {
-                output::say(&total(outcome.calls, outcome.usage.total(), outcome.duration_ms));
-            }
+            Mode::Lines => output::say(&self.inner.look.letters(&ending(&view.progress, outcome))),
             Mode::Live => {
                 let size = Size { rows: LAST, columns: output::width() };
-                let (head, at) = (view.head.clone(), outcome.duration_ms);
-                let mut picture = lines(&view.progress, &head, at, 0, size, self.inner.look);
-                picture.push(total(outcome.calls, outcome.usage.total(), outcome.duration_ms));
-                view.draw(&picture);
-                view.drawn = 0;
+                let at = outcome.duration_ms;
+                let mut picture = lines(&view.progress, &view.head.title, at, 0, size, self.inner.look);
+                picture.push(self.inner.look.letters(&ending(&view.progress, outcome)));
+                view.draw(&picture, size.columns);
+                view.drawn.clear();
             }
         }
+    }
+    /// The beginning of the last answer of a step, by its key.
+    pub fn answer(&self, key: &str) -> Option<String> {
+        let view = self.inner.view();
+        let node = view.progress.nodes.get(view.progress.nearest(key)?)?;
+        (!node.answer.is_empty()).then(|| node.answer.clone())
+    }
+    /// Whether a person sees it as it goes.
+    pub fn live(&self) -> bool {
+        self.inner.mode == Mode::Live
     }
     /// Leaves the terminal to somebody else until the guard is dropped.
     pub fn pause(&self) -> Paused<'_> {
         let mut view = self.inner.view();
         view.paused = true;
-        view.draw(&[]);
+        view.draw(&[], output::width());
         Paused(self)
     }
 }
@@ -130,7 +144,7 @@ impl EventSink for Shown {
         let mut view = self.inner.view();
         let about = view.progress.take(event);
         if self.inner.mode == Mode::Lines
-            && let Some(line) = plain(event, about.and_then(|i| view.progress.nodes.get(i)))
+            && let Some(line) = plain(event, about.and_then(|i| view.progress.nodes.get(i)), self.inner.look)
         {
             output::say(&line);
         }
@@ -149,9 +163,9 @@ impl Inner {
             if !view.paused {
                 let size = Size { rows: output::height().saturating_sub(1), columns: output::width() };
                 let at = view.began.map_or(0, |b| b.elapsed().as_millis() as u64);
-                let head = view.head.clone();
+                let head = view.head.line(at, view.progress.calls, &view.progress.usage);
                 let picture = lines(&view.progress, &head, at, frame, size, self.look);
-                view.draw(&picture);
+                view.draw(&picture, size.columns);
             }
             frame += 1;
             view = self.wake.wait_timeout(view, FRAME).unwrap_or_else(PoisonError::into_inner).0;
@@ -160,11 +174,13 @@ impl Inner {
 }
 
 impl View {
-    /// Puts a picture in the place of the last one, in one write: no flicker.
-    fn draw(&mut self, picture: &[String]) {
+    /// Puts a picture where the last one was, in one write: no flicker.
+    fn draw(&mut self, picture: &[String], columns: usize) {
         let mut out = String::from("\x1b[?2026h\x1b[?25l");
-        if self.drawn > 0 {
-            out.push_str(&format!("\x1b[{}A", self.drawn));
+        // A terminal that has become narrower has broken the long lines of the last picture into several.
+        let above: usize = self.drawn.iter().map(|width| width.div_ceil(columns.max(1)).max(1)).sum();
+        if above > 0 {
+            out.push_str(&format!("\x1b[{above}A"));
         }
         out.push_str("\r\x1b[J");
         for line in picture {
@@ -172,8 +188,33 @@ impl View {
             out.push_str("\r\n");
         }
         out.push_str("\x1b[?25h\x1b[?2026l");
-        self.drawn = picture.len();
+        self.drawn = picture.iter().map(|line| anstream::adapter::strip_str(line).to_string().width()).collect();
         let mut err = std::io::stderr().lock();
         let _ = err.write_all(out.as_bytes()).and_then(|()| err.flush());
     }
+}
+
+/// The last line: what it took, and what of it failed.
+fn ending(progress: &Progress, outcome: &RunOutcome) -> String {
+    let mut line = total(outcome.calls, &outcome.usage, outcome.duration_ms);
+    for failed in progress.partly_failed() {
+        line.push_str(" · ");
+        line.push_str(&failed);
+    }
+    line
+}
+
+/// The outermost steps with a name, in the order of the manifest: what may still come.
+fn expected(program: &Program) -> Vec<String> {
+    let mut names = Vec::new();
+    let Some(flow) = program.flow(program.entry) else { return names };
+    let mut open = vec![flow.body];
+    while let Some(step) = open.pop().and_then(|id| program.step(id)) {
+        match &step.label {
+            Some(label) if !names.iter().any(|name| *name == **label) => names.push(safe(label).into_owned()),
+            Some(_) => {}
+            None => open.extend(walk::children(step).into_iter().rev()),
+        }
+    }
+    names
 }

@@ -1,0 +1,33 @@
+//! The line above the tree: what runs, for how long, what it has spent and may still spend.
+
+use trefoil::Loaded;
+use trefoil::checker::semantic::cost::Costs;
+use trefoil::runtime::Usage;
+
+use super::words::{grouped, time, tokens};
+
+/// What is known about a run before it starts.
+#[derive(Debug, Clone, Default)]
+pub struct Header {
+    /// The program, who answers, the seed.
+    pub title: String,
+    /// Model calls at most, where that is known.
+    pub at_most: Option<u64>,
+}
+
+impl Header {
+    /// For a program and whoever answers its calls.
+    pub fn new(loaded: &Loaded, model: &str, seed: Option<u64>) -> Self {
+        let seed = seed.map(|s| format!(", seed {s}")).unwrap_or_default();
+        let title = format!("{}  {model}{seed}", super::words::safe(&loaded.program.name));
+        Self { title, at_most: Costs::new(&loaded.program).flow(loaded.program.entry).model.number() }
+    }
+    /// The line: figures as they are now. What calls cost in money joins them here once prices are known.
+    pub fn line(&self, at_ms: u64, calls: u64, usage: &Usage) -> String {
+        let calls = match self.at_most {
+            Some(most) => format!("{} of at most {} calls", grouped(calls), grouped(most)),
+            None => super::words::calls(calls),
+        };
+        format!("{}  {} · {calls} · {}", self.title, time(at_ms), tokens(usage))
+    }
+}

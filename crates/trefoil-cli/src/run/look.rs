@@ -1,0 +1,115 @@
+//! How lines look: colours, and plain letters where a terminal knows no others.
+
+use anstyle::{AnsiColor, Style};
+use unicode_width::UnicodeWidthStr as _;
+
+use super::progress::State;
+use super::words::cut;
+
+/// How lines look.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Look {
+    /// With colours.
+    pub color: bool,
+    /// With ASCII alone.
+    pub ascii: bool,
+}
+
+const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
+const TURNING: [&str; 4] = ["|", "/", "-", "\\"];
+
+impl Look {
+    /// What this process's locale and stderr allow.
+    pub fn of_terminal() -> Self {
+        let set = |name: &str| std::env::var(name).ok().filter(|v| !v.is_empty());
+        let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(set);
+        Self { color: crate::output::colored(), ascii: locale.is_some_and(|l| !knows_unicode(&l)) }
+    }
+    /// A step's symbol and its style.
+    pub fn symbol(self, state: &State, frame: usize) -> (&'static str, Style) {
+        let (unicode, ascii, color) = match state {
+            State::Running => {
+                let turning = TURNING.get(frame % TURNING.len()).copied().unwrap_or("*");
+                let spinner = SPINNER.get(frame % SPINNER.len()).copied().unwrap_or("·");
+                (spinner, turning, AnsiColor::Cyan)
+            }
+            State::Waiting => ("↻", "~", AnsiColor::Yellow),
+            State::Asking => ("?", "?", AnsiColor::Yellow),
+            State::Done => ("✓", "+", AnsiColor::Green),
+            State::Partly => ("!", "!", AnsiColor::Yellow),
+            State::Failed => ("✗", "x", AnsiColor::Red),
+            State::Cancelled => ("⊘", "o", AnsiColor::Yellow),
+            State::Skipped => return (if self.ascii { "-" } else { "–" }, dim()),
+            State::Expected => return (if self.ascii { "." } else { "·" }, dim()),
+        };
+        (if self.ascii { ascii } else { unicode }, Style::new().fg_color(Some(color.into())))
+    }
+    /// Parts with their styles, cut to a width.
+    pub fn fit(self, parts: &[(Style, &str)], columns: usize) -> String {
+        let mut out = String::new();
+        let mut left = columns.saturating_sub(1);
+        for (style, text) in parts {
+            let shown = self.letters(&cut(text, left));
+            left = left.saturating_sub(shown.width());
+            if self.color && !shown.trim().is_empty() {
+                out.push_str(&format!("{style}{shown}{style:#}"));
+            } else {
+                out.push_str(&shown);
+            }
+            if left == 0 {
+                break;
+            }
+        }
+        out
+    }
+    /// A line in the letters that the terminal knows.
+    pub fn letters(self, text: &str) -> String {
+        if !self.ascii || text.is_ascii() {
+            return text.to_owned();
+        }
+        let letter = |c: char| match c {
+            c if c.is_ascii() => c,
+            '…' => '.',
+            '·' | '—' | '–' | '─' => '-',
+            '│' => '|',
+            '├' => '|',
+            '└' => '`',
+            '✓' => '+',
+            '✗' => 'x',
+            '↻' => '~',
+            '⊘' => 'o',
+            _ => '?',
+        };
+        text.chars().map(letter).collect()
+    }
+}
+
+/// What is of less interest.
+pub fn dim() -> Style {
+    Style::new().dimmed()
+}
+
+fn knows_unicode(locale: &str) -> bool {
+    let locale = locale.to_ascii_lowercase();
+    locale.contains("utf-8") || locale.contains("utf8")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_fit_whatever_is_in_them() {
+        let wide = Look::default().fit(&[(dim(), "日本語日本語"), (dim(), "abc")], 10);
+        assert!(wide.width() <= 9, "{wide}");
+    }
+
+    #[test]
+    fn a_locale_without_unicode_gets_ascii() {
+        assert!(!knows_unicode("C") && !knows_unicode("POSIX") && !knows_unicode("de_DE.ISO-8859-1"));
+        assert!(knows_unicode("C.UTF-8") && knows_unicode("en_US.utf8"));
+        let look = Look { ascii: true, ..Look::default() };
+        let line = look.fit(&[(dim(), "├─ "), (dim(), "✓ naïve…")], 40);
+        assert_eq!(line, "|- + na?ve.");
+    }
+}

@@ -1,0 +1,90 @@
+//! One row of the tree: a step or an item, how it is, what it took, what it says.
+
+use anstyle::{AnsiColor, Style};
+use unicode_width::UnicodeWidthStr as _;
+
+use super::look::{Look, dim};
+use super::progress::{Node, State};
+use super::words::{grouped, pad, tail, time};
+
+/// When, and in what room.
+#[derive(Debug, Clone, Copy)]
+pub struct Frame {
+    /// Milliseconds since the run began.
+    pub at: u64,
+    /// Which picture it is.
+    pub number: usize,
+    /// Columns of the branch and the label together.
+    pub label: usize,
+    /// Columns of the terminal.
+    pub columns: usize,
+}
+
+/// The row of a node, behind the lines that lead to it.
+pub fn row(node: &Node, branch: &str, frame: Frame, look: Look) -> String {
+    let (symbol, style) = look.symbol(&node.state, frame.number);
+    let name = pad(&node.label, frame.label.saturating_sub(branch.width()));
+    let figures = figures(node, frame.at);
+    let quiet = matches!(node.state, State::Skipped | State::Expected | State::Waiting | State::Cancelled);
+    let name_style = if quiet { dim() } else { Style::new() };
+    let red = Style::new().fg_color(Some(AnsiColor::Red.into()));
+    let text_style = match node.state {
+        State::Failed => red,
+        State::Partly => Style::new().fg_color(Some(AnsiColor::Yellow.into())),
+        State::Running if !node.provisional => Style::new(),
+        _ => dim(),
+    };
+    // Of text that is still coming, its end; of anything else, its beginning.
+    let model = node.model.as_deref().map(|m| format!("{m}  ")).unwrap_or_default();
+    let text: String = text(node, frame.at).chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let taken = frame.label + 2 + figures.width() + model.width() + 1;
+    let text = if node.state == State::Running { tail(&text, frame.columns.saturating_sub(taken)) } else { text };
+    look.fit(
+        &[
+            (dim(), branch),
+            (style, symbol),
+            (name_style, " "),
+            (name_style, &name),
+            (dim(), &figures),
+            (dim(), &model),
+            (text_style, &text),
+        ],
+        frame.columns,
+    )
+}
+
+fn figures(node: &Node, at: u64) -> String {
+    let took = match node.state {
+        State::Skipped | State::Expected => String::new(),
+        _ => time(node.ended_ms.unwrap_or(at).saturating_sub(node.started_ms)),
+    };
+    let amount = match (node.items, used(node)) {
+        (Some(items), _) => format!("{}/{}", items.ended, items.total),
+        (None, Some(used)) => format!("{used} tok"),
+        (None, None) => String::new(),
+    };
+    format!("  {took:>9}  {amount:>9}  ")
+}
+
+fn used(node: &Node) -> Option<String> {
+    match (node.usage.total(), node.usage.is_known()) {
+        (0, true) => None,
+        (0, false) => Some("?".to_owned()),
+        (n, known) => Some(format!("{}{}", grouped(n), if known { "" } else { "+?" })),
+    }
+}
+
+fn text(node: &Node, at: u64) -> String {
+    let tries = |n: u32| if n > 1 { format!("{n} tries  ") } else { String::new() };
+    match (&node.state, node.retry_ms) {
+        (State::Waiting, Some(retry)) => {
+            format!("try {} in {}: {}", node.tries, time(retry.saturating_sub(at)), node.text)
+        }
+        (State::Running, _) if node.tries > 1 => format!("try {}  {}", node.tries, node.text),
+        (State::Running, _) if node.text.is_empty() => match node.items {
+            Some(items) if items.failed > 0 => format!("{} failed", items.failed),
+            _ => String::new(),
+        },
+        _ => format!("{}{}", tries(node.tries), node.text),
+    }
+}

@@ -1,0 +1,188 @@
+//! How figures and texts are written on a terminal: times, numbers, texts that are cut, names that cannot move the cursor.
+
+use std::borrow::Cow;
+
+use trefoil::runtime::Usage;
+use trefoil::template::Value;
+use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
+
+/// `1,234`
+pub fn grouped(n: u64) -> String {
+    let digits = n.to_string();
+    let mut out = String::new();
+    for (i, c) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(c);
+    }
+    out
+}
+
+/// `12 ms`, `1.2 s`, `2:05 min`
+pub fn time(ms: u64) -> String {
+    match ms {
+        0..1_000 => format!("{ms} ms"),
+        1_000..60_000 => format!("{:.1} s", ms as f64 / 1000.0),
+        _ => format!("{}:{:02} min", ms / 60_000, ms % 60_000 / 1000),
+    }
+}
+
+/// `4 calls`
+pub fn calls(n: u64) -> String {
+    if n == 1 { "1 call".to_owned() } else { format!("{} calls", grouped(n)) }
+}
+
+/// `1,204 tokens in (100 cached), 322 out`; with a `?` where a provider did not say what a call used.
+pub fn tokens(usage: &Usage) -> String {
+    let figure = |n: u64| match (n, usage.is_known()) {
+        (n, true) => grouped(n),
+        (0, false) => "?".to_owned(),
+        (n, false) => format!("{}+?", grouped(n)),
+    };
+    let cached = match usage.cached_tokens {
+        0 => String::new(),
+        n => format!(" ({} cached)", grouped(n)),
+    };
+    format!("{} tokens in{cached}, {} out", figure(usage.input_tokens), figure(usage.output_tokens))
+}
+
+/// `4 calls, 120 tokens in, 51 out, 1.2 s`
+pub fn total(calls_made: u64, usage: &Usage, ms: u64) -> String {
+    format!("{}, {}, {}", calls(calls_made), tokens(usage), time(ms))
+}
+
+/// A text in which nothing moves the cursor, turns the writing round or hides: such characters are escaped.
+pub fn safe(text: &str) -> Cow<'_, str> {
+    let unsafe_ = |c: char| c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    if !text.contains(unsafe_) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 8);
+    for c in text.chars() {
+        if unsafe_(c) { out.extend(c.escape_unicode()) } else { out.push(c) }
+    }
+    Cow::Owned(out)
+}
+
+/// The beginning of a text on one line.
+pub fn line(text: &str) -> String {
+    let mut out = String::new();
+    for word in text.split_whitespace() {
+        if !out.is_empty() {
+            out.push(' ');
+        }
+        out.push_str(&safe(word));
+        if out.chars().count() > 300 {
+            break;
+        }
+    }
+    out
+}
+
+/// The beginning of a result or an answer on one line: what it says, without the object around it.
+pub fn preview(value: &Value) -> String {
+    match value {
+        Value::Object(members) => {
+            // What a step of AEGIS or SirenSpec gives is an envelope around its output.
+            if let Some(inner) = members.get("output").filter(|v| !v.is_null() && v.as_str() != Some("")) {
+                return preview(inner);
+            }
+            let one = |(key, value): (&std::sync::Arc<str>, &Value)| format!("{}: {}", safe(key), preview(value));
+            match members.len() {
+                1 => members.values().next().map(preview).unwrap_or_default(),
+                _ => members.iter().take(12).map(one).collect::<Vec<_>>().join(", "),
+            }
+        }
+        Value::List(items) => items.iter().take(12).map(preview).collect::<Vec<_>>().join(" | "),
+        Value::Str(text) => match structured(text) {
+            Some(inner) => preview(&inner),
+            None => line(text),
+        },
+        other => line(&other.to_text()),
+    }
+}
+
+fn structured(text: &str) -> Option<Value> {
+    let begins = text.trim_start().starts_with(['{', '[']);
+    (begins && text.len() < 20_000).then(|| serde_json::from_str(text).ok()).flatten().map(Value::from_json)
+}
+
+/// The beginning of a text that fits.
+pub fn cut(text: &str, width: usize) -> String {
+    if text.width() <= width {
+        return text.to_owned();
+    }
+    let mut out = String::new();
+    let mut used = 1;
+    for c in text.chars() {
+        used += c.width().unwrap_or(0);
+        if used > width {
+            break;
+        }
+        out.push(c);
+    }
+    out + "…"
+}
+
+/// The end of a text that fits.
+pub fn tail(text: &str, width: usize) -> String {
+    if text.width() <= width {
+        return text.to_owned();
+    }
+    let mut used = 1;
+    let kept = text.chars().rev().take_while(|c| {
+        used += c.width().unwrap_or(0);
+        used <= width
+    });
+    let kept: Vec<char> = kept.collect();
+    std::iter::once('…').chain(kept.into_iter().rev()).collect()
+}
+
+/// A text in as many columns.
+pub fn pad(text: &str, width: usize) -> String {
+    let cut = cut(text, width);
+    let missing = width.saturating_sub(cut.width());
+    cut + &" ".repeat(missing)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures() {
+        let usage = Usage { input_tokens: 1_234_567, output_tokens: 3, cached_tokens: 40, ..Usage::default() };
+        assert_eq!(total(1, &usage, 125_000), "1 call, 1,234,567 tokens in (40 cached), 3 out, 2:05 min");
+        assert_eq!(total(0, &Usage::default(), 999), "0 calls, 0 tokens in, 0 out, 999 ms");
+    }
+
+    #[test]
+    fn what_nobody_told_is_not_zero() {
+        assert_eq!(tokens(&Usage::unknown()), "? tokens in, ? out");
+        let usage = Usage { input_tokens: 7, output_tokens: 2, ..Usage::unknown() };
+        assert_eq!(tokens(&usage), "7+? tokens in, 2+? out");
+    }
+
+    #[test]
+    fn texts_fit_whatever_is_in_them() {
+        assert_eq!(tail("abcdef", 4), "…def");
+        assert_eq!(cut("abcdef", 4), "abc…");
+        assert_eq!(pad("日本語", 5), "日本…");
+    }
+
+    #[test]
+    fn no_name_moves_the_cursor() {
+        assert_eq!(safe("a\u{1b}[2J\u{9b}31m\u{202e}b"), "a\\u{1b}[2J\\u{9b}31m\\u{202e}b");
+        assert_eq!(line("one\n two\u{7}"), "one two\\u{7}");
+    }
+
+    #[test]
+    fn answers_are_shown_without_what_they_are_wrapped_in() {
+        let of = |json: &str| preview(&Value::from_json(serde_json::from_str(json).unwrap()));
+        assert_eq!(of(r#""{\"draft\": \"the text\"}""#), "the text");
+        assert_eq!(of(r#"{"status": "success", "output": "done"}"#), "done");
+        assert_eq!(of(r#"{"approved": true, "feedback": "fine"}"#), "approved: true, feedback: fine");
+        assert_eq!(of(r#"["a", "b"]"#), "a | b");
+    }
+}
