@@ -275,13 +275,10 @@ fn finish(args: &Run, loaded: &Loaded, shown: &Shown, placeholders: bool, outcom
                 Output::Json => value.to_json().to_string(),
                 Output::Text => result::text(value, std::io::stdout().is_terminal()),
             });
-            if person {
+            // Placeholders have a word of their own.
+            if person && !placeholders {
                 output::say("");
-                if placeholders {
-                    output::loud("this is placeholder text of the embedded model: no real model was asked");
-                } else {
-                    result::next(&args.target.target, trace.as_deref()).iter().for_each(|line| output::aside(line));
-                }
+                result::next(&args.target.target, trace.as_deref()).iter().for_each(|line| output::aside(line));
             }
             code
         }

@@ -8,7 +8,7 @@ pub fn say(target: &str) {
     let target =
         if target.chars().all(plain) { target.to_owned() } else { format!("'{}'", target.replace('\'', "'\\''")) };
     output::say("");
-    output::note("these are placeholder answers from the embedded model; to look further:");
+    output::loud("these are placeholder answers from the embedded model; to look further:");
     output::say(&format!("  trefoil plan {target}               what it would do, and how many calls at most"));
     output::say(&format!("  trefoil graph {target} -o flow.svg  the workflow as a picture"));
     output::say("  the same command with --trace FILE, then trefoil trace FILE: every prompt and answer");
