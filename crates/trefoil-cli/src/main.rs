@@ -11,6 +11,7 @@ mod pick;
 mod progress;
 mod run;
 mod shapes;
+mod trace;
 
 use std::process::ExitCode;
 

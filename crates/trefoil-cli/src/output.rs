@@ -26,7 +26,7 @@ pub fn result(text: &str) -> u8 {
 }
 
 /// Whether stdout shows colours.
-fn colored_result() -> bool {
+pub fn colored_result() -> bool {
     anstream::AutoStream::choice(&std::io::stdout()) != anstream::ColorChoice::Never
 }
 

@@ -12,6 +12,7 @@ mod render;
 mod rules;
 mod run;
 mod schema;
+mod trace;
 
 use trefoil::syntax::Severity;
 use trefoil::{LoadOptions, Loaded, Target};
@@ -28,6 +29,7 @@ pub enum Command {
     Rules(rules::Rules),
     Plan(plan::Plan),
     Graph(graph::Graph),
+    Trace(trace::Trace),
     Ir(ir::Ir),
     Render(render::Render),
     Init(init::Init),
@@ -45,6 +47,7 @@ pub fn dispatch(command: Command) -> u8 {
         Command::Rules(args) => rules::run(&args),
         Command::Plan(args) => plan::run(&args),
         Command::Graph(args) => graph::run(&args),
+        Command::Trace(args) => trace::run(&args),
         Command::Ir(args) => ir::run(&args),
         Command::Render(args) => render::run(&args),
         Command::Init(args) => init::run(&args),

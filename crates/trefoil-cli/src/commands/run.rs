@@ -12,7 +12,7 @@ use trefoil::runtime::RunOutcome;
 use trefoil::shell::Shell;
 use trefoil::syntax::Severity;
 use trefoil::template::{Value, limits};
-use trefoil::trace::Tracer;
+use trefoil::trace::{About, Tracer};
 use trefoil::{AnswersFrom, Checks, LoadOptions, Loaded, Report};
 
 use crate::args::{TargetArgs, TextArgs};
@@ -154,7 +154,8 @@ fn start(args: &Run) -> Result<u8, u8> {
     }
     let ready = builder.build().ready(&loaded).map_err(|not| refuse(&loaded, &not))?;
     ready.check_input(input.as_ref()).map_err(|not| refuse(&loaded, &not))?;
-    let recording = args.trace.clone().map(|path| Recording::new(path, loaded.files.clone(), tracer)).transpose()?;
+    let record = |path| Recording::new(path, About::new(&loaded, &ready.answers_from), tracer);
+    let recording = args.trace.clone().map(record).transpose()?;
     if let Some(script) = ready.script()
         && !args.quiet
     {

@@ -49,6 +49,8 @@ struct Around<'p> {
     optional: bool,
     /// Where the manifest says so.
     place: Option<Place>,
+    /// Their places in the manifest, the outermost first.
+    origins: Vec<Location>,
 }
 
 /// A way out of what was drawn.
@@ -79,7 +81,8 @@ impl<'p> Drawing<'p> {
     }
     fn node(&mut self, shape: Shape, title: String, notes: Vec<String>, around: &Around<'p>) -> usize {
         let (cluster, optional, place) = (around.cluster, around.optional, around.place.clone());
-        self.graph.nodes.push(Node { shape, title, notes, cluster, optional, place });
+        let origins = around.origins.clone();
+        self.graph.nodes.push(Node { shape, title, notes, cluster, optional, place, origins });
         self.graph.nodes.len() - 1
     }
     fn edge(&mut self, from: usize, to: usize, label: Option<String>, line: Line) {
@@ -125,7 +128,8 @@ impl<'p> Drawing<'p> {
             None => (what, Vec::new()),
         };
         notes.extend(around.notes.iter().cloned());
-        let cluster = Cluster { title, note: notes.join(", "), parent: around.cluster, place: around.place.clone() };
+        let (place, origins) = (around.place.clone(), around.origins.clone());
+        let cluster = Cluster { title, note: notes.join(", "), parent: around.cluster, place, origins };
         self.graph.clusters.push(cluster);
         Around { flow: around.flow, cluster: Some(self.graph.clusters.len() - 1), ..Around::default() }
     }
@@ -134,6 +138,7 @@ impl<'p> Drawing<'p> {
         let Some(step) = self.program.step(id) else { return Fragment::default() };
         let mut around = around.clone();
         around.place = self.place(step.origin).or(around.place);
+        around.origins.push(step.origin);
         if around.title.is_none()
             && let Some(label) = &step.label
         {

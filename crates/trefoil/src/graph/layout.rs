@@ -23,7 +23,7 @@ const HEADING: f64 = 220.0;
 
 /// A rectangle by its middle.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(super) struct Place {
+pub(crate) struct Place {
     pub x: f64,
     pub y: f64,
     pub width: f64,
@@ -32,14 +32,14 @@ pub(super) struct Place {
 
 /// An arrow's way, and the middle of its label.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Way {
+pub(crate) struct Way {
     pub points: Vec<(f64, f64)>,
     pub label: Option<(f64, f64)>,
 }
 
 /// A graph with places.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Layout {
+pub(crate) struct Layout {
     pub width: f64,
     pub height: f64,
     /// Like [`Graph::nodes`].
@@ -53,7 +53,7 @@ pub(super) struct Layout {
 }
 
 /// Lays a graph out.
-pub(super) fn layout(graph: &Graph) -> Layout {
+pub(crate) fn layout(graph: &Graph) -> Layout {
     let mut layered: Layered<NodeLabel, EdgeLabel> =
         Layered::with_options(GraphOptions { directed: true, multigraph: true, compound: true });
     let filled = filled(graph);
@@ -377,7 +377,13 @@ mod tests {
         let mut graph = Graph { title: "random".to_owned(), ..Graph::default() };
         for i in 0..clusters {
             let parent = (i > 0 && next(2) == 0).then(|| next(i) as usize);
-            graph.clusters.push(Cluster { title: format!("frame {i}"), note: "note".to_owned(), parent, place: None });
+            graph.clusters.push(Cluster {
+                title: format!("frame {i}"),
+                note: "note".to_owned(),
+                parent,
+                place: None,
+                origins: Vec::new(),
+            });
         }
         for i in 0..nodes {
             let cluster = (clusters > 0 && next(3) > 0).then(|| next(clusters) as usize);
@@ -388,6 +394,7 @@ mod tests {
                 cluster,
                 optional: false,
                 place: None,
+                origins: Vec::new(),
             });
         }
         for _ in 0..next(nodes * 2) {

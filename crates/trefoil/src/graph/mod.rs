@@ -5,12 +5,12 @@
 
 mod build;
 mod dot;
-mod layout;
+pub(crate) mod layout;
 mod mermaid;
 mod svg;
 
 use trefoil_ir::Program;
-use trefoil_syntax::Files;
+use trefoil_syntax::{Files, Location};
 
 pub use dot::dot;
 pub use mermaid::mermaid;
@@ -85,6 +85,8 @@ pub struct Node {
     pub optional: bool,
     /// Where the manifest says so.
     pub place: Option<Place>,
+    /// The steps that it shows, by their places in the manifest, the outermost first.
+    pub origins: Vec<Location>,
 }
 
 /// A frame.
@@ -98,6 +100,8 @@ pub struct Cluster {
     pub parent: Option<usize>,
     /// Where the manifest says so.
     pub place: Option<Place>,
+    /// The steps that it is drawn for.
+    pub origins: Vec<Location>,
 }
 
 /// What an arrow says.

@@ -1,13 +1,18 @@
-//! Traces as JSON. These names are an interface: they change only with a note in the changelog.
+//! Traces as JSON, version 2. These names are an interface: they change only with a note in the changelog, and
+//! `schema.json` describes them.
+
+use std::collections::HashMap;
 
 use serde_json::{Map, Value, json};
-use trefoil_runtime::{Event, EventKind, RunError};
-use trefoil_syntax::{Files, Location};
+use trefoil_runtime::{Event, EventKind, Key, RunError};
+use trefoil_syntax::Files;
 
-use super::{Call, StepTrace, Trace};
+use super::place::{place, spans};
+use super::{About, Call, StepTrace, Trace, graph, outer};
 
-/// `{version, run, flow, input, status, output, error, usage, calls, duration_ms, steps, warnings}`.
-pub(super) fn json(trace: &Trace, files: &Files) -> Value {
+/// What is written to a trace file.
+pub(super) fn json(trace: &Trace, about: &About) -> Value {
+    let files = &about.files;
     let end = trace.end.as_ref();
     let status = match end {
         None => "running",
@@ -15,23 +20,75 @@ pub(super) fn json(trace: &Trace, files: &Files) -> Value {
         Some(end) if end.error.is_some() => "failed",
         Some(_) => "done",
     };
+    let index = Index::of(&trace.steps);
+    let parents: Vec<Option<usize>> = trace.steps.iter().map(|s| index.parent(s)).collect();
+    let shown = graph::shown(&about.graph, &trace.steps, &parents);
+    let around = shown.nodes.iter().zip(&shown.frames).zip(&parents);
+    let steps = trace.steps.iter().zip(around).map(|(own, ((node, frame), parent))| {
+        let mut all = step(own, files, &index);
+        let parent = parent.and_then(|p| trace.steps.get(p)).and_then(|p| p.key.as_ref());
+        all.insert("parent".to_owned(), json!(parent));
+        all.insert("node".to_owned(), json!(node.map(|n| format!("n{n}"))));
+        all.insert("frame".to_owned(), json!(frame.map(|f| format!("f{f}"))));
+        Value::Object(all)
+    });
+    let steps: Vec<Value> = steps.collect();
     json!({
-        "version": 1,
+        "version": 2,
         "run": trace.run,
         "flow": trace.flow,
-        "input": trace.input,
+        "dialect": about.dialect,
         "status": status,
+        "started_at": trace.started_at.map(|t| format!("{t:.3}")),
+        "duration_ms": end.map(|e| e.duration_ms),
+        "engine": {"name": "trefoil", "version": env!("CARGO_PKG_VERSION")},
+        "program": about.program,
+        "sources": about.sources(),
+        "answers_from": about.answers_from,
+        "placeholder": about.placeholder,
+        "input": trace.input,
+        "effective_input": trace.effective_input,
         "output": end.and_then(|e| e.output.as_ref()),
         "error": end.and_then(|e| e.error.as_ref()).map(|e| error(e, files)),
         "usage": end.map(|e| e.usage),
         "calls": end.map(|e| e.calls),
-        "duration_ms": end.map(|e| e.duration_ms),
-        "steps": trace.steps.iter().map(|s| step(s, files)).collect::<Vec<_>>(),
+        "steps": steps,
         "warnings": trace.warnings,
+        "graph": graph::json(&about.graph, &trace.steps, &shown),
     })
 }
 
-/// `{code, message, key, location: {file, line, column}, cause, help, retry_after_ms}`; what is not known is left out.
+/// Steps by key, and which step of the trace a key belongs to: the innermost around it.
+struct Index<'t> {
+    steps: &'t [StepTrace],
+    by_key: HashMap<&'t str, usize>,
+}
+
+impl<'t> Index<'t> {
+    fn of(steps: &'t [StepTrace]) -> Self {
+        let keyed = steps.iter().enumerate().filter_map(|(i, s)| Some((&*s.key.as_ref()?.0, i)));
+        Self { steps, by_key: keyed.collect() }
+    }
+    fn find(&self, key: &str) -> Option<usize> {
+        let mut at = key;
+        loop {
+            if let Some(index) = self.by_key.get(at) {
+                return Some(*index);
+            }
+            at = outer(at)?;
+        }
+    }
+    fn parent(&self, step: &StepTrace) -> Option<usize> {
+        self.find(outer(&step.key.as_ref()?.0)?)
+    }
+    fn known(&self, key: &Key) -> String {
+        let found = self.find(&key.0).and_then(|i| self.steps.get(i)?.key.as_ref());
+        found.unwrap_or(key).to_string()
+    }
+}
+
+/// `{code, message, key, location: {file, line, column}, cause, help, retry_after_ms, interpolation}`; what is not known is
+/// left out.
 fn error(error: &RunError, files: &Files) -> Value {
     let mut all = json!(error);
     if let (Some(fields), Some(at)) = (all.as_object_mut(), error.location) {
@@ -55,23 +112,36 @@ pub(super) fn event(event: &Event, files: &Files) -> Value {
         fields.insert("line".to_owned(), line.into());
         fields.insert("column".to_owned(), column.into());
     }
-    if let EventKind::StepFailed { error: why, .. }
-    | EventKind::EffectFailed { error: why, .. }
-    | EventKind::RetryScheduled { error: why, .. }
-    | EventKind::RunFinished { error: Some(why), .. } = &event.kind
-    {
-        fields.insert("error".to_owned(), error(why, files));
+    match &event.kind {
+        EventKind::ModelStarted { messages: sent, .. } => {
+            fields.insert("messages".to_owned(), messages(sent, files, &|key| key.to_string()));
+        }
+        EventKind::StepFailed { error: why, .. }
+        | EventKind::EffectFailed { error: why, .. }
+        | EventKind::RetryScheduled { error: why, .. }
+        | EventKind::ItemFinished { error: Some(why) }
+        | EventKind::RunFinished { error: Some(why), .. } => {
+            fields.insert("error".to_owned(), error(why, files));
+        }
+        _ => {}
     }
     all
 }
 
-fn place(at: Location, files: &Files) -> Option<(&str, u32, u32)> {
-    let file = files.get(at.file)?;
-    let position = file.position(at.span.start);
-    Some((file.name(), position.line, position.column))
+fn messages(sent: &[trefoil_runtime::event::ShownMessage], files: &Files, known: &dyn Fn(&Key) -> String) -> Value {
+    let one = |m: &trefoil_runtime::event::ShownMessage| {
+        let mut all = Map::new();
+        all.insert("role".to_owned(), json!(m.role));
+        all.insert("content".to_owned(), json!(m.content));
+        if !m.spans.is_empty() {
+            all.insert("spans".to_owned(), spans(&m.spans, files, known));
+        }
+        Value::Object(all)
+    };
+    sent.iter().map(one).collect()
 }
 
-fn step(step: &StepTrace, files: &Files) -> Value {
+fn step(step: &StepTrace, files: &Files, index: &Index<'_>) -> Map<String, Value> {
     let place = step.location.and_then(|at| place(at, files));
     let mut all = Map::new();
     let mut put = |key: &str, value: Value| all.insert(key.to_owned(), value);
@@ -94,13 +164,19 @@ fn step(step: &StepTrace, files: &Files) -> Value {
     if let Some(reason) = &step.reason {
         put("reason", json!(reason));
     }
-    put("calls", step.calls.iter().map(|c| call(c, files)).collect());
+    if let Some(items) = &step.items {
+        put("items", json!(items));
+    }
+    if step.tries > 1 {
+        put("tries", step.tries.into());
+    }
+    put("calls", step.calls.iter().map(|c| call(c, files, index)).collect());
     let notes = step.notes.iter().map(|(at, text)| json!({"at_ms": at, "text": text}));
     put("notes", notes.collect());
-    Value::Object(all)
+    all
 }
 
-fn call(call: &Call, files: &Files) -> Value {
+fn call(call: &Call, files: &Files, index: &Index<'_>) -> Value {
     let mut all = Map::new();
     let mut put = |key: &str, value: Value| {
         if !value.is_null() {
@@ -111,11 +187,16 @@ fn call(call: &Call, files: &Files) -> Value {
     put("effect", json!(call.effect));
     put("agent", json!(call.agent));
     put("model", json!(call.model));
+    put("answered_by", json!(call.told.answered_by));
+    put("parameters", json!(call.parameters));
     if call.model.is_some() {
-        put("messages", json!(call.messages));
+        put("messages", messages(&call.messages, files, &|key| index.known(key)));
     }
     put("detail", json!(call.detail));
     put("answer", json!(call.answer));
+    put("partial", json!(call.partial));
+    put("finish", json!(call.told.finish));
+    put("request_id", json!(call.told.request_id));
     put("error", json!(call.error.as_ref().map(|e| error(e, files))));
     put("usage", json!(call.usage));
     put("started_ms", json!(call.started_ms));

@@ -1,0 +1,64 @@
+//! `trefoil trace FILE`: a recorded run, for people.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::trace::{Look, Missing, read, step, tree};
+use crate::{exit, output};
+
+/// Show a recorded trace: the steps of the run, or what one of them sent and got
+#[derive(Args)]
+pub struct Trace {
+    /// A file that `trefoil run --trace FILE` wrote
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Show this step: its prompts with where each part came from, answers, retries, errors
+    #[arg(long, value_name = "KEY|LABEL", conflicts_with = "json")]
+    step: Option<String>,
+    /// Write a page to this file, to be opened in a browser; it needs no network
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["json", "step"])]
+    html: Option<PathBuf>,
+    /// Print the trace as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Exit code 0; 1 if it cannot be written; 2 if there is no such trace or step.
+pub fn run(args: &Trace) -> u8 {
+    let (trace, note) = match read(&args.file) {
+        Ok(found) => found,
+        Err((message, help)) => {
+            output::refuse(&message, help.as_deref());
+            return exit::NOT_STARTED;
+        }
+    };
+    if let Some(note) = note {
+        output::note(&note);
+    }
+    if args.json {
+        return output::result(&format!("{trace:#}\n"));
+    }
+    if let Some(path) = &args.html {
+        let page = trefoil::trace::page::html(&trace);
+        let written = trefoil::trace::Pending::create(path).and_then(|pending| pending.finish(&page));
+        return match written {
+            Ok(()) => exit::OK,
+            Err(error) => {
+                output::refuse(&format!("the page cannot be written to `{}`: {error}", path.display()), None);
+                exit::FAILED
+            }
+        };
+    }
+    let look = Look { color: output::colored_result(), width: output::width() };
+    match &args.step {
+        None => output::result(&tree(&trace, look)),
+        Some(name) => match step(&trace, name, look) {
+            Ok(text) => output::result(&text),
+            Err(Missing { message, help }) => {
+                output::refuse(&message, help.as_deref());
+                exit::NOT_STARTED
+            }
+        },
+    }
+}

@@ -1,0 +1,43 @@
+//! Reading a trace file: within a limit, and sure that it is one.
+
+use std::fs::File;
+use std::io::Read as _;
+use std::path::Path;
+
+use serde_json::Value;
+
+/// Bytes of a trace file.
+const MOST: u64 = 512 << 20;
+/// The newest version that this build knows.
+const VERSION: u64 = 2;
+
+/// The trace in a file, and what is worth knowing about its version; or why there is none and what to do.
+pub fn read(path: &Path) -> Result<(Value, Option<String>), (String, Option<String>)> {
+    let name = path.display();
+    let unreadable = |error: std::io::Error| (format!("`{name}` cannot be read: {error}"), None);
+    let file = File::open(path).map_err(unreadable)?;
+    let mut text = String::new();
+    file.take(MOST + 1).read_to_string(&mut text).map_err(unreadable)?;
+    if text.len() as u64 > MOST {
+        return Err((format!("`{name}` is larger than {} MB, the most that is shown", MOST >> 20), None));
+    }
+    let not_one = |why: &str| {
+        let help = "write one with `trefoil run TARGET --trace FILE`".to_owned();
+        (format!("`{name}` is not a trace: {why}"), Some(help))
+    };
+    let json: Value = serde_json::from_str(&text).map_err(|e| not_one(&format!("it is not JSON ({e})")))?;
+    let version = json.get("version").and_then(Value::as_u64);
+    match (version, json.get("steps").and_then(Value::as_array)) {
+        (Some(1), Some(_)) => {
+            let note = "this trace is of version 1: it does not say where the parts of a prompt came from";
+            Ok((json, Some(note.to_owned())))
+        }
+        (Some(2), Some(_)) => Ok((json, None)),
+        (Some(newer), Some(_)) if newer > VERSION => {
+            let note =
+                format!("this trace is of version {newer}; this build knows version {VERSION} and shows what it can");
+            Ok((json, Some(note)))
+        }
+        _ => Err(not_one("it has no `version` and `steps`")),
+    }
+}

@@ -1,0 +1,248 @@
+//! The tree of a recorded run: a line a step, with what became of it, how long it took and what it used.
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+
+use anstyle::{AnsiColor, Style};
+use serde_json::Value;
+use unicode_width::UnicodeWidthStr as _;
+
+use super::Look;
+use super::words::{failure, line, list, number, place, spent, text, tokens, took};
+
+/// A label gets at most so many characters.
+const LABEL: usize = 44;
+/// Levels that are indented; deeper ones stand below each other.
+const DEEPEST: usize = 40;
+
+/// The whole trace.
+pub fn tree(trace: &Value, look: Look) -> String {
+    let steps = list(trace, "steps");
+    let rows = rows(steps);
+    let mut out = head(trace, look);
+    let width = rows.iter().map(|row| row.branch.width() + row.label.width()).max().unwrap_or(0);
+    for row in &rows {
+        if let Some(step) = steps.get(row.step) {
+            out.push_str(&one(step, row, width, look));
+        }
+    }
+    if let Some(error) = trace.get("error").filter(|e| !e.is_null()) {
+        let _ = writeln!(out, "\n{}", look.paint(AnsiColor::Red, &failure(error)));
+        let at = error.get("location").and_then(place);
+        let key = text(error, "key").map(|key| format!("step `{}`", line(key, 200)));
+        let place: Vec<String> = key.into_iter().chain(at).collect();
+        if !place.is_empty() {
+            let _ = writeln!(out, "  at {}", place.join(", "));
+        }
+        if let Some(help) = text(error, "help") {
+            let _ = writeln!(out, "  help: {}", line(help, 400));
+        }
+    }
+    if steps.iter().any(|s| !list(s, "calls").is_empty()) {
+        let _ = writeln!(out, "\n{}", look.dim("a step's prompts and answers: `trefoil trace FILE --step NAME`"));
+    }
+    out
+}
+
+fn head(trace: &Value, look: Look) -> String {
+    let mut out = String::new();
+    let flow = line(text(trace, "flow").unwrap_or("?"), 120);
+    let status = text(trace, "status").unwrap_or("?");
+    let color = match status {
+        "done" => AnsiColor::Green,
+        "failed" => AnsiColor::Red,
+        _ => AnsiColor::Yellow,
+    };
+    let calls = number(trace, "calls").map_or_else(
+        || "? calls".to_owned(),
+        |n| match n {
+            1 => "1 call".to_owned(),
+            n => format!("{n} calls"),
+        },
+    );
+    let used = tokens(&[trace.get("usage").unwrap_or(&Value::Null)]);
+    let _ = writeln!(
+        out,
+        "{}  {}  {}, {calls}, {used}",
+        look.bold(&flow),
+        look.paint(color, &line(status, 20)),
+        took(trace)
+    );
+    let about = [
+        text(trace, "started_at").map(|at| format!("started {}", line(at, 40))),
+        text(trace, "answers_from")
+            .map(|from| format!("answers from {}", line(from.trim_start_matches("answers from "), 200))),
+        text(trace, "run").map(|run| format!("run {}", line(run, 60))),
+    ];
+    let about: Vec<String> = about.into_iter().flatten().collect();
+    if !about.is_empty() {
+        let _ = writeln!(out, "{}", look.dim(&about.join(", ")));
+    }
+    if trace.get("placeholder") == Some(&Value::Bool(true)) {
+        let _ =
+            writeln!(out, "{}", look.paint(AnsiColor::Yellow, "the answers are placeholders of the embedded model"));
+    }
+    out
+}
+
+/// A line of the tree.
+struct Row {
+    step: usize,
+    branch: String,
+    label: String,
+}
+
+/// What each step is inside of. Version 1 does not say, so it is read off the keys.
+fn parents(steps: &[Value]) -> Vec<Option<usize>> {
+    let keys: HashMap<&str, usize> = steps.iter().enumerate().filter_map(|(i, s)| Some((text(s, "key")?, i))).collect();
+    let parent = |step: &Value| {
+        if let Some(known) = step.get("parent") {
+            return keys.get(known.as_str()?).copied();
+        }
+        let mut at = text(step, "key")?;
+        loop {
+            at = trefoil::trace::outer(at)?;
+            if let Some(found) = keys.get(at) {
+                return Some(*found);
+            }
+        }
+    };
+    steps.iter().enumerate().map(|(i, s)| parent(s).filter(|p| *p < i)).collect()
+}
+
+fn rows(steps: &[Value]) -> Vec<Row> {
+    let parents = parents(steps);
+    let mut children: Vec<Vec<usize>> = vec![Vec::new(); steps.len()];
+    let mut roots = Vec::new();
+    for (i, parent) in parents.iter().enumerate() {
+        match parent.and_then(|p| children.get_mut(p)) {
+            Some(inside) => inside.push(i),
+            None => roots.push(i),
+        }
+    }
+    let mut rows = Vec::with_capacity(steps.len());
+    // A stack, because a trace may be nested as deep as somebody likes.
+    let last = roots.len().saturating_sub(1);
+    let mut stack: Vec<(usize, String, bool, usize)> =
+        roots.iter().enumerate().rev().map(|(n, i)| (*i, String::new(), n == last, 0)).collect();
+    while let Some((i, indent, is_last, depth)) = stack.pop() {
+        let Some(step) = steps.get(i) else { continue };
+        let branch = format!("{indent}{}", if is_last { "└─ " } else { "├─ " });
+        rows.push(Row {
+            step: i,
+            branch,
+            label: label(step, parents.get(i).copied().flatten().and_then(|p| steps.get(p))),
+        });
+        let indent =
+            if depth < DEEPEST { format!("{indent}{}", if is_last { "   " } else { "│  " }) } else { indent };
+        let inside = children.get(i).map_or(&[][..], Vec::as_slice);
+        for (n, child) in inside.iter().enumerate().rev() {
+            stack.push((*child, indent.clone(), n + 1 == inside.len(), depth + 1));
+        }
+    }
+    rows
+}
+
+/// The label, with the pass, item or iteration that tells it from its copies.
+fn label(step: &Value, parent: Option<&Value>) -> String {
+    let key = text(step, "key").unwrap_or_default();
+    let above = parent.and_then(|p| text(p, "key")).unwrap_or_default();
+    let rest = key.strip_prefix(above).unwrap_or(key);
+    let name = line(text(step, "label").unwrap_or(key), LABEL);
+    let marks = marks(rest);
+    if marks.is_empty() { name } else { format!("{name} {marks}") }
+}
+
+/// `pass 2, item 3` out of `@2[3]`.
+fn marks(key: &str) -> String {
+    let mut all = Vec::new();
+    let mut rest = key;
+    while let Some(at) = rest.find(['@', '[', '#']) {
+        let word = match rest.as_bytes().get(at) {
+            Some(b'@') => "pass",
+            Some(b'[') => "item",
+            _ => "attempt",
+        };
+        rest = rest.get(at + 1..).unwrap_or_default();
+        let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+        let number = rest.get(..digits).unwrap_or_default();
+        if !number.is_empty() && digits < 12 {
+            all.push(format!("{word} {number}"));
+        }
+    }
+    all.join(", ")
+}
+
+/// A value on one line.
+fn compact(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+fn one(step: &Value, row: &Row, width: usize, look: Look) -> String {
+    let status = text(step, "status").unwrap_or("?");
+    let (symbol, color) = match status {
+        "done" => ("✓", AnsiColor::Green),
+        "failed" => ("✗", AnsiColor::Red),
+        "skipped" => ("–", AnsiColor::BrightBlack),
+        "cancelled" => ("⊘", AnsiColor::Yellow),
+        "stopped" => ("■", AnsiColor::Yellow),
+        _ => ("…", AnsiColor::Cyan),
+    };
+    let mut figures = Vec::new();
+    if status != "skipped" {
+        figures.push(took(step));
+        figures.extend(spent(step));
+    }
+    if let Some(tries) = number(step, "tries").filter(|n| *n > 1) {
+        figures.push(format!("{tries} tries"));
+    }
+    if let Some(items) = step.get("items") {
+        let (total, failed) = (number(items, "total").unwrap_or(0), number(items, "failed").unwrap_or(0));
+        figures.push(if failed > 0 { format!("{failed} of {total} failed") } else { format!("{total} items") });
+    }
+    let tail = match (step.get("error"), text(step, "reason")) {
+        (Some(error), _) => match text(step, "handled_as") {
+            Some(how) if how != "fail" => format!("{} (handled as: {})", failure(error), line(how, 30)),
+            _ => failure(error),
+        },
+        (None, Some(reason)) => reason.to_owned(),
+        (None, None) => step.get("output").map(compact).unwrap_or_default(),
+    };
+    let status =
+        if matches!(status, "cancelled" | "stopped" | "running") { format!("{status} ") } else { String::new() };
+    let pad = width.saturating_sub(row.branch.width() + row.label.width());
+    let figures = figures.join(", ");
+    let used = row.branch.width() + row.label.width() + pad + 6 + figures.width() + status.len();
+    let room = look.width.saturating_sub(used).clamp(16, 120);
+    let tail = line(&tail, room);
+    let color_of_tail = if step.get("error").is_some() { look.paint(AnsiColor::Red, &tail) } else { look.dim(&tail) };
+    let mut out = format!(
+        "{}{} {}{}  {status}{figures}  {color_of_tail}",
+        look.dim(&row.branch),
+        look.paint(color, symbol),
+        row.label,
+        " ".repeat(pad)
+    );
+    out.truncate(out.trim_end().len());
+    out.push('\n');
+    out
+}
+
+impl Look {
+    /// Text in a style.
+    pub(super) fn styled(self, style: Style, text: &str) -> String {
+        if self.color && !text.is_empty() { format!("{style}{text}{style:#}") } else { text.to_owned() }
+    }
+    /// Text in a colour.
+    pub(super) fn paint(self, color: AnsiColor, text: &str) -> String {
+        self.styled(color.on_default(), text)
+    }
+    /// Text that is less important.
+    pub(super) fn dim(self, text: &str) -> String {
+        self.styled(Style::new().dimmed(), text)
+    }
+    /// Text that is more important.
+    pub(super) fn bold(self, text: &str) -> String {
+        self.styled(Style::new().bold(), text)
+    }
+}

@@ -1,0 +1,100 @@
+//! Small things that the tree and the step share: members of the JSON, figures, safe text.
+
+use serde_json::Value;
+
+use crate::run::time;
+
+/// A member that is text.
+pub fn text<'v>(value: &'v Value, key: &str) -> Option<&'v str> {
+    value.get(key)?.as_str()
+}
+
+/// A member that is a number.
+pub fn number(value: &Value, key: &str) -> Option<u64> {
+    value.get(key)?.as_u64()
+}
+
+/// A member that is a list; empty where there is none.
+pub fn list<'v>(value: &'v Value, key: &str) -> &'v [Value] {
+    value.get(key).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+/// Text that cannot do anything to a terminal: control characters (C1 included) and characters that change the reading
+/// direction are shown as their escape. Line breaks and tabs stay.
+pub fn safe(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\n' | '\t' => out.push(c),
+            c if c.is_control() => out.extend(c.escape_default()),
+            '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
+                out.extend(c.escape_unicode())
+            }
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// The same on one line, at most so many characters.
+pub fn line(text: &str, most: usize) -> String {
+    let flat: String = text.chars().map(|c| if c == '\n' || c == '\t' { ' ' } else { c }).take(most + 1).collect();
+    let flat = safe(&flat);
+    if flat.chars().count() <= most { flat } else { flat.chars().take(most.saturating_sub(1)).chain(['…']).collect() }
+}
+
+/// A value as text: text as it is, anything else as JSON.
+pub fn shown(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Object(_) | Value::Array(_) => format!("{value:#}"),
+        other => other.to_string(),
+    }
+}
+
+/// `1.2 s`; `?` where it is not known.
+pub fn took(value: &Value) -> String {
+    number(value, "duration_ms").map_or_else(|| "?".to_owned(), time)
+}
+
+/// `flow.yaml:12:9`
+pub fn place(value: &Value) -> Option<String> {
+    let file = safe(text(value, "file")?);
+    let at = match (number(value, "line")?, number(value, "column")) {
+        (line, Some(column)) => format!("{file}:{line}:{column}"),
+        (line, None) => format!("{file}:{line}"),
+    };
+    Some(at)
+}
+
+/// `CODE: message`
+pub fn failure(error: &Value) -> String {
+    let message = text(error, "message").unwrap_or_default();
+    match text(error, "code") {
+        Some(code) => format!("{}: {}", safe(code), safe(message)),
+        None => safe(message),
+    }
+}
+
+/// The tokens of all calls of a step; none: it asked no model.
+pub fn spent(step: &Value) -> Option<String> {
+    let calls = list(step, "calls").iter().filter(|c| text(c, "effect") == Some("model"));
+    let usages: Vec<&Value> = calls.map(|c| c.get("usage").unwrap_or(&Value::Null)).collect();
+    if usages.is_empty() { None } else { Some(tokens(&usages)) }
+}
+
+/// `171 tokens`, `at least 171 tokens`, `? tokens`: what a provider does not say is not known.
+pub fn tokens(usages: &[&Value]) -> String {
+    let mut known = 0u64;
+    let mut unknown = false;
+    for usage in usages {
+        let told = ["input_tokens", "output_tokens"].map(|key| number(usage, key).unwrap_or(0));
+        known = told.iter().fold(known, |all, n| all.saturating_add(*n));
+        unknown |= usage.is_null() || number(usage, "unknown_calls").unwrap_or(0) > 0;
+    }
+    match (known, unknown) {
+        (0, true) => "? tokens".to_owned(),
+        (n, true) => format!("at least {n} tokens"),
+        (n, false) => format!("{n} tokens"),
+    }
+}

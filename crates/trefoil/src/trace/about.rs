@@ -1,0 +1,41 @@
+//! What a trace says about the run as a whole beside its events: which program, from which files, on which engine.
+
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+
+use crate::engine::AnswersFrom;
+use crate::graph::{Graph, graph};
+use crate::load::Loaded;
+use trefoil_syntax::Files;
+
+/// What was run.
+#[derive(Debug, Clone, Default)]
+pub struct About {
+    pub(super) dialect: &'static str,
+    pub(super) program: String,
+    pub(super) sources: Vec<(String, String)>,
+    pub(super) answers_from: String,
+    pub(super) placeholder: bool,
+    pub(super) graph: Graph,
+    pub(super) files: Files,
+}
+
+impl About {
+    /// A program, and what answers its model calls.
+    pub fn new(loaded: &Loaded, answers_from: &AnswersFrom) -> Self {
+        let hash = |text: &str| Sha256::digest(text).iter().map(|b| format!("{b:02x}")).collect::<String>();
+        Self {
+            dialect: loaded.dialect,
+            program: format!("{:016x}", loaded.program.hash),
+            sources: loaded.files.iter().map(|(_, f)| (f.name().to_owned(), hash(f.text()))).collect(),
+            answers_from: answers_from.to_string(),
+            placeholder: *answers_from == AnswersFrom::Embedded,
+            graph: graph(&loaded.program, &loaded.files),
+            files: loaded.files.clone(),
+        }
+    }
+
+    pub(super) fn sources(&self) -> Value {
+        self.sources.iter().map(|(file, sha256)| json!({"file": file, "sha256": sha256})).collect()
+    }
+}

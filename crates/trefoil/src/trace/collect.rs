@@ -1,0 +1,209 @@
+//! Events on their way into a trace: what each says about a step or a call.
+
+use trefoil_runtime::{Event, EventKind, Told};
+
+use super::{Call, End, StepTrace, Trace, outer};
+
+use jiff::Timestamp;
+
+impl Trace {
+    pub(super) fn take(&mut self, event: &Event) {
+        self.run = event.run.to_string();
+        let at = event.at_ms;
+        match &event.kind {
+            EventKind::RunStarted { flow, input, effective_input, .. } => {
+                self.started_at = Some(Timestamp::now());
+                self.flow.clone_from(flow);
+                self.input.clone_from(input);
+                self.effective_input.clone_from(effective_input);
+            }
+            EventKind::StepStarted { label, kind } => {
+                self.begin(StepTrace { kind, ..step(event, label) });
+            }
+            EventKind::StepSkipped { label, reason } => {
+                let reason = Some(reason.clone());
+                self.begin(StepTrace { status: "skipped", ended_ms: Some(at), reason, ..step(event, label) });
+            }
+            EventKind::StepFinished { output, items } => {
+                if let Some(step) = self.of(event) {
+                    step.items = *items;
+                    (step.status, step.ended_ms, step.output) = ("done", Some(at), Some(output.clone()));
+                }
+            }
+            EventKind::StepFailed { error, handled_as } => {
+                if let Some(step) = self.of(event) {
+                    (step.status, step.ended_ms, step.error) = ("failed", Some(at), Some((error.clone(), *handled_as)));
+                }
+            }
+            EventKind::ModelStarted { agent, model, messages, parameters } => {
+                let call = Call {
+                    agent: Some(agent.clone()),
+                    model: Some(model.clone()),
+                    messages: messages.clone(),
+                    parameters: Some(parameters.clone()).filter(|p| p.as_object().is_some_and(|p| !p.is_empty())),
+                    ..call(event, "model")
+                };
+                self.around(event, agent, "agent").calls.push(call);
+            }
+            // What the machine decides on its own, outside all steps, is none.
+            EventKind::EffectStarted { effect: "decide" | "timer", .. } if self.inner(event).is_none() => {}
+            EventKind::EffectStarted { effect, detail } => {
+                let call = Call { detail: Some(detail.clone()), ..call(event, effect) };
+                self.around(event, effect, effect).calls.push(call);
+            }
+            EventKind::ModelFinished { answer, usage, duration_ms, told } => {
+                if let Some(call) = self.call(event) {
+                    call.told.clone_from(told);
+                    (call.answer, call.usage) = (Some(answer.clone()), Some(*usage));
+                    call.duration_ms = Some(*duration_ms);
+                }
+            }
+            EventKind::EffectFinished { value, duration_ms } => {
+                if let Some(call) = self.call(event) {
+                    (call.answer, call.duration_ms) = (Some(value.clone()), Some(*duration_ms));
+                }
+            }
+            EventKind::EffectFailed { error, duration_ms, usage, partial, told } => {
+                if let Some(call) = self.call(event) {
+                    call.usage = *usage;
+                    call.partial.clone_from(partial);
+                    call.told.clone_from(told);
+                    (call.error, call.duration_ms) = (Some(error.clone()), Some(*duration_ms));
+                }
+            }
+            EventKind::ModelStopped { usage } => {
+                if let Some(call) = self.call(event) {
+                    call.usage = Some(*usage);
+                }
+            }
+            EventKind::TextDelta { .. } | EventKind::ItemStarted { .. } | EventKind::ItemFinished { .. } => {}
+            EventKind::RetryScheduled { attempt, delay_ms, error } => {
+                self.note(event, format!("try {attempt} in {delay_ms} ms, because {error}"));
+                if let Some(step) = self.of(event) {
+                    step.tries = *attempt;
+                }
+            }
+            EventKind::ValidationFailed { iteration, reason } => {
+                self.note(event, format!("iteration {iteration} did not validate: {reason}"));
+            }
+            EventKind::SignalWanted { prompt, .. } => self.note(event, format!("asked a person: {prompt}")),
+            EventKind::Warning { message } => {
+                if event.key.is_some() {
+                    self.note(event, format!("warning: {message}"));
+                }
+                self.warnings.push(message.clone());
+            }
+            EventKind::RunFinished { output, error, usage, calls, duration_ms } => {
+                let how = match error {
+                    None => "done",
+                    Some(error) if error.code == "CANCELLED" => "cancelled",
+                    Some(_) => "stopped",
+                };
+                self.stop(event.at_ms, how);
+                self.end = Some(End {
+                    output: output.clone(),
+                    error: error.clone(),
+                    usage: *usage,
+                    calls: *calls,
+                    duration_ms: *duration_ms,
+                });
+            }
+        }
+    }
+    fn note(&mut self, event: &Event, text: String) {
+        // About a structure without a name, such as the attempts of an agent that is the entry: with what it did last.
+        let key = event.key.as_ref().map_or("", |k| &k.0);
+        let inside = |s: &StepTrace| s.key.as_ref().is_some_and(|k| k.0.starts_with(key));
+        let index = self.inner(event).or_else(|| self.steps.iter().rposition(inside));
+        match index.and_then(|index| self.steps.get_mut(index)) {
+            Some(step) => step.notes.push((event.at_ms, text)),
+            None => self.around(event, "run", "run").notes.push((event.at_ms, text)),
+        }
+    }
+    /// The run has ended, and every step with it. A step that was made up has no event of its own that says how: it went
+    /// like its last call.
+    fn stop(&mut self, at: u64, how: &'static str) {
+        for step in self.steps.iter_mut().filter(|s| s.ended_ms.is_none()) {
+            let last = step.calls.last();
+            let end = last.and_then(|c| Some(c.started_ms + c.duration_ms?));
+            step.ended_ms = Some(end.unwrap_or(at));
+            step.status = match last {
+                Some(call) if call.error.is_some() => "failed",
+                Some(call) if call.duration_ms.is_some() => "done",
+                _ => how,
+            };
+        }
+    }
+    fn begin(&mut self, step: StepTrace) -> usize {
+        if let Some(key) = &step.key {
+            self.index.insert(key.0.clone(), self.steps.len());
+        }
+        self.steps.push(step);
+        self.steps.len() - 1
+    }
+    /// The step that an event about a step is about.
+    fn of(&mut self, event: &Event) -> Option<&mut StepTrace> {
+        let index = self.index.get(&event.key.as_ref()?.0)?;
+        self.steps.get_mut(*index)
+    }
+    /// The call that is under way at the event's key.
+    fn call(&mut self, event: &Event) -> Option<&mut Call> {
+        let index = self.inner(event)?;
+        let calls = &mut self.steps.get_mut(index)?.calls;
+        calls.iter_mut().rev().find(|c| c.key == event.key && c.duration_ms.is_none())
+    }
+    /// The innermost step around an activity.
+    fn inner(&self, event: &Event) -> Option<usize> {
+        let mut key: &str = event.key.as_ref().map_or("", |k| &k.0);
+        loop {
+            if let Some(index) = self.index.get(key) {
+                return Some(*index);
+            }
+            key = outer(key)?;
+        }
+    }
+    /// The innermost step around an activity; one is made up for an activity that stands alone.
+    fn around(&mut self, event: &Event, name: &str, kind: &'static str) -> &mut StepTrace {
+        let index = self.inner(event).unwrap_or_else(|| self.begin(StepTrace { kind, ..step(event, name) }));
+        #[allow(clippy::indexing_slicing, reason = "the index was just found or made")]
+        &mut self.steps[index]
+    }
+}
+
+fn step(event: &Event, label: &str) -> StepTrace {
+    StepTrace {
+        key: event.key.clone(),
+        label: label.to_owned(),
+        kind: "step",
+        tries: 1,
+        items: None,
+        location: event.location,
+        status: "running",
+        started_ms: event.at_ms,
+        ended_ms: None,
+        output: None,
+        error: None,
+        reason: None,
+        calls: Vec::new(),
+        notes: Vec::new(),
+    }
+}
+
+fn call(event: &Event, effect: &'static str) -> Call {
+    Call {
+        key: event.key.clone(),
+        effect,
+        agent: None,
+        model: None,
+        messages: Vec::new(),
+        parameters: None,
+        partial: None,
+        told: Told::default(),
+        detail: None,
+        answer: None,
+        error: None,
+        usage: None,
+        started_ms: event.at_ms,
+        duration_ms: None,
+    }
+}

@@ -1,0 +1,144 @@
+//! The picture of the program in a trace, with places, so that a page draws it without working anything out; and which box
+//! or frame shows a step.
+
+use serde_json::{Value, json};
+use trefoil_syntax::Location;
+
+use super::StepTrace;
+use crate::graph::layout::{Place, layout};
+use crate::graph::{Graph, Line, Shape};
+
+/// Which box and which frame show each step, in the order of the steps.
+pub(super) struct Shown {
+    pub nodes: Vec<Option<usize>>,
+    pub frames: Vec<Option<usize>>,
+}
+
+/// Finds them: by the step's place in the manifest, and where several boxes show a flow, by the box of the step around it.
+pub(super) fn shown(graph: &Graph, steps: &[StepTrace], parents: &[Option<usize>]) -> Shown {
+    let mut found = Shown { nodes: Vec::with_capacity(steps.len()), frames: Vec::with_capacity(steps.len()) };
+    for (step, parent) in steps.iter().zip(parents) {
+        let above = |all: &[Option<usize>]| parent.and_then(|p| all.get(p).copied().flatten());
+        let pick = |owners: Vec<usize>, above: Option<usize>| match above {
+            Some(above) if owners.contains(&above) => Some(above),
+            _ => owners.first().copied(),
+        };
+        let owns = |origins: &[Location]| step.location.is_some_and(|at| origins.contains(&at));
+        let nodes = graph.nodes.iter().enumerate().filter(|(_, n)| owns(&n.origins)).map(|(i, _)| i).collect();
+        let node = pick(nodes, above(&found.nodes));
+        let frames = graph.clusters.iter().enumerate().filter(|(_, c)| owns(&c.origins)).map(|(i, _)| i).collect();
+        let frame = pick(frames, above(&found.frames));
+        // A structure is its frame, where it has one; what does something is a box.
+        let acts = matches!(step.kind, "agent" | "tool" | "command" | "human" | "wait" | "value");
+        let framed = frame.is_some() && (node.is_none() || !acts);
+        found.nodes.push(if framed { None } else { node });
+        found.frames.push(if framed { frame } else { None });
+    }
+    found
+}
+
+/// A step's key without passes, items, iterations and tries.
+pub(super) fn pattern(key: &str) -> String {
+    let mut out = String::with_capacity(key.len());
+    let mut skipping = false;
+    for c in key.chars() {
+        match c {
+            '@' | '[' | '#' | '!' => skipping = true,
+            '/' | '~' => {
+                skipping = false;
+                out.push(c);
+            }
+            ']' => {}
+            c if skipping && c.is_ascii_digit() => {}
+            c => {
+                skipping = false;
+                out.push(c);
+            }
+        }
+    }
+    out
+}
+
+fn kind(shape: Shape) -> &'static str {
+    match shape {
+        Shape::Start => "start",
+        Shape::End => "end",
+        Shape::Agent => "agent",
+        Shape::Tool => "tool",
+        Shape::Command => "command",
+        Shape::Human => "human",
+        Shape::Plain => "value",
+        Shape::Choice => "choice",
+        Shape::Refused => "refused",
+        Shape::Flow => "flow",
+        Shape::Join => "join",
+    }
+}
+
+/// Larger pictures take longer to lay out than the run took, and nobody reads them.
+const MOST_NODES: usize = 400;
+const MOST_EDGES: usize = 800;
+
+/// The graph as JSON; null where it is too large to be drawn.
+pub(super) fn json(graph: &Graph, steps: &[StepTrace], shown: &Shown) -> Value {
+    if graph.nodes.len() > MOST_NODES || graph.edges.len() > MOST_EDGES {
+        return Value::Null;
+    }
+    let placed = layout(graph);
+    let round = |n: f64| (n * 10.0).round() / 10.0;
+    let corner = |p: &Place| (round(p.x - p.width / 2.0), round(p.y - p.height / 2.0));
+    let patterns = |all: &[Option<usize>], index: usize| {
+        let mut keys: Vec<String> = Vec::new();
+        for (step, _) in steps.iter().zip(all).filter(|(_, owner)| **owner == Some(index)) {
+            let key = pattern(step.key.as_ref().map_or("", |k| &k.0));
+            if !keys.contains(&key) {
+                keys.push(key);
+            }
+        }
+        keys
+    };
+    let id = |letter: char, index: Option<usize>| index.map(|i| format!("{letter}{i}"));
+    let nodes = graph.nodes.iter().zip(&placed.nodes).enumerate().map(|(i, (node, at))| {
+        let (x, y) = corner(at);
+        json!({
+            "id": format!("n{i}"), "label": node.title, "kind": kind(node.shape), "notes": node.notes,
+            "optional": node.optional, "x": x, "y": y, "width": round(at.width), "height": round(at.height),
+            "file": node.place.as_ref().map(|p| &p.file), "line": node.place.as_ref().map(|p| p.line), "frame": id('f', node.cluster),
+            "steps": patterns(&shown.nodes, i),
+        })
+    });
+    let frames = graph.clusters.iter().zip(placed.clusters.iter().zip(&placed.titles)).enumerate();
+    let frames = frames.filter(|(_, (_, (at, _)))| at.width > 0.0).map(|(i, (cluster, (at, title)))| {
+        let (x, y) = corner(at);
+        json!({
+            "id": format!("f{i}"), "label": cluster.title, "note": cluster.note, "x": x, "y": y,
+            "width": round(at.width), "height": round(at.height), "frame": id('f', cluster.parent),
+            "title_x": round(title.x), "title_y": round(title.y), "steps": patterns(&shown.frames, i),
+        })
+    });
+    let edges = graph.edges.iter().zip(&placed.edges).map(|(edge, way)| {
+        let points: Vec<(f64, f64)> = way.points.iter().map(|(x, y)| (round(*x), round(*y))).collect();
+        let line = match edge.line {
+            Line::Then => "then",
+            Line::Again => "again",
+            Line::Failure => "failure",
+        };
+        json!({
+            "from": id('n', Some(edge.from)), "to": id('n', Some(edge.to)), "label": edge.label, "line": line,
+            "points": points, "label_at": way.label.map(|(x, y)| (round(x), round(y))),
+        })
+    });
+    json!({
+        "title": graph.title, "width": round(placed.width), "height": round(placed.height),
+        "nodes": nodes.collect::<Vec<_>>(), "frames": frames.collect::<Vec<_>>(), "edges": edges.collect::<Vec<_>>(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_pattern_is_a_key_without_what_tells_copies_apart() {
+        assert_eq!(super::pattern("loop@2/each[11]/write#3/review!2"), "loop/each/write/review");
+        assert_eq!(super::pattern("a~2/b"), "a~2/b");
+    }
+}

@@ -1,0 +1,76 @@
+//! Places and origins as JSON: file names, lines and columns, never numbers that mean something only here.
+
+use serde_json::{Map, Value, json};
+use trefoil_runtime::Key;
+use trefoil_runtime::provenance::{From, Origin, Span};
+use trefoil_syntax::{Files, Location};
+
+/// File, line and column of a place.
+pub(super) fn place(at: Location, files: &Files) -> Option<(&str, u32, u32)> {
+    let file = files.get(at.file)?;
+    let position = file.position(at.span.start);
+    Some((file.name(), position.line, position.column))
+}
+
+/// The spans of a message. `known` says which step of the trace a key belongs to.
+pub(super) fn spans(spans: &[Span], files: &Files, known: &dyn Fn(&Key) -> String) -> Value {
+    spans.iter().map(|span| one(span, files, known)).collect()
+}
+
+fn one(span: &Span, files: &Files, known: &dyn Fn(&Key) -> String) -> Value {
+    let Origin { from, member, path, place: at, via } = &span.origin;
+    let mut all = Map::new();
+    let mut put = |key: &str, value: Value| all.insert(key.to_owned(), value);
+    put("start", span.start.into());
+    put("end", span.end.into());
+    let (word, step, name) = match from {
+        From::Literal => ("literal", None, None),
+        From::Const => ("const", None, None),
+        From::Input => ("input", None, None),
+        From::Step(key) => ("step", Some(key), None),
+        From::Env(name) => ("env", None, Some(name)),
+        From::Secret(name) => ("secret", None, Some(name)),
+        From::Item(key) => ("item", key.as_ref(), None),
+        From::Index => ("index", None, None),
+        From::Failure(key) => ("failure", key.as_ref(), None),
+        From::Run => ("run", None, None),
+        From::Several(_) => ("several", None, None),
+        From::Other => ("other", None, None),
+    };
+    put("from", word.into());
+    if let Some(path) = path {
+        put("path", (&**path).into());
+    }
+    if !member.is_empty() {
+        put("member", member.iter().map(|m| &**m).collect::<Vec<_>>().join(".").into());
+    }
+    if let Some(key) = step {
+        put("step", known(key).into());
+    }
+    if let From::Several(keys) = from {
+        let mut keys: Vec<String> = keys.iter().map(known).collect();
+        keys.dedup();
+        put("steps", json!(keys));
+    }
+    if let Some(name) = name {
+        put("name", (&**name).into());
+    }
+    if !via.is_empty() {
+        let via = via.iter().filter_map(|v| {
+            let (file, line, column) = place(v.place, files)?;
+            Some(json!({"path": v.path, "file": file, "line": line, "column": column}))
+        });
+        put("via", via.collect());
+    }
+    if let Some(at) = at
+        && let Some(file) = files.get(at.file)
+    {
+        let (start, end) = (file.position(at.span.start), file.position(at.span.end));
+        put("file", file.name().into());
+        put("line", start.line.into());
+        put("column", start.column.into());
+        put("end_line", end.line.into());
+        put("end_column", end.column.into());
+    }
+    Value::Object(all)
+}

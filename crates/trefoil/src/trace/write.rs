@@ -1,0 +1,72 @@
+//! Writing a file that holds what a run was given and answered: whole or not at all, and readable by its owner only.
+
+use std::fs::{File, OpenOptions};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+/// A file that is about to be written. It takes its place when it is whole; until then the old one is there.
+#[derive(Debug)]
+pub struct Pending {
+    file: File,
+    path: PathBuf,
+    /// Beside the file; none: a device or a pipe, which is written to as it is.
+    beside: Option<PathBuf>,
+}
+
+impl Pending {
+    /// Makes sure that it can be written.
+    pub fn create(path: &Path) -> std::io::Result<Self> {
+        match std::fs::metadata(path) {
+            Ok(there) if there.is_dir() => return Err(std::io::Error::other("it is a folder")),
+            Ok(there) if !there.is_file() => {
+                let file = OpenOptions::new().write(true).open(path)?;
+                return Ok(Self { file, path: path.to_owned(), beside: None });
+            }
+            // A link is replaced and not followed.
+            _ => {}
+        }
+        let name = path.file_name().ok_or_else(|| std::io::Error::other("it is not a file name"))?;
+        let mut failed = std::io::Error::other("no name is free beside it");
+        for attempt in 0..100u32 {
+            let mut beside = std::ffi::OsString::from(".");
+            beside.push(name);
+            beside.push(format!(".{}-{attempt}.tmp", std::process::id()));
+            let beside = path.with_file_name(beside);
+            match private(&beside) {
+                Ok(file) => return Ok(Self { file, path: path.to_owned(), beside: Some(beside) }),
+                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => failed = error,
+                Err(error) => return Err(error),
+            }
+        }
+        Err(failed)
+    }
+
+    /// Writes it, and puts it in its place.
+    pub fn finish(mut self, text: &str) -> std::io::Result<()> {
+        self.file.write_all(text.as_bytes())?;
+        self.file.flush()?;
+        let Some(beside) = &self.beside else { return Ok(()) };
+        std::fs::rename(beside, &self.path)?;
+        self.beside = None;
+        Ok(())
+    }
+}
+
+impl Drop for Pending {
+    fn drop(&mut self) {
+        if let Some(beside) = &self.beside {
+            let _ = std::fs::remove_file(beside);
+        }
+    }
+}
+
+fn private(path: &Path) -> std::io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt as _;
+        options.mode(0o600);
+    }
+    options.open(path)
+}
