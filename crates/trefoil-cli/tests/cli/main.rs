@@ -27,4 +27,5 @@ mod reference;
 mod render;
 mod run;
 mod show;
+mod trace;
 mod world;

@@ -155,6 +155,9 @@ impl Trace {
     }
 }
 
+/// The JSON Schema of a trace.
+pub const SCHEMA: &str = include_str!("schema.json");
+
 /// An event as JSON: its places are file names, lines and columns. `files` are those of the program.
 pub fn event_json(event: &Event, files: &Files) -> serde_json::Value {
     json::event(event, files)

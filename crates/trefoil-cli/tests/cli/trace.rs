@@ -1,0 +1,206 @@
+//! Traces: what the file holds, who may read it, and `trefoil trace`.
+
+use serde_json::Value;
+
+use crate::world::{Folder, Ran};
+
+const LOOP: &str = "id: main\nkind: sequential\ninputSchema:\n  topic: string\n  tone: { type: string, default: calm }\nuntil: '{{review.ok}} == true'\nmaxIterations: 3\nsteps:\n  - ref: writer\n    input: { topic: 'about {{topic}}', tone: '{{tone}}', notes: '{{review.notes}}' }\n  - ref: review\n    input: { text: '{{writer}}' }\n";
+const WRITER: &str = "id: writer\nkind: llm\nmodel: { provider: openai, name: m, temperature: 0.5 }\ninputSchema: { topic: string, tone: string, notes: string }\ninstruction: |\n  You write äöü.\n  Be {{tone}}.\nprompt: \"Write {{topic}}.{{#if notes}} Mind: {{notes}}{{/if}} Key {{env.TOKEN}}.\"\n";
+const REVIEW: &str = "id: review\nkind: llm\nmodel: { provider: openai, name: m }\ninputSchema: { text: string }\ninstruction: Judge.\nprompt: 'Judge: {{text}}'\noutputSchema: { ok: boolean, notes: string }\n";
+const SCRIPT: &str = r#"{"answers": {"writer": ["first draft", "second draft"], "review": ["{\"ok\": false, \"notes\": \"shorter\"}", "{\"ok\": true, \"notes\": \"\"}"]}}"#;
+
+fn folder() -> Folder {
+    let folder = Folder::new();
+    folder.write("main.yaml", LOOP).write("writer.yaml", WRITER).write("review.yaml", REVIEW).write("s.json", SCRIPT);
+    folder
+}
+
+fn run(folder: &Folder) -> Ran {
+    let mut command =
+        folder.command(&["run", "#main", "-i", "topic=tides", "--model", "scripted=s.json", "--trace", "t.json"]);
+    command.env("TOKEN", "a-value-nobody-may-see");
+    crate::world::finish(command)
+}
+
+fn trace(folder: &Folder) -> Value {
+    serde_json::from_str(&std::fs::read_to_string(folder.path().join("t.json")).unwrap()).unwrap()
+}
+
+fn messages(trace: &Value) -> Vec<(&str, &Value)> {
+    let steps = trace["steps"].as_array().unwrap();
+    let calls =
+        steps.iter().flat_map(|s| s["calls"].as_array().unwrap().iter().map(|c| (s["key"].as_str().unwrap(), c)));
+    calls.flat_map(|(key, c)| c["messages"].as_array().into_iter().flatten().map(move |m| (key, m))).collect()
+}
+
+/// The text of a span.
+fn part(message: &Value, span: &Value) -> String {
+    let (start, end) = (span["start"].as_u64().unwrap() as usize, span["end"].as_u64().unwrap() as usize);
+    message["content"].as_str().unwrap().chars().skip(start).take(end - start).collect()
+}
+
+#[test]
+fn every_part_of_every_prompt_says_where_it_came_from() {
+    let folder = folder();
+    run(&folder).exits(0);
+    let trace = trace(&folder);
+    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    for (key, message) in messages(&trace) {
+        let mut at = 0;
+        for span in message["spans"].as_array().unwrap_or_else(|| panic!("{key}: {message:#}")) {
+            assert_eq!(span["start"], at, "{key}: {message:#}");
+            at = span["end"].as_u64().unwrap();
+            assert_ne!(span["from"], "other", "{key}: {span:#}");
+            if span["from"] == "literal" {
+                let file = std::fs::read_to_string(folder.path().join(span["file"].as_str().unwrap())).unwrap();
+                let number = |k: &str| span[k].as_u64().unwrap() as usize;
+                let lines: Vec<&str> = file.split('\n').collect();
+                let range = &lines[number("line") - 1..number("end_line")];
+                let mut text = range.join("\n");
+                let last = range.last().unwrap().chars().count() - (number("end_column") - 1);
+                text = text.chars().take(text.chars().count() - last).skip(number("column") - 1).collect();
+                assert_eq!(words(&text), words(&part(message, span)), "{span:#}");
+            }
+        }
+        assert_eq!(
+            at as usize,
+            message["content"].as_str().unwrap().chars().count(),
+            "{key}: the spans cover the text"
+        );
+    }
+}
+
+#[test]
+fn a_prompt_names_the_pass_that_wrote_what_it_shows() {
+    let folder = folder();
+    run(&folder).exits(0);
+    let trace = trace(&folder);
+    let all = messages(&trace);
+    let user = |key: &str| all.iter().find(|(k, m)| *k == key && m["role"] == "user").unwrap().1;
+    let span = |key: &str, text: &str| {
+        let message = user(key);
+        let spans = message["spans"].as_array().unwrap();
+        spans.iter().find(|s| part(message, s) == text).unwrap_or_else(|| panic!("`{text}` in {message:#}")).clone()
+    };
+    let draft = span("@2/review", "second draft");
+    assert_eq!((&draft["from"], &draft["step"]), (&"step".into(), &"@2/writer".into()));
+    assert_eq!((&draft["file"], &draft["line"], &draft["path"]), (&"main.yaml".into(), &12.into(), &"writer".into()));
+    assert_eq!(draft["via"][0]["file"], "review.yaml");
+    let notes = span("@2/writer", "shorter");
+    assert_eq!(
+        (&notes["from"], &notes["step"], &notes["member"]),
+        (&"step".into(), &"@1/review".into(), &"notes".into())
+    );
+    // Handed on inside of a text: its literal part and its input part stay apart.
+    assert_eq!(span("@1/writer", "tides")["from"], "input");
+    assert_eq!(span("@1/writer", "tides")["member"], "topic");
+    let about = span("@1/writer", "about ");
+    assert_eq!((&about["from"], &about["file"]), (&"literal".into(), &"main.yaml".into()));
+    let token = span("@1/writer", "***");
+    assert_eq!((&token["from"], &token["name"]), (&"env".into(), &"TOKEN".into()));
+    assert!(!trace.to_string().contains("nobody-may-see"));
+}
+
+#[test]
+fn the_file_says_what_was_run_and_follows_its_schema() {
+    let folder = folder();
+    run(&folder).exits(0);
+    let trace = trace(&folder);
+    let schema = folder.trefoil(&["schema", "trace-output"]).json();
+    let validator = jsonschema::draft202012::new(&schema).unwrap();
+    let wrong: Vec<String> = validator.iter_errors(&trace).map(|e| format!("{}: {e}", e.instance_path())).collect();
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    assert_eq!(trace["effective_input"], serde_json::json!({"topic": "tides", "tone": "calm"}));
+    assert_eq!(trace["steps"][0]["calls"][0]["parameters"]["temperature"], 0.5);
+    let sources: Vec<&str> = trace["sources"].as_array().unwrap().iter().map(|s| s["file"].as_str().unwrap()).collect();
+    assert!(["main.yaml", "writer.yaml", "review.yaml"].iter().all(|f| sources.contains(f)), "{sources:?}");
+    assert!(trace["started_at"].as_str().unwrap().ends_with('Z'));
+    // Each step that did something is in the picture.
+    for step in trace["steps"].as_array().unwrap() {
+        assert!(step["node"].is_string() || step["frame"].is_string(), "{step:#}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn the_file_is_its_owners_and_replaces_a_link_instead_of_following_it() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = folder();
+    folder.write("strangers.txt", "keep me");
+    std::os::unix::fs::symlink(folder.path().join("strangers.txt"), folder.path().join("t.json")).unwrap();
+    run(&folder).exits(0);
+    let there = std::fs::symlink_metadata(folder.path().join("t.json")).unwrap();
+    assert!(there.is_file());
+    assert_eq!(there.permissions().mode() & 0o777, 0o600);
+    assert_eq!(std::fs::read_to_string(folder.path().join("strangers.txt")).unwrap(), "keep me");
+    let left: Vec<_> = std::fs::read_dir(folder.path()).unwrap().map(|f| f.unwrap().file_name()).collect();
+    assert!(left.iter().all(|f| !f.to_string_lossy().ends_with(".tmp")), "{left:?}");
+}
+
+/// A snapshot without the figures that differ from run to run.
+fn steady(name: &str, text: &str) {
+    let filters =
+        [(r"\b\d+(\.\d)? m?s\b", "TIME"), (r"started \S+, (answers from [^,]*), run \w+", "started WHEN, $1, run ID")];
+    insta::with_settings!({ filters => filters }, { insta::assert_snapshot!(name, text) });
+}
+
+#[test]
+fn a_loop_is_shown_as_a_tree_and_its_prompts_with_their_writers() {
+    let folder = folder();
+    run(&folder).exits(0);
+    steady("trace_loop", &folder.trefoil(&["trace", "t.json"]).exits(0).out);
+    let step = folder.trefoil(&["trace", "t.json", "--step", "@2/writer"]);
+    steady("trace_loop_step", &step.exits(0).out);
+}
+
+#[test]
+fn a_failed_run_is_shown_with_its_failure() {
+    let folder = folder();
+    folder.write("s.json", r#"{"answers": {"writer": ["a draft"], "review": ["not json", "not json", "not json"]}}"#);
+    run(&folder).exits(1);
+    let shown = folder.trefoil(&["trace", "t.json"]).exits(0).out.clone();
+    assert!(shown.contains("STRUCTURED_OUTPUT_INVALID") && shown.contains("✗ review"), "{shown}");
+}
+
+#[test]
+fn what_is_not_there_or_no_trace_is_said_with_what_to_do() {
+    let folder = folder();
+    run(&folder).exits(0);
+    folder
+        .trefoil(&["trace", "t.json", "--step", "wirter"])
+        .silent(2)
+        .says(&["no step `wirter`", "did you mean `writer`?"]);
+    folder.trefoil(&["trace", "gone.json"]).silent(2).says(&["`gone.json` cannot be read"]);
+    folder.trefoil(&["trace", "main.yaml"]).silent(2).says(&["`main.yaml` is not a trace", "--trace FILE"]);
+    folder.write("other.json", "{\"steps\": 3}");
+    folder.trefoil(&["trace", "other.json"]).silent(2).says(&["`other.json` is not a trace"]);
+}
+
+#[test]
+fn a_strangers_trace_moves_no_cursor_and_an_older_one_is_shown() {
+    let folder = Folder::new();
+    let hostile = "\\u001b[2J\\u009b1m\\u202e";
+    folder.write(
+        "old.json",
+        format!(
+            r#"{{"version": 1, "flow": "f{hostile}", "status": "done", "steps": [{{"key": "a{hostile}", "label": "l{hostile}", "status": "done",
+               "output": "o{hostile}", "calls": [{{"effect": "model", "messages": [{{"role": "user", "content": "p{hostile}"}}], "answer": "x{hostile}"}}],
+               "notes": [{{"at_ms": 1, "text": "n{hostile}"}}]}}]}}"#
+        ),
+    );
+    for args in [&["trace", "old.json"][..], &["trace", "old.json", "--step", "l\u{1b}[2J\u{9b}1m\u{202e}"]] {
+        let shown = folder.trefoil(args);
+        shown.exits(0).says(&["version 1"]);
+        assert!(!shown.out.contains(['\u{1b}', '\u{9b}', '\u{202e}']), "{:?}", shown.out);
+        assert!(shown.out.contains("\\u{1b}"), "{:?}", shown.out);
+    }
+}
+
+#[test]
+fn a_page_is_written_beside_the_trace() {
+    let folder = folder();
+    run(&folder).exits(0);
+    folder.trefoil(&["trace", "t.json", "--html", "t.html"]).silent(0);
+    let page = std::fs::read_to_string(folder.path().join("t.html")).unwrap();
+    assert!(page.contains("application/json") && page.contains("second draft"));
+}
