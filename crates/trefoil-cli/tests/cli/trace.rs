@@ -84,8 +84,8 @@ fn a_prompt_names_the_pass_that_wrote_what_it_shows() {
     };
     let draft = span("@2/review", "second draft");
     assert_eq!((&draft["from"], &draft["step"]), (&"step".into(), &"@2/writer".into()));
-    assert_eq!((&draft["file"], &draft["line"], &draft["path"]), (&"main.yaml".into(), &12.into(), &"writer".into()));
-    assert_eq!(draft["via"][0]["file"], "review.yaml");
+    assert_eq!((&draft["file"], &draft["line"], &draft["path"]), (&"./main.yaml".into(), &12.into(), &"writer".into()));
+    assert_eq!(draft["via"][0]["file"], "./review.yaml");
     let notes = span("@2/writer", "shorter");
     assert_eq!(
         (&notes["from"], &notes["step"], &notes["member"]),
@@ -95,7 +95,7 @@ fn a_prompt_names_the_pass_that_wrote_what_it_shows() {
     assert_eq!(span("@1/writer", "tides")["from"], "input");
     assert_eq!(span("@1/writer", "tides")["member"], "topic");
     let about = span("@1/writer", "about ");
-    assert_eq!((&about["from"], &about["file"]), (&"literal".into(), &"main.yaml".into()));
+    assert_eq!((&about["from"], &about["file"]), (&"literal".into(), &"./main.yaml".into()));
     let token = span("@1/writer", "***");
     assert_eq!((&token["from"], &token["name"]), (&"env".into(), &"TOKEN".into()));
     assert!(!trace.to_string().contains("nobody-may-see"));
@@ -113,7 +113,7 @@ fn the_file_says_what_was_run_and_follows_its_schema() {
     assert_eq!(trace["effective_input"], serde_json::json!({"topic": "tides", "tone": "calm"}));
     assert_eq!(trace["steps"][0]["calls"][0]["parameters"]["temperature"], 0.5);
     let sources: Vec<&str> = trace["sources"].as_array().unwrap().iter().map(|s| s["file"].as_str().unwrap()).collect();
-    assert!(["main.yaml", "writer.yaml", "review.yaml"].iter().all(|f| sources.contains(f)), "{sources:?}");
+    assert!(["./main.yaml", "./writer.yaml", "./review.yaml"].iter().all(|f| sources.contains(f)), "{sources:?}");
     assert!(trace["started_at"].as_str().unwrap().ends_with('Z'));
     // Each step that did something is in the picture.
     for step in trace["steps"].as_array().unwrap() {
