@@ -59,7 +59,8 @@ const READERS: &[(&str, &str)] = &[
     ("crates/trefoil-cli/src/run/input.rs", "reads the input that the operator named"),
     ("crates/trefoil-cli/src/commands/", "write what the operator asked for, where it was asked for"),
     ("crates/trefoil/src/shell", "looks at the processes that it started"),
-    ("crates/trefoil-cli/src/run/recording.rs", "writes the trace where the operator wants it"),
+    ("crates/trefoil-cli/src/trace/read.rs", "reads the trace that the operator named"),
+    ("crates/trefoil/src/trace/write.rs", "writes the trace where the operator wants it"),
     ("crates/mutations/", "runs over manifests of its own, and is not shipped"),
     ("crates/fuzz-targets/", "makes folders of its own, and is not shipped"),
 ];
