@@ -23,4 +23,4 @@ pub use person::Terminal;
 pub use recording::Recording;
 pub use shown::Shown;
 pub use stop::Stop;
-pub use tree::time;
+pub use words::time;
