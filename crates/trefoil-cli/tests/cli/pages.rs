@@ -53,7 +53,7 @@ fn an_unset_variable_in_a_prompt_fails_before_the_call_at_its_place() {
     events.exits(1);
     let told =
         json!({"expression": "env.REGION", "namespace": "env", "reason": "Environment variable 'REGION' is not set"});
-    let place = json!({"file": "./flow.yaml", "line": 3, "column": 47});
+    let place = json!({"file": "flow.yaml", "line": 3, "column": 49});
     let last = events.lines().last().unwrap().clone();
     assert_eq!((&last["calls"], &last["error"]["interpolation"]), (&json!(0), &told));
     assert!(!events.out.contains("model_started"), "{}", events.out);
@@ -65,7 +65,7 @@ fn an_unset_variable_in_a_prompt_fails_before_the_call_at_its_place() {
 #[test]
 fn an_unset_variable_of_agntz_is_nothing_and_not_stars() {
     let folder = Folder::new();
-    folder.write("main.yaml", "id: main\nkind: sequential\nsteps:\n  - ref: helper\n    input: hi\noutput:\n  alone: \"{{env.REGION}}\"\n  within: \"in {{env.REGION}}!\"\n");
+    folder.write("main.yaml", "id: main\nkind: sequential\nsteps:\n  - ref: helper\n    input: { topic: hi }\noutput:\n  alone: \"{{env.REGION}}\"\n  within: \"in {{env.REGION}}!\"\n");
     folder.write("helper.yaml", AGENT);
     assert_eq!(run(&folder, "main.yaml", &[]).exits(0).json(), json!({"alone": null, "within": "in !"}));
     let set = run(&folder, "main.yaml", &[("REGION", "north")]);
