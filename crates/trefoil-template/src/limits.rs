@@ -44,7 +44,7 @@ pub const COMMAND_BYTES: u64 = 16 << 20;
 pub const FOLDER_BYTES: u64 = 64 << 20;
 /// Bytes of a file of texts that a manifest names, such as an environment file.
 pub const TEXT_FILE_BYTES: u64 = 1 << 20;
-/// Visits of a subschema to a part of a value, in one check of a value against a JSON Schema: a few seconds.
-pub const SCHEMA_WORK: u64 = 32 << 20;
+/// Visits of a subschema to a part of a value, in one check of a value against a JSON Schema: a second or two.
+pub const SCHEMA_WORK: u64 = 16 << 20;
 /// Bytes of a compiled regular expression.
 pub const PATTERN_BYTES: usize = 10 << 20;
