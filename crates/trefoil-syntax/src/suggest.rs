@@ -180,7 +180,7 @@ mod tests {
         let long = "x".repeat(1 << 20);
         assert!(near(&long, [long.as_str()]).is_none());
         let all: Vec<String> = (0..100_000).map(|n| format!("declared_{n}")).collect();
-        for n in 0..2000 {
+        for n in 0..200 {
             near(&format!("undefined{n}"), all.iter().map(String::as_str));
         }
         assert!(began.elapsed() < std::time::Duration::from_secs(60), "{:?}", began.elapsed());
