@@ -59,7 +59,7 @@ fn the_depth_limit_counts_collections() {
 
 #[test]
 fn billion_laughs_end_at_the_node_limit() {
-    let mut text = "a0: &a0 [~, ~, ~, ~, ~, ~, ~, ~, ~]\n".to_owned();
+    let mut text = "a0: &a0 [[], [], [], [], [], [], [], [], []]\n".to_owned();
     for i in 1..30 {
         let aliases = vec![format!("*a{}", i - 1); 9].join(", ");
         text.push_str(&format!("a{i}: &a{i} [{aliases}]\n"));
