@@ -58,7 +58,7 @@ fn a_run_that_waits_is_cancelled() {
     folder.write("a.yaml", AGENT).write("s.yaml", "answers:\n  helper: {text: late, delay_ms: 600000}\n");
     let child = folder.command(&["run", "a.yaml", "--model", "scripted=s.yaml", "--trace", "t.json"]).spawn().unwrap();
     // The trace file is made right before the run.
-    until("the start", || folder.path().join("t.json").exists());
+    until("the start", || folder.records("t.json"));
     std::thread::sleep(Duration::from_millis(300));
     let began = Instant::now();
     interrupt(&child);

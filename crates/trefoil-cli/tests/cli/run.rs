@@ -117,8 +117,8 @@ fn the_trace_has_every_step() {
     let first = &steps[0];
     assert_eq!((&first["key"], &first["file"], &first["line"]), (&json!("helper"), &json!("./main.yaml"), &json!(6)));
     let call = &first["calls"][0];
-    assert_eq!(call["messages"][0], json!({"role": "system", "content": "You help."}));
-    assert_eq!(call["messages"][1], json!({"role": "user", "content": "Say tea"}));
+    let said = |at: usize| (call["messages"][at]["role"].clone(), call["messages"][at]["content"].clone());
+    assert_eq!((said(0), said(1)), ((json!("system"), json!("You help.")), (json!("user"), json!("Say tea"))));
     assert_eq!((&call["answer"], &call["usage"]["input_tokens"]), (&json!("one"), &json!(7)));
     assert!(call["duration_ms"].is_u64() && first["duration_ms"].is_u64() && first["started_ms"].is_u64());
 }
@@ -183,7 +183,7 @@ fn places_are_files_lines_and_columns() {
     assert_eq!(ran.lines().last().unwrap()["error"]["location"], at);
     let trace: Value = serde_json::from_slice(&std::fs::read(folder.path().join("t.json")).unwrap()).unwrap();
     assert_eq!((&trace["error"]["location"], &trace["steps"][0]["error"]["location"]), (&at, &at));
-    assert!(!trace.to_string().contains("span"), "{trace}");
+    assert!(!trace.to_string().contains("\"span\""), "{trace}");
 }
 
 #[test]

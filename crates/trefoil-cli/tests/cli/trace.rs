@@ -204,3 +204,46 @@ fn a_page_is_written_beside_the_trace() {
     let page = std::fs::read_to_string(folder.path().join("t.html")).unwrap();
     assert!(page.contains("application/json") && page.contains("second draft"));
 }
+
+const FAN: &str = "version: \"0.1\"\nagents:\n  one: { model: \"openai:m\", system: 'Say {{ item.word }} ({{ index }} of {{ total }})' }\n  sum: { model: \"openai:m\", system: Sum up }\nnodes:\n  each:\n    type: factory\n    for_each: '{{ inputs.message }}'\n    on_failure: continue\n    agent: one\n    inputs: { word: '{{ item.word }}' }\n    writes: working.said\n  all: { agent: sum, writes: output.sum }\n";
+
+#[test]
+fn a_fan_out_with_a_failed_item_says_so_and_its_items_know_the_list() {
+    let folder = Folder::new();
+    folder.write("fan.yaml", FAN);
+    folder.write("s.json", r#"{"answers": {"one": ["ONE", {"error": {"status": 400}}, "THREE"], "sum": ["all"]}}"#);
+    let words = r#"[{"word": "x"}, {"word": "y"}, {"word": "z"}]"#;
+    let args = ["run", "fan.yaml", "-i", words, "--model", "scripted=s.json", "--no-check", "--trace", "t.json"];
+    folder.trefoil(&args).exits(0);
+    steady("trace_fan", &folder.trefoil(&["trace", "t.json"]).exits(0).out);
+    let trace = trace(&folder);
+    assert_eq!(trace["steps"][0]["items"], serde_json::json!({"total": 3, "failed": 1}));
+    let all = messages(&trace);
+    let spans: Vec<(String, &Value)> =
+        all.iter().flat_map(|(_, m)| m["spans"].as_array().unwrap().iter().map(|s| (part(m, s), &s["from"]))).collect();
+    assert!(spans.contains(&("x".to_owned(), &"item".into())), "{spans:?}");
+    assert!(spans.contains(&("1".to_owned(), &"index".into())), "{spans:?}");
+}
+
+const STATES: &str = "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: { name: gate, version: 1.0.0 }\nspec:\n  initial_state: ASK\n  states:\n    ASK:\n      kind: Human\n      prompt: 'Ship {{workflow.context.what}}?'\n      transitions:\n        - { condition: input_equals_yes, target: SHIP }\n        - { condition: input_equals_no, target: STOP }\n    SHIP: { kind: System, command: 'true' }\n    STOP: { kind: System, command: 'false' }\n  context: { what: it }\n";
+
+#[test]
+fn a_state_machine_with_a_person_is_shown() {
+    let folder = Folder::new();
+    folder.write("gate.yaml", STATES);
+    let args = [
+        "run",
+        "gate.yaml",
+        "--answer",
+        "ASK=yes",
+        "--model",
+        "embedded",
+        "--allow-command",
+        "--no-check",
+        "--trace",
+        "t.json",
+    ];
+    let ran = folder.trefoil(&args);
+    assert!(folder.path().join("t.json").exists(), "{}", ran.err);
+    steady("trace_states", &folder.trefoil(&["trace", "t.json"]).exits(0).out);
+}

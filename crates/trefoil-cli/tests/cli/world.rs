@@ -30,6 +30,12 @@ impl Folder {
         std::fs::write(path, content).unwrap();
         self
     }
+    /// Whether a run here is about to write its trace: the file is made beside its place, right before the run.
+    pub fn records(&self, trace: &str) -> bool {
+        let beside = format!(".{trace}.");
+        let mut names = std::fs::read_dir(&self.0).unwrap().map(|entry| entry.unwrap().file_name());
+        names.any(|name| name.to_string_lossy().starts_with(&beside))
+    }
     /// Runs the binary here.
     pub fn trefoil(&self, args: &[&str]) -> Ran {
         finish(self.command(args))

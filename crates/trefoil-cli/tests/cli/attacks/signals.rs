@@ -67,7 +67,7 @@ fn with_a_full_pipe_on_stdout_a_run_still_ends_and_leaves_its_trace() {
         let mut command = folder.command(&args);
         command.stderr(Stdio::null());
         let child = command.spawn().unwrap();
-        until("the start", || folder.path().join("t.json").exists());
+        until("the start", || folder.records("t.json"));
         // Until it is held up by the pipe.
         std::thread::sleep(Duration::from_millis(500));
         signal(&child, how);
@@ -90,7 +90,7 @@ fn with_a_full_pipe_on_stderr_a_run_still_ends() {
     let mut command = folder.command(&["run", "a.yaml", "--model", "embedded", "--no-check", "--trace", "t.json"]);
     command.stdout(Stdio::null());
     let child = command.spawn().unwrap();
-    until("the start", || folder.path().join("t.json").exists());
+    until("the start", || folder.records("t.json"));
     std::thread::sleep(Duration::from_millis(500));
     signal(&child, "-INT");
     assert_eq!(end(child, "stderr"), Some(130));
@@ -114,7 +114,7 @@ fn busy_with_one_value_a_run_still_ends() {
     folder.write("s.json", serde_json::json!({ "answers": { "deep-0": answers } }).to_string());
     let args = ["run", "a.yaml", "-i", "go", "--model", "scripted=s.json", "--no-check", "--trace", "t.json"];
     let child = folder.command(&args).spawn().unwrap();
-    until("the start", || folder.path().join("t.json").exists());
+    until("the start", || folder.records("t.json"));
     std::thread::sleep(Duration::from_millis(300));
     signal(&child, "-TERM");
     assert_eq!(end(child, "busy"), Some(130));
