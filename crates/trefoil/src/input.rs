@@ -288,9 +288,9 @@ impl Missing {
     pub fn value(&self, typed: &str) -> Result<Value, InputError> {
         by_schema(&self.field, typed)
     }
-    /// Whether an empty text is a value for it.
-    pub fn takes_nothing(&self) -> bool {
-        self.choices.is_empty() && self.kind.contains("string")
+    /// Whether it may stay empty.
+    pub fn may_be_empty(&self) -> bool {
+        self.field.nullable
     }
 }
 
@@ -315,11 +315,16 @@ fn wanted(field: &InputField) -> Missing {
     let schema = field.schema.to_json();
     let word = |v: &serde_json::Value| v.as_str().map_or_else(|| v.to_string(), str::to_owned);
     let kind = match schema.get("type") {
-        Some(serde_json::Value::Array(all)) => all.iter().map(word).collect::<Vec<_>>().join(" or "),
+        Some(serde_json::Value::Array(all)) => {
+            all.iter().map(word).filter(|t| t != "null").collect::<Vec<_>>().join(" or ")
+        }
         Some(one) => word(one),
         None => "string".to_owned(),
     };
-    let choices = schema.get("enum").and_then(|e| e.as_array()).map(|all| all.iter().map(word).collect());
+    let choices = schema
+        .get("enum")
+        .and_then(|e| e.as_array())
+        .map(|all| all.iter().filter(|c| !c.is_null()).map(word).collect());
     Missing {
         name: field.name.to_string(),
         kind,

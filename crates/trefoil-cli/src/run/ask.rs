@@ -26,18 +26,25 @@ pub fn complete(loaded: &Loaded, given: Option<Value>, interactive: bool, quiet:
     }
     let mut given = given;
     for one in &missing {
-        let value = ask(one)?;
-        input::put(&mut given, &one.name, value);
+        if let Some(value) = ask(one)? {
+            input::put(&mut given, &one.name, value);
+        }
     }
     Some(given)
 }
 
-/// Asks until the answer fits. Nothing typed takes the default, where there is one.
-fn ask(one: &Missing) -> Option<Value> {
+/// Asks until the answer fits. Nothing typed leaves an input empty that may be.
+fn ask(one: &Missing) -> Option<Option<Value>> {
     let bold = anstyle::Style::new().bold();
     let mut err = anstream::stderr();
     let about = one.description.as_deref().map(|d| format!("  {}", line(d))).unwrap_or_default();
-    let _ = writeln!(err, "{bold}{}{bold:#} ({}){about}", safe(&one.name), one.kind);
+    let _ = writeln!(
+        err,
+        "{bold}{}{bold:#} ({}{}){about}",
+        safe(&one.name),
+        one.kind,
+        if one.may_be_empty() { ", may be empty" } else { "" }
+    );
     for (number, choice) in one.choices.iter().enumerate() {
         let _ = writeln!(err, "  {}) {}", number + 1, safe(choice));
     }
@@ -50,11 +57,14 @@ fn ask(one: &Missing) -> Option<Value> {
         }
         let typed = typed.trim_end_matches(['\n', '\r']);
         let numbered = typed.trim().parse::<usize>().ok().and_then(|n| one.choices.get(n.checked_sub(1)?));
-        if typed.is_empty() && !one.takes_nothing() {
+        if typed.is_empty() {
+            if one.may_be_empty() {
+                return Some(None);
+            }
             continue;
         }
         match one.value(numbered.map_or(typed, String::as_str)) {
-            Ok(value) => return Some(value),
+            Ok(value) => return Some(Some(value)),
             Err(error) => {
                 output::warning(&error.message);
                 if let Some(help) = &error.help {

@@ -20,10 +20,12 @@ pub struct Frame {
     pub columns: usize,
 }
 
-/// The row of a node, behind the lines that lead to it.
-pub fn row(node: &Node, branch: &str, frame: Frame, look: Look) -> String {
+/// The row of a node, after the lines that lead to it. `only` is the one step of an item: both are one row.
+pub fn row(node: &Node, only: Option<&Node>, branch: &str, frame: Frame, look: Look) -> String {
+    let label = &node.label;
+    let node = only.unwrap_or(node);
     let (symbol, style) = look.symbol(&node.state, frame.number);
-    let name = pad(&node.label, frame.label.saturating_sub(branch.width()));
+    let name = pad(label, frame.label.saturating_sub(branch.width()));
     let figures = figures(node, frame.at);
     let quiet = matches!(node.state, State::Skipped | State::Expected | State::Waiting | State::Cancelled);
     let name_style = if quiet { dim() } else { Style::new() };

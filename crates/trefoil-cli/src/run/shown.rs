@@ -178,7 +178,7 @@ impl View {
     fn draw(&mut self, picture: &[String], columns: usize) {
         let mut out = String::from("\x1b[?2026h\x1b[?25l");
         // A terminal that has become narrower has broken the long lines of the last picture into several.
-        let above: usize = self.drawn.iter().map(|width| width.div_ceil(columns.max(1)).max(1)).sum();
+        let above = rows(&self.drawn, columns);
         if above > 0 {
             out.push_str(&format!("\x1b[{above}A"));
         }
@@ -192,6 +192,11 @@ impl View {
         let mut err = std::io::stderr().lock();
         let _ = err.write_all(out.as_bytes()).and_then(|()| err.flush());
     }
+}
+
+/// How many rows lines of these widths fill.
+fn rows(widths: &[usize], columns: usize) -> usize {
+    widths.iter().map(|width| width.div_ceil(columns.max(1)).max(1)).sum()
 }
 
 /// The last line: what it took, and what of it failed.
@@ -217,4 +222,16 @@ fn expected(program: &Program) -> Vec<String> {
         }
     }
     names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_picture_on_a_narrower_terminal_fills_more_rows() {
+        assert_eq!(rows(&[80, 0, 30], 80), 3);
+        assert_eq!(rows(&[80, 0, 30], 79), 4);
+        assert_eq!(rows(&[80, 0, 30], 25), 4 + 1 + 2);
+    }
 }

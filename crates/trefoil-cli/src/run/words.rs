@@ -85,7 +85,7 @@ pub fn preview(value: &Value) -> String {
     match value {
         Value::Object(members) => {
             // What a step of AEGIS or SirenSpec gives is an envelope around its output.
-            if let Some(inner) = members.get("output").filter(|v| !v.is_null() && v.as_str() != Some("")) {
+            if let Some(inner) = members.get("output").filter(|v| !v.is_null()) {
                 return preview(inner);
             }
             let one = |(key, value): (&std::sync::Arc<str>, &Value)| format!("{}: {}", safe(key), preview(value));
@@ -182,6 +182,7 @@ mod tests {
         let of = |json: &str| preview(&Value::from_json(serde_json::from_str(json).unwrap()));
         assert_eq!(of(r#""{\"draft\": \"the text\"}""#), "the text");
         assert_eq!(of(r#"{"status": "success", "output": "done"}"#), "done");
+        assert_eq!(of(r#"{"output": "", "outputs": ["", ""]}"#), "");
         assert_eq!(of(r#"{"approved": true, "feedback": "fine"}"#), "approved: true, feedback: fine");
         assert_eq!(of(r#"["a", "b"]"#), "a | b");
     }
