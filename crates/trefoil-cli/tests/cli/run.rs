@@ -403,6 +403,20 @@ fn a_wrong_answer_is_asked_for_again_and_fails_where_nobody_is_left_to_ask() {
 }
 
 #[test]
+fn an_input_that_is_left_out_is_a_warning_where_nobody_can_be_asked() {
+    let folder = Folder::new();
+    folder.write("a.yaml", format!("id: a\n{PART}")).write("s.yaml", "answers: { a: fine }\n");
+    let args = ["run", "a.yaml", "--model", "scripted=s.yaml"];
+    let ran = folder.trefoil(&args);
+    ran.exits(0).says(&["the input `text` is not set", "pass `--input text=...`"]);
+    for given in [["--input", "text=tea"], ["--input", "text="]] {
+        let ran = folder.trefoil(&[&args[..], &given[..]].concat());
+        assert!(!ran.exits(0).err.contains("is not set"), "{}", ran.err);
+    }
+    assert_eq!(folder.trefoil(&[&args[..], &["--quiet"]].concat()).exits(0).err, "");
+}
+
+#[test]
 fn an_item_that_fails_shows_in_the_row_and_in_the_last_line() {
     let folder = Folder::new();
     let each = "version: \"0.1\"\nagents: { a: { system: s, model: \"openai:m\" } }\nnodes:\n  f: { type: factory, agent: a, \
