@@ -6,6 +6,7 @@ mod args;
 mod commands;
 mod exit;
 mod levels;
+mod model;
 mod output;
 mod pick;
 mod progress;

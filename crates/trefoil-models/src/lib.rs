@@ -8,6 +8,7 @@
 //!
 //! Knows nothing about workflows: retries, budgets, guardrails and reading answers as JSON are the machine's.
 
+pub mod address;
 pub mod credential;
 #[cfg(feature = "http")]
 pub mod http;
@@ -16,8 +17,9 @@ pub mod registry;
 pub mod scripted;
 pub mod vendors;
 
+pub use address::{Address, AddressError};
 pub use credential::Credential;
-pub use plan::{ModelOverride, ModelPlan, PlanError};
-pub use registry::{Availability, Registry};
+pub use plan::{Asked, ModelOverride, ModelPlan, PlanError};
+pub use registry::{Availability, Elsewhere, Registry};
 pub use scripted::{ScriptError, Scripted};
 pub use vendors::{Protocol, Vendor};

@@ -1,13 +1,15 @@
-//! Which model a run uses: what `--model` says, else what the keys in the environment allow.
+//! Which model a run uses: what `--model` says, else what the manifest names. The embedded model answers only where it is
+//! clear that no real one was meant (decision C13).
 //!
-//! Without `--model`, the embedded model answers exactly when no provider that the program uses has a key. Some with and
-//! some without is an error that names those without: nobody wants half of a run to be made up.
+//! [`ModelPlan::decide`] is the one place that decides; `run` and `plan` both ask it. It writes what was decided into the
+//! program, so that every output names the model that really answers.
 
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use trefoil_ir::{ModelChoice, Program, StepKind, walk};
+use trefoil_syntax::{Location, suggest};
 
 use crate::registry::{Availability, Registry, unknown};
 
@@ -25,6 +27,15 @@ pub enum ModelOverride {
         /// After it.
         model: Arc<str>,
     },
+    /// `NAME=provider:name`: this model for an alias, an agent or a step.
+    For {
+        /// The alias, agent or step.
+        name: Arc<str>,
+        /// The provider.
+        provider: Arc<str>,
+        /// Its model.
+        model: Arc<str>,
+    },
 }
 
 impl std::str::FromStr for ModelOverride {
@@ -37,13 +48,23 @@ impl std::str::FromStr for ModelOverride {
         if let Some(file) = text.strip_prefix("scripted=").filter(|f| !f.is_empty()) {
             return Ok(Self::Scripted(file.into()));
         }
-        match text.split_once(':') {
+        let named = |text: &str| match text.split_once(':') {
             Some((provider, model)) if !provider.is_empty() && !model.is_empty() => {
-                Ok(Self::Named { provider: provider.into(), model: model.into() })
+                Some((Arc::from(provider), Arc::from(model)))
             }
-            _ => Err(PlanError::new(format!("`{text}` is not a model"))
-                .help("write `embedded`, `scripted=FILE` or `provider:name`")),
-        }
+            _ => None,
+        };
+        let mapping = text.split_once('=').filter(|(name, _)| !name.is_empty() && !name.contains(':'));
+        let found = match mapping {
+            Some((name, model)) => {
+                named(model).map(|(provider, model)| Self::For { name: name.into(), provider, model })
+            }
+            None => named(text).map(|(provider, model)| Self::Named { provider, model }),
+        };
+        found.ok_or_else(|| {
+            PlanError::new(format!("`{text}` is not a model"))
+                .help("write `embedded`, `scripted=FILE`, `provider:name`, or `NAME=provider:name` for one alias, agent or step")
+        })
     }
 }
 
@@ -65,18 +86,20 @@ pub enum ModelPlan {
     AsWritten,
 }
 
-/// Why a run cannot start.
+/// One reason why a run cannot start.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlanError {
     /// One line.
     pub message: String,
     /// What to do.
     pub help: Option<String>,
+    /// Where the model is named.
+    pub place: Option<Location>,
 }
 
 impl PlanError {
     fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into(), help: None }
+        Self { message: message.into(), help: None, place: None }
     }
     fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
@@ -91,86 +114,167 @@ impl fmt::Display for PlanError {
 }
 impl std::error::Error for PlanError {}
 
-/// The models that a run of this program can call, each once, in the order of the program.
-pub fn models_used(program: &Program) -> Vec<&ModelChoice> {
-    let mut all: Vec<&ModelChoice> = Vec::new();
+/// What else a decision goes by.
+#[derive(Debug, Clone, Copy)]
+pub struct Asked<'a> {
+    /// The `--model` arguments.
+    pub chosen: &'a [ModelOverride],
+    /// Nobody can take placeholder answers for real ones by mistake: the output is a terminal, and this is no build server.
+    pub placeholders: bool,
+}
+
+/// Who asks which model, each pair once, in the order of the program.
+pub fn models_used(program: &Program) -> Vec<(Arc<str>, ModelChoice)> {
+    let mut all: Vec<(Arc<str>, ModelChoice)> = Vec::new();
     for (_, id) in walk::reachable(program, program.entry) {
-        if let Some(StepKind::Model(call)) = program.step(id).map(|s| &s.kind)
-            && !all.iter().any(|m| m.provider == call.model.provider && m.name == call.model.name)
-        {
-            all.push(&call.model);
+        if let Some(StepKind::Model(call)) = program.step(id).map(|s| &s.kind) {
+            let same = |(speaker, model): &(Arc<str>, ModelChoice)| {
+                *speaker == call.speaker && model.provider == call.model.provider && model.name == call.model.name
+            };
+            if !all.iter().any(same) {
+                all.push((call.speaker.clone(), call.model.clone()));
+            }
         }
     }
     all
 }
 
 impl ModelPlan {
-    /// What a run of this program will use.
-    pub fn decide(program: &Program, registry: &Registry, chosen: Option<&ModelOverride>) -> Result<Self, PlanError> {
-        let plan = Self::decide_for(&models_used(program), registry, chosen)?;
-        if plan != Self::Embedded && !program.missing_agents.is_empty() {
-            let names: Vec<String> = program.missing_agents.iter().map(|(name, _)| format!("`{name}`")).collect();
-            let message = format!("these agents are not defined: {}", names.join(", "));
-            return Err(PlanError::new(message)
-                .help("put their manifests beside the workflow, or run with `--model embedded`, which can stand in for any agent"));
-        }
-        Ok(plan)
-    }
-
-    /// The same for these models.
-    pub fn decide_for(
-        used: &[&ModelChoice],
-        registry: &Registry,
-        chosen: Option<&ModelOverride>,
-    ) -> Result<Self, PlanError> {
-        match chosen {
-            Some(ModelOverride::Embedded) => return Ok(Self::Embedded),
-            Some(ModelOverride::Scripted(file)) => return Ok(Self::Scripted(file.clone())),
-            Some(ModelOverride::Named { provider, model }) => {
-                return match missing(registry, provider) {
-                    Some(why) => Err(PlanError::new(why)),
-                    None => Ok(Self::Named { provider: provider.clone(), model: model.clone() }),
-                };
-            }
-            None => {}
-        }
-        let mut providers: Vec<&Arc<str>> = Vec::new();
-        for provider in used.iter().filter_map(|m| m.provider.as_ref()) {
-            if !providers.contains(&provider) {
-                providers.push(provider);
+    /// What a run of this program will use, written into the program. Else every reason why it cannot start.
+    pub fn decide(program: &mut Program, registry: &Registry, asked: Asked<'_>) -> Result<Self, Vec<PlanError>> {
+        let mut errors = Vec::new();
+        let everything = everything(asked.chosen).map_err(|error| vec![error])?;
+        for chosen in asked.chosen {
+            if let ModelOverride::For { name, .. } = chosen
+                && !names(program, name)
+            {
+                errors.push(nobody(program, name));
             }
         }
-        let has_key = |p: &&&Arc<str>| {
-            matches!(registry.availability(p), Availability::Ready | Availability::Unavailable { key_set: true })
-        };
-        if !providers.iter().any(|p| has_key(&p)) {
+        aim(program, asked.chosen);
+        match everything {
+            Some(ModelOverride::Embedded) if errors.is_empty() => return Ok(Self::Embedded),
+            Some(ModelOverride::Scripted(file)) if errors.is_empty() => return Ok(Self::Scripted(file.clone())),
+            _ => {}
+        }
+        let used = models_used(program);
+        if asked.placeholders && asked.chosen.is_empty() && !registry.is_configured() && !used.is_empty() {
             return Ok(Self::Embedded);
         }
-        let mut wrong: Vec<String> = providers.iter().filter_map(|p| missing(registry, p)).collect();
-        let aliases: Vec<String> =
-            used.iter().filter(|m| m.provider.is_none()).map(|m| format!("`{}`", m.name)).collect();
-        if !aliases.is_empty() {
-            wrong.push(format!("{} names no provider", aliases.join(", ")));
+        errors.extend(used.iter().filter_map(|(speaker, model)| cannot(registry, speaker, model)));
+        match everything {
+            _ if !errors.is_empty() => Err(errors),
+            Some(ModelOverride::Named { provider, model }) if asked.chosen.len() == 1 => {
+                Ok(Self::Named { provider: provider.clone(), model: model.clone() })
+            }
+            _ => Ok(Self::AsWritten),
         }
-        if wrong.is_empty() {
-            return Ok(Self::AsWritten);
-        }
-        Err(PlanError::new(wrong.join("; ")).help(
-            "set what is missing, or choose one model for all calls with `--model provider:name` or `--model embedded`",
-        ))
     }
+}
+
+/// The one argument that is about every call.
+fn everything(chosen: &[ModelOverride]) -> Result<Option<&ModelOverride>, PlanError> {
+    let mut all = chosen.iter().filter(|c| !matches!(c, ModelOverride::For { .. }));
+    let first = all.next();
+    if all.next().is_some() {
+        let error = PlanError::new("`--model` names more than one model for every call");
+        return Err(error.help("give one of them a name: `NAME=provider:name`, for an alias, an agent or a step"));
+    }
+    let alone = matches!(first, Some(ModelOverride::Embedded | ModelOverride::Scripted(_)));
+    if alone && chosen.len() > 1 {
+        let error = PlanError::new("`embedded` and `scripted=FILE` answer every call");
+        return Err(error.help("remove the other `--model` arguments"));
+    }
+    Ok(first)
+}
+
+/// Whether an alias, an agent or a step is called so.
+fn names(program: &Program, name: &str) -> bool {
+    program.steps.iter().any(|step| match &step.kind {
+        StepKind::Model(call) => is_called(name, step.label.as_deref(), &call.speaker, &call.model),
+        _ => false,
+    })
+}
+
+fn is_called(name: &str, label: Option<&str>, speaker: &str, model: &ModelChoice) -> bool {
+    label == Some(name) || speaker == name || (model.provider.is_none() && &*model.name == name)
+}
+
+fn nobody(program: &Program, name: &str) -> PlanError {
+    let mut known: Vec<&str> = Vec::new();
+    for step in &program.steps {
+        if let StepKind::Model(call) = &step.kind {
+            known.extend(step.label.as_deref());
+            known.push(&call.speaker);
+            known.extend(call.model.provider.is_none().then_some(&*call.model.name));
+        }
+    }
+    let error = PlanError::new(format!("no alias, agent or step is called `{name}`"));
+    match suggest::nearest(name, known.iter().copied()) {
+        Some(near) => error.help(format!("did you mean `{near}`?")),
+        None => error,
+    }
+}
+
+/// Writes the chosen models into the program. A step's own beats its agent's, that beats an alias, and each beats the model
+/// for every call.
+fn aim(program: &mut Program, chosen: &[ModelOverride]) {
+    for step in &mut program.steps {
+        let label = step.label.clone();
+        let StepKind::Model(call) = &mut step.kind else { continue };
+        let named = |matches: &dyn Fn(&str) -> bool| {
+            chosen.iter().rev().find_map(|c| match c {
+                ModelOverride::For { name, provider, model } if matches(name) => Some((provider, model)),
+                _ => None,
+            })
+        };
+        let alias = call.model.provider.is_none().then(|| call.model.name.clone());
+        let for_all = || {
+            chosen.iter().find_map(|c| match c {
+                ModelOverride::Named { provider, model } => Some((provider, model)),
+                _ => None,
+            })
+        };
+        let found = named(&|name| label.as_deref() == Some(name))
+            .or_else(|| named(&|name| *name == *call.speaker))
+            .or_else(|| named(&|name| alias.as_deref() == Some(name)))
+            .or_else(for_all);
+        if let Some((provider, model)) = found {
+            call.model.provider = Some(provider.clone());
+            call.model.name = model.clone();
+        }
+    }
+}
+
+/// Why an agent's model cannot be asked, and what would change that.
+fn cannot(registry: &Registry, speaker: &str, model: &ModelChoice) -> Option<PlanError> {
+    let name = &model.name;
+    let Some(provider) = &model.provider else {
+        let message = format!("agent `{speaker}` cannot be asked: `{name}` is an alias, and no model is given for it");
+        let help =
+            format!("map it with `--model {name}=provider:name`, or add `--model embedded` for placeholder answers");
+        return Some(PlanError { place: Some(model.origin), ..PlanError::new(message).help(help) });
+    };
+    let why = missing(registry, provider)?;
+    let message = format!("agent `{speaker}` cannot be asked `{provider}:{name}`: {why}");
+    let set = match registry.availability(provider) {
+        Availability::NoKey { variable, .. } => format!("set `{variable}`, "),
+        Availability::BadAddress { variable, .. } => format!("correct `{variable}`, "),
+        _ => String::new(),
+    };
+    let help = format!(
+        "{set}choose another model with `--model provider:name`, or add `--model embedded` for placeholder answers"
+    );
+    Some(PlanError { place: Some(model.origin), ..PlanError::new(message).help(help) })
 }
 
 /// What keeps this provider from being called.
 fn missing(registry: &Registry, provider: &str) -> Option<String> {
     match registry.availability(provider) {
         Availability::Ready => None,
-        Availability::NoKey { variable, or: None } => {
-            Some(format!("`{provider}` needs `{variable}`, which is not set"))
-        }
-        Availability::NoKey { variable, or: Some(other) } => {
-            Some(format!("`{provider}` needs `{variable}` or `{other}`, and neither is set"))
-        }
+        Availability::NoKey { variable, or: None } => Some(format!("`{variable}` is not set")),
+        Availability::NoKey { variable, or: Some(other) } => Some(format!("neither `{variable}` nor `{other}` is set")),
+        Availability::BadAddress { variable, why } => Some(format!("`{variable}` {why}")),
         Availability::Unavailable { .. } => Some(format!("`{provider}` is not available in this version")),
         Availability::Unknown => Some(unknown(provider)),
     }
@@ -178,70 +282,18 @@ fn missing(registry: &Registry, provider: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use trefoil_syntax::{FileId, Location, Span};
-
     use super::*;
 
-    fn choice(text: &str) -> ModelChoice {
-        let (provider, name) = match text.split_once(':') {
-            Some((p, n)) => (Some(p.into()), n),
-            None => (None, text),
-        };
-        ModelChoice { provider, name: name.into(), origin: Location::new(FileId(0), Span::new(0, 0)) }
-    }
-
-    fn decide(used: &[&str], keys: &[&str], chosen: Option<&str>) -> Result<ModelPlan, String> {
-        let used: Vec<ModelChoice> = used.iter().map(|m| choice(m)).collect();
-        let registry = Registry::new(keys.iter().map(|k| ((*k).to_owned(), "x".to_owned())));
-        let chosen = chosen.map(|c| c.parse::<ModelOverride>().unwrap());
-        ModelPlan::decide_for(&used.iter().collect::<Vec<_>>(), &registry, chosen.as_ref()).map_err(|e| e.message)
-    }
-
     #[test]
-    fn without_any_key_the_embedded_model_answers() {
-        assert_eq!(decide(&["openai:a", "anthropic:b", "smart"], &[], None), Ok(ModelPlan::Embedded));
-        assert_eq!(decide(&["openai:a"], &["ANTHROPIC_API_KEY"], None), Ok(ModelPlan::Embedded), "a key nobody uses");
-        assert_eq!(decide(&["smart"], &["OPENAI_API_KEY"], None), Ok(ModelPlan::Embedded));
-        assert_eq!(decide(&[], &["OPENAI_API_KEY"], None), Ok(ModelPlan::Embedded));
-    }
-
-    #[test]
-    fn with_all_keys_the_manifest_decides() {
-        let keys = ["OPENAI_API_KEY", "OLLAMA_BASE_URL"];
-        assert_eq!(decide(&["openai:a", "ollama:b"], &keys, None), Ok(ModelPlan::AsWritten));
-    }
-
-    #[test]
-    fn some_keys_are_not_enough() {
-        let error =
-            decide(&["openai:a", "anthropic:b", "ollama:c", "google:d", "foo:e", "smart"], &["OPENAI_API_KEY"], None)
-                .unwrap_err();
-        assert_eq!(
-            error,
-            "`anthropic` needs `ANTHROPIC_API_KEY`, which is not set; `ollama` needs `OLLAMA_API_KEY` or \
-             `OLLAMA_BASE_URL`, and neither is set; `google` is not available in this version; \
-             there is no provider `foo`; `smart` names no provider"
-        );
-        let error = decide(&["google:d"], &["GOOGLE_GENERATIVE_AI_API_KEY"], None).unwrap_err();
-        assert_eq!(error, "`google` is not available in this version");
-    }
-
-    #[test]
-    fn the_argument_wins() {
-        let named = |p: &str, m: &str| ModelPlan::Named { provider: p.into(), model: m.into() };
-        assert_eq!(decide(&["openai:a"], &["OPENAI_API_KEY"], Some("embedded")), Ok(ModelPlan::Embedded));
-        assert_eq!(
-            decide(&["openai:a"], &["OPENAI_API_KEY"], Some("scripted=a=b.yaml")),
-            Ok(ModelPlan::Scripted("a=b.yaml".into()))
-        );
-        let keys = ["OLLAMA_BASE_URL"];
-        assert_eq!(decide(&["smart"], &keys, Some("ollama:llama3:8b")), Ok(named("ollama", "llama3:8b")));
-        assert_eq!(
-            decide(&["smart"], &[], Some("openai:gpt-x")),
-            Err("`openai` needs `OPENAI_API_KEY`, which is not set".to_owned())
-        );
-        for wrong in ["", "gpt-4", ":x", "openai:", "scripted="] {
-            assert!(wrong.parse::<ModelOverride>().is_err(), "{wrong}");
+    fn arguments_are_read() {
+        let read = |text: &str| text.parse::<ModelOverride>();
+        assert_eq!(read("scripted=a=b.yaml").unwrap(), ModelOverride::Scripted("a=b.yaml".into()));
+        let named = ModelOverride::Named { provider: "ollama".into(), model: "llama3:8b".into() };
+        assert_eq!(read("ollama:llama3:8b").unwrap(), named);
+        let (provider, model) = ("openai".into(), "gpt-x".into());
+        assert_eq!(read("smart=openai:gpt-x").unwrap(), ModelOverride::For { name: "smart".into(), provider, model });
+        for wrong in ["", "gpt-4", ":x", "openai:", "scripted=", "smart=", "=openai:x", "smart=gpt"] {
+            assert!(read(wrong).is_err(), "{wrong}");
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Which providers can be called, judged by a snapshot of the environment, and the way to call them.
 //!
-//! Reads the process's environment in one place only, [`Registry::from_env`].
+//! Addresses and keys come from the operator: this environment, and nothing that a manifest names. Reads the process's
+//! environment in one place only, [`Registry::from_env`].
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,6 +11,7 @@ use trefoil_ir::ModelParameters;
 use trefoil_runtime::{ModelAnswer, ModelError, ModelErrorKind, ModelProvider, ModelRequest, ports::CallSite};
 use trefoil_syntax::suggest;
 
+use crate::address::{Address, AddressError};
 use crate::credential::Credential;
 use crate::vendors::{Protocol, VENDORS, Vendor, vendor};
 
@@ -19,6 +21,26 @@ pub struct Registry {
     env: Arc<HashMap<String, String>>,
     #[cfg(feature = "http")]
     client: Arc<std::sync::OnceLock<crate::http::Client>>,
+}
+
+/// An address that is not the vendor's own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Elsewhere {
+    /// Whose.
+    pub provider: &'static str,
+    /// Scheme, host and port.
+    pub address: String,
+    /// The variable that says so.
+    pub variable: &'static str,
+    /// What is sent there can be read on the way.
+    pub open: bool,
+}
+
+impl std::fmt::Display for Elsewhere {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "`{}` is called at {} (from `{}`)", self.provider, self.address, self.variable)?;
+        if self.open { f.write_str("; the connection is not encrypted") } else { Ok(()) }
+    }
 }
 
 /// Whether a provider can be called.
@@ -32,6 +54,13 @@ pub enum Availability {
         variable: &'static str,
         /// Its address, where that alone is enough.
         or: Option<&'static str>,
+    },
+    /// Its address, in this variable, is not one.
+    BadAddress {
+        /// The variable.
+        variable: &'static str,
+        /// What is wrong with it.
+        why: AddressError,
     },
     /// Recognised; not in this version.
     Unavailable {
@@ -70,6 +99,9 @@ impl Registry {
             return Availability::Unavailable { key_set: set(vendor.key_variable) };
         }
         let addressed = set(vendor.base_url_variable);
+        if let Some(Err(why)) = self.env.get(vendor.base_url_variable).map(|text| Address::parse(text)) {
+            return Availability::BadAddress { variable: vendor.base_url_variable, why };
+        }
         // Without a base URL of its own, a key alone leads nowhere.
         let ready = match vendor.base_url {
             Some(_) => set(vendor.key_variable) || (vendor.key_optional && addressed),
@@ -83,6 +115,28 @@ impl Registry {
             let or = vendor.key_optional.then_some(vendor.base_url_variable);
             Availability::NoKey { variable: vendor.key_variable, or }
         }
+    }
+
+    /// Whether any provider is set up: a key or an address, also of one that this version cannot call. Then real answers are
+    /// wanted, and nobody gets made-up ones without asking for them.
+    pub fn is_configured(&self) -> bool {
+        VENDORS.iter().any(|v| self.env.contains_key(v.key_variable) || self.env.contains_key(v.base_url_variable))
+    }
+
+    /// Where a provider is called, if that is not the vendor's own address: it gets what the prompts say, and the key.
+    pub fn elsewhere(&self, provider: &str) -> Option<Elsewhere> {
+        let vendor = vendor(provider)?;
+        let address = Address::parse(self.env.get(vendor.base_url_variable)?).ok()?;
+        let own = vendor.base_url.and_then(|own| Address::parse(own).ok());
+        if own.is_some_and(|own| own.origin() == address.origin()) {
+            return None;
+        }
+        Some(Elsewhere {
+            provider: vendor.name,
+            address: address.origin(),
+            variable: vendor.base_url_variable,
+            open: address.is_open(),
+        })
     }
 
     /// A provider that answers every request with this model.
@@ -106,6 +160,7 @@ impl Registry {
             (Availability::NoKey { variable, or: Some(other) }, _) => {
                 Err(setup(format!("`{provider}` needs `{variable}` or `{other}` in the environment")))
             }
+            (Availability::BadAddress { variable, why }, _) => Err(setup(format!("`{variable}` {why}"))),
             (Availability::Unavailable { .. }, _) => {
                 Err(setup(format!("`{provider}` is not available in this version")))
             }

@@ -15,18 +15,16 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use trefoil_ir::Program;
-use trefoil_models::{ModelOverride, ModelPlan, Registry, Scripted, plan::models_used};
+use trefoil_models::{Asked, Elsewhere, ModelOverride, ModelPlan, Registry, Scripted, plan::models_used};
 use trefoil_runtime::ToolRequest;
 use trefoil_runtime::driver::{Options, run_prepared};
 use trefoil_runtime::machine::{Prepared, input_faults};
-use trefoil_runtime::ports::{
-    EnvSecrets, MemoryJournal, NoEvents, NoTools, SeededRandom, SystemClock, SystemRandom, env_file,
-};
+use trefoil_runtime::ports::{EnvSecrets, MemoryJournal, NoEvents, NoTools, SeededRandom, SystemClock, SystemRandom};
 use trefoil_runtime::{
     Cancel, Clock, CommandHost, Embedded, Event, EventSink, HumanInbox, Journal, Key, ModelProvider, Ports, Random,
     RunError, RunOutcome, Secrets, ToolError, ToolHost,
 };
-use trefoil_syntax::{Diagnostic, Severity};
+use trefoil_syntax::{Diagnostic, Location, Severity};
 use trefoil_template::{Value, limits};
 
 use crate::answers::Answers;
@@ -42,7 +40,7 @@ pub const MODEL: &str = "missing-model";
 /// Rule name and what it says.
 pub const RULES: &[(&str, &str)] = &[
     (INPUT, "the input is not what the entry takes"),
-    (MODEL, "a model cannot be asked: its key is not set, or its provider is unknown"),
+    (MODEL, "a model cannot be asked: its key is not set, its alias has no model, or its provider is not known"),
 ];
 
 /// Runs programs. Cheap to clone.
@@ -54,7 +52,10 @@ pub struct Engine {
 /// An engine being put together.
 #[derive(Default)]
 pub struct EngineBuilder {
-    model: Model,
+    provider: Option<Arc<dyn ModelProvider>>,
+    models: Vec<ModelOverride>,
+    placeholders: bool,
+    registry: Option<Registry>,
     tools: Option<Arc<dyn ToolHost>>,
     commands: Option<Arc<dyn CommandHost>>,
     humans: Option<Arc<dyn HumanInbox>>,
@@ -67,29 +68,31 @@ pub struct EngineBuilder {
     max_calls: Option<u64>,
 }
 
-/// Which model answers.
-#[derive(Default)]
-enum Model {
-    /// What the keys in the environment allow.
-    #[default]
-    Environment,
-    /// This one.
-    Chosen(ModelOverride),
-    /// The embedder's own.
-    Provider(Arc<dyn ModelProvider>),
-}
-
 impl EngineBuilder {
-    /// Which model answers every call, in place of what the manifests name.
+    /// Which model answers, instead of what the manifests name: every call, or those of an alias, an agent or a step. May be
+    /// called more than once.
     #[must_use]
     pub fn model(mut self, model: ModelOverride) -> Self {
-        self.model = Model::Chosen(model);
+        self.models.push(model);
+        self
+    }
+    /// Whether the embedded model may answer unasked where no provider is set up at all. Only for somebody who shows that the
+    /// answers are placeholders (decision C13). Without: a program whose models cannot be asked does not start.
+    #[must_use]
+    pub fn placeholders(mut self, placeholders: bool) -> Self {
+        self.placeholders = placeholders;
+        self
+    }
+    /// The providers' addresses and keys. Without: those in the process's environment.
+    #[must_use]
+    pub fn registry(mut self, registry: Registry) -> Self {
+        self.registry = Some(registry);
         self
     }
     /// A model provider of one's own.
     #[must_use]
     pub fn provider(mut self, provider: Arc<dyn ModelProvider>) -> Self {
-        self.model = Model::Provider(provider);
+        self.provider = Some(provider);
         self
     }
     /// The tools that can be called. Without: none, or those of a script.
@@ -182,6 +185,8 @@ pub struct Ready {
     max_calls: u64,
     /// What answers, as outputs name it.
     pub answers_from: AnswersFrom,
+    /// Providers that are called at an address that is not the vendor's own: said before the first call.
+    pub elsewhere: Vec<Elsewhere>,
     script: Option<Arc<Scripted>>,
 }
 
@@ -226,12 +231,13 @@ impl Engine {
     /// Everything a run needs, or everything that is missing. Calls nothing.
     pub fn ready(&self, loaded: &Loaded) -> Result<Ready, NotStarted> {
         let parts = &self.parts;
-        let program = Arc::new(loaded.program.clone());
+        let mut program = loaded.program.clone();
         let mut reasons = Vec::new();
         let env_texts = env_texts(loaded, &mut reasons);
         let seed = parts.seed.unwrap_or(0);
-        let Source { from: answers_from, provider, script } = self.source(&program, &env_texts, seed);
-        let provider = provider.map_err(|reason| reasons.push(reason)).ok();
+        let Source { from: answers_from, provider, script, elsewhere } = self.source(&mut program, seed);
+        let program = Arc::new(program);
+        let provider = provider.map_err(|why| reasons.extend(why)).ok();
         let tools: Arc<dyn ToolHost> = match (&parts.tools, &script) {
             (Some(own), Some(script)) => Arc::new(Either(own.clone(), script.clone())),
             (Some(own), None) => own.clone(),
@@ -275,36 +281,45 @@ impl Engine {
             },
         };
         let max_calls = parts.max_calls.unwrap_or(limits::RUN_CALLS);
-        Ok(Ready { prepared: Prepared::new(program), ports, seed, max_calls, answers_from, script })
+        Ok(Ready { prepared: Prepared::new(program), ports, seed, max_calls, answers_from, elsewhere, script })
     }
 
-    fn source(&self, program: &Program, env_texts: &[String], seed: u64) -> Source {
-        let chosen = match &self.parts.model {
-            Model::Provider(own) => return Source::of(AnswersFrom::Provider, own.clone()),
-            Model::Chosen(chosen) => Some(chosen),
-            Model::Environment => None,
-        };
-        let registry = registry(env_texts);
-        let plan = match ModelPlan::decide_for(&models_used(program), &registry, chosen) {
+    /// Decides what answers, and writes it into a program without running it: what [`Self::ready`] would use.
+    pub fn aim(&self, program: &mut Program) -> Result<(AnswersFrom, Vec<Elsewhere>), Vec<Diagnostic>> {
+        let source = self.source(program, 0);
+        source.provider.map(|_| (source.from, source.elsewhere))
+    }
+
+    fn source(&self, program: &mut Program, seed: u64) -> Source {
+        let parts = &self.parts;
+        if let Some(own) = &parts.provider {
+            return Source::of(AnswersFrom::Provider, own.clone());
+        }
+        // The operator's environment and nothing that a manifest names: an `env_file` is for `env.*`.
+        let registry = parts.registry.clone().unwrap_or_else(Registry::from_env);
+        let asked = Asked { chosen: &parts.models, placeholders: parts.placeholders };
+        let plan = match ModelPlan::decide(program, &registry, asked) {
             Ok(plan) => plan,
-            Err(error) => return Source::missing(AnswersFrom::AsWritten, error.message, error.help),
+            Err(errors) => {
+                let reasons = errors.into_iter().map(|e| missing(e.place, e.message, e.help)).collect();
+                return Source { provider: Err(reasons), ..Source::of(AnswersFrom::AsWritten, registry.by_name()) };
+            }
         };
         match plan {
             ModelPlan::Embedded => Source::of(AnswersFrom::Embedded, Arc::new(Embedded::new(program, seed))),
-            ModelPlan::AsWritten => Source::of(AnswersFrom::AsWritten, registry.by_name()),
+            ModelPlan::AsWritten => Source::real(AnswersFrom::AsWritten, &registry, program),
             ModelPlan::Named { provider, model } => {
-                let from = AnswersFrom::One(format!("{provider}:{model}"));
-                match registry.resolve(&provider, &model) {
-                    Ok(found) => Source::of(from, found),
-                    Err(error) => Source::missing(from, error.message, None),
-                }
+                Source::real(AnswersFrom::One(format!("{provider}:{model}")), &registry, program)
             }
             ModelPlan::Scripted(path) => match Scripted::read(&path) {
                 Ok(script) => {
                     let script = Arc::new(script);
                     Source { script: Some(script.clone()), ..Source::of(AnswersFrom::Script(path), script) }
                 }
-                Err(error) => Source::missing(AnswersFrom::Script(path), error.message, None),
+                Err(error) => {
+                    let provider = Err(vec![missing(None, error.message, None)]);
+                    Source { provider, ..Source::of(AnswersFrom::Script(path), registry.by_name()) }
+                }
             },
         }
     }
@@ -313,25 +328,31 @@ impl Engine {
 /// Who answers.
 struct Source {
     from: AnswersFrom,
-    provider: Result<Arc<dyn ModelProvider>, Diagnostic>,
+    provider: Result<Arc<dyn ModelProvider>, Vec<Diagnostic>>,
     script: Option<Arc<Scripted>>,
+    elsewhere: Vec<Elsewhere>,
 }
 
 impl Source {
     fn of(from: AnswersFrom, provider: Arc<dyn ModelProvider>) -> Self {
-        Self { from, provider: Ok(provider), script: None }
+        Self { from, provider: Ok(provider), script: None, elsewhere: Vec::new() }
     }
-    fn missing(from: AnswersFrom, message: String, help: Option<String>) -> Self {
-        let d = Diagnostic { help, ..Diagnostic::nowhere(MODEL, Severity::Error, None, message) };
-        Self { from, provider: Err(d), script: None }
+    fn real(from: AnswersFrom, registry: &Registry, program: &Program) -> Self {
+        let mut elsewhere: Vec<Elsewhere> = Vec::new();
+        for (_, model) in models_used(program) {
+            let found = model.provider.as_deref().and_then(|provider| registry.elsewhere(provider));
+            elsewhere.extend(found.filter(|found| !elsewhere.contains(found)));
+        }
+        Self { elsewhere, ..Self::of(from, registry.by_name()) }
     }
 }
 
-/// The providers as the environment and the program's environment files set them up. The environment wins.
-fn registry(env_texts: &[String]) -> Registry {
-    let files = env_texts.iter().flat_map(|text| env_file(text));
-    let own = std::env::vars_os().filter_map(|(k, v)| Some((k.into_string().ok()?, v.into_string().ok()?)));
-    Registry::new(files.chain(own))
+fn missing(place: Option<Location>, message: String, help: Option<String>) -> Diagnostic {
+    let d = match place {
+        Some(at) => Diagnostic::error(MODEL, at, message),
+        None => Diagnostic::nowhere(MODEL, Severity::Error, None, message),
+    };
+    Diagnostic { help, ..d }
 }
 
 /// The texts of the environment files, for `env.*` and nothing else; one that cannot be read is a reason not to start.

@@ -1,9 +1,11 @@
 //! `trefoil plan TARGET`: what a run would do.
 
 use clap::{Args, ValueEnum};
+use trefoil::Engine;
 
 use super::{load, warn};
 use crate::args::TargetArgs;
+use crate::model::ModelArgs;
 use crate::output;
 
 /// Show what a run would do: order, reads and writes, models, worst-case number of calls
@@ -11,6 +13,8 @@ use crate::output;
 pub struct Plan {
     #[command(flatten)]
     target: TargetArgs,
+    #[command(flatten)]
+    models: ModelArgs,
     /// How to print the plan
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     format: Format,
@@ -24,11 +28,19 @@ enum Format {
 
 /// Exit code 0; 1 if the plan cannot be written; 2 if the target does not load.
 pub fn run(args: &Plan) -> u8 {
-    let loaded = match load(&args.target) {
+    let mut loaded = match load(&args.target) {
         Ok(loaded) => loaded,
         Err(code) => return code,
     };
     warn(&loaded);
+    // Decided as `run` decides, so that both name the same models.
+    match args.models.apply(Engine::builder()).build().aim(&mut loaded.program) {
+        Ok((from, elsewhere)) => {
+            output::note(&format!("answers come from: {from}"));
+            elsewhere.iter().for_each(|elsewhere| output::note(&elsewhere.to_string()));
+        }
+        Err(reasons) => reasons.iter().for_each(|reason| output::note(&format!("would not run: {}", reason.message))),
+    }
     let plan = trefoil::Plan::of(&loaded.program, &loaded.files);
     output::result(&match args.format {
         Format::Text => plan.text(),

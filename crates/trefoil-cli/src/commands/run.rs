@@ -7,7 +7,6 @@ use std::sync::Arc;
 use clap::{Args, ValueEnum};
 use trefoil::checker::semantic::cost::Costs;
 use trefoil::engine::{Engine, NotStarted, Ready};
-use trefoil::models::ModelOverride;
 use trefoil::runtime::RunOutcome;
 use trefoil::shell::Shell;
 use trefoil::syntax::Severity;
@@ -16,6 +15,7 @@ use trefoil::trace::{About, Tracer};
 use trefoil::{AnswersFrom, Checks, LoadOptions, Loaded, Report};
 
 use crate::args::{TargetArgs, TextArgs};
+use crate::model::ModelArgs;
 use crate::run::{Jsonl, Recording, Shown, Stop, Terminal, ask, input, next, report, result};
 use crate::{exit, output};
 
@@ -30,9 +30,8 @@ pub struct Run {
     /// The input as JSON; `@FILE` reads a file, `-` reads stdin
     #[arg(long, value_name = "JSON|@FILE|-", allow_hyphen_values = true)]
     input_json: Option<String>,
-    /// Model to use for every call: embedded, scripted=FILE, or PROVIDER:NAME
-    #[arg(long, value_name = "MODEL", value_parser = model)]
-    model: Option<ModelOverride>,
+    #[command(flatten)]
+    models: ModelArgs,
     /// Seed for the embedded model and retry jitter
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
@@ -73,10 +72,6 @@ enum Events {
 enum Output {
     Text,
     Json,
-}
-
-fn model(text: &str) -> Result<ModelOverride, String> {
-    text.parse::<ModelOverride>().map_err(|error| error.help.unwrap_or(error.message))
 }
 
 fn answer(text: &str) -> Result<(String, String), String> {
@@ -133,9 +128,7 @@ fn start(args: &Run) -> Result<u8, u8> {
     if let Some(lines) = &lines {
         builder = builder.events(lines.clone());
     }
-    if let Some(model) = &args.model {
-        builder = builder.model(model.clone());
-    }
+    builder = args.models.apply(builder);
     if let Some(seed) = args.seed {
         builder = builder.seed(seed);
     }
@@ -190,11 +183,13 @@ fn start(args: &Run) -> Result<u8, u8> {
 
 /// Made-up answers are never taken for real ones, however quiet it is to be.
 fn label(args: &Run, ready: &Ready) {
-    let asked_for = args.model == Some(ModelOverride::Embedded);
+    let asked_for = args.models.embedded();
     if ready.answers_from == AnswersFrom::Embedded {
-        let why = if asked_for { "" } else { "no API key is set for any model in this workflow: " };
+        let why = if asked_for { "" } else { "no API key is set for any provider: " };
         output::loud(&format!("{why}answers are placeholders from the offline embedded model"));
     }
+    // Whoever runs this sees where prompts and keys go before they do.
+    ready.elsewhere.iter().for_each(|elsewhere| output::note(&elsewhere.to_string()));
 }
 
 fn drive(ready: Ready, input: Option<Value>, stop: &Stop) -> Result<RunOutcome, u8> {

@@ -11,7 +11,7 @@ fn refused(name: &str, content: impl AsRef<[u8]>) -> Vec<(String, String, Option
     folder.write(name, content);
     let ran = folder.trefoil(&["check", "--format", "json", name]);
     ran.exits(1);
-    folder.trefoil(&["run", name]).silent(2).says(&["error["]);
+    folder.trefoil(&["run", "--model", "embedded", name]).silent(2).says(&["error["]);
     let json = ran.json();
     let all = json["diagnostics"].as_array().unwrap();
     assert!(all.iter().any(|d| d["severity"] == "error"), "{json:#}");
@@ -32,7 +32,11 @@ fn a_file_that_is_not_there() {
     let d = &ran.json()["diagnostics"][0];
     assert_eq!((&d["rule"], &d["file"]), (&"file-not-found".into(), &"flwo.yaml".into()));
     assert_eq!(d["help"], "did you mean `flow.yaml`?");
-    folder.trefoil(&["run", "flwo.yaml"]).silent(2).says(&["file-not-found", "flwo.yaml", "did you mean"]);
+    folder.trefoil(&["run", "--model", "embedded", "flwo.yaml"]).silent(2).says(&[
+        "file-not-found",
+        "flwo.yaml",
+        "did you mean",
+    ]);
     folder.trefoil(&["plan", "flwo.yaml"]).silent(2);
     folder.trefoil(&["graph", "nowhere/"]).silent(2);
 }
@@ -54,7 +58,7 @@ fn what_cannot_be_looked_at_is_no_clean_check() {
     std::os::unix::fs::symlink("nowhere", folder.path().join("flows/c.yaml")).unwrap();
     assert!(folder.trefoil(&["check", "flows"]).out.contains("`flows/c.yaml` cannot be looked at: no such file"));
     // A run needs what it needs.
-    folder.trefoil(&["run", "flows#helper", "--input", "x"]).exits(0);
+    folder.trefoil(&["run", "--model", "embedded", "flows#helper", "--input", "x"]).exits(0);
 }
 
 /// Nobody may ever write to it.
@@ -86,7 +90,7 @@ fn an_empty_file() {
         let ran = folder.trefoil(&["check", "--format", "json", name]);
         ran.exits(1);
         assert_eq!(ran.json()["diagnostics"][0]["rule"], "yaml-empty", "{content:?}");
-        folder.trefoil(&["run", name]).silent(2).says(&["yaml-empty"]);
+        folder.trefoil(&["run", "--model", "embedded", name]).silent(2).says(&["yaml-empty"]);
     }
 }
 
@@ -122,7 +126,7 @@ fn a_hundred_megabytes() {
     let ran = folder.trefoil(&["check", "--format", "json", "big.yaml"]);
     ran.exits(1);
     assert_eq!(ran.json()["diagnostics"][0]["rule"], "yaml-limit");
-    folder.trefoil(&["run", "big.yaml"]).silent(2).says(&["yaml-limit"]);
+    folder.trefoil(&["run", "--model", "embedded", "big.yaml"]).silent(2).says(&["yaml-limit"]);
 }
 
 #[test]
@@ -163,7 +167,7 @@ fn no_dialect_and_two_dialects() {
     let ran = folder.trefoil(&["check", "--format", "json", "."]);
     ran.exits(0);
     assert_eq!(ran.json()["diagnostics"][0]["severity"], "info");
-    folder.trefoil(&["run", ".", "-q"]).exits(0);
+    folder.trefoil(&["run", "--model", "embedded", ".", "-q"]).exits(0);
 }
 
 #[test]
@@ -195,7 +199,7 @@ fn references_to_nothing_and_in_circles() {
     let ran = folder.trefoil(&["check", "--format", "json", "a.yaml"]);
     ran.exits(1);
     assert_eq!(ran.json()["diagnostics"][0]["rule"], "reference-cycle");
-    folder.trefoil(&["run", "a.yaml"]).silent(2).says(&["reference-cycle"]);
+    folder.trefoil(&["run", "--model", "embedded", "a.yaml"]).silent(2).says(&["reference-cycle"]);
 }
 
 #[test]
@@ -220,15 +224,20 @@ fn template_mistakes_of_every_kind() {
 #[test]
 fn targets_that_mean_nothing_or_too_much() {
     let folder = Folder::new();
-    folder.trefoil(&["run", "."]).silent(2).says(&["no-manifest"]);
+    folder.trefoil(&["run", "--model", "embedded", "."]).silent(2).says(&["no-manifest"]);
     folder.write("a.yaml", AGENT.replace("helper", "one")).write("b.yaml", AGENT.replace("helper", "two"));
-    folder.trefoil(&["run", "."]).silent(2).says(&["ambiguous-target", "`one`", "`two`", "`.#one`"]);
-    folder.trefoil(&["run", ".#tow"]).silent(2).says(&["unknown-id", "did you mean `.#two`?"]);
-    folder.trefoil(&["run", ".#two", "-q"]).exits(0);
+    folder.trefoil(&["run", "--model", "embedded", "."]).silent(2).says(&[
+        "ambiguous-target",
+        "`one`",
+        "`two`",
+        "`.#one`",
+    ]);
+    folder.trefoil(&["run", "--model", "embedded", ".#tow"]).silent(2).says(&["unknown-id", "did you mean `.#two`?"]);
+    folder.trefoil(&["run", "--model", "embedded", ".#two", "-q"]).exits(0);
     folder.write("c.yaml", AGENT.replace("helper", "two"));
-    folder.trefoil(&["run", ".#two"]).silent(2).says(&["duplicate-id", "b.yaml", "c.yaml"]);
+    folder.trefoil(&["run", "--model", "embedded", ".#two"]).silent(2).says(&["duplicate-id", "b.yaml", "c.yaml"]);
     // By its file it is clear which one is meant.
-    folder.trefoil(&["run", "c.yaml", "-q"]).exits(0);
+    folder.trefoil(&["run", "--model", "embedded", "c.yaml", "-q"]).exits(0);
 }
 
 #[test]
@@ -238,7 +247,7 @@ fn inputs_that_the_schema_does_not_know() {
                   kind: { type: string, enum: [short, long] }\n  required: [topic]\n";
     folder.write("a.yaml", format!("{AGENT}{schema}"));
     let refused = |args: &[&str], says: &[&str]| {
-        let mut all = vec!["run", "a.yaml"];
+        let mut all = vec!["run", "--model", "embedded", "a.yaml"];
         all.extend(args);
         folder.trefoil(&all).silent(2).says(says);
     };
@@ -253,9 +262,24 @@ fn inputs_that_the_schema_does_not_know() {
     refused(&["--input-json", "[1]"], &["object"]);
     refused(&["--input-json", "@nowhere.json"], &["nowhere.json"]);
     folder
-        .trefoil(&["run", "a.yaml", "-q", "--input", "topic=a", "--input", "size=3", "--input", "kind=long"])
+        .trefoil(&[
+            "run",
+            "--model",
+            "embedded",
+            "a.yaml",
+            "-q",
+            "--input",
+            "topic=a",
+            "--input",
+            "size=3",
+            "--input",
+            "kind=long",
+        ])
         .exits(0);
-    let ran = folder.trefoil_with(&["run", "a.yaml", "-q", "--input-json", "-"], "{\"topic\": \"from stdin\"}");
+    let ran = folder.trefoil_with(
+        &["run", "--model", "embedded", "a.yaml", "-q", "--input-json", "-"],
+        "{\"topic\": \"from stdin\"}",
+    );
     ran.exits(0);
 }
 
@@ -263,19 +287,22 @@ fn inputs_that_the_schema_does_not_know() {
 fn files_in_the_way_of_a_run() {
     let folder = Folder::new();
     folder.write("a.yaml", AGENT).write("folder/x", "");
-    folder.trefoil(&["run", "a.yaml", "--trace", "folder"]).silent(2).says(&["trace", "folder"]);
+    folder.trefoil(&["run", "--model", "embedded", "a.yaml", "--trace", "folder"]).silent(2).says(&["trace", "folder"]);
     folder.trefoil(&["run", "a.yaml", "--model", "scripted=nowhere.yaml"]).silent(2).says(&["nowhere.yaml"]);
     folder.trefoil(&["run", "a.yaml", "--model", "gpt"]).silent(2).says(&["provider:name"]);
-    folder.trefoil(&["run", "a.yaml", "--context", "nowhere.txt"]).silent(2).says(&["nowhere.txt"]);
-    folder.trefoil(&["run", "a.yaml", "--answer", "nobody=yes"]).silent(2).says(&["nobody"]);
-    folder.trefoil(&["run", "a.yaml", "--answer", "yes"]).silent(2);
+    folder
+        .trefoil(&["run", "--model", "embedded", "a.yaml", "--context", "nowhere.txt"])
+        .silent(2)
+        .says(&["nowhere.txt"]);
+    folder.trefoil(&["run", "--model", "embedded", "a.yaml", "--answer", "nobody=yes"]).silent(2).says(&["nobody"]);
+    folder.trefoil(&["run", "--model", "embedded", "a.yaml", "--answer", "yes"]).silent(2);
 }
 
 #[test]
 fn inputs_that_do_not_fit_point_to_where_they_are_declared() {
     let folder = Folder::new();
     folder.write("a.yaml", AGENT.replace("instruction", "inputSchema:\n  n: number\ninstruction"));
-    let run = |args: &[&str]| folder.trefoil(&[&["run", "a.yaml"], args].concat());
+    let run = |args: &[&str]| folder.trefoil(&[&["run", "--model", "embedded", "a.yaml"], args].concat());
     run(&["-i", "n=x"]).silent(2).says(&["error[input-invalid]: ", "a.yaml:5:"]);
     run(&["-i", "text"]).silent(2).says(&["error[input-invalid]: ", "a.yaml:1:", "`n`"]);
     run(&["-i", "n=1", "-i", "n=2"]).silent(2).says(&["error[input-invalid]: ", "set twice"]);

@@ -36,10 +36,14 @@ fn a_command_and_what_it_started_end_with_the_run() {
             serde_json::Value::from(script)
         ),
     );
-    folder.trefoil(&["run", "a.yaml"]).silent(2).says(&["command-not-allowed", "--allow-command", "a.yaml:7:"]);
+    folder.trefoil(&["run", "--model", "embedded", "a.yaml"]).silent(2).says(&[
+        "command-not-allowed",
+        "--allow-command",
+        "a.yaml:7:",
+    ]);
     for how in ["-INT", "-TERM"] {
         let _ = std::fs::remove_file(&pids);
-        let child = folder.command(&["run", "a.yaml", "--allow-command"]).spawn().unwrap();
+        let child = folder.command(&["run", "--model", "embedded", "a.yaml", "--allow-command"]).spawn().unwrap();
         until("the command", || std::fs::read_to_string(&pids).is_ok_and(|t| t.lines().count() == 2));
         signal(&child, how);
         wait(child).silent(130).says(&["cancelled"]);

@@ -60,7 +60,7 @@ fn example(command: &str) -> String {
     bare(&mut shell);
     let path = std::env::join_paths([bin, "/usr/bin".into(), "/bin".into()]).unwrap();
     shell.current_dir(root()).env("PATH", path);
-    shell.arg("-c").arg(format!("{command} --seed 7 --trace {}", trace.display()));
+    shell.arg("-c").arg(format!("{command} --model embedded --seed 7 --trace {}", trace.display()));
     let ran = finish(shell);
     ran.exits(0).says(&["embedded model"]);
     let mut shown = format!("$ {command}\n{}", ran.out);

@@ -128,7 +128,8 @@ fn the_page_about_json_knows_every_member() {
         let plan = world.trefoil(&["plan", &target, "--format", "json"]).exits(0).json();
         assert_eq!(missing(&plan), Vec::<String>::new());
         assert_eq!(missing(&plan["steps"][0]), Vec::<String>::new());
-        let run = [&["run", &target, "--events", "jsonl", "--trace", &trace], &more[..]].concat();
+        let run =
+            [&["run", "--model", "embedded", &target, "--events", "jsonl", "--trace", &trace], &more[..]].concat();
         for event in world.trefoil(&run).exits(0).lines() {
             assert_eq!(missing(&event), Vec::<String>::new(), "{event}");
         }

@@ -36,7 +36,7 @@ fn the_result_and_nothing_else_is_on_stdout() {
 fn the_embedded_model_says_so() {
     let folder = pipeline();
     let run = |args: &[&str]| {
-        let mut all = vec!["run", ".#main", "--input", "topic=tea"];
+        let mut all = vec!["run", "--model", "embedded", ".#main", "--input", "topic=tea"];
         all.extend(args);
         folder.trefoil(&all)
     };
@@ -54,7 +54,8 @@ fn the_embedded_model_says_so() {
 #[test]
 fn some_keys_are_not_enough_and_nothing_is_called() {
     let folder = pipeline();
-    let mut command = folder.command(&["run", ".#main", "--input", "topic=tea", "--events", "jsonl"]);
+    let mut command =
+        folder.command(&["run", "--model", "embedded", ".#main", "--input", "topic=tea", "--events", "jsonl"]);
     command.env("OPENAI_API_KEY", "sk-none").env("OPENAI_BASE_URL", "http://127.0.0.1:9");
     let ran = finish(command);
     ran.silent(2).says(&["missing-model", "`anthropic` needs `ANTHROPIC_API_KEY`"]);
@@ -141,7 +142,7 @@ fn a_tool_runs_only_where_somebody_offers_it() {
         "a.yaml",
         "id: a\nkind: tool\ninputSchema: { q: string }\ntool: { kind: local, name: lookup, params: { q: \"{{q}}\" } }\n",
     );
-    let ran = folder.trefoil(&["run", "a.yaml", "--input", "q=x"]);
+    let ran = folder.trefoil(&["run", "--model", "embedded", "a.yaml", "--input", "q=x"]);
     ran.silent(2).says(&["missing-tool", "`lookup`", "a.yaml:"]);
     folder.write("s.yaml", "tools:\n  lookup: {value: {hits: 2}}\n");
     let ran =
@@ -198,18 +199,27 @@ fn two_people_of_one_name_are_told_apart() {
             "version: \"0.1\"\nnodes:\n  c: {type: workflow, ref: sub/h.yaml}\n  d: {type: workflow, ref: sub/g.yaml}\n",
         )
         .write("sub/g.yaml", format!("version: \"0.1\"\nnodes:\n{}", human("other")));
-    folder.trefoil(&["run", "a.yaml", "-i", "x"]).silent(2).says(&["--answer h=VALUE", "--answer c/h=VALUE"]);
-    folder.trefoil(&["run", "a.yaml", "-i", "x", "--answer", "h=1"]).silent(2).says(&["--answer c/h=VALUE"]);
-    let ran =
-        folder.trefoil(&["run", "a.yaml", "-i", "x", "--answer", "h=1", "--answer", "c/h=2", "--events", "jsonl"]);
+    folder
+        .trefoil(&["run", "--model", "embedded", "a.yaml", "-i", "x"])
+        .silent(2)
+        .says(&["--answer h=VALUE", "--answer c/h=VALUE"]);
+    folder
+        .trefoil(&["run", "--model", "embedded", "a.yaml", "-i", "x", "--answer", "h=1"])
+        .silent(2)
+        .says(&["--answer c/h=VALUE"]);
+    let ran = folder.trefoil(&[
+        "run", "--model", "embedded", "a.yaml", "-i", "x", "--answer", "h=1", "--answer", "c/h=2", "--events", "jsonl",
+    ]);
     let ended: Vec<_> = ran.exits(0).lines().into_iter().filter(|e| e["event"] == "step_finished").collect();
     let output = |key: &str| ended.iter().find(|e| e["key"] == key).unwrap()["output"]["output"].clone();
     assert_eq!((output("h"), output("c/h")), (json!("1"), json!("2")));
     folder
-        .trefoil(&["run", "b.yaml", "-i", "x", "--answer", "h=1"])
+        .trefoil(&["run", "--model", "embedded", "b.yaml", "-i", "x", "--answer", "h=1"])
         .silent(2)
         .says(&["ambiguous-answer", "`c/h`, `d/h`"]);
-    folder.trefoil(&["run", "b.yaml", "-i", "x", "--answer", "c/h=1", "--answer", "d/h=1"]).exits(0);
+    folder
+        .trefoil(&["run", "--model", "embedded", "b.yaml", "-i", "x", "--answer", "c/h=1", "--answer", "d/h=1"])
+        .exits(0);
 }
 
 #[test]
@@ -261,7 +271,8 @@ fn the_environment_is_masked_wherever_it_shows() {
              {{ env.NONE | default('nowhere') }}\" }\nnodes:\n  n: { agent: a, writes: output.n }\n",
         )
         .write("vars.env", "OTHER=from-the-file\n");
-    let mut command = folder.command(&["run", "a.yaml", "--input", "x", "--events", "jsonl", "--trace", "t.json"]);
+    let mut command = folder
+        .command(&["run", "--model", "embedded", "a.yaml", "--input", "x", "--events", "jsonl", "--trace", "t.json"]);
     command.env("PLACE", "hidden-place-1234");
     let ran = finish(command);
     ran.exits(0);
@@ -271,7 +282,11 @@ fn the_environment_is_masked_wherever_it_shows() {
     }
     assert!(trace.contains("At *** and ***, nowhere"), "{trace}");
     std::fs::remove_file(folder.path().join("vars.env")).unwrap();
-    folder.trefoil(&["run", "a.yaml", "--input", "x"]).silent(2).says(&["missing-env-file", "vars.env", "a.yaml:2:11"]);
+    folder.trefoil(&["run", "--model", "embedded", "a.yaml", "--input", "x"]).silent(2).says(&[
+        "missing-env-file",
+        "vars.env",
+        "a.yaml:2:11",
+    ]);
     let checked = folder.trefoil(&["check", "a.yaml", "--format", "json"]).exits(1).json();
     assert_eq!(
         (&checked["diagnostics"][0]["rule"], &checked["diagnostics"][0]["line"]),
@@ -290,7 +305,20 @@ fn what_an_aegis_agent_gets_from_its_host() {
         )
         .write("context.txt", "the context")
         .write("skills.md", "the skills");
-    let args = ["run", "a.yaml", "-i", "go", "--context", "context.txt", "--skills", "skills.md", "--trace", "t.json"];
+    let args = [
+        "run",
+        "--model",
+        "embedded",
+        "a.yaml",
+        "-i",
+        "go",
+        "--context",
+        "context.txt",
+        "--skills",
+        "skills.md",
+        "--trace",
+        "t.json",
+    ];
     folder.trefoil(&args).exits(0);
     let trace = std::fs::read_to_string(folder.path().join("t.json")).unwrap();
     assert!(trace.contains("<the context|the skills|go>"), "{trace}");
@@ -305,7 +333,7 @@ fn outputs_of_null_and_nothing() {
             "id: main\nkind: sequential\nsteps:\n  - ref: helper\n    when: \"{{userQuery}} == never\"\n",
         )
         .write("helper.yaml", AGENT);
-    let ran = folder.trefoil(&["run", "main.yaml", "-q", "--input", "x", "--output", "json"]);
+    let ran = folder.trefoil(&["run", "--model", "embedded", "main.yaml", "-q", "--input", "x", "--output", "json"]);
     assert_eq!((ran.code, ran.out.as_str()), (0, "null\n"));
 }
 

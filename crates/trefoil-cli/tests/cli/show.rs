@@ -66,7 +66,7 @@ fn a_flow_that_calls_itself_has_a_plan_and_no_bound() {
     assert_eq!(json.exits(0).json()["calls"]["command"], serde_json::json!({"at_most": null, "text": "no limit"}));
     folder.trefoil(&["graph", "."]).exits(0);
     folder.trefoil(&["ir", "."]).exits(0);
-    folder.trefoil(&["run", ".", "--input", "x=w", "--allow-command"]).exits(1);
+    folder.trefoil(&["run", "--model", "embedded", ".", "--input", "x=w", "--allow-command"]).exits(1);
 }
 
 #[test]

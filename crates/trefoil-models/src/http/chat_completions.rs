@@ -196,6 +196,6 @@ fn refused(endpoint: &Endpoint, json: &Json) -> Result<(), ModelError> {
         .and_then(|code| u16::try_from(code).ok())
         .filter(|code| (400..600).contains(code));
     let kind = status.map_or(ModelErrorKind::Protocol, ModelErrorKind::Status);
-    let said = client::said(&json.to_string()).unwrap_or_default();
+    let said = client::said(&endpoint.scrub(&json.to_string())).unwrap_or_default();
     Err(endpoint.error(kind, &format!("answered with an error: {said}")))
 }

@@ -59,7 +59,8 @@ impl Client {
         let retry_after_ms = retry_after(response.inner.headers());
         // The status counts, whatever becomes of the body.
         let text = response.read_to(LARGEST_REFUSAL).await.unwrap_or_default();
-        let said = said(&text).or_else(|| status.canonical_reason().map(str::to_owned)).unwrap_or_default();
+        let said =
+            said(&endpoint.scrub(&text)).or_else(|| status.canonical_reason().map(str::to_owned)).unwrap_or_default();
         let mut error =
             endpoint.error(ModelErrorKind::Status(status.as_u16()), &format!("answered {}: {said}", status.as_u16()));
         error.retry_after_ms = retry_after_ms;
@@ -181,10 +182,16 @@ fn said_in(json: &serde_json::Value) -> Option<String> {
         .find_map(|v| v.as_str().filter(|s| !s.is_empty()).map(str::to_owned))
 }
 
-/// `retry-after-ms`, else `retry-after` in seconds. A date is not read: no provider sends one.
+/// `retry-after-ms`, else `retry-after`: seconds, or a date (<https://www.rfc-editor.org/rfc/rfc9110#field.retry-after>).
 fn retry_after(headers: &HeaderMap) -> Option<u64> {
-    let number = |name: &str| headers.get(name)?.to_str().ok()?.trim().parse::<f64>().ok();
-    let ms = number("retry-after-ms").or_else(|| number("retry-after").map(|s| s * 1000.0))?;
+    let text = |name: &str| headers.get(name)?.to_str().ok().map(str::trim);
+    let number = |name: &str| text(name)?.parse::<f64>().ok();
+    let date = || {
+        let until = jiff::fmt::rfc2822::parse(text("retry-after")?).ok()?.timestamp();
+        let ms = until.as_millisecond().saturating_sub(jiff::Timestamp::now().as_millisecond());
+        Some(ms.max(0) as f64)
+    };
+    let ms = number("retry-after-ms").or_else(|| number("retry-after").map(|s| s * 1000.0)).or_else(date)?;
     // The range check also refuses what is not a number.
     (0.0..=LONGEST_WAIT_MS).contains(&ms).then(|| ms.ceil() as u64)
 }
@@ -214,7 +221,8 @@ mod tests {
         assert_eq!(headers("retry-after", "2"), Some(2000));
         assert_eq!(headers("retry-after", "0.25"), Some(250));
         assert_eq!(headers("retry-after-ms", "120"), Some(120));
-        for nonsense in ["Wed, 21 Oct 2015 07:28:00 GMT", "-1", "NaN", "1e99"] {
+        assert_eq!(headers("retry-after", "Wed, 21 Oct 2015 07:28:00 GMT"), Some(0), "that time has come");
+        for nonsense in ["Wed, 21 Oct", "-1", "NaN", "1e99"] {
             assert_eq!(headers("retry-after", nonsense), None, "{nonsense}");
         }
     }

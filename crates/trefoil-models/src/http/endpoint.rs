@@ -7,6 +7,7 @@ use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 use trefoil_runtime::{ModelError, ModelErrorKind};
 
 use super::{Answer, Partial, chat_completions, messages, sse};
+use crate::address::Address;
 use crate::credential::Credential;
 use crate::vendors::Protocol;
 
@@ -34,12 +35,8 @@ impl Endpoint {
         credential: Option<Credential>,
     ) -> Result<Self, ModelError> {
         let setup = |message: String| ModelError::new(ModelErrorKind::Setup, message);
-        let mut url = Url::parse(base_url.trim())
-            .ok()
-            .filter(|u| matches!(u.scheme(), "http" | "https") && u.host().is_some())
-            // The text itself may hold a password.
-            .ok_or_else(|| setup(format!("the base URL of `{provider}` is not an http or https address")))?;
-        url.set_fragment(None);
+        let address = Address::parse(base_url).map_err(|why| setup(format!("the base URL of `{provider}` {why}")))?;
+        let mut url = address.url().clone();
         let base = url.path().trim_end_matches('/').to_owned();
         let path = match protocol {
             Protocol::ChatCompletions(quirks) if base.is_empty() => format!("{}/chat/completions", quirks.path),
@@ -85,8 +82,13 @@ impl Endpoint {
     /// An error in this provider's name, the credential masked.
     pub(super) fn error(&self, kind: ModelErrorKind, what: &str) -> ModelError {
         let message = format!("`{}` {what}", self.provider);
-        let message = self.credential.as_ref().map_or_else(|| message.clone(), |c| c.scrub(&message));
+        let message = self.scrub(&message);
         ModelError::new(kind, message)
+    }
+
+    /// A text of the server's without the credential. Before it is cut: half a key is a secret, too.
+    pub(super) fn scrub(&self, text: &str) -> String {
+        self.credential.as_ref().map_or_else(|| text.to_owned(), |c| c.scrub(text))
     }
 
     pub(super) fn read_answer(&self, json: &serde_json::Value) -> Result<Answer, ModelError> {
@@ -139,7 +141,7 @@ mod tests {
     #[test]
     fn neither_debug_nor_errors_show_the_key() {
         let key = Credential::new("sk-very-secret");
-        let endpoint = Endpoint::new("anthropic", Protocol::Messages, "https://u:pw@h", key).unwrap();
+        let endpoint = Endpoint::new("anthropic", Protocol::Messages, "https://h?k=pw", key).unwrap();
         assert_eq!(format!("{endpoint:?}"), "Endpoint(anthropic at https://h/v1/messages)");
         assert_eq!(endpoint.address(), "https://h");
         let error = endpoint.error(ModelErrorKind::Status(401), "answered 401: no key sk-very-secret");

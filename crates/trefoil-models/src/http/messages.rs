@@ -176,6 +176,6 @@ fn refused(endpoint: &Endpoint, json: &Json) -> Result<(), ModelError> {
         "overloaded_error" => 529,
         _ => 500,
     };
-    let said = client::said(&json.to_string()).unwrap_or_default();
+    let said = client::said(&endpoint.scrub(&json.to_string())).unwrap_or_default();
     Err(endpoint.error(ModelErrorKind::Status(status), &format!("answered with an error: {said}")))
 }

@@ -28,10 +28,11 @@ impl Turn<'_> {
             return true;
         }
         let now = self.core.now_ms;
+        let again = self.is_same_call(f);
         let mut at = self.core.frames.get(f).map(|f| f.activation);
         while let Some(call) = at.and_then(|a| self.core.activations.call_mut(a)) {
             call.tokens = call.tokens.saturating_add(usage.total());
-            call.calls += 1;
+            call.calls += u64::from(!again);
             at = call.caller;
             let Some(budget) = self.program.flow(call.flow).and_then(|f| f.budget.as_ref()) else { continue };
             let Some((bit, text)) = exceeded(budget, call.tokens, call.calls, now.saturating_sub(call.began_ms)) else {
@@ -54,9 +55,17 @@ impl Turn<'_> {
         true
     }
 
+    /// Whether the try under way is one more of a call that has been counted.
+    pub fn is_same_call(&self, f: FrameId) -> bool {
+        self.core.frames.get(f).and_then(|frame| frame.aside.as_deref()).is_some_and(|aside| aside.same_call)
+    }
+
     /// Counts a model call about to be made. False: a ceiling on calls that fails the run would be passed, so the run ended
     /// before anything was paid for it. Gentler ceilings are looked at when the call has ended.
     pub fn may_call(&mut self, f: FrameId) -> bool {
+        if self.is_same_call(f) {
+            return true;
+        }
         if let Some(limit) = self.core.flags.max_calls.filter(|limit| self.core.calls >= *limit) {
             let key = self.core.frames.get(f).map(|f| f.key.clone());
             let location = self.step_of(f).map(|(_, step)| step.origin);

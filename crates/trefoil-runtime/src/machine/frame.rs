@@ -94,6 +94,10 @@ pub struct Aside {
     pub asking: Vec<Asking>,
     /// The timer of a flow call's budget.
     pub budget: Option<Key>,
+    /// When the time limit under way runs out, in milliseconds of the run.
+    pub ends_ms: Option<u64>,
+    /// The try under way is one of the same call: nobody asked for it, so no ceiling on calls counts it.
+    pub same_call: bool,
     /// How the items of the fan-outs of this step ended.
     pub items: Option<Tally>,
     /// A person's last answer that no transition takes.

@@ -18,6 +18,18 @@ use crate::key::Key;
 use crate::provenance::From;
 use crate::request::Request;
 
+/// The tries of a model call whose manifest says nothing about them: two more, from one second on.
+static UNASKED: Retry = Retry {
+    max_attempts: 3,
+    backoff: Backoff::Exponential,
+    base_delay_ms: 1000,
+    max_delay_ms: 60_000,
+    jitter: true,
+    on: Vec::new(),
+};
+/// The longest wait that a provider may ask for where nothing else limits it: as long as a call may take.
+const LONGEST_WAIT_MS: u64 = 600_000;
+
 /// What starting a step came to.
 pub enum Started {
     /// Something is under way.
@@ -66,8 +78,10 @@ impl Turn<'_> {
         let key = self.own_activity(f, Purpose::Timeout, request, |path, above| {
             path.own("timeout", above);
         });
+        let ends = self.core.now_ms.saturating_add(ms);
         if let Some(frame) = self.core.frames.get_mut(f) {
             frame.timer = key;
+            frame.aside.get_or_insert_default().ends_ms = Some(ends);
         }
     }
 
@@ -121,7 +135,7 @@ impl Turn<'_> {
                 let mut error = error.clone();
                 self.place(f, step, &mut error);
                 self.clear(f);
-                if !self.retry(f, step, &error) {
+                if !self.retry(f, step, &mut error) {
                     return self.fail(f, step, error);
                 }
             }
@@ -199,18 +213,35 @@ impl Turn<'_> {
     }
 
     /// Whether a step is tried again; if so, that is under way.
-    fn retry(&mut self, f: FrameId, step: &Step, error: &RunError) -> bool {
-        let Some(retry) = &step.policy.retry else { return false };
+    fn retry(&mut self, f: FrameId, step: &Step, error: &mut RunError) -> bool {
+        let unasked = self.is_tried_again_unasked(f, step, error);
+        let retry = match &step.policy.retry {
+            Some(retry) if retry.on.iter().any(|class| matches(class, error)) => retry,
+            None if unasked => &UNASKED,
+            _ => return false,
+        };
         let Some(frame) = self.core.frames.get(f) else { return false };
-        if frame.attempt >= retry.max_attempts || !retry.on.iter().any(|class| matches(class, error)) {
+        if frame.attempt >= retry.max_attempts {
             return false;
         }
         let seed = self.core.flags.seed;
         let delay_ms = delay(retry, frame.attempt, || content::fraction(seed, &frame.key))
             .max(error.retry_after_ms.map_or(0, u64::from));
         let next = frame.attempt + 1;
+        let left = self.time_left(f, step);
+        if error.retry_after_ms.is_some() && delay_ms > left.unwrap_or(LONGEST_WAIT_MS) {
+            let limit = match left {
+                Some(left) => format!("the step has {} left", seconds(left)),
+                None => format!("nothing waits longer than {}", seconds(LONGEST_WAIT_MS)),
+            };
+            error.message = format!("{}; the provider asks to wait {}, {limit}", error.message, seconds(delay_ms));
+            return false;
+        }
+        let key = frame.base.clone();
+        if unasked && let Some(frame) = self.core.frames.get_mut(f) {
+            frame.aside.get_or_insert_default().same_call = true;
+        }
         if step.label.is_some() {
-            let key = frame.base.clone();
             let event = EventKind::RetryScheduled { attempt: next, delay_ms, error: error.clone() };
             self.note(&key, step.origin, event);
         }
@@ -245,6 +276,44 @@ impl Turn<'_> {
             }
             at = frame.parent;
         }
+    }
+
+    /// Whether a model call that got no answer is tried again although its manifest says nothing about it (decision C15).
+    /// What the manifest says about a step around it counts as well.
+    fn is_tried_again_unasked(&self, f: FrameId, step: &Step, error: &RunError) -> bool {
+        let passing = match error.cause {
+            Some(Cause::Status(status)) => status == 429 || (500..600).contains(&status),
+            Some(Cause::Network) => true,
+            _ => false,
+        };
+        let asked = |at: FrameId| self.step_of(at).is_some_and(|(_, step)| step.policy.retry.is_some());
+        let mut around = std::iter::successors(Some(f), |at| self.core.frames.get(*at).and_then(|frame| frame.parent));
+        passing && matches!(step.kind, StepKind::Model(_)) && !around.any(asked)
+    }
+
+    /// Milliseconds until a limit ends this step whatever it does: a wait beyond that is in vain.
+    fn time_left(&self, f: FrameId, step: &Step) -> Option<u64> {
+        let now = self.core.now_ms;
+        // The limit of a try holds for the wait before it, too.
+        let mut left = step.policy.timeout_ms;
+        let mut sooner = |ms: u64| left = Some(left.map_or(ms, |known| known.min(ms)));
+        let mut at = self.core.frames.get(f).and_then(|frame| frame.parent);
+        while let Some(frame) = at.and_then(|at| self.core.frames.get(at)) {
+            if let Some(ends) = frame.aside.as_deref().and_then(|aside| aside.ends_ms).filter(|_| frame.timer.is_some())
+            {
+                sooner(ends.saturating_sub(now));
+            }
+            at = frame.parent;
+        }
+        let mut at = self.core.frames.get(f).map(|frame| frame.activation);
+        while let Some(call) = at.and_then(|at| self.core.activations.call(at)) {
+            let budget = self.program.flow(call.flow).and_then(|flow| flow.budget.as_ref());
+            if let Some(limit) = budget.and_then(|budget| budget.max_duration_ms) {
+                sooner(call.began_ms.saturating_add(limit).saturating_sub(now));
+            }
+            at = call.caller;
+        }
+        left
     }
 
     /// What a step's structure makes of its failure.

@@ -104,7 +104,7 @@ impl Turn<'_> {
 
     fn activity(&mut self, f: FrameId, key: Key, purpose: Purpose, request: Request) {
         let Some(step) = self.nearest_step(f) else { return };
-        self.core.calls += u64::from(matches!(request, Request::Model(_)));
+        self.core.calls += u64::from(matches!(request, Request::Model(_)) && !self.is_same_call(f));
         let bytes = request.weight();
         self.core.carried = self.core.carried.saturating_add(bytes);
         let content = content::key(&request, self.prepared);

@@ -23,6 +23,7 @@ mod properties;
 mod random;
 mod states;
 mod steps;
+mod unasked;
 mod valid;
 mod whole;
 mod world;

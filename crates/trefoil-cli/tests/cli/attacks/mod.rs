@@ -5,6 +5,7 @@
 
 mod children;
 mod effort;
+mod keys;
 mod memory;
 mod paths;
 mod shell;

@@ -1,0 +1,121 @@
+//! Addresses of providers, judged in one place before anything is sent to them.
+//!
+//! An address comes from the operator (see [`crate::registry`]), never from a manifest; a wrong one is found before the
+//! run starts. Pure: no look-up, no connection.
+
+use std::fmt;
+
+use url::{Host, Url};
+
+/// The base URL of a provider: http or https, a host, no user, no password.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Address(Url);
+
+/// What is wrong with an address. Says nothing of its text, which may hold a password.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum AddressError {
+    /// It cannot be read as an address.
+    #[error("is not an address like `https://host/path`")]
+    Malformed,
+    /// Neither `http` nor `https`.
+    #[error("is neither an http nor an https address")]
+    Scheme,
+    /// It names nobody.
+    #[error("has no host")]
+    Host,
+    /// It carries a user name or a password.
+    #[error("has a user name or password in it; put the key into the provider's key variable")]
+    UserInfo,
+    /// Nobody listens there.
+    #[error("has the port 0")]
+    Port,
+}
+
+impl Address {
+    /// Judges the text of an address.
+    pub fn parse(text: &str) -> Result<Self, AddressError> {
+        let text = text.trim();
+        // The parser skips line breaks and tabs inside; an address has none.
+        if text.is_empty() || text.chars().any(|c| c.is_control() || c.is_whitespace()) {
+            return Err(AddressError::Malformed);
+        }
+        let mut url = Url::parse(text).map_err(|_| AddressError::Malformed)?;
+        if !matches!(url.scheme(), "http" | "https") {
+            return Err(AddressError::Scheme);
+        }
+        if url.host_str().is_none_or(str::is_empty) {
+            return Err(AddressError::Host);
+        }
+        // `https://api.vendor.com@elsewhere/` looks like the vendor's and is not.
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err(AddressError::UserInfo);
+        }
+        if url.port() == Some(0) {
+            return Err(AddressError::Port);
+        }
+        url.set_fragment(None);
+        Ok(Self(url))
+    }
+
+    /// The whole of it.
+    pub fn url(&self) -> &Url {
+        &self.0
+    }
+
+    /// Scheme, host and port: what decides who gets the key.
+    pub fn origin(&self) -> String {
+        self.0.origin().ascii_serialization()
+    }
+
+    /// Whether what is sent there can be read on the way: plain http to another machine.
+    pub fn is_open(&self) -> bool {
+        let here = match self.0.host() {
+            Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
+            Some(Host::Ipv4(ip)) => ip.is_loopback(),
+            Some(Host::Ipv6(ip)) => ip.is_loopback(),
+            None => false,
+        };
+        self.0.scheme() == "http" && !here
+    }
+}
+
+/// Without what stands after the path: some put a key there.
+impl fmt::Debug for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Address({}{})", self.origin(), self.0.path())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_address_of_a_provider_is_refused_with_its_reason() {
+        let refused = [
+            ("", AddressError::Malformed),
+            ("host", AddressError::Malformed),
+            ("http://a b/", AddressError::Malformed),
+            ("http://a\nb/", AddressError::Malformed),
+            ("http://", AddressError::Malformed),
+            ("file:///etc/passwd", AddressError::Scheme),
+            ("javascript:alert(1)", AddressError::Scheme),
+            ("https://api.openai.com@elsewhere.test/v1", AddressError::UserInfo),
+            ("https://u:pw@h", AddressError::UserInfo),
+            ("http://h:0", AddressError::Port),
+        ];
+        for (text, why) in refused {
+            assert_eq!(Address::parse(text).unwrap_err(), why, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_one_says_who_gets_the_key() {
+        let address = |text: &str| Address::parse(text).unwrap();
+        assert_eq!(address(" https://API.OpenAI.com:443/v1 ").origin(), "https://api.openai.com");
+        assert_eq!(address("http://2130706433/").origin(), "http://127.0.0.1");
+        assert!(!address("http://127.0.0.1:8080").is_open() && !address("http://localhost/v1").is_open());
+        assert!(address("http://10.0.0.7/v1").is_open() && !address("https://10.0.0.7/v1").is_open());
+        assert_eq!(format!("{:?}", address("https://h/v1?key=secret#x")), "Address(https://h/v1)");
+    }
+}
