@@ -176,12 +176,12 @@ impl ModelPlan {
 fn everything(chosen: &[ModelOverride]) -> Result<Option<&ModelOverride>, PlanError> {
     let mut all = chosen.iter().filter(|c| !matches!(c, ModelOverride::For { .. }));
     let first = all.next();
-    if all.next().is_some() {
+    if all.any(|other| Some(other) != first) {
         let error = PlanError::new("`--model` names more than one model for every call");
         return Err(error.help("give one of them a name: `NAME=provider:name`, for an alias, an agent or a step"));
     }
     let alone = matches!(first, Some(ModelOverride::Embedded | ModelOverride::Scripted(_)));
-    if alone && chosen.len() > 1 {
+    if alone && chosen.iter().any(|c| matches!(c, ModelOverride::For { .. })) {
         let error = PlanError::new("`embedded` and `scripted=FILE` answer every call");
         return Err(error.help("remove the other `--model` arguments"));
     }

@@ -171,8 +171,9 @@ struct UnderWay {
 
 impl Driver {
     fn new(machine: Machine, ports: Ports, run: Arc<str>, cancel: Cancel) -> Self {
-        let watch = Watch::new(run, ports.events.clone(), ports.clock.clone());
-        let world = World { prepared: machine.prepared().clone(), ports, watch, secrets: fill::Seen::default() };
+        let secrets = Arc::new(fill::Seen::default());
+        let watch = Watch::new(run, ports.events.clone(), ports.clock.clone(), secrets.clone());
+        let world = World { prepared: machine.prepared().clone(), ports, watch, secrets };
         Self {
             machine,
             world: Arc::new(world),
@@ -405,6 +406,8 @@ impl Driver {
     }
 
     async fn end(mut self, result: Result<Value, RunError>) -> RunOutcome {
+        // The machine's own errors may repeat what a model or a tool gave back.
+        let result = result.map_err(|error| self.world.secrets.hide_error(error));
         // Everything under way ends here: its futures are dropped.
         for activity in self.under_way.values() {
             activity.handle.abort();

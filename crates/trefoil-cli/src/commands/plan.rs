@@ -2,6 +2,7 @@
 
 use clap::{Args, ValueEnum};
 use trefoil::Engine;
+use trefoil::syntax::{Diagnostic, Severity};
 
 use super::{load, warn};
 use crate::args::TargetArgs;
@@ -39,7 +40,11 @@ pub fn run(args: &Plan) -> u8 {
             output::note(&format!("answers come from: {from}"));
             elsewhere.iter().for_each(|elsewhere| output::note(&elsewhere.to_string()));
         }
-        Err(reasons) => reasons.iter().for_each(|reason| output::note(&format!("would not run: {}", reason.message))),
+        Err(reasons) => {
+            // What keeps it from running does not keep it from being shown.
+            let told = reasons.into_iter().map(|d| Diagnostic { severity: Severity::Warning, ..d });
+            output::say(&output::diagnostics(&told.collect::<Vec<_>>(), &loaded.files));
+        }
     }
     let plan = trefoil::Plan::of(&loaded.program, &loaded.files);
     output::result(&match args.format {

@@ -8,7 +8,7 @@ const LLM: &str = "kind: llm\nmodel: { provider: openai, name: gpt-x }\ninstruct
 
 /// The user messages of a run, from its trace.
 fn messages(folder: &Folder, args: &[&str]) -> Vec<String> {
-    let mut all = vec!["run", "--model", "embedded"];
+    let mut all = vec!["run"];
     all.extend(args);
     all.extend(["--model", "embedded", "--trace", "t.json"]);
     folder.trefoil(&all).exits(0);
@@ -27,11 +27,8 @@ fn properties_that_a_json_schema_does_not_declare_are_refused() {
     let open = schema.replace("properties:", "additionalProperties: true, properties:");
     folder.write("b.yaml", format!("id: b\n{LLM}{open}"));
     let given = ["--input-json", r#"{"topic": "tea", "other": 1}"#, "--model", "embedded"];
-    folder
-        .trefoil(&[&["run", "--model", "embedded", "a.yaml"], &given[..]].concat())
-        .silent(2)
-        .says(&["no input property `other`"]);
-    folder.trefoil(&[&["run", "--model", "embedded", "b.yaml"], &given[..]].concat()).exits(0);
+    folder.trefoil(&[&["run", "a.yaml"], &given[..]].concat()).silent(2).says(&["no input property `other`"]);
+    folder.trefoil(&[&["run", "b.yaml"], &given[..]].concat()).exits(0);
     folder
         .trefoil(&["run", "--model", "embedded", "a.yaml", "-i", "topic=tea", "-i", "x=1"])
         .exits(2)
@@ -66,7 +63,7 @@ fn a_workflow_without_a_schema_passes_on_what_it_got() {
          initial_state: ONE\n  states:\n    ONE: { kind: Agent, agent: a, transitions: [] }\n",
     );
     let given = ["--input-json", r#"{"topic": "tea", "other": 1}"#, "--model", "embedded"];
-    folder.trefoil(&[&["run", "--model", "embedded", ".#w"], &given[..]].concat()).exits(0);
+    folder.trefoil(&[&["run", ".#w"], &given[..]].concat()).exits(0);
 }
 
 #[test]

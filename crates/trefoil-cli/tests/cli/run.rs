@@ -42,7 +42,7 @@ fn the_embedded_model_says_so() {
     };
     run(&[]).exits(0).says(&["embedded model"]);
     run(&["--quiet"]).exits(0).says(&["embedded model"]);
-    let quiet = run(&["--quiet", "--model", "embedded", "--output", "json"]);
+    let quiet = run(&["--quiet", "--output", "json"]);
     assert_eq!(quiet.err.lines().count(), 1, "{}", quiet.err);
     quiet.says(&["note: ", "embedded model"]);
     let events = run(&["--events", "jsonl"]).lines();
@@ -54,11 +54,10 @@ fn the_embedded_model_says_so() {
 #[test]
 fn some_keys_are_not_enough_and_nothing_is_called() {
     let folder = pipeline();
-    let mut command =
-        folder.command(&["run", "--model", "embedded", ".#main", "--input", "topic=tea", "--events", "jsonl"]);
+    let mut command = folder.command(&["run", ".#main", "--input", "topic=tea", "--events", "jsonl"]);
     command.env("OPENAI_API_KEY", "sk-none").env("OPENAI_BASE_URL", "http://127.0.0.1:9");
     let ran = finish(command);
-    ran.silent(2).says(&["missing-model", "`anthropic` needs `ANTHROPIC_API_KEY`"]);
+    ran.silent(2).says(&["missing-model", "agent `second` cannot be asked", "`ANTHROPIC_API_KEY` is not set"]);
     assert!(!ran.err.contains("sk-none"));
     let mut command = folder.command(&["run", ".#main", "-i", "topic=tea", "--model", "openai:gpt-x"]);
     command.env("OPENAI_API_KEY", "sk-none").env("OPENAI_BASE_URL", "http://127.0.0.1:9");
@@ -75,13 +74,7 @@ fn a_failed_run_says_what_where_and_why() {
         "answers:\n  helper: one\n  second: {error: {status: 500, message: the server is down}}\n",
     );
     let ran = folder.trefoil(&["run", ".#main", "--input", "topic=tea", "--model", "scripted=fails.yaml"]);
-    ran.silent(1).says(&[
-        "MODEL_ERROR in `second`",
-        "the server is down",
-        "./second.yaml:1:",
-        "status 500",
-        "✗ second",
-    ]);
+    ran.silent(1).says(&["MODEL_ERROR in `second", "the server is down", "./second.yaml:1:", "status 500", "✗ second"]);
 }
 
 #[test]

@@ -26,7 +26,7 @@ pub struct World {
     /// The clock and the events.
     pub watch: Watch,
     /// Secrets used so far.
-    pub secrets: Seen,
+    pub secrets: Arc<Seen>,
 }
 
 /// What came of an activity.
@@ -87,7 +87,7 @@ pub async fn perform(world: Arc<World>, activity: Activity, meter: Arc<Meter>) -
     came.result = match came.result {
         Ok(value) if !value.is_within_limits() => Err(RunError::too_large("what came back")),
         Ok(value) => Ok(world.secrets.scrub_value(value)),
-        Err(error) => Err(world.secrets.scrub_error(error)),
+        Err(error) => Err(world.secrets.hide_error(error)),
     };
     let duration_ms = world.watch.now_ms().saturating_sub(began);
     let warnings = std::mem::take(&mut came.warnings);

@@ -5,6 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use trefoil_template::{Hole, HoleKind, Object, Value};
 
 use crate::error::RunError;
+use crate::event::EventKind;
 use crate::ports::Secrets;
 
 /// What stands where a secret stood.
@@ -12,18 +13,24 @@ const HIDDEN: &str = "***";
 /// Shorter ones would mask half of any text.
 const SHORTEST: usize = 6;
 
-/// Secret values that this run has used, longest first.
+/// Values that this run has used, longest first. A secret is masked wherever it comes back, results included; a value of the
+/// environment in what is shown (events, errors, traces), and in a result only where it came from there.
 #[derive(Default)]
 pub struct Seen {
-    values: Mutex<Vec<String>>,
+    secrets: Mutex<Vec<String>>,
+    /// The secrets and the environment.
+    all: Mutex<Vec<String>>,
 }
 
 impl Seen {
     /// What the environment or the store has for a hole. A strict hole without anything is an error.
     pub fn fill(&self, secrets: &dyn Secrets, hole: &Hole) -> Result<Option<String>, RunError> {
         let found = secrets.get(hole.kind, &hole.name);
-        if let (HoleKind::Secret, Some(value)) = (hole.kind, &found) {
-            self.remember(value);
+        if let Some(value) = &found {
+            remember(&self.all, value);
+            if hole.kind == HoleKind::Secret {
+                remember(&self.secrets, value);
+            }
         }
         if found.is_none() && hole.default.is_none() && !hole.lenient {
             let (namespace, name) = (hole.kind.namespace(), &hole.name);
@@ -47,64 +54,133 @@ impl Seen {
         shown.unwrap_or_else(|never| match never {})
     }
 
-    fn remember(&self, value: &str) {
-        if value.chars().count() < SHORTEST {
-            return;
-        }
-        let mut values = self.values.lock().unwrap_or_else(PoisonError::into_inner);
-        if !values.iter().any(|v| v == value) {
-            values.push(value.to_owned());
-            values.sort_by_key(|v| std::cmp::Reverse(v.len()));
-        }
-    }
-
-    fn known(&self) -> Vec<String> {
-        self.values.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    /// A text without secret values.
-    pub fn scrub(&self, text: &str) -> String {
-        let mut text = text.to_owned();
-        for secret in self.known() {
-            if text.contains(&secret) {
-                text = text.replace(&secret, HIDDEN);
-            }
-        }
-        text
-    }
-
-    /// A value without secret values in its texts and keys.
+    /// A result without secret values in its texts and keys.
     pub fn scrub_value(&self, value: Value) -> Value {
-        if self.known().is_empty() { value } else { self.scrubbed(value) }
+        mask_value(value, &known(&self.secrets))
     }
 
-    fn scrubbed(&self, value: Value) -> Value {
-        match value {
-            Value::Str(text) => Value::from(self.scrub(&text)),
-            Value::List(items) => items.iter().map(|v| self.scrubbed(v.clone())).collect(),
-            Value::Object(object) => {
-                let members = object.iter().map(|(k, v)| (self.scrub(k).into(), self.scrubbed(v.clone())));
-                Value::from(members.collect::<Object>())
-            }
-            other => other,
-        }
+    /// A text as it may be shown.
+    pub fn hide(&self, text: &str) -> String {
+        mask(text, &known(&self.all))
     }
 
-    /// An error without secret values.
-    pub fn scrub_error(&self, mut error: RunError) -> RunError {
-        if !self.known().is_empty() {
-            error.message = self.scrub(&error.message);
-            error.help = error.help.map(|help| self.scrub(&help));
-            if let Some(failed) = &mut error.interpolation {
-                failed.reason = self.scrub(&failed.reason);
-            }
-        }
-        error
+    /// An error as it may be shown and kept.
+    pub fn hide_error(&self, error: RunError) -> RunError {
+        mask_error(error, &known(&self.all))
+    }
+
+    /// An event as it may be shown. A run's own result is left as it is.
+    pub fn hide_event(&self, kind: EventKind) -> EventKind {
+        let values = known(&self.all);
+        if values.is_empty() { kind } else { mask_event(kind, &values) }
     }
 
     /// Masks a stream of text: a secret that is cut in two by the stream does not get through.
     pub fn stream(&self) -> Stream {
-        Stream { secrets: self.known(), held: String::new() }
+        Stream { secrets: known(&self.all), held: String::new() }
+    }
+}
+
+fn remember(values: &Mutex<Vec<String>>, value: &str) {
+    if value.chars().count() < SHORTEST {
+        return;
+    }
+    let mut values = values.lock().unwrap_or_else(PoisonError::into_inner);
+    if !values.iter().any(|v| v == value) {
+        values.push(value.to_owned());
+        values.sort_by_key(|v| std::cmp::Reverse(v.len()));
+    }
+}
+
+fn known(values: &Mutex<Vec<String>>) -> Vec<String> {
+    values.lock().unwrap_or_else(PoisonError::into_inner).clone()
+}
+
+fn mask(text: &str, values: &[String]) -> String {
+    let mut text = text.to_owned();
+    for value in values {
+        if text.contains(value) {
+            text = text.replace(value, HIDDEN);
+        }
+    }
+    text
+}
+
+fn mask_value(value: Value, values: &[String]) -> Value {
+    match value {
+        value if values.is_empty() => value,
+        Value::Str(text) => Value::from(mask(&text, values)),
+        Value::List(items) => items.iter().map(|v| mask_value(v.clone(), values)).collect(),
+        Value::Object(object) => {
+            let members = object.iter().map(|(k, v)| (mask(k, values).into(), mask_value(v.clone(), values)));
+            Value::from(members.collect::<Object>())
+        }
+        other => other,
+    }
+}
+
+fn mask_error(mut error: RunError, values: &[String]) -> RunError {
+    if !values.is_empty() {
+        error.message = mask_cut(&mask(&error.message, values), values);
+        error.help = error.help.map(|help| mask(&help, values));
+    }
+    error
+}
+
+/// Messages repeat the beginning of a text, and the cut may go through a value: then its first part stands before the mark.
+fn mask_cut(text: &str, values: &[String]) -> String {
+    let Some((before, after)) = text.split_once("...") else { return text.to_owned() };
+    for value in values {
+        let parts = value.char_indices().map(|(at, _)| at).rev().take_while(|at| *at >= SHORTEST);
+        let part = parts.filter_map(|at| value.get(..at)).find(|part| before.ends_with(part));
+        if let Some(kept) = part.and_then(|part| before.strip_suffix(part)) {
+            return format!("{kept}{HIDDEN}...{after}");
+        }
+    }
+    text.to_owned()
+}
+
+fn mask_event(kind: EventKind, values: &[String]) -> EventKind {
+    use EventKind as E;
+    let text = |text: String| mask(&text, values);
+    let error = |error: RunError| mask_error(error, values);
+    let value = |value: Value| mask_value(value, values);
+    match kind {
+        E::StepSkipped { label, reason } => E::StepSkipped { label, reason: text(reason) },
+        E::StepFinished { output, items } => E::StepFinished { output: value(output), items },
+        E::ItemStarted { index, total, item } => E::ItemStarted { index, total, item: item.map(value) },
+        E::ItemFinished { error: why } => E::ItemFinished { error: why.map(error) },
+        E::StepFailed { error: why, handled_as } => E::StepFailed { error: error(why), handled_as },
+        E::ModelStarted { agent, model, mut messages, parameters } => {
+            for message in &mut messages {
+                let shown = mask(&message.content, values);
+                // What was masked by its value has other places now: better no provenance than a wrong one.
+                if shown != message.content {
+                    message.spans.clear();
+                    message.content = shown;
+                }
+            }
+            E::ModelStarted { agent, model, messages, parameters: value(parameters) }
+        }
+        E::ModelFinished { answer, usage, duration_ms, told } => {
+            E::ModelFinished { answer: value(answer), usage, duration_ms, told }
+        }
+        E::EffectStarted { effect, detail } => E::EffectStarted { effect, detail: value(detail) },
+        E::EffectFinished { value: found, duration_ms } => E::EffectFinished { value: value(found), duration_ms },
+        E::EffectFailed { error: why, duration_ms, usage, partial, told } => {
+            E::EffectFailed { error: error(why), duration_ms, usage, partial: partial.map(text), told }
+        }
+        E::RetryScheduled { attempt, delay_ms, error: why } => {
+            E::RetryScheduled { attempt, delay_ms, error: error(why) }
+        }
+        E::ValidationFailed { iteration, reason } => E::ValidationFailed { iteration, reason: text(reason) },
+        E::SignalWanted { label, prompt } => E::SignalWanted { label, prompt: text(prompt) },
+        E::Warning { message } => E::Warning { message: text(message) },
+        E::RunFinished { output, error: why, usage, calls, duration_ms } => {
+            E::RunFinished { output, error: why.map(error), usage, calls, duration_ms }
+        }
+        // Their texts are names, or were masked as a stream.
+        kind @ (E::RunStarted { .. } | E::StepStarted { .. } | E::TextDelta { .. } | E::ModelStopped { .. }) => kind,
     }
 }
 
@@ -161,10 +237,28 @@ mod tests {
 
     #[test]
     fn secrets_of_six_characters_and_more_are_masked_by_value() {
-        assert_eq!(seen("hunter22").scrub("say hunter22 twice: hunter22"), "say *** twice: ***");
-        assert_eq!(seen("short").scrub("short"), "short");
+        assert_eq!(seen("hunter22").hide("say hunter22 twice: hunter22"), "say *** twice: ***");
+        assert_eq!(seen("short").hide("short"), "short");
         let value: Value = [("hunter22", Value::from(vec!["x hunter22".into()]))].into_iter().collect();
         assert_eq!(seen("hunter22").scrub_value(value).to_text().as_ref(), r#"{"***":["x ***"]}"#);
+    }
+
+    #[test]
+    fn the_environment_is_masked_in_what_is_shown_and_not_in_results() {
+        let seen = Seen::default();
+        seen.fill(&One("hunter22"), &Hole::new(HoleKind::Env, "TOKEN")).unwrap();
+        assert_eq!(seen.scrub_value("say hunter22".into()), Value::from("say hunter22"));
+        let shown = seen.hide_event(EventKind::StepFinished { output: "say hunter22".into(), items: None });
+        assert_eq!(shown, EventKind::StepFinished { output: "say ***".into(), items: None });
+        assert_eq!(seen.hide_error(RunError::new("X", "got hunter22")).message, "got ***");
+    }
+
+    #[test]
+    fn a_value_that_a_message_cuts_is_masked_up_to_the_cut() {
+        let seen = seen("hunter22-and-more");
+        let shown = |message: &str| seen.hide_error(RunError::new("X", message)).message;
+        assert_eq!(shown("it begins `the key hunter22-an...`"), "it begins `the key ***...`");
+        assert_eq!(shown("it begins `hunt...`"), "it begins `hunt...`", "too short to tell");
     }
 
     #[test]

@@ -80,7 +80,7 @@ fn broken(at: &At<'_>, request: &ModelRequest, error: RunError, came: Option<Mod
     let Some(came) = came else { return Err(error).into() };
     let told = told(&came);
     let passed = guard::output(&request.guards, came.text, &at.world.prepared).ok();
-    let partial = passed.map(|passed| at.world.secrets.scrub(&passed.text)).filter(|text| !text.is_empty());
+    let partial = passed.map(|passed| at.world.secrets.hide(&passed.text)).filter(|text| !text.is_empty());
     Came { partial, told, usage: Some(came.usage), ..Came::from(Err(error)) }
 }
 

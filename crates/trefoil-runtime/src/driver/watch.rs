@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use trefoil_syntax::Location;
 
+use super::fill::Seen;
 use crate::event::{Event, EventKind};
 use crate::key::Key;
 use crate::ports::{Clock, EventSink};
@@ -14,6 +15,7 @@ pub struct Watch {
     pub run: Arc<str>,
     sink: Arc<dyn EventSink>,
     clock: Arc<dyn Clock>,
+    secrets: Arc<Seen>,
     state: Mutex<State>,
 }
 
@@ -25,9 +27,9 @@ struct State {
 
 impl Watch {
     /// Begins now.
-    pub fn new(run: Arc<str>, sink: Arc<dyn EventSink>, clock: Arc<dyn Clock>) -> Self {
+    pub fn new(run: Arc<str>, sink: Arc<dyn EventSink>, clock: Arc<dyn Clock>, secrets: Arc<Seen>) -> Self {
         let state = State { next: 0, began_ms: clock.now_ms(), base_ms: 0 };
-        Self { run, sink, clock, state: Mutex::new(state) }
+        Self { run, sink, clock, secrets, state: Mutex::new(state) }
     }
 
     /// Goes on from a journal's last time stamp.
@@ -45,6 +47,7 @@ impl Watch {
     /// Shows an event.
     pub fn note(&self, key: Option<Key>, location: Option<Location>, kind: EventKind) {
         let at_ms = self.now_ms();
+        let kind = self.secrets.hide_event(kind);
         // Shown under the lock: whoever watches sees the numbers in order.
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let seq = state.next;

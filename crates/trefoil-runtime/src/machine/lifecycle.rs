@@ -344,7 +344,9 @@ impl Turn<'_> {
         {
             // Structure without a label at the top has the empty key, which tells nobody anything.
             let named = !frame.key.0.is_empty();
-            error.key = Some(if named { frame.key.clone() } else { Key(segment(&self.program.name).into()) });
+            // Tries that nobody asked for are tries of one call: the step is what failed.
+            let key = if self.is_same_call(f) { &frame.base } else { &frame.key };
+            error.key = Some(if named { key.clone() } else { Key(segment(&self.program.name).into()) });
         }
         error.location.get_or_insert(step.origin);
     }

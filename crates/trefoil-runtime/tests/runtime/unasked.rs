@@ -13,15 +13,20 @@ use crate::world::{World, status};
 fn failing(times: u32, error: impl Fn() -> ModelError + Send + Sync + 'static) -> (World, Arc<AtomicU32>) {
     let calls = Arc::new(AtomicU32::new(0));
     let counted = calls.clone();
-    let world = World::model(move |_, _| {
-        if counted.fetch_add(1, Ordering::SeqCst) < times { Err(error()) } else { Ok("yes".to_owned()) }
-    });
+    let world =
+        World::model(
+            move |_, _| {
+                if counted.fetch_add(1, Ordering::SeqCst) < times { Err(error()) } else { Ok("yes".to_owned()) }
+            },
+        );
     (world, calls)
 }
 
 fn delays(world: &World) -> Vec<u64> {
     let kinds = world.kinds().into_iter();
-    kinds.filter_map(|k| if let EventKind::RetryScheduled { delay_ms, .. } = k { Some(delay_ms) } else { None }).collect()
+    kinds
+        .filter_map(|k| if let EventKind::RetryScheduled { delay_ms, .. } = k { Some(delay_ms) } else { None })
+        .collect()
 }
 
 #[test]

@@ -39,7 +39,7 @@ fn run(folder: &Folder, file: &str, env: &[(&str, &str)]) -> Ran {
 }
 
 const SIREN: &str = "version: \"0.1\"\nenv_file: vars.env\nagents:\n  a:\n    model: openai:gpt-x\n    \
-                     system_prompt: Hi {{ env.GREETING }}\nnodes:\n  - id: one\n    agent: a\n";
+                     system: Hi {{ env.GREETING }}\nnodes:\n  one: { agent: a, writes: output.one }\n";
 
 #[test]
 fn an_environment_file_redirects_no_provider_and_sets_no_key() {

@@ -276,6 +276,13 @@ pub(super) fn no_template(
 
 fn model_choice(reader: &Reader<'_>, agent: &Agent, origin: Location) -> ModelChoice {
     match &agent.model {
+        // `provider:model` is a model, a lone word an alias that the operator maps to one.
+        Some(model)
+            if model.value.split_once(':').is_some_and(|(provider, name)| !provider.is_empty() && !name.is_empty()) =>
+        {
+            let (provider, name) = model.value.split_once(':').unwrap_or_default();
+            ModelChoice { provider: Some(provider.into()), name: name.into(), origin: reader.at(model.span) }
+        }
         Some(alias) => ModelChoice { provider: None, name: alias.value.clone(), origin: reader.at(alias.span) },
         None => ModelChoice { provider: None, name: "default".into(), origin },
     }
