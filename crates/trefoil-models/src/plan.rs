@@ -49,7 +49,7 @@ impl std::str::FromStr for ModelOverride {
             return Ok(Self::Scripted(file.into()));
         }
         let named = |text: &str| match text.split_once(':') {
-            Some((provider, model)) if !provider.is_empty() && !model.is_empty() => {
+            Some((provider, model)) if !provider.is_empty() && !provider.contains('=') && !model.is_empty() => {
                 Some((Arc::from(provider), Arc::from(model)))
             }
             _ => None,

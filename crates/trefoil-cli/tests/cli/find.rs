@@ -54,7 +54,7 @@ fn two_at_the_same_distance_are_an_error_where_they_are_named() {
     assert_eq!(found(&folder, &["flows/main.yaml"]), ["flows/main.yaml error duplicate-id"]);
     let said = folder.trefoil(&["check", "flows/main.yaml"]).out;
     assert!(said.contains("a/one.yaml") && said.contains("b/two.yaml"), "{said}");
-    let run = folder.trefoil(&["run", "flows/main.yaml"]);
+    let run = folder.trefoil(&["run", "--model", "embedded", "flows/main.yaml"]);
     run.silent(2).says(&["a/one.yaml", "b/two.yaml"]);
     // Nobody names them: nothing is wrong yet.
     let folder = Folder::new();

@@ -110,7 +110,7 @@ async fn a_server_that_stalls_is_left_in_time() {
 #[tokio::test]
 async fn nobody_there_is_a_network_error() {
     let free = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("http://user:password@{}", free.local_addr().unwrap());
+    let url = format!("http://{}/?key=password", free.local_addr().unwrap());
     drop(free);
     for provider in PROVIDERS {
         let error = failure(&both(&url), provider, &request("x")).await;

@@ -140,19 +140,20 @@ fn mask_cut(text: &str, values: &[String]) -> String {
     text.to_owned()
 }
 
-fn mask_event(kind: EventKind, values: &[String]) -> EventKind {
+fn mask_event(mut kind: EventKind, values: &[String]) -> EventKind {
     use EventKind as E;
-    let text = |text: String| mask(&text, values);
-    let error = |error: RunError| mask_error(error, values);
-    let value = |value: Value| mask_value(value, values);
-    match kind {
-        E::StepSkipped { label, reason } => E::StepSkipped { label, reason: text(reason) },
-        E::StepFinished { output, items } => E::StepFinished { output: value(output), items },
-        E::ItemStarted { index, total, item } => E::ItemStarted { index, total, item: item.map(value) },
-        E::ItemFinished { error: why } => E::ItemFinished { error: why.map(error) },
-        E::StepFailed { error: why, handled_as } => E::StepFailed { error: error(why), handled_as },
-        E::ModelStarted { agent, model, mut messages, parameters } => {
-            for message in &mut messages {
+    let text = |text: &mut String| *text = mask(text, values);
+    let value = |value: &mut Value| *value = mask_value(std::mem::take(value), values);
+    let error = |error: &mut RunError| *error = mask_error(error.clone(), values);
+    match &mut kind {
+        E::StepSkipped { reason, .. } | E::ValidationFailed { reason, .. } => text(reason),
+        E::StepFinished { output, .. } => value(output),
+        E::ItemStarted { item, .. } => item.iter_mut().for_each(value),
+        E::ItemFinished { error: why } | E::RunFinished { error: why, .. } => why.iter_mut().for_each(error),
+        E::StepFailed { error: why, .. } | E::RetryScheduled { error: why, .. } => error(why),
+        E::ModelStarted { messages, parameters, .. } => {
+            value(parameters);
+            for message in messages {
                 let shown = mask(&message.content, values);
                 // What was masked by its value has other places now: better no provenance than a wrong one.
                 if shown != message.content {
@@ -160,28 +161,20 @@ fn mask_event(kind: EventKind, values: &[String]) -> EventKind {
                     message.content = shown;
                 }
             }
-            E::ModelStarted { agent, model, messages, parameters: value(parameters) }
         }
-        E::ModelFinished { answer, usage, duration_ms, told } => {
-            E::ModelFinished { answer: value(answer), usage, duration_ms, told }
+        E::ModelFinished { answer, .. } => value(answer),
+        E::EffectStarted { detail, .. } => value(detail),
+        E::EffectFinished { value: found, .. } => value(found),
+        E::EffectFailed { error: why, partial, .. } => {
+            error(why);
+            partial.iter_mut().for_each(text);
         }
-        E::EffectStarted { effect, detail } => E::EffectStarted { effect, detail: value(detail) },
-        E::EffectFinished { value: found, duration_ms } => E::EffectFinished { value: value(found), duration_ms },
-        E::EffectFailed { error: why, duration_ms, usage, partial, told } => {
-            E::EffectFailed { error: error(why), duration_ms, usage, partial: partial.map(text), told }
-        }
-        E::RetryScheduled { attempt, delay_ms, error: why } => {
-            E::RetryScheduled { attempt, delay_ms, error: error(why) }
-        }
-        E::ValidationFailed { iteration, reason } => E::ValidationFailed { iteration, reason: text(reason) },
-        E::SignalWanted { label, prompt } => E::SignalWanted { label, prompt: text(prompt) },
-        E::Warning { message } => E::Warning { message: text(message) },
-        E::RunFinished { output, error: why, usage, calls, duration_ms } => {
-            E::RunFinished { output, error: why.map(error), usage, calls, duration_ms }
-        }
+        E::SignalWanted { prompt, .. } => text(prompt),
+        E::Warning { message } => text(message),
         // Their texts are names, or were masked as a stream.
-        kind @ (E::RunStarted { .. } | E::StepStarted { .. } | E::TextDelta { .. } | E::ModelStopped { .. }) => kind,
+        _ => {}
     }
+    kind
 }
 
 /// A stream of text that holds back what could be the beginning of a secret.
