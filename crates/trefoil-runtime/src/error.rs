@@ -29,7 +29,7 @@ pub struct RunError {
     pub cause: Option<Cause>,
     /// What to do about it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub help: Option<String>,
+    pub help: Option<Box<str>>,
     /// The provider asked to wait this long before the next try.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub retry_after_ms: Option<u32>,
@@ -108,7 +108,7 @@ impl RunError {
     /// The same with advice.
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Self {
-        self.help = Some(help.into());
+        self.help = Some(help.into().into());
         self
     }
 }

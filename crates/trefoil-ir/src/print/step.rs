@@ -298,7 +298,7 @@ impl Printer<'_> {
                     p.line(line);
                 }
                 if state.ends_unmatched {
-                    p.line("ends when it succeeds and nothing matches".to_owned());
+                    p.line("ends when it succeeds and nothing matches");
                 }
                 if let Some(fails) = &state.fails_when {
                     let line = format!("run fails when {}", p.cond(fails));

@@ -122,7 +122,7 @@ fn mask_value(value: Value, values: &[String]) -> Value {
 fn mask_error(mut error: RunError, values: &[String]) -> RunError {
     if !values.is_empty() {
         error.message = mask_cut(&mask(&error.message, values), values);
-        error.help = error.help.map(|help| mask(&help, values));
+        error.help = error.help.map(|help| mask(&help, values).into());
     }
     error
 }

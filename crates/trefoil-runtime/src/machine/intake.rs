@@ -115,9 +115,9 @@ fn complete(prepared: &Prepared, id: FlowId, flow: &Flow, given: &Object) -> Res
         let mut error = invalid(flow, format!("{} `{}` has no input property `{unknown}`", flow.sort, flow.name));
         let names: Vec<&str> = fields.iter().map(|f| &*f.name).collect();
         error.help = Some(match suggest::nearest(unknown, names.iter().copied()) {
-            Some(close) => format!("did you mean `{close}`?"),
-            None if names.is_empty() => "it takes none".to_owned(),
-            None => format!("it has `{}`", names.join("`, `")),
+            Some(close) => format!("did you mean `{close}`?").into(),
+            None if names.is_empty() => "it takes none".into(),
+            None => format!("it has `{}`", names.join("`, `")).into(),
         });
         faults.push(error);
     }
