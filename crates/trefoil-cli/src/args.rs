@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, ValueEnum};
 use trefoil::checker::RULES;
 use trefoil::front::{FRONT_ENDS, FrontEnd, front_end};
+use trefoil::settings::{self, Settings};
 use trefoil::{LoadOptions, Target};
 
 use crate::commands::Command;
@@ -56,6 +57,9 @@ pub struct TargetArgs {
     pub dialect: DialectArg,
     #[command(flatten)]
     pub paths: PathArgs,
+    /// Ignore `trefoil.toml`
+    #[arg(long)]
+    pub no_config: bool,
 }
 
 impl TargetArgs {
@@ -63,11 +67,19 @@ impl TargetArgs {
     pub fn target(&self) -> Target {
         Target::parse(&self.target)
     }
+    /// What the operator's files say, and what is wrong or not trusted in them.
+    pub fn settings(&self) -> settings::Found {
+        settings::find(&self.target().path, self.no_config)
+    }
     /// The options as the library takes them.
     pub fn options(&self) -> LoadOptions {
+        self.options_with(&self.settings().settings)
+    }
+    /// The same with settings that were read.
+    pub fn options_with(&self, settings: &Settings) -> LoadOptions {
         LoadOptions {
             dialect: self.dialect.dialect.map(|d| d.0),
-            allowed: self.paths.allow_path.clone(),
+            allowed: self.paths.allow_path.iter().chain(&settings.allowed).cloned().collect(),
             ..LoadOptions::default()
         }
     }

@@ -5,6 +5,7 @@ use std::io::IsTerminal as _;
 use clap::Args;
 use trefoil::EngineBuilder;
 use trefoil::models::ModelOverride;
+use trefoil::settings::Settings;
 
 /// Which models answer.
 #[derive(Args)]
@@ -17,8 +18,8 @@ pub struct ModelArgs {
 
 impl ModelArgs {
     /// Tells an engine.
-    pub fn apply(&self, builder: EngineBuilder) -> EngineBuilder {
-        let builder = builder.placeholders(placeholders());
+    pub fn apply(&self, builder: EngineBuilder, settings: &Settings) -> EngineBuilder {
+        let builder = builder.placeholders(placeholders()).settings(settings.clone());
         self.models.iter().fold(builder, |builder, model| builder.model(model.clone()))
     }
     /// Whether the embedded model was asked for.

@@ -188,8 +188,8 @@ fn everything(chosen: &[ModelOverride]) -> Result<Option<&ModelOverride>, PlanEr
     Ok(first)
 }
 
-/// Whether an alias, an agent or a step is called so.
-fn names(program: &Program, name: &str) -> bool {
+/// Whether an alias, an agent or a step of a program is called so.
+pub fn names(program: &Program, name: &str) -> bool {
     program.steps.iter().any(|step| match &step.kind {
         StepKind::Model(call) => is_called(name, step.label.as_deref(), &call.speaker, &call.model),
         _ => false,

@@ -19,6 +19,8 @@ use crate::vendors::{Protocol, VENDORS, Vendor, vendor};
 #[derive(Clone)]
 pub struct Registry {
     env: Arc<HashMap<String, String>>,
+    /// The files that addresses came from, by provider.
+    files: Arc<HashMap<&'static str, Arc<str>>>,
     #[cfg(feature = "http")]
     client: Arc<std::sync::OnceLock<crate::http::Client>>,
 }
@@ -32,13 +34,19 @@ pub struct Elsewhere {
     pub address: String,
     /// The variable that says so.
     pub variable: &'static str,
+    /// The operator's file that says so, where the variable is not set.
+    pub file: Option<Arc<str>>,
     /// What is sent there can be read on the way.
     pub open: bool,
 }
 
 impl std::fmt::Display for Elsewhere {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "`{}` is called at {} (from `{}`)", self.provider, self.address, self.variable)?;
+        write!(f, "`{}` is called at {} (from ", self.provider, self.address)?;
+        match &self.file {
+            Some(file) => write!(f, "`[providers.{}]` in `{file}`)", self.provider)?,
+            None => write!(f, "`{}`)", self.variable)?,
+        }
         if self.open { f.write_str("; the connection is not encrypted") } else { Ok(()) }
     }
 }
@@ -76,6 +84,7 @@ impl Registry {
     pub fn new(env: impl IntoIterator<Item = (String, String)>) -> Self {
         Self {
             env: Arc::new(env.into_iter().filter(|(_, value)| !value.trim().is_empty()).collect()),
+            files: Arc::default(),
             #[cfg(feature = "http")]
             client: Arc::default(),
         }
@@ -84,6 +93,18 @@ impl Registry {
     /// A registry that sees the variables of this process as they are now.
     pub fn from_env() -> Self {
         Self::new(std::env::vars_os().filter_map(|(k, v)| Some((k.into_string().ok()?, v.into_string().ok()?))))
+    }
+
+    /// The same with an address that a file of the operator gives a provider. The environment beats it.
+    #[must_use]
+    pub fn with_address(mut self, provider: &str, base_url: &str, file: &str) -> Self {
+        if let Some(vendor) = vendor(provider)
+            && !self.env.contains_key(vendor.base_url_variable)
+        {
+            Arc::make_mut(&mut self.env).insert(vendor.base_url_variable.to_owned(), base_url.to_owned());
+            Arc::make_mut(&mut self.files).insert(vendor.name, file.into());
+        }
+        self
     }
 
     /// The names of all providers, available or not.
@@ -135,6 +156,7 @@ impl Registry {
             provider: vendor.name,
             address: address.origin(),
             variable: vendor.base_url_variable,
+            file: self.files.get(vendor.name).cloned(),
             open: address.is_open(),
         })
     }

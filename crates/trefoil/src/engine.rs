@@ -31,6 +31,7 @@ use crate::answers::Answers;
 use crate::load::rules::ENV_FILE;
 use crate::load::{Loaded, plain};
 use crate::preflight::{Host, preflight};
+use crate::settings::Settings;
 
 /// The rule of an input that the entry flow does not take.
 pub const INPUT: &str = "input-invalid";
@@ -56,6 +57,7 @@ pub struct EngineBuilder {
     models: Vec<ModelOverride>,
     placeholders: bool,
     registry: Option<Registry>,
+    settings: Settings,
     tools: Option<Arc<dyn ToolHost>>,
     commands: Option<Arc<dyn CommandHost>>,
     humans: Option<Arc<dyn HumanInbox>>,
@@ -69,6 +71,13 @@ pub struct EngineBuilder {
 }
 
 impl EngineBuilder {
+    /// What the operator's files say of models and providers. What is chosen by [`Self::model`] and set in the environment
+    /// comes first.
+    #[must_use]
+    pub fn settings(mut self, settings: Settings) -> Self {
+        self.settings = settings;
+        self
+    }
     /// Which model answers, instead of what the manifests name: every call, or those of an alias, an agent or a step. May be
     /// called more than once.
     #[must_use]
@@ -290,6 +299,19 @@ impl Engine {
         source.provider.map(|_| (source.from, source.elsewhere))
     }
 
+    /// The models of the operator's files that this program has a use for, then those that were chosen for this run. One that
+    /// was chosen for every call leaves nothing to the files.
+    fn chosen(&self, program: &Program) -> Vec<ModelOverride> {
+        let parts = &self.parts;
+        let by_name = |model: &ModelOverride| match model {
+            ModelOverride::For { name, .. } => trefoil_models::plan::names(program, name),
+            _ => false,
+        };
+        let settled = parts.models.iter().any(|model| !matches!(model, ModelOverride::For { .. }));
+        let of_files = parts.settings.models.iter().filter(|model| !settled && by_name(model));
+        of_files.chain(&parts.models).cloned().collect()
+    }
+
     fn source(&self, program: &mut Program, seed: u64) -> Source {
         let parts = &self.parts;
         if let Some(own) = &parts.provider {
@@ -297,7 +319,10 @@ impl Engine {
         }
         // The operator's environment and nothing that a manifest names: an `env_file` is for `env.*`.
         let registry = parts.registry.clone().unwrap_or_else(Registry::from_env);
-        let asked = Asked { chosen: &parts.models, placeholders: parts.placeholders };
+        let says = &parts.settings.addresses;
+        let registry = says.iter().fold(registry, |r, (provider, address, file)| r.with_address(provider, address, file));
+        let chosen = self.chosen(program);
+        let asked = Asked { chosen: &chosen, placeholders: parts.placeholders };
         let plan = match ModelPlan::decide(program, &registry, asked) {
             Ok(plan) => plan,
             Err(errors) => {

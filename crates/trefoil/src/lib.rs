@@ -18,6 +18,7 @@ pub mod codes;
 pub mod engine;
 pub mod input;
 pub mod preflight;
+pub mod settings;
 pub mod shell;
 pub mod trace;
 

@@ -1,5 +1,7 @@
 //! `trefoil check PATH…`: every finding of every file in one pass.
 
+use std::path::{Path, PathBuf};
+
 use clap::{Args, ValueEnum};
 use trefoil::checker::catalogue::in_order;
 use trefoil::checker::{Limits, Rule};
@@ -64,11 +66,14 @@ pub fn run(args: &Check) -> u8 {
         without_comments: args.no_inline,
     };
     let dialect = args.dialect.dialect.map(|d| d.0);
+    // Folders that a trusted project may read are the same for a check as for a run.
+    let settings = args.paths.iter().map(|path| trefoil::settings::find(Path::new(path), args.no_config).settings);
+    let trusted: Vec<PathBuf> = settings.flat_map(|settings| settings.allowed).collect();
     let progress = Progress::start();
     let options = LoadOptions {
         dialect,
         checks: Some(checks),
-        allowed: args.allowed.allow_path.clone(),
+        allowed: args.allowed.allow_path.iter().cloned().chain(trusted).collect(),
         max_files: Some(args.max_files),
         progress: progress.as_ref().map(Progress::listener),
         ..LoadOptions::default()

@@ -12,6 +12,7 @@ mod render;
 mod rules;
 mod run;
 mod schema;
+mod trust;
 mod trace;
 
 use trefoil::syntax::Severity;
@@ -35,6 +36,7 @@ pub enum Command {
     Init(init::Init),
     Lsp(lsp::Lsp),
     Schema(schema::Schema),
+    Trust(trust::Trust),
     Completions(completions::Completions),
 }
 
@@ -53,6 +55,7 @@ pub fn dispatch(command: Command) -> u8 {
         Command::Init(args) => init::run(&args),
         Command::Lsp(args) => lsp::run(&args),
         Command::Schema(args) => schema::run(&args),
+        Command::Trust(args) => trust::run(&args),
         Command::Completions(args) => completions::run(&args),
     }
 }

@@ -34,8 +34,10 @@ pub fn run(args: &Plan) -> u8 {
         Err(code) => return code,
     };
     warn(&loaded);
+    let operator = args.target.settings();
+    output::say(output::diagnostics(&operator.findings, &operator.files).trim_end());
     // Decided as `run` decides, so that both name the same models.
-    match args.models.apply(Engine::builder()).build().aim(&mut loaded.program) {
+    match args.models.apply(Engine::builder(), &operator.settings).build().aim(&mut loaded.program) {
         Ok((from, elsewhere)) => {
             output::note(&format!("answers come from: {from}"));
             elsewhere.iter().for_each(|elsewhere| output::note(&elsewhere.to_string()));

@@ -99,11 +99,18 @@ fn warn_of_texts(args: &Run, dialect: &str) {
 }
 
 fn start(args: &Run) -> Result<u8, u8> {
+    let operator = args.target.settings();
+    // What a stranger's project file asks for is not followed, and not passed over in silence either.
+    if !operator.findings.is_empty() {
+        output::say(output::diagnostics(&operator.findings, &operator.files).trim_end());
+        return Err(exit::NOT_STARTED);
+    }
+    let settings = operator.settings;
     let options = LoadOptions {
         context: args.texts.context.clone(),
         skills: args.texts.skills.clone(),
         checks: (!args.no_check).then(Checks::default),
-        ..args.target.options()
+        ..args.target.options_with(&settings)
     };
     let loaded =
         trefoil::load(&args.target.target(), &options).map_err(|report| not_started(args, &options, &report))?;
@@ -128,7 +135,7 @@ fn start(args: &Run) -> Result<u8, u8> {
     if let Some(lines) = &lines {
         builder = builder.events(lines.clone());
     }
-    builder = args.models.apply(builder);
+    builder = args.models.apply(builder, &settings);
     if let Some(seed) = args.seed {
         builder = builder.seed(seed);
     }
@@ -138,7 +145,7 @@ fn start(args: &Run) -> Result<u8, u8> {
     for (step, value) in &args.answers {
         builder = builder.answer(step.clone(), value.clone());
     }
-    if args.allow_command {
+    if args.allow_command || settings.commands {
         trefoil::shell::adopt();
         builder = builder.commands(Arc::new(Shell::default()));
     }

@@ -13,6 +13,7 @@ use trefoil_check::{Level, Levels, Limits, RULES};
 use trefoil_syntax::{Diagnostic, FileId, Location, SourceFile, Span, suggest};
 
 use crate::door;
+use crate::settings::TABLES;
 
 /// Its name.
 pub const NAME: &str = "trefoil.toml";
@@ -39,7 +40,7 @@ pub(super) struct ProjectFiles {
 }
 
 /// A project file that was found: where, and by what name to show it.
-pub(super) struct Found {
+pub(crate) struct Found {
     pub path: PathBuf,
     pub name: String,
 }
@@ -69,7 +70,7 @@ pub(super) fn folder(file: &Path) -> Option<PathBuf> {
 }
 
 /// The project file of a real folder.
-pub(super) fn find(folder: &Path) -> Option<Found> {
+pub(crate) fn find(folder: &Path) -> Option<Found> {
     let path = door::find_up(folder, NAME)?;
     let here = door::folder_real(Path::new(""));
     let shown = here.and_then(|here| path.strip_prefix(here).ok().map(Path::to_owned));
@@ -111,6 +112,8 @@ impl Reading<'_> {
             match (&**key.get_ref(), value.get_ref()) {
                 ("rules", DeValue::Table(rules)) => in_order(rules).for_each(|(name, level)| self.rule(name, level)),
                 ("check", DeValue::Table(check)) => in_order(check).for_each(|(key, value)| self.check(key, value)),
+                // These count only where the user trusts the file: `settings` reads them.
+                (name, _) if TABLES.iter().any(|(table, _)| *table == name) => {}
                 (name @ ("rules" | "check"), _) => self.wrong(value, &format!("`{name}` must be a table: `[{name}]`")),
                 (name, _) => self.unknown(key, &format!("there is no key `{name}`"), &["rules", "check"]),
             }

@@ -1,0 +1,142 @@
+//! Reading the tables that need trust. A new setting is a line in [`TABLES`] and an arm in [`Reading::table`].
+
+use std::path::{Path, PathBuf};
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+use trefoil_models::{ModelOverride, Registry};
+use trefoil_syntax::{Diagnostic, FileId, Location, SourceFile, Span, suggest};
+
+use super::{Found, Standing};
+use crate::door;
+use crate::load::project::RULE;
+
+/// The tables that count only from the operator, and what they would do.
+pub const TABLES: &[(&str, &str)] = &[
+    ("models", "choose the models that are called"),
+    ("providers", "choose where prompts and keys are sent"),
+    ("paths", "let manifests read files outside the project"),
+    ("run", "let steps run commands"),
+];
+
+/// Reads a file into `found`.
+pub(super) fn read(id: FileId, file: &SourceFile, base: &Path, standing: &Standing, found: &mut Found) {
+    let (table, errors) = DeTable::parse_recoverable(file.text());
+    let mut reading = Reading { id, name: file.name(), base, found };
+    if let (Some(error), Standing::Trusted) = (errors.first(), standing) {
+        let span = error.span().unwrap_or(0..0);
+        reading.wrong(span, &format!("this is not TOML: {}", error.message()));
+        return;
+    }
+    let mut tables: Vec<_> = table.get_ref().iter().collect();
+    tables.sort_by_key(|(key, _)| key.span().start);
+    for (key, value) in tables {
+        let Some((name, does)) = TABLES.iter().find(|(name, _)| *name == &**key.get_ref()) else { continue };
+        match standing {
+            Standing::Trusted => reading.table(name, value),
+            Standing::Unknown | Standing::Changed => reading.untrusted(key.span(), name, does, standing),
+        }
+    }
+}
+
+struct Reading<'f> {
+    id: FileId,
+    name: &'f str,
+    base: &'f Path,
+    found: &'f mut Found,
+}
+
+impl Reading<'_> {
+    fn table(&mut self, name: &str, value: &Spanned<DeValue<'_>>) {
+        let DeValue::Table(table) = value.get_ref() else {
+            return self.wrong(value.span(), &format!("`{name}` must be a table: `[{name}]`"));
+        };
+        for (key, value) in table {
+            let key_name: &str = key.get_ref();
+            match (name, key_name) {
+                ("models", alias) => self.model(alias, value),
+                ("providers", provider) => self.provider(provider, key.span(), value),
+                ("paths", "allow") => self.paths(value),
+                ("run", "allow-command") => match value.get_ref().as_bool() {
+                    Some(allowed) => self.found.settings.commands = allowed,
+                    None => self.wrong(value.span(), "`allow-command` must be true or false"),
+                },
+                (table, key_name) => self.wrong(key.span(), &format!("`{table}` has no key `{key_name}`")),
+            }
+        }
+    }
+
+    fn model(&mut self, alias: &str, value: &Spanned<DeValue<'_>>) {
+        let text = value.get_ref().as_str().unwrap_or_default();
+        match format!("{alias}={text}").parse::<ModelOverride>() {
+            Ok(model @ ModelOverride::For { .. }) => self.found.settings.models.push(model),
+            _ => self.wrong(value.span(), &format!("the model of `{alias}` must be `\"provider:name\"`")),
+        }
+    }
+
+    fn provider(&mut self, provider: &str, at: std::ops::Range<usize>, value: &Spanned<DeValue<'_>>) {
+        if !Registry::known().any(|known| known == provider) {
+            let near = suggest::nearest(provider, Registry::known());
+            let hint = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
+            return self.wrong(at, &format!("there is no provider `{provider}`{hint}"));
+        }
+        let Some(table) = value.get_ref().as_table() else {
+            return self.wrong(value.span(), &format!("`{provider}` must be a table: `[providers.{provider}]`"));
+        };
+        for (key, value) in table {
+            match (&**key.get_ref(), value.get_ref().as_str()) {
+                ("base_url", Some(address)) => {
+                    if let Err(why) = trefoil_models::Address::parse(address) {
+                        self.wrong(value.span(), &format!("`base_url` of `{provider}` {why}"));
+                        continue;
+                    }
+                    let says = (provider.to_owned(), address.to_owned(), self.name.to_owned());
+                    self.found.settings.addresses.push(says);
+                }
+                ("base_url", None) => self.wrong(value.span(), "`base_url` must be an address: `\"https://host/v1\"`"),
+                (name, _) => {
+                    self.wrong(key.span(), &format!("`providers.{provider}` has no key `{name}`; there is `base_url`"));
+                }
+            }
+        }
+    }
+
+    fn paths(&mut self, value: &Spanned<DeValue<'_>>) {
+        let list = value.get_ref().as_array().map(|all| all.iter().map(|one| one.get_ref().as_str()).collect());
+        let Some(Some(folders)): Option<Option<Vec<&str>>> = list else {
+            return self.wrong(value.span(), "`allow` must be a list of folders: `[\"../shared\"]`");
+        };
+        let folders: Vec<PathBuf> = folders.into_iter().map(|folder| self.base.join(folder)).collect();
+        for folder in folders {
+            if door::is_folder(&folder) {
+                self.found.settings.allowed.push(folder);
+            } else {
+                self.wrong(value.span(), &format!("there is no folder `{}`", folder.display()));
+            }
+        }
+    }
+
+    fn untrusted(&mut self, span: std::ops::Range<usize>, table: &str, does: &str, standing: &Standing) {
+        let why = match standing {
+            Standing::Changed => "the file changed since you trusted it",
+            _ => "you have not trusted this project",
+        };
+        let folder = if self.base.as_os_str().is_empty() { Path::new(".") } else { self.base };
+        let message = format!("`[{table}]` would {does}, and {why}");
+        let help = format!(
+            "read the file, then run `trefoil trust {}`; `--no-config` ignores the file",
+            folder.display()
+        );
+        let at = self.at(span);
+        self.found.findings.push(Diagnostic::error(super::UNTRUSTED, at, message).help(help));
+    }
+
+    fn wrong(&mut self, span: std::ops::Range<usize>, message: &str) {
+        let at = self.at(span);
+        self.found.findings.push(Diagnostic::error(RULE, at, message));
+    }
+
+    fn at(&self, span: std::ops::Range<usize>) -> Location {
+        Location::new(self.id, Span::new(span.start as u32, span.end as u32))
+    }
+}

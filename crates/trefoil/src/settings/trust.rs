@@ -1,0 +1,140 @@
+//! Which project files the user has trusted: a list of SHA-256 hashes and paths, as `sha256sum` prints them, in the user's
+//! configuration folder. A file that changed is no longer the one that was trusted.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use etcetera::BaseStrategy as _;
+use sha2::{Digest as _, Sha256};
+
+use crate::door;
+use crate::load::project;
+
+/// The list's name.
+const LIST: &str = "trusted";
+/// Bytes of the list, and of a project file.
+const BYTES: u64 = 1 << 20;
+
+/// The user's configuration folder: `TREFOIL_CONFIG_DIR`, else `trefoil` in the platform's own (`$XDG_CONFIG_HOME` or
+/// `~/.config`; `%APPDATA%` on Windows). None: there is no home folder.
+pub fn config_folder() -> Option<PathBuf> {
+    match std::env::var_os("TREFOIL_CONFIG_DIR").filter(|dir| !dir.is_empty()) {
+        Some(dir) => Some(dir.into()),
+        None => Some(etcetera::choose_base_strategy().ok()?.config_dir().join("trefoil")),
+    }
+}
+
+/// What the user thinks of a project file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// Trusted as it is now.
+    Trusted,
+    /// Trusted once, and changed since.
+    Changed,
+    /// Never trusted.
+    Unknown,
+}
+
+/// Why trust could not be remembered or taken back.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum TrustError {
+    /// No project file is there.
+    #[error("there is no `trefoil.toml` in or above `{0}`")]
+    NoProject(String),
+    /// No place to remember it in.
+    #[error("there is no configuration folder: set `TREFOIL_CONFIG_DIR`")]
+    NoFolder,
+    /// A file could not be read or written.
+    #[error("`{0}`: {1}")]
+    File(String, String),
+}
+
+/// The list of what is trusted.
+#[derive(Debug, Default)]
+pub struct Trust {
+    folder: Option<PathBuf>,
+    hashes: BTreeMap<PathBuf, String>,
+}
+
+impl Trust {
+    /// The list in a configuration folder. What cannot be read is trusted by nobody.
+    pub fn open(folder: Option<PathBuf>) -> Self {
+        let text = folder.as_ref().and_then(|folder| door::named(&folder.join(LIST), BYTES).ok());
+        let text = text.and_then(|bytes| String::from_utf8(bytes).ok()).unwrap_or_default();
+        let entry = |line: &str| {
+            let (hash, path) = line.split_once("  ")?;
+            Some((PathBuf::from(path), hash.to_owned()))
+        };
+        Self { folder, hashes: text.lines().filter_map(entry).collect() }
+    }
+
+    /// What the user thinks of this project file, as it is now. `path` has no links.
+    pub fn standing(&self, path: &Path) -> Standing {
+        match (self.hashes.get(path), hash(path)) {
+            (Some(known), Ok(now)) if *known == now => Standing::Trusted,
+            (Some(_), _) => Standing::Changed,
+            (None, _) => Standing::Unknown,
+        }
+    }
+
+    /// All project files that were trusted, with what has become of them.
+    pub fn list(&self) -> Vec<(&Path, Standing)> {
+        self.hashes.keys().map(|path| (path.as_path(), self.standing(path))).collect()
+    }
+
+    /// Trusts the project file of a folder as it is now; its path.
+    pub fn add(&mut self, folder: &Path) -> Result<PathBuf, TrustError> {
+        let path = project_file(folder)?;
+        self.hashes.insert(path.clone(), hash(&path)?);
+        self.save()?;
+        Ok(path)
+    }
+
+    /// Takes trust back; whether there was any.
+    pub fn remove(&mut self, folder: &Path) -> Result<bool, TrustError> {
+        // The file may be gone by now.
+        let gone = door::real(folder).join(project::NAME);
+        let path = project_file(folder).unwrap_or(gone);
+        let was = self.hashes.remove(&path).is_some();
+        self.save()?;
+        Ok(was)
+    }
+
+    fn save(&self) -> Result<(), TrustError> {
+        let folder = self.folder.as_deref().ok_or(TrustError::NoFolder)?;
+        let path = folder.join(LIST);
+        let failed = |error: std::io::Error| TrustError::File(path.display().to_string(), error.to_string());
+        let mut text = String::new();
+        for (path, hash) in &self.hashes {
+            let _ = writeln!(text, "{hash}  {}", path.display());
+        }
+        std::fs::create_dir_all(folder).map_err(failed)?;
+        // Whole or not at all: a half list would take trust back.
+        let beside = folder.join(format!(".{LIST}.{}.tmp", std::process::id()));
+        let written = std::fs::File::create(&beside)
+            .and_then(|mut file| file.write_all(text.as_bytes()))
+            .and_then(|()| std::fs::rename(&beside, &path));
+        written.map_err(failed)
+    }
+}
+
+/// The project file that counts for a folder, without links.
+fn project_file(folder: &Path) -> Result<PathBuf, TrustError> {
+    let none = || TrustError::NoProject(folder.display().to_string());
+    let found = door::folder_real(folder).and_then(|real| project::find(&real)).ok_or_else(none)?;
+    // A line of the list holds one path.
+    match found.path.to_str() {
+        Some(text) if !text.contains(['\n', '\r']) => Ok(found.path),
+        _ => Err(TrustError::File(found.path.display().to_string(), "its path has characters that cannot be kept".to_owned())),
+    }
+}
+
+fn hash(path: &Path) -> Result<String, TrustError> {
+    let bytes = door::named(path, BYTES).map_err(|why| TrustError::File(path.display().to_string(), why.reason()))?;
+    Ok(Sha256::digest(bytes).iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    }))
+}
