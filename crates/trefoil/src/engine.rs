@@ -320,7 +320,8 @@ impl Engine {
         // The operator's environment and nothing that a manifest names: an `env_file` is for `env.*`.
         let registry = parts.registry.clone().unwrap_or_else(Registry::from_env);
         let says = &parts.settings.addresses;
-        let registry = says.iter().fold(registry, |r, (provider, address, file)| r.with_address(provider, address, file));
+        let registry =
+            says.iter().fold(registry, |r, (provider, address, file)| r.with_address(provider, address, file));
         let chosen = self.chosen(program);
         let asked = Asked { chosen: &chosen, placeholders: parts.placeholders };
         let plan = match ModelPlan::decide(program, &registry, asked) {

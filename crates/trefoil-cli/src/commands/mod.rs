@@ -12,8 +12,8 @@ mod render;
 mod rules;
 mod run;
 mod schema;
-mod trust;
 mod trace;
+mod trust;
 
 use trefoil::syntax::Severity;
 use trefoil::{LoadOptions, Loaded, Target};

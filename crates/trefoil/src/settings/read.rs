@@ -123,10 +123,8 @@ impl Reading<'_> {
         };
         let folder = if self.base.as_os_str().is_empty() { Path::new(".") } else { self.base };
         let message = format!("`[{table}]` would {does}, and {why}");
-        let help = format!(
-            "read the file, then run `trefoil trust {}`; `--no-config` ignores the file",
-            folder.display()
-        );
+        let help =
+            format!("read the file, then run `trefoil trust {}`; `--no-config` ignores the file", folder.display());
         let at = self.at(span);
         self.found.findings.push(Diagnostic::error(super::UNTRUSTED, at, message).help(help));
     }

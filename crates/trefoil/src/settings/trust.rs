@@ -127,7 +127,10 @@ fn project_file(folder: &Path) -> Result<PathBuf, TrustError> {
     // A line of the list holds one path.
     match found.path.to_str() {
         Some(text) if !text.contains(['\n', '\r']) => Ok(found.path),
-        _ => Err(TrustError::File(found.path.display().to_string(), "its path has characters that cannot be kept".to_owned())),
+        _ => Err(TrustError::File(
+            found.path.display().to_string(),
+            "its path has characters that cannot be kept".to_owned(),
+        )),
     }
 }
 
