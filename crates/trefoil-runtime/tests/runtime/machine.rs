@@ -21,14 +21,27 @@ pub struct Run {
     pub keys: BTreeSet<String>,
     pub result: Option<Result<Value, RunError>>,
     pub now_ms: u64,
+    pub watched: bool,
 }
 
 impl Run {
     pub fn start(program: &Arc<Program>, input: Option<Value>) -> Self {
-        let mut machine = Machine::new(program.clone(), FLAGS);
+        Self::start_watched(program, input, false)
+    }
+
+    /// `watched`: with provenance.
+    pub fn start_watched(program: &Arc<Program>, input: Option<Value>, watched: bool) -> Self {
+        let mut machine = Machine::new(program.clone(), FLAGS).with_provenance(watched);
         let output = machine.start("run", input.clone());
-        let mut run =
-            Self { machine, pending: Vec::new(), entries: Vec::new(), keys: BTreeSet::new(), result: None, now_ms: 0 };
+        let mut run = Self {
+            machine,
+            pending: Vec::new(),
+            entries: Vec::new(),
+            keys: BTreeSet::new(),
+            result: None,
+            now_ms: 0,
+            watched,
+        };
         run.record(EntryKind::Started {
             run: "run".into(),
             program: program.hash,
@@ -55,6 +68,7 @@ impl Run {
             entries: entries.to_vec(),
             result: None,
             now_ms: resumed.at_ms,
+            watched: false,
         };
         assert_eq!(resumed.next_seq as usize, entries.len());
         run.take(resumed.output);
@@ -75,6 +89,12 @@ impl Run {
             match command {
                 Command::Start(activity) => {
                     let key = activity.key.0.to_string();
+                    if let (true, Request::Model(request)) = (self.watched, &activity.request) {
+                        for message in &request.messages {
+                            let covered: u32 = message.parts.iter().map(|part| part.len).sum();
+                            assert_eq!(covered as usize, message.content.to_text().len(), "`{key}`: {message:?}");
+                        }
+                    }
                     assert!(self.keys.insert(key.clone()), "`{key}` is asked for twice");
                     self.record(EntryKind::Scheduled {
                         key: activity.key.clone(),

@@ -50,6 +50,16 @@ proptest! {
     }
 
     #[test]
+    fn watching_where_prompts_come_from_changes_nothing(root in node(), seed in any::<u64>()) {
+        let program = program(&root);
+        let input = Some(Value::from("in"));
+        let plain = Run::start(&program, input.clone()).finish(choices(seed));
+        // Each message is checked on the way: its parts cover it.
+        let watched = Run::start_watched(&program, input, true).finish(choices(seed));
+        prop_assert_eq!(plain.entries, watched.entries);
+    }
+
+    #[test]
     fn a_journal_cut_anywhere_replays_to_the_same_commands_and_the_same_result(root in node(), seed in any::<u64>()) {
         let program = program(&root);
         let whole = Run::start(&program, Some(Value::from("in"))).finish(choices(seed));

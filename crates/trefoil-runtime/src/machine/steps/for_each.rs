@@ -20,6 +20,13 @@ use crate::text::{shorten, strip_fence};
 /// Instances of one fan-out.
 const MAX_ITEMS: usize = 1_000_000;
 
+/// Where the items and the captured values of a fan-out came from.
+#[derive(Debug)]
+struct Trails {
+    items: Trail,
+    captured: Vec<(SlotId, Trail)>,
+}
+
 /// Instances under way.
 #[derive(Debug)]
 pub struct Running {
@@ -27,7 +34,7 @@ pub struct Running {
     total: u32,
     captured: Arc<[(SlotId, Value)]>,
     /// Where the items and the captured values came from.
-    trails: Option<Arc<(Trail, Vec<(SlotId, Trail)>)>>,
+    trails: Option<Arc<Trails>>,
     results: Vec<Value>,
     next: u32,
     running: u32,
@@ -59,7 +66,7 @@ pub fn start(turn: &mut Turn<'_>, f: FrameId, each: &ForEach) -> Result<Started,
             Items::Count(..) => None,
         };
         let captured = each.captures.iter().map(|(slot, source)| (*slot, context.source_trail(source)));
-        Arc::new((items, captured.collect::<Vec<_>>()))
+        Arc::new(Trails { items, captured: captured.collect() })
     });
     if total == 0 {
         return Ok(Started::Done(Value::from(Vec::<Value>::new())));
@@ -106,8 +113,8 @@ pub fn pump(turn: &mut Turn<'_>, f: FrameId) -> Result<(), Stop> {
     filled.push((each.index, Value::from(index)));
     filled.push((each.total, Value::from(total)));
     let trails = running.trails.as_ref().map(|all| {
-        let mut marks = all.1.clone();
-        let item = trail::member(&all.0, &[index.to_string().into()]);
+        let mut marks = all.captured.clone();
+        let item = trail::member(&all.items, &[index.to_string().into()]);
         marks.extend(each.item.map(|slot| (slot, trail::as_item(item))));
         marks.extend([each.index, each.total].map(|slot| (slot, trail::whole(From::Index))));
         Box::new(CallTrails { input: None, marks })
