@@ -243,13 +243,13 @@ mod tests {
         assert_eq!(seen.scrub_value("say hunter22".into()), Value::from("say hunter22"));
         let shown = seen.hide_event(EventKind::StepFinished { output: "say hunter22".into(), items: None });
         assert_eq!(shown, EventKind::StepFinished { output: "say ***".into(), items: None });
-        assert_eq!(seen.hide_error(RunError::new("X", "got hunter22")).message, "got ***");
+        assert_eq!(seen.hide_error(RunError::new("MODEL_ERROR", "got hunter22")).message, "got ***");
     }
 
     #[test]
     fn a_value_that_a_message_cuts_is_masked_up_to_the_cut() {
         let seen = seen("hunter22-and-more");
-        let shown = |message: &str| seen.hide_error(RunError::new("X", message)).message;
+        let shown = |message: &str| seen.hide_error(RunError::new("MODEL_ERROR", message)).message;
         assert_eq!(shown("it begins `the key hunter22-an...`"), "it begins `the key ***...`");
         assert_eq!(shown("it begins `hunt...`"), "it begins `hunt...`", "too short to tell");
     }

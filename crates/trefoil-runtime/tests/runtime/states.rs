@@ -166,11 +166,14 @@ fn a_state_whose_transitions_are_all_for_failures_ends_the_run_when_it_succeeds(
     }
 }
 
+/// The key, the answers that lead on, the answer before that did not.
+type Question = (String, Vec<String>, Option<String>);
+
 /// Says one thing after the other, then nothing; remembers what was asked.
 #[derive(Default)]
 struct Person {
     says: Mutex<Vec<&'static str>>,
-    asked: Mutex<Vec<(String, Vec<String>, Option<String>)>>,
+    asked: Mutex<Vec<Question>>,
 }
 
 #[async_trait]

@@ -10,3 +10,4 @@ mod memory;
 mod paths;
 mod shell;
 mod signals;
+mod trust;

@@ -70,9 +70,12 @@ fn a_failing_model_call_is_a_failed_iteration() {
         "instruction: x, prompt_template: '{{iteration_number}} {{previous_error}}'",
         "  execution: { mode: iterative }\n",
     )
-    .run(json!("x"), |_, before, _| if before == 0 { Err(500) } else { Ok("well".into()) });
+    // A call that gets no answer is tried three times before the iteration fails.
+    .run(json!("x"), |_, before, _| if before < 3 { Err(500) } else { Ok("well".into()) });
     assert_eq!(ended.text(), "well");
-    assert!(ended.prompts("a")[1].contains("500"), "{:?}", ended.seen);
+    let prompts = ended.prompts("a");
+    assert_eq!(prompts[..3], ["1 ", "1 ", "1 "]);
+    assert!(prompts[3].starts_with("2 ") && prompts[3].contains("500"), "{:?}", ended.seen);
 }
 
 #[test]

@@ -33,7 +33,7 @@ inputSchema:
             error 9:3 invalid-schema: `f` needs `type` (it can be one of string, number, integer, boolean, object, array, null)
             error 10:6 invalid-schema: `g` must be a type or a definition, not a number (for example `g: string`; types are string, number, integer, boolean, object, array, null)
             error 11:32 invalid-schema: `required` must be a list of names, not a boolean (drop it: a property without `default` is required, and null when it is missing)
-            error 12:31 invalid-schema: `(` is not a regular expression
+            error 12:31 invalid-schema: `(` is not a valid regular expression
             warning 12:36 unknown-key: a property has no key `nullable` (every property is optional; a missing one is null, or its `default`)
             warning 12:52 unknown-key: a property has no key `minLenght` (did you mean `minLength`?)
             error 14:39 invalid-schema: `int` is not a type (did you mean `integer`? it can be one of `string`, `number`, `integer`, `boolean`, `object`, `array`, `null`)
