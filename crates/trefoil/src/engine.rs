@@ -154,7 +154,7 @@ impl EngineBuilder {
         self
     }
     /// How many model calls a run may make before it ends with `BUDGET_EXCEEDED`;
-    /// [`limits::RUN_CALLS`](trefoil_template::limits::RUN_CALLS) without.
+    /// [`limits::RUN_CALLS`] without.
     #[must_use]
     pub fn max_calls(mut self, calls: u64) -> Self {
         self.max_calls = Some(calls);
