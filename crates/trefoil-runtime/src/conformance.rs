@@ -70,7 +70,7 @@ fn one_of_each_kind() -> Vec<Entry> {
     .collect();
     let mut error = RunError::new("MODEL_ERROR", "status 429").cause(Cause::Status(429)).help("wait");
     error.key = Some(key("a/b@2[0]#1!3"));
-    error.retry_after_ms = Some(1_000);
+    error.retry_after_ms = std::num::NonZeroU32::new(1_000);
     let kinds = [
         EntryKind::Started {
             run: "run".to_owned(),

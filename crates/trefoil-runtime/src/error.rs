@@ -1,6 +1,7 @@
 //! A failed run, as data.
 
 use std::fmt;
+use std::num::NonZeroU32;
 
 use trefoil_syntax::Location;
 use trefoil_template::limits;
@@ -32,7 +33,7 @@ pub struct RunError {
     pub help: Option<Box<str>>,
     /// The provider asked to wait this long before the next try.
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub retry_after_ms: Option<u32>,
+    pub retry_after_ms: Option<NonZeroU32>,
     /// Of an `INTERPOLATION_ERROR`: the placeholder that did not resolve.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub interpolation: Option<Box<Interpolation>>,

@@ -191,7 +191,10 @@ impl Answers {
             5 => Some(Cause::Timeout),
             _ => None,
         };
-        error.retry_after_ms = *self.choices.of(&[None, None, Some(0), Some(1000), Some(u32::MAX)]).unwrap_or(&None);
+        error.retry_after_ms = *self
+            .choices
+            .of(&[None, None, std::num::NonZeroU32::new(1000), Some(std::num::NonZeroU32::MAX)])
+            .unwrap_or(&None);
         error
     }
 

@@ -1,6 +1,7 @@
 //! Model calls: holes filled, text shown as it arrives, output guardrails, errors in the machine's terms.
 
 use std::borrow::Cow;
+use std::num::NonZeroU32;
 
 use trefoil_template::Value;
 
@@ -155,6 +156,6 @@ fn model_error(error: ModelError) -> RunError {
         ModelErrorKind::Timeout => RunError::new("TIMEOUT", error.message).cause(Cause::Timeout),
         ModelErrorKind::Protocol | ModelErrorKind::Setup => RunError::new("MODEL_ERROR", error.message),
     };
-    failed.retry_after_ms = error.retry_after_ms.map(|ms| u32::try_from(ms).unwrap_or(u32::MAX));
+    failed.retry_after_ms = error.retry_after_ms.and_then(|ms| NonZeroU32::new(u32::try_from(ms).unwrap_or(u32::MAX)));
     failed
 }

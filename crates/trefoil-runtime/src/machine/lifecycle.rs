@@ -226,7 +226,7 @@ impl Turn<'_> {
         }
         let seed = self.core.flags.seed;
         let delay_ms = delay(retry, frame.attempt, || content::fraction(seed, &frame.key))
-            .max(error.retry_after_ms.map_or(0, u64::from));
+            .max(error.retry_after_ms.map_or(0, |ms| u64::from(ms.get())));
         let next = frame.attempt + 1;
         let left = self.time_left(f, step);
         if error.retry_after_ms.is_some() && delay_ms > left.unwrap_or(LONGEST_WAIT_MS) {
