@@ -3,6 +3,7 @@
 //! libFuzzer calls them from `fuzz/` (nightly), this crate's test with a bounded number of mutated seeds (stable). A new
 //! target is one file here and one line in [`TARGETS`]. Knows nothing about how inputs are made.
 
+mod addresses;
 mod condition;
 mod driver;
 mod front;
@@ -89,6 +90,7 @@ pub static TARGETS: &[Target] = &[
     driver::TARGET,
     journal::TARGET,
     paths::TARGET,
+    addresses::TARGET,
 ];
 
 /// The target of this name.

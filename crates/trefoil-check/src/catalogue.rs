@@ -31,7 +31,7 @@ unknown-key = \"deny\"      # or \"warn\", or \"allow\"
 
 [check]
 strict = true
-max-calls = 200           # model calls that a run may make at worst
+max-calls = 200           # model calls that a run may make at worst; 1,000 unless you say less
 ```
 
 ```yaml

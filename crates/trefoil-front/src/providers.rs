@@ -22,13 +22,24 @@ pub const PROVIDERS: [&str; 14] = [
     "openai-compatible",
 ];
 
-/// Reports a provider that is not known; `span` are the bytes of its name.
+/// Those of them that this version cannot call.
+pub const NOT_CALLED: [&str; 3] = ["google", "cohere", "azure"];
+
+/// Reports a provider that is not known, or known and not called; `span` are the bytes of its name.
 pub fn check(reader: &Reader<'_>, name: &str, span: Span) {
     if PROVIDERS.contains(&name) {
-        return;
+        return not_called(reader, name, span);
     }
     let all = || format!("known are {}", PROVIDERS.map(|p| format!("`{p}`")).join(", "));
     reader.report(slip(reader, name, span).unwrap_or_else(|| unknown(reader, name, span).help(all())));
+}
+
+/// Reports a provider that is known and that this version cannot call.
+pub fn not_called(reader: &Reader<'_>, name: &str, span: Span) {
+    if NOT_CALLED.contains(&name) {
+        let d = Diagnostic::warning("unknown-provider", reader.at(span), format!("this version cannot call `{name}`"));
+        reader.report(d.help("choose another model when you run it (`--model provider:name`), or in the manifest"));
+    }
 }
 
 /// The finding about a provider that is not known and is near to one that is.

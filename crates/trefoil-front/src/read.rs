@@ -5,9 +5,11 @@ use std::collections::HashSet;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
+use trefoil_ir::schema::pattern_weight;
 use trefoil_ir::{Detail, Facts, Program};
 use trefoil_syntax::yaml::{Entry, Kind, Mapping, Node, Scalar, Style, Text};
 use trefoil_syntax::{Diagnostic, Diagnostics, FileId, Location, Span, suggest};
+use trefoil_template::limits::{PATTERN_BYTES, PATTERNS_BYTES};
 use trefoil_template::{Number, Object, Value};
 
 use crate::project::Lowered;
@@ -25,12 +27,14 @@ pub struct Findings {
     /// The program as far as it could be put together, where mistakes keep it from being one: to look for further mistakes
     /// in, never to run.
     pub draft: Option<Program>,
+    /// Bytes of the patterns in schemas that were compiled to be judged.
+    pub(crate) patterns: usize,
 }
 
 impl Findings {
     /// Findings with facts about names.
     pub fn with_facts(detail: Detail) -> Self {
-        Self { diagnostics: Diagnostics::default(), facts: Facts::of(detail), draft: None }
+        Self { facts: Facts::of(detail), ..Self::default() }
     }
     /// None yet, and the same facts asked for.
     #[must_use]
@@ -69,6 +73,18 @@ impl<'d> Reader<'d> {
     #[must_use]
     pub fn with_text(self, text: Option<&'d str>) -> Self {
         Self { text, ..self }
+    }
+    /// Books the room that a pattern takes when it is compiled: about how many bytes, none if it does not compile. An error: all
+    /// of this reader's together take more than those of a program may; whether this is the first that does.
+    pub(crate) fn book_pattern(&self, pattern: &str) -> Result<Option<usize>, bool> {
+        let mut findings = self.findings.borrow_mut();
+        let before = findings.patterns;
+        if before > PATTERNS_BYTES {
+            return Err(false);
+        }
+        let weight = pattern_weight(pattern);
+        findings.patterns = before.saturating_add(weight.unwrap_or(PATTERN_BYTES));
+        if findings.patterns > PATTERNS_BYTES { Err(true) } else { Ok(weight) }
     }
     /// The blanks before a place, when nothing else stands before it on its line and the text is known.
     pub fn indent(&self, span: Span) -> Option<&'d str> {

@@ -191,9 +191,20 @@ pub enum Expr {
     Structured(Box<Expr>),
     /// Verdicts combined: an object `{score, confidence, strategy, metadata, ...}`.
     Consensus {
-        /// The verdict-bearing outputs with their weights.
-        verdicts: Vec<(Expr, f64)>,
+        /// The verdict-bearing outputs.
+        verdicts: Vec<Ballot>,
         /// How they combine.
         consensus: Consensus,
     },
+}
+
+/// An output that is to be a verdict.
+#[derive(Debug, Clone)]
+pub struct Ballot {
+    /// Who answers, as the manifest names them.
+    pub by: Arc<str>,
+    /// The output.
+    pub value: Expr,
+    /// How much it counts.
+    pub weight: f64,
 }

@@ -1,8 +1,9 @@
 //! Programs and flows.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use trefoil_syntax::Location;
+use trefoil_syntax::{FileId, Location};
 use trefoil_template::Value;
 
 use crate::expr::Expr;
@@ -31,6 +32,12 @@ pub struct Program {
 }
 
 impl Program {
+    /// The files that its flows and steps are written in, each once, in the order of their numbers.
+    pub fn files(&self) -> Vec<FileId> {
+        let flows = self.flows.iter().map(|f| f.origin.file);
+        let all: BTreeSet<FileId> = flows.chain(self.steps.iter().map(|s| s.origin.file)).collect();
+        all.into_iter().collect()
+    }
     /// The step of an id.
     pub fn step(&self, id: StepId) -> Option<&Step> {
         self.steps.get(id.index())

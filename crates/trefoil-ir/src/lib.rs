@@ -31,7 +31,7 @@ pub use effect::{
     AnswerFormat, CommandCall, Example, Guard, HumanCall, ModelCall, ModelChoice, ModelParameters, OnTimeout,
     PiiAction, PiiEntity, ToolCall, ToolKind,
 };
-pub use expr::{Cond, Expr, JsonType, Part, Source, Text};
+pub use expr::{Ballot, Cond, Expr, JsonType, Part, Source, Text};
 pub use facts::{Declaration, DeclarationKind, Defined, Detail, Facts, Mention, Name, Position, Scope, Visible};
 pub use flow::{Budget, Export, Flow, InputField, Intake, OnExceeded, Program, Schema, Slot};
 pub use ids::{FlowId, NodeId, SchemaId, SlotId, StateId, StepId};

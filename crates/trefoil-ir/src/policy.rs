@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use trefoil_syntax::Location;
+
 use crate::expr::Expr;
 
 /// A step's policies.
@@ -11,6 +13,8 @@ pub struct StepPolicy {
     pub retry: Option<Retry>,
     /// Each try is cancelled after this many milliseconds and fails with `TIMEOUT`.
     pub timeout_ms: Option<u64>,
+    /// Where the manifest has that limit, or the one of the step's items or of its answer.
+    pub timeout_at: Option<Location>,
     /// What a failure that remains does.
     pub on_failure: OnFailure,
 }

@@ -6,7 +6,7 @@
 //! and refused beyond [`limits::SCHEMA_WORK`]. The count goes by the schema and the value alone: a replay
 //! counts the same.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use jsonschema::{Draft, PatternOptions, ValidationError, ValidationOptions, Validator};
 use serde_json::{Map, Value as Json};
@@ -14,8 +14,53 @@ use trefoil_template::limits;
 
 /// How schemas are compiled: the draft that `$schema` names, else 2020-12; nothing is fetched; patterns take linear time.
 pub fn options() -> ValidationOptions<'static> {
-    let patterns = PatternOptions::regex().size_limit(limits::PATTERN_BYTES).dfa_size_limit(limits::PATTERN_BYTES);
+    within(limits::PATTERN_BYTES)
+}
+
+fn within(bytes: usize) -> ValidationOptions<'static> {
+    let patterns = PatternOptions::regex().size_limit(bytes).dfa_size_limit(bytes);
     jsonschema::options().offline().with_pattern_options(patterns)
+}
+
+/// About how many bytes the patterns of schemas take when they are compiled, each once; counts no further than beyond `most`.
+pub fn pattern_bytes<'s>(schemas: impl IntoIterator<Item = &'s Json>, most: usize) -> usize {
+    let mut patterns = BTreeSet::new();
+    schemas.into_iter().for_each(|schema| collect_patterns(schema, &mut patterns));
+    let mut bytes = 0usize;
+    for pattern in patterns {
+        if bytes > most {
+            break;
+        }
+        bytes = bytes.saturating_add(pattern_weight(pattern).unwrap_or(limits::PATTERN_BYTES));
+    }
+    bytes
+}
+
+fn collect_patterns<'s>(json: &'s Json, found: &mut BTreeSet<&'s str>) {
+    match json {
+        Json::Object(members) => {
+            for (key, value) in members {
+                match value {
+                    Json::String(pattern) if key == "pattern" => drop(found.insert(pattern)),
+                    Json::Object(named) if key == "patternProperties" => found.extend(named.keys().map(String::as_str)),
+                    _ => {}
+                }
+                collect_patterns(value, found);
+            }
+        }
+        Json::Array(items) => items.iter().for_each(|item| collect_patterns(item, found)),
+        _ => {}
+    }
+}
+
+/// The smallest of a few limits that a pattern compiles within. The engine tells no size; that it has too little room it
+/// says as soon as that is used up. None: it does not compile within the largest.
+pub fn pattern_weight(pattern: &str) -> Option<usize> {
+    let fits = |limit: &usize| {
+        let only = Json::Object(Map::from_iter([("pattern".to_owned(), Json::from(pattern))]));
+        within(*limit).build(&only).is_ok()
+    };
+    [64 << 10, 512 << 10, limits::PATTERN_BYTES].into_iter().find(fits)
 }
 
 /// A compiled schema with a budget of work.

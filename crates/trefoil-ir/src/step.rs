@@ -5,11 +5,11 @@ use std::sync::Arc;
 use trefoil_syntax::Location;
 use trefoil_template::Value;
 
-use crate::effect::{CommandCall, HumanCall, ModelCall, ToolCall};
+use crate::effect::{AnswerFormat, CommandCall, HumanCall, ModelCall, ToolCall};
 use crate::expr::{Cond, Expr, Source, Text};
 use crate::ids::{FlowId, NodeId, SlotId, StateId, StepId};
 use crate::judge::Validator;
-use crate::policy::StepPolicy;
+use crate::policy::{Retry, RetryOn, StepPolicy};
 
 /// A step.
 #[derive(Debug, Clone)]
@@ -30,6 +30,19 @@ pub struct Step {
     /// Retry, timeout, failure.
     pub policy: StepPolicy,
 }
+
+impl Step {
+    /// Whether an answer that does not fit its schema is asked for once more, with what does not fit (decision C14): a call
+    /// like any other. Not where a retry of the manifest's own is for that failure.
+    pub fn asks_again(&self) -> bool {
+        let StepKind::Model(call) = &self.kind else { return false };
+        let own = |retry: &Retry| retry.on.iter().any(|on| matches!(on, RetryOn::Code(c) if **c == *MISFIT));
+        matches!(call.format, AnswerFormat::Json(_)) && !self.policy.retry.as_ref().is_some_and(own)
+    }
+}
+
+/// The code of the failure that an answer is which does not fit its schema.
+const MISFIT: &str = "STRUCTURED_OUTPUT_INVALID";
 
 /// The kinds of step. What is large is boxed, since every step has room for the largest.
 #[derive(Debug, Clone)]

@@ -214,7 +214,7 @@ pub fn expressions<'p>(expr: &'p Expr, visit: &mut dyn FnMut(&'p Expr)) {
             expressions(then, visit);
             expressions(otherwise, visit);
         }
-        Expr::Consensus { verdicts, .. } => verdicts.iter().for_each(|(e, _)| expressions(e, visit)),
+        Expr::Consensus { verdicts, .. } => verdicts.iter().for_each(|b| expressions(&b.value, visit)),
     }
 }
 

@@ -35,8 +35,10 @@ impl Address {
     /// Judges the text of an address.
     pub fn parse(text: &str) -> Result<Self, AddressError> {
         let text = text.trim();
-        // The parser skips line breaks and tabs inside; an address has none.
-        if text.is_empty() || text.chars().any(|c| c.is_control() || c.is_whitespace()) {
+        // Browsers forgive much: line breaks and tabs inside, `\` for `/`, no `//`. An address that is read one way by people
+        // and another way by the parser is none.
+        let odd = |c: char| c.is_control() || c.is_whitespace() || c == '\\';
+        if text.is_empty() || text.chars().any(odd) {
             return Err(AddressError::Malformed);
         }
         let mut url = Url::parse(text).map_err(|_| AddressError::Malformed)?;
@@ -48,6 +50,15 @@ impl Address {
         }
         // `https://api.vendor.com@elsewhere/` looks like the vendor's and is not.
         if !url.username().is_empty() || url.password().is_some() {
+            return Err(AddressError::UserInfo);
+        }
+        let after = text.get(url.scheme().len()..).and_then(|rest| rest.strip_prefix("://"));
+        let rest = after.ok_or(AddressError::Malformed)?;
+        let written = rest.split(['/', '?', '#']).next().unwrap_or_default();
+        if written.is_empty() {
+            return Err(AddressError::Malformed);
+        }
+        if written.contains('@') {
             return Err(AddressError::UserInfo);
         }
         if url.port() == Some(0) {
@@ -103,6 +114,12 @@ mod tests {
             ("https://api.openai.com@elsewhere.test/v1", AddressError::UserInfo),
             ("https://u:pw@h", AddressError::UserInfo),
             ("http://h:0", AddressError::Port),
+            ("https:h", AddressError::Malformed),
+            ("https:///h", AddressError::Malformed),
+            ("https:\\\\h", AddressError::Malformed),
+            ("https://@h", AddressError::UserInfo),
+            ("http:@o://h", AddressError::Malformed),
+            ("https://:@h", AddressError::UserInfo),
         ];
         for (text, why) in refused {
             assert_eq!(Address::parse(text).unwrap_err(), why, "{text:?}");

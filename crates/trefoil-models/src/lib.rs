@@ -9,9 +9,11 @@
 //! Knows nothing about workflows: retries, budgets, guardrails and reading answers as JSON are the machine's.
 
 pub mod address;
+mod beneath;
 pub mod credential;
 #[cfg(feature = "http")]
 pub mod http;
+pub mod limits;
 pub mod plan;
 pub mod registry;
 pub mod scripted;
@@ -19,6 +21,7 @@ pub mod vendors;
 
 pub use address::{Address, AddressError};
 pub use credential::Credential;
+pub use limits::Limits;
 pub use plan::{Asked, ModelOverride, ModelPlan, PlanError};
 pub use registry::{Availability, Elsewhere, Registry};
 pub use scripted::{ScriptError, Scripted};

@@ -4,13 +4,15 @@
 //! [`ModelPlan::decide`] is the one place that decides; `run` and `plan` both ask it. It writes what was decided into the
 //! program, so that every output names the model that really answers.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use trefoil_ir::{ModelChoice, Program, StepKind, walk};
+use trefoil_ir::{ModelChoice, Program, StepId, StepKind, walk};
 use trefoil_syntax::{Location, suggest};
 
+use crate::beneath::{Beneath, beneath};
 use crate::registry::{Availability, Registry, unknown};
 
 /// A `--model` argument.
@@ -36,6 +38,27 @@ pub enum ModelOverride {
         /// Its model.
         model: Arc<str>,
     },
+}
+
+impl ModelOverride {
+    /// Whether it is what chose this model.
+    fn is(&self, model: &ModelChoice) -> bool {
+        match self {
+            Self::Embedded | Self::Scripted(_) => false,
+            Self::Named { provider, model: name } | Self::For { provider, model: name, .. } => {
+                model.provider.as_ref() == Some(provider) && model.name == *name
+            }
+        }
+    }
+    /// The provider that it names, if that is none that anybody knows, and what to say of it.
+    pub fn unknown_provider(&self) -> Option<String> {
+        match self {
+            Self::Embedded | Self::Scripted(_) => None,
+            Self::Named { provider, .. } | Self::For { provider, .. } => {
+                Registry::known().all(|known| known != &**provider).then(|| unknown(provider))
+            }
+        }
+    }
 }
 
 impl std::str::FromStr for ModelOverride {
@@ -146,9 +169,13 @@ impl ModelPlan {
         let everything = everything(asked.chosen).map_err(|error| vec![error])?;
         for chosen in asked.chosen {
             if let ModelOverride::For { name, .. } = chosen
-                && !names(program, name)
+                && !is_known(program, name)
             {
-                errors.push(nobody(program, name));
+                errors.push(match beneath(program, name) {
+                    Beneath { shared: Some((other, agent)), .. } => shared(name, &other, &agent),
+                    Beneath { calls, .. } if calls.is_empty() => nobody(program, name),
+                    Beneath { .. } => continue,
+                });
             }
         }
         aim(program, asked.chosen);
@@ -161,7 +188,7 @@ impl ModelPlan {
         if asked.placeholders && asked.chosen.is_empty() && !registry.is_configured() && !used.is_empty() {
             return Ok(Self::Embedded);
         }
-        errors.extend(used.iter().filter_map(|(speaker, model)| cannot(registry, speaker, model)));
+        errors.extend(cannot(registry, &used, asked.chosen));
         match everything {
             _ if !errors.is_empty() => Err(errors),
             Some(ModelOverride::Named { provider, model }) if asked.chosen.len() == 1 => {
@@ -190,6 +217,15 @@ fn everything(chosen: &[ModelOverride]) -> Result<Option<&ModelOverride>, PlanEr
 
 /// Whether an alias, an agent or a step of a program is called so.
 pub fn names(program: &Program, name: &str) -> bool {
+    let inside = || {
+        let found = beneath(program, name);
+        found.shared.is_none() && !found.calls.is_empty()
+    };
+    is_known(program, name) || inside()
+}
+
+/// The same of a step that is a model call itself.
+fn is_known(program: &Program, name: &str) -> bool {
     program.steps.iter().any(|step| match &step.kind {
         StepKind::Model(call) => is_called(name, step.label.as_deref(), &call.speaker, &call.model),
         _ => false,
@@ -200,9 +236,17 @@ fn is_called(name: &str, label: Option<&str>, speaker: &str, model: &ModelChoice
     label == Some(name) || speaker == name || (model.provider.is_none() && &*model.name == name)
 }
 
+fn shared(name: &str, other: &str, agent: &str) -> PlanError {
+    let error = PlanError::new(format!("`{name}` and `{other}` run the same agent, `{agent}`, with one model"));
+    error.help(format!("choose it for both with `--model {agent}=provider:name`"))
+}
+
 fn nobody(program: &Program, name: &str) -> PlanError {
     let mut known: Vec<&str> = Vec::new();
     for step in &program.steps {
+        if matches!(step.kind, StepKind::Call(_)) {
+            known.extend(step.label.as_deref());
+        }
         if let StepKind::Model(call) = &step.kind {
             known.extend(step.label.as_deref());
             known.push(&call.speaker);
@@ -219,7 +263,17 @@ fn nobody(program: &Program, name: &str) -> PlanError {
 /// Writes the chosen models into the program. A step's own beats its agent's, that beats an alias, and each beats the model
 /// for every call.
 fn aim(program: &mut Program, chosen: &[ModelOverride]) {
-    for step in &mut program.steps {
+    let inside: Vec<(&Arc<str>, BTreeSet<StepId>)> = chosen
+        .iter()
+        .filter_map(|c| match c {
+            ModelOverride::For { name, .. } if !is_known(program, name) => Some((name, beneath(program, name))),
+            _ => None,
+        })
+        .filter(|(_, found)| found.shared.is_none())
+        .map(|(name, found)| (name, found.calls))
+        .collect();
+    for (id, step) in program.steps.iter_mut().enumerate() {
+        let id = StepId(id as u32);
         let label = step.label.clone();
         let StepKind::Model(call) = &mut step.kind else { continue };
         let named = |matches: &dyn Fn(&str) -> bool| {
@@ -235,7 +289,9 @@ fn aim(program: &mut Program, chosen: &[ModelOverride]) {
                 _ => None,
             })
         };
+        let is_inside = |name: &str| inside.iter().any(|(around, calls)| &***around == name && calls.contains(&id));
         let found = named(&|name| label.as_deref() == Some(name))
+            .or_else(|| named(&is_inside))
             .or_else(|| named(&|name| *name == *call.speaker))
             .or_else(|| named(&|name| alias.as_deref() == Some(name)))
             .or_else(for_all);
@@ -246,26 +302,45 @@ fn aim(program: &mut Program, chosen: &[ModelOverride]) {
     }
 }
 
-/// Why an agent's model cannot be asked, and what would change that.
-fn cannot(registry: &Registry, speaker: &str, model: &ModelChoice) -> Option<PlanError> {
+/// What keeps agents from being asked, each reason once with all of them, and what would change it.
+fn cannot(registry: &Registry, used: &[(Arc<str>, ModelChoice)], chosen: &[ModelOverride]) -> Vec<PlanError> {
+    let mut reasons: Vec<(PlanError, Vec<&str>)> = Vec::new();
+    for (speaker, model) in used {
+        let Some(error) = why(registry, model) else { continue };
+        // What the command line chose stands in no manifest.
+        let place = (!chosen.iter().any(|c| c.is(model))).then_some(model.origin);
+        match reasons.iter_mut().find(|(known, _)| known.message == error.message) {
+            Some((_, speakers)) if speakers.contains(&&**speaker) => {}
+            Some((_, speakers)) => speakers.push(speaker),
+            None => reasons.push((PlanError { place, ..error }, vec![speaker])),
+        }
+    }
+    let told = reasons.into_iter().map(|(error, speakers)| {
+        let count = if speakers.len() == 1 { "1 agent".to_owned() } else { format!("{} agents", speakers.len()) };
+        let message = format!("{}: `{}` ({count})", error.message, speakers.join("`, `"));
+        PlanError { message, ..error }
+    });
+    told.collect()
+}
+
+/// Why a model cannot be asked.
+fn why(registry: &Registry, model: &ModelChoice) -> Option<PlanError> {
     let name = &model.name;
     let Some(provider) = &model.provider else {
-        let message = format!("agent `{speaker}` cannot be asked: `{name}` is an alias, and no model is given for it");
-        let help =
-            format!("map it with `--model {name}=provider:name`, or add `--model embedded` for placeholder answers");
-        return Some(PlanError { place: Some(model.origin), ..PlanError::new(message).help(help) });
+        let error = PlanError::new(format!("`{name}` is an alias, and no model is given for it"));
+        return Some(error.help(format!("map it with `--model {name}=provider:name`")));
     };
-    let why = missing(registry, provider)?;
-    let message = format!("agent `{speaker}` cannot be asked `{provider}:{name}`: {why}");
+    let error = PlanError::new(missing(registry, provider)?);
     let set = match registry.availability(provider) {
-        Availability::NoKey { variable, .. } => format!("set `{variable}`, "),
-        Availability::BadAddress { variable, .. } => format!("correct `{variable}`, "),
+        Availability::NoKey { variable, .. } => format!("set `{variable}`, or "),
+        Availability::BadAddress { variable, .. } => format!("correct `{variable}`, or "),
+        Availability::Unknown => match suggest::nearest(provider, Registry::known()) {
+            Some(near) => return Some(error.help(format!("did you mean `{near}`?"))),
+            None => String::new(),
+        },
         _ => String::new(),
     };
-    let help = format!(
-        "{set}choose another model with `--model provider:name`, or add `--model embedded` for placeholder answers"
-    );
-    Some(PlanError { place: Some(model.origin), ..PlanError::new(message).help(help) })
+    Some(error.help(format!("{set}choose another model with `--model provider:name`")))
 }
 
 /// What keeps this provider from being called.
@@ -276,7 +351,7 @@ fn missing(registry: &Registry, provider: &str) -> Option<String> {
         Availability::NoKey { variable, or: Some(other) } => Some(format!("neither `{variable}` nor `{other}` is set")),
         Availability::BadAddress { variable, why } => Some(format!("`{variable}` {why}")),
         Availability::Unavailable { .. } => Some(format!("`{provider}` is not available in this version")),
-        Availability::Unknown => Some(unknown(provider)),
+        Availability::Unknown => Some(format!("there is no provider `{provider}`")),
     }
 }
 

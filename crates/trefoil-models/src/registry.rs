@@ -13,6 +13,7 @@ use trefoil_syntax::suggest;
 
 use crate::address::{Address, AddressError};
 use crate::credential::Credential;
+use crate::limits::Limits;
 use crate::vendors::{Protocol, VENDORS, Vendor, vendor};
 
 /// The environment of all providers.
@@ -21,6 +22,7 @@ pub struct Registry {
     env: Arc<HashMap<String, String>>,
     /// The files that addresses came from, by provider.
     files: Arc<HashMap<&'static str, Arc<str>>>,
+    limits: Limits,
     #[cfg(feature = "http")]
     client: Arc<std::sync::OnceLock<crate::http::Client>>,
 }
@@ -85,6 +87,7 @@ impl Registry {
         Self {
             env: Arc::new(env.into_iter().filter(|(_, value)| !value.trim().is_empty()).collect()),
             files: Arc::default(),
+            limits: Limits::default(),
             #[cfg(feature = "http")]
             client: Arc::default(),
         }
@@ -93,6 +96,12 @@ impl Registry {
     /// A registry that sees the variables of this process as they are now.
     pub fn from_env() -> Self {
         Self::new(std::env::vars_os().filter_map(|(k, v)| Some((k.into_string().ok()?, v.into_string().ok()?))))
+    }
+
+    /// The same with the operator's time limits.
+    #[must_use]
+    pub fn with_limits(self, limits: Limits) -> Self {
+        Self { limits, ..self }
     }
 
     /// The same with an address that a file of the operator gives a provider. The environment beats it.
@@ -199,11 +208,11 @@ impl Registry {
         let client = match self.client.get() {
             Some(client) => client.clone(),
             None => {
-                let client = crate::http::Client::new()?;
+                let client = crate::http::Client::through(crate::http::proxy::proxies(&self.env)?)?;
                 self.client.get_or_init(|| client).clone()
             }
         };
-        Ok(Arc::new(crate::http::HttpModel::new(client, endpoint)))
+        Ok(Arc::new(crate::http::HttpModel::new(client, endpoint).limits(self.limits)))
     }
 
     #[cfg(not(feature = "http"))]

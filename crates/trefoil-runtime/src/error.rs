@@ -7,6 +7,10 @@ use trefoil_syntax::Location;
 use trefoil_template::limits;
 
 use crate::key::Key;
+use crate::text::shorten;
+
+/// Characters of an answer that a failure keeps.
+const ANSWER: usize = 400;
 
 /// Why a step or a run failed. Serializable: failures of activities are journal entries.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -31,6 +35,9 @@ pub struct RunError {
     /// What to do about it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub help: Option<Box<str>>,
+    /// The beginning of the answer that failed it, as it may be shown.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub answer: Option<Box<Excerpt>>,
     /// The provider asked to wait this long before the next try.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub retry_after_ms: Option<NonZeroU32>,
@@ -38,6 +45,11 @@ pub struct RunError {
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub interpolation: Option<Box<Interpolation>>,
 }
+
+/// The beginning of an answer. Behind one pointer, so that a failure stays small.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(transparent)]
+pub struct Excerpt(pub(crate) String);
 
 /// A placeholder that did not resolve: the three attributes of SirenSpec's `InterpolationError`.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -81,6 +93,7 @@ impl RunError {
             location: None,
             cause: None,
             help: None,
+            answer: None,
             retry_after_ms: None,
             interpolation: None,
         }
@@ -111,6 +124,16 @@ impl RunError {
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into().into());
         self
+    }
+    /// The same with the answer that made it fail, of which the beginning is kept.
+    #[must_use]
+    pub fn answered(mut self, answer: &str) -> Self {
+        self.answer = (!answer.is_empty()).then(|| Box::new(Excerpt(shorten(answer, ANSWER))));
+        self
+    }
+    /// The beginning of the answer that made it fail.
+    pub fn answer(&self) -> Option<&str> {
+        self.answer.as_deref().map(|excerpt| &*excerpt.0)
     }
 }
 

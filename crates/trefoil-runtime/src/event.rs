@@ -100,7 +100,7 @@ pub enum EventKind {
     StepSkipped {
         /// Its label.
         label: String,
-        /// `when` and its text, `budget`, `branch not taken`; with the values that were seen.
+        /// The values that its `when` saw and the text of it, `branch not taken` with the values, `budget`.
         reason: String,
     },
     /// A labelled step ended well.
@@ -145,6 +145,9 @@ pub enum EventKind {
         /// What is sent beside them: temperature, limits, the name of a schema.
         #[serde(skip_serializing_if = "nothing")]
         parameters: Value,
+        /// One more try of a call that has been counted.
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        again: bool,
     },
     /// Text of the running call arrived.
     TextDelta {

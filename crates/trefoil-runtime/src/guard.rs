@@ -18,6 +18,9 @@ use trefoil_template::{Masked, Piece, Value};
 use crate::error::{Cause, RunError};
 use crate::machine::Prepared;
 
+/// What stands where personal data stood, unless the guard says.
+const HIDDEN: &str = "[hidden]";
+
 /// A text that passed, perhaps changed, and what to say about it all the same.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Passed<T> {
@@ -103,6 +106,18 @@ pub fn output(guards: &[Guard], mut text: String, prepared: &Prepared) -> Result
         }
     }
     Ok(Passed { text, flags })
+}
+
+/// An answer that went no further, as it may be shown: without the personal data that a guard keeps from being seen.
+pub fn hide(guards: &[Guard], mut text: String) -> String {
+    for guard in guards.iter().filter(|guard| conceals(guard)) {
+        if let Guard::Pii { entities, replacement, .. } = guard {
+            let found = pii::find(&text, entities);
+            let mark = if replacement.is_empty() { HIDDEN } else { replacement };
+            text = pii::redact(&text, &found, mark);
+        }
+    }
+    text
 }
 
 /// Whether a guard is there to keep what it finds from being seen: text is not even shown as provisional then.

@@ -26,7 +26,7 @@ mod text;
 
 pub use driver::{Cancel, Options, RunOutcome};
 pub use embedded::Embedded;
-pub use error::{Cause, Interpolation, RunError};
+pub use error::{Cause, Excerpt, Interpolation, RunError};
 pub use event::{Event, EventKind, Told};
 pub use journal::{Entry, EntryKind, Flags};
 pub use key::{ContentKey, Key};

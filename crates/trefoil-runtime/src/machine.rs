@@ -26,6 +26,7 @@ mod lifecycle;
 mod replay;
 mod spawn;
 mod steps;
+mod surely;
 mod trail;
 mod turn;
 mod verdict;
@@ -43,6 +44,7 @@ use crate::journal::Flags;
 use crate::key::Key;
 use crate::request::{Activity, Request, Usage};
 
+pub(crate) use answer::{misfit, not_json};
 pub use intake::{effective as effective_input, faults as input_faults};
 pub(crate) use keys::segment;
 pub use prepared::Prepared;

@@ -114,12 +114,14 @@ pub struct ModelError {
     pub retry_after_ms: Option<u64>,
     /// What had come until then: a call that broke off has been paid for. None: nothing was used.
     pub came: Option<Box<ModelAnswer>>,
+    /// What to do about it, where the provider knows better than the code of the failure says.
+    pub help: Option<String>,
 }
 
 impl ModelError {
     /// A failure before anything came.
     pub fn new(kind: ModelErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), retry_after_ms: None, came: None }
+        Self { kind, message: message.into(), retry_after_ms: None, came: None, help: None }
     }
 }
 

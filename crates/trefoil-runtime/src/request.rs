@@ -19,6 +19,8 @@ pub struct Activity {
     pub content: ContentKey,
     /// The labels of the enclosing steps and its own, outermost first.
     pub labels: Arc<[Arc<str>]>,
+    /// One more try of a model call that has been counted: nobody asked for it.
+    pub again: bool,
     /// What to do.
     pub request: Request,
 }

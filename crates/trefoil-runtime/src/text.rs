@@ -8,6 +8,11 @@ pub fn shorten(text: &str, max: usize) -> String {
     }
 }
 
+/// `90s`, `0.5s`.
+pub fn seconds(ms: u64) -> String {
+    format!("{}s", trefoil_template::Value::from(ms as f64 / 1000.0).to_text())
+}
+
 /// The inside of the one code fence around a text; the text itself, trimmed, where there is none.
 pub fn strip_fence(text: &str) -> &str {
     let trimmed = text.trim();
@@ -25,6 +30,18 @@ pub fn strip_fence(text: &str) -> &str {
     }
 }
 
+/// The inside of the only code fence in a text, prose around it or not.
+pub fn fenced(text: &str) -> Option<&str> {
+    let mut fences = text.match_indices("```").filter(|(at, _)| {
+        // Only at the beginning of a line: in the middle it may be part of a value.
+        let line = text.get(..*at).and_then(|before| before.rsplit('\n').next());
+        line.is_some_and(|line| line.trim().is_empty())
+    });
+    let (Some((open, _)), Some((close, _)), None) = (fences.next(), fences.next(), fences.next()) else { return None };
+    let (language, inside) = text.get(open + 3..close)?.split_once('\n')?;
+    (!language.contains('`')).then(|| inside.trim())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -37,6 +54,15 @@ mod tests {
         assert_eq!(strip_fence("```json\n{}\n``` and more"), "```json\n{}\n``` and more");
         assert_eq!(strip_fence("``` {} ```"), "``` {} ```");
         assert_eq!(strip_fence("```\n```"), "");
+    }
+
+    #[test]
+    fn a_fence_with_prose_around_it_is_found_where_it_is_the_only_one() {
+        assert_eq!(fenced("Here:\n```json\n{}\n```\nDone."), Some("{}"));
+        assert_eq!(fenced("  ```\n[1]\n  ```"), Some("[1]"));
+        assert_eq!(fenced("```\n1\n```\nor\n```\n2\n```"), None);
+        assert_eq!(fenced("{\"code\": \"```\"}"), None);
+        assert_eq!(fenced("plain"), None);
     }
 
     #[test]

@@ -146,6 +146,10 @@ impl<'a> Evaluator<'a> {
             // Tells missing from null.
             Expression::Call(Function::Json, arguments) => match self.reduce_first(arguments)? {
                 Reduced::Missing => Ok(owned("".into())),
+                // JSON of JSON doubles with every step, so that it is measured before it is made.
+                Reduced::Known(value) if value.json_length() > limits::OUTPUT_BYTES => {
+                    Err(EvalError::Limit(format!("a value as JSON is over {} bytes", limits::OUTPUT_BYTES)))
+                }
                 Reduced::Known(value) => Ok(function::json(&value)),
                 Reduced::Open(open) => Ok(Reduced::Open(Expression::Call(Function::Json, vec![open]))),
                 Reduced::Failed => Ok(Reduced::Failed),

@@ -17,7 +17,7 @@ pub const VALUE_NODES: usize = 4 << 20;
 /// Bytes of rendered text.
 pub const OUTPUT_BYTES: usize = 32 << 20;
 /// Passes of all loops in one rendering.
-pub const PASSES: u64 = 4_000_000;
+pub const PASSES: u64 = 1_000_000;
 /// Bytes and items that one evaluation of an expression may make.
 pub const WORK: u64 = 16 << 20;
 /// Mistakes reported for one text.
@@ -47,4 +47,6 @@ pub const TEXT_FILE_BYTES: u64 = 1 << 20;
 /// Visits of a subschema to a part of a value, in one check of a value against a JSON Schema: a second or two.
 pub const SCHEMA_WORK: u64 = 16 << 20;
 /// Bytes of a compiled regular expression.
-pub const PATTERN_BYTES: usize = 10 << 20;
+pub const PATTERN_BYTES: usize = 4 << 20;
+/// Bytes of all compiled regular expressions in the schemas of a program.
+pub const PATTERNS_BYTES: usize = 32 << 20;

@@ -2,6 +2,8 @@
 //!
 //! A step is known by its key (labels from the entry, `outer/inner`), or by its label where no other step has it.
 
+mod rehearsal;
+
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -9,6 +11,8 @@ use async_trait::async_trait;
 use trefoil_ir::{FlowId, HumanCall, Program, StepId, StepKind, walk};
 use trefoil_runtime::ports::NoHumans;
 use trefoil_runtime::{HumanInbox, HumanRequest, Key};
+
+pub use rehearsal::Rehearsal;
 
 /// Steps looked at; beyond, questions are known by their labels only.
 const LIMIT: usize = 20_000;
@@ -109,6 +113,12 @@ pub fn meant(questions: &[Question<'_>], name: &str) -> Meant {
     }
 }
 
+/// The question that a key of a run is about.
+pub fn about<'q, 'p>(questions: &'q [Question<'p>], key: &str) -> Option<&'q Question<'p>> {
+    let bare = unmarked(key);
+    questions.iter().find(|question| question.key == bare)
+}
+
 /// Whether an answer to `name` answers a question.
 pub fn answers(questions: &[Question<'_>], name: &str, question: &Question<'_>) -> bool {
     match meant(questions, name) {
@@ -123,6 +133,8 @@ pub(crate) struct Answers {
     given: Mutex<HashMap<String, VecDeque<String>>>,
     /// Names that are labels and no keys.
     labels: HashSet<String>,
+    /// Visits whose question took none of the answers: the rest is for somebody else to answer.
+    spent: Mutex<HashSet<String>>,
     then: Arc<dyn HumanInbox>,
 }
 
@@ -138,7 +150,12 @@ impl Answers {
             }
             all.entry(step.clone()).or_default().push_back(answer.clone());
         }
-        Self { given: Mutex::new(all), labels, then: then.unwrap_or_else(|| Arc::new(NoHumans)) }
+        Self {
+            given: Mutex::new(all),
+            labels,
+            spent: Mutex::default(),
+            then: then.unwrap_or_else(|| Arc::new(NoHumans)),
+        }
     }
     fn known(&self, key: &Key, request: &HumanRequest) -> Option<String> {
         let bare = unmarked(&key.0);
@@ -149,8 +166,13 @@ impl Answers {
         if all.len() > 1 {
             return all.pop_front();
         }
-        // The last one answers every further visit, but not the question that it has just failed to answer.
-        all.front().filter(|last| request.refused.as_deref() != Some(last)).cloned()
+        // The last one answers every further visit, but not a question that it has failed to answer.
+        let visit = key.0.split('!').next().unwrap_or_default();
+        let mut spent = self.spent.lock().unwrap_or_else(PoisonError::into_inner);
+        if request.refused.is_some() && request.refused.as_deref() == all.front().map(String::as_str) {
+            spent.insert(visit.to_owned());
+        }
+        all.front().filter(|_| !spent.contains(visit)).cloned()
     }
 }
 

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use trefoil_ir::Program;
-use trefoil_models::{Asked, Elsewhere, ModelOverride, ModelPlan, Registry, Scripted, plan::models_used};
+use trefoil_models::{Asked, Elsewhere, Limits, ModelOverride, ModelPlan, Registry, Scripted, plan::models_used};
 use trefoil_runtime::ToolRequest;
 use trefoil_runtime::driver::{Options, run_prepared};
 use trefoil_runtime::machine::{Prepared, input_faults};
@@ -58,6 +58,7 @@ pub struct EngineBuilder {
     placeholders: bool,
     registry: Option<Registry>,
     settings: Settings,
+    limits: Limits,
     tools: Option<Arc<dyn ToolHost>>,
     commands: Option<Arc<dyn CommandHost>>,
     humans: Option<Arc<dyn HumanInbox>>,
@@ -96,6 +97,12 @@ impl EngineBuilder {
     #[must_use]
     pub fn registry(mut self, registry: Registry) -> Self {
         self.registry = Some(registry);
+        self
+    }
+    /// How long a model call may take.
+    #[must_use]
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
         self
     }
     /// A model provider of one's own.
@@ -253,14 +260,13 @@ impl Engine {
             (None, Some(script)) => script.clone(),
             (None, None) => Arc::new(NoTools),
         };
-        let answered: Vec<String> = parts.answers.iter().map(|(step, _)| step.clone()).collect();
         reasons.extend(preflight(
             &program,
             &Host {
                 tools: &*tools,
                 commands: parts.commands.is_some(),
                 people: parts.humans.is_some(),
-                answers: &answered,
+                answers: &parts.answers,
                 embedded: answers_from == AnswersFrom::Embedded,
             },
         ));
@@ -319,6 +325,7 @@ impl Engine {
         }
         // The operator's environment and nothing that a manifest names: an `env_file` is for `env.*`.
         let registry = parts.registry.clone().unwrap_or_else(Registry::from_env);
+        let registry = registry.with_limits(parts.limits);
         let says = &parts.settings.addresses;
         let registry =
             says.iter().fold(registry, |r, (provider, address, file)| r.with_address(provider, address, file));

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use trefoil_ir::walk::{self, Evaluated};
-use trefoil_ir::{Flow, InputField, Program, Source};
+use trefoil_ir::{Expr, Flow, InputField, Program, Source};
 use trefoil_syntax::{Diagnostic, Location, Severity, suggest};
 use trefoil_template::{Object, Reference, Value};
 
@@ -87,9 +87,7 @@ fn roots(program: &Program, flow: &Flow) -> BTreeSet<Arc<str>> {
             }
         }
     };
-    let own = walk::reachable(program, program.entry).into_iter().filter(|(f, _)| *f == program.entry);
-    let steps = own.filter_map(|(_, step)| program.step(step)).flat_map(walk::evaluated);
-    for evaluated in steps.chain(walk::evaluated_by_flow(flow)) {
+    for evaluated in evaluated(program, flow) {
         match evaluated {
             Evaluated::Expr(expr) => {
                 walk::texts(expr, &mut |text| note(&text.sources, text.template.references()));
@@ -100,6 +98,13 @@ fn roots(program: &Program, flow: &Flow) -> BTreeSet<Arc<str>> {
         }
     }
     found
+}
+
+/// What the entry flow itself evaluates.
+fn evaluated<'p>(program: &'p Program, flow: &'p Flow) -> impl Iterator<Item = Evaluated<'p>> {
+    let own = walk::reachable(program, program.entry).into_iter().filter(|(f, _)| *f == program.entry);
+    let steps = own.filter_map(|(_, step)| program.step(step)).flat_map(walk::evaluated);
+    steps.chain(walk::evaluated_by_flow(flow))
 }
 
 fn take(
@@ -209,7 +214,7 @@ fn undeclared(key: &str, fields: &[InputField]) -> InputError {
     match suggest::nearest(key, names.iter().copied()) {
         Some(near) => error.help(format!("did you mean `{near}`?")),
         None if names.is_empty() => error.help("it takes no named inputs"),
-        None => error.help(format!("there are `{}`", names.join("`, `"))),
+        None => error.help(format!("available: `{}`", names.join("`, `"))),
     }
 }
 
@@ -280,10 +285,24 @@ pub struct Missing {
     pub description: Option<String>,
     /// What it may be, where that is a list.
     pub choices: Vec<String>,
+    /// It is all of the input, a text without a name.
+    whole: bool,
     field: InputField,
 }
 
 impl Missing {
+    /// What to pass for it.
+    pub fn option(&self) -> String {
+        if self.whole { "--input TEXT".to_owned() } else { format!("--input {}=...", self.name) }
+    }
+    /// Adds it to what was given.
+    pub fn put(&self, given: &mut Option<Value>, value: Value) {
+        if self.whole {
+            *given = Some(value);
+        } else {
+            put(given, &self.name, value);
+        }
+    }
     /// What was typed, as the type that the input has.
     pub fn value(&self, typed: &str) -> Result<Value, InputError> {
         by_schema(&self.field, typed)
@@ -291,6 +310,10 @@ impl Missing {
     /// Whether it may stay empty.
     pub fn may_be_empty(&self) -> bool {
         self.field.nullable
+    }
+    /// Where it is declared.
+    pub fn declared(&self) -> Location {
+        self.field.origin
     }
 }
 
@@ -300,6 +323,8 @@ pub fn missing(program: &Program, given: Option<&Value>) -> Vec<Missing> {
     // A text is the one input that it is wrapped as.
     let text = match given {
         Some(Value::Object(_)) | None => None,
+        // What takes an object and got something else misses more than a member.
+        Some(_) if flow.intake.wrap.is_none() => return Vec::new(),
         Some(_) => Some(flow.intake.wrap.clone()),
     };
     let has = |name: &str| match (&text, given) {
@@ -308,7 +333,60 @@ pub fn missing(program: &Program, given: Option<&Value>) -> Vec<Missing> {
         (None, _) => false,
     };
     let fields = flow.intake.fields.iter().filter(|f| f.default.is_none() && !f.optional && !has(&f.name));
-    fields.map(wanted).collect()
+    let mut all: Vec<Missing> = fields.map(wanted).collect();
+    // A text that nobody declares is missed where something reads it.
+    let text = flow.intake.wrap.as_ref().filter(|key| !flow.intake.fields.iter().any(|f| f.name == **key) && !has(key));
+    all.extend(text.filter(|key| reads_member(program, flow, key)).map(|key| undeclared_text(flow, key)));
+    let intake = &flow.intake;
+    let plain = intake.fields.is_empty() && intake.wrap.is_none() && intake.schema.is_none() && !intake.closed;
+    if plain && given.is_none() && reads_all(program, flow) {
+        all.push(Missing { whole: true, ..undeclared_text(flow, &Arc::from("input")) });
+    }
+    all
+}
+
+/// Whether a flow reads its input as a whole.
+fn reads_all(program: &Program, flow: &Flow) -> bool {
+    let raw = flow.intake.raw.as_ref().map(|(slot, _)| *slot);
+    let own = |source: &Source| matches!(source, Source::Slot(slot) if *slot == flow.intake.slot || Some(*slot) == raw);
+    let mut found = false;
+    for evaluated in evaluated(program, flow) {
+        let mut whole = |sources: &[Source], references: &[Reference]| {
+            found |= references.iter().any(|reference| {
+                let source = sources.get(reference.binding.source as usize);
+                source.is_some_and(own) && reference.path.len() == reference.binding.skip as usize
+            });
+        };
+        match evaluated {
+            Evaluated::Expr(expr) => {
+                walk::texts(expr, &mut |text| whole(&text.sources, text.template.references()));
+                walk::expressions(expr, &mut |e| found |= matches!(e, Expr::Read(source) if own(source)));
+            }
+            Evaluated::Text(text) => whole(&text.sources, text.template.references()),
+            Evaluated::Cond(cond) => whole(&cond.sources, cond.condition.references()),
+            Evaluated::Source(source) => found |= own(source),
+        }
+    }
+    found
+}
+
+/// Whether a flow reads a member of its input.
+fn reads_member(program: &Program, flow: &Flow, key: &str) -> bool {
+    let mut found = roots(program, flow).contains(key);
+    for evaluated in evaluated(program, flow) {
+        evaluated.sources(&mut |source| {
+            let Source::Member(slot, path) = source else { return };
+            found |= *slot == flow.intake.slot && path.first().is_some_and(|name| **name == *key);
+        });
+    }
+    found
+}
+
+/// The text that a flow takes without declaring it.
+fn undeclared_text(flow: &Flow, key: &Arc<str>) -> Missing {
+    let schema: Value = [(Arc::from("type"), Value::from("string"))].into_iter().collect();
+    let (default, usual, origin) = (None, None, flow.origin);
+    wanted(&InputField { name: key.clone(), schema, default, usual, nullable: true, optional: false, origin })
 }
 
 fn wanted(field: &InputField) -> Missing {
@@ -330,12 +408,12 @@ fn wanted(field: &InputField) -> Missing {
         kind,
         description: schema.get("description").and_then(|d| d.as_str()).map(str::to_owned),
         choices: choices.unwrap_or_default(),
+        whole: false,
         field: field.clone(),
     }
 }
 
-/// Adds an input to what was given.
-pub fn put(given: &mut Option<Value>, name: &str, value: Value) {
+fn put(given: &mut Option<Value>, name: &str, value: Value) {
     let mut members = match given.take() {
         Some(Value::Object(members)) => (*members).clone(),
         _ => Object::default(),

@@ -9,7 +9,7 @@ use trefoil_ir::{OnTimeout, Program, StepKind, walk};
 use trefoil_runtime::ToolHost;
 use trefoil_syntax::{Diagnostic, Severity, suggest};
 
-use crate::answers::{Meant, answers, meant, questions};
+use crate::answers::{Meant, Question, Rehearsal, answers, meant, questions};
 
 use crate::describe::feature;
 
@@ -25,6 +25,8 @@ pub const COMMAND: &str = "command-not-allowed";
 pub const NOBODY: &str = "nobody-to-ask";
 /// An answer to a step that is not there.
 pub const UNKNOWN_ANSWER: &str = "unknown-answer";
+/// An answer that the step it is for does not take.
+pub const WRONG_ANSWER: &str = "wrong-answer";
 /// An answer to a name that several steps have.
 pub const AMBIGUOUS_ANSWER: &str = "ambiguous-answer";
 
@@ -36,6 +38,7 @@ pub const RULES: &[(&str, &str)] = &[
     (COMMAND, "the run can reach a shell command, which is off by default"),
     (NOBODY, "the run needs a human answer, but this is not a terminal"),
     (UNKNOWN_ANSWER, "an answer was passed for a step that is not a human step"),
+    (WRONG_ANSWER, "an answer was passed that its step does not take"),
     (AMBIGUOUS_ANSWER, "an answer was passed for a name that several steps have"),
 ];
 
@@ -47,8 +50,8 @@ pub struct Host<'h> {
     pub commands: bool,
     /// Somebody is there to be asked.
     pub people: bool,
-    /// The steps that answers were given to beforehand, by key or label.
-    pub answers: &'h [String],
+    /// The answers that were given beforehand: steps by key or label, and what was answered.
+    pub answers: &'h [(String, String)],
     /// The embedded model answers: it also plays agents that nobody declares.
     pub embedded: bool,
 }
@@ -90,7 +93,7 @@ fn people(program: &Program, host: &Host<'_>, found: &mut Vec<Diagnostic>) {
     let asked = questions(program);
     let mut said = HashSet::new();
     for question in &asked {
-        let answered = host.answers.iter().any(|name| answers(&asked, name, question));
+        let answered = host.answers.iter().any(|(name, _)| answers(&asked, name, question));
         if let (false, false, OnTimeout::Fail, Some(step)) =
             (answered, host.people, &question.call.on_timeout, program.step(question.id))
             && said.insert(question.key.clone())
@@ -107,9 +110,13 @@ fn people(program: &Program, host: &Host<'_>, found: &mut Vec<Diagnostic>) {
             );
         }
     }
-    for answer in host.answers {
+    for (answer, value) in host.answers {
         match meant(&asked, answer) {
-            Meant::Key | Meant::Label => continue,
+            Meant::Key | Meant::Label => {
+                let meant = asked.iter().find(|question| answers(&asked, answer, question));
+                found.extend(meant.and_then(|question| wrong(program, question, answer, value)));
+                continue;
+            }
             Meant::Several(keys) => {
                 let message = format!("`{answer}` is the name of several steps that ask a person");
                 let help = format!("say which one: `{}`", keys.join("`, `"));
@@ -129,4 +136,15 @@ fn people(program: &Program, host: &Host<'_>, found: &mut Vec<Diagnostic>) {
             None => d.help(format!("human steps: `{}`", keys.join("`, `"))),
         });
     }
+}
+
+/// An answer that its question is known not to take: nobody pays for what comes before the question.
+fn wrong(program: &Program, question: &Question<'_>, name: &str, value: &str) -> Option<Diagnostic> {
+    let rehearsal = Rehearsal::of(program, question.id).filter(|rehearsal| !rehearsal.takes(value))?;
+    let message = match value {
+        "" => format!("`--answer {name}=` is empty, which is not one of the answers of `{name}`"),
+        value => format!("`--answer {name}={value}` is not one of the answers of `{name}`"),
+    };
+    let help = format!("`{name}` takes `{}`", rehearsal.accepts.join("`, `"));
+    Some(Diagnostic::nowhere(WRONG_ANSWER, Severity::Error, None, message).help(help))
 }

@@ -24,6 +24,12 @@ fn run(cx: &mut Context<'_>) {
     let mut seen = HashSet::default();
     for &(_, id) in cx.model.reachable() {
         let Some(step) = program.step(id) else { continue };
+        if let StepKind::Human(call) = &step.kind
+            && let Some(at) = Some(&call.prompt).filter(|prompt| is_blank(prompt)).and_then(place)
+        {
+            let message = format!("the question of {} is empty", words::step(program, id));
+            cx.report(cx.finding(at, message).help("write what the person is asked"));
+        }
         let StepKind::Model(call) = &step.kind else { continue };
         let name = || words::step(program, id);
         if is_blank(&call.user) {

@@ -2,6 +2,7 @@
 
 use trefoil_ir::{FlowId, OnExceeded};
 use trefoil_syntax::Severity;
+use trefoil_template::limits::MANY_CALLS;
 
 use crate::rule::{Context, Group, Rule, Run};
 use crate::words;
@@ -18,7 +19,8 @@ pub(super) const RULE: Rule = Rule {
 fn run(cx: &mut Context<'_>) {
     let program = cx.model.program;
     let mut costs = cx.model.costs();
-    if let (Some(max), Some(flow)) = (cx.limits.max_calls, program.flow(program.entry)) {
+    if let Some(flow) = program.flow(program.entry) {
+        let max = cx.limits.max_calls.unwrap_or(MANY_CALLS);
         let calls = costs.flow(program.entry).model;
         if calls.fixed > max || calls.endless {
             let (calls, are) = (words::model_calls(&calls), if max == 1 { "is" } else { "are" });

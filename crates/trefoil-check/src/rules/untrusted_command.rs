@@ -59,6 +59,7 @@ fn command(cx: &mut Context<'_>, flow: FlowId, id: StepId, call: &CommandCall, a
             How::Code(program) => {
                 let program = match &*program {
                     "eval" | "sh" | "bash" | "the shell" => "the shell".to_owned(),
+                    "the program" => "the program, which may be a shell,".to_owned(),
                     program => format!("`{program}`"),
                 };
                 (
@@ -76,6 +77,21 @@ fn command(cx: &mut Context<'_>, flow: FlowId, id: StepId, call: &CommandCall, a
                 Severity::Error,
                 format!("the shell computes with `{shown}`, which can run commands, and it is {who}"),
                 "compare it as text, or with `[ \"$NAME\" -eq 1 ]`, which takes nothing but numbers",
+            ),
+            How::Name => (
+                Severity::Error,
+                format!("the shell takes `{shown}` for the name of a variable, which can run commands, and it is {who}"),
+                "write the name of the variable out",
+            ),
+            How::Later(place) => (
+                Severity::Warning,
+                format!("`{shown}` is written to `{place}`, which is run later, and it is {who}"),
+                "write the file yourself, and let it read the value from a file of data",
+            ),
+            How::File => (
+                Severity::Warning,
+                format!("which file is written is decided by `{shown}`, and it is {who}"),
+                "write the file's name out, or its folder: `> \"out/$NAME\"`",
             ),
             How::Option(program) => (
                 by_origin,

@@ -183,9 +183,10 @@ fn written(_: FlowId, list: &Expr) -> String {
     if names.is_empty() { "a list".to_owned() } else { names.join(" ") }
 }
 
-/// Tries of a step, retries included.
+/// Tries of a step: the retries of its manifest, and the question for an answer that fits.
 pub fn tries(step: &Step) -> u64 {
-    step.policy.retry.as_ref().map_or(1, |r| u64::from(r.max_attempts.max(1)))
+    let retries = step.policy.retry.as_ref().map_or(1, |r| u64::from(r.max_attempts.max(1)));
+    retries + u64::from(step.asks_again())
 }
 
 fn length(value: &Value) -> u64 {

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use trefoil_ir::{
-    Expr, OnFailure, Program, SlotId, Source, State, StateMachine, StepId, StepKind, Takes, Transition, walk,
+    Expr, OnFailure, OnItemFailure, Program, SlotId, Source, State, StateMachine, StepId, StepKind, Takes, Transition,
+    walk,
 };
 use trefoil_template::Value;
 
@@ -227,6 +228,7 @@ pub fn can_fail(program: &Program, id: StepId) -> bool {
     match &step.kind {
         StepKind::Compute(value) => strict(value),
         StepKind::Wait { .. } => false,
+        StepKind::Parallel(parallel) if parallel.on_failure == OnItemFailure::Continue => false,
         StepKind::Sequence(_) | StepKind::Parallel(_) | StepKind::Branch { .. } => {
             walk::children(step).into_iter().any(|s| can_fail(program, s))
         }

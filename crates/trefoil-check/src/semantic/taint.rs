@@ -389,7 +389,7 @@ impl Reader<'_> {
             }
             Expr::Lines(inner) | Expr::AsText(inner) | Expr::Coerce(inner, _) => Held::of(self.expr(inner).all()),
             Expr::Consensus { verdicts, .. } => {
-                let verdicts = verdicts.iter().map(|(e, _)| self.expr(e).all());
+                let verdicts = verdicts.iter().map(|b| self.expr(&b.value).all());
                 Held::of(verdicts.fold(Labels::default(), Labels::and))
             }
         }

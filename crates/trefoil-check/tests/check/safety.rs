@@ -137,6 +137,32 @@ fn a_placeholder_that_a_program_reads_as_code() {
 }
 
 #[test]
+fn names_of_variables_and_files_from_outside() {
+    for (text, level, message) in [
+        (
+            "export {{input.q}}=1",
+            "error",
+            "the shell takes `input.q` for the name of a variable, which can run commands, and it is the run's input",
+        ),
+        ("ls > {{input.q}}", "warning", "which file is written is decided by `input.q`, and it is the run's input"),
+        (
+            "printf a%s {{input.q}} > ~/.bashrc",
+            "warning",
+            "`input.q` is written to `.bashrc`, which is run later, and it is the run's input",
+        ),
+        (
+            "$TOOL -c {{input.q}}",
+            "error",
+            "the program, which may be a shell, runs `input.q` as code, and it is the run's input",
+        ),
+    ] {
+        let column = 19 + text.find("{{").unwrap_or_default() as u32;
+        let line = format!("untrusted-command {level} 10:{column} {message}");
+        expect(Group::Safety, "aegis", &[("flow.yaml", &command(text, "x"))], &[&line]);
+    }
+}
+
+#[test]
 fn what_could_be_an_option_or_the_program_is_worse_from_a_model() {
     for (text, message) in [
         ("rm -rf {{input.q}}", "`rm` takes `input.q` for an option if it begins with `-`, and it is the run's input"),
@@ -300,5 +326,6 @@ fn what_the_manifest_gives_itself_is_the_authors() {
     };
     expect(Group::Safety, "aegis", &[("w.yaml", &fetch("base: \"https://api.example.org\""))], &[]);
     let from_outside = "untrusted-url error 10:29 `workflow.context.base` decides which host the request goes to, and it is the run's input";
-    expect(Group::Safety, "aegis", &[("w.yaml", &fetch("other: x"))], &[from_outside]);
+    let option = "untrusted-command warning 10:29 `curl` takes `workflow.context.base` for an option if it begins with `-`, and it is the run's input";
+    expect(Group::Safety, "aegis", &[("w.yaml", &fetch("other: x"))], &[option, from_outside]);
 }

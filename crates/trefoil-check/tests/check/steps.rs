@@ -96,3 +96,10 @@ fn an_object_among_other_text_of_an_output_is_printed() {
     told("object-in-prompt", &output("{{reviewer}}"), &[]);
     told("object-in-prompt", &output("Result: {{reviewer.verdict}}"), &[]);
 }
+
+#[test]
+fn a_question_that_asks_nothing_is_told() {
+    let flow = "version: '0.1'\nnodes:\n  ok: { type: human, prompt: '  ', writes: output.answer }\n";
+    let empty = ["empty-prompt warning 3:30 the question of `ok` is empty"];
+    super::support::expect(trefoil_check::Group::Form, "sirenspec", &[("a.yaml", flow)], &empty);
+}

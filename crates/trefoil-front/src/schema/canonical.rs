@@ -5,10 +5,11 @@ use trefoil_syntax::hash::HashMap;
 use trefoil_syntax::yaml::{Entry, Mapping, Node, Scalar, Text};
 use trefoil_syntax::{Diagnostic, suggest};
 use trefoil_template::Value;
+use trefoil_template::limits::PATTERNS_BYTES;
 
-use super::fit;
 use super::keywords::{DELICATE, Holds, KEYWORDS, holds};
 use super::reading::{Reading, TYPES};
+use super::{LESS, fit};
 use crate::read::respelt;
 use crate::read::to_value;
 use trefoil_syntax::suggest::Near;
@@ -82,10 +83,19 @@ pub fn keyword(reading: &Reading<'_, '_>, entry: &Entry, depth: usize) {
             text(reading, node, name);
         }
         Holds::Pattern => {
-            if let Some(pattern) = text(reading, node, name)
-                && let Some(fault) = fit::pattern_fault(&pattern.value)
-            {
-                reading.error(node.span, format!("`{}` {fault}", pattern.value));
+            let Some(pattern) = text(reading, node, name) else { return };
+            match reading.reader.book_pattern(&pattern.value) {
+                Ok(Some(_)) => {}
+                Ok(None) => {
+                    let fault = fit::pattern_fault(&pattern.value);
+                    reading.error(node.span, format!("`{}` {fault}", pattern.value));
+                }
+                Err(true) => {
+                    let message = format!("the patterns up to here take more than {} MB", PATTERNS_BYTES >> 20);
+                    let d = Diagnostic::error("invalid-schema", reading.reader.at(node.span), message);
+                    reading.report(d.help(LESS));
+                }
+                Err(false) => reading.fail(),
             }
         }
         Holds::Names => names(reading, node, name),
@@ -318,7 +328,7 @@ fn misplaced(reading: &Reading<'_, '_>, mapping: &Mapping) {
             "properties" if &*kind.value == "array" => {
                 d.help("what a list holds is under `items`: `items: { type: object, properties: ... }`")
             }
-            _ => d.help(format!("write `type: {of}`, or take `{key}` away")),
+            _ => d.help(format!("write `type: {of}`, or remove `{key}`")),
         });
     }
 }
@@ -378,7 +388,7 @@ fn pointless(reading: &Reading<'_, '_>, mapping: &Mapping, kind: &Text) {
             None if *key == "required" && &*kind.value == "array" => {
                 d.help("what the objects in a list must have goes under `items`")
             }
-            None => d.help(format!("take `{key}` away")),
+            None => d.help(format!("remove `{key}`")),
         });
     }
 }

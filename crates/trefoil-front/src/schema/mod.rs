@@ -6,14 +6,18 @@ pub mod fit;
 pub mod keywords;
 pub mod reading;
 
-use trefoil_ir::schema::{Cost, options};
+use trefoil_ir::schema::{Cost, options, pattern_bytes};
 use trefoil_syntax::Diagnostic;
 use trefoil_syntax::yaml::Node;
 use trefoil_template::Value;
+use trefoil_template::limits::PATTERNS_BYTES;
 
 use crate::Reader;
 use crate::read::to_value;
 use reading::Reading;
+
+/// What to do about patterns that take too much room.
+pub(crate) const LESS: &str = "repeat less (`{1,50}` takes fifty times the room), or use `minLength` and `maxLength`";
 
 /// Bytes of a schema as JSON.
 pub const MAX_BYTES: usize = 262_144;
@@ -36,6 +40,9 @@ pub fn read(reader: &Reader<'_>, node: &Node, what: &str) -> Option<Value> {
         }
     }
     let plain = json.to_json();
+    if !light(reader, node, &plain) {
+        return None;
+    }
     // Whatever the checks at the keys let through, the compiler of schemas has the last word.
     if let Err(error) = options().build(&plain) {
         let at = reader.at(at_pointer(node, error.instance_path().as_str()).span);
@@ -43,6 +50,18 @@ pub fn read(reader: &Reader<'_>, node: &Node, what: &str) -> Option<Value> {
         return None;
     }
     bounded(reader, node, &plain).then_some(json)
+}
+
+/// Whether the patterns of a schema take no more room than those of a whole program may; reports where they do. Before it is
+/// compiled: that is what takes the room.
+pub fn light(reader: &Reader<'_>, node: &Node, schema: &serde_json::Value) -> bool {
+    if pattern_bytes([schema], PATTERNS_BYTES) <= PATTERNS_BYTES {
+        return true;
+    }
+    let message = format!("the patterns of the schema take more than {} MB", PATTERNS_BYTES >> 20);
+    let d = Diagnostic::error("invalid-schema", reader.at(node.span), message);
+    reader.report(d.help(LESS));
+    false
 }
 
 /// Whether checking a value against a schema comes to an end; reports where it does not.

@@ -51,7 +51,8 @@ impl Printer<'_> {
                 format!("{to}({})", self.expr(inner))
             }
             Expr::Consensus { verdicts, consensus } => {
-                let inner: Vec<_> = verdicts.iter().map(|(e, w)| format!("{} * {w}", self.expr(e))).collect();
+                let inner: Vec<_> =
+                    verdicts.iter().map(|b| format!("{} * {}", self.expr(&b.value), b.weight)).collect();
                 format!("consensus {}({})", consensus_text(consensus), inner.join(", "))
             }
         }

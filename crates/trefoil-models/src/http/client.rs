@@ -27,11 +27,17 @@ pub struct Client(reqwest::Client);
 impl Client {
     /// A client without connections. Makes ring the process's TLS provider unless there is one already.
     pub fn new() -> Result<Self, ModelError> {
+        Self::through(Vec::new())
+    }
+
+    /// The same through these proxies.
+    pub fn through(proxies: Vec<reqwest::Proxy>) -> Result<Self, ModelError> {
         // Fails when somebody was first; any provider will do.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        reqwest::Client::builder()
-            .redirect(reqwest::redirect::Policy::none())
-            .no_proxy()
+        let plain = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).no_proxy();
+        proxies
+            .into_iter()
+            .fold(plain, reqwest::ClientBuilder::proxy)
             .referer(false)
             .connect_timeout(CONNECT_TIMEOUT)
             .user_agent(concat!("trefoil/", env!("CARGO_PKG_VERSION")))

@@ -69,6 +69,11 @@ impl Endpoint {
         Ok(Self { provider, protocol, url, headers, credential })
     }
 
+    /// Where its requests go.
+    pub fn url(&self) -> &Url {
+        &self.url
+    }
+
     /// Whether it is OpenAI itself, whose newer parameter names others do not know.
     pub(super) fn is_openai(&self) -> bool {
         self.url.host_str() == Some("api.openai.com")

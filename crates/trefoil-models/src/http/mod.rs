@@ -1,7 +1,8 @@
 //! Calls over HTTP: OpenAI-compatible chat completions and Anthropic messages, streamed or not.
 //!
 //! One request a call: no retries (the machine does those, and counts them), no redirects (they would carry the key
-//! elsewhere), no proxy from the environment, one time limit around everything. Nothing that is sent is rewritten: the
+//! elsewhere), a proxy only where the operator's environment names one, a time limit around everything and one for streams that
+//! fall silent. Nothing that is sent is rewritten: the
 //! model name, the texts, the schema and the answer go through as they are.
 //!
 //! # Why not a model client library
@@ -24,6 +25,7 @@ mod client;
 mod endpoint;
 mod messages;
 mod options;
+pub(crate) mod proxy;
 mod schema;
 mod sse;
 
@@ -37,22 +39,39 @@ use trefoil_runtime::{
 pub use client::Client;
 pub use endpoint::Endpoint;
 
+use crate::limits::Limits;
 use crate::vendors::Protocol;
-
-/// How long a call may take when the manifest does not say.
-pub const DEFAULT_TIMEOUT_MS: u64 = 600_000;
 
 /// Calls one endpoint.
 #[derive(Debug, Clone)]
 pub struct HttpModel {
     client: Client,
     endpoint: Endpoint,
+    limits: Limits,
 }
 
 impl HttpModel {
     /// A provider that calls this endpoint with the model that each request names.
     pub fn new(client: Client, endpoint: Endpoint) -> Self {
-        Self { client, endpoint }
+        Self { client, endpoint, limits: Limits::default() }
+    }
+
+    /// The same with the operator's time limits.
+    #[must_use]
+    pub fn limits(self, limits: Limits) -> Self {
+        Self { limits, ..self }
+    }
+
+    /// The next bytes of a stream, unless it is silent for too long.
+    async fn next(&self, response: &mut client::Response) -> Result<Option<Vec<u8>>, ModelError> {
+        let idle = self.limits.idle_ms;
+        match tokio::time::timeout(Duration::from_millis(idle), response.chunk()).await {
+            Ok(bytes) => bytes,
+            Err(_) => {
+                let what = format!("stopped sending: nothing came for {}s", idle as f64 / 1000.0);
+                Err(self.endpoint.error(ModelErrorKind::Network, &what))
+            }
+        }
     }
 
     async fn exchange(
@@ -73,7 +92,7 @@ impl HttpModel {
         if request.stream && response.is_event_stream() {
             let mut events = sse::Decoder::default();
             while !partial.done
-                && let Some(bytes) = response.chunk().await?
+                && let Some(bytes) = self.next(&mut response).await?
             {
                 for event in events.push(&bytes) {
                     let event = event.map_err(|what| self.endpoint.error(ModelErrorKind::Protocol, &what))?;
@@ -112,14 +131,16 @@ impl ModelProvider for HttpModel {
         request: &ModelRequest,
         delta: &mut (dyn for<'d> FnMut(&'d str) + Send),
     ) -> Result<ModelAnswer, ModelError> {
-        let ms = request.parameters.timeout_ms.unwrap_or(DEFAULT_TIMEOUT_MS);
+        let ms = self.limits.of_call(request.parameters.timeout_ms);
         let mut partial = Partial::default();
         let exchange = self.exchange(request, at.meter, &mut partial, delta);
         let outcome = match tokio::time::timeout(Duration::from_millis(ms), exchange).await {
             Ok(outcome) => outcome,
             Err(_) => {
                 partial.begun = true;
-                Err(self.endpoint.error(ModelErrorKind::Timeout, &format!("gave no complete answer in {ms} ms")))
+                let (limit, help) = self.limits.told(request.parameters.timeout_ms, ms);
+                let what = format!("gave no complete answer within {limit}");
+                Err(ModelError { help, ..self.endpoint.error(ModelErrorKind::Timeout, &what) })
             }
         };
         outcome.map_err(|mut error| {

@@ -8,7 +8,8 @@ use trefoil_runtime::{ModelError, ModelErrorKind};
 use trefoil_template::Value;
 
 /// What an option may not change: the answer could no longer be read, or the journal would say something else.
-const FIXED: &[&str] = &["model", "messages", "system", "stream", "stream_options", "tools", "tool_choice", "n"];
+const FIXED: &[&str] =
+    &["model", "models", "messages", "system", "stream", "stream_options", "tools", "tool_choice", "n"];
 
 /// Lays options over a body.
 pub(super) fn merge(body: &mut Json, options: Option<&Value>) -> Result<(), ModelError> {

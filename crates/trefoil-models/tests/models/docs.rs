@@ -1,7 +1,8 @@
 //! `docs/models.md` says what is so.
 
+use trefoil_models::Scripted;
+use trefoil_models::limits::{DEFAULT_CALL_MS, DEFAULT_IDLE_MS};
 use trefoil_models::vendors::{Protocol, VENDORS};
-use trefoil_models::{Scripted, http::DEFAULT_TIMEOUT_MS};
 
 const PAGE: &str = include_str!("../../../../docs/models.md");
 
@@ -24,5 +25,10 @@ fn the_script_of_the_page_is_one() {
 
 #[test]
 fn figures_are_right() {
-    assert!(PAGE.contains("ten minutes") && DEFAULT_TIMEOUT_MS == 600_000);
+    assert!(
+        PAGE.contains("ten minutes")
+            && DEFAULT_CALL_MS == 600_000
+            && PAGE.contains("60 seconds")
+            && DEFAULT_IDLE_MS == 60_000
+    );
 }

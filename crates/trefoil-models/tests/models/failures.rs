@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use tokio::net::TcpListener;
-use trefoil_models::Registry;
+use trefoil_models::{Limits, Registry};
 use trefoil_runtime::{ModelError, ModelErrorKind, ModelRequest};
 
 use crate::request::{ask, request};
@@ -101,7 +101,7 @@ async fn a_server_that_stalls_is_left_in_time() {
             asked.parameters.timeout_ms = Some(150);
             let error = failure(&both(&server.url), provider, &asked).await;
             assert_eq!(error.kind, ModelErrorKind::Timeout);
-            assert_eq!(error.message, format!("`{provider}` gave no complete answer in 150 ms"));
+            assert_eq!(error.message, format!("`{provider}` gave no complete answer within 0.15s"));
             server.client_gone().await;
         }
     }
@@ -140,6 +140,52 @@ async fn a_stream_that_is_cut_is_not_an_answer() {
             assert_eq!(error.kind, ModelErrorKind::Network, "{}", error.message);
         }
     }
+}
+
+#[tokio::test]
+async fn a_stream_that_falls_silent_is_left_and_what_had_come_is_kept() {
+    let text = format!("data: {}\n\n", json!({"choices": [{"delta": {"content": "half"}}]}));
+    let server = Server::start(vec![Reply::Stream(vec![Piece::Bytes(text.into_bytes()), Piece::Silence])]).await;
+    let registry = both(&server.url).with_limits(Limits { idle_ms: 200, ..Limits::default() });
+    let mut asked = request("x");
+    asked.stream = true;
+    let error = failure(&registry, "openai", &asked).await;
+    assert_eq!(error.kind, ModelErrorKind::Network);
+    assert_eq!(error.message, "`openai` stopped sending: nothing came for 0.2s");
+    assert_eq!(error.came.unwrap().text, "half");
+    server.client_gone().await;
+}
+
+#[tokio::test]
+async fn the_operators_time_limit_holds_where_the_manifest_has_a_longer_one() {
+    let server = Server::start(vec![Reply::Silence]).await;
+    let registry = both(&server.url).with_limits(Limits { call_ms: Some(150), ..Limits::default() });
+    let mut asked = request("x");
+    asked.parameters.timeout_ms = Some(60_000);
+    let error = failure(&registry, "openai", &asked).await;
+    assert_eq!(error.message, "`openai` gave no complete answer within 0.15s (`--timeout 0.15`)");
+    assert!(error.help.unwrap().contains("`--timeout`"));
+}
+
+#[tokio::test]
+async fn the_proxy_of_the_environment_is_used_except_where_it_says_not_to() {
+    let registry = |proxy: &str, except: &str| {
+        let env = [
+            ("OPENAI_API_KEY", "k"),
+            ("OPENAI_BASE_URL", "http://models.invalid/v1"),
+            ("http_proxy", proxy),
+            ("NO_PROXY", except),
+        ];
+        Registry::new(env.map(|(k, v)| (k.to_owned(), v.to_owned())))
+    };
+    let server = Server::start_with(|_| Reply::Whole(400, vec![], String::new())).await;
+    let asked = request("x");
+    failure(&registry(&server.url, ""), "openai", &asked).await;
+    assert_eq!(server.request().line, "POST http://models.invalid/v1/chat/completions HTTP/1.1");
+    let error = failure(&registry("http://127.0.0.1:1", "models.invalid"), "openai", &asked).await;
+    assert!(error.message.contains("cannot be reached at http://models.invalid"), "{}", error.message);
+    let wrong = registry("socks5://user:password@h", "").resolve("openai", "m").err().unwrap();
+    assert_eq!(wrong.message, "`http_proxy` is not the http or https address of a proxy");
 }
 
 #[tokio::test]

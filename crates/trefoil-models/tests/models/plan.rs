@@ -1,6 +1,6 @@
 //! Plans for whole programs: which model answers, and why a run does not start.
 
-use trefoil_ir::{Program, StepKind};
+use trefoil_ir::{Program, Step, StepId, StepKind};
 use trefoil_models::{Asked, ModelOverride, ModelPlan, Registry};
 
 use crate::program::one_call;
@@ -41,7 +41,7 @@ fn made_up_answers_come_only_where_no_real_ones_were_meant() {
     assert_eq!(plan(&[], true), Ok(ModelPlan::Embedded));
     for keys in [&["ANTHROPIC_API_KEY"][..], &["OLLAMA_BASE_URL"], &["COHERE_API_KEY"]] {
         let error = plan(keys, true).unwrap_err();
-        assert!(error[0].contains("cannot be asked `openai:a`: `OPENAI_API_KEY` is not set"), "{error:?}");
+        assert!(error[0].starts_with("`OPENAI_API_KEY` is not set: "), "{error:?}");
     }
     assert!(plan(&[], false).is_err(), "not a terminal");
     assert_eq!(decide("openai:a", &[], &["embedded"], false).0, Ok(ModelPlan::Embedded));
@@ -50,12 +50,14 @@ fn made_up_answers_come_only_where_no_real_ones_were_meant() {
 #[test]
 fn each_model_that_cannot_be_asked_is_named_with_its_agent() {
     let error = |model: &str, keys: &[&str]| decide(model, keys, &[], false).0.unwrap_err().join("\n");
-    assert!(error("smart", &["OPENAI_API_KEY"]).ends_with("`smart` is an alias, and no model is given for it"));
-    assert!(error("ollama:x", &[]).ends_with("neither `OLLAMA_API_KEY` nor `OLLAMA_BASE_URL` is set"));
-    assert!(
-        error("google:x", &["GOOGLE_GENERATIVE_AI_API_KEY"]).ends_with("`google` is not available in this version")
-    );
-    assert!(error("opnai:x", &[]).ends_with("there is no provider `opnai`; did you mean `openai`?"));
+    let said = |model: &str, keys: &[&str], what: &str| {
+        let error = error(model, keys);
+        assert!(error.starts_with(&format!("{what}: `")) && error.ends_with("` (1 agent)"), "{error}");
+    };
+    said("smart", &["OPENAI_API_KEY"], "`smart` is an alias, and no model is given for it");
+    said("ollama:x", &[], "neither `OLLAMA_API_KEY` nor `OLLAMA_BASE_URL` is set");
+    said("google:x", &["GOOGLE_GENERATIVE_AI_API_KEY"], "`google` is not available in this version");
+    said("opnai:x", &[], "there is no provider `opnai`");
     let address = error("openai:x", &["OPENAI_API_KEY=k", "OPENAI_BASE_URL=https://api.openai.com@evil.test"]);
     assert!(address.contains("`OPENAI_BASE_URL` has a user name or password in it"), "{address}");
 }
@@ -73,4 +75,31 @@ fn arguments_name_models_for_all_calls_for_aliases_and_for_agents() {
     assert_eq!(error[0], "no alias, agent or step is called `smrt`");
     assert!(decide("smart", &keys, &["openai:a", "openai:b"], false).0.is_err());
     assert!(decide("smart", &keys, &["embedded", "smart=openai:b"], false).0.is_err());
+}
+
+#[test]
+fn a_key_that_several_agents_need_is_missed_once() {
+    let mut program = one_call();
+    let steps: Vec<_> = program.steps.clone();
+    let second = steps.iter().find(|s| matches!(s.kind, StepKind::Model(_))).unwrap().clone();
+    let StepKind::Model(mut call) = second.kind.clone() else { unreachable!() };
+    call.speaker = "another".into();
+    program.steps.push(Step { kind: StepKind::Model(call), ..second });
+    let added = StepId(program.steps.len() as u32 - 1);
+    let entry = program.entry.index();
+    let body = program.flows[entry].body;
+    let both =
+        Step { kind: StepKind::Sequence(vec![body, added]), label: None, out: None, ..steps[body.index()].clone() };
+    program.steps.push(both);
+    program.flows[entry].body = StepId(program.steps.len() as u32 - 1);
+    let registry = Registry::new(std::iter::empty::<(String, String)>());
+    let chosen = ["openai:gpt".parse().unwrap()];
+    let decided = |program: &mut Program, chosen: &[ModelOverride]| {
+        ModelPlan::decide(program, &registry, Asked { chosen, placeholders: false }).unwrap_err()
+    };
+    let as_written = decided(&mut program.clone(), &[]);
+    assert_eq!(as_written.len(), 1, "{as_written:?}");
+    assert!(as_written[0].message.ends_with("`another` (2 agents)") && as_written[0].place.is_some());
+    let from_outside = decided(&mut program, &chosen);
+    assert_eq!((from_outside.len(), from_outside[0].place), (1, None));
 }

@@ -87,7 +87,7 @@ impl Server {
 
     /// Returns when a client has closed a connection that it was still owed an answer on.
     pub async fn client_gone(&self) {
-        tokio::time::timeout(Duration::from_secs(10), self.gone.notified()).await.expect("the connection stays open");
+        tokio::time::timeout(Duration::from_secs(60), self.gone.notified()).await.expect("the connection stays open");
     }
 
     /// A registry in which these variables point here.

@@ -16,6 +16,7 @@ use crate::key::Key;
 use crate::machine::Prepared;
 use crate::ports::{Clock, CommandOutput, Meter, Ports, ToolError};
 use crate::request::{Activity, CommandRequest, HumanRequest, Request, ToolRequest, Usage};
+use crate::text::seconds;
 
 /// What activities work with.
 pub struct World {
@@ -229,12 +230,15 @@ async fn human(at: &At<'_>, request: &HumanRequest) -> Result<Value, RunError> {
         (Some(Some(answer)), _) => Ok(answer.into()),
         (_, OnTimeout::Answer(default)) => Ok(Value::Str(default.clone())),
         (None, OnTimeout::Fail) => {
-            let message = format!("nobody answered `{}` in time", request.step);
-            Err(RunError::new("HUMAN_TIMEOUT", message).cause(Cause::Timeout))
+            let limit = seconds(request.timeout_ms.unwrap_or_default());
+            let message = format!("nobody answered `{}` within {limit}", request.step);
+            let error = RunError::new("HUMAN_TIMEOUT", message).cause(Cause::Timeout);
+            let step = &request.step;
+            Err(error.help(format!("answer it with `--answer {step}=VALUE`, raise its limit, or give it a default")))
         }
         (Some(None), OnTimeout::Fail) => {
             let error = RunError::new("HUMAN_TIMEOUT", format!("no person can answer `{}`", request.step));
-            Err(error.help("answer it with `--answer STEP=VALUE`, or declare a default"))
+            Err(error.help(format!("answer it with `--answer {}=VALUE`, or give it a default", request.step)))
         }
     }
 }

@@ -86,10 +86,14 @@ fn remember(values: &Mutex<Vec<String>>, value: &str) {
         return;
     }
     let mut values = values.lock().unwrap_or_else(PoisonError::into_inner);
-    if !values.iter().any(|v| v == value) {
-        values.push(value.to_owned());
-        values.sort_by_key(|v| std::cmp::Reverse(v.len()));
+    if values.iter().any(|v| v == value) {
+        return;
     }
+    // Also as a server repeats it: as a part of the JSON that it was sent.
+    let quoted = serde_json::Value::from(value).to_string();
+    let escaped = quoted.get(1..quoted.len() - 1).filter(|escaped| *escaped != value);
+    values.extend([Some(value), escaped].into_iter().flatten().map(str::to_owned));
+    values.sort_by_key(|v| std::cmp::Reverse(v.len()));
 }
 
 fn known(values: &Mutex<Vec<String>>) -> Vec<String> {
@@ -123,6 +127,9 @@ fn mask_error(mut error: RunError, values: &[String]) -> RunError {
     if !values.is_empty() {
         error.message = mask_cut(&mask(&error.message, values), values);
         error.help = error.help.map(|help| mask(&help, values).into());
+        if let Some(answer) = &mut error.answer {
+            answer.0 = mask_cut(&mask(&answer.0, values), values);
+        }
     }
     error
 }
@@ -234,6 +241,13 @@ mod tests {
         assert_eq!(seen("short").hide("short"), "short");
         let value: Value = [("hunter22", Value::from(vec!["x hunter22".into()]))].into_iter().collect();
         assert_eq!(seen("hunter22").scrub_value(value).to_text().as_ref(), r#"{"***":["x ***"]}"#);
+    }
+
+    #[test]
+    fn a_value_is_masked_as_json_has_it_too() {
+        let seen = seen("line one\nline \"two\"");
+        assert_eq!(seen.hide(r#"got "line one\nline \"two\"" "#), r#"got "***" "#);
+        assert_eq!(seen.hide("got line one\nline \"two\""), "got ***");
     }
 
     #[test]

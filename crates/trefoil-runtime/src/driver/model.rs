@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::num::NonZeroU32;
 
+use trefoil_ir::StepKind;
+use trefoil_syntax::Location;
 use trefoil_template::Value;
 
 use super::activity::{At, Came, within};
@@ -12,6 +14,7 @@ use crate::event::{EventKind, Told};
 use crate::guard;
 use crate::ports::{CallSite, ModelAnswer, ModelError, ModelErrorKind};
 use crate::request::{Finish, Message, ModelRequest};
+use crate::text::seconds;
 
 /// Makes the call.
 pub async fn call(at: &At<'_>, request: &ModelRequest) -> Came {
@@ -21,6 +24,7 @@ pub async fn call(at: &At<'_>, request: &ModelRequest) -> Came {
         model: ports.models.label(request),
         messages: request.messages.iter().map(|m| shown::message(at, m)).collect(),
         parameters: parameters(at, request),
+        again: at.activity.again,
     });
     let mut filled = match fill(at, request) {
         Ok(filled) => filled,
@@ -54,12 +58,12 @@ pub async fn call(at: &At<'_>, request: &ModelRequest) -> Came {
         Some(Ok(answer)) => answer,
         Some(Err(mut error)) => {
             let came = error.came.take().map(|came| *came);
+            // A limit of the operator's has words of its own.
             return broken(at, request, model_error(error), came);
         }
         None => {
-            let ms = request.parameters.timeout_ms.unwrap_or_default();
-            let seconds = Value::from(ms as f64 / 1000.0).to_text();
-            let error = RunError::new("TIMEOUT", format!("the model did not answer within {seconds}s"));
+            let limit = seconds(request.parameters.timeout_ms.unwrap_or_default());
+            let error = RunError::new("TIMEOUT", format!("the model gave no complete answer within {limit}"));
             let came = ModelAnswer::new(so_far, at.meter.read());
             return broken(at, request, error.cause(Cause::Timeout), Some(came));
         }
@@ -67,22 +71,36 @@ pub async fn call(at: &At<'_>, request: &ModelRequest) -> Came {
     if let Some(error) = answer.finish.and_then(|finish| not_whole(finish, request)) {
         return broken(at, request, error, Some(answer));
     }
-    let told = told(&answer);
-    let guarded = guard::output(&request.guards, answer.text, &at.world.prepared);
-    let (result, warnings) = match guarded {
-        Ok(passed) => (Ok(Value::from(passed.text)), passed.flags),
-        Err(error) => (Err(error), Vec::new()),
-    };
-    Came { result, usage: Some(answer.usage), warnings, told, partial: None }
+    match guard::output(&request.guards, answer.text.clone(), &at.world.prepared) {
+        Ok(passed) => {
+            let (told, result) = (told(&answer), Ok(Value::from(passed.text)));
+            Came { result, usage: Some(answer.usage), warnings: passed.flags, told, partial: None }
+        }
+        Err(error) => broken(at, request, error, Some(answer)),
+    }
 }
 
-/// A call that gave no whole answer. What had come is kept, as far as the guardrails let it through.
-fn broken(at: &At<'_>, request: &ModelRequest, error: RunError, came: Option<ModelAnswer>) -> Came {
+/// A call that gave no answer for the workflow. What had come is kept for whoever watches, without what a guardrail is there
+/// to hide.
+fn broken(at: &At<'_>, request: &ModelRequest, mut error: RunError, came: Option<ModelAnswer>) -> Came {
+    error.location = error.location.or_else(|| limit(at, request, &error));
     let Some(came) = came else { return Err(error).into() };
     let told = told(&came);
-    let passed = guard::output(&request.guards, came.text, &at.world.prepared).ok();
-    let partial = passed.map(|passed| at.world.secrets.hide(&passed.text)).filter(|text| !text.is_empty());
+    let shown = at.world.secrets.hide(&guard::hide(&request.guards, came.text));
+    let error = error.answered(&shown);
+    let partial = Some(shown).filter(|text| !text.is_empty());
     Came { partial, told, usage: Some(came.usage), ..Came::from(Err(error)) }
+}
+
+/// Where the manifest has the limit that ended a call.
+fn limit(at: &At<'_>, request: &ModelRequest, error: &RunError) -> Option<Location> {
+    let name = match &*error.code {
+        "ANSWER_TRUNCATED" => "max_tokens",
+        "TIMEOUT" if error.help.is_none() && request.parameters.timeout_ms.is_some() => "timeout_ms",
+        _ => return None,
+    };
+    let StepKind::Model(call) = &at.world.prepared.program.step(at.activity.step)?.kind else { return None };
+    call.places.iter().find(|(place, _)| *place == name).map(|(_, at)| *at)
 }
 
 fn told(answer: &ModelAnswer) -> Told {
@@ -99,16 +117,12 @@ fn not_whole(finish: Finish, request: &ModelRequest) -> Option<RunError> {
                 Some(limit) => format!("its limit of {limit} tokens"),
                 None => "the model's limit of tokens".to_owned(),
             };
-            let error = RunError::new("ANSWER_TRUNCATED", format!("the answer of `{who}` was cut off at {limit}"));
-            error.help("allow more tokens for the answer, or ask for a shorter one")
+            RunError::new("ANSWER_TRUNCATED", format!("the answer of `{who}` was cut off at {limit}"))
         }
-        Finish::Refused => {
-            let error = RunError::new("ANSWER_REFUSED", format!("the model of `{who}` refused to answer"));
-            error.help("the trace keeps what it said; change the prompt or choose another model")
-        }
+        Finish::Refused => RunError::new("ANSWER_REFUSED", format!("the model of `{who}` refused to answer")),
         Finish::Filtered => {
             let message = format!("the provider's content filter held back the answer of `{who}`");
-            RunError::new("ANSWER_FILTERED", message).help("change the prompt, or ask the provider about its filter")
+            RunError::new("ANSWER_FILTERED", message)
         }
     })
 }
@@ -156,6 +170,7 @@ fn model_error(error: ModelError) -> RunError {
         ModelErrorKind::Timeout => RunError::new("TIMEOUT", error.message).cause(Cause::Timeout),
         ModelErrorKind::Protocol | ModelErrorKind::Setup => RunError::new("MODEL_ERROR", error.message),
     };
+    failed.help = error.help.map(Into::into);
     failed.retry_after_ms = error.retry_after_ms.and_then(|ms| NonZeroU32::new(u32::try_from(ms).unwrap_or(u32::MAX)));
     failed
 }

@@ -17,6 +17,9 @@ use super::wants::{Seg, Wants};
 const DEEPEST: usize = 12;
 /// From here on, only what must be there is made.
 const SPARSE: usize = 4;
+/// Values and parts of schemas that one answer is made of. Lists of lists, and references that multiply, could ask for more
+/// than a machine has.
+const MOST_PARTS: u32 = 50_000;
 /// Values tried before the wants are given up, and before the schema is.
 const TRIES: usize = 24;
 
@@ -51,8 +54,12 @@ pub(super) fn instance(
     for wants in [wants, &nothing] {
         for try_ in 0..TRIES {
             let schema = schemas.get(try_ % schemas.len().max(1))?;
-            let mut maker = Maker { root: &schema.json, wants, random: Random::new(random.next()) };
+            let mut maker = Maker { root: &schema.json, wants, random: Random::new(random.next()), left: MOST_PARTS };
             let value = maker.value(&schema.json, &mut Vec::new(), 0);
+            if maker.left == 0 {
+                // The next one would be as large.
+                return fallback;
+            }
             if schemas.iter().all(|s| s.accepts(&value)) {
                 if extra(&value) {
                     return Some(value);
@@ -68,10 +75,16 @@ struct Maker<'a> {
     root: &'a Json,
     wants: &'a Wants,
     random: Random,
+    /// Of [`MOST_PARTS`].
+    left: u32,
 }
 
 impl Maker<'_> {
     fn value(&mut self, schema: &Json, path: &mut Vec<Seg>, depth: usize) -> Json {
+        if self.left == 0 {
+            return Json::Null;
+        }
+        self.left -= 1;
         let flat = self.flat(schema, depth);
         let wanted: Vec<&Constraint> = self.wants.at(path).collect();
         let made = self.made(&flat, path, depth);
@@ -309,7 +322,8 @@ impl Maker<'_> {
     }
 
     fn lay(&mut self, schema: &Json, depth: usize, out: &mut Map<String, Json>) {
-        let Some(schema) = schema.as_object().filter(|_| depth < DEEPEST) else { return };
+        let Some(schema) = schema.as_object().filter(|_| depth < DEEPEST && self.left > 0) else { return };
+        self.left -= 1;
         for (name, value) in schema {
             match (name.as_str(), out.get_mut(name), value) {
                 ("$ref" | "allOf" | "anyOf" | "oneOf", ..) => {}

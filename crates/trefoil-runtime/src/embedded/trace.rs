@@ -322,7 +322,7 @@ impl<'p> Tracer<'p> {
             if let Expr::Consensus { verdicts, .. } = e {
                 verdicts
                     .iter()
-                    .for_each(|(e, _)| self.chase_expr(at.clone(), e, &[Seg::Name(member.into())], &mut out));
+                    .for_each(|b| self.chase_expr(at.clone(), &b.value, &[Seg::Name(member.into())], &mut out));
             }
         });
         out.feeds
@@ -484,7 +484,7 @@ impl<'p> Tracer<'p> {
                     matches!(consensus.strategy, Strategy::Majority | Strategy::Unanimous) && &*member == "score";
                 let votes_at = votes.then_some(consensus.threshold).or(at.votes_at);
                 let at = At { parsed: true, passes_at, votes_at, ..at };
-                verdicts.iter().for_each(|(e, _)| self.chase_expr(at.clone(), e, &[Seg::Name(member.clone())], out));
+                verdicts.iter().for_each(|b| self.chase_expr(at.clone(), &b.value, &[Seg::Name(member.clone())], out));
             }
             Expr::Const(_) | Expr::Lines(_) => {}
         }

@@ -67,8 +67,8 @@ pub fn act(
     }
 }
 
-/// Overlapping findings are one.
-fn redact(text: &str, found: &[Found], replacement: &str) -> String {
+/// The text with `replacement` for each finding. Overlapping ones are one.
+pub fn redact(text: &str, found: &[Found], replacement: &str) -> String {
     let mut spans: Vec<Range<usize>> = found.iter().map(|(_, span)| span.clone()).collect();
     spans.sort_by_key(|s| (s.start, s.end));
     let mut out = String::with_capacity(text.len());

@@ -5,10 +5,10 @@ use trefoil_template::Value;
 
 use super::violation;
 use crate::error::RunError;
-use crate::machine::Prepared;
+use crate::machine::{Prepared, misfit, not_json};
 
 /// Refuses a text that does not fit.
 pub fn check(text: &str, schema: SchemaId, prepared: &Prepared) -> Result<(), RunError> {
-    let value = Value::parse(text).map_err(|e| violation(format!("the answer is not valid JSON: {e}")))?;
-    prepared.check(schema, &value).map_err(|why| violation(format!("the answer does not fit its schema: {why}")))
+    let value = Value::parse(text).map_err(|e| violation(not_json(text, &e)))?;
+    prepared.check(schema, &value).map_err(|why| violation(misfit(&why)))
 }

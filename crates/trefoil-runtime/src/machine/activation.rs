@@ -63,6 +63,8 @@ pub struct Call {
     pub warned: u8,
     /// Tokens by the slots that their steps filled; only where the program asks for it.
     pub spent: Vec<(SlotId, u64)>,
+    /// Why the steps failed that should have filled these slots.
+    pub failures: Vec<(SlotId, Arc<str>)>,
 }
 
 /// Nothing is ever unset in a way that differs from never having been set.
@@ -82,6 +84,7 @@ impl Activation {
             skipping: false,
             warned: 0,
             spent: Vec::new(),
+            failures: Vec::new(),
         };
         Self { slots: Slots::Own(vec![UNSET; slots]), trails: Vec::new(), call: Some(Box::new(call)) }
     }

@@ -1,16 +1,29 @@
 //! Spending, and the ceilings on it. Everything is derived from completions, so a resumed run has forgotten nothing.
 
-use trefoil_ir::{Budget, Flow, OnExceeded, StepKind};
+use trefoil_ir::{Budget, Flow, FlowId, OnExceeded, StepKind};
 use trefoil_syntax::Location;
 use trefoil_template::Value;
 
-use super::Noted;
 use super::frame::{FrameId, What};
 use super::turn::{Purpose, Turn};
+use super::{Command, Noted, surely};
 use crate::error::RunError;
 use crate::event::EventKind;
 use crate::key::Key;
 use crate::request::{Request, Usage};
+
+/// A ceiling on model calls that fails the run.
+struct Ceiling {
+    limit: u64,
+    used: u64,
+    /// Where the manifest has it; none: it is the operator's.
+    at: Option<Location>,
+}
+
+/// `3 model calls are`
+fn are(calls: u64) -> String {
+    if calls == 1 { "1 model call is".to_owned() } else { format!("{calls} model calls are") }
+}
 
 /// The ceiling of time among those that have been announced.
 const TIME: u8 = 4;
@@ -66,30 +79,82 @@ impl Turn<'_> {
         if self.is_same_call(f) {
             return true;
         }
-        if let Some(limit) = self.core.flags.max_calls.filter(|limit| self.core.calls >= *limit) {
-            let key = self.core.frames.get(f).map(|f| f.key.clone());
-            let location = self.step_of(f).map(|(_, step)| step.origin);
-            let text = format!("call limit reached: {limit} of {limit} model calls used");
-            let error = RunError { key, location, ..RunError::new("BUDGET_EXCEEDED", text) };
-            self.finish(Err(error.help("allow more with `--max-calls`, or lower a limit of passes or items")));
+        let ceiling = self.ceilings(f).into_iter().find(|ceiling| ceiling.used >= ceiling.limit);
+        if let Some(ceiling) = ceiling {
+            let what = match ceiling.limit {
+                0 => "no model call is allowed, and one is needed".to_owned(),
+                limit => format!("{} allowed, and one more is needed", are(limit)),
+            };
+            self.over(f, &ceiling, &format!("{what}{}", self.came_of_them()));
             return false;
         }
         let mut at = self.core.frames.get(f).map(|f| f.activation);
         while let Some(call) = at.and_then(|a| self.core.activations.call_mut(a)) {
             call.asked += 1;
-            let asked = call.asked;
             at = call.caller;
-            let Some(budget) = self.program.flow(call.flow).and_then(|f| f.budget.as_ref()) else { continue };
-            let Some(limit) = budget.max_calls.filter(|limit| asked > *limit) else { continue };
-            if budget.on_exceeded == OnExceeded::Abort {
-                let text = format!("call limit reached: {limit} of {limit} model calls used");
-                let key = self.core.frames.get(f).map(|f| f.key.clone());
-                let location = self.step_of(f).map(|(_, step)| step.origin);
-                self.finish(Err(RunError { key, location, ..RunError::new("BUDGET_EXCEEDED", text) }));
-                return false;
-            }
         }
         true
+    }
+
+    /// Ends the run where a list of items needs more calls than are left, before any of them is made. An item that fails
+    /// before its call would not need it: whoever allows fewer calls than there are items is told all the same.
+    pub fn may_call_for(&mut self, f: FrameId, items: u32, body: FlowId) -> bool {
+        let short = |ceiling: &Ceiling| u64::from(items) > ceiling.limit.saturating_sub(ceiling.used);
+        let ceiling = self.ceilings(f).into_iter().find(short).filter(|_| surely::calls(self.program, body));
+        let Some(ceiling) = ceiling else { return true };
+        let left = match (ceiling.used, ceiling.limit) {
+            (0, limit) => format!("{} allowed", are(limit)),
+            (used, limit) => format!("{} left of {limit}", are(limit.saturating_sub(used))),
+        };
+        self.over(f, &ceiling, &format!("{items} items need at least as many model calls, and {left}"));
+        false
+    }
+
+    /// The ceilings on calls that fail the run, for a step: the operator's, then those of the flows around it.
+    fn ceilings(&self, f: FrameId) -> Vec<Ceiling> {
+        let operator = self.core.flags.max_calls;
+        let mut all: Vec<Ceiling> =
+            operator.map(|limit| Ceiling { limit, used: self.core.calls, at: None }).into_iter().collect();
+        let mut at = self.core.frames.get(f).map(|f| f.activation);
+        while let Some(call) = at.and_then(|a| self.core.activations.call(a)) {
+            at = call.caller;
+            let flow = self.program.flow(call.flow);
+            let budget = flow.and_then(|f| f.budget.as_ref()).filter(|b| b.on_exceeded == OnExceeded::Abort);
+            let Some((flow, budget)) = flow.zip(budget) else { continue };
+            let at = Some(budget.calls_at.unwrap_or(flow.origin));
+            all.extend(budget.max_calls.map(|limit| Ceiling { limit, used: call.asked, at }));
+        }
+        all
+    }
+
+    /// The run ends at a ceiling on calls.
+    fn over(&mut self, f: FrameId, ceiling: &Ceiling, what: &str) {
+        let key = self.core.frames.get(f).map(|f| f.key.clone());
+        let location = ceiling.at.or_else(|| self.step_of(f).map(|(_, step)| step.origin));
+        let error =
+            RunError { key, location, ..RunError::new("BUDGET_EXCEEDED", format!("call limit reached: {what}")) };
+        let help = match ceiling.at {
+            Some(_) => "raise the limit, or lower one of passes or items",
+            None => "allow more with `--max-calls`, or lower a limit of passes or items",
+        };
+        self.finish(Err(error.help(help)));
+    }
+
+    /// What became of the calls that were begun: `; 2 answered, 1 stopped on its way`.
+    fn came_of_them(&self) -> String {
+        let model = |frame| self.step_of(frame).is_some_and(|(_, step)| matches!(step.kind, StepKind::Model(_)));
+        let effects = self.core.pending.values().filter(|p| p.purpose == Purpose::Effect && model(p.frame));
+        let open = effects.count() as u64;
+        let asked =
+            |c: &&Command| matches!(c, Command::Start(activity) if matches!(activity.request, Request::Model(_)));
+        // What is begun and stopped in one turn is never sent.
+        let unsent = (self.core.output.commands.iter().filter(asked).count() as u64).min(open);
+        let answered = self.core.answered;
+        let failed = self.core.calls.saturating_sub(answered).saturating_sub(open);
+        let parts =
+            [(answered, "answered"), (failed, "failed"), (open - unsent, "stopped on the way"), (unsent, "not sent")];
+        let told: Vec<String> = parts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect();
+        if told.is_empty() { String::new() } else { format!("; {}", told.join(", ")) }
     }
 
     /// Sets the clock on a flow call that has begun, if its budget is one of time: a call under way does not outlive it.

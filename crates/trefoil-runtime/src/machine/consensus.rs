@@ -1,5 +1,8 @@
 //! How several verdicts become one: the formulas of AEGIS.
 
+use std::sync::Arc;
+
+use indexmap::IndexMap;
 use trefoil_ir::{Consensus, Strategy};
 use trefoil_template::Value;
 
@@ -20,11 +23,24 @@ pub struct Combined {
     pub metadata: Vec<(&'static str, Value)>,
 }
 
-/// Combines verdicts. Fewer than the minimum is `CONSENSUS_FAILED`.
-pub fn combine(verdicts: &[Verdict], rules: &Consensus) -> Result<Combined, RunError> {
+/// Why somebody gave no verdict.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Silent {
+    /// Who.
+    pub by: Arc<str>,
+    /// Why.
+    pub why: Arc<str>,
+}
+
+/// Combines verdicts. Fewer than the minimum is `CONSENSUS_FAILED`, which says why the others are missing.
+pub fn combine(verdicts: &[Verdict], silent: &[Silent], rules: &Consensus) -> Result<Combined, RunError> {
     let needed = rules.min_judges.max(1) as usize;
     if verdicts.len() < needed {
-        let message = format!("only {} of {needed} required verdicts arrived", verdicts.len());
+        let mut message = format!("only {} of {needed} required verdicts arrived", verdicts.len());
+        for why in told(silent) {
+            message.push_str("; ");
+            message.push_str(&why);
+        }
         return Err(RunError::new("CONSENSUS_FAILED", message));
     }
     let passes = verdicts.iter().filter(|v| v.score >= rules.threshold).count();
@@ -76,11 +92,50 @@ pub fn combine(verdicts: &[Verdict], rules: &Consensus) -> Result<Combined, RunE
     })
 }
 
+/// An output that is to be a verdict.
+#[derive(Debug)]
+pub struct Cast<'a> {
+    /// Whose.
+    pub by: &'a Arc<str>,
+    /// The output.
+    pub value: Value,
+    /// How much it counts.
+    pub weight: f64,
+    /// Why there is none.
+    pub failed: Option<Arc<str>>,
+}
+
 /// The value of an expression that combines outputs: those that are no verdicts are left out.
-pub fn of_outputs(outputs: &[(Value, f64)], rules: &Consensus) -> Result<Value, RunError> {
-    let verdicts: Vec<Verdict> = outputs.iter().filter_map(|(v, weight)| verdict::read(v, *weight).ok()).collect();
-    let combined = combine(&verdicts, rules)?;
-    Ok(show(&combined, &verdicts, rules, outputs.iter().map(|(v, _)| v.clone()).collect()))
+pub fn of_outputs(outputs: &[Cast<'_>], rules: &Consensus) -> Result<Value, RunError> {
+    let (mut verdicts, mut silent) = (Vec::new(), Vec::new());
+    for cast in outputs {
+        match verdict::read(&cast.value, cast.weight) {
+            Ok(verdict) => verdicts.push(verdict),
+            Err(why) => {
+                let why = cast.failed.clone().unwrap_or_else(|| why.into());
+                silent.push(Silent { by: cast.by.clone(), why });
+            }
+        }
+    }
+    let combined = combine(&verdicts, &silent, rules)?;
+    Ok(show(&combined, &verdicts, rules, outputs.iter().map(|cast| cast.value.clone()).collect()))
+}
+
+/// `` `one`, `two` (2 times): the answer is not a verdict ``, one text for each reason.
+fn told(silent: &[Silent]) -> Vec<String> {
+    let mut reasons: IndexMap<&str, IndexMap<&str, u32>> = IndexMap::new();
+    for Silent { by, why } in silent {
+        *reasons.entry(why).or_default().entry(by).or_default() += 1;
+    }
+    let name = |(by, times): (&str, u32)| match times {
+        1 => format!("`{by}`"),
+        times => format!("`{by}` ({times} times)"),
+    };
+    let one = |(why, who): (&str, IndexMap<&str, u32>)| {
+        let who: Vec<String> = who.into_iter().map(name).collect();
+        format!("{}: {why}", who.join(", "))
+    };
+    reasons.into_iter().map(one).collect()
 }
 
 /// `{score, confidence, binary_valid, strategy, individual_scores, metadata}`.
@@ -148,19 +203,22 @@ mod tests {
 
     #[test]
     fn weighted_average_weighs_scores_and_rewards_agreement() {
-        let c = combine(&verdicts(&[(1.0, 1.0, 3.0), (0.0, 0.0, 1.0)]), &rules(Strategy::WeightedAverage)).unwrap();
+        let c =
+            combine(&verdicts(&[(1.0, 1.0, 3.0), (0.0, 0.0, 1.0)]), &[], &rules(Strategy::WeightedAverage)).unwrap();
         assert!(close(c.score, 0.75));
         // Variance about the weighted mean: ((0.25)^2 + (0.75)^2) / 2 = 0.3125, capped at the maximum.
         assert!(close(c.confidence, 0.75 * 0.3));
-        let same = combine(&verdicts(&[(0.9, 0.5, 1.0), (0.9, 0.5, 1.0)]), &rules(Strategy::WeightedAverage)).unwrap();
+        let same =
+            combine(&verdicts(&[(0.9, 0.5, 1.0), (0.9, 0.5, 1.0)]), &[], &rules(Strategy::WeightedAverage)).unwrap();
         assert!(close(same.confidence, 0.7 + 0.15));
     }
 
     #[test]
     fn majority_counts_votes_and_a_tie_is_half() {
-        let c = combine(&verdicts(&[(0.7, 1.0, 1.0), (0.69, 1.0, 1.0)]), &rules(Strategy::Majority)).unwrap();
+        let c = combine(&verdicts(&[(0.7, 1.0, 1.0), (0.69, 1.0, 1.0)]), &[], &rules(Strategy::Majority)).unwrap();
         assert!(close(c.score, 0.5) && close(c.confidence, 0.3));
-        let c = combine(&verdicts(&[(0.8, 0.6, 1.0), (0.9, 0.6, 1.0), (0.1, 0.6, 1.0)]), &rules(Strategy::Majority));
+        let c =
+            combine(&verdicts(&[(0.8, 0.6, 1.0), (0.9, 0.6, 1.0), (0.1, 0.6, 1.0)]), &[], &rules(Strategy::Majority));
         let c = c.unwrap();
         assert!(close(c.score, 1.0) && close(c.confidence, 0.7 / 3.0 + 0.18));
         assert_eq!(c.metadata.first(), Some(&("pass_votes", Value::from(2))));
@@ -168,23 +226,28 @@ mod tests {
 
     #[test]
     fn unanimous_needs_every_verdict() {
-        let c = combine(&verdicts(&[(0.8, 0.6, 1.0), (0.9, 0.9, 1.0)]), &rules(Strategy::Unanimous)).unwrap();
+        let c = combine(&verdicts(&[(0.8, 0.6, 1.0), (0.9, 0.9, 1.0)]), &[], &rules(Strategy::Unanimous)).unwrap();
         assert!(close(c.score, 0.85) && close(c.confidence, 0.6));
-        let c = combine(&verdicts(&[(0.6, 0.6, 1.0), (0.9, 0.9, 1.0)]), &rules(Strategy::Unanimous)).unwrap();
+        let c = combine(&verdicts(&[(0.6, 0.6, 1.0), (0.9, 0.9, 1.0)]), &[], &rules(Strategy::Unanimous)).unwrap();
         assert!(close(c.score, 0.0));
     }
 
     #[test]
     fn best_of_n_takes_the_strongest() {
         let best = Consensus { n: Some(1), ..rules(Strategy::BestOfN) };
-        let c = combine(&verdicts(&[(1.0, 0.1, 1.0), (0.8, 0.9, 1.0)]), &best).unwrap();
+        let c = combine(&verdicts(&[(1.0, 0.1, 1.0), (0.8, 0.9, 1.0)]), &[], &best).unwrap();
         assert!(close(c.score, 0.8) && close(c.confidence, 0.9));
     }
 
     #[test]
     fn too_few_verdicts_are_a_failure() {
         let few = Consensus { min_judges: 2, ..rules(Strategy::Majority) };
-        assert_eq!(combine(&verdicts(&[(1.0, 1.0, 1.0)]), &few).unwrap_err().code, "CONSENSUS_FAILED");
-        assert_eq!(combine(&[], &rules(Strategy::Majority)).unwrap_err().code, "CONSENSUS_FAILED");
+        let silent = |by: &str, why: &str| Silent { by: by.into(), why: why.into() };
+        let missing = [silent("a", "too slow"), silent("b", "the answer is not a verdict"), silent("a", "too slow")];
+        let error = combine(&verdicts(&[(1.0, 1.0, 1.0)]), &missing, &few).unwrap_err();
+        assert_eq!(error.code, "CONSENSUS_FAILED");
+        let why = "`a` (2 times): too slow; `b`: the answer is not a verdict";
+        assert_eq!(error.message, format!("only 1 of 2 required verdicts arrived; {why}"));
+        assert_eq!(combine(&[], &[], &rules(Strategy::Majority)).unwrap_err().code, "CONSENSUS_FAILED");
     }
 }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use trefoil_ir::{Cond, Expr, JsonType, Source, Text};
 use trefoil_syntax::{Location, Span};
-use trefoil_template::{EvalError, Object, Question, Reference, Scope, Value};
+use trefoil_template::{EvalError, Object, Question, Reference, Value};
 
 use super::activation::{Activation, ActivationId};
 use super::arena::Arena;
@@ -166,10 +166,25 @@ impl Context<'_> {
             }
             Expr::Coerce(inner, kind) => coerce(self.value(inner)?, *kind),
             Expr::Consensus { verdicts, consensus: rules } => {
-                let outputs = verdicts.iter().map(|(e, weight)| Ok((self.value(e)?, *weight)));
+                let outputs = verdicts.iter().map(|ballot| {
+                    let value = self.value(&ballot.value)?;
+                    Ok(consensus::Cast {
+                        by: &ballot.by,
+                        value,
+                        weight: ballot.weight,
+                        failed: self.cause(&ballot.value),
+                    })
+                });
                 consensus::of_outputs(&outputs.collect::<Result<Vec<_>, Stop>>()?, rules)?
             }
         })
+    }
+
+    /// Why the step failed that should have filled the slot which an expression reads.
+    fn cause(&self, expr: &Expr) -> Option<Arc<str>> {
+        let Expr::Read(Source::Slot(slot)) = expr else { return None };
+        let call = self.activations.call(self.activation)?;
+        call.failures.iter().find(|(failed, _)| failed == slot).map(|(_, why)| why.clone())
     }
 
     /// A text position.
@@ -213,12 +228,21 @@ impl Context<'_> {
     /// The names and values that a condition looks at, as a message shows them: `review.score` is 0.4.
     pub fn seen(&self, cond: &Cond) -> Vec<String> {
         let scope = Bound::new(self, &cond.sources, cond.condition.references());
-        let show = |reference: &Reference| {
-            let value = scope::walk(scope.source(reference.binding.source), reference);
-            let value = value.map_or_else(|| "missing".to_owned(), |v| crate::text::shorten(&v.to_text(), 60));
+        let show = |(reference, value): (&Reference, Option<Value>)| {
+            let value = match value.as_ref().map(Value::to_text) {
+                None => "missing".to_owned(),
+                Some(text) if text.is_empty() => "empty".to_owned(),
+                Some(text) => crate::text::shorten(&text, 60),
+            };
             format!("`{}` is {value}", reference.dotted())
         };
-        cond.condition.references().iter().map(show).collect()
+        let mut seen: Vec<String> = Vec::new();
+        for value in cond.condition.seen(&scope).into_iter().map(show) {
+            if !seen.contains(&value) {
+                seen.push(value);
+            }
+        }
+        seen
     }
 
     fn truth(&self, value: Value) -> Result<bool, Stop> {

@@ -102,6 +102,19 @@ pub struct Aside {
     pub items: Option<Tally>,
     /// A person's last answer that no transition takes.
     pub refused: Option<Value>,
+    /// A model's answer that did not fit its schema: the calls after it show it, and ask for a better one.
+    pub misfit: Option<Misfit>,
+    /// That call is due.
+    pub asks_again: bool,
+}
+
+/// A model's answer that did not fit its schema.
+#[derive(Debug)]
+pub struct Misfit {
+    /// The answer.
+    pub answer: Value,
+    /// What does not fit.
+    pub why: String,
 }
 
 /// A question under way.

@@ -17,6 +17,7 @@ use crate::event::{EventKind, Tally};
 use crate::key::Key;
 use crate::provenance::From;
 use crate::request::Request;
+use crate::text::seconds;
 
 /// The tries of a model call whose manifest says nothing about them: two more, from one second on.
 static UNASKED: Retry = Retry {
@@ -25,6 +26,15 @@ static UNASKED: Retry = Retry {
     base_delay_ms: 1000,
     max_delay_ms: 60_000,
     jitter: true,
+    on: Vec::new(),
+};
+/// The question for an answer that fits: at once.
+static ONCE_MORE: Retry = Retry {
+    max_attempts: 2,
+    backoff: Backoff::Constant,
+    base_delay_ms: 0,
+    max_delay_ms: 0,
+    jitter: false,
     on: Vec::new(),
 };
 /// The longest wait that a provider may ask for where nothing else limits it: as long as a call may take.
@@ -45,7 +55,11 @@ impl Turn<'_> {
         if let Some(when) = &step.when
             && !self.context(f, None, None).cond(when)?
         {
-            let reason = format!("`when` is false: `{}`{}", when.text, self.saw(f, [when]));
+            // The values first: they say most, and what follows may be cut.
+            let reason = match self.saw(f, [when]).as_str() {
+                "" => format!("`when` is false: `{}`", when.text),
+                saw => format!("{saw} (`when: {}`)", when.text),
+            };
             self.note_skipped(f, step, reason);
             if let Some(slot) = step.out {
                 self.write(f, slot, Some(Value::Null));
@@ -89,15 +103,20 @@ impl Turn<'_> {
     pub fn timed_out(&mut self, f: FrameId) {
         let Some(frame) = self.core.frames.get_mut(f) else { return };
         frame.timer = None;
-        let (ms, code) = match frame.what {
+        let (ms, code, limits) = match frame.what {
             What::Step(step) => {
                 let step = self.program.step(step);
                 let tool = step.is_some_and(|s| matches!(s.kind, StepKind::Tool(_)));
-                (step.and_then(|s| s.policy.timeout_ms), if tool { "TOOL_TIMEOUT" } else { "TIMEOUT" })
+                (step.and_then(|s| s.policy.timeout_ms), if tool { "TOOL_TIMEOUT" } else { "TIMEOUT" }, step)
             }
-            What::Flow(_) => (steps::flow::time_limit(frame), "TIMEOUT"),
+            What::Flow(_) => {
+                let (ms, parent) = (steps::flow::time_limit(frame), frame.parent);
+                (ms, "TIMEOUT", parent.and_then(|p| self.step_of(p)).map(|(_, step)| step))
+            }
         };
-        let error = RunError::new(code, format!("timed out after {}", seconds(ms.unwrap_or(0))));
+        let mut error = RunError::new(code, format!("timed out after {}", seconds(ms.unwrap_or(0))));
+        // What ended it is the limit: that is the place to change something.
+        error.location = limits.and_then(|step| step.policy.timeout_at);
         self.push(Task::Settle(f, Outcome::Failed(Box::new(error.cause(Cause::Timeout)))));
     }
 
@@ -108,7 +127,9 @@ impl Turn<'_> {
             steps::model::warn_of_tokens(self, f, call);
         }
         let outcome = match (&step.kind, outcome) {
-            (StepKind::Model(call), Outcome::Done(answer)) => Outcome::Done(steps::model::read(self, call, answer)?),
+            (StepKind::Model(call), Outcome::Done(answer)) => {
+                Outcome::Done(steps::model::read(self, f, step, call, answer)?)
+            }
             (StepKind::Human(call), outcome) => match steps::person::answered(self, f, step, call, outcome)? {
                 Some(outcome) => outcome,
                 None => return Ok(()),
@@ -156,6 +177,7 @@ impl Turn<'_> {
     }
 
     fn succeed(&mut self, f: FrameId, step: &Step, value: Value) {
+        self.keep_cause(f, step, None);
         if let Some(slot) = step.out {
             self.write(f, slot, Some(value.clone()));
             self.mark(f, slot, |turn| match &step.kind {
@@ -176,8 +198,17 @@ impl Turn<'_> {
         self.end(f, Outcome::Done(value));
     }
 
+    /// Keeps why a slot is not filled, for whoever asks what is missing; none: it is.
+    fn keep_cause(&mut self, f: FrameId, step: &Step, error: Option<&RunError>) {
+        let (Some(slot), Some(frame)) = (step.out, self.core.frames.get(f)) else { return };
+        let Some(call) = self.core.activations.call_mut(frame.activation) else { return };
+        call.failures.retain(|(known, _)| *known != slot);
+        call.failures.extend(error.map(|error| (slot, error.message.as_str().into())));
+    }
+
     /// A failure that remains after the retries.
     fn fail(&mut self, f: FrameId, step: &Step, error: Box<RunError>) -> Result<(), Stop> {
+        self.keep_cause(f, step, Some(&error));
         match &step.policy.on_failure {
             _ if goes_up(step, &error) => {
                 self.note_failed(f, step, &error, "fail");
@@ -215,13 +246,18 @@ impl Turn<'_> {
     /// Whether a step is tried again; if so, that is under way.
     fn retry(&mut self, f: FrameId, step: &Step, error: &mut RunError) -> bool {
         let unasked = self.is_tried_again_unasked(f, step, error);
+        let again = self.core.frames.get_mut(f).and_then(|frame| frame.aside.as_deref_mut());
+        let misfit = again.is_some_and(|aside| std::mem::take(&mut aside.asks_again));
         let retry = match &step.policy.retry {
+            _ if misfit => &ONCE_MORE,
             Some(retry) if retry.on.iter().any(|class| matches(class, error)) => retry,
             None if unasked => &UNASKED,
             _ => return false,
         };
         let Some(frame) = self.core.frames.get(f) else { return false };
-        if frame.attempt >= retry.max_attempts {
+        // The question for a better answer is not one of the tries that a policy allows.
+        let asked_again = frame.aside.as_deref().is_some_and(|aside| aside.misfit.is_some());
+        if !misfit && frame.attempt - u32::from(asked_again) >= retry.max_attempts {
             return false;
         }
         let seed = self.core.flags.seed;
@@ -238,13 +274,14 @@ impl Turn<'_> {
             return false;
         }
         let key = frame.base.clone();
-        if unasked && let Some(frame) = self.core.frames.get_mut(f) {
-            frame.aside.get_or_insert_default().same_call = true;
+        if (unasked || misfit)
+            && let Some(frame) = self.core.frames.get_mut(f)
+        {
+            frame.aside.get_or_insert_default().same_call = unasked;
         }
-        if step.label.is_some() {
-            let event = EventKind::RetryScheduled { attempt: next, delay_ms, error: error.clone() };
-            self.note(&key, step.origin, event);
-        }
+        // Of a step without a name, too: its key is that of the step, pass or item around it.
+        let event = EventKind::RetryScheduled { attempt: next, delay_ms, error: error.clone() };
+        self.note(&key, step.origin, event);
         let timer = if delay_ms > 0 {
             self.own_activity(f, Purpose::Delay, Request::Timer { ms: delay_ms }, |path, above| {
                 path.own("delay", above);
@@ -371,16 +408,10 @@ impl Turn<'_> {
         }
     }
 
-    /// ` (x is 3)`: the values that conditions looked at.
+    /// `x is 3, y is missing`: the values that conditions look at, now.
     pub fn saw<'c>(&self, f: FrameId, conditions: impl IntoIterator<Item = &'c Cond>) -> String {
         let context = self.context(f, None, None);
-        let mut seen: Vec<String> = Vec::new();
-        for value in conditions.into_iter().flat_map(|when| context.seen(when)) {
-            if !seen.contains(&value) {
-                seen.push(value);
-            }
-        }
-        if seen.is_empty() { String::new() } else { format!(" ({})", seen.join(", ")) }
+        joined(conditions.into_iter().flat_map(|when| context.seen(when)))
     }
 
     /// A step beneath `parent` is never started.
@@ -431,9 +462,15 @@ impl Turn<'_> {
     }
 }
 
-/// `90s`, `0.5s`.
-fn seconds(ms: u64) -> String {
-    format!("{}s", trefoil_template::Value::from(ms as f64 / 1000.0).to_text())
+/// What was seen, each once.
+pub fn joined(seen: impl IntoIterator<Item = String>) -> String {
+    let mut all: Vec<String> = Vec::new();
+    for value in seen {
+        if !all.contains(&value) {
+            all.push(value);
+        }
+    }
+    all.join(", ")
 }
 
 /// Whether a failure is a guardrail's refusal that no failure policy may make good.

@@ -104,13 +104,15 @@ impl Turn<'_> {
 
     fn activity(&mut self, f: FrameId, key: Key, purpose: Purpose, request: Request) {
         let Some(step) = self.nearest_step(f) else { return };
-        self.core.calls += u64::from(matches!(request, Request::Model(_)) && !self.is_same_call(f));
+        let model = matches!(request, Request::Model(_));
+        let again = model && self.is_same_call(f);
+        self.core.calls += u64::from(model && !again);
         let bytes = request.weight();
         self.core.carried = self.core.carried.saturating_add(bytes);
         let content = content::key(&request, self.prepared);
         let labels = self.labels(f);
         self.core.pending.insert(key.clone(), Pending { frame: f, purpose, bytes });
-        self.core.output.commands.push(Command::Start(Activity { key, step, content, labels, request }));
+        self.core.output.commands.push(Command::Start(Activity { key, step, content, labels, again, request }));
     }
 
     /// How many frames around one have the same key: structure without a label.

@@ -48,6 +48,8 @@ pub struct Core {
     pub usage: Usage,
     /// Model calls begun.
     pub calls: u64,
+    /// Those of them that were answered.
+    pub answered: u64,
     /// The last completion's time stamp.
     pub now_ms: u64,
     /// Steps begun.
@@ -104,6 +106,7 @@ impl Core {
             keys: keys::Builder::default(),
             usage: Usage::default(),
             calls: 0,
+            answered: 0,
             now_ms: 0,
             begun: 0,
             made: Cell::new(0),
@@ -230,6 +233,8 @@ impl<'p> Turn<'p> {
                 if let Some(frame) = self.core.frames.get_mut(f) {
                     frame.effect = false;
                 }
+                let model = matches!(self.step_of(f), Some((_, step)) if matches!(step.kind, StepKind::Model(_)));
+                self.core.answered += u64::from(model && completion.result.is_ok());
                 let outcome = match completion.result {
                     Ok(value) => Outcome::Done(value),
                     Err(error) => Outcome::Failed(Box::new(error)),

@@ -174,7 +174,10 @@ fn a_model_call_has_its_own_time_limit() {
     }
     let main = b.flow("main", say, None);
     let error = World::new(Silent::default()).run(&b.program(main), "x").result.unwrap_err();
-    assert_eq!((error.code.as_str(), error.message.as_str()), ("TIMEOUT", "the model did not answer within 2.5s"));
+    assert_eq!(
+        (error.code.as_str(), error.message.as_str()),
+        ("TIMEOUT", "the model gave no complete answer within 2.5s")
+    );
 }
 
 #[test]

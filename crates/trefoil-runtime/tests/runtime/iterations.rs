@@ -72,7 +72,7 @@ fn iterations_that_never_validate_fail_with_the_last_reason() {
     let error = outcome.result.unwrap_err();
     assert_eq!(error.code, "MAX_ITERATIONS_EXCEEDED");
     assert!(
-        error.message.starts_with("no iteration passed validation (3 tried): `regex` did not pass"),
+        error.message.starts_with("none of 3 iterations passed; the last: `regex` did not pass"),
         "{}",
         error.message
     );
@@ -99,7 +99,7 @@ fn a_schema_is_checked_inside_a_code_fence() {
     };
     let (outcome, reasons) = run(make, answer);
     assert!(outcome.result.is_ok());
-    assert_eq!(reasons, ["`semantic` did not pass: it does not fit: the answer is not JSON"]);
+    assert_eq!(reasons, ["`semantic` did not pass: the answer is text and not JSON"]);
 }
 
 #[test]
@@ -132,7 +132,7 @@ fn judges_vote_and_too_few_verdicts_fail_the_iteration() {
     assert_eq!(
         reasons,
         [
-            "`semantic` did not pass: only 1 of 2 required verdicts arrived; judge `judge1`: the answer is not a verdict; judge `judge2`: the answer is not a verdict"
+            "`semantic` did not pass: only 1 of 2 required verdicts arrived; `judge1`, `judge2`: the answer is not a verdict"
         ]
     );
 }

@@ -18,6 +18,7 @@ mod intake;
 mod iterations;
 mod limits;
 mod machine;
+mod misfits;
 mod policies;
 mod properties;
 mod random;

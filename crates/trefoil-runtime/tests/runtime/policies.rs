@@ -5,8 +5,9 @@ use trefoil_ir::{
     AnswerFormat, Backoff, Budget, Expr, GraphNode, OnExceeded, OnFailure, OnItemFailure, RetryOn, Source, StepKind,
 };
 use trefoil_runtime::{EventKind, ModelError, ModelErrorKind, RunOutcome};
+use trefoil_syntax::{Location, Span};
 
-use crate::build::{Build, graph_node, retry};
+use crate::build::{Build, graph_node, nowhere, retry};
 use crate::machine::Run;
 use crate::world::{World, json, status};
 
@@ -161,7 +162,7 @@ fn a_budget_counts_retries_and_the_calls_of_called_flows() {
     let error = World::model(|_, _| Err(status(429))).run(&b.program(main), "x").result.unwrap_err();
     // No failure policy further in saves a run from its budget.
     assert_eq!(error.code, "BUDGET_EXCEEDED");
-    assert_eq!(error.message, "call limit reached: 2 of 2 model calls used");
+    assert_eq!(error.message, "call limit reached: 2 model calls are allowed, and one more is needed; 2 failed");
 }
 
 #[test]
@@ -266,4 +267,52 @@ fn a_budget_of_time_that_does_not_abort_lets_what_is_under_way_end() {
     };
     assert_eq!(run(OnExceeded::Warn), (1, 80, 1));
     assert_eq!(run(OnExceeded::SkipRemaining), (0, 80, 1));
+}
+
+#[test]
+fn a_list_that_needs_more_calls_than_are_left_fails_before_the_first() {
+    let run = |gate: bool, max_calls: u64| {
+        let mut b = Build::new();
+        b.begin_item();
+        let say = b.model("say", "x");
+        let body = if gate { b.branch("", &[("{{item}} == \"never\"", say)], None) } else { say };
+        let each = b.flow("each", body, None);
+        let all = b.for_each("all", "{{input}}", each, OnItemFailure::Continue);
+        let main = b.flow("main", all, None);
+        let mut world = World::echo();
+        world.options.max_calls = Some(max_calls);
+        let outcome = world.run(&b.program(main), "[1, 2, 3, 4]");
+        (outcome.result.map_err(|error| error.message), outcome.calls)
+    };
+    let message = "call limit reached: 4 items need at least as many model calls, and 3 model calls are allowed";
+    assert_eq!(run(false, 3), (Err(message.to_owned()), 0));
+    assert!(run(false, 4).0.is_ok());
+    // Nobody knows whether these ask.
+    assert!(run(true, 0).0.is_ok());
+}
+
+#[test]
+fn a_ceiling_says_what_became_of_the_calls() {
+    let mut b = Build::new();
+    let (one, two, three) = (b.model("one", "x"), b.model("two", "x"), b.model("three", "x"));
+    let both = b.parallel("", &[two, three], OnItemFailure::Abort);
+    let body = b.sequence("", &[one, both]);
+    let main = b.flow("main", body, None);
+    let mut world = World::echo();
+    world.options.max_calls = Some(2);
+    let outcome = world.run(&b.program(main), "x");
+    let message = "call limit reached: 2 model calls are allowed, and one more is needed; 1 answered, 1 not sent";
+    assert_eq!((outcome.result.unwrap_err().message.as_str(), outcome.calls), (message, 1));
+}
+
+#[test]
+fn a_time_limit_that_ran_out_is_where_the_manifest_has_it() {
+    let mut b = Build::new();
+    let wait = b.wait("wait", 60_000);
+    let at = Location { span: Span::new(7, 9), ..nowhere() };
+    b.at(wait).policy.timeout_ms = Some(1_500);
+    b.at(wait).policy.timeout_at = Some(at);
+    let main = b.flow("main", wait, None);
+    let error = World::echo().run(&b.program(main), "x").result.unwrap_err();
+    assert_eq!((error.code.as_str(), error.location), ("TIMEOUT", Some(at)));
 }

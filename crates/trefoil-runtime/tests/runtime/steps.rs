@@ -124,8 +124,8 @@ fn a_branch_takes_the_first_arm_that_holds() {
         });
         (result, skipped.unwrap_or_default())
     };
-    assert_eq!(run("yes"), (j!("took yes"), "other: branch not taken (`input` is yes)".into()));
-    assert_eq!(run("no"), (j!("took other"), "yes: branch not taken (`input` is no)".into()));
+    assert_eq!(run("yes"), (j!("took yes"), "other: branch not taken: `input` is yes".into()));
+    assert_eq!(run("no"), (j!("took other"), "yes: branch not taken: `input` is no".into()));
 }
 
 #[test]
@@ -235,7 +235,7 @@ fn a_fan_out_that_continues_puts_its_word_for_failed_instances() {
         EventKind::Warning { message } => Some((e.key.map(|k| k.0.to_string()), message)),
         _ => None,
     });
-    assert_eq!(warned, Some((Some("all[1]".into()), "item 1 failed: MODEL_ERROR: status 500".into())));
+    assert_eq!(warned, Some((Some("all[1]".into()), "item 2 failed: MODEL_ERROR: status 500".into())));
     assert_eq!(finished(&world, "all"), Some(Tally { total: 3, failed: 1 }));
     let items: Vec<String> = world.events.seen().into_iter().filter_map(|e| item(&e)).collect();
     assert_eq!(items, ["all[0] a of 3", "all[0] ok", "all[1] b of 3", "all[1] failed", "all[2] c of 3", "all[2] ok"]);
@@ -280,7 +280,7 @@ fn a_template_that_does_not_resolve_fails_its_item_alone_where_the_fan_out_conti
     let outcome = world.run(&b.program(main), items.to_vec());
     assert_eq!(json(&outcome.result.unwrap()), j!(["1", null]));
     let warned = world.kinds().into_iter().any(|e| match e {
-        EventKind::Warning { message } => message.contains("item 1 failed: INTERPOLATION_ERROR"),
+        EventKind::Warning { message } => message.contains("item 2 failed: INTERPOLATION_ERROR"),
         _ => false,
     });
     assert!(warned);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use trefoil_ir::{Backoff, Retry, RetryOn, StepKind};
-use trefoil_runtime::{EventKind, ModelError};
+use trefoil_runtime::{Event, EventKind, ModelError};
 
 use crate::build::Build;
 use crate::world::{World, status};
@@ -89,4 +89,21 @@ fn nobody_waits_longer_than_the_step_may_take() {
     assert_eq!(calls.load(Ordering::SeqCst), 1);
     assert_eq!(error.message, "status 429; the provider asks to wait 3600s, the step has 60s left");
     assert_eq!(delays(&world), Vec::<u64>::new());
+}
+
+#[test]
+fn the_tries_of_a_call_without_a_name_are_announced_once_with_the_step_around_it() {
+    let mut b = Build::new();
+    let inner = b.model("", "x");
+    let agent = b.flow("agent", inner, None);
+    let outer = b.call("essay", agent, "x");
+    let main = b.flow("main", outer, None);
+    let (world, _) = failing(2, || status(429));
+    assert!(world.run(&b.program(main), "x").result.is_ok());
+    let told = |e: Event| match e.kind {
+        EventKind::RetryScheduled { attempt, .. } => Some((e.key.unwrap().0.to_string(), attempt)),
+        _ => None,
+    };
+    let told: Vec<_> = world.events.seen().into_iter().filter_map(told).collect();
+    assert_eq!(told, [("essay".to_owned(), 2), ("essay".to_owned(), 3)]);
 }

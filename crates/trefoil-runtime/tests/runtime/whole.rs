@@ -1,10 +1,12 @@
 //! Answers that are not whole fail their call, and keep what had come.
 
 use async_trait::async_trait;
+use trefoil_ir::{Guard, PiiAction, PiiEntity, StepKind};
 use trefoil_runtime::ports::CallSite;
 use trefoil_runtime::{EventKind, Finish, ModelAnswer, ModelError, ModelProvider, ModelRequest, Usage};
+use trefoil_syntax::{Location, Span};
 
-use crate::build::Build;
+use crate::build::{Build, nowhere};
 use crate::world::World;
 
 /// Answers half of something.
@@ -49,4 +51,38 @@ fn each_reason_has_its_code_and_the_text_and_the_usage_are_kept() {
         });
         assert_eq!(kept, Some((Some("Half of it".to_owned()), Some(13), Some(finish))));
     }
+}
+
+#[test]
+fn an_answer_that_a_guardrail_refuses_is_kept_without_what_the_guardrails_hide() {
+    let mut b = Build::new();
+    let say = b.model("writer", "x");
+    if let StepKind::Model(call) = &mut b.at(say).kind {
+        let hide =
+            Guard::Pii { entities: vec![PiiEntity::Email], action: PiiAction::Block, replacement: "[REDACTED]".into() };
+        call.guards = vec![Guard::Length { max_chars: 10, refuse: true }, hide];
+    }
+    let main = b.flow("main", say, None);
+    let world = World::model(|_, _| Ok("Write to ann@example.org about it".to_owned()));
+    let error = world.run(&b.program(main), "x").result.unwrap_err();
+    let shown = "Write to [REDACTED] about it";
+    assert_eq!((&*error.code, error.answer()), ("GUARDRAIL_VIOLATION", Some(shown)));
+    let kept = world.kinds().into_iter().find_map(|kind| match kind {
+        EventKind::EffectFailed { partial, .. } => partial,
+        _ => None,
+    });
+    assert_eq!(kept.as_deref(), Some(shown));
+}
+
+#[test]
+fn an_answer_that_is_cut_off_is_told_at_its_limit_and_with_its_beginning() {
+    let mut b = Build::new();
+    let say = b.model("writer", "x");
+    let at = Location { span: Span::new(7, 9), ..nowhere() };
+    if let StepKind::Model(call) = &mut b.at(say).kind {
+        call.places = vec![("max_tokens", at)];
+    }
+    let main = b.flow("main", say, None);
+    let error = World::new(Half(Finish::Length)).run(&b.program(main), "x").result.unwrap_err();
+    assert_eq!((error.answer(), error.location), (Some("Half of it"), Some(at)));
 }

@@ -62,8 +62,9 @@ fn skip(text: &str, mut at: usize, items: bool) -> usize {
     let bytes = text.as_bytes();
     loop {
         let rest = bytes.get(at..).unwrap_or_default();
-        // A byte order mark may stand before every document, not only at the start of the file (YAML 1.2.2, 5.2).
-        let line_begins = || matches!(text.get(line_start(text, at)..at), Some("" | "\u{feff}"));
+        // A byte order mark may stand before every document, not only at the start of the file (YAML 1.2.2, 5.2); the parser
+        // passes over several.
+        let line_begins = || text.get(line_start(text, at)..at).is_some_and(|s| s.chars().all(|c| c == '\u{feff}'));
         let blank_before =
             || at.checked_sub(1).and_then(|n| bytes.get(n)).is_some_and(|b| matches!(b, b' ' | b'\t')) || line_begins();
         match rest {

@@ -56,7 +56,7 @@ fn all(files: &Files) -> Vec<Diagnostic> {
             "if",
         ),
         Diagnostic::warning("too-much", at(files, 0, "steps"), "a line too many").suggestion(
-            "take the line out",
+            "remove the line",
             at(files, 0, "    prompt: |\n"),
             "",
         ),

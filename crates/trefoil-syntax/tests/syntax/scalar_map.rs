@@ -318,6 +318,20 @@ fn characters(text: &str) -> Vec<(char, String)> {
 }
 
 #[test]
+fn a_block_is_found_behind_a_comment_with_what_is_no_text() {
+    let file = SourceFile::new("a.yaml", "--- #\u{7}\u{85}\n>\nx\n");
+    let parsed = parse(FileId(0), &file, &Limits::default());
+    let root = parsed.root.unwrap();
+    let text = root.string().unwrap();
+    assert_eq!((&*text.value, text.source(0..1)), ("x\n", trefoil_syntax::Span::new(11, 12)));
+
+    let file = SourceFile::new("b.yaml", "\u{feff}\u{feff}\u{feff}|\nx\n");
+    let parsed = parse(FileId(0), &file, &Limits::default());
+    let root = parsed.root.unwrap();
+    assert_eq!(root.string().unwrap().source(0..1), trefoil_syntax::Span::new(11, 12));
+}
+
+#[test]
 fn white_space_maps_to_what_it_was_written_as() {
     let pairs = |text: &str| -> Vec<(char, String)> {
         characters(text).into_iter().filter(|(c, _)| c.is_whitespace()).collect()

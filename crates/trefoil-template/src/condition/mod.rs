@@ -5,15 +5,19 @@ mod handlebars;
 pub(crate) mod literal;
 mod python;
 
+use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::error::{Broken, EvalError, SyntaxError};
+use crate::error::{Broken, EvalError, Question, SyntaxError};
 use crate::evaluate::Evaluator;
 use crate::expression::Expression;
 use crate::limits;
+use crate::lookup::{Got, look_up};
 use crate::policy::{ConditionGrammar, Policy};
-use crate::scope::{Binding, Reference, Scope};
+use crate::scope::{Binding, Found, Reference, Scope};
 use crate::template::build::Builder;
+use crate::value::Value;
 
 /// A parsed condition with its references.
 #[derive(Debug, Clone, PartialEq)]
@@ -101,5 +105,76 @@ impl Condition {
             Err(EvalError::Limit(_)) if self.policy.conditions == ConditionGrammar::Python => Ok(false),
             truth => truth,
         }
+    }
+
+    /// What an evaluation looks at, in the order of the text: each reference with what it finds there, none where there is
+    /// nothing. What it comes to without a part of the text, it does not look at.
+    pub fn seen(&self, scope: &dyn Scope) -> Vec<(&Reference, Option<Value>)> {
+        let watched = Watched { scope, asked: RefCell::default() };
+        // What it comes to is known already.
+        let _ = self.evaluate(&watched);
+        let asked = watched.asked.into_inner();
+        let looked_at = self.references.iter().filter(|r| asked.contains(&r.binding.source));
+        let find = |reference| match look_up(scope, reference, &self.policy) {
+            Got::Borrowed(value) => Some(value.clone()),
+            Got::Owned(value) => Some(value),
+            Got::Missing(_) => None,
+        };
+        looked_at.map(|reference| (reference, find(reference))).collect()
+    }
+}
+
+/// A scope that keeps which sources it was asked for.
+struct Watched<'s> {
+    scope: &'s dyn Scope,
+    asked: RefCell<BTreeSet<u32>>,
+}
+
+impl Scope for Watched<'_> {
+    fn source(&self, source: u32) -> Found<'_> {
+        self.asked.borrow_mut().insert(source);
+        self.scope.source(source)
+    }
+    fn decided(&self, question: &Question) -> Option<bool> {
+        self.scope.decided(question)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scope::Segment;
+
+    /// A pipeline's results: what its steps gave lies beneath what it gave itself.
+    struct Layers;
+
+    impl Scope for Layers {
+        fn source(&self, source: u32) -> Found<'_> {
+            let parse = |text: &str| Value::parse(text).unwrap_or_default();
+            match source {
+                0 => Found::Layered {
+                    top: parse(r#"{"draft": "text"}"#),
+                    under: parse(r#"{"review": {"out": {"readers": "everyone"}, "in": null}}"#),
+                },
+                _ => Found::Owned(parse("3")),
+            }
+        }
+    }
+
+    #[test]
+    fn what_a_condition_saw_is_what_it_went_by() {
+        let policy = Policy::AGNTZ;
+        let seen = |text: &str| {
+            let mut condition = Condition::parse(text, &policy).unwrap();
+            let root = |r: &Reference| r.path.first().is_some_and(|Segment { name, .. }| &**name == "writing");
+            condition.bind(|r| Binding { source: u32::from(!root(r)), skip: 1 });
+            let show =
+                |(r, v): (&Reference, Option<Value>)| format!("{}={}", r.dotted(), v.unwrap_or_default().to_text());
+            condition.seen(&Layers).into_iter().map(show).collect::<Vec<_>>()
+        };
+        assert_eq!(seen("{{writing.review.readers}} == experts"), ["writing.review.readers=everyone"]);
+        // After the first part is false, the second is not looked at.
+        assert_eq!(seen("{{writing.draft}} == x && {{passes}} == 3"), ["writing.draft=text"]);
+        assert_eq!(seen("{{writing.draft}} == x || {{passes}} == 3"), ["writing.draft=text", "passes=3"]);
     }
 }

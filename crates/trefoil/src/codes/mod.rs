@@ -2,6 +2,8 @@
 //!
 //! `trefoil explain CODE` prints a page, `docs/errors.md` is made of them. Rules of the checker are not here.
 
+pub mod help;
+
 use std::fmt::Write as _;
 
 /// When a code is seen.
@@ -50,6 +52,7 @@ pub const CODES: &[Code] = &[
     not_started("nobody-to-ask", include_str!("not_started/nobody_to_ask.md")),
     not_started("untrusted-project", include_str!("not_started/untrusted_project.md")),
     not_started("unknown-answer", include_str!("not_started/unknown_answer.md")),
+    not_started("wrong-answer", include_str!("not_started/wrong_answer.md")),
     run("AGENT_NOT_FOUND", include_str!("run/agent_not_found.md")),
     run("ANSWER_FILTERED", include_str!("run/answer_filtered.md")),
     run("ANSWER_REFUSED", include_str!("run/answer_refused.md")),

@@ -34,9 +34,10 @@ pub fn folder_real(folder: &Path) -> Option<PathBuf> {
     folder.canonicalize().ok()
 }
 
-/// The file of this name in the folder or in the nearest one above it.
+/// The file of this name in the folder or in the nearest one above it. Not in a folder that everybody may write to: it could be
+/// anybody's.
 pub fn find_up(folder: &Path, name: &str) -> Option<PathBuf> {
-    folder.ancestors().map(|dir| dir.join(name)).find(|path| path.exists())
+    folder.ancestors().filter(|dir| !is_everybodys(dir)).map(|dir| dir.join(name)).find(|path| path.exists())
 }
 
 /// The nearest name in the folder of a path that the operator mistyped.
@@ -61,4 +62,17 @@ pub fn yaml_files(folder: &Path, most: usize) -> Vec<PathBuf> {
     };
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     entries.map(|entry| entry.path()).filter(yaml).take(most).collect()
+}
+
+/// Whether everybody may put files into a folder, each their own, as in `/tmp`.
+#[cfg(unix)]
+pub fn is_everybodys(folder: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt as _;
+    folder.metadata().is_ok_and(|meta| meta.permissions().mode() & 0o1002 == 0o1002)
+}
+
+/// Whether everybody may put files into a folder.
+#[cfg(not(unix))]
+pub fn is_everybodys(_: &Path) -> bool {
+    false
 }

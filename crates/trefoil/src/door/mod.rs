@@ -22,9 +22,6 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Bytes of an environment file.
-pub const ENV_FILE_BYTES: u64 = 1 << 20;
-
 /// What marks the folder of a project (decision C10).
 const MARKS: [&str; 2] = [crate::load::project::NAME, ".git"];
 
@@ -60,14 +57,16 @@ fn is_own(path: &Path) -> bool {
 /// The folder of the project that the files of a real folder belong to: the nearest one with a mark; without one, the folder
 /// that was named as a whole, if any; else the folder itself.
 pub fn project_of(folder: &Path, whole: Option<&Path>) -> PathBuf {
-    let marked = |dir: &&Path| MARKS.iter().any(|mark| dir.join(mark).exists());
     let whole = whole.filter(|whole| folder.starts_with(whole));
-    folder.ancestors().find(marked).or(whole).unwrap_or(folder).to_owned()
+    folder.ancestors().find(|dir| is_project(dir)).or(whole).unwrap_or(folder).to_owned()
 }
 
-/// Whether a folder is a project of its own.
+/// Whether a folder is a project of its own. A repository that is the home folder, or above it, is none: everything that the
+/// user owns would be one project. Nor is a folder that everybody may write to: anybody could have put the mark there.
 pub fn is_project(folder: &Path) -> bool {
-    MARKS.iter().any(|mark| folder.join(mark).exists())
+    let [own, repository] = MARKS.map(|mark| folder.join(mark).exists());
+    let of_all = || etcetera::home_dir().is_ok_and(|home| real(&home).starts_with(folder));
+    (own || repository && !of_all()) && !look::is_everybodys(folder)
 }
 
 /// A file that a manifest names, to be read when its content is needed, by the same rules as when it was found.

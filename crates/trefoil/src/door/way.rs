@@ -15,6 +15,9 @@ const LINKS: usize = 40;
 /// What belongs to the system and is never a file of a project, whoever allows it.
 const SYSTEM: [&str; 3] = ["/proc", "/sys", "/dev"];
 
+/// Folders that programs keep keys in. No workflow has its files there.
+const KEYS: [&str; 5] = [".ssh", ".gnupg", ".aws", ".kube", ".docker"];
+
 /// The real folders that a path may lead into.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Rooms(Vec<PathBuf>);
@@ -74,6 +77,9 @@ impl Rooms {
             let names: Vec<&OsStr> = path.strip_prefix(room).unwrap_or(&path).iter().collect();
             if names.iter().any(|name| name.eq_ignore_ascii_case(".git")) {
                 return Err(Shut::NotAFile("it belongs to Git"));
+            }
+            if names.iter().any(|name| KEYS.iter().any(|keys| name.eq_ignore_ascii_case(keys))) {
+                return Err(Shut::NotAFile("it is in a folder of keys"));
             }
             let Some((last, folders)) = names.split_last() else {
                 return Err(Shut::Room(path));

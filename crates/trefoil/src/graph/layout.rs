@@ -321,7 +321,7 @@ fn title_size(cluster: &Cluster) -> (f64, f64) {
 }
 
 /// The lines of a frame's title, and whether each is the title itself or the note below it.
-pub(super) fn heading(cluster: &Cluster) -> Vec<(String, bool)> {
+pub(crate) fn heading(cluster: &Cluster) -> Vec<(String, bool)> {
     let mut all: Vec<(String, bool)> = wrapped(&cluster.title).into_iter().map(|line| (line, true)).collect();
     all.extend(wrapped(&cluster.note).into_iter().map(|line| (line, false)));
     all

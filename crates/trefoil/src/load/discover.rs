@@ -14,15 +14,14 @@ use crate::door::{self, Rooms, Shut};
 
 /// YAML files of a folder, if nobody asks for more or fewer.
 pub const FILES: usize = 10_000;
-/// Bytes of all of them.
-pub const BYTES: u64 = 64 << 20;
 /// Entries looked at for one file that may be found.
 const ENTRIES: usize = 20;
 /// Folders within folders.
 const DEPTH: usize = 32;
-/// Bytes of a file that says what is ignored, and its lines.
+/// Bytes of a file that says what is ignored.
 const IGNORE_BYTES: u64 = 1 << 18;
-const IGNORE_LINES: usize = 5_000;
+/// Patterns of what is ignored, in all files of a folder and in those above.
+pub const PATTERNS: usize = 5_000;
 /// Their names; the later has the last word.
 const IGNORE_FILES: [&str; 2] = [".gitignore", ".ignore"];
 
@@ -57,6 +56,8 @@ pub(super) enum Cut {
     Depth,
     /// Of bytes.
     Bytes,
+    /// Of patterns of what is ignored.
+    Patterns,
 }
 
 /// What is ignored below a folder.
@@ -100,10 +101,11 @@ pub(super) fn manifests(loader: &mut Loader, search: &Search<'_>) -> Found {
     let most = loader.options.max_files.unwrap_or(FILES);
     let entries_limit = most.saturating_mul(ENTRIES).max(1000);
     let mut looked_at = 0;
-    let mut queue = VecDeque::from([(String::new(), 0, ignored_above(loader, search.real, search.rooms))]);
+    let mut ignoring = Ignoring { rooms: search.rooms, left: PATTERNS, cut: false };
+    let mut queue = VecDeque::from([(String::new(), 0, ignoring.above(loader, search.real))]);
     'folders: while let Some((prefix, depth, ignored)) = queue.pop_front() {
         let real = search.real.join(&prefix);
-        let ignored = ignored_here(loader, &real, search.rooms, ignored);
+        let ignored = ignoring.here(loader, &real, ignored);
         let entries = match std::fs::read_dir(&real) {
             Ok(entries) => entries,
             Err(error) => {
@@ -184,6 +186,9 @@ pub(super) fn manifests(loader: &mut Loader, search: &Search<'_>) -> Found {
             break;
         }
     }
+    if ignoring.cut {
+        found.cut.get_or_insert(Cut::Patterns);
+    }
     found.files.sort();
     found
 }
@@ -206,34 +211,46 @@ fn followed(rooms: &Rooms, path: &Path) -> Result<Sort, Shut> {
     Ok(Sort { folder: meta.is_dir().then_some(real), file: meta.is_file() })
 }
 
-/// What files above a folder say, down from the project's own, and what the project file excludes.
-fn ignored_above(loader: &mut Loader, folder: &Path, rooms: &Rooms) -> Ignored {
-    let mut all: Vec<Gitignore> = loader.excluded(folder).into_iter().collect();
-    let mut above: Vec<&Path> = folder.ancestors().skip(1).filter(|dir| rooms.hold(dir)).collect();
-    above.reverse();
-    all.extend(above.into_iter().flat_map(|dir| ignore_files(dir, rooms)));
-    Arc::new(all)
+/// Reads what is ignored. Every name of a folder is held against every pattern above it, so that there is a limit to all.
+struct Ignoring<'r> {
+    rooms: &'r Rooms,
+    left: usize,
+    cut: bool,
 }
 
-/// The same with what the files in a folder say.
-fn ignored_here(loader: &mut Loader, folder: &Path, rooms: &Rooms, above: Ignored) -> Ignored {
-    let mut here = ignore_files(folder, rooms);
-    if folder.join(super::project::NAME).exists() {
-        here.extend(loader.excluded(folder));
+impl Ignoring<'_> {
+    /// What files above a folder say, down from the project's own, and what the project file excludes.
+    fn above(&mut self, loader: &mut Loader, folder: &Path) -> Ignored {
+        let mut all: Vec<Gitignore> = loader.excluded(folder).into_iter().collect();
+        let mut above: Vec<&Path> = folder.ancestors().skip(1).filter(|dir| self.rooms.hold(dir)).collect();
+        above.reverse();
+        all.extend(above.into_iter().flat_map(|dir| self.files(dir)));
+        Arc::new(all)
     }
-    if here.is_empty() {
-        return above;
+    /// The same with what the files in a folder say.
+    fn here(&mut self, loader: &mut Loader, folder: &Path, above: Ignored) -> Ignored {
+        let mut here = self.files(folder);
+        if folder.join(super::project::NAME).exists() {
+            here.extend(loader.excluded(folder));
+        }
+        if here.is_empty() {
+            return above;
+        }
+        Arc::new(above.iter().cloned().chain(here).collect())
     }
-    Arc::new(above.iter().cloned().chain(here).collect())
-}
-
-fn ignore_files(folder: &Path, rooms: &Rooms) -> Vec<Gitignore> {
-    let patterns = IGNORE_FILES.into_iter().filter_map(|name| {
-        let bytes = rooms.read(&folder.join(name), IGNORE_BYTES).ok()?;
-        let text = String::from_utf8_lossy(&bytes).into_owned();
-        patterns(folder, text.lines().take(IGNORE_LINES))
-    });
-    patterns.collect()
+    fn files(&mut self, folder: &Path) -> Vec<Gitignore> {
+        let mut found = Vec::new();
+        for name in IGNORE_FILES {
+            let Ok(bytes) = self.rooms.read(&folder.join(name), IGNORE_BYTES) else { continue };
+            let text = String::from_utf8_lossy(&bytes).into_owned();
+            let lines = text.lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#'));
+            let count = lines.clone().count();
+            self.cut |= count > self.left;
+            found.extend(patterns(folder, lines.take(self.left)));
+            self.left = self.left.saturating_sub(count);
+        }
+        found
+    }
 }
 
 /// Patterns as `.gitignore` has them; what is none of them is left out.

@@ -10,8 +10,9 @@ use trefoil_front::project::resolve_path;
 use trefoil_front::{Document, Findings, Lowered, Need, NeedKind, Project};
 use trefoil_ir::{Callee, Detail, Facts, Program, StepKind};
 use trefoil_syntax::{Diagnostic, Diagnostics, FileId, Location, Severity};
+use trefoil_template::limits;
 
-use super::discover::{self, Cut, Problem, Search};
+use super::discover::{self, Cut, PATTERNS, Problem, Search};
 use super::read::{Loader, Manifest, Shape, about_shape, is_foreign};
 use super::{Step, rules};
 use crate::door::{self, Named, Rooms, Shut};
@@ -131,7 +132,7 @@ impl Folder {
                 }
             };
             bytes += loader.files().get(manifest.file).map_or(0, |f| f.text().len() as u64);
-            if bytes > discover::BYTES {
+            if bytes > limits::FOLDER_BYTES {
                 found.cut = Some(Cut::Bytes);
                 break;
             }
@@ -294,7 +295,7 @@ impl Folder {
             // Most files of a large project are none that is looked for; those are not parsed.
             let Ok(text) = loader.text_in(&rooms, &at) else { continue };
             bytes += text.len() as u64;
-            if bytes > discover::BYTES {
+            if bytes > limits::FOLDER_BYTES {
                 let d = too_much(loader, &shown, Cut::Bytes);
                 self.unseen.push(d);
                 break;
@@ -378,7 +379,7 @@ impl Folder {
         };
         let mut found = Findings::with_facts(self.facts);
         let lowered = document.front.lower(&self.project, index, &mut found);
-        let Findings { diagnostics: found, facts, draft } = found;
+        let Findings { diagnostics: found, facts, draft, .. } = found;
         let mut touched = BTreeSet::from([document.file]);
         touched.extend(found.iter().filter_map(|d| d.file));
         if let Some(lowered) = &lowered {
@@ -418,7 +419,7 @@ impl Folder {
         let mut files = Vec::new();
         for path in paths {
             let rooms = self.rooms(loader, path);
-            files.push(Named::new(self.root.join(path), self.real.join(path), rooms, door::ENV_FILE_BYTES));
+            files.push(Named::new(self.root.join(path), self.real.join(path), rooms, limits::TEXT_FILE_BYTES));
         }
         files
     }
@@ -590,9 +591,13 @@ fn too_much(loader: &mut Loader, folder: &Path, cut: Cut) -> Diagnostic {
             format!("the folder has more than {n} entries; the rest was not looked at"),
             "name a smaller folder, list what is not meant under `exclude` in `trefoil.toml`, or raise `--max-files`",
         ),
+        Cut::Patterns => (
+            format!("the ignore files have more than {PATTERNS} patterns; the rest is not followed"),
+            "name a smaller folder, or say it in fewer patterns",
+        ),
         Cut::Depth => ("the folder is too deep; the rest was not looked at".to_owned(), "name a folder further down"),
         Cut::Bytes => (
-            format!("the YAML files have more than {} MB; the rest was not looked at", discover::BYTES >> 20),
+            format!("the YAML files have more than {} MB; the rest was not looked at", limits::FOLDER_BYTES >> 20),
             "name a smaller folder, or list what is not meant under `exclude` in `trefoil.toml`",
         ),
     };

@@ -11,8 +11,10 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 use trefoil_check::{Level, Levels, Limits, RULES};
 use trefoil_syntax::{Diagnostic, FileId, Location, SourceFile, Span, suggest};
+use trefoil_template::limits::MANY_CALLS;
 
-use crate::door;
+use super::discover::PATTERNS;
+use crate::door::{self, Rooms, Shut};
 use crate::settings::TABLES;
 
 /// Its name.
@@ -76,6 +78,15 @@ pub(crate) fn find(folder: &Path) -> Option<Found> {
     let shown = here.and_then(|here| path.strip_prefix(here).ok().map(Path::to_owned));
     let name = shown.unwrap_or_else(|| path.clone()).display().to_string();
     Some(Found { path, name })
+}
+
+/// Bytes of a project file.
+const BYTES: u64 = 1 << 20;
+
+/// The bytes of a project file. A folder of a stranger's has one like any other file: a link leads nowhere else.
+pub(crate) fn bytes(path: &Path) -> Result<Vec<u8>, Shut> {
+    let folder = path.parent().map(Path::to_owned);
+    Rooms::new(folder).read(path, BYTES)
 }
 
 /// Reads one; what is wrong in it goes to `found`, and the rest counts.
@@ -144,14 +155,25 @@ impl Reading<'_> {
                     _ => None,
                 };
                 match number {
+                    // A stranger's file may be stricter than the default, never laxer.
+                    Some(n) if n > MANY_CALLS => {
+                        let at = self.at(value.span());
+                        let message = format!("`max-calls` can lower the limit of {MANY_CALLS}, not raise it");
+                        let help = "raise it with `--max-calls`, or set the level of `too-many-calls`";
+                        self.found.push(Diagnostic::warning(RULE, at, message).help(help));
+                    }
                     Some(n) => self.out.limits.max_calls = Some(n),
                     None => self.wrong(value, "`max-calls` must be a whole number that is not negative"),
                 }
             }
             "exclude" => {
                 let list = value.get_ref().as_array();
-                let texts = list.map(|items| items.iter().map(|i| i.get_ref().as_str().map(str::to_owned)).collect());
+                let text = |item: &Spanned<DeValue<'_>>| item.get_ref().as_str().map(str::to_owned);
+                let texts: Option<Option<Vec<String>>> = list.map(|items| items.iter().map(text).collect());
                 match texts {
+                    Some(Some(globs)) if globs.len() > PATTERNS => {
+                        self.wrong(value, &format!("`exclude` has more than {PATTERNS} patterns"));
+                    }
                     Some(Some(globs)) => self.out.exclude = globs,
                     _ => self.wrong(value, "`exclude` must be a list of patterns: `[\"drafts/\", \"*.tmpl.yaml\"]`"),
                 }
@@ -172,7 +194,7 @@ impl Reading<'_> {
         let mut d = Diagnostic::warning(RULE, at, message);
         d = match suggest::nearest(name, known.iter().copied()) {
             Some(near) => d.help(format!("did you mean `{near}`?")),
-            None if known.len() < 5 => d.help(format!("there are `{}`", known.join("`, `"))),
+            None if known.len() < 5 => d.help(format!("available: `{}`", known.join("`, `"))),
             None => d.help("`trefoil rules` lists them"),
         };
         let bare = self.text.get(at.span.start as usize..at.span.end as usize) == Some(name);

@@ -4,8 +4,10 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use trefoil_front::Lowered;
-use trefoil_ir::Facts;
+use trefoil_ir::schema::pattern_bytes;
+use trefoil_ir::{Facts, Program};
 use trefoil_syntax::{Diagnostic, Diagnostics, FileId, Severity, suggest};
+use trefoil_template::limits::PATTERNS_BYTES;
 
 use super::lower::{Attempt, Folder, folder_of, nothing_in};
 use super::read::{Loader, about_shape};
@@ -79,6 +81,10 @@ fn lowered(
     let proved = attempt.is_proved();
     found.extend(attempt.findings);
     let lowered = attempt.lowered?;
+    if let Some(heavy) = heavy_patterns(&lowered.program) {
+        found.push(heavy);
+        return None;
+    }
     let env_files = folder.env_files(loader, &lowered.env_files);
     Some(Entry {
         lowered,
@@ -88,6 +94,18 @@ fn lowered(
         dialect: document.front.name(),
         env_files,
     })
+}
+
+/// A program whose schemas take too much room once their patterns are compiled.
+fn heavy_patterns(program: &Program) -> Option<Diagnostic> {
+    let all: Vec<_> = program.schemas.iter().map(|schema| schema.json.to_json()).collect();
+    if pattern_bytes(&all, PATTERNS_BYTES) <= PATTERNS_BYTES {
+        return None;
+    }
+    let mb = PATTERNS_BYTES >> 20;
+    let message = format!("the patterns in the schemas of this program take more than {mb} MB");
+    let at = program.schemas.first()?.origin;
+    Some(Diagnostic::error(rules::LIMIT, at, message).help("repeat less in them, or use `minLength` and `maxLength`"))
 }
 
 fn ids(folder: &Folder, index: usize) -> Vec<String> {
@@ -137,7 +155,7 @@ fn unknown_id(loader: &mut Loader, folder: &Folder, path: &Path, id: &str, among
     let help = match suggest::nearest(id, known.iter().map(String::as_str)) {
         Some(near) => format!("did you mean `{}#{near}`?", path.display()),
         None if known.is_empty() => "no manifest there has an id".to_owned(),
-        None => format!("there are {}", listed(&known)),
+        None => format!("available: {}", listed(&known)),
     };
     Diagnostic::nowhere(rules::UNKNOWN_ID, Severity::Error, Some(file), message).help(help)
 }

@@ -64,12 +64,11 @@ impl Loader {
     }
     fn read_project(&mut self, found: &project::Found) -> ProjectFile {
         let mut findings = Vec::new();
-        let project = match self.named_text(&found.path) {
-            Ok(text) => {
-                let not_utf8 = text.not_utf8().is_some();
-                let file = SourceFile::new(found.name.clone(), text.text().clone());
+        let project = match project::bytes(&found.path) {
+            Ok(bytes) => {
+                let file = SourceFile::from_bytes(found.name.clone(), bytes);
                 let id = self.add(file.clone());
-                if not_utf8 {
+                if file.not_utf8().is_some() {
                     findings.push(Diagnostic::nowhere(
                         project::RULE,
                         trefoil_syntax::Severity::Error,
@@ -80,7 +79,10 @@ impl Loader {
                 project::read(id, &file, &mut findings)
             }
             Err(why) => {
-                findings.push(Diagnostic { rule: project::RULE, ..why });
+                let id = self.add(SourceFile::new(found.name.clone(), ""));
+                let message = format!("`{}` cannot be read: {}", found.name, why.reason());
+                let error = trefoil_syntax::Severity::Error;
+                findings.push(Diagnostic::nowhere(project::RULE, error, Some(id), message));
                 ProjectFile::default()
             }
         };
@@ -99,10 +101,7 @@ impl Loader {
     pub fn shown(&mut self, file: FileId, program: &Program) -> impl Fn(&Rule) -> bool + use<> {
         let folder =
             |file: FileId, files: &Files| files.get(file).map(|f| Path::new(f.name()).parent().map(PathBuf::from));
-        let mut touched: Vec<FileId> = program.flows.iter().map(|f| f.origin.file).collect();
-        touched.extend(program.steps.iter().map(|s| s.origin.file));
-        touched.sort_unstable();
-        touched.dedup();
+        let touched = program.files();
         let own = folder(file, self.files());
         let here = touched.iter().all(|f| folder(*f, self.files()) == own);
         let levels =

@@ -137,6 +137,9 @@ impl<'p> Planner<'p> {
             around.notes.push(format!("when {}", describe::short(&when.text)));
         }
         around.notes.extend(describe::policies(step));
+        if step.asks_again() {
+            around.notes.push("asked again once if the answer does not fit its schema".to_owned());
+        }
         around.times = around.times.times(&Bound::known(tries(step)));
         let sequence = matches!(step.kind, StepKind::Sequence(_));
         let mut here = Step {

@@ -16,7 +16,7 @@ use trefoil_syntax::{Diagnostic, Files, SourceFile};
 use crate::door;
 use crate::load::project;
 
-pub use read::TABLES;
+pub use read::{Asked, TABLES, asked};
 pub use trust::{Standing, Trust, TrustError, config_folder};
 
 /// The user's own file, in [`config_folder`].
@@ -55,7 +55,11 @@ pub fn find(target: &Path, without_project: bool) -> Found {
     let mut found = Found::default();
     let folder = config_folder();
     if let Some(path) = folder.as_ref().map(|folder| folder.join(USER_FILE)).filter(|path| door::is_there(path)) {
-        found.take(&path, &path.display().to_string(), &Standing::Trusted);
+        let name = path.display().to_string();
+        match door::named(&path, BYTES) {
+            Ok(bytes) => found.take(&path, &name, bytes, &Standing::Trusted),
+            Err(why) => found.unreadable(&name, &why),
+        }
     }
     if without_project {
         return found;
@@ -64,27 +68,27 @@ pub fn find(target: &Path, without_project: bool) -> Found {
     let Some(project) = start.and_then(door::folder_real).and_then(|folder| project::find(&folder)) else {
         return found;
     };
-    let trust = Trust::open(folder);
-    found.take(&project.path, &project.name, &trust.standing(&project.path));
+    // What is judged is what is read: the file may be another one a moment later. An unreadable one is the checker's to
+    // report, too, but nobody may take its word for granted meanwhile.
+    match project::bytes(&project.path) {
+        Ok(bytes) => {
+            let standing = Trust::open(folder).standing(&project.path, &bytes);
+            found.take(&project.path, &project.name, bytes, &standing);
+        }
+        Err(why) => found.unreadable(&project.name, &why),
+    }
     found
 }
 
 impl Found {
-    fn take(&mut self, path: &Path, name: &str, standing: &Standing) {
-        let bytes = match door::named(path, BYTES) {
-            Ok(bytes) => bytes,
-            // An unreadable project file is the checker's to report. The user's own is not looked at by anybody else.
-            Err(why) => {
-                let file = self.files.add(SourceFile::new(name, ""));
-                self.findings.push(Diagnostic::nowhere(
-                    project::RULE,
-                    trefoil_syntax::Severity::Error,
-                    Some(file),
-                    format!("`{name}` cannot be read: {}", why.reason()),
-                ));
-                return;
-            }
-        };
+    fn unreadable(&mut self, name: &str, why: &door::Shut) {
+        let file = self.files.add(SourceFile::new(name, ""));
+        let message = format!("`{name}` cannot be read: {}", why.reason());
+        let error = trefoil_syntax::Severity::Error;
+        self.findings.push(Diagnostic::nowhere(project::RULE, error, Some(file), message));
+    }
+
+    fn take(&mut self, path: &Path, name: &str, bytes: Vec<u8>, standing: &Standing) {
         let source = SourceFile::from_bytes(name.to_owned(), bytes);
         let file = self.files.add(source.clone());
         let base = path.parent().unwrap_or(Path::new("")).to_owned();

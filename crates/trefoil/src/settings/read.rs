@@ -19,6 +19,44 @@ pub const TABLES: &[(&str, &str)] = &[
     ("run", "let steps run commands"),
 ];
 
+/// A table of a file that needs trust.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Asked {
+    /// Its name.
+    pub table: &'static str,
+    /// What it does.
+    pub does: &'static str,
+    /// Its settings as they are written, one each.
+    pub settings: Vec<String>,
+}
+
+/// The tables of a file that need trust, in the order of the file.
+pub fn asked(file: &SourceFile) -> Vec<Asked> {
+    let (table, _) = DeTable::parse_recoverable(file.text());
+    let mut found = Vec::new();
+    for (key, value) in table.get_ref() {
+        let Some((name, does)) = TABLES.iter().find(|(name, _)| *name == &**key.get_ref()) else { continue };
+        let mut settings = Vec::new();
+        leaves("", value, file.text(), &mut settings);
+        found.push((key.span().start, Asked { table: name, does, settings }));
+    }
+    found.sort_by_key(|(at, _)| *at);
+    found.into_iter().map(|(_, asked)| asked).collect()
+}
+
+/// `a.b = value` for every value that is no table.
+fn leaves(path: &str, value: &Spanned<DeValue<'_>>, text: &str, found: &mut Vec<String>) {
+    match value.get_ref() {
+        DeValue::Table(table) => {
+            for (key, value) in table {
+                let dot = if path.is_empty() { "" } else { "." };
+                leaves(&format!("{path}{dot}{}", key.get_ref()), value, text, found);
+            }
+        }
+        _ => found.push(format!("{path} = {}", text.get(value.span()).unwrap_or_default())),
+    }
+}
+
 /// Reads a file into `found`.
 pub(super) fn read(id: FileId, file: &SourceFile, base: &Path, standing: &Standing, found: &mut Found) {
     let (table, errors) = DeTable::parse_recoverable(file.text());

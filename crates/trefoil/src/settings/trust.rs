@@ -9,12 +9,14 @@ use std::path::{Path, PathBuf};
 use etcetera::BaseStrategy as _;
 use sha2::{Digest as _, Sha256};
 
+use trefoil_syntax::SourceFile;
+
 use crate::door;
 use crate::load::project;
 
 /// The list's name.
 const LIST: &str = "trusted";
-/// Bytes of the list, and of a project file.
+/// Bytes of the list.
 const BYTES: u64 = 1 << 20;
 
 /// The user's configuration folder: `TREFOIL_CONFIG_DIR`, else `trefoil` in the platform's own (`$XDG_CONFIG_HOME` or
@@ -70,36 +72,40 @@ impl Trust {
         Self { folder, hashes: text.lines().filter_map(entry).collect() }
     }
 
-    /// What the user thinks of this project file, as it is now. `path` has no links.
-    pub fn standing(&self, path: &Path) -> Standing {
-        match (self.hashes.get(path), hash(path)) {
-            (Some(known), Ok(now)) if *known == now => Standing::Trusted,
-            (Some(_), _) => Standing::Changed,
-            (None, _) => Standing::Unknown,
+    /// What the user thinks of these bytes of this project file. `path` has no links.
+    pub fn standing(&self, path: &Path, bytes: &[u8]) -> Standing {
+        match self.hashes.get(path) {
+            Some(known) if *known == hash(bytes) => Standing::Trusted,
+            Some(_) => Standing::Changed,
+            None => Standing::Unknown,
         }
     }
 
     /// All project files that were trusted, with what has become of them.
     pub fn list(&self) -> Vec<(&Path, Standing)> {
-        self.hashes.keys().map(|path| (path.as_path(), self.standing(path))).collect()
+        let now = |path: &PathBuf| project::bytes(path).map_or(Standing::Changed, |b| self.standing(path, &b));
+        self.hashes.keys().map(|path| (path.as_path(), now(path))).collect()
     }
 
-    /// Trusts the project file of a folder as it is now; its path.
-    pub fn add(&mut self, folder: &Path) -> Result<PathBuf, TrustError> {
+    /// Trusts the project file of a folder as it is now; its path, and what was trusted.
+    pub fn add(&mut self, folder: &Path) -> Result<(PathBuf, SourceFile), TrustError> {
         let path = project_file(folder)?;
-        self.hashes.insert(path.clone(), hash(&path)?);
+        let failed = |why: door::Shut| TrustError::File(path.display().to_string(), why.reason());
+        let bytes = project::bytes(&path).map_err(failed)?;
+        self.hashes.insert(path.clone(), hash(&bytes));
         self.save()?;
-        Ok(path)
+        let text = SourceFile::from_bytes(path.display().to_string(), bytes);
+        Ok((path, text))
     }
 
-    /// Takes trust back; whether there was any.
-    pub fn remove(&mut self, folder: &Path) -> Result<bool, TrustError> {
+    /// Takes trust back; the file, and whether it was trusted.
+    pub fn remove(&mut self, folder: &Path) -> Result<(PathBuf, bool), TrustError> {
         // The file may be gone by now.
         let gone = door::real(folder).join(project::NAME);
         let path = project_file(folder).unwrap_or(gone);
         let was = self.hashes.remove(&path).is_some();
         self.save()?;
-        Ok(was)
+        Ok((path, was))
     }
 
     fn save(&self) -> Result<(), TrustError> {
@@ -134,10 +140,9 @@ fn project_file(folder: &Path) -> Result<PathBuf, TrustError> {
     }
 }
 
-fn hash(path: &Path) -> Result<String, TrustError> {
-    let bytes = door::named(path, BYTES).map_err(|why| TrustError::File(path.display().to_string(), why.reason()))?;
-    Ok(Sha256::digest(bytes).iter().fold(String::new(), |mut text, byte| {
+fn hash(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().fold(String::new(), |mut text, byte| {
         let _ = write!(text, "{byte:02x}");
         text
-    }))
+    })
 }

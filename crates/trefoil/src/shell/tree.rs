@@ -106,7 +106,6 @@ mod linux {
         id: u32,
         parent: u32,
         group: u32,
-        session: u32,
         dead: bool,
     }
 
@@ -133,7 +132,7 @@ mod linux {
     fn strays(command: u32, mark: &str) -> Vec<u32> {
         let own = std::process::id();
         let all = processes();
-        let Some(session) = all.get(&own).map(|p| p.session) else { return Vec::new() };
+        let Some(group) = all.get(&own).map(|p| p.group) else { return Vec::new() };
         let under_way = under_way();
         // The first process below this one that a process descends from.
         let top = |process: &Process| {
@@ -150,7 +149,8 @@ mod linux {
         let mut strays = Vec::new();
         for process in all.values().filter(|p| p.id != own && p.id != command) {
             let Some(top) = top(process).filter(|top| !under_way.contains_key(top)) else { continue };
-            let left = process.group == command || process.session != session;
+            // This process's own group is its terminal's business.
+            let left = process.group != group;
             if process.dead {
                 if left
                     && top == process.id
@@ -178,14 +178,14 @@ mod linux {
         ids.filter_map(|id: u32| Some((id, process(id)?))).collect()
     }
 
-    /// `pid (name) state parent group session …`; the name may hold anything.
+    /// `pid (name) state parent group …`; the name may hold anything.
     fn process(id: u32) -> Option<Process> {
         let stat = std::fs::read(format!("/proc/{id}/stat")).ok()?;
         let stat = String::from_utf8_lossy(&stat);
         let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace();
         let dead = matches!(fields.next()?, "Z" | "X");
         let mut number = || fields.next()?.parse().ok();
-        Some(Process { id, parent: number()?, group: number()?, session: number()?, dead })
+        Some(Process { id, parent: number()?, group: number()?, dead })
     }
 
     /// The mark of a process, if it still has one.

@@ -27,7 +27,13 @@ impl About {
         Self {
             dialect: loaded.dialect,
             program: format!("{:016x}", loaded.program.hash),
-            sources: loaded.files.iter().map(|(_, f)| (f.name().to_owned(), hash(f.text()))).collect(),
+            sources: loaded
+                .program
+                .files()
+                .iter()
+                .filter_map(|id| loaded.files.get(*id))
+                .map(|f| (f.name().to_owned(), hash(f.text())))
+                .collect(),
             answers_from: answers_from.to_string(),
             placeholder: *answers_from == AnswersFrom::Embedded,
             graph: graph(&loaded.program, &loaded.files),

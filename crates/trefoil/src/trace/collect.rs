@@ -2,9 +2,10 @@
 
 use trefoil_runtime::{Event, EventKind, Told};
 
-use super::{Call, End, StepTrace, Trace, outer};
+use super::{Call, End, Item, StepTrace, Trace, outer};
 
 use jiff::Timestamp;
+use trefoil_template::Value;
 
 impl Trace {
     pub(super) fn take(&mut self, event: &Event) {
@@ -35,7 +36,7 @@ impl Trace {
                     (step.status, step.ended_ms, step.error) = ("failed", Some(at), Some((error.clone(), *handled_as)));
                 }
             }
-            EventKind::ModelStarted { agent, model, messages, parameters } => {
+            EventKind::ModelStarted { agent, model, messages, parameters, .. } => {
                 let call = Call {
                     agent: Some(agent.clone()),
                     model: Some(model.clone()),
@@ -76,17 +77,26 @@ impl Trace {
                     call.usage = Some(*usage);
                 }
             }
-            EventKind::TextDelta { .. } | EventKind::ItemStarted { .. } | EventKind::ItemFinished { .. } => {}
+            EventKind::ItemStarted { index, total, item } => {
+                if let Some(key) = &event.key {
+                    let item = Item { number: index.saturating_add(1), total: *total, value: item.clone() };
+                    self.items.insert(key.0.clone(), item);
+                }
+            }
+            EventKind::TextDelta { .. } | EventKind::ItemFinished { .. } => {}
             EventKind::RetryScheduled { attempt, delay_ms, error } => {
                 self.note(event, format!("try {attempt} in {delay_ms} ms, because {error}"));
-                if let Some(step) = self.of(event) {
-                    step.tries = *attempt;
+                if let Some(step) = self.tried(event) {
+                    step.tries = step.tries.max(*attempt);
                 }
             }
             EventKind::ValidationFailed { iteration, reason } => {
                 self.note(event, format!("iteration {iteration} did not validate: {reason}"));
             }
-            EventKind::SignalWanted { prompt, .. } => self.note(event, format!("asked a person: {prompt}")),
+            EventKind::SignalWanted { label, prompt, .. } => {
+                let call = Call { detail: Some(Value::from(prompt.as_str())), ..call(event, "human") };
+                self.around(event, label, "human").calls.push(call);
+            }
             EventKind::Warning { message } => {
                 if event.key.is_some() {
                     self.note(event, format!("warning: {message}"));
@@ -134,7 +144,8 @@ impl Trace {
             };
         }
     }
-    fn begin(&mut self, step: StepTrace) -> usize {
+    fn begin(&mut self, mut step: StepTrace) -> usize {
+        step.item = step.key.as_ref().and_then(|key| self.item(&key.0));
         if let Some(key) = &step.key {
             self.index.insert(key.0.clone(), self.steps.len());
         }
@@ -146,11 +157,29 @@ impl Trace {
         let index = self.index.get(&event.key.as_ref()?.0)?;
         self.steps.get_mut(*index)
     }
+    /// The step that is tried again: the one of the event, or that whose call it is. Of a fan-out the tries of an item are
+    /// not its own.
+    fn tried(&mut self, event: &Event) -> Option<&mut StepTrace> {
+        let key = event.key.as_ref()?;
+        let step = self.inner(event).and_then(|index| self.steps.get_mut(index))?;
+        let rest = key.0.strip_prefix(&*step.key.as_ref()?.0)?;
+        (!rest.contains('[')).then_some(step)
+    }
     /// The call that is under way at the event's key.
     fn call(&mut self, event: &Event) -> Option<&mut Call> {
         let index = self.inner(event)?;
         let calls = &mut self.steps.get_mut(index)?.calls;
         calls.iter_mut().rev().find(|c| c.key == event.key && c.duration_ms.is_none())
+    }
+    /// The item that a step is in, with no other step between them.
+    fn item(&self, key: &str) -> Option<Item> {
+        let mut key = key;
+        loop {
+            if let Some(item) = self.items.get(key) {
+                return Some(item.clone());
+            }
+            key = outer(key).filter(|key| !self.index.contains_key(*key))?;
+        }
     }
     /// The innermost step around an activity.
     fn inner(&self, event: &Event) -> Option<usize> {
@@ -177,6 +206,7 @@ fn step(event: &Event, label: &str) -> StepTrace {
         kind: "step",
         tries: 1,
         items: None,
+        item: None,
         location: event.location,
         status: "running",
         started_ms: event.at_ms,

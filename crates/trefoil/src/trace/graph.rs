@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use trefoil_syntax::Location;
 
 use super::StepTrace;
-use crate::graph::layout::{Place, layout};
+use crate::graph::layout::{Place, heading, layout};
 use crate::graph::{Graph, Line, Shape};
 
 /// Which box and which frame show each step, in the order of the steps.
@@ -113,7 +113,7 @@ pub(super) fn json(graph: &Graph, steps: &[StepTrace], shown: &Shown) -> Value {
         json!({
             "id": format!("f{i}"), "label": cluster.title, "note": cluster.note, "x": x, "y": y,
             "width": round(at.width), "height": round(at.height), "frame": id('f', cluster.parent),
-            "title_x": round(title.x), "title_y": round(title.y), "steps": patterns(&shown.frames, i),
+            "title_x": round(title.x), "title_y": round(title.y), "title_lines": heading(cluster), "steps": patterns(&shown.frames, i),
         })
     });
     let edges = graph.edges.iter().zip(&placed.edges).map(|(edge, way)| {

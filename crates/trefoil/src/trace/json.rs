@@ -167,6 +167,9 @@ fn step(step: &StepTrace, files: &Files, index: &Index<'_>) -> Map<String, Value
     if let Some(items) = &step.items {
         put("items", json!(items));
     }
+    if let Some(item) = &step.item {
+        put("item", json!({"number": item.number, "total": item.total, "value": item.value}));
+    }
     if step.tries > 1 {
         put("tries", step.tries.into());
     }

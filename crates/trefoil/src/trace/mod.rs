@@ -49,6 +49,8 @@ pub struct Trace {
     pub end: Option<End>,
     /// Steps by key.
     index: HashMap<Arc<str>, usize>,
+    /// Items of fan-outs by key.
+    items: HashMap<Arc<str>, Item>,
 }
 
 /// How a run ended.
@@ -66,6 +68,17 @@ pub struct End {
     pub duration_ms: u64,
 }
 
+/// An item of a fan-out.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Item {
+    /// Which, from 1.
+    pub number: u32,
+    /// How many there are.
+    pub total: u32,
+    /// What it is; none: the fan-out is over a number.
+    pub value: Option<Value>,
+}
+
 /// What became of a step.
 #[derive(Debug, Clone)]
 pub struct StepTrace {
@@ -79,6 +92,8 @@ pub struct StepTrace {
     pub tries: u32,
     /// How its fan-out went.
     pub items: Option<Tally>,
+    /// The item that it is done for, if that is what it is in.
+    pub item: Option<Item>,
     /// Its place.
     pub location: Option<Location>,
     /// `running`, `done`, `failed`, `skipped`; `stopped` where the run ended before the step did.
@@ -95,16 +110,16 @@ pub struct StepTrace {
     pub reason: Option<String>,
     /// Its calls, one for each try.
     pub calls: Vec<Call>,
-    /// Retries, iterations that did not validate, questions, warnings.
+    /// Retries, iterations that did not validate, warnings.
     pub notes: Vec<(u64, String)>,
 }
 
-/// A model call, tool call or command.
+/// A model call, tool call, command or question to a person.
 #[derive(Debug, Clone)]
 pub struct Call {
     /// Its key.
     pub key: Option<Key>,
-    /// `model`, `tool`, `command`, ...
+    /// `model`, `tool`, `command`, `human`, ...
     pub effect: &'static str,
     /// Who speaks.
     pub agent: Option<String>,
@@ -118,7 +133,7 @@ pub struct Call {
     pub partial: Option<String>,
     /// What the provider said beside the answer.
     pub told: Told,
-    /// Arguments or script.
+    /// Arguments, script or question.
     pub detail: Option<Value>,
     /// What came back.
     pub answer: Option<Value>,
@@ -167,4 +182,23 @@ pub fn event_json(event: &Event, files: &Files) -> serde_json::Value {
 pub fn outer(key: &str) -> Option<&str> {
     let end = key.rfind(['/', '@', '[', '#', '!', '~'])?;
     key.get(..end)
+}
+
+/// A key without the try at its end.
+pub fn without_try(key: &str) -> &str {
+    match key.rsplit_once('!') {
+        Some((step, digits)) if !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()) => step,
+        _ => key,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::without_try;
+
+    #[test]
+    fn a_key_loses_its_try_and_nothing_else() {
+        assert_eq!((without_try("a!2"), without_try("a@2/b!10")), ("a", "a@2/b"));
+        assert_eq!((without_try("a!"), without_try("a!2/b"), without_try("a")), ("a!", "a!2/b", "a"));
+    }
 }

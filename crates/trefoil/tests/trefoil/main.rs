@@ -15,6 +15,7 @@ mod engine;
 mod fixes;
 mod pages;
 mod plan;
+mod providers;
 mod real;
 mod schema;
 mod strangers;

@@ -53,7 +53,7 @@ impl<'p> Walk<'_, 'p> {
                 self.expr(then, state, inside);
                 self.expr(otherwise, state, place);
             }
-            Expr::Consensus { verdicts, .. } => verdicts.iter().for_each(|(e, _)| self.expr(e, state, place)),
+            Expr::Consensus { verdicts, .. } => verdicts.iter().for_each(|b| self.expr(&b.value, state, place)),
         }
     }
 

@@ -1,5 +1,7 @@
 //! Programs that read some of their words, or what they are sent, as code.
 
+use super::settings::{GIT, SSH, Settings};
+
 /// What the words without a dash are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operands {
@@ -11,6 +13,8 @@ pub enum Operands {
     Code,
     /// All behind the first so many are code.
     Rest(usize),
+    /// All behind the first so many are another program and its words.
+    Program(usize),
 }
 
 /// How a program takes code.
@@ -24,26 +28,80 @@ pub struct Language {
     pub takes: &'static str,
     /// Long options with code.
     pub long: &'static [&'static str],
+    /// Long options with something else behind them.
+    pub long_takes: &'static [&'static str],
     pub operands: Operands,
     /// It reads code from its input, if it was given none.
     pub input: bool,
-    /// It is a shell.
+    /// Its code is that of a shell.
     pub shell: bool,
+    /// Its `-c` is a switch: the first word behind all options is the code.
+    pub switched: bool,
+    /// Words that begin with `+` are code.
+    pub plus: bool,
+    /// The letter of the option that sets a variable of its code.
+    pub assigns: &'static str,
+    pub settings: Option<&'static Settings>,
 }
 
-const NONE: Language =
-    Language { code: "", file: "", takes: "", long: &[], operands: Operands::Data, input: false, shell: false };
+const NONE: Language = Language {
+    code: "",
+    file: "",
+    takes: "",
+    long: &[],
+    long_takes: &[],
+    operands: Operands::Data,
+    input: false,
+    shell: false,
+    switched: false,
+    plus: false,
+    assigns: "",
+    settings: None,
+};
+
+/// A program that nobody can name: what most languages have in common.
+pub const UNNAMED: Language = Language { code: "ce", long: &["--eval", "--command"], ..NONE };
 
 /// The language of a program.
 pub fn language(program: &str) -> Option<Language> {
-    use Operands::{Code, Data, File, Rest};
+    use Operands::{Code, Data, File, Program, Rest};
     let stem = program.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
     Some(match stem {
-        "sh" | "bash" | "dash" | "zsh" | "ksh" | "ash" | "fish" => {
-            Language { code: "c", takes: "oO", operands: File, input: true, shell: true, ..NONE }
+        "sh" | "bash" | "rbash" | "dash" | "zsh" | "ksh" | "mksh" | "lksh" | "oksh" | "pdksh" | "ash" | "yash"
+        | "posh" | "csh" | "tcsh" | "hush" => Language {
+            code: "c",
+            takes: "oO",
+            long_takes: &["--rcfile", "--init-file"],
+            operands: File,
+            input: true,
+            shell: true,
+            switched: true,
+            ..NONE
+        },
+        "fish" => Language {
+            code: "cC",
+            takes: "dDfo",
+            long: &["--command", "--init-command"],
+            operands: File,
+            input: true,
+            shell: true,
+            ..NONE
+        },
+        "nu" | "elvish" | "xonsh" | "rc" | "es" => {
+            Language { code: "c", long: &["--commands"], operands: File, input: true, ..NONE }
         }
-        "su" => Language { code: "c", long: &["--command"], takes: "sg", shell: true, ..NONE },
-        "python" | "pypy" => Language { code: "c", file: "m", takes: "WX", operands: File, input: true, ..NONE },
+        "su" | "runuser" => Language {
+            code: "c",
+            takes: "sgGuw",
+            long: &["--command", "--session-command"],
+            input: true,
+            shell: true,
+            ..NONE
+        },
+        "script" => Language { code: "c", takes: "BEIOTmo", long: &["--command"], input: true, shell: true, ..NONE },
+        "python" | "pypy" | "ipython" => {
+            Language { code: "c", file: "m", takes: "WX", operands: File, input: true, ..NONE }
+        }
         "perl" => Language { code: "eE", takes: "", operands: File, input: true, ..NONE },
         "ruby" => Language { code: "e", takes: "rIC", operands: File, input: true, ..NONE },
         "node" | "nodejs" | "bun" => {
@@ -52,16 +110,41 @@ pub fn language(program: &str) -> Option<Language> {
         "php" => {
             Language { code: "rBRE", file: "f", takes: "dc", long: &["--run"], operands: File, input: true, ..NONE }
         }
-        "lua" | "Rscript" | "osascript" => Language { code: "e", operands: File, input: true, ..NONE },
+        "lua" | "luajit" | "Rscript" | "osascript" | "elixir" | "groovy" | "scala" => {
+            Language { code: "e", operands: File, input: true, ..NONE }
+        }
+        "R" => Language { code: "e", file: "f", operands: Data, input: true, ..NONE },
+        "julia" => {
+            Language { code: "eE", takes: "JLptCH", long: &["--eval", "--print"], operands: File, input: true, ..NONE }
+        }
+        "tclsh" | "guile" | "octave" | "ghci" | "jshell" | "irb" => {
+            Language { code: "ce", long: &["--eval"], operands: File, input: true, ..NONE }
+        }
+        "expect" => Language { code: "c", file: "fb", operands: File, input: true, ..NONE },
         "pwsh" | "powershell" => {
             Language { long: &["-c", "-Command", "-command"], operands: File, input: true, ..NONE }
         }
         "awk" | "gawk" | "mawk" | "nawk" => {
-            Language { code: "e", file: "f", takes: "Fv", long: &["--source"], operands: Code, ..NONE }
+            Language { code: "e", file: "f", takes: "Fv", long: &["--source"], operands: Code, assigns: "v", ..NONE }
         }
         "sed" | "gsed" => {
             Language { code: "e", file: "f", takes: "l", long: &["--expression"], operands: Code, ..NONE }
         }
+        "make" | "gmake" => Language { file: "f", takes: "CIoW", long: &["--eval"], ..NONE },
+        "ed" | "red" => Language { takes: "p", input: true, ..NONE },
+        "ex" => Language { code: "c", file: "S", takes: "tTuU", long: &["--cmd"], plus: true, input: true, ..NONE },
+        "vi" | "vim" | "nvim" | "view" | "vimdiff" => {
+            Language { code: "c", file: "Ss", takes: "tTuU", long: &["--cmd"], plus: true, ..NONE }
+        }
+        "emacs" => Language { file: "l", takes: "fu", long: &["--eval", "-eval"], ..NONE },
+        "less" => Language { plus: true, ..NONE },
+        "gdb" => Language {
+            file: "x",
+            long: &["-ex", "--ex", "-iex", "--iex", "-eval-command", "--eval-command", "--init-eval-command"],
+            input: true,
+            ..NONE
+        },
+        "lldb" => Language { code: "oO", file: "sS", long: &["--one-line"], takes: "npa", input: true, ..NONE },
         "psql" => Language { code: "c", file: "f", takes: "dhpUvoPFRLT", long: &["--command"], input: true, ..NONE },
         "mysql" | "mariadb" => Language { code: "e", takes: "", long: &["--execute"], input: true, ..NONE },
         "sqlite" | "duckdb" => Language { long: &["-cmd", "-c", "-s"], operands: Rest(1), input: true, ..NONE },
@@ -73,99 +156,56 @@ pub fn language(program: &str) -> Option<Language> {
         "eval" | "alias" => Language { operands: Rest(0), shell: stem == "eval", ..NONE },
         "watch" => Language { takes: "n", operands: Rest(0), ..NONE },
         "parallel" => Language { takes: "jIaN", operands: Code, input: true, ..NONE },
-        "ssh" => Language { takes: "bcDEeFIiJLlmOopQRSWw", operands: Rest(1), ..NONE },
+        "entr" => Language { code: "s", shell: true, operands: Program(0), ..NONE },
+        "env" => Language { code: "S", takes: "uC", long: &["--split-string"], operands: Program(0), ..NONE },
+        "flock" => Language { code: "c", takes: "wE", long: &["--command"], shell: true, operands: Program(1), ..NONE },
+        "npx" => Language { code: "c", takes: "p", long: &["--call"], operands: Program(0), ..NONE },
+        // What a command of it starts is read by a shell.
+        "tmux" => Language { takes: "cefFLnSstTxy", operands: Rest(1), ..NONE },
+        "ssh" => {
+            Language { takes: "bcDEeFIiJLlmOopQRSWw", operands: Rest(1), input: true, settings: Some(&SSH), ..NONE }
+        }
+        "scp" | "sftp" => Language { code: "SD", takes: "cFiJlPX", settings: Some(&SSH), ..NONE },
+        "wget" => Language { long: &["--use-askpass"], ..NONE },
+        "rsync" => Language { code: "e", takes: "fTBM", long: &["--rsh", "--rsync-path"], ..NONE },
+        "git" => Language {
+            takes: "C",
+            long: &[
+                "--exec",
+                "--upload-pack",
+                "--receive-pack",
+                "--extcmd",
+                "--tree-filter",
+                "--index-filter",
+                "--msg-filter",
+                "--env-filter",
+                "--commit-filter",
+                "--parent-filter",
+                "--tag-name-filter",
+            ],
+            settings: Some(&GIT),
+            ..NONE
+        },
+        "tar" | "gtar" | "bsdtar" => Language {
+            code: "IF",
+            takes: "fCbgKNTVXLH",
+            long: &[
+                "--to-command",
+                "--use-compress-program",
+                "--checkpoint-action",
+                "--info-script",
+                "--new-volume-script",
+                "--rsh-command",
+            ],
+            ..NONE
+        },
         "trap" => Language { operands: Code, shell: true, ..NONE },
-        "at" | "batch" | "crontab" => Language { takes: "fqtu", operands: Data, input: true, ..NONE },
+        "compgen" => Language { code: "CFW", takes: "AGPSXo", ..NONE },
+        "mapfile" | "readarray" => Language { code: "C", takes: "dnOsuc", ..NONE },
+        "bind" => Language { code: "x", takes: "mqur", ..NONE },
+        "at" | "batch" | "crontab" => Language { file: "f", takes: "qtu", operands: Data, input: true, ..NONE },
         _ => return None,
     })
-}
-
-/// Programs that start the one named in their words.
-pub fn starts_another(program: &str) -> bool {
-    matches!(
-        program,
-        "sudo"
-            | "doas"
-            | "env"
-            | "timeout"
-            | "nohup"
-            | "nice"
-            | "ionice"
-            | "xargs"
-            | "docker"
-            | "podman"
-            | "kubectl"
-            | "find"
-            | "fd"
-            | "time"
-            | "exec"
-            | "command"
-            | "builtin"
-            | "stdbuf"
-            | "setsid"
-            | "flock"
-            | "chroot"
-            | "busybox"
-            | "unshare"
-            | "nsenter"
-            | "strace"
-            | "script"
-            | "entr"
-            | "parallel"
-            | "watch"
-    )
-}
-
-/// How a program tells its options from its other words.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Options {
-    /// By the dash, wherever they stand before `--`; the word after one may be its argument.
-    Anywhere,
-    /// The same, and no short one takes an argument.
-    Switches,
-    /// Only before the first other word.
-    BeforeOperands,
-    /// It starts the program that comes after so many words of its own; letters of options that take a word.
-    Started { operands: u32, takes: &'static str },
-    /// `find`: it starts the programs after `-exec`.
-    Actions,
-}
-
-/// How a program reads options; none: what its words are is its own business, or none of them can do harm.
-pub fn options(program: &str) -> Option<Options> {
-    let started = |operands, takes| Some(Options::Started { operands, takes });
-    match program {
-        "" | "echo" | "test" | "[" | "[[" | ":" | "true" | "false" | "exit" | "return" | "cd" | "for" | "case"
-        | "in" | "select" | "function" | "wait" | "sleep" | "basename" | "dirname" => None,
-        // What they do with their words is known, or the rest of the rules says it.
-        "eval" | "alias" | "trap" | "source" | "." | "su" | "ssh" | "docker" | "podman" | "kubectl" | "watch"
-        | "at" | "batch" | "crontab" | "parallel" | "busybox" | "unshare" | "nsenter" | "script" | "entr" | "fd" => {
-            None
-        }
-        // The words of a script are the script's.
-        _ if language(program).is_some_and(|l| l.operands == Operands::File) => None,
-        "awk" | "gawk" | "mawk" | "nawk" => None,
-        "find" => Some(Options::Actions),
-        "printf" => Some(Options::BeforeOperands),
-        "rm" | "rmdir" | "ls" | "cat" | "mv" | "cp" | "touch" | "wc" | "unlink" | "chmod" | "chown" => {
-            Some(Options::Switches)
-        }
-        "timeout" => started(1, "ks"),
-        "flock" => started(1, "wE"),
-        "chroot" => started(1, ""),
-        "nohup" | "setsid" => started(0, ""),
-        "env" => started(0, "uCS"),
-        "nice" => started(0, "n"),
-        "ionice" => started(0, "cnpPu"),
-        "stdbuf" => started(0, "ioe"),
-        "sudo" | "doas" => started(0, "ugpCThrtRD"),
-        "time" => started(0, "fo"),
-        "strace" => started(0, "eopsEuPIaOSX"),
-        "xargs" => started(0, "InPLdsEa"),
-        // A script of one's own.
-        _ if program.contains('.') => None,
-        _ => Some(Options::Anywhere),
-    }
 }
 
 /// Variables that decide which code programs run.

@@ -27,6 +27,15 @@ pub enum Redirect {
     Text,
 }
 
+/// Where the files are that `<( )` stands for.
+pub const DESCRIPTOR: &str = "/dev/fd/";
+
+/// The name of the command that is the subscript in `${NAME[...]}`.
+pub const SUBSCRIPT: &str = "${[]}";
+
+/// The name of the command that is `${!NAME}`.
+pub const INDIRECT: &str = "${!}";
+
 /// A simple command.
 #[derive(Debug, Clone, Default)]
 pub struct Command {
@@ -81,6 +90,20 @@ fn computed(mut commands: Vec<Command>) -> Vec<Command> {
         command.words.insert(0, vec![Part::Text("let".into())]);
     }
     commands
+}
+
+/// Splits at the bracket that closes a subscript.
+fn closed(text: &str) -> Option<(&str, &str)> {
+    let mut depth = 0;
+    for (at, c) in text.char_indices() {
+        match c {
+            '[' => depth += 1,
+            ']' if depth == 0 => return Some((text.get(..at)?, text.get(at + 1..)?)),
+            ']' => depth -= 1,
+            _ => {}
+        }
+    }
+    None
 }
 
 /// Text of a word that has no values.
@@ -169,7 +192,7 @@ impl Reader<'_> {
                 self.rest.next();
                 let inner = self.until(')', '(');
                 let commands = match inner.strip_prefix('(').and_then(|i| i.strip_suffix(')')) {
-                    Some(expression) => computed(self.inner(&format!("\"{}\"", expression.replace('"', "")))),
+                    Some(expression) => computed(self.quoted(expression)),
                     None => self.inner(&inner),
                 };
                 self.push(Part::Output(commands));
@@ -177,18 +200,15 @@ impl Reader<'_> {
             Some('{') => {
                 self.rest.next();
                 let inner = self.until('}', '{');
-                let end = inner.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(inner.len());
-                let (name, operator) = inner.split_at(end);
-                // `${1:+"${1}"}` is what stands inside, if anything.
-                let instead = operator.trim_start_matches(':');
-                if !instead.starts_with('+') && !name.is_empty() {
-                    self.push(Part::Variable(name.to_owned(), quoted));
-                }
-                if let Some(other) = instead.strip_prefix(['+', '-', '=']) {
-                    let other = if quoted { format!("\"{other}\"") } else { other.to_owned() };
-                    let parts = self.inner(&other).into_iter().flat_map(|c| c.words).flatten();
-                    parts.for_each(|part| self.push(part));
-                }
+                self.braces(&inner, quoted);
+            }
+            // Old arithmetic of bash.
+            Some('[') => {
+                self.rest.next();
+                let inner = self.until(']', '[');
+                let commands = computed(self.quoted(&inner));
+                self.push(Part::Text(String::new()));
+                self.push(Part::Output(commands));
             }
             Some(c) if c.is_ascii_digit() || matches!(c, '@' | '*') => {
                 let name = self.rest.next().into_iter().collect();
@@ -202,6 +222,75 @@ impl Reader<'_> {
                 self.push(if name.is_empty() { Part::Text("$".into()) } else { Part::Variable(name, quoted) });
             }
         }
+    }
+
+    /// What stands in `${ }`.
+    fn braces(&mut self, inner: &str, quoted: bool) {
+        let (indirect, body) = inner.strip_prefix('!').map_or((false, inner), |body| (true, body));
+        let (length, body) = match body.strip_prefix('#') {
+            Some(body) if !body.is_empty() => (true, body),
+            _ => (false, body),
+        };
+        let letter = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let end = match body.chars().next() {
+            Some('@' | '*') => 1,
+            _ => body.find(|c| !letter(c)).unwrap_or(body.len()),
+        };
+        let (name, mut operator) = body.split_at(end);
+        let mut lists_keys = operator.starts_with(['@', '*']);
+        if let Some((subscript, behind)) = operator.strip_prefix('[').and_then(closed) {
+            operator = behind;
+            if matches!(subscript, "@" | "*") {
+                lists_keys = true;
+            } else {
+                let part = self.aside(&[SUBSCRIPT, name], subscript);
+                self.push(part);
+            }
+        }
+        if indirect {
+            // The value is a name, which may have a subscript.
+            if !lists_keys && !name.is_empty() {
+                let part = self.aside(&[INDIRECT], &format!("${{{name}}}"));
+                self.push(part);
+            }
+            return;
+        }
+        let transformed = operator.strip_prefix('@');
+        if transformed == Some("P") {
+            let part = self.aside(&["eval"], &format!("${{{name}}}"));
+            return self.push(part);
+        }
+        // `${1:+"${1}"}` is what stands inside, if anything.
+        let instead = operator.trim_start_matches(':');
+        if !instead.starts_with('+') && !name.is_empty() && !length {
+            self.push(Part::Variable(name.to_owned(), quoted));
+        }
+        if let Some(other) = instead.strip_prefix(['+', '-', '=', '?']) {
+            let other = if quoted { format!("\"{other}\"") } else { other.to_owned() };
+            let parts = self.inner(&other).into_iter().flat_map(|c| c.words).flatten();
+            parts.for_each(|part| self.push(part));
+        } else if operator.starts_with(':') {
+            let part = self.aside(&["let"], instead);
+            self.push(part);
+        } else if operator.starts_with(['/', '#', '%', '^', ',']) {
+            let parts = self.quoted(operator).into_iter().flat_map(|c| c.words).flatten();
+            parts.filter(|part| !matches!(part, Part::Text(_))).for_each(|part| self.push(part));
+        }
+    }
+
+    /// The commands of a text, all of which is in double quotes.
+    fn quoted(&self, text: &str) -> Vec<Command> {
+        self.inner(&format!("\"{}\"", text.replace('"', "")))
+    }
+
+    /// A part that is nothing but a command which is done aside: these words, and one more.
+    fn aside(&self, words: &[&str], last: &str) -> Part {
+        let mut commands = self.quoted(last);
+        if let Some(command) = commands.first_mut() {
+            let words = words.iter().map(|word| vec![Part::Text((*word).to_owned())]);
+            command.words.splice(0..0, words);
+        }
+        Part::Output(commands)
     }
 
     /// Whether a command would begin with the next word.
@@ -218,7 +307,7 @@ impl Reader<'_> {
     /// `(( ... ))`, the same as `let "..."`.
     fn arithmetic(&mut self) {
         let inner = self.until(')', '(');
-        let mut commands = computed(self.inner(&format!("\"{}\"", inner.replace('"', ""))));
+        let mut commands = computed(self.quoted(&inner));
         self.command.words.clear();
         self.done.append(&mut commands);
     }
@@ -254,6 +343,7 @@ impl Reader<'_> {
         if self.rest.next_if_eq(&'(').is_some() {
             let inner = self.until(')', '(');
             let commands = self.inner(&inner);
+            self.push(Part::Text(DESCRIPTOR.into()));
             return self.push(Part::Output(commands));
         }
         if c == '>' {

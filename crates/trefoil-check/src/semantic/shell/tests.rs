@@ -15,7 +15,10 @@ fn said(script: &str) -> Vec<String> {
             How::Code(_) => "code",
             How::Arithmetic => "arithmetic",
             How::Option(_) => "option",
+            How::Name => "name",
             How::Setting(_) => "setting",
+            How::Later(_) => "later",
+            How::File => "file",
             How::Program => "program",
             How::Bare => "bare",
             How::Host => "host",
@@ -29,9 +32,9 @@ fn said(script: &str) -> Vec<String> {
 }
 
 fn each(expected: &[&str], scripts: &[&str]) {
-    for script in scripts {
-        assert_eq!(said(script), expected, "{script}");
-    }
+    let all = scripts.iter().map(|script| (script, said(script)));
+    let wrong: Vec<_> = all.filter(|(_, said)| said != expected).collect();
+    assert!(wrong.is_empty(), "not {expected:?}: {wrong:#?}");
 }
 
 #[test]
@@ -91,6 +94,125 @@ fn what_reaches_an_interpreter_by_a_pipe_a_file_or_a_variable() {
         ],
     );
     each(&["setting"], &["PATH=\"${1}\" ls", "export LD_PRELOAD=\"${1}\"; ls", "env PATH=\"$Q\" ls"]);
+}
+
+#[test]
+fn a_program_whose_name_is_not_written() {
+    each(
+        &["code"],
+        &[
+            "\"$SHELL\" -c \"$Q\"",
+            "${SHELL:-sh} -c \"$Q\"",
+            "$(which sh) -c \"${1}\"",
+            "`command -v bash` -c \"${1}\"",
+            "\"$PYTHON\" -c \"$Q\"",
+            "\"$TOOL\" -e \"$Q\"",
+            "\"$BIN/bash\" -c \"$Q\"",
+            "env \"$SHELL\" -c \"$Q\"",
+            "echo \"${1}\" | \"$SHELL\"",
+            "find . -exec \"$SHELL\" -c \"$Q\" \\;",
+        ],
+    );
+    each(
+        &[],
+        &[
+            "\"$TOOL\" --name \"$Q\"",
+            "\"$BIN/tool\" -c \"$Q\"",
+            "\"$GREP\" -e \"$Q\" f",
+            "\"$PYTHON\" main.py \"$Q\"",
+            "echo \"$Q\" | \"$BIN/tool\"",
+        ],
+    );
+}
+
+#[test]
+fn options_before_code_and_where_another_program_takes_it() {
+    each(
+        &["code"],
+        &[
+            "sh +e -c \"$Q\"",
+            "bash +o posix -c \"$Q\"",
+            "bash -ceuo pipefail \"$Q\"",
+            "bash --rcfile x -c \"$Q\"",
+            "csh -c \"$Q\"",
+            "fish -c \"$Q\"",
+            "script -qc \"$Q\"",
+            "script -c\"$Q\"",
+            "su me -c \"$Q\"",
+            "flock /tmp/l -c \"$Q\"",
+            "env -S \"$Q\"",
+            "ls | entr -s \"$Q\"",
+            "tmux new -d \"$Q\"",
+            "vim -c \"$Q\" f",
+            "vim +\"$Q\" f",
+            "gdb -ex \"$Q\"",
+            "expect -c \"$Q\"",
+            "R -e \"$Q\"",
+            "julia -e \"$Q\"",
+            "git -c core.pager=\"$Q\" log",
+            "git -c \"$Q\" log",
+            "git clone -c core.sshCommand=\"$Q\" a b",
+            "ssh -o \"ProxyCommand=$Q\" host ls",
+            "tar --to-command=\"$Q\" -xf a.tar",
+            "rsync -e \"$Q\" a b",
+            "make --eval=\"$Q\"",
+        ],
+    );
+    each(
+        &[],
+        &[
+            "git -c user.name=\"$Q\" log",
+            "git commit -c \"$Q\"",
+            "ssh -o \"ConnectTimeout=$Q\" host ls",
+            "flock /tmp/l grep -c -e \"$Q\" f",
+            "ls | entr grep -s -e \"$Q\" f",
+            "tmux kill-session -t \"$Q\"",
+        ],
+    );
+}
+
+#[test]
+fn what_reaches_code_by_the_input_or_the_environment() {
+    each(
+        &["code"],
+        &[
+            "echo \"$Q\" | make -f -",
+            "echo \"$Q\" | make -f /dev/stdin",
+            "echo \"$Q\" | ed -s f",
+            "echo \"$Q\" | ssh host",
+            "echo \"$Q\" | ssh host 'bash -s'",
+            "echo \"$Q\" | bash -c 'cat | sh'",
+            "echo \"$Q\" | xargs -I{} sh -c 'ls {}'",
+            "echo \"$Q\" | xargs -i sh -c 'ls {}'",
+            "echo \"$Q\" | xargs --replace=% sh -c 'ls %'",
+            "echo \"$Q\" | xargs sh -c 'eval \"$0\"'",
+            "echo \"$Q\" | xargs -n1 sh -c 'eval \"$1\"' _",
+            "X=\"$Q\" sh -c 'eval \"$X\"'",
+            "V=\"${1}\"; X=$V sh -c 'eval \"$X\"'",
+            "env X=\"$Q\" sh -c 'eval \"$X\"'",
+            "awk -v a=\"$Q\" 'BEGIN{system(a)}'",
+            "awk -v a=\"$Q\" 'BEGIN{a | getline r}'",
+            "awk '{system($1)}' a=\"$Q\" f",
+            "awk 'BEGIN{system(ENVIRON[\"Q\"])}'",
+            "echo \"$Q\" | awk '{print | $1}'",
+            "echo \"$Q\" | awk '{print | \"sh\"}'",
+            "T=$(mktemp); echo \"$Q\" > \"$T\"; sh \"$T\"",
+            "bash <(echo \"$Q\")",
+        ],
+    );
+    each(
+        &[],
+        &[
+            "X=\"$Q\" sh -c 'echo \"$X\"'; eval \"$X\"",
+            "awk -v a=\"$Q\" 'BEGIN{system(\"date\"); print a}'",
+            "awk -v a=\"$Q\" '$1 == a || $2 == a {print a | \"sort\"}' f",
+            "echo \"$Q\" | awk -F'|' '{print $1}'",
+            "echo \"$Q\" | ssh host 'cat > f'",
+            "echo \"$Q\" | xargs -I{} python main.py {}",
+            "echo \"$Q\" | make build",
+            "echo \"$Q\" > \"$A\"; sh \"$B\"",
+        ],
+    );
 }
 
 #[test]
@@ -167,6 +289,18 @@ fn what_a_program_takes_for_an_option_and_which_one_another_starts() {
             "cat \"${1}\"",
             "X=\"${1}\"; sort \"$X\"",
             "R=rm; $R \"${1}\"",
+            // An option that takes no word does not hide the one behind it.
+            "curl -s \"${1}\"",
+            "curl -fsSL \"${1}\" -o f",
+            "wget --quiet \"${1}\"",
+            "git checkout -q \"${1}\"",
+            "git push --force \"${1}\"",
+            "grep -i \"${1}\" f",
+            "sort -u \"${1}\"",
+            "find -L \"${1}\"",
+            "rsync -a \"${1}\" b",
+            "tool --verbose \"${1}\"",
+            "ssh -t \"${1}\"",
         ],
     );
     each(
@@ -184,8 +318,68 @@ fn what_a_program_takes_for_an_option_and_which_one_another_starts() {
             "find . -exec \"${1}\" {} +",
             "find . -name x -execdir \"$Q\" {} +",
             "sudo \"$Q\"",
+            "docker run \"$Q\"",
+            "docker run --rm --name a alpine \"$Q\"",
+            "kubectl exec pod -- \"$Q\"",
+            "unshare -r \"$Q\"",
         ],
     );
+    each(
+        &[],
+        &[
+            "git checkout -b \"$Q\"",
+            "git commit -am \"$Q\"",
+            "git log --author \"$Q\"",
+            "sort -k \"$Q\" f",
+            "tar -xzf \"$Q\"",
+            "tool --id \"$Q\"",
+            "tool -x \"$Q\"",
+            "jq --arg x \"$Q\" . f",
+            "docker run --name \"$Q\" alpine ls",
+            "docker logs \"$Q\"",
+            "timeout --kill-after 5 10 python main.py \"$Q\"",
+        ],
+    );
+}
+
+#[test]
+fn what_a_shell_takes_for_the_name_of_a_variable() {
+    each(
+        &["name"],
+        &[
+            "echo ${!Q}",
+            "printf -v \"$Q\" x",
+            "read \"${1}\"",
+            "read -ra \"$Q\"",
+            "mapfile -t \"$Q\"",
+            "declare \"${1}\"",
+            "declare \"${1}\"=1",
+            "typeset -x \"$Q\"",
+            "local \"$Q\"",
+            "export \"${1}\"=a",
+            "unset \"$Q\"",
+            "getopts ab \"$Q\"",
+        ],
+    );
+    each(
+        &[],
+        &["export A=\"$Q\"", "local a=\"$Q\" b", "read -p \"$Q\" a", "printf '%s' \"$Q\"", "echo \"${!A[@]}\" \"$Q\""],
+    );
+}
+
+#[test]
+fn what_is_written_where() {
+    each(&["file"], &["ls > \"${1}\"", "ls >> \"$Q\"", "ls | tee -- \"$Q\""]);
+    each(
+        &["later"],
+        &[
+            "echo \"$Q\" >> ~/.bashrc",
+            "echo \"$Q\" > \"$HOME/.profile\"",
+            "echo \"$Q\" > .git/hooks/pre-commit",
+            "echo \"$Q\" | tee -a /etc/cron.d/a",
+        ],
+    );
+    each(&[], &["ls > \"out/$Q.txt\"", "echo \"$Q\" >> notes.txt", "echo a >> ~/.bashrc; echo \"$Q\""]);
 }
 
 #[test]
@@ -209,6 +403,26 @@ fn what_a_shell_computes_with() {
             "declare -i n=\"${1}\"",
             "typeset -i n; declare -ix m=Q",
             "N=\"${1}\"; ((N++))",
+            "declare -n r=\"$Q\"",
+            "echo \"${A:$Q}\"",
+            "echo \"${A:Q}\"",
+            "echo \"${A:0:$Q}\"",
+            "echo \"${A[$Q]}\"",
+            "echo \"${A[Q]}\"",
+            "echo \"${#A[$Q]}\"",
+            "A[$Q]=1",
+            "A[Q]+=1",
+            "readonly \"A[$Q]=1\"",
+            "echo \"$[Q + 1]\"",
+        ],
+    );
+    each(&["code"], &["echo \"${Q@P}\"", "echo \"${A[$(eval \"$Q\")]}\"", "echo \"${A#$(eval \"$Q\")}\""]);
+    each(
+        &[],
+        &[
+            "echo \"${Q:0:20}\" \"${Q:-none}\" \"${A:-$Q}\" \"${Q#a}\" \"${Q%.*}\" \"${Q//a/b}\" \"${#Q}\" \"${Q@Q}\"",
+            "declare -A m; echo \"${m[$Q]}\"",
+            "echo \"${A[@]}\" \"${A[0]}\" \"$Q\"",
         ],
     );
 }
@@ -234,7 +448,7 @@ fn what_decides_a_host_or_a_header() {
         &["host"],
         &[
             "curl https://\"${1}\"/x",
-            "curl -s \"${1}\"",
+            "curl -s -- \"${1}\"",
             "curl -sSo out \"https://a.${1}/x\"",
             "wget -q \"http://${1}\"",
             "curl --url=\"https://$Q\"",

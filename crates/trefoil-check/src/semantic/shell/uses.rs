@@ -2,8 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::languages::{Language, Operands, Options, decides_code, language, options, starts_another};
-use super::read::{Command, Part, Redirect, Word, commands, written};
+use super::languages::{UNNAMED, decides_code, language};
+use super::names;
+use super::options::{is_known, starts_another};
+use super::places::run_later;
+use super::read::{Command, INDIRECT, Part, Redirect, SUBSCRIPT, Word, commands, written};
+use super::starts::{filled, is_builtin};
+use super::words::{Names, Seen, VALUE, guess, key};
 
 /// What becomes of a value.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -12,12 +17,18 @@ pub enum How {
     Code(String),
     /// The shell computes with it: subscripts in it can run commands.
     Arithmetic,
+    /// The shell takes it for the name of a variable: it may be any, and bash computes with its subscript.
+    Name,
     /// It is this variable, which decides which code programs run.
     Setting(String),
     /// It names the program, or a file of code.
     Program,
     /// This program takes it for one of its options if it begins like one.
     Option(String),
+    /// It is written to this file, which somebody runs later.
+    Later(String),
+    /// It names a file that is written.
+    File,
     /// Split into words, and taken for patterns.
     Bare,
     /// It decides which host a request goes to.
@@ -29,75 +40,52 @@ pub enum How {
 /// A value and what becomes of it.
 pub type Use = (String, How);
 
-type Names = BTreeSet<String>;
-
-struct Follow<'k> {
-    known: &'k dyn Fn(&str) -> bool,
+pub(super) struct Follow<'k> {
+    pub(super) known: &'k dyn Fn(&str) -> bool,
     /// What variables hold that the script sets.
-    variables: BTreeMap<String, Names>,
+    pub(super) variables: BTreeMap<String, Names>,
     /// Variables that hold a text which is written out.
     constants: BTreeMap<String, String>,
+    /// What variables held before the command at hand was given another value of them.
+    outer: Vec<(String, Option<Names>)>,
+    /// Variables whose subscripts are texts.
+    maps: BTreeSet<String>,
     /// What files hold that it writes.
-    files: BTreeMap<String, Names>,
-    uses: BTreeSet<Use>,
-}
-
-/// A word, and the values in it.
-#[derive(Debug, Default)]
-struct Seen {
-    /// The text before the first value, all of it if there is none.
-    lead: String,
-    /// Each with the text before it, and whether the shell splits it.
-    values: Vec<(String, Names, bool)>,
-    whole: Option<String>,
-    /// All of its text, with a mark for each value.
-    text: String,
-}
-
-/// Stands for a value in a text.
-const VALUE: char = '\u{fffd}';
-
-impl Seen {
-    fn names(&self) -> Names {
-        self.values.iter().flat_map(|(_, names, _)| names.iter().cloned()).collect()
-    }
-    /// The last part of a written path.
-    fn program(&self) -> &str {
-        let path = self.whole.as_deref().unwrap_or_default();
-        path.rsplit('/').next().unwrap_or(path)
-    }
-    fn assigns(&self) -> Option<&str> {
-        let (name, _) = self.lead.split_once('=')?;
-        let letters = |c: char| c.is_ascii_alphanumeric() || c == '_';
-        (!name.is_empty() && name.chars().all(letters)).then_some(name)
-    }
-    fn is_keyword(&self) -> bool {
-        let words =
-            ["if", "then", "else", "elif", "do", "while", "until", "!", "{", "time", "exec", "command", "builtin"];
-        self.whole.as_deref().is_some_and(|w| words.contains(&w))
-    }
+    pub(super) files: BTreeMap<String, Names>,
+    pub(super) uses: BTreeSet<Use>,
 }
 
 /// What becomes of the values of the variables and parameters that `known` knows. `constants`: variables whose text is
 /// written out where they are set.
 pub fn uses(script: &str, known: &dyn Fn(&str) -> bool, constants: BTreeMap<String, String>) -> BTreeSet<Use> {
-    let (variables, files, uses) = (BTreeMap::new(), BTreeMap::new(), BTreeSet::new());
-    let mut follow = Follow { known, variables, constants, files, uses };
-    follow.all(&commands(script));
+    let mut follow = Follow::new(known, constants);
+    follow.all(&commands(script), &Names::new());
     follow.uses
 }
 
-fn file(name: &str) -> &str {
+pub(super) fn file(name: &str) -> &str {
     name.strip_prefix("./").unwrap_or(name)
 }
 
-impl Follow<'_> {
-    /// What the last of some commands prints.
-    fn all(&mut self, commands: &[Command]) -> Names {
+impl<'k> Follow<'k> {
+    pub(super) fn new(known: &'k dyn Fn(&str) -> bool, constants: BTreeMap<String, String>) -> Self {
+        Follow {
+            known,
+            variables: BTreeMap::new(),
+            constants,
+            outer: Vec::new(),
+            maps: BTreeSet::new(),
+            files: BTreeMap::new(),
+            uses: BTreeSet::new(),
+        }
+    }
+
+    /// What the last of some commands prints, all of which can read this input.
+    pub(super) fn all(&mut self, commands: &[Command], input: &Names) -> Names {
         let mut printed = Names::new();
         let mut piped = false;
         for command in commands {
-            let input = if piped { std::mem::take(&mut printed) } else { Names::new() };
+            let input = if piped { std::mem::take(&mut printed) } else { input.clone() };
             printed = self.command(command, input);
             piped = command.piped;
         }
@@ -105,7 +93,9 @@ impl Follow<'_> {
     }
 
     fn see(&mut self, word: &Word) -> Seen {
-        let mut seen = Seen { whole: written(word), ..Seen::default() };
+        let whole = written(word);
+        let named = if whole.is_none() { guess(word) } else { None };
+        let mut seen = Seen { whole, key: key(word), guess: named, ..Seen::default() };
         let mut before = String::new();
         for part in word {
             let (names, splits) = match part {
@@ -118,7 +108,7 @@ impl Follow<'_> {
                     None if (self.known)(name) => (Names::from([name.clone()]), !quoted),
                     None => (Names::new(), !quoted),
                 },
-                Part::Output(commands) => (self.all(commands), false),
+                Part::Output(commands) => (self.all(commands, &Names::new()), false),
             };
             if seen.values.is_empty() {
                 seen.lead.clone_from(&before);
@@ -133,7 +123,7 @@ impl Follow<'_> {
         seen
     }
 
-    fn note(&mut self, names: Names, how: &How) {
+    pub(super) fn note(&mut self, names: Names, how: &How) {
         self.uses.extend(names.into_iter().map(|name| (name, how.clone())));
     }
 
@@ -142,30 +132,52 @@ impl Follow<'_> {
         let mut written_to = Vec::new();
         for (kind, word) in &command.redirects {
             let seen = self.see(word);
-            match (kind, seen.whole.as_deref().map(file)) {
-                (Redirect::Text, _) => input.extend(seen.names()),
-                (Redirect::From, Some(name)) => input.extend(self.files.get(name).cloned().unwrap_or_default()),
-                (Redirect::To, Some(name)) => written_to.push(name.to_owned()),
-                _ => {}
+            match kind {
+                Redirect::Text => input.extend(seen.names()),
+                Redirect::From => {
+                    let held = seen.key.as_deref().and_then(|name| self.files.get(file(name)));
+                    input.extend(held.into_iter().flatten().cloned());
+                }
+                Redirect::To => written_to.push(seen),
             }
         }
         let all: Vec<Word> = command.words.iter().flat_map(|word| self.expanded(word)).collect();
         let all: Vec<Seen> = all.iter().map(|w| self.see(w)).collect();
+        let outer = self.outer.len();
         let mut words = all.as_slice();
         while let [first, rest @ ..] = words
-            && (first.is_keyword() || first.assigns().is_some())
+            && (first.is_keyword() || first.assigns().is_some() || first.assigns_element().is_some())
         {
             self.assignment(first, rest.iter().all(|w| w.assigns().is_some()));
             words = rest;
         }
         let printed = self.simple(words, &input);
+        while self.outer.len() > outer
+            && let Some((name, held)) = self.outer.pop()
+        {
+            match held {
+                Some(held) => self.variables.insert(name, held),
+                None => self.variables.remove(&name),
+            };
+        }
         if written_to.is_empty() {
             return printed;
         }
-        for name in written_to {
-            self.files.entry(name).or_default().extend(printed.iter().cloned());
+        for target in &written_to {
+            self.write(target, &printed);
         }
         Names::new()
+    }
+
+    /// A file is written.
+    fn write(&mut self, target: &Seen, held: &Names) {
+        self.note(target.first(), &How::File);
+        if let Some(place) = run_later(&target.text) {
+            self.note(held.clone(), &How::Later(place.to_owned()));
+        }
+        if let Some(name) = &target.key {
+            self.files.entry(file(name).to_owned()).or_default().extend(held.iter().cloned());
+        }
     }
 
     /// A word with the texts of variables that are written out; such a text may be several words.
@@ -187,8 +199,19 @@ impl Follow<'_> {
         }
     }
 
-    fn assignment(&mut self, word: &Seen, stays: bool) {
+    /// A variable is set, for good or for one command.
+    pub(super) fn assignment(&mut self, word: &Seen, stays: bool) {
+        if let Some((name, from, to)) = word.assigns_element() {
+            self.subscript(name, word, from, to);
+        }
         let Some(name) = word.assigns() else { return };
+        if decides_code(name) {
+            self.note(word.names(), &How::Setting(name.to_owned()));
+        }
+        let held = self.variables.insert(name.to_owned(), word.names());
+        if !stays {
+            self.outer.push((name.to_owned(), held));
+        }
         match &word.whole {
             Some(whole) if stays => {
                 let value = whole.split_once('=').map_or("", |(_, value)| value);
@@ -198,11 +221,28 @@ impl Follow<'_> {
                 self.constants.remove(name);
             }
         }
-        if decides_code(name) {
-            self.note(word.names(), &How::Setting(name.to_owned()));
+    }
+
+    /// The subscript of a variable, between these bytes of a word.
+    fn subscript(&mut self, name: &str, word: &Seen, from: usize, to: usize) {
+        if self.maps.contains(name) {
+            return;
         }
-        if stays {
-            self.variables.insert(name.to_owned(), word.names());
+        let inside = word.values.iter().filter(|(before, ..)| (from..to).contains(&before.len()));
+        let values = inside.cloned().collect();
+        let text = word.text.get(from..to).unwrap_or_default().to_owned();
+        self.computed(&Seen { values, text, ..Seen::default() });
+    }
+
+    /// Words that name variables: values in a name, and in its subscript.
+    fn named(&mut self, program: &str, operands: &[Seen]) {
+        let maps = operands.iter().any(|w| w.lead.starts_with('-') && w.lead.contains('A'));
+        for word in names::names(program, operands) {
+            let end = word.text.find('=').unwrap_or(word.text.len());
+            self.note(word.names_before(end), &How::Name);
+            if maps && let Some(name) = word.lead.split('=').next() {
+                self.maps.insert(name.to_owned());
+            }
         }
     }
 
@@ -210,10 +250,11 @@ impl Follow<'_> {
         let [first, operands @ ..] = words else { return input.clone() };
         self.program(first);
         let program = first.program();
+        self.named(program, operands);
         match program {
             "export" | "local" | "readonly" | "declare" | "typeset" => {
-                // `declare -i n=...`
-                if operands.iter().any(|w| w.lead.starts_with(['-', '+']) && w.lead.contains('i')) {
+                // `declare -i n=...`, and `-n`, which takes the value for a name.
+                if operands.iter().any(|w| w.lead.starts_with(['-', '+']) && w.lead.contains(['i', 'n'])) {
                     operands.iter().for_each(|w| self.computed(w));
                 }
                 operands.iter().for_each(|w| self.assignment(w, true));
@@ -221,6 +262,16 @@ impl Follow<'_> {
             }
             "let" => {
                 operands.iter().for_each(|w| self.computed(w));
+                return Names::new();
+            }
+            SUBSCRIPT => {
+                if let [name, word, ..] = operands {
+                    self.subscript(&name.text, word, 0, word.text.len().max(1));
+                }
+                return Names::new();
+            }
+            INDIRECT => {
+                operands.iter().for_each(|w| self.note(w.names(), &How::Name));
                 return Names::new();
             }
             "[[" | "[" | "test" => {
@@ -246,6 +297,11 @@ impl Follow<'_> {
             "env" | "sudo" | "docker" | "podman" => {
                 operands.iter().for_each(|w| self.assignment(w, false));
             }
+            "tee" => {
+                for target in operands.iter().filter(|w| !w.lead.starts_with('-')) {
+                    self.write(target, input);
+                }
+            }
             _ => {}
         }
         if !matches!(program, "case" | "[[") {
@@ -253,23 +309,17 @@ impl Follow<'_> {
             let bare: Names = split.flat_map(|(_, names, _)| names.clone()).collect();
             self.note(bare, &How::Bare);
         }
-        if let Some(language) = language(program) {
-            self.language(program, &language, operands, input);
-        }
-        self.options(program, operands, input);
+        let filled = if program == "xargs" { filled(operands, input) } else { None };
+        let replaced = filled.is_some();
+        let operands = filled.as_deref().unwrap_or(operands);
+        self.runs(first, operands, input, !replaced);
         if starts_another(program) {
             let mut rest = operands;
             while let [next, behind @ ..] = rest {
                 // Those that are part of the shell cannot be started.
-                let inner = Some(next.program()).filter(|p| !matches!(*p, "." | "source" | "eval" | "alias" | "trap"));
+                let inner = Some(next.program()).filter(|p| !is_builtin(p));
                 if let Some((inner, known)) = inner.and_then(|p| Some((p, language(p)?))) {
                     self.language(inner, &known, behind, input);
-                    // `xargs -I X sh -c 'X'`
-                    let mark = operands.iter().skip_while(|w| w.lead != "-I").nth(1).and_then(|w| w.whole.as_deref());
-                    let put = |word: &Seen| mark.is_some_and(|m| word.lead.contains(m));
-                    if known.shell && program == "xargs" && behind.iter().any(put) {
-                        self.note(input.clone(), &How::Code(inner.to_owned()));
-                    }
                     break;
                 }
                 rest = behind;
@@ -279,6 +329,22 @@ impl Follow<'_> {
             self.request(program, operands);
         }
         self.printed(program, operands, input)
+    }
+
+    /// A program and its words; `appends`: if it is `xargs`, it puts what it reads behind them.
+    pub(super) fn runs(&mut self, program: &Seen, operands: &[Seen], input: &Names, appends: bool) {
+        let (name, sure) = match (&program.whole, &program.guess) {
+            (Some(_), _) => (program.program(), true),
+            (None, Some(guess)) => (guess.name.as_str(), guess.sure),
+            (None, None) => ("", false),
+        };
+        match language(name) {
+            Some(language) => self.language(name, &language, operands, input),
+            // It may be a shell.
+            None if !sure && !is_known(name) => self.language("the program", &UNNAMED, operands, input),
+            None => {}
+        }
+        self.options(name, operands, input, appends);
     }
 
     /// A word that the shell computes with: values, and variables by their bare names.
@@ -299,80 +365,10 @@ impl Follow<'_> {
         self.note(names, &How::Arithmetic);
     }
 
-    /// Values that a program would take for options if they began like one, and those that name the program which it
-    /// starts.
-    fn options(&mut self, program: &str, operands: &[Seen], input: &Names) {
-        let Some(reading) = options(program) else { return };
-        let mut ended = false;
-        // The word before may be an option that takes this one.
-        let mut after_option = false;
-        let mut count = 0;
-        let mut rest = operands;
-        while let [word, behind @ ..] = rest {
-            rest = behind;
-            let whole = word.whole.as_deref();
-            let dashed = word.lead.len() > 1 && word.lead.starts_with('-');
-            let taken = std::mem::take(&mut after_option);
-            match reading {
-                Options::Started { operands: own, .. } if !dashed => {
-                    if taken || word.assigns().is_some() {
-                        continue;
-                    }
-                    count += 1;
-                    if count > own {
-                        return self.started(program, word, behind, input);
-                    }
-                }
-                Options::Started { takes, .. } => {
-                    let letters = word.lead.trim_start_matches('-');
-                    let last = letters.chars().last();
-                    after_option =
-                        whole.is_some() && !word.lead.starts_with("--") && last.is_some_and(|c| takes.contains(c));
-                }
-                Options::Actions if matches!(whole, Some("-exec" | "-execdir" | "-ok" | "-okdir")) => {
-                    if let [inner, arguments @ ..] = behind {
-                        self.started(program, inner, arguments, &Names::new());
-                    }
-                    return;
-                }
-                _ if whole == Some("--") => {
-                    ended = true;
-                }
-                _ if dashed && !ended => {
-                    after_option = whole.is_some() && !word.lead.contains('=') && !matches!(reading, Options::Switches);
-                }
-                _ => {
-                    count += 1;
-                    if word.lead.is_empty() && !ended && !taken {
-                        let names = word.values.first().map(|(_, names, _)| names.clone()).unwrap_or_default();
-                        self.note(names, &How::Option(program.to_owned()));
-                    }
-                    if matches!(reading, Options::BeforeOperands) {
-                        return;
-                    }
-                }
-            }
-        }
-    }
-
-    /// The program that another one starts, with its words.
-    fn started(&mut self, outer: &str, program: &Seen, operands: &[Seen], input: &Names) {
-        if program.whole.is_none() && program.lead.is_empty() {
-            self.note(program.names(), &How::Program);
-        }
-        let name = program.program().to_owned();
-        self.options(&name, operands, &Names::new());
-        // What `xargs` reads it puts at the end.
-        let ended = operands.iter().any(|w| w.whole.as_deref() == Some("--"));
-        if outer == "xargs" && !ended && options(&name).is_some_and(|o| !matches!(o, Options::BeforeOperands)) {
-            self.note(input.clone(), &How::Option(name));
-        }
-    }
-
     /// The name of the program: a placeholder there is reported when the script is made.
     fn program(&mut self, word: &Seen) {
-        if let Some(held) = word.whole.as_deref().and_then(|name| self.files.get(file(name))) {
-            let name = word.program().to_owned();
+        if let Some(held) = word.key.as_deref().and_then(|name| self.files.get(file(name))) {
+            let name = word.text.rsplit('/').next().unwrap_or_default().replace(VALUE, "the program");
             self.note(held.clone(), &How::Code(name));
         }
         let Some((before, names, splits)) = word.values.first() else { return };
@@ -384,15 +380,10 @@ impl Follow<'_> {
     }
 
     fn printed(&mut self, program: &str, operands: &[Seen], input: &Names) -> Names {
-        let named = operands.iter().filter_map(|w| self.files.get(file(w.whole.as_deref()?))).flatten().cloned();
+        let named = operands.iter().filter_map(|w| self.files.get(file(w.key.as_deref()?))).flatten().cloned();
         let mut all: Names = named.collect();
         match program {
             "echo" | "printf" | "cat" => all.extend(operands.iter().flat_map(Seen::names)),
-            "tee" => {
-                for name in operands.iter().filter_map(|w| w.whole.as_deref()) {
-                    self.files.entry(file(name).to_owned()).or_default().extend(input.iter().cloned());
-                }
-            }
             "wc" | "md5sum" | "sha1sum" | "sha256sum" | "test" | "[" => return Names::new(),
             _ => {}
         }
@@ -401,210 +392,4 @@ impl Follow<'_> {
         }
         all
     }
-
-    fn language(&mut self, program: &str, language: &Language, operands: &[Seen], input: &Names) {
-        let mut given = false;
-        let mut from_input = language.input;
-        // A shell's `-c` is a switch: the first word behind all options is the code.
-        let mut switched = false;
-        let mut count = 0;
-        let mut ended = false;
-        let mut rest = operands.iter();
-        while let Some(word) = rest.next() {
-            let lead = word.lead.as_str();
-            let plain = word.whole.is_some();
-            if !ended && lead == "--" && plain {
-                ended = true;
-            } else if !ended && lead.len() > 1 && lead.starts_with('-') {
-                let (name, attached) = lead.split_once('=').map_or((lead, false), |(name, _)| (name, true));
-                if language.long.contains(&name) {
-                    given = true;
-                    if let Some(code) = if attached { Some(word) } else { rest.next() } {
-                        self.code(program, language, code, &[]);
-                    }
-                } else if name == "--file" {
-                    given = true;
-                    rest.next();
-                } else if !lead.starts_with("--") {
-                    let letters = lead.trim_start_matches('-');
-                    let found = letters.char_indices().find(|(_, c)| {
-                        language.code.contains(*c) || language.file.contains(*c) || language.takes.contains(*c)
-                    });
-                    let Some((at, letter)) = found else {
-                        // `-s`: all words are the script's.
-                        if language.shell && letters.contains('s') {
-                            break;
-                        }
-                        continue;
-                    };
-                    if language.shell && language.code.contains(letter) {
-                        switched = true;
-                        continue;
-                    }
-                    // `node -pe CODE`
-                    let behind = letters.get(at + 1..).unwrap_or_default().trim_matches(|c| language.code.contains(c));
-                    let value = if behind.is_empty() && plain { rest.next() } else { Some(word) };
-                    let Some(value) = value else { break };
-                    if language.code.contains(letter) {
-                        given = true;
-                        self.code(program, language, value, &[]);
-                    } else if language.file.contains(letter) {
-                        given = true;
-                        self.file_of_code(program, value);
-                        if letter == 'm' {
-                            break;
-                        }
-                    }
-                }
-            } else if !ended && lead == "-" && plain {
-                break;
-            } else {
-                count += 1;
-                match language.operands {
-                    _ if switched => {
-                        let arguments: Vec<Names> = rest.map(Seen::names).collect();
-                        self.code(program, language, word, &arguments);
-                        given = true;
-                        break;
-                    }
-                    Operands::File if given => break,
-                    Operands::File => {
-                        self.file_of_code(program, word);
-                        given = !matches!(word.whole.as_deref(), Some("/dev/stdin"));
-                        break;
-                    }
-                    Operands::Code if !given => {
-                        given = true;
-                        self.code(program, language, word, &[]);
-                    }
-                    Operands::Rest(skip) if count > skip => {
-                        given = true;
-                        self.code(program, language, word, &[]);
-                    }
-                    _ => {}
-                }
-            }
-        }
-        from_input &= !given;
-        if from_input {
-            self.note(input.clone(), &How::Code(program.to_owned()));
-        }
-    }
-
-    fn code(&mut self, program: &str, language: &Language, word: &Seen, arguments: &[Names]) {
-        self.note(word.names(), &How::Code(program.to_owned()));
-        // What an inner shell reads has variables of its own; the parameters are not those of the script.
-        if let (true, Some(script)) = (language.shell, &word.whole) {
-            let outer = self.variables.clone();
-            let given = |n: usize| arguments.get(n).cloned().unwrap_or_default();
-            self.variables.extend((0..10).map(|n| (n.to_string(), given(n))));
-            let all: Names = arguments.iter().skip(1).flatten().cloned().collect();
-            self.variables.extend(["@", "*"].map(|name| (name.to_owned(), all.clone())));
-            self.all(&commands(script));
-            self.variables = outer;
-        }
-    }
-
-    fn file_of_code(&mut self, program: &str, word: &Seen) {
-        let how = How::Code(program.to_owned());
-        if let Some(held) = word.whole.as_deref().and_then(|name| self.files.get(file(name))) {
-            self.note(held.clone(), &how);
-        }
-        // `source` reads it into the very shell.
-        let names = word.names();
-        let whole = word.lead.is_empty();
-        match program {
-            "source" | "." => self.note(names, &how),
-            _ if whole => self.note(names, &How::Program),
-            _ => {}
-        }
-    }
-
-    fn request(&mut self, program: &str, operands: &[Seen]) {
-        let takes = if program == "curl" { "AbcCdDeEFHhKmoPQrtTuUwxXyYz" } else { "oaeiBtOTwQPUlADIXR" };
-        let switches = [
-            "--silent",
-            "--show-error",
-            "--fail",
-            "--location",
-            "--insecure",
-            "--compressed",
-            "--include",
-            "--head",
-            "--get",
-            "--verbose",
-            "--globoff",
-            "--fail-with-body",
-            "--quiet",
-            "--no-check-certificate",
-            "--spider",
-            "--continue",
-            "--no-verbose",
-            "--remote-name",
-            "--content-disposition",
-            "--no-clobber",
-            "--recursive",
-            "--ipv4",
-            "--http2",
-            "--no-buffer",
-            "--no-progress-meter",
-            "--http1.1",
-            "--tlsv1.2",
-            "--raw",
-            "--location-trusted",
-        ];
-        let mut rest = operands.iter();
-        while let Some(word) = rest.next() {
-            let lead = word.lead.as_str();
-            if lead.len() < 2 || !lead.starts_with('-') {
-                self.address(word, "");
-                continue;
-            }
-            let (name, attached) = lead.split_once('=').map_or((lead, false), |(name, _)| (name, true));
-            let (name, value) = if lead.starts_with("--") {
-                if attached {
-                    (name, Some(word))
-                } else if switches.contains(&name) {
-                    (name, None)
-                } else {
-                    (name, rest.next())
-                }
-            } else {
-                let letters = lead.trim_start_matches('-');
-                match letters.char_indices().find(|(_, c)| takes.contains(*c)) {
-                    Some((at, c)) => {
-                        let last = at + c.len_utf8() == letters.len() && word.whole.is_some();
-                        let name = lead.get(at + 1..at + 2).unwrap_or_default();
-                        (name, if last { rest.next() } else { Some(word) })
-                    }
-                    None => ("", None),
-                }
-            };
-            let Some(value) = value else { continue };
-            let curl = program == "curl";
-            match name {
-                "H" | "A" if curl => self.note(value.names(), &How::Header),
-                "--header" | "--user-agent" => self.note(value.names(), &How::Header),
-                "x" if curl => self.address(value, ""),
-                "--url" | "--proxy" => self.address(value, if attached { lead_option(lead) } else { "" }),
-                _ => {}
-            }
-        }
-    }
-
-    /// Values that decide the host: those before the first slash behind `://`.
-    fn address(&mut self, word: &Seen, option: &str) {
-        for (before, names, _) in &word.values {
-            let before = before.strip_prefix(option).unwrap_or(before);
-            let host = before.split_once("://").map_or(before, |(_, rest)| rest);
-            if host.contains(['/', '?', '#']) {
-                return;
-            }
-            self.note(names.clone(), &How::Host);
-        }
-    }
-}
-
-fn lead_option(lead: &str) -> &str {
-    lead.find('=').and_then(|at| lead.get(..=at)).unwrap_or_default()
 }

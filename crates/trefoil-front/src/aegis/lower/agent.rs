@@ -101,14 +101,21 @@ pub(super) fn lower(
             timeout_ms: Some(execution.llm_timeout_ms),
             ..ModelParameters::default()
         },
-        places: Vec::new(),
+        places: execution.llm_timeout_at.map(|at| ("timeout_ms", reader.at(at))).into_iter().collect(),
         format: AnswerFormat::Text,
         guards: Vec::new(),
         stream: true,
     };
     let mut body = lowering.builder.step(Step {
         label: Some(agent.identity.name.clone()),
-        policy: StepPolicy { timeout_ms: Some(timeout_ms), ..StepPolicy::default() },
+        policy: StepPolicy {
+            timeout_ms: Some(timeout_ms),
+            timeout_at: execution
+                .iteration_timeout_at
+                .filter(|_| timeout_ms == execution.iteration_timeout_ms)
+                .map(|at| reader.at(at)),
+            ..StepPolicy::default()
+        },
         ..plain(StepKind::Model(Box::new(call)), origin)
     });
     if simple {

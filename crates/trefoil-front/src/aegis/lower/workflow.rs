@@ -508,10 +508,11 @@ fn finish(
     index: usize,
 ) -> StepId {
     let mut step = Step { label: Some(state.name.clone()), out: Some(slot(scene, index)), ..step };
-    if let Some(timeout) = state.timeout_ms
-        && !matches!(step.kind, StepKind::Human(_))
-    {
-        step.policy.timeout_ms = Some(timeout);
+    if let Some(timeout) = state.timeout_ms {
+        step.policy.timeout_at = state.timeout_at.map(|at| scene.reader.at(at));
+        if !matches!(step.kind, StepKind::Human(_)) {
+            step.policy.timeout_ms = Some(timeout);
+        }
     }
     lowering.builder.step(step)
 }

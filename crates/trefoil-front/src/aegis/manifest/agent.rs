@@ -175,6 +175,7 @@ fn check_model(reader: &Reader<'_>, model: &Text) {
         return reader.error("missing-key", model.span, "`model` is blank");
     }
     if let Some((provider, _)) = name.split_once([':', '/']) {
+        crate::providers::not_called(reader, provider, model.source(0..provider.len() as u32));
         let near = suggest::near(provider, crate::providers::PROVIDERS).filter(|n| n.sure && n.name != provider);
         if let Some(near) = near {
             let message = format!("`{provider}` is not a provider that is known here");

@@ -23,6 +23,8 @@ pub struct Execution {
     pub iteration_timeout_at: Option<Span>,
     /// For one model call, milliseconds.
     pub llm_timeout_ms: u64,
+    /// Where that is written.
+    pub llm_timeout_at: Option<Span>,
     /// In order.
     pub validation: Vec<ValidatorSpec>,
 }
@@ -34,6 +36,7 @@ impl Default for Execution {
             iteration_timeout_ms: 300_000,
             iteration_timeout_at: None,
             llm_timeout_ms: 300_000,
+            llm_timeout_at: None,
             validation: Vec::new(),
         }
     }
@@ -105,6 +108,7 @@ pub fn read(reader: &Reader<'_>, fields: &mut Fields<'_, '_>) -> Execution {
     }
     if let Some(ms) = duration::seconds(fields, "llm_timeout_seconds") {
         execution.llm_timeout_ms = ms;
+        execution.llm_timeout_at = fields.entry("llm_timeout_seconds").map(|e| e.value.span);
         if let Some(entry) = fields.entry("llm_timeout_seconds").filter(|_| ms > execution.iteration_timeout_ms) {
             let seconds = execution.iteration_timeout_ms / 1_000;
             let message = format!("`llm_timeout_seconds` is never reached: an iteration ends after {seconds} s");

@@ -167,7 +167,7 @@ pub fn spelled<'n>(fields: &mut Fields<'n, '_>, one: &'static str, other: &'stat
             fields.reader.report(if apart || first.value.string().is_none() || second.value.string().is_none() {
                 d
             } else {
-                d.suggestion(format!("take `{}` out", second.key.value), fields.reader.at(end), "")
+                d.suggestion(format!("remove `{}`", second.key.value), fields.reader.at(end), "")
             });
             Some(first)
         }

@@ -36,6 +36,8 @@ pub struct State {
     pub lost: Vec<Arc<str>>,
     /// Milliseconds.
     pub timeout_ms: Option<u64>,
+    /// Where that is written.
+    pub timeout_at: Option<Span>,
     /// How often it may be entered.
     pub max_visits: u32,
     /// Where that is written.
@@ -113,6 +115,11 @@ pub fn read(reader: &Reader<'_>, node: &Node, name: Option<&Text>) -> Option<Sta
         Word::Subworkflow => StateKind::Subworkflow(subworkflow::read(reader, &mut fields)),
     });
     let timeout_ms = read_timeout(&mut fields);
+    let timeout_at = fields
+        .entry("timeout")
+        .or_else(|| fields.entry("timeout_seconds"))
+        .map(|e| e.value.span)
+        .filter(|_| timeout_ms.is_some());
     if let (Some(ms), Some(StateKind::Agent(_) | StateKind::Parallel(_)), Some(entry)) =
         (timeout_ms, &kind_body, fields.entry("timeout"))
     {
@@ -145,6 +152,7 @@ pub fn read(reader: &Reader<'_>, node: &Node, name: Option<&Text>) -> Option<Sta
         transitions,
         lost,
         timeout_ms,
+        timeout_at,
         max_visits,
         max_visits_at,
         refused,

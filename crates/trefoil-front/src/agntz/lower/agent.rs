@@ -130,7 +130,7 @@ pub fn lower(
     let intake = intake::intake(lowering, reader, &subject, &inputs, &scope);
     if let Some(step) = body.step {
         let step = without_secrets(lowering, &scope, step);
-        set_timeout(lowering, step, agent.timeout_ms);
+        set_timeout(lowering, reader, step, agent);
         let flow_body = Flow {
             name: subject.id,
             sort,
@@ -177,9 +177,10 @@ pub fn warn_refused(reader: &Reader<'_>, refusal: &Refusal) {
     reader.report(Diagnostic::warning("refused", reader.at(refusal.span), message).help(refusal.help));
 }
 
-fn set_timeout(lowering: &mut Lowering<'_>, step: StepId, timeout_ms: Option<u64>) {
+fn set_timeout(lowering: &mut Lowering<'_>, reader: &Reader<'_>, step: StepId, agent: &Agent<'_>) {
+    let at = agent.timeout_at.map(|at| reader.at(at));
     if let Some(step) = lowering.builder.step_mut(step) {
-        step.policy.timeout_ms = timeout_ms;
+        (step.policy.timeout_ms, step.policy.timeout_at) = (agent.timeout_ms, at);
     }
 }
 

@@ -233,7 +233,7 @@ impl Visitor<'_, '_> {
                 (why, "use `&&` instead of `||` if it must be neither")
             } else {
                 let why = format!("`{name}` is `{}`, or it is not", value.to_text());
-                (why, "take one of the two away")
+                (why, "remove one of the two")
             };
             let message = format!("this condition is always true: {why}");
             let d = Diagnostic::warning("constant-condition", self.reader.at(span), message);

@@ -39,7 +39,8 @@ pub struct Model<'n> {
 }
 
 /// Keys of parameters, and the program's names for them.
-const PLACED: [(&str, &str); 6] = [
+const PLACED: [(&str, &str); 7] = [
+    ("maxTokens", "max_tokens"),
     ("temperature", "temperature"),
     ("topK", "top_k"),
     ("presencePenalty", "presence_penalty"),

@@ -15,7 +15,7 @@ pub use nullable::nullable;
 
 use crate::read::Reader;
 use crate::schema::reading::{self, Reading};
-use crate::schema::{MAX_BYTES, canonical, fit, keywords};
+use crate::schema::{MAX_BYTES, bounded, canonical, fit, keywords};
 
 /// A schema as declared.
 pub struct Schema<'n> {
@@ -200,10 +200,14 @@ fn check_whole(reading: &Reading<'_, '_>, entry: &Entry, json: &Value) {
         let message = format!("the schema is too large: {bytes} bytes, at most {MAX_BYTES}");
         reading.error(entry.key.span, message);
     }
-    if !reading.failed()
-        && reading.delicate()
-        && let Err(why) = fit::compile(&json.to_json())
-    {
-        reading.error(entry.key.span, format!("`{}` is not a valid schema: {why}", entry.key.value));
+    if reading.failed() || !reading.delicate() {
+        return;
+    }
+    let plain = json.to_json();
+    if let Err(why) = fit::compile(&plain) {
+        return reading.error(entry.key.span, format!("`{}` is not a valid schema: {why}", entry.key.value));
+    }
+    if !bounded(reading.reader, &entry.value, &plain) {
+        reading.fail();
     }
 }

@@ -27,6 +27,7 @@ pub fn lower(
     let mut call = flow.call(agent.id.value.clone(), agent.model.as_ref(), flow.message(carried, at), guards);
     call.system = system(flow, &scope, agent);
     call.parameters.max_tokens = node.max_tokens;
+    call.places.extend(node.max_tokens_at.map(|at| ("max_tokens", flow.reader.at(at))));
     beyond_budget(flow, node);
     call.stream = node.streaming;
     let mut lowered = Lowered::new(StepKind::Model(Box::new(call)));
@@ -75,7 +76,7 @@ pub fn find<'m>(flow: &Workflow<'m, '_>, name: &Text) -> Option<&'m Agent<'m>> {
                 respelt(d.help(format!("did you mean `{}`?", near.name)), flow.reader.at(name.span), name, near)
             }
             None if flow.manifest.agents.is_empty() => d.help("declare it under `agents:`"),
-            None => d.help(format!("there are {}", ids().map(|id| format!("`{id}`")).collect::<Vec<_>>().join(", "))),
+            None => d.help(format!("available: {}", ids().map(|id| format!("`{id}`")).collect::<Vec<_>>().join(", "))),
         };
         flow.reader.report(d);
     }

@@ -104,6 +104,7 @@ pub fn lower(
         on_failure: node.on_failure,
         failed: Value::from(""),
     })));
+    lowered.policy.timeout_at = node.timeout_at.map(|at| flow.reader.at(at));
     let outputs = || Expr::Read(Source::Result);
     lowered.shape =
         Some(Expr::Object(vec![("output".into(), Expr::Lines(Box::new(outputs()))), ("outputs".into(), outputs())]));

@@ -21,6 +21,7 @@ pub fn lower(flow: &Workflow<'_, '_>, at: usize, node: &HumanNode<'_>) -> Option
         timeout_ms: node.timeout_ms,
         on_timeout: node.on_timeout.clone(),
     })));
+    lowered.policy.timeout_at = node.timeout_at.map(|at| flow.reader.at(at));
     lowered.shape = Some(Expr::Object(vec![("output".into(), Expr::Read(Source::Result))]));
     Some(lowered)
 }

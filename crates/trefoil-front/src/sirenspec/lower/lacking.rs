@@ -45,7 +45,7 @@ impl Scope<'_, '_, '_> {
                 mend::renamed(d, mend::segment(reference, at, segment), near, false)
             }
             None if keys.is_empty() => d,
-            None => d.help(format!("there are `{}`", keys.join("`, `"))),
+            None => d.help(format!("available: `{}`", keys.join("`, `"))),
         });
     }
 }

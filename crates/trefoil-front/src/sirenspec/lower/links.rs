@@ -148,7 +148,7 @@ impl<'m> Links<'m> {
         let Some(twin) = twin else { return self.report_needless(reader, edge, from, to) };
         let message = format!("the edge from `{}` to `{}` is there already", edge.from.value, edge.to.value);
         let d = Diagnostic::warning("no-effect", reader.at(edge.node.span), message);
-        reader.report(d.label(reader.at(twin.edge.node.span), "here").help("take one of the two out"));
+        reader.report(d.label(reader.at(twin.edge.node.span), "here").help("remove one of the two"));
     }
 
     /// A condition beside an edge that is taken without one.
@@ -166,7 +166,7 @@ impl<'m> Links<'m> {
         let message =
             format!("`when` has no effect: another edge from `{}` to `{}` has none", edge.from.value, edge.to.value);
         let d = Diagnostic::warning("no-effect", reader.at(when.span), message);
-        reader.report(d.label(reader.at(free.span), "this one is always taken").help("take one of the two out"));
+        reader.report(d.label(reader.at(free.span), "this one is always taken").help("remove one of the two"));
     }
 
     /// The nodes in the order of the file, a fallback never before the node it stands in for.

@@ -92,7 +92,7 @@ pub fn cycle(reader: &Reader<'_>, names: &Names<'_>, base: Option<&Order>, ring:
         first.at,
         format!("InterpolationError [circular_ref]: circular template reference among the nodes {}", who.join(", ")),
     )
-    .help("a node can read only what ended before it; take one of these references out");
+    .help("a node can read only what ended before it; remove one of these references");
     for read in &found {
         let what = format!("`{}` reads `{}` of `{}`", id(read.reader), read.path, id(read.source));
         d = d.label(read.at, what);

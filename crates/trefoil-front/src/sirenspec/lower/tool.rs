@@ -16,8 +16,8 @@ use crate::sirenspec::manifest::{ToolNode, ToolSettings};
 pub fn lower(flow: &Workflow<'_, '_>, at: usize, node: &ToolNode<'_>) -> Option<Lowered> {
     let scope = Scope::new(flow, Reading::Node(at));
     let name = flow.names.nodes.get(at)?.id.value.clone();
-    let (kind, arguments, timeout_ms) = match node.settings.as_ref()? {
-        ToolSettings::Http { url, method, headers, body, timeout_ms } => {
+    let (kind, arguments, limit) = match node.settings.as_ref()? {
+        ToolSettings::Http { url, method, headers, body, timeout_ms, timeout_at } => {
             let mut arguments: Vec<(Arc<str>, Expr)> = vec![
                 ("url".into(), flow.text_or(&scope, Position::Url, *url)),
                 ("method".into(), Expr::Const(Value::from(*method))),
@@ -31,7 +31,7 @@ pub fn lower(flow: &Workflow<'_, '_>, at: usize, node: &ToolNode<'_>) -> Option<
             if let Some(body) = body {
                 arguments.push(("body".into(), flow.text(&scope, Position::Data, body)));
             }
-            (ToolKind::Http, arguments, Some(*timeout_ms))
+            (ToolKind::Http, arguments, Some((*timeout_ms, *timeout_at)))
         }
         ToolSettings::Python { module, function, args } => {
             let args = args.map_or_else(|| Expr::Object(Vec::new()), |entry| nested(flow, &scope, &entry.value));
@@ -48,7 +48,8 @@ pub fn lower(flow: &Workflow<'_, '_>, at: usize, node: &ToolNode<'_>) -> Option<
     let result = Expr::Read(Source::Result);
     lowered.shape =
         Some(node.output_key.iter().rev().fold(result, |inner, key| Expr::Object(vec![(key.clone(), inner)])));
-    lowered.policy.timeout_ms = timeout_ms;
+    lowered.policy.timeout_ms = limit.map(|(ms, _)| ms);
+    lowered.policy.timeout_at = limit.and_then(|(_, at)| at).map(|at| flow.reader.at(at));
     if node.retries > 0 {
         lowered.policy.retry = Some(Retry {
             max_attempts: node.retries.saturating_add(1),

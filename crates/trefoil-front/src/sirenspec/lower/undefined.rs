@@ -464,7 +464,7 @@ impl Scope<'_, '_, '_> {
                 let mut known: Vec<String> = candidates.iter().take(8).map(|c| format!("`{c}`")).collect();
                 known.dedup();
                 let more = if candidates.len() > 8 { ", ..." } else { "" };
-                Some(format!("there are {}{more}", known.join(", ")))
+                Some(format!("available: {}{more}", known.join(", ")))
             }
         };
         let rule = match before.as_slice() {

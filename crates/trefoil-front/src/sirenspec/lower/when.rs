@@ -53,7 +53,7 @@ fn parts(reader: &Reader<'_>, text: &Text, cond: &Cond, expression: &Expression)
                 } else if before.iter().any(|b| alike(cond, b, part)) {
                     let message = "a part of the condition is there twice, and the second one has no effect";
                     let d = Diagnostic::warning("constant-condition", reader.at(text.span), message);
-                    reader.report(d.help("compare with another value, or take one of the two out"));
+                    reader.report(d.help("compare with another value, or remove one of the two"));
                 }
             }
         }

@@ -1,8 +1,8 @@
 //! Factory nodes: one agent or swarm for every item of a list, or a number of agents.
 
 use trefoil_ir::OnItemFailure;
-use trefoil_syntax::Diagnostic;
 use trefoil_syntax::yaml::{Entry, Scalar, Text};
+use trefoil_syntax::{Diagnostic, Span};
 
 use super::scalar;
 use super::swrm::{self, Swrm};
@@ -22,6 +22,8 @@ pub struct FactoryNode<'n> {
     pub concurrency: u32,
     /// Per instance, milliseconds.
     pub timeout_ms: u64,
+    /// Where that is written.
+    pub timeout_at: Option<Span>,
     /// What one failing instance does.
     pub on_failure: OnItemFailure,
     /// Where the list of outputs goes.
@@ -68,6 +70,7 @@ pub fn read<'n>(fields: &mut Fields<'n, '_>) -> FactoryNode<'n> {
         inputs: inputs(fields),
         concurrency: scalar::count(fields, "concurrency", 1).unwrap_or(1),
         timeout_ms: scalar::patience(fields, "timeout_per_instance").unwrap_or(60_000),
+        timeout_at: fields.entry("timeout_per_instance").map(|e| e.value.span),
         on_failure: swrm::on_failure(fields).unwrap_or(OnItemFailure::Abort),
         writes: write::require(fields),
     }

@@ -95,10 +95,10 @@ fn build<'n>(reader: &'n Reader<'_>, name: &'n Text, config: Option<Fields<'n, '
                 Diagnostic::error("unknown-value", reader.at(name.span), format!("there is no guardrail `{other}`"));
             d = match suggest::near(other, NAMES) {
                 Some(near) => {
-                    let d = d.help(format!("did you mean `{}`? there are `{}`", near.name, NAMES.join("`, `")));
+                    let d = d.help(format!("did you mean `{}`? available: `{}`", near.name, NAMES.join("`, `")));
                     respelt(d, reader.at(name.span), name, near)
                 }
-                None => d.help(format!("there are `{}`", NAMES.join("`, `"))),
+                None => d.help(format!("available: `{}`", NAMES.join("`, `"))),
             };
             return reader.report(d);
         }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use trefoil_ir::OnTimeout;
-use trefoil_syntax::Diagnostic;
 use trefoil_syntax::yaml::Text;
+use trefoil_syntax::{Diagnostic, Span};
 
 use super::scalar;
 use super::write::{self, Write};
@@ -19,6 +19,8 @@ pub struct HumanNode<'n> {
     pub writes: Option<Write<'n>>,
     /// Milliseconds.
     pub timeout_ms: Option<u64>,
+    /// Where that is written.
+    pub timeout_at: Option<Span>,
     /// What happens without an answer in time.
     pub on_timeout: OnTimeout,
 }
@@ -32,11 +34,9 @@ pub fn read<'n>(fields: &mut Fields<'n, '_>) -> HumanNode<'n> {
         UseDefault,
     }
     let prompt = fields.text("prompt");
-    if let Some(text) = prompt.filter(|text| text.value.trim().is_empty()) {
-        fields.reader.warning("empty-prompt", text.span, "`prompt` is empty, so there is no question");
-    }
     let writes = write::require(fields);
     let timeout_ms = scalar::seconds(fields, "timeout", false);
+    let timeout_at = fields.entry("timeout").map(|e| e.value.span);
     if timeout_ms.is_none()
         && let (None, Some(entry)) = (fields.take("timeout"), fields.take("on_timeout"))
     {
@@ -69,5 +69,5 @@ pub fn read<'n>(fields: &mut Fields<'n, '_>) -> HumanNode<'n> {
     if choice != Choice::UseDefault {
         fields.no_effect(&["default_output"], "`on_timeout` is not `use_default`");
     }
-    HumanNode { prompt, writes, timeout_ms, on_timeout }
+    HumanNode { prompt, writes, timeout_ms, timeout_at, on_timeout }
 }

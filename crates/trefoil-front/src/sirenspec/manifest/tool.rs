@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use trefoil_syntax::Diagnostic;
 use trefoil_syntax::yaml::{Entry, Text};
+use trefoil_syntax::{Diagnostic, Span};
 
 use super::{Refusal, request, scalar};
 use crate::{Fields, Reader};
@@ -36,6 +36,8 @@ pub enum ToolSettings<'n> {
         body: Option<&'n Text>,
         /// Milliseconds.
         timeout_ms: u64,
+        /// Where that is written.
+        timeout_at: Option<Span>,
     },
     /// A Python function.
     Python {
@@ -119,7 +121,8 @@ fn http<'n>(config: &mut Fields<'n, '_>) -> ToolSettings<'n> {
         request::body(config.reader, entry, method, &headers);
     }
     let timeout_ms = scalar::patience(config, "timeout").unwrap_or(10_000);
-    ToolSettings::Http { url, method, headers, body, timeout_ms }
+    let timeout_at = config.entry("timeout").map(|e| e.value.span);
+    ToolSettings::Http { url, method, headers, body, timeout_ms, timeout_at }
 }
 
 /// `$TOKEN` and `${TOKEN}` in a header: a shell would put in the variable of the environment, and nobody does here.

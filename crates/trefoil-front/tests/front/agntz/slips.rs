@@ -102,7 +102,12 @@ fn a_model_has_one_maker() {
             "warning 6:9 bad-model: `{{m}}` is no template here: the model is fixed (write the model's name; a run can call another one with `--model`)",
         ),
         ("openrouter", "anthropic/claude-sonnet-5", ""),
-        ("azure", "gpt-5.4", ""),
+        ("mistral", "codestral-latest", ""),
+        (
+            "azure",
+            "gpt-5.4",
+            "warning 5:13 unknown-provider: this version cannot call `azure` (choose another model when you run it (`--model provider:name`), or in the manifest)",
+        ),
     ] {
         expect(&[("agent.yaml", &model(provider, name))], says);
     }

@@ -26,7 +26,7 @@ fn its_output_tree_and_its_nodes_can_be_read() {
     expect_pair(&parent("", "{{ run.output.txt }} {{ run.output.checked }} {{ run.text }}"), CHILD, "
         error parent.yaml 2:45 unknown-property: `run.output.txt` is not defined: `run.output` has no `txt` (did you mean `run.output.text`?)
         error parent.yaml 2:66 unknown-property: `run.output.checked` is not defined: `run.output` has no `checked` (did you mean `run.output.check`?)
-        error parent.yaml 2:91 unknown-property: `run.text` is not defined: `run` has no `text` (there are `output`)
+        error parent.yaml 2:91 unknown-property: `run.text` is not defined: `run` has no `text` (available: `output`)
     ");
 }
 

@@ -67,7 +67,7 @@ fn names_that_nobody_defines() {
     );
     expect_one(
         &second("{{ _budget.dollars }}"),
-        "error 2:89 unknown-property: `_budget.dollars` is not defined: `_budget` has no `dollars` (there are `total_tokens`, `estimated_usd`)",
+        "error 2:89 unknown-property: `_budget.dollars` is not defined: `_budget` has no `dollars` (available: `total_tokens`, `estimated_usd`)",
     );
     expect_one(&second("{{ output.reply }} {{ output.report }}"), "
         error 2:89 unordered-read: `reply` reads its own output: `output.reply` (a node can read only what ended before it)
@@ -102,9 +102,9 @@ fn working_dot_node_id_is_for_conditions_only() {
 fn positions_inside_block_scalars() {
     let text = "version: \"0.1\"\nagents:\n  a:\n    model: openai:m\n    system: |\n      first line\n        {{ nope.x }} and {{\n        env }}\n  b:\n    model: openai:m\n    system: >\n      folded\n      {{ nobody }}\nnodes:\n  n: {agent: a, writes: output.n}\n  m: {agent: b, writes: output.m}\n";
     expect_one(text, "
-        error 7:12 unresolved-name: `nope.x` is not defined: no node, written path or state is called `nope` (there are `n`, `m`, `inputs`, `env`, `item`, `index`, `total`)
+        error 7:12 unresolved-name: `nope.x` is not defined: no node, written path or state is called `nope` (available: `n`, `m`, `inputs`, `env`, `item`, `index`, `total`)
         error 8:9 unresolved-name: `env` needs a field name after it (for example `{{ env.NAME }}`)
-        error 13:10 unresolved-name: `nobody` is not defined: no node, written path or state is called `nobody` (there are `n`, `m`, `inputs`, `env`, `item`, `index`, `total`)
+        error 13:10 unresolved-name: `nobody` is not defined: no node, written path or state is called `nobody` (available: `n`, `m`, `inputs`, `env`, `item`, `index`, `total`)
     ");
 }
 
@@ -195,7 +195,7 @@ fn declared_inputs_have_the_type_of_their_default() {
         "
         error 2:45 property-of-text: `inputs.n.x` is not defined: `inputs.n` has no `x`
         error 2:79 property-of-text: `inputs.l.x` is not defined: `inputs.l` has no `x`
-        warning 2:96 unknown-property: `inputs.o` has no `any` by its default, so a run without that input fails (there are `k`)
+        warning 2:96 unknown-property: `inputs.o` has no `any` by its default, so a run without that input fails (available: `k`)
     ",
     );
 }

@@ -79,7 +79,7 @@ fn cycles_of_templates() {
     let text = "version: \"0.1\"\nagents:\n  a: {model: \"openai:m\", system: \"{{ two.output }}\"}\n  b: {model: \"openai:m\", system: \"{{ one.output | default('') }}\"}\nnodes:\n  one: {agent: a, writes: output.one}\n  two: {agent: b, writes: output.two}\n";
     expect_one(
         text,
-        "error 3:38 circular-ref: InterpolationError [circular_ref]: circular template reference among the nodes `one`, `two` (a node can read only what ended before it; take one of these references out)",
+        "error 3:38 circular-ref: InterpolationError [circular_ref]: circular template reference among the nodes `one`, `two` (a node can read only what ended before it; remove one of these references)",
     );
     // It is reported where a node reads what comes after it. The same through paths that they write.
     let text = text
@@ -89,7 +89,7 @@ fn cycles_of_templates() {
         .replace("output.two", "working.second");
     expect_one(
         &format!("{text}  three: {{agent: b, writes: output.x}}\nedges: [{{from: two, to: three}}]\n"),
-        "error 4:38 circular-ref: InterpolationError [circular_ref]: circular template reference among the nodes `one`, `two` (a node can read only what ended before it; take one of these references out)",
+        "error 4:38 circular-ref: InterpolationError [circular_ref]: circular template reference among the nodes `one`, `two` (a node can read only what ended before it; remove one of these references)",
     );
 }
 
@@ -225,7 +225,7 @@ fn an_edge_that_is_there_already_has_no_effect() {
     expect_one(
         &edges("{from: first, to: last}"),
         "
-        warning 10:5 no-effect: the edge from `first` to `last` is there already (take one of the two out)
+        warning 10:5 no-effect: the edge from `first` to `last` is there already (remove one of the two)
     ",
     );
     expect_one(&edges("{from: reader, to: last}"), "");

@@ -223,7 +223,7 @@ fn guardrails() {
         "",
     );
     expect_one(&top("[injektion, {config: {}}, 3]"), "
-        error 4:14 unknown-value: there is no guardrail `injektion` (did you mean `injection`? there are `injection`, `length`, `pii`, `schema`, `cost_cap`)
+        error 4:14 unknown-value: there is no guardrail `injektion` (did you mean `injection`? available: `injection`, `length`, `pii`, `schema`, `cost_cap`)
         error 4:26 missing-key: a guardrail needs `name`
         error 4:39 wrong-type: `guardrails` must be a list of names or of `{name, config}`, not a number
     ");

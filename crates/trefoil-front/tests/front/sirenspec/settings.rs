@@ -260,7 +260,7 @@ fn parts_of_a_condition_that_compare_nothing() {
     edge(r#"working.i in ("a",) or ("b",)"#, &alone(53, "b", r#"working.i in ("a", "b")"#));
     edge(
         r#"working.i == "a" or working.i == "a""#,
-        "warning 5:28 constant-condition: a part of the condition is there twice, and the second one has no effect (compare with another value, or take one of the two out)",
+        "warning 5:28 constant-condition: a part of the condition is there twice, and the second one has no effect (compare with another value, or remove one of the two)",
     );
     edge(
         r#"working.i in ("refund")"#,
@@ -282,7 +282,7 @@ fn a_condition_beside_an_edge_without_one() {
     let edges = "  - {from: n, to: m}\n  - {from: n, to: m, when: 'working.i == \"x\"'}\n";
     expect_one(
         &flow("x", &format!("{nodes}{edges}")),
-        "warning 6:28 no-effect: `when` has no effect: another edge from `n` to `m` has none (take one of the two out)",
+        "warning 6:28 no-effect: `when` has no effect: another edge from `n` to `m` has none (remove one of the two)",
     );
 }
 

@@ -77,7 +77,7 @@ fn conditions_that_read_nothing_or_compare_by_identity() {
     edge("'working._budget.total_tokens < 5 and _budget.total_tokens < 5'", "");
     edge(
         "'working._budget.tokens < 5'",
-        "error 5:29 unknown-property: `working._budget.tokens` is not defined: `working._budget` has no `tokens` (there are `total_tokens`, `estimated_usd`)",
+        "error 5:29 unknown-property: `working._budget.tokens` is not defined: `working._budget` has no `tokens` (available: `total_tokens`, `estimated_usd`)",
     );
 }
 
@@ -209,10 +209,7 @@ fn people_and_defaults_without_what_they_need() {
             "x",
             "nodes:\n  m: {agent: a, writes: working.t}\n  n: {type: human, prompt: \"\", writes: output.n, on_timeout: skip}\n",
         ),
-        "
-        warning 5:28 empty-prompt: `prompt` is empty, so there is no question
-        warning 5:50 no-effect: `on_timeout` has no effect: without `timeout` the step waits for ever
-    ",
+        "warning 5:50 no-effect: `on_timeout` has no effect: without `timeout` the step waits for ever",
     );
     expect_one(
         &flow("x", "nodes:\n  n: {agent: a, writes: output.n, on_failure: {action: use_default}}\n"),
@@ -340,7 +337,7 @@ fn names_that_are_right_and_stand_elsewhere() {
     told("{{ nodes.d.output }} {{ outputs.d }} {{ outputs.e }} {{ output.text.long }}", "
         error 6:17 unresolved-name: `nodes.d.output` is not defined: no node, written path or state is called `nodes` (did you mean `d.output`?)
         error 6:38 unresolved-name: `outputs.d` is not defined: no node, written path or state is called `outputs` (did you mean `d.output`?)
-        error 6:54 unresolved-name: `outputs.e` is not defined: no node, written path or state is called `outputs` (there are `d`, `n`, `text`, `inputs`, `env`, `item`, `index`, `total`)
+        error 6:54 unresolved-name: `outputs.e` is not defined: no node, written path or state is called `outputs` (available: `d`, `n`, `text`, `inputs`, `env`, `item`, `index`, `total`)
         error 6:70 unknown-property: `output.text.long` is not defined: `output` has no `text` (did you mean `working.text.long`?)
     ");
     let swarm = |prompt: &str| {

@@ -88,16 +88,6 @@ pub fn whole(found: Found<'_>) -> Option<Value> {
     }
 }
 
-/// The value that a reference leads to, for messages.
-pub fn walk(found: Found<'_>, reference: &Reference) -> Option<Value> {
-    let rest: Vec<Arc<str>> =
-        reference.path.iter().skip(reference.binding.skip.into()).map(|s| s.name.clone()).collect();
-    match found {
-        Found::Either(first, second) => walk(*first, reference).or_else(|| walk(*second, reference)),
-        found => member(&whole(found)?, &rest).cloned(),
-    }
-}
-
 /// An object put together from slots.
 pub fn composed(context: &Context<'_>, seed: &Value, parts: &[Part]) -> Value {
     let mut root = seed.clone();

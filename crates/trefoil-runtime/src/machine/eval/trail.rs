@@ -122,7 +122,7 @@ impl Context<'_> {
                 (value, trail)
             }
             Expr::Consensus { verdicts, .. } => {
-                let all = verdicts.iter().map(|(e, _)| self.trail(e)).collect();
+                let all = verdicts.iter().map(|b| self.trail(&b.value)).collect();
                 (self.expr(expr).ok()?, trail::origin(collapse(&Some(Arc::new(Node::List(all))))))
             }
         })

@@ -6,8 +6,8 @@ use trefoil_template::Value;
 use super::flow::{CallTrails, FlowCall};
 use crate::error::RunError;
 use crate::event::EventKind;
-use crate::machine::answer::structure;
-use crate::machine::consensus;
+use crate::machine::answer::{misfit, not_json, structure};
+use crate::machine::consensus::{self, Silent};
 use crate::machine::eval::Stop;
 use crate::machine::frame::{Doing, FrameId, Outcome, Task};
 use crate::machine::lifecycle::Started;
@@ -15,6 +15,7 @@ use crate::machine::trail;
 use crate::machine::turn::Turn;
 use crate::machine::verdict::{self, Verdict};
 use crate::provenance::From;
+use crate::text::strip_fence;
 
 /// The body's place among the children; judges come after it.
 const BODY: u32 = 0;
@@ -25,7 +26,7 @@ pub struct Running {
     iteration: u32,
     result: Value,
     validator: u32,
-    judges: Vec<Option<Result<Verdict, String>>>,
+    judges: Vec<Option<Result<Verdict, Silent>>>,
     left: usize,
 }
 
@@ -90,12 +91,14 @@ pub fn validate(turn: &mut Turn<'_>, f: FrameId, from: u32) -> Result<(), Stop> 
             }
             ValidatorKind::JsonSchema(schema) => {
                 let value = match answer(&result) {
-                    Value::Str(text) => structure(&text)
-                        .or_else(|| Value::parse(crate::text::strip_fence(&text)).ok())
-                        .ok_or_else(|| "the answer is not JSON".to_owned()),
+                    Value::Str(text) => match structure(&text) {
+                        Some(value) => Ok(value),
+                        None => Value::parse(strip_fence(&text)).map_err(|e| not_json(&text, &e)),
+                    },
                     value => Ok(value),
                 };
-                value.and_then(|v| turn.prepared.check(*schema, &v)).map_err(|why| format!("it does not fit: {why}"))
+                let fits = |value| turn.prepared.check(*schema, &value).map_err(|why| misfit(&why));
+                value.and_then(fits)
             }
             ValidatorKind::Regex { pattern, stderr } => {
                 let text = if *stderr { member(&result, "stderr") } else { answer(&result) };
@@ -168,31 +171,28 @@ fn judged(turn: &mut Turn<'_>, f: FrameId, attempts: &Attempts, at: u32, outcome
         Outcome::Failed(error) => Err(error.message.clone()),
     };
     if let Some(slot) = running.judges.get_mut(at as usize) {
-        *slot = Some(verdict.map_err(|why| format!("judge `{}`: {why}", by.name)));
+        *slot = Some(verdict.map_err(|why| Silent { by: by.name.clone(), why: why.into() }));
     }
     running.left = running.left.saturating_sub(1);
     if running.left > 0 {
         return Ok(());
     }
     let following = running.validator + 1;
-    let (mut verdicts, mut failures) = (Vec::new(), Vec::new());
+    let (mut verdicts, mut silent) = (Vec::new(), Vec::new());
     for verdict in std::mem::take(&mut running.judges).into_iter().flatten() {
         match verdict {
             Ok(verdict) => verdicts.push(verdict),
-            Err(why) => failures.push(why),
+            Err(why) => silent.push(why),
         }
     }
-    let passed = match (judges.as_slice(), verdicts.as_slice(), consensus::combine(&verdicts, consensus)) {
+    let passed = match (judges.as_slice(), verdicts.as_slice(), consensus::combine(&verdicts, &silent, consensus)) {
         // Nobody to agree or disagree with: what the one judge says is what counts.
         ([_], [own], _) => judge(validator, own.score, own.confidence, &own.reasoning),
         (_, _, Ok(combined)) => {
             let reasoning: Vec<&str> = verdicts.iter().map(|v| &*v.reasoning).filter(|r| !r.is_empty()).collect();
             judge(validator, combined.score, combined.confidence, &reasoning.join("\n"))
         }
-        (_, _, Err(error)) => {
-            failures.insert(0, error.message);
-            Err(format!("`{}` did not pass: {}", validator.name, failures.join("; ")))
-        }
+        (_, _, Err(error)) => Err(format!("`{}` did not pass: {}", validator.name, error.message)),
     };
     match passed {
         Ok(()) => {
@@ -231,12 +231,17 @@ fn next(turn: &mut Turn<'_>, f: FrameId, attempts: &Attempts, reason: String) ->
     let Doing::Attempts(running) = &frame.doing else { return Ok(()) };
     let iteration = running.iteration;
     let key = frame.base.clone();
+    let last = answer(&running.result);
     if let Some((_, step)) = turn.step_of(f) {
         turn.note(&key, step.origin, EventKind::ValidationFailed { iteration, reason: reason.clone() });
     }
     if iteration >= attempts.max {
-        let message = format!("no iteration passed validation ({iteration} tried): {reason}");
-        return Err(RunError::new("MAX_ITERATIONS_EXCEEDED", message).into());
+        let message = match iteration {
+            1 => reason,
+            tried => format!("none of {tried} iterations passed; the last: {reason}"),
+        };
+        let error = RunError::new("MAX_ITERATIONS_EXCEEDED", message);
+        return Err(if last.is_null() { error } else { error.answered(&last.to_text()) }.into());
     }
     iterate(turn, f, attempts, iteration + 1, &reason)
 }

@@ -19,10 +19,14 @@ pub fn start(turn: &mut Turn<'_>, f: FrameId, arms: &[Arm], otherwise: Option<St
         }
     }
     let chosen = chosen.or_else(|| otherwise.map(|step| (arms.len(), step)));
-    for step in arms.iter().map(|a| a.step).chain(otherwise) {
-        if Some(step) != chosen.map(|(_, step)| step) {
-            let saw = turn.saw(f, arms.iter().map(|a| &a.when));
-            turn.note_passed_over(f, step, &format!("branch not taken{saw}"));
+    let passed_over = arms.iter().map(|a| a.step).chain(otherwise).filter(|step| Some(*step) != chosen.map(|(_, s)| s));
+    let passed_over: Vec<StepId> = passed_over.collect();
+    if !passed_over.is_empty() {
+        // Those after the one that holds were not looked at.
+        let asked = chosen.map_or(arms.len(), |(at, _)| at + 1);
+        let reason = not_taken(&turn.saw(f, arms.iter().take(asked).map(|a| &a.when)));
+        for step in passed_over {
+            turn.note_passed_over(f, step, &reason);
         }
     }
     match chosen {
@@ -32,4 +36,9 @@ pub fn start(turn: &mut Turn<'_>, f: FrameId, arms: &[Arm], otherwise: Option<St
         }
         None => Ok(Started::Done(Value::Null)),
     }
+}
+
+/// Why a way was not taken, as far as the values say it.
+pub fn not_taken(saw: &str) -> String {
+    if saw.is_empty() { "branch not taken".to_owned() } else { format!("branch not taken: {saw}") }
 }

@@ -71,6 +71,9 @@ pub fn start(turn: &mut Turn<'_>, f: FrameId, each: &ForEach) -> Result<Started,
     if total == 0 {
         return Ok(Started::Done(Value::from(Vec::<Value>::new())));
     }
+    if !turn.may_call_for(f, total, each.body) {
+        return Ok(Started::Running);
+    }
     if let Some(frame) = turn.core.frames.get_mut(f) {
         let results = vec![Value::Null; total as usize];
         frame.doing = Doing::ForEach(Box::new(Running {
@@ -171,7 +174,11 @@ fn note_ended(turn: &mut Turn<'_>, f: FrameId, place: u32, error: Option<&RunErr
         path.item(place);
     });
     if let Some(error) = error {
-        turn.note(&key, step.origin, EventKind::Warning { message: format!("item {place} failed: {error}") });
+        turn.note(
+            &key,
+            step.origin,
+            EventKind::Warning { message: format!("item {} failed: {error}", u64::from(place) + 1) },
+        );
     }
     turn.note(&key, step.origin, EventKind::ItemFinished { error: error.cloned() });
 }

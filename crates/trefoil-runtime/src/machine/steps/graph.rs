@@ -5,6 +5,7 @@ use std::sync::Arc;
 use trefoil_ir::{Graph, NodeId, StepId};
 use trefoil_template::Value;
 
+use super::branch::not_taken;
 use crate::error::RunError;
 use crate::machine::eval::Stop;
 use crate::machine::frame::{Doing, FrameId, Outcome, Task};
@@ -57,10 +58,12 @@ pub struct Running {
     running: u32,
 }
 
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 struct Node {
     waits_for: u32,
     taken: bool,
+    /// What the conditions of edges into it saw that did not hold.
+    saw: Vec<String>,
     failed: bool,
     ended: bool,
 }
@@ -85,14 +88,20 @@ pub fn ended(turn: &mut Turn<'_>, f: FrameId, graph: &Graph, place: u32, outcome
     let Some(node) = graph.nodes.get(place as usize) else { return Ok(()) };
     let Some(Doing::Graph(running)) = turn.core.frames.get(f).map(|f| &f.doing) else { return Ok(()) };
     let plan = running.plan.clone();
-    let (mut taken, mut carried) = (Vec::new(), Vec::new());
+    let (mut taken, mut carried, mut refused) = (Vec::new(), Vec::new(), Vec::new());
     match outcome {
         Outcome::Done(value) => {
             let context = turn.context_of(f, place, Some(value), None);
             for &(target, edge) in plan.outgoing.get(place as usize).into_iter().flatten() {
                 let edge = graph.nodes.get(target as usize).and_then(|n| n.incoming.get(edge as usize));
                 let holds = match edge.and_then(|e| e.when.as_ref()) {
-                    Some(when) => context.cond(when)?,
+                    Some(when) => {
+                        let holds = context.cond(when)?;
+                        if !holds {
+                            refused.push((target, context.seen(when)));
+                        }
+                        holds
+                    }
                     None => true,
                 };
                 if holds {
@@ -114,6 +123,11 @@ pub fn ended(turn: &mut Turn<'_>, f: FrameId, graph: &Graph, place: u32, outcome
     for target in taken {
         if let Some(target) = running.nodes.get_mut(target as usize) {
             target.taken = true;
+        }
+    }
+    for (target, saw) in refused {
+        if let Some(target) = running.nodes.get_mut(target as usize) {
+            target.saw.extend(saw);
         }
     }
     if let Some(node) = running.nodes.get_mut(place as usize) {
@@ -170,16 +184,15 @@ fn advance(turn: &mut Turn<'_>, f: FrameId, graph: &Graph, mut ready: Vec<u32>) 
             starting.push((place, node.step));
             continue;
         }
+        let mut saw = Vec::new();
         if let Some(node) = running.nodes.get_mut(place as usize) {
             node.ended = true;
+            saw = std::mem::take(&mut node.saw);
         }
         running.release(place, &mut ready);
         let reason = match (runs, &*node.fallback_of) {
             (true, _) => "budget".to_owned(),
-            (false, []) => {
-                let asked = node.incoming.iter().filter_map(|edge| edge.when.as_ref());
-                format!("branch not taken{}", turn.saw(f, asked))
-            }
+            (false, []) => not_taken(&lifecycle::joined(saw)),
             (false, _) => "not needed: nothing failed that it stands in for".to_owned(),
         };
         turn.note_passed_over(f, node.step, &reason);

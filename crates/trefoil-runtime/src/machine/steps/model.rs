@@ -1,16 +1,16 @@
 //! Model calls: messages put together, guardrails on the user message, the answer read.
 
-use trefoil_ir::{AnswerFormat, Guard, ModelCall};
+use trefoil_ir::{AnswerFormat, Guard, ModelCall, Step};
 use trefoil_template::Value;
 
 use crate::event::EventKind;
 use crate::guard::{self, token_cap};
 use crate::machine::answer;
 use crate::machine::eval::{Stop, text_of};
-use crate::machine::frame::FrameId;
+use crate::machine::frame::{FrameId, Misfit};
 use crate::machine::lifecycle::Started;
 use crate::machine::turn::Turn;
-use crate::provenance;
+use crate::provenance::{self, From, Origin, Part};
 use crate::request::{Message, ModelRequest, Request, Role};
 
 /// Asks for the call.
@@ -40,6 +40,16 @@ pub fn start(turn: &mut Turn<'_>, f: FrameId, call: &ModelCall) -> Result<Starte
         say(Role::Assistant, Value::Str(example.output.clone()), constant(&example.output));
     }
     say(Role::User, checked.text, of_user);
+    if let Some(misfit) = turn.core.frames.get(f).and_then(|f| f.aside.as_deref()).and_then(|a| a.misfit.as_ref()) {
+        let key = turn.core.frames.get(f).map(|f| f.base.clone());
+        let origin = Origin::of(key.map_or(From::Other, From::Step));
+        let text = misfit.answer.to_text();
+        let part = turn.core.traces.then(|| vec![Part { len: text.len() as u32, origin }]);
+        say(Role::Assistant, misfit.answer.clone(), part);
+        let demand = format!("{}. Answer again, with nothing but JSON that fits the schema.", misfit.why);
+        let part = constant(&demand);
+        say(Role::User, Value::from(demand), part);
+    }
     warn(turn, f, checked.flags);
     let request = ModelRequest {
         speaker: call.speaker.clone(),
@@ -61,14 +71,28 @@ pub fn start(turn: &mut Turn<'_>, f: FrameId, call: &ModelCall) -> Result<Starte
     Ok(Started::Running)
 }
 
-/// Reads the answer.
-pub fn read(turn: &mut Turn<'_>, call: &ModelCall, text: &Value) -> Result<Value, Stop> {
+/// Reads the answer. One that does not fit its schema is kept for the call that asks for a better one (decision C14).
+pub fn read(turn: &mut Turn<'_>, f: FrameId, step: &Step, call: &ModelCall, text: &Value) -> Result<Value, Stop> {
     for guard in &call.guards {
         if let Guard::TokenCap { max_tokens, warn: false } = guard {
             token_cap::check(turn.core.usage.total(), *max_tokens)?;
         }
     }
-    Ok(answer::read(&call.format, text, turn.prepared)?)
+    let mut error = match answer::read(&call.format, text, turn.prepared) {
+        Ok(value) => return Ok(value),
+        Err(error) => error.answered(&text.to_text()),
+    };
+    if step.asks_again()
+        && let Some(aside) = turn.core.frames.get_mut(f).map(|frame| frame.aside.get_or_insert_default())
+    {
+        if aside.misfit.is_some() {
+            error.message.push_str("; it was asked for twice");
+        } else {
+            aside.misfit = Some(Misfit { answer: text.clone(), why: error.message.clone() });
+            aside.asks_again = true;
+        }
+    }
+    Err(error.into())
 }
 
 /// Token caps that only warn.

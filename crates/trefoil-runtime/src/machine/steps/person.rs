@@ -9,6 +9,7 @@ use std::sync::Arc;
 use trefoil_ir::{HumanCall, StateMachine, Step, StepKind, Takes};
 use trefoil_template::{Expression, Value};
 
+use crate::error::Cause;
 use crate::machine::eval::{Stop, text_of};
 use crate::machine::frame::{FrameId, Outcome};
 use crate::machine::lifecycle::Started;
@@ -55,7 +56,12 @@ pub fn answered(
     let answer = match (outcome, refused) {
         // Nobody is there to answer better.
         (Outcome::Failed(_), Some(refused)) => return Ok(Some(Outcome::Done(refused))),
-        (Outcome::Failed(_), None) => return Ok(Some(outcome.clone())),
+        (Outcome::Failed(error), None) => {
+            let mut error = error.clone();
+            let at = step.policy.timeout_at.filter(|_| error.cause == Some(Cause::Timeout));
+            error.location = error.location.or(at);
+            return Ok(Some(Outcome::Failed(error)));
+        }
         (Outcome::Done(answer), _) => answer.clone(),
     };
     let next = frame.attempt + 1;

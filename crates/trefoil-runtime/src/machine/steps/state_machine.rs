@@ -8,7 +8,7 @@ use crate::event::EventKind;
 use crate::machine::eval::{Context, Stop};
 use crate::machine::frame::{Doing, FrameId, Outcome, Task};
 use crate::machine::keys;
-use crate::machine::lifecycle::Started;
+use crate::machine::lifecycle::{self, Started};
 use crate::machine::trail;
 use crate::machine::turn::Turn;
 use crate::provenance::From;
@@ -183,19 +183,13 @@ fn mark(
 
 fn no_transition(turn: &Turn<'_>, f: FrameId, state: &State, result: &Value) -> RunError {
     let context = turn.context(f, Some(result), None);
-    let mut seen: Vec<String> = Vec::new();
-    for when in state.transitions.iter().filter_map(|t| t.when.as_ref()) {
-        for value in context.seen(when) {
-            if !seen.contains(&value) {
-                seen.push(value);
-            }
-        }
-    }
+    let asked = state.transitions.iter().filter_map(|t| t.when.as_ref());
+    let seen = lifecycle::joined(asked.flat_map(|when| context.seen(when)));
     let tried: Vec<&str> = state.transitions.iter().map(|t| &*t.text).collect();
     let mut message = format!("no transition of state `{}` matched (`{}`)", state.name, tried.join("`, `"));
     if !seen.is_empty() {
         message.push_str(": ");
-        message.push_str(&seen.join(", "));
+        message.push_str(&seen);
     }
     let mut error =
         RunError::new("NO_TRANSITION", message).help("add a transition without a condition as the last one");

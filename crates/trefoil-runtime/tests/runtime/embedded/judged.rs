@@ -115,7 +115,8 @@ fn a_consensus_of_agents_takes_both_sides() {
     let mut b = Build::new();
     let (one, two) = (b.model("one", "{{input}}"), b.model("two", "{{input}}"));
     let both = b.parallel("", &[one, two], trefoil_ir::OnItemFailure::Abort);
-    let verdicts = vec![(b.value("{{one}}"), 1.0), (b.value("{{two}}"), 2.0)];
+    let ballot = |by: &str, value, weight| trefoil_ir::Ballot { by: by.into(), value, weight };
+    let verdicts = vec![ballot("one", b.value("{{one}}"), 1.0), ballot("two", b.value("{{two}}"), 2.0)];
     let joined =
         b.step("", StepKind::Compute(Expr::Consensus { verdicts, consensus: consensus(Strategy::WeightedAverage) }));
     let joined = b.out(joined, "joined");

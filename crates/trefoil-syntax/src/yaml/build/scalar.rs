@@ -123,8 +123,13 @@ impl Builder<'_> {
             Style::Literal | Style::Folded => {
                 // What is masked between the token before and this one is none of its text.
                 let masked = self.masked.iter().rev().find(|m| m.end <= span.start).map_or(0, |m| m.end);
-                let header = locate::value_start(self.text, self.token_end.max(masked) as usize) as u32;
-                let header = header.min(span.start);
+                let mut header = locate::value_start(self.text, self.token_end.max(masked) as usize);
+                // It may have ended in the middle of a comment.
+                let is_header = |at: usize| matches!(self.text.as_bytes().get(at), Some(b'|' | b'>'));
+                while header < span.start as usize && !is_header(header) {
+                    header = locate::value_start(self.text, locate::line_end(self.text, header).max(header + 1));
+                }
+                let header = (header as u32).min(span.start);
                 let raw = self.raw(Span::new(header, span.end));
                 let map = ScalarMap::align(value, raw, header, style);
                 let written = Span::new(header, header + raw.trim_end().len() as u32);

@@ -460,11 +460,13 @@ fn reads_code(command: &Command) -> bool {
         let name = word.rsplit('/').next().unwrap_or(word);
         match name {
             "eval" | "ssh" | "trap" => return true,
-            "sh" | "bash" | "dash" | "zsh" | "ksh" | "su" | "python" | "python3" | "perl" | "ruby" | "node" | "php" => {
+            "sh" | "bash" | "dash" | "zsh" | "ksh" | "mksh" | "ash" | "csh" | "tcsh" | "fish" | "su" | "python"
+            | "python3" | "perl" | "ruby" | "node" | "php" => {
                 interpreter = true;
             }
             _ if !interpreter => {}
-            _ if word.starts_with("--") => {}
+            // `sh +e -c X`
+            _ if word.starts_with("--") || word.starts_with('+') => {}
             _ if word.starts_with('-') && word.ends_with(['c', 'e', 'r']) => code = true,
             // The words behind the code are its arguments.
             _ if code && !word.starts_with('-') => code = false,
@@ -522,6 +524,8 @@ mod tests {
             "eval \"a {{x}}\"",
             "sh -c 'echo {{x}}'",
             "/bin/bash -lc \"{{x}}\"",
+            "sh +e -c {{x}}",
+            "tcsh -c {{x}}",
             "python3 -c \"print('{{x}}')\"",
             "ssh host ls {{x}}",
             "echo $(( {{x}} + 1 ))",

@@ -4,11 +4,12 @@
 use std::sync::Arc;
 
 use trefoil_ir::{
-    Call, Callee, Expr, OnFailure, OnItemFailure, Parallel, SlotId, Source, Step, StepId, StepKind, StepPolicy,
+    Ballot, Call, Callee, Expr, OnItemFailure, Parallel, SlotId, Source, Step, StepId, StepKind, StepPolicy,
 };
-use trefoil_template::Value;
 
 use super::callee;
+use trefoil_syntax::Span;
+
 use crate::aegis::lower::judge::{self, Case};
 use crate::aegis::lower::names::{Place, Scene};
 use crate::aegis::lower::pieces::{compute, constant, object, path, result};
@@ -26,15 +27,23 @@ pub(super) fn lower(
 ) -> Step {
     let origin = scene.state_at(index);
     let name = scene.names.name(index).clone();
-    let mut answers: Vec<(SlotId, f64)> = Vec::new();
+    let mut answers: Vec<Answer> = Vec::new();
     let mut branches = Vec::new();
     for (i, agent) in state.agents.iter().enumerate() {
         let place = Place::Entering(index);
         let call = callee::agent(lowering, scene, place, &agent.agent, agent.input.as_ref(), None, |input| input);
         let Some(call) = call else { continue };
         let slot = slots.add(format!("{name}.agents.{i}"));
-        answers.push((slot, agent.weight));
-        branches.push(branch(lowering, call, format!("agents.{i}").into(), slot, agent.timeout_ms, scene, index));
+        answers.push(Answer { by: agent.agent.value.clone(), slot, weight: agent.weight });
+        branches.push(branch(
+            lowering,
+            call,
+            format!("agents.{i}").into(),
+            slot,
+            (agent.timeout_ms, agent.timeout_at),
+            scene,
+            index,
+        ));
     }
     let mut steps = vec![at_once(lowering, branches, scene, index)];
 
@@ -45,11 +54,15 @@ pub(super) fn lower(
     };
     let consensus = slots.add(format!("{name}.consensus"));
     if let Some(spec) = &state.consensus {
-        let verdicts = verdicts.iter().map(|(slot, weight)| (Expr::Read(Source::Slot(*slot)), *weight)).collect();
+        let ballot = |answer: &Answer| {
+            let Answer { by, slot, weight } = answer;
+            Ballot { by: by.clone(), value: Expr::Read(Source::Slot(*slot)), weight: *weight }
+        };
+        let verdicts = verdicts.iter().map(ballot).collect();
         let value = Expr::Consensus { verdicts, consensus: spec.consensus.clone() };
         steps.push(compute(&mut lowering.builder, value, consensus, origin));
     }
-    let each = |(slot, _): &(SlotId, f64)| {
+    let each = |Answer { slot, .. }: &Answer| {
         object([
             ("output", Expr::Read(Source::Slot(*slot))),
             ("score", Expr::Read(Source::Member(*slot, path(["score"])))),
@@ -62,10 +75,18 @@ pub(super) fn lower(
         ("score", Expr::Read(Source::Member(consensus, path(["score"])))),
         ("confidence", Expr::Read(Source::Member(consensus, path(["confidence"])))),
         ("agents", Expr::List(answers.iter().map(each).collect())),
-        ("output", Expr::List(answers.iter().map(|(slot, _)| Expr::Read(Source::Slot(*slot))).collect())),
+        ("output", Expr::List(answers.iter().map(|a| Expr::Read(Source::Slot(a.slot))).collect())),
     ]);
     steps.push(lowering.builder.step(plain(StepKind::Compute(outcome), origin)));
     plain(StepKind::Sequence(steps), origin)
+}
+
+/// An agent's answer.
+#[derive(Clone)]
+struct Answer {
+    by: Arc<str>,
+    slot: SlotId,
+    weight: f64,
 }
 
 /// One agent: when it fails it has no verdict, and the consensus says whether that is one too few.
@@ -74,7 +95,7 @@ fn branch(
     call: Call,
     label: Arc<str>,
     out: SlotId,
-    timeout_ms: u64,
+    (timeout_ms, timeout_at): (u64, Option<Span>),
     scene: &Scene<'_, '_>,
     index: usize,
 ) -> StepId {
@@ -84,7 +105,7 @@ fn branch(
         shape: Some(Expr::Structured(Box::new(result()))),
         policy: StepPolicy {
             timeout_ms: Some(timeout_ms),
-            on_failure: OnFailure::Use(Box::new(Expr::Const(Value::Null))),
+            timeout_at: timeout_at.map(|at| scene.reader.at(at)),
             ..StepPolicy::default()
         },
         ..plain(StepKind::Call(Box::new(call)), scene.state_at(index))
@@ -103,13 +124,13 @@ fn judged(
     slots: &mut Slots,
     index: usize,
     state: &ParallelState,
-    answers: &[(SlotId, f64)],
+    answers: &[Answer],
     steps: &mut Vec<StepId>,
-) -> Vec<(SlotId, f64)> {
+) -> Vec<Answer> {
     let name = scene.names.name(index).clone();
     let joined = slots.add(format!("{name}.joined"));
     let all = Expr::Join {
-        parts: answers.iter().map(|(slot, _)| Source::Slot(*slot)).collect(),
+        parts: answers.iter().map(|a| Source::Slot(a.slot)).collect(),
         separator: "\n\n".into(),
         otherwise: Box::new(constant("")),
     };
@@ -126,8 +147,8 @@ fn judged(
         let (flow, input) = judge::call(lowering, scene.reader, &entry.agent, &case, &output);
         let call = Call { callee: Callee::Flow(flow), input: Some(input), exports: None };
         let slot = slots.add(format!("{name}.judges.{i}"));
-        verdicts.push((slot, entry.weight));
-        branches.push(branch(lowering, call, format!("judges.{i}").into(), slot, 300_000, scene, index));
+        verdicts.push(Answer { by: entry.agent.value.clone(), slot, weight: entry.weight });
+        branches.push(branch(lowering, call, format!("judges.{i}").into(), slot, (300_000, None), scene, index));
     }
     steps.push(at_once(lowering, branches, scene, index));
     verdicts

@@ -1,8 +1,8 @@
 //! `kind: ParallelAgents`: several agents at the same time, and the consensus of their verdicts.
 
 use trefoil_ir::Strategy;
-use trefoil_syntax::Diagnostic;
 use trefoil_syntax::yaml::{Entry, Node, Text};
+use trefoil_syntax::{Diagnostic, Span};
 
 use super::agent::{JudgeEntry, read_judges, say_something};
 use crate::aegis::manifest::consensus::{self, ConsensusSpec};
@@ -29,6 +29,8 @@ pub struct Branch {
     pub weight: f64,
     /// Milliseconds.
     pub timeout_ms: u64,
+    /// Where that is written.
+    pub timeout_at: Option<Span>,
 }
 
 /// Reads what a ParallelAgents state has of its own.
@@ -48,10 +50,11 @@ pub fn read(reader: &Reader<'_>, fields: &mut Fields<'_, '_>) -> ParallelState {
         say_something(reader, input.as_ref(), "input");
         let weight = branch.number("weight", 0.0..=f64::MAX).unwrap_or(1.0);
         let timeout_ms = duration::seconds(&mut branch, "timeout_seconds").unwrap_or(60_000);
+        let timeout_at = branch.entry("timeout_seconds").map(|e| e.value.span);
         // Only a server that polls has a use for it.
         branch.integer("poll_interval_ms", 1..=3_600_000);
         branch.finish();
-        agents.extend(agent.map(|agent| Branch { agent, input, weight, timeout_ms }));
+        agents.extend(agent.map(|agent| Branch { agent, input, weight, timeout_ms, timeout_at }));
     }
     let consensus = fields.require("consensus").and_then(|e| reader.fields(&e.value, "consensus")).map(|mut c| {
         let spec = consensus::read(&mut c, agents.len());

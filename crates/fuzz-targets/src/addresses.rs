@@ -1,0 +1,106 @@
+//! Addresses of providers: who would get the key is who the address seems to name.
+
+use trefoil::models::http::Endpoint;
+use trefoil::models::vendors::VENDORS;
+use trefoil::models::{Address, Registry};
+
+use crate::{Target, fixed};
+
+/// Where the address is written: a vendor with an address of its own, one without.
+const OWN: &str = "https://api.openai.com";
+
+pub(crate) const TARGET: Target = Target::of_text(
+    "addresses",
+    "an address that is accepted leads to the host that is written in it, and shows no key",
+    || {
+        fixed(&[
+            "https://api.openai.com/v1",
+            "https://api.openai.com:443/v1?key=secret#part",
+            "http://127.0.0.1:8080",
+            "http://[::1]:8080/v1",
+            "https://api.openai.com@elsewhere.test/v1",
+            "https://elsewhere.test\\@api.openai.com/v1",
+            "https:elsewhere.test",
+            "https:///elsewhere.test",
+            "http://2130706433/",
+            "https://api。openai.com/",
+            "https://xn--80ak6aa92e.com/",
+            "https://api.openai.com.elsewhere.test/",
+            "https://a.test/../../v1",
+            "https://a.test/%2e%2e/v1",
+            "HTTPS://A.TEST:0443",
+            "ht\ttps://a.test",
+            "javascript:alert(1)",
+            "file:///etc/passwd",
+        ])
+    },
+    &[
+        "https://",
+        "http://",
+        "//",
+        "\\",
+        "@",
+        ":",
+        "443",
+        "0",
+        "?",
+        "#",
+        "/..",
+        "%2f",
+        "%40",
+        "[::1]",
+        "api.openai.com",
+        "elsewhere.test",
+        "。",
+        "\t",
+        " ",
+    ],
+    run,
+);
+
+fn run(bytes: &[u8]) {
+    let text = &*String::from_utf8_lossy(bytes);
+    let accepted = Address::parse(text).ok();
+    let env = [("OPENAI_BASE_URL", text), ("OPENAI_API_KEY", "k")].map(|(k, v)| (k.to_owned(), v.to_owned()));
+    let registry = Registry::new(env);
+    let elsewhere = registry.elsewhere("openai");
+    let Some(address) = accepted else {
+        assert!(elsewhere.is_none());
+        // A blank variable is as good as none.
+        assert!(text.trim().is_empty() || registry.resolve("openai", "m").is_err(), "{text:?} is refused and used");
+        return;
+    };
+    let url = address.url();
+    assert!(matches!(url.scheme(), "http" | "https") && url.username().is_empty() && url.password().is_none());
+    assert!(!text.trim().contains(|c: char| c.is_control() || c.is_whitespace()));
+
+    // Whoever reads the text sees the host that is called.
+    let written = authority(text.trim());
+    assert!(!written.contains('@'), "{text:?}");
+    let host = written.rsplit_once(':').filter(|(_, port)| port.bytes().all(|b| b.is_ascii_digit()));
+    let host = host.map_or(written, |(host, _)| host).to_ascii_lowercase();
+    let last = host.trim_end_matches('.').rsplit('.').next().unwrap_or_default();
+    let plain = host.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'.' || b == b'-');
+    if plain && last.starts_with(|c: char| c.is_ascii_lowercase()) && !host.contains("xn--") {
+        assert_eq!(url.host_str(), Some(&*host), "{text:?}");
+    }
+
+    // What is said of it leads to the same place, and whoever is not the vendor is named.
+    assert_eq!(Address::parse(&address.origin()).ok().map(|again| again.origin()), Some(address.origin()));
+    assert_eq!(elsewhere.map(|e| e.address), (address.origin() != OWN).then(|| address.origin()), "{text:?}");
+    assert!(!format!("{address:?}").contains('?'));
+    for vendor in VENDORS {
+        let Ok(endpoint) = Endpoint::new(vendor.name, vendor.protocol, text, None) else {
+            unreachable!("{text:?} is an address, and `{}` does not take it", vendor.name)
+        };
+        assert_eq!(endpoint.url().origin(), url.origin());
+        let base = url.path().trim_end_matches('/');
+        assert!(endpoint.url().path().starts_with(base), "{text:?}: {}", endpoint.url());
+    }
+}
+
+/// By another way than the one under test: what is between the scheme and the path.
+fn authority(text: &str) -> &str {
+    let rest = text.split_once(':').map_or(text, |(_, rest)| rest).trim_start_matches(['/', '\\']);
+    rest.split(['/', '\\', '?', '#']).next().unwrap_or_default()
+}

@@ -1,0 +1,310 @@
+//! How programs read options: which take the word behind them, and which words start another program.
+
+use super::languages::{Operands, language};
+
+/// How a program tells its options from its other words.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Options {
+    /// By the dash, wherever they stand before `--`; letters of options that take a word. None: nobody knows, so each may.
+    Anywhere(Option<&'static str>),
+    /// Only before the first other word.
+    BeforeOperands,
+    /// It starts the program that comes after so many words of its own.
+    Started(Started),
+    /// `find`: it starts the programs after `-exec`.
+    Actions,
+}
+
+/// A program that starts another one.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Started {
+    /// Words of its own before it.
+    pub operands: u32,
+    /// How many words decide what runs: those of a container are the image and the program in it.
+    pub programs: u32,
+    /// Letters of options that take a word.
+    pub takes: &'static str,
+    /// Long options that do.
+    pub long: &'static [&'static str],
+}
+
+/// How a program reads options; `command`: its first word without a dash. None: what its words are is its own business,
+/// or none of them can do harm.
+pub(super) fn options(program: &str, command: &str) -> Option<Options> {
+    match program {
+        "" | "echo" | "test" | "[" | "[[" | ":" | "true" | "false" | "exit" | "return" | "cd" | "for" | "case"
+        | "in" | "select" | "function" | "wait" | "sleep" | "basename" | "dirname" => None,
+        // What they do with their words is known, or the rest of the rules says it.
+        "eval" | "alias" | "trap" | "source" | "." | "su" | "runuser" | "watch" | "at" | "batch" | "crontab"
+        | "parallel" | "script" | "fd" | "tmux" => None,
+        "awk" | "gawk" | "mawk" | "nawk" => None,
+        "find" => Some(Options::Actions),
+        "printf" => Some(Options::BeforeOperands),
+        "docker" | "podman" | "kubectl" if !matches!(command, "run" | "create" | "exec") => None,
+        _ => match started(program) {
+            Some(started) => Some(Options::Started(started)),
+            // The words of a script are the script's.
+            None if language(program).is_some_and(|l| l.operands == Operands::File) => None,
+            // A script of one's own.
+            None if program.contains('.') => None,
+            None => Some(Options::Anywhere(takes(program, command))),
+        },
+    }
+}
+
+/// Programs that start the one named in their words.
+fn started(program: &str) -> Option<Started> {
+    const CONTAINER: &[&str] = &[
+        "--add-host",
+        "--cap-add",
+        "--cap-drop",
+        "--cidfile",
+        "--cpus",
+        "--device",
+        "--dns",
+        "--entrypoint",
+        "--env",
+        "--env-file",
+        "--expose",
+        "--gpus",
+        "--hostname",
+        "--ipc",
+        "--label",
+        "--link",
+        "--log-driver",
+        "--memory",
+        "--mount",
+        "--name",
+        "--net",
+        "--network",
+        "--network-alias",
+        "--pid",
+        "--platform",
+        "--publish",
+        "--pull",
+        "--restart",
+        "--runtime",
+        "--security-opt",
+        "--shm-size",
+        "--stop-signal",
+        "--tmpfs",
+        "--ulimit",
+        "--user",
+        "--userns",
+        "--volume",
+        "--volumes-from",
+        "--workdir",
+    ];
+    const SUDO: &[&str] = &["--user", "--group", "--prompt", "--chdir", "--host", "--chroot"];
+    let row = |operands, takes, long| Some(Started { operands, programs: 1, takes, long });
+    match program {
+        "timeout" => row(1, "ks", &["--signal", "--kill-after"]),
+        "flock" => row(1, "wE", &["--timeout", "--wait", "--conflict-exit-code"]),
+        "chroot" => row(1, "", &[]),
+        "taskset" => row(1, "", &[]),
+        "chrt" => row(1, "TPD", &[]),
+        "nohup" | "setsid" | "busybox" | "fakeroot" | "pkexec" | "xvfb-run" => row(0, "", &[]),
+        "env" => row(0, "uC", &["--unset", "--chdir"]),
+        "nice" => row(0, "n", &["--adjustment"]),
+        "ionice" => row(0, "cnpPu", &["--class", "--classdata"]),
+        "stdbuf" => row(0, "ioe", &["--input", "--output", "--error"]),
+        "sudo" | "doas" => row(0, "ugpCThrtRD", SUDO),
+        "time" => row(0, "fo", &["--format", "--output"]),
+        "strace" | "ltrace" => row(0, "eopsEuPIaOSX", &[]),
+        "valgrind" => row(0, "", &[]),
+        "unshare" => row(0, "SGRw", &["--root", "--wd", "--setuid", "--setgid", "--propagation"]),
+        "nsenter" => row(0, "tSG", &["--target", "--setuid", "--setgid"]),
+        "systemd-run" => row(0, "pHMuE", &["--unit", "--property", "--uid", "--gid", "--setenv", "--slice"]),
+        "entr" => row(0, "", &[]),
+        "screen" => row(0, "cehpsStT", &[]),
+        "npx" | "bunx" | "uvx" => row(0, "p", &["--package", "--from", "--with"]),
+        "xargs" => row(0, "InPLdsEa", &["--max-args", "--max-procs", "--max-lines", "--delimiter", "--arg-file"]),
+        "docker" | "podman" => Some(Started { operands: 1, programs: 2, takes: "aecehlmpuvw", long: CONTAINER }),
+        // The pod is a word of its own.
+        "kubectl" => row(2, "cnf", &["--container", "--namespace", "--image", "--filename", "--context"]),
+        _ => None,
+    }
+}
+
+/// Whether a program starts another one that stands among its words.
+pub(super) fn starts_another(program: &str) -> bool {
+    matches!(program, "find" | "fd" | "parallel" | "watch" | "script") || started(program).is_some()
+}
+
+/// Whether something is known of a program.
+pub(super) fn is_known(program: &str) -> bool {
+    takes(program, "").is_some() || program == "git"
+}
+
+/// The letters of a program's options that take a word; none: nobody wrote them down.
+pub(super) fn takes(program: &str, command: &str) -> Option<&'static str> {
+    Some(match program {
+        "grep" | "egrep" | "fgrep" | "zgrep" => "efmABCdD",
+        "rg" => "efgmABCEjMrtT",
+        "sort" => "kotST",
+        "uniq" => "fsw",
+        "head" | "tail" => "ncs",
+        "cut" => "bcdf",
+        "tr" | "tac" | "rev" | "comm" | "cksum" | "md5sum" | "sha1sum" | "sha256sum" | "realpath" | "readlink" => "",
+        "rm" | "rmdir" | "cat" | "wc" | "unlink" | "chmod" | "chown" | "chgrp" | "tee" => "",
+        "ls" => "IwT",
+        "mv" | "cp" | "ln" => "tS",
+        "touch" => "drt",
+        "mkdir" => "mZ",
+        "install" => "mgotS",
+        "stat" => "cft",
+        "du" | "df" => "BdtxX",
+        "file" => "mfFPe",
+        "diff" | "cmp" => "CIUFLWxXni",
+        "patch" => "dDFgiopBrVYz",
+        "tar" => "fCbgKNTVXIFLH",
+        "zip" => "bntPsTxi",
+        "unzip" => "dxP",
+        "gzip" | "gunzip" | "bzip2" | "xz" => "STFC",
+        "jq" => "fL",
+        "base64" | "fold" | "fmt" => "wbi",
+        "date" => "dfrs",
+        "split" => "abClnt",
+        "shuf" => "ino",
+        "xxd" | "od" | "strings" => "lcsgojNtAwSn",
+        "curl" => "AbcCdDeEFhHKmoPQrtTuUwxXyYz",
+        "wget" => "oaeiBtOTwQPUlADIXR",
+        "rsync" => "efTBM",
+        "ssh" => "bcDEeFIiJLlmOopQRSWw",
+        "scp" | "sftp" => "cDFiJloPSX",
+        "git" => return git(command),
+        _ => return started(program).map(|s| s.takes),
+    })
+}
+
+/// The same of a command of `git`.
+fn git(command: &str) -> Option<&'static str> {
+    Some(match command {
+        "checkout" | "worktree" => "bB",
+        "switch" => "cC",
+        "commit" => "mFCct",
+        "push" => "o",
+        "pull" => "sXjo",
+        "fetch" => "oj",
+        "clone" => "obujc",
+        "log" | "show" | "diff" => "nLSGO",
+        "tag" => "mFu",
+        "branch" => "u",
+        "merge" => "msXF",
+        "rebase" => "sXxC",
+        "reset" | "add" | "rm" | "mv" | "status" | "rev-parse" | "ls-tree" | "cat-file" => "",
+        "restore" => "s",
+        "stash" => "m",
+        "grep" => "efmABCO",
+        "blame" => "LS",
+        "cherry-pick" | "revert" => "msX",
+        "archive" => "o",
+        "apply" | "am" => "pC",
+        "ls-remote" => "o",
+        _ => return None,
+    })
+}
+
+/// Long options that take no word, whichever program has them.
+const SWITCHES: &[&str] = &[
+    "--all",
+    "--dry-run",
+    "--force",
+    "--help",
+    "--ignore-case",
+    "--json",
+    "--quiet",
+    "--recursive",
+    "--silent",
+    "--verbose",
+    "--version",
+    "--yes",
+];
+
+/// Long options of single programs that take no word.
+fn switches(program: &str) -> &'static [&'static str] {
+    match program {
+        "curl" | "wget" => &[
+            "--compressed",
+            "--content-disposition",
+            "--continue",
+            "--fail",
+            "--fail-with-body",
+            "--get",
+            "--globoff",
+            "--head",
+            "--http1.1",
+            "--http2",
+            "--include",
+            "--insecure",
+            "--ipv4",
+            "--ipv6",
+            "--location",
+            "--location-trusted",
+            "--raw",
+            "--remote-name",
+            "--show-error",
+            "--spider",
+            "--tlsv1.2",
+            "--tlsv1.3",
+        ],
+        "git" => &[
+            "--amend",
+            "--bare",
+            "--cached",
+            "--detach",
+            "--hard",
+            "--mirror",
+            "--oneline",
+            "--prune",
+            "--rebase",
+            "--recurse-submodules",
+            "--single-branch",
+            "--soft",
+            "--squash",
+            "--staged",
+            "--stat",
+            "--tags",
+        ],
+        "grep" | "egrep" | "fgrep" | "rg" => &[
+            "--count",
+            "--extended-regexp",
+            "--files-with-matches",
+            "--fixed-strings",
+            "--invert-match",
+            "--line-number",
+            "--only-matching",
+            "--perl-regexp",
+            "--word-regexp",
+        ],
+        "sort" | "uniq" => &["--numeric-sort", "--reverse", "--unique", "--count"],
+        "tar" => &["--create", "--extract", "--gzip", "--list", "--xz", "--zstd"],
+        "rsync" => &["--archive", "--compress", "--delete", "--update"],
+        "find" => &["-H", "-L", "-P"],
+        _ => &[],
+    }
+}
+
+/// Whether a long option takes no word.
+pub(super) fn is_switch(program: &str, option: &str) -> bool {
+    option.starts_with("--no-") || SWITCHES.contains(&option) || switches(program).contains(&option)
+}
+
+/// How many words behind it an option takes, all of which is written; `letters`: the short ones that take one.
+pub(super) fn takes_next(program: &str, option: &str, letters: Option<&str>) -> u32 {
+    if option.contains('=') || is_switch(program, option) {
+        return 0;
+    }
+    match letters {
+        // A name and its value.
+        _ if program == "jq" && matches!(option, "--arg" | "--argjson" | "--slurpfile" | "--rawfile") => 2,
+        Some(letters) if !option.starts_with("--") => last_takes(option, letters).into(),
+        _ => 1,
+    }
+}
+
+/// Whether the first of some letters that takes a word is the last: else the word is attached.
+pub(super) fn last_takes(option: &str, letters: &str) -> bool {
+    let option = option.trim_start_matches('-');
+    option.find(|c| letters.contains(c)).is_some_and(|at| at + 1 == option.len())
+}

@@ -1,0 +1,67 @@
+//! Requests of `curl` and `wget`: values that decide the host, and those in headers.
+
+use super::options::{is_switch, takes};
+use super::uses::{Follow, How};
+use super::words::Seen;
+
+impl Follow<'_> {
+    pub(super) fn request(&mut self, program: &str, operands: &[Seen]) {
+        let takes = takes(program, "").unwrap_or_default();
+        let mut rest = operands.iter();
+        while let Some(word) = rest.next() {
+            let lead = word.lead.as_str();
+            if lead == "--" && word.whole.is_some() {
+                continue;
+            }
+            if lead.len() < 2 || !lead.starts_with('-') {
+                self.address(word, "");
+                continue;
+            }
+            let (name, attached) = lead.split_once('=').map_or((lead, false), |(name, _)| (name, true));
+            let (name, value) = if lead.starts_with("--") {
+                if attached {
+                    (name, Some(word))
+                } else if is_switch(program, name) {
+                    (name, None)
+                } else {
+                    (name, rest.next())
+                }
+            } else {
+                let letters = lead.trim_start_matches('-');
+                match letters.char_indices().find(|(_, c)| takes.contains(*c)) {
+                    Some((at, c)) => {
+                        let last = at + c.len_utf8() == letters.len() && word.whole.is_some();
+                        let name = lead.get(at + 1..at + 2).unwrap_or_default();
+                        (name, if last { rest.next() } else { Some(word) })
+                    }
+                    None => ("", None),
+                }
+            };
+            let Some(value) = value else { continue };
+            let curl = program == "curl";
+            match name {
+                "H" | "A" if curl => self.note(value.names(), &How::Header),
+                "--header" | "--user-agent" => self.note(value.names(), &How::Header),
+                "x" if curl => self.address(value, ""),
+                "--url" | "--proxy" => self.address(value, if attached { lead_option(lead) } else { "" }),
+                _ => {}
+            }
+        }
+    }
+
+    /// Values that decide the host: those before the first slash behind `://`.
+    fn address(&mut self, word: &Seen, option: &str) {
+        for (before, names, _) in &word.values {
+            let before = before.strip_prefix(option).unwrap_or(before);
+            let host = before.split_once("://").map_or(before, |(_, rest)| rest);
+            if host.contains(['/', '?', '#']) {
+                return;
+            }
+            self.note(names.clone(), &How::Host);
+        }
+    }
+}
+
+fn lead_option(lead: &str) -> &str {
+    lead.find('=').and_then(|at| lead.get(..=at)).unwrap_or_default()
+}

@@ -1,0 +1,135 @@
+//! The words of a program that it takes for options, and the program that it starts.
+
+use super::options::{Options, Started, last_takes, options, takes, takes_next};
+use super::uses::{Follow, How};
+use super::words::{Names, Seen};
+
+impl Follow<'_> {
+    /// Values that a program would take for options if they began like one, and those that name the program which it
+    /// starts.
+    pub(super) fn options(&mut self, program: &str, operands: &[Seen], input: &Names, appends: bool) {
+        let Some(reading) = options(program, command_of(program, operands)) else { return };
+        let mut ended = false;
+        // The words before may be an option that takes this one.
+        let mut wanted = 0_u32;
+        let mut count = 0;
+        let mut rest = operands;
+        while let [word, behind @ ..] = rest {
+            rest = behind;
+            let whole = word.whole.as_deref();
+            let dashed = word.lead.len() > 1 && word.lead.starts_with('-');
+            let taken = wanted > 0;
+            wanted = wanted.saturating_sub(1);
+            match reading {
+                Options::Started(Started { operands: own, programs, .. }) if !dashed => {
+                    if taken {
+                        continue;
+                    }
+                    if word.assigns().is_some() {
+                        self.assignment(word, false);
+                        continue;
+                    }
+                    count += 1;
+                    if count >= own + programs {
+                        return self.started(program, word, behind, input, appends);
+                    }
+                    if count > own {
+                        self.note(word.first(), &How::Program);
+                    }
+                }
+                Options::Started(Started { takes, long, .. }) => {
+                    let takes_one = |w| long.contains(&w) || (!w.starts_with("--") && last_takes(w, takes));
+                    wanted = u32::from(whole.is_some_and(takes_one));
+                }
+                Options::Actions if matches!(whole, Some("-exec" | "-execdir" | "-ok" | "-okdir")) => {
+                    if let [inner, arguments @ ..] = behind {
+                        self.started(program, inner, arguments, &Names::new(), false);
+                    }
+                    return;
+                }
+                _ if whole == Some("--") => {
+                    ended = true;
+                }
+                _ if dashed && !ended => {
+                    let letters = if let Options::Anywhere(letters) = reading { letters } else { None };
+                    wanted = whole.map_or(0, |w| takes_next(program, w, letters));
+                }
+                _ => {
+                    count += 1;
+                    if word.lead.is_empty() && !ended && !taken {
+                        self.note(word.first(), &How::Option(program.to_owned()));
+                    }
+                    if matches!(reading, Options::BeforeOperands) {
+                        return;
+                    }
+                }
+            }
+        }
+    }
+
+    /// The program that another one starts, with its words.
+    fn started(&mut self, outer: &str, program: &Seen, operands: &[Seen], input: &Names, appends: bool) {
+        if program.whole.is_none() && program.lead.is_empty() {
+            self.note(program.names(), &How::Program);
+        }
+        if is_builtin(program.program()) {
+            return;
+        }
+        let mut operands = operands.to_vec();
+        if outer == "xargs" && appends {
+            operands.push(Seen::appended(input.clone()));
+        }
+        // It reads what `xargs` leaves, which is nothing.
+        let nothing = Names::new();
+        self.runs(program, &operands, if outer == "xargs" { &nothing } else { input }, appends);
+    }
+}
+
+/// Parts of the shell that no program can start.
+pub(super) fn is_builtin(program: &str) -> bool {
+    matches!(program, "." | "source" | "eval" | "alias" | "trap")
+}
+
+/// The first word without a dash: the command of `git` or `docker`.
+fn command_of<'w>(program: &str, operands: &'w [Seen]) -> &'w str {
+    let mut rest = operands.iter();
+    while let Some(word) = rest.next() {
+        let whole = word.whole.as_deref().unwrap_or_default();
+        match whole {
+            "-C" | "-c" | "-n" if matches!(program, "git" | "kubectl") => {
+                rest.next();
+            }
+            _ if whole.starts_with('-') => {}
+            _ => return whole,
+        }
+    }
+    ""
+}
+
+/// The words of `xargs` with what it reads where its mark stands; none: it has no mark.
+pub(super) fn filled(operands: &[Seen], input: &Names) -> Option<Vec<Seen>> {
+    let mut mark = None;
+    let mut words = Vec::new();
+    let mut rest = operands.iter();
+    while let Some(word) = rest.next() {
+        words.push(word.clone());
+        let Some(option) = word.lead.strip_prefix('-') else { break };
+        if let Some(long) = option.strip_prefix("-replace") {
+            mark = Some(long.strip_prefix('=').unwrap_or("{}"));
+        } else if let Some(at) = option.find(['I', 'i']).filter(|_| !option.starts_with('-')) {
+            let attached = option.get(at + 1..).filter(|m| !m.is_empty());
+            let next = attached.is_none() && option.get(at..).is_some_and(|o| o.starts_with('I'));
+            let behind = if next { rest.next() } else { None };
+            words.extend(behind.cloned());
+            mark = attached.or_else(|| behind?.whole.as_deref()).or(Some("{}"));
+        } else if takes("xargs", "").is_some_and(|takes| last_takes(option, takes)) {
+            words.extend(rest.next().cloned());
+        }
+    }
+    let mark = mark?;
+    let mut last = words.pop();
+    last = last.map(|w| w.filled(mark, input).unwrap_or(w));
+    words.extend(last);
+    words.extend(rest.map(|w| w.filled(mark, input).unwrap_or_else(|| w.clone())));
+    Some(words)
+}

@@ -1,0 +1,36 @@
+//! The proxy that the operator's environment names: `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY`, `NO_PROXY`, in either case.
+
+use std::collections::HashMap;
+
+use reqwest::{NoProxy, Proxy, Url};
+use trefoil_runtime::{ModelError, ModelErrorKind};
+
+/// Never through a proxy: it would look for the server on its own machine.
+const HERE: &str = "localhost,127.0.0.0/8,::1";
+
+/// What makes a proxy of an address.
+type Make = fn(Url) -> reqwest::Result<Proxy>;
+
+/// The proxies for both schemes.
+pub fn proxies(env: &HashMap<String, String>) -> Result<Vec<Proxy>, ModelError> {
+    let read = |names: &[&'static str]| names.iter().find_map(|name| Some((*name, env.get(*name)?.trim())));
+    let except = read(&["NO_PROXY", "no_proxy"]).map_or("", |(_, hosts)| hosts);
+    let makes: [(&[&'static str], Make); 2] = [
+        (&["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"], |url| Proxy::https(url)),
+        (&["http_proxy", "HTTP_PROXY", "ALL_PROXY", "all_proxy"], |url| Proxy::http(url)),
+    ];
+    let mut all = Vec::new();
+    for (names, make) in makes {
+        let Some((name, text)) = read(names) else { continue };
+        // Its text may hold a password.
+        let wrong = || {
+            let message = format!("`{name}` is not the http or https address of a proxy");
+            ModelError::new(ModelErrorKind::Setup, message)
+        };
+        let text = if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
+        let url = Url::parse(&text).ok().filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
+        let proxy = make(url.ok_or_else(wrong)?).map_err(|_| wrong())?;
+        all.push(proxy.no_proxy(NoProxy::from_string(&format!("{HERE},{except}"))));
+    }
+    Ok(all)
+}

@@ -1,0 +1,56 @@
+//! Whether a flow surely asks a model: what a list of items needs at least is known before the first call.
+
+use trefoil_ir::{Callee, FlowId, Program, Step, StepId, StepKind};
+
+/// Whether a call of the flow begins with a model call, or comes to one whatever it decides, unless it fails before.
+pub fn calls(program: &Program, flow: FlowId) -> bool {
+    Look { program, known: vec![None; program.flows.len()] }.flow(flow)
+}
+
+struct Look<'p> {
+    program: &'p Program,
+    /// By flow. One that is being looked at counts as one that does not.
+    known: Vec<Option<bool>>,
+}
+
+impl Look<'_> {
+    fn flow(&mut self, id: FlowId) -> bool {
+        match self.known.get_mut(id.index()) {
+            Some(Some(known)) => return *known,
+            Some(unknown) => *unknown = Some(false),
+            None => return false,
+        }
+        let surely = self.program.flow(id).is_some_and(|flow| self.step(flow.body));
+        if let Some(known) = self.known.get_mut(id.index()) {
+            *known = Some(surely);
+        }
+        surely
+    }
+
+    fn step(&mut self, id: StepId) -> bool {
+        let Some(Step { kind, when: None, .. }) = self.program.step(id) else { return false };
+        match kind {
+            StepKind::Model(_) => true,
+            StepKind::Sequence(steps) => {
+                // What computes a value or waits comes to the next one; of anything else nobody knows.
+                let quiet = |id: &StepId| {
+                    let kind = self.program.step(*id).map(|s| &s.kind);
+                    matches!(kind, Some(StepKind::Compute(_) | StepKind::Wait { .. }))
+                };
+                let first = steps.iter().find(|id| !quiet(id)).copied();
+                first.is_some_and(|id| self.step(id))
+            }
+            StepKind::Parallel(parallel) => parallel.branches.iter().any(|id| self.step(*id)),
+            StepKind::Branch { arms, otherwise } => {
+                otherwise.is_some_and(|id| self.step(id)) && arms.iter().all(|arm| self.step(arm.step))
+            }
+            StepKind::Loop(repeat) => self.step(repeat.body),
+            StepKind::Attempts(attempts) => self.step(attempts.body),
+            StepKind::Call(call) => match &call.callee {
+                Callee::Flow(flow) => self.flow(*flow),
+                Callee::Named { .. } => false,
+            },
+            _ => false,
+        }
+    }
+}

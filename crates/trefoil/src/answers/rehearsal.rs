@@ -1,0 +1,81 @@
+//! Whether an answer leads on from the question that it was given to, found by asking the question with nothing around it.
+//!
+//! The machine itself judges, on a program that consists of the question and its state: what it says here is what it will say
+//! in the run. Where the ways out depend on anything but the answer, nothing is known before the run.
+
+use std::sync::Arc;
+
+use trefoil_ir::{Expr, FlowId, Program, Source, StateId, Step, StepId, StepKind};
+use trefoil_runtime::{Activity, Command, Completion, Flags, HumanRequest, Key, Machine, Output, Prepared, Request};
+use trefoil_template::Value;
+
+/// A question that can be tried out.
+pub struct Rehearsal {
+    prepared: Arc<Prepared>,
+    /// The answers that it takes.
+    pub accepts: Vec<Arc<str>>,
+}
+
+impl Rehearsal {
+    /// Of a question; none: what it takes is not known from the program.
+    pub fn of(program: &Program, question: StepId) -> Option<Self> {
+        let prepared = Prepared::new(Arc::new(alone(program, question)?));
+        let (_, _, request) = begin(&prepared)?;
+        (!request.accepts.is_empty()).then_some(Self { prepared, accepts: request.accepts })
+    }
+    /// Whether an answer leads on.
+    pub fn takes(&self, answer: &str) -> bool {
+        let Some((mut machine, key, _)) = begin(&self.prepared) else { return true };
+        let result = Ok(Value::from(answer));
+        let output = machine.on(Completion { key, at_ms: 0, result, usage: None });
+        asked(output).is_none_or(|(_, request)| request.refused.is_none())
+    }
+}
+
+fn begin(prepared: &Arc<Prepared>) -> Option<(Machine, Key, HumanRequest)> {
+    let mut machine = Machine::with(prepared.clone(), Flags::default());
+    let (key, request) = asked(machine.start("rehearsal", None))?;
+    Some((machine, key, request))
+}
+
+fn asked(output: Output) -> Option<(Key, HumanRequest)> {
+    output.commands.into_iter().find_map(|command| match command {
+        Command::Start(Activity { key, request: Request::Human(request), .. }) => Some((key, request)),
+        _ => None,
+    })
+}
+
+/// The program that begins with this question and needs nothing else; none: its ways out need more than the answer.
+fn alone(program: &Program, question: StepId) -> Option<Program> {
+    let out = program.step(question)?.out;
+    let (machine, state) = program.steps.iter().enumerate().find_map(|(at, step)| {
+        let StepKind::StateMachine(machine) = &step.kind else { return None };
+        Some((at, machine.states.iter().position(|state| state.step == question)?))
+    })?;
+    let StepKind::StateMachine(written) = &program.steps.get(machine)?.kind else { return None };
+    let mut alone = true;
+    let mut look = |source: &Source| {
+        alone &= match source {
+            Source::Slot(slot) | Source::Member(slot, _) => Some(*slot) == out,
+            Source::Const(_) => true,
+            _ => false,
+        }
+    };
+    let conditions = written.states.get(state)?.transitions.iter().filter_map(|t| t.when.as_ref());
+    conditions.flat_map(|when| &when.sources).for_each(|source| source.tried(&mut look));
+    if !alone {
+        return None;
+    }
+    let mut alone = program.clone();
+    let entry = alone.flows.iter().position(|flow| flow.body.index() == machine)?;
+    alone.entry = FlowId(entry as u32);
+    let flow = alone.flows.get_mut(entry)?;
+    flow.init.clear();
+    (flow.intake.wrap, flow.intake.schema, flow.intake.raw, flow.intake.closed) = (None, None, None, false);
+    flow.intake.fields.clear();
+    let StepKind::StateMachine(machine) = &mut alone.steps.get_mut(machine)?.kind else { return None };
+    machine.initial = StateId(state as u32);
+    let Step { kind: StepKind::Human(call), when, .. } = alone.steps.get_mut(question.index())? else { return None };
+    (call.prompt, *when) = (Expr::Const(Value::from("")), None);
+    Some(alone)
+}

@@ -1,0 +1,97 @@
+//! What to do about a failed run, in one line for each code. The machine knows better at times: then the error has its own.
+
+use trefoil_runtime::{Cause, RunError};
+
+/// What a line of the table is for.
+enum For {
+    /// Whatever the cause.
+    Any,
+    /// A provider's answer with one of these HTTP statuses.
+    Status(u16, u16),
+    /// No connection, or it broke.
+    Network,
+}
+
+use For::{Any, Network, Status};
+
+/// The first line that fits counts.
+const HELP: &[(&str, For, &str)] = &[
+    ("AGENT_NOT_FOUND", Any, "the name is made by a template: name an agent of this project, or give it a default"),
+    ("ANSWER_FILTERED", Any, "change what the prompt asks for, or ask the provider about its filter"),
+    ("ANSWER_REFUSED", Any, "change what the prompt asks for, or choose another model"),
+    ("ANSWER_TRUNCATED", Any, "allow more tokens for the answer, or ask for a shorter one"),
+    ("BUDGET_EXCEEDED", Any, "raise the limit, or lower one of passes or items; `trefoil plan` counts the calls"),
+    ("CANCELLED", Any, "run it again"),
+    ("COMMAND_FAILED", Any, "run the command by hand to see what it needs"),
+    ("CONSENSUS_FAILED", Any, "tell the judges to answer with JSON (`score`, `reasoning`), or require fewer verdicts"),
+    ("GUARDRAIL_VIOLATION", Any, "change what the prompt asks for, or loosen the guardrail"),
+    ("HUMAN_TIMEOUT", Any, "answer it with `--answer STEP=VALUE`, raise its limit, or give it a default"),
+    ("INPUT_INVALID", Any, "give the input that the schema asks for; `trefoil plan` shows it"),
+    ("INTERPOLATION_ERROR", Any, "give the value a default, or make sure that what writes it runs before"),
+    ("JOURNAL_ERROR", Any, "make sure that the journal can be written and read"),
+    ("LIMIT_EXCEEDED", Any, "make the values smaller, or split the work into several runs"),
+    ("MAX_ITERATIONS_EXCEEDED", Any, "allow more iterations, ask for less, or loosen the validator"),
+    ("MAX_STATE_VISITS_EXCEEDED", Any, "add a transition that leaves the circle, or raise `max_state_visits`"),
+    ("MAX_TRANSITIONS_EXCEEDED", Any, "add a transition that leaves the circle, or split the workflow"),
+    ("MODEL_ERROR", Status(401, 401), "the provider does not know the key: check the variable that holds it"),
+    ("MODEL_ERROR", Status(402, 402), "the provider wants to be paid: check the account of this key"),
+    ("MODEL_ERROR", Status(403, 403), "this key may not use the model: choose another model, or another key"),
+    ("MODEL_ERROR", Status(404, 404), "check the model's name, or try another with `--model`"),
+    ("MODEL_ERROR", Status(408, 408), "run it again later, or allow more tries"),
+    ("MODEL_ERROR", Status(413, 413), "the prompt is too long for the provider: pass less to the step"),
+    ("MODEL_ERROR", Status(429, 429), "wait, let fewer items run at the same time, or allow more tries"),
+    ("MODEL_ERROR", Status(500, 599), "the provider is in trouble: run it again later, or allow more tries"),
+    ("MODEL_ERROR", Status(400, 499), "correct what the provider says about the request"),
+    ("MODEL_ERROR", Network, "check the network and the provider's address, then run it again"),
+    ("MODEL_ERROR", Any, "check the provider's settings, or try another model with `--model`"),
+    ("NONDETERMINISM", Any, "resume with the version and the manifest that began the run, or run it anew"),
+    ("NO_TRANSITION", Any, "add a transition without a condition as the last one"),
+    ("REFUSED", Any, "leave out what this version does not run"),
+    ("STRUCTURED_OUTPUT_INVALID", Any, "say in the prompt what each field holds, or make the schema simpler"),
+    ("TIMEOUT", Any, "raise the limit, or ask for less in one step"),
+    ("TOOL_ERROR", Any, "call the tool by hand with the same arguments to see what it needs"),
+    ("TOOL_TIMEOUT", Any, "raise the limit, or make the tool do less"),
+];
+
+/// What to do about a failure: its own advice, else that for its code and cause.
+pub fn help(error: &RunError) -> Option<&str> {
+    error.help.as_deref().or_else(|| of(&error.code, error.cause.as_ref()))
+}
+
+/// What to do about a code with a cause.
+pub fn of(code: &str, cause: Option<&Cause>) -> Option<&'static str> {
+    let fits = |wanted: &For| match (wanted, cause) {
+        (Any, _) | (Network, Some(Cause::Network)) => true,
+        (Status(from, to), Some(Cause::Status(status))) => (from..=to).contains(&status),
+        _ => false,
+    };
+    HELP.iter().find(|(name, wanted, _)| *name == code && fits(wanted)).map(|(_, _, help)| *help)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{CODES, When};
+    use super::*;
+
+    #[test]
+    fn every_code_of_a_run_has_advice_and_every_advice_a_code() {
+        for code in CODES.iter().filter(|c| c.when == When::Run) {
+            let help = of(code.name, None).unwrap_or_else(|| panic!("no advice for `{}`", code.name));
+            assert!(help.len() <= 100 && !help.ends_with('.'), "{}: {help}", code.name);
+        }
+        for (name, ..) in HELP {
+            assert!(CODES.iter().any(|c| c.name == *name), "`{name}` is no code");
+        }
+    }
+
+    #[test]
+    fn a_models_error_has_advice_by_its_cause() {
+        let of = |cause| of("MODEL_ERROR", Some(&cause)).unwrap();
+        assert!(of(Cause::Status(401)).contains("key"));
+        assert!(of(Cause::Status(404)).contains("name"));
+        assert!(of(Cause::Status(429)).contains("wait"));
+        assert!(of(Cause::Status(503)).contains("later"));
+        assert!(of(Cause::Status(422)).contains("request"));
+        assert!(of(Cause::Network).contains("network"));
+    }
+}
