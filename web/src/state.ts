@@ -19,6 +19,8 @@ export class State {
   /** The step that is shown in full; none while it is fetched, or where there is none of this key. */
   readonly detail = signal<StepDetail | null>(null);
   readonly missing = signal<string | null>(null);
+  /** Why the chosen step cannot be shown: its part of the trace is not as it should be. */
+  readonly broken = signal<string | null>(null);
   readonly view = signal<View>({ words: '', status: null, toggled: new Set() });
   readonly size = signal<{ rows: number; matches: number }>({ rows: 0, matches: 0 });
   /** Which row has the keyboard. */
@@ -119,11 +121,14 @@ export class State {
   async #read() {
     const hash = location.hash;
     if (!hash.startsWith('#step=')) return this.#show({ run: true });
+    const written = hash.slice('#step='.length);
+    let step = written;
     try {
-      await this.#show({ step: decodeURIComponent(hash.slice('#step='.length)) });
+      step = decodeURIComponent(written);
     } catch {
-      await this.#show({ step: hash.slice('#step='.length) });
+      // Not how links are written here: perhaps it is the key itself.
     }
+    await this.#show({ step });
   }
 
   async #show(selection: Selection) {
@@ -135,11 +140,18 @@ export class State {
     }
     const { step } = selection;
     this.selection.value = selection;
-    const [detail, view] = await Promise.all([this.source.step(step), this.source.reveal(this.view.peek(), step)]);
+    this.broken.value = null;
+    const [detail, view] = await Promise.all([
+      this.source.step(step).catch((why: unknown) => {
+        this.broken.value = String(why);
+        return null;
+      }),
+      this.source.reveal(this.view.peek(), step),
+    ]);
     const still = this.selection.peek();
     if (!('step' in still) || still.step !== step) return;
     this.detail.value = detail;
-    this.missing.value = detail ? null : step;
+    this.missing.value = detail || this.broken.peek() !== null ? null : step;
     if (!detail) return;
     if (view !== this.view.peek()) await this.look(view);
     const row = await this.source.rowOf(this.view.peek(), step);

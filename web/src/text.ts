@@ -1,21 +1,26 @@
 // Texts for people: numbers, times, and strangers' texts made harmless to look at.
 
+import type { Cause } from './trace.ts';
+
 // Control characters, and those that steer the reading direction or cannot be seen at all.
 const UNSEEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028\u2029\u202a-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]/g;
 
+/** What should be a text, as one: a trace may come from another version. */
+const textOf = (value: unknown): string => (typeof value === 'string' ? value : value == null ? '' : shown(value));
+
 /** A text in which nothing is invisible or turns the reading direction: such characters are shown by name. */
 export function visible(text: string): string {
-  return text.replace(/\r\n/g, '\n').replace(UNSEEN, (c) => {
+  return textOf(text).replace(/\r\n/g, '\n').replace(UNSEEN, (c) => {
     return `⟨U+${c.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0')}⟩`;
   });
 }
 
 /** The same in one line. */
-export const inline = (text: string): string => visible(text.replace(/\s+/g, ' ').trim());
+export const inline = (text: string): string => visible(textOf(text).replace(/\s+/g, ' ').trim());
 
 /** At most `length` characters of a text, in one line. */
 export function brief(text: string, length: number): string {
-  const line = inline(text.slice(0, length * 4));
+  const line = inline(textOf(text).slice(0, length * 4));
   return line.length > length ? `${line.slice(0, length - 1)}…` : line;
 }
 
@@ -79,4 +84,13 @@ export function tokens(known: number, unknownCalls: number, calls: number): stri
   if (calls === 0) return '';
   if (unknownCalls === 0) return count(known);
   return unknownCalls >= calls && known === 0 ? '?' : `${count(known)} + ?`;
+}
+
+const CAUSES: Record<string, string> = { network: 'no answer', guardrail: 'a guardrail', timeout: 'a time limit' };
+
+/** What a failure came from, in words; empty where nothing is known. */
+export function cause(of: Cause | null | undefined): string {
+  if (of == null) return '';
+  if (typeof of === 'string') return CAUSES[of] ?? inline(of);
+  return typeof of.status === 'number' ? `HTTP status ${of.status}` : brief(shown(of), 200);
 }

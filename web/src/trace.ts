@@ -9,12 +9,15 @@ export interface Place {
   column?: number | null;
 }
 
+/** What a retry policy goes by. */
+export type Cause = 'network' | 'guardrail' | 'timeout' | { status: number };
+
 export interface Failure {
   code?: string;
   message?: string;
   key?: string | null;
   location?: Place | null;
-  cause?: string | null;
+  cause?: Cause | null;
   help?: string | null;
   retry_after_ms?: number | null;
   interpolation?: { expression?: string; namespace?: string; reason?: string } | null;
@@ -93,6 +96,8 @@ export interface Step extends Place {
   error?: Failure | null;
   handled_as?: string | null;
   reason?: string | null;
+  /** The item of a fan-out that it is done for; numbers begin at 1. */
+  item?: { number: number; total: number; value?: unknown } | null;
   items?: { total?: number; failed?: number } | null;
   tries?: number | null;
   node?: string | null;
@@ -125,6 +130,8 @@ export interface GraphFrame {
   frame?: string | null;
   title_x?: number | null;
   title_y?: number | null;
+  /** The title in lines that fit the frame, and whether each is the name itself or the note below it. */
+  title_lines?: [string, boolean][] | null;
 }
 
 export interface GraphEdge {
@@ -168,3 +175,6 @@ export interface Trace {
   warnings?: string[] | null;
   graph?: Graph | null;
 }
+
+/** Whether a provider answered a call with a status alone: it used nothing. */
+export const turnedAway = (call: Call): boolean => !call.usage && typeof call.error?.cause === 'object' && call.error.cause !== null;

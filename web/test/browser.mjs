@@ -33,7 +33,7 @@ async function open(t, trace, { hash = '', scheme = 'light', allow = null, size 
     addEventListener('securitypolicyviolation', (e) => console.error(`policy: ${e.violatedDirective} ${e.blockedURI}`));
   });
   await tab.goto(url + hash);
-  await tab.waitForSelector('.detail h2, .broken', { state: 'attached' });
+  await tab.waitForSelector('.detail h2, .broken, .broken-part', { state: 'attached' });
   t.after(async () => {
     await context.close();
     assert.deepEqual(allow ? bad.filter((b) => !allow.test(b)) : bad, []);
@@ -47,7 +47,7 @@ const focused = (tab) => tab.evaluate(() => document.activeElement?.textContent?
 test('a failed run leads with its failure, and shows the step', async (t) => {
   const tab = await open(t, made.fanout());
   const lead = await tab.locator('.lead').innerText();
-  for (const part of ['ANSWER_NOT_JSON', 'is not JSON', 'compile', 'grades.yaml:40:3', 'cut off at 4,096 tokens', 'raise max_tokens']) {
+  for (const part of ['ANSWER_NOT_JSON', 'is not JSON', 'compile', 'grades.yaml:40:3', 'HTTP status 400', 'raise max_tokens']) {
     assert.ok(lead.includes(part), `${part} in ${lead}`);
   }
   assert.match(await heading(tab).innerText(), /^compile/);
@@ -305,6 +305,16 @@ test('on a narrow screen nothing sticks out, and one part is seen at a time', as
   await tab.locator('.all .row').first().click();
   await tab.waitForFunction(() => document.querySelector('.detail')?.getBoundingClientRect().width > 300);
   assert.match(await heading(tab).innerText(), /^list/);
+});
+
+test('a step that cannot be shown takes nothing else along', async (t) => {
+  const trace = made.loop();
+  trace.steps.find((s) => s.key === 'improve@1/writer').calls = [{ messages: [null] }];
+  const tab = await open(t, trace, { hash: '#step=improve%401%2Fwriter' });
+  assert.match(await tab.locator('.broken-part').innerText(), /This step cannot be shown here/);
+  await tab.locator('.all .row a.label', { hasText: 'reviewer' }).first().click();
+  await tab.waitForFunction(() => document.querySelector('.detail h2')?.textContent?.startsWith('reviewer'));
+  assert.equal(await tab.locator('.broken-part').count(), 0);
 });
 
 test('without a trace the page says so', async (t) => {

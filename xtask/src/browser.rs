@@ -34,8 +34,56 @@ pub fn run(root: &Path, args: &[&str]) -> Outcome {
         return Ok(problems + skip(&chromium, "the page was not opened in a browser", required)?);
     }
     let mut browser = vec!["run", "--silent", "browser", "--"];
+    let recorded = std::env::temp_dir().join(format!("trefoil-traces-{}", std::process::id()));
+    let traces = recorded.to_string_lossy();
+    if rest.is_empty() {
+        problems += record(root, &recorded)?;
+        browser.extend(["--traces", &traces]);
+    }
     browser.extend(rest);
     problems += usize::from(!done(&web, "npm", &browser)?);
+    let _ = std::fs::remove_dir_all(&recorded);
+    Ok(problems)
+}
+
+/// Runs whose traces the page must show as they are: what answers (the embedded model, or a script in `web/test/runs`), and
+/// the example.
+const RUNS: &[(&str, &str, &str)] = &[
+    ("embedded", "examples/agntz#short-article", "topic=bees"),
+    ("embedded", "examples/aegis/refine-loop.yaml", "topic=bees"),
+    ("embedded", "examples/sirenspec/grade-essays.yaml", r#"message=[{"title": "Bees", "text": "They hum."}]"#),
+    ("refused", "examples/sirenspec/brainstorm.yaml", "message=bees"),
+    ("refused", "examples/sirenspec/resilient.yaml", "message=bees"),
+    ("refused", "examples/agntz#short-article", "topic=bees"),
+    ("cut", "examples/aegis/refine-loop.yaml", "topic=bees"),
+    ("timeout", "examples/sirenspec/panel.yaml", "message=bees"),
+];
+
+/// Records them; how many left no trace.
+fn record(root: &Path, dir: &Path) -> Outcome {
+    std::fs::create_dir_all(dir).map_err(|e| format!("{}: {e}", dir.display()))?;
+    let mut problems = 0;
+    for (index, (answers, target, input)) in RUNS.iter().enumerate() {
+        let model = match *answers {
+            "embedded" => "embedded".to_owned(),
+            script => format!("scripted=web/test/runs/{script}.yaml"),
+        };
+        let trace = dir.join(format!("{index}.json"));
+        // Most of them fail, and that is what there is to see.
+        let status = Command::new(env!("CARGO"))
+            .args(["run", "--quiet", "--locked", "--bin", "trefoil", "--", "run", target, "--quiet"])
+            .args(["--model", &model, "--input", input, "--trace"])
+            .arg(&trace)
+            .current_dir(root)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status();
+        if status.is_err() || !trace.is_file() {
+            println!("`{target}` with {model} left no trace");
+            problems += 1;
+        }
+    }
     Ok(problems)
 }
 

@@ -2,10 +2,12 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, ValueEnum};
+use clap::error::{ContextKind, ContextValue};
+use clap::{Args, CommandFactory as _, Parser, ValueEnum};
 use trefoil::checker::RULES;
 use trefoil::front::{FRONT_ENDS, FrontEnd, front_end};
 use trefoil::settings::{self, Settings};
+use trefoil::syntax::suggest::nearest;
 use trefoil::{LoadOptions, Target};
 
 use crate::commands::Command;
@@ -131,10 +133,24 @@ pub struct TextArgs {
 
 /// What there is to say about a rule that does not exist, and what to do about it.
 pub fn no_such_rule(name: &str) -> (String, String) {
-    let near = trefoil::syntax::suggest::nearest(name, RULES.iter().map(|r| r.name));
+    let near = nearest(name, RULES.iter().map(|r| r.name));
     let help = match near {
         Some(near) => format!("did you mean `{near}`?"),
         None => "`trefoil rules` lists them".to_owned(),
     };
     (format!("there is no rule `{name}`"), help)
+}
+
+/// What to say of a command that does not exist: of those that are as near, the shortest was meant. `rn` is `run`.
+pub fn nearest_command(mut error: clap::Error) -> clap::Error {
+    if let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand).cloned() {
+        let command = Cli::command();
+        let mut names: Vec<&str> = command.get_subcommands().map(clap::Command::get_name).collect();
+        names.sort_by_key(|name| name.len());
+        match nearest(&word, names) {
+            Some(near) => error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(vec![near.to_owned()])),
+            None => error.remove(ContextKind::SuggestedSubcommand),
+        };
+    }
+    error
 }

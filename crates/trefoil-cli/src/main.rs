@@ -8,6 +8,7 @@ mod exit;
 mod levels;
 mod model;
 mod output;
+mod overwrite;
 mod pick;
 mod progress;
 mod run;
@@ -23,7 +24,7 @@ use clap::Parser as _;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    let cli = args::Cli::parse();
+    let cli = args::Cli::try_parse().unwrap_or_else(|error| args::nearest_command(error).exit());
     cli.color.apply();
     ExitCode::from(commands::dispatch(cli.command))
 }

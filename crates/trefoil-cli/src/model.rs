@@ -29,11 +29,29 @@ impl ModelArgs {
 }
 
 fn read(text: &str) -> Result<ModelOverride, String> {
-    text.parse::<ModelOverride>().map_err(|error| error.help.unwrap_or(error.message))
+    let read = text.parse::<ModelOverride>().map_err(|error| error.help.unwrap_or(error.message))?;
+    read.unknown_provider().map_or(Ok(read), Err)
+}
+
+/// Whether this is a build server.
+fn ci() -> bool {
+    std::env::var("CI").is_ok_and(|ci| !matches!(ci.trim(), "" | "0" | "false"))
+}
+
+fn terminal() -> bool {
+    std::io::stdout().is_terminal() && std::io::stderr().is_terminal()
 }
 
 /// Whether somebody looks on who sees that answers are placeholders: a person at a terminal, not a build server.
 fn placeholders() -> bool {
-    let ci = std::env::var("CI").is_ok_and(|ci| !matches!(ci.trim(), "" | "0" | "false"));
-    !ci && std::io::stdout().is_terminal() && std::io::stderr().is_terminal()
+    !ci() && terminal()
+}
+
+/// Why placeholder answers have to be asked for here; empty where they come unasked once no provider is set up.
+pub fn unasked() -> &'static str {
+    match (ci(), terminal()) {
+        (true, _) => ": where `CI` is set, they never come unasked",
+        (false, false) => ": where the output is not a terminal, they never come unasked",
+        (false, true) => "",
+    }
 }

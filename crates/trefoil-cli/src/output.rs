@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 use std::io::{ErrorKind, IsTerminal as _, Write as _};
+use trefoil::syntax::diagnostic::render::clean;
 
 use trefoil::syntax::diagnostic::render::{TextOptions, text};
 use trefoil::syntax::{Diagnostic, Files};
@@ -80,17 +81,21 @@ pub fn say(text: &str) {
 #[must_use]
 pub fn answer(text: &str) -> u8 {
     let out = std::io::stdout();
-    let shown: String = if out.is_terminal() {
-        text.chars().filter(|c| matches!(c, '\n' | '\t') || !c.is_control()).collect()
-    } else {
-        text.to_owned()
-    };
+    let shown = if out.is_terminal() { harmless(text) } else { text.to_owned() };
     let mut out = out.lock();
     written(writeln!(out, "{shown}").and_then(|()| out.flush()))
 }
 
+/// A text without what would move the cursor or turn the writing direction; its lines and tabs stay. Names of files and
+/// folders are a stranger's, too.
+fn harmless(text: &str) -> String {
+    let line = |line: &str| line.split('\t').map(clean).collect::<Vec<_>>().join("\t");
+    text.split('\n').map(line).collect::<Vec<_>>().join("\n")
+}
+
 /// Something worth knowing.
 pub fn note(text: &str) {
+    let text = harmless(text);
     let green = anstyle::AnsiColor::BrightGreen.on_default().bold();
     say(&format!("{green}note{green:#}: {text}"));
 }
@@ -103,6 +108,7 @@ pub fn aside(text: &str) {
 
 /// Something worth knowing that must not be missed.
 pub fn loud(text: &str) {
+    let text = harmless(text);
     let green = anstyle::AnsiColor::BrightGreen.on_default().bold();
     let bold = anstyle::Style::new().bold();
     say(&format!("{green}note{green:#}: {bold}{text}{bold:#}"));
@@ -110,6 +116,7 @@ pub fn loud(text: &str) {
 
 /// Something that may not be as meant.
 pub fn warning(text: &str) {
+    let text = harmless(text);
     let yellow = anstyle::AnsiColor::Yellow.on_default().bold();
     say(&format!("{yellow}warning{yellow:#}: {text}"));
 }
@@ -119,18 +126,20 @@ pub fn colored() -> bool {
     anstream::AutoStream::choice(&std::io::stderr()) != anstream::ColorChoice::Never
 }
 
-/// Lines of the terminal that a person looks at.
-pub fn height() -> usize {
-    terminal_size::terminal_size_of(std::io::stderr()).map_or(24, |(_, height)| usize::from(height.0)).max(6)
+/// Rows and columns of the terminal that a person looks at, as they are at this moment.
+pub fn screen() -> (usize, usize) {
+    let size = terminal_size::terminal_size_of(std::io::stderr());
+    let size = size.filter(|(width, height)| width.0 > 0 && height.0 > 0);
+    size.map_or((24, 80), |(width, height)| (usize::from(height.0), usize::from(width.0)))
 }
 
 /// Why something did not happen, and what to do about it.
 pub fn refuse(message: &str, help: Option<&str>) {
     let red = anstyle::AnsiColor::BrightRed.on_default().bold();
     let blue = anstyle::AnsiColor::BrightCyan.on_default().bold();
-    say(&format!("{red}error{red:#}: {message}"));
+    say(&format!("{red}error{red:#}: {}", harmless(message)));
     if let Some(help) = help {
-        say(&format!("{blue}help{blue:#}: {help}"));
+        say(&format!("{blue}help{blue:#}: {}", harmless(help)));
     }
 }
 

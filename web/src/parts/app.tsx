@@ -4,7 +4,7 @@ import { useSignal } from '@preact/signals';
 import { Component, type ComponentChildren } from 'preact';
 import { useRef } from 'preact/hooks';
 import { link, type State } from '../state.ts';
-import { brief, duration, inline, moment, place, several } from '../text.ts';
+import { brief, cause, duration, inline, moment, place, several } from '../text.ts';
 import { UsageLine } from './call.tsx';
 import { Detail } from './detail.tsx';
 import { GraphPanel } from './graph.tsx';
@@ -29,12 +29,22 @@ export function App({ state }: { state: State }) {
         ))}
       </nav>
       <main>
-        <Split shape={shape} share={share(state, shape, detail)} detail={detail} first={<GraphPanel state={state} />} second={<Steps state={state} />} third={<Detail state={state} />} />
+        <Split shape={shape} share={share(state, shape, detail)} detail={detail} first={<Guard what="The graph"><GraphPanel state={state} /></Guard>} second={<Guard what="The list of steps"><Steps state={state} /></Guard>} third={<DetailPart state={state} />} />
       </main>
       <div class="sr" role="status" aria-live="polite">
         {state.said.value}
       </div>
     </div>
+  );
+}
+
+function DetailPart({ state }: { state: State }) {
+  const broken = state.broken.value;
+  if (broken !== null && 'step' in state.selection.value) return <BrokenPart what="This step" why={broken} />;
+  return (
+    <Guard what="This step" of={state.detail.value ?? state.selection.value}>
+      <Detail state={state} />
+    </Guard>
   );
 }
 
@@ -56,11 +66,17 @@ function Top({ state }: { state: State }) {
   return (
     <header class="top">
       <div class="title">
-        <Sign status={status} />
+        <Sign status={status === 'done' && run.partial.length > 0 ? 'mixed' : status} />
         <h1 dir="auto">
           <a href="#run">{brief(run.flow ?? '', 80) || 'run'}</a>
         </h1>
         <span class={`word s-${status}`}>{WORDS[status] ?? inline(status)}</span>
+        {run.partial.length > 0 && (
+          <span class="word s-mixed">
+            {brief(run.partial.slice(0, 3).join(' · '), 120)}
+            {run.partial.length > 3 && ` and ${several(run.partial.length - 3, 'more step')}`}
+          </span>
+        )}
         <p class="facts">
           <span>
             <b>{duration(run.duration_ms)}</b>
@@ -101,7 +117,7 @@ function Lead({ state }: { state: State }) {
         {at && <span class="place">{at}</span>}
         {error.cause && (
           <span dir="auto">
-            <Ticks text={brief(error.cause, 400)} />
+            <Ticks text={cause(error.cause)} />
           </span>
         )}
       </p>
@@ -196,16 +212,41 @@ function Border({ label, value, vertical = false, fromEnd = false, room }: Borde
   );
 }
 
-/** A mistake of the page says so, and where the same can be seen. */
-export class Guard extends Component<{ children: ComponentChildren }, { error: string | null }> {
-  override state = { error: null as string | null };
+interface GuardProps {
+  what?: string;
+  of?: unknown;
+  children: ComponentChildren;
+}
+
+/** A mistake of the page says so, and where the same can be seen. Of a part of it, the rest stays. */
+export class Guard extends Component<GuardProps, { error: string | null; of: unknown }> {
+  override state = { error: null as string | null, of: undefined as unknown };
+  /** What could not be shown is gone when something else is. */
+  static override getDerivedStateFromProps({ of }: GuardProps, state: { of: unknown }) {
+    return of === state.of ? null : { of, error: null };
+  }
   override componentDidCatch(error: unknown) {
     this.setState({ error: String(error) });
   }
   override render() {
-    if (this.state.error === null) return this.props.children;
-    return <Broken why={this.state.error} />;
+    const { error } = this.state;
+    const { what, children } = this.props;
+    if (error === null) return children;
+    return what ? <BrokenPart what={what} why={error} /> : <Broken why={error} />;
   }
+}
+
+function BrokenPart({ what, why }: { what: string; why: string }) {
+  return (
+    <section class="panel broken-part">
+      <p>
+        <b>{what} cannot be shown here.</b> {brief(why, 300)}
+      </p>
+      <p>
+        <code>trefoil trace FILE</code> shows it in a terminal.
+      </p>
+    </section>
+  );
 }
 
 export function Broken({ why }: { why: string }) {

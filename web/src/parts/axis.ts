@@ -13,5 +13,29 @@ export function ticks([from, to]: Axis, most: number): number[] {
   return out;
 }
 
+/** From here on, a mark's label is written to the left of its line, in percent of the axis. */
+export const TURN = 80;
+
+/** At most so many marks on an axis of so many pixels, fewer where their labels would touch. */
+export function marks(axis: Axis, most: number, pixels: number, label: (ms: number) => string): number[] {
+  for (let n = most; n > 0; n--) {
+    const all = ticks(axis, n);
+    if (!touch(all, axis, pixels, label)) return all;
+  }
+  return [axis[0]];
+}
+
+function touch(all: readonly number[], axis: Axis, pixels: number, label: (ms: number) => string): boolean {
+  let free = -Infinity;
+  return all.some((ms) => {
+    const at = (where(ms, axis) / 100) * pixels;
+    const wide = label(ms).length * 6.5 + 10;
+    const [left, right] = where(ms, axis) > TURN ? [at - wide, at] : [at, at + wide];
+    const touches = left < free;
+    free = right;
+    return touches;
+  });
+}
+
 /** Where a moment is, in percent of the axis. */
 export const where = (ms: number, [from, to]: Axis): number => ((ms - from) / (to - from)) * 100;

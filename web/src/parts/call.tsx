@@ -2,7 +2,7 @@
 
 import { useSignal } from '@preact/signals';
 import { brief, count, duration, inline, several, shown } from '../text.ts';
-import type { Call, Usage } from '../trace.ts';
+import { type Call, turnedAway, type Usage } from '../trace.ts';
 import { FailureBox } from './failure.tsx';
 import { Copy, LongText } from './longtext.tsx';
 import type { Names } from './names.tsx';
@@ -47,7 +47,7 @@ export function CallView({ call, number, of, names, label, said }: CallProps) {
           {call.model && <span class="place">{inline(call.model)}</span>}
           {call.answered_by && call.answered_by !== call.model && <span class="muted">answered by {inline(call.answered_by)}</span>}
           <span>{call.duration_ms == null ? 'not answered' : duration(call.duration_ms)}</span>
-          {effect === 'model' && <UsageLine usage={call.usage ?? null} />}
+          {effect === 'model' && !turnedAway(call) && <UsageLine usage={call.usage ?? null} />}
           {call.finish && <span class={call.finish === 'stop' ? '' : 'word s-stopped'}>finish: {inline(call.finish)}</span>}
         </p>
       </div>

@@ -1,6 +1,6 @@
 // An error with all that is known of it: code, what happened, cause, place, what to do.
 
-import { brief, duration, inline, place, visible } from '../text.ts';
+import { brief, cause, duration, inline, place, visible } from '../text.ts';
 import type { Failure } from '../trace.ts';
 import { failureLine, handled, Ticks } from './status.tsx';
 
@@ -19,7 +19,7 @@ export function FailureBox({ error, handledAs }: { error: Failure; handledAs?: s
           <>
             <dt>cause</dt>
             <dd dir="auto">
-              <Ticks text={brief(error.cause, 2000)} />
+              <Ticks text={cause(error.cause)} />
             </dd>
           </>
         )}

@@ -1,6 +1,7 @@
 // Where things of the graph are: pure functions over the positions that the trace has.
 
-import type { GraphEdge, GraphNode } from '../trace.ts';
+import { brief } from '../text.ts';
+import type { GraphEdge, GraphFrame, GraphNode } from '../trace.ts';
 
 /** What of the graph is in sight: moved by x and y, and enlarged by k. */
 export interface Sight {
@@ -53,4 +54,18 @@ export function neighbour(nodes: readonly GraphNode[], from: GraphNode | undefin
     if (cost < least) [best, least] = [node, cost];
   }
   return best;
+}
+
+/** From one line of a frame's title to the next, in pixels. */
+const LEADING = 16.2;
+
+/** The lines of a frame's title, around the place that the layout kept free for them. */
+export function heading(frame: GraphFrame): { text: string; strong: boolean; x: number; y: number }[] {
+  const lines: [string, boolean][] = frame.title_lines ?? [[frame.label, true], ...(frame.note ? [[frame.note, false] as [string, boolean]] : [])];
+  const x = frame.title_x ?? frame.x + frame.width / 2;
+  const middle = frame.title_y ?? frame.y + 4 + (lines.length * LEADING) / 2;
+  const first = middle - ((lines.length - 1) * LEADING) / 2 + 4;
+  // A single word may be longer than a line.
+  const most = Math.max(8, Math.floor((frame.width - 8) / 6));
+  return lines.map(([text, strong], i) => ({ text: brief(text, most), strong, x, y: first + i * LEADING }));
 }

@@ -7,7 +7,7 @@ import type { NodeState } from '../source/types.ts';
 import type { State } from '../state.ts';
 import { brief } from '../text.ts';
 import type { Graph as Drawn } from '../trace.ts';
-import { bounds, curve, neighbour, type Sight } from './geometry.ts';
+import { bounds, curve, heading, neighbour, type Sight } from './geometry.ts';
 import { Overview, Tools } from './graphtools.tsx';
 import { Node } from './node.tsx';
 
@@ -211,9 +211,12 @@ function Canvas({ state, graph }: { state: State; graph: Drawn }) {
                 <g key={f.id} class={`frame s-${at.status}${frame.value === f.id ? ' selected' : ''}`}>
                   <rect x={f.x} y={f.y} width={f.width} height={f.height} rx="8" />
                   {!small && (
-                    <text x={f.title_x ?? f.x + f.width / 2} y={(f.title_y ?? f.y + 12) + 4} text-anchor="middle">
-                      <tspan class="title">{brief(f.label, 80)}</tspan>
-                      {f.note && <tspan dx="7">{brief(f.note, 80)}</tspan>}
+                    <text text-anchor="middle">
+                      {heading(f).map(({ text, strong, x, y }, i) => (
+                        <tspan key={i} class={strong ? 'title' : undefined} x={x} y={y}>
+                          {`${text} `}
+                        </tspan>
+                      ))}
                     </text>
                   )}
                 </g>

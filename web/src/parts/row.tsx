@@ -40,8 +40,8 @@ export function Line({ row, index, height, state, axis }: { row: Row; index: num
         >
           {row.open === null ? '' : <svg viewBox="0 0 10 10"><path d={row.open ? 'M2 3.5l3 3 3-3' : 'M3.5 2l3 3-3 3'} /></svg>}
         </span>
-        <Sign status={row.status} handled={row.handled_as !== null} />
-        <span class="sr">{WORDS[row.status] ?? inline(row.status)} </span>
+        <Sign status={row.mixed ? 'mixed' : row.status} handled={row.handled_as !== null} />
+        <span class="sr">{WORDS[row.mixed ? 'mixed' : row.status] ?? inline(row.status)} </span>
         {row.group ? (
           <span class="label group">{label}</span>
         ) : (
@@ -49,7 +49,11 @@ export function Line({ row, index, height, state, axis }: { row: Row; index: num
             {label}
           </a>
         )}
-        {row.places && <span class="places">{row.places}</span>}
+        {row.places && (
+          <span class="places" title={row.places}>
+            {row.places}
+          </span>
+        )}
         {!row.group && !row.parts && row.kind !== 'agent' && <span class="kind">{inline(row.kind).replaceAll('_', ' ')}</span>}
         {row.handled_as && (
           <span class="handled-as" title={handled(row.handled_as)}>
@@ -58,8 +62,13 @@ export function Line({ row, index, height, state, axis }: { row: Row; index: num
         )}
         {row.parts && (row.parts.total > 12 || row.parts.failed > 0) && (
           <span class="tally">
-            {several(row.parts.total, 'part')}
-            {row.parts.failed > 0 && <b>, {count(row.parts.failed)} failed</b>}
+            {row.parts.failed > 0 ? (
+              <b>
+                {count(row.parts.failed)} of {count(row.parts.total)} failed
+              </b>
+            ) : (
+              several(row.parts.total, 'part')
+            )}
           </span>
         )}
       </span>

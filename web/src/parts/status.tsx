@@ -9,6 +9,7 @@ export const WORDS: Record<string, string> = {
   stopped: 'stopped',
   running: 'running',
   cancelled: 'cancelled',
+  mixed: 'done, in part',
   waiting: 'not run',
 };
 
@@ -20,6 +21,7 @@ export const SHAPES: Record<string, string> = {
   stopped: 'M5.6 5.6h4.8v4.8H5.6z',
   running: 'M8 4.6V8l2.4 1.6',
   cancelled: 'M4.6 11.4l6.8-6.8',
+  mixed: 'M8 4.4v4.4M8 11.2v.4',
   waiting: '',
 };
 

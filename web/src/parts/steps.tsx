@@ -6,7 +6,7 @@ import type { Row } from '../source/types.ts';
 import type { State } from '../state.ts';
 import { count, inline, tick } from '../text.ts';
 import type { Status } from '../trace.ts';
-import { ticks, where } from './axis.ts';
+import { marks, TURN, where } from './axis.ts';
 import { Line } from './row.tsx';
 import { Sign, WORDS } from './status.tsx';
 
@@ -217,8 +217,9 @@ function Grid({ state }: { state: State }) {
 
   const axis = state.axis.value;
   const narrow = width.value < 480;
-  // With little room, a mark at the end would stand on the one before.
-  const marks = ticks(axis, narrow ? 2 : 4).filter((ms) => !narrow || where(ms, axis) <= 80);
+  // About as wide as the style sheet makes the column of bars.
+  const pixels = narrow ? Math.max(60, (width.value - 68) * 0.4) : Math.max(90, (width.value - 138) * 0.44);
+  const shownMarks = marks(axis, narrow ? 2 : 4, pixels, tick);
   const at = state.at.value;
   return (
     <div class="grid" role="treegrid" aria-label="Steps of the run" aria-rowcount={rows + 1} aria-colcount={4} onKeyDown={keys}>
@@ -230,8 +231,8 @@ function Grid({ state }: { state: State }) {
           <span role="columnheader" class="bars">
             <span class="sr">When</span>
             <span aria-hidden="true">
-              {marks.map((ms) => (
-                <i key={ms} class={where(ms, axis) > 80 ? 'tick last' : 'tick'} style={{ left: `${where(ms, axis)}%` }}>
+              {shownMarks.map((ms) => (
+                <i key={ms} class={where(ms, axis) > TURN ? 'tick last' : 'tick'} style={{ left: `${where(ms, axis)}%` }}>
                   {tick(ms)}
                 </i>
               ))}

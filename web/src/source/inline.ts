@@ -1,7 +1,7 @@
 // A trace that stands in the page.
 
 import { places } from '../keys.ts';
-import { shown, tokens } from '../text.ts';
+import { cause, count, shown, tokens } from '../text.ts';
 import type { Graph, Status, Step, Trace } from '../trace.ts';
 import { type Branch, openAtFirst, parts, type Tree, tree } from './tree.ts';
 import type { NodeState, Overview, Row, StepDetail, StepName, TraceSource, View } from './types.ts';
@@ -43,7 +43,8 @@ export class InlineSource implements TraceSource {
     const { steps: _, graph: __, ...rest } = this.#trace;
     const statuses: Partial<Record<Status, number>> = {};
     for (const step of this.#steps) statuses[step.status] = (statuses[step.status] ?? 0) + 1;
-    const overview: Overview = { ...rest, steps: this.#steps.length, statuses, ends_ms: this.#ends };
+    const partial = this.#steps.filter(mixed).map((s) => `${s.label}: ${count(s.items?.failed)} of ${count(s.items?.total)} failed`);
+    const overview: Overview = { ...rest, steps: this.#steps.length, statuses, partial, ends_ms: this.#ends };
     const failed = this.#failed();
     if (failed) overview.failed = name(failed);
     return overview;
@@ -99,7 +100,7 @@ export class InlineSource implements TraceSource {
     };
     for (const call of step.calls ?? [])
       for (const message of call.messages ?? [])
-        for (const span of message.spans ?? []) {
+        for (const span of message?.spans ?? []) {
           mention(span.step);
           span.steps?.forEach(mention);
         }
@@ -203,7 +204,7 @@ export class InlineSource implements TraceSource {
     for (const step of this.#steps)
       for (const call of step.calls ?? [])
         for (const message of call.messages ?? [])
-          for (const span of message.spans ?? []) {
+          for (const span of message?.spans ?? []) {
             add(span.step, step.key);
             span.steps?.forEach((writer) => add(writer, step.key));
           }
@@ -299,12 +300,15 @@ function position(beside: Branch[], branch: Branch): number {
   return known.get(branch) ?? 1;
 }
 
+const mixed = (step: Step): boolean => step.status === 'done' && (step.items?.failed ?? 0) > 0;
+
 /** A step as it is mentioned anywhere: with all that tells it from its twins. */
 function name(branch: Branch): StepName {
   return {
     key: branch.id,
     label: branch.label,
     places: branch.step ? places(branch.id) : branch.places,
+    mixed: branch.step !== null && mixed(branch.step),
     status: branch.status,
     kind: branch.step?.kind ?? 'group',
   };
@@ -326,13 +330,13 @@ function firstFailed(branch: Branch): Branch {
 
 /** All that a search looks through. */
 function said(step: Step): string {
-  const all = [step.key, step.label, step.kind, step.status, step.reason ?? '', step.file ?? '', places(step.key)];
-  const error = (e: Step['error']) => e && all.push(e.code ?? '', e.message ?? '', e.cause ?? '');
+  const all = [step.key, step.label, step.kind, step.status, step.reason ?? '', step.file ?? '', places(step.key), typeof step.item?.value === 'string' ? step.item.value : ''];
+  const error = (e: Step['error']) => e && all.push(e.code ?? '', e.message ?? '', cause(e.cause));
   error(step.error);
   if (step.output !== undefined) all.push(shown(step.output));
   for (const call of step.calls ?? []) {
     all.push(call.agent ?? '', call.model ?? '', call.answered_by ?? '', call.finish ?? '', call.partial ?? '');
-    for (const message of call.messages ?? []) all.push(message.content ?? '');
+    for (const message of call.messages ?? []) all.push(message?.content ?? '');
     if (call.answer !== undefined) all.push(shown(call.answer));
     if (call.detail !== undefined) all.push(shown(call.detail));
     error(call.error);

@@ -2,7 +2,8 @@
 // groups where they hold more than one step.
 
 import { between, hasMarks, places } from '../keys.ts';
-import type { Status, Step } from '../trace.ts';
+import { brief } from '../text.ts';
+import { type Status, type Step, turnedAway } from '../trace.ts';
 import type { Parts } from './types.ts';
 
 export interface Branch {
@@ -86,11 +87,20 @@ function spent(step: Step): { known: number; unknown: number; calls: number } {
   let calls = 0;
   for (const call of step.calls ?? []) {
     if ((call.effect ?? 'model') !== 'model') continue;
+    // A call that was turned away used nothing.
+    if (turnedAway(call)) continue;
     calls += 1;
-    if (call.usage) known += (call.usage.input_tokens ?? 0) + (call.usage.output_tokens ?? 0);
-    else unknown += 1;
+    known += (call.usage?.input_tokens ?? 0) + (call.usage?.output_tokens ?? 0);
+    unknown += call.usage ? (call.usage.unknown_calls ?? 0) : 1;
   }
   return { known, unknown, calls };
+}
+
+/** `item 2 Lima`: what a key says about an item, and its value where that is a word or a number. */
+function named(places: string, step: Step | null): string {
+  const value = step?.item?.value;
+  const told = places.includes('item') && (typeof value === 'string' || typeof value === 'number');
+  return told ? `${places} ${brief(String(value), 24)}` : places;
 }
 
 /** Puts the parts of one pass or item into one group, where any pass or item has several. */
@@ -100,7 +110,7 @@ function group(children: Branch[], parent: Branch | null, byId: Map<string, Bran
   for (const child of children) {
     const { middle, own } = between(child.id, parent?.step?.key ?? null);
     // An item of a fan-out stands before the slash: `each[3]/writer` in `each`, and `[3]/writer` is what is left.
-    child.places = places(middle ? `${middle}/${own}` : own);
+    child.places = named(places(middle ? `${middle}/${own}` : own), child.step);
     if (!hasMarks(middle)) continue;
     middleOf.set(child, middle);
     const same = middles.get(middle);
@@ -119,7 +129,7 @@ function group(children: Branch[], parent: Branch | null, byId: Map<string, Bran
     if (made.has(middle)) continue;
     made.add(middle);
     const members = middles.get(middle) ?? [];
-    const label = places(middle, true) || middle;
+    const label = named(places(middle, true), members[0]?.step ?? null) || middle;
     const branch: Branch = {
       id: `${GROUP}${parent?.id ?? ''}/${middle}`,
       step: null,

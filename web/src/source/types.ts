@@ -8,6 +8,8 @@ export interface Overview extends Omit<Trace, 'steps' | 'graph'> {
   steps: number;
   /** Steps by status. */
   statuses: Partial<Record<Status, number>>;
+  /** Of steps that are done although some of their items failed, what to say of each. */
+  partial: string[];
   /** The end of the last step or call: what the time axis needs. */
   ends_ms: number;
   /** The step that the run failed at. */
@@ -20,6 +22,8 @@ export interface StepName {
   label: string;
   /** `pass 2, item 4`. */
   places: string;
+  /** Done, although some of its items failed. */
+  mixed: boolean;
   status: Status;
   kind: string;
 }

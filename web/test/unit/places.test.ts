@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ticks, where } from '../../src/parts/axis.ts';
-import { bounds, curve, neighbour } from '../../src/parts/geometry.ts';
+import { type Axis, marks, ticks, where } from '../../src/parts/axis.ts';
+import { bounds, curve, heading, neighbour } from '../../src/parts/geometry.ts';
 import type { GraphNode } from '../../src/trace.ts';
 
 test('an axis has a few round numbers, however long the run is', () => {
@@ -34,4 +34,30 @@ test('an edge is a line through its points, and has bounds', () => {
   assert.equal(curve([]), '');
   assert.equal(curve([[1, 2], [3, 6]]), 'M1 2C1 4 3 4 3 6');
   assert.deepEqual(bounds({ from: 'a', to: 'b', points: [[1, 2], [3, 6]], label_at: [9, 0] }), { x: 1, y: 0, width: 8, height: 6 });
+});
+
+const label = (ms: number) => `${ms} ms`;
+
+test('labels on the axis do not touch, however short the run', () => {
+  for (let end = 1; end < 40; end++) {
+    const axis: Axis = [0, end * 1.13];
+    for (const pixels of [90, 200, 500]) {
+      const all = marks(axis, 4, pixels, label);
+      let free = -Infinity;
+      for (const ms of all) {
+        const at = (ms / axis[1]) * pixels;
+        const wide = label(ms).length * 6.5;
+        const left = ms / axis[1] > 0.8 ? at - wide : at;
+        assert.ok(left >= free, `${all} on ${pixels} px to ${axis[1]}`);
+        free = left + wide;
+      }
+      assert.ok(all.length > 0);
+    }
+  }
+});
+
+test('the title of a frame is drawn in the lines that the layout broke it into', () => {
+  const frame = { id: 'f0', label: 'a b', note: 'c', x: 0, y: 0, width: 100, height: 90, title_x: 50, title_y: 40, title_lines: [['a', true], ['b', true], ['c', false]] as [string, boolean][] };
+  assert.deepEqual(heading(frame).map(({ text, strong, y }) => [text, strong, Math.round(y)]), [['a', true, 28], ['b', true, 44], ['c', false, 60]]);
+  assert.deepEqual(heading({ ...frame, title_lines: null }).map(({ text }) => text), ['a b', 'c']);
 });

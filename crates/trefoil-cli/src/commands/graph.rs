@@ -8,7 +8,7 @@ use trefoil::graph::{FORMATS, graph};
 
 use super::{load, warn};
 use crate::args::TargetArgs;
-use crate::{exit, output};
+use crate::{exit, output, overwrite};
 
 /// More boxes than this nobody can read in one picture, and placing them takes ever longer.
 const SVG_BOXES: usize = 300;
@@ -58,6 +58,9 @@ pub fn run(args: &Graph) -> u8 {
         Err(code) => return code,
     };
     warn(&loaded);
+    if let Err(code) = overwrite::spare_sources(args.output.as_deref(), &loaded.files) {
+        return code;
+    }
     let mut drawn = graph(&loaded.program, &loaded.files);
     drawn.direction = match args.direction {
         Direction::Down => trefoil::graph::Direction::Down,

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 use trefoil::checker::semantic::cost::Costs;
-use trefoil::engine::{Engine, NotStarted, Ready};
+use trefoil::engine::{Engine, MODEL, NotStarted, Ready};
+use trefoil::models::Limits;
 use trefoil::runtime::RunOutcome;
 use trefoil::shell::Shell;
 use trefoil::syntax::Severity;
@@ -15,9 +16,9 @@ use trefoil::trace::{About, Tracer};
 use trefoil::{AnswersFrom, Checks, LoadOptions, Loaded, Report};
 
 use crate::args::{TargetArgs, TextArgs};
-use crate::model::ModelArgs;
+use crate::model::{ModelArgs, unasked};
 use crate::run::{Jsonl, Recording, Shown, Stop, Terminal, ask, input, next, report, result};
-use crate::{exit, output};
+use crate::{exit, output, overwrite};
 
 /// Run a workflow or an agent
 #[derive(Args)]
@@ -32,6 +33,9 @@ pub struct Run {
     input_json: Option<String>,
     #[command(flatten)]
     models: ModelArgs,
+    /// Time limit of each model call, in seconds (a manifest's own limit may be shorter)
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    timeout: Option<u64>,
     /// Seed for the embedded model and retry jitter
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
@@ -122,7 +126,7 @@ fn start(args: &Run) -> Result<u8, u8> {
     let input = input::read(&loaded, &args.inputs, args.input_json.as_deref());
     let input = input.map_err(|why| refuse_input(&loaded, why))?;
     let interactive = output::interactive() && args.events.is_none();
-    let input = ask::complete(&loaded, input, interactive, args.quiet).ok_or(exit::NOT_STARTED)?;
+    let input = ask::complete(&loaded, input, interactive, args.quiet)?;
     let tracer = Arc::new(Tracer::default());
     // Events on a terminal and a picture that is drawn again and again would be in each other's way.
     let events_shown = args.events.is_some() && std::io::stdout().is_terminal();
@@ -136,6 +140,8 @@ fn start(args: &Run) -> Result<u8, u8> {
         builder = builder.events(lines.clone());
     }
     builder = args.models.apply(builder, &settings);
+    let call_ms = args.timeout.map(|seconds| seconds.saturating_mul(1000));
+    builder = builder.limits(Limits { call_ms, ..Limits::default() });
     if let Some(seed) = args.seed {
         builder = builder.seed(seed);
     }
@@ -154,6 +160,7 @@ fn start(args: &Run) -> Result<u8, u8> {
     }
     let ready = builder.build().ready(&loaded).map_err(|not| refuse(&loaded, &not))?;
     ready.check_input(input.as_ref()).map_err(|not| refuse(&loaded, &not))?;
+    overwrite::spare_sources(args.trace.as_deref(), &loaded.files)?;
     let record = |path| Recording::new(path, About::new(&loaded, &ready.answers_from), tracer);
     let recording = args.trace.clone().map(record).transpose()?;
     if let Some(script) = ready.script()
@@ -175,9 +182,6 @@ fn start(args: &Run) -> Result<u8, u8> {
         script.unused().iter().for_each(|line| output::warning(line));
     }
     let mut code = finish(args, &loaded, &shown, placeholders, &outcome);
-    if placeholders && code == exit::OK && !args.quiet && args.events.is_none() {
-        next::say(&args.target.target);
-    }
     if let Some(lines) = lines {
         code = code.max(output::written(lines.written()));
     }
@@ -259,6 +263,11 @@ fn refuse_input(loaded: &Loaded, why: input::Refusal) -> u8 {
 
 fn refuse(loaded: &Loaded, why: &NotStarted) -> u8 {
     output::say(output::diagnostics(&why.reasons, &loaded.files).trim_end());
+    if why.reasons.iter().any(|reason| reason.rule == MODEL) {
+        output::say("");
+        let help = format!("for placeholder answers, add `--model embedded`{}", unasked());
+        output::refuse("the run was not started, and nothing was sent", Some(&help));
+    }
     exit::NOT_STARTED
 }
 
@@ -267,10 +276,8 @@ fn finish(args: &Run, loaded: &Loaded, shown: &Shown, placeholders: bool, outcom
     let person = !args.quiet && args.events.is_none() && shown.live() && std::io::stdout().is_terminal();
     let trace = args.trace.as_ref().map(|path| path.display().to_string());
     match &outcome.result {
+        Ok(_) if args.events.is_some() => exit::OK,
         Ok(value) => {
-            if args.events.is_some() {
-                return exit::OK;
-            }
             if person {
                 output::say("");
             }
@@ -278,25 +285,27 @@ fn finish(args: &Run, loaded: &Loaded, shown: &Shown, placeholders: bool, outcom
                 Output::Json => value.to_json().to_string(),
                 Output::Text => result::text(value, std::io::stdout().is_terminal()),
             });
-            // Placeholders have a word of their own.
-            if person && !placeholders {
-                output::say("");
-                result::next(&args.target.target, trace.as_deref()).iter().for_each(|line| output::aside(line));
+            if person || (placeholders && code == exit::OK && !args.quiet) {
+                next::after_success(&args.target.target, trace.as_deref(), placeholders);
             }
             code
         }
-        Err(error) if error.code == "CANCELLED" => {
-            output::note("cancelled");
-            exit::CANCELLED
-        }
         Err(error) => {
-            output::say(report::failure(loaded, error).trim_end());
-            if !args.quiet {
-                let answer = error.key.as_ref().and_then(|key| shown.answer(&key.0));
-                let after = report::after(outcome, answer.as_deref(), trace.as_deref());
-                after.iter().for_each(|line| output::say(line));
+            let cancelled = error.code == "CANCELLED";
+            match cancelled {
+                true => output::note("cancelled"),
+                false => output::say(report::failure(loaded, error, &args.answers).trim_end()),
             }
-            exit::FAILED
+            if !args.quiet {
+                let key = error.key.as_ref().filter(|_| !cancelled);
+                let answer = key.and_then(|key| shown.answer(&key.0));
+                report::spent(outcome, answer.as_deref()).iter().for_each(|line| output::say(line));
+                // Whoever stopped a run knows how to run it again.
+                if !cancelled || trace.is_some() {
+                    next::after_failure(trace.as_deref(), (!cancelled).then_some(error.code.as_str()));
+                }
+            }
+            if cancelled { exit::CANCELLED } else { exit::FAILED }
         }
     }
 }

@@ -1,11 +1,11 @@
 //! `trefoil trace FILE`: a recorded run, for people.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
 use crate::trace::{Look, Missing, read, step, tree};
-use crate::{exit, output};
+use crate::{exit, output, overwrite};
 
 /// Show a recorded trace: the steps of the run, or what one of them sent and got
 #[derive(Args)]
@@ -40,6 +40,9 @@ pub fn run(args: &Trace) -> u8 {
         return output::result(&format!("{trace:#}\n"));
     }
     if let Some(path) = &args.html {
+        if let Err(code) = overwrite::spare(path, [Path::new(&args.file)]) {
+            return code;
+        }
         let page = trefoil::trace::page::html(&trace);
         let written = trefoil::trace::Pending::create(path).and_then(|pending| pending.finish(&page));
         return match written {

@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use trefoil::settings::{self, Standing, TABLES};
+use trefoil::settings::{self, Standing};
+use trefoil::syntax::diagnostic::render::clean;
 
 use crate::{exit, output};
 
@@ -26,21 +27,32 @@ pub fn run(args: &Trust) -> u8 {
     let mut trust = settings::Trust::open(settings::config_folder());
     if args.list {
         let line = |(path, standing): (&Path, Standing)| match standing {
-            Standing::Trusted => format!("{}\n", path.display()),
-            _ => format!("{} (changed or gone: no longer trusted)\n", path.display()),
+            Standing::Trusted => format!("{}\n", shown(path)),
+            _ => format!("{} (changed or gone: no longer trusted)\n", shown(path)),
         };
-        return output::result(&trust.list().into_iter().map(line).collect::<String>());
+        let all = trust.list();
+        if all.is_empty() {
+            output::note("no project is trusted");
+        }
+        return output::result(&all.into_iter().map(line).collect::<String>());
     }
     let done = if args.revoke {
-        trust.remove(&args.folder).map(|was| match was {
-            true => output::note("no longer trusted"),
-            false => output::note("it was not trusted"),
+        trust.remove(&args.folder).map(|(path, was)| match was {
+            true => output::note(&format!("no longer trusted: {}", shown(&path))),
+            false => output::note(&format!("it was not trusted: {}", shown(&path))),
         })
     } else {
-        trust.add(&args.folder).map(|path| {
-            output::note(&format!("trusted as it is now: {}", path.display()));
-            let can: Vec<String> = TABLES.iter().map(|(name, does)| format!("`[{name}]` may {does}")).collect();
-            output::say(&format!("  {}\n  a change to the file needs your trust again", can.join("\n  ")));
+        trust.add(&args.folder).map(|(path, file)| {
+            output::note(&format!("trusted as it is now: {}", shown(&path)));
+            let asked = settings::asked(&file);
+            if asked.is_empty() {
+                output::say("  it sets nothing that needs trust");
+            }
+            for asked in asked {
+                output::say(&format!("  `[{}]` may {}", asked.table, asked.does));
+                asked.settings.iter().for_each(|setting| output::say(&format!("    {}", clean(setting))));
+            }
+            output::say("  a change to the file needs your trust again");
         })
     };
     match done {
@@ -50,4 +62,9 @@ pub fn run(args: &Trust) -> u8 {
             exit::NOT_STARTED
         }
     }
+}
+
+/// A path on a terminal: its name is a stranger's.
+fn shown(path: &Path) -> String {
+    clean(&path.display().to_string())
 }

@@ -1,36 +1,71 @@
-//! Inputs that a run needs and was not given: asked for on a terminal, a warning elsewhere.
+//! Inputs that a run needs and was not given: asked for on a terminal; elsewhere a warning, or an error.
 
 use std::io::{BufRead as _, Write as _};
 
 use trefoil::Loaded;
+use trefoil::engine::INPUT;
 use trefoil::input::{self, Missing};
+use trefoil::syntax::Diagnostic;
 use trefoil::template::Value;
 
 use super::words::{line, safe};
-use crate::output;
+use crate::{exit, output};
 
-/// Asks for what is missing, or says that it is. None: the person ended the questions.
-pub fn complete(loaded: &Loaded, given: Option<Value>, interactive: bool, quiet: bool) -> Option<Option<Value>> {
+/// Asks for what is missing. Where nobody can be asked, what may stay empty is a warning, and what may not is an error: the
+/// exit code.
+pub fn complete(loaded: &Loaded, given: Option<Value>, interactive: bool, quiet: bool) -> Result<Option<Value>, u8> {
     let missing = input::missing(&loaded.program, given.as_ref());
-    if missing.is_empty() {
-        return Some(given);
-    }
     if !interactive {
+        let needed: Vec<&Missing> = missing.iter().filter(|one| !one.may_be_empty()).collect();
+        if let Some(first) = needed.first() {
+            return Err(refuse(loaded, first, &needed));
+        }
         for one in missing.iter().filter(|_| !quiet) {
             let name = safe(&one.name);
             output::warning(&format!(
-                "the input `{name}` is not set: it is empty wherever it is used; pass `--input {name}=...`"
+                "the input `{name}` is not set: it is empty wherever it is used; pass `{}`",
+                safe(&one.option())
             ));
         }
-        return Some(given);
+        return Ok(given);
     }
     let mut given = given;
-    for one in &missing {
-        if let Some(value) = ask(one)? {
-            input::put(&mut given, &one.name, value);
+    for (at, one) in missing.iter().enumerate() {
+        let Some(answer) = ask(one) else {
+            let left: Vec<&Missing> = missing.iter().skip(at).filter(|one| !one.may_be_empty()).collect();
+            let left = if left.is_empty() { vec![one] } else { left };
+            let _ = writeln!(anstream::stderr());
+            let message = format!("the run was not started: {} missing", names(&left));
+            output::refuse(&message, Some(&format!("pass {}", options(&left))));
+            return Err(exit::NOT_STARTED);
+        };
+        if let Some(value) = answer {
+            one.put(&mut given, value);
         }
     }
-    Some(given)
+    Ok(given)
+}
+
+/// Says which inputs a run needs and was not given.
+fn refuse(loaded: &Loaded, first: &Missing, needed: &[&Missing]) -> u8 {
+    let message = format!("{} required and not set", names(needed));
+    let found = Diagnostic::error(INPUT, first.declared(), message).help(format!("pass {}", options(needed)));
+    output::say(output::diagnostics(&[found], &loaded.files).trim_end());
+    exit::NOT_STARTED
+}
+
+/// the input `topic` is, the inputs `topic` and `tone` are
+fn names(all: &[&Missing]) -> String {
+    let quoted: Vec<String> = all.iter().map(|one| format!("`{}`", safe(&one.name))).collect();
+    match quoted.as_slice() {
+        [one] => format!("the input {one} is"),
+        several => format!("the inputs {} are", several.join(", ")),
+    }
+}
+
+fn options(all: &[&Missing]) -> String {
+    let each: Vec<String> = all.iter().map(|one| safe(&one.option()).into_owned()).collect();
+    format!("`{}`", each.join(" "))
 }
 
 /// Asks until the answer fits. Nothing typed leaves an input empty that may be.
@@ -61,6 +96,7 @@ fn ask(one: &Missing) -> Option<Option<Value>> {
             if one.may_be_empty() {
                 return Some(None);
             }
+            output::say(&format!("  {} is required: it cannot be empty", safe(&one.name)));
             continue;
         }
         match one.value(numbered.map_or(typed, String::as_str)) {

@@ -4,7 +4,7 @@ use trefoil::Loaded;
 use trefoil::checker::semantic::cost::Costs;
 use trefoil::runtime::Usage;
 
-use super::words::{grouped, time, tokens};
+use super::words::{self, grouped, time, tokens};
 
 /// What is known about a run before it starts.
 #[derive(Debug, Clone, Default)]
@@ -19,15 +19,27 @@ impl Header {
     /// For a program and whoever answers its calls.
     pub fn new(loaded: &Loaded, model: &str, seed: Option<u64>) -> Self {
         let seed = seed.map(|s| format!(", seed {s}")).unwrap_or_default();
-        let title = format!("{}  {model}{seed}", super::words::safe(&loaded.program.name));
+        let title = format!("{}  {model}{seed}", words::safe(&loaded.program.name));
         Self { title, at_most: Costs::new(&loaded.program).flow(loaded.program.entry).model.number() }
     }
     /// The line: figures as they are now. What calls cost in money joins them here once prices are known.
     pub fn line(&self, at_ms: u64, calls: u64, usage: &Usage) -> String {
         let calls = match self.at_most {
-            Some(most) => format!("{} of at most {} calls", grouped(calls), grouped(most)),
-            None => super::words::calls(calls),
+            Some(most) => format!("{} of at most {}", grouped(calls), words::calls(most)),
+            None => words::calls(calls),
         };
         format!("{}  {} · {calls} · {}", self.title, time(at_ms), tokens(usage))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_are_counted_in_plain_english() {
+        let line = |made, at_most| Header { title: "w".to_owned(), at_most }.line(5, made, &Usage::default());
+        assert_eq!(line(1, Some(1)), "w  5 ms · 1 of at most 1 call · 0 tokens in, 0 out");
+        assert!(line(1, Some(20)).contains("1 of at most 20 calls") && line(1, None).contains("· 1 call ·"));
     }
 }

@@ -49,7 +49,7 @@ impl Look {
         let mut out = String::new();
         let mut left = columns.saturating_sub(1);
         for (style, text) in parts {
-            let shown = self.letters(&cut(text, left));
+            let shown = cut(&self.letters(text), left, self.rest());
             left = left.saturating_sub(shown.width());
             if self.color && !shown.trim().is_empty() {
                 out.push_str(&format!("{style}{shown}{style:#}"));
@@ -62,6 +62,14 @@ impl Look {
         }
         out
     }
+    /// Parts with their styles, however wide they are.
+    pub fn styled(self, parts: &[(Style, &str)]) -> String {
+        self.fit(parts, usize::MAX)
+    }
+    /// What stands for the rest of a text that is cut.
+    pub fn rest(self) -> &'static str {
+        if self.ascii { "..." } else { "…" }
+    }
     /// A line in the letters that the terminal knows.
     pub fn letters(self, text: &str) -> String {
         if !self.ascii || text.is_ascii() {
@@ -69,7 +77,6 @@ impl Look {
         }
         let letter = |c: char| match c {
             c if c.is_ascii() => c,
-            '…' => '.',
             '·' | '—' | '–' | '─' => '-',
             '│' => '|',
             '├' => '|',
@@ -80,7 +87,7 @@ impl Look {
             '⊘' => 'o',
             _ => '?',
         };
-        text.chars().map(letter).collect()
+        text.replace('…', "...").chars().map(letter).collect()
     }
 }
 
@@ -110,6 +117,6 @@ mod tests {
         assert!(knows_unicode("C.UTF-8") && knows_unicode("en_US.utf8"));
         let look = Look { ascii: true, ..Look::default() };
         let line = look.fit(&[(dim(), "├─ "), (dim(), "✓ naïve…")], 40);
-        assert_eq!(line, "|- + na?ve.");
+        assert_eq!(line, "|- + na?ve...");
     }
 }

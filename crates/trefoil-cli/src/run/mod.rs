@@ -1,6 +1,8 @@
 //! What a run looks like from outside: its input, its events on the screen, its end.
 
 pub mod ask;
+mod canvas;
+mod failures;
 mod header;
 pub mod input;
 mod jsonl;
@@ -23,4 +25,4 @@ pub use person::Terminal;
 pub use recording::Recording;
 pub use shown::Shown;
 pub use stop::Stop;
-pub use words::time;
+pub use words::{cut, preview, time};

@@ -1,15 +1,102 @@
-//! After a run on placeholder answers: where to look next. Whoever sees it is trying things out.
+//! After a run: what to do next, as commands to be pasted, one a line.
 
+use unicode_width::UnicodeWidthStr as _;
+
+use super::words::safe;
 use crate::output;
 
-/// The commands that show more of this workflow, to be pasted.
-pub fn say(target: &str) {
-    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '/' | '-' | '_' | '#');
-    let target =
-        if target.chars().all(plain) { target.to_owned() } else { format!("'{}'", target.replace('\'', "'\\''")) };
+/// A command, and what it is for.
+type Next = (String, &'static str);
+
+/// After a run that went well.
+pub fn after_success(target: &str, trace: Option<&str>, placeholders: bool) {
     output::say("");
-    output::loud("these are placeholder answers from the embedded model; to look further:");
-    output::say(&format!("  trefoil plan {target}               what it would do, and how many calls at most"));
-    output::say(&format!("  trefoil graph {target} -o flow.svg  the workflow as a picture"));
-    output::say("  the same command with --trace FILE, then trefoil trace FILE: every prompt and answer");
+    if placeholders {
+        output::loud("these are placeholder answers from the embedded model; to look further:");
+    } else {
+        output::aside("next:");
+    }
+    let target = pasted(target);
+    let mut all = vec![
+        (format!("trefoil plan {target}"), "what it would do, and how many calls at most"),
+        (format!("trefoil graph {target} -o flow.svg"), "the workflow as a picture"),
+    ];
+    all.extend(prompts(trace));
+    say(&all);
+}
+
+/// After a run that did not. `code`: that of its failure.
+pub fn after_failure(trace: Option<&str>, code: Option<&str>) {
+    output::say("next:");
+    let mut all = prompts(trace);
+    all.extend(code.map(|code| (format!("trefoil explain {code}"), "what this failure is, and what to do about it")));
+    say(&all);
+}
+
+/// How to see the prompts.
+fn prompts(trace: Option<&str>) -> Vec<Next> {
+    let seen = "every prompt and answer";
+    match trace {
+        Some(trace) => vec![(format!("trefoil trace {}", pasted(trace)), seen)],
+        None => vec![(again(), "run it again and record it"), ("trefoil trace trace.json".to_owned(), seen)],
+    }
+}
+
+fn say(all: &[Next]) {
+    laid_out(all, output::width()).iter().for_each(|line| output::say(&safe(line)));
+}
+
+/// Commands with what they are for beside them, or beneath where one is too wide for that. A command is never broken.
+fn laid_out(all: &[Next], columns: usize) -> Vec<String> {
+    let beside =
+        |(command, what): &Next, width: usize| command.width() <= width && 2 + width + 2 + what.width() < columns;
+    let widest = all.iter().filter(|next| beside(next, next.0.width())).map(|(command, _)| command.width()).max();
+    let widest = widest.unwrap_or(0);
+    let one = |next @ (command, what): &Next| match beside(next, widest) {
+        true => vec![format!("  {command}{}  {what}", " ".repeat(widest - command.width()))],
+        false => vec![format!("  {command}"), format!("      {what}")],
+    };
+    all.iter().flat_map(one).collect()
+}
+
+/// The command that runs it again and records it, where it is short enough to be copied.
+fn again() -> String {
+    let words: Vec<String> = std::env::args().skip(1).map(|word| pasted(&word)).collect();
+    let command = format!("trefoil {} --trace trace.json", words.join(" "));
+    let plain = command.chars().all(|c| !c.is_control());
+    if plain && command.chars().count() <= 160 {
+        command
+    } else {
+        "the same command with `--trace trace.json`".to_owned()
+    }
+}
+
+/// A word as a shell takes it.
+fn pasted(word: &str) -> String {
+    let bare = |c: char| c.is_alphanumeric() || "-_./=:,@%+#".contains(c);
+    if !word.is_empty() && word.chars().all(bare) && !word.starts_with('#') {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', "'\\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_quoted_for_a_shell() {
+        assert_eq!(pasted("topic=tea"), "topic=tea");
+        assert_eq!(pasted("it's $HOME"), "'it'\\''s $HOME'");
+        assert_eq!(pasted(""), "''");
+    }
+
+    #[test]
+    fn commands_are_one_a_line_and_never_broken() {
+        let all =
+            [("trefoil plan a.yaml".to_owned(), "what it would do"), ("trefoil trace t.json".to_owned(), "answers")];
+        assert_eq!(laid_out(&all, 80), ["  trefoil plan a.yaml   what it would do", "  trefoil trace t.json  answers"]);
+        let narrow = laid_out(&all, 40);
+        assert_eq!(narrow, ["  trefoil plan a.yaml", "      what it would do", "  trefoil trace t.json  answers"]);
+    }
 }

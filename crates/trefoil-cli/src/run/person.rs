@@ -1,5 +1,6 @@
 //! Asking the person at the terminal.
 
+use std::collections::HashSet;
 use std::io::{BufRead as _, Write as _};
 use std::sync::Arc;
 
@@ -10,19 +11,19 @@ use trefoil::ir::OnTimeout;
 use trefoil::runtime::{HumanInbox, HumanRequest, Key};
 
 use super::Shown;
-use super::words::{line, safe};
+use super::words::{limit, line, safe};
 
 /// Asks on stderr, reads lines from stdin.
 pub struct Terminal {
     shown: Arc<Shown>,
-    /// What was typed. One question at a time.
-    lines: Mutex<Option<UnboundedReceiver<String>>>,
+    /// What was typed, and the visits whose question was shown. One question at a time.
+    typed: Mutex<(Option<UnboundedReceiver<String>>, HashSet<String>)>,
 }
 
 impl Terminal {
     /// On the terminal that this shows the run on.
     pub fn new(shown: Arc<Shown>) -> Self {
-        Self { shown, lines: Mutex::new(None) }
+        Self { shown, typed: Mutex::default() }
     }
 }
 
@@ -42,35 +43,97 @@ fn read_along() -> UnboundedReceiver<String> {
 
 #[async_trait]
 impl HumanInbox for Terminal {
-    async fn ask(&self, _key: &Key, request: &HumanRequest) -> Option<String> {
-        let mut lines = self.lines.lock().await;
+    async fn ask(&self, key: &Key, request: &HumanRequest) -> Option<String> {
+        let mut typed = self.typed.lock().await;
+        let (lines, shown) = &mut *typed;
         let lines = lines.get_or_insert_with(read_along);
         // What was typed before the question does not answer it.
         while lines.try_recv().is_ok() {}
         let _paused = self.shown.pause();
-        let prompt: String = request.prompt.to_text().chars().filter(|c| *c == '\n' || !c.is_control()).collect();
         let default = match &request.on_timeout {
-            OnTimeout::Answer(default) if request.refused.is_none() => format!(" [{}]", safe(default)),
-            OnTimeout::Answer(_) | OnTimeout::Fail => String::new(),
+            OnTimeout::Answer(default) if request.refused.is_none() => Some(safe(default)),
+            OnTimeout::Answer(_) | OnTimeout::Fail => None,
         };
-        let words: Vec<String> = request.accepts.iter().map(|word| format!("`{}`", safe(word))).collect();
-        let accepts = if words.is_empty() { String::new() } else { format!(" ({})", words.join(", ")) };
-        let bold = anstyle::Style::new().bold();
         let mut err = anstream::stderr();
-        let asked = match &request.refused {
-            None => {
-                write!(err, "\n{bold}{}{bold:#}\n{prompt}\n{}{default}> ", safe(&request.step), accepts.trim_start())
-            }
-            Some(refused) => write!(
-                err,
-                "no transition takes `{}`{}{accepts}> ",
-                line(refused),
-                if words.is_empty() { "; answer again" } else { "; answer one of" }
-            ),
-        };
-        let _ = asked.and_then(|()| err.flush());
+        let mut said = String::new();
+        // An answer of the command line may be what was refused: then nobody has seen the question yet.
+        if shown.insert(key.0.split('!').next().unwrap_or_default().to_owned()) {
+            said.push_str(&question(request, default.as_deref()));
+        }
+        if let Some(refused) = &request.refused {
+            said.push_str(&again(refused, &request.accepts));
+            said.push('\n');
+        }
+        let hint = prompt(&request.accepts, default.as_deref());
+        let _ = write!(err, "{said}{hint}").and_then(|()| err.flush());
+        let mut open = Open(true);
         let typed = lines.recv().await?;
+        open.0 = false;
         // Nothing typed is the default, where there is one.
-        (!typed.is_empty() || default.is_empty()).then_some(typed)
+        (!typed.is_empty() || default.is_none()).then_some(typed)
+    }
+}
+
+/// A question whose line nobody has ended yet. Where it goes unanswered, because time is up or the run was stopped, what is
+/// written next begins on a line of its own.
+struct Open(bool);
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        if self.0 {
+            let _ = writeln!(anstream::stderr());
+        }
+    }
+}
+
+/// The step, how long there is to answer, and what it asks.
+fn question(request: &HumanRequest, default: Option<&str>) -> String {
+    let bold = anstyle::Style::new().bold();
+    let dim = anstyle::Style::new().dimmed();
+    let time = request.timeout_ms.map(|ms| {
+        let then = default.map(|default| format!(", then it is: {default}")).unwrap_or_default();
+        format!("  {dim}{} to answer{then}{dim:#}", limit(ms))
+    });
+    let text: String = request.prompt.to_text().chars().filter(|c| *c == '\n' || !c.is_control()).collect();
+    format!("\n{bold}{}{bold:#}{}\n{}\n\n", safe(&request.step), time.unwrap_or_default(), text.trim_end())
+}
+
+/// What to type: `(yes/no) [no]> `
+fn prompt(accepts: &[Arc<str>], default: Option<&str>) -> String {
+    let words = listed(accepts, "/");
+    let words = if words.is_empty() { words } else { format!("({words})") };
+    let default = default.map(|default| format!("[{default}]"));
+    let hint: Vec<String> = [words, default.unwrap_or_default()].into_iter().filter(|part| !part.is_empty()).collect();
+    format!("{}> ", hint.join(" "))
+}
+
+/// Why the question is asked again.
+fn again(refused: &str, accepts: &[Arc<str>]) -> String {
+    let words = listed(accepts, ", ");
+    match (refused.trim(), words.as_str()) {
+        ("", "") => "Nothing was typed, and an answer is needed.".to_owned(),
+        ("", words) => format!("Nothing was typed. The answers are: {words}."),
+        (refused, "") => format!("\"{}\" leads nowhere from here. Please answer again.", line(refused)),
+        (refused, words) => format!("\"{}\" is not one of the answers: {words}.", line(refused)),
+    }
+}
+
+fn listed(words: &[Arc<str>], between: &str) -> String {
+    words.iter().map(|word| safe(word)).collect::<Vec<_>>().join(between)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_said_to_a_person() {
+        let words: Vec<Arc<str>> = vec!["yes".into(), "no".into()];
+        assert_eq!(prompt(&words, None), "(yes/no)> ");
+        assert_eq!(prompt(&words, Some("no")), "(yes/no) [no]> ");
+        assert_eq!((prompt(&[], None), prompt(&[], Some("no"))), ("> ".to_owned(), "[no]> ".to_owned()));
+        assert_eq!(again("maybe", &words), "\"maybe\" is not one of the answers: yes, no.");
+        assert_eq!(again(" ", &words), "Nothing was typed. The answers are: yes, no.");
+        assert!(!again("maybe", &[]).contains("transition"));
     }
 }

@@ -3,11 +3,11 @@
 use trefoil::runtime::{Event, EventKind};
 
 use super::look::Look;
-use super::progress::{Node, State};
+use super::progress::{Node, Progress, State};
 use super::words::{grouped, line, safe, time};
 
 /// The line for an event, if it deserves one.
-pub fn plain(event: &Event, node: Option<&Node>, look: Look) -> Option<String> {
+pub fn plain(event: &Event, node: Option<&Node>, progress: &Progress, look: Look) -> Option<String> {
     let at = time(event.at_ms);
     let name = node.map_or("", |n| n.title.as_str());
     let line = match &event.kind {
@@ -15,6 +15,8 @@ pub fn plain(event: &Event, node: Option<&Node>, look: Look) -> Option<String> {
         EventKind::StepFinished { .. } | EventKind::StepFailed { .. } | EventKind::StepSkipped { .. } => {
             ended(node?, event.at_ms)
         }
+        // Of an item with one step, the line of that step has said all.
+        EventKind::ItemFinished { .. } if progress.only(node?).is_some_and(|step| !step.alone) => return None,
         EventKind::ItemFinished { .. } => ended(node?, event.at_ms),
         EventKind::RetryScheduled { attempt, delay_ms, error } => {
             format!("↻ {name}  try {attempt} in {}: {}", time(*delay_ms), line(&error.to_string()))
@@ -25,6 +27,8 @@ pub fn plain(event: &Event, node: Option<&Node>, look: Look) -> Option<String> {
         }
         EventKind::ValidationFailed { .. } => format!("↻ {name}  {}", node?.text),
         EventKind::SignalWanted { label, prompt, .. } => format!("? {}  {}", safe(label), line(prompt)),
+        // The line of what failed has said it, or is about to.
+        EventKind::Warning { message } if progress.repeats_failure(message) => return None,
         EventKind::Warning { message } => format!("! {}", line(message)),
         _ => return None,
     };

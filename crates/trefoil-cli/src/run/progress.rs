@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use trefoil::runtime::{Event, EventKind, Usage};
+use trefoil::runtime::{Event, EventKind, RunError, Usage};
 use trefoil::trace::outer;
 
 use super::words::{line, preview, safe};
@@ -20,12 +20,14 @@ pub struct Progress {
     /// Names of steps that may still come, outermost ones only.
     pub expected: Vec<String>,
     index: HashMap<String, usize>,
-    /// Model calls so far.
+    /// Model calls so far, as the outcome counts them: a try that nobody asked for is one of a call that has been counted.
     pub calls: u64,
     /// Tokens so far.
     pub usage: Usage,
     /// The run's time of the last event.
     pub at_ms: u64,
+    /// The last failure of a step or a call, in full.
+    failure: String,
 }
 
 /// What state a step is in.
@@ -92,6 +94,12 @@ pub struct Node {
     pub provisional: bool,
     /// The beginning of its last answer.
     pub answer: String,
+    /// Why it failed, in full.
+    pub error: Option<RunError>,
+    /// It asked a person.
+    pub asked: bool,
+    /// It is on the screen for good, above what is drawn from now on.
+    pub told: bool,
     /// No event will say that it has ended: it was made up for a call that stands alone.
     pub alone: bool,
     /// An item of a fan-out.
@@ -104,8 +112,17 @@ pub struct Node {
 
 impl Node {
     fn end(&mut self, state: State, at: u64, text: String) {
+        // The try that it waited for never began.
+        if self.state == State::Waiting {
+            self.tries = self.tries.saturating_sub(1);
+        }
         (self.state, self.ended_ms, self.retry_ms) = (state, Some(at), None);
         (self.text, self.provisional) = (text, false);
+    }
+    /// The next try has begun.
+    fn resume(&mut self) {
+        (self.state, self.retry_ms, self.ended_ms, self.told) = (State::Running, None, None, false);
+        self.text.clear();
     }
 }
 
@@ -113,6 +130,9 @@ impl Progress {
     /// Takes an event in; the node it is about, if it is about one.
     pub fn take(&mut self, event: &Event) -> Option<usize> {
         self.at_ms = event.at_ms;
+        if let EventKind::StepFailed { error, .. } | EventKind::EffectFailed { error, .. } = &event.kind {
+            self.failure = error.to_string();
+        }
         let at = event.at_ms;
         match &event.kind {
             EventKind::StepStarted { label, .. } => Some(self.begin(event, &safe(label))),
@@ -140,6 +160,7 @@ impl Progress {
                 };
                 self.change(index, |node| {
                     node.end(state, at, line(&format!("{}: {}{then}", error.code, error.message)));
+                    node.error = Some(error.clone());
                 })
             }
             EventKind::ItemStarted { index, total, item } => {
@@ -162,22 +183,28 @@ impl Progress {
                 }
                 self.close(index);
                 self.change(index, |node| match error {
-                    Some(error) => node.end(State::Failed, at, line(&format!("{}: {}", error.code, error.message))),
+                    Some(error) => {
+                        node.end(State::Failed, at, line(&format!("{}: {}", error.code, error.message)));
+                        node.error = Some(error.clone());
+                    }
                     None => node.end(State::Done, at, node.answer.clone()),
                 })
             }
-            EventKind::ModelStarted { agent, model, .. } => {
-                self.calls += 1;
+            EventKind::ModelStarted { agent, model, again, .. } => {
+                self.calls += u64::from(!again);
                 let index = self.inner(event).unwrap_or_else(|| {
                     let index = self.begin(event, &safe(agent));
                     self.change(index, |node| node.alone = true);
                     index
                 });
                 self.change(index, |node| {
-                    (node.state, node.model) = (State::Running, Some(model.clone()));
-                    (node.retry_ms, node.ended_ms) = (None, None);
-                    node.text.clear();
+                    node.resume();
+                    node.model = Some(model.clone());
                 })
+            }
+            EventKind::EffectStarted { effect: "tool" | "command", .. } => {
+                let index = self.inner(event)?;
+                self.change(index, Node::resume)
             }
             EventKind::TextDelta { text, provisional } => {
                 let index = self.inner(event)?;
@@ -222,7 +249,7 @@ impl Progress {
             EventKind::RetryScheduled { attempt, delay_ms, error } => {
                 let index = self.inner(event)?;
                 self.change(index, |node| {
-                    (node.state, node.tries, node.ended_ms) = (State::Waiting, *attempt, None);
+                    (node.state, node.tries, node.ended_ms, node.told) = (State::Waiting, *attempt, None, false);
                     node.retry_ms = Some(at.saturating_add(*delay_ms));
                     node.text = line(&error.to_string());
                 })
@@ -231,23 +258,37 @@ impl Progress {
                 let index = self.inner(event)?;
                 self.change(index, |node| node.text = line(&format!("attempt {iteration} did not pass: {reason}")))
             }
-            EventKind::SignalWanted { prompt, .. } => {
+            EventKind::SignalWanted { .. } => {
                 let index = self.inner(event)?;
+                // What it asks is said where it asks.
                 self.change(index, |node| {
-                    node.state = State::Asking;
-                    node.text = line(prompt);
+                    (node.state, node.asked) = (State::Asking, true);
+                    node.text.clear();
                 })
             }
             _ => None,
         }
     }
-    /// What is still at work when the run has ended was stopped.
-    pub fn stop(&mut self) {
+    /// The run has ended. What is still at work was stopped; what was still to come is worth a word only where the run did
+    /// not get as far.
+    pub fn stop(&mut self, went_well: bool) {
         let now = self.at_ms;
         for node in self.nodes.iter_mut().filter(|n| n.ended_ms.is_none()) {
             node.end(State::Cancelled, now, "stopped".to_owned());
         }
-        self.expected.clear();
+        if went_well {
+            self.expected.clear();
+        }
+    }
+    /// What has ended stays on the screen as it is drawn now. Whether there is anything of it that was not there before.
+    pub fn tell(&mut self) -> bool {
+        let ended = self.nodes.iter_mut().filter(|node| !node.told && node.ended_ms.is_some());
+        ended.map(|node| node.told = true).count() > 0
+    }
+    /// The one step of an item, if it has no more than that: they are shown as one.
+    pub fn only(&self, node: &Node) -> Option<&Node> {
+        let [child] = node.children.as_slice() else { return None };
+        self.nodes.get(*child).filter(|child| node.item && child.children.is_empty() && child.state != State::Skipped)
     }
     /// Fan-outs some of whose items failed: `grade: 10 of 20 failed`.
     pub fn partly_failed(&self) -> Vec<String> {
@@ -256,6 +297,10 @@ impl Progress {
             Some(format!("{}: {} of {} failed", node.title, items.failed, items.total))
         };
         self.nodes.iter().filter_map(told).collect()
+    }
+    /// Whether a warning says nothing but what the last failure was.
+    pub fn repeats_failure(&self, warning: &str) -> bool {
+        !self.failure.is_empty() && warning.ends_with(&self.failure)
     }
     /// The node of a key, or of the nearest one around it.
     pub fn nearest(&self, key: &str) -> Option<usize> {
@@ -290,11 +335,19 @@ impl Progress {
         let item = matches!(event.kind, EventKind::ItemStarted { .. });
         let below = key.get(above.map_or(0, |p| p.key.len())..).unwrap_or_default();
         let marks = if item { String::new() } else { marks(below) };
-        // A line by itself says whose item it is.
+        // A line by itself says what it is in.
         let title = match above {
-            Some(above) if item || above.item => format!("{} {label}{marks}", above.title),
-            _ => format!("{label}{marks}"),
+            Some(above) => format!("{} {label}{marks}", above.title),
+            None => format!("{label}{marks}"),
         };
+        // Something in it is at work: a try that it waited for has begun.
+        let mut around = parent;
+        while let Some(node) = around.and_then(|index| self.nodes.get_mut(index)) {
+            if node.state == State::Waiting {
+                node.resume();
+            }
+            around = node.parent;
+        }
         let index = self.nodes.len();
         self.nodes.push(Node {
             key: key.to_owned(),
@@ -311,6 +364,9 @@ impl Progress {
             text: String::new(),
             provisional: false,
             answer: String::new(),
+            error: None,
+            asked: false,
+            told: false,
             alone: false,
             item: false,
             parent,

@@ -1,4 +1,4 @@
-//! The end of a run that went well, for a person: the result in a form to read, and where to look next.
+//! The end of a run that went well, for a person: the result in a form to read.
 
 use trefoil::template::Value;
 
@@ -30,18 +30,6 @@ pub fn text(value: &Value, terminal: bool) -> String {
 
 fn several_lines(value: &Value) -> bool {
     value.as_str().is_some_and(|text| text.trim_end().contains('\n'))
-}
-
-/// Where to look next.
-pub fn next(target: &str, trace: Option<&str>) -> Vec<String> {
-    let trace = match trace {
-        Some(trace) => format!("`trefoil trace {trace}` shows each prompt and answer"),
-        None => "`--trace FILE` records each prompt and answer for `trefoil trace FILE`".to_owned(),
-    };
-    vec![
-        format!("next: `trefoil plan {target}` counts the calls, `trefoil graph {target}` draws the steps,"),
-        format!("      {trace}"),
-    ]
 }
 
 #[cfg(test)]

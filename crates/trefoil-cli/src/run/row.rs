@@ -22,10 +22,10 @@ pub struct Frame {
 
 /// The row of a node, after the lines that lead to it. `only` is the one step of an item: both are one row.
 pub fn row(node: &Node, only: Option<&Node>, branch: &str, frame: Frame, look: Look) -> String {
-    let label = &node.label;
+    let label = look.letters(&node.label);
     let node = only.unwrap_or(node);
     let (symbol, style) = look.symbol(&node.state, frame.number);
-    let name = pad(label, frame.label.saturating_sub(branch.width()));
+    let name = pad(&label, frame.label.saturating_sub(branch.width()), look.rest());
     let figures = figures(node, frame.at);
     let quiet = matches!(node.state, State::Skipped | State::Expected | State::Waiting | State::Cancelled);
     let name_style = if quiet { dim() } else { Style::new() };
@@ -36,11 +36,16 @@ pub fn row(node: &Node, only: Option<&Node>, branch: &str, frame: Frame, look: L
         State::Running if !node.provisional => Style::new(),
         _ => dim(),
     };
-    // Of text that is still coming, its end; of anything else, its beginning.
-    let model = node.model.as_deref().map(|m| format!("{m}  ")).unwrap_or_default();
+    let mut model = node.model.as_deref().map(|m| format!("{m}  ")).unwrap_or_default();
     let text: String = text(node, frame.at).chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-    let taken = frame.label + 2 + figures.width() + model.width() + 1;
-    let text = if node.state == State::Running { tail(&text, frame.columns.saturating_sub(taken)) } else { text };
+    let text = look.letters(&text);
+    let room = |model: &str| frame.columns.saturating_sub(frame.label + 2 + figures.width() + model.width() + 1);
+    // Why something failed is worth more than who was asked.
+    if matches!(node.state, State::Failed | State::Waiting) && text.width() > room(&model) {
+        model.clear();
+    }
+    // Of text that is still coming, its end; of anything else, its beginning.
+    let text = if node.state == State::Running { tail(&text, room(&model), look.rest()) } else { text };
     look.fit(
         &[
             (dim(), branch),

@@ -7,22 +7,21 @@ use std::time::{Duration, Instant};
 
 use trefoil::Loaded;
 use trefoil::ir::{Program, walk};
-use trefoil::runtime::{Event, EventSink, RunOutcome};
+use trefoil::runtime::{Event, EventKind, EventSink, Key, RunOutcome};
+use trefoil::syntax::Files;
 
-use unicode_width::UnicodeWidthStr as _;
-
+use super::canvas::Canvas;
+use super::failures;
 use super::header::Header;
 use super::look::Look;
 use super::plain::plain;
 use super::progress::Progress;
-use super::tree::{Size, lines};
+use super::tree::{Size, Sort, lines};
 use super::words::{safe, total};
 use crate::output;
 
 /// Between two pictures.
 const FRAME: Duration = Duration::from_millis(80);
-/// Lines of the tree that stays when the run has ended.
-const LAST: usize = 400;
 
 /// Shows a run.
 pub struct Shown {
@@ -49,8 +48,10 @@ struct View {
     progress: Progress,
     head: Header,
     began: Option<Instant>,
-    /// Columns of each line of the last picture.
-    drawn: Vec<usize>,
+    files: Files,
+    canvas: Canvas,
+    /// The line of a step that asked a person and ended well: it is said when no failure of that step takes it back.
+    held: Option<(Option<Key>, String)>,
     /// Somebody else writes to the terminal.
     paused: bool,
     ended: bool,
@@ -75,6 +76,7 @@ impl Shown {
             let mut view = self.inner.view();
             view.head = Header::new(loaded, model, seed);
             view.progress.expected = expected(&loaded.program);
+            view.files = loaded.files.clone();
             view.began = Some(Instant::now());
         }
         if self.inner.mode == Mode::Live {
@@ -88,23 +90,36 @@ impl Shown {
         {
             let mut view = self.inner.view();
             view.ended = true;
-            view.progress.stop();
+            view.progress.stop(outcome.result.is_ok());
             self.inner.wake.notify_all();
         }
         if let Some(drawer) = self.drawer.lock().unwrap_or_else(PoisonError::into_inner).take() {
             let _ = drawer.join();
         }
         let mut view = self.inner.view();
+        let look = self.inner.look;
+        let failed = outcome.result.as_ref().err();
         match self.inner.mode {
+            // What failed without failing the run shows in no exit code, so it is said however quiet it is to be.
+            Mode::Nothing if failed.is_none() => {
+                view.progress.partly_failed().iter().for_each(|line| output::say(line));
+            }
             Mode::Nothing => {}
-            Mode::Lines => output::say(&self.inner.look.letters(&ending(&view.progress, outcome))),
+            Mode::Lines => {
+                view.say_held(None);
+                if !view.progress.expected.is_empty() {
+                    output::say(&look.letters(&format!("did not run: {}", view.progress.expected.join(", "))));
+                }
+                output::say(&look.letters(&ending(&view.progress, outcome)));
+            }
             Mode::Live => {
-                let size = Size { rows: LAST, columns: output::width() };
-                let at = outcome.duration_ms;
-                let mut picture = lines(&view.progress, &view.head.title, at, 0, size, self.inner.look);
-                picture.push(self.inner.look.letters(&ending(&view.progress, outcome)));
-                view.draw(&picture, size.columns);
-                view.drawn.clear();
+                let size = screen();
+                let head = view.head.title.clone();
+                let mut picture = lines(&view.progress, &head, outcome.duration_ms, 0, (Sort::Last, size), look);
+                picture.extend(failures::list(&view.progress, &view.files, failed, size.columns, look));
+                picture.push(look.letters(&ending(&view.progress, outcome)));
+                write(&view.canvas.draw(&picture, size));
+                view.canvas.leave();
             }
         }
     }
@@ -118,11 +133,19 @@ impl Shown {
     pub fn live(&self) -> bool {
         self.inner.mode == Mode::Live
     }
-    /// Leaves the terminal to somebody else until the guard is dropped.
+    /// Leaves the terminal to somebody else until the guard is dropped. What has ended since the last time stays above.
     pub fn pause(&self) -> Paused<'_> {
         let mut view = self.inner.view();
         view.paused = true;
-        view.draw(&[], output::width());
+        if self.inner.mode == Mode::Live {
+            let size = screen();
+            let at = view.began.map_or(0, |b| b.elapsed().as_millis() as u64);
+            let head = view.head.title.clone();
+            let picture = lines(&view.progress, &head, at, 0, (Sort::Asking, size), self.inner.look);
+            let picture = if view.progress.tell() { picture } else { Vec::new() };
+            write(&view.canvas.draw(&picture, size));
+            view.canvas.leave();
+        }
         Paused(self)
     }
 }
@@ -138,14 +161,17 @@ impl Drop for Paused<'_> {
 
 impl EventSink for Shown {
     fn event(&self, event: &Event) {
-        if self.inner.mode == Mode::Nothing {
-            return;
-        }
         let mut view = self.inner.view();
         let about = view.progress.take(event);
-        if self.inner.mode == Mode::Lines
-            && let Some(line) = plain(event, about.and_then(|i| view.progress.nodes.get(i)), self.inner.look)
-        {
+        if self.inner.mode != Mode::Lines {
+            return;
+        }
+        view.say_held(Some(event));
+        let node = about.and_then(|i| view.progress.nodes.get(i));
+        let Some(line) = plain(event, node, &view.progress, self.inner.look) else { return };
+        if matches!(event.kind, EventKind::StepFinished { .. }) && node.is_some_and(|node| node.asked) {
+            view.held = Some((event.key.clone(), line));
+        } else {
             output::say(&line);
         }
     }
@@ -161,11 +187,11 @@ impl Inner {
         let mut view = self.view();
         while !view.ended {
             if !view.paused {
-                let size = Size { rows: output::height().saturating_sub(1), columns: output::width() };
+                let size = screen();
                 let at = view.began.map_or(0, |b| b.elapsed().as_millis() as u64);
                 let head = view.head.line(at, view.progress.calls, &view.progress.usage);
-                let picture = lines(&view.progress, &head, at, frame, size, self.look);
-                view.draw(&picture, size.columns);
+                let picture = lines(&view.progress, &head, at, frame, (Sort::Live, size), self.look);
+                write(&view.canvas.draw(&picture, size));
             }
             frame += 1;
             view = self.wake.wait_timeout(view, FRAME).unwrap_or_else(PoisonError::into_inner).0;
@@ -174,29 +200,25 @@ impl Inner {
 }
 
 impl View {
-    /// Puts a picture where the last one was, in one write: no flicker.
-    fn draw(&mut self, picture: &[String], columns: usize) {
-        let mut out = String::from("\x1b[?2026h\x1b[?25l");
-        // A terminal that has become narrower has broken the long lines of the last picture into several.
-        let above = rows(&self.drawn, columns);
-        if above > 0 {
-            out.push_str(&format!("\x1b[{above}A"));
+    /// Says the line that was held back, unless this event is the failure of the step that it is about.
+    fn say_held(&mut self, event: Option<&Event>) {
+        let Some((key, line)) = self.held.take() else { return };
+        let failed = |event: &Event| matches!(event.kind, EventKind::StepFailed { .. }) && event.key == key;
+        if !event.is_some_and(failed) {
+            output::say(&line);
         }
-        out.push_str("\r\x1b[J");
-        for line in picture {
-            out.push_str(line);
-            out.push_str("\r\n");
-        }
-        out.push_str("\x1b[?25h\x1b[?2026l");
-        self.drawn = picture.iter().map(|line| anstream::adapter::strip_str(line).to_string().width()).collect();
-        let mut err = std::io::stderr().lock();
-        let _ = err.write_all(out.as_bytes()).and_then(|()| err.flush());
     }
 }
 
-/// How many rows lines of these widths fill.
-fn rows(widths: &[usize], columns: usize) -> usize {
-    widths.iter().map(|width| width.div_ceil(columns.max(1)).max(1)).sum()
+/// What there is to draw on. The last row is for the cursor.
+fn screen() -> Size {
+    let (rows, columns) = output::screen();
+    Size { rows: rows.saturating_sub(1), columns }
+}
+
+fn write(text: &str) {
+    let mut err = std::io::stderr().lock();
+    let _ = err.write_all(text.as_bytes()).and_then(|()| err.flush());
 }
 
 /// The last line: what it took, and what of it failed.
@@ -222,16 +244,4 @@ fn expected(program: &Program) -> Vec<String> {
         }
     }
     names
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_picture_on_a_narrower_terminal_fills_more_rows() {
-        assert_eq!(rows(&[80, 0, 30], 80), 3);
-        assert_eq!(rows(&[80, 0, 30], 79), 4);
-        assert_eq!(rows(&[80, 0, 30], 25), 4 + 1 + 2);
-    }
 }

@@ -1,6 +1,6 @@
 //! The picture of a run: its tree as lines that fit a terminal.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use anstyle::Style;
 use unicode_width::UnicodeWidthStr as _;
@@ -18,48 +18,136 @@ pub struct Size {
     pub columns: usize,
 }
 
+/// What a picture is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sort {
+    /// It is drawn again and again.
+    Live,
+    /// It stays above a question.
+    Asking,
+    /// It stays when the run has ended.
+    Last,
+}
+
 /// A label gets at most so many columns.
 const LABEL: usize = 44;
+/// Lines of a picture that stays.
+const LAST: usize = 400;
+/// A fan-out with more items shows at the end those that did not go well, and how many did.
+const MANY: usize = 20;
+
+/// A line of the tree, after the lines that lead to it.
+enum Row {
+    /// Of a node.
+    Node(String, usize),
+    /// Of the items without a line: how many are done, and how many never began.
+    Rest(String, usize, usize),
+}
 
 /// The picture at a moment, `at` milliseconds into the run.
-pub fn lines(progress: &Progress, head: &str, at: u64, number: usize, size: Size, look: Look) -> Vec<String> {
-    let shown = choose(progress, size.rows.saturating_sub(2));
-    let hidden = progress.nodes.len() - shown.len();
+pub fn lines(
+    progress: &Progress,
+    head: &str,
+    at: u64,
+    number: usize,
+    (sort, size): (Sort, Size),
+    look: Look,
+) -> Vec<String> {
+    let done = if sort == Sort::Last { done(progress) } else { HashMap::new() };
+    let candidates = candidates(progress, &done);
+    let shown = choose(progress, &candidates, if sort == Sort::Live { size.rows.saturating_sub(2) } else { LAST });
+    let hidden = candidates.len().saturating_sub(shown.len());
     let mut rows = Vec::new();
     let visible: Vec<usize> = progress.roots.iter().copied().filter(|r| shown.contains(r)).collect();
-    let room = size.rows.saturating_sub(2 + shown.len() + usize::from(hidden > 0));
-    let expected: Vec<&String> = progress.expected.iter().take(if hidden > 0 { 0 } else { room }).collect();
+    let room = match sort {
+        Sort::Live if hidden > 0 => 0,
+        Sort::Live => size.rows.saturating_sub(2 + shown.len()),
+        Sort::Asking => 0,
+        Sort::Last => LAST,
+    };
+    let expected: Vec<&String> = progress.expected.iter().take(room).collect();
     for (i, root) in visible.iter().enumerate() {
-        walk(progress, &shown, *root, "", i + 1 == visible.len() && expected.is_empty(), &mut rows);
+        let last = i + 1 == visible.len() && expected.is_empty();
+        walk(progress, (sort, &shown, &done), *root, "", last, &mut rows);
     }
-    let width = |branch: &str, label: &str| branch.width() + label.width();
+    let width = |branch: &str, label: &str| branch.width() + look.letters(label).width();
     let label = |n: usize| progress.nodes.get(n).map_or("", |n| &n.label);
-    let widest = rows.iter().map(|(branch, n)| width(branch, label(*n)));
+    let widest = rows.iter().map(|row| match row {
+        Row::Node(branch, n) => width(branch, label(*n)),
+        Row::Rest(..) => 0,
+    });
     let widest = widest.chain(expected.iter().map(|name| width("├─ ", name))).max().unwrap_or(0);
     let frame = Frame { at, number, label: widest.min(LABEL.min(size.columns / 2)), columns: size.columns };
     let mut out = vec![look.fit(&[(Style::new().bold(), head)], size.columns)];
     if hidden > 0 {
         out.push(look.fit(&[(dim(), &format!("… {hidden} more"))], size.columns));
     }
-    for (branch, index) in &rows {
-        if let Some(node) = progress.nodes.get(*index) {
-            out.push(row(node, only(progress, node), branch, frame, look));
+    for each in &rows {
+        match each {
+            Row::Node(branch, index) => {
+                if let Some(node) = progress.nodes.get(*index) {
+                    out.push(row(node, progress.only(node), branch, frame, look));
+                }
+            }
+            Row::Rest(branch, done, never) => {
+                let (done, never) = (said(*done, "done"), said(*never, "never began"));
+                let rest = [done, never].into_iter().flatten().collect::<Vec<_>>().join(", ");
+                out.push(look.fit(&[(dim(), branch), (dim(), &format!("… {rest}"))], size.columns));
+            }
         }
     }
     for (i, name) in expected.iter().enumerate() {
         let branch = if i + 1 == expected.len() { "└─ " } else { "├─ " };
         let (symbol, style) = look.symbol(&State::Expected, number);
-        out.push(look.fit(&[(dim(), branch), (style, symbol), (dim(), " "), (dim(), name)], size.columns));
+        let never = if sort == Sort::Last { "  did not run" } else { "" };
+        let parts = [(dim(), branch), (style, symbol), (dim(), " "), (dim(), name.as_str()), (dim(), never)];
+        out.push(look.fit(&parts, size.columns));
     }
     out
 }
 
-/// Those that fit: what is at work and what is around it, then what failed, then what ended last.
-fn choose(progress: &Progress, rows: usize) -> HashSet<usize> {
-    if progress.nodes.len() <= rows {
-        return (0..progress.nodes.len()).collect();
+/// `193 items done`; none: nothing to say.
+fn said(count: usize, what: &str) -> Option<String> {
+    (count > 0).then(|| format!("{count} {} {what}", if count == 1 { "item" } else { "items" }))
+}
+
+/// The items of each large fan-out that are done, by the step that they are items of.
+fn done(progress: &Progress) -> HashMap<usize, HashSet<usize>> {
+    let mut all = HashMap::new();
+    for (index, node) in progress.nodes.iter().enumerate() {
+        let items = node.children.iter().filter_map(|c| Some((*c, progress.nodes.get(*c)?)));
+        let items: Vec<(usize, &Node)> = items.filter(|(_, item)| item.item && !item.told).collect();
+        if items.len() <= MANY {
+            continue;
+        }
+        let mut within = HashSet::new();
+        let mut open: Vec<usize> = items.iter().filter(|(_, i)| i.state == State::Done).map(|(i, _)| *i).collect();
+        while let Some(next) = open.pop() {
+            within.insert(next);
+            open.extend(progress.nodes.get(next).map(|n| n.children.as_slice()).unwrap_or_default());
+        }
+        all.insert(index, within);
     }
-    let mut order: Vec<usize> = (0..progress.nodes.len()).collect();
+    all
+}
+
+/// The nodes that have a line of their own: not those that stand above already, are counted together, or share the line of
+/// their item.
+fn candidates(progress: &Progress, done: &HashMap<usize, HashSet<usize>>) -> Vec<usize> {
+    let of_item =
+        |node: &Node| node.parent.and_then(|p| progress.nodes.get(p)).is_some_and(|p| progress.only(p).is_some());
+    let own = |(index, node): &(usize, &Node)| {
+        !node.told && !of_item(node) && !done.values().any(|within| within.contains(index))
+    };
+    progress.nodes.iter().enumerate().filter(own).map(|(index, _)| index).collect()
+}
+
+/// Those that fit: what is at work and what is around it, then what failed, then what ended last.
+fn choose(progress: &Progress, candidates: &[usize], rows: usize) -> HashSet<usize> {
+    let mut order = candidates.to_vec();
+    if order.len() <= rows {
+        return order.into_iter().collect();
+    }
     let rank = |i: &usize| {
         progress.nodes.get(*i).map_or((2, 0), |n| {
             let rank = match n.state {
@@ -87,30 +175,33 @@ fn choose(progress: &Progress, rows: usize) -> HashSet<usize> {
     shown
 }
 
-/// The one step of an item, if it has no more than that.
-fn only<'p>(progress: &'p Progress, node: &Node) -> Option<&'p Node> {
-    let [child] = node.children.as_slice() else { return None };
-    progress.nodes.get(*child).filter(|child| node.item && child.children.is_empty() && child.state != State::Skipped)
-}
-
 fn walk(
     progress: &Progress,
-    shown: &HashSet<usize>,
+    (sort, shown, done): (Sort, &HashSet<usize>, &HashMap<usize, HashSet<usize>>),
     index: usize,
     indent: &str,
     last: bool,
-    rows: &mut Vec<(String, usize)>,
+    rows: &mut Vec<Row>,
 ) {
     // Deep trees come from deep manifests, and their depth is limited there.
     let Some(node) = progress.nodes.get(index) else { return };
-    rows.push((format!("{indent}{}", if last { "└─ " } else { "├─ " }), index));
-    if only(progress, node).is_some() {
+    rows.push(Row::Node(format!("{indent}{}", if last { "└─ " } else { "├─ " }), index));
+    if progress.only(node).is_some() {
         return;
     }
     let children: Vec<usize> = node.children.iter().copied().filter(|c| shown.contains(c)).collect();
+    let within = done.get(&index);
+    let without = node.children.iter().filter(|child| within.is_some_and(|within| within.contains(child))).count();
+    let items =
+        node.children.iter().filter(|child| progress.nodes.get(**child).is_some_and(|child| child.item)).count();
+    let total = node.items.filter(|_| sort == Sort::Last).map_or(0, |items| items.total as usize);
+    let (never, rest) = (total.saturating_sub(items), without > 0 || total > items);
     let indent = format!("{indent}{}", if last { "   " } else { "│  " });
     for (i, child) in children.iter().enumerate() {
-        walk(progress, shown, *child, &indent, i + 1 == children.len(), rows);
+        walk(progress, (sort, shown, done), *child, &indent, i + 1 == children.len() && !rest, rows);
+    }
+    if rest {
+        rows.push(Row::Rest(format!("{indent}└─ "), without, never));
     }
 }
 
@@ -131,14 +222,24 @@ mod tests {
     }
 
     fn picture(events: &[Event], at: u64) -> String {
+        drawn(events, at, Sort::Live)
+    }
+
+    fn drawn(events: &[Event], at: u64, sort: Sort) -> String {
         let mut progress = Progress::default();
         progress.expected = vec!["taste".to_owned(), "sum".to_owned()];
         for event in events {
             progress.take(event);
         }
         let size = Size { rows: 30, columns: 90 };
-        let lines = lines(&progress, "drinks", at, 0, size, Look { ascii: true, ..Look::default() });
+        let lines = lines(&progress, "drinks", at, 0, (sort, size), Look { ascii: true, ..Look::default() });
         lines.iter().map(|line| format!("{}\n", line.trim_end())).collect()
+    }
+
+    fn asked() -> EventKind {
+        let (agent, model) = ("a".to_owned(), "m".to_owned());
+        let parameters = trefoil::template::Value::Null;
+        EventKind::ModelStarted { agent, model, messages: Vec::new(), parameters, again: true }
     }
 
     fn fan_out() -> Vec<Event> {
@@ -154,6 +255,7 @@ mod tests {
                 "taste[1]",
                 EventKind::RetryScheduled { attempt: 2, delay_ms: 2000, error: RunError::new("MODEL_ERROR", "429") },
             ),
+            event(2006, "taste[1]", asked()),
             event(2007, "taste[1]", EventKind::ItemFinished { error: Some(error()) }),
             event(2008, "taste[2]", item(2, "milk")),
         ]
@@ -193,6 +295,49 @@ mod tests {
         all.push(event(3000, "taste", EventKind::StepFinished { output: "done".into(), items }));
         let shown = picture(&all, 3000);
         assert!(shown.contains("! taste") && shown.contains("3/3  1 of 3 failed  done"), "{shown}");
+    }
+
+    #[test]
+    fn a_try_that_never_began_is_not_counted() {
+        let mut all = fan_out();
+        all.truncate(5);
+        let error = RunError::new("TIMEOUT", "timed out after 3s");
+        all.push(event(1000, "taste", EventKind::StepFailed { error, handled_as: "fail" }));
+        let shown = picture(&all, 1000);
+        assert!(shown.contains("cancelled") && !shown.contains("tries"), "{shown}");
+    }
+
+    #[test]
+    fn at_the_end_many_items_that_went_well_are_one_line() {
+        let mut all = vec![event(0, "taste", started("taste"))];
+        for index in 0..30 {
+            let key = format!("taste[{index}]");
+            all.push(event(0, &key, EventKind::ItemStarted { index, total: 30, item: Some("tea".into()) }));
+            let error = (index == 7).then(|| RunError::new("MODEL_ERROR", "no such drink"));
+            all.push(event(1, &key, EventKind::ItemFinished { error }));
+        }
+        let items = Some(Tally { total: 30, failed: 1 });
+        all.push(event(2, "taste", EventKind::StepFinished { output: "done".into(), items }));
+        let shown = drawn(&all, 2, Sort::Last);
+        assert!(shown.contains("|  |- x 8/30 tea") && shown.contains("|  `- ... 29 items done\n"), "{shown}");
+        assert!(!shown.contains("7/30 tea") && shown.ends_with("`- . sum  did not run\n"), "{shown}");
+        assert!(drawn(&all, 2, Sort::Live).contains("7/30"), "a live picture shows what fits");
+        let shown = drawn(&all[..10], 2, Sort::Last);
+        assert!(shown.contains("|  `- ... 25 items never began\n"), "{shown}");
+    }
+
+    #[test]
+    fn what_stays_above_a_question_is_not_drawn_again_below_it() {
+        let mut progress = Progress::default();
+        progress.take(&event(0, "draft", started("draft")));
+        progress.take(&event(5, "draft", EventKind::StepFinished { output: "text".into(), items: None }));
+        progress.take(&event(5, "approve", started("approve")));
+        let size = Size { rows: 30, columns: 90 };
+        let picture = |progress: &Progress| lines(progress, "w", 5, 0, (Sort::Live, size), Look::default()).join("\n");
+        assert!(picture(&progress).contains("draft"));
+        assert!(progress.tell() && !progress.tell());
+        let after = picture(&progress);
+        assert!(!after.contains("draft") && after.contains("approve") && !after.contains("more"), "{after}");
     }
 
     #[test]

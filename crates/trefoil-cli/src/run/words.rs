@@ -65,6 +65,9 @@ pub fn safe(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
+/// Characters after which a line is long enough.
+const LINE: usize = 300;
+
 /// The beginning of a text on one line.
 pub fn line(text: &str) -> String {
     let mut out = String::new();
@@ -72,8 +75,10 @@ pub fn line(text: &str) -> String {
         if !out.is_empty() {
             out.push(' ');
         }
-        out.push_str(&safe(word));
-        if out.chars().count() > 300 {
+        // A word may be as long as the answer that it is.
+        let end = word.char_indices().nth(LINE).map_or(word.len(), |(end, _)| end);
+        out.push_str(&safe(word.get(..end).unwrap_or(word)));
+        if out.chars().count() > LINE {
             break;
         }
     }
@@ -108,13 +113,16 @@ fn structured(text: &str) -> Option<Value> {
     (begins && text.len() < 20_000).then(|| serde_json::from_str(text).ok()).flatten().map(Value::from_json)
 }
 
-/// The beginning of a text that fits.
-pub fn cut(text: &str, width: usize) -> String {
+/// The beginning of a text that fits, with what stands for the rest.
+pub fn cut(text: &str, width: usize, rest: &str) -> String {
     if text.width() <= width {
         return text.to_owned();
     }
     let mut out = String::new();
-    let mut used = 1;
+    let mut used = rest.width();
+    if used > width {
+        return rest.chars().take(width).collect();
+    }
     for c in text.chars() {
         used += c.width().unwrap_or(0);
         if used > width {
@@ -122,26 +130,50 @@ pub fn cut(text: &str, width: usize) -> String {
         }
         out.push(c);
     }
-    out + "…"
+    out + rest
 }
 
-/// The end of a text that fits.
-pub fn tail(text: &str, width: usize) -> String {
+/// The end of a text that fits, with what stands for the rest.
+pub fn tail(text: &str, width: usize, rest: &str) -> String {
     if text.width() <= width {
         return text.to_owned();
     }
-    let mut used = 1;
+    let mut used = rest.width();
     let kept = text.chars().rev().take_while(|c| {
         used += c.width().unwrap_or(0);
         used <= width
     });
     let kept: Vec<char> = kept.collect();
-    std::iter::once('…').chain(kept.into_iter().rev()).collect()
+    rest.chars().take(width).chain(kept.into_iter().rev()).collect()
+}
+
+/// A text as lines of so many columns, broken between words; a word that is wider gets a line of its own.
+pub fn wrap(text: &str, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.width() + 1 + word.width() <= width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
+/// `90 s`, `5 min`, `24 h`: how long somebody has, in the largest unit that says it in whole numbers.
+pub fn limit(ms: u64) -> String {
+    match ms.div_ceil(1000) {
+        s if s >= 3600 && s.is_multiple_of(3600) => format!("{} h", grouped(s / 3600)),
+        s if s >= 60 && s.is_multiple_of(60) => format!("{} min", grouped(s / 60)),
+        s => format!("{} s", grouped(s)),
+    }
 }
 
 /// A text in as many columns.
-pub fn pad(text: &str, width: usize) -> String {
-    let cut = cut(text, width);
+pub fn pad(text: &str, width: usize, rest: &str) -> String {
+    let cut = cut(text, width, rest);
     let missing = width.saturating_sub(cut.width());
     cut + &" ".repeat(missing)
 }
@@ -166,15 +198,24 @@ mod tests {
 
     #[test]
     fn texts_fit_whatever_is_in_them() {
-        assert_eq!(tail("abcdef", 4), "…def");
-        assert_eq!(cut("abcdef", 4), "abc…");
-        assert_eq!(pad("日本語", 5), "日本…");
+        assert_eq!(tail("abcdef", 4, "…"), "…def");
+        assert_eq!(cut("abcdef", 4, "…"), "abc…");
+        assert_eq!(pad("日本語", 5, "…"), "日本…");
+        assert_eq!((cut("abcdef", 5, "..."), tail("abcdef", 5, "...")), ("ab...".to_owned(), "...ef".to_owned()));
+        assert_eq!((cut("abcdef", 2, "..."), tail("abcdef", 2, "...")), ("..".to_owned(), "..".to_owned()));
+        assert_eq!(wrap("one two  three-and-more four", 8), ["one two", "three-and-more", "four"]);
+    }
+
+    #[test]
+    fn limits_are_in_units_that_people_use() {
+        assert_eq!([limit(86_400_000), limit(60_000), limit(90_000), limit(1)], ["24 h", "1 min", "90 s", "1 s"]);
     }
 
     #[test]
     fn no_name_moves_the_cursor() {
         assert_eq!(safe("a\u{1b}[2J\u{9b}31m\u{202e}b"), "a\\u{1b}[2J\\u{9b}31m\\u{202e}b");
         assert_eq!(line("one\n two\u{7}"), "one two\\u{7}");
+        assert_eq!(line(&"x".repeat(1_000_000)).len(), LINE);
     }
 
     #[test]

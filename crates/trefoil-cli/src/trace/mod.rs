@@ -3,6 +3,7 @@
 //! Works on the JSON, so that a trace of another version or machine is shown as far as it is understood. Everything in it
 //! is a stranger's text: nothing of it reaches a terminal as it is.
 
+mod names;
 mod read;
 mod step;
 mod tree;

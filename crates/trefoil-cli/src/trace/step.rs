@@ -5,13 +5,21 @@ use std::fmt::Write as _;
 use anstyle::{AnsiColor, Style};
 use serde_json::Value;
 use trefoil::syntax::suggest;
+use trefoil::trace::without_try;
 use unicode_width::UnicodeWidthStr as _;
 
 use super::Look;
-use super::words::{failure, line, list, number, place, safe, shown, spent, text, tokens, took};
+use super::names::{Names, aliases, natural, plain};
+use super::tree::parents;
+use super::words::{
+    advice, failure, handled, is_stopped, line, list, number, place, safe, shown, spent, text, tokens, took, used,
+};
 
 /// A note in the margin begins at most so far to the right.
 const MARGIN: usize = 72;
+
+/// Whether a step, with its place among all, is the one that is asked for.
+type Fits<'f> = dyn Fn(usize, &Value) -> bool + 'f;
 
 /// Why no step is shown.
 pub struct Missing {
@@ -21,66 +29,100 @@ pub struct Missing {
     pub help: Option<String>,
 }
 
-/// The steps of a name: of a key that one, of a label every one that has it.
+/// The steps of a name: of a key that one, of a label every one that has it, else those that anything else is called so
+/// that the tree, the log of the run or its errors print.
 pub fn step(trace: &Value, name: &str, look: Look) -> Result<String, Missing> {
     let steps = list(trace, "steps");
-    let by_key: Vec<&Value> = steps.iter().filter(|s| text(s, "key") == Some(name)).collect();
-    let found: Vec<&Value> = match by_key.is_empty() {
-        false => by_key,
-        true => steps.iter().filter(|s| text(s, "label") == Some(name)).collect(),
+    let names = Names::of(steps);
+    let parents = parents(steps);
+    let parent = |at: usize| parents.get(at).copied().flatten().and_then(|p| steps.get(p));
+    let of = |fits: &Fits<'_>| -> Vec<usize> {
+        steps.iter().enumerate().filter(|(at, step)| fits(*at, step)).map(|(at, _)| at).collect()
     };
-    if found.is_empty() {
-        return Err(missing(steps, name));
-    }
+    let wanted = plain(name);
+    let called = |at: usize, step: &Value| aliases(&names, step, parent(at)).iter().any(|a| plain(a) == wanted);
+    let looks: [&Fits<'_>; 4] = [
+        &|_, step| text(step, "key") == Some(name),
+        &|_, step| text(step, "label") == Some(name),
+        &|_, step| text(step, "key") == Some(without_try(name)),
+        &called,
+    ];
+    let Some(found) = looks.into_iter().map(of).find(|found| !found.is_empty()) else {
+        return Err(missing(steps, &names, &parent, name));
+    };
     let mut out = String::new();
-    for (at, step) in found.iter().enumerate() {
-        if at > 0 {
+    for (n, at) in found.into_iter().enumerate() {
+        if n > 0 {
             out.push('\n');
         }
-        one(step, &mut out, look);
+        if let Some(step) = steps.get(at) {
+            one(step, &names.of_step(step, parent(at), 100), &mut out, look);
+        }
     }
     Ok(out)
 }
 
-fn missing(steps: &[Value], name: &str) -> Missing {
-    let mut names: Vec<&str> = steps.iter().flat_map(|s| [text(s, "label"), text(s, "key")]).flatten().collect();
-    names.sort_unstable();
-    names.dedup();
-    let help = match suggest::nearest(name, names.iter().copied()) {
+fn missing<'v>(steps: &'v [Value], names: &Names, parent: &dyn Fn(usize) -> Option<&'v Value>, name: &str) -> Missing {
+    let mut all: Vec<String> =
+        steps.iter().flat_map(|s| [text(s, "label"), text(s, "key")]).flatten().map(str::to_owned).collect();
+    let help = match suggest::nearest(name, all.iter().map(String::as_str)) {
         Some(near) => Some(format!("did you mean `{}`?", line(near, 100))),
-        None if names.is_empty() => Some("the trace has no steps".to_owned()),
+        None if all.is_empty() => Some("the trace has no steps".to_owned()),
         None => {
-            let some: Vec<String> = names.iter().take(12).map(|n| format!("`{}`", line(n, 60))).collect();
-            let more = if names.len() > 12 { ", ..." } else { "" };
+            all = steps.iter().enumerate().map(|(at, step)| names.of_step(step, parent(at), 60)).collect();
+            all.sort_by_cached_key(|name| natural(name));
+            all.dedup();
+            let some: Vec<String> = all.iter().take(12).map(|n| format!("`{n}`")).collect();
+            let more = match all.len().saturating_sub(12) {
+                0 => String::new(),
+                more => format!(", and {more} more"),
+            };
             Some(format!("available: {}{more}", some.join(", ")))
         }
     };
     Missing { message: format!("there is no step `{}` in this trace", line(name, 100)), help }
 }
 
-fn one(step: &Value, out: &mut String, look: Look) {
-    let label = line(text(step, "label").unwrap_or("?"), 100);
+fn one(step: &Value, name: &str, out: &mut String, look: Look) {
     let key = line(text(step, "key").unwrap_or_default(), 300);
-    let mut facts = vec![line(text(step, "status").unwrap_or("?"), 20), took(step)];
+    let status = if is_stopped(step) { "stopped" } else { text(step, "status").unwrap_or("?") };
+    let mut facts = vec![line(status, 20), took(step)];
     facts.extend(spent(step));
     facts.extend(number(step, "tries").filter(|n| *n > 1).map(|n| format!("{n} tries")));
     facts.extend(place(step));
-    let _ = writeln!(out, "{}  {}", look.bold(&label), look.dim(&facts.join(", ")));
-    if key != label && !key.is_empty() {
+    let _ = writeln!(out, "{}  {}", look.bold(name), look.dim(&facts.join(", ")));
+    if key != name && !key.is_empty() {
         let _ = writeln!(out, "{}", look.dim(&format!("key {key}")));
     }
     let calls = list(step, "calls");
+    // Errors that were shown: who reads on has read them.
+    let mut told: Vec<String> = Vec::new();
+    let mut notes = list(step, "notes").iter().peekable();
     for (at, call) in calls.iter().enumerate() {
+        let began = number(call, "started_ms").unwrap_or(0);
+        while let Some(note) = notes.next_if(|note| at > 0 && number(note, "at_ms").is_some_and(|ms| ms <= began)) {
+            one_note(note, &told, out, look);
+        }
         let number = if calls.len() > 1 { format!(" {} of {}", at + 1, calls.len()) } else { String::new() };
         one_call(call, &number, out, look);
+        told.extend(call.get("error").map(failure));
     }
-    for note in list(step, "notes") {
-        let at = number(note, "at_ms").map_or_else(String::new, |ms| format!("{}  ", crate::run::time(ms)));
-        let _ = writeln!(out, "\n{}", look.dim(&format!("note: {at}{}", safe(text(note, "text").unwrap_or_default()))));
+    notes.for_each(|note| one_note(note, &told, out, look));
+    if let Some(error) = step.get("error").filter(|_| !is_stopped(step)) {
+        let error = failure(error);
+        match (told.last() == Some(&error), handled(step)) {
+            (true, None) => {}
+            (true, Some(how)) => {
+                let _ = writeln!(out, "\n{how}");
+            }
+            (false, how) => {
+                let how = how.map(|how| format!(" ({how})")).unwrap_or_default();
+                let _ = writeln!(out, "\n{}{how}", look.paint(AnsiColor::Red, &error));
+            }
+        }
     }
-    if let Some(error) = step.get("error") {
-        let how = text(step, "handled_as").map(|how| format!(" (handled as: {})", line(how, 30))).unwrap_or_default();
-        let _ = writeln!(out, "\n{}{how}", look.paint(AnsiColor::Red, &failure(error)));
+    if let Some(help) = step.get("error").filter(|_| !is_stopped(step)).and_then(advice) {
+        let _ = writeln!(out, "help: {}", line(&help, 400));
     }
     if let Some(reason) = text(step, "reason") {
         let _ = writeln!(out, "\nskipped: {}", safe(reason));
@@ -89,6 +131,16 @@ fn one(step: &Value, out: &mut String, look: Look) {
         section("result", "", out, look);
         block(&shown(output), out);
     }
+}
+
+/// A note beside the calls; what a call has just said is not said again.
+fn one_note(note: &Value, told: &[String], out: &mut String, look: Look) {
+    let at = number(note, "at_ms").map_or_else(String::new, |ms| format!("{}  ", crate::run::time(ms)));
+    let mut said = safe(text(note, "text").unwrap_or_default());
+    if let Some(short) = told.last().and_then(|error| said.strip_suffix(&format!(", because {error}"))) {
+        said = short.to_owned();
+    }
+    let _ = writeln!(out, "\n{}", look.dim(&format!("note: {at}{said}")));
 }
 
 fn section(title: &str, more: &str, out: &mut String, look: Look) {
@@ -109,11 +161,12 @@ fn one_call(call: &Value, which: &str, out: &mut String, look: Look) {
     facts.extend(text(call, "answered_by").map(|by| format!("answered by {}", line(by, 80))));
     facts.push(took(call));
     if effect == "model" {
-        facts.push(tokens(&[call.get("usage").unwrap_or(&Value::Null)]));
+        facts.extend(used(call).map(|usage| tokens(&[usage])));
     }
     facts.extend(text(call, "finish").map(|f| format!("finish: {}", line(f, 30))));
     facts.extend(text(call, "request_id").map(|id| format!("request {}", line(id, 80))));
-    section(&format!("{effect} call{which}"), &facts.join(", "), out, look);
+    let what = if effect == "human" { format!("question{which}") } else { format!("{effect} call{which}") };
+    section(&what, &facts.join(", "), out, look);
     if let Some(parameters) = call.get("parameters").and_then(Value::as_object) {
         let all: Vec<String> =
             parameters.iter().map(|(k, v)| format!("{} {}", line(k, 40), line(&v.to_string(), 80))).collect();
@@ -131,7 +184,8 @@ fn one_call(call: &Value, which: &str, out: &mut String, look: Look) {
         block(&shown(answer), out);
     }
     if let Some(partial) = text(call, "partial") {
-        section("answer, as far as it came", "", out, look);
+        let refused = call.get("error").and_then(|e| text(e, "code")) == Some("GUARDRAIL_VIOLATION");
+        section(if refused { "answer, which was refused" } else { "answer, as far as it came" }, "", out, look);
         block(partial, out);
     }
     if let Some(error) = call.get("error") {
@@ -228,6 +282,7 @@ impl Origin {
             "env" => (AnsiColor::Magenta, format!("env.{name}")),
             "secret" => (AnsiColor::Magenta, format!("secrets.{name}")),
             "item" => {
+                let member = counted(text(span, "member").unwrap_or_default());
                 (AnsiColor::Blue, step.map_or_else(|| format!("item{member}"), |s| format!("item of {s}{member}")))
             }
             "index" => (AnsiColor::Blue, text(span, "path").map_or_else(|| "a number".to_owned(), |p| line(p, 60))),
@@ -241,5 +296,26 @@ impl Origin {
             _ => (AnsiColor::Yellow, "changed on the way, or not known".to_owned()),
         };
         Self { color: Some(color), note: Some(format!("{note}{at}")) }
+    }
+}
+
+/// The way from a list to an item and on: ` 2.name` out of `1.name`. Items count from 1.
+fn counted(member: &str) -> String {
+    let (first, rest) = member.split_once('.').map_or((member, None), |(first, rest)| (first, Some(rest)));
+    let Ok(index) = first.parse::<u64>() else {
+        return if member.is_empty() { String::new() } else { format!(".{}", line(member, 60)) };
+    };
+    let rest = rest.map(|rest| format!(".{}", line(rest, 60))).unwrap_or_default();
+    format!(" {}{rest}", index.saturating_add(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::counted;
+
+    #[test]
+    fn items_count_from_one() {
+        assert_eq!((counted("1").as_str(), counted("0.word").as_str()), (" 2", " 1.word"));
+        assert_eq!((counted("word").as_str(), counted("").as_str()), (".word", ""));
     }
 }

@@ -5,10 +5,12 @@ use std::fmt::Write as _;
 
 use anstyle::{AnsiColor, Style};
 use serde_json::Value;
+use trefoil::trace::without_try;
 use unicode_width::UnicodeWidthStr as _;
 
 use super::Look;
-use super::words::{failure, line, list, number, place, spent, text, tokens, took};
+use super::names::Names;
+use super::words::{advice, brief, failure, handled, is_stopped, line, list, number, place, spent, text, tokens, took};
 
 /// A label gets at most so many characters.
 const LABEL: usize = 44;
@@ -29,13 +31,16 @@ pub fn tree(trace: &Value, look: Look) -> String {
     if let Some(error) = trace.get("error").filter(|e| !e.is_null()) {
         let _ = writeln!(out, "\n{}", look.paint(AnsiColor::Red, &failure(error)));
         let at = error.get("location").and_then(place);
-        let key = text(error, "key").map(|key| format!("step `{}`", line(key, 200)));
+        let key = text(error, "key").map(|key| format!("step `{}`", line(without_try(key), 200)));
         let place: Vec<String> = key.into_iter().chain(at).collect();
         if !place.is_empty() {
             let _ = writeln!(out, "  at {}", place.join(", "));
         }
-        if let Some(help) = text(error, "help") {
-            let _ = writeln!(out, "  help: {}", line(help, 400));
+        if let Some(help) = advice(error) {
+            let _ = writeln!(out, "  help: {}", line(&help, 400));
+        }
+        if let Some(code) = text(error, "code").and_then(trefoil::codes::code) {
+            let _ = writeln!(out, "  more: `trefoil explain {}`", code.name);
         }
     }
     if steps.iter().any(|s| !list(s, "calls").is_empty()) {
@@ -48,7 +53,9 @@ fn head(trace: &Value, look: Look) -> String {
     let mut out = String::new();
     let flow = line(text(trace, "flow").unwrap_or("?"), 120);
     let status = text(trace, "status").unwrap_or("?");
+    let failed = partly_failed(trace);
     let color = match status {
+        "done" if !failed.is_empty() => AnsiColor::Yellow,
         "done" => AnsiColor::Green,
         "failed" => AnsiColor::Red,
         _ => AnsiColor::Yellow,
@@ -61,17 +68,15 @@ fn head(trace: &Value, look: Look) -> String {
         },
     );
     let used = tokens(&[trace.get("usage").unwrap_or(&Value::Null)]);
-    let _ = writeln!(
-        out,
-        "{}  {}  {}, {calls}, {used}",
-        look.bold(&flow),
-        look.paint(color, &line(status, 20)),
-        took(trace)
-    );
+    let status = match failed.is_empty() {
+        true => line(status, 20),
+        false => format!("! {}, {}", line(status, 20), line(&failed.join(", "), 120)),
+    };
+    let _ = writeln!(out, "{}  {}  {}, {calls}, {used}", look.bold(&flow), look.paint(color, &status), took(trace));
     let about = [
         text(trace, "started_at").map(|at| format!("started {}", line(at, 40))),
         text(trace, "answers_from")
-            .map(|from| format!("answers from {}", line(from.trim_start_matches("answers from "), 200))),
+            .map(|from| format!("answers: {}", line(from.trim_start_matches("answers from "), 200))),
         text(trace, "run").map(|run| format!("run {}", line(run, 60))),
     ];
     let about: Vec<String> = about.into_iter().flatten().collect();
@@ -85,6 +90,21 @@ fn head(trace: &Value, look: Look) -> String {
     out
 }
 
+/// Fan-outs some of whose items failed: `grade: 10 of 20 failed`.
+fn partly_failed(trace: &Value) -> Vec<String> {
+    let told = |step: &Value| {
+        let (total, failed) = items(step).filter(|(_, failed)| *failed > 0)?;
+        Some(format!("{}: {failed} of {total} failed", line(text(step, "label").unwrap_or("?"), LABEL)))
+    };
+    list(trace, "steps").iter().filter_map(told).collect()
+}
+
+/// How many items the fan-out of a step has, and how many of them failed.
+fn items(step: &Value) -> Option<(u64, u64)> {
+    let items = step.get("items")?;
+    Some((number(items, "total").unwrap_or(0), number(items, "failed").unwrap_or(0)))
+}
+
 /// A line of the tree.
 struct Row {
     step: usize,
@@ -93,7 +113,7 @@ struct Row {
 }
 
 /// What each step is inside of. Version 1 does not say, so it is read off the keys.
-fn parents(steps: &[Value]) -> Vec<Option<usize>> {
+pub fn parents(steps: &[Value]) -> Vec<Option<usize>> {
     let keys: HashMap<&str, usize> = steps.iter().enumerate().filter_map(|(i, s)| Some((text(s, "key")?, i))).collect();
     let parent = |step: &Value| {
         if let Some(known) = step.get("parent") {
@@ -112,6 +132,7 @@ fn parents(steps: &[Value]) -> Vec<Option<usize>> {
 
 fn rows(steps: &[Value]) -> Vec<Row> {
     let parents = parents(steps);
+    let names = Names::of(steps);
     let mut children: Vec<Vec<usize>> = vec![Vec::new(); steps.len()];
     let mut roots = Vec::new();
     for (i, parent) in parents.iter().enumerate() {
@@ -131,7 +152,7 @@ fn rows(steps: &[Value]) -> Vec<Row> {
         rows.push(Row {
             step: i,
             branch,
-            label: label(step, parents.get(i).copied().flatten().and_then(|p| steps.get(p))),
+            label: names.of_step(step, parents.get(i).copied().flatten().and_then(|p| steps.get(p)), LABEL),
         });
         let indent =
             if depth < DEEPEST { format!("{indent}{}", if is_last { "   " } else { "│  " }) } else { indent };
@@ -143,49 +164,16 @@ fn rows(steps: &[Value]) -> Vec<Row> {
     rows
 }
 
-/// The label, with the pass, item or iteration that tells it from its copies.
-fn label(step: &Value, parent: Option<&Value>) -> String {
-    let key = text(step, "key").unwrap_or_default();
-    let above = parent.and_then(|p| text(p, "key")).unwrap_or_default();
-    let rest = key.strip_prefix(above).unwrap_or(key);
-    let name = line(text(step, "label").unwrap_or(key), LABEL);
-    let marks = marks(rest);
-    if marks.is_empty() { name } else { format!("{name} {marks}") }
-}
-
-/// `pass 2, item 3` out of `@2[3]`.
-fn marks(key: &str) -> String {
-    let mut all = Vec::new();
-    let mut rest = key;
-    while let Some(at) = rest.find(['@', '[', '#']) {
-        let word = match rest.as_bytes().get(at) {
-            Some(b'@') => "pass",
-            Some(b'[') => "item",
-            _ => "attempt",
-        };
-        rest = rest.get(at + 1..).unwrap_or_default();
-        let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
-        let number = rest.get(..digits).unwrap_or_default();
-        if !number.is_empty() && digits < 12 {
-            all.push(format!("{word} {number}"));
-        }
-    }
-    all.join(", ")
-}
-
-/// A value on one line.
-fn compact(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
-}
-
 fn one(step: &Value, row: &Row, width: usize, look: Look) -> String {
     let status = text(step, "status").unwrap_or("?");
+    let partly = step.get("error").is_some() || items(step).is_some_and(|(_, failed)| failed > 0);
+    let stopped = is_stopped(step);
     let (symbol, color) = match status {
+        _ if stopped => ("⊘", AnsiColor::Yellow),
+        "done" if partly => ("!", AnsiColor::Yellow),
         "done" => ("✓", AnsiColor::Green),
         "failed" => ("✗", AnsiColor::Red),
         "skipped" => ("–", AnsiColor::BrightBlack),
-        "cancelled" => ("⊘", AnsiColor::Yellow),
-        "stopped" => ("■", AnsiColor::Yellow),
         _ => ("…", AnsiColor::Cyan),
     };
     let mut figures = Vec::new();
@@ -196,26 +184,29 @@ fn one(step: &Value, row: &Row, width: usize, look: Look) -> String {
     if let Some(tries) = number(step, "tries").filter(|n| *n > 1) {
         figures.push(format!("{tries} tries"));
     }
-    if let Some(items) = step.get("items") {
-        let (total, failed) = (number(items, "total").unwrap_or(0), number(items, "failed").unwrap_or(0));
+    if let Some((total, failed)) = items(step) {
         figures.push(if failed > 0 { format!("{failed} of {total} failed") } else { format!("{total} items") });
     }
     let tail = match (step.get("error"), text(step, "reason")) {
-        (Some(error), _) => match text(step, "handled_as") {
-            Some(how) if how != "fail" => format!("{} (handled as: {})", failure(error), line(how, 30)),
-            _ => failure(error),
+        _ if stopped => String::new(),
+        (Some(error), _) => match handled(step) {
+            Some(how) => format!("{} ({how})", failure(error)),
+            None => failure(error),
         },
         (None, Some(reason)) => reason.to_owned(),
-        (None, None) => step.get("output").map(compact).unwrap_or_default(),
+        (None, None) => step.get("output").map(brief).unwrap_or_default(),
     };
-    let status =
-        if matches!(status, "cancelled" | "stopped" | "running") { format!("{status} ") } else { String::new() };
+    let status = match status {
+        _ if stopped => "stopped ",
+        "running" => "running ",
+        _ => "",
+    };
     let pad = width.saturating_sub(row.branch.width() + row.label.width());
     let figures = figures.join(", ");
     let used = row.branch.width() + row.label.width() + pad + 6 + figures.width() + status.len();
     let room = look.width.saturating_sub(used).clamp(16, 120);
     let tail = line(&tail, room);
-    let color_of_tail = if step.get("error").is_some() { look.paint(AnsiColor::Red, &tail) } else { look.dim(&tail) };
+    let color_of_tail = if step.get("error").is_some() { look.paint(color, &tail) } else { look.dim(&tail) };
     let mut out = format!(
         "{}{} {}{}  {status}{figures}  {color_of_tail}",
         look.dim(&row.branch),

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::run::time;
+use crate::run::{cut, preview, time};
 
 /// A member that is text.
 pub fn text<'v>(value: &'v Value, key: &str) -> Option<&'v str> {
@@ -36,11 +36,17 @@ pub fn safe(text: &str) -> String {
     out
 }
 
-/// The same on one line, at most so many characters.
+/// The same on one line, in at most so many columns.
 pub fn line(text: &str, most: usize) -> String {
-    let flat: String = text.chars().map(|c| if c == '\n' || c == '\t' { ' ' } else { c }).take(most + 1).collect();
-    let flat = safe(&flat);
-    if flat.chars().count() <= most { flat } else { flat.chars().take(most.saturating_sub(1)).chain(['…']).collect() }
+    // Each character but those without a width takes a column at least.
+    let some = text.chars().take(most.saturating_mul(4).saturating_add(16));
+    let flat: String = some.map(|c| if c == '\n' || c == '\t' { ' ' } else { c }).collect();
+    cut(&safe(&flat), most, "…")
+}
+
+/// A value on one line: what it says, without the object around it.
+pub fn brief(value: &Value) -> String {
+    preview(&trefoil::template::Value::from_json(value.clone()))
 }
 
 /// A value as text: text as it is, anything else as JSON.
@@ -76,11 +82,28 @@ pub fn failure(error: &Value) -> String {
     }
 }
 
-/// The tokens of all calls of a step; none: it asked no model.
+/// The tokens of all calls of a step; none: it asked no model, or no provider took its calls.
 pub fn spent(step: &Value) -> Option<String> {
     let calls = list(step, "calls").iter().filter(|c| text(c, "effect") == Some("model"));
-    let usages: Vec<&Value> = calls.map(|c| c.get("usage").unwrap_or(&Value::Null)).collect();
+    let usages: Vec<&Value> = calls.filter_map(used).collect();
     if usages.is_empty() { None } else { Some(tokens(&usages)) }
+}
+
+/// What a call used; none: nothing, because it was turned away. Null: nobody knows.
+pub fn used(call: &Value) -> Option<&Value> {
+    match call.get("usage") {
+        None if call.get("error").is_some() => None,
+        usage => Some(usage.unwrap_or(&Value::Null)),
+    }
+}
+
+/// What to do about an error: its own advice, else that for its code.
+pub fn advice(error: &Value) -> Option<String> {
+    if let Some(help) = text(error, "help") {
+        return Some(safe(help));
+    }
+    let cause = error.get("cause").and_then(|cause| serde_json::from_value(cause.clone()).ok());
+    trefoil::codes::help::of(text(error, "code")?, cause.as_ref()).map(str::to_owned)
 }
 
 /// `171 tokens`, `at least 171 tokens`, `? tokens`: what a provider does not say is not known.
@@ -97,4 +120,22 @@ pub fn tokens(usages: &[&Value]) -> String {
         (n, true) => format!("at least {n} tokens"),
         (n, false) => format!("{n} tokens"),
     }
+}
+
+/// Whether a step was stopped on its way: something around it ended, or the run did.
+pub fn is_stopped(step: &Value) -> bool {
+    matches!(text(step, "status"), Some("stopped" | "cancelled")) || text(step, "handled_as") == Some("cancel")
+}
+
+/// What the run made of a failure; none: it went up.
+pub fn handled(step: &Value) -> Option<String> {
+    Some(match text(step, "handled_as")? {
+        "fail" | "cancel" => return None,
+        "default" => "its default is used".to_owned(),
+        "skip" => "the run goes on without it".to_owned(),
+        "fallback" => "its fallback stands in".to_owned(),
+        "retry" => "it is tried again".to_owned(),
+        "transition" => "a transition takes it".to_owned(),
+        other => line(other, 30),
+    })
 }

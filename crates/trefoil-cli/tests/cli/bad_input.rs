@@ -309,3 +309,21 @@ fn inputs_that_do_not_fit_point_to_where_they_are_declared() {
     run(&["--input-json", "{\"n\": 1, \"n\": 2}"]).silent(2).says(&["the key `n` is set twice"]);
     run(&["--input-json", "{\"n\": 1}"]).exits(0);
 }
+
+#[test]
+fn nothing_that_is_read_is_written_over() {
+    let folder = Folder::new();
+    folder.write("a.yaml", AGENT).write("sub/b.yaml", "id: b\nkind: sequential\nsteps:\n  - ref: a\n");
+    folder.trefoil(&["run", "a.yaml", "--model", "embedded", "--trace", "t.json", "-q"]).exits(0);
+    let before = |name: &str| std::fs::read(folder.path().join(name)).unwrap();
+    let (manifest, trace) = (before("a.yaml"), before("t.json"));
+    for args in [
+        &["run", "a.yaml", "--model", "embedded", "--trace", "a.yaml"][..],
+        &["run", "a.yaml", "--model", "embedded", "--trace", "sub/../a.yaml"],
+        &["graph", "a.yaml", "-o", "./a.yaml"],
+        &["trace", "t.json", "--html", "t.json"],
+    ] {
+        folder.trefoil(args).silent(2).says(&["would be overwritten"]);
+        assert!(manifest == before("a.yaml") && trace == before("t.json"), "{args:?}");
+    }
+}

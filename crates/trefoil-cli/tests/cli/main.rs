@@ -27,5 +27,7 @@ mod reference;
 mod render;
 mod run;
 mod show;
+#[cfg(unix)]
+mod terminal;
 mod trace;
 mod world;

@@ -87,7 +87,7 @@ fn an_item_that_does_not_render_fails_alone_where_the_factory_continues() {
         run(&folder, file, &[]).exits(0);
         let trace = trace(&folder);
         assert_eq!(model_calls(&trace), 2, "{file}: {trace:#}");
-        assert!(trace.to_string().contains("item 1 failed: INTERPOLATION_ERROR"), "{file}: {trace:#}");
+        assert!(trace.to_string().contains("item 2 failed: INTERPOLATION_ERROR"), "{file}: {trace:#}");
     }
 }
 

@@ -57,7 +57,7 @@ fn the_first_run_shows_a_loop_a_branch_and_parallel_steps() {
     let target = format!("{}#short-article", root().join("examples/agntz").display());
     let ran =
         folder.trefoil(&["run", &target, "--model", "embedded", "--input", "topic=tide tables", "--trace", "t.json"]);
-    ran.exits(0).says(&["placeholder", "trefoil plan", "trefoil graph", "--trace"]);
+    ran.exits(0).says(&["placeholder", "trefoil plan", "trefoil graph", "trefoil trace t.json"]);
     assert!(ran.out.trim().lines().count() <= 15, "{}", ran.out);
     for part in ["article", "verdict", "ending", "tide tables", "[embedded]"] {
         assert!(ran.out.contains(part), "`{part}` is not in {}", ran.out);

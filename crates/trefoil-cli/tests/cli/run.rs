@@ -57,7 +57,7 @@ fn some_keys_are_not_enough_and_nothing_is_called() {
     let mut command = folder.command(&["run", ".#main", "--input", "topic=tea", "--events", "jsonl"]);
     command.env("OPENAI_API_KEY", "sk-none").env("OPENAI_BASE_URL", "http://127.0.0.1:9");
     let ran = finish(command);
-    ran.silent(2).says(&["missing-model", "agent `second` cannot be asked", "`ANTHROPIC_API_KEY` is not set"]);
+    ran.silent(2).says(&["missing-model", "`ANTHROPIC_API_KEY` is not set: `second` (1 agent)"]);
     assert!(!ran.err.contains("sk-none"));
     let mut command = folder.command(&["run", ".#main", "-i", "topic=tea", "--model", "openai:gpt-x"]);
     command.env("OPENAI_API_KEY", "sk-none").env("OPENAI_BASE_URL", "http://127.0.0.1:9");
@@ -251,7 +251,9 @@ fn a_question_needs_somebody_to_answer_it() {
     let trace: Value = serde_json::from_slice(&std::fs::read(folder.path().join("t.json")).unwrap()).unwrap();
     let approve = &trace["steps"].as_array().unwrap().iter().find(|s| s["label"] == "approve").unwrap();
     assert_eq!(approve["output"], json!({"output": "yes"}));
-    assert!(approve["notes"][0]["text"].as_str().unwrap().contains("Publish The text?"), "{approve}");
+    let asked = &approve["calls"][0];
+    assert_eq!((&asked["effect"], &asked["answer"]), (&json!("human"), &json!("yes")), "{approve}");
+    assert!(asked["detail"].as_str().unwrap().contains("Publish The text?"), "{approve}");
 }
 
 #[test]
@@ -412,15 +414,84 @@ fn a_wrong_answer_is_asked_for_again_and_fails_where_nobody_is_left_to_ask() {
         all.extend(answers.iter().flat_map(|a| ["--answer", a]));
         folder.trefoil(&all)
     };
-    let ran = run(&["APPROVE=maybe", "APPROVE=yes"]);
+    let (condition, open) =
+        ("condition: input_equals_yes", "condition: custom, expression: \"APPROVE.response == workflow.task\"");
+    folder.write("gate.yaml", GATE.replace(condition, open));
+    let ran = run(&["APPROVE=maybe", "APPROVE=no"]);
     let asked: Vec<Value> = ran.exits(0).lines().into_iter().filter(|e| e["event"] == "signal_wanted").collect();
     assert_eq!(asked.len(), 2);
-    assert_eq!((&asked[0]["accepts"], &asked[0]["refused"]), (&json!(["yes", "no"]), &Value::Null));
+    assert_eq!((&asked[0]["accepts"], &asked[0]["refused"]), (&json!(["no"]), &Value::Null));
     assert_eq!((&asked[1]["key"], &asked[1]["refused"]), (&json!("APPROVE@1!2"), &json!("maybe")));
     let ran = run(&["APPROVE=maybe"]);
     let failed = ran.exits(1).lines().into_iter().find(|e| e["event"] == "step_failed").unwrap();
     assert_eq!((&failed["key"], &failed["error"]["code"]), (&json!("APPROVE@1"), &json!("NO_TRANSITION")));
-    ran.says(&["NO_TRANSITION", "is maybe", "✗ APPROVE", "spent: ", "next: "]);
+    ran.says(&["NO_TRANSITION", "is maybe", "✗ APPROVE", "spent: ", "next:\n", "`--answer APPROVE=VALUE`"]);
+    assert!(!ran.err.contains("✓ APPROVE") && !ran.err.contains("add a transition"), "{}", ran.err);
+}
+
+#[test]
+fn a_try_that_nobody_asked_for_is_told_from_a_call() {
+    let folder = pipeline();
+    let script = "answers:\n  helper: [{error: {status: 500, message: busy}}, one]\n  second: two\n";
+    folder.write("busy.yaml", script);
+    let args = ["run", ".#main", "-i", "topic=tea", "--model", "scripted=busy.yaml", "--events", "jsonl"];
+    let events = folder.trefoil(&args).exits(0).lines();
+    let started: Vec<&Value> = events.iter().filter(|e| e["event"] == "model_started").collect();
+    assert_eq!((started.len(), &started[1]["again"]), (3, &json!(true)), "{started:?}");
+    assert_eq!(started.iter().filter(|e| e["again"].is_null()).count(), 2);
+    assert_eq!(events.last().unwrap()["calls"], 2);
+}
+
+#[test]
+fn an_answer_that_a_question_does_not_take_is_found_before_anything_runs() {
+    let folder = Folder::new();
+    folder.write("gate.yaml", GATE);
+    let run = |answer: &str| {
+        folder.trefoil(&["run", "gate.yaml", "--allow-command", "--model", "embedded", "-i", "x", "--answer", answer])
+    };
+    run("APPROVE=maybe").silent(2).says(&["wrong-answer", "`--answer APPROVE=maybe`", "`APPROVE` takes `yes`, `no`"]);
+    run("APPROVE=").silent(2).says(&["is empty", "`APPROVE` takes `yes`, `no`"]);
+    for right in ["APPROVE=yes", "APPROVE= Approved ", "APPROVE=0"] {
+        run(right).exits(0);
+    }
+}
+
+#[test]
+fn what_is_required_and_not_set_is_one_error_where_nobody_can_be_asked() {
+    let folder = Folder::new();
+    let schema = "inputSchema: { type: object, required: [topic, tone], properties: { topic: { type: string }, \
+                  tone: { type: string }, words: { type: integer } } }\ninstruction: \"{{topic}} {{tone}} {{words}}\"\n";
+    folder.write("a.yaml", format!("id: a\nkind: llm\nmodel: {{ provider: openai, name: m }}\n{schema}"));
+    let ran = folder.trefoil(&["run", "a.yaml", "--model", "embedded"]);
+    ran.silent(2)
+        .says(&["the inputs `topic`, `tone` are required and not set", "`--input topic=... --input tone=...`"]);
+    assert!(ran.err.matches("error").count() == 1 && !ran.err.contains("warning"), "{}", ran.err);
+}
+
+#[test]
+fn a_key_that_is_not_set_is_one_error_for_all_agents_and_says_that_nothing_was_sent() {
+    let folder = pipeline();
+    folder.write("second.yaml", format!("id: second\n{PART}"));
+    let args = ["run", ".#main", "-i", "topic=tea"];
+    let ran = folder.trefoil(&args);
+    ran.silent(2).says(&["`OPENAI_API_KEY` is not set: `helper`, `second` (2 agents)", "nothing was sent"]);
+    ran.says(&["`--model embedded`: where the output is not a terminal"]);
+    assert_eq!(ran.err.matches("error[").count(), 1, "{}", ran.err);
+    let mut command = folder.command(&args);
+    command.env("CI", "true");
+    finish(command).silent(2).says(&["`--model embedded`: where `CI` is set"]);
+    let plan = folder.trefoil(&["plan", ".#main"]);
+    assert_eq!(plan.exits(0).err.matches("is not set").count(), 1, "{}", plan.err);
+    let typo = folder.trefoil(&[&args[..], &["--model", "opnai:gpt-4o"]].concat());
+    typo.silent(2).says(&["'opnai:gpt-4o' for '--model", "did you mean `openai`?"]);
+    assert!(!typo.err.contains("-->"), "{}", typo.err);
+}
+
+#[test]
+fn the_nearest_command_is_the_short_one() {
+    let ran = Folder::new().trefoil(&["rn", "a.yaml"]);
+    ran.silent(2).says(&["'run'"]);
+    assert!(!ran.err.contains("render"), "{}", ran.err);
 }
 
 #[test]
@@ -435,6 +506,20 @@ fn an_input_that_is_left_out_is_a_warning_where_nobody_can_be_asked() {
         assert!(!ran.exits(0).err.contains("is not set"), "{}", ran.err);
     }
     assert_eq!(folder.trefoil(&[&args[..], &["--quiet"]].concat()).exits(0).err, "");
+    // A text that nobody declares is missed where something reads it.
+    let (agent, workflow) = (
+        "kind: Agent\nmetadata: { name: w, version: \"1.0.0\" }\nspec: { runtime: {}, task: { instruction: Write. } }\n",
+        GATE.replace("Ship it?", "\"Ship {{workflow.task}}?\""),
+    );
+    folder.write("agents/w.yaml", format!("apiVersion: 100monkeys.ai/v1\n{agent}")).write("gate.yaml", workflow);
+    let told = |args: &[&str]| folder.trefoil(&[&["run", "--model", "embedded"], args].concat()).exits(0).err.clone();
+    let gate = ["gate.yaml", "--allow-command", "--answer", "APPROVE=yes"];
+    assert!(told(&gate).contains("the input `task` is not set") && told(&gate).contains("`--input task=...`"));
+    assert!(told(&["agents/w.yaml"]).contains("the input `input` is not set"));
+    assert!(told(&["agents/w.yaml"]).contains("pass `--input TEXT`"));
+    for given in [[&gate[..], &["-i", "tea"]].concat(), vec!["agents/w.yaml", "-i", "tea"]] {
+        assert!(!told(&given).contains("is not set"), "{given:?}");
+    }
 }
 
 #[test]
@@ -446,6 +531,11 @@ fn an_item_that_fails_shows_in_the_row_and_in_the_last_line() {
     folder.write("s.yaml", "answers:\n  f: [fine, {error: {status: 400, message: no}}]\n");
     let ran = folder.trefoil(&["run", "a.yaml", "--model", "scripted=s.yaml"]);
     ran.exits(0).says(&["✓ f 1/2 tea", "✗ f 2/2 rum", "! f  ", "1 of 2 failed", " · f: 1 of 2 failed"]);
+    let about = |item: &str| ran.err.lines().filter(|l| l.contains(item) && !l.contains('…')).count();
+    assert_eq!((about("1/2 tea"), about("2/2 rum")), (1, 1), "{}", ran.err);
+    assert!(!ran.err.contains("! item"), "{}", ran.err);
+    let quiet = folder.trefoil(&["run", "a.yaml", "--model", "scripted=s.yaml", "--quiet"]);
+    assert_eq!(quiet.exits(0).err, "f: 1 of 2 failed\n");
     let events = folder.trefoil(&["run", "a.yaml", "--model", "scripted=s.yaml", "--events", "jsonl"]).lines();
     let ended = events.iter().find(|e| e["event"] == "step_finished" && e["key"] == "f").unwrap();
     assert_eq!(ended["items"], json!({"total": 2, "failed": 1}));
@@ -471,4 +561,69 @@ fn a_run_that_may_need_more_calls_than_allowed_does_not_start() {
     folder.write("open.yaml", open.replace("agents:", "budget: { max_calls: 20 }\nagents:"));
     run("20").exits(0);
     run("19").silent(2).says(&["it may need 20 model calls, and `--max-calls` allows 19"]);
+}
+
+#[test]
+fn a_failed_run_says_how_to_go_on_by_its_cause() {
+    let folder = Folder::new();
+    folder.write("a.yaml", crate::world::AGENT);
+    for (status, help) in
+        [(401, "does not know the key"), (404, "check the model's name"), (422, "says about the request")]
+    {
+        folder.write("s.json", format!(r#"{{"answers": {{"*": [{{"error": {{"status": {status}}}}}]}}}}"#));
+        let ran = folder.trefoil(&["run", "a.yaml", "-i", "x", "--model", "scripted=s.json", "--no-check"]);
+        ran.silent(1).says(&["MODEL_ERROR", "help: ", help, "trefoil explain MODEL_ERROR"]);
+    }
+}
+
+#[test]
+fn an_answer_that_is_no_json_is_shown_once_and_told_without_the_words_of_a_parser() {
+    let folder = Folder::new();
+    folder.write("a.yaml", format!("{}outputSchema: {{ n: number }}\n", crate::world::AGENT));
+    for (answer, why) in [
+        ("{\"n\": tr", "the answer ends before its JSON is complete"),
+        ("In words.", "the answer is text and not JSON"),
+    ] {
+        folder.write("s.json", json!({"answers": {"*": answer}}).to_string());
+        let ran = folder.trefoil(&["run", "a.yaml", "-i", "x", "--model", "scripted=s.json", "--no-check"]);
+        ran.silent(1).says(&["STRUCTURED_OUTPUT_INVALID in `helper`", why, "answer: "]);
+        let end = ran.err.split("error[").nth(1).unwrap();
+        assert_eq!(end.matches(answer).count(), 1, "{end}");
+        assert!(!end.contains("EOF"), "{end}");
+    }
+}
+
+const PANEL: &str = "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: { name: panel, version: \"1.0.0\" }\nspec:\n  initial_state: PANEL\n  states:\n    PANEL:\n      kind: ParallelAgents\n      agents:\n        - { agent: strict, input: \"a {{workflow.task}}\" }\n        - { agent: strict, input: \"b {{workflow.task}}\" }\n      consensus: { strategy: majority, threshold: 0.7, min_judges_required: 2 }\n      transitions:\n        - { condition: consensus, threshold: 0.7, target: END }\n        - { condition: always, target: END }\n    END: { kind: System, command: \"true\" }\n";
+const STRICT: &str = "apiVersion: 100monkeys.ai/v1\nkind: Agent\nmetadata: { name: strict, version: \"1.0.0\" }\nspec:\n  runtime: { model: judge }\n  task: { instruction: Judge. }\n  execution:\n    validation:\n      - type: json_schema\n        schema: { type: object, required: [score], properties: { score: { type: number } } }\n";
+
+#[test]
+fn a_consensus_that_cannot_be_reached_names_who_gave_no_verdict_and_why() {
+    let folder = Folder::new();
+    folder
+        .write("panel.yaml", PANEL)
+        .write("strict.yaml", STRICT)
+        .write("s.json", r#"{"answers": {"*": "In words."}}"#);
+    let args = [
+        "run",
+        "panel.yaml",
+        "-i",
+        "x",
+        "--model",
+        "scripted=s.json",
+        "--no-check",
+        "--allow-command",
+        "--trace",
+        "t.json",
+    ];
+    let ran = folder.trefoil(&args);
+    let why = "`strict` (2 times): `json_schema` did not pass: the answer is text and not JSON";
+    ran.exits(1).says(&[
+        "CONSENSUS_FAILED in `PANEL@1`: only 0 of 2 required verdicts arrived",
+        why,
+        "help: tell the judges",
+    ]);
+    assert!(!ran.err.contains("✓ agents.0"), "{}", ran.err);
+    let trace: Value = serde_json::from_slice(&std::fs::read(folder.path().join("t.json")).unwrap()).unwrap();
+    let judge = trace["steps"].as_array().unwrap().iter().find(|s| s["label"] == "agents.0").unwrap();
+    assert_eq!((&judge["status"], &judge["handled_as"]), (&json!("failed"), &json!("skip")), "{judge:#}");
 }

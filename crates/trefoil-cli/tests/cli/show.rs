@@ -199,3 +199,40 @@ fn trefoil(args: &[&str]) -> String {
     ran.exits(0);
     ran.out
 }
+
+#[test]
+fn a_model_can_be_chosen_for_a_state_that_alone_runs_its_agent() {
+    let folder = crate::world::Folder::new();
+    for name in ["writer", "judge"] {
+        let agent = format!(
+            "apiVersion: 100monkeys.ai/v1\nkind: Agent\nmetadata: {{ name: {name}, version: 1.0.0 }}\nspec:\n  runtime: {{ \
+             language: python, version: '3.11', model: smart }}\n  task: {{ instruction: Work. }}\n"
+        );
+        folder.write(&format!("{name}.yaml"), agent);
+    }
+    let state = |name: &str, agent: &str, then: &str| {
+        format!("    {name}:\n      kind: Agent\n      agent: {agent}\n      input: x\n      transitions: {then}\n")
+    };
+    folder.write(
+        "w.yaml",
+        format!(
+            "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: {{ name: w, version: 1.0.0 }}\nspec:\n  initial_state: \
+             WRITE\n  states:\n{}{}{}",
+            state("WRITE", "writer", "[{ condition: always, target: EDIT }]"),
+            state("EDIT", "writer", "[{ condition: always, target: CHECK }]"),
+            state("CHECK", "judge", "[]"),
+        ),
+    );
+    let plan = |models: &[&str]| {
+        let mut args = vec!["plan", "w.yaml"];
+        models.iter().for_each(|model| args.extend(["--model", model]));
+        let mut command = folder.command(&args);
+        command.env("OPENAI_API_KEY", "k");
+        crate::world::finish(command)
+    };
+    let ran = plan(&["CHECK=openai:large", "smart=openai:small"]);
+    ran.exits(0);
+    assert!(ran.out.contains("openai:large  1") && ran.out.contains("openai:small  2"), "{}", ran.out);
+    plan(&["WRITE=openai:large", "smart=openai:small"]).says(&["run the same agent, `writer`", "--model writer="]);
+    plan(&["CHEKC=openai:large", "smart=openai:small"]).says(&["no alias, agent or step is called `CHEKC`", "`CHECK`"]);
+}

@@ -140,7 +140,7 @@ fn the_file_is_its_owners_and_replaces_a_link_instead_of_following_it() {
 /// A snapshot without the figures that differ from run to run.
 fn steady(name: &str, text: &str) {
     let filters =
-        [(r"\b\d+(\.\d)? m?s\b", "TIME"), (r"started \S+, (answers from [^,]*), run \w+", "started WHEN, $1, run ID")];
+        [(r"\b\d+(\.\d)? m?s\b", "TIME"), (r"started \S+, (answers: [^,]*), run \w+", "started WHEN, $1, run ID")];
     insta::with_settings!({ filters => filters }, { insta::assert_snapshot!(name, text) });
 }
 
@@ -246,4 +246,52 @@ fn a_state_machine_with_a_person_is_shown() {
     let ran = folder.trefoil(&args);
     assert!(folder.path().join("t.json").exists(), "{}", ran.err);
     steady("trace_states", &folder.trefoil(&["trace", "t.json"]).exits(0).out);
+}
+
+#[test]
+fn a_step_is_found_by_whatever_the_tool_calls_it() {
+    let folder = Folder::new();
+    folder.write("fan.yaml", FAN);
+    folder.write("s.json", r#"{"answers": {"one": ["ONE", {"error": {"status": 400}}, "THREE"], "sum": ["all"]}}"#);
+    let words = r#"[{"word": "x"}, {"word": "y"}, {"word": "z"}]"#;
+    let args = ["run", "fan.yaml", "-i", words, "--model", "scripted=s.json", "--no-check", "--trace", "t.json"];
+    let ran = folder.trefoil(&args);
+    ran.exits(0).says(&["✗ each 2/3 y"]);
+    let step = |name: &str| folder.trefoil(&["trace", "t.json", "--step", name]).exits(0).out.clone();
+    for name in
+        ["each[1]/one", "each[1]", "y", "2/3", "item 2", "item 2/3", "one item 2/3 y", "each 2/3 y", "each (item 2)"]
+    {
+        let shown = step(name);
+        assert!(shown.starts_with("one item 2/3 y  failed"), "{name}: {shown}");
+        // The call has said it.
+        assert_eq!(shown.matches("MODEL_ERROR").count(), 1, "{shown}");
+        assert!(shown.contains("help: ") && !shown.contains("handled as"), "{shown}");
+    }
+    let shown = folder.trefoil(&["trace", "t.json", "--step", "something quite different"]);
+    shown.silent(2).says(&["`each`, `one item 1/3 x`, `one item 2/3 y`, `one item 3/3 z`"]);
+
+    let folder = self::folder();
+    run(&folder).exits(0);
+    for name in ["writer (pass 2)", "writer pass 2", "@2/writer"] {
+        let shown = folder.trefoil(&["trace", "t.json", "--step", name]).exits(0).out.clone();
+        assert!(shown.starts_with("writer pass 2  done"), "{name}: {shown}");
+    }
+}
+
+#[test]
+fn tries_stand_between_the_calls_that_they_are_about() {
+    let folder = Folder::new();
+    folder.write("a.yaml", crate::world::AGENT);
+    let busy = r#"{"error": {"status": 429, "retry_after_ms": 1}}"#;
+    folder.write("s.json", format!(r#"{{"answers": {{"*": [{busy}, "yes"]}}}}"#));
+    let ran =
+        folder.trefoil(&["run", "a.yaml", "-i", "x", "--model", "scripted=s.json", "--no-check", "--trace", "t.json"]);
+    ran.exits(0);
+    let trace = trace(&folder);
+    assert_eq!(trace["steps"][0]["tries"], 2, "{trace:#}");
+    let name = trace["steps"][0]["label"].as_str().unwrap();
+    let shown = folder.trefoil(&["trace", "t.json", "--step", name]).exits(0).out.clone();
+    let at = |text: &str| shown.find(text).unwrap_or_else(|| panic!("`{text}` is not in {shown}"));
+    assert!(at("call 1 of 2") < at("try 2 in") && at("try 2 in") < at("call 2 of 2"), "{shown}");
+    assert_eq!(shown.matches("MODEL_ERROR").count(), 1, "{shown}");
 }

@@ -80,17 +80,20 @@ fn a_command_cannot_read_the_keys_of_its_parent() {
 #[test]
 fn what_leaves_the_group_ends_with_its_command() {
     let folder = Folder::new();
-    let (pid, bare_pid) = (folder.path().join("pid"), folder.path().join("bare"));
-    // One keeps its environment, the other has dropped it; both are in sessions of their own, and orphans.
+    let [pid, bare_pid, group_pid] = ["pid", "bare", "group"].map(|name| folder.path().join(name));
+    // One keeps its environment, the others have dropped it; the last has a group of its own, the others a session. All are
+    // orphans.
     let script = format!(
         "(setsid sh -c 'echo $$ > {0}; exec sleep 600' & ); (env -i setsid sh -c 'echo $$ > {1}; exec sleep 600' & ); \
-         while ! [ -s {0} ] || ! [ -s {1} ]; do sleep 0.05; done",
+         sh -c 'set -m; env -i sh -c \"echo \\$\\$ > {2}; exec sleep 600\" >/dev/null 2>&1 </dev/null &'; \
+         while ! [ -s {0} ] || ! [ -s {1} ] || ! [ -s {2} ]; do sleep 0.05; done",
         pid.display(),
-        bare_pid.display()
+        bare_pid.display(),
+        group_pid.display()
     );
     folder.write("a.yaml", workflow(&script));
     folder.trefoil(&["run", "a.yaml", "--allow-command"]).exits(0);
-    for pid in [&pid, &bare_pid] {
+    for pid in [&pid, &bare_pid, &group_pid] {
         let pid = std::fs::read_to_string(pid).unwrap();
         until("the end of a daemon", || gone(&pid));
     }

@@ -39,11 +39,18 @@ fn a_billion_calls_are_announced_and_never_made() {
     ran.silent(1).says(&[
         "this run may make 1073741824 model calls",
         "BUDGET_EXCEEDED",
-        "10000 of 10000",
+        "10000 model calls are allowed, and one more is needed; 10000 answered",
         "--max-calls",
     ]);
     let ran = folder.trefoil(&["run", ".#f0", "--model", "embedded", "--max-calls", "50"]);
     ran.silent(2).says(&["it may need 1073741824 model calls", "allows 50"]);
+    // The check knows it too, and the project's own file cannot talk it out of that.
+    folder.write("trefoil.toml", "[check]\nmax-calls = 2000000000\n");
+    let ran = folder.trefoil(&["check", "f0.yaml"]);
+    ran.exits(0);
+    for text in ["a run of `f0` may need 1073741824 model calls, and 1000 are allowed", "can lower the limit of 1000"] {
+        assert!(ran.out.contains(text), "{}", ran.out);
+    }
 }
 
 #[test]
@@ -155,4 +162,54 @@ fn a_picture_of_too_many_arrows_is_refused() {
     let ran = in_time("the picture", || folder.trefoil(&["graph", "g.yaml", "--format", "svg"]));
     ran.silent(2).says(&["draws at most 500", "mermaid"]);
     in_time("the picture", || folder.trefoil(&["graph", "g.yaml", "--format", "dot"])).exits(0);
+}
+
+fn answers(schema: &str) -> String {
+    format!("{AGENT}instruction: I\nprompt: P\noutputSchema: {schema}\n")
+}
+
+#[test]
+fn references_that_multiply_are_refused_in_the_schema_of_an_agent_as_well() {
+    let folder = Folder::new();
+    let defs: Vec<String> = (1..40)
+        .map(|n| format!("d{n}: {{ allOf: [{{ $ref: '#/$defs/d{0}' }}, {{ $ref: '#/$defs/d{0}' }}] }}", n - 1))
+        .collect();
+    let schema = format!(
+        "{{ type: object, properties: {{ a: {{ $ref: '#/$defs/d39' }} }}, $defs: {{ d0: {{ type: string }}, {} }} }}",
+        defs.join(", ")
+    );
+    folder.write("a.yaml", answers(&schema));
+    let ran = in_time("the run", || folder.trefoil(&["run", "a.yaml", "--model", "embedded"]));
+    ran.silent(2).says(&["invalid-schema", "references of the schema multiply"]);
+}
+
+#[test]
+fn lists_of_lists_are_not_made_up_without_end() {
+    let folder = Folder::new();
+    let lists = (0..6)
+        .fold("{ type: string }".to_owned(), |inner, _| format!("{{ type: array, minItems: 200, items: {inner} }}"));
+    folder.write("a.yaml", answers(&format!("{{ type: object, properties: {{ a: {lists} }}, required: [a] }}")));
+    let ran = in_time("the run", || folder.trefoil(&["run", "a.yaml", "--model", "embedded"]));
+    ran.silent(1).says(&["STRUCTURED_OUTPUT_INVALID"]);
+}
+
+#[test]
+fn patterns_that_fill_the_memory_when_they_are_compiled_are_refused() {
+    let folder = Folder::new();
+    let patterns: Vec<String> =
+        (0..200).map(|n| format!("k{n}: {{ type: string, pattern: '[a-z]{{{}}}' }}", 30_000 + n)).collect();
+    folder.write("a.yaml", answers(&format!("{{ type: object, properties: {{ {} }} }}", patterns.join(", "))));
+    let ran = in_time("the run", || folder.trefoil(&["run", "a.yaml", "--model", "embedded"]));
+    ran.silent(2).says(&["invalid-schema", "take more than 32 MB"]);
+}
+
+#[test]
+fn files_that_say_what_is_ignored_are_read_up_to_a_limit() {
+    let folder = Folder::new();
+    let lines: String = (0..3_000).map(|n| format!("/no/such/*{n}*/file\n")).collect();
+    for n in 0..20 {
+        folder.write(&format!("d{n}/.gitignore"), &lines).write(&format!("d{n}/a{n}.yaml"), format!("id: a{n}\n"));
+    }
+    let ran = in_time("the check", || folder.trefoil(&["check", "."]));
+    assert!(ran.out.contains("the ignore files have more than 5000 patterns"), "{}", ran.out);
 }

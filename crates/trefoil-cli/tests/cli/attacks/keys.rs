@@ -94,7 +94,7 @@ fn an_address_that_looks_like_the_vendors_and_is_not_is_refused_before_the_start
 fn answers_are_not_made_up_where_nobody_is_told() {
     let folder = Folder::new();
     folder.write("a.yaml", AGENT);
-    let refused = ["agent `helper` cannot be asked `openai:gpt-x`: `OPENAI_API_KEY` is not set", "--model embedded"];
+    let refused = ["`OPENAI_API_KEY` is not set: `helper` (1 agent)", "nothing was sent", "`--model embedded`"];
     run(&folder, "a.yaml", &[]).silent(2).says(&refused);
     run(&folder, "a.yaml", &[("CI", "true")]).silent(2).says(&refused);
     run(&folder, "a.yaml", &[("ANTHROPIC_API_KEY", KEY)]).silent(2).says(&refused);

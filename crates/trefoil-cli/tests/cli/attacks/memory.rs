@@ -144,3 +144,18 @@ fn an_input_of_nothing_but_brackets_is_refused() {
     let ran = run(&folder, &["run", "a.yaml", "--input-json", "@i.json"]);
     ran.silent(2).says(&["more than 4194304 values"]);
 }
+
+#[test]
+fn json_of_json_of_json_ends_before_it_fills_the_memory() {
+    let folder = Folder::new();
+    let nested = format!("{}input{}", "(json ".repeat(40), ")".repeat(40));
+    folder.write(
+        "a.yaml",
+        format!(
+            "apiVersion: 100monkeys.ai/v1\nkind: Agent\nmetadata: {{ name: a, version: 1.0.0 }}\nspec:\n  runtime: {{ language: \
+             python, version: '3.11', model: smart }}\n  task:\n    instruction: I\n    prompt_template: '{{{{json {nested}}}}}'\n"
+        ),
+    );
+    let ran = folder.trefoil(&["run", "a.yaml", "-i", "\"x\"", "--model", "embedded"]);
+    ran.silent(1).says(&["a value as JSON is over"]);
+}

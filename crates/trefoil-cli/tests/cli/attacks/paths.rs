@@ -230,3 +230,53 @@ fn fixes_change_only_what_was_named() {
     assert_eq!(now("flows/other.yaml"), text.replace("helper", "other"), "{}", ran.err);
     ran.says(&["changed 1 file: flows/inner/a.yaml"]);
 }
+
+#[cfg(unix)]
+#[test]
+fn a_project_file_that_is_a_link_shows_nothing_of_what_it_leads_to() {
+    let folder = world();
+    folder.write("open/a.yaml", AGENT).write("secret.toml", format!("{CANARY} = {CANARY}\n"));
+    for to in ["../secret.toml", "/proc/self/environ", "/dev/zero"] {
+        let link = folder.path().join("open/trefoil.toml");
+        let _ = std::fs::remove_file(&link);
+        std::os::unix::fs::symlink(to, &link).unwrap();
+        for args in [
+            &["check", "open"][..],
+            &["check", "open/a.yaml"],
+            &["run", "open/a.yaml", "--model", "embedded"],
+            &["trust", "open"],
+        ] {
+            let mut command = folder.command(args);
+            command.env("TREFOIL_CONFIG_DIR", folder.path().join("config")).env("CANARY", CANARY);
+            let ran = crate::world::finish(command);
+            assert_ne!(ran.code, 0, "{to}: {args:?}");
+            let said = format!("{}{}", ran.out, ran.err);
+            assert!(said.contains("trefoil.toml"), "{to}: {said}");
+            assert!(!said.contains(CANARY), "{to}: {said}");
+        }
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_repository_around_the_home_folder_or_in_a_folder_of_everybodys_is_no_project() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = Folder::new();
+    folder.write("home/.git/HEAD", "").write("home/key.txt", CANARY).write("home/down/a.yaml", aegis("../key.txt"));
+    folder.write("tmp/.git/HEAD", "").write("tmp/key.txt", CANARY).write("tmp/down/a.yaml", aegis("../key.txt"));
+    folder.write("own/.git/HEAD", "").write("own/key.txt", CANARY).write("own/down/a.yaml", aegis("../key.txt"));
+    folder.write("own/.ssh/id", CANARY).write("own/b.yaml", aegis(".ssh/id"));
+    std::fs::set_permissions(folder.path().join("tmp"), std::fs::Permissions::from_mode(0o1777)).unwrap();
+    let check = |file: &str| {
+        let mut command = folder.command(&["check", file]);
+        command.env("HOME", folder.path().join("home"));
+        crate::world::finish(command)
+    };
+    for file in ["home/down/a.yaml", "tmp/down/a.yaml", "own/b.yaml"] {
+        let ran = check(file);
+        ran.exits(1);
+        assert!(ran.out.contains("key.txt") || ran.out.contains("folder of keys"), "{file}: {}", ran.out);
+        assert!(!ran.out.contains(CANARY));
+    }
+    check("own/down/a.yaml").exits(0);
+}

@@ -1,0 +1,25 @@
+//! Output files that would take the place of what this command reads.
+
+use std::path::Path;
+
+use trefoil::door;
+use trefoil::syntax::Files;
+
+use crate::{exit, output};
+
+/// Refuses to write to a file that was read: a slip of the hand would cost a manifest or a trace.
+pub fn spare<'p>(out: &Path, read: impl IntoIterator<Item = &'p Path>) -> Result<(), u8> {
+    let to = door::real(out);
+    if !read.into_iter().any(|path| door::real(path) == to) {
+        return Ok(());
+    }
+    let message = format!("`{}` would be overwritten, and this command reads it", out.display());
+    output::refuse(&message, Some("name another file to write to"));
+    Err(exit::NOT_STARTED)
+}
+
+/// The same for the files of a workflow.
+pub fn spare_sources(out: Option<&Path>, sources: &Files) -> Result<(), u8> {
+    let Some(out) = out else { return Ok(()) };
+    spare(out, sources.iter().map(|(_, file)| Path::new(file.name())))
+}

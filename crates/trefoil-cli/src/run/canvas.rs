@@ -1,0 +1,83 @@
+//! The place on a terminal where a picture is drawn again and again. Only what to write is worked out here.
+
+use unicode_width::UnicodeWidthStr as _;
+
+use super::tree::Size;
+
+/// What is there now.
+#[derive(Default)]
+pub struct Canvas {
+    /// Columns of each line of the last picture.
+    drawn: Vec<usize>,
+}
+
+impl Canvas {
+    /// Puts a picture where the last one was, in one write: no flicker.
+    pub fn draw(&mut self, picture: &[String], size: Size) -> String {
+        let mut out = String::from("\x1b[?2026h\x1b[?25l");
+        // A terminal that has become narrower has broken the long lines of the last picture into several, and what did not
+        // fit on it any more is out of reach.
+        let above = rows(&self.drawn, size.columns).min(size.rows);
+        if above > 0 {
+            out.push_str(&format!("\x1b[{above}A"));
+        }
+        out.push('\r');
+        // Line by line: a terminal that is cleared from its first line on as a whole may keep a copy of everything.
+        for line in picture {
+            out.push_str(line);
+            out.push_str("\x1b[K\r\n");
+        }
+        let left = above.saturating_sub(picture.len());
+        if left > 0 {
+            out.push_str(&"\x1b[K\r\n".repeat(left));
+            out.push_str(&format!("\x1b[{left}A"));
+        }
+        out.push_str("\x1b[?25h\x1b[?2026l");
+        self.drawn = picture.iter().map(|line| anstream::adapter::strip_str(line).to_string().width()).collect();
+        out
+    }
+    /// What is there stays there.
+    pub fn leave(&mut self) {
+        self.drawn.clear();
+    }
+}
+
+/// How many rows lines of these widths fill.
+fn rows(widths: &[usize], columns: usize) -> usize {
+    widths.iter().map(|width| width.div_ceil(columns.max(1)).max(1)).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_picture_on_a_narrower_terminal_fills_more_rows() {
+        assert_eq!(rows(&[80, 0, 30], 80), 3);
+        assert_eq!(rows(&[80, 0, 30], 79), 4);
+        assert_eq!(rows(&[80, 0, 30], 25), 4 + 1 + 2);
+    }
+
+    #[test]
+    fn a_narrower_window_leaves_no_copies_behind() {
+        let wide: Vec<String> = vec!["x".repeat(99); 20];
+        let narrow: Vec<String> = vec!["x".repeat(59); 20];
+        let mut canvas = Canvas::default();
+        canvas.draw(&wide, Size { rows: 39, columns: 100 });
+        // Broken into two rows each, the lines fill more than the window: the cursor goes to its first row.
+        let size = Size { rows: 39, columns: 60 };
+        assert!(canvas.draw(&narrow, size).contains("\x1b[39A\r"));
+        let again = canvas.draw(&narrow, size);
+        assert!(again.contains("\x1b[20A\r"), "{again:?}");
+        assert!(!again.contains("\x1b[J") && !again.contains("\x1b[2J"), "copies in the scrollback: {again:?}");
+    }
+
+    #[test]
+    fn a_picture_that_goes_leaves_empty_lines_and_the_cursor_above_them() {
+        let mut canvas = Canvas::default();
+        let size = Size { rows: 20, columns: 80 };
+        canvas.draw(&["one".to_owned(), "two".to_owned()], size);
+        let gone = canvas.draw(&[], size);
+        assert!(gone.contains("\x1b[2A\r\x1b[K\r\n\x1b[K\r\n\x1b[2A"), "{gone:?}");
+    }
+}

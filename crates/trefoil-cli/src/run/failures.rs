@@ -1,0 +1,77 @@
+//! The items that failed, after the tree: whose rows have room for the beginning of an error only.
+
+use anstyle::{AnsiColor, Style};
+use trefoil::runtime::RunError;
+use trefoil::syntax::{Files, Location};
+
+use super::look::{Look, dim};
+use super::progress::{Node, Progress, State};
+use super::words::{cut, safe, wrap};
+
+/// Items that are named of those that failed in the same way.
+const NAMED: usize = 12;
+/// Columns of an item's name.
+const NAME: usize = 40;
+
+/// Items that failed in the same way.
+struct Group<'p> {
+    /// The fan-out.
+    title: &'p str,
+    error: &'p RunError,
+    items: Vec<&'p str>,
+}
+
+/// The lines. What the run itself failed with is said elsewhere.
+pub fn list(progress: &Progress, files: &Files, run: Option<&RunError>, columns: usize, look: Look) -> Vec<String> {
+    let mut groups: Vec<Group<'_>> = Vec::new();
+    for node in &progress.nodes {
+        let Some((title, error)) = failed(progress, node) else { continue };
+        if run.is_some_and(|run| run.code == error.code && run.message == error.message) {
+            continue;
+        }
+        let same = |group: &&mut Group<'_>| {
+            let known = group.error;
+            group.title == title
+                && (&known.code, &known.message, known.location) == (&error.code, &error.message, error.location)
+        };
+        match groups.iter_mut().find(same) {
+            Some(group) => group.items.push(&node.label),
+            None => groups.push(Group { title, error, items: vec![&node.label] }),
+        }
+    }
+    groups.iter().flat_map(|group| lines(group, files, columns, look)).collect()
+}
+
+fn failed<'p>(progress: &'p Progress, node: &'p Node) -> Option<(&'p str, &'p RunError)> {
+    let around = progress.nodes.get(node.parent?)?;
+    let error = node.error.as_ref().filter(|_| node.item && node.state == State::Failed)?;
+    Some((&around.title, error))
+}
+
+fn lines(group: &Group<'_>, files: &Files, columns: usize, look: Look) -> Vec<String> {
+    let (symbol, red) = look.symbol(&State::Failed, 0);
+    let mut names: Vec<String> = group.items.iter().take(NAMED).map(|name| cut(name, NAME, look.rest())).collect();
+    let more = group.items.len().saturating_sub(names.len());
+    if more > 0 {
+        names.push(format!("and {more} more"));
+    }
+    let at = group.error.location.and_then(|at| place(at, files)).map(|at| format!(" ({at})")).unwrap_or_default();
+    let mut out = Vec::new();
+    let heads = wrap(&format!("{} {}{at}", group.title, names.join(", ")), columns.saturating_sub(3));
+    for (i, head) in heads.iter().enumerate() {
+        let symbol = if i == 0 { symbol } else { " " };
+        out.push(look.fit(&[(red, symbol), (Style::new(), " "), (Style::new(), head)], columns));
+    }
+    let text = format!("{}: {}", group.error.code, safe(&group.error.message.replace('\n', " ")));
+    let red = Style::new().fg_color(Some(AnsiColor::Red.into()));
+    let texts = wrap(&text, columns.saturating_sub(5)).into_iter();
+    out.extend(texts.map(|line| look.styled(&[(dim(), "    "), (red, &line)])));
+    out
+}
+
+/// `flow.yaml:12:9`
+fn place(at: Location, files: &Files) -> Option<String> {
+    let file = files.get(at.file)?;
+    let position = file.position(at.span.start);
+    Some(format!("{}:{}:{}", safe(file.name()), position.line, position.column))
+}

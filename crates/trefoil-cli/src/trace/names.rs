@@ -1,0 +1,164 @@
+//! What the steps of a trace are called: by their names, with the pass, item or attempt that tells one from its copies.
+
+use std::collections::HashSet;
+
+use serde_json::Value;
+
+use super::words::{brief, line, number, text};
+
+/// Columns of an item's value.
+const ITEM: usize = 30;
+
+/// Which marks of keys say something: `pass 1` does not where there is no second.
+pub struct Names {
+    /// What stands before a mark with a number above 1, with the mark.
+    several: HashSet<String>,
+}
+
+/// A mark in a key: what it is, its number as the key has it, and where it begins.
+struct Mark {
+    sign: u8,
+    number: u64,
+    at: usize,
+}
+
+fn marks(key: &str) -> Vec<Mark> {
+    let mut all = Vec::new();
+    let mut from = 0;
+    while let Some(at) = key.get(from..).and_then(|rest| rest.find(['@', '[', '#', '!'])).map(|at| from + at) {
+        let rest = key.get(at + 1..).unwrap_or_default();
+        let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+        let number = rest.get(..digits).and_then(|digits| digits.parse().ok());
+        if let (Some(number), Some(sign)) = (number, key.as_bytes().get(at).copied()) {
+            all.push(Mark { sign, number, at });
+        }
+        from = at + 1 + digits;
+    }
+    all
+}
+
+impl Names {
+    /// Of all steps of a trace.
+    pub fn of(steps: &[Value]) -> Self {
+        let mut several = HashSet::new();
+        for key in steps.iter().filter_map(|step| text(step, "key")) {
+            let again = marks(key).into_iter().filter(|mark| mark.number > 1 && mark.sign != b'[');
+            several.extend(again.filter_map(|mark| Some(key.get(..=mark.at)?.to_owned())));
+        }
+        Self { several }
+    }
+
+    /// The name of a step within the step around it: `draft pass 2`, `worker item 2/20 Lima`.
+    pub fn of_step(&self, step: &Value, parent: Option<&Value>, most: usize) -> String {
+        let key = text(step, "key").unwrap_or_default();
+        let above = parent.and_then(|p| text(p, "key")).unwrap_or_default();
+        let name = line(text(step, "label").unwrap_or(key), most);
+        let said = self.said(step, key, if key.starts_with(above) { above.len() } else { 0 });
+        if said.is_empty() { name } else { format!("{name} {}", said.join(", ")) }
+    }
+
+    fn said(&self, step: &Value, key: &str, from: usize) -> Vec<String> {
+        let mut item = step.get("item");
+        let below: Vec<Mark> = marks(key).into_iter().filter(|mark| mark.at >= from).collect();
+        let last = below.iter().rposition(|mark| mark.sign == b'[');
+        let word = |(n, mark): (usize, Mark)| match mark.sign {
+            // The trace knows the innermost one by its value.
+            b'[' if Some(n) == last && item.is_some() => item.take().map(self::item),
+            b'[' => Some(format!("item {}", mark.number.saturating_add(1))),
+            sign => {
+                let known = key.get(..=mark.at).is_some_and(|stem| self.several.contains(stem));
+                let word = match sign {
+                    b'@' => "pass",
+                    b'#' => "attempt",
+                    _ => "try",
+                };
+                known.then(|| format!("{word} {}", mark.number))
+            }
+        };
+        below.into_iter().enumerate().filter_map(word).collect()
+    }
+}
+
+/// `item 2/20 Lima`
+fn item(item: &Value) -> String {
+    let count = |key| number(item, key).unwrap_or_default();
+    let value = item.get("value").filter(|v| !v.is_null()).map(|v| line(&brief(v), ITEM)).unwrap_or_default();
+    format!("item {}/{} {value}", count("number"), count("total")).trim_end().to_owned()
+}
+
+/// Everything that a step may be asked for by, besides its key and its label: what the tree, the log of the run and its
+/// errors print.
+pub fn aliases(names: &Names, step: &Value, parent: Option<&Value>) -> Vec<String> {
+    let key = text(step, "key").unwrap_or_default();
+    let label = text(step, "label").unwrap_or(key);
+    let mut all = vec![names.of_step(step, parent, usize::MAX / 8)];
+    let around = parent.and_then(|p| text(p, "label")).unwrap_or_default();
+    for mark in marks(key).iter().filter(|mark| mark.sign == b'[') {
+        let end = key.get(mark.at..).and_then(|rest| rest.find(']')).map_or(key.len(), |end| mark.at + end + 1);
+        all.extend(key.get(..end).map(str::to_owned));
+    }
+    for mark in marks(key).iter().filter(|mark| matches!(mark.sign, b'@' | b'#')) {
+        let word = if mark.sign == b'@' { "pass" } else { "attempt" };
+        all.push(format!("{label} {word} {}", mark.number));
+    }
+    if let Some(own) = step.get("item") {
+        let count = |key| number(own, key).unwrap_or_default();
+        let (n, total) = (count("number"), count("total"));
+        let value = own.get("value").filter(|v| !v.is_null()).map(brief).unwrap_or_default();
+        all.extend([value.clone(), format!("{n}/{total}"), format!("item {n}"), format!("item {n}/{total}")]);
+        for name in [label, around] {
+            all.extend([format!("{name} {n}/{total}"), format!("{name} {n}/{total} {value}")]);
+            all.extend([format!("{name} item {n}"), format!("{name} item {n}/{total}")]);
+        }
+    }
+    all
+}
+
+/// A name as it is compared: what stands between its words does not count.
+pub fn plain(name: &str) -> String {
+    let words = name.split(|c: char| c.is_whitespace() || matches!(c, '(' | ')' | ',' | '`' | '…'));
+    words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ").to_lowercase()
+}
+
+/// Names in the order in which people count: `item 2` before `item 10`.
+pub fn natural(name: &str) -> Vec<(String, u64)> {
+    let mut parts = Vec::new();
+    let mut rest = name;
+    while !rest.is_empty() {
+        let text = rest.find(|c: char| c.is_ascii_digit()).unwrap_or(rest.len());
+        let (word, after) = rest.split_at(text);
+        let digits = after.find(|c: char| !c.is_ascii_digit()).unwrap_or(after.len());
+        let (number, after) = after.split_at(digits);
+        parts.push((word.to_owned(), number.parse().unwrap_or(u64::MAX)));
+        rest = after;
+    }
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_name_says_what_tells_a_step_from_its_copies_and_no_more() {
+        let steps = [
+            json!({"key": "a@1/x", "label": "x"}),
+            json!({"key": "b@1/y", "label": "y"}),
+            json!({"key": "b@2/y", "label": "y"}),
+            json!({"key": "c[1]/w", "label": "w", "item": {"number": 2, "total": 20, "value": "Lima"}}),
+            json!({"key": "c[1]/w", "label": "w"}),
+        ];
+        let names = Names::of(&steps);
+        let all: Vec<String> = steps.iter().map(|step| names.of_step(step, None, 40)).collect();
+        assert_eq!(all, ["x", "y pass 1", "y pass 2", "w item 2/20 Lima", "w item 2"]);
+    }
+
+    #[test]
+    fn names_count_as_people_do() {
+        let mut names = ["w 10", "w 2", "v", "w 1"];
+        names.sort_by_key(|name| natural(name));
+        assert_eq!(names, ["v", "w 1", "w 2", "w 10"]);
+    }
+}

@@ -1,0 +1,218 @@
+//! `trefoil run` on a terminal: questions, what stays on the screen, what the end says.
+
+use std::fs::File;
+use std::io::{Read as _, Write as _};
+use std::process::{Child, Stdio};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use rustix::fs::{Mode, OFlags};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
+
+use crate::world::Folder;
+
+/// Longer than anything takes on a slow machine.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// A run on a terminal.
+struct Screen {
+    child: Child,
+    keys: File,
+    seen: Arc<Mutex<Vec<u8>>>,
+}
+
+impl Screen {
+    fn new(folder: &Folder, args: &[&str], columns: u16) -> Self {
+        Self::with(folder, args, columns, &[])
+    }
+    fn with(folder: &Folder, args: &[&str], columns: u16, env: &[(&str, &str)]) -> Self {
+        let own = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        grantpt(&own).unwrap();
+        unlockpt(&own).unwrap();
+        tcsetwinsize(&own, Winsize { ws_row: 40, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 }).unwrap();
+        let name = ptsname(&own, Vec::new()).unwrap();
+        let other = || Stdio::from(rustix::fs::open(&name, OFlags::RDWR | OFlags::NOCTTY, Mode::empty()).unwrap());
+        let mut command = folder.command(args);
+        command.env("TERM", "xterm").env("LANG", "C.UTF-8").env("NO_COLOR", "1").envs(env.iter().copied());
+        command.stdin(other()).stdout(other()).stderr(other());
+        let child = command.spawn().unwrap();
+        drop(command);
+        let keys = File::from(own);
+        let (mut reader, seen) = (keys.try_clone().unwrap(), Arc::new(Mutex::new(Vec::new())));
+        let into = seen.clone();
+        std::thread::spawn(move || {
+            let mut bytes = [0; 4096];
+            // The end of a terminal is an error on Linux.
+            while let Ok(n @ 1..) = reader.read(&mut bytes) {
+                into.lock().unwrap().extend_from_slice(&bytes[..n]);
+            }
+        });
+        Self { child, keys, seen }
+    }
+    fn seen(&self) -> String {
+        String::from_utf8_lossy(&self.seen.lock().unwrap()).into_owned()
+    }
+    fn waits_for(&self, text: &str) -> &Self {
+        self.waits_for_nth(text, 1)
+    }
+    fn waits_for_nth(&self, text: &str, count: usize) -> &Self {
+        let began = Instant::now();
+        while self.seen().matches(text).count() < count {
+            assert!(began.elapsed() < LIMIT, "`{text}` is not on the screen: {}", self.seen());
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        self
+    }
+    fn types(&self, keys: &str) -> &Self {
+        (&self.keys).write_all(keys.as_bytes()).unwrap();
+        self
+    }
+    /// The exit code, and everything that was written.
+    fn ends(mut self) -> (i32, String) {
+        let began = Instant::now();
+        let status = loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                break status;
+            }
+            if began.elapsed() > LIMIT {
+                self.child.kill().unwrap();
+                panic!("still running: {}", self.seen());
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        };
+        // What was written last may still be on its way.
+        let mut before = usize::MAX;
+        while before != self.seen.lock().unwrap().len() {
+            before = self.seen.lock().unwrap().len();
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        (status.code().unwrap_or(-1), self.seen())
+    }
+}
+
+const GATE: &str = "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: { name: gate, version: \"1.0.0\" }\nspec:\n  \
+    initial_state: DRAFT\n  states:\n    DRAFT:\n      kind: System\n      command: echo \"About {{workflow.task}}\"\n      transitions:\n        \
+    - { condition: always, target: APPROVE }\n    APPROVE:\n      kind: Human\n      prompt: Ship it?\n      timeout: 24h\n      transitions:\n        \
+    - { condition: input_equals_yes, target: DONE }\n        - { condition: input_equals_no, target: DONE }\n    DONE:\n      \
+    kind: System\n      command: echo shipped\n      transitions: []\n";
+
+#[test]
+fn a_question_leaves_on_the_screen_what_ran_before_it() {
+    let folder = Folder::new();
+    folder.write("gate.yaml", GATE);
+    let args = ["run", "gate.yaml", "--allow-command", "--model", "embedded", "-i", "tea"];
+    let screen = Screen::new(&folder, &args, 90);
+    screen.waits_for("(yes/no)> ");
+    let before = screen.seen();
+    // A fast machine draws one frame, a slow one several: what counts is what stands under the last.
+    let question = before.rsplit("✓ DRAFT").next().expect("what ran before");
+    assert!(question.contains("Ship it?") && question.contains("24 h to answer"), "{before}");
+    screen.types("maybe\n").waits_for("\"maybe\" is not one of the answers: yes, no.");
+    screen.waits_for_nth("(yes/no)> ", 2).types("\n").waits_for("Nothing was typed. The answers are: yes, no.");
+    screen.waits_for_nth("(yes/no)> ", 3).types("yes\n");
+    let (code, seen) = screen.ends();
+    assert_eq!(code, 0, "{seen}");
+    let after = seen.rsplit("(yes/no)> ").next().unwrap();
+    assert!(after.contains("✓ APPROVE") && after.contains("shipped"), "{after}");
+    assert!(!after.contains("DRAFT") && !seen.contains("transition"), "{seen}");
+}
+
+#[test]
+fn a_question_that_nobody_answers_in_time_stays_as_it_was_asked() {
+    let folder = Folder::new();
+    let late = "version: \"0.1\"\nnodes:\n  ok: { type: human, prompt: \"Ship it?\", timeout: 1, on_timeout: use_default, \
+                default_output: \"no\", writes: output.ok }\n";
+    folder.write("late.yaml", late);
+    let (code, seen) = Screen::new(&folder, &["run", "late.yaml", "--model", "embedded", "-i", "x"], 90).ends();
+    assert_eq!(code, 0, "{seen}");
+    assert!(seen.contains("1 s to answer, then it is: no") && seen.contains("[no]> \r\n"), "{seen:?}");
+}
+
+#[test]
+fn an_answer_of_the_command_line_that_was_refused_leaves_the_question_to_the_person() {
+    let folder = Folder::new();
+    // What a `custom` condition takes is not known beforehand.
+    let open = GATE.replace(
+        "condition: input_equals_yes",
+        "condition: custom, expression: \"{{DRAFT.output}} == {{APPROVE.response}}\"",
+    );
+    folder.write("gate.yaml", open);
+    let args = [
+        "run",
+        "gate.yaml",
+        "--allow-command",
+        "--no-check",
+        "--model",
+        "embedded",
+        "-i",
+        "tea",
+        "--answer",
+        "APPROVE=maybe",
+    ];
+    let screen = Screen::new(&folder, &args, 90);
+    screen.waits_for("Ship it?").waits_for("maybe").waits_for("> ").types("no\n");
+    let (code, seen) = screen.ends();
+    assert_eq!((code, seen.matches("Ship it?").count()), (0, 1), "{seen}");
+}
+
+#[test]
+fn inputs_are_asked_for_and_what_is_required_says_so() {
+    let folder = Folder::new();
+    folder.write("gate.yaml", GATE);
+    let needs = "id: a\nkind: llm\nmodel: { provider: openai, name: m }\ninputSchema: { type: object, required: [topic], \
+                 properties: { topic: { type: string } } }\ninstruction: \"About {{topic}}\"\n";
+    folder.write("a.yaml", needs);
+    let screen = Screen::new(&folder, &["run", "a.yaml", "--model", "embedded"], 90);
+    screen.waits_for("topic").waits_for("> ").types("\n").waits_for("topic is required");
+    screen.waits_for_nth("> ", 2).types("\u{4}");
+    let (code, seen) = screen.ends();
+    assert_eq!(code, 2, "{seen}");
+    assert!(seen.contains("the input `topic` is missing") && seen.contains("--input topic=..."), "{seen}");
+    // A text that nobody declares is asked for where something reads it.
+    let args = ["run", "gate.yaml", "--allow-command", "--model", "embedded", "--answer", "APPROVE=yes"];
+    let screen = Screen::new(&folder, &args, 90);
+    screen.waits_for("task").waits_for("> ").types("tea\n");
+    let (code, seen) = screen.ends();
+    assert!(code == 0 && seen.contains("About tea"), "{seen}");
+}
+
+#[test]
+fn failed_items_are_listed_in_full_and_items_that_went_well_are_counted() {
+    let folder = Folder::new();
+    let each = "version: \"0.1\"\nagents: { a: { system: s, model: \"openai:m\" } }\nnodes:\n  f: { type: factory, agent: a, \
+                for_each: \"{{ inputs.list }}\", on_failure: continue, writes: output.f }\ninput: { message: hi, list: LIST }\n";
+    let list: Vec<String> = (0..25).map(|n| format!("city{n}")).collect();
+    folder.write("a.yaml", each.replace("LIST", &format!("[{}]", list.join(", "))));
+    let why = "this is a long error that no row of a narrow tree has enough room for, to its very end";
+    let failed = format!("{{error: {{status: 400, message: {why:?}}}}}");
+    let answers: Vec<&str> = (0..25).map(|n| if n == 3 || n == 7 { failed.as_str() } else { "fine" }).collect();
+    folder.write("s.yaml", format!("answers:\n  f: [{}]\n", answers.join(", ")));
+    let (code, seen) = Screen::new(&folder, &["run", "a.yaml", "--model", "scripted=s.yaml"], 60).ends();
+    assert_eq!(code, 0, "{seen}");
+    let last = seen.rsplit("\u{1b}[?2026h").next().unwrap();
+    assert!(
+        last.contains("… 23 items done") && last.contains("✗ 4/25 city3") && !last.contains("3/25 city2"),
+        "{last}"
+    );
+    let plain: String = last.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(last.contains("(a.yaml:4:"), "{last}");
+    assert!(
+        plain.replace("\u{1b}[K", "").contains("row of a narrow tree has enough room for, to its very end"),
+        "{last}"
+    );
+}
+
+#[test]
+fn after_a_failure_what_did_not_run_shows() {
+    let folder = Folder::new();
+    folder.write(
+        "gate.yaml",
+        GATE.replace("echo \"About {{workflow.task}}\"", "exit 3")
+            .replace("condition: always", "condition: on_success"),
+    );
+    let args = ["run", "gate.yaml", "--allow-command", "--model", "embedded", "--answer", "APPROVE=yes", "-i", "x"];
+    let (code, seen) = Screen::with(&folder, &args, 100, &[("LC_ALL", "C")]).ends();
+    assert_eq!(code, 1, "{seen}");
+    assert!(seen.contains(". APPROVE  did not run"), "{seen}");
+}
