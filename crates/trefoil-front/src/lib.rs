@@ -8,7 +8,6 @@ pub mod build;
 pub mod learn;
 pub mod lookalike;
 pub mod mend;
-pub mod names;
 pub mod project;
 pub mod providers;
 pub mod read;

@@ -24,6 +24,8 @@ pub struct Analysis {
     mentions: Vec<u32>,
     /// Declarations by the place of their name.
     declarations: HashMap<Location, u32>,
+    /// What is shown in the place of what was found, while a file is being typed.
+    held: Option<Vec<Diagnostic>>,
 }
 
 impl Analysis {
@@ -42,11 +44,15 @@ impl Analysis {
         let mut mentions: Vec<u32> = (0..facts.mentions.len() as u32).collect();
         mentions.sort_by_key(|i| facts.mentions.get(*i as usize).map(|m| m.at));
         let declarations = facts.declarations.iter().enumerate().map(|(i, d)| (d.at, i as u32)).collect();
-        Self { by_path, trees, mentions, declarations, report }
+        Self { by_path, trees, mentions, declarations, report, held: None }
     }
     /// The file at a canonical path.
     pub fn file(&self, path: &Path) -> Option<FileId> {
         self.by_path.get(path).copied()
+    }
+    /// The canonical path of a file.
+    pub fn path(&self, file: FileId) -> Option<&Path> {
+        self.by_path.iter().find(|(_, id)| **id == file).map(|(path, _)| &**path)
     }
     /// Every file, with its canonical path.
     pub fn files(&self) -> impl Iterator<Item = (&Path, FileId)> {
@@ -67,6 +73,14 @@ impl Analysis {
     /// What was found.
     pub fn diagnostics(&self) -> &[Diagnostic] {
         &self.report.diagnostics
+    }
+    /// What an editor shows of that: something else while a file is being typed.
+    pub fn shown(&self) -> &[Diagnostic] {
+        self.held.as_deref().unwrap_or(&self.report.diagnostics)
+    }
+    /// Shows this instead of what was found.
+    pub fn hold(&mut self, shown: Vec<Diagnostic>) {
+        self.held = Some(shown);
     }
     /// What is known about names.
     pub fn facts(&self) -> &Facts {

@@ -15,7 +15,7 @@ pub enum Tag {
 
 /// The findings of a file, in its order.
 pub fn diagnostics(analysis: &Analysis, file: FileId) -> impl Iterator<Item = &Diagnostic> {
-    analysis.diagnostics().iter().filter(move |d| d.file == Some(file) && shown(d))
+    analysis.shown().iter().filter(move |d| d.file == Some(file) && shown(d))
 }
 
 /// The bytes under which a finding is drawn; one about the whole file has its first line.
@@ -38,7 +38,7 @@ pub fn message(diagnostic: &Diagnostic) -> String {
 /// The mark that a rule's findings get.
 pub fn tag(diagnostic: &Diagnostic) -> Option<Tag> {
     let rule = diagnostic.rule;
-    if rule.starts_with("unused-") || rule.starts_with("unreachable-") {
+    if ["unused-", "unreachable-", "dead-", "no-effect"].iter().any(|of| rule.starts_with(of)) {
         Some(Tag::Unused)
     } else if rule.starts_with("deprecated") {
         Some(Tag::Deprecated)

@@ -10,8 +10,9 @@
 pub mod analysis;
 pub mod workspace;
 
+mod blocks;
 mod cursor;
-
+mod held;
 mod types;
 mod words;
 
@@ -19,12 +20,19 @@ pub mod code_action;
 pub mod completion;
 pub mod definition;
 pub mod diagnostics;
+pub mod folding;
+pub mod highlight;
 pub mod hover;
 pub mod inlay_hints;
+pub mod lens;
+pub mod links;
 pub mod references;
 pub mod rename;
+pub mod selection;
 pub mod semantic_tokens;
+pub mod signature;
 pub mod symbols;
+pub mod workspace_symbols;
 
 pub mod server;
 

@@ -1,5 +1,7 @@
 //! The words of the template languages: what each does, for hovering and completing.
 
+use std::ops::Range;
+
 use trefoil::template::Policy;
 use trefoil::template::policy::{Blocks, ConditionGrammar};
 
@@ -94,9 +96,30 @@ pub fn find(policy: &Policy, condition: bool, name: &str) -> Option<Word> {
     all.into_iter().flatten().find(|w| w.name == name).copied()
 }
 
+/// How a word is used, and the bytes of its arguments there: `default path 'text'`, `len(x)`. Words that take none have none.
+pub fn usage(word: &Word) -> (String, Vec<Range<u32>>) {
+    let code = word.about.split('`').nth(1).unwrap_or_default();
+    let tag = code.strip_prefix("{{").and_then(|rest| rest.split("}}").next()).unwrap_or(code);
+    let tag = tag.strip_prefix('(').and_then(|rest| rest.strip_suffix(')')).unwrap_or(tag).trim();
+    // A filter follows a path.
+    let label = tag.rsplit("| ").next().unwrap_or(tag);
+    let Some(rest) = label.trim_start_matches('#').strip_prefix(word.name) else { return (String::new(), Vec::new()) };
+    let (list, between) = match rest.strip_prefix('(').and_then(|list| list.strip_suffix(')')) {
+        Some(list) => (list, ", "),
+        None => (rest.trim_start(), " "),
+    };
+    let mut at = label.len() - list.len() - usize::from(between == ", ");
+    let mut arguments = Vec::new();
+    for argument in list.split(between).filter(|a| !a.is_empty()) {
+        arguments.push(at as u32..(at + argument.len()) as u32);
+        at += argument.len() + between.len();
+    }
+    (label.to_owned(), arguments)
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{HELPERS, find};
+    use super::{BLOCKS, FILTERS, HELPERS, PYTHON, Word, find, usage};
     use trefoil::template::{Policy, Template};
 
     #[test]
@@ -104,6 +127,26 @@ mod tests {
         for helper in HELPERS {
             let calls = [format!("{{{{{} a}}}}", helper.name), format!("{{{{{} a b}}}}", helper.name)];
             assert!(calls.iter().any(|text| Template::parse(text, &Policy::AEGIS).is_ok()), "{}", helper.name);
+        }
+    }
+
+    #[test]
+    fn what_takes_arguments_says_which() {
+        let shown = |all: &[Word], name: &str| {
+            let (label, arguments) = usage(all.iter().find(|w| w.name == name).unwrap());
+            let one = |r: &std::ops::Range<u32>| label[r.start as usize..r.end as usize].to_owned();
+            (label.clone(), arguments.iter().map(one).collect::<Vec<_>>())
+        };
+        let is =
+            |label: &str, arguments: &[&str]| (label.to_owned(), arguments.iter().map(|a| (*a).to_owned()).collect());
+        assert_eq!(shown(HELPERS, "default"), is("default path 'text'", &["path", "'text'"]));
+        assert_eq!(shown(HELPERS, "eq"), is("eq a b", &["a", "b"]));
+        assert_eq!(shown(BLOCKS, "each"), is("#each path", &["path"]));
+        assert_eq!(shown(FILTERS, "default"), is("default('text')", &["'text'"]));
+        assert_eq!(shown(PYTHON, "min"), is("min(a, b)", &["a", "b"]));
+        assert_eq!(shown(BLOCKS, "else").1, [""; 0]);
+        for helper in HELPERS {
+            assert!(!usage(helper).1.is_empty(), "{}", helper.name);
         }
     }
 

@@ -16,6 +16,7 @@ use trefoil::syntax::{FileId, SourceFile};
 use trefoil::{Cache, Checks, LoadOptions};
 
 use crate::analysis::Analysis;
+use crate::held;
 
 /// A file larger than this is not looked into to find out whether it is a manifest.
 const PEEK: u64 = 1 << 20;
@@ -41,6 +42,8 @@ pub struct Workspace {
     folders: Vec<PathBuf>,
     buffers: HashMap<PathBuf, Buffer>,
     analyses: BTreeMap<PathBuf, Arc<Analysis>>,
+    /// The last analyses in which nothing was broken that is not still broken.
+    whole: BTreeMap<PathBuf, Arc<Analysis>>,
     /// A keystroke changes one file; the others of its folder are not parsed again.
     cache: Cache,
 }
@@ -77,6 +80,7 @@ impl Workspace {
         self.forget(path);
         let roots: Vec<PathBuf> = self.buffers.values().map(|b| b.root.clone()).collect();
         self.analyses.retain(|root, _| roots.contains(root));
+        self.whole.retain(|root, _| roots.contains(root));
     }
     /// Files on disk have changed.
     pub fn refresh(&mut self) {
@@ -101,8 +105,16 @@ impl Workspace {
         missing.dedup();
         missing.retain(|root| !self.analyses.contains_key(root));
         for root in &missing {
-            let analysis = self.check(root, []);
-            self.analyses.insert(root.clone(), Arc::new(analysis));
+            let mut analysis = self.check(root, []);
+            let broken = self.whole.get(root).filter(|before| held::is_newly_broken(&analysis, before)).cloned();
+            if let Some(before) = &broken {
+                analysis.hold(held::findings(&analysis, before));
+            }
+            let analysis = Arc::new(analysis);
+            if broken.is_none() {
+                self.whole.insert(root.clone(), analysis.clone());
+            }
+            self.analyses.insert(root.clone(), analysis);
         }
         !missing.is_empty()
     }
@@ -135,9 +147,16 @@ impl Workspace {
             with.map(|(root, _)| &**root).min_by_key(|root| root.as_os_str().len())
         })
     }
+    /// What is open, as the editor shows it.
+    fn texts(&self) -> HashMap<PathBuf, Arc<str>> {
+        self.buffers.iter().map(|(path, b)| (path.clone(), b.text.clone())).collect()
+    }
+    /// The same, for loading.
+    pub fn overlay(&self) -> Arc<HashMap<PathBuf, Arc<str>>> {
+        Arc::new(self.texts())
+    }
     fn check(&self, root: &Path, instead: impl IntoIterator<Item = (PathBuf, String)>) -> Analysis {
-        let mut overlay: HashMap<PathBuf, Arc<str>> =
-            self.buffers.iter().map(|(path, b)| (path.clone(), b.text.clone())).collect();
+        let mut overlay = self.texts();
         overlay.extend(instead.into_iter().map(|(path, text)| (path, text.into())));
         let within = self.folders.iter().any(|folder| root.starts_with(folder));
         let options = LoadOptions {

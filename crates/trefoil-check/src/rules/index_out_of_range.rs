@@ -4,7 +4,7 @@ use trefoil_syntax::Severity;
 
 use super::members::parts;
 use crate::rule::{Context, Group, Rule, Run};
-use trefoil_ir::types::Member;
+use crate::semantic::schema::Member;
 
 pub(super) const RULE: Rule = Rule {
     name: "index-out-of-range",

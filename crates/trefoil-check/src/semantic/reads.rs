@@ -6,7 +6,7 @@ use trefoil_ir::{FlowId, Position, Source, StepId};
 use trefoil_syntax::Location;
 use trefoil_template::{Reference, Value};
 
-use trefoil_ir::types::Member;
+use super::schema::Member;
 
 /// One read.
 #[derive(Debug, Clone)]

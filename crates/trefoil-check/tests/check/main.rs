@@ -5,7 +5,6 @@
 
 mod aegis;
 mod catalogue;
-mod comparisons;
 mod corpus;
 mod cost;
 mod flow;

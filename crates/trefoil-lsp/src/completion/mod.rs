@@ -9,6 +9,8 @@ mod inside;
 mod structure;
 mod template;
 
+pub use template::in_tag;
+
 use trefoil::checker::RULES;
 use trefoil::syntax::{FileId, Span};
 

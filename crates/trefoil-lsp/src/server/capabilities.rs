@@ -3,13 +3,13 @@
 use gen_lsp_types as lsp;
 use serde_json::{Value, json};
 
-use super::position::Encoding;
-use crate::semantic_tokens;
+use super::session::Session;
+use crate::{lens, semantic_tokens};
 
 /// The answer to `initialize`.
-pub fn result(encoding: Encoding) -> Value {
+pub fn result(session: &Session) -> Value {
     let capabilities = lsp::ServerCapabilities {
-        position_encoding: Some(encoding.kind()),
+        position_encoding: Some(session.encoding().kind()),
         text_document_sync: Some(lsp::TextDocumentSync::Options(lsp::TextDocumentSyncOptions {
             open_close: Some(true),
             change: Some(lsp::TextDocumentSyncKind::Incremental),
@@ -23,6 +23,12 @@ pub fn result(encoding: Encoding) -> Value {
         hover_provider: Some(true.into()),
         definition_provider: Some(true.into()),
         references_provider: Some(true.into()),
+        document_highlight_provider: Some(true.into()),
+        signature_help_provider: Some(lsp::SignatureHelpOptions {
+            trigger_characters: Some([" ", "("].map(str::to_owned).into()),
+            retrigger_characters: Some([","].map(str::to_owned).into()),
+            ..Default::default()
+        }),
         rename_provider: Some(lsp::RenameProvider::RenameOptions(lsp::RenameOptions {
             prepare_provider: Some(true),
             ..Default::default()
@@ -33,13 +39,34 @@ pub fn result(encoding: Encoding) -> Value {
             ..Default::default()
         })),
         document_symbol_provider: Some(true.into()),
+        workspace_symbol_provider: Some(true.into()),
+        folding_range_provider: Some(true.into()),
+        selection_range_provider: Some(true.into()),
+        document_link_provider: Some(lsp::DocumentLinkOptions::default()),
+        code_lens_provider: Some(lsp::CodeLensOptions::default()),
+        // A client with commands of these names registers them itself.
+        execute_command_provider: (!session.commands).then(|| lsp::ExecuteCommandOptions {
+            commands: lens::Does::ALL.map(|does| does.command().to_owned()).into(),
+            ..Default::default()
+        }),
+        // Otherwise they are sent, and a client that got them twice would show them twice.
+        diagnostic_provider: session.pulls.then(|| {
+            let options = lsp::DiagnosticOptions {
+                identifier: None,
+                inter_file_dependencies: true,
+                workspace_diagnostics: false,
+                ..Default::default()
+            };
+            options.into()
+        }),
         semantic_tokens_provider: Some(
             lsp::SemanticTokensOptions {
                 legend: lsp::SemanticTokensLegend {
                     token_types: semantic_tokens::Kind::ALL.iter().map(|k| k.name().to_owned()).collect(),
                     token_modifiers: Vec::new(),
                 },
-                full: Some(true.into()),
+                range: Some(true.into()),
+                full: Some(lsp::SemanticTokensFullDelta { delta: Some(true) }.into()),
                 ..Default::default()
             }
             .into(),

@@ -68,12 +68,13 @@ impl<'s> Converter<'s> {
                 .map(|rule| lsp::CodeDescription { href: lsp::Uri(format!("{PAGES}{}", rule.name)) }),
             source: Some("trefoil".to_owned()),
             message: lsp::Message::String(diagnostics::message(d)),
-            tags: diagnostics::tag(d).map(|tag| {
-                vec![match tag {
+            tags: diagnostics::tag(d)
+                .map(|tag| match tag {
                     Tag::Unused => lsp::DiagnosticTag::Unnecessary,
                     Tag::Deprecated => lsp::DiagnosticTag::Deprecated,
-                }]
-            }),
+                })
+                .filter(|tag| self.session.tags.contains(tag))
+                .map(|tag| vec![tag]),
             related_information: (!related.is_empty()).then_some(related),
             data: None,
         }

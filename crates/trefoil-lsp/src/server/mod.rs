@@ -45,6 +45,7 @@ fn serve(input: impl std::io::BufRead + Send + 'static, mut output: impl Write) 
                         respond(&mut session, &mut phase, request)
                     };
                     transport::write(&mut output, answer);
+                    session.outgoing.drain(..).for_each(|message| transport::write(&mut output, message));
                 }
                 Incoming::Message(Message::Notification(n)) if n.method == "exit" => {
                     return u8::from(!matches!(phase, Phase::Ended));
@@ -85,7 +86,7 @@ fn respond(session: &mut Session, phase: &mut Phase, request: Request) -> Respon
             Ok(params) => {
                 *phase = Phase::Serving;
                 session.start(&params);
-                Response::new_ok(id, capabilities::result(session.encoding()))
+                Response::new_ok(id, capabilities::result(session))
             }
             Err(error) => failure(id, ErrorCode::InvalidParams, &error.to_string()),
         },

@@ -1,33 +1,41 @@
 //! Sending diagnostics: for every file of every folder that is looked at, when they are not what the client knows.
 
 use std::collections::HashMap;
+use std::hash::{Hash as _, Hasher as _};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use gen_lsp_types as lsp;
-use lsp_server::Notification;
+use lsp_server::{Message, Notification, Request, RequestId};
 use serde_json::Value;
+use trefoil::syntax::FileId;
 
 use super::convert::Converter;
 use super::session::Session;
 use crate::analysis::Analysis;
 use crate::diagnostics;
 
-/// What the client does not know yet. Files without findings any more are told so.
-pub fn publish(session: &mut Session) -> Vec<Notification> {
+/// What the client does not know yet. Files without findings any more are told so. A client that asks itself for those of
+/// the files that it has open is told of the others only.
+pub fn publish(session: &mut Session) -> Vec<Message> {
     session.workspace.analyse();
     let mut now: HashMap<String, Value> = HashMap::new();
-    let analyses: Vec<Arc<Analysis>> = session.workspace.analyses().map(|(_, a)| a.clone()).collect();
-    for analysis in &analyses {
+    let mut stale = false;
+    let analyses: Vec<(PathBuf, Arc<Analysis>)> =
+        session.workspace.analyses().map(|(root, a)| (root.to_owned(), a.clone())).collect();
+    for (root, analysis) in &analyses {
         for (path, file) in analysis.files() {
-            let speaks = session.workspace.speaks_for(path);
-            let own = session.workspace.analyses().find(|(_, a)| Arc::ptr_eq(a, analysis)).map(|(root, _)| root);
-            if speaks != own {
+            if session.workspace.speaks_for(path) != Some(root) {
                 continue;
             }
             let open = session.workspace.buffer(path).map(|b| b.version);
-            let mut converter = Converter::new(session, analysis);
-            let found: Vec<lsp::Diagnostic> =
-                diagnostics::diagnostics(analysis, file).map(|d| converter.diagnostic(d)).collect();
+            let found = found(session, analysis, file);
+            if session.pulls && open.is_some() {
+                // A file whose text is another one now is asked for anyway.
+                let known = session.pulled.get(path).is_some_and(|id| *id != name_of(&found));
+                stale |= known && !session.changed.contains(path);
+                continue;
+            }
             if found.is_empty() && open.is_none() {
                 continue;
             }
@@ -36,6 +44,7 @@ pub fn publish(session: &mut Session) -> Vec<Notification> {
             now.insert(uri.0, serde_json::to_value(params).unwrap_or_default());
         }
     }
+    session.changed.clear();
     let mut out = Vec::new();
     for uri in session.told.keys().filter(|uri| !now.contains_key(*uri)) {
         out.push(serde_json::json!({ "uri": uri, "diagnostics": [] }));
@@ -47,5 +56,27 @@ pub fn publish(session: &mut Session) -> Vec<Notification> {
     }
     session.told = now;
     out.sort_by_cached_key(|params| params.get("uri").and_then(Value::as_str).map(str::to_owned));
-    out.into_iter().map(|params| Notification::new("textDocument/publishDiagnostics".to_owned(), params)).collect()
+    let notification = |params| Notification::new("textDocument/publishDiagnostics".to_owned(), params).into();
+    let mut out: Vec<Message> = out.into_iter().map(notification).collect();
+    if stale && session.refreshes {
+        // Until it has asked again, once is enough.
+        session.pulled.clear();
+        session.refreshed += 1;
+        let id = RequestId::from(format!("refresh-{}", session.refreshed));
+        out.push(Request { id, method: "workspace/diagnostic/refresh".to_owned(), params: Value::Null }.into());
+    }
+    out
+}
+
+/// The diagnostics of a file.
+pub fn found(session: &Session, analysis: &Analysis, file: FileId) -> Vec<lsp::Diagnostic> {
+    let mut converter = Converter::new(session, analysis);
+    diagnostics::diagnostics(analysis, file).map(|d| converter.diagnostic(d)).collect()
+}
+
+/// A name for diagnostics that others do not have.
+pub fn name_of(found: &[lsp::Diagnostic]) -> String {
+    let mut hasher = std::hash::DefaultHasher::new();
+    serde_json::to_string(found).unwrap_or_default().hash(&mut hasher);
+    format!("{:016x}", hasher.finish())
 }

@@ -1,14 +1,15 @@
 //! What is kept for a client: how it counts, what it has open, what it was told.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use gen_lsp_types::{
-    DidChangeTextDocumentParams, DidChangeWorkspaceFoldersParams, DidCloseTextDocumentParams,
-    DidOpenTextDocumentParams, InitializeParams, Position, TextDocumentContentChangeEvent, Uri, WorkspaceFolders,
+    DiagnosticTag, DidChangeTextDocumentParams, DidChangeWorkspaceFoldersParams, DidCloseTextDocumentParams,
+    DidOpenTextDocumentParams, InitializeParams, Position, ResourceOperationKind, TextDocumentContentChangeEvent, Uri,
+    WorkspaceFolders,
 };
-use lsp_server::{Request, RequestId};
+use lsp_server::{Message, Request, RequestId};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use trefoil::syntax::FileId;
@@ -16,6 +17,7 @@ use trefoil::syntax::FileId;
 use super::position::{Encoding, Lines};
 use super::uri;
 use crate::Workspace;
+use crate::lens::Does;
 use trefoil::door::real;
 
 use crate::analysis::Analysis;
@@ -36,6 +38,28 @@ pub struct Session {
     links: Vec<(PathBuf, PathBuf)>,
     /// What it was told last, by URI.
     pub told: HashMap<String, Value>,
+    /// Whether the client asks for diagnostics of what it has open.
+    pub pulls: bool,
+    /// Whether it can be told to ask again.
+    pub refreshes: bool,
+    /// How often it was.
+    pub refreshed: u32,
+    /// The diagnostics that it asked for last, by a name for them.
+    pub pulled: HashMap<PathBuf, String>,
+    /// What has changed since diagnostics were last sent.
+    pub changed: HashSet<PathBuf>,
+    /// Whether the client has commands for lenses.
+    pub commands: bool,
+    /// Whether the client can make files.
+    pub creates: bool,
+    /// The marks that the client shows beside findings.
+    pub tags: Vec<DiagnosticTag>,
+    /// Messages that go out after an answer.
+    pub outgoing: Vec<Message>,
+    /// The tokens that the client has of a file, and their name.
+    tokens: HashMap<String, (String, Vec<u32>)>,
+    /// How many tokens had a name.
+    counted: u64,
 }
 
 /// A place that a client asks about, as features take it.
@@ -62,6 +86,19 @@ impl Session {
         let document = params.capabilities.text_document.as_ref();
         let diagnostics = document.and_then(|d| d.publish_diagnostics.as_ref());
         self.related = diagnostics.and_then(|p| p.diagnostics_capabilities.related_information).unwrap_or(false);
+        // Without a word about marks: older clients show what they know.
+        let tags = diagnostics.and_then(|p| p.diagnostics_capabilities.tag_support.as_ref());
+        self.tags = tags
+            .map_or_else(|| vec![DiagnosticTag::Unnecessary, DiagnosticTag::Deprecated], |tags| tags.value_set.clone());
+        self.pulls = document.is_some_and(|d| d.diagnostic.is_some());
+        self.refreshes = workspace.and_then(|w| w.diagnostics.as_ref()?.refresh_support).unwrap_or(false);
+        let edits = workspace.and_then(|w| w.workspace_edit.as_ref());
+        let operations = edits.and_then(|e| e.resource_operations.as_deref()).unwrap_or_default();
+        self.creates = operations.contains(&ResourceOperationKind::Create);
+        let experimental = params.capabilities.experimental.clone().and_then(|e| serde_json::to_value(e).ok());
+        let known = experimental.as_ref().and_then(|e| e.pointer("/commands/commands")?.as_array());
+        let has = |does: &Does| known.is_some_and(|all| all.iter().any(|name| name == does.command()));
+        self.commands = Does::ALL.iter().all(has);
         let mut folders: Vec<PathBuf> = match &params.workspace_folders_initialize_params.workspace_folders {
             Some(WorkspaceFolders::WorkspaceFolderList(list)) => {
                 list.iter().filter_map(|f| uri::to_path(&f.uri)).collect()
@@ -109,6 +146,7 @@ impl Session {
             return None;
         }
         self.uris.insert(path.clone(), document.uri);
+        self.changed.insert(path.clone());
         self.workspace.set_buffer(path, document.text, document.version);
         Some(())
     }
@@ -127,6 +165,7 @@ impl Session {
                 TextDocumentContentChangeEvent::TextDocumentContentChangeWholeDocument(whole) => text = whole.text,
             }
         }
+        self.changed.insert(path.clone());
         self.workspace.set_buffer(path, text, params.text_document.version);
         Some(())
     }
@@ -134,7 +173,10 @@ impl Session {
         let params: DidCloseTextDocumentParams = read(params)?;
         let path = real(&uri::of_document(&params.text_document.uri)?);
         self.workspace.close(&path);
-        self.uris.remove(&path);
+        if let Some(uri) = self.uris.remove(&path) {
+            self.tokens.remove(&uri.0);
+        }
+        self.pulled.remove(&path);
         Some(())
     }
     fn moved(&mut self, params: Value) -> Option<()> {
@@ -146,6 +188,17 @@ impl Session {
         self.links.retain(|(real, _)| !gone.contains(real));
         self.set_folders(folders);
         Some(())
+    }
+    /// Keeps the tokens that a client gets; their name.
+    pub fn remember_tokens(&mut self, uri: &Uri, data: Vec<u32>) -> String {
+        self.counted += 1;
+        let id = self.counted.to_string();
+        self.tokens.insert(uri.0.clone(), (id.clone(), data));
+        id
+    }
+    /// The tokens of a file that a client got last, if it names these.
+    pub fn tokens(&self, uri: &Uri, id: &str) -> Option<&[u32]> {
+        self.tokens.get(&uri.0).filter(|(known, _)| known == id).map(|(_, data)| &**data)
     }
     /// The document that a client names.
     pub fn document(&mut self, uri: &Uri) -> Option<Place> {

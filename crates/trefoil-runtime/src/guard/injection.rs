@@ -43,7 +43,6 @@ pub fn check(text: &str, side: Side) -> Result<(), RunError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use expect_test::expect;
 
     #[test]
     fn every_family_is_found_whatever_its_case() {
@@ -65,7 +64,7 @@ mod tests {
             assert!(check(phrase, Side::Input).is_err(), "{phrase}");
         }
         let error = check("so  Ignore\nprevious  instructions!", Side::Answer).unwrap_err();
-        expect!["injection pattern detected in the answer: `Ignore previous instructions`"].assert_eq(&error.message);
+        assert_eq!(error.message, "injection pattern detected in the answer: `Ignore previous instructions`");
     }
 
     #[test]

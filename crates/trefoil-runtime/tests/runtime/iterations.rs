@@ -1,6 +1,5 @@
 //! Iterations with validators and judges (AEGIS).
 
-use expect_test::expect;
 use serde_json::json as j;
 use trefoil_ir::{Attempts, Consensus, Expr, FlowId, Judge, Source, StepKind, Strategy, Validator, ValidatorKind};
 use trefoil_runtime::{EventKind, RunOutcome};
@@ -62,8 +61,9 @@ fn regex(pattern: &str) -> Validator {
 #[test]
 fn the_reason_of_a_failed_iteration_reaches_the_next() {
     let (outcome, reasons) = run(|_, _| vec![regex("^2: ")], |_, user| Ok(user.to_owned()));
-    expect!["`regex` did not pass: `^2: ` is not found in the answer"].assert_eq(&reasons.join("\n"));
-    assert_eq!(json(&outcome.result.unwrap()), j!(format!("2: {}", reasons[0])));
+    let why = "`regex` did not pass: `^2: ` is not found in the answer";
+    assert_eq!(json(&outcome.result.unwrap()), j!(format!("2: {why}")));
+    assert_eq!(reasons, [why]);
 }
 
 #[test]
@@ -71,8 +71,11 @@ fn iterations_that_never_validate_fail_with_the_last_reason() {
     let (outcome, reasons) = run(|_, _| vec![regex("^never$")], |_, user| Ok(user.to_owned()));
     let error = outcome.result.unwrap_err();
     assert_eq!(error.code, "MAX_ITERATIONS_EXCEEDED");
-    expect!["none of 3 iterations passed; the last: `regex` did not pass: `^never$` is not found in the answer"]
-        .assert_eq(&error.message);
+    assert!(
+        error.message.starts_with("none of 3 iterations passed; the last: `regex` did not pass"),
+        "{}",
+        error.message
+    );
     assert_eq!(reasons.len(), 3);
 }
 
@@ -96,7 +99,7 @@ fn a_schema_is_checked_inside_a_code_fence() {
     };
     let (outcome, reasons) = run(make, answer);
     assert!(outcome.result.is_ok());
-    expect!["`semantic` did not pass: the answer is text and not JSON"].assert_eq(&reasons.join("\n"));
+    assert_eq!(reasons, ["`semantic` did not pass: the answer is text and not JSON"]);
 }
 
 #[test]
@@ -126,7 +129,12 @@ fn judges_vote_and_too_few_verdicts_fail_the_iteration() {
     };
     let (outcome, reasons) = run(|_, judge| vec![validator(judges(judge, 3, Strategy::Majority, 2), 0.7)], answer);
     assert!(outcome.result.is_ok());
-    expect!["`semantic` did not pass: only 1 of 2 required verdicts arrived; `judge1`, `judge2`: the answer is not a verdict"].assert_eq(&reasons.join("\n"));
+    assert_eq!(
+        reasons,
+        [
+            "`semantic` did not pass: only 1 of 2 required verdicts arrived; `judge1`, `judge2`: the answer is not a verdict"
+        ]
+    );
 }
 
 #[test]

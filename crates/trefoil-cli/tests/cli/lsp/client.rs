@@ -60,12 +60,16 @@ impl Client {
     }
     /// A server that knows its folder, and what it said of itself.
     pub fn start(folder: Folder) -> (Self, Value) {
-        let mut client = Self::spawn(folder);
-        let root = client.root();
         let capabilities = json!({
             "general": { "positionEncodings": ["utf-16"] },
             "textDocument": { "publishDiagnostics": { "relatedInformation": true } },
         });
+        Self::start_as(folder, capabilities)
+    }
+    /// The same for a client that can do this.
+    pub fn start_as(folder: Folder, capabilities: Value) -> (Self, Value) {
+        let mut client = Self::spawn(folder);
+        let root = client.root();
         let params = json!({
             "processId": null, "rootUri": root, "capabilities": capabilities,
             "workspaceFolders": [{ "uri": root, "name": "w" }],
@@ -134,6 +138,14 @@ impl Client {
             let published = params["uri"].as_str().unwrap().rsplit('/').next().unwrap().to_owned();
             self.published.entry(published).or_default().push(params);
         }
+    }
+    /// How many times something was published for a file that nobody has looked at, up to now.
+    pub fn heard(&mut self, name: &str) -> usize {
+        // What a change leads to is sent before the answer to the request after the next one.
+        for _ in 0..2 {
+            self.ask("workspace/symbol", json!({ "query": "" }));
+        }
+        self.published.get(name).map_or(0, Vec::len)
     }
     /// The URI of the folder.
     pub fn root(&self) -> String {

@@ -161,3 +161,58 @@ fn other_yaml_gets_no_diagnostics() {
     let told = client.wait(|m| m["params"]["uri"] == "untitled:Untitled-1");
     assert_eq!(told["params"]["diagnostics"], json!([]));
 }
+
+/// A file that is being typed: its YAML is broken, and what was said before stays where it belongs.
+#[test]
+fn findings_stay_while_the_yaml_is_broken() {
+    for (text, start, typed, rule) in [
+        (
+            super::AGNTZ.replace("{{writer}}", "{{wroter}}"),
+            "    input: { topic",
+            "    input: {{ topic",
+            "unresolved-name",
+        ),
+        (super::AEGIS.replace("target: SHOW", "target: SHWO"), "    WRITE:\n", "    WRITE: {\n", "unknown-reference"),
+        (super::SIRENSPEC.replace("to: write", "to: wrote"), "\"openai:gpt", "\"\"openai:gpt", "unknown-reference"),
+    ] {
+        let folder = Folder::new();
+        folder.write("a.yaml", &text);
+        let (mut client, _) = Client::start(folder);
+        client.open("a.yaml");
+        let before = client.diagnostics("a.yaml");
+        let place = |client: &Client, all: &[serde_json::Value]| {
+            let one = all.iter().find(|d| d["code"] == rule).unwrap_or_else(|| panic!("{all:#?}")).clone();
+            (client.slice("a.yaml", &one["range"]), one["message"].clone())
+        };
+        let known = place(&client, &before);
+        // A line above it is put in with the mistake, so that it has to move.
+        client.edit("a.yaml", start, &format!("# typing\n{typed}"));
+        let broken = client.diagnostics("a.yaml");
+        assert!(rules(&broken).iter().any(|r| r.starts_with("yaml-")), "{broken:#?}");
+        let other: Vec<&str> = rules(&broken).into_iter().filter(|r| !r.starts_with("yaml-")).collect();
+        assert_eq!(other, rules(&before), "nothing new, and nothing gone");
+        assert_eq!(place(&client, &broken), known);
+        client.edit("a.yaml", &format!("# typing\n{typed}"), start);
+        assert_eq!(client.diagnostics("a.yaml").len(), before.len());
+    }
+}
+
+#[test]
+fn other_files_do_not_flicker_while_one_is_broken() {
+    let (mut client, _) = Client::start(folder());
+    client.open("writer.yaml");
+    client.open("pipeline.yaml");
+    assert_eq!(rules(&client.diagnostics("pipeline.yaml")), [""; 0]);
+    assert_eq!(rules(&client.diagnostics("writer.yaml")), [""; 0]);
+    client.edit("writer.yaml", "id: writer\n", "id: [wri\n");
+    assert!(!client.diagnostics("writer.yaml").is_empty());
+    assert_eq!(client.heard("pipeline.yaml"), 0, "nothing has changed there");
+    client.edit("writer.yaml", "id: [wri\n", "id: author\n");
+    assert_eq!(rules(&client.diagnostics("pipeline.yaml")), ["unknown-reference"]);
+    client.edit("writer.yaml", "id: author\n", "id: writer\n");
+    assert_eq!(rules(&client.diagnostics("pipeline.yaml")), [""; 0]);
+    // What is changed in another file meanwhile is looked at.
+    client.edit("writer.yaml", "instruction: Write.", "instruction: [Write.");
+    client.edit("pipeline.yaml", "ref: writer", "ref: nobody");
+    assert_eq!(rules(&client.diagnostics("pipeline.yaml")), ["unknown-reference"]);
+}

@@ -48,6 +48,94 @@ fn placeholders_have_tokens_in_every_kind_of_scalar() {
 }
 
 #[test]
+fn tokens_of_a_part_and_what_has_changed() {
+    for (text, old, new) in [
+        (super::AGNTZ, "{{topic}}.", "{{topic}} {{topic}}."),
+        (super::AEGIS, "{{default WRITE.output 'nothing'}}", "{{WRITE.output}}"),
+        (super::SIRENSPEC, "{{ inputs.audience | default('all') }}", "{{ inputs.audience }} {{ in"),
+    ] {
+        let mut client = one("a.yaml", text);
+        let numbers =
+            |data: &Value| -> Vec<u64> { data.as_array().unwrap().iter().map(|n| n.as_u64().unwrap()).collect() };
+        let first = client.ask("textDocument/semanticTokens/full", document(&client, "a.yaml"));
+        let mut known = numbers(&first["data"]);
+        client.edit("a.yaml", old, new);
+        let mut params = document(&client, "a.yaml");
+        params["previousResultId"] = first["resultId"].clone();
+        let delta = client.ask("textDocument/semanticTokens/full/delta", params.clone());
+        for edit in delta["edits"].as_array().unwrap() {
+            let start = edit["start"].as_u64().unwrap() as usize;
+            let end = start + edit["deleteCount"].as_u64().unwrap() as usize;
+            known.splice(start..end, numbers(&edit["data"]));
+        }
+        let all = client.ask("textDocument/semanticTokens/full", document(&client, "a.yaml"));
+        assert_eq!(known, numbers(&all["data"]));
+        assert!(delta["edits"][0]["data"].as_array().unwrap().len() < known.len(), "not all of them again");
+        // Of tokens that the client cannot have, all are sent.
+        let again = client.ask("textDocument/semanticTokens/full/delta", params);
+        assert_eq!(numbers(&again["data"]), known);
+        // A part has its own.
+        let line = client.at("a.yaml", &format!("‸{new}"))["position"]["line"].clone();
+        let mut part = document(&client, "a.yaml");
+        part["range"] = json!({ "start": { "line": line, "character": 0 }, "end": { "line": line, "character": 999 } });
+        let part = client.ask("textDocument/semanticTokens/range", part);
+        let part = numbers(&part["data"]);
+        assert!(!part.is_empty() && part.len() < known.len() && part[0] == line.as_u64().unwrap(), "{part:?}");
+    }
+}
+
+/// `line text` of every highlight, with `=` where it is written and `*` where it is only text.
+fn highlighted(client: &mut Client, context: &str) -> Vec<String> {
+    let params = client.at("a.yaml", context);
+    let found = client.ask("textDocument/documentHighlight", params);
+    let one = |h: &Value| {
+        let mark = ["", "*", "", "="][h["kind"].as_u64().unwrap() as usize];
+        let line = h["range"]["start"]["line"].as_u64().unwrap() + 1;
+        format!("{line} {}{mark}", client.slice("a.yaml", &h["range"]))
+    };
+    found.as_array().unwrap().iter().map(one).collect()
+}
+
+#[test]
+fn every_place_of_a_name_is_highlighted() {
+    let mut client = one("a.yaml", super::AGNTZ);
+    assert_eq!(highlighted(&mut client, "input: { top‸ic:"), ["12 topic", "13 topic", "17 topic="]);
+    assert_eq!(highlighted(&mut client, "{{#i‸f topic"), ["13 #if*", "15 /if*"]);
+    assert_eq!(highlighted(&mut client, "{{wri‸ter}}"), ["8 writer=", "18 writer"]);
+    let mut client = one("a.yaml", super::AEGIS);
+    assert_eq!(highlighted(&mut client, "    WRI‸TE:"), ["5 WRITE", "7 WRITE=", "15 WRITE", "16 WRITE"]);
+    assert_eq!(highlighted(&mut client, "WRITE.sta‸tus"), ["15 status"]);
+    let mut client = one("a.yaml", super::SIRENSPEC);
+    assert_eq!(highlighted(&mut client, "len(working.out‸line)"), ["11 outline=", "16 outline"]);
+    assert_eq!(highlighted(&mut client, "agent: pla‸nner"), ["3 planner=", "10 planner", "13 planner"]);
+    assert_eq!(highlighted(&mut client, "Be sh‸ort"), [""; 0]);
+    // Nothing declares it, and yet it is one name.
+    client.edit("a.yaml", "Be short.", "{{ env.KEY }} {{ env.KEY }} {{ env.OTHER }}");
+    assert_eq!(highlighted(&mut client, "{{ env.K‸EY }} {{ env.KEY"), ["7 KEY", "7 KEY"]);
+}
+
+#[test]
+fn what_is_unused_or_old_is_marked_where_the_client_shows_that() {
+    let agntz = super::AGNTZ.replace("{ subject: string }", "{ subject: string, other: string }");
+    let aegis = super::AEGIS.replace("kind: Workflow", "kind: Agent");
+    let aegis = aegis.split("spec:").next().unwrap().replace("kind: Agent", "kind: AgentManifest");
+    let aegis = format!("{aegis}spec: {{ runtime: {{ model: smart }}, task: {{ instruction: x }} }}\n");
+    let siren = super::SIRENSPEC.replace("nodes:\n", "  nobody:\n    model: \"openai:m\"\n    system: x\nnodes:\n");
+    for (text, tag) in [(agntz, 1), (aegis, 2), (siren, 1)] {
+        for (marks, shown) in [(json!({ "valueSet": [1, 2] }), true), (json!({ "valueSet": [] }), false)] {
+            let folder = Folder::new();
+            folder.write("a.yaml", &text);
+            let capabilities = json!({ "textDocument": { "publishDiagnostics": { "tagSupport": marks } } });
+            let (mut client, _) = Client::start_as(folder, capabilities);
+            client.open("a.yaml");
+            let found = client.diagnostics("a.yaml");
+            let marked = found.iter().any(|d| d["tags"] == json!([tag]));
+            assert_eq!(marked, shown, "{found:#?}");
+        }
+    }
+}
+
+#[test]
 fn a_fix_is_a_quick_fix_and_part_of_fixing_all() {
     let text = "id: a\nkind: llm\nmodel: { provider: openai, name: m }\ninstrution: Write.\n";
     let mut client = one("a.yaml", text);

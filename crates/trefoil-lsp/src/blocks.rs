@@ -1,0 +1,50 @@
+//! The blocks of templates: which `{{#each}}` goes with which `{{/each}}`. A block that is not closed is none.
+
+use trefoil::syntax::{FileId, Span};
+
+use crate::analysis::Analysis;
+use crate::semantic_tokens::{Kind, tokens};
+
+/// A block.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Block {
+    /// The words of its tags, with `#` and `/`: the first, every `else`, the last.
+    pub words: Vec<Span>,
+    /// From the braces of the first tag to those of the last.
+    pub span: Span,
+}
+
+/// The blocks of a file, in the order in which they end.
+pub fn blocks(analysis: &Analysis, file: FileId) -> Vec<Block> {
+    let text = analysis.text(file);
+    let slice = |span: Span| text.get(span.start as usize..span.end as usize).unwrap_or_default();
+    let (mut open, mut out): (Vec<Vec<Span>>, Vec<Block>) = (Vec::new(), Vec::new());
+    let mut within = None;
+    for token in tokens(analysis, file).into_iter().filter(|t| t.kind == Kind::Keyword) {
+        let word = slice(token.span);
+        if !word.starts_with(['#', '/', '^']) && word != "else" {
+            continue;
+        }
+        // Blocks end with the text that they are in.
+        let here = analysis.scope_at(file, token.span.start).map(|s| s.at);
+        if here != within {
+            open.clear();
+            within = here;
+        }
+        if word.starts_with(['#', '^']) {
+            open.push(vec![token.span]);
+        } else if word == "else" {
+            open.last_mut().into_iter().for_each(|block| block.push(token.span));
+        } else if let Some(mut words) = open.pop()
+            && let Some(first) = words.first().copied()
+            && slice(first).get(1..) == word.get(1..)
+        {
+            words.push(token.span);
+            let start = text.get(..first.start as usize).and_then(|t| t.rfind("{{")).unwrap_or(first.start as usize);
+            let end = token.span.end as usize;
+            let end = text.get(end..).and_then(|t| t.find("}}")).map_or(end, |n| end + n + 2);
+            out.push(Block { words, span: Span::new(start as u32, end as u32) });
+        }
+    }
+    out
+}

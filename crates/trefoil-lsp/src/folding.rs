@@ -1,0 +1,68 @@
+//! Folding: mappings, list items and texts of several lines, blocks of templates, comments of several lines.
+
+use trefoil::syntax::yaml::{Kind, Node, comments};
+use trefoil::syntax::{FileId, Span};
+
+use crate::analysis::Analysis;
+use crate::blocks;
+
+/// What can be folded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fold {
+    /// From its first line to its last; what is on one line is among them too.
+    pub span: Span,
+    /// It is nothing but comments.
+    pub comment: bool,
+}
+
+/// What can be folded in a file, in its order.
+pub fn folds(analysis: &Analysis, file: FileId) -> Vec<Fold> {
+    let Some(root) = analysis.tree(file).filter(|_| analysis.dialect(file).is_some()) else { return Vec::new() };
+    let text = analysis.text(file);
+    let mut spans = Vec::new();
+    let mut stack = vec![root];
+    while let Some(node) = stack.pop() {
+        match &*node.kind {
+            Kind::Mapping(mapping) => {
+                for entry in &mapping.entries {
+                    spans.push(Span::new(entry.key.span.start, entry.value.span.end));
+                    stack.push(&entry.value);
+                }
+            }
+            Kind::Sequence(items) => {
+                spans.extend(items.iter().map(|n| n.span));
+                stack.extend(items);
+            }
+            Kind::Scalar(..) => {}
+        }
+    }
+    spans.extend(blocks::blocks(analysis, file).into_iter().map(|b| b.span));
+    // What an alias stands for is met where the anchor is, and a merged key is not below its mapping.
+    spans.retain(|s| s.start < s.end);
+    let mut out: Vec<Fold> = spans.into_iter().map(|s| Fold { span: trimmed(text, s), comment: false }).collect();
+    out.extend(remarks(text, root).into_iter().map(|span| Fold { span, comment: true }));
+    out.sort_by_key(|f| (f.span.start, std::cmp::Reverse(f.span.end)));
+    out.dedup();
+    out
+}
+
+/// A span without the white space and comments at its end: block scalars end where the next key begins.
+fn trimmed(text: &str, span: Span) -> Span {
+    let own = text.get(span.start as usize..span.end as usize).unwrap_or_default();
+    Span::new(span.start, span.start + own.trim_end().len() as u32)
+}
+
+/// Comments on lines of their own that follow each other.
+fn remarks(text: &str, root: &Node) -> Vec<Span> {
+    let mut out: Vec<Span> = Vec::new();
+    for comment in comments(text, root).all.into_iter().filter(|c| c.alone) {
+        let between = |last: &Span| text.get(last.end as usize..comment.span.start as usize).unwrap_or("?");
+        match out.last_mut() {
+            Some(last) if between(last).trim().is_empty() && between(last).matches('\n').count() == 1 => {
+                last.end = comment.span.end;
+            }
+            _ => out.push(comment.span),
+        }
+    }
+    out
+}

@@ -1,0 +1,127 @@
+//! Findings while a file is no YAML for a moment, because somebody is typing.
+//!
+//! What is found then about names and flow is mostly about what the parser lost, in every file of the folder; and if it all
+//! went away, the editor would flicker. So of a file that has just been broken there are the mistakes of its YAML as they are,
+//! and everything else as it was before, moved along with the text; what stood in the part that has changed is left out.
+//! The other files keep what they had, unless they have another text now.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+
+use trefoil::syntax::diagnostic::Label;
+use trefoil::syntax::{Diagnostic, FileId, Location, Severity, Span};
+
+use crate::analysis::Analysis;
+
+/// Whether a finding says that a file could not be read as YAML.
+fn breaks(d: &Diagnostic) -> bool {
+    of_yaml(d) && d.severity == Severity::Error && d.rule != "yaml-duplicate-key"
+}
+
+fn of_yaml(d: &Diagnostic) -> bool {
+    d.rule.starts_with("yaml-")
+}
+
+/// Whether files are broken that were not before.
+pub fn is_newly_broken(now: &Analysis, before: &Analysis) -> bool {
+    let broken = |a: &Analysis| -> Vec<PathBuf> {
+        let files = a.diagnostics().iter().filter(|d| breaks(d)).filter_map(|d| a.path(d.file?));
+        files.map(ToOwned::to_owned).collect()
+    };
+    let known = broken(before);
+    broken(now).iter().any(|path| !known.contains(path))
+}
+
+/// What to show, given what was shown of before.
+pub fn findings(now: &Analysis, before: &Analysis) -> Vec<Diagnostic> {
+    let moves: HashMap<FileId, Move> = before
+        .files()
+        .filter_map(|(path, old)| {
+            let new = now.file(path)?;
+            Some((old, Move::between(new, before.text(old), now.text(new))))
+        })
+        .collect();
+    let broken = |file| now.diagnostics().iter().any(|d| d.file == Some(file) && breaks(d));
+    let edited = |file| moves.values().any(|m| m.to == file && !m.is_none());
+    let fresh = now.diagnostics().iter().filter(|d| match d.file {
+        Some(file) if broken(file) => of_yaml(d),
+        // Of a file that came later nothing is kept.
+        Some(file) => edited(file) || !moves.values().any(|m| m.to == file),
+        None => true,
+    });
+    let mut out: Vec<Diagnostic> = fresh.cloned().collect();
+    for d in before.shown().iter().filter(|d| !of_yaml(d)) {
+        let Some(by) = d.file.and_then(|file| moves.get(&file)) else { continue };
+        if (broken(by.to) || by.is_none())
+            && let Some(moved) = moved(d, by, &moves)
+        {
+            out.push(moved);
+        }
+    }
+    out.sort_by_key(|d| (d.file, d.span));
+    out
+}
+
+/// A finding where it is now. Its fix is left out: it was made for another text.
+fn moved(d: &Diagnostic, by: &Move, moves: &HashMap<FileId, Move>) -> Option<Diagnostic> {
+    let span = match d.span {
+        Some(span) => Some(by.span(span)?),
+        None => None,
+    };
+    let label = |label: &Label| {
+        let by = moves.get(&label.location.file)?;
+        let location = Location::new(by.to, by.span(label.location.span)?);
+        Some(Label { location, message: label.message.clone() })
+    };
+    let labels = d.labels.iter().filter_map(label).collect();
+    let fix = d.fix.clone().filter(|_| moves.values().all(Move::is_none));
+    Some(Diagnostic { file: Some(by.to), span, labels, fix, ..d.clone() })
+}
+
+/// What became of a text: between a beginning and an end that are still the same, something else stands now.
+#[derive(Debug, PartialEq, Eq)]
+struct Move {
+    to: FileId,
+    /// The end of the part at the beginning.
+    head: u32,
+    /// The beginning of the part at the end, in the old text and in the new one.
+    tail: (u32, u32),
+}
+
+impl Move {
+    fn between(to: FileId, old: &str, new: &str) -> Self {
+        let head = old.bytes().zip(new.bytes()).take_while(|(a, b)| a == b).count();
+        let left = old.len().min(new.len()) - head;
+        let tail = old.bytes().rev().zip(new.bytes().rev()).take(left).take_while(|(a, b)| a == b).count();
+        Self { to, head: head as u32, tail: ((old.len() - tail) as u32, (new.len() - tail) as u32) }
+    }
+    fn is_none(&self) -> bool {
+        self.tail.0 == self.tail.1 && self.head == self.tail.0
+    }
+    fn span(&self, span: Span) -> Option<Span> {
+        if span.end <= self.head {
+            return Some(span);
+        }
+        let offset = |at: u32| at - self.tail.0 + self.tail.1;
+        (span.start >= self.tail.0).then(|| Span::new(offset(span.start), offset(span.end)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Move;
+    use trefoil::syntax::{FileId, Span};
+
+    #[test]
+    fn what_is_not_touched_moves_along() {
+        let by = Move::between(FileId(1), "a: b\nc: d\n", "a: {{\nc: d\n");
+        assert_eq!(by.span(Span::new(0, 1)), Some(Span::new(0, 1)));
+        assert_eq!(by.span(Span::new(3, 4)), None, "it has changed");
+        assert_eq!(by.span(Span::new(5, 6)), Some(Span::new(6, 7)));
+        let by = Move::between(FileId(1), "aaaa", "aa");
+        assert_eq!(by.span(Span::new(0, 2)), Some(Span::new(0, 2)));
+        assert_eq!(by.span(Span::new(1, 3)), None);
+        assert!(Move::between(FileId(1), "abc", "abc").is_none());
+        assert!(!Move::between(FileId(1), "aba", "aa").is_none());
+    }
+}

@@ -1,0 +1,63 @@
+//! Highlights: every place of the file that names what stands at an offset; of a block in a template its tags.
+
+use trefoil::ir::facts::DeclarationKind;
+use trefoil::syntax::{FileId, Location, Span};
+
+use crate::analysis::{Analysis, touches};
+use crate::{blocks, references};
+
+/// What a place does with what it names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sort {
+    /// A tag of a block.
+    Text,
+    /// It reads it, or refers to it.
+    Read,
+    /// It declares it, or writes to it.
+    Write,
+}
+
+/// The places, in the order of the file.
+pub fn highlights(analysis: &Analysis, file: FileId, offset: u32) -> Vec<(Span, Sort)> {
+    let block = blocks::blocks(analysis, file).into_iter().find(|b| b.words.iter().any(|w| touches(*w, offset)));
+    if let Some(block) = block {
+        return block.words.into_iter().map(|word| (word, Sort::Text)).collect();
+    }
+    let named = references::references(analysis, file, offset, true);
+    let mut out: Vec<(Span, Sort)> =
+        named.into_iter().filter(|at| at.file == file).map(|at| (at.span, sort(analysis, at))).collect();
+    if out.is_empty() {
+        // What no manifest declares (`env.KEY`, `item.title`) goes by its path.
+        let path = |span: Span| path_to(analysis.text(file), span);
+        let here = analysis.mentions_at(file, offset).into_iter().find(|m| m.template).map(|m| path(m.at.span));
+        let same = analysis.mentions_in(file).filter(|m| m.template && m.to.is_none());
+        let same = same.filter(|m| here == Some(path(m.at.span)));
+        out.extend(same.map(|m| (m.at.span, Sort::Read)));
+    }
+    out.sort_by_key(|(span, sort)| (*span, *sort == Sort::Read));
+    out.dedup_by_key(|(span, _)| *span);
+    out
+}
+
+fn sort(analysis: &Analysis, at: Location) -> Sort {
+    let writes = || {
+        let mut mentions = analysis.mentions_at(at.file, at.span.start).into_iter().filter(|m| m.at == at);
+        mentions.any(|m| !m.template && m.to.and_then(|to| analysis.declaration(to)).is_some_and(is_key))
+    };
+    if analysis.declaration(at).is_some() || writes() { Sort::Write } else { Sort::Read }
+}
+
+/// What is named elsewhere than in templates is written there.
+fn is_key(declaration: &trefoil::ir::facts::Declaration) -> bool {
+    declaration.kind == DeclarationKind::Key
+}
+
+/// The path of which a segment is the last, up to and with it.
+pub fn path_to(text: &str, segment: Span) -> &str {
+    let before = text.get(..segment.end as usize).unwrap_or_default();
+    let part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '@' | '$');
+    let start = before
+        .rfind(|c| !part(c))
+        .map_or(0, |n| n + before.get(n..).and_then(|t| t.chars().next()).map_or(1, char::len_utf8));
+    before.get(start..).unwrap_or_default()
+}

@@ -1,0 +1,47 @@
+//! Code lenses: above what can be run, to run it and to plan a run.
+
+use trefoil::ir::facts::DeclarationKind;
+use trefoil::syntax::{FileId, Span};
+
+use crate::analysis::Analysis;
+
+/// What a lens does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Does {
+    /// `trefoil run`.
+    Run,
+    /// `trefoil plan`.
+    Plan,
+}
+
+impl Does {
+    /// Both, in the order in which they are shown.
+    pub const ALL: [Self; 2] = [Self::Run, Self::Plan];
+    /// The editor's command.
+    pub fn command(self) -> &'static str {
+        match self {
+            Self::Run => "trefoil.run",
+            Self::Plan => "trefoil.plan",
+        }
+    }
+    /// What is shown.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Run => "Run",
+            Self::Plan => "Plan",
+        }
+    }
+}
+
+/// The name under which a file is run, if it is a program: the workflow or agent that is part of nothing else.
+pub fn entry(analysis: &Analysis, file: FileId) -> Option<Span> {
+    let own = analysis.facts().declarations.iter().filter(|d| d.at.file == file && d.parent.is_none());
+    let mut programs = own.filter(|d| matches!(d.kind, DeclarationKind::Agent | DeclarationKind::Workflow));
+    let first = programs.next().map(|d| d.at.span);
+    if first.is_some() && programs.next().is_none() {
+        return first;
+    }
+    // A workflow without a name of its own: its first key.
+    let root = analysis.tree(file)?.mapping().filter(|_| analysis.dialect(file).is_some())?;
+    root.entries.first().map(|e| e.key.content())
+}

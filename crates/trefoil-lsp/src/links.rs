@@ -1,0 +1,59 @@
+//! Document links: paths in a manifest that lead to a file of the project.
+
+use std::path::PathBuf;
+
+use trefoil::door;
+use trefoil::syntax::yaml::{Kind, Text};
+use trefoil::syntax::{FileId, Span};
+
+use crate::analysis::Analysis;
+
+/// Keys whose values are paths, in any dialect. Elsewhere only files that were read are linked: a word with a dot in it may
+/// be anything.
+const PATHS: &[&str] = &["env_file", "path", "ref", "file", "schema_file"];
+
+/// A path, and where it leads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Link {
+    /// The path as it is written.
+    pub span: Span,
+    /// The file.
+    pub target: PathBuf,
+}
+
+/// The links of a file, in its order.
+pub fn links(analysis: &Analysis, file: FileId) -> Vec<Link> {
+    let Some(root) = analysis.tree(file).filter(|_| analysis.dialect(file).is_some()) else { return Vec::new() };
+    let mut out = Vec::new();
+    let mut stack = vec![(root, "")];
+    while let Some((node, key)) = stack.pop() {
+        match &*node.kind {
+            Kind::Mapping(mapping) => stack.extend(mapping.entries.iter().map(|e| (&e.value, &*e.key.value))),
+            Kind::Sequence(items) => stack.extend(items.iter().map(|n| (n, key))),
+            Kind::Scalar(_, text) => {
+                let target = target(analysis, file, text, PATHS.contains(&key));
+                out.extend(target.map(|target| Link { span: text.content(), target }));
+            }
+        }
+    }
+    out.sort_by_key(|l| l.span);
+    out.dedup();
+    out
+}
+
+/// Where the path of a scalar leads: to a file that was read, or to one that is in the folder of this file or below it.
+pub fn target(analysis: &Analysis, file: FileId, text: &Text, is_path: bool) -> Option<PathBuf> {
+    let written = &*text.value;
+    if !written.contains(['.', '/']) || written.contains(['\n', '{', ':']) || written.starts_with('/') {
+        return None;
+    }
+    let own = std::path::Path::new(analysis.source(file)?.name());
+    let folder = door::folder_real(own.parent()?)?;
+    let path = door::clean(&folder.join(written));
+    if analysis.file(&path).is_some() {
+        return Some(path);
+    }
+    // Nothing outside is looked at, not even whether it is there: also not by a link in the folder.
+    let inside = is_path && path.starts_with(&folder) && door::is_file(&path);
+    inside.then(|| door::real(&path)).filter(|real| real.starts_with(&folder))
+}

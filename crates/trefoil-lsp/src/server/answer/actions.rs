@@ -1,0 +1,104 @@
+//! Code actions and commands.
+
+use gen_lsp_types as lsp;
+use lsp_server::{ErrorCode, Notification};
+use serde_json::{Value, json};
+use trefoil::syntax::Span;
+
+use super::Refused;
+use crate::server::convert::Converter;
+use crate::server::position::Lines;
+use crate::server::session::Session;
+use crate::{code_action, lens, rename};
+use trefoil::{Checks, LoadOptions, Plan, Target};
+
+pub fn code_actions(
+    session: &mut Session,
+    params: lsp::CodeActionParams,
+) -> Result<Option<Vec<lsp::CodeAction>>, Refused> {
+    let Some(place) = session.document(&params.text_document.uri) else { return Ok(None) };
+    let lines = Lines::new(place.analysis.text(place.file), session.encoding());
+    let span = Span::new(lines.offset(params.range.start), lines.offset(params.range.end));
+    let wanted = |kind: &str| {
+        params.context.only.as_ref().is_none_or(|only| {
+            only.iter()
+                .map(|k| String::from(k.clone()))
+                .any(|k| k.is_empty() || kind == k || kind.starts_with(&format!("{k}.")))
+        })
+    };
+    let mut out = Vec::new();
+    let mut converter = Converter::new(session, &place.analysis);
+    for action in code_action::actions(&place.analysis, place.file, span) {
+        let kind = match action.kind {
+            code_action::Kind::Quick => lsp::CodeActionKind::QuickFix,
+            code_action::Kind::All => lsp::CodeActionKind::SourceFixAll,
+        };
+        if !wanted(&String::from(kind.clone())) {
+            continue;
+        }
+        let edits = match action.kind {
+            code_action::Kind::Quick => action.edits,
+            code_action::Kind::All => code_action::proven(&place.analysis, place.file, &mut |edits| {
+                let text = rename::apply(place.analysis.text(place.file), edits);
+                session.workspace.analysis_with(&place.path, &text).map(|(analysis, _)| analysis)
+            }),
+        };
+        if edits.is_empty() {
+            continue;
+        }
+        out.push(lsp::CodeAction {
+            title: action.title,
+            kind: Some(kind),
+            diagnostics: action.diagnostic.map(|d| vec![converter.diagnostic(d)]),
+            is_preferred: action.preferred.then_some(true),
+            edit: Some(converter.edit(&edits)),
+            ..Default::default()
+        });
+    }
+    Ok(Some(out))
+}
+
+/// The commands of lenses, for a client that does not have them itself: what a plan says, or how a run is started, is shown
+/// as a message. Nothing is run here.
+pub fn execute_command(session: &mut Session, params: lsp::ExecuteCommandParams) -> Result<Value, Refused> {
+    let Some(does) = lens::Does::ALL.into_iter().find(|d| d.command() == params.command) else {
+        return Err(Refused::new(ErrorCode::InvalidParams, format!("there is no command `{}`", params.command)));
+    };
+    let named = params.arguments.as_deref().unwrap_or_default().first().and_then(Value::as_str);
+    let uri = named.map(|uri| lsp::Uri(uri.to_owned()));
+    let place = uri.and_then(|uri| session.document(&uri));
+    let Some(place) = place else {
+        return Err(Refused::new(ErrorCode::InvalidParams, "the argument is the URI of an open file"));
+    };
+    let path = place.path.to_string_lossy().into_owned();
+    let said = match does {
+        lens::Does::Run => format!("trefoil run {}", quoted(&path)),
+        lens::Does::Plan => {
+            let options =
+                LoadOptions { checks: None::<Checks>, overlay: session.workspace.overlay(), ..LoadOptions::default() };
+            let target = Target { path: place.path.clone(), id: None };
+            let loaded = trefoil::load(&target, &options).map_err(|report| {
+                let errors =
+                    report.diagnostics.iter().filter(|d| d.severity == trefoil::syntax::Severity::Error).count();
+                Refused::new(
+                    ErrorCode::RequestFailed,
+                    format!("there is no plan: {errors} errors keep it from loading"),
+                )
+            })?;
+            Plan::of(&loaded.program, &loaded.files).text()
+        }
+    };
+    let message = json!({ "type": 3, "message": &said });
+    session.outgoing.push(Notification::new("window/showMessage".to_owned(), message).into());
+    Ok(said.into())
+}
+
+/// A word as a shell takes it.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:@%".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
+}

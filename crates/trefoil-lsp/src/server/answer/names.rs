@@ -1,0 +1,155 @@
+//! Requests about a name, or about what stands at one place.
+
+use gen_lsp_types as lsp;
+use lsp_server::ErrorCode;
+
+use super::Refused;
+use crate::server::convert::Converter;
+use crate::server::session::Session;
+use crate::{
+    completion as feature, definition as definitions, highlight, hover as hovers, references as reference,
+    rename as renames, signature,
+};
+use trefoil::door::real;
+
+pub fn completion(
+    session: &mut Session,
+    params: lsp::CompletionParams,
+) -> Result<Option<lsp::CompletionList>, Refused> {
+    let at = params.text_document_position_params;
+    let Some(place) = session.place(&at.text_document.uri, at.position) else { return Ok(None) };
+    let workspace = &session.workspace;
+    let found = feature::complete(&place.analysis, place.file, place.offset, &mut |text| {
+        workspace.analysis_with(&place.path, text)
+    });
+    let mut converter = Converter::new(session, &place.analysis);
+    let range = converter.range(place.file, found.replace);
+    let items = found.items.into_iter().enumerate().map(|(rank, item)| completion_item(rank, item, range)).collect();
+    Ok(Some(lsp::CompletionList { is_incomplete: false, items, ..Default::default() }))
+}
+
+fn completion_item(rank: usize, item: feature::Item, range: lsp::Range) -> lsp::CompletionItem {
+    use feature::Sort;
+    let kind = match item.sort {
+        Sort::Name => lsp::CompletionItemKind::Variable,
+        Sort::Property => lsp::CompletionItemKind::Field,
+        Sort::Key => lsp::CompletionItemKind::Property,
+        Sort::Value => lsp::CompletionItemKind::EnumMember,
+        Sort::Word => lsp::CompletionItemKind::Keyword,
+        Sort::Rule => lsp::CompletionItemKind::Reference,
+    };
+    lsp::CompletionItem {
+        label: item.label,
+        kind: Some(kind),
+        detail: item.detail,
+        documentation: item.documentation.map(|text| lsp::Documentation::MarkupContent(markdown(text))),
+        sort_text: Some(format!("{rank:05}")),
+        text_edit: Some(lsp::TextEdit { range, new_text: item.insert }.into()),
+        ..Default::default()
+    }
+}
+
+fn markdown(value: String) -> lsp::MarkupContent {
+    lsp::MarkupContent { kind: lsp::MarkupKind::Markdown, value }
+}
+
+pub fn hover(session: &mut Session, params: lsp::HoverParams) -> Result<Option<lsp::Hover>, Refused> {
+    let at = params.text_document_position_params;
+    let Some(place) = session.place(&at.text_document.uri, at.position) else { return Ok(None) };
+    let Some(found) = hovers::hover(&place.analysis, place.file, place.offset) else { return Ok(None) };
+    let range = Converter::new(session, &place.analysis).range(place.file, found.span);
+    Ok(Some(lsp::Hover { contents: lsp::Contents::MarkupContent(markdown(found.text)), range: Some(range) }))
+}
+
+pub fn definition(session: &mut Session, params: lsp::DefinitionParams) -> Result<Option<Vec<lsp::Location>>, Refused> {
+    let at = params.text_document_position_params;
+    let Some(place) = session.place(&at.text_document.uri, at.position) else { return Ok(None) };
+    let found = definitions::definition(&place.analysis, place.file, place.offset);
+    let mut converter = Converter::new(session, &place.analysis);
+    Ok(Some(found.into_iter().filter_map(|at| converter.location(at)).collect()))
+}
+
+pub fn references(session: &mut Session, params: lsp::ReferenceParams) -> Result<Option<Vec<lsp::Location>>, Refused> {
+    let at = params.text_document_position_params;
+    let Some(place) = session.place(&at.text_document.uri, at.position) else { return Ok(None) };
+    let declaration = params.context.include_declaration;
+    let found = reference::references(&place.analysis, place.file, place.offset, declaration);
+    let mut converter = Converter::new(session, &place.analysis);
+    Ok(Some(found.into_iter().filter_map(|at| converter.location(at)).collect()))
+}
+
+pub fn prepare_rename(
+    session: &mut Session,
+    params: lsp::PrepareRenameParams,
+) -> Result<Option<lsp::PrepareRenamePlaceholder>, Refused> {
+    let at = params.text_document_position_params;
+    let Some(place) = session.place(&at.text_document.uri, at.position) else { return Ok(None) };
+    let Some((span, placeholder)) = renames::prepare(&place.analysis, place.file, place.offset) else {
+        return Ok(None);
+    };
+    let range = Converter::new(session, &place.analysis).range(place.file, span);
+    Ok(Some(lsp::PrepareRenamePlaceholder { range, placeholder }))
+}
+
+pub fn rename(session: &mut Session, params: lsp::RenameParams) -> Result<Option<lsp::WorkspaceEdit>, Refused> {
+    let at = params.text_document_position_params;
+    let Some(place) = session.place(&at.text_document.uri, at.position) else { return Ok(None) };
+    let refuse = |message: String| Refused::new(ErrorCode::RequestFailed, message);
+    let before = &place.analysis;
+    let found = renames::rename(before, place.file, place.offset, &params.new_name).map_err(refuse)?;
+    let path = |file| before.source(file).map(|s| real(std::path::Path::new(s.name())));
+    let mut files: Vec<_> = found.edits.iter().map(|e| e.location.file).collect();
+    files.dedup();
+    let texts = files.into_iter().filter_map(|file| {
+        let own = found.edits.iter().filter(|e| e.location.file == file);
+        Some((path(file)?, renames::apply(before.text(file), own)))
+    });
+    if let Some(after) = session.workspace.analysis_after(&place.path, texts) {
+        found.verify(before, &after, |file| after.file(&path(file)?)).map_err(refuse)?;
+    }
+    Ok(Some(Converter::new(session, before).edit(&found.edits)))
+}
+
+pub fn document_highlight(
+    session: &mut Session,
+    params: lsp::DocumentHighlightParams,
+) -> Result<Option<Vec<lsp::DocumentHighlight>>, Refused> {
+    let at = params.text_document_position_params;
+    let Some(place) = session.place(&at.text_document.uri, at.position) else { return Ok(None) };
+    let mut converter = Converter::new(session, &place.analysis);
+    let one = |(span, sort)| lsp::DocumentHighlight {
+        range: converter.range(place.file, span),
+        kind: Some(match sort {
+            highlight::Sort::Text => lsp::DocumentHighlightKind::Text,
+            highlight::Sort::Read => lsp::DocumentHighlightKind::Read,
+            highlight::Sort::Write => lsp::DocumentHighlightKind::Write,
+        }),
+    };
+    Ok(Some(highlight::highlights(&place.analysis, place.file, place.offset).into_iter().map(one).collect()))
+}
+
+pub fn signature_help(
+    session: &mut Session,
+    params: lsp::SignatureHelpParams,
+) -> Result<Option<lsp::SignatureHelp>, Refused> {
+    let at = params.text_document_position_params;
+    let Some(place) = session.place(&at.text_document.uri, at.position) else { return Ok(None) };
+    let Some(found) = signature::help(&place.analysis, place.file, place.offset) else { return Ok(None) };
+    // Usages are ASCII: bytes are columns, whatever these count.
+    let parameters = found.arguments.into_iter().map(|range| lsp::ParameterInformation {
+        label: lsp::ParameterInformationLabel::Tuple((range.start, range.end)),
+        documentation: None,
+    });
+    let active = found.active as u32;
+    let signature = lsp::SignatureInformation {
+        label: found.label,
+        documentation: Some(lsp::Documentation::MarkupContent(markdown(found.about.to_owned()))),
+        parameters: Some(parameters.collect()),
+        active_parameter: Some(active.into()),
+    };
+    Ok(Some(lsp::SignatureHelp {
+        signatures: vec![signature],
+        active_signature: Some(0),
+        active_parameter: Some(active.into()),
+    }))
+}

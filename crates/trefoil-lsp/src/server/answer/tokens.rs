@@ -1,0 +1,91 @@
+//! Semantic tokens: of whole files, of parts of them, and what has changed since the last ones.
+
+use gen_lsp_types as lsp;
+use serde_json::{Value, json};
+use trefoil::syntax::Span;
+
+use super::Refused;
+use crate::semantic_tokens::{Token, tokens};
+use crate::server::position::Lines;
+use crate::server::session::{Place, Session};
+
+/// Numbers that a token has in the protocol.
+const FIELDS: usize = 5;
+
+pub fn full(session: &mut Session, params: lsp::SemanticTokensParams) -> Result<Value, Refused> {
+    let uri = params.text_document.uri;
+    let Some(place) = session.document(&uri) else { return Ok(Value::Null) };
+    let data = encoded(session, &place, tokens(&place.analysis, place.file));
+    let id = session.remember_tokens(&uri, data.clone());
+    Ok(json!({ "resultId": id, "data": data }))
+}
+
+/// The tokens that touch a part of a file.
+pub fn range(session: &mut Session, params: lsp::SemanticTokensRangeParams) -> Result<Value, Refused> {
+    let Some(place) = session.document(&params.text_document.uri) else { return Ok(Value::Null) };
+    let lines = Lines::new(place.analysis.text(place.file), session.encoding());
+    let within = Span::new(lines.offset(params.range.start), lines.offset(params.range.end));
+    let mut all = tokens(&place.analysis, place.file);
+    all.retain(|t| t.span.start <= within.end && within.start <= t.span.end);
+    Ok(json!({ "data": encoded(session, &place, all) }))
+}
+
+/// What is different from the tokens that the client has; all of them where it has others than were sent last.
+pub fn delta(session: &mut Session, params: lsp::SemanticTokensDeltaParams) -> Result<Value, Refused> {
+    let uri = params.text_document.uri;
+    let Some(place) = session.document(&uri) else { return Ok(Value::Null) };
+    let data = encoded(session, &place, tokens(&place.analysis, place.file));
+    let before = session.tokens(&uri, &params.previous_result_id).map(<[u32]>::to_vec);
+    let id = session.remember_tokens(&uri, data.clone());
+    let Some(before) = before else { return Ok(json!({ "resultId": id, "data": data })) };
+    let edits: Vec<Value> = edit(&before, &data)
+        .map(|(start, gone, new)| json!({ "start": start, "deleteCount": gone, "data": new }))
+        .into_iter()
+        .collect();
+    Ok(json!({ "resultId": id, "edits": edits }))
+}
+
+/// The one stretch in which two lists of tokens differ: where it starts, how many numbers go, which ones come.
+fn edit<'d>(before: &[u32], now: &'d [u32]) -> Option<(usize, usize, &'d [u32])> {
+    let (one, other) = (before.chunks(FIELDS), now.chunks(FIELDS));
+    let head = one.clone().zip(other.clone()).take_while(|(a, b)| a == b).count() * FIELDS;
+    let left = (before.len() - head).min(now.len() - head) / FIELDS;
+    let tail = one.rev().zip(other.rev()).take(left).take_while(|(a, b)| a == b).count() * FIELDS;
+    let new = now.get(head..now.len() - tail).unwrap_or_default();
+    let gone = before.len() - head - tail;
+    (gone > 0 || !new.is_empty()).then_some((head, gone, new))
+}
+
+/// As the protocol has them: each relative to the one before.
+fn encoded(session: &Session, place: &Place, tokens: Vec<Token>) -> Vec<u32> {
+    let lines = Lines::new(place.analysis.text(place.file), session.encoding());
+    let mut data = Vec::with_capacity(tokens.len() * FIELDS);
+    let mut last = lsp::Position::default();
+    for token in tokens {
+        let range = lines.range(token.span);
+        if range.start.line != range.end.line {
+            continue;
+        }
+        let line = range.start.line - last.line;
+        let start = if line == 0 { range.start.character - last.character } else { range.start.character };
+        data.extend([line, start, range.end.character - range.start.character, token.kind as u32, 0]);
+        last = range.start;
+    }
+    data
+}
+
+#[cfg(test)]
+mod tests {
+    use super::edit;
+
+    #[test]
+    fn a_difference_is_one_stretch_of_whole_tokens() {
+        let (a, b, c) = ([0, 1, 2, 3, 0], [1, 1, 2, 3, 0], [2, 1, 2, 3, 0]);
+        assert_eq!(edit(&[a, b].concat(), &[a, b].concat()), None);
+        assert_eq!(edit(&[a, b].concat(), &[a, c, b].concat()), Some((5, 0, &c[..])));
+        assert_eq!(edit(&[a, c, b].concat(), &[a, b].concat()), Some((5, 5, &[][..])));
+        assert_eq!(edit(&[a, a, a].concat(), &[a, a].concat()), Some((10, 5, &[][..])), "nothing is taken away twice");
+        assert_eq!(edit(&[], &a), Some((0, 0, &a[..])));
+        assert_eq!(edit(&a, &[]), Some((0, 5, &[][..])));
+    }
+}

@@ -1,0 +1,145 @@
+//! Signature help: how the helper, filter, function or block at the cursor is used, and which of its arguments comes next.
+
+use trefoil::ir::facts::Scope;
+use trefoil::syntax::FileId;
+use trefoil::template::Policy;
+use trefoil::template::policy::ConditionGrammar;
+
+use crate::analysis::Analysis;
+use crate::completion::in_tag;
+use crate::words;
+
+/// How something is used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Signature {
+    /// As it is written.
+    pub label: String,
+    /// The bytes of its arguments in the label.
+    pub arguments: Vec<std::ops::Range<u32>>,
+    /// The one that is being written, counted from 0.
+    pub active: usize,
+    /// What it gives.
+    pub about: &'static str,
+}
+
+/// What is being called at an offset.
+pub fn help(analysis: &Analysis, file: FileId, offset: u32) -> Option<Signature> {
+    let text = analysis.text(file);
+    let scope = analysis.scope_at(file, offset);
+    let policy = scope.map(|s| s.policy).or_else(|| analysis.dialect(file).map(|f| f.policy()))?;
+    let condition = scope.is_some_and(|s| s.condition);
+    let begun = begun(text, offset, scope)?;
+    let call = call(begun, policy, condition)?;
+    let word = words::find(policy, condition && !in_tag(text, offset), call.name)?;
+    let (label, arguments) = words::usage(&word);
+    let active = call.done.min(arguments.len().saturating_sub(1));
+    (!arguments.is_empty()).then_some(Signature { label, arguments, active, about: word.about })
+}
+
+/// What is written up to the cursor of the tag or condition that it is in.
+fn begun<'t>(text: &'t str, offset: u32, scope: Option<&Scope>) -> Option<&'t str> {
+    let before = text.get(..offset as usize)?;
+    if in_tag(text, offset) {
+        return before.get(before.rfind("{{")? + 2..);
+    }
+    let scope = scope.filter(|s| s.condition)?;
+    // Without the quote that the scalar begins with.
+    before.get(scope.at.span.start as usize..).map(|t| t.strip_prefix(['"', '\'']).unwrap_or(t))
+}
+
+/// A call that is not finished.
+#[derive(Debug, PartialEq, Eq)]
+struct Call<'t> {
+    name: &'t str,
+    /// How many arguments are done.
+    done: usize,
+}
+
+/// The innermost call that is open at the end of a text.
+fn call<'t>(text: &'t str, policy: &Policy, condition: bool) -> Option<Call<'t>> {
+    let mut open: Vec<usize> = Vec::new();
+    let mut quote = None;
+    for (at, c) in text.char_indices() {
+        match (quote, c) {
+            (Some(q), c) if q == c => quote = None,
+            (None, '"' | '\'') => quote = Some(c),
+            (None, '(') => open.push(at),
+            (None, ')') => drop(open.pop()),
+            _ => {}
+        }
+    }
+    let with_commas = policy.filters || condition && policy.conditions == ConditionGrammar::Python;
+    let Some(paren) = open.last().copied() else {
+        return if with_commas { None } else { spaced(text) };
+    };
+    if !with_commas {
+        return spaced(text.get(paren + 1..)?);
+    }
+    let before = text.get(..paren)?.trim_end();
+    let start = before.rfind(|c: char| !(c.is_alphanumeric() || c == '_')).map_or(0, |n| n + 1);
+    let name = before.get(start..).filter(|n| !n.is_empty())?;
+    Some(Call { name, done: commas(text.get(paren + 1..)?) })
+}
+
+/// A word and arguments with blanks between them. The word is done where a blank follows it.
+fn spaced(text: &str) -> Option<Call<'_>> {
+    let text = text.trim_start_matches(['~', '{', '&', ' ', '\t', '\n']);
+    let end = text.find(char::is_whitespace)?;
+    let (name, rest) = text.split_at(end);
+    let (mut done, mut quote, mut depth, mut inside) = (0, None, 0_u32, false);
+    for c in rest.chars() {
+        let blank = c.is_whitespace() && quote.is_none() && depth == 0;
+        match (quote, c) {
+            (Some(q), c) if q == c => quote = None,
+            (None, '"' | '\'') => quote = Some(c),
+            (None, '(') => depth += 1,
+            (None, ')') => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if inside && blank {
+            done += 1;
+        }
+        inside = !blank;
+    }
+    Some(Call { name, done })
+}
+
+fn commas(text: &str) -> usize {
+    let (mut done, mut quote, mut depth) = (0, None, 0_u32);
+    for c in text.chars() {
+        match (quote, c) {
+            (Some(q), c) if q == c => quote = None,
+            (None, '"' | '\'') => quote = Some(c),
+            (None, '(' | '[') => depth += 1,
+            (None, ')' | ']') => depth = depth.saturating_sub(1),
+            (None, ',') if depth == 0 => done += 1,
+            _ => {}
+        }
+    }
+    done
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Call, call};
+    use trefoil::template::Policy;
+
+    fn open<'t>(text: &'t str, policy: &Policy, condition: bool) -> Option<(&'t str, usize)> {
+        call(text, policy, condition).map(|Call { name, done }| (name, done))
+    }
+
+    #[test]
+    fn arguments_are_counted_in_every_language() {
+        assert_eq!(open("default ", &Policy::AEGIS, false), Some(("default", 0)));
+        assert_eq!(open("default path ", &Policy::AEGIS, false), Some(("default", 1)));
+        assert_eq!(open("default path 'a b", &Policy::AEGIS, false), Some(("default", 1)));
+        assert_eq!(open("#if (eq a.b ", &Policy::AEGIS, false), Some(("eq", 1)));
+        assert_eq!(open("#if (eq a b) ", &Policy::AEGIS, false), Some(("#if", 1)));
+        assert_eq!(open("def", &Policy::AEGIS, false), None, "the word itself is being written");
+        assert_eq!(open(" x | default(", &Policy::SIRENSPEC, false), Some(("default", 0)));
+        assert_eq!(open(" x | default('a, (') ", &Policy::SIRENSPEC, false), None);
+        assert_eq!(open("min(len(x), ", &Policy::SIRENSPEC, true), Some(("min", 1)));
+        assert_eq!(open("min(len(", &Policy::SIRENSPEC, true), Some(("len", 0)));
+        assert_eq!(open("#if ", &Policy::AGNTZ, false), Some(("#if", 0)));
+    }
+}

@@ -1,0 +1,64 @@
+//! Workspace symbols: what any file of a folder declares, by a part of its name.
+
+use trefoil::ir::facts::DeclarationKind;
+use trefoil::syntax::Location;
+
+use crate::analysis::Analysis;
+
+/// Something that was found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Found {
+    /// Its name.
+    pub name: String,
+    /// What sort of thing.
+    pub kind: DeclarationKind,
+    /// Its name in its file.
+    pub at: Location,
+    /// The name of what it is part of.
+    pub container: Option<String>,
+    /// How well it fits: less is better.
+    rank: u8,
+}
+
+/// What has the letters of a query in its name, in their order, whatever their case; the best first. An empty query finds
+/// everything.
+pub fn find(analysis: &Analysis, query: &str) -> Vec<Found> {
+    let query: String = query.chars().filter(|c| !c.is_whitespace()).flat_map(char::to_lowercase).collect();
+    let all = analysis.facts().declarations.iter();
+    let found = all.filter_map(|d| {
+        let container = d.parent.and_then(|p| analysis.declaration(p)).map(|p| p.name.to_string());
+        Some(Found { rank: rank(&d.name, &query)?, name: d.name.to_string(), kind: d.kind, at: d.at, container })
+    });
+    let mut found: Vec<Found> = found.collect();
+    found.sort_by(|a, b| (a.rank, &a.name, a.at).cmp(&(b.rank, &b.name, b.at)));
+    found
+}
+
+fn rank(name: &str, query: &str) -> Option<u8> {
+    let name = name.to_lowercase();
+    if name == query {
+        return Some(0);
+    }
+    if let Some(at) = name.find(query) {
+        return Some(if at == 0 { 1 } else { 2 });
+    }
+    let mut left = query.chars().peekable();
+    for c in name.chars() {
+        left.next_if_eq(&c);
+    }
+    left.peek().is_none().then_some(3)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::rank;
+
+    #[test]
+    fn letters_in_their_order_are_enough() {
+        assert_eq!(rank("web-researcher", "webr"), Some(3));
+        assert_eq!(rank("web-researcher", "research"), Some(2));
+        assert_eq!(rank("WRITE", "write"), Some(0));
+        assert_eq!(rank("writer", ""), Some(1));
+        assert_eq!(rank("writer", "rw"), None);
+    }
+}
