@@ -8,6 +8,7 @@ pub mod build;
 pub mod learn;
 pub mod lookalike;
 pub mod mend;
+pub mod names;
 pub mod project;
 pub mod providers;
 pub mod read;

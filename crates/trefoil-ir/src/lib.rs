@@ -24,6 +24,7 @@ pub mod policy;
 pub mod print;
 pub mod schema;
 pub mod step;
+pub mod types;
 pub mod validate;
 pub mod walk;
 

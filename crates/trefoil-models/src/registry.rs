@@ -303,6 +303,7 @@ impl ModelProvider for ByName {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use expect_test::expect;
 
     fn registry(env: &[(&str, &str)]) -> Registry {
         Registry::new(env.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())))
@@ -331,10 +332,10 @@ mod tests {
     fn each_reason_not_to_call_has_its_message() {
         let registry = registry(&[("COHERE_API_KEY", "k")]);
         let message = |provider: &str| registry.resolve(provider, "m").err().map(|e| e.message).unwrap();
-        assert_eq!(message("cohere"), "`cohere` is not available in this version");
+        expect!["`cohere` is not available in this version"].assert_eq(&message("cohere"));
         assert_eq!(message("openai"), "`openai` needs `OPENAI_API_KEY` in the environment");
         assert_eq!(message("ollama"), "`ollama` needs `OLLAMA_API_KEY` or `OLLAMA_BASE_URL` in the environment");
-        assert_eq!(message("opnai"), "there is no provider `opnai`; did you mean `openai`?");
+        expect!["there is no provider `opnai`; did you mean `openai`?"].assert_eq(&message("opnai"));
     }
 
     #[test]

@@ -9,7 +9,8 @@ use trefoil_syntax::hash::HashMap;
 use trefoil_template::{Comparison, Expression, Value};
 
 use crate::rule::Context;
-use crate::semantic::{Defined, Model, Read, schema};
+use crate::semantic::{Defined, Model, Read};
+use trefoil_ir::types;
 
 /// What is read in conditions, by the place where it is written.
 type Reads<'m> = HashMap<Location, &'m Read<'m>>;
@@ -82,7 +83,7 @@ fn parts<'m>(
                 _ => return,
             };
             let Some((at, read)) =
-                read(*r).filter(|(_, read)| !schema::nullable(&read.schema) && is_answered(model, read))
+                read(*r).filter(|(_, read)| !types::nullable(&read.schema) && is_answered(model, read))
             else {
                 return;
             };
@@ -132,12 +133,12 @@ fn in_conditions<'m>(model: &'m Model<'m>) -> Reads<'m> {
 
 /// Whether every value of a type counts as true.
 fn is_true(of: &Value) -> bool {
-    if let Some(choices) = schema::choices(of) {
+    if let Some(choices) = types::choices(of) {
         return !choices.is_empty() && choices.iter().all(|c| c.truthy() == Some(true));
     }
     let number = |key: &str| of.get(key).and_then(Value::as_f64);
     let least = |key: &str| number(key).is_some_and(|n| n >= 1.0);
-    let Some(kinds) = schema::kinds(of) else { return false };
+    let Some(kinds) = types::kinds(of) else { return false };
     !kinds.is_empty()
         && kinds.iter().all(|kind| match *kind {
             "string" => least("minLength"),

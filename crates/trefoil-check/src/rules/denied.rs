@@ -1,13 +1,13 @@
 //! A placeholder in the part of a block where its own value has been found to be nothing: a guard turned round.
 
 use crate::rule::Context;
-use crate::semantic::schema;
+use trefoil_ir::types;
 
 /// Looks on where lowering does not. Only of text nothing is printed there: 0 and `false` are something to be read.
 pub(super) fn run(cx: &mut Context<'_>) {
     for read in cx.model.reads() {
         let Some(reference) = read.reference.filter(|r| r.denied) else { continue };
-        if read.stop.is_some() || schema::solid_kinds(&read.schema).is_none_or(|kinds| kinds != ["string"]) {
+        if read.stop.is_some() || types::solid_kinds(&read.schema).is_none_or(|kinds| kinds != ["string"]) {
             continue;
         }
         let path = reference.dotted();

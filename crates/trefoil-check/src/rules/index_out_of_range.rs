@@ -4,7 +4,7 @@ use trefoil_syntax::Severity;
 
 use super::members::parts;
 use crate::rule::{Context, Group, Rule, Run};
-use crate::semantic::schema::Member;
+use trefoil_ir::types::Member;
 
 pub(super) const RULE: Rule = Rule {
     name: "index-out-of-range",

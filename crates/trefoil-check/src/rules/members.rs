@@ -6,8 +6,8 @@ use trefoil_syntax::suggest::Near;
 use trefoil_syntax::{Diagnostic, Location, Severity, suggest};
 
 use crate::rule::Context;
-use crate::semantic::schema::Member;
 use crate::semantic::{Model, Read, locals};
+use trefoil_ir::types::Member;
 
 /// A property that an object does not have, or that an open one does not declare.
 pub(super) fn unknown_property(cx: &mut Context<'_>) {

@@ -6,9 +6,10 @@ use trefoil_syntax::{Location, Span, suggest};
 use trefoil_template::{Comparison, Expression, Value};
 
 use crate::rule::Context;
+use crate::semantic::Model;
 use crate::semantic::cases::{Truth, truth};
 use crate::semantic::compare::{Compared, Side};
-use crate::semantic::{Model, schema};
+use trefoil_ir::types;
 
 /// Looks on where lowering does not.
 pub(super) fn run(cx: &mut Context<'_>) {
@@ -137,11 +138,11 @@ fn unequal(compared: &Compared) -> Option<(String, Option<String>)> {
         if !compared.strict || compared.comparison != Comparison::Equal {
             return None;
         }
-        let kinds = schema::kinds(&value.schema).filter(|k| !k.is_empty() && !k.contains(&"null"))?;
-        let why = format!("`{}` is {}, and never null", value.words, schema::spoken_kinds(&kinds));
+        let kinds = types::kinds(&value.schema).filter(|k| !k.is_empty() && !k.contains(&"null"))?;
+        let why = format!("`{}` is {}, and never null", value.words, types::spoken_kinds(&kinds));
         return Some((why, Some("an empty text is `\"\"`".to_owned()).filter(|_| kinds == ["string"])));
     }
-    let [kinds, others] = [value, other].map(|s| schema::solid_kinds(&s.schema).filter(|k| !k.is_empty()));
+    let [kinds, others] = [value, other].map(|s| types::solid_kinds(&s.schema).filter(|k| !k.is_empty()));
     let (kinds, others) = (kinds?, others?);
     // Under strict rules true is 1 and false is 0.
     let alike =
@@ -150,9 +151,9 @@ fn unequal(compared: &Compared) -> Option<(String, Option<String>)> {
         let why = format!(
             "`{}` is {}, and {} is {}",
             value.words,
-            schema::spoken_kinds(&kinds),
+            types::spoken_kinds(&kinds),
             written(other),
-            schema::spoken_kinds(&others)
+            types::spoken_kinds(&others)
         );
         let help = match (other.literal.as_ref().map(|l| (l, l.as_str())), kinds.as_slice()) {
             (Some((_, Some(text @ ("true" | "false")))), ["boolean"]) => Some(format!("write `{text}` without quotes")),
@@ -169,7 +170,7 @@ fn unequal(compared: &Compared) -> Option<(String, Option<String>)> {
         if low.is_some_and(|low| number < low) || high.is_some_and(|high| number > high) {
             return Some((format!("`{}` is {}", value.words, range(low, high)?), None));
         }
-        if number.fract() != 0.0 && schema::is_integer(&value.schema) {
+        if number.fract() != 0.0 && types::is_integer(&value.schema) {
             return Some((format!("`{}` is a whole number", value.words), None));
         }
     }
@@ -179,7 +180,7 @@ fn unequal(compared: &Compared) -> Option<(String, Option<String>)> {
         let help = "compare all of it, or write `\"...\" in` in front of it for a part".to_owned();
         return Some((format!("`{}` is one character of a text", value.words), Some(help)));
     }
-    let (choices, others) = (schema::choices(&value.schema)?, schema::choices(&other.schema)?);
+    let (choices, others) = (types::choices(&value.schema)?, types::choices(&other.schema)?);
     if others.iter().any(|o| choices.contains(o)) || choices.iter().all(Value::is_null) {
         return None;
     }
@@ -196,10 +197,10 @@ fn unequal(compared: &Compared) -> Option<(String, Option<String>)> {
 /// An order that one side rules out, or that a schema's limits settle.
 fn ordered(compared: &Compared) -> Option<(bool, String, Option<String>)> {
     let Compared { value, other, .. } = compared;
-    let kinds = schema::solid_kinds(&value.schema).filter(|k| !k.is_empty())?;
+    let kinds = types::solid_kinds(&value.schema).filter(|k| !k.is_empty())?;
     let orderless: &[&str] = if compared.strict { &["object"] } else { &["boolean", "object", "array"] };
     if kinds.iter().all(|k| orderless.contains(k)) {
-        let why = format!("`{}` is {}, which has no order", value.words, schema::spoken_kinds(&kinds));
+        let why = format!("`{}` is {}, which has no order", value.words, types::spoken_kinds(&kinds));
         return Some((false, why, None));
     }
     let limit = other.literal.as_ref()?.as_f64().filter(|_| kinds == ["number"])?;
@@ -219,7 +220,7 @@ fn ordered(compared: &Compared) -> Option<(bool, String, Option<String>)> {
         Comparison::LessEqual => high.is_some_and(|h| h <= limit),
         _ => false,
     };
-    let always = always && !value.optional && !schema::nullable(&value.schema);
+    let always = always && !value.optional && !types::nullable(&value.schema);
     if !never && !always {
         return None;
     }

@@ -6,7 +6,8 @@ use trefoil_syntax::{Location, Severity};
 use trefoil_template::Value;
 
 use crate::rule::{Context, Group, Rule, Run};
-use crate::semantic::{Model, schema};
+use crate::semantic::Model;
+use trefoil_ir::types;
 
 pub(super) const RULE: Rule = Rule {
     name: "not-a-list",
@@ -46,19 +47,19 @@ fn run(cx: &mut Context<'_>) {
 
 /// What a value is that is neither a list nor text that could be one written out.
 fn never_a_list(of: &Value) -> Option<&'static str> {
-    let kinds = schema::solid_kinds(of).filter(|k| !k.is_empty() && !k.contains(&"array"))?;
+    let kinds = types::solid_kinds(of).filter(|k| !k.is_empty() && !k.contains(&"array"))?;
     if !kinds.contains(&"string") {
-        return kinds.first().map(|k| schema::spoken(k));
+        return kinds.first().map(|k| types::spoken(k));
     }
     if kinds != ["string"] {
         return None;
     }
     let listed = |text: &str| text.contains('[');
-    if let Some(choices) = schema::choices(of) {
+    if let Some(choices) = types::choices(of) {
         let none = !choices.iter().filter_map(Value::as_str).any(listed);
         return none.then_some("text that is no list");
     }
-    let inner = schema::solid_kinds(of.get("contentSchema")?)?;
+    let inner = types::solid_kinds(of.get("contentSchema")?)?;
     (!inner.is_empty() && !inner.contains(&"array")).then_some("text that never holds a list")
 }
 
@@ -70,12 +71,12 @@ fn looped(model: &Model<'_>, flow: FlowId, text: &Text, found: &mut Vec<(Locatio
         let path: Vec<&str> =
             reference.path.iter().skip(usize::from(reference.binding.skip)).map(|s| &*s.name).collect();
         let walk = model.types().source(flow, source, &path, None);
-        let Some(kinds) = schema::solid_kinds(&walk.schema).filter(|k| !k.is_empty() && walk.stop.is_none()) else {
+        let Some(kinds) = types::solid_kinds(&walk.schema).filter(|k| !k.is_empty() && walk.stop.is_none()) else {
             continue;
         };
         if !kinds.iter().any(|k| ["array", "object"].contains(k)) {
             let span = text.spans.get(i).copied().unwrap_or(text.origin.span);
-            let message = format!("`{}` is {}, which has no items", reference.dotted(), schema::spoken_kinds(&kinds));
+            let message = format!("`{}` is {}, which has no items", reference.dotted(), types::spoken_kinds(&kinds));
             found.push((Location::new(text.origin.file, span), message));
         }
     }

@@ -6,7 +6,8 @@ use trefoil_template::{Expression, Function, Value};
 
 use crate::rule::{Context, Group, Rule, Run};
 use crate::semantic::rendered::{Piece, pieces};
-use crate::semantic::{Model, schema};
+use crate::semantic::Model;
+use trefoil_ir::types;
 
 pub(super) const RULE: Rule = Rule {
     name: "object-in-prompt",
@@ -109,11 +110,11 @@ fn object(model: &Model<'_>, flow: FlowId, text: &Text, reference: usize) -> Opt
     if let (Some(slot), true) = (whole_result(source), path.is_empty()) {
         let of = model.types().slot(flow, slot);
         let fields = fields(&of);
-        let object = schema::solid_kinds(&of)? == ["object"];
+        let object = types::solid_kinds(&of)? == ["object"];
         return (object && !fields.is_empty()).then_some((Severity::Warning, fields));
     }
     let walk = model.types().source(flow, source, &path, None);
-    if walk.stop.is_some() || schema::solid_kinds(&walk.schema)? != ["object"] {
+    if walk.stop.is_some() || types::solid_kinds(&walk.schema)? != ["object"] {
         return None;
     }
     let intake = &model.program.flow(flow)?.intake;

@@ -5,7 +5,7 @@ use trefoil_template::Value;
 
 use crate::rule::{Context, Group, Rule, Run};
 use crate::semantic::compare::{Compared, Side};
-use crate::semantic::schema;
+use trefoil_ir::types;
 
 pub(super) const RULE: Rule = Rule {
     name: "text-as-number",
@@ -30,7 +30,7 @@ fn run(cx: &mut Context<'_>) {
 
 /// What is wrong with ordering this text against the other side.
 fn wrong(compared: &Compared, text: &Side, other: &Side) -> Option<(String, &'static str)> {
-    let is = |side: &Side, kind: &str| schema::solid_kinds(&side.schema).is_some_and(|k| k == [kind]);
+    let is = |side: &Side, kind: &str| types::solid_kinds(&side.schema).is_some_and(|k| k == [kind]);
     if !is(text, "string") {
         return None;
     }
@@ -43,7 +43,7 @@ fn wrong(compared: &Compared, text: &Side, other: &Side) -> Option<(String, &'st
         let message = format!("`{name}` is text, which has no order with a number: the condition is false");
         return is(other, "number").then_some((message, "read it as a number: `float(...)`"));
     }
-    if let Some(choices) = schema::choices(&text.schema) {
+    if let Some(choices) = types::choices(&text.schema) {
         let words: Vec<&str> = choices.iter().filter_map(Value::as_str).collect();
         if words.iter().any(|w| reads_as_number(w)) {
             return None;
@@ -55,7 +55,7 @@ fn wrong(compared: &Compared, text: &Side, other: &Side) -> Option<(String, &'st
     if name.starts_with("env.") || name.starts_with("secrets.") {
         return None;
     }
-    let open = schema::is_answer(&text.schema) || ["pattern", "format", "contentSchema"].iter().any(|k| text.schema.get(k).is_some());
+    let open = types::is_answer(&text.schema) || ["pattern", "format", "contentSchema"].iter().any(|k| text.schema.get(k).is_some());
     if open || !is(other, "number") {
         return None;
     }

@@ -8,7 +8,7 @@ use trefoil_template::{Expression, Value};
 use super::object_in_prompt::in_json;
 use crate::rule::{Context, Group, Rule, Run};
 use crate::semantic::rendered::{Piece, pieces};
-use crate::semantic::schema;
+use trefoil_ir::types;
 
 pub(super) const RULE: Rule = Rule {
     name: "wrong-input-type",
@@ -30,7 +30,7 @@ fn run(cx: &mut Context<'_>) {
         for (at, member, value) in written(input) {
             let at = at.unwrap_or(step.origin);
             let Some(field) = callee.intake.fields.iter().find(|f| *f.name == *member) else { continue };
-            let Some(why) = schema::refuses(&field.schema, &value) else { continue };
+            let Some(why) = types::refuses(&field.schema, &value) else { continue };
             let finding = cx.finding(at, format!("`{member}` of `{}` does not take this: {why}", callee.name));
             cx.report(finding.label(field.origin, "declared here"));
         }
@@ -115,11 +115,11 @@ fn unquotable(cx: &Context<'_>, flow: FlowId, input: &Expr) -> Vec<(Location, St
         let rest = value.rest();
         let path: Vec<&str> = rest.iter().map(|s| &**s).collect();
         let walk = cx.model.types().source(flow, source, &path, None);
-        if walk.stop.is_some() || schema::solid_kinds(&walk.schema).is_none_or(|kinds| kinds != ["string"]) {
+        if walk.stop.is_some() || types::solid_kinds(&walk.schema).is_none_or(|kinds| kinds != ["string"]) {
             continue;
         }
         // What an agent answered is text too, and may be JSON.
-        let open = schema::is_answer(&walk.schema) || walk.schema.get("contentSchema").is_some() || walk.schema.get("enum").is_some();
+        let open = types::is_answer(&walk.schema) || walk.schema.get("contentSchema").is_some() || walk.schema.get("enum").is_some();
         let Some(name) = value.path() else { continue };
         let quoted = |at: Option<usize>, begins: bool| match at.and_then(|at| all.get(at)) {
             Some(Piece::Written(text)) if begins => text.starts_with('"'),
@@ -160,17 +160,17 @@ fn members<'e>(input: &'e Expr, into: &mut Vec<(&'e std::sync::Arc<str>, &'e Exp
 
 fn wrong(cx: &Context<'_>, flow: FlowId, given: &Expr, field: &InputField) -> Option<String> {
     if let Expr::Const(value) = given {
-        return schema::refuses(&field.schema, value).filter(|_| !(value.is_null() && field.nullable));
+        return types::refuses(&field.schema, value).filter(|_| !(value.is_null() && field.nullable));
     }
-    if let (Expr::Typed(text), Some(choices)) = (given, schema::choices(&field.schema))
+    if let (Expr::Typed(text), Some(choices)) = (given, types::choices(&field.schema))
         && !text.template.is_single()
         && let Some(why) = never_a_choice(text, &choices)
     {
         return Some(why);
     }
     let held = cx.model.types().expr(flow, given, None);
-    if let Some(choices) = schema::choices(&held) {
-        let tried = choices.iter().filter(|c| !c.is_null()).map(|c| (c, schema::refuses(&field.schema, c)));
+    if let Some(choices) = types::choices(&held) {
+        let tried = choices.iter().filter(|c| !c.is_null()).map(|c| (c, types::refuses(&field.schema, c)));
         let (bad, good): (Vec<_>, Vec<_>) = tried.partition(|(_, why)| why.is_some());
         return match bad.into_iter().next()? {
             (_, why) if good.is_empty() => why,
@@ -178,12 +178,12 @@ fn wrong(cx: &Context<'_>, flow: FlowId, given: &Expr, field: &InputField) -> Op
             (value, why) => why.filter(|_| !asked(cx, flow, given)).map(|why| format!("it can be `{}`, and {why}", value.to_text())),
         };
     }
-    let wanted = schema::solid_kinds(&field.schema).filter(|k| !k.is_empty())?;
-    let kinds = schema::solid_kinds(&held).filter(|k| !k.is_empty())?;
+    let wanted = types::solid_kinds(&field.schema).filter(|k| !k.is_empty())?;
+    let kinds = types::solid_kinds(&held).filter(|k| !k.is_empty())?;
     if kinds.iter().any(|k| wanted.contains(k)) {
         return None;
     }
-    Some(format!("it is {}, and this is {}", schema::spoken_kinds(&wanted), schema::spoken_kinds(&kinds)))
+    Some(format!("it is {}, and this is {}", types::spoken_kinds(&wanted), types::spoken_kinds(&kinds)))
 }
 
 /// Why a text with placeholders is none of the choices: none begins, or none ends, like it.
@@ -226,17 +226,17 @@ fn asked(cx: &Context<'_>, flow: FlowId, value: &Expr) -> bool {
 /// A value unlike the default in whose place it comes.
 fn unusual(cx: &mut Context<'_>, (flow, step): (FlowId, Location), callee: &Flow, field: &InputField, value: &Expr) {
     let Some((usual, declared)) = &field.usual else { return };
-    let wanted = schema::solid_kinds(usual).unwrap_or_default();
+    let wanted = types::solid_kinds(usual).unwrap_or_default();
     // Whatever is printed into a text is a text.
     if wanted.is_empty() || wanted.contains(&"string") {
         return;
     }
     let given = match value {
         Expr::Const(Value::Str(text)) => match serde_json::from_str::<Value>(text.trim()) {
-            Ok(read) => vec![schema::kind(&read)],
+            Ok(read) => vec![types::kind(&read)],
             Err(_) => vec!["string"],
         },
-        other => schema::solid_kinds(&cx.model.types().expr(flow, other, None)).unwrap_or_default(),
+        other => types::solid_kinds(&cx.model.types().expr(flow, other, None)).unwrap_or_default(),
     };
     // Text that only the run knows may be the JSON of a list or an object.
     let written = matches!(value, Expr::Const(_));
@@ -248,7 +248,7 @@ fn unusual(cx: &mut Context<'_>, (flow, step): (FlowId, Location), callee: &Flow
     let mentions = cx.model.facts.mentions.iter().filter(|m| m.to == Some(*declared) && m.at.file == step.file);
     let key = mentions.map(|m| m.at).filter(|at| at.span.start >= step.span.start).min_by_key(|at| at.span.start);
     let at = place(value).or(key).unwrap_or(step);
-    let (wanted, given) = (schema::spoken_kinds(&wanted), schema::spoken_kinds(&given));
+    let (wanted, given) = (types::spoken_kinds(&wanted), types::spoken_kinds(&given));
     let message = format!("`{}` of `{}` is {wanted} by its default, and this is {given}", field.name, callee.name);
     cx.report(cx.finding(at, message).label(*declared, "the default"));
 }

@@ -6,8 +6,8 @@ use trefoil_syntax::{FileId, Location, Span};
 use trefoil_template::policy::ConditionGrammar;
 use trefoil_template::{Comparison, Expression, Function, Reference, Value};
 
-use super::schema;
 use super::types::Types;
+use trefoil_ir::types;
 
 /// A comparison of two values.
 #[derive(Debug, Clone)]
@@ -172,7 +172,7 @@ impl Written<'_> {
         Some(match expression {
             Expression::Literal(value) => Side {
                 words: value.to_text().to_string(),
-                schema: schema::of_value(value),
+                schema: types::of_value(value),
                 literal: Some(value.clone()),
                 optional: false,
             },
@@ -182,9 +182,9 @@ impl Written<'_> {
                 let path: Vec<&str> =
                     reference.path.iter().skip(usize::from(reference.binding.skip)).map(|s| &*s.name).collect();
                 let walk = types.source(self.flow, source, &path, None);
-                let known = if walk.stop.is_some() { schema::any() } else { walk.schema };
+                let known = if walk.stop.is_some() { types::any() } else { walk.schema };
                 let known = match reference.default {
-                    Some(_) => schema::union([known, schema::of_kind("string")]),
+                    Some(_) => types::union([known, types::of_kind("string")]),
                     None => known,
                 };
                 Side { optional: walk.optional, ..side(reference.dotted(), known) }
@@ -202,18 +202,18 @@ impl Written<'_> {
                 match function {
                     Function::Len | Function::Length | Function::Abs => {
                         let name = if *function == Function::Abs { "abs" } else { "len" };
-                        Side { optional: of.optional, ..side(format!("{name}({})", of.words), schema::at_least_zero()) }
+                        Side { optional: of.optional, ..side(format!("{name}({})", of.words), types::at_least_zero()) }
                     }
                     // An object is no number: this fails.
                     Function::Int | Function::Float if self.strict && is_object(&of.schema) => of,
-                    _ => side(of.words, schema::of_kind(kind)),
+                    _ => side(of.words, types::of_kind(kind)),
                 }
             }
             // One character of a text.
             Expression::Index(of, _) if self.strict => {
                 let of = self.side(of, types)?;
-                let text = schema::solid_kinds(&of.schema).is_some_and(|k| k == ["string"]);
-                text.then(|| side(format!("{}[...]", of.words), schema::one_character()))?
+                let text = types::solid_kinds(&of.schema).is_some_and(|k| k == ["string"]);
+                text.then(|| side(format!("{}[...]", of.words), types::one_character()))?
             }
             _ => return None,
         })
@@ -221,7 +221,7 @@ impl Written<'_> {
 }
 
 fn is_object(of: &Value) -> bool {
-    schema::solid_kinds(of).is_some_and(|k| k == ["object"])
+    types::solid_kinds(of).is_some_and(|k| k == ["object"])
 }
 
 /// The path that an operand is, or is made of.

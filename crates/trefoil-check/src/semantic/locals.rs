@@ -5,8 +5,9 @@ use trefoil_ir::{FlowId, Text};
 use trefoil_syntax::Location;
 use trefoil_template::{Local, Origin, Start, Value};
 
+use super::Model;
 use super::types::Walk;
-use super::{Model, schema};
+use trefoil_ir::types;
 
 /// A path of a loop.
 #[derive(Debug, Clone)]
@@ -45,7 +46,7 @@ fn of_text(model: &Model<'_>, flow: FlowId, text: &Text) -> Vec<Item> {
     for (i, local) in locals.iter().enumerate() {
         let path: Vec<&str> = local.path.iter().map(|s| &*s.name).collect();
         let walk = Walk::through(start(model, flow, text, local, &types), &path);
-        types.push(if walk.stop.is_some() { schema::any() } else { walk.schema.clone() });
+        types.push(if walk.stop.is_some() { types::any() } else { walk.schema.clone() });
         if let Some(span) = text.locals.get(i).filter(|_| local.start == Start::This) {
             let at = Location::new(text.origin.file, *span);
             let places = local.path.iter().map(|s| trefoil_ir::place::part(&local.span, at, s.span.clone())).collect();
@@ -58,7 +59,7 @@ fn of_text(model: &Model<'_>, flow: FlowId, text: &Text) -> Vec<Item> {
 /// The type of what a path starts at; `types` are those of the paths before it.
 fn start(model: &Model<'_>, flow: FlowId, text: &Text, local: &Local, types: &[Value]) -> Value {
     if local.start != Start::This {
-        return schema::any();
+        return types::any();
     }
     let over = match local.origin {
         Origin::Reference(i) => {
@@ -68,10 +69,10 @@ fn start(model: &Model<'_>, flow: FlowId, text: &Text, local: &Local, types: &[V
                     reference.path.iter().skip(usize::from(reference.binding.skip)).map(|s| &*s.name).collect();
                 Some(model.types().source(flow, source, &path, None)).filter(|w| w.stop.is_none())
             });
-            found.map_or_else(schema::any, |w| w.schema)
+            found.map_or_else(types::any, |w| w.schema)
         }
-        Origin::Local(i) => types.get(i as usize).cloned().unwrap_or_else(schema::any),
-        Origin::Computed => schema::any(),
+        Origin::Local(i) => types.get(i as usize).cloned().unwrap_or_else(types::any),
+        Origin::Computed => types::any(),
     };
-    if local.each { schema::item_of(&over) } else { over }
+    if local.each { types::item_of(&over) } else { over }
 }

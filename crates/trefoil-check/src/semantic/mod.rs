@@ -12,7 +12,6 @@ pub mod flow;
 pub mod locals;
 mod reads;
 pub mod rendered;
-pub mod schema;
 pub mod shell;
 mod slots;
 pub mod states;

@@ -6,7 +6,7 @@ use trefoil_ir::{FlowId, Position, Source, StepId};
 use trefoil_syntax::Location;
 use trefoil_template::{Reference, Value};
 
-use super::schema::Member;
+use trefoil_ir::types::Member;
 
 /// One read.
 #[derive(Debug, Clone)]

@@ -13,8 +13,8 @@ use trefoil_ir::{
 };
 use trefoil_template::Value;
 
-use super::schema::{self, Member};
 use super::writers::{Writer, Writers};
+use trefoil_ir::types::{self, Member};
 
 /// How far types are followed from one to the next: chains of fan-outs and calls, not of steps.
 const DEEPEST: u32 = 64;
@@ -50,7 +50,7 @@ impl Walk {
         Self::of(of).on(path, 0)
     }
     fn unknown() -> Self {
-        Self::of(schema::any())
+        Self::of(types::any())
     }
     /// On through these members; `from` is the number of segments walked so far.
     fn on(mut self, path: &[&str], from: usize) -> Self {
@@ -58,22 +58,22 @@ impl Walk {
             if self.stop.is_some() {
                 return self;
             }
-            match schema::member(&self.schema, name) {
+            match types::member(&self.schema, name) {
                 Member::Is { schema, optional } => {
                     self.schema = schema;
                     self.optional |= optional;
                 }
                 Member::Maybe => {
-                    let declared = schema::declares(&self.schema);
-                    self.undeclared = match schema::likely(&self.schema, name) {
+                    let declared = types::declares(&self.schema);
+                    self.undeclared = match types::likely(&self.schema, name) {
                         Some(likely) => slip(&likely, path.get(i + 1..).unwrap_or_default(), from + i + 1),
                         None => Some((from + i, declared)).filter(|(_, d)| !d.is_empty()),
                     };
-                    self.schema = schema::any();
+                    self.schema = types::any();
                     return self;
                 }
                 never => {
-                    self.schema = schema::any();
+                    self.schema = types::any();
                     self.stop = Some((from + i, never));
                 }
             }
@@ -85,15 +85,15 @@ impl Walk {
 /// Where a path goes on to a member that a type does not declare; the value may be of another type.
 fn slip(of: &Value, path: &[&str], from: usize) -> Option<(usize, Vec<Arc<str>>)> {
     let (name, rest) = path.split_first()?;
-    let found = match schema::member(of, name) {
+    let found = match types::member(of, name) {
         Member::Is { schema, .. } => Some(schema),
-        Member::Maybe => schema::likely(of, name),
+        Member::Maybe => types::likely(of, name),
         Member::Never { what: "an object", members } => return Some((from, members)),
         Member::Never { .. } | Member::Beyond { .. } => return None,
     };
     match found {
         Some(inner) => slip(&inner, rest, from + 1),
-        None => Some((from, schema::declares(of))).filter(|(_, d)| !d.is_empty()),
+        None => Some((from, types::declares(of))).filter(|(_, d)| !d.is_empty()),
     }
 }
 
@@ -124,12 +124,12 @@ impl<'p> Types<'p> {
     /// The type of a slot's value.
     pub fn slot(&self, flow: FlowId, slot: SlotId) -> Value {
         if let Some(known) = self.slots.borrow().get(&(flow, slot)) {
-            return known.clone().unwrap_or_else(schema::any);
+            return known.clone().unwrap_or_else(types::any);
         }
         self.slots.borrow_mut().insert((flow, slot), None);
         let found = self.deeper(|| {
             let writers = self.writers.of_slot(flow, slot);
-            schema::union(writers.iter().map(|w| self.written(flow, w)))
+            types::union(writers.iter().map(|w| self.written(flow, w)))
         });
         self.slots.borrow_mut().insert((flow, slot), Some(found.clone()));
         found
@@ -142,7 +142,7 @@ impl<'p> Types<'p> {
 
     /// The type of a flow's result.
     pub fn output(&self, flow: FlowId) -> Value {
-        let Some(found) = self.program.flow(flow) else { return schema::any() };
+        let Some(found) = self.program.flow(flow) else { return types::any() };
         self.deeper(|| match &found.output {
             Some(expr) => self.expr(flow, expr, None),
             None => self.result(flow, found.body),
@@ -152,13 +152,13 @@ impl<'p> Types<'p> {
     /// The type of a step's result as it is stored, null where it is skipped.
     pub fn result(&self, flow: FlowId, id: StepId) -> Value {
         if let Some(known) = self.results.borrow().get(&id) {
-            return known.clone().unwrap_or_else(schema::any);
+            return known.clone().unwrap_or_else(types::any);
         }
-        let Some(step) = self.program.step(id) else { return schema::any() };
+        let Some(step) = self.program.step(id) else { return types::any() };
         self.results.borrow_mut().insert(id, None);
         let found = self.deeper(|| {
             let ran = self.shaped(flow, step);
-            if step.when.is_some() { schema::union([ran, schema::of_kind("null")]) } else { ran }
+            if step.when.is_some() { types::union([ran, types::of_kind("null")]) } else { ran }
         });
         self.results.borrow_mut().insert(id, Some(found.clone()));
         found
@@ -167,7 +167,7 @@ impl<'p> Types<'p> {
     fn shaped(&self, flow: FlowId, step: &'p Step) -> Value {
         let mut raw = self.raw(flow, step);
         if let OnFailure::Use(value) = &step.policy.on_failure {
-            raw = schema::union([raw, self.expr(flow, value, None)]);
+            raw = types::union([raw, self.expr(flow, value, None)]);
         }
         match &step.shape {
             Some(shape) => self.expr(flow, shape, Some(&raw)),
@@ -177,7 +177,7 @@ impl<'p> Types<'p> {
 
     /// The type of what a step does, before its shape.
     pub fn raw(&self, flow: FlowId, step: &'p Step) -> Value {
-        let null = || schema::of_kind("null");
+        let null = || types::of_kind("null");
         match &step.kind {
             StepKind::Model(call) => match &call.format {
                 AnswerFormat::Text => {
@@ -186,22 +186,22 @@ impl<'p> Types<'p> {
                         _ => None,
                     });
                     match guarded {
-                        Some(inner) => schema::text_of(inner.json.clone()),
-                        None => schema::answer(),
+                        Some(inner) => types::text_of(inner.json.clone()),
+                        None => types::answer(),
                     }
                 }
-                AnswerFormat::Json(id) => self.program.schema(*id).map_or_else(schema::any, |s| s.json.clone()),
-                AnswerFormat::JsonOrText => schema::any(),
+                AnswerFormat::Json(id) => self.program.schema(*id).map_or_else(types::any, |s| s.json.clone()),
+                AnswerFormat::JsonOrText => types::any(),
             },
-            StepKind::Tool(_) | StepKind::Refused(_) => schema::any(),
+            StepKind::Tool(_) | StepKind::Refused(_) => types::any(),
             StepKind::Command(_) => command(),
-            StepKind::Human(_) => schema::answer(),
+            StepKind::Human(_) => types::answer(),
             StepKind::Wait { .. } | StepKind::Parallel(_) | StepKind::Graph(_) => null(),
             StepKind::Compute(value) => self.expr(flow, value, None),
             StepKind::Sequence(steps) => steps.last().map_or_else(null, |s| self.result(flow, *s)),
             StepKind::Branch { arms, otherwise } => {
                 let all = arms.iter().map(|a| a.step).chain(*otherwise).map(|s| self.result(flow, s));
-                schema::union(all.chain(otherwise.is_none().then(null)))
+                types::union(all.chain(otherwise.is_none().then(null)))
             }
             StepKind::Loop(it) => self.result(flow, it.body),
             StepKind::Attempts(it) => {
@@ -213,34 +213,34 @@ impl<'p> Types<'p> {
                 // Of several each says a part of what an answer is.
                 let valid = schemas.next();
                 if schemas.next().is_some() {
-                    return schema::any();
+                    return types::any();
                 }
                 match valid {
-                    Some(inner) if schema::is_answer(&body) => schema::text_of(inner.json.clone()),
+                    Some(inner) if types::is_answer(&body) => types::text_of(inner.json.clone()),
                     _ => body,
                 }
             }
             StepKind::ForEach(each) => {
                 let mut item = self.output(each.body);
                 if each.on_failure == trefoil_ir::OnItemFailure::Continue {
-                    item = schema::union([item, schema::of_value(&each.failed)]);
+                    item = types::union([item, types::of_value(&each.failed)]);
                 }
                 match &each.items {
                     Items::Count(Expr::Const(Value::Number(count)), most) => {
-                        schema::list_of_at_most(item, count.as_i64().unwrap_or(i64::MAX).min(i64::from(*most)))
+                        types::list_of_at_most(item, count.as_i64().unwrap_or(i64::MAX).min(i64::from(*most)))
                     }
-                    Items::Count(..) => schema::list(item),
-                    Items::List(over) => schema::as_long_as(item, &self.expr(flow, over, None)),
+                    Items::Count(..) => types::list(item),
+                    Items::List(over) => types::as_long_as(item, &self.expr(flow, over, None)),
                 }
             }
             StepKind::StateMachine(machine) => {
                 let ends = machine.states.iter().filter(|s| s.may_end());
                 let slots = ends.filter_map(|s| self.program.step(s.step)?.out);
-                schema::union(slots.map(|s| self.slot(flow, s)))
+                types::union(slots.map(|s| self.slot(flow, s)))
             }
             StepKind::Call(call) => match &call.callee {
                 Callee::Flow(callee) => self.output(*callee),
-                Callee::Named { flows, .. } => schema::union(flows.iter().map(|(_, f)| self.output(*f))),
+                Callee::Named { flows, .. } => types::union(flows.iter().map(|(_, f)| self.output(*f))),
             },
         }
     }
@@ -248,39 +248,39 @@ impl<'p> Types<'p> {
     /// The type of an expression; `result` is that of the step whose shape it is.
     pub fn expr(&self, flow: FlowId, expr: &'p Expr, result: Option<&Value>) -> Value {
         let of = |e: &'p Expr| self.expr(flow, e, result);
-        let text = || schema::of_kind("string");
+        let text = || types::of_kind("string");
         match expr {
-            Expr::Const(value) => schema::of_value(value),
+            Expr::Const(value) => types::of_value(value),
             Expr::Typed(source) => self.typed(flow, source, result),
             Expr::Template(_) | Expr::Concat(_) | Expr::Join { .. } | Expr::Lines(_) => text(),
             Expr::AsText(inner) => {
                 let inner = of(inner);
-                if schema::kinds(&inner).is_some_and(|k| k == ["string"]) { inner } else { text() }
+                if types::kinds(&inner).is_some_and(|k| k == ["string"]) { inner } else { text() }
             }
             Expr::Read(source) => self.source(flow, source, &[], result).schema,
-            Expr::Object(members) => schema::object(members.iter().map(|(k, e)| (k.clone(), of(e), false)), true),
-            Expr::List(items) => schema::tuple(items.iter().map(of).collect()),
-            Expr::Merge(layers) => schema::merged(layers.iter().map(of)),
-            Expr::If { then, otherwise, .. } => schema::union([of(then), of(otherwise)]),
+            Expr::Object(members) => types::object(members.iter().map(|(k, e)| (k.clone(), of(e), false)), true),
+            Expr::List(items) => types::tuple(items.iter().map(of).collect()),
+            Expr::Merge(layers) => types::merged(layers.iter().map(of)),
+            Expr::If { then, otherwise, .. } => types::union([of(then), of(otherwise)]),
             Expr::Coerce(_, to) => {
                 let kind = match to {
                     JsonType::Integer => "integer",
                     JsonType::Number => "number",
                     JsonType::Boolean => "boolean",
-                    JsonType::Json => return schema::any(),
+                    JsonType::Json => return types::any(),
                 };
-                schema::union([schema::of_kind(kind), schema::of_kind("null")])
+                types::union([types::of_kind(kind), types::of_kind("null")])
             }
             // Text may turn out to be an object or a list; anything else stays as it is.
-            Expr::Structured(inner) => schema::structured(&of(inner)),
+            Expr::Structured(inner) => types::structured(&of(inner)),
             Expr::Consensus { .. } => {
                 // Means of what verdicts say, by weights that add up to 1.
                 let members = [
-                    ("score".into(), schema::share(), false),
-                    ("confidence".into(), schema::share(), false),
-                    ("metadata".into(), schema::any(), true),
+                    ("score".into(), types::share(), false),
+                    ("confidence".into(), types::share(), false),
+                    ("metadata".into(), types::any(), true),
                 ];
-                schema::object(members, false)
+                types::object(members, false)
             }
         }
     }
@@ -288,17 +288,17 @@ impl<'p> Types<'p> {
     fn typed(&self, flow: FlowId, text: &'p Text, result: Option<&Value>) -> Value {
         match text.template.references().first() {
             Some(reference) if text.template.is_single() && text.template.expressions().is_empty() => {
-                let Some(source) = text.sources.get(reference.binding.source as usize) else { return schema::any() };
+                let Some(source) = text.sources.get(reference.binding.source as usize) else { return types::any() };
                 let path: Vec<&str> =
                     reference.path.iter().skip(usize::from(reference.binding.skip)).map(|s| &*s.name).collect();
                 let found = self.source(flow, source, &path, result).schema;
                 match reference.default {
-                    Some(_) => schema::union([found, schema::of_kind("string")]),
+                    Some(_) => types::union([found, types::of_kind("string")]),
                     None => found,
                 }
             }
-            _ if text.template.is_single() => schema::any(),
-            _ => schema::of_kind("string"),
+            _ if text.template.is_single() => types::any(),
+            _ => types::of_kind("string"),
         }
     }
 
@@ -326,7 +326,7 @@ impl<'p> Types<'p> {
                     (Some(_), _) => second,
                     (_, Some(_)) => first,
                     _ => Walk {
-                        schema: schema::union([first.schema, second.schema]),
+                        schema: types::union([first.schema, second.schema]),
                         optional: first.optional && second.optional,
                         stop: None,
                         undeclared: None,
@@ -349,35 +349,35 @@ impl<'p> Types<'p> {
                         if path.is_empty() {
                             return Walk::unknown();
                         }
-                        found.push(Walk::of(schema::of_kind("object")));
+                        found.push(Walk::of(types::of_kind("object")));
                     }
                 }
                 let seeded = path.iter().try_fold(seed, |value, name| value.get(name));
                 if let Some(seeded) = seeded {
-                    found.push(Walk::of(schema::of_value(seeded)));
+                    found.push(Walk::of(types::of_value(seeded)));
                 }
                 match found.len() {
                     1 => found.pop().unwrap_or_else(Walk::unknown),
                     0 => Walk::unknown(),
                     _ => {
                         let able = found.into_iter().filter(|w| w.stop.is_none()).map(|w| w.schema);
-                        Walk::of(schema::union(able))
+                        Walk::of(types::union(able))
                     }
                 }
             }
-            Source::Const(value) => Walk::of(schema::of_value(value)).on(path, 0),
+            Source::Const(value) => Walk::of(types::of_value(value)).on(path, 0),
             Source::Environment | Source::Secrets | Source::RunId | Source::Failure => {
-                Walk::of(schema::of_kind("string"))
+                Walk::of(types::of_kind("string"))
             }
-            Source::Spent(_) => Walk::of(schema::object(
+            Source::Spent(_) => Walk::of(types::object(
                 [
-                    (Arc::from("total_tokens"), schema::at_least_zero(), false),
-                    (Arc::from("estimated_usd"), schema::of_kind("number"), false),
+                    (Arc::from("total_tokens"), types::at_least_zero(), false),
+                    (Arc::from("estimated_usd"), types::of_kind("number"), false),
                 ],
                 true,
             ))
             .on(path, 0),
-            Source::Result => Walk::of(result.cloned().unwrap_or_else(schema::any)).on(path, 0),
+            Source::Result => Walk::of(result.cloned().unwrap_or_else(types::any)).on(path, 0),
             Source::Missing(_) => Walk::unknown(),
         }
     }
@@ -385,7 +385,7 @@ impl<'p> Types<'p> {
     /// A value with the inner results of the flow that made it beneath.
     fn layered(&self, top: Walk, flows: &[FlowId], path: &[&str], at: usize) -> Walk {
         let Some((name, rest)) = path.split_first() else { return top };
-        match schema::member(&top.schema, name) {
+        match types::member(&top.schema, name) {
             Member::Is { .. } => top.on(path, at),
             Member::Maybe => Walk::unknown(),
             _ => {
@@ -412,11 +412,11 @@ impl<'p> Types<'p> {
             Writer::Result(step) => self.result(flow, *step),
             Writer::Item(from, items) => {
                 let items = self.expr(*from, items, None);
-                schema::item_of(&items)
+                types::item_of(&items)
             }
-            Writer::Number => schema::of_kind("integer"),
-            Writer::Text => schema::of_kind("string"),
-            Writer::Unknown => schema::any(),
+            Writer::Number => types::of_kind("integer"),
+            Writer::Text => types::of_kind("string"),
+            Writer::Unknown => types::any(),
         }
     }
 
@@ -435,12 +435,12 @@ impl<'p> Types<'p> {
         if !intake.fields.is_empty() {
             let fields =
                 intake.fields.iter().map(|f| (f.name.clone(), f.schema.clone(), f.optional && f.default.is_none()));
-            return schema::object(fields, intake.closed && intake.tolerated.is_empty());
+            return types::object(fields, intake.closed && intake.tolerated.is_empty());
         }
         match (intake.schema.and_then(|s| self.program.schema(s)), &intake.wrap) {
             (Some(schema), None) => schema.json.clone(),
-            (_, Some(_)) => schema::of_kind("object"),
-            (None, None) => schema::any(),
+            (_, Some(_)) => types::of_kind("object"),
+            (None, None) => types::any(),
         }
     }
 
@@ -448,14 +448,14 @@ impl<'p> Types<'p> {
         let declared = intake.schema.and_then(|s| self.program.schema(s)).map(|s| s.json.clone());
         match declared {
             // Of an object the way in may pick a member.
-            Some(json) if schema::kinds(&json).is_some_and(|k| !k.contains(&"object")) => json,
-            _ => schema::any(),
+            Some(json) if types::kinds(&json).is_some_and(|k| !k.contains(&"object")) => json,
+            _ => types::any(),
         }
     }
 
     fn deeper(&self, look: impl FnOnce() -> Value) -> Value {
         if self.depth.get() >= DEEPEST {
-            return schema::any();
+            return types::any();
         }
         self.depth.set(self.depth.get() + 1);
         let found = look();
@@ -467,10 +467,10 @@ impl<'p> Types<'p> {
 /// What a command leaves.
 fn command() -> Value {
     let members = [
-        ("status".into(), schema::union(["success", "failed"].map(|s| schema::of_value(&Value::from(s)))), false),
-        ("exit_code".into(), schema::of_kind("integer"), false),
-        ("stdout".into(), schema::answer(), false),
-        ("stderr".into(), schema::answer(), false),
+        ("status".into(), types::union(["success", "failed"].map(|s| types::of_value(&Value::from(s)))), false),
+        ("exit_code".into(), types::of_kind("integer"), false),
+        ("stdout".into(), types::answer(), false),
+        ("stderr".into(), types::answer(), false),
     ];
-    schema::object(members, true)
+    types::object(members, true)
 }

@@ -1,20 +1,17 @@
 //! What only shows in manifests of agents and workflows that call each other by name.
 
+use expect_test::{Expect, expect};
 use trefoil_syntax::Severity;
 
-use super::support::{check, line};
+use super::support::{check, hold, shown};
 
 /// The findings of some rules about the first file.
 #[track_caller]
-fn expect(rules: &[&str], files: &[(&str, &str)], lines: &[&str]) {
+fn expect(rules: &[&str], files: &[(&str, &str)], lines: Expect) {
     let (project, all) = check(Some("aegis"), files);
     let others: Vec<_> = all.iter().filter(|d| d.severity == Severity::Error && !rules.contains(&d.rule)).collect();
     assert!(others.is_empty(), "{others:#?}");
-    let found = all.iter().filter(|d| rules.contains(&d.rule));
-    let mut found: Vec<String> = found.map(|d| format!("{} {}", d.rule, line(&project, d))).collect();
-    found.sort();
-    found.dedup();
-    assert_eq!(found, lines);
+    hold(&lines, &shown(&project, all.iter().filter(|d| rules.contains(&d.rule))));
 }
 
 /// A workflow with these states, from `A` on.
@@ -34,7 +31,7 @@ fn agent(name: &str, properties: &str) -> String {
 #[test]
 fn what_a_workflow_is_given_is_held_against_what_it_takes() {
     let child = "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata:\n  name: child\n  input_schema: { type: object, required: [title], properties: { title: { type: string } } }\nspec:\n  initial_state: A\n  states:\n    A: { kind: System, command: echo }\n";
-    let given = |input: &str, lines: &[&str]| {
+    let given = |input: &str, lines: Expect| {
         let text = workflow(&format!(
             "    A: {{ kind: Subworkflow, workflow_id: child, mode: blocking, result_key: r, input: '{input}', transitions: [{{ target: END }}] }}\n"
         ));
@@ -42,35 +39,53 @@ fn what_a_workflow_is_given_is_held_against_what_it_takes() {
     };
     given(
         "{\"title\": {{input.t}}}",
-        &["wrong-input-type warning 9:100 `input.t` is text without quotes: this is not JSON"],
+        expect![[r#"
+        9:100 warning wrong-input-type: `input.t` is text without quotes: this is not JSON
+          | ...ing, result_key: r, input: '{"title": {{input.t}}}', transitions: [
+          |                                            ^^^^^^^
+          help: write `{{json input.t}}`, which puts quotes around it
+    "#]],
     );
     given(
         "{\"title\": 5}",
-        &["wrong-input-type warning 9:5 `title` of `child` does not take this: it is text, and this is a number"],
+        expect![[r#"
+        9:5 warning wrong-input-type: `title` of `child` does not take this: it is text, and this is a number
+          | A: { kind: Subworkflo
+          | ^
+          at child.yaml:5:66: declared here
+    "#]],
     );
-    given("{\"title\": {{json input.t}}}", &[]);
-    given("{\"title\": \"{{input.t}}\"}", &[]);
-    given("{{input.t}}", &[]);
+    given("{\"title\": {{json input.t}}}", expect![""]);
+    given("{\"title\": \"{{input.t}}\"}", expect![""]);
+    given("{{input.t}}", expect![""]);
 }
 
 #[test]
 fn what_is_taken_apart_is_not_printed_as_an_object() {
     let sorter =
         agent("a", "required: [by], properties: { by: { type: object, properties: { x: { type: string } } } }");
-    let shown = |prompt: &str, lines: &[&str]| {
+    let shown = |prompt: &str, lines: Expect| {
         let text = workflow(&format!(
             "    A: {{ kind: Agent, agent: a, input: x, transitions: [{{ target: H }}] }}\n    H: {{ kind: Human, prompt: '{prompt}', transitions: [{{ target: END }}] }}\n"
         ));
         expect(&["object-in-prompt"], &[("w.yaml", &text), ("a.yaml", &sorter)], lines);
     };
-    shown("{{keys A.output.by}} {{length A.output.by}} {{lookup A.output.by \"x\"}}", &[]);
-    shown("So: {{A.output.by}}", &["object-in-prompt info 10:38 `A.output.by` is an object and is printed as JSON"]);
+    shown("{{keys A.output.by}} {{length A.output.by}} {{lookup A.output.by \"x\"}}", expect![""]);
+    shown(
+        "So: {{A.output.by}}",
+        expect![[r#"
+        10:38 info object-in-prompt: `A.output.by` is an object and is printed as JSON
+          | H: { kind: Human, prompt: 'So: {{A.output.by}}', transitions: [{
+          |                                  ^^^^^^^^^^^
+          help: a field of it: `A.output.by.x`
+    "#]],
+    );
 }
 
 #[test]
 fn a_condition_that_always_holds_is_told_itself() {
     let rules = ["never-true", "dead-transition"];
-    let found = |expression: &str, lines: &[&str]| {
+    let found = |expression: &str, lines: Expect| {
         let text = workflow(&format!(
             "    A:\n      kind: Agent\n      agent: a\n      input: x\n      transitions:\n        - {{ condition: custom, expression: \"{expression}\", target: END }}\n        - {{ condition: always, target: END }}\n"
         ));
@@ -79,63 +94,100 @@ fn a_condition_that_always_holds_is_told_itself() {
     };
     found(
         "A.output.kind == 'a' || 'b'",
-        &["never-true warning 14:44 `'b'` is alone in this condition: a text alone is always true"],
+        expect![[r#"
+        14:44 warning never-true: `'b'` is alone in this condition: a text alone is always true
+          | - { condition: custom, expression: "A.output.kind == 'a' || 'b'", target: END }
+          |                                    ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+          help: compare it as well, such as `a == 'x' || a == 'b'`
+    "#]],
     );
     found(
         "A.output.kind != 'a' || A.output.kind != 'b'",
-        &["never-true warning 14:44 this condition always holds: one of its parts does in every case"],
+        expect![[r#"
+        14:44 warning never-true: this condition always holds: one of its parts does in every case
+          | - { condition: custom, expression: "A.output.kind != 'a' || A.output.kind != 'b'", target: END }
+          |                                    ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+          help: to exclude several values, join the comparisons with `&&`
+    "#]],
     );
-    found("A.output.kind == 'a' || A.output.kind == 'b'", &[]);
+    found("A.output.kind == 'a' || A.output.kind == 'b'", expect![""]);
     found(
         "A.output.kind == 'a' && A.output.kind == 'b'",
-        &[
-            "dead-transition warning 14:11 `A.output.kind == 'a' && A.output.kind == 'b'` is never taken: its condition can never hold",
-        ],
+        expect![[r#"
+        14:11 warning dead-transition: `A.output.kind == 'a' && A.output.kind == 'b'` is never taken: its condition can never hold
+          | - { condition: custom, expression: "A.output.kind == 'a' && A.output.kind == 'b'", target: END }
+          |   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+          help: fix its condition, or remove it
+    "#]],
     );
 }
 
 #[test]
 fn figures_that_an_answer_does_not_have() {
     let rules = ["impossible-transition", "unknown-property"];
-    let found = |schema: &str, condition: &str, lines: &[&str]| {
+    let found = |schema: &str, condition: &str, lines: Expect| {
         let text = workflow(&format!(
             "    A:\n      kind: Agent\n      agent: judge\n      input: x\n      transitions:\n        - {{ condition: {condition}, target: H }}\n        - {{ condition: always, target: END }}\n    H: {{ kind: Human, prompt: '{{{{A.score}}}}', transitions: [{{ target: END }}] }}\n"
         ));
         expect(&rules, &[("w.yaml", &text), ("judge.yaml", &agent("judge", schema))], lines);
     };
-    found("properties: { score: { type: number } }", "score_above, threshold: 0.5", &[]);
-    found("properties: { score: { type: string } }", "score_above, threshold: 0.5", &[]);
-    found("properties: { rating: { type: number } }, additionalProperties: true", "score_above, threshold: 0.5", &[]);
+    found("properties: { score: { type: number } }", "score_above, threshold: 0.5", expect![""]);
+    found("properties: { score: { type: string } }", "score_above, threshold: 0.5", expect![""]);
+    found(
+        "properties: { rating: { type: number } }, additionalProperties: true",
+        "score_above, threshold: 0.5",
+        expect![""],
+    );
     found(
         "properties: { rating: { type: number } }",
         "score_above, threshold: 0.5",
-        &["unknown-property warning 14:24 the agent's answer declares no `score`, and `score_above 0.5` looks at it"],
+        expect![[r#"
+        14:24 warning unknown-property: the agent's answer declares no `score`, and `score_above 0.5` looks at it
+          | - { condition: score_above, threshold: 0.5, ta
+          |                ^^^^^^^^^^^
+          help: declare a `score` from 0 to 1 in the agent's schema, or ask for a field that is there
+    "#]],
     );
     found(
         "properties: { score: { type: number } }",
         "score_and_confidence_above, threshold: 0.5, confidence: 0.5",
-        &[
-            "unknown-property warning 14:24 the agent's answer declares no `confidence`, and `score_and_confidence_above 0.5 0.5` looks at it",
-        ],
+        expect![[r#"
+            14:24 warning unknown-property: the agent's answer declares no `confidence`, and `score_and_confidence_above 0.5 0.5` looks at it
+              | - { condition: score_and_confidence_above, threshold: 0.5, co
+              |                ^^^^^^^^^^^^^^^^^^^^^^^^^^
+              help: declare a `confidence` from 0 to 1 in the agent's schema, or ask for a field that is there
+        "#]],
     );
     found(
         "properties: { score: { enum: [good, bad] } }",
         "score_below, threshold: 0.5",
-        &["impossible-transition warning 14:24 `score_below 0.5` can never hold here"],
+        expect![[r#"
+        14:24 warning impossible-transition: `score_below 0.5` can never hold here
+          | - { condition: score_below, threshold: 0.5, ta
+          |                ^^^^^^^^^^^
+          at judge.yaml:12:47: declared here
+          help: the `score` of the agent's answer is declared, and is no number
+    "#]],
     );
     found(
         "additionalProperties: false, properties: { rating: { type: number } }",
         "score_above, threshold: 0.5",
-        &[
-            "impossible-transition warning 14:24 `score_above 0.5` can never hold here",
-            "unknown-property warning 16:34 `A.score` is always empty: the agent's answer has no `score`",
-        ],
+        expect![[r#"
+            14:24 warning impossible-transition: `score_above 0.5` can never hold here
+              | - { condition: score_above, threshold: 0.5, ta
+              |                ^^^^^^^^^^^
+              help: the agent's answer has no `score`: its schema allows none
+            16:34 warning unknown-property: `A.score` is always empty: the agent's answer has no `score`
+              | H: { kind: Human, prompt: '{{A.score}}', transitions: [{
+              |                              ^^^^^^^
+              help: there is `A.output.rating`
+        "#]],
     );
 }
 
 #[test]
 fn the_score_of_a_consensus_is_a_share() {
-    let found = |expression: &str, lines: &[&str]| {
+    let found = |expression: &str, lines: Expect| {
         let text = workflow(&format!(
             "    A:\n      kind: ParallelAgents\n      agents: [{{ agent: a, input: x }}, {{ agent: a, input: y }}]\n      consensus: {{ strategy: weighted_average }}\n      transitions:\n        - {{ condition: custom, expression: \"{expression}\", target: END }}\n        - {{ condition: always, target: END }}\n"
         ));
@@ -144,18 +196,26 @@ fn the_score_of_a_consensus_is_a_share() {
     };
     found(
         "A.consensus.score > 75",
-        &["never-true warning 14:45 this comparison can never be true: `A.consensus.score` is from 0 to 1"],
+        expect![[r#"
+        14:45 warning never-true: this comparison can never be true: `A.consensus.score` is from 0 to 1
+          | - { condition: custom, expression: "A.consensus.score > 75", target: END
+          |                                     ^^^^^^^^^^^^^^^^^
+    "#]],
     );
     found(
         "A.consensus.confidence >= 40",
-        &["never-true warning 14:45 this comparison can never be true: `A.consensus.confidence` is from 0 to 1"],
+        expect![[r#"
+        14:45 warning never-true: this comparison can never be true: `A.consensus.confidence` is from 0 to 1
+          | - { condition: custom, expression: "A.consensus.confidence >= 40", target: END
+          |                                     ^^^^^^^^^^^^^^^^^^^^^^
+    "#]],
     );
-    found("A.consensus.score > 0.75", &[]);
+    found("A.consensus.score > 0.75", expect![""]);
 }
 
 #[test]
 fn a_placeholder_in_a_guard_that_is_turned_round() {
-    let shown = |prompt: &str, lines: &[&str]| {
+    let shown = |prompt: &str, lines: Expect| {
         let text = workflow(&format!(
             "    A: {{ kind: Human, prompt: '{prompt}', transitions: [{{ target: END }}, {{ condition: on_failure, target: A }}] }}\n"
         ));
@@ -163,14 +223,24 @@ fn a_placeholder_in_a_guard_that_is_turned_round() {
     };
     shown(
         "{{#unless previous_error}}Failed: {{previous_error}}{{/unless}}",
-        &["no-effect warning 9:68 `previous_error` is always empty here: the block asks for it to be so"],
+        expect![[r#"
+        9:68 warning no-effect: `previous_error` is always empty here: the block asks for it to be so
+          | ...t: '{{#unless previous_error}}Failed: {{previous_error}}{{/unless}}', tran
+          |                                            ^^^^^^^^^^^^^^
+          help: turn the block round: `{{#if previous_error}}` is for when there is something
+    "#]],
     );
     shown(
         "{{#if input.t}}Text:{{else}}{{input.t}}{{/if}}",
-        &["no-effect warning 9:62 `input.t` is always empty here: the block asks for it to be so"],
+        expect![[r#"
+        9:62 warning no-effect: `input.t` is always empty here: the block asks for it to be so
+          | ... prompt: '{{#if input.t}}Text:{{else}}{{input.t}}{{/if}}', transiti
+          |                                            ^^^^^^^
+          help: turn the block round: `{{#if input.t}}` is for when there is something
+    "#]],
     );
     // 0 is as false as nothing is, and something to be read.
-    shown("{{#unless input.n}}{{input.n}}{{/unless}}", &[]);
-    shown("{{#if input.t}}{{input.t}}{{else}}{{#if input.n}}{{input.n}}{{/if}}{{/if}}", &[]);
-    shown("{{#unless input.t}}{{input.n}}{{/unless}} {{input.t}}", &[]);
+    shown("{{#unless input.n}}{{input.n}}{{/unless}}", expect![""]);
+    shown("{{#if input.t}}{{input.t}}{{else}}{{#if input.n}}{{input.n}}{{/if}}{{/if}}", expect![""]);
+    shown("{{#unless input.t}}{{input.n}}{{/unless}} {{input.t}}", expect![""]);
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use trefoil_check::Limits;
 use trefoil_syntax::Severity;
 
-use super::support::{Folder, line, ours};
+use super::support::{Folder, ours, shown};
 
 fn files(folder: &Path, into: &mut Vec<PathBuf>) {
     let Ok(entries) = std::fs::read_dir(folder) else { return };
@@ -20,15 +20,15 @@ fn files(folder: &Path, into: &mut Vec<PathBuf>) {
 
 /// Each manifest of a folder, the others of its folder beside it.
 fn each(root: &Path) -> Vec<String> {
+    let mut paths = Vec::new();
+    files(root, &mut paths);
+    paths.sort();
     let mut all = Vec::new();
-    files(root, &mut all);
-    all.sort();
-    let mut shown = Vec::new();
-    let mut folders: Vec<&Path> = all.iter().filter_map(|p| p.parent()).collect();
+    let mut folders: Vec<&Path> = paths.iter().filter_map(|p| p.parent()).collect();
     folders.sort();
     folders.dedup();
     for folder in folders {
-        let near: Vec<(String, String)> = all
+        let near: Vec<(String, String)> = paths
             .iter()
             .filter_map(|p| Some((p.strip_prefix(folder).ok()?.to_string_lossy().into_owned(), p)))
             .map(|(name, path)| (name, std::fs::read_to_string(path).unwrap_or_default()))
@@ -38,17 +38,13 @@ fn each(root: &Path) -> Vec<String> {
         for (name, _) in named.iter().filter(|(n, _)| !n.contains('/')) {
             let found = loaded.check(name, &Limits::default());
             let found: Vec<_> = found.iter().filter(|d| ours(d.rule)).collect();
-            let mut lines: Vec<String> = found
-                .iter()
-                .map(|d| format!("{}/{name}: {} {}", folder.display(), d.rule, line(&loaded.project, d)))
-                .collect();
-            lines.sort();
-            lines.dedup();
-            assert!(found.iter().all(|d| d.severity < Severity::Error), "{}", lines.join("\n"));
-            shown.extend(lines);
+            let findings = shown(&loaded.project, found.iter().copied());
+            let findings = format!("{}/{name}\n{findings}", folder.display());
+            assert!(found.iter().all(|d| d.severity < Severity::Error), "{findings}");
+            all.push(findings);
         }
     }
-    shown
+    all
 }
 
 #[test]

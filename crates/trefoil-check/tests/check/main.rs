@@ -5,6 +5,7 @@
 
 mod aegis;
 mod catalogue;
+mod comparisons;
 mod corpus;
 mod cost;
 mod flow;

@@ -1,5 +1,6 @@
 //! Rules on models.
 
+use expect_test::{Expect, expect};
 use trefoil_check::Group;
 
 use super::support::expect;
@@ -9,22 +10,32 @@ fn agent(model: &str) -> String {
 }
 
 #[track_caller]
-fn model(model: &str, expected: &[&str]) {
+fn model(model: &str, expected: Expect) {
     expect(Group::Models, "agntz", &[("a.yaml", &agent(model))], expected);
 }
 
 #[test]
 fn what_one_provider_takes_another_may_not() {
-    model("provider: openai, name: gpt-4o-mini, temperature: 1.4, seed: 3", &[]);
-    model("provider: anthropic, name: claude-sonnet-5, temperature: 1.0, topK: 5", &[]);
+    model("provider: openai, name: gpt-4o-mini, temperature: 1.4, seed: 3", expect![""]);
+    model("provider: anthropic, name: claude-sonnet-5, temperature: 1.0, topK: 5", expect![""]);
     model(
         "provider: anthropic, name: claude-sonnet-5, temperature: 1.4",
-        &["parameter-range warning 3:67 `anthropic` takes a temperature from 0 to 1, not 1.4"],
+        expect![[r#"
+        3:67 warning parameter-range: `anthropic` takes a temperature from 0 to 1, not 1.4
+          | ...ic, name: claude-sonnet-5, temperature: 1.4 }
+          |                                            ^^^
+          help: use another value, or remove it to get the provider's default
+    "#]],
     );
     // Loading has spoken.
-    model("provider: anthropic, name: claude-sonnet-5, temperature: 2.4", &["out-of-range"; 0]);
+    model("provider: anthropic, name: claude-sonnet-5, temperature: 2.4", expect![""]);
     model(
         "provider: openai, name: gpt-4o-mini, topK: 5",
-        &["parameter-range warning 3:53 `openai` does not know `top_k`, and refuses a request with it"],
+        expect![[r#"
+        3:53 warning parameter-range: `openai` does not know `top_k`, and refuses a request with it
+          | ...vider: openai, name: gpt-4o-mini, topK: 5 }
+          |                                            ^
+          help: use another value, or remove it to get the provider's default
+    "#]],
     );
 }

@@ -1,15 +1,14 @@
 //! One mistake is told once, and what surely has a value is not doubted.
 
-use super::support::{check, line};
+use expect_test::{Expect, expect};
+
+use super::support::{check, hold, shown};
 
 /// All that is said about the first of some files: rule, place and message.
 #[track_caller]
-fn says(front: &str, files: &[(&str, &str)], expected: &[&str]) {
+fn says(front: &str, files: &[(&str, &str)], expected: Expect) {
     let (project, all) = check(Some(front), files);
-    let mut lines: Vec<String> = all.iter().map(|d| format!("{} {}", d.rule, line(&project, d))).collect();
-    lines.sort();
-    lines.dedup();
-    assert_eq!(lines, expected, "\n{}", lines.join("\n"));
+    hold(&expected, &shown(&project, all.iter()));
 }
 
 fn workflow(states: &str) -> String {
@@ -53,26 +52,44 @@ fn what_a_subworkflow_leaves_is_there_where_it_went_well() {
     };
     let title = r#"{"title": "x"}"#;
     let files = |flow: String| [("flow.yaml".to_owned(), flow), ("child.yaml".to_owned(), CHILD.to_owned())];
-    let says = |flow: String, expected: &[&str]| {
+    let says = |flow: String, expected: Expect| {
         let files = files(flow);
         says("aegis", &files.each_ref().map(|(a, b)| (a.as_str(), b.as_str())), expected);
     };
-    says(after(title, "blackboard.res.flag == true", ""), &[]);
+    says(after(title, "blackboard.res.flag == true", ""), expect![""]);
     // Where it failed this may hold as well.
     says(
         after(title, "blackboard.res.flag != true", ""),
-        &[
-            "maybe-undefined info 17:42 `blackboard.res.sum` has no value where its state has not run to its end",
-            "maybe-undefined info 17:65 `res.flag` has no value where its state has not run to its end",
-        ],
+        expect![[r#"
+        17:42 info maybe-undefined: `blackboard.res.sum` has no value where its state has not run to its end
+          | E: { kind: System, command: "echo '{{blackboard.res.sum}} {{res.flag}}'" }
+          |                                      ^^^^^^^^^^^^^^^^^^
+          help: ask for it in a block around it, or give it a default
+        17:65 info maybe-undefined: `res.flag` has no value where its state has not run to its end
+          | ...ommand: "echo '{{blackboard.res.sum}} {{res.flag}}'" }
+          |                                            ^^^^^^^^
+          help: ask for it in a block around it, or give it a default
+    "#]],
     );
     says(
         after(title, "blackboard.res.flag == true", " {{res.sum}}"),
-        &["maybe-undefined info 18:54 `res.sum` has no value where nothing has written it yet"],
+        expect![[r#"
+        18:54 info maybe-undefined: `res.sum` has no value where nothing has written it yet
+          | ...: System, command: "echo '{{A.error}} {{res.sum}}'" }
+          |                                            ^^^^^^^
+          help: ask for it in a block around it, or give it a default
+    "#]],
     );
     says(
         after(r#"{"titel": "x"}"#, "blackboard.res.flag == true", ""),
-        &["missing-input warning 12:16 `child` needs `title`, and is given `titel`"],
+        expect![[r#"
+        12:16 warning missing-input: `child` needs `title`, and is given `titel`
+          | input: '{"titel": "x"}'
+          |          ^^^^^^^
+          at child.yaml:6:66: required here
+          help: did you mean `title`?
+          suggestion: write `title`: 12:17 "title"
+    "#]],
     );
 }
 
@@ -94,16 +111,26 @@ fn a_block_that_asks_under_another_name_has_asked() {
 "#
         ))
     };
-    let says = |text: &str, expected: &[&str]| says("aegis", &[("flow.yaml", &reads(text))], expected);
-    says("{{#if blackboard.note}}{{note}}{{/if}}", &[]);
-    says("{{#if B}}{{note}}{{/if}}", &[]);
+    let says = |text: &str, expected: Expect| says("aegis", &[("flow.yaml", &reads(text))], expected);
+    says("{{#if blackboard.note}}{{note}}{{/if}}", expect![""]);
+    says("{{#if B}}{{note}}{{/if}}", expect![""]);
     says(
         "{{#if C}}{{note}}{{/if}}",
-        &["maybe-undefined info 17:51 `note` has no value where its state has not run to its end"],
+        expect![[r#"
+        17:51 info maybe-undefined: `note` has no value where its state has not run to its end
+          | ...ind: System, command: "echo '{{#if C}}{{note}}{{/if}}'" }
+          |                                            ^^^^
+          help: ask for it in a block around it, or give it a default
+    "#]],
     );
     says(
         "{{#if blackboard.note}}x{{else}}{{note}}{{/if}}",
-        &["maybe-undefined info 17:74 `note` has no value where its state has not run to its end"],
+        expect![[r#"
+        17:74 info maybe-undefined: `note` has no value where its state has not run to its end
+          | ...echo '{{#if blackboard.note}}x{{else}}{{note}}{{/if}}'" }
+          |                                            ^^^^
+          help: ask for it in a block around it, or give it a default
+    "#]],
     );
 }
 
@@ -122,47 +149,89 @@ output: {{ a: "{{{{s}}}}" }}
 "#
         )
     };
-    let says = |when: &str, expected: &[&str]| says("agntz", &[("flow.yaml", &step(when))], expected);
-    let always = |at: &str| {
-        format!("constant-condition warning {at} this condition is always true: `mode` is `a`, or it is not")
-    };
-    says("{{mode}} == a || {{mode}} != a", &[&always("6:14")]);
-    says("{{mode}} == b || {{mode}} != a || {{mode}} == a", &[&always("6:31")]);
-    says("{{mode}} == a || {{mode}} != b", &["maybe-undefined info 8:17 `s` is null when its step is skipped"]);
+    let says = |when: &str, expected: Expect| says("agntz", &[("flow.yaml", &step(when))], expected);
+    says(
+        "{{mode}} == a || {{mode}} != a",
+        expect![[r#"
+        6:14 warning constant-condition: this condition is always true: `mode` is `a`, or it is not
+          | when: "{{mode}} == a || {{mode}}
+          |          ^^^^
+          help: remove one of the two
+    "#]],
+    );
+    says(
+        "{{mode}} == b || {{mode}} != a || {{mode}} == a",
+        expect![[r#"
+        6:31 warning constant-condition: this condition is always true: `mode` is `a`, or it is not
+          | when: "{{mode}} == b || {{mode}} != a || {{mode}}
+          |                           ^^^^
+          help: remove one of the two
+    "#]],
+    );
+    says(
+        "{{mode}} == a || {{mode}} != b",
+        expect![[r#"
+        8:17 info maybe-undefined: `s` is null when its step is skipped
+          | output: { a: "{{s}}" }
+          |                 ^
+          help: the step runs only when `{{mode}} == a || {{mode}} != b`; guard it with `{{#if s}}`
+    "#]],
+    );
 }
 
 #[test]
 fn states_behind_a_reported_transition_are_not_called_unreachable() {
     let rest = "    B: { kind: System, command: \"echo b\", transitions: [{ condition: always, target: C }] }\n    C: { kind: System, command: \"echo c\" }\n";
-    let says = |first: &str, more: &str, expected: &[&str]| {
+    let says = |first: &str, more: &str, expected: Expect| {
         says("aegis", &[("flow.yaml", &workflow(&format!("    A: {first}\n{rest}{more}")))], expected);
     };
     let dead = "    X: { kind: System, command: \"echo x\" }\n";
     says(
         "{ kind: System, command: \"make a\", transitions: [{ condition: always, target: BB }] }",
         dead,
-        &[
-            "unknown-reference error 7:86 no state is called `BB`",
-            "unreachable-state warning 10:5 no transition leads to `X`: it never runs",
-        ],
+        expect![[r#"
+        7:86 error unknown-reference: no state is called `BB`
+          | ...nsitions: [{ condition: always, target: BB }] }
+          |                                            ^^
+          help: did you mean `B`?
+          suggestion: write `B`: 7:86 "B"
+        10:5 warning unreachable-state: no transition leads to `X`: it never runs
+          | X: { kind: System, co
+          | ^
+    "#]],
     );
     says(
         "{ kind: System, command: \"make a\", transitions: [{ condition: always, target: NOWHERE }] }",
         dead,
-        &["unknown-reference error 7:86 no state is called `NOWHERE`"],
+        expect![[r#"
+            7:86 error unknown-reference: no state is called `NOWHERE`
+              | ...nsitions: [{ condition: always, target: NOWHERE }] }
+              |                                            ^^^^^^^
+        "#]],
     );
     says(
         "{ kind: System, command: \"make a\", trasitions: [{ condition: always, target: B }] }",
         dead,
-        &[
-            "unknown-key warning 7:43 state `A` has no key `trasitions`",
-            "unreachable-state warning 10:5 no transition leads to `X`: it never runs",
-        ],
+        expect![[r#"
+        7:43 warning unknown-key: state `A` has no key `trasitions`
+          | A: { kind: System, command: "make a", trasitions: [{ condition: alwa
+          |                                       ^^^^^^^^^^
+          help: did you mean `transitions`?
+          fix: write `transitions`: 7:43 "transitions"
+        10:5 warning unreachable-state: no transition leads to `X`: it never runs
+          | X: { kind: System, co
+          | ^
+    "#]],
     );
     says(
         "{ kind: System, command: \"make a\" }",
         "",
-        &["unreachable-state warning 8:5 no transition leads to `B`: it never runs"],
+        expect![[r#"
+        8:5 warning unreachable-state: no transition leads to `B`: it never runs
+          | B: { kind: System, co
+          | ^
+          at 9:5: nor does what only it leads to
+    "#]],
     );
 }
 
@@ -180,35 +249,95 @@ steps:
         )
     };
     let says =
-        |inner: &str, step: &str, expected: &[&str]| says("agntz", &[("flow.yaml", &flow(inner, step))], expected);
+        |inner: &str, step: &str, expected: Expect| says("agntz", &[("flow.yaml", &flow(inner, step))], expected);
     let declared = "inputSchema: { topic: string }, ";
     says(
         "",
         "inputs: { topic: \"{{q}}\" }",
-        &[
-            "unknown-key warning 6:5 a step has no key `inputs`",
-            "unused-input warning 3:16 nothing in `flow` reads the input `q`",
-        ],
+        expect![[r#"
+        3:16 warning unused-input: nothing in `flow` reads the input `q`
+          | inputSchema: { q: string }
+          |                ^
+          help: remove it, or use it
+        6:5 warning unknown-key: a step has no key `inputs`
+          | inputs: { topic: "{{q}}" }
+          | ^^^^^^
+          help: did you mean `input`?
+          fix: write `input`: 6:5 "input"
+    "#]],
     );
     says(
         declared,
         "inputs: { topic: \"{{q}}\" }",
-        &[
-            "unknown-key warning 6:5 a step has no key `inputs`",
-            "unused-input warning 3:16 nothing in `flow` reads the input `q`",
-        ],
+        expect![[r#"
+        3:16 warning unused-input: nothing in `flow` reads the input `q`
+          | inputSchema: { q: string }
+          |                ^
+          help: remove it, or use it
+        6:5 warning unknown-key: a step has no key `inputs`
+          | inputs: { topic: "{{q}}" }
+          | ^^^^^^
+          help: did you mean `input`?
+          fix: write `input`: 6:5 "input"
+    "#]],
     );
-    says(declared, "input: { topci: \"{{q}}\" }", &["unknown-input error 6:14 `w` takes no `topci`"]);
-    says(declared, "input: \"{{q}}\"", &["wrong-type error 6:12 `input` must be a mapping, not text"]);
-    says("", "input: \"{{q}}\"", &["wrong-type error 6:12 `input` must be a mapping, not text"]);
-    says(declared, "input: { topic: 3 }", &["wrong-type error 6:21 `topic` must be text or a template, not a number"]);
+    says(
+        declared,
+        "input: { topci: \"{{q}}\" }",
+        expect![[r#"
+        6:14 error unknown-input: `w` takes no `topci`
+          | input: { topci: "{{q}}" }
+          |          ^^^^^
+          at 5:91: what it takes
+          help: did you mean `topic`? it takes `topic`
+          fix: write `topic`: 6:14 "topic"
+    "#]],
+    );
+    says(
+        declared,
+        "input: \"{{q}}\"",
+        expect![[r#"
+        6:12 error wrong-type: `input` must be a mapping, not text
+          | input: "{{q}}"
+          |        ^^^^^^^
+          help: name what the child gets, for example `input: { text: "{{draft}}" }`
+    "#]],
+    );
+    says(
+        "",
+        "input: \"{{q}}\"",
+        expect![[r#"
+        6:12 error wrong-type: `input` must be a mapping, not text
+          | input: "{{q}}"
+          |        ^^^^^^^
+          help: name what the child gets, for example `input: { text: "{{draft}}" }`
+    "#]],
+    );
+    says(
+        declared,
+        "input: { topic: 3 }",
+        expect![[r#"
+        6:21 error wrong-type: `topic` must be text or a template, not a number
+          | input: { topic: 3 }
+          |                 ^
+          help: in quotes it is text; anything else comes only from a lone placeholder, as of an input with a `default`
+    "#]],
+    );
     says(
         declared,
         "input: { else: \"{{q}}\" }",
-        &[
-            "missing-input warning 6:5 `input` lacks `topic` of `w`: null there",
-            "unknown-input error 6:14 `w` takes no `else`",
-        ],
+        expect![[r#"
+        6:5 warning missing-input: `input` lacks `topic` of `w`: null there
+          | input: { else: "{{q}}" }
+          | ^^^^^
+          at 5:91: declared here
+          help: pass it, or give it a `default`
+        6:14 error unknown-input: `w` takes no `else`
+          | input: { else: "{{q}}" }
+          |          ^^^^
+          at 5:91: what it takes
+          help: it takes `topic`
+    "#]],
     );
     let tool = r#"id: call
 kind: tool
@@ -218,21 +347,36 @@ tool: { kind: http, name: fetch, url: "https://api.example.com/{id}/{of}", metho
     self::says(
         "agntz",
         &[("tool.yaml", tool)],
-        &[
-            "missing-input warning 4:69 nothing fills in `{of}`: `params` does not have it",
-            "refused warning 4:27 the http tool `fetch` runs only when a tool of this name is provided",
-            "unknown-input error 4:99 `idd` is not a placeholder of the url",
-        ],
+        expect![[r#"
+        4:27 warning refused: the http tool `fetch` runs only when a tool of this name is provided
+          | tool: { kind: http, name: fetch, url: "https://api.
+          |                           ^^^^^
+          help: this version has no tools of its own: scripted answers or an embedding program provide them
+        4:69 warning missing-input: nothing fills in `{of}`: `params` does not have it
+          | ...tch, url: "https://api.example.com/{id}/{of}", method: GET, para
+          |                                            ^^^^
+        4:99 error unknown-input: `idd` is not a placeholder of the url
+          | ....com/{id}/{of}", method: GET, params: { idd: "{{t}}" } }
+          |                                            ^^^
+          help: did you mean `id`?
+          fix: write `id`: 4:99 "id"
+    "#]],
     );
 }
 
 #[test]
 fn a_list_type_is_no_other_word_for_its_items() {
     let text = "id: a\nkind: llm\nmodel: { provider: openai, name: gpt-5.4 }\ninstruction: hi\nprompt: \"{{t}}\"\ninputSchema: { t: 'string[]' }\n";
-    let (_, all) = check(Some("agntz"), &[("a.yaml", text)]);
-    let found: Vec<_> = all.iter().map(|d| (d.rule, d.help.as_deref(), d.fix.is_some())).collect();
-    let help = "a list is `{ type: array, items: { type: string } }`";
-    assert_eq!(found, [("invalid-schema", Some(help), false)]);
+    says(
+        "agntz",
+        &[("a.yaml", text)],
+        expect![[r#"
+        6:19 error invalid-schema: `string[]` is not a type
+          | inputSchema: { t: 'string[]' }
+          |                   ^^^^^^^^^^
+          help: a list is `{ type: array, items: { type: string } }`
+    "#]],
+    );
 }
 
 #[test]
@@ -256,7 +400,11 @@ spec:
     says(
         "aegis",
         &[("child.yaml", text)],
-        &["wrong-default warning 11:18 the default does not fit its own schema: `x` is not of type `integer`"],
+        expect![[r#"
+        11:18 warning wrong-default: the default does not fit its own schema: `x` is not of type `integer`
+          | default: "x"
+          |          ^^^
+    "#]],
     );
 }
 
@@ -277,7 +425,7 @@ spec:
 "#
         )
     };
-    let says = |condition: &str, most: &str, expected: &[&str]| {
+    let says = |condition: &str, most: &str, expected: Expect| {
         let flow = workflow(&format!(
             "    A:\n      kind: Agent\n      agent: j\n      input: \"{{{{workflow.task}}}}\"\n      transitions: [{{ {condition}, target: OK }}, {{ condition: always, target: OK }}, {{ condition: on_failure, target: OK }}]\n    OK: {{ kind: System, command: \"echo '{{{{A.status}}}}'\" }}\n"
         ));
@@ -286,22 +434,46 @@ spec:
     says(
         "condition: score_above, threshold: 1.0",
         ", maximum: 1",
-        &["impossible-transition warning 11:34 `score_above 1` can never hold here"],
+        expect![[r#"
+        11:34 warning impossible-transition: `score_above 1` can never hold here
+          | transitions: [{ condition: score_above, threshold: 1.0, ta
+          |                            ^^^^^^^^^^^
+          at j.yaml:10:66: the score is declared here
+          help: no score is above 1: 1 is the highest
+    "#]],
     );
     says(
         "condition: score_above, threshold: 1.0",
         "",
-        &["impossible-transition warning 11:34 `score_above 1` can never hold here"],
+        expect![[r#"
+        11:34 warning impossible-transition: `score_above 1` can never hold here
+          | transitions: [{ condition: score_above, threshold: 1.0, ta
+          |                            ^^^^^^^^^^^
+          at j.yaml:10:66: the score is declared here
+          help: no score is above 1: 1 is the highest
+    "#]],
     );
     says(
         "condition: score_above, threshold: 0.6",
         ", maximum: 0.5",
-        &["impossible-transition warning 11:34 `score_above 0.6` can never hold here"],
+        expect![[r#"
+        11:34 warning impossible-transition: `score_above 0.6` can never hold here
+          | transitions: [{ condition: score_above, threshold: 0.6, ta
+          |                            ^^^^^^^^^^^
+          at j.yaml:10:66: the score is declared here
+          help: no score is above 0.6: 0.5 is the highest
+    "#]],
     );
     says(
         "condition: score_below, threshold: 0",
         ", maximum: 1",
-        &["impossible-transition warning 11:34 `score_below 0` can never hold here"],
+        expect![[r#"
+        11:34 warning impossible-transition: `score_below 0` can never hold here
+          | transitions: [{ condition: score_below, threshold: 0, targ
+          |                            ^^^^^^^^^^^
+          at j.yaml:10:66: the score is declared here
+          help: no score is below 0: 0 is the lowest
+    "#]],
     );
-    says("condition: score_above, threshold: 0.9", ", maximum: 1", &[]);
+    says("condition: score_above, threshold: 0.9", ", maximum: 1", expect![""]);
 }

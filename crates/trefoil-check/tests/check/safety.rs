@@ -1,8 +1,9 @@
 //! Rules on safety: who decides what, field by field.
 
+use expect_test::{Expect, expect};
 use trefoil_check::Group;
 
-use super::support::{check, expect, line};
+use super::support::{check, expect, hold, of_group, shown};
 
 fn fetch(url: &str, headers: &str) -> String {
     format!(
@@ -11,19 +12,19 @@ fn fetch(url: &str, headers: &str) -> String {
 }
 
 #[track_caller]
-fn request(url: &str, headers: &str, expected: &[&str]) {
+fn request(url: &str, headers: &str, expected: Expect) {
     expect(Group::Safety, "sirenspec", &[("flow.yaml", &fetch(url, headers))], expected);
 }
 
 #[test]
 fn behind_the_host_values_are_encoded() {
-    request("https://api.example.com/{{ inputs.path }}", "", &[]);
-    request("https://api.example.com?q={{ pick.output }}", "", &[]);
-    request("https://{{ env.HOST }}/{{ inputs.path }}", "", &[]);
+    request("https://api.example.com/{{ inputs.path }}", "", expect![""]);
+    request("https://api.example.com?q={{ pick.output }}", "", expect![""]);
+    request("https://{{ env.HOST }}/{{ inputs.path }}", "", expect![""]);
     // The scheme comes with the value.
-    request("{{ env.BASE }}/x/{{ inputs.path }}?x=1", "", &[]);
-    request("{{ env.BASE | default('https://x.example.com') }}/{{ inputs.path }}", "", &[]);
-    request("{{ env.BASE }}:8080?q={{ inputs.path }}", "", &[]);
+    request("{{ env.BASE }}/x/{{ inputs.path }}?x=1", "", expect![""]);
+    request("{{ env.BASE | default('https://x.example.com') }}/{{ inputs.path }}", "", expect![""]);
+    request("{{ env.BASE }}:8080?q={{ inputs.path }}", "", expect![""]);
 }
 
 #[test]
@@ -31,15 +32,21 @@ fn a_base_of_the_manifest_is_read_as_it_stands() {
     let flow = |base: &str, url: &str| {
         fetch(url, "").replace("nodes:", &format!("state: {{ working: {{ base: \"{base}\" }} }}\nnodes:"))
     };
-    let told = |base: &str, url: &str, expected: &[&str]| {
+    let told = |base: &str, url: &str, expected: Expect| {
         expect(Group::Safety, "sirenspec", &[("flow.yaml", &flow(base, url))], expected);
     };
-    told("https://x.example.com", "{{ working.base }}/{{ inputs.path }}", &[]);
-    told("https://x.example.com/", "{{ base }}{{ inputs.path }}", &[]);
+    told("https://x.example.com", "{{ working.base }}/{{ inputs.path }}", expect![""]);
+    told("https://x.example.com/", "{{ base }}{{ inputs.path }}", expect![""]);
     told(
         "https://x.example.com",
         "{{ base }}{{ inputs.path }}",
-        &["untrusted-url error 10:34 `inputs.path` decides which host the request goes to, and it is the run's input"],
+        expect![[r#"
+        10:34 error untrusted-url: `inputs.path` decides which host the request goes to, and it is the run's input
+          | config: { url: "{{ base }}{{ inputs.path }}", headers: {  }
+          |                              ^^^^^^^^^^^
+          at 6:3: comes from here
+          help: write the host out, or take it from the environment, and put the value after it
+    "#]],
     );
 }
 
@@ -48,31 +55,66 @@ fn right_behind_the_host_a_value_goes_on_with_it() {
     request(
         "https://{{ env.HOST }}{{ inputs.path }}",
         "",
-        &[
-            "untrusted-url warning 9:46 without `/` before it, `inputs.path` can change the host `env.HOST`, and it is the run's input",
-        ],
+        expect![[r#"
+        9:46 warning untrusted-url: without `/` before it, `inputs.path` can change the host `env.HOST`, and it is the run's input
+          | ...onfig: { url: "https://{{ env.HOST }}{{ inputs.path }}", headers: {  }
+          |                                            ^^^^^^^^^^^
+          at 5:3: comes from here
+          help: put a `/` between the two
+    "#]],
     );
 }
 
 #[test]
 fn whoever_writes_the_host_decides_where_it_goes() {
-    for (url, column) in
-        [("https://{{ inputs.host }}/x", 32), ("https://api.{{ inputs.host }}", 36), ("{{ inputs.host }}/x", 24)]
-    {
-        let message = format!(
-            "untrusted-url error 9:{column} `inputs.host` decides which host the request goes to, and it is the run's input"
-        );
-        request(url, "", &[&message]);
-    }
+    request(
+        "https://{{ inputs.host }}/x",
+        "",
+        expect![[r#"
+        9:32 error untrusted-url: `inputs.host` decides which host the request goes to, and it is the run's input
+          | config: { url: "https://{{ inputs.host }}/x", headers: {
+          |                            ^^^^^^^^^^^
+          at 5:3: comes from here
+          help: write the host out, or take it from the environment, and put the value after it
+    "#]],
+    );
+    request(
+        "https://api.{{ inputs.host }}",
+        "",
+        expect![[r#"
+        9:36 error untrusted-url: `inputs.host` decides which host the request goes to, and it is the run's input
+          | config: { url: "https://api.{{ inputs.host }}", headers: {  }
+          |                                ^^^^^^^^^^^
+          at 5:3: comes from here
+          help: write the host out, or take it from the environment, and put the value after it
+    "#]],
+    );
+    request(
+        "{{ inputs.host }}/x",
+        "",
+        expect![[r#"
+        9:24 error untrusted-url: `inputs.host` decides which host the request goes to, and it is the run's input
+          | config: { url: "{{ inputs.host }}/x", headers: {
+          |                    ^^^^^^^^^^^
+          at 5:3: comes from here
+          help: write the host out, or take it from the environment, and put the value after it
+    "#]],
+    );
 }
 
 #[test]
 fn a_model_does_not_write_headers() {
-    request("https://h/x", "Authorization: \"Bearer {{ env.KEY }}\", X-Id: \"{{ inputs.path }}\"", &[]);
+    request("https://h/x", "Authorization: \"Bearer {{ env.KEY }}\", X-Id: \"{{ inputs.path }}\"", expect![""]);
     request(
         "https://h/x",
         "X-Id: \"{{ pick.output }}\"",
-        &["untrusted-url warning 9:56 `pick.output` gets into the header `X-Id`, and it is a model's answer"],
+        expect![[r#"
+        9:56 warning untrusted-url: `pick.output` gets into the header `X-Id`, and it is a model's answer
+          | ...rl: "https://h/x", headers: { X-Id: "{{ pick.output }}" } }
+          |                                            ^^^^^^^^^^^
+          at 5:3: comes from here
+          help: put it into the body or the query
+    "#]],
     );
 }
 
@@ -89,7 +131,7 @@ fn a_quoted_variable_is_data() {
         command("eval \"$Q\"", "ls -l"),
         command("grep -e {{input.q}} notes", "x"),
     ] {
-        expect(Group::Safety, "aegis", &[("flow.yaml", &text)], &[]);
+        expect(Group::Safety, "aegis", &[("flow.yaml", &text)], expect![""]);
     }
 }
 
@@ -99,20 +141,30 @@ fn a_variable_that_a_shell_reads_again_is_code() {
         Group::Safety,
         "aegis",
         &[("flow.yaml", &command("bash -c \"$Q\"", "{{input.q}}"))],
-        &["untrusted-command error 11:17 the shell runs `$Q` as code, and it is the run's input"],
+        expect![[r#"
+        11:17 error untrusted-command: the shell runs `$Q` as code, and it is the run's input
+          | env: { Q: "{{input.q}}" }
+          |           ^^^^^^^^^^^^^
+          at 3:19: comes from here
+          help: do not hand data to what reads it as code: name the program, and pass the value as an argument
+    "#]],
     );
     expect(
         Group::Safety,
         "aegis",
         &[("flow.yaml", &command("grep -- $Q notes", "{{input.q}}"))],
-        &[
-            "untrusted-command warning 11:17 `$Q` is not quoted, and it is the run's input: the shell makes several words of it",
-        ],
+        expect![[r#"
+        11:17 warning untrusted-command: `$Q` is not quoted, and it is the run's input: the shell makes several words of it
+          | env: { Q: "{{input.q}}" }
+          |           ^^^^^^^^^^^^^
+          at 3:19: comes from here
+          help: write "$NAME", with the quotes
+    "#]],
     );
 }
 
 /// Findings on a command behind a model's answer, `{{W.output}}`; the command is written in single quotes.
-fn after_a_model(command: &str, env: &str, expected: &[&str]) {
+fn after_a_model(command: &str, env: &str, expected: Expect) {
     let flow = format!(
         "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: {{ name: flow }}\nspec:\n  context: {{ fixed: main }}\n  initial_state: W\n  states:\n    W:\n      kind: Agent\n      agent: writer\n      input: x\n      transitions: [{{ condition: always, target: S }}]\n    S:\n      kind: System\n      env: {{{env}}}\n      command: '{command}'\n"
     );
@@ -122,85 +174,200 @@ fn after_a_model(command: &str, env: &str, expected: &[&str]) {
 
 #[test]
 fn a_placeholder_that_a_program_reads_as_code() {
-    for (command, at, program) in [
-        ("echo \"{{W.output}}\" | bash", "16:25", "the shell"),
-        ("awk \"{{W.output}}\" f", "16:24", "`awk`"),
-        ("psql -c \"select {{W.output}}\"", "16:35", "`psql`"),
-        ("source {{W.output}}", "16:26", "`source`"),
-    ] {
-        let message =
-            format!("untrusted-command error {at} {program} runs `W.output` as code, and it is a model's answer");
-        after_a_model(command, "", &[&message]);
-    }
-    after_a_model("awk \"{{workflow.name}}\" f", "", &[]);
-    after_a_model("echo {{W.output}} | grep foo", "", &[]);
+    after_a_model(
+        "echo \"{{W.output}}\" | bash",
+        "",
+        expect![[r#"
+        16:25 error untrusted-command: the shell runs `W.output` as code, and it is a model's answer
+          | command: 'echo "{{W.output}}" | bash'
+          |                   ^^^^^^^^
+          at agents/writer.yaml:3:19: comes from here
+          help: do not hand data to what reads it as code: name the program, and pass the value as an argument
+    "#]],
+    );
+    after_a_model(
+        "awk \"{{W.output}}\" f",
+        "",
+        expect![[r#"
+        16:24 error untrusted-command: `awk` runs `W.output` as code, and it is a model's answer
+          | command: 'awk "{{W.output}}" f'
+          |                  ^^^^^^^^
+          at agents/writer.yaml:3:19: comes from here
+          help: do not hand data to what reads it as code: name the program, and pass the value as an argument
+    "#]],
+    );
+    after_a_model(
+        "psql -c \"select {{W.output}}\"",
+        "",
+        expect![[r#"
+        16:35 error untrusted-command: `psql` runs `W.output` as code, and it is a model's answer
+          | command: 'psql -c "select {{W.output}}"'
+          |                             ^^^^^^^^
+          at agents/writer.yaml:3:19: comes from here
+          help: do not hand data to what reads it as code: name the program, and pass the value as an argument
+    "#]],
+    );
+    after_a_model(
+        "source {{W.output}}",
+        "",
+        expect![[r#"
+        16:26 error untrusted-command: `source` runs `W.output` as code, and it is a model's answer
+          | command: 'source {{W.output}}'
+          |                    ^^^^^^^^
+          at agents/writer.yaml:3:19: comes from here
+          help: do not hand data to what reads it as code: name the program, and pass the value as an argument
+    "#]],
+    );
+    after_a_model("awk \"{{workflow.name}}\" f", "", expect![""]);
+    after_a_model("echo {{W.output}} | grep foo", "", expect![""]);
 }
 
 #[test]
 fn names_of_variables_and_files_from_outside() {
-    for (text, level, message) in [
-        (
-            "export {{input.q}}=1",
-            "error",
-            "the shell takes `input.q` for the name of a variable, which can run commands, and it is the run's input",
-        ),
-        ("ls > {{input.q}}", "warning", "which file is written is decided by `input.q`, and it is the run's input"),
-        (
-            "printf a%s {{input.q}} > ~/.bashrc",
-            "warning",
-            "`input.q` is written to `.bashrc`, which is run later, and it is the run's input",
-        ),
-        (
-            "$TOOL -c {{input.q}}",
-            "error",
-            "the program, which may be a shell, runs `input.q` as code, and it is the run's input",
-        ),
-    ] {
-        let column = 19 + text.find("{{").unwrap_or_default() as u32;
-        let line = format!("untrusted-command {level} 10:{column} {message}");
-        expect(Group::Safety, "aegis", &[("flow.yaml", &command(text, "x"))], &[&line]);
-    }
+    let told = |text: &str, expected: Expect| {
+        expect(Group::Safety, "aegis", &[("flow.yaml", &command(text, "x"))], expected);
+    };
+    told(
+        "export {{input.q}}=1",
+        expect![[r#"
+        10:26 error untrusted-command: the shell takes `input.q` for the name of a variable, which can run commands, and it is the run's input
+          | command: 'export {{input.q}}=1'
+          |                    ^^^^^^^
+          at 3:19: comes from here
+          help: write the name of the variable out
+    "#]],
+    );
+    told(
+        "ls > {{input.q}}",
+        expect![[r#"
+        10:24 warning untrusted-command: which file is written is decided by `input.q`, and it is the run's input
+          | command: 'ls > {{input.q}}'
+          |                  ^^^^^^^
+          at 3:19: comes from here
+          help: write the file's name out, or its folder: `> "out/$NAME"`
+    "#]],
+    );
+    told(
+        "printf a%s {{input.q}} > ~/.bashrc",
+        expect![[r#"
+        10:30 warning untrusted-command: `input.q` is written to `.bashrc`, which is run later, and it is the run's input
+          | command: 'printf a%s {{input.q}} > ~/.bashrc'
+          |                        ^^^^^^^
+          at 3:19: comes from here
+          help: write the file yourself, and let it read the value from a file of data
+    "#]],
+    );
+    told(
+        "$TOOL -c {{input.q}}",
+        expect![[r#"
+        10:28 error untrusted-command: the program, which may be a shell, runs `input.q` as code, and it is the run's input
+          | command: '$TOOL -c {{input.q}}'
+          |                      ^^^^^^^
+          at 3:19: comes from here
+          help: do not hand data to what reads it as code: name the program, and pass the value as an argument
+    "#]],
+    );
 }
 
 #[test]
 fn what_could_be_an_option_or_the_program_is_worse_from_a_model() {
-    for (text, message) in [
-        ("rm -rf {{input.q}}", "`rm` takes `input.q` for an option if it begins with `-`, and it is the run's input"),
-        ("timeout 5 {{input.q}}", "which program runs is decided by `input.q`, and it is the run's input"),
-    ] {
-        let column = 19 + text.find("{{").unwrap_or_default() as u32;
-        let line = format!("untrusted-command warning 10:{column} {message}");
-        expect(Group::Safety, "aegis", &[("flow.yaml", &command(text, "x"))], &[&line]);
-    }
-    for (text, message) in [
-        (
-            "rm -rf {{W.output}}",
-            "`rm` takes `W.output` for an option if it begins with `-`, and it is a model's answer",
-        ),
-        ("nohup {{W.output}}", "which program runs is decided by `W.output`, and it is a model's answer"),
-    ] {
-        let column = 19 + text.find("{{").unwrap_or_default() as u32;
-        after_a_model(text, "", &[&format!("untrusted-command error 16:{column} {message}")]);
-    }
-    after_a_model("rm -rf -- {{W.output}}", "", &[]);
-    after_a_model("rm -rf ./{{W.output}}", "", &[]);
-    after_a_model("python3 tools/score.py {{W.output}}", "", &[]);
-    after_a_model("[ {{W.output}} -eq 3 ]", "", &[]);
+    let of_input = |text: &str, expected: Expect| {
+        expect(Group::Safety, "aegis", &[("flow.yaml", &command(text, "x"))], expected);
+    };
+    of_input(
+        "rm -rf {{input.q}}",
+        expect![[r#"
+        10:26 warning untrusted-command: `rm` takes `input.q` for an option if it begins with `-`, and it is the run's input
+          | command: 'rm -rf {{input.q}}'
+          |                    ^^^^^^^
+          at 3:19: comes from here
+          help: write `--` before it, if the program knows that, or put it after an option that takes a value
+    "#]],
+    );
+    of_input(
+        "timeout 5 {{input.q}}",
+        expect![[r#"
+        10:29 warning untrusted-command: which program runs is decided by `input.q`, and it is the run's input
+          | command: 'timeout 5 {{input.q}}'
+          |                       ^^^^^^^
+          at 3:19: comes from here
+          help: write the name out
+    "#]],
+    );
+    after_a_model(
+        "rm -rf {{W.output}}",
+        "",
+        expect![[r#"
+        16:26 error untrusted-command: `rm` takes `W.output` for an option if it begins with `-`, and it is a model's answer
+          | command: 'rm -rf {{W.output}}'
+          |                    ^^^^^^^^
+          at agents/writer.yaml:3:19: comes from here
+          help: write `--` before it, if the program knows that, or put it after an option that takes a value
+    "#]],
+    );
+    after_a_model(
+        "nohup {{W.output}}",
+        "",
+        expect![[r#"
+        16:25 error untrusted-command: which program runs is decided by `W.output`, and it is a model's answer
+          | command: 'nohup {{W.output}}'
+          |                   ^^^^^^^^
+          at agents/writer.yaml:3:19: comes from here
+          help: write the name out
+    "#]],
+    );
+    after_a_model("rm -rf -- {{W.output}}", "", expect![""]);
+    after_a_model("rm -rf ./{{W.output}}", "", expect![""]);
+    after_a_model("python3 tools/score.py {{W.output}}", "", expect![""]);
+    after_a_model("[ {{W.output}} -eq 3 ]", "", expect![""]);
 }
 
 #[test]
 fn what_a_shell_computes_with_is_code() {
-    for text in ["((Q > 1)) && ls", "[[ \"$Q\" -eq 3 ]] && ls", "let n=$Q", "declare -i n=Q"] {
-        expect(
-            Group::Safety,
-            "aegis",
-            &[("flow.yaml", &command(text, "{{input.q}}"))],
-            &[
-                "untrusted-command error 11:17 the shell computes with `$Q`, which can run commands, and it is the run's input",
-            ],
-        );
-    }
-    expect(Group::Safety, "aegis", &[("flow.yaml", &command("((Q > 1)) && ls", "3"))], &[]);
+    let computes = |text: &str, expected: Expect| {
+        expect(Group::Safety, "aegis", &[("flow.yaml", &command(text, "{{input.q}}"))], expected);
+    };
+    computes(
+        "((Q > 1)) && ls",
+        expect![[r#"
+        11:17 error untrusted-command: the shell computes with `$Q`, which can run commands, and it is the run's input
+          | env: { Q: "{{input.q}}" }
+          |           ^^^^^^^^^^^^^
+          at 3:19: comes from here
+          help: compare it as text, or with `[ "$NAME" -eq 1 ]`, which takes nothing but numbers
+    "#]],
+    );
+    computes(
+        "[[ \"$Q\" -eq 3 ]] && ls",
+        expect![[r#"
+        11:17 error untrusted-command: the shell computes with `$Q`, which can run commands, and it is the run's input
+          | env: { Q: "{{input.q}}" }
+          |           ^^^^^^^^^^^^^
+          at 3:19: comes from here
+          help: compare it as text, or with `[ "$NAME" -eq 1 ]`, which takes nothing but numbers
+    "#]],
+    );
+    computes(
+        "let n=$Q",
+        expect![[r#"
+        11:17 error untrusted-command: the shell computes with `$Q`, which can run commands, and it is the run's input
+          | env: { Q: "{{input.q}}" }
+          |           ^^^^^^^^^^^^^
+          at 3:19: comes from here
+          help: compare it as text, or with `[ "$NAME" -eq 1 ]`, which takes nothing but numbers
+    "#]],
+    );
+    computes(
+        "declare -i n=Q",
+        expect![[r#"
+        11:17 error untrusted-command: the shell computes with `$Q`, which can run commands, and it is the run's input
+          | env: { Q: "{{input.q}}" }
+          |           ^^^^^^^^^^^^^
+          at 3:19: comes from here
+          help: compare it as text, or with `[ "$NAME" -eq 1 ]`, which takes nothing but numbers
+    "#]],
+    );
+    expect(Group::Safety, "aegis", &[("flow.yaml", &command("((Q > 1)) && ls", "3"))], expect![""]);
 }
 
 #[test]
@@ -208,9 +375,15 @@ fn a_variable_that_decides_which_code_runs() {
     after_a_model(
         "ls",
         " PATH: \"{{W.output}}\" ",
-        &["untrusted-command error 15:20 `PATH` decides which code programs run, and it is a model's answer"],
+        expect![[r#"
+        15:20 error untrusted-command: `PATH` decides which code programs run, and it is a model's answer
+          | env: { PATH: "{{W.output}}" }
+          |              ^^^^^^^^^^^^^^
+          at agents/writer.yaml:3:19: comes from here
+          help: write it out, or give the value another name
+    "#]],
     );
-    after_a_model("ls", " PATH: \"{{workflow.name}}\", NOTE: \"{{W.output}}\" ", &[]);
+    after_a_model("ls", " PATH: \"{{workflow.name}}\", NOTE: \"{{W.output}}\" ", expect![""]);
 }
 
 #[test]
@@ -218,15 +391,27 @@ fn a_command_that_sends_a_request() {
     after_a_model(
         "curl https://{{W.output}}/x",
         "",
-        &["untrusted-url error 16:32 `W.output` decides which host the request goes to, and it is a model's answer"],
+        expect![[r#"
+        16:32 error untrusted-url: `W.output` decides which host the request goes to, and it is a model's answer
+          | command: 'curl https://{{W.output}}/x'
+          |                          ^^^^^^^^
+          at agents/writer.yaml:3:19: comes from here
+          help: write the host out, or take it from the environment, and put the value after it
+    "#]],
     );
     after_a_model(
         "curl -H \"Auth: {{W.output}}\" https://a.b",
         "",
-        &["untrusted-url warning 16:34 `W.output` gets into a header, and it is a model's answer"],
+        expect![[r#"
+        16:34 warning untrusted-url: `W.output` gets into a header, and it is a model's answer
+          | command: 'curl -H "Auth: {{W.output}}" https://a.b'
+          |                            ^^^^^^^^
+          at agents/writer.yaml:3:19: comes from here
+          help: put it into the body or the query
+    "#]],
     );
-    after_a_model("curl \"https://a.b/x?q={{W.output}}\"", "", &[]);
-    after_a_model("curl https://{{workflow.name}}/x", "", &[]);
+    after_a_model("curl \"https://a.b/x?q={{W.output}}\"", "", expect![""]);
+    after_a_model("curl https://{{workflow.name}}/x", "", expect![""]);
 }
 
 #[test]
@@ -235,11 +420,16 @@ fn a_credential_is_never_shown_whole() {
     let agent = format!(
         "id: a\nkind: llm\nmodel: {{ provider: openai, name: gpt-4o-mini }}\ninstruction: \"Use {key} for it.\"\nprompt: Go.\n"
     );
-    expect(
-        Group::Safety,
-        "agntz",
-        &[("a.yaml", &agent)],
-        &["hard-coded-secret warning 4:19 a model provider's key is written out in the file: `sk-a...`"],
+    let found = of_group(Group::Safety, "agntz", &[("a.yaml", &agent)]);
+    assert_eq!(found.matches(&key).count(), 1, "only the line that is quoted has it: {found}");
+    hold(
+        &expect![[r#"
+        4:19 warning hard-coded-secret: a model provider's key is written out in the file: `sk-a...`
+          | instruction: "Use SK-KEY for it."
+          |                   ^^^^^^^^^^^^^^^^^^^^^^^^^
+          help: put it into the environment or the secret store and name it here; change the one that was written
+    "#]],
+        &found.replace(&key, "SK-KEY"),
     );
 }
 
@@ -251,36 +441,69 @@ fn a_model_fills_in_what_comes_behind_the_host() {
         )
     };
     for url in ["https://h.example.com/{x}", "https://{{env.HOST}}/{x}", "https://h.example.com?q={{userQuery}}"] {
-        expect(Group::Safety, "agntz", &[("a.yaml", &agent(url))], &[]);
+        expect(Group::Safety, "agntz", &[("a.yaml", &agent(url))], expect![""]);
     }
-    for (url, who, name) in [
-        ("https://{x}.example.com/a", "the model", "x"),
-        ("https://{{userQuery}}/a", "whoever starts the run", "userQuery"),
-        ("{{userQuery}}/a", "whoever starts the run", "userQuery"),
-    ] {
-        let column = if url.starts_with('{') { 34 } else { 42 };
-        let message = format!(
-            "untrusted-tool-url warning 7:{column} `{name}` decides which host the tool calls, and {who} gives it"
-        );
-        expect(Group::Safety, "agntz", &[("a.yaml", &agent(url))], &[&message]);
-    }
+    let told = |url: &str, expected: Expect| expect(Group::Safety, "agntz", &[("a.yaml", &agent(url))], expected);
+    told(
+        "https://{x}.example.com/a",
+        expect![[r#"
+        7:42 warning untrusted-tool-url: `x` decides which host the tool calls, and the model gives it
+          | - { kind: http, name: t, url: "https://{x}.example.com/a" }
+          |                                        ^^^
+          help: write the host out, or take it from the environment, and put the value after it
+    "#]],
+    );
+    told(
+        "https://{{userQuery}}/a",
+        expect![[r#"
+        7:42 warning untrusted-tool-url: `userQuery` decides which host the tool calls, and whoever starts the run gives it
+          | - { kind: http, name: t, url: "https://{{userQuery}}/a" }
+          |                                        ^^^^^^^^^^^^^
+          help: write the host out, or take it from the environment, and put the value after it
+    "#]],
+    );
+    told(
+        "{{userQuery}}/a",
+        expect![[r#"
+        7:34 warning untrusted-tool-url: `userQuery` decides which host the tool calls, and whoever starts the run gives it
+          | - { kind: http, name: t, url: "{{userQuery}}/a" }
+          |                                ^^^^^^^^^^^^^
+          help: write the host out, or take it from the environment, and put the value after it
+    "#]],
+    );
 }
 
 /// What is said of credentials in prompts.
 #[track_caller]
-fn credentials(front: &str, files: &[(&str, &str)], expected: &[&str]) {
+fn credentials(front: &str, files: &[(&str, &str)], expected: Expect) {
     let (project, all) = check(Some(front), files);
-    let found: Vec<String> = all.iter().filter(|d| d.rule == "secret-in-prompt").map(|d| line(&project, d)).collect();
-    assert_eq!(found, expected, "{all:#?}");
+    hold(&expected, &shown(&project, all.iter().filter(|d| d.rule == "secret-in-prompt")));
 }
 
 #[test]
 fn a_credential_straight_in_a_prompt_is_told_once() {
     let direct = "id: a\nkind: llm\nmodel: { provider: openai, name: m }\ninstruction: \"Use {{env.OPENAI_API_KEY}} in {{env.APP_MODE}}\"\nprompt: x\n";
-    let told = "`env.OPENAI_API_KEY` is a credential by its name, and would be put into a prompt";
-    credentials("agntz", &[("a.yaml", direct)], &[&format!("warning 4:21 {told}")]);
+    credentials(
+        "agntz",
+        &[("a.yaml", direct)],
+        expect![[r#"
+        4:21 warning secret-in-prompt: `env.OPENAI_API_KEY` is a credential by its name, and would be put into a prompt
+          | instruction: "Use {{env.OPENAI_API_KEY}} in {{env.APP_MODE
+          |                     ^^^^^^^^^^^^^^^^^^
+          help: credentials belong in the `headers` of a tool
+    "#]],
+    );
     let direct = "version: \"0.1\"\nagents: { a: { model: \"openai:m\", system: \"{{ env.OPENAI_API_KEY }}\" } }\nnodes: { n: { agent: a, writes: output.n } }\n";
-    credentials("sirenspec", &[("a.yaml", direct)], &[&format!("warning 2:47 {told}")]);
+    credentials(
+        "sirenspec",
+        &[("a.yaml", direct)],
+        expect![[r#"
+        2:47 warning secret-in-prompt: `env.OPENAI_API_KEY` is a credential by its name, and would be put into a prompt
+          | ...: { a: { model: "openai:m", system: "{{ env.OPENAI_API_KEY }}" } }
+          |                                            ^^^^^^^^^^^^^^^^^^
+          help: credentials belong in the `headers` of a tool
+    "#]],
+    );
 }
 
 #[test]
@@ -291,30 +514,58 @@ fn a_credential_goes_into_a_prompt_by_way_of_inputs() {
             "id: top\nkind: sequential\ninputSchema: {{ t: string }}\nsteps:\n  - ref: kid\n    input: {{ k: \"{k}\", t: \"{t}\" }}\n"
         )
     };
-    let told = "this is a credential by its name, and would be put into a prompt, where it is";
     let top = by_reference("Bearer {{env.DB_PASSWORD}}", "{{t}}");
-    credentials("agntz", &[("a.yaml", &top), ("kid.yaml", agent)], &[&format!("warning 6:27 {told} `k`")]);
+    credentials(
+        "agntz",
+        &[("a.yaml", &top), ("kid.yaml", agent)],
+        expect![[r#"
+        6:27 warning secret-in-prompt: this is a credential by its name, and would be put into a prompt, where it is `k`
+          | input: { k: "Bearer {{env.DB_PASSWORD}}", t: "{{t}}" }
+          |                       ^^^^^^^^^^^^^^^
+          at kid.yaml:6:17: it gets into the prompt here
+          help: credentials belong in the `headers` of a tool
+    "#]],
+    );
     let top = by_reference("{{env.DB_HOST}}", "{{t}}");
-    credentials("agntz", &[("a.yaml", &top), ("kid.yaml", agent)], &[]);
+    credentials("agntz", &[("a.yaml", &top), ("kid.yaml", agent)], expect![""]);
     // It goes in, and the prompt does not read it.
     let other = agent.replace("{{k}}", "");
     let top = by_reference("{{env.DB_PASSWORD}}", "{{t}}");
-    credentials("agntz", &[("a.yaml", &top), ("kid.yaml", &other)], &[]);
+    credentials("agntz", &[("a.yaml", &top), ("kid.yaml", &other)], expect![""]);
 }
 
 #[test]
 fn a_credential_goes_into_the_prompts_of_a_factory_and_of_another_file() {
-    let told = "this is a credential by its name, and would be put into a prompt, where it is `inputs.k`";
     let factory = |reads: &str| {
         format!(
             "version: \"0.1\"\nagents: {{ a: {{ model: \"openai:m\", system: \"{reads}\" }} }}\nnodes:\n  s: {{ type: factory, agent: a, for_each: '[1]', inputs: {{ k: \"{{{{ env.DB_PASSWORD }}}}\", m: x }}, writes: output.s }}\n"
         )
     };
-    credentials("sirenspec", &[("a.yaml", &factory("{{ inputs.k }}"))], &[&format!("warning 4:67 {told}")]);
+    credentials(
+        "sirenspec",
+        &[("a.yaml", &factory("{{ inputs.k }}"))],
+        expect![[r#"
+        4:67 warning secret-in-prompt: this is a credential by its name, and would be put into a prompt, where it is `inputs.k`
+          | ...t: a, for_each: '[1]', inputs: { k: "{{ env.DB_PASSWORD }}", m: x }, writes
+          |                                            ^^^^^^^^^^^^^^^
+          at 2:47: it gets into the prompt here
+          help: credentials belong in the `headers` of a tool
+    "#]],
+    );
     let nested =
         "version: \"0.1\"\nnodes:\n  s: { type: workflow, ref: kid, inputs: { k: \"{{ env.DB_PASSWORD }}\" } }\n";
     let kid = "version: \"0.1\"\nagents: { a: { model: \"openai:m\", system: \"{{ inputs.k }}\" } }\nnodes: { n: { agent: a, writes: output.n } }\ninput: { k: none }\n";
-    credentials("sirenspec", &[("a.yaml", nested), ("kid.yaml", kid)], &[&format!("warning 3:51 {told}")]);
+    credentials(
+        "sirenspec",
+        &[("a.yaml", nested), ("kid.yaml", kid)],
+        expect![[r#"
+        3:51 warning secret-in-prompt: this is a credential by its name, and would be put into a prompt, where it is `inputs.k`
+          | ...e: workflow, ref: kid, inputs: { k: "{{ env.DB_PASSWORD }}" } }
+          |                                            ^^^^^^^^^^^^^^^
+          at kid.yaml:2:47: it gets into the prompt here
+          help: credentials belong in the `headers` of a tool
+    "#]],
+    );
 }
 
 #[test]
@@ -324,8 +575,22 @@ fn what_the_manifest_gives_itself_is_the_authors() {
             "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: {{ name: w }}\nspec:\n  context: {{ {context} }}\n  initial_state: GET\n  states:\n    GET:\n      kind: System\n      command: \"curl -fsS {{{{workflow.context.base}}}}/items\"\n      transitions: []\n"
         )
     };
-    expect(Group::Safety, "aegis", &[("w.yaml", &fetch("base: \"https://api.example.org\""))], &[]);
-    let from_outside = "untrusted-url error 10:29 `workflow.context.base` decides which host the request goes to, and it is the run's input";
-    let option = "untrusted-command warning 10:29 `curl` takes `workflow.context.base` for an option if it begins with `-`, and it is the run's input";
-    expect(Group::Safety, "aegis", &[("w.yaml", &fetch("other: x"))], &[option, from_outside]);
+    expect(Group::Safety, "aegis", &[("w.yaml", &fetch("base: \"https://api.example.org\""))], expect![""]);
+    expect(
+        Group::Safety,
+        "aegis",
+        &[("w.yaml", &fetch("other: x"))],
+        expect![[r#"
+        10:29 warning untrusted-command: `curl` takes `workflow.context.base` for an option if it begins with `-`, and it is the run's input
+          | command: "curl -fsS {{workflow.context.base}}/items"
+          |                       ^^^^^^^^^^^^^^^^^^^^^
+          at 3:19: comes from here
+          help: write `--` before it, if the program knows that, or put it after an option that takes a value
+        10:29 error untrusted-url: `workflow.context.base` decides which host the request goes to, and it is the run's input
+          | command: "curl -fsS {{workflow.context.base}}/items"
+          |                       ^^^^^^^^^^^^^^^^^^^^^
+          at 3:19: comes from here
+          help: write the host out, or take it from the environment, and put the value after it
+    "#]],
+    );
 }

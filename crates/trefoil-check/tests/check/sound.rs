@@ -1,22 +1,21 @@
 //! Sound manifests, and all that is said about them: nothing, or what is true.
 
-use super::support::{check, line};
+use expect_test::{Expect, expect};
+
+use super::support::{check, hold, shown};
 
 /// Everything that loading and the rules say about the first of some files, one a line.
 #[track_caller]
-fn says(front: &str, files: &[(&str, &str)], expected: &[&str]) {
+fn says(front: &str, files: &[(&str, &str)], expected: Expect) {
     let (project, all) = check(Some(front), files);
-    let mut lines: Vec<String> = all.iter().map(|d| format!("{} {}", d.rule, line(&project, d))).collect();
-    lines.sort();
-    lines.dedup();
-    assert_eq!(lines, expected, "\n{}", lines.join("\n"));
+    hold(&expected, &shown(&project, all.iter()));
 }
 
 const AGENT: &str = "apiVersion: 100monkeys.ai/v1\nkind: Agent\nmetadata: { name: r, version: 1.0.0 }\nspec: { runtime: {}, task: { instruction: Work. } }\n";
 
 /// A workflow that begins with state `A`; `states` begin on line 7.
 #[track_caller]
-fn states(states: &str, expected: &[&str]) {
+fn states(states: &str, expected: Expect) {
     let text = format!(
         "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: {{ name: flow, version: 1.0.0 }}\nspec:\n  initial_state: A\n  states:\n{states}"
     );
@@ -29,13 +28,18 @@ fn what_a_plain_echo_is_given_in_its_environment_is_read() {
         r#"    A: { kind: Agent, agent: r, input: x, transitions: [{ target: B }] }
     B: { kind: System, command: echo, env: { ANSWER: "{{A.output}}" } }
 "#,
-        &[],
+        expect![""],
     );
     states(
         r#"    A: { kind: Agent, agent: r, input: x, transitions: [{ target: B }] }
     B: { kind: System, command: echo, env: { ANSWER: "none" } }
 "#,
-        &["unused-output info 7:5 nothing reads what `A` makes"],
+        expect![[r#"
+            7:5 info unused-output: nothing reads what `A` makes
+              | A: { kind: Agent, age
+              | ^
+              help: read it in a later step or in the output, or remove the step
+        "#]],
     );
 }
 
@@ -55,14 +59,18 @@ fn two_conditions_of_which_one_holds_leave_nothing_open() {
 "#
         )
     };
-    states(&counts("{{blackboard.n < blackboard.most}}", "{{blackboard.n >= blackboard.most}}"), &[]);
-    states(&counts("blackboard.n <= blackboard.most", "blackboard.most < blackboard.n"), &[]);
-    states(&counts("blackboard.n == blackboard.most", "!(blackboard.most == blackboard.n)"), &[]);
+    states(&counts("{{blackboard.n < blackboard.most}}", "{{blackboard.n >= blackboard.most}}"), expect![""]);
+    states(&counts("blackboard.n <= blackboard.most", "blackboard.most < blackboard.n"), expect![""]);
+    states(&counts("blackboard.n == blackboard.most", "!(blackboard.most == blackboard.n)"), expect![""]);
     states(
         &counts("blackboard.n < blackboard.most", "blackboard.n > blackboard.most"),
-        &[
-            "missing-transition warning 7:5 every transition of `A` has a condition that may not hold, so the run would fail",
-        ],
+        expect![[r#"
+        7:5 warning missing-transition: every transition of `A` has a condition that may not hold, so the run would fail
+          | A:
+          | ^
+          at 13:11: the last transition
+          help: add a last transition with `condition: always`
+    "#]],
     );
 }
 
@@ -76,7 +84,7 @@ fn a_block_over_what_may_be_missing_takes_care_of_it() {
       transitions: [{ condition: on_success, target: B }, { condition: on_failure, target: A }]
     B: { kind: System, command: "echo {{A.output}}" }
 "#,
-        &[],
+        expect![""],
     );
 }
 
@@ -93,10 +101,16 @@ fn what_the_way_here_brings_is_missing_for_its_own_reason() {
         - { condition: on_failure, target: B }
     B: { kind: System, command: "echo {{previous_error}}" }
 "#,
-        &[
-            "maybe-undefined info 10:17 `state.feedback` has no value where the transition that leads here has no feedback",
-            "maybe-undefined info 15:41 `previous_error` has no value where nothing has failed before",
-        ],
+        expect![[r#"
+            10:17 info maybe-undefined: `state.feedback` has no value where the transition that leads here has no feedback
+              | input: "{{state.feedback}}"
+              |           ^^^^^^^^^^^^^^
+              help: ask for it in a block around it, or give it a default
+            15:41 info maybe-undefined: `previous_error` has no value where nothing has failed before
+              | B: { kind: System, command: "echo {{previous_error}}" }
+              |                                     ^^^^^^^^^^^^^^
+              help: ask for it in a block around it, or give it a default
+        "#]],
     );
 }
 
@@ -115,7 +129,7 @@ fn keys_that_are_written_before_every_reader_are_there() {
     N: { kind: System, command: update_blackboard, env: { note: "{{human.feedback}}" }, transitions: [{ target: A }] }
     Z: { kind: System, command: "echo {{text}} {{H.response}}" }
 "#,
-        &[],
+        expect![""],
     );
 }
 
@@ -130,23 +144,28 @@ fn a_consensus_that_too_few_take_part_in_fails() {
     B: { kind: System, command: echo nobody answered }
     C: { kind: System, command: "echo {{A.consensus.score}}" }
 "#,
-        &[],
+        expect![""],
     );
 }
 
 #[test]
 fn an_object_that_is_written_as_json_is_meant_to_be() {
-    let prompt = |prompt: &str, expected: &[&str]| {
+    let prompt = |prompt: &str, expected: Expect| {
         let agent = format!(
             "apiVersion: 100monkeys.ai/v1\nkind: Agent\nmetadata: {{ name: r, version: 1.0.0 }}\nspec:\n  runtime: {{}}\n  input_schema: {{ type: object, properties: {{ repo: {{ type: string }} }} }}\n  task:\n    instruction: Work.\n    prompt_template: '{prompt}'\n"
         );
         let flow = "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: { name: flow, version: 1.0.0 }\nspec:\n  initial_state: A\n  states:\n    A: { kind: Agent, agent: r, intent: look, input: '{\"repo\": \"{{input.repo}}\"}' }\n";
         says("aegis", &[("flow.yaml", flow), ("r.yaml", &agent)], expected);
     };
-    prompt("{{instruction}} {{json input}} {{{json (default input instruction)}}} {{intent}}", &[]);
+    prompt("{{instruction}} {{json input}} {{{json (default input instruction)}}} {{intent}}", expect![""]);
     prompt(
         "{{instruction}} {{input}} {{intent}}",
-        &["object-in-prompt info 9:41 `input` is an object and is printed as JSON"],
+        expect![[r#"
+        r.yaml:9:41 info object-in-prompt: `input` is an object and is printed as JSON
+          | prompt_template: '{{instruction}} {{input}} {{intent}}'
+          |                                     ^^^^^
+          help: a field of it: `input.repo`
+    "#]],
     );
 }
 
@@ -157,18 +176,36 @@ fn a_count_is_not_expected_to_be_negative() {
             "version: '0.1'\nagents:\n  a: {{ model: 'openai:gpt-4o-mini', system: Answer. }}\nnodes:\n  get: {{ type: tool, tool: http, config: {{ url: 'https://example.com' }}, output_key: data }}\n  some: {{ agent: a, writes: output.some }}\n  none: {{ agent: a, writes: output.none }}\nedges:\n  - {{ from: get, to: some, when: working.get.data.count {first} }}\n  - {{ from: get, to: none, when: working.get.data.count {second} }}\n"
         )
     };
-    const REFUSED: &str = "refused warning 5:28 `tool: http` is not supported yet";
-    says("sirenspec", &[("flow.yaml", &edges("> 0", "== 0"))], &[REFUSED]);
+    says(
+        "sirenspec",
+        &[("flow.yaml", &edges("> 0", "== 0"))],
+        expect![[r#"
+        5:28 warning refused: `tool: http` is not supported yet
+          | get: { type: tool, tool: http, config: { url: 'ht
+          |                          ^^^^
+          help: a tool of this node's id can be registered instead
+    "#]],
+    );
     says(
         "sirenspec",
         &[("flow.yaml", &edges("> 0", "< 0"))],
-        &[REFUSED, "score-gap warning 9:34 no edge from `get` is for 0 as `working.get.data.count`"],
+        expect![[r#"
+        5:28 warning refused: `tool: http` is not supported yet
+          | get: { type: tool, tool: http, config: { url: 'ht
+          |                          ^^^^
+          help: a tool of this node's id can be registered instead
+        9:34 warning score-gap: no edge from `get` is for 0 as `working.get.data.count`
+          | - { from: get, to: some, when: working.get.data.count > 0 }
+          |                                ^^^^^^^^^^^^^^^^^^^^^^^^^^
+          at 10:34: nor this one
+          help: let the ranges meet, or add an edge for the rest
+    "#]],
     );
 }
 
 #[test]
 fn what_a_block_asks_for_implies_what_ran_before_it() {
-    let review = |prompt: &str, expected: &[&str]| {
+    let review = |prompt: &str, expected: Expect| {
         let text = format!(
             r#"    A:
       kind: Agent
@@ -188,21 +225,29 @@ fn what_a_block_asks_for_implies_what_ran_before_it() {
         );
         states(&text, expected);
     };
-    review("{{#if state.feedback}}{{state.feedback}}: {{A.output}}{{else}}first{{/if}}", &[]);
-    review("{{#each B.output.issues}}{{this}} of {{../A.output}}{{/each}}", &[]);
+    review("{{#if state.feedback}}{{state.feedback}}: {{A.output}}{{else}}first{{/if}}", expect![""]);
+    review("{{#each B.output.issues}}{{this}} of {{../A.output}}{{/each}}", expect![""]);
     review(
         "{{#if input.x}}{{A.output}}{{/if}}",
-        &["maybe-undefined info 10:32 `A` may not have run before `A`; its value is then empty"],
+        expect![[r#"
+        10:32 info maybe-undefined: `A` may not have run before `A`; its value is then empty
+          | input: "{{#if input.x}}{{A.output}}{{/if}}"
+          |                          ^^^^^^^^
+    "#]],
     );
     review(
         "{{#if state.feedback}}again{{else}}{{A.output}}{{/if}}",
-        &["maybe-undefined info 10:52 `A` may not have run before `A`; its value is then empty"],
+        expect![[r#"
+        10:52 info maybe-undefined: `A` may not have run before `A`; its value is then empty
+          | ...: "{{#if state.feedback}}again{{else}}{{A.output}}{{/if}}"
+          |                                            ^^^^^^^^
+    "#]],
     );
 }
 
 #[test]
 fn a_state_is_there_where_a_block_asks_for_a_member_of_it() {
-    let guarded = |text: &str, expected: &[&str]| {
+    let guarded = |text: &str, expected: Expect| {
         states(
             &format!(
                 r#"    A: {{ kind: System, command: "git log", transitions: [{{ condition: exit_code_zero, target: B }}, {{ target: C }}] }}
@@ -213,14 +258,25 @@ fn a_state_is_there_where_a_block_asks_for_a_member_of_it() {
             expected,
         );
     };
-    guarded("{{A.output}}{{#if B.output}}{{B.stdout}}{{/if}}", &[]);
-    guarded("{{A.output}}{{#if (eq B.status 'success')}}{{B.output}}{{/if}}", &[]);
-    guarded("{{A.output}}{{#unless B.output}}none{{else}}{{B.output}}{{/unless}}", &[]);
-    let text = ["not-a-list warning 9:59 `B.output` is text, which has no items"];
-    guarded("{{A.output}}{{#each B.output}}x{{/each}}", &text);
+    guarded("{{A.output}}{{#if B.output}}{{B.stdout}}{{/if}}", expect![""]);
+    guarded("{{A.output}}{{#if (eq B.status 'success')}}{{B.output}}{{/if}}", expect![""]);
+    guarded("{{A.output}}{{#unless B.output}}none{{else}}{{B.output}}{{/unless}}", expect![""]);
+    guarded(
+        "{{A.output}}{{#each B.output}}x{{/each}}",
+        expect![[r#"
+        9:59 warning not-a-list: `B.output` is text, which has no items
+          | ...tem, command: "echo {{A.output}}{{#each B.output}}x{{/each}}" }
+          |                                            ^^^^^^^^
+          help: name the list itself, or have the value made as one
+    "#]],
+    );
     guarded(
         "{{A.output}}{{#if A.output}}{{B.stdout}}{{/if}}",
-        &["maybe-undefined info 9:69 `B` may not have run before `C`; its value is then empty"],
+        expect![[r#"
+        9:69 info maybe-undefined: `B` may not have run before `C`; its value is then empty
+          | ...nd: "echo {{A.output}}{{#if A.output}}{{B.stdout}}{{/if}}" }
+          |                                            ^^^^^^^^
+    "#]],
     );
 }
 
@@ -243,18 +299,14 @@ output: {{ a: "{{{{#if u}}}}{{{{u}}}}{{{{/if}}}}" }}
         )
     };
     for when in ["{{s}}", "{{s.t}}", "{{s}} && {{s.n}} > 3", "{{s.t}} != null", "{{s.t}} == x || {{s.n}} > 3"] {
-        says("agntz", &[("main.yaml", &step(when))], &[]);
+        says("agntz", &[("main.yaml", &step(when))], expect![""]);
     }
-    let doubts = [
-        "maybe-undefined info 10:20 `s.t` is null when its step is skipped",
-        "maybe-undefined info 10:27 `s.n` is null when its step is skipped",
-    ];
+    let doubts = ["10:20 info maybe-undefined: `s.t`", "10:27 info maybe-undefined: `s.n`"];
     for when in ["{{s}} || {{q}}", "!{{s}}", "{{s.t}} == null", "{{s.t}} != x", "{{q}} == x"] {
         let text = step(when);
         let (project, all) = check(Some("agntz"), &[("main.yaml", &text)]);
-        let lines: Vec<String> = all.iter().map(|d| format!("{} {}", d.rule, line(&project, d))).collect();
-        let missing: Vec<_> = doubts.iter().filter(|d| !lines.iter().any(|l| l == *d)).collect();
-        assert!(missing.is_empty(), "{when}: {lines:#?}");
+        let shown = shown(&project, all.iter());
+        assert!(doubts.iter().all(|d| shown.contains(d)), "{when}: {shown}");
     }
 }
 
@@ -262,8 +314,8 @@ output: {{ a: "{{{{#if u}}}}{{{{u}}}}{{{{/if}}}}" }}
 #[track_caller]
 fn silent(rule: &str, front: &str, files: &[(&str, &str)]) {
     let (project, all) = check(Some(front), files);
-    let told: Vec<String> = all.iter().filter(|d| d.rule == rule).map(|d| line(&project, d)).collect();
-    assert!(told.is_empty(), "{}", told.join("\n"));
+    let told = shown(&project, all.iter().filter(|d| d.rule == rule));
+    assert!(told.is_empty(), "{told}");
 }
 
 const FLOW: &str = "version: \"0.1\"\ninput: { message: hi }\nagents:\n  a: { model: \"openai:gpt-4o-mini\", system: \"Go: {{ inputs.message }}\" }\n";

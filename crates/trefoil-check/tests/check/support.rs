@@ -1,10 +1,11 @@
 //! Manifests in, findings out.
 
+use expect_test::Expect;
 use trefoil_check::{Group, Limits};
 use trefoil_front::project::resolve_path;
 use trefoil_front::{Detection, Document, Findings, FrontEnd, Project, detect};
 use trefoil_ir::Detail;
-use trefoil_syntax::{Diagnostic, Severity, SourceFile, yaml};
+use trefoil_syntax::{Diagnostic, FileId, Location, Severity, SourceFile, Span, yaml};
 
 /// Files, parsed.
 pub struct Folder {
@@ -69,17 +70,13 @@ pub fn check_within(front: Option<&str>, files: &[(&str, &str)], limits: &Limits
     (folder.project, all)
 }
 
-/// The findings of the rules of this crate, one a line: `3:5 rule: message`; none of them, nor of loading, is about a
-/// manifest that does not load.
-pub fn found(front: &str, files: &[(&str, &str)]) -> Vec<String> {
-    let (project, all) = check(Some(front), files);
+/// The findings of the rules of this crate; none of them, nor of loading, is about a manifest that does not load.
+fn found(front: &str, files: &[(&str, &str)]) -> (Project, Vec<Diagnostic>) {
+    let (project, mut all) = check(Some(front), files);
     let loading: Vec<_> = all.iter().filter(|d| d.severity == Severity::Error && !ours(d.rule)).collect();
     assert!(loading.is_empty(), "{loading:#?}");
-    let mut lines: Vec<String> =
-        all.iter().filter(|d| ours(d.rule)).map(|d| format!("{} {}", d.rule, line(&project, d))).collect();
-    lines.sort();
-    lines.dedup();
-    lines
+    all.retain(|d| ours(d.rule));
+    (project, all)
 }
 
 /// Whether a rule is one of this crate.
@@ -90,26 +87,95 @@ pub fn ours(rule: &str) -> bool {
         .is_some_and(|r| (beyond || !matches!(r.run, trefoil_check::Run::Load)) && r.level.is_some())
 }
 
-/// Asserts the findings of the rules of one group against lines.
+/// Asserts the findings of the rules of one group.
 #[track_caller]
-pub fn expect(group: Group, front: &str, files: &[(&str, &str)], expected: &[&str]) {
-    let of_group = |l: &String| {
-        let name = l.split(' ').next().unwrap_or_default();
-        trefoil_check::rule(name).is_some_and(|r| r.group == group)
-    };
-    let found: Vec<String> = found(front, files).into_iter().filter(of_group).collect();
-    assert_eq!(found, expected, "\n{}", found.join("\n"));
+pub fn expect(group: Group, front: &str, files: &[(&str, &str)], expected: Expect) {
+    hold(&expected, &of_group(group, front, files));
 }
 
-/// One finding as a line.
-pub fn line(project: &Project, d: &Diagnostic) -> String {
+/// The findings of the rules of one group.
+#[track_caller]
+pub fn of_group(group: Group, front: &str, files: &[(&str, &str)]) -> String {
+    let (project, all) = found(front, files);
+    let of_group = |d: &&Diagnostic| trefoil_check::rule(d.rule).is_some_and(|r| r.group == group);
+    shown(&project, all.iter().filter(of_group))
+}
+
+/// Asserts the findings of one rule; nothing else may be an error.
+#[track_caller]
+pub fn of_rule(rule: &str, front: &str, files: &[(&str, &str)], expected: Expect) {
+    let (project, all) = check(Some(front), files);
+    let others: Vec<_> = all.iter().filter(|d| d.severity == Severity::Error && d.rule != rule).collect();
+    assert!(others.is_empty(), "{others:#?}");
+    hold(&expected, &shown(&project, all.iter().filter(|d| d.rule == rule)));
+}
+
+/// Holds what was found against what a test expects. Where it expects nothing, `UPDATE_EXPECT=1` does not bless a finding:
+/// that takes a hand that writes `expect!["?"]` there first.
+#[track_caller]
+pub fn hold(expected: &Expect, found: &str) {
+    assert!(!expected.data().is_empty() || found.is_empty(), "nothing is expected here, and found was\n{found}");
+    expected.assert_eq(found);
+}
+
+/// Findings by place, each with the source it is about and all that it says.
+pub fn shown<'a>(project: &Project, all: impl Iterator<Item = &'a Diagnostic>) -> String {
+    let mut all: Vec<_> = all.collect();
+    all.sort_by_key(|d| (d.file, d.span.map(|s| s.start), d.rule, &d.message));
+    let mut blocks: Vec<String> = all.into_iter().map(|d| block(project, d)).collect();
+    blocks.dedup();
+    blocks.concat()
+}
+
+/// One finding: `3:5 warning rule: message`, then the line with the place underlined, other places, advice and fix.
+fn block(project: &Project, d: &Diagnostic) -> String {
     let severity = match d.severity {
         Severity::Info => "info",
         Severity::Warning => "warning",
         Severity::Error => "error",
     };
-    let file = d.file.and_then(|f| project.files.get(f));
-    let at = file.zip(d.span).map(|(f, s)| f.position(s.start));
-    let at = at.map(|p| format!("{}:{} ", p.line, p.column)).unwrap_or_default();
-    format!("{severity} {at}{}", d.message)
+    let head = format!("{severity} {}: {}\n", d.rule, d.message);
+    let mut out = match d.file.zip(d.span) {
+        Some((file, span)) => {
+            place(project, Location::new(file, span)) + " " + &head + &underlined(project, file, span)
+        }
+        None => head,
+    };
+    for label in &d.labels {
+        out += &format!("  at {}: {}\n", place(project, label.location), label.message);
+    }
+    if let Some(help) = &d.help {
+        out += &format!("  help: {help}\n");
+    }
+    if let Some(fix) = &d.fix {
+        let edits: Vec<String> =
+            fix.edits.iter().map(|e| format!("{} {:?}", place(project, e.location), e.text)).collect();
+        out += &format!("  {}: {}: {}\n", if fix.safe { "fix" } else { "suggestion" }, fix.message, edits.join(", "));
+    }
+    out
+}
+
+/// `3:5`, after the file's name where it is not the first.
+fn place(project: &Project, location: Location) -> String {
+    let Some(file) = project.files.get(location.file) else { return "?".to_owned() };
+    let at = file.position(location.span.start);
+    let first = project.documents.first().is_none_or(|d| d.file == location.file);
+    let name = if first { String::new() } else { format!("{}:", file.name()) };
+    format!("{name}{}:{}", at.line, at.column)
+}
+
+/// The line of a place, which is underlined; of a long line the part around it.
+fn underlined(project: &Project, file: FileId, span: Span) -> String {
+    let Some(file) = project.files.get(file) else { return String::new() };
+    let (text, start) = (file.text(), span.start as usize);
+    let begin = text[..start].rfind('\n').map_or(0, |at| at + 1);
+    let line = text[begin..].lines().next().unwrap_or_default();
+    let chars = |text: &str| text.chars().count();
+    let before = text[begin..start].trim_start();
+    let width = chars(&text[start..(span.end as usize).min(begin + line.len()).max(start)]).max(1);
+    let cut = chars(before).saturating_sub(40);
+    let window: String = line.trim_start().chars().skip(cut).take(chars(before) - cut + width + 20).collect();
+    let dots = if cut > 0 { "..." } else { "" };
+    let indent = " ".repeat(chars(before) - cut + dots.len());
+    format!("  | {dots}{}\n  | {indent}{}\n", window.trim_end(), "^".repeat(width))
 }

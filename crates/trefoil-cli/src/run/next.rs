@@ -83,6 +83,7 @@ fn pasted(word: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use expect_test::expect;
 
     #[test]
     fn words_are_quoted_for_a_shell() {
@@ -95,8 +96,15 @@ mod tests {
     fn commands_are_one_a_line_and_never_broken() {
         let all =
             [("trefoil plan a.yaml".to_owned(), "what it would do"), ("trefoil trace t.json".to_owned(), "answers")];
-        assert_eq!(laid_out(&all, 80), ["  trefoil plan a.yaml   what it would do", "  trefoil trace t.json  answers"]);
+        expect![[r#"
+              trefoil plan a.yaml   what it would do
+              trefoil trace t.json  answers"#]]
+        .assert_eq(&laid_out(&all, 80).join("\n"));
         let narrow = laid_out(&all, 40);
-        assert_eq!(narrow, ["  trefoil plan a.yaml", "      what it would do", "  trefoil trace t.json  answers"]);
+        expect![[r#"
+              trefoil plan a.yaml
+                  what it would do
+              trefoil trace t.json  answers"#]]
+        .assert_eq(&narrow.join("\n"));
     }
 }

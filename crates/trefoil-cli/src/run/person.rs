@@ -125,6 +125,7 @@ fn listed(words: &[Arc<str>], between: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use expect_test::expect;
 
     #[test]
     fn what_is_said_to_a_person() {
@@ -132,8 +133,8 @@ mod tests {
         assert_eq!(prompt(&words, None), "(yes/no)> ");
         assert_eq!(prompt(&words, Some("no")), "(yes/no) [no]> ");
         assert_eq!((prompt(&[], None), prompt(&[], Some("no"))), ("> ".to_owned(), "[no]> ".to_owned()));
-        assert_eq!(again("maybe", &words), "\"maybe\" is not one of the answers: yes, no.");
-        assert_eq!(again(" ", &words), "Nothing was typed. The answers are: yes, no.");
+        expect![[r#""maybe" is not one of the answers: yes, no."#]].assert_eq(&again("maybe", &words));
+        expect!["Nothing was typed. The answers are: yes, no."].assert_eq(&again(" ", &words));
         assert!(!again("maybe", &[]).contains("transition"));
     }
 }

@@ -93,7 +93,7 @@ mod tests {
         for name in ["stream", "model", "messages"] {
             let error = merged(json!({}), json!({name: 1})).unwrap_err();
             assert_eq!(error.kind, ModelErrorKind::Setup);
-            assert_eq!(error.message, format!("provider options cannot set `{name}`"));
+            assert!(error.message.contains(&format!("`{name}`")), "{}", error.message);
         }
         assert!(merged(json!({}), json!([1])).is_err());
     }

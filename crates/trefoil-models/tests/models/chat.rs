@@ -1,5 +1,6 @@
 //! OpenAI-compatible chat completions: what is sent, what is read.
 
+use expect_test::expect;
 use serde_json::{Value as Json, json};
 use trefoil_ir::ModelParameters;
 use trefoil_runtime::{ModelErrorKind, Role, Usage};
@@ -196,13 +197,16 @@ async fn an_error_behind_a_good_status_is_an_error() {
     let failed = json!({"error": {"message": "upstream says no", "code": 502}});
     let server = Server::start(vec![Reply::json(failed.clone()), Reply::stream(&[&event(failed)])]).await;
     let provider = server.registry(OPENAI).resolve("openai", "m").unwrap();
+    let mut told = Vec::new();
     for stream in [false, true] {
         let mut asked = request("x");
         asked.stream = stream;
         let error = ask(&*provider, &asked).await.0.unwrap_err();
         assert_eq!(error.kind, ModelErrorKind::Status(502));
-        assert_eq!(error.message, "`openai` answered with an error: upstream says no");
+        told.push(error.message);
     }
+    assert_eq!(told[0], told[1]);
+    expect!["`openai` answered with an error: upstream says no"].assert_eq(&told[0]);
 }
 
 #[tokio::test]

@@ -1,5 +1,6 @@
 //! What goes wrong on the way to a provider, the same for both protocols.
 
+use expect_test::expect;
 use std::time::Duration;
 
 use serde_json::json;
@@ -101,7 +102,11 @@ async fn a_server_that_stalls_is_left_in_time() {
             asked.parameters.timeout_ms = Some(150);
             let error = failure(&both(&server.url), provider, &asked).await;
             assert_eq!(error.kind, ModelErrorKind::Timeout);
-            assert_eq!(error.message, format!("`{provider}` gave no complete answer within 0.15s"));
+            assert!(
+                error.message.contains(&format!("`{provider}`")) && error.message.contains("0.15s"),
+                "{}",
+                error.message
+            );
             server.client_gone().await;
         }
     }
@@ -151,7 +156,7 @@ async fn a_stream_that_falls_silent_is_left_and_what_had_come_is_kept() {
     asked.stream = true;
     let error = failure(&registry, "openai", &asked).await;
     assert_eq!(error.kind, ModelErrorKind::Network);
-    assert_eq!(error.message, "`openai` stopped sending: nothing came for 0.2s");
+    expect!["`openai` stopped sending: nothing came for 0.2s"].assert_eq(&error.message);
     assert_eq!(error.came.unwrap().text, "half");
     server.client_gone().await;
 }
@@ -163,7 +168,7 @@ async fn the_operators_time_limit_holds_where_the_manifest_has_a_longer_one() {
     let mut asked = request("x");
     asked.parameters.timeout_ms = Some(60_000);
     let error = failure(&registry, "openai", &asked).await;
-    assert_eq!(error.message, "`openai` gave no complete answer within 0.15s (`--timeout 0.15`)");
+    expect!["`openai` gave no complete answer within 0.15s (`--timeout 0.15`)"].assert_eq(&error.message);
     assert!(error.help.unwrap().contains("`--timeout`"));
 }
 
@@ -185,7 +190,7 @@ async fn the_proxy_of_the_environment_is_used_except_where_it_says_not_to() {
     let error = failure(&registry("http://127.0.0.1:1", "models.invalid"), "openai", &asked).await;
     assert!(error.message.contains("cannot be reached at http://models.invalid"), "{}", error.message);
     let wrong = registry("socks5://user:password@h", "").resolve("openai", "m").err().unwrap();
-    assert_eq!(wrong.message, "`http_proxy` is not the http or https address of a proxy");
+    expect!["`http_proxy` is not the http or https address of a proxy"].assert_eq(&wrong.message);
 }
 
 #[tokio::test]
@@ -207,12 +212,12 @@ async fn a_key_that_no_header_can_carry_is_a_setup_error() {
     let registry = Registry::new(env.into_iter().map(|(k, v)| (k.to_owned(), v.to_owned())));
     let error = registry.resolve("openai", "m").err().unwrap();
     assert_eq!(error.kind, ModelErrorKind::Setup);
-    assert_eq!(error.message, "the key of `openai` has characters that a key cannot have");
+    expect!["the key of `openai` has characters that a key cannot have"].assert_eq(&error.message);
 }
 
 #[tokio::test]
 async fn an_alias_cannot_be_called_by_name() {
     let error = ask(&*both("http://127.0.0.1:1").by_name(), &request("x")).await.0.unwrap_err();
     assert_eq!(error.kind, ModelErrorKind::Setup);
-    assert_eq!(error.message, "`model-x` is an alias and names no provider");
+    expect!["`model-x` is an alias and names no provider"].assert_eq(&error.message);
 }

@@ -43,6 +43,7 @@ pub fn check(text: &str, side: Side) -> Result<(), RunError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use expect_test::expect;
 
     #[test]
     fn every_family_is_found_whatever_its_case() {
@@ -64,7 +65,7 @@ mod tests {
             assert!(check(phrase, Side::Input).is_err(), "{phrase}");
         }
         let error = check("so  Ignore\nprevious  instructions!", Side::Answer).unwrap_err();
-        assert_eq!(error.message, "injection pattern detected in the answer: `Ignore previous instructions`");
+        expect!["injection pattern detected in the answer: `Ignore previous instructions`"].assert_eq(&error.message);
     }
 
     #[test]

@@ -16,11 +16,13 @@ pub fn check(text: String, max: usize, refuse: bool) -> Result<String, RunError>
 #[cfg(test)]
 mod tests {
     use super::*;
+    use expect_test::expect;
 
     #[test]
     fn characters_are_counted_not_bytes() {
         assert_eq!(check("äöü".into(), 3, true).unwrap(), "äöü");
         assert_eq!(check("äöüx".into(), 3, false).unwrap(), "äöü...");
-        assert_eq!(check("äöüx".into(), 3, true).unwrap_err().message, "the answer has 4 characters, the limit is 3");
+        expect!["the answer has 4 characters, the limit is 3"]
+            .assert_eq(&check("äöüx".into(), 3, true).unwrap_err().message);
     }
 }

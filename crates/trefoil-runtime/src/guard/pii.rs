@@ -103,6 +103,7 @@ fn luhn(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use expect_test::expect;
 
     const ALL: [PiiEntity; 4] = [PiiEntity::Email, PiiEntity::Phone, PiiEntity::Ssn, PiiEntity::CreditCard];
 
@@ -137,6 +138,6 @@ mod tests {
     fn blocking_names_the_sorts_in_order() {
         let found = find("x@y.org 078-05-1120", &[PiiEntity::Ssn, PiiEntity::Email]);
         let error = act("", &found, PiiAction::Block, "", Side::Input, &mut Vec::new()).unwrap_err();
-        assert_eq!(error.message, "personal data in the input: `email`, `ssn`");
+        expect!["personal data in the input: `email`, `ssn`"].assert_eq(&error.message);
     }
 }

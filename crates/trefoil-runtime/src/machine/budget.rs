@@ -239,6 +239,7 @@ fn too_long(elapsed_ms: u64, limit_ms: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use expect_test::expect;
 
     #[test]
     fn a_ceiling_is_passed_only_beyond_it() {
@@ -253,6 +254,6 @@ mod tests {
         assert_eq!(exceeded(&budget, 11, 3, 51).map(|e| e.0), Some(1));
         assert_eq!(exceeded(&budget, 0, 3, 51).map(|e| e.0), Some(2));
         let (_, text) = exceeded(&budget, 0, 0, 80).unwrap();
-        assert_eq!(text, "duration ceiling exceeded: 0.08s elapsed, limit is 0.05s");
+        expect!["duration ceiling exceeded: 0.08s elapsed, limit is 0.05s"].assert_eq(&text);
     }
 }

@@ -49,6 +49,7 @@ fn unit(name: &str, value: &Value) -> Result<f64, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use expect_test::expect;
 
     #[test]
     fn a_verdict_is_read_from_an_object_or_from_text_in_a_fence() {
@@ -61,9 +62,9 @@ mod tests {
 
     #[test]
     fn what_is_no_verdict_says_why() {
-        assert_eq!(read(&"fine".into(), 1.0).unwrap_err(), "the answer is not a verdict");
-        assert_eq!(read(&"{}".into(), 1.0).unwrap_err(), "the verdict has no `score`");
+        expect!["the answer is not a verdict"].assert_eq(&read(&"fine".into(), 1.0).unwrap_err());
+        expect!["the verdict has no `score`"].assert_eq(&read(&"{}".into(), 1.0).unwrap_err());
         let why = read(&"{\"score\": 85}".into(), 1.0).unwrap_err();
-        assert_eq!(why, "the verdict's `score` is not a number from 0 to 1");
+        expect!["the verdict's `score` is not a number from 0 to 1"].assert_eq(&why);
     }
 }

@@ -1,5 +1,6 @@
 //! Inputs on their way in.
 
+use expect_test::expect;
 use serde_json::json as j;
 use trefoil_ir::{InputField, Intake, SlotId};
 use trefoil_runtime::RunError;
@@ -64,12 +65,12 @@ fn a_wrong_input_names_the_property() {
         assert_eq!(error.code, "INPUT_INVALID");
         (error.message, error.help)
     };
-    assert_eq!(said(None).0, "pipeline `main` needs the input property `text`");
-    assert_eq!(said(Some(j!("x"))).0, "the input of pipeline `main` must be an object, not text");
+    expect!["pipeline `main` needs the input property `text`"].assert_eq(&said(None).0);
+    expect!["the input of pipeline `main` must be an object, not text"].assert_eq(&said(Some(j!("x"))).0);
     let (message, _) = said(Some(j!({"text": 3})));
     assert_eq!(message, "input property `text` of pipeline `main` does not fit: 3 is not of type \"string\"");
     let (message, help) = said(Some(j!({"txt": "x"})));
-    assert_eq!(message, "pipeline `main` has no input property `txt`");
+    expect!["pipeline `main` has no input property `txt`"].assert_eq(&message);
     assert_eq!(help.as_deref(), Some("did you mean `text`?"));
     assert!(said(Some(j!({"text": "x", "lang": "fr"}))).0.contains("`lang`"));
 }

@@ -1,5 +1,6 @@
 //! Answers that do not fit their schema: asked for once more with what does not fit, by a call like any other.
 
+use expect_test::expect;
 use std::sync::{Arc, Mutex};
 
 use trefoil_ir::{AnswerFormat, Budget, OnExceeded, Program, RetryOn, StepId, StepKind};
@@ -65,10 +66,11 @@ fn it_is_asked_for_once_more_with_the_answer_and_what_does_not_fit() {
     assert_eq!((&*sent[0].0, &*sent[1].0), ("say", "say!2"));
     let (first, second) = (&sent[0].1, &sent[1].1);
     assert_eq!(second[..first.len()], first[..]);
-    let demand = "the answer does not fit: at `/n`: \"x\" is not of type \"integer\". Answer again, with nothing but JSON \
-                  that fits the schema.";
-    let more = [(Role::Assistant, "{\"n\": \"x\"}".to_owned()), (Role::User, demand.to_owned())];
-    assert_eq!(second[first.len()..], more);
+    let more = &second[first.len()..];
+    assert_eq!(more.len(), 2);
+    assert_eq!(more[0], (Role::Assistant, "{\"n\": \"x\"}".to_owned()));
+    assert_eq!(more[1].0, Role::User);
+    expect![[r#"the answer does not fit: at `/n`: "x" is not of type "integer". Answer again, with nothing but JSON that fits the schema."#]].assert_eq(&more[1].1);
     assert!(world.kinds().iter().any(|k| matches!(k, EventKind::RetryScheduled { attempt: 2, delay_ms: 0, .. })));
 }
 
@@ -77,7 +79,8 @@ fn a_second_misfit_fails_the_step() {
     let (world, sent) = answers(vec![Ok("no"), Ok("{}")]);
     let error = world.run(&plain(), "x").result.unwrap_err();
     assert_eq!(error.code, "STRUCTURED_OUTPUT_INVALID");
-    assert_eq!(error.message, "the answer does not fit: \"n\" is a required property; it was asked for twice");
+    expect![[r#"the answer does not fit: "n" is a required property; it was asked for twice"#]]
+        .assert_eq(&error.message);
     assert_eq!(sent.lock().unwrap().len(), 2);
 }
 

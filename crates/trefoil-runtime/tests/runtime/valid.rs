@@ -1,5 +1,6 @@
 //! Structural invariants of programs.
 
+use expect_test::expect;
 use std::sync::Arc;
 
 use trefoil_ir::validate::validate;
@@ -26,20 +27,20 @@ fn a_sound_program_has_no_faults() {
 #[test]
 fn what_does_not_exist_is_reported_with_its_step() {
     let slot = faults(|p| p.steps[0].out = Some(SlotId(99)));
-    assert_eq!(slot, ["flow `main`, step `a`: slot 99 does not exist"]);
+    expect!["flow `main`, step `a`: slot 99 does not exist"].assert_eq(&slot.join("\n"));
     let step = faults(|p| p.steps[3].kind = StepKind::Sequence(vec![trefoil_ir::StepId(77)]));
-    assert_eq!(step, ["step 77 does not exist"]);
+    expect!["step 77 does not exist"].assert_eq(&step.join("\n"));
 }
 
 #[test]
 fn a_step_has_one_place_and_nodes_do_not_wait_for_each_other() {
     let shared = faults(|p| p.steps[3].kind = StepKind::Sequence(vec![trefoil_ir::StepId(2), trefoil_ir::StepId(0)]));
-    assert_eq!(shared, ["step 0 stands in more than one place"]);
+    expect!["step 0 stands in more than one place"].assert_eq(&shared.join("\n"));
     let cycle = faults(|p| {
         if let StepKind::Graph(graph) = &mut p.steps[2].kind {
             graph.nodes[0].after = vec![NodeId(1)];
             graph.nodes[1].after = vec![NodeId(0)];
         }
     });
-    assert_eq!(cycle, ["flow `main`, step `graph`: its nodes wait for each other"]);
+    expect!["flow `main`, step `graph`: its nodes wait for each other"].assert_eq(&cycle.join("\n"));
 }

@@ -2,15 +2,18 @@
 
 use std::time::{Duration, Instant};
 
+use expect_test::expect;
 use trefoil_syntax::yaml::{Limits, Parsed, parse};
 use trefoil_syntax::{FileId, SourceFile};
 
 use crate::read;
 
-fn only(parsed: &Parsed) -> (&'static str, &str) {
+/// The message of the only finding, which is of a limit.
+fn only(parsed: &Parsed) -> &str {
     assert_eq!(parsed.diagnostics.len(), 1, "{:#?}", parsed.diagnostics);
     assert!(!parsed.complete);
-    (parsed.diagnostics[0].rule, &parsed.diagnostics[0].message)
+    assert_eq!(parsed.diagnostics[0].rule, "yaml-limit");
+    &parsed.diagnostics[0].message
 }
 
 #[test]
@@ -18,7 +21,7 @@ fn a_file_that_is_too_large_is_not_read() {
     let file = SourceFile::new("big.yaml", "a: b\n".repeat(20 << 20));
     let start = Instant::now();
     let parsed = parse(FileId(0), &file, &Limits::default());
-    assert_eq!(only(&parsed), ("yaml-limit", "the file has 104857600 bytes, and 16777216 is the limit"));
+    expect!["the file has 104857600 bytes, and 16777216 is the limit"].assert_eq(only(&parsed));
     assert!(parsed.root.is_none());
     assert!(start.elapsed() < Duration::from_secs(20));
 }
@@ -35,13 +38,7 @@ fn deep_nesting_stops_at_the_limit_and_keeps_what_came_before() {
     {
         let text = format!("before: 1\ndeep:\n  {}", text.replace('\n', "\n  "));
         let (_, parsed) = read(&text);
-        let (rule, message) = only(&parsed);
-        assert_eq!(
-            (rule, message),
-            ("yaml-limit", "lists and mappings are nested more than 128 deep"),
-            "{}",
-            &text[..40]
-        );
+        assert!(only(&parsed).contains("128"), "{}", &text[..40]);
         assert!(parsed.root.unwrap().mapping().unwrap().get("before").is_some());
     }
 }
@@ -54,7 +51,7 @@ fn the_depth_limit_counts_collections() {
     // Whatever the limits say, no tree is deep enough to overflow a stack.
     let limits = Limits { depth: usize::MAX, ..Limits::default() };
     let parsed = parse(FileId(0), &SourceFile::new("f", nested(50_000)), &limits);
-    assert_eq!(only(&parsed).0, "yaml-limit");
+    only(&parsed);
 }
 
 #[test]
@@ -66,7 +63,7 @@ fn billion_laughs_end_at_the_node_limit() {
     }
     let start = Instant::now();
     let (_, parsed) = read(&text);
-    assert_eq!(only(&parsed), ("yaml-limit", "the file has more than 1000000 values, aliases expanded"));
+    expect!["the file has more than 1000000 values, aliases expanded"].assert_eq(only(&parsed));
     assert!(parsed.root.is_some());
     assert!(start.elapsed() < Duration::from_secs(20));
 }
@@ -77,7 +74,7 @@ fn merge_keys_count_what_they_copy() {
     for i in 1..2000 {
         text.push_str(&format!("a{i}: &a{i} {{<<: *a{}, k{i}: 1}}\n", i - 1));
     }
-    assert_eq!(only(&read(&text).1).0, "yaml-limit");
+    only(&read(&text).1);
 }
 
 #[test]
@@ -86,7 +83,7 @@ fn a_chain_of_aliases_is_as_deep_as_what_it_expands_to() {
     for i in 1..100_000 {
         text.push_str(&format!("a{i}: &a{i} [*a{}]\n", i - 1));
     }
-    assert_eq!(only(&read(&text).1), ("yaml-limit", "lists and mappings are nested more than 128 deep"));
+    expect!["lists and mappings are nested more than 128 deep"].assert_eq(only(&read(&text).1));
 }
 
 #[test]
@@ -123,7 +120,7 @@ fn a_long_text_behind_many_aliases_counts_as_often_as_it_is_there() {
     // A few kilobytes that stand for hundreds of megabytes of text, each to be parsed as a template.
     let text = format!("t: &t \"{}\"\nlist:\n{}", "{{ x }} ".repeat(5000), "  - *t\n".repeat(10_000));
     let (_, parsed) = read(&text);
-    assert_eq!(only(&parsed), ("yaml-limit", "the aliases of the file stand for more than 1048576 bytes of text"));
+    expect!["the aliases of the file stand for more than 1048576 bytes of text"].assert_eq(only(&parsed));
     let few = format!("t: &t \"{}\"\nlist:\n{}", "{{ x }} ".repeat(5000), "  - *t\n".repeat(20));
     assert_eq!(read(&few).1.diagnostics, []);
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use expect_test::expect;
 use trefoil_syntax::diagnostic::render;
 use trefoil_syntax::yaml::{self, Limits, RULES};
 use trefoil_syntax::{Files, Severity, SourceFile};
@@ -220,11 +221,28 @@ fn a_line_that_slipped_is_shown_beside_the_one_that_cannot_stand_because_of_it()
         let labels = found.into_iter().flat_map(|d| d.labels);
         labels.map(|l| format!("{} {}", file.position(l.location.span.start).line, l.message)).collect::<Vec<_>>()
     };
-    let out = ["3 this line is indented less than its neighbours"];
-    assert_eq!(labels("model:\n  provider: x\nname: y\n  temperature: 0.2\n"), out);
-    let below = ["3 this line is indented no further than the key above it"];
-    assert_eq!(labels("in:\n  b:\n  type: number\n    min: 0\n"), below);
-    let item = ["2 or the item begins too far in: its keys stand two further in than its `-`"];
-    assert_eq!(labels("steps:\n    - ref: c\n    input: d\n"), item);
+    let texts = [
+        "model:\n  provider: x\nname: y\n  temperature: 0.2\n",
+        "in:\n  b:\n  type: number\n    min: 0\n",
+        "steps:\n    - ref: c\n    input: d\n",
+    ];
+    let told = texts.map(|text| format!("{text}--> {}\n", labels(text).join(", ")));
+    expect![[r#"
+        model:
+          provider: x
+        name: y
+          temperature: 0.2
+        --> 3 this line is indented less than its neighbours
+        in:
+          b:
+          type: number
+            min: 0
+        --> 3 this line is indented no further than the key above it
+        steps:
+            - ref: c
+            input: d
+        --> 2 or the item begins too far in: its keys stand two further in than its `-`
+    "#]]
+    .assert_eq(&told.concat());
     assert_eq!(labels("a: b\n  c: d\n"), [""; 0]);
 }

@@ -35,7 +35,11 @@ fn a_provider_that_cannot_be_called_is_told_by_the_check_in_each_format() {
         let folder = Folder::with(&[("a.yaml", text)]);
         let path = folder.0.join("a.yaml").display().to_string();
         let report = trefoil::check(&[path], &trefoil::LoadOptions::default().checked());
-        let told = report.diagnostics.iter().filter(|d| d.message == "this version cannot call `cohere`").count();
+        let told = report
+            .diagnostics
+            .iter()
+            .filter(|d| d.rule == "unknown-provider" && d.message.contains("`cohere`"))
+            .count();
         assert_eq!(told, 1, "{name}: {}", report.text());
     }
 }

@@ -6,8 +6,8 @@ use trefoil_template::{Reference, Value};
 
 use super::Walk;
 use crate::semantic::reads::{Defined, Read, Why};
-use crate::semantic::schema::{self, Member};
 use crate::semantic::slots::{Slots, State};
+use trefoil_ir::types::{self, Member};
 
 /// Where an expression stands, and whether something there takes care of what is missing.
 #[derive(Debug, Clone, Copy)]
@@ -240,7 +240,7 @@ impl<'p> Walk<'_, 'p> {
     /// A path into the inner results of the flow that made a value.
     fn beneath(&self, top: &Value, flows: &[FlowId], path: &[&str]) -> Defined {
         let ([callee], Some((name, rest))) = (flows, path.split_first()) else { return Defined::Always };
-        if !matches!(schema::member(top, name), Member::Never { .. }) {
+        if !matches!(types::member(top, name), Member::Never { .. }) {
             return Defined::Always;
         }
         let (Some(flow), Some(end)) = (self.program.flow(*callee), self.known.ends.get(callee)) else {

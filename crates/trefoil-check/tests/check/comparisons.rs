@@ -1,0 +1,228 @@
+//! Comparisons that types decide, and those that only look as if they did.
+
+use expect_test::{Expect, expect};
+
+use super::support::of_rule;
+
+/// What comes from the environment is text, and is a number where it reads as one (decision A7).
+#[test]
+fn a_variable_of_the_environment_may_read_as_a_number() {
+    let flow = |inputs: &str, path: &str| {
+        format!(
+            "id: p\nkind: sequential\ninputSchema: {{ {inputs} }}\nsteps:\n  - agent: {{ id: b, kind: llm, model: {{ provider: openai, name: gpt-5.4 }}, instruction: Hi., prompt: Hi. }}\n    when: \"{{{{{path}}}}} >= 3\"\n"
+        )
+    };
+    of_rule("text-as-number", "agntz", &[("p.yaml", &flow("q: string", "env.LEVEL"))], expect![""]);
+    of_rule(
+        "text-as-number",
+        "agntz",
+        &[("p.yaml", &flow("q: string", "q"))],
+        expect![[r#"
+        6:14 warning text-as-number: `q` is declared as text, and this compares it as a number
+          | when: "{{q}} >= 3"
+          |          ^
+          help: declare it as a number; text that does not read as one makes this false
+    "#]],
+    );
+}
+
+#[test]
+fn text_has_no_order_with_a_number_under_strict_rules() {
+    let flow = |when: &str| {
+        format!(
+            r#"version: "0.1"
+agents:
+  rater: {{ model: "openai:gpt-4o-mini", system: "Rate it." }}
+nodes:
+  rate: {{ agent: rater, writes: working.score }}
+  publish: {{ agent: rater, writes: output.text }}
+edges:
+  - from: rate
+    to: publish
+    when: "{when}"
+input:
+  message: "A text."
+"#
+        )
+    };
+    let read = flow("float(working.score) > 3");
+    of_rule("text-as-number", "sirenspec", &[("flow.yaml", &read)], expect![""]);
+    let wrong = flow("working.score > 3");
+    of_rule(
+        "text-as-number",
+        "sirenspec",
+        &[("flow.yaml", &wrong)],
+        expect![[r#"
+        10:12 warning text-as-number: `working.score` is text, which has no order with a number: the condition is false
+          | when: "working.score > 3"
+          |        ^^^^^^^^^^^^^
+          help: read it as a number: `float(...)`
+    "#]],
+    );
+    let word = flow("working.score == 3");
+    of_rule(
+        "never-true",
+        "sirenspec",
+        &[("flow.yaml", &word)],
+        expect![[r#"
+        10:12 warning never-true: this comparison can never be true: `working.score` is text, and `3` is a number
+          | when: "working.score == 3"
+          |        ^^^^^^^^^^^^^
+          help: for text write `'3'` in quotes
+    "#]],
+    );
+}
+
+#[test]
+fn a_length_is_never_below_zero_and_nothing_differs_from_itself() {
+    let edge = |when: &str, expected: Expect| {
+        let text = format!(
+            "version: \"0.1\"\nagents: {{ a: {{ system: s, model: \"openai:m\" }} }}\nnodes:\n  s: {{ agent: a, writes: working.s }}\n  x: {{ agent: a, writes: output.x }}\nedges:\n  - {{ from: s, to: x, when: \"{when}\" }}\n"
+        );
+        of_rule("never-true", "sirenspec", &[("flow.yaml", &text)], expected);
+    };
+    edge(
+        "len(working.s) < 0",
+        expect![[r#"
+        7:34 warning never-true: this comparison can never be true: `len(working.s)` is 0 at least
+          | - { from: s, to: x, when: "len(working.s) < 0" }
+          |                                ^^^^^^^^^
+    "#]],
+    );
+    edge("len(working.s) > 0", expect![""]);
+    edge(
+        "len(working.s) >= 0",
+        expect![[r#"
+        7:34 warning never-true: this comparison is always true: `len(working.s)` is 0 at least
+          | - { from: s, to: x, when: "len(working.s) >= 0" }
+          |                                ^^^^^^^^^
+    "#]],
+    );
+    edge(
+        "len(working.s) > -1",
+        expect![[r#"
+        7:34 warning never-true: this comparison is always true: `len(working.s)` is 0 at least
+          | - { from: s, to: x, when: "len(working.s) > -1" }
+          |                                ^^^^^^^^^
+    "#]],
+    );
+    edge(
+        "_budget.total_tokens < 0",
+        expect![[r#"
+        7:30 warning never-true: this comparison can never be true: `_budget.total_tokens` is 0 at least
+          | - { from: s, to: x, when: "_budget.total_tokens < 0" }
+          |                            ^^^^^^^^^^^^^^^^^^^^
+    "#]],
+    );
+    edge("_budget.total_tokens > 0", expect![""]);
+    edge("int(working.s) >= 7", expect![""]);
+    edge(
+        "working.s == working.s",
+        expect![[r#"
+        7:30 warning never-true: this comparison is always true: `working.s` is compared with itself
+          | - { from: s, to: x, when: "working.s == working.s" }
+          |                            ^^^^^^^^^
+    "#]],
+    );
+    edge("working.s == 'a'", expect![""]);
+}
+
+#[test]
+fn a_node_is_no_number_and_texts_have_the_order_of_their_letters() {
+    let edge = |when: &str, rule: &str, expected: Expect| {
+        let text = format!(
+            "version: \"0.1\"\nagents: {{ a: {{ system: s, model: \"openai:m\" }} }}\nnodes:\n  s: {{ agent: a, writes: working.k }}\n  x: {{ agent: a, writes: output.x }}\nedges:\n  - {{ from: s, to: x, when: '{when}' }}\n"
+        );
+        of_rule(rule, "sirenspec", &[("flow.yaml", &text)], expected);
+    };
+    edge(
+        "int(working.s) >= 7",
+        "never-true",
+        expect![[r#"
+        7:34 warning never-true: this comparison can never be true: `working.s` is an object, which has no order
+          | - { from: s, to: x, when: 'int(working.s) >= 7' }
+          |                                ^^^^^^^^^
+    "#]],
+    );
+    edge("int(working.k) >= 7", "never-true", expect![""]);
+    edge(
+        "working.k >= \"10\"",
+        "text-as-number",
+        expect![[r#"
+        7:30 warning text-as-number: `working.k` and `10` are compared as texts, character by character: `9` comes after `10`
+          | - { from: s, to: x, when: 'working.k >= "10"' }
+          |                            ^^^^^^^^^
+          help: read it as a number without the quotes: `float(...)`
+    "#]],
+    );
+    edge("working.k >= \"m\"", "text-as-number", expect![""]);
+    edge(
+        "working.k[0] == \"refund\"",
+        "never-true",
+        expect![[r#"
+        7:30 warning never-true: this comparison can never be true: `working.k[...]` is one character of a text
+          | - { from: s, to: x, when: 'working.k[0] == "refund"' }
+          |                            ^^^^^^^^^
+          help: compare all of it, or write `"..." in` in front of it for a part
+    "#]],
+    );
+    edge("working.k[0] == \"r\"", "never-true", expect![""]);
+}
+
+#[test]
+fn the_parts_of_a_condition_rule_each_other_out_or_leave_nothing_out() {
+    let edge = |when: &str, expected: Expect| {
+        let text = format!(
+            "version: \"0.1\"\nagents: {{ a: {{ system: s, model: \"openai:m\" }} }}\nnodes:\n  s: {{ agent: a, writes: working.s_text.long }}\n  x: {{ agent: a, writes: output.x }}\nedges:\n  - {{ from: s, to: x, when: \"{when}\" }}\n"
+        );
+        of_rule("never-true", "sirenspec", &[("flow.yaml", &text)], expected);
+    };
+    let text = "working.s_text.long";
+    edge(
+        &format!("{text} == 'a' and {text} == 'b'"),
+        expect![[r#"
+        7:29 warning never-true: this condition can never hold: its parts rule each other out
+          | - { from: s, to: x, when: "working.s_text.long == 'a' and working.s_text.long == 'b'" }
+          |                           ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+          help: of two that cannot both be so, join them with `or`
+    "#]],
+    );
+    edge(
+        &format!("{text} == 'a' and len({text}) > 3 and {text} == 'b'"),
+        expect![[r#"
+        7:29 warning never-true: this condition can never hold: its parts rule each other out
+          | - { from: s, to: x, when: "working.s_text.long == 'a' and len(working.s_text.long) > 3 and working.s_text.long == 'b'" }
+          |                           ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+          help: of two that cannot both be so, join them with `or`
+    "#]],
+    );
+    edge(
+        &format!("{text} != 'a' or {text} != 'b'"),
+        expect![[r#"
+        7:29 warning never-true: this condition always holds: one of its parts does in every case
+          | - { from: s, to: x, when: "working.s_text.long != 'a' or working.s_text.long != 'b'" }
+          |                           ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+          help: to exclude several values, join `!=` with `and`
+    "#]],
+    );
+    edge(&format!("{text} == 'a' or {text} == 'b'"), expect![""]);
+    edge(&format!("{text} != 'a' and len({text}) > 3"), expect![""]);
+    edge(
+        &format!("{text} is None"),
+        expect![[r#"
+        7:30 warning never-true: this comparison can never be true: `working.s_text.long` is text, and never null
+          | - { from: s, to: x, when: "working.s_text.long is None" }
+          |                            ^^^^^^^^^^^^^^^^^^^
+          help: an empty text is `""`
+    "#]],
+    );
+    edge(&format!("{text} is not None"), expect![""]);
+    edge(
+        "working.s_text == 'a'",
+        expect![[r#"
+        7:30 warning never-true: this comparison can never be true: `working.s_text` is an object, and `a` is text
+          | - { from: s, to: x, when: "working.s_text == 'a'" }
+          |                            ^^^^^^^^^^^^^^
+    "#]],
+    );
+}

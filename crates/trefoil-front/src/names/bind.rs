@@ -1,0 +1,113 @@
+//! From a path to what it names: one walk for every dialect.
+
+use trefoil_ir::types::{self, Member};
+use trefoil_ir::{Defined, Source};
+use trefoil_template::{Missing, Segment, Value};
+
+use super::{Entry, Found, Inside, Nothing, Read};
+use crate::learn::Members;
+
+/// What a path names.
+#[derive(Debug, Clone)]
+pub struct Bound {
+    /// Where its value is; [`Source::Missing`] where there is none.
+    pub source: Source,
+    /// How many segments the source stands for.
+    pub skip: u16,
+    /// What each segment names, as far as the path leads.
+    pub entries: Vec<Entry>,
+    /// How far it leads.
+    pub end: End,
+}
+
+/// Where a path ends.
+#[derive(Debug, Clone, PartialEq)]
+pub enum End {
+    /// At something.
+    There,
+    /// From this segment on nobody knows.
+    Open(usize),
+    /// Before this segment: what is there does not have it.
+    Nothing(Stop),
+}
+
+/// Why a path does not go on.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Stop {
+    /// The segment that names nothing.
+    pub segment: usize,
+    /// What came before it.
+    pub before: Nothing,
+}
+
+impl Bound {
+    /// What the whole path names.
+    pub fn last(&self) -> Option<&Entry> {
+        self.entries.last().filter(|_| !matches!(self.end, End::Nothing(_)))
+    }
+    /// Its type; anything, where nobody knows or nothing is there.
+    pub fn schema(&self) -> Value {
+        self.last().map_or(Value::Bool(true), |e| e.schema.clone())
+    }
+    /// Whether it leads to something that a manifest or the format defines.
+    pub fn is_known(&self) -> bool {
+        self.end == End::There
+    }
+}
+
+/// Walks a path from the names of a place.
+pub fn bind(root: &Entry, path: &[Segment]) -> Bound {
+    let mut read = root.read.clone();
+    let mut entries: Vec<Entry> = Vec::with_capacity(path.len());
+    let mut end = End::There;
+    for (segment, name) in path.iter().enumerate() {
+        let from = entries.last().unwrap_or(root);
+        let found = match &from.inside {
+            Inside::Names(names) => names.get(&name.name),
+            Inside::Value(places) => member(from, places, &name.name),
+        };
+        let entry = match found {
+            Found::Is(entry) => entry,
+            Found::Maybe(entry) => {
+                if end == End::There {
+                    end = End::Open(segment);
+                }
+                entry
+            }
+            Found::Never(before) => {
+                end = End::Nothing(Stop { segment, before });
+                break;
+            }
+        };
+        if entry.read.is_some() {
+            read.clone_from(&entry.read);
+        }
+        entries.push(entry);
+    }
+    let missing = |at: usize| Read { source: Source::Missing(Missing::Key(at as u16)), skip: 0 };
+    let Read { source, skip } = match &end {
+        End::Nothing(stop) => missing(stop.segment),
+        _ => read.unwrap_or_else(|| missing(0)),
+    };
+    Bound { source, skip, entries, end }
+}
+
+/// A member of a value, which is read as a part of it.
+pub fn member(of: &Entry, places: &Members, name: &str) -> Found {
+    let (declared, inner) = places.get(name).unwrap_or_default();
+    let entry = |schema, defined| Entry {
+        doubt: of.doubt.clone(),
+        ..Entry::new(schema).defined(defined).declared(declared).members(inner.clone())
+    };
+    match types::member(&of.schema, name) {
+        Member::Is { schema, optional } => {
+            // A type that does not list what has to be there says nothing about what may be missing.
+            let optional = optional && of.schema.get("required").is_some();
+            let defined = if optional && of.defined == Defined::Always { Defined::Sometimes } else { of.defined };
+            Found::Is(entry(schema, defined))
+        }
+        Member::Maybe => Found::Maybe(entry(Value::Bool(true), of.defined)),
+        Member::Never { what, members } => Found::Never(Nothing { what: Some(what), names: members }),
+        Member::Beyond { .. } => Found::Never(Nothing { what: Some("a list"), names: Vec::new() }),
+    }
+}
