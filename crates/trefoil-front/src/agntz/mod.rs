@@ -3,15 +3,20 @@
 //! - `ids`: ids, state keys, `id@version`
 //! - `schema`: `inputSchema` and `outputSchema`
 //! - `manifest`: what is written, key by key
+//! - `names`: what its texts may begin with
 //! - `lower`: what it means
+//! - `lint`: what people get wrong
 //!
 //! Decisions A1 to A20 say what must happen; `docs/compat/agntz.md` says where that differs from the original system.
 
 mod evidence;
 mod ids;
+mod lint;
 mod lower;
 mod manifest;
+mod names;
 mod schema;
+mod signature;
 
 use std::collections::BTreeSet;
 

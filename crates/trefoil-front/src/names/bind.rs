@@ -108,6 +108,7 @@ pub fn member(of: &Entry, places: &Members, name: &str) -> Found {
         }
         Member::Maybe => Found::Maybe(entry(Value::Bool(true), of.defined)),
         Member::Never { what, members } => Found::Never(Nothing { what: Some(what), names: members }),
-        Member::Beyond { .. } => Found::Never(Nothing { what: Some("a list"), names: Vec::new() }),
+        // How long a list is, is no name's business.
+        Member::Beyond { .. } => Found::Maybe(entry(Value::Bool(true), of.defined)),
     }
 }

@@ -60,6 +60,13 @@ pub enum Doubt {
     FirstPass,
     /// Its step runs only on a condition (as written), or only on some of the paths that lead here.
     Skipped(Option<Arc<str>>),
+    /// Its step and the one that reads run on conditions (as written) that never hold both.
+    Excluded {
+        /// That of its step.
+        when: Arc<str>,
+        /// That of the one that reads.
+        own: Arc<str>,
+    },
     /// The caller passes no input, or one without it.
     NotGiven,
 }

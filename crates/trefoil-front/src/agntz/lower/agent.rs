@@ -1,16 +1,17 @@
 //! One agent to one flow.
 
-use std::rc::Rc;
 use std::sync::Arc;
 
-use trefoil_ir::{Budget, Export, Expr, Flow, OnExceeded, Position, Refused, Slot, SlotId, StepId, StepKind};
+use trefoil_ir::{Budget, Export, Expr, Flow, OnExceeded, Position, Refused, Slot, SlotId, StepId, StepKind, types};
 use trefoil_syntax::{Diagnostic, Location};
+use trefoil_template::Value;
 
-use super::scope::{At, Purpose, Scope};
-use super::shape::Shape;
-use super::signature::{Exported, Inputs, Outside, Signature};
-use super::{Lowering, declare, intake, llm, namespace, output, pipeline, text, tool};
+use super::text::{self, Scope};
+use super::{Lowering, declare, intake, llm, output, pipeline, tool};
+use crate::agntz::lint::unresolved::NO_SECRETS;
 use crate::agntz::manifest::{Agent, Kind, Refusal};
+use crate::agntz::names::{AgentNames, At, NAMESPACES, Outside, Purpose};
+use crate::agntz::signature::{Exported, Inputs, Signature};
 use crate::build::plain;
 use crate::learn::Members;
 use crate::read::Reader;
@@ -33,8 +34,8 @@ pub struct Body {
     pub step: Option<StepId>,
     /// Its result, where it is not the step's.
     pub output: Option<Expr>,
-    /// What is known about the result.
-    pub shape: Shape,
+    /// The type of the result.
+    pub schema: Value,
     /// Where members of the result are declared.
     pub members: Members,
     /// Inner results.
@@ -45,8 +46,8 @@ pub struct Body {
 
 impl Body {
     /// A body whose result is the step's.
-    pub fn of(step: Option<StepId>, shape: Shape) -> Self {
-        Self { step, output: None, shape, members: Members::default(), exports: Vec::new(), exported: Vec::new() }
+    pub fn of(step: Option<StepId>, schema: Value) -> Self {
+        Self { step, output: None, schema, members: Members::default(), exports: Vec::new(), exported: Vec::new() }
     }
 }
 
@@ -69,65 +70,66 @@ pub fn lower(
     lowering: &mut Lowering<'_>,
     reader: &Reader<'_>,
     agent: &Agent<'_>,
-    outside: Option<&Outside<'_>>,
+    outside: Option<Arc<Outside>>,
     entry: bool,
-) -> Rc<Signature> {
+) -> Arc<Signature> {
     let flow = lowering.builder.reserve_flow();
     let origin = reader.at(agent.id.map_or(agent.head, |t| t.span));
     let at = reader.at(agent.id.map_or(agent.head, |t| t.content()));
     let subject = Subject { agent, id: agent.name().into(), origin, at, entry };
     let mut inputs = Inputs::of(agent);
-    inputs.members = declare::inputs(reader, &subject, outside);
-    let inputs = inputs;
+    inputs.members = declare::inputs(reader, &subject, outside.as_deref());
+    let inputs = Arc::new(inputs);
     shadowed_inputs(reader, &inputs);
     let mut slots = Slots::default();
     let input = slots.add("input");
     let query = inputs.has_query.then(|| slots.add("userQuery"));
-    let mut scope = Scope::new(&inputs, input, query, outside, reader.file);
+    let mut names = AgentNames::new(inputs.clone(), input, query, outside.clone(), reader.file);
     let sends_input = matches!(&agent.kind, Kind::Llm(llm) if llm.prompt.is_none());
-    scope.raw = (sends_input && query.is_none()).then(|| slots.add("raw input"));
+    names.raw = (sends_input && query.is_none()).then(|| slots.add("raw input"));
+    let mut scope = Scope::new(names);
     let (body, sort) = match &agent.kind {
-        Kind::Llm(llm) => (llm::lower(lowering, reader, &subject, llm, &scope), "agent"),
-        Kind::Tool(tool) => (tool::lower(lowering, reader, &subject, tool, &scope), "agent"),
+        Kind::Llm(llm) => (llm::lower(lowering, reader, &subject, llm, &mut scope), "agent"),
+        Kind::Tool(tool) => (tool::lower(lowering, reader, &subject, tool, &mut scope), "agent"),
         Kind::Sequential(p) => {
             (pipeline::sequential(lowering, reader, &subject, p, &mut scope, &mut slots), "pipeline")
         }
         Kind::Parallel(p) => (pipeline::parallel(lowering, reader, &subject, p, &mut scope, &mut slots), "pipeline"),
         Kind::Hosted(hosted) => {
             for (text, position) in [(hosted.instruction, Position::System), (hosted.prompt, Position::User)] {
-                text.map(|t| text::text(reader, &scope, t, At::End, Purpose::Prompt, position));
+                text.map(|t| text::text(reader, &mut scope, t, At::End, Purpose::Prompt, position));
             }
-            (Body::of(Some(refused(lowering, reader, &subject, &hosted.refusal)), Shape::Any), "agent")
+            (Body::of(Some(refused(lowering, reader, &subject, &hosted.refusal)), types::any()), "agent")
         }
-        Kind::Unknown => (Body::of(None, Shape::Any), "agent"),
+        Kind::Unknown => (Body::of(None, types::any()), "agent"),
     };
-    declare::agent(reader, &subject, outside, &body.shape);
+    declare::agent(reader, &subject, outside.as_deref(), &body.schema);
     let calls_model = match &agent.kind {
         Kind::Llm(_) => true,
-        _ => scope.steps.iter().any(|s| s.when.is_none() && s.callee.as_ref().is_some_and(|c| c.calls_model)),
+        _ => scope.names.steps.iter().any(|s| s.when.is_none() && s.callee.as_ref().is_some_and(|c| c.calls_model)),
     };
     if calls_model {
         too_short(reader, agent);
     }
-    let signature = Rc::new(Signature {
+    let signature = Arc::new(Signature {
         calls_model,
         id: subject.id.clone(),
         members: body.members.clone(),
         flow,
-        output: body.shape.clone(),
+        output: body.schema.clone(),
         exports: body.exported,
-        prompted: scope.prompted.borrow().clone(),
+        prompted: scope.prompted.clone(),
         sends_input,
-        reads_input: scope.reads_input.get(),
+        reads_input: scope.reads_input,
         is_pipeline: matches!(agent.kind, Kind::Sequential(_) | Kind::Parallel(_)),
-        inputs: inputs.clone(),
+        inputs: (*inputs).clone(),
     });
     if let (true, Kind::Sequential(p) | Kind::Parallel(p), Some(expr)) = (entry, &agent.kind, &body.output)
         && let Some(map) = &p.output
     {
         output::masked(reader, map, expr);
     }
-    let intake = intake::intake(lowering, reader, &subject, &inputs, &scope);
+    let intake = intake::intake(lowering, reader, &subject, &inputs, &scope.names);
     if let Some(step) = body.step {
         let step = without_secrets(lowering, &scope, step);
         set_timeout(lowering, reader, step, agent);
@@ -164,9 +166,9 @@ pub fn refused(
 
 /// A step whose agent reads secrets: refused before anything runs, rather than run with empty values. What the agent would
 /// do stays in the plan.
-fn without_secrets(lowering: &mut Lowering<'_>, scope: &Scope<'_>, step: StepId) -> StepId {
-    let Some(place) = scope.secret.get() else { return step };
-    let refused = Refused { feature: "reading `secrets`".into(), message: namespace::NO_SECRETS.into() };
+fn without_secrets(lowering: &mut Lowering<'_>, scope: &Scope, step: StepId) -> StepId {
+    let Some(place) = scope.secret else { return step };
+    let refused = Refused { feature: "reading `secrets`".into(), message: NO_SECRETS.into() };
     let refused = lowering.builder.step(plain(StepKind::Refused(refused), place));
     lowering.builder.step(plain(StepKind::Sequence(vec![refused, step]), place))
 }
@@ -206,7 +208,7 @@ fn budget(tokens: u64) -> Budget {
 
 /// An input property named like a namespace can never be read.
 fn shadowed_inputs(reader: &Reader<'_>, inputs: &Inputs) {
-    for property in inputs.properties.iter().filter(|p| namespace::NAMESPACES.contains(&&*p.name)) {
+    for property in inputs.properties.iter().filter(|p| NAMESPACES.contains(&&*p.name)) {
         let name = &property.name;
         let message = format!("the input `{name}` is hidden by the namespace `{name}`");
         reader.warning("no-effect", property.span, message);

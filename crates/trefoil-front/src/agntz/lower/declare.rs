@@ -5,16 +5,14 @@ use trefoil_syntax::{Location, Span};
 use trefoil_template::Value;
 
 use super::agent::Subject;
-use super::scope::Scope;
-use super::shape::Shape;
-use super::signature::Outside;
 use crate::agntz::manifest::{Kind, Pipeline};
+use crate::agntz::names::{AgentNames, Outside};
 use crate::learn::{self, Members};
 use crate::read::Reader;
 
 /// The agent, unless it is written inside of a step that goes by its id: then that is what templates name, and the step
 /// is declared there.
-pub fn agent(reader: &Reader<'_>, subject: &Subject<'_, '_>, outside: Option<&Outside<'_>>, output: &Shape) {
+pub fn agent(reader: &Reader<'_>, subject: &Subject<'_, '_>, outside: Option<&Outside>, output: &Value) {
     if subject.agent.id.is_none() || outside.is_some_and(|o| o.step == subject.at) {
         return;
     }
@@ -37,14 +35,14 @@ pub fn agent(reader: &Reader<'_>, subject: &Subject<'_, '_>, outside: Option<&Ou
         at: subject.at,
         extent: subject.agent.span,
         parent: outside.map(|o| o.step),
-        schema: output.schema(),
+        schema: output.clone(),
         note: Some(note.into()),
     };
     reader.facts(|f| f.declare(declaration));
 }
 
 /// What an agent takes: the properties of its schema, else what the step around it gives.
-pub fn inputs(reader: &Reader<'_>, subject: &Subject<'_, '_>, outside: Option<&Outside<'_>>) -> Members {
+pub fn inputs(reader: &Reader<'_>, subject: &Subject<'_, '_>, outside: Option<&Outside>) -> Members {
     let kind = DeclarationKind::Input;
     match &subject.agent.input {
         Some(schema) => match schema.node {
@@ -65,13 +63,13 @@ pub fn inputs(reader: &Reader<'_>, subject: &Subject<'_, '_>, outside: Option<&O
 }
 
 /// The steps of a pipeline, by their state keys.
-pub fn steps(reader: &Reader<'_>, subject: &Subject<'_, '_>, pipeline: &Pipeline<'_>, scope: &Scope<'_>) {
+pub fn steps(reader: &Reader<'_>, subject: &Subject<'_, '_>, pipeline: &Pipeline<'_>, names: &AgentNames) {
     if !reader.wants_facts() {
         return;
     }
-    for (written, step) in pipeline.steps.iter().zip(&scope.steps).filter(|(_, s)| !s.id.is_empty()) {
-        let when = step.when.as_ref().map(|w| format!(", only when `{w}`")).unwrap_or_default();
-        let schema = step.callee.as_ref().map_or(Value::Bool(true), |c| c.output.schema());
+    for (written, step) in pipeline.steps.iter().zip(&names.steps).filter(|(_, s)| !s.id.is_empty()) {
+        let when = step.when.as_ref().map(|w| format!(", only when `{}`", w.text)).unwrap_or_default();
+        let schema = step.callee.as_ref().map_or(Value::Bool(true), |c| c.output.clone());
         declare_step(
             reader,
             subject.at,

@@ -8,8 +8,8 @@ use trefoil_template::{Object, Value};
 
 use super::Lowering;
 use super::agent::Subject;
-use super::scope::Scope;
-use super::signature::Inputs;
+use crate::agntz::names::AgentNames;
+use crate::agntz::signature::Inputs;
 use crate::read::Reader;
 
 /// How a call's input gets into the flow.
@@ -18,11 +18,11 @@ pub fn intake(
     reader: &Reader<'_>,
     subject: &Subject<'_, '_>,
     inputs: &Inputs,
-    scope: &Scope<'_>,
+    names: &AgentNames,
 ) -> Intake {
-    let slot = scope.input;
-    let query = scope.query.map(|slot| (slot, Some(Arc::from("userQuery"))));
-    let raw = query.or(scope.raw.map(|slot| (slot, None)));
+    let slot = names.input;
+    let query = names.query.map(|slot| (slot, Some(Arc::from("userQuery"))));
+    let raw = query.or(names.raw.map(|slot| (slot, None)));
     let Some(declared) = subject.agent.input.as_ref().filter(|s| s.sound) else {
         return Intake { slot, wrap: None, fields: Vec::new(), closed: false, tolerated: &[], schema: None, raw };
     };

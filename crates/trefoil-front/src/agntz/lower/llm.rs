@@ -4,16 +4,17 @@ use std::sync::Arc;
 
 use trefoil_ir::{
     AnswerFormat, Backoff, DeclarationKind, Example, Expr, ModelCall, ModelChoice, ModelParameters, Position, Retry,
-    RetryOn, Schema, Source, StepId, StepKind,
+    RetryOn, Schema, Source, StepId, StepKind, types,
 };
 use trefoil_syntax::yaml::Text;
 use trefoil_template::Value;
 
+use super::Lowering;
 use super::agent::{Body, Subject, refused, warn_refused};
-use super::scope::{At, Purpose, Scope};
-use super::shape::Shape;
-use super::{Lowering, text, there, tool};
+use super::text::{self, Scope};
+use crate::agntz::lint::braces;
 use crate::agntz::manifest::{Llm, Model};
+use crate::agntz::names::{AgentNames, At, Purpose};
 use crate::build::plain;
 use crate::learn;
 use crate::read::Reader;
@@ -27,20 +28,24 @@ pub fn lower(
     reader: &Reader<'_>,
     subject: &Subject<'_, '_>,
     llm: &Llm<'_>,
-    scope: &Scope<'_>,
+    scope: &mut Scope,
 ) -> Body {
-    let prompt = |t: &Text, position| text::text(reader, scope, t, At::End, Purpose::Prompt, position);
+    let mut prompt = |t: &Text, position| text::text(reader, scope, t, At::End, Purpose::Prompt, position);
     let system = llm.instruction.map(|t| prompt(t, Position::System));
+    let user = llm.prompt.map(|t| prompt(t, Position::User));
     for (source, key) in [(llm.instruction, "instruction"), (llm.prompt, "prompt")] {
-        source.into_iter().for_each(|t| there::check(reader, scope, t, At::End, key));
+        source.into_iter().for_each(|t| braces::check(reader, &scope.names, t, At::End, key));
     }
-    let user = llm.prompt.map(|t| prompt(t, Position::User)).unwrap_or_else(|| input_as_message(scope));
+    let user = user.unwrap_or_else(|| {
+        scope.prompted.add("userQuery");
+        input_as_message(&scope.names)
+    });
     for inner in &llm.inner_texts {
         text::text(reader, scope, inner, At::End, Purpose::Unused, Position::Data);
     }
     for http in &llm.inner_http {
         http.url.map(|t| text::text(reader, scope, t, At::End, Purpose::Unused, Position::Url));
-        tool::without_braces(reader, scope, http);
+        braces::request(reader, &scope.names, http);
     }
     for inner in &llm.inner_refs {
         lowering.find(reader, inner);
@@ -64,17 +69,16 @@ fn answer(
     reader: &Reader<'_>,
     subject: &Subject<'_, '_>,
     llm: &Llm<'_>,
-) -> (AnswerFormat, Shape) {
-    let Some(output) = &llm.output else { return (AnswerFormat::Text, Shape::Answer) };
+) -> (AnswerFormat, Value) {
+    let Some(output) = &llm.output else { return (AnswerFormat::Text, types::answer()) };
     let name = format!("{}_output", subject.id).into();
     let schema = lowering.builder.schema(Schema { name, json: output.json.clone(), origin: reader.at(output.key) });
-    let shape = if output.sound { Shape::Schema(output.json.clone()) } else { Shape::Any };
+    let shape = if output.sound { output.json.clone() } else { types::any() };
     (AnswerFormat::Json(schema), shape)
 }
 
 /// The user message of an agent without a prompt: what `userQuery` names, else the input as it came, an object as JSON.
-fn input_as_message(scope: &Scope<'_>) -> Expr {
-    scope.prompted.borrow_mut().add("userQuery");
+fn input_as_message(scope: &AgentNames) -> Expr {
     let as_text = |source| Expr::AsText(Box::new(Expr::Read(source)));
     let whole = as_text(Source::Slot(scope.raw.unwrap_or(scope.input)));
     if let Some(query) = scope.query {

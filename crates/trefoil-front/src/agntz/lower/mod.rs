@@ -4,42 +4,31 @@
 //! One flow an agent. A file's flow is made once, however often it is referenced; an agent inside a step has a flow of
 //! its own.
 
-mod advice;
 mod agent;
-mod compare;
-mod copied;
 mod declare;
 mod index;
 mod intake;
 mod llm;
-mod meaning;
-mod namespace;
-mod order;
 mod output;
-mod path;
 mod pipeline;
 mod reference;
-mod scope;
-mod shape;
-mod signature;
 mod step;
 mod text;
-mod there;
 mod tool;
 
 use std::collections::BTreeMap;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use trefoil_syntax::Span;
 use trefoil_syntax::yaml::Node;
 
 use crate::agntz::evidence;
 use crate::agntz::manifest::{self, Place};
+use crate::agntz::signature::{Link, Signature};
 use crate::build::Builder;
 use crate::project::{Lowered, Project};
 use crate::read::{Findings, Reader};
 pub use index::id_of;
-use signature::{Link, Signature};
 
 /// Where to point for a finding about a whole file.
 fn first_key(root: &Node) -> Span {
@@ -62,7 +51,7 @@ enum Unit {
     /// Being lowered: a reference to it is a cycle.
     Open,
     /// Lowered; none: it is not even an agent (reported).
-    Done(Option<Rc<Signature>>),
+    Done(Option<Arc<Signature>>),
 }
 
 /// Lowers a document as the entry of a program.
@@ -86,7 +75,7 @@ pub fn lower(project: &Project, document: usize, findings: &mut Findings) -> Opt
 
 impl Lowering<'_> {
     /// Lowers a file, once.
-    fn document(&mut self, document: usize, entry: bool) -> Option<Rc<Signature>> {
+    fn document(&mut self, document: usize, entry: bool) -> Option<Arc<Signature>> {
         if let Some(Unit::Done(signature)) = self.units.get(&document) {
             return signature.clone();
         }
@@ -101,7 +90,7 @@ impl Lowering<'_> {
         signature
     }
 
-    fn root(&mut self, reader: &Reader<'_>, document: usize, root: &Node, entry: bool) -> Option<Rc<Signature>> {
+    fn root(&mut self, reader: &Reader<'_>, document: usize, root: &Node, entry: bool) -> Option<Arc<Signature>> {
         if let Some(what) = evidence::companion(root) {
             reader.error("not-an-agent", first_key(root), format!("this is {what}"));
             return None;

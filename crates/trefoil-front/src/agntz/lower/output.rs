@@ -1,18 +1,15 @@
 //! A pipeline's `output` map.
 
-use std::rc::Rc;
-
 use trefoil_ir::{Declaration, DeclarationKind, Expr, Position, Source};
-use trefoil_syntax::yaml::{Style, Text};
 use trefoil_syntax::{Diagnostic, Location, Span};
+use trefoil_template::Value;
 
-use super::scope::{At, Purpose, Scope};
-use super::shape::{Member, Shape};
-use super::{copied, text, there};
+use super::text::{self, Scope};
+use crate::agntz::lint::{braces, copied, type_names};
 use crate::agntz::manifest::OutputMap;
-use crate::learn::Members;
+use crate::agntz::names::{At, Purpose};
+use crate::learn::{Members, member_type, object_of};
 use crate::read::Reader;
-use crate::schema::reading::TYPES;
 
 /// Warns where the result of a run would show an environment variable: it is masked there (decision C8).
 pub fn masked(reader: &Reader<'_>, output: &OutputMap<'_>, expr: &Expr) {
@@ -36,40 +33,11 @@ pub fn masked(reader: &Reader<'_>, output: &OutputMap<'_>, expr: &Expr) {
     }
 }
 
-/// Says that an entry is written like one of a schema: its value is the name of a type, which is a text here.
-fn type_name(reader: &Reader<'_>, scope: &Scope<'_>, source: &Text, key: &Text, alone: bool) {
-    let word = &*source.value;
-    // What `kind` and `format` are about may well be a type, and a `type` beside other entries.
-    let about = matches!(&*key.value, "kind" | "format") || &*key.value == "type" && !alone;
-    if !TYPES.contains(&word) || source.style != Style::Plain || about {
-        return;
-    }
-    let at = reader.at(source.span);
-    let d =
-        Diagnostic::warning("not-a-placeholder", at, format!("`{word}` is text here, and no type: this is the result"));
-    let name = &*key.value;
-    let has = |path: &str| there::is_there(scope, path, At::End);
-    // The last step that has it is the one that is likely meant.
-    let of_step = scope
-        .steps
-        .iter()
-        .rev()
-        .filter(|s| matches!(s.callee.as_deref().map(|c| c.output.member(name)), Some(Member::Is(_))));
-    let path = of_step.map(|s| format!("{}.{name}", s.key)).find(|path| has(path));
-    let path = path.or_else(|| has(name).then(|| name.to_owned()));
-    reader.report(match path {
-        Some(path) => {
-            let meant = format!("\"{{{{{path}}}}}\"");
-            d.suggestion(format!("write `{meant}`"), at, meant)
-        }
-        None => d.help("`output` is no schema: each entry is a template, such as `\"{{step.property}}\"`"),
-    });
-}
-
 /// Declares the members of an output map.
-pub fn members(reader: &Reader<'_>, output: &OutputMap<'_>, shape: &Shape, parent: Location) -> Members {
-    let (OutputMap::Map(entries), Shape::Members(shapes)) = (output, shape) else { return Members::default() };
-    let declared = entries.iter().zip(shapes.iter()).map(|((key, inner), (_, shape))| {
+pub fn members(reader: &Reader<'_>, output: &OutputMap<'_>, schema: &Value, parent: Location) -> Members {
+    let OutputMap::Map(entries) = output else { return Members::default() };
+    let declared = entries.iter().map(|(key, inner)| {
+        let schema = member_type(schema, &key.value);
         let (name, at) = (key.value.clone(), reader.at(key.content()));
         let end = match inner {
             OutputMap::Text(text) => text.span.end,
@@ -82,37 +50,37 @@ pub fn members(reader: &Reader<'_>, output: &OutputMap<'_>, shape: &Shape, paren
                 at,
                 extent: Span::new(key.span.start, end.max(key.span.end)),
                 parent: Some(parent),
-                schema: shape.schema(),
+                schema: schema.clone(),
                 note: Some("part of the output".into()),
             });
         });
-        (name, Some(at), members(reader, inner, shape, at))
+        (name, Some(at), members(reader, inner, &schema, at))
     });
     Members::of(declared.collect())
 }
 
 /// The map as an expression, and what is known about its value.
-pub fn map(reader: &Reader<'_>, scope: &Scope<'_>, output: &OutputMap<'_>) -> (Expr, Shape) {
+pub fn map(reader: &Reader<'_>, scope: &mut Scope, output: &OutputMap<'_>) -> (Expr, Value) {
     match output {
         OutputMap::Text(source) => text::typed(reader, scope, source, At::End, Purpose::Data, Position::Data),
         OutputMap::Map(entries) => {
             let mut members = Vec::with_capacity(entries.len());
-            let mut shapes = Vec::with_capacity(entries.len());
+            let mut schemas = Vec::with_capacity(entries.len());
             for (key, value) in entries {
-                let (expr, shape) = map(reader, scope, value);
+                let (expr, schema) = map(reader, scope, value);
                 if let OutputMap::Text(source) = value {
-                    there::check(reader, scope, source, At::End, &key.value);
-                    type_name(reader, scope, source, key, entries.len() == 1);
+                    braces::check(reader, &scope.names, source, At::End, &key.value);
+                    type_names::check(reader, &scope.names, source, key, entries.len() == 1);
                 }
                 members.push((key.value.clone(), expr));
-                shapes.push((key.value.clone(), shape));
+                schemas.push((key.value.clone(), schema));
             }
             let texts = entries.iter().filter_map(|(key, value)| match value {
                 OutputMap::Text(source) => Some((*key, *source)),
                 OutputMap::Map(_) => None,
             });
-            copied::check(reader, scope, At::End, texts);
-            (Expr::Object(members), Shape::Members(Rc::new(shapes)))
+            copied::check(reader, &scope.names, At::End, texts);
+            (Expr::Object(members), object_of(schemas))
         }
     }
 }

@@ -1,38 +1,38 @@
 //! `kind: sequential` and `kind: parallel`: one slot a state key, steps bound in their order (decisions A9 to A14).
 
-use std::rc::Rc;
 use std::sync::Arc;
 use trefoil_syntax::hash::{HashMap, HashSet};
 
-use trefoil_ir::{Export, Expr, Loop, OnItemFailure, Parallel, Source, StepId, StepKind};
+use trefoil_ir::{Export, Expr, Loop, OnItemFailure, Parallel, Source, StepId, StepKind, types};
 use trefoil_syntax::yaml::Text;
 use trefoil_syntax::{Diagnostic, Location, Span};
+use trefoil_template::Value;
 
 use super::agent::{Body, Slots, Subject};
-use super::scope::{At, Order, Scope, StepName};
-use super::shape::Shape;
-use super::signature::{Exported, Outside, Signature};
-use super::{Lowering, agent, declare, namespace, output, step, text};
+use super::text::{self, Scope};
+use super::{Lowering, agent, declare, output, step};
 use crate::agntz::ids::{AgentRef, state_key};
 use crate::agntz::manifest::{Pipeline, Step, Target};
+use crate::agntz::names::{AgentNames, At, NAMESPACES, Order, Outside, StepName, When};
+use crate::agntz::signature::{Exported, Signature};
 use crate::build::plain;
-use crate::learn::Members;
+use crate::learn::{Members, object_of};
 use crate::read::Reader;
 
 /// How deep agents may call agents, in one file and over files. Each level costs stack.
 const MAX_DEPTH: usize = 100;
 
 /// Lowers a sequential agent.
-pub fn sequential<'s>(
+pub fn sequential(
     lowering: &mut Lowering<'_>,
     reader: &Reader<'_>,
     subject: &Subject<'_, '_>,
     pipeline: &Pipeline<'_>,
-    scope: &mut Scope<'s>,
+    scope: &mut Scope,
     slots: &mut Slots,
 ) -> Body {
-    scope.order = if pipeline.until.is_some() { Order::Loop } else { Order::Once };
-    let steps = steps(lowering, reader, subject, pipeline, scope, slots);
+    let order = if pipeline.until.is_some() { Order::Loop } else { Order::Once };
+    let steps = steps(lowering, reader, subject, pipeline, order, scope, slots);
     let mut body = lowering.builder.step(plain(StepKind::Sequence(steps), subject.origin));
     if let Some(until) = pipeline.until
         && let Some(until) = text::condition(reader, scope, until, At::End)
@@ -40,36 +40,37 @@ pub fn sequential<'s>(
         let kind = StepKind::Loop(Box::new(Loop { body, until, max: pipeline.max_iterations }));
         body = lowering.builder.step(plain(kind, subject.origin));
     }
-    let last = scope.steps.last().map(|s| (Expr::Read(Source::Slot(s.slot)), step_shape(scope, s)));
+    let names = &scope.names;
+    let last = names.steps.last().map(|s| (Expr::Read(Source::Slot(s.slot)), step_type(names, s)));
     finish(reader, subject, pipeline, scope, body, last)
 }
 
 /// Lowers a parallel agent.
-pub fn parallel<'s>(
+pub fn parallel(
     lowering: &mut Lowering<'_>,
     reader: &Reader<'_>,
     subject: &Subject<'_, '_>,
     pipeline: &Pipeline<'_>,
-    scope: &mut Scope<'s>,
+    scope: &mut Scope,
     slots: &mut Slots,
 ) -> Body {
-    scope.order = Order::Parallel;
-    let branches = steps(lowering, reader, subject, pipeline, scope, slots);
+    let branches = steps(lowering, reader, subject, pipeline, Order::Parallel, scope, slots);
     let kind = StepKind::Parallel(Parallel { branches, concurrency: None, on_failure: OnItemFailure::Abort });
     let body = lowering.builder.step(plain(kind, subject.origin));
-    let all = scope.steps.iter().map(|s| (s.key.clone(), Expr::Read(Source::Slot(s.slot)))).collect();
-    let shapes = scope.steps.iter().map(|s| (s.key.clone(), step_shape(scope, s))).collect();
-    finish(reader, subject, pipeline, scope, body, Some((Expr::Object(all), Shape::Members(Rc::new(shapes)))))
+    let names = &scope.names;
+    let all = names.steps.iter().map(|s| (s.key.clone(), Expr::Read(Source::Slot(s.slot)))).collect();
+    let types = object_of(names.steps.iter().map(|s| (s.key.clone(), step_type(names, s))));
+    finish(reader, subject, pipeline, scope, body, Some((Expr::Object(all), types)))
 }
 
 /// What is known about a step's output; nothing where two steps share a key.
-fn step_shape(scope: &Scope<'_>, step: &StepName) -> Shape {
-    let alone = scope.named(&step.key).len() == 1;
-    step.callee.as_ref().filter(|_| alone).map_or(Shape::Any, |c| c.output.clone())
+fn step_type(names: &AgentNames, step: &StepName) -> Value {
+    let alone = names.named(&step.key).len() == 1;
+    step.callee.as_ref().filter(|_| alone).map_or_else(types::any, |c| c.output.clone())
 }
 
 /// Where the members of a pipeline's own output are declared: of its last step, or of each branch.
-fn default_members(scope: &Scope<'_>) -> Members {
+fn default_members(scope: &AgentNames) -> Members {
     let of = |s: &StepName| s.callee.as_ref().map(|c| c.members.clone()).unwrap_or_default();
     match scope.order {
         Order::Parallel => Members::of(scope.steps.iter().map(|s| (s.key.clone(), Some(s.at), of(s))).collect()),
@@ -81,27 +82,28 @@ fn finish(
     reader: &Reader<'_>,
     subject: &Subject<'_, '_>,
     pipeline: &Pipeline<'_>,
-    scope: &Scope<'_>,
+    scope: &mut Scope,
     step: StepId,
-    otherwise: Option<(Expr, Shape)>,
+    otherwise: Option<(Expr, Value)>,
 ) -> Body {
     let members = match &pipeline.output {
         Some(_) => Members::default(),
-        None => default_members(scope),
+        None => default_members(&scope.names),
     };
     let result = match &pipeline.output {
         Some(map) => Some(output::map(reader, scope, map)),
         None => otherwise,
     };
-    let (output, shape) = result.map_or((None, Shape::Any), |(e, s)| (Some(e), s));
-    let mut body = Body::of(Some(step), shape);
+    let (output, schema) = result.map_or_else(|| (None, types::any()), |(e, s)| (Some(e), s));
+    let mut body = Body::of(Some(step), schema);
     body.output = output;
     body.members = match &pipeline.output {
-        Some(map) => output::members(reader, map, &body.shape, subject.at),
+        Some(map) => output::members(reader, map, &body.schema, subject.at),
         None => members,
     };
-    for (i, step) in scope.steps.iter().enumerate() {
-        if scope.named(&step.key).last() != Some(&i) {
+    let names = &scope.names;
+    for (i, step) in names.steps.iter().enumerate() {
+        if names.named(&step.key).last() != Some(&i) {
             continue; // a later step takes the key over
         }
         for key in std::iter::once(&step.key).chain(&step.alias) {
@@ -110,7 +112,7 @@ fn finish(
         body.exported.push(Exported {
             key: step.key.clone(),
             alias: step.alias.clone(),
-            shape: step_shape(scope, step),
+            schema: step_type(names, step),
             at: Some(step.at),
             members: step.callee.as_ref().map(|c| c.members.clone()).unwrap_or_default(),
             inner: step.callee.clone().filter(|c| c.is_pipeline),
@@ -121,31 +123,34 @@ fn finish(
 
 /// All steps: first their keys, then what they call, then the steps themselves, because a loop's templates may name
 /// steps that come later.
-fn steps<'s>(
+fn steps(
     lowering: &mut Lowering<'_>,
     reader: &Reader<'_>,
     subject: &Subject<'_, '_>,
     pipeline: &Pipeline<'_>,
-    scope: &mut Scope<'s>,
+    order: Order,
+    scope: &mut Scope,
     slots: &mut Slots,
 ) -> Vec<StepId> {
-    name_steps(reader, pipeline, scope, slots);
-    let names = scope.names(At::End);
+    let own = Arc::make_mut(&mut scope.names);
+    own.order = order;
+    name_steps(reader, pipeline, own, slots);
+    let names = own.roots(At::End);
     let callees: Vec<_> = pipeline
         .steps
         .iter()
-        .zip(scope.steps.iter().map(|s| s.at))
+        .zip(own.steps.iter().map(|s| s.at))
         .map(|(s, at)| callee(lowering, reader, s, at, &names))
         .collect();
-    for (name, callee) in scope.steps.iter_mut().zip(&callees) {
+    for (name, callee) in own.steps.iter_mut().zip(&callees) {
         if callee.as_ref().is_some_and(|c| c.is_pipeline) {
             name.exports = Some(slots.add(format!("{} (inner)", name.key)));
         }
         name.callee.clone_from(callee);
     }
-    declare::steps(reader, subject, pipeline, scope);
-    let labels = labels(scope);
-    repeated_ids(reader, pipeline, scope, &labels);
+    declare::steps(reader, subject, pipeline, own);
+    let labels = labels(own);
+    repeated_ids(reader, pipeline, own, &labels);
     let built = pipeline.steps.iter().enumerate();
     built.filter_map(|(i, s)| step::lower(lowering, reader, s, scope, i, labels.get(i)?.clone())).collect()
 }
@@ -156,7 +161,7 @@ fn callee(
     step: &Step<'_>,
     at: Location,
     names: &[Arc<str>],
-) -> Option<Rc<Signature>> {
+) -> Option<Arc<Signature>> {
     if lowering.depth >= MAX_DEPTH {
         let message = format!("agents call agents more than {MAX_DEPTH} levels deep here");
         reader.error("too-deep", step.span, message);
@@ -167,8 +172,9 @@ fn callee(
         Target::Ref(text) => lowering.reference(reader, text),
         Target::Inline(inner) => {
             let unclear = step.unclear && step.given.as_ref().is_none_or(Vec::is_empty);
-            let outside = Outside { given: step.given.clone(), unclear, step: at, names };
-            Some(agent::lower(lowering, reader, inner, Some(&outside), false))
+            let given = step.given.as_ref().map(|all| all.iter().map(|t| (*t).clone()).collect());
+            let outside = Outside { given, unclear, step: at, names: names.to_vec() };
+            Some(agent::lower(lowering, reader, inner, Some(Arc::new(outside)), false))
         }
         Target::Nobody => None,
     };
@@ -176,7 +182,7 @@ fn callee(
     callee
 }
 
-fn name_steps(reader: &Reader<'_>, pipeline: &Pipeline<'_>, scope: &mut Scope<'_>, slots: &mut Slots) {
+fn name_steps(reader: &Reader<'_>, pipeline: &Pipeline<'_>, scope: &mut AgentNames, slots: &mut Slots) {
     for (i, step) in pipeline.steps.iter().enumerate() {
         let (id, inline_key) = match &step.target {
             Target::Ref(text) => (AgentRef::parse(&text.value).map_or(&*text.value, |r| r.id), None),
@@ -202,7 +208,7 @@ fn name_steps(reader: &Reader<'_>, pipeline: &Pipeline<'_>, scope: &mut Scope<'_
             check_key(reader, scope, &key, place, before.and_then(|b| pipeline.steps.get(b)));
         }
         let slot = before.and_then(|b| scope.steps.get(b)).map_or_else(|| slots.add(key.clone()), |s| s.slot);
-        let when = step.when.map(|t| t.value.clone());
+        let when = step.when.map(|t| Arc::new(When::of(t)));
         let at = match (chosen, &step.target) {
             (Some(text), _) => text.content(),
             (None, Target::Ref(text)) => text.source(0..id.len() as u32),
@@ -224,7 +230,7 @@ fn named_at(step: &Step<'_>, chosen: Option<&Text>) -> Span {
     }
 }
 
-fn check_key(reader: &Reader<'_>, scope: &Scope<'_>, key: &str, place: Span, before: Option<&Step<'_>>) {
+fn check_key(reader: &Reader<'_>, scope: &AgentNames, key: &str, place: Span, before: Option<&Step<'_>>) {
     let at = reader.at(place);
     let rename = "give the step another `stateKey`";
     if let Some(property) = scope.inputs.get(key) {
@@ -248,14 +254,14 @@ fn check_key(reader: &Reader<'_>, scope: &Scope<'_>, key: &str, place: Span, bef
         reader.report(d.label(place, "written here too").help(rename));
     }
     let readable = |c: char| !c.is_whitespace() && !"{}.|=!<>&()\"'#/+*,[]".contains(c);
-    if namespace::NAMESPACES.contains(&key) || !key.chars().all(readable) {
+    if NAMESPACES.contains(&key) || !key.chars().all(readable) {
         let message = format!("no template can name `{key}`");
         reader.report(Diagnostic::warning("state-key", at, message).help(rename));
     }
 }
 
 /// Agents of one id that are written in several steps: traces and events cannot tell them apart by it.
-fn repeated_ids(reader: &Reader<'_>, pipeline: &Pipeline<'_>, scope: &Scope<'_>, labels: &[Arc<str>]) {
+fn repeated_ids(reader: &Reader<'_>, pipeline: &Pipeline<'_>, scope: &AgentNames, labels: &[Arc<str>]) {
     let inline = |step: &Step<'_>| match &step.target {
         Target::Inline(agent) => agent.id.map(|t| t.span),
         Target::Ref(_) | Target::Nobody => None,
@@ -279,7 +285,7 @@ fn repeated_ids(reader: &Reader<'_>, pipeline: &Pipeline<'_>, scope: &Scope<'_>,
 }
 
 /// What the steps are called in keys, events and traces: the agent's id; where that repeats, the state key, else a number.
-fn labels(scope: &Scope<'_>) -> Vec<Arc<str>> {
+fn labels(scope: &AgentNames) -> Vec<Arc<str>> {
     let mut taken: HashSet<Arc<str>> = HashSet::default();
     let mut repeats: HashMap<Arc<str>, usize> = HashMap::default();
     let label = |step: &StepName| {

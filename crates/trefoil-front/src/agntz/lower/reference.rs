@@ -1,21 +1,21 @@
 //! `ref: ID`: from an id to a lowered manifest. Unknown ids, ids declared twice, versions, cycles.
 
-use std::rc::Rc;
+use std::sync::Arc;
 
 use trefoil_syntax::yaml::Text;
 use trefoil_syntax::{Diagnostic, Location, suggest};
 
-use super::advice::list;
-use super::signature::Signature;
 use super::{Lowering, Unit, index};
 use crate::agntz::ids::AgentRef;
+use crate::agntz::lint::unresolved::list;
+use crate::agntz::signature::Signature;
 use crate::learn;
 use crate::mend::rewritten;
 use crate::read::Reader;
 
 impl Lowering<'_> {
     /// The agent that a step calls; what is wrong with the reference is reported at it.
-    pub fn reference(&mut self, reader: &Reader<'_>, text: &Text) -> Option<Rc<Signature>> {
+    pub fn reference(&mut self, reader: &Reader<'_>, text: &Text) -> Option<Arc<Signature>> {
         let document = self.find(reader, text)?;
         let at = reader.at(text.span);
         if let Some(Unit::Open) = self.units.get(&document) {

@@ -2,18 +2,19 @@
 
 use std::sync::Arc;
 
-use trefoil_ir::{Call, Callee, Expr, Position, Step, StepId, StepKind, StepPolicy};
+use trefoil_ir::{Call, Callee, Expr, Position, Step, StepId, StepKind, StepPolicy, types};
 use trefoil_syntax::yaml::Text;
 use trefoil_syntax::{Diagnostic, suggest};
 use trefoil_template::Value;
 
-use super::advice::list;
-use super::scope::{At, Purpose, Scope};
-use super::shape::{Shape, spoken};
-use super::signature::{Property, Signature};
-use super::{Lowering, copied, text, there};
+use super::Lowering;
+use super::text::{self, Scope};
+use crate::agntz::lint::unresolved::list;
+use crate::agntz::lint::{braces, copied};
 use crate::agntz::manifest::{Step as Written, Target};
+use crate::agntz::names::{AgentNames, At, Purpose};
 use crate::agntz::schema::fits;
+use crate::agntz::signature::{Property, Signature};
 use crate::learn;
 use crate::read::Reader;
 use crate::read::respelt;
@@ -23,13 +24,14 @@ pub fn lower(
     lowering: &mut Lowering<'_>,
     reader: &Reader<'_>,
     step: &Written<'_>,
-    scope: &Scope<'_>,
+    scope: &mut Scope,
     index: usize,
     label: Arc<str>,
 ) -> Option<StepId> {
     let at = At::Step(index);
     let when = step.when.and_then(|t| text::condition(reader, scope, t, at));
-    let name = scope.steps.get(index)?;
+    let names = scope.names.clone();
+    let name = names.steps.get(index)?;
     let callee = name.callee.as_deref();
     let input = step.input.as_ref().map(|map| input(reader, scope, map, at, callee));
     let callee = callee?;
@@ -50,16 +52,16 @@ pub fn lower(
     }))
 }
 
-fn input(reader: &Reader<'_>, scope: &Scope<'_>, map: &[(&Text, &Text)], at: At, callee: Option<&Signature>) -> Expr {
+fn input(reader: &Reader<'_>, scope: &mut Scope, map: &[(&Text, &Text)], at: At, callee: Option<&Signature>) -> Expr {
     let mut members = Vec::with_capacity(map.len());
     for (key, value) in map {
         let keys = map.iter().map(|(k, _)| &k.value);
         let reaches_model = callee.is_some_and(|c| c.prompted.reaches(&key.value, keys));
         let purpose = if reaches_model { Purpose::Prompt } else { Purpose::Data };
-        let (expr, shape) = text::typed(reader, scope, value, at, purpose, Position::Data);
-        let property = callee.and_then(|c| c.inputs.get(&key.value)).map(|p| Shape::Schema(p.json.clone()));
-        if property.is_none_or(|p| takes_any_text(&p)) {
-            there::check(reader, scope, value, at, &key.value);
+        let (expr, given) = text::typed(reader, scope, value, at, purpose, Position::Data);
+        let property = callee.and_then(|c| c.inputs.get(&key.value)).map(|p| &p.json);
+        if property.is_none_or(takes_any_text) {
+            braces::check(reader, &scope.names, value, at, &key.value);
         }
         if let Some(callee) = callee {
             if let Some(declared) = callee.inputs.members.place(&key.value) {
@@ -67,8 +69,8 @@ fn input(reader: &Reader<'_>, scope: &Scope<'_>, map: &[(&Text, &Text)], at: At,
             }
             match callee.inputs.get(&key.value) {
                 Some(property) => {
-                    fit(reader, value, property, callee, &expr, &shape);
-                    usual(reader, scope, value, property, callee, &expr);
+                    fit(reader, value, property, callee, &expr, &given);
+                    usual(reader, &scope.names, value, property, callee, &expr);
                 }
                 None if callee.inputs.closed => undeclared(reader, key, map, callee),
                 None => {}
@@ -76,13 +78,13 @@ fn input(reader: &Reader<'_>, scope: &Scope<'_>, map: &[(&Text, &Text)], at: At,
         }
         members.push((key.value.clone(), expr));
     }
-    copied::check(reader, scope, at, map.iter().copied());
+    copied::check(reader, &scope.names, at, map.iter().copied());
     Expr::Object(members)
 }
 
 /// Whether a property is text, and any text.
-fn takes_any_text(property: &Shape) -> bool {
-    property.choices().is_none() && property.kinds().is_none_or(|kinds| kinds.contains(&"string"))
+fn takes_any_text(property: &Value) -> bool {
+    types::choices(property).is_none() && types::solid_kinds(property).is_none_or(|kinds| kinds.contains(&"string"))
 }
 
 fn undeclared(reader: &Reader<'_>, key: &Text, map: &[(&Text, &Text)], callee: &Signature) {
@@ -114,27 +116,28 @@ fn declared(d: Diagnostic, callee: &Signature, property: &str) -> Diagnostic {
 }
 
 /// A value that can never be what the child takes.
-fn fit(reader: &Reader<'_>, value: &Text, property: &Property, callee: &Signature, expr: &Expr, shape: &Shape) {
-    let wanted = Shape::Schema(property.json.clone());
-    let Some(kinds) = wanted.kinds().filter(|k| !k.is_empty()) else { return };
-    let given = shape.kinds().unwrap_or_default();
+fn fit(reader: &Reader<'_>, value: &Text, property: &Property, callee: &Signature, expr: &Expr, given_type: &Value) {
+    let wanted = &property.json;
+    let Some(kinds) = types::solid_kinds(wanted).filter(|k| !k.is_empty()) else { return };
+    let given = types::solid_kinds(given_type).unwrap_or_default();
     let what = format!("`{}` of `{}`", property.name, callee.id);
     if !given.is_empty() && !given.iter().any(|g| kinds.contains(g)) {
-        let words = |kinds: &[&str]| kinds.iter().map(|k| spoken(k)).collect::<Vec<_>>().join(" or ");
+        let words = |kinds: &[&str]| kinds.iter().map(|k| types::spoken(k)).collect::<Vec<_>>().join(" or ");
         let message = format!("{what} is {}, and this is {}", words(&kinds), words(&given));
         let d = Diagnostic::error("wrong-type", reader.at(value.span), message);
         let d = declared(d, callee, &property.name);
-        reader.report(match shape {
-            Shape::Text if matches!(expr, Expr::Const(_)) => d.help(
+        let lone = matches!(expr, Expr::Typed(text) if text.template.is_single());
+        reader.report(match expr {
+            Expr::Const(_) => d.help(
                 "only a lone placeholder keeps its type; anything else is text: pass an input that has this as its `default`",
             ),
-            Shape::Text => d.help("only a lone placeholder keeps its type; anything else is text"),
-            Shape::Answer => d.help("give the agent that it comes from an `outputSchema`"),
+            _ if !lone => d.help("only a lone placeholder keeps its type; anything else is text"),
+            _ if types::is_answer(given_type) => d.help("give the agent that it comes from an `outputSchema`"),
             _ => d,
         });
         return;
     }
-    let (Expr::Const(Value::Str(text)), Some(choices)) = (expr, wanted.choices()) else { return };
+    let (Expr::Const(Value::Str(text)), Some(choices)) = (expr, texts(wanted)) else { return };
     if !choices.contains(text) {
         let d = Diagnostic::error("unknown-value", reader.at(value.span), format!("{what} cannot be `{text}`"));
         let d = declared(d, callee, &property.name);
@@ -149,15 +152,21 @@ fn fit(reader: &Reader<'_>, value: &Text, property: &Property, callee: &Signatur
     }
 }
 
+/// The only texts that a value of a type can be.
+fn texts(schema: &Value) -> Option<Vec<Arc<str>>> {
+    let all = types::choices(schema)?;
+    Some(all.iter().filter_map(Value::as_str).map(Arc::from).collect())
+}
+
 /// An input whose default the child refuses: a run that leaves it out fails.
-fn usual(reader: &Reader<'_>, scope: &Scope<'_>, value: &Text, property: &Property, callee: &Signature, expr: &Expr) {
+fn usual(reader: &Reader<'_>, scope: &AgentNames, value: &Text, property: &Property, callee: &Signature, expr: &Expr) {
     let Expr::Typed(text) = expr else { return };
     let ([reference], true) = (text.template.references(), text.template.is_single()) else { return };
     let [root] = reference.path.as_slice() else { return };
     let Some(own) = scope.inputs.get(&root.name).filter(|_| scope.named(&root.name).is_empty()) else { return };
     let default = own.json.get("default").filter(|d| !d.is_null() && own.json != property.json);
     // What can never fit is said of the value.
-    let (mine, theirs) = (Shape::Schema(own.json.clone()).kinds(), Shape::Schema(property.json.clone()).kinds());
+    let (mine, theirs) = (types::solid_kinds(&own.json), types::solid_kinds(&property.json));
     let (Some(default), Some(mine), Some(theirs)) = (default, mine, theirs) else { return };
     if !mine.iter().any(|k| theirs.contains(k)) {
         return;

@@ -1,11 +1,12 @@
 //! Entries of a map that were copied and not changed: two of one value, where the second has a name of its own.
 //! Two that have each other's are often meant so: a judge sees both orders, a translation goes back.
 
+use std::sync::Arc;
+
 use trefoil_syntax::Diagnostic;
 use trefoil_syntax::yaml::Text;
 
-use super::scope::{At, Scope};
-use super::there;
+use crate::agntz::names::{AgentNames, At, Here};
 use crate::lookalike::is_path;
 use crate::read::Reader;
 
@@ -15,7 +16,7 @@ const MOST: usize = 40;
 /// Looks at the entries of an `input` or an `output`.
 pub fn check<'t>(
     reader: &Reader<'_>,
-    scope: &Scope<'_>,
+    names: &Arc<AgentNames>,
     at: At,
     entries: impl Iterator<Item = (&'t Text, &'t Text)> + Clone,
 ) {
@@ -34,7 +35,7 @@ pub fn check<'t>(
         let own = if parent.is_empty() { key.value.to_string() } else { format!("{parent}.{}", key.value) };
         if other_path == path {
             // What has a name of its own is in the map already under another key, perhaps.
-            if others().any(|(_, v)| lone(v) == Some(&own)) || !there::is_there(scope, &own, at) {
+            if others().any(|(_, v)| lone(v) == Some(&own)) || !Here::anywhere(names, at).has(&own) {
                 continue;
             }
             let message =

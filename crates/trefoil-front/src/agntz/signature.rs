@@ -1,15 +1,12 @@
 //! What a caller has to know about an agent: how it is called, what it returns, which inner results it shows.
 
 use std::collections::BTreeSet;
-use std::rc::Rc;
 use std::sync::Arc;
 
 use trefoil_ir::FlowId;
 use trefoil_syntax::Location;
-use trefoil_syntax::yaml::Text;
 use trefoil_template::Value;
 
-use super::shape::Shape;
 use crate::agntz::manifest::Agent;
 use crate::agntz::schema::nullable;
 use crate::learn::Members;
@@ -25,8 +22,8 @@ pub struct Signature {
     pub flow: FlowId,
     /// What it takes.
     pub inputs: Inputs,
-    /// What it returns.
-    pub output: Shape,
+    /// The type of what it returns.
+    pub output: Value,
     /// The step keys of a pipeline.
     pub exports: Vec<Exported>,
     /// What of its input reaches a model.
@@ -65,14 +62,14 @@ pub struct Exported {
     pub key: Arc<str>,
     /// The id, where it is another way to name the key.
     pub alias: Option<Arc<str>>,
-    /// What it holds.
-    pub shape: Shape,
+    /// The type of what it holds.
+    pub schema: Value,
     /// Where the step is declared.
     pub at: Option<Location>,
     /// Where members of what it holds are declared.
     pub members: Members,
     /// The step's own agent.
-    pub inner: Option<Rc<Signature>>,
+    pub inner: Option<Arc<Signature>>,
 }
 
 impl Exported {
@@ -142,18 +139,6 @@ impl Inputs {
     pub fn get(&self, name: &str) -> Option<&Property> {
         self.properties.iter().find(|p| &*p.name == name)
     }
-}
-
-/// What surrounds an agent that is written inside a step.
-pub struct Outside<'o> {
-    /// The names that the step gives it; none: the step has no `input`.
-    pub given: Option<Vec<&'o Text>>,
-    /// What it gives nobody knows (reported).
-    pub unclear: bool,
-    /// What of the step names it.
-    pub step: Location,
-    /// The names of the pipeline around it, which it cannot see.
-    pub names: &'o [Arc<str>],
 }
 
 /// A file and the reference that led into it, for cycles.

@@ -1,19 +1,18 @@
 //! Conditions, and tests in templates, that can only go one way: without a placeholder, or with a comparison that can never be true (decision A6).
 
-use trefoil_ir::{Cond, Expr};
+use trefoil_ir::{Cond, Expr, types};
 use trefoil_syntax::yaml::{Style, Text};
 use trefoil_syntax::{Diagnostic, suggest};
 use trefoil_template::{Comparison, Condition, Expression, Policy, Reference, Template, Value};
 
-use super::advice::list;
-use super::scope::{At, Purpose, Scope};
-use super::shape::{Shape, spoken};
-use super::there;
+use super::unresolved::list;
+use crate::agntz::names::Here;
 use crate::mend;
+use crate::names::Use;
 use crate::read::Reader;
 
 /// Warns of what is constant in a condition.
-pub fn check(reader: &Reader<'_>, scope: &Scope<'_>, source: &Text, cond: &Cond, at: At) {
+pub fn check(reader: &Reader<'_>, here: &Here, source: &Text, cond: &Cond, uses: &[Use]) {
     let condition = &cond.condition;
     if condition.is_constant() {
         if let Some((quoted, inner)) = quoted_placeholder(&source.value) {
@@ -35,17 +34,17 @@ pub fn check(reader: &Reader<'_>, scope: &Scope<'_>, source: &Text, cond: &Cond,
         let word = source.value.split_whitespace().next().unwrap_or("name");
         let word = word.trim_matches(|c: char| "\"'=!<>&|".contains(c));
         let d = d.help(format!("a name is written in braces: `{{{{{word}}}}}`"));
-        let known = !word.is_empty() && scope.names(at).iter().any(|n| Some(&**n) == word.split('.').next());
+        let known = !word.is_empty() && here.names.roots(here.at).iter().any(|n| Some(&**n) == word.split('.').next());
         reader.report(if known { braced(reader, source, word, d) } else { d });
         return;
     }
-    let visitor = Visitor { reader, scope, source, references: condition.references(), at };
+    let visitor = Visitor { reader, here, source, references: condition.references(), uses };
     visitor.visit(condition.expression());
 }
 
 /// Warns of what is constant in the tests of a template's blocks.
-pub fn check_tests(reader: &Reader<'_>, scope: &Scope<'_>, source: &Text, template: &Template, at: At) {
-    let visitor = Visitor { reader, scope, source, references: template.references(), at };
+pub fn check_tests(reader: &Reader<'_>, here: &Here, source: &Text, template: &Template, uses: &[Use]) {
+    let visitor = Visitor { reader, here, source, references: template.references(), uses };
     template.expressions().iter().for_each(|e| visitor.visit(e));
 }
 
@@ -130,10 +129,10 @@ fn braced_at(reader: &Reader<'_>, source: &Text, word: &str, start: usize, d: Di
 
 struct Visitor<'v, 'd> {
     reader: &'v Reader<'d>,
-    scope: &'v Scope<'v>,
+    here: &'v Here,
     source: &'v Text,
     references: &'v [Reference],
-    at: At,
+    uses: &'v [Use],
 }
 
 impl Visitor<'_, '_> {
@@ -171,7 +170,7 @@ impl Visitor<'_, '_> {
             let at = place.map_or(self.source.span, |range| self.source.source(range));
             let message = format!("`{text}` by itself is always {always}");
             let d = Diagnostic::warning("constant-condition", self.reader.at(at), message);
-            let names = self.scope.names(self.at);
+            let names = self.here.names.roots(self.here.at);
             if value.as_str().is_some_and(|word| names.iter().any(|n| Some(&**n) == word.split('.').next())) {
                 self.reader.report(d.help(format!("a name is written in braces: `{{{{{text}}}}}`")));
                 continue;
@@ -251,7 +250,7 @@ impl Visitor<'_, '_> {
                 _ => None,
             })
             .collect();
-        let names = self.scope.names(self.at);
+        let names = self.here.names.roots(self.here.at);
         let known = |word: &&&str| names.iter().any(|n| Some(&**n) == word.split('.').next());
         let name = words.iter().find(known).copied();
         let Some(word) = name.or(words.first().copied()) else { return };
@@ -284,10 +283,11 @@ impl Visitor<'_, '_> {
             }
             _ => return,
         };
-        let Some(reference) = self.references.get(reference as usize) else { return };
-        let shape = self.scope.look(reference, self.at, Purpose::Condition).shape;
-        let Some(Impossible { why, help, change }) = impossible(reference, &shape, literal) else {
-            return self.named(reference, &shape, literal);
+        let one = self.uses.get(reference as usize);
+        let Some((reference, one)) = self.references.get(reference as usize).zip(one) else { return };
+        let schema = one.bound.schema();
+        let Some(Impossible { why, help, change }) = impossible(reference, &schema, literal) else {
+            return self.named(reference, &schema, literal);
         };
         let always = if equal { "can never be true" } else { "is always true" };
         let span = self.source.source(reference.span.clone());
@@ -302,13 +302,13 @@ impl Visitor<'_, '_> {
 
 impl Visitor<'_, '_> {
     /// A word without quotes that names something as well: it is a text here.
-    fn named(&self, reference: &Reference, shape: &Shape, literal: &Value) {
+    fn named(&self, reference: &Reference, schema: &Value, literal: &Value) {
         let Some(word) = literal.as_str() else { return };
         let root = word.split('.').next().unwrap_or_default();
         // A step is named after the route that leads to it, and the route is what is compared with.
-        let known = self.scope.inputs.get(root).is_some();
+        let known = self.here.names.inputs.get(root).is_some();
         // What a schema lists is meant as it is written.
-        if !known || shape.choices().is_some() || !there::is_there(self.scope, word, self.at) {
+        if !known || types::choices(schema).is_some() || !self.here.has(word) {
             return;
         }
         let Some((at, false)) = mend::literal(self.source, self.reader.file, word) else { return };
@@ -363,12 +363,12 @@ impl Visitor<'_, '_> {
 }
 
 /// Why a value of this shape never equals the literal, and what to write instead.
-fn impossible(reference: &Reference, shape: &Shape, literal: &Value) -> Option<Impossible> {
+fn impossible(reference: &Reference, schema: &Value, literal: &Value) -> Option<Impossible> {
     let kind = kind_of(literal)?;
     let name = reference.dotted();
-    let kinds = shape.kinds().filter(|k| !k.is_empty())?;
+    let kinds = types::solid_kinds(schema).filter(|k| !k.is_empty())?;
     if !kinds.contains(&kind) {
-        let is = kinds.iter().map(|k| spoken(k)).collect::<Vec<_>>().join(" or ");
+        let is = kinds.iter().map(|k| types::spoken(k)).collect::<Vec<_>>().join(" or ");
         let bare = |text: &str| (Some(format!("write `{text}` without quotes")), Some(Change::Bare));
         let (help, change) = match (literal.as_str(), kinds.as_slice()) {
             (Some(text @ ("true" | "false")), ["boolean"]) => bare(text),
@@ -378,15 +378,20 @@ fn impossible(reference: &Reference, shape: &Shape, literal: &Value) -> Option<I
             }
             _ => (None, None),
         };
-        return Some(Impossible { why: format!("`{name}` is {is}, and this is {}", spoken(kind)), help, change });
+        return Some(Impossible {
+            why: format!("`{name}` is {is}, and this is {}", types::spoken(kind)),
+            help,
+            change,
+        });
     }
     let text = literal.as_str()?;
-    let choices = shape.choices().filter(|all| !all.is_empty())?;
-    if choices.iter().any(|c| &**c == text) {
+    let choices = types::choices(schema).filter(|all| !all.is_empty())?;
+    let choices: Vec<&str> = choices.iter().filter_map(Value::as_str).collect();
+    if choices.is_empty() || choices.contains(&text) {
         return None;
     }
-    let all = list(choices.iter().map(|c| &**c));
-    let near = suggest::near(text, choices.iter().map(|c| &**c));
+    let all = list(choices.iter().copied());
+    let near = suggest::near(text, choices.iter().copied());
     let help = near.map(|near| format!("did you mean `{}`?", near.name));
     let change = near.map(|near| Change::Word(near.name.to_owned()));
     Some(Impossible { why: format!("`{name}` is one of {all}"), help, change })

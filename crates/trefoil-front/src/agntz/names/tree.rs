@@ -1,0 +1,229 @@
+//! The tree of an agent's names.
+
+use std::sync::Arc;
+
+use trefoil_ir::types::{self, Member};
+use trefoil_ir::{Defined, Source};
+use trefoil_syntax::Location;
+use trefoil_template::{Missing, Value};
+
+use super::step::standing;
+use super::{AgentNames, At, StepName};
+use crate::agntz::signature::{Exported, Signature};
+use crate::learn::{Members, object_type, text_type};
+use crate::names::{Doubt, Entry, Found, Names, Nothing, member};
+
+/// The names of a place. A path without segments is the whole input.
+pub fn root(names: Arc<AgentNames>, at: At) -> Entry {
+    let input = Source::Slot(names.input);
+    Entry::names(Root { names, at }).read(input, 0)
+}
+
+struct Root {
+    names: Arc<AgentNames>,
+    at: At,
+}
+
+impl Names for Root {
+    fn get(&self, name: &str) -> Found {
+        match name {
+            "env" => return Found::Is(namespace(Source::Environment)),
+            "secrets" => return Found::Is(namespace(Source::Secrets)),
+            _ => {}
+        }
+        let property = self.property(name);
+        // An output that hides an input is reported where it does so.
+        if let Some(step) = self.step(name).filter(|step| property.is_none() || step.defined != Defined::Never) {
+            return Found::Is(step);
+        }
+        property.map(Found::Is).or_else(|| self.query(name).map(Found::Is)).unwrap_or_else(|| self.unknown(name))
+    }
+
+    fn all(&self) -> Vec<(Arc<str>, Entry)> {
+        let mut all: Vec<(Arc<str>, Entry)> = Vec::new();
+        let inputs = self.names.inputs.properties.iter();
+        all.extend(inputs.filter_map(|p| Some((p.name.clone(), self.property(&p.name)?.note("an input")))));
+        let given = self.names.given().into_iter().flatten();
+        all.extend(given.map(|t| {
+            (t.value.clone(), Entry::new(types::any()).declared(Some(self.place(t))).note("given by the step"))
+        }));
+        let query = self.query("userQuery").filter(|q| q.defined != Defined::Never);
+        all.extend(query.map(|q| ("userQuery".into(), q.note("the input, as it was given"))));
+        for step in &self.names.steps {
+            let entry = self.step(&step.key);
+            // Of a key that two steps write there is one name.
+            let seen = all.iter().any(|(name, _)| *name == step.key);
+            if let Some(entry) = entry.filter(|e| !seen && !is_late(e)) {
+                all.push((step.key.clone(), entry.note(format!("the output of `{}`", step.id))));
+            }
+        }
+        // `secrets` is a namespace too; as long as there is no secret store it is nothing to offer.
+        all.push(("env".into(), namespace(Source::Environment).note("environment variables: `env.NAME`")));
+        all
+    }
+}
+
+/// Whether a step's output is never there because of the order of steps.
+fn is_late(entry: &Entry) -> bool {
+    matches!(entry.doubt, Some(Doubt::Own | Doubt::Beside | Doubt::Later))
+}
+
+impl Root {
+    fn input(&self, schema: Value) -> Entry {
+        Entry::new(schema).read(Source::Slot(self.names.input), 0)
+    }
+
+    fn place(&self, text: &trefoil_syntax::yaml::Text) -> Location {
+        Location::new(self.names.file, text.content())
+    }
+
+    /// A declared input.
+    fn property(&self, name: &str) -> Option<Entry> {
+        let property = self.names.inputs.get(name)?;
+        let (at, members) = self.names.inputs.members.get(name).unwrap_or_default();
+        Some(self.input(property.json.clone()).declared(at).members(members))
+    }
+
+    /// The output of a step.
+    fn step(&self, name: &str) -> Option<Entry> {
+        let (index, defined, doubt) = standing(&self.names, name, self.at)?;
+        let step = self.names.steps.get(index)?;
+        let callee = step.callee.as_deref();
+        // Two steps with one key may leave different things.
+        let schema = callee.filter(|_| self.names.named(name).len() == 1).map_or_else(types::any, |c| c.output.clone());
+        let members = callee.map(|c| c.members.clone()).unwrap_or_default();
+        let entry = Entry { doubt, ..Entry::new(schema).defined(defined).declared(Some(step.at)) };
+        let entry = match is_late(&entry) {
+            true => entry.read(Source::Missing(Missing::Key(0)), 0),
+            false => entry.read(Source::Slot(step.slot), 1),
+        };
+        Some(match callee.filter(|c| !c.exports.is_empty()) {
+            Some(_) => {
+                let output = Entry { inside: entry.clone().members(members.clone()).inside, ..entry.clone() };
+                entry.inner(StepOutput { output, members, step: step.clone() })
+            }
+            None => entry.members(members),
+        })
+    }
+
+    /// `userQuery`, where there is one.
+    fn query(&self, name: &str) -> Option<Entry> {
+        let slot = self.names.query.filter(|_| name == "userQuery")?;
+        let entry = Entry::new(types::any()).read(Source::Slot(slot), 1);
+        let nothing = self.names.outside.as_ref().is_some_and(|o| o.given.is_none());
+        Some(if nothing { entry.doubt(Defined::Never, Doubt::NotGiven) } else { entry })
+    }
+
+    /// What nobody declares: the step around it may give it, or whoever starts the run.
+    fn unknown(&self, name: &str) -> Found {
+        let names = &self.names;
+        let outside = names.outside.as_ref().filter(|_| !names.inputs.declared);
+        let given = names.given().and_then(|all| all.iter().find(|t| &*t.value == name));
+        if let Some(text) = given {
+            return Found::Is(self.input(types::any()).declared(Some(self.place(text))));
+        }
+        if outside.is_some_and(|o| o.unclear) {
+            return Found::Maybe(self.input(types::any()));
+        }
+        if names.inputs.closed {
+            return Found::Never(Nothing { what: None, names: names.roots(self.at) });
+        }
+        let entry = self.input(types::any());
+        Found::Maybe(match outside {
+            Some(_) => entry.doubt(Defined::Never, Doubt::NotGiven),
+            None => entry.defined(Defined::Sometimes),
+        })
+    }
+}
+
+/// `env` or `secrets`: nothing by itself, text by a name.
+fn namespace(source: Source) -> Entry {
+    let entry = Entry::new(object_type()).read(Source::Missing(Missing::Key(0)), 0);
+    entry.inner(Namespace(source))
+}
+
+struct Namespace(Source);
+
+impl Names for Namespace {
+    fn get(&self, _: &str) -> Found {
+        Found::Is(Entry::new(text_type()).defined(Defined::Sometimes).read(self.0.clone(), 1))
+    }
+    fn all(&self) -> Vec<(Arc<str>, Entry)> {
+        Vec::new()
+    }
+}
+
+/// What a pipeline that ran as a step left: its output, and beneath it the results of its own steps (decision A10).
+struct StepOutput {
+    output: Entry,
+    members: Members,
+    step: StepName,
+}
+
+impl Names for StepOutput {
+    fn get(&self, name: &str) -> Found {
+        let exports = self.step.callee.as_deref().map_or(&[][..], |c| &c.exports);
+        let export = exports.iter().find(|e| e.is(name));
+        let layered = |entry: Entry| match self.step.exports {
+            Some(under) => entry.read(Source::Layered { top: self.step.slot, path: Vec::new(), under }, 1),
+            None => entry,
+        };
+        match (types::member(&self.output.schema, name), export) {
+            (Member::Never { .. } | Member::Beyond { .. }, Some(export)) => {
+                Found::Is(layered(exported(export, &self.output)))
+            }
+            // The output may have it, or a step beneath.
+            (Member::Maybe, Some(export)) => {
+                let entry = exported(export, &self.output);
+                Found::Maybe(layered(Entry { schema: types::any(), ..entry }))
+            }
+            _ => match member(&self.output, &self.members, name) {
+                Found::Never(Nothing { what, mut names }) => {
+                    let beneath = exports.iter().map(|e| e.key.clone());
+                    for key in beneath {
+                        if !names.contains(&key) {
+                            names.push(key);
+                        }
+                    }
+                    Found::Never(Nothing { what, names })
+                }
+                found => found,
+            },
+        }
+    }
+    fn all(&self) -> Vec<(Arc<str>, Entry)> {
+        Vec::new()
+    }
+}
+
+/// The result of a step beneath.
+fn exported(export: &Exported, of: &Entry) -> Entry {
+    let entry = Entry::new(export.schema.clone()).defined(of.defined).declared(export.at);
+    let entry = Entry { doubt: of.doubt.clone(), ..entry.members(export.members.clone()) };
+    match &export.inner {
+        Some(inner) => entry.clone().inner(Beneath { output: entry, inner: inner.clone() }),
+        None => entry,
+    }
+}
+
+/// The same one pipeline deeper: read through the one above.
+struct Beneath {
+    output: Entry,
+    inner: Arc<Signature>,
+}
+
+impl Names for Beneath {
+    fn get(&self, name: &str) -> Found {
+        let members = &self.inner.members;
+        match member(&self.output, members, name) {
+            Found::Never(nothing) => match self.inner.exports.iter().find(|e| e.is(name)) {
+                Some(export) => Found::Is(exported(export, &self.output)),
+                None => Found::Never(nothing),
+            },
+            found => found,
+        }
+    }
+    fn all(&self) -> Vec<(Arc<str>, Entry)> {
+        Vec::new()
+    }
+}
