@@ -61,13 +61,13 @@ pub struct Reader<'d> {
     /// The file.
     pub file: FileId,
     text: Option<&'d str>,
-    findings: RefCell<&'d mut Findings>,
+    findings: &'d RefCell<Findings>,
 }
 
 impl<'d> Reader<'d> {
     /// A reader of one file.
-    pub fn new(file: FileId, findings: &'d mut Findings) -> Self {
-        Self { file, text: None, findings: RefCell::new(findings) }
+    pub fn new(file: FileId, findings: &'d RefCell<Findings>) -> Self {
+        Self { file, text: None, findings }
     }
     /// The same with the file's text, from which layout can be told.
     #[must_use]
@@ -166,7 +166,7 @@ impl<'d> Reader<'d> {
         }
     }
     /// The fields of a mapping; reports when it is none. `what` names it in messages.
-    pub fn fields<'n>(&'n self, node: &'n Node, what: &str) -> Option<Fields<'n, 'd>> {
+    pub fn fields<'n, 'r>(&'r self, node: &'n Node, what: &str) -> Option<Fields<'n, 'r>> {
         match node.mapping() {
             Some(mapping) => {
                 let what = what.to_owned();
@@ -318,7 +318,7 @@ fn begun<'w, T>(text: &str, words: &[(&'w str, T)]) -> Option<suggest::Near<'w>>
 /// A mapping being read key by key; [`Fields::finish`] reports what nobody asked for.
 pub struct Fields<'n, 'd> {
     /// The file's reader.
-    pub reader: &'n Reader<'d>,
+    pub reader: &'d Reader<'d>,
     /// The mapping's bytes.
     pub span: Span,
     mapping: &'n Mapping,

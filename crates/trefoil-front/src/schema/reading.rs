@@ -17,9 +17,9 @@ pub const MAX_DEPTH: usize = 64;
 pub const TYPES: [&str; 7] = ["string", "number", "integer", "boolean", "object", "array", "null"];
 
 /// One schema being read.
-pub struct Reading<'n, 'd> {
+pub struct Reading<'d> {
     /// The file's reader.
-    pub reader: &'n Reader<'d>,
+    pub reader: &'d Reader<'d>,
     failed: Cell<bool>,
     delicate: Cell<bool>,
     partial: Cell<bool>,
@@ -27,9 +27,9 @@ pub struct Reading<'n, 'd> {
     pointers: RefCell<Vec<(String, Span)>>,
 }
 
-impl<'n, 'd> Reading<'n, 'd> {
+impl<'d> Reading<'d> {
     /// Nothing read yet.
-    pub fn new(reader: &'n Reader<'d>) -> Self {
+    pub fn new(reader: &'d Reader<'d>) -> Self {
         Self {
             reader,
             failed: Cell::new(false),
@@ -41,7 +41,7 @@ impl<'n, 'd> Reading<'n, 'd> {
     }
     /// The same for a schema that is nothing but JSON Schema: what that allows, and what can still only be a mistake, is a
     /// warning.
-    pub fn plain(reader: &'n Reader<'d>) -> Self {
+    pub fn plain(reader: &'d Reader<'d>) -> Self {
         Self { plain: true, ..Self::new(reader) }
     }
     /// Whether it is nothing but JSON Schema.

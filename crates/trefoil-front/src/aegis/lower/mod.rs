@@ -18,6 +18,7 @@ mod transition;
 mod validator;
 mod workflow;
 
+use std::cell::RefCell;
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
@@ -203,8 +204,9 @@ impl<'p> Lowering<'p> {
 
     fn lower(&mut self, work: Work, findings: &mut Findings) {
         self.current = Some((work.id, work.candidate));
-        let mut own = findings.apart();
-        let flow = self.lower_unit(&work.key, &mut own);
+        let own = RefCell::new(findings.apart());
+        let flow = self.lower_unit(&work.key, &own);
+        let own = own.into_inner();
         let broken = own.diagnostics.has_errors();
         if !work.candidate {
             findings.diagnostics.extend(own.diagnostics.into_sorted());
@@ -218,7 +220,7 @@ impl<'p> Lowering<'p> {
         self.current = None;
     }
 
-    fn lower_unit(&mut self, key: &FlowKey, findings: &mut Findings) -> Option<Flow> {
+    fn lower_unit(&mut self, key: &FlowKey, findings: &RefCell<Findings>) -> Option<Flow> {
         match key {
             FlowKey::Agent { document, intent } => {
                 self.used.insert(*document);

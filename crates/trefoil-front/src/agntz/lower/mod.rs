@@ -16,6 +16,7 @@ mod step;
 mod text;
 mod tool;
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -81,11 +82,11 @@ impl Lowering<'_> {
         }
         let found = self.project.documents.get(document)?;
         self.units.insert(document, Unit::Open);
-        let mut findings = self.findings.apart();
+        let findings = RefCell::new(self.findings.apart());
         let text = self.project.files.get(found.file).map(|f| &**f.text());
-        let reader = Reader::new(found.file, &mut findings).with_text(text);
+        let reader = Reader::new(found.file, &findings).with_text(text);
         let signature = self.root(&reader, document, &found.root, entry);
-        self.findings.absorb(findings);
+        self.findings.absorb(findings.into_inner());
         self.units.insert(document, Unit::Done(signature.clone()));
         signature
     }

@@ -18,7 +18,7 @@ pub struct Example<'n> {
 }
 
 /// Reads the list.
-pub fn read<'n>(reader: &'n Reader<'_>, node: &'n Node) -> Vec<Example<'n>> {
+pub fn read<'n>(reader: &Reader<'_>, node: &'n Node) -> Vec<Example<'n>> {
     let items = reader.list(node, "examples").unwrap_or_default();
     let mut examples = Vec::with_capacity(items.len());
     for item in items {

@@ -129,7 +129,7 @@ const KIND_KEYS: &[(&str, &[Word])] = &[
 ];
 
 /// Reads an agent; none when the node is not even a mapping.
-pub fn agent<'n>(reader: &'n Reader<'_>, node: &'n Node, place: Place) -> Option<Agent<'n>> {
+pub fn agent<'n>(reader: &Reader<'_>, node: &'n Node, place: Place) -> Option<Agent<'n>> {
     if node.mapping().is_none() {
         let message = format!("an agent must be a mapping, not {}", node.describe());
         reader.error("wrong-type", node.span, message);

@@ -64,7 +64,7 @@ const HOST_KEYS: [&str; 10] = [
 ];
 
 /// Reads a model.
-pub fn read<'n>(reader: &'n Reader<'_>, node: &'n Node) -> Option<Model<'n>> {
+pub fn read<'n>(reader: &Reader<'_>, node: &'n Node) -> Option<Model<'n>> {
     if let Some(text) = node.string() {
         let d = Diagnostic::error("wrong-type", reader.at(node.span), "`model` must be a mapping, not text");
         reader.report(d.help(format!("write `model: {{ provider: openai, name: {} }}`", text.value)));

@@ -141,7 +141,7 @@ const OF_CALL: &[(&str, &str)] = &[
 /// The same of a step that calls somebody: none names the agent.
 const OF_STEP: &[(&str, &str)] = OF_CALL.split_at(6).1;
 
-fn step<'n>(reader: &'n Reader<'_>, node: &'n Node, a_what: &str) -> Option<Step<'n>> {
+fn step<'n>(reader: &Reader<'_>, node: &'n Node, a_what: &str) -> Option<Step<'n>> {
     let mut fields = reader.fields(node, a_what)?;
     let reference = fields.take("ref");
     let inline = fields.take("agent");
@@ -196,7 +196,7 @@ fn step<'n>(reader: &'n Reader<'_>, node: &'n Node, a_what: &str) -> Option<Step
     })
 }
 
-fn inline_agent<'n>(reader: &'n Reader<'_>, entry: &'n Entry) -> Target<'n> {
+fn inline_agent<'n>(reader: &Reader<'_>, entry: &'n Entry) -> Target<'n> {
     if let Some(text) = entry.value.string() {
         let d = Diagnostic::error("wrong-type", reader.at(entry.value.span), "`agent` must be a mapping, not text");
         let d = d.help(format!("to call another manifest write `ref: {}`", text.value));
@@ -206,7 +206,7 @@ fn inline_agent<'n>(reader: &'n Reader<'_>, entry: &'n Entry) -> Target<'n> {
     agent(reader, &entry.value, Place::Step).map_or(Target::Nobody, |a| Target::Inline(Box::new(a)))
 }
 
-fn input<'n>(reader: &'n Reader<'_>, entry: &'n Entry) -> Vec<(&'n Text, &'n Text)> {
+fn input<'n>(reader: &Reader<'_>, entry: &'n Entry) -> Vec<(&'n Text, &'n Text)> {
     if entry.value.mapping().is_some() {
         return super::texts::text_map(reader, &entry.value, "input");
     }
@@ -216,7 +216,7 @@ fn input<'n>(reader: &'n Reader<'_>, entry: &'n Entry) -> Vec<(&'n Text, &'n Tex
     Vec::new()
 }
 
-fn condition<'n>(reader: &'n Reader<'_>, entry: &'n Entry, what: &str) -> Option<&'n Text> {
+fn condition<'n>(reader: &Reader<'_>, entry: &'n Entry, what: &str) -> Option<&'n Text> {
     let text = entry.value.string();
     if text.is_none() {
         let message = format!("`{what}` must be a condition in quotes, not {}", entry.value.describe());
@@ -244,7 +244,7 @@ fn output<'n>(fields: &mut Fields<'n, '_>) -> Option<OutputMap<'n>> {
     }
 }
 
-fn output_map<'n>(reader: &'n Reader<'_>, mapping: &'n Mapping) -> OutputMap<'n> {
+fn output_map<'n>(reader: &Reader<'_>, mapping: &'n Mapping) -> OutputMap<'n> {
     let mut entries = Vec::with_capacity(mapping.entries.len());
     for entry in &mapping.entries {
         match (entry.value.mapping(), entry.value.string()) {

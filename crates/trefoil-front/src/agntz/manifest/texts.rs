@@ -23,7 +23,7 @@ pub fn bad_name(reader: &Reader<'_>, text: &Text, what: &str, rule: &str) {
 }
 
 /// A map whose values are templates; everything else in it is reported and left out.
-pub fn text_map<'n>(reader: &'n Reader<'_>, node: &'n Node, what: &str) -> Vec<(&'n Text, &'n Text)> {
+pub fn text_map<'n>(reader: &Reader<'_>, node: &'n Node, what: &str) -> Vec<(&'n Text, &'n Text)> {
     let Some(mapping) = node.mapping() else {
         reader.wrong_type(node, what, "a mapping");
         return Vec::new();

@@ -127,7 +127,7 @@ fn mcp<'n>(tool: &mut Fields<'n, '_>, llm: &mut Llm<'n>) -> Vec<&'n Text> {
     names
 }
 
-fn wrapped<'n>(reader: &'n Reader<'_>, item: &'n Node, llm: &mut Llm<'n>) -> Option<&'n Text> {
+fn wrapped<'n>(reader: &Reader<'_>, item: &'n Node, llm: &mut Llm<'n>) -> Option<&'n Text> {
     if item.mapping().is_none() {
         reader.wrong_type(item, "tools", "a tool's name or a mapping with `tool`");
         return None;

@@ -52,7 +52,7 @@ pub struct Property<'n> {
 }
 
 /// Reads the schema under a key.
-pub fn read<'n>(reader: &'n Reader<'_>, entry: &'n Entry) -> Schema<'n> {
+pub fn read<'n>(reader: &Reader<'_>, entry: &'n Entry) -> Schema<'n> {
     let reading = Reading::new(reader);
     let mut schema = match entry.value.mapping() {
         None => {
@@ -93,7 +93,7 @@ fn is_canonical(mapping: &Mapping) -> bool {
     text("$schema").is_some() || (object && properties)
 }
 
-fn canonical_root<'n>(reading: &Reading<'n, '_>, entry: &'n Entry, mapping: &'n Mapping) -> Schema<'n> {
+fn canonical_root<'n>(reading: &Reading<'_>, entry: &'n Entry, mapping: &'n Mapping) -> Schema<'n> {
     let json = canonical::subschema(reading, &entry.value, 1);
     let required: Vec<&str> = mapping
         .get("required")
@@ -127,7 +127,7 @@ fn canonical_root<'n>(reading: &Reading<'n, '_>, entry: &'n Entry, mapping: &'n 
     }
 }
 
-fn shorthand_root<'n>(reading: &Reading<'n, '_>, entry: &'n Entry, mapping: &'n Mapping) -> Schema<'n> {
+fn shorthand_root<'n>(reading: &Reading<'_>, entry: &'n Entry, mapping: &'n Mapping) -> Schema<'n> {
     let mut object = Object::default();
     let mut properties = Vec::with_capacity(mapping.entries.len());
     looks_canonical(reading, mapping);
@@ -155,7 +155,7 @@ fn shorthand_root<'n>(reading: &Reading<'n, '_>, entry: &'n Entry, mapping: &'n 
 }
 
 /// A map that says `type: object`, or that consists of keywords only, was probably meant as JSON Schema.
-fn looks_canonical(reading: &Reading<'_, '_>, mapping: &Mapping) {
+fn looks_canonical(reading: &Reading<'_>, mapping: &Mapping) {
     let Some((entry, name)) = mapping.get("type").and_then(|e| e.value.string().map(|t| (e, t))) else { return };
     let structural = mapping.entries.iter().all(|e| keywords::STRUCTURAL.contains(&&*e.key.value));
     if &*name.value == "object" || (structural && reading::TYPES.contains(&&*name.value)) {
@@ -166,7 +166,7 @@ fn looks_canonical(reading: &Reading<'_, '_>, mapping: &Mapping) {
 }
 
 /// A property called `items` right behind a list that does not say what it holds, which nothing reads.
-fn own_items(reading: &Reading<'_, '_>, mapping: &Mapping) {
+fn own_items(reading: &Reading<'_>, mapping: &Mapping) {
     for pair in mapping.entries.windows(2) {
         let [list, items] = pair else { continue };
         if &*items.key.value != "items" || items.value.mapping().is_none() {
@@ -194,7 +194,7 @@ fn default_of(schema: &Value) -> Option<Value> {
 }
 
 /// What only the whole can show: its size, and whatever the checks at the keys let through.
-fn check_whole(reading: &Reading<'_, '_>, entry: &Entry, json: &Value) {
+fn check_whole(reading: &Reading<'_>, entry: &Entry, json: &Value) {
     let bytes = json.json_length();
     if bytes > MAX_BYTES {
         let message = format!("the schema is too large: {bytes} bytes, at most {MAX_BYTES}");

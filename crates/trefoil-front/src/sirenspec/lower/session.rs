@@ -1,5 +1,6 @@
 //! One lowering: the entry's file and every file that it calls.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 use trefoil_syntax::hash::{HashMap, HashSet};
 
@@ -93,14 +94,14 @@ impl<'p> Session<'p> {
         if !self.files.contains(&opened.file) {
             self.files.push(opened.file);
         }
-        let mut found = self.findings.apart();
+        let found = RefCell::new(self.findings.apart());
         let text = self.project.files.get(opened.file).map(|f| &**f.text());
-        let reader = Reader::new(opened.file, &mut found).with_text(text);
+        let reader = Reader::new(opened.file, &found).with_text(text);
         self.stack.push(document);
         let child = manifest::read(&reader, &opened.root)
             .map(|manifest| self.lower(&reader, &manifest, document, &wish.1, depth));
         self.stack.pop();
-        self.findings.absorb(found);
+        self.findings.absorb(found.into_inner());
         self.done.insert(wish, child.clone());
         child
     }

@@ -43,7 +43,7 @@ pub fn read<'n>(fields: &mut Fields<'n, '_>) -> Vec<Agent<'n>> {
     agents.entries().iter().map(|entry| one(agents.reader, entry)).collect()
 }
 
-fn one<'n>(reader: &'n Reader<'_>, entry: &'n Entry) -> Agent<'n> {
+fn one<'n>(reader: &Reader<'_>, entry: &'n Entry) -> Agent<'n> {
     let mut agent = Agent { id: &entry.key, span: whole(entry), model: None, system: None, guardrails: None };
     let Some(mut fields) = reader.fields(&entry.value, &format!("agent `{}`", entry.key.value)) else { return agent };
     fields.also_called(&[

@@ -24,7 +24,7 @@ pub fn read<'n>(fields: &mut Fields<'n, '_>) -> Vec<Edge<'n>> {
     fields.list("edges").unwrap_or_default().iter().filter_map(|item| one(reader, item)).collect()
 }
 
-fn one<'n>(reader: &'n Reader<'_>, item: &'n Node) -> Option<Edge<'n>> {
+fn one<'n>(reader: &Reader<'_>, item: &'n Node) -> Option<Edge<'n>> {
     let mut fields = reader.fields(item, "an edge")?;
     fields.also_called(&[("source", "from"), ("target", "to"), ("if", "when"), ("condition", "when")]);
     let from = end(&mut fields, "from", "from_node");

@@ -59,7 +59,7 @@ fn twin(reader: &Reader<'_>, before: &[Node], item: &Node) {
     }
 }
 
-fn entry<'n>(reader: &'n Reader<'_>, item: &'n Node, list: &mut GuardList<'n>) {
+fn entry<'n>(reader: &Reader<'_>, item: &'n Node, list: &mut GuardList<'n>) {
     if let Some(name) = item.string() {
         return build(reader, name, None, list);
     }
@@ -75,7 +75,7 @@ fn entry<'n>(reader: &'n Reader<'_>, item: &'n Node, list: &mut GuardList<'n>) {
     fields.finish();
 }
 
-fn build<'n>(reader: &'n Reader<'_>, name: &'n Text, config: Option<Fields<'n, '_>>, list: &mut GuardList<'n>) {
+fn build<'n>(reader: &Reader<'_>, name: &'n Text, config: Option<Fields<'n, '_>>, list: &mut GuardList<'n>) {
     let mut config = config;
     match &*name.value {
         "injection" => list.guards.push(Guardrail::Ready(Guard::Injection)),
@@ -147,7 +147,7 @@ fn pii(config: Option<&mut Fields<'_, '_>>) -> Guard {
     Guard::Pii { entities, action, replacement }
 }
 
-fn cost_cap<'n>(reader: &'n Reader<'_>, name: &'n Text, config: Option<&mut Fields<'n, '_>>, list: &mut GuardList<'n>) {
+fn cost_cap<'n>(reader: &Reader<'_>, name: &'n Text, config: Option<&mut Fields<'n, '_>>, list: &mut GuardList<'n>) {
     let mut capped = false;
     if let Some(config) = config {
         if let Some(entry) = config.take("max_usd") {

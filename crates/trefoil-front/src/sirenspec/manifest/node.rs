@@ -113,7 +113,7 @@ fn reserved(reader: &Reader<'_>, id: &Text) {
     }
 }
 
-fn kind<'n>(reader: &'n Reader<'_>, entry: &'n Entry) -> NodeKind<'n> {
+fn kind<'n>(reader: &Reader<'_>, entry: &'n Entry) -> NodeKind<'n> {
     let Some(mut fields) = reader.fields(&entry.value, &format!("node `{}`", entry.key.value)) else {
         return NodeKind::Broken;
     };

@@ -101,7 +101,7 @@ fn add<'n>(reader: &Reader<'_>, members: &mut Vec<Member<'n>>, member: Member<'n
     members.push(member);
 }
 
-fn member<'n>(reader: &'n Reader<'_>, item: &'n Node) -> Option<Member<'n>> {
+fn member<'n>(reader: &Reader<'_>, item: &'n Node) -> Option<Member<'n>> {
     let mut fields = reader.fields(item, "a swrm agent")?;
     fields.also_called(&[("name", "id"), ("system", "prompt"), ("message", "prompt"), ("llm", "model")]);
     let id = fields.require_text("id");
