@@ -1,15 +1,19 @@
 //! The agntz front end: a test is a manifest and what the checker says about it.
 
+mod conditions;
 mod corpus;
 mod examples;
-mod habits;
+mod foreign_words;
 mod limits;
 mod lowering;
 mod manifest;
+mod misspelled;
+mod models;
 mod mutations;
 mod names;
+mod placeholders;
 mod schema;
-mod slips;
 mod steps;
 mod support;
+mod swallowed_keys;
 mod tools;

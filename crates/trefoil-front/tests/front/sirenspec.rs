@@ -1,15 +1,19 @@
 //! The SirenSpec front end.
 
 mod calls;
+mod conditions;
 mod corpus;
 mod examples;
-mod instead;
-mod lost;
+mod factories;
+mod foreign_words;
+mod inputs;
+mod models;
 mod names;
 mod order;
+mod paths;
+mod placeholders;
 mod reading;
 mod seed;
 mod settings;
-mod slips;
 mod steps;
 mod support;

@@ -1,5 +1,9 @@
 //! Manifests in, findings and IR out: what the tests of every front end share.
 
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+
+use expect_test::Expect;
 use trefoil_front::project::resolve_path;
 use trefoil_front::{Document, Findings, FrontEnd, Lowered, Project};
 use trefoil_syntax::{Diagnostic, Diagnostics, Files, Location, Severity, SourceFile, yaml};
@@ -79,22 +83,40 @@ impl Folder {
     }
 }
 
-/// The findings, one a line: `error 3:5 rule: message (help)`.
+/// The findings, one a line, without a last line break: what `line` makes of each.
 pub fn show(files: &Files, diagnostics: Diagnostics, names: bool) -> String {
     let all = diagnostics.into_sorted();
     all.iter().map(|d| line(files, d, names)).collect::<Vec<_>>().join("\n")
 }
 
-/// One finding.
-pub fn line(files: &Files, d: &Diagnostic, names: bool) -> String {
+/// One finding: `error 3:5 rule: message (help) [3:9 label] {fix: "written"}`.
+fn line(files: &Files, d: &Diagnostic, names: bool) -> String {
     let severity = match d.severity {
         Severity::Info => "info",
         Severity::Warning => "warning",
         Severity::Error => "error",
     };
-    let at = place(files, Location::new(d.file.unwrap(), d.span.unwrap()), names);
-    let help = d.help.as_ref().map(|h| format!(" ({h})")).unwrap_or_default();
-    format!("{severity} {at} {}: {}{help}", d.rule, d.message)
+    let own = Location::new(d.file.unwrap(), d.span.unwrap());
+    let mut out = format!("{severity} {} {}: {}", place(files, own, names), d.rule, d.message);
+    if let Some(help) = &d.help {
+        out.push_str(&format!(" ({help})"));
+    }
+    for label in &d.labels {
+        out.push_str(&format!(" [{} {}]", place(files, label.location, names), label.message));
+    }
+    if let Some(fix) = &d.fix {
+        let sure = if fix.safe { "fix" } else { "maybe" };
+        let edits = fix.edits.iter().map(|e| {
+            let at = if e.location == own { String::new() } else { format!("{} ", place(files, e.location, names)) };
+            format!("{at}{:?}", e.text)
+        });
+        let edits = edits.collect::<Vec<_>>().join(", ");
+        // Nearly every change is called by what it writes.
+        let told = fix.edits.iter().any(|e| fix.message == format!("write `{}`", e.text));
+        let message = if told { String::new() } else { format!("{}: ", fix.message) };
+        out.push_str(&format!(" {{{sure}: {message}{edits}}}"));
+    }
+    out
 }
 
 /// `3:5`, after the file's name where there are several.
@@ -105,10 +127,57 @@ pub fn place(files: &Files, location: Location, names: bool) -> String {
     format!("{name}{}:{}", at.line, at.column)
 }
 
-/// Asserts lines; white space around them is free.
+/// All findings about the first of some files, each on a line of its own.
+pub fn findings(front: &'static dyn FrontEnd, files: &[(&str, &str)]) -> String {
+    let folder = Folder::load(front, files, 0, |_| {}).consistent();
+    let mut found = show(&folder.project.files, folder.diagnostics, files.len() > 1);
+    if !found.is_empty() {
+        found.push('\n');
+    }
+    found
+}
+
+/// Compares a text with what is written in the test, and with `UPDATE_EXPECT=1` writes it there.
+///
+/// An expectation that several rows of a loop share can be rewritten once only, so they have to agree.
 #[track_caller]
-pub fn same(found: &str, expected: &str) {
-    let expected: Vec<_> = expected.lines().map(str::trim).filter(|l| !l.is_empty()).collect();
-    let found: Vec<_> = found.lines().collect();
-    assert_eq!(found, expected, "\n{}", found.join("\n"));
+pub fn bless(found: &str, expected: &Expect) {
+    static BLESSED: Mutex<BTreeMap<String, String>> = Mutex::new(BTreeMap::new());
+    if std::env::var_os("UPDATE_EXPECT").is_some() {
+        let at = expected.position.to_string();
+        let earlier = BLESSED.lock().unwrap().insert(at.clone(), found.to_owned());
+        if let Some(earlier) = earlier {
+            assert_eq!(found, earlier, "one expectation for several texts: {at}");
+            return;
+        }
+    }
+    expected.assert_eq(found);
+}
+
+/// Asserts that no finding is of this rule, which exists.
+#[track_caller]
+pub fn silent(front: &'static dyn FrontEnd, files: &[(&str, &str)], rule: &str) {
+    let mut rules = trefoil_front::rules::RULES.iter().chain(trefoil_template::RULES).chain(yaml::RULES);
+    assert!(rules.any(|(name, _)| *name == rule), "there is a rule `{rule}`");
+    let folder = Folder::load(front, files, 0, |_| {}).consistent();
+    let found = folder.diagnostics.iter().any(|d| d.rule == rule);
+    assert!(!found, "{}", show(&folder.project.files, folder.diagnostics, files.len() > 1));
+}
+
+/// What the findings offer to write, in their order.
+pub struct Changes {
+    /// The text of every change that nobody has to look at.
+    pub sure: Vec<String>,
+    /// The text of every other one.
+    pub perhaps: Vec<String>,
+}
+
+/// The changes that the findings about the first of some files offer.
+pub fn changes(front: &'static dyn FrontEnd, files: &[(&str, &str)]) -> Changes {
+    let mut changes = Changes { sure: Vec::new(), perhaps: Vec::new() };
+    for fix in Folder::load(front, files, 0, |_| {}).diagnostics.into_sorted().into_iter().filter_map(|d| d.fix) {
+        let text = fix.edits.iter().map(|e| e.text.as_str()).collect::<Vec<_>>().join(" + ");
+        if fix.safe { changes.sure.push(text) } else { changes.perhaps.push(text) }
+    }
+    changes
 }

@@ -1,8 +1,9 @@
 //! `kind: Agent`: what is reported, and what the flow is.
 
+use expect_test::expect;
 use trefoil_ir::{StepKind, ValidatorKind};
 
-use super::support::{expect, expect_one, findings, ir, load, load_with};
+use super::support::{check, check_one, ir, load, load_with};
 
 /// An agent with these further lines below `spec`.
 fn agent(name: &str, more: &str) -> String {
@@ -16,38 +17,69 @@ const TASK: &str = "  task: { instruction: Work. }\n";
 
 #[test]
 fn a_minimal_agent_has_no_finding() {
-    expect_one(&agent("writer", TASK), "");
+    check_one(&agent("writer", TASK), expect![""]);
 }
 
 #[test]
 fn headers_and_required_keys() {
-    expect_one(
+    check_one(
         "apiVersion: v1\nkind: Agent\nmetadata: {}\nspec: {}\n",
-        "error 1:13 unknown-value: `apiVersion` cannot be `v1` (write `100monkeys.ai/v1`)
-         error 3:11 missing-key: metadata needs `name`
-         warning 3:11 missing-key: metadata has no `version` (other tools that read this format need one, such as `version: \"1.0.0\"`)
-         error 4:7 missing-key: spec needs `task`
-         warning 4:7 missing-key: spec has no `runtime` (other tools that read this format need one; here only `runtime.model` counts)",
+        expect![[r#"
+            error 1:13 unknown-value: `apiVersion` cannot be `v1` (write `100monkeys.ai/v1`) {maybe: "100monkeys.ai/v1"}
+            error 3:11 missing-key: metadata needs `name`
+            warning 3:11 missing-key: metadata has no `version` (other tools that read this format need one, such as `version: "1.0.0"`)
+            error 4:7 missing-key: spec needs `task`
+            warning 4:7 missing-key: spec has no `runtime` (other tools that read this format need one; here only `runtime.model` counts)
+        "#]],
     );
-    expect_one(
+    check_one(
         "apiVersion: 100monkeys.ai/v1\nkind: AgentManifest\nmetadata: { name: a, version: '1' }\nspec:\n  runtime: {}\n  task: { instruction: '  ' }\n",
-        "warning 2:7 deprecated: `AgentManifest` is an old spelling (write `kind: Agent`)
-         error 6:24 missing-key: `instruction` is blank",
+        expect![[r#"
+            warning 2:7 deprecated: `AgentManifest` is an old spelling (write `kind: Agent`) {fix: "Agent"}
+            error 6:24 missing-key: `instruction` is blank
+        "#]],
     );
-    expect_one(
+    check_one(
         "apiVersion: 100monkeys.ai/v1\nkind: Workfow\n",
-        "error 1:1 missing-key: an AEGIS manifest needs `metadata`
-         error 1:1 missing-key: an AEGIS manifest needs `spec`
-         error 2:7 unknown-value: `kind` cannot be `Workfow` (did you mean `Workflow`? it can be one of `Agent`, `Workflow`)",
+        expect![[r#"
+            error 1:1 missing-key: an AEGIS manifest needs `metadata`
+            error 1:1 missing-key: an AEGIS manifest needs `spec`
+            error 2:7 unknown-value: `kind` cannot be `Workfow` (did you mean `Workflow`? it can be one of `Agent`, `Workflow`) {fix: "Workflow"}
+        "#]],
     );
 }
 
 #[test]
 fn names_follow_the_rule() {
-    for (name, good) in [("a", true), ("a-1", true), ("-a", false), ("a-", false), ("A", false), ("a_b", false)] {
-        let found = findings(&[("agent.yaml", &agent(name, TASK))]);
-        assert_eq!(found.is_empty(), good, "{name}: {found}");
-        assert!(good || found.starts_with(&format!("error 3:19 invalid-name: `{name}` cannot be a name")), "{found}");
+    for (name, expected) in [
+        ("a", expect![""]),
+        ("a-1", expect![""]),
+        (
+            "-a",
+            expect![[r#"
+                error 3:19 invalid-name: `-a` cannot be a name (1 to 63 lower-case letters, digits and hyphens, no hyphen at either end)
+            "#]],
+        ),
+        (
+            "a-",
+            expect![[r#"
+                error 3:19 invalid-name: `a-` cannot be a name (1 to 63 lower-case letters, digits and hyphens, no hyphen at either end)
+            "#]],
+        ),
+        (
+            "A",
+            expect![[r#"
+                error 3:19 invalid-name: `A` cannot be a name (1 to 63 lower-case letters, digits and hyphens, no hyphen at either end)
+            "#]],
+        ),
+        (
+            "a_b",
+            expect![[r#"
+                error 3:19 invalid-name: `a_b` cannot be a name (1 to 63 lower-case letters, digits and hyphens, no hyphen at either end)
+            "#]],
+        ),
+    ] {
+        check_one(&agent(name, TASK), expected);
     }
 }
 
@@ -65,10 +97,11 @@ spec:
   env: { A: b }
   security_context: x
 ";
-    expect_one(
+    check_one(
         manifest,
-        "warning 5:14 no-effect: `runtime.language`, `runtime.version`, `runtime.isolation`, `security` but for its `timeout`, `volumes`, `env`, \
-         `security_context` have no effect: the agent runs as a model call, no container",
+        expect![[r#"
+            warning 5:14 no-effect: `runtime.language`, `runtime.version`, `runtime.isolation`, `security` but for its `timeout`, `volumes`, `env`, `security_context` have no effect: the agent runs as a model call, no container
+        "#]],
     );
 }
 
@@ -85,27 +118,25 @@ fn tools_and_required_handlers_are_refused_and_the_rest_says_that_it_does_nothin
   contexts: []
 ",
     );
-    let found = findings(&[("agent.yaml", &manifest)]);
-    let heads: Vec<_> = found.lines().map(|l| l.split(':').take(3).collect::<Vec<_>>().join(":")).collect();
-    assert_eq!(
-        heads,
-        [
-            "warning 6:31 no-effect: `input_data` has no effect",
-            "warning 7:3 refused: an agent with `tools` cannot be run",
-            "warning 8:3 refused: a required `output_handler` cannot be run",
-            "warning 9:3 no-effect: `schedule` has no effect",
-            "warning 10:3 no-effect: `delivery` has no effect",
-            "warning 11:16 no-effect: `memory` has no effect",
-            "warning 11:30 no-effect: `tool_validation` has no effect",
-            "warning 12:3 unknown-key: spec has no key `contexts` (did you mean `context`?)",
-        ],
-        "{found}"
+    check_one(
+        &manifest,
+        expect![[r#"
+            warning 6:31 no-effect: `input_data` has no effect: write the data into the instruction or give it as input
+            warning 7:3 refused: an agent with `tools` cannot be run: this version gives agents no tools (you can check and draw this file, but not run it)
+            warning 8:3 refused: a required `output_handler` cannot be run: this version does not send results anywhere (you can check and draw this file, but not run it)
+            warning 9:3 no-effect: `schedule` has no effect: this version starts runs only when asked
+            warning 10:3 no-effect: `delivery` has no effect: the result goes to whoever started the run
+            warning 11:16 no-effect: `memory` has no effect: nothing is kept from run to run
+            warning 11:30 no-effect: `tool_validation` has no effect: agents call no tools
+            warning 12:3 unknown-key: spec has no key `contexts` (did you mean `context`?) {maybe: "context"}
+        "#]],
     );
     let program = load(&[("agent.yaml", &manifest)]).lowered.unwrap().program;
     let refused = program.steps.iter().filter(|s| matches!(s.kind, StepKind::Refused(_))).count();
     assert_eq!(refused, 2, "the run does not start");
     assert!(program.steps.iter().any(|s| matches!(s.kind, StepKind::Model(_))), "the call stays visible");
-    assert_eq!(findings(&[("agent.yaml", &agent("a", &format!("{TASK}  tools: []\n")))]), "", "no tools is nothing");
+    // No tools is nothing.
+    check_one(&agent("a", &format!("{TASK}  tools: []\n")), expect![""]);
 }
 
 #[test]
@@ -153,16 +184,18 @@ fn execution_mistakes_stand_where_they_are() {
         criteria: good
 ",
     );
-    expect_one(
+    check_one(
         &manifest,
-        "error 8:11 unknown-value: `mode` cannot be `iterativ` (did you mean `iterative`? it can be one of `one-shot`, `iterative`)
-         error 9:21 out-of-range: `max_iterations` must be from 1 to 255, not 0
-         error 10:5 both-spellings: `max_iterations` and `max_retries` are the same key (keep one)
-         error 11:24 wrong-type: `iteration_timeout` must be a duration, not a number without a unit (for seconds write `90s`)
-         error 14:18 invalid-regex: `pattern` is not a regular expression: unclosed group
-         error 16:58 invalid-schema: `txt` is not a type (it can be one of `string`, `number`, `integer`, `boolean`, `object`, `array`, `null`)
-         error 17:15 unknown-value: `type` cannot be `script` (it can be one of `exit_code`, `json_schema`, `regex`, `semantic`, `multi_judge`)
-         error 18:9 missing-key: a validator needs `judge_agent`",
+        expect![[r#"
+            error 8:11 unknown-value: `mode` cannot be `iterativ` (did you mean `iterative`? it can be one of `one-shot`, `iterative`) {fix: "iterative"}
+            error 9:21 out-of-range: `max_iterations` must be from 1 to 255, not 0
+            error 10:5 both-spellings: `max_iterations` and `max_retries` are the same key (keep one) [9:5 already written here]
+            error 11:24 wrong-type: `iteration_timeout` must be a duration, not a number without a unit (for seconds write `90s`)
+            error 14:18 invalid-regex: `pattern` is not a regular expression: unclosed group
+            error 16:58 invalid-schema: `txt` is not a type (it can be one of `string`, `number`, `integer`, `boolean`, `object`, `array`, `null`)
+            error 17:15 unknown-value: `type` cannot be `script` (it can be one of `exit_code`, `json_schema`, `regex`, `semantic`, `multi_judge`)
+            error 18:9 missing-key: a validator needs `judge_agent`
+        "#]],
     );
 }
 
@@ -182,17 +215,29 @@ spec:
       {{topic}} {{input.topc}} {{workflow.task}} {{nowhere}}
       {{#if a}}
 ";
-    let found = findings(&[("agent.yaml", manifest)]);
-    assert!(found.contains("error 12:7 template-unclosed-block"), "{found}");
-    assert!(found.contains("warning 10:29 unresolved-name"), "names beside it are checked too: {found}");
+    // Names beside it are checked too.
+    check_one(
+        manifest,
+        expect![[r#"
+            warning 10:29 unresolved-name: a prompt has no `instrucion`: it is always empty (did you mean `instruction`?) {fix: "instruction"}
+            warning 11:9 unresolved-name: a prompt has no `topic`: it is always empty (write `input.topic`) {fix: "input.topic"}
+            warning 11:19 unknown-property: `input_schema` declares no `topc` (did you mean `input.topic`?) {maybe: 11:25 "topic"}
+            warning 11:34 unresolved-name: a prompt has no `workflow`: it is always empty (an agent does not see the workflow that calls it: put the value into the state's `input`)
+            warning 11:52 unresolved-name: a prompt has no `nowhere`: it is always empty (a field of the input is `input.nowhere`)
+            error 12:7 template-unclosed-block: `{{#if}}` is never closed (end it with `{{/if}}`)
+            warning 12:13 unresolved-name: a prompt has no `a`: it is always empty (a field of the input is `input.a`)
+        "#]],
+    );
     let mended = manifest.replace("      {{#if a}}\n", "");
-    expect_one(
+    check_one(
         &mended,
-        "warning 10:29 unresolved-name: a prompt has no `instrucion`: it is always empty (did you mean `instruction`?)
-         warning 11:9 unresolved-name: a prompt has no `topic`: it is always empty (write `input.topic`)
-         warning 11:19 unknown-property: `input_schema` declares no `topc` (did you mean `input.topic`?)
-         warning 11:34 unresolved-name: a prompt has no `workflow`: it is always empty (an agent does not see the workflow that calls it: put the value into the state's `input`)
-         warning 11:52 unresolved-name: a prompt has no `nowhere`: it is always empty (a field of the input is `input.nowhere`)",
+        expect![[r#"
+            warning 10:29 unresolved-name: a prompt has no `instrucion`: it is always empty (did you mean `instruction`?) {fix: "instruction"}
+            warning 11:9 unresolved-name: a prompt has no `topic`: it is always empty (write `input.topic`) {fix: "input.topic"}
+            warning 11:19 unknown-property: `input_schema` declares no `topc` (did you mean `input.topic`?) {maybe: 11:25 "topic"}
+            warning 11:34 unresolved-name: a prompt has no `workflow`: it is always empty (an agent does not see the workflow that calls it: put the value into the state's `input`)
+            warning 11:52 unresolved-name: a prompt has no `nowhere`: it is always empty (a field of the input is `input.nowhere`)
+        "#]],
     );
 }
 
@@ -237,14 +282,21 @@ fn context_comes_from_the_manifest_its_files_or_the_operator() {
     assert!(ir(&load(&files)).contains(r#"context <- const "one\n\ntwo\n""#));
     let given = load_with(&files, |project| project.context = Some("given".into()));
     assert!(ir(&given).contains(r#"context <- const "given""#));
-    expect(
+    check(
         &files[..1],
-        "error 9:27 unknown-reference: the file `../notes/two.md` cannot be read (paths are relative to the manifest)",
+        expect![[r#"
+            error 9:27 unknown-reference: the file `../notes/two.md` cannot be read (paths are relative to the manifest)
+        "#]],
     );
-    expect_one(
-        &agent("a", "  task: { instruction: Work. }\n  context:\n    - { type: url, url: 'http://x' }\n    - { type: txt }\n"),
-        "warning 8:15 no-effect: directories and addresses are not read into the context (list the files one by one, or give one text with `--context FILE`)
-         error 9:15 unknown-value: `type` cannot be `txt` (did you mean `text`? it can be one of `text`, `file`, `directory`, `url`)",
+    check_one(
+        &agent(
+            "a",
+            "  task: { instruction: Work. }\n  context:\n    - { type: url, url: 'http://x' }\n    - { type: txt }\n",
+        ),
+        expect![[r#"
+            warning 8:15 no-effect: directories and addresses are not read into the context (list the files one by one, or give one text with `--context FILE`)
+            error 9:15 unknown-value: `type` cannot be `txt` (did you mean `text`? it can be one of `text`, `file`, `directory`, `url`) {fix: "text"}
+        "#]],
     );
 }
 
@@ -298,10 +350,12 @@ fn unknown_judges_are_a_warning_and_the_program_lists_them() {
         ),
     );
     let files = [("worker.yaml", worker.as_str()), ("judge.yaml", &agent("judge", TASK))];
-    expect(
+    check(
         &files,
-        "warning worker.yaml 9:40 unknown-reference: no agent in this folder is called `juge` (did you mean `judge`?)
-         warning worker.yaml 10:45 unknown-reference: no agent in this folder is called `0a1b2c3d-0000-1111-2222-333344445555` (the id of a server's agent means nothing here: write the agent's `metadata.name`)",
+        expect![[r#"
+            warning worker.yaml 9:40 unknown-reference: no agent in this folder is called `juge` (did you mean `judge`?) [judge.yaml 3:19 `judge` is declared here] {fix: "judge"}
+            warning worker.yaml 10:45 unknown-reference: no agent in this folder is called `0a1b2c3d-0000-1111-2222-333344445555` (the id of a server's agent means nothing here: write the agent's `metadata.name`)
+        "#]],
     );
     let missing = load(&files).lowered.unwrap().program.missing_agents;
     let names: Vec<_> = missing.iter().map(|(name, _)| &**name).collect();
@@ -320,9 +374,11 @@ fn judges_that_judge_each_other_are_an_error() {
     };
     let files = [("a.yaml", with_judge("a", "b")), ("b.yaml", with_judge("b", "c")), ("c.yaml", with_judge("c", "b"))];
     let files: Vec<_> = files.iter().map(|(n, t)| (*n, t.as_str())).collect();
-    expect(
+    check(
         &files,
-        "error b.yaml 7:60 reference-cycle: `c` comes back to itself (a judge cannot be judged by itself, nor a workflow wait for itself)",
+        expect![[r#"
+            error b.yaml 7:60 reference-cycle: `c` comes back to itself (a judge cannot be judged by itself, nor a workflow wait for itself) [c.yaml 7:60 calls `b`]
+        "#]],
     );
 }
 
@@ -338,10 +394,12 @@ fn the_older_form_of_validation_counts_where_it_can() {
       semantic: { threshold: 0.8 }
 ",
     );
-    expect_one(
+    check_one(
         &manifest,
-        "warning 9:7 deprecated: `validation` as a mapping is an old spelling (write a list of validators, each with a `type`)
-         warning 11:7 no-effect: `semantic` has no effect here (write a list entry `type: semantic` with `judge_agent` and `criteria`)",
+        expect![[r#"
+            warning 9:7 deprecated: `validation` as a mapping is an old spelling (write a list of validators, each with a `type`)
+            warning 11:7 no-effect: `semantic` has no effect here (write a list entry `type: semantic` with `judge_agent` and `criteria`)
+        "#]],
     );
     let program = load(&[("agent.yaml", &manifest)]).lowered.unwrap().program;
     let validators = program.steps.iter().find_map(|s| match &s.kind {
@@ -405,14 +463,16 @@ spec:
           properties: { score: { type: number } }
           additionalProperties: { type: number }
 ";
-    expect_one(
+    check_one(
         manifest,
-        "error 5:3 missing-key: spec needs `task`
-         warning 5:14 no-effect: `runtime.language`, `runtime.version` have no effect: the agent runs as a model call, no container
-         warning 8:5 unknown-key: JSON Schema has no keyword `reqiured` (did you mean `required`?)
-         error 11:41 wrong-type: `minLength` must be a whole number from 0, not a number
-         warning 12:36 invalid-schema: this choice is not of the type
-         warning 21:22 invalid-schema: `scroe` is required and not among `properties` (did you mean `score`?)
-         warning 21:29 invalid-schema: `more` is required and not among `properties`",
+        expect![[r#"
+            error 5:3 missing-key: spec needs `task`
+            warning 5:14 no-effect: `runtime.language`, `runtime.version` have no effect: the agent runs as a model call, no container
+            warning 8:5 unknown-key: JSON Schema has no keyword `reqiured` (did you mean `required`?) {fix: "required"}
+            error 11:41 wrong-type: `minLength` must be a whole number from 0, not a number
+            warning 12:36 invalid-schema: this choice is not of the type [12:21 the type]
+            warning 21:22 invalid-schema: `scroe` is required and not among `properties` (did you mean `score`?) {fix: "score"}
+            warning 21:29 invalid-schema: `more` is required and not among `properties`
+        "#]],
     );
 }

@@ -1,6 +1,8 @@
 //! Names in workflow templates: where each value comes from, and what is reported (decisions E6, E7, C9).
 
-use super::support::{expect, expect_one, findings, ir, load};
+use expect_test::{Expect, expect};
+
+use super::support::{check, check_one, ir, load};
 
 const AGENT: &str = "apiVersion: 100monkeys.ai/v1\nkind: Agent\nmetadata: { name: a, version: '1' }\nspec: { runtime: {}, task: { instruction: Work. } }\n";
 
@@ -77,41 +79,65 @@ fn the_whole_root_is_put_together() {
     }
 }
 
-/// The findings about a text in the last state.
-fn about(text: &str) -> String {
-    findings(&[("flow.yaml", &ALL.replace("TEXT", text)), ("a.yaml", AGENT)])
+/// Compares the findings about a text in the last state.
+#[track_caller]
+fn about(text: &str, expected: Expect) {
+    check(&[("flow.yaml", &ALL.replace("TEXT", text)), ("a.yaml", AGENT)], expected);
 }
 
 #[test]
 fn what_certainly_is_empty_is_a_warning() {
-    let cases = [
-        ("{{AGNT.output}}", "unresolved-name: no state is called `AGNT` (did you mean `AGENT`?)"),
+    for (text, expected) in [
+        (
+            "{{AGNT.output}}",
+            expect![[r#"
+                warning flow.yaml 13:46 unresolved-name: no state is called `AGNT` (did you mean `AGENT`?) {fix: flow.yaml 13:46 "AGENT"}
+            "#]],
+        ),
         (
             "{{AGENT.reasoning}}",
-            "unknown-property: the result of `AGENT` has no `reasoning`: it is always empty (a field of the answer is `AGENT.output.reasoning`)",
+            expect![[r#"
+                warning flow.yaml 13:46 unknown-property: the result of `AGENT` has no `reasoning`: it is always empty (a field of the answer is `AGENT.output.reasoning`)
+            "#]],
         ),
         (
             "{{AGENT.outptu}}",
-            "unknown-property: the result of `AGENT` has no `outptu`: it is always empty (did you mean `AGENT.output`?)",
+            expect![[r#"
+                warning flow.yaml 13:46 unknown-property: the result of `AGENT` has no `outptu`: it is always empty (did you mean `AGENT.output`?) {fix: flow.yaml 13:52 "output"}
+            "#]],
         ),
         (
             "{{HUMAN.stdout}}",
-            "unknown-property: the result of `HUMAN` has no `stdout`: it is always empty (it has `response`, `feedback`, `output`, `status`, `error`)",
+            expect![[r#"
+                warning flow.yaml 13:46 unknown-property: the result of `HUMAN` has no `stdout`: it is always empty (it has `response`, `feedback`, `output`, `status`, `error`)
+            "#]],
         ),
         (
             "{{workflow.agent_id}}",
-            "unknown-property: `workflow` has no `agent_id` (a field of the start input is `input.agent_id`, one of the context `workflow.context.agent_id`)",
+            expect![[r#"
+                warning flow.yaml 13:46 unknown-property: `workflow` has no `agent_id` (a field of the start input is `input.agent_id`, one of the context `workflow.context.agent_id`)
+            "#]],
         ),
-        ("{{state.reason}}", "unknown-property: `state` has no `reason` (write `state.feedback`)"),
-        ("{{execution.name}}", "unknown-property: of `execution` only the `id` is known (write `execution.id`)"),
+        (
+            "{{state.reason}}",
+            expect![[r#"
+                warning flow.yaml 13:46 unknown-property: `state` has no `reason` (write `state.feedback`)
+            "#]],
+        ),
+        (
+            "{{execution.name}}",
+            expect![[r#"
+                warning flow.yaml 13:46 unknown-property: of `execution` only the `id` is known (write `execution.id`)
+            "#]],
+        ),
         (
             "{{LAST.output}}",
-            "unordered-read: `LAST` cannot read its own result before it has run (a state reads its own result in its transitions)",
+            expect![[r#"
+                warning flow.yaml 13:46 unordered-read: `LAST` cannot read its own result before it has run (a state reads its own result in its transitions)
+            "#]],
         ),
-    ];
-    for (text, expected) in cases {
-        let found = about(text);
-        assert_eq!(found, format!("warning flow.yaml 13:46 {expected}"), "{text}");
+    ] {
+        about(text, expected);
     }
 }
 
@@ -120,35 +146,58 @@ fn what_the_start_input_may_bring_is_not_reported() {
     for text in
         ["{{anything}}", "{{workflow.context.x}}", "{{blackboard.y.z}}", "{{input.q}}", "{{intent}}", "{{attachments}}"]
     {
-        assert_eq!(about(text), "", "{text}");
+        about(text, expect![""]);
     }
 }
 
 #[test]
 fn a_slip_of_the_pen_in_a_known_name_is_a_warning() {
-    let cases = [
-        ("{{workflow.context.langage}}", "language", "langage"),
-        ("{{blackboard.sumary}}", "summary", "sumary"),
-        ("{{#each sumary}}x{{/each}}", "summary", "sumary"),
-        ("{{prev_error}}", "previous_error", "prev_error"),
-        ("{{iteration_nr}}", "iteration_number", "iteration_nr"),
-    ];
-    for (text, meant, written) in cases {
-        let said = format!(
-            "unresolved-name: nothing in this manifest defines `{written}` (did you mean `{meant}`? if the start input has `{written}`, declare it in `input_schema`)"
-        );
-        let found = about(text);
-        assert!(found.starts_with("warning flow.yaml 13:") && found.ends_with(&said), "{text}: {found}");
-    }
-    let found = about("{{feedback}}");
-    assert!(found.ends_with("defines `feedback` (did you mean `state.feedback`?)"), "{found}");
-    let found = about("{{COMMAND.output.stdot}} {{COMMAND.output.status_line}}");
-    assert!(
-        found.ends_with(
-            "`COMMAND` has no `stdot`, unless it prints JSON that has (did you mean `COMMAND.output.stdout`?)"
+    for (text, expected) in [
+        (
+            "{{workflow.context.langage}}",
+            expect![[r#"
+                warning flow.yaml 13:46 unresolved-name: nothing in this manifest defines `langage` (did you mean `language`? if the start input has `langage`, declare it in `input_schema`) {maybe: flow.yaml 13:63 "language"}
+            "#]],
         ),
-        "{found}"
-    );
+        (
+            "{{blackboard.sumary}}",
+            expect![[r#"
+                warning flow.yaml 13:46 unresolved-name: nothing in this manifest defines `sumary` (did you mean `summary`? if the start input has `sumary`, declare it in `input_schema`) {maybe: flow.yaml 13:57 "summary"}
+            "#]],
+        ),
+        (
+            "{{#each sumary}}x{{/each}}",
+            expect![[r#"
+                warning flow.yaml 13:52 unresolved-name: nothing in this manifest defines `sumary` (did you mean `summary`? if the start input has `sumary`, declare it in `input_schema`) {maybe: "summary"}
+            "#]],
+        ),
+        (
+            "{{prev_error}}",
+            expect![[r#"
+                warning flow.yaml 13:46 unresolved-name: nothing in this manifest defines `prev_error` (did you mean `previous_error`? if the start input has `prev_error`, declare it in `input_schema`) {maybe: "previous_error"}
+            "#]],
+        ),
+        (
+            "{{iteration_nr}}",
+            expect![[r#"
+                warning flow.yaml 13:46 unresolved-name: nothing in this manifest defines `iteration_nr` (did you mean `iteration_number`? if the start input has `iteration_nr`, declare it in `input_schema`) {maybe: "iteration_number"}
+            "#]],
+        ),
+        (
+            "{{feedback}}",
+            expect![[r#"
+                warning flow.yaml 13:46 unresolved-name: nothing in this manifest defines `feedback` (did you mean `state.feedback`?) {maybe: "state.feedback"}
+            "#]],
+        ),
+        (
+            "{{COMMAND.output.stdot}} {{COMMAND.output.status_line}}",
+            expect![[r#"
+                warning flow.yaml 13:46 unknown-property: the result of `COMMAND` has no `stdot`, unless it prints JSON that has (did you mean `COMMAND.output.stdout`?) {maybe: flow.yaml 13:61 "stdout"}
+            "#]],
+        ),
+    ] {
+        about(text, expected);
+    }
 }
 
 #[test]
@@ -167,17 +216,19 @@ spec:
 "
         )
     };
-    expect_one(
+    check_one(
         &manifest(""),
-        "warning 8:49 unknown-property: `input_schema` declares no `pr_no` (it declares `pr_number`)
-         warning 8:65 unresolved-name: neither the context, nor the input, nor any state defines `branch`",
+        expect![[r#"
+            warning 8:49 unknown-property: `input_schema` declares no `pr_no` (it declares `pr_number`)
+            warning 8:65 unresolved-name: neither the context, nor the input, nor any state defines `branch`
+        "#]],
     );
-    expect_one(&manifest(", additionalProperties: true"), "");
+    check_one(&manifest(", additionalProperties: true"), expect![""]);
 }
 
 #[test]
 fn the_output_has_the_keys_of_its_schema() {
-    expect_one(
+    check_one(
         "\
 apiVersion: 100monkeys.ai/v1
 kind: Workflow
@@ -189,15 +240,19 @@ spec:
   states:
     - { name: A, kind: System, command: echo }
 ",
-        "warning 6:34 unknown-property: `output_schema` declares no `scor` (did you mean `score`?)",
+        expect![[r#"
+            warning 6:34 unknown-property: `output_schema` declares no `scor` (did you mean `score`?) {fix: "score"}
+        "#]],
     );
 }
 
 #[test]
 fn a_misspelt_built_in_command_is_no_program() {
-    expect_one(
+    check_one(
         "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: { name: flow }\nspec:\n  states:\n    - { name: A, kind: System, command: update_blackbord, env: { a: b } }\n    - { name: B, kind: System, command: update_dashboard_now }\n",
-        "warning 6:41 unknown-reference: `update_blackbord` is no built-in command: a shell will look for a program of that name (did you mean `update_blackboard`?)",
+        expect![[r#"
+            warning 6:41 unknown-reference: `update_blackbord` is no built-in command: a shell will look for a program of that name (did you mean `update_blackboard`?) {fix: "update_blackboard"}
+        "#]],
     );
 }
 
@@ -214,11 +269,13 @@ spec:
   states:
     - { name: A, kind: System, command: 'echo {{topic}} {{language}} {{topci}} {{workflow.context.langauge}} {{input.x}}' }
 ";
-    expect_one(
+    check_one(
         manifest,
-        "warning 9:72 unresolved-name: neither the context, nor the input, nor any state defines `topci` (did you mean `topic`?)
-         warning 9:82 unresolved-name: neither the context, nor the input, nor any state defines `langauge` (did you mean `language`?)
-         warning 9:112 unknown-property: `input_schema` declares no `x` (it declares `topic`)",
+        expect![[r#"
+            warning 9:72 unresolved-name: neither the context, nor the input, nor any state defines `topci` (did you mean `topic`?) {fix: "topic"}
+            warning 9:82 unresolved-name: neither the context, nor the input, nor any state defines `langauge` (did you mean `language`?) {fix: 9:99 "language"}
+            warning 9:112 unknown-property: `input_schema` declares no `x` (it declares `topic`)
+        "#]],
     );
 }
 
@@ -243,19 +300,23 @@ spec:
     B: { kind: Agent, agent: a, input: '{{state.feedback}}{{A.output}}', transitions: [{ target: A, feedback: '{{B.output}}' }] }
     C: { kind: System, command: echo }
 ";
-    expect(
+    check(
         &[("flow.yaml", manifest), ("a.yaml", AGENT)],
-        "info flow.yaml 5:28 maybe-undefined: `B` may not have run before the end; its value is then empty
-         info flow.yaml 12:17 maybe-undefined: `B` may not have run before `A`; its value is then empty
-         warning flow.yaml 16:43 unresolved-name: `state.feedback` is always empty: no transition into `B` has `feedback`",
+        expect![[r#"
+            info flow.yaml 5:28 maybe-undefined: `B` may not have run before the end; its value is then empty
+            info flow.yaml 12:17 maybe-undefined: `B` may not have run before `A`; its value is then empty
+            warning flow.yaml 16:43 unresolved-name: `state.feedback` is always empty: no transition into `B` has `feedback`
+        "#]],
     );
 }
 
 #[test]
 fn states_that_templates_cannot_name_are_reported() {
-    expect_one(
+    check_one(
         "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: { name: flow }\nspec:\n  states:\n    - { name: input, kind: System, command: echo }\n    - { name: a.b, kind: System, command: echo }\n",
-        "warning 6:15 invalid-name: templates cannot read the result of a state called `input` (write letters, digits, `_` and `-`, and none of the names that templates have)
-         warning 7:15 invalid-name: templates cannot read the result of a state called `a.b` (write letters, digits, `_` and `-`, and none of the names that templates have)",
+        expect![[r#"
+            warning 6:15 invalid-name: templates cannot read the result of a state called `input` (write letters, digits, `_` and `-`, and none of the names that templates have)
+            warning 7:15 invalid-name: templates cannot read the result of a state called `a.b` (write letters, digits, `_` and `-`, and none of the names that templates have)
+        "#]],
     );
 }

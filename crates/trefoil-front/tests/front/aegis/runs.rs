@@ -1,8 +1,10 @@
 //! What the flows do when they run: decisions E4 to E11, from manifest to result.
 
+use expect_test::expect;
 use serde_json::{Value, json};
 
 use super::world::World;
+use crate::support::bless;
 
 /// A model that says who speaks and what it read.
 fn says(speaker: &str, _: usize, prompt: &str) -> Result<String, u16> {
@@ -170,8 +172,12 @@ fn limits_and_gaps_end_a_loop_and_say_so() {
             .error()
     };
     assert!(of(0.1).starts_with("MAX_STATE_VISITS_EXCEEDED"), "{}", of(0.1));
-    let gap = of(0.8);
-    assert!(gap.starts_with("NO_TRANSITION") && gap.contains("`REVIEW.score` is 0.8"), "{gap}");
+    bless(
+        &of(0.8),
+        &expect![
+            "NO_TRANSITION: no transition of state `REVIEW` matched (`score_above 0.8`, `score_below 0.8`): `REVIEW.score` is 0.8"
+        ],
+    );
     let text = World::new(LOOP, &["a", "b"]).run(json!("x"), |_, _, _| Ok("no verdict".into())).error();
     assert!(text.starts_with("NO_TRANSITION"), "a missing score never matches: {text}");
 }
@@ -363,7 +369,7 @@ fn commands_have_output_exit_code_and_fields() {
     let pipeline =
         "  states: [{ name: RUN, kind: System, command: exit 2 }, { name: B, kind: System, command: echo }]\n";
     let error = World::new(pipeline, &[]).run(Value::Null, says).error();
-    assert!(error.starts_with("NO_TRANSITION") && error.contains("`RUN.exit_code` is 2"), "{error}");
+    bless(&error, &expect!["NO_TRANSITION: no transition of state `RUN` matched (`on_success`): `RUN.exit_code` is 2"]);
 }
 
 #[test]

@@ -1,12 +1,13 @@
 //! System commands run by a real `sh` with hostile values (decision E11): a value stays one piece of text, wherever its
 //! placeholder stands.
 
+use expect_test::expect;
 use std::process::Command;
 
 use trefoil_ir::{Expr, Source, StepKind, Text};
 use trefoil_template::{Found, Missing, Scope, Value};
 
-use super::support::{Folder, expect_one, load};
+use super::support::{Folder, check_one, load};
 
 const HOSTILE: &[&str] = &[
     "plain",
@@ -141,31 +142,32 @@ spec:
         echo $(( {{input.n}} + 1 ))
       transitions: []
 ";
-    let help = "(put the value into `env` under a name and write \"$NAME\" in the command)";
-    expect_one(
+    check_one(
         manifest,
-        &format!(
-            "error 11:21 unsafe-placeholder: a placeholder cannot stand in text that a shell reads as code again {help}
-             error 12:18 unsafe-placeholder: a placeholder cannot stand in shell arithmetic, which reads its value as code {help}"
-        ),
+        expect![[r#"
+            error 11:21 unsafe-placeholder: a placeholder cannot stand in text that a shell reads as code again (put the value into `env` under a name and write "$NAME" in the command)
+            error 12:18 unsafe-placeholder: a placeholder cannot stand in shell arithmetic, which reads its value as code (put the value into `env` under a name and write "$NAME" in the command)
+        "#]],
     );
 }
 
 #[test]
 fn a_block_around_shell_syntax_is_an_error() {
-    expect_one(
+    check_one(
         &workflow("run {{#if input.x}}--flag value{{/if}}"),
-        "error 9:21 unsafe-placeholder: a block around shell syntax cannot be kept apart from it \
-         (put the value into `env` under a name and write \"$NAME\" in the command)",
+        expect![[r#"
+            error 9:21 unsafe-placeholder: a block around shell syntax cannot be kept apart from it (put the value into `env` under a name and write "$NAME" in the command)
+        "#]],
     );
 }
 
 #[test]
 fn a_program_named_by_data_is_a_warning() {
-    expect_one(
+    check_one(
         &workflow("{{input.command}}"),
-        "warning 9:17 command-from-data: which program runs is decided by data \
-         (the value is taken as the name of one program, without arguments)",
+        expect![[r#"
+            warning 9:17 command-from-data: which program runs is decided by data (the value is taken as the name of one program, without arguments)
+        "#]],
     );
 }
 

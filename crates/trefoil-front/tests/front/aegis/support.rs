@@ -1,9 +1,11 @@
 //! Manifests in, findings and IR out.
 
+use expect_test::Expect;
 use trefoil_front::Project;
 use trefoil_front::aegis::Aegis;
 
-pub use crate::support::{Folder, show};
+use crate::support::{self, bless};
+pub use crate::support::{Changes, Folder, show};
 
 /// Loads a folder and lowers its first file. Files that are not YAML are attachments.
 pub fn load(files: &[(&str, &str)]) -> Folder {
@@ -15,22 +17,26 @@ pub fn load_with(files: &[(&str, &str)], change: impl FnOnce(&mut Project)) -> F
     Folder::load(&Aegis, files, 0, change)
 }
 
-/// The findings, one a line: `error 3:5 rule: message (help)`.
+/// All findings about the first of some files, one a line.
 pub fn findings(files: &[(&str, &str)]) -> String {
-    let folder = load(files).consistent();
-    show(&folder.project.files, folder.diagnostics, files.len() > 1)
+    support::findings(&Aegis, files)
 }
 
-/// Asserts the findings against lines; white space around them is free.
+/// Compares all findings about the first of some files.
 #[track_caller]
-pub fn expect(files: &[(&str, &str)], expected: &str) {
-    crate::support::same(&findings(files), expected);
+pub fn check(files: &[(&str, &str)], expected: Expect) {
+    bless(&findings(files), &expected);
 }
 
-/// Asserts the findings of one manifest.
+/// The same for one manifest.
 #[track_caller]
-pub fn expect_one(manifest: &str, expected: &str) {
-    expect(&[("manifest.yaml", manifest)], expected);
+pub fn check_one(manifest: &str, expected: Expect) {
+    check(&[("manifest.yaml", manifest)], expected);
+}
+
+/// What the findings about one manifest offer to write.
+pub fn changes(manifest: &str) -> Changes {
+    support::changes(&Aegis, &[("manifest.yaml", manifest)])
 }
 
 /// The text form of a program.
@@ -39,4 +45,52 @@ pub fn ir(folder: &Folder) -> String {
         panic!("no program:\n{}", show(&folder.project.files, folder.diagnostics.clone(), true))
     };
     trefoil_ir::print::print(&lowered.program, &folder.project.files)
+}
+
+/// A state that ends a workflow.
+pub const END: &str = "    END: { kind: System, command: echo }\n";
+
+/// An agent with these lines under `spec`, beside a task.
+pub fn agent(name: &str, more: &str) -> String {
+    format!(
+        "apiVersion: 100monkeys.ai/v1\nkind: Agent\nmetadata: {{ name: {name}, version: '1' }}\nspec:\n  runtime: {{ model: smart }}\n  task: {{ instruction: Work. }}\n{more}"
+    )
+}
+
+/// A workflow with these states, from `A` on.
+pub fn workflow(states: &str) -> String {
+    format!(
+        "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: {{ name: w, version: '1' }}\nspec:\n  initial_state: A\n  states:\n{states}"
+    )
+}
+
+/// Compares the findings about an agent with these lines.
+#[track_caller]
+pub fn of_agent(more: &str, expected: Expect) {
+    check_one(&agent("a", more), expected);
+}
+
+/// Compares the findings about a workflow with these states and an end.
+#[track_caller]
+pub fn of_workflow(states: &str, expected: Expect) {
+    check_one(&workflow(&format!("{states}{END}")), expected);
+}
+
+/// A workflow whose input is a `goal` and nothing else, with these states from `A` on.
+pub fn workflow_with_goal(states: &str) -> String {
+    format!(
+        "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata:\n  name: w\n  input_schema: {{ type: object, required: [goal], properties: {{ goal: {{ type: string }} }} }}\nspec:\n  initial_state: A\n  states:\n{states}"
+    )
+}
+
+/// Compares the findings about such a workflow, with an end.
+#[track_caller]
+pub fn with_goal(states: &str, expected: Expect) {
+    check_one(&workflow_with_goal(&format!("{states}{END}")), expected);
+}
+
+/// What all findings offer to write, sure or not.
+pub fn offered(manifest: &str) -> Vec<String> {
+    let all = changes(manifest);
+    [all.sure, all.perhaps].concat()
 }

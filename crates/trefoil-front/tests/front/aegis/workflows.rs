@@ -1,8 +1,9 @@
 //! `kind: Workflow`: forms, states, transitions, output.
 
+use expect_test::expect;
 use trefoil_ir::{OnTimeout, StateMachine, StepKind, Takes};
 
-use super::support::{Folder, expect, expect_one, findings, ir, load};
+use super::support::{Folder, check, check_one, ir, load};
 
 const HEAD: &str = "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: { name: flow }\nspec:\n";
 
@@ -69,7 +70,7 @@ fn a_list_without_transitions_is_a_pipeline() {
         "a failing command ends the run"
     );
     assert!(transitions(&folder, "C").is_empty());
-    assert_eq!(findings(&[("flow.yaml", &manifest), ("a.yaml", &agent("a"))]), "");
+    check(&[("flow.yaml", &manifest), ("a.yaml", &agent("a"))], expect![""]);
 }
 
 #[test]
@@ -99,7 +100,7 @@ fn both_spellings_mean_the_same_and_exclude_each_other() {
         text.lines().take(2).map(|l| l.split(" @ ").next().unwrap().trim().to_owned()).collect::<Vec<_>>()
     };
     assert_eq!(of(&map), of(&list));
-    expect(
+    check(
         &[
             (
                 "flow.yaml",
@@ -113,16 +114,18 @@ fn both_spellings_mean_the_same_and_exclude_each_other() {
             ),
             ("a.yaml", &agent("a")),
         ],
-        "error flow.yaml 7:33 both-spellings: `agent` and `agent_id` are the same key (keep one)
-         error flow.yaml 7:65 both-spellings: `input_template` and `input` are the same key (keep one)
-         warning flow.yaml 8:5 unreachable-state: no transition leads to `B`: it never runs
-         error flow.yaml 8:47 both-spellings: `timeout` and `timeout_seconds` are the same key (keep one)",
+        expect![[r#"
+            error flow.yaml 7:33 both-spellings: `agent` and `agent_id` are the same key (keep one) [flow.yaml 7:23 already written here] {maybe: remove `agent_id`: flow.yaml 7:31 ""}
+            error flow.yaml 7:65 both-spellings: `input_template` and `input` are the same key (keep one) [flow.yaml 7:46 already written here] {maybe: remove `input`: flow.yaml 7:63 ""}
+            warning flow.yaml 8:5 unreachable-state: no transition leads to `B`: it never runs
+            error flow.yaml 8:47 both-spellings: `timeout` and `timeout_seconds` are the same key (keep one) [flow.yaml 8:34 already written here]
+        "#]],
     );
 }
 
 #[test]
 fn what_is_missing_or_unknown_is_reported_where_it_stands() {
-    expect_one(
+    check_one(
         &workflow(
             "  initial_state: STRAT
   max_total_transitions: 500
@@ -142,30 +145,36 @@ fn what_is_missing_or_unknown_is_reported_where_it_stands() {
         - { target: ~ }
 ",
         ),
-        "error 5:18 unknown-reference: no state is called `STRAT` (did you mean `START`?)
-         error 6:26 out-of-range: `max_total_transitions` must be from 1 to 100, not 500
-         error 9:13 unknown-value: `kind` cannot be `Sytem` (did you mean `System`? it can be one of `Agent`, `System`, `Human`, `ParallelAgents`, `ContainerRun`, `ParallelContainerRun`, `Subworkflow`)
-         warning 11:5 unreachable-state: no transition leads to `MORE`: it never runs
-         error 12:7 missing-key: state `MORE` needs `command`
-         error 13:25 out-of-range: `max_state_visits` must be from 1 to 20, not 50
-         warning 14:7 unknown-key: state `MORE` has no key `timout` (did you mean `timeout`?)
-         error 16:24 unknown-value: `condition` cannot be `score_abov` (did you mean `score_above`? it can be one of `always`, `on_success`, `on_failure`, `exit_code_zero`, `exit_code_non_zero`, `exit_code`, `score_above`, `score_below`, `score_between`, `confidence_above`, `score_and_confidence_above`, `consensus`, `all_approved`, `any_rejected`, `input_equals`, `input_equals_yes`, `input_equals_no`, `approved`, `rejected`, `custom`)
-         error 17:40 unknown-reference: no state is called `STRT` (did you mean `START`?)
-         error 18:13 missing-key: a transition needs `expression`
-         error 19:13 missing-key: a transition needs `value`
-         error 20:13 missing-key: `target` names no state (to end the run here, lead to a state with `transitions: []`)",
+        expect![[r#"
+            error 5:18 unknown-reference: no state is called `STRAT` (did you mean `START`?) {fix: "START"}
+            error 6:26 out-of-range: `max_total_transitions` must be from 1 to 100, not 500
+            error 9:13 unknown-value: `kind` cannot be `Sytem` (did you mean `System`? it can be one of `Agent`, `System`, `Human`, `ParallelAgents`, `ContainerRun`, `ParallelContainerRun`, `Subworkflow`) {fix: "System"}
+            warning 11:5 unreachable-state: no transition leads to `MORE`: it never runs
+            error 12:7 missing-key: state `MORE` needs `command`
+            error 13:25 out-of-range: `max_state_visits` must be from 1 to 20, not 50
+            warning 14:7 unknown-key: state `MORE` has no key `timout` (did you mean `timeout`?) {fix: "timeout"}
+            error 16:24 unknown-value: `condition` cannot be `score_abov` (did you mean `score_above`? it can be one of `always`, `on_success`, `on_failure`, `exit_code_zero`, `exit_code_non_zero`, `exit_code`, `score_above`, `score_below`, `score_between`, `confidence_above`, `score_and_confidence_above`, `consensus`, `all_approved`, `any_rejected`, `input_equals`, `input_equals_yes`, `input_equals_no`, `approved`, `rejected`, `custom`) {fix: "score_above"}
+            error 17:40 unknown-reference: no state is called `STRT` (did you mean `START`?) {fix: "START"}
+            error 18:13 missing-key: a transition needs `expression`
+            error 19:13 missing-key: a transition needs `value`
+            error 20:13 missing-key: `target` names no state (to end the run here, lead to a state with `transitions: []`)
+        "#]],
     );
-    expect_one(
+    check_one(
         &workflow("  states: {}\n"),
-        "error 5:3 missing-key: spec needs `initial_state`
-         error 5:11 missing-key: a workflow needs at least one state",
+        expect![[r#"
+            error 5:3 missing-key: spec needs `initial_state`
+            error 5:11 missing-key: a workflow needs at least one state
+        "#]],
     );
-    expect_one(
+    check_one(
         &workflow(
             "  states:\n    - { kind: System, command: echo }\n    - { name: A, kind: System, command: echo }\n    - { name: A, kind: System, command: echo }\n",
         ),
-        "error 6:9 missing-key: a state needs `name`
-         error 8:15 duplicate-id: two states are called `A`",
+        expect![[r#"
+            error 6:9 missing-key: a state needs `name`
+            error 8:15 duplicate-id: two states are called `A` [7:15 the first one]
+        "#]],
     );
 }
 
@@ -261,7 +270,7 @@ fn every_condition_becomes_what_it_says() {
 
 #[test]
 fn conditions_that_cannot_hold_and_numbers_that_do_nothing_are_warnings() {
-    expect(
+    check(
         &[
             (
                 "flow.yaml",
@@ -289,13 +298,15 @@ fn conditions_that_cannot_hold_and_numbers_that_do_nothing_are_warnings() {
             ),
             ("a.yaml", &agent("a")),
         ],
-        "warning flow.yaml 11:24 impossible-transition: `exit_code_non_zero` can never hold here (the exit code of an agent that answered is 0; write `on_failure` for one that did not)
-         warning flow.yaml 12:24 impossible-transition: `input_equals_yes` can never hold here (only a Human state has a response)
-         warning flow.yaml 13:24 impossible-transition: `all_approved` can never hold here (only a ParallelAgents state has several scores)
-         warning flow.yaml 14:24 missing-key: `score_above` without `threshold` compares with 0 (write `threshold`)
-         warning flow.yaml 15:32 no-effect: `threshold` has no effect: the condition `always` does not look at it
-         warning flow.yaml 20:24 impossible-transition: `score_above` can never hold here (only agents that answer with a verdict have a score)
-         warning flow.yaml 21:13 no-effect: `expression` has no effect: a transition without `condition` is always taken (write `condition: custom`)",
+        expect![[r#"
+            warning flow.yaml 11:24 impossible-transition: `exit_code_non_zero` can never hold here (the exit code of an agent that answered is 0; write `on_failure` for one that did not)
+            warning flow.yaml 12:24 impossible-transition: `input_equals_yes` can never hold here (only a Human state has a response)
+            warning flow.yaml 13:24 impossible-transition: `all_approved` can never hold here (only a ParallelAgents state has several scores)
+            warning flow.yaml 14:24 missing-key: `score_above` without `threshold` compares with 0 (write `threshold`)
+            warning flow.yaml 15:32 no-effect: `threshold` has no effect: the condition `always` does not look at it
+            warning flow.yaml 20:24 impossible-transition: `score_above` can never hold here (only agents that answer with a verdict have a score)
+            warning flow.yaml 21:13 no-effect: `expression` has no effect: a transition without `condition` is always taken (write `condition: custom`)
+        "#]],
     );
 }
 
@@ -308,14 +319,16 @@ fn loops_are_welcome_but_one_without_an_end_is_a_warning() {
     B: { kind: System, command: echo, transitions: [{ target: A }] }
 ",
     );
-    expect_one(
+    check_one(
         &manifest,
-        "warning 7:5 endless-loop: no transition leads from `A` to an end (the run fails when a limit of visits is reached; give one state a way out)",
+        expect![[r#"
+            warning 7:5 endless-loop: no transition leads from `A` to an end (the run fails when a limit of visits is reached; give one state a way out) [8:5 nor from here]
+        "#]],
     );
     let with_exit = manifest
         .replace("[{ target: A }]", "[{ condition: custom, expression: input.stop, target: C }, { target: A }]")
         + "    C: { kind: System, command: echo }\n";
-    expect_one(&with_exit, "");
+    check_one(&with_exit, expect![""]);
 }
 
 #[test]
@@ -341,10 +354,12 @@ fn a_human_has_a_question_a_time_limit_and_a_default() {
         assert_eq!(step.label.as_deref(), Some("ASK"), "what `--answer` names");
         assert_eq!(step.policy.timeout_ms, None, "running out of time is not a failure of its own");
     }
-    expect_one(
+    check_one(
         &workflow("  states: [{ name: ASK, kind: Human, timeout: 90 }]\n"),
-        "error 5:14 missing-key: a state needs `prompt`
-         error 5:47 wrong-type: `timeout` must be a duration, not a number without a unit (for seconds write `90s`)",
+        expect![[r#"
+            error 5:14 missing-key: a state needs `prompt`
+            error 5:47 wrong-type: `timeout` must be a duration, not a number without a unit (for seconds write `90s`)
+        "#]],
     );
 }
 
@@ -364,10 +379,12 @@ fn update_blackboard_keeps_json_and_guards_its_keys() {
         SET: y
 ",
     );
-    expect_one(
+    check_one(
         &manifest,
-        "error 14:9 invalid-name: `update_blackboard` cannot write `input`: it is a name that templates have (choose another key)
-         error 15:9 invalid-name: `update_blackboard` cannot write `SET`: it is the result of a state (choose another key)",
+        expect![[r#"
+            error 14:9 invalid-name: `update_blackboard` cannot write `input`: it is a name that templates have (choose another key)
+            error 15:9 invalid-name: `update_blackboard` cannot write `SET`: it is the result of a state (choose another key)
+        "#]],
     );
     let good = manifest.replace("        input: x\n        SET: y\n", "");
     let text = ir_from(&[("flow.yaml", &good)], "compute merge");
@@ -378,18 +395,20 @@ fn update_blackboard_keeps_json_and_guards_its_keys() {
 
 #[test]
 fn the_older_form_of_a_blackboard_update_is_understood() {
-    expect_one(
+    check_one(
         &workflow(
             "  states: [{ name: SET, kind: system, action: blackboard.set, params: { key: a, value: '{{input.b}}' } }]\n",
         ),
-        "warning 5:31 deprecated: `system` is an old spelling (write `System`)
-         warning 5:39 deprecated: `action` is an old spelling (write `command: update_blackboard` with the keys under `env`)",
+        expect![[r#"
+            warning 5:31 deprecated: `system` is an old spelling (write `System`) {fix: "System"}
+            warning 5:39 deprecated: `action` is an old spelling (write `command: update_blackboard` with the keys under `env`)
+        "#]],
     );
 }
 
 #[test]
 fn containers_are_checked_and_refused() {
-    expect_one(
+    check_one(
         &workflow(
             "  initial_state: BUILD
   storage: { shared_volumes: [{ name: code }] }
@@ -407,15 +426,17 @@ fn containers_are_checked_and_refused() {
         - { name: a, image: x, command: [] }
 ",
         ),
-        "warning 6:3 no-effect: `storage` has no effect: this version mounts no volumes
-         warning 8:5 refused: a `ContainerRun` state cannot be run: no container runtime is configured (you can check and draw this file, but not run it)
-         error 11:24 template-unclosed: `{{input.target` has no closing `}}` (end it with `}}`; to print braces write `\\{{`)
-         error 12:25 unknown-reference: no shared volume is called `cod` (did you mean `code`?)
-         error 12:42 unknown-value: `mount_path` must start with `/`
-         warning 14:5 refused: a `ParallelContainerRun` state cannot be run: no container runtime is configured (you can check and draw this file, but not run it)
-         error 15:7 missing-key: state `TEST` needs `completion`
-         error 18:19 duplicate-id: two steps are called `a`
-         error 18:41 missing-key: `command` is empty",
+        expect![[r#"
+            warning 6:3 no-effect: `storage` has no effect: this version mounts no volumes
+            warning 8:5 refused: a `ContainerRun` state cannot be run: no container runtime is configured (you can check and draw this file, but not run it)
+            error 11:24 template-unclosed: `{{input.target` has no closing `}}` (end it with `}}`; to print braces write `\{{`) {maybe: close it with `}}`: "{{input.target}}"}
+            error 12:25 unknown-reference: no shared volume is called `cod` (did you mean `code`?) {fix: "code"}
+            error 12:42 unknown-value: `mount_path` must start with `/`
+            warning 14:5 refused: a `ParallelContainerRun` state cannot be run: no container runtime is configured (you can check and draw this file, but not run it)
+            error 15:7 missing-key: state `TEST` needs `completion`
+            error 18:19 duplicate-id: two steps are called `a` [17:19 the first one]
+            error 18:41 missing-key: `command` is empty
+        "#]],
     );
 }
 
@@ -436,38 +457,51 @@ fn a_subworkflow_is_called_by_name_and_its_result_lands_on_the_blackboard() {
     );
     let child = "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: { name: child }\nspec: { states: [{ name: X, kind: System, command: echo hi }] }\n";
     let files = [("flow.yaml", parent.as_str()), ("child.yaml", child)];
-    expect(&files, "");
+    check(&files, expect![""]);
     let text = ir_from(&files, "`SUB` sequence");
     assert!(text.contains("compute merge($blackboard, {answer: $subworkflow.result}) -> $blackboard"), "{text}");
-    expect(
+    check(
         &files[..1],
-        "warning 9:20 unknown-reference: no workflow in this folder is called `child` (put its manifest into the folder; a run that can reach this state does not start)",
+        expect![[r#"
+            warning 9:20 unknown-reference: no workflow in this folder is called `child` (put its manifest into the folder; a run that can reach this state does not start)
+        "#]],
     );
     let wrong = parent.replace("mode: blocking", "mode: fire_and_forget");
-    expect(
+    check(
         &[("flow.yaml", &wrong), ("child.yaml", child)],
-        "warning flow.yaml 10:13 no-effect: `fire_and_forget` has no effect: the state waits, and throws the result away (nothing of a run goes on in the background; the workflow's failure does not fail this state)
-         error flow.yaml 11:7 conflicting-keys: `result_key` cannot be written with `mode: fire_and_forget` (write `mode: blocking` to keep the result)",
+        expect![[r#"
+            warning flow.yaml 10:13 no-effect: `fire_and_forget` has no effect: the state waits, and throws the result away (nothing of a run goes on in the background; the workflow's failure does not fail this state)
+            error flow.yaml 11:7 conflicting-keys: `result_key` cannot be written with `mode: fire_and_forget` (write `mode: blocking` to keep the result)
+        "#]],
     );
     let circular =
         child.replace("kind: System, command: echo hi", "kind: Subworkflow, workflow_id: flow, result_key: r");
-    let found = findings(&[("flow.yaml", &parent), ("child.yaml", &circular)]);
-    assert!(found.contains("reference-cycle: `child` comes back to itself"), "{found}");
+    check(
+        &[("flow.yaml", &parent), ("child.yaml", &circular)],
+        expect![[r#"
+            error flow.yaml 9:20 reference-cycle: `child` comes back to itself (a judge cannot be judged by itself, nor a workflow wait for itself) [child.yaml 4:61 calls `flow`]
+            warning child.yaml 4:20 missing-key: a Subworkflow state has no `mode` (other tools that read this format need one; without it the state waits, as with `mode: blocking`)
+        "#]],
+    );
 }
 
 #[test]
 fn unknown_agents_are_a_warning_and_several_of_one_name_an_error() {
     let manifest = workflow("  states: [{ name: A, kind: Agent, agent_id: writr }]\n");
-    expect(
+    check(
         &[("flow.yaml", &manifest), ("a.yaml", &agent("writer"))],
-        "warning flow.yaml 5:46 unknown-reference: no agent in this folder is called `writr` (did you mean `writer`?)",
+        expect![[r#"
+            warning flow.yaml 5:46 unknown-reference: no agent in this folder is called `writr` (did you mean `writer`?) [a.yaml 3:19 `writer` is declared here] {fix: "writer"}
+        "#]],
     );
-    expect(
+    check(
         &[("flow.yaml", &manifest), ("a.yaml", &agent("writr")), ("b.yaml", &agent("writr"))],
-        "error flow.yaml 5:46 duplicate-id: several agents are called `writr` (rename all but one)",
+        expect![[r#"
+            error flow.yaml 5:46 duplicate-id: several agents are called `writr` (rename all but one) [a.yaml 3:19 one of them] [b.yaml 3:19 one of them]
+        "#]],
     );
     let other = workflow("  states: [{ name: A, kind: System, command: echo }]\n");
-    expect(&[("flow.yaml", &other), ("a.yaml", &agent("writr")), ("b.yaml", &agent("writr"))], "");
+    check(&[("flow.yaml", &other), ("a.yaml", &agent("writr")), ("b.yaml", &agent("writr"))], expect![""]);
 }
 
 #[test]
@@ -476,7 +510,7 @@ fn an_agent_named_by_a_template_is_chosen_from_the_folder() {
     let broken = agent("broken").replace("task: { instruction: Work. }", "task: {}");
     let files =
         [("flow.yaml", manifest.as_str()), ("a.yaml", &agent("a")), ("b.yaml", &agent("b")), ("c.yaml", &broken)];
-    expect(&files, "");
+    check(&files, expect![""]);
     let text = ir_from(&files, "`A` call");
     let line = text.lines().next().unwrap();
     assert!(line.contains("who") && line.contains("`a`") && line.contains("`b`"), "{line}");
@@ -486,8 +520,13 @@ fn an_agent_named_by_a_template_is_chosen_from_the_folder() {
 fn mistakes_of_a_called_agent_are_reported_in_its_file() {
     let manifest = workflow("  states: [{ name: A, kind: Agent, agent: a }]\n");
     let broken = agent("a").replace("instruction: Work.", "instruction: Work., prompt_template: '{{#if x}}'");
-    let found = findings(&[("flow.yaml", &manifest), ("a.yaml", &broken)]);
-    assert!(found.starts_with("error a.yaml 4:"), "{found}");
+    check(
+        &[("flow.yaml", &manifest), ("a.yaml", &broken)],
+        expect![[r#"
+            error a.yaml 4:68 template-unclosed-block: `{{#if}}` is never closed (end it with `{{/if}}`)
+            warning a.yaml 4:74 unresolved-name: a prompt has no `x`: it is always empty (a field of the input is `input.x`)
+        "#]],
+    );
 }
 
 #[test]
@@ -517,10 +556,20 @@ fn judges_of_a_state_make_rounds() {
     assert!(text.contains("iteration_number <- $A.iteration_number, previous_error <- $A.previous_error"), "{text}");
     assert!(text.contains("judge `j` flow"), "{text}");
     assert!(text.contains("score 0.8"), "{text}");
-    expect(
-        &[("flow.yaml", &workflow("  states: [{ name: A, kind: Agent, agent: a, max_iterations: 4, pre_execution_validator: x }]\n")), ("a.yaml", &agent("a"))],
-        "warning flow.yaml 5:46 no-effect: `max_iterations` has no effect: the state has no `judges`
-         warning flow.yaml 5:65 refused: `pre_execution_validator` cannot be run: this version has no check before an agent (you can check and draw this file, but not run it)",
+    check(
+        &[
+            (
+                "flow.yaml",
+                &workflow(
+                    "  states: [{ name: A, kind: Agent, agent: a, max_iterations: 4, pre_execution_validator: x }]\n",
+                ),
+            ),
+            ("a.yaml", &agent("a")),
+        ],
+        expect![[r#"
+            warning flow.yaml 5:46 no-effect: `max_iterations` has no effect: the state has no `judges`
+            warning flow.yaml 5:65 refused: `pre_execution_validator` cannot be run: this version has no check before an agent (you can check and draw this file, but not run it)
+        "#]],
     );
 }
 

@@ -2,7 +2,9 @@
 
 use std::fmt::Write as _;
 
-use super::support::{findings, load};
+use expect_test::expect;
+
+use super::support::{check, check_one, load};
 
 fn chain(length: usize) -> Vec<(String, String)> {
     (0..length)
@@ -23,10 +25,12 @@ fn borrowed(files: &[(String, String)]) -> Vec<(&str, &str)> {
 
 #[test]
 fn a_long_chain_of_references_ends_in_a_finding() {
-    assert_eq!(findings(&borrowed(&chain(50))), "");
-    assert_eq!(
-        findings(&borrowed(&chain(5_000))),
-        "error a100.yaml 4:5 too-deep: agents call agents more than 100 levels deep here"
+    check(&borrowed(&chain(50)), expect![""]);
+    check(
+        &borrowed(&chain(5_000)),
+        expect![[r#"
+            error a100.yaml 4:5 too-deep: agents call agents more than 100 levels deep here
+        "#]],
     );
 }
 
@@ -38,7 +42,7 @@ fn agents_in_agents_in_agents() {
     for i in 0..35 {
         text = format!("{{ id: p{i}, kind: sequential, steps: [{{ agent: {text} }}] }}");
     }
-    assert_eq!(findings(&[("deep.yaml", &text)]), "");
+    check_one(&text, expect![""]);
 }
 
 #[test]
@@ -52,15 +56,19 @@ fn a_deep_schema_ends_in_a_finding() {
             "id: a\nkind: llm\nmodel: {{ provider: openai, name: m }}\ninstruction: hi\noutputSchema:\n  x: {schema}\n"
         )
     };
-    assert_eq!(findings(&[("a.yaml", &agent(&schema))]), "");
+    check_one(&agent(&schema), expect![""]);
     for _ in 0..2 {
         schema = format!("{{ type: array, items: {schema} }}");
     }
     for _ in 0..2 {
         schema = format!("{{ type: array, items: {schema} }}");
     }
-    let found = findings(&[("a.yaml", &agent(&schema))]);
-    assert!(found.ends_with("invalid-schema: the schema is too deep: at most 64 levels"), "{found}");
+    check_one(
+        &agent(&schema),
+        expect![[r#"
+            error 6:2041 invalid-schema: the schema is too deep: at most 64 levels
+        "#]],
+    );
 }
 
 #[test]
@@ -70,8 +78,12 @@ fn a_large_schema_ends_in_a_finding() {
     for i in 0..10_000 {
         writeln!(text, "  a_rather_long_property_name_{i}: string").unwrap();
     }
-    let found = findings(&[("a.yaml", &text)]);
-    assert!(found.starts_with("error 5:1 invalid-schema: the schema is too large:"), "{found}");
+    check_one(
+        &text,
+        expect![[r#"
+            error 5:1 invalid-schema: the schema is too large: 877854 bytes, at most 262144
+        "#]],
+    );
 }
 
 #[test]

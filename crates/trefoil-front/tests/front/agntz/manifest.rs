@@ -1,113 +1,88 @@
 //! What is written in one manifest, key by key.
 
-use super::support::expect;
+use expect_test::expect;
+
+use super::support::check_one;
 
 #[test]
 fn a_minimal_agent_loads() {
-    let manifests = [(
-        "agent.yaml",
+    check_one(
         r#"id: chatbot
 kind: llm
 model: { provider: openai, name: gpt-5.4 }
 instruction: You are a friendly assistant.
 "#,
-    )];
-    expect(
-        &manifests,
-        r#"
-
-        "#,
+        expect![""],
     );
 }
 
 #[test]
 fn an_agent_is_a_mapping_with_id_and_kind() {
-    let manifests = [(
-        "agent.yaml",
+    check_one(
         r#"instruction: hi
 "#,
-    )];
-    expect(
-        &manifests,
-        r#"
+        expect![[r#"
             error 1:1 missing-key: an agent needs `id`
             error 1:1 missing-key: an agent needs `kind` (it can be one of `llm`, `tool`, `sequential`, `parallel`, `transcription`, `image`)
-        "#,
+        "#]],
     );
 }
 
 #[test]
 fn a_list_is_no_agent() {
-    let manifests = [(
-        "agent.yaml",
+    check_one(
         r#"- id: a
 "#,
-    )];
-    expect(
-        &manifests,
-        r#"
+        expect![[r#"
             error 1:1 wrong-type: an agent must be a mapping, not a list
-        "#,
+        "#]],
     );
 }
 
 #[test]
 fn an_unknown_kind_gets_the_nearest() {
-    let manifests = [(
-        "agent.yaml",
+    check_one(
         r#"id: 5
 kind: lmm
 "#,
-    )];
-    expect(
-        &manifests,
-        r#"
-            error 1:5 wrong-type: `id` must be text, not a number
-            error 2:7 unknown-value: `kind` cannot be `lmm` (did you mean `llm`? it can be one of `llm`, `tool`, `sequential`, `parallel`, `transcription`, `image`)
-        "#,
+        expect![[r#"
+            error 1:5 wrong-type: `id` must be text, not a number {fix: "\"5\""}
+            error 2:7 unknown-value: `kind` cannot be `lmm` (did you mean `llm`? it can be one of `llm`, `tool`, `sequential`, `parallel`, `transcription`, `image`) {fix: "llm"}
+        "#]],
     );
 }
 
 #[test]
 fn llm_needs_model_and_instruction() {
-    let manifests = [(
-        "agent.yaml",
+    check_one(
         r#"id: a
 kind: llm
 prompt: "{{userQuery}}"
 "#,
-    )];
-    expect(
-        &manifests,
-        r#"
+        expect![[r#"
             error 1:1 missing-key: an agent needs `model`
             error 1:1 missing-key: an agent needs `instruction`
-        "#,
+        "#]],
     );
 }
 
 #[test]
 fn a_bare_model_name_gets_the_long_form() {
-    let manifests = [(
-        "agent.yaml",
+    check_one(
         r#"id: a
 kind: llm
 model: gpt-5
 instruction: hi
 "#,
-    )];
-    expect(
-        &manifests,
-        r#"
+        expect![[r#"
             error 3:8 wrong-type: `model` must be a mapping, not text (write `model: { provider: openai, name: gpt-5 }`)
-        "#,
+        "#]],
     );
 }
 
 #[test]
 fn model_parameters_are_checked_one_by_one() {
-    let manifests = [(
-        "agent.yaml",
+    check_one(
         r#"id: a
 kind: llm
 instruction: hi
@@ -124,28 +99,24 @@ model:
   seed: 1.5
   temprature: 1
 "#,
-    )];
-    expect(
-        &manifests,
-        r#"
-            warning 5:13 unknown-provider: `opneai` is not a provider that is known here (did you mean `openai`?)
+        expect![[r#"
+            warning 5:13 unknown-provider: `opneai` is not a provider that is known here (did you mean `openai`?) {fix: "openai"}
             warning 7:16 out-of-range: `temperature` is usually from 0 to 2, not 3
             warning 8:9 out-of-range: `topP` is usually from 0 to 1, not 1.5
             error 9:9 wrong-type: `topK` must be a whole number, not 2.5
             error 10:14 out-of-range: `maxTokens` must be at least 1, not 0
             error 11:15 out-of-range: `maxRetries` must be at least 0, not -1
             error 12:20 wrong-type: `presencePenalty` must be a number, not text
-            error 13:22 wrong-type: `stopSequences` must be text, not a number
+            error 13:22 wrong-type: `stopSequences` must be text, not a number {fix: "\"5\""}
             error 14:9 wrong-type: `seed` must be a whole number, not 1.5
             warning 15:3 unknown-key: model has no key `temprature` (did you mean `temperature`?)
-        "#,
+        "#]],
     );
 }
 
 #[test]
 fn provider_options_hold_only_the_selected_provider_and_no_credentials() {
-    let manifests = [(
-        "agent.yaml",
+    check_one(
         r#"id: a
 kind: llm
 instruction: hi
@@ -157,21 +128,17 @@ model:
     openai: { nested: [{ apiKey: x }] }
   options: { a: 1 }
 "#,
-    )];
-    expect(
-        &manifests,
-        r#"
+        expect![[r#"
             error 8:5 unknown-value: `anthropic` is not the provider that `model` selects (options go under `openai`)
             error 9:26 unknown-key: `apiKey` is set by the host, not by a manifest
             warning 10:3 deprecated: `options` is an old key and has no effect (use `providerOptions`, keyed by the provider)
-        "#,
+        "#]],
     );
 }
 
 #[test]
 fn unknown_and_foreign_keys_are_said() {
-    let manifests = [(
-        "agent.yaml",
+    check_one(
         r#"id: a
 kind: llm
 model: { provider: openai, name: gpt-5.4 }
@@ -185,11 +152,8 @@ when: "{{x}}"
 maxSteps: 3
 defaultDataset: { id: d }
 "#,
-    )];
-    expect(
-        &manifests,
-        r#"
-            warning 5:1 unknown-key: an agent has no key `promt` (did you mean `prompt`?)
+        expect![[r#"
+            warning 5:1 unknown-key: an agent has no key `promt` (did you mean `prompt`?) {fix: "prompt"}
             warning 6:1 no-effect: `steps` has no effect: it is a key of `kind: sequential`
             warning 7:1 no-effect: `until` has no effect: it is a key of `kind: sequential`
             warning 8:1 no-effect: `output` has no effect: it is a key of `kind: sequential` and `kind: parallel`
@@ -197,34 +161,29 @@ defaultDataset: { id: d }
             warning 10:1 no-effect: `when` has no effect: it belongs on a step of a pipeline
             warning 11:1 no-effect: `maxSteps` has no effect: an agent without tools makes one model call
             warning 12:1 no-effect: `defaultDataset` has no effect: batch runs are not part of this version; the agent runs on its own input
-        "#,
+        "#]],
     );
 }
 
 #[test]
 fn empty_texts_are_no_texts() {
-    let manifests = [(
-        "agent.yaml",
+    check_one(
         r#"id: ""
 kind: llm
 model: { provider: "", name: gpt-5.4 }
 instruction: "  "
 "#,
-    )];
-    expect(
-        &manifests,
-        r#"
+        expect![[r#"
             error 1:5 wrong-type: `id` must not be empty
             error 3:20 wrong-type: `provider` must not be empty
             error 4:14 wrong-type: `instruction` must not be empty
-        "#,
+        "#]],
     );
 }
 
 #[test]
 fn limits_and_retention_have_ranges() {
-    let manifests = [(
-        "agent.yaml",
+    check_one(
         r#"id: a
 kind: llm
 model: { provider: openai, name: gpt-5.4 }
@@ -233,62 +192,48 @@ timeoutMs: 0
 tokenBudget: 1.5
 retention: { mode: sometimes, ttlSeconds: 5 }
 "#,
-    )];
-    expect(
-        &manifests,
-        r#"
+        expect![[r#"
             error 5:12 out-of-range: `timeoutMs` must be at least 1, not 0
             error 6:14 wrong-type: `tokenBudget` must be a whole number, not 1.5
             warning 7:1 no-effect: `retention` has no effect: runs keep no sessions and no artifacts here
             error 7:20 unknown-value: `mode` cannot be `sometimes` (it can be one of `none`, `result`, `session`)
             error 7:43 out-of-range: `ttlSeconds` must be at least 60, not 5
-        "#,
+        "#]],
     );
 }
 
 #[test]
 fn reply_has_no_effect() {
-    let manifests = [(
-        "agent.yaml",
+    check_one(
         r#"id: a
 kind: llm
 model: { provider: openai, name: gpt-5.4 }
 instruction: hi
 reply: { maxPerRun: 1.5 }
 "#,
-    )];
-    expect(
-        &manifests,
-        r#"
+        expect![[r#"
             warning 5:1 no-effect: `reply` has no effect: interim replies are not offered to the model
             error 5:21 wrong-type: `maxPerRun` must be a whole number, not 1.5
-        "#,
+        "#]],
     );
 }
 
 #[test]
 fn reply_false_is_silent() {
-    let manifests = [(
-        "agent.yaml",
+    check_one(
         r#"id: a
 kind: llm
 model: { provider: openai, name: gpt-5.4 }
 instruction: hi
 reply: false
 "#,
-    )];
-    expect(
-        &manifests,
-        r#"
-
-        "#,
+        expect![""],
     );
 }
 
 #[test]
 fn examples_are_pairs_of_texts_and_fit_the_schema() {
-    let manifests = [(
-        "agent.yaml",
+    check_one(
         r#"id: a
 kind: llm
 model: { provider: openai, name: gpt-5.4 }
@@ -310,44 +255,36 @@ examples:
   - inptu: x
     output: y
 "#,
-    )];
-    expect(
-        &manifests,
-        r#"
+        expect![[r#"
             warning 11:13 schema-mismatch: this example does not fit: `neutral` is not one of `positive` or `negative` (at `/sentiment`) [5:1 the answers must fit this]
             warning 13:13 schema-mismatch: this example is not JSON [5:1 the answers must fit this]
             warning 14:12 no-effect: a placeholder in an example is sent as written
             error 17:13 wrong-type: `output` must not be empty
             error 18:5 wrong-type: an example must be a mapping, not text
             error 19:5 missing-key: an example needs `input`
-            warning 19:5 unknown-key: an example has no key `inptu` (did you mean `input`?)
-        "#,
+            warning 19:5 unknown-key: an example has no key `inptu` (did you mean `input`?) {fix: "input"}
+        "#]],
     );
 }
 
 #[test]
 fn examples_are_a_list() {
-    let manifests = [(
-        "agent.yaml",
+    check_one(
         r#"id: a
 kind: llm
 model: { provider: openai, name: gpt-5.4 }
 instruction: hi
 examples: 5
 "#,
-    )];
-    expect(
-        &manifests,
-        r#"
+        expect![[r#"
             error 5:11 wrong-type: `examples` must be a list, not a number
-        "#,
+        "#]],
     );
 }
 
 #[test]
 fn template_mistakes_are_found_at_their_column() {
-    let manifests = [(
-        "agent.yaml",
+    check_one(
         r#"id: a
 kind: llm
 model: { provider: openai, name: gpt-5.4 }
@@ -356,63 +293,51 @@ instruction: |
     Bye {{ }}
 prompt: "tab\t{{#each x}}"
 "#,
-    )];
-    expect(
-        &manifests,
-        r#"
-            error 6:9 template-empty: an empty placeholder
-            error 7:15 template-unknown-block: unknown block `{{#each}}`
-        "#,
+        expect![[r#"
+            error 6:9 template-empty: an empty placeholder (there is no escape for a literal `{{` here: pass such text in as a value)
+            error 7:15 template-unknown-block: unknown block `{{#each}}` (there are no loops: `{{path}}` prints a list as JSON)
+        "#]],
     );
 }
 
 #[test]
 fn transcription_and_image_are_checked_and_refused() {
-    let manifests = [(
-        "agent.yaml",
+    check_one(
         r#"id: a
 kind: transcription
 model: { provider: openai, name: t }
 settings: { language: en, temperature: 2, timestampGranularities: [words] }
 prompt: no
 "#,
-    )];
-    expect(
-        &manifests,
-        r#"
+        expect![[r#"
             warning 2:7 refused: `kind: transcription` is not supported yet: a run that can reach it does not start (transcribe outside and pass the text as input)
             error 4:40 out-of-range: `temperature` must be from 0 to 1, not 2
-            error 4:68 unknown-value: `timestampGranularities` cannot be `words` (did you mean `word`? it can be one of `word`, `segment`)
+            error 4:68 unknown-value: `timestampGranularities` cannot be `words` (did you mean `word`? it can be one of `word`, `segment`) {fix: "word"}
             warning 5:1 no-effect: `prompt` has no effect: it is a key of `kind: llm` and `kind: image`
-        "#,
+        "#]],
     );
 }
 
 #[test]
 fn image_settings_have_forms() {
-    let manifests = [(
-        "agent.yaml",
+    check_one(
         r#"id: a
 kind: image
 model: { provider: openai, name: i }
 prompt: "A cover"
 settings: { n: 11, size: big, aspectRatio: "16:9" }
 "#,
-    )];
-    expect(
-        &manifests,
-        r#"
+        expect![[r#"
             warning 2:7 refused: `kind: image` is not supported yet: a run that can reach it does not start (make pictures outside of the workflow)
             error 5:16 out-of-range: `n` must be from 1 to 10, not 11
             error 5:26 unknown-value: `size` cannot be `big`: it is `WIDTHxHEIGHT`
-        "#,
+        "#]],
     );
 }
 
 #[test]
 fn skills_spawnable_and_resources_are_refused() {
-    let manifests = [(
-        "agent.yaml",
+    check_one(
         r#"id: a
 kind: llm
 model: { provider: openai, name: gpt-5.4 }
@@ -428,21 +353,18 @@ spawnable:
     definition: { id: a, kind: llm, model: { provider: openai, name: m }, instruction: "{{x}}" }
   - kind: weird
 "#,
-    )];
-    expect(
-        &manifests,
-        r#"
+        expect![[r#"
             warning 5:1 refused: `skills` is not supported yet: a run that can reach it does not start (write what the skill says into `instruction`)
             error 5:20 invalid-name: `Bad_Name` cannot be a skill (a skill's name is a lower-case letter, then letters, digits, `-`)
             warning 6:1 refused: `resources` is not supported yet: a run that can reach it does not start (give the agent what it should know by its input)
             error 7:19 unknown-value: `mode` cannot be `write` (it can be one of `read`, `read-write`)
             error 8:3 invalid-name: `9docs` cannot be a resource (a resource's name is a letter, then letters, digits, `_` or `-`)
-            error 8:38 wrong-type: `namespace` must be text, not a number
+            error 8:38 wrong-type: `namespace` must be text, not a number {fix: "\"5\""}
             warning 9:1 refused: `spawnable` is not supported yet: a run that can reach it does not start (make a pipeline that calls the agents as steps)
             error 11:14 reference-cycle: `a` cannot spawn itself
             error 13:23 duplicate-id: `a` is the id of its parent [1:5 the parent]
             error 13:88 unresolved-name: a spawned agent's `instruction` may not hold placeholders
             error 14:11 unknown-value: `kind` cannot be `weird` (it can be one of `ref`, `inline`)
-        "#,
+        "#]],
     );
 }

@@ -1,29 +1,26 @@
 //! Names in templates: what is defined where.
 
-use super::support::expect;
+use expect_test::expect;
+
+use super::support::{check, check_one};
 
 #[test]
 fn without_input_schema_any_name_is_a_warning_once() {
-    let manifests = [(
-        "agent.yaml",
+    check_one(
         r#"id: a
 kind: llm
 model: { provider: openai, name: gpt-5.4 }
 instruction: "{{topic}} {{topic}} {{userQuery}}"
 "#,
-    )];
-    expect(
-        &manifests,
-        r#"
+        expect![[r#"
             warning 4:17 unresolved-name: `topic` is not declared: it is null unless the input has it (declare it under `inputSchema`; there is `userQuery`)
-        "#,
+        "#]],
     );
 }
 
 #[test]
 fn with_input_schema_unknown_names_are_errors() {
-    let manifests = [(
-        "agent.yaml",
+    check_one(
         r#"id: a
 kind: llm
 model: { provider: openai, name: gpt-5.4 }
@@ -33,22 +30,18 @@ instruction: |
 prompt: "{{#if tone == plain}}{{topic.x}}{{/if}}"
 inputSchema: { topic: string }
 "#,
-    )];
-    expect(
-        &manifests,
-        r#"
-            error 5:15 unresolved-name: `topc` is not defined here (did you mean `topic`? there is `topic`)
+        expect![[r#"
+            error 5:15 unresolved-name: `topc` is not defined here (did you mean `topic`? there is `topic`) {fix: "topic"}
             error 6:5 unresolved-name: `userQuery` is not defined here (there is `topic`)
             error 7:16 unresolved-name: `tone` is not defined here (there is `topic`)
             error 7:39 property-of-text: `topic` is text, so `topic.x` is always null
-        "#,
+        "#]],
     );
 }
 
 #[test]
 fn paths_are_followed_through_schemas() {
-    let manifests = [(
-        "agent.yaml",
+    check_one(
         r#"id: a
 kind: llm
 model: { provider: openai, name: gpt-5.4 }
@@ -60,21 +53,17 @@ inputSchema:
   n: { type: number }
   open: { type: object, properties: { a: string }, additionalProperties: true }
 "#,
-    )];
-    expect(
-        &manifests,
-        r#"
-            error 4:36 unknown-property: `user` has no `nam` (did you mean `name`? it has `name`)
+        expect![[r#"
+            error 4:36 unknown-property: `user` has no `nam` (did you mean `name`? it has `name`) {fix: "name"}
             error 4:79 property-of-text: `tags` is a list, so `tags.first` is always null
             error 4:91 property-of-text: `n` is a number, so `n.x` is always null
-        "#,
+        "#]],
     );
 }
 
 #[test]
 fn namespaces() {
-    let manifests = [(
-        "agent.yaml",
+    check_one(
         r#"id: a
 kind: llm
 model: { provider: openai, name: gpt-5.4 }
@@ -82,15 +71,12 @@ instruction: "{{env.HOME}} {{env}} {{env.A.b}}"
 prompt: "{{secrets.KEY}}"
 inputSchema: { env: string }
 "#,
-    )];
-    expect(
-        &manifests,
-        r#"
+        expect![[r#"
             error 4:30 unresolved-name: `env` alone names nothing (write `{{env.NAME}}`)
             error 4:38 property-of-text: `env.A` is text and has no members
             error 5:12 secret-in-prompt: the secret `KEY` would be sent to the model (secrets belong in tool parameters, headers and bodies)
             warning 6:16 no-effect: the input `env` is hidden by the namespace `env`
-        "#,
+        "#]],
     );
 }
 
@@ -134,24 +120,23 @@ inputSchema: { q: string }
 "#,
         ),
     ];
-    expect(
+    check(
         &manifests,
-        r#"
+        expect![[r#"
             error agent.yaml 6:30 unordered-read: `web-researcher` is the output of this very step (a step sees only the steps before it; with `until` it sees the others from the second pass on)
             error agent.yaml 6:49 unordered-read: `writing` has not run yet here, so this is always null (a step sees only the steps before it; with `until` it sees the others from the second pass on)
-            error agent.yaml 6:61 unresolved-name: `writer` is not defined here (the output of `writer` lands at `writing`)
-            error agent.yaml 9:81 unknown-property: `webResearcher` has no `bdy` (did you mean `body`? it has `body`)
-            error agent.yaml 9:89 unresolved-name: `wbResearcher` is not defined here (did you mean `webResearcher`? there is `topic`, `webResearcher`) [agent.yaml 5:10 `webResearcher` is declared here]
+            error agent.yaml 6:61 unresolved-name: `writer` is not defined here (the output of `writer` lands at `writing`) {maybe: "writing"}
+            error agent.yaml 9:81 unknown-property: `webResearcher` has no `bdy` (did you mean `body`? it has `body`) {fix: "body"}
+            error agent.yaml 9:89 unresolved-name: `wbResearcher` is not defined here (did you mean `webResearcher`? there is `topic`, `webResearcher`) [agent.yaml 5:10 `webResearcher` is declared here] {fix: "webResearcher"}
             warning agent.yaml 12:20 property-of-text: `writing` is text, so `writing.x` is always null (give the agent an `outputSchema` to get an object)
-            error agent.yaml 13:11 unresolved-name: `writer` is not defined here (the output of `writer` lands at `writing`)
-        "#,
+            error agent.yaml 13:11 unresolved-name: `writer` is not defined here (the output of `writer` lands at `writing`) {fix: "writing"}
+        "#]],
     );
 }
 
 #[test]
 fn in_a_loop_a_step_sees_all_steps() {
-    let manifests = [(
-        "agent.yaml",
+    check_one(
         r#"id: p
 kind: sequential
 inputSchema: { topic: string }
@@ -163,20 +148,16 @@ steps:
     when: "{{b.ok}} != true"
   - agent: { id: b, kind: llm, model: { provider: openai, name: m }, instruction: hi, prompt: x, outputSchema: { ok: boolean, note: string } }
 "#,
-    )];
-    expect(
-        &manifests,
-        r#"
+        expect![[r#"
             info 8:23 maybe-undefined: `b.note` is null on the first pass: its step has not run yet
             info 8:42 maybe-undefined: `a` is null on the first pass: its step has not run yet
-        "#,
+        "#]],
     );
 }
 
 #[test]
 fn branches_do_not_see_each_other() {
-    let manifests = [(
-        "agent.yaml",
+    check_one(
         r#"id: p
 kind: parallel
 inputSchema: { topic: string }
@@ -187,20 +168,16 @@ branches:
     input: { x: "{{topic}}" }
 output: { both: "{{a}} {{b}}" }
 "#,
-    )];
-    expect(
-        &manifests,
-        r#"
+        expect![[r#"
             error 6:20 unordered-read: `b` is a branch beside this one, so this is always null (branches run at the same time and see the state as it was before; use a sequential pipeline)
             error 6:26 unordered-read: `a` is the output of this very branch (branches run at the same time and see the state as it was before; use a sequential pipeline)
-        "#,
+        "#]],
     );
 }
 
 #[test]
 fn what_a_skipped_step_leaves_is_an_info() {
-    let manifests = [(
-        "agent.yaml",
+    check_one(
         r#"id: p
 kind: sequential
 inputSchema: { lang: string }
@@ -214,19 +191,15 @@ steps:
     input: { t: "{{#if a}}{{a}}{{/if}}{{b}}" }
     when: "{{a}}"
 "#,
-    )];
-    expect(
-        &manifests,
-        r#"
+        expect![[r#"
             info 11:41 maybe-undefined: `b` is null when its step is skipped (the step runs only when `{{lang}} != en`; guard it with `{{#if b}}`)
-        "#,
+        "#]],
     );
 }
 
 #[test]
 fn an_agent_inside_a_step_does_not_see_the_state_around_it() {
-    let manifests = [(
-        "agent.yaml",
+    check_one(
         r#"id: p
 kind: sequential
 inputSchema: { topic: string, tone: string }
@@ -235,14 +208,11 @@ steps:
   - agent: { id: b, kind: llm, model: { provider: openai, name: m }, instruction: "{{topic}} {{tone}}", prompt: "{{userQuery}}" }
     input: { topic: "{{topic}}" }
 "#,
-    )];
-    expect(
-        &manifests,
-        r#"
+        expect![[r#"
             warning 5:86 unresolved-name: `topic` is always null: the step gives no `input` (an agent does not see the state of its pipeline: pass it with `input: { topic: "{{topic}}" }`)
             warning 5:107 unresolved-name: `userQuery` is always null: the step gives no `input` (a step does not pass on what came before it: write `input: { ... }`)
             warning 6:96 unresolved-name: `tone` is always null: the step's `input` does not have it (an agent does not see the state of its pipeline: pass it with `input: { tone: "{{tone}}" }`)
-        "#,
+        "#]],
     );
 }
 
@@ -278,12 +248,12 @@ output: { o: "{{bC}}" }
 "#,
         ),
     ];
-    expect(
+    check(
         &manifests,
-        r#"
-            error agent.yaml 12:25 unknown-property: `writing.b-c` has no `drft` (did you mean `draft`? it has `draft`)
+        expect![[r#"
+            error agent.yaml 12:25 unknown-property: `writing.b-c` has no `drft` (did you mean `draft`? it has `draft`) {fix: "draft"}
             error agent.yaml 13:23 unknown-property: `writing` has no `zz` (it has `o`, `bC`) [write.yaml 7:11 what it has is declared here]
-        "#,
+        "#]],
     );
 }
 
@@ -316,14 +286,14 @@ prompt: x
 "#,
         ),
     ];
-    expect(
+    check(
         &manifests,
-        r#"
+        expect![[r#"
             error agent.yaml 6:15 shadowed-name: the output would hide the input `topic` (give the step another `stateKey`) [agent.yaml 3:16 the input]
             warning agent.yaml 8:5 state-key: this step overwrites `w` (give the step another `stateKey`) [agent.yaml 7:5 written here too]
             warning agent.yaml 10:15 state-key: no template can name `env` (give the step another `stateKey`)
             warning agent.yaml 12:15 state-key: no template can name `my key` (give the step another `stateKey`)
-        "#,
+        "#]],
     );
 }
 
@@ -351,19 +321,18 @@ prompt: x
 "#,
         ),
     ];
-    expect(
+    check(
         &manifests,
-        r#"
+        expect![[r#"
             error agent.yaml 5:5 write-conflict: two branches write `w` (give the step another `stateKey`) [agent.yaml 4:5 written here too]
             error agent.yaml 7:15 shadowed-name: the output would hide the input `userQuery` (give the step another `stateKey`)
-        "#,
+        "#]],
     );
 }
 
 #[test]
 fn secrets_reach_tools_and_never_models() {
-    let manifests = [(
-        "agent.yaml",
+    check_one(
         r#"id: p
 kind: sequential
 steps:
@@ -379,22 +348,18 @@ steps:
   - agent: { id: n, kind: llm, model: { provider: openai, name: m }, instruction: hi }
     input: { x: "{{secrets.C}}" }
 "#,
-    )];
-    expect(
-        &manifests,
-        r#"
+        expect![[r#"
             warning 8:66 refused: the local tool `f` runs only when a tool of this name is provided (this version has no tools of its own: scripted answers or an embedding program provide them)
             error 12:20 secret-in-prompt: the secret `A` would be sent to the model (secrets belong in tool parameters, headers and bodies)
             warning 12:41 refused: `secrets.B` is not read by this version: a run that reaches it does not start (there is no secret store: put the value into an environment variable and read `env.NAME`)
             error 14:20 secret-in-prompt: the secret `C` would be sent to the model (secrets belong in tool parameters, headers and bodies)
-        "#,
+        "#]],
     );
 }
 
 #[test]
 fn names_beside_a_malformed_placeholder_are_checked_too() {
-    let manifests = [(
-        "pipeline.yaml",
+    check_one(
         r#"id: a
 kind: sequential
 inputSchema: { topic: string }
@@ -408,27 +373,23 @@ steps:
     input: { topic: "{{topi}} {{a b}}" }
     when: "{{topi}} === 1"
 "#,
-    )];
-    expect(
-        &manifests,
-        r#"
-            error 10:21 template-empty: an empty placeholder
-            error 10:29 unresolved-name: `topc` is not defined here (did you mean `topic`? there is `topic`)
-            error 10:36 template-unknown-block: unknown block `{{#each}}`
+        expect![[r#"
+            error 10:21 template-empty: an empty placeholder (there is no escape for a literal `{{` here: pass such text in as a value)
+            error 10:29 unresolved-name: `topc` is not defined here (did you mean `topic`? there is `topic`) {fix: "topic"}
+            error 10:36 template-unknown-block: unknown block `{{#each}}` (there are no loops: `{{path}}` prints a list as JSON)
             error 10:72 unresolved-name: `tone` is not defined here (there is `topic`)
-            error 10:79 template-unclosed: `{{` has no closing `}}`
-            error 11:24 unresolved-name: `topi` is not defined here (did you mean `topic`? there is `topic`)
-            error 11:34 template-bad-path: white space in the path `a b`
-            error 12:14 unresolved-name: `topi` is not defined here (did you mean `topic`? there is `topic`)
-            error 12:21 condition-bad-operator: there is no operator `===`
-        "#,
+            error 10:79 template-unclosed: `{{` has no closing `}}` (end it with `}}`; there is no escape for a literal `{{` here: pass such text in as a value)
+            error 11:24 unresolved-name: `topi` is not defined here (did you mean `topic`? there is `topic`) {fix: "topic"}
+            error 11:34 template-bad-path: white space in the path `a b` (there is no escape for a literal `{{` here: pass such text in as a value)
+            error 12:14 unresolved-name: `topi` is not defined here (did you mean `topic`? there is `topic`) {fix: "topic"}
+            error 12:21 condition-bad-operator: there is no operator `===` (write `==`) {fix: "=="}
+        "#]],
     );
 }
 
 #[test]
 fn an_environment_variable_in_the_result_is_masked() {
-    let manifests = [(
-        "pipeline.yaml",
+    check_one(
         r#"id: a
 kind: sequential
 steps:
@@ -442,11 +403,8 @@ output:
   said: "{{b.c}}"
   deep: { region: "in {{ env.REGION }}{{#if env.TEST}} (test){{/if}}" }
 "#,
-    )];
-    expect(
-        &manifests,
-        r#"
+        expect![[r#"
             warning 12:26 masked-output: the result shows `***` instead of `env.REGION` (what comes from the environment shows in no result, trace or log)
-        "#,
+        "#]],
     );
 }

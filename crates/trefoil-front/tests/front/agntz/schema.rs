@@ -1,11 +1,12 @@
 //! Input and output schemas, both syntaxes.
 
-use super::support::expect;
+use expect_test::expect;
+
+use super::support::{MODEL, changes, check, check_one, silent};
 
 #[test]
 fn shorthand_mistakes_are_at_their_keys() {
-    let manifests = [(
-        "agent.yaml",
+    check_one(
         r#"id: a
 kind: llm
 model: { provider: openai, name: gpt-5.4 }
@@ -22,11 +23,8 @@ inputSchema:
   k: { type: object, properties: { a: int, b: { type: boolean, default: 5 } } }
   l: { $ref: "http://x.example/s.json", type: string }
 "#,
-    )];
-    expect(
-        &manifests,
-        r#"
-            error 6:6 invalid-schema: `strng` is not a type (did you mean `string`? it can be one of `string`, `number`, `integer`, `boolean`, `object`, `array`, `null`)
+        expect![[r#"
+            error 6:6 invalid-schema: `strng` is not a type (did you mean `string`? it can be one of `string`, `number`, `integer`, `boolean`, `object`, `array`, `null`) {fix: "string"}
             error 7:31 invalid-schema: the default does not fit its own schema: the text `5` is not of type `number`
             error 8:32 invalid-schema: this choice is not of the type [8:14 the type]
             error 8:45 invalid-schema: the default does not fit its own schema: `b` is not one of `a` or 5
@@ -35,18 +33,17 @@ inputSchema:
             error 11:32 invalid-schema: `required` must be a list of names, not a boolean (drop it: a property without `default` is required, and null when it is missing)
             error 12:31 invalid-schema: `(` is not a valid regular expression
             warning 12:36 unknown-key: a property has no key `nullable` (every property is optional; a missing one is null, or its `default`)
-            warning 12:52 unknown-key: a property has no key `minLenght` (did you mean `minLength`?)
-            error 14:39 invalid-schema: `int` is not a type (did you mean `integer`? it can be one of `string`, `number`, `integer`, `boolean`, `object`, `array`, `null`)
+            warning 12:52 unknown-key: a property has no key `minLenght` (did you mean `minLength`?) {fix: "minLength"}
+            error 14:39 invalid-schema: `int` is not a type (did you mean `integer`? it can be one of `string`, `number`, `integer`, `boolean`, `object`, `array`, `null`) {fix: "integer"}
             error 14:73 invalid-schema: the default does not fit its own schema: 5 is not of type `boolean`
             error 15:14 invalid-schema: `http://x.example/s.json` leads outside of the schema (only local references work, for example `#/$defs/name`)
-        "#,
+        "#]],
     );
 }
 
 #[test]
 fn canonical_mistakes_are_at_their_keys() {
-    let manifests = [(
-        "agent.yaml",
+    check_one(
         r##"id: a
 kind: llm
 model: { provider: openai, name: gpt-5.4 }
@@ -66,48 +63,40 @@ inputSchema:
     j: [string]
   required: [a, bb]
 "##,
-    )];
-    expect(
-        &manifests,
-        r##"
-            error 8:16 invalid-schema: `strin` is not a type (did you mean `string`? it can be one of `string`, `number`, `integer`, `boolean`, `object`, `array`, `null`)
+        expect![[r#"
+            error 8:16 invalid-schema: `strin` is not a type (did you mean `string`? it can be one of `string`, `number`, `integer`, `boolean`, `object`, `array`, `null`) {fix: "string"}
             error 9:33 wrong-type: `minimum` must be a number, not text
             error 9:47 wrong-type: `minLength` must be a whole number from 0, not a number
             error 10:16 invalid-schema: `#/$defs/nope` leads nowhere
             error 11:16 invalid-schema: `other.json` leads outside of the schema (only local references work, for example `#/$defs/name`)
             error 12:16 invalid-schema: `enum` has no value, so nothing fits
             error 13:17 wrong-type: `anyOf` must be a list of at least one schema, not a list
-            warning 14:10 unknown-key: JSON Schema has no keyword `min` (did you mean `minimum`?)
+            warning 14:10 unknown-key: JSON Schema has no keyword `min` (did you mean `minimum`?) {fix: "minimum"}
             error 15:20 invalid-schema: `required` must be a list of names, not a boolean (it goes beside `properties` and lists the names that must be there)
             error 16:17 invalid-schema: a type is text (write `"null"` in quotes)
             error 17:8 wrong-type: a schema must be a mapping, not a list
-        "##,
+        "#]],
     );
 }
 
 #[test]
 fn a_schema_is_a_mapping() {
-    let manifests = [(
-        "agent.yaml",
+    check_one(
         r#"id: a
 kind: llm
 model: { provider: openai, name: gpt-5.4 }
 instruction: hi
 inputSchema: [q]
 "#,
-    )];
-    expect(
-        &manifests,
-        r#"
+        expect![[r#"
             error 5:14 wrong-type: `inputSchema` must be a mapping, not a list
-        "#,
+        "#]],
     );
 }
 
 #[test]
 fn a_half_canonical_schema_is_said() {
-    let manifests = [(
-        "agent.yaml",
+    check_one(
         r#"id: a
 kind: llm
 model: { provider: openai, name: gpt-5.4 }
@@ -118,20 +107,16 @@ outputSchema:
   type: array
   items: string
 "#,
-    )];
-    expect(
-        &manifests,
-        r#"
+        expect![[r#"
             warning 6:3 invalid-schema: this declares a property named `type`, because there is no `properties` mapping beside it (a JSON Schema here says `type: object` and has `properties:`)
             warning 8:3 invalid-schema: this declares a property named `type`, because there is no `properties` mapping beside it (a JSON Schema here says `type: object` and has `properties:`)
-        "#,
+        "#]],
     );
 }
 
 #[test]
 fn a_property_may_be_called_type() {
-    let manifests = [(
-        "agent.yaml",
+    check_one(
         r#"id: a
 kind: llm
 model: { provider: openai, name: gpt-5.4 }
@@ -140,19 +125,13 @@ outputSchema:
   type: string
   name: string
 "#,
-    )];
-    expect(
-        &manifests,
-        r#"
-
-        "#,
+        expect![""],
     );
 }
 
 #[test]
 fn all_types_and_bounds_work() {
-    let manifests = [(
-        "agent.yaml",
+    check_one(
         r#"id: a
 kind: llm
 model: { provider: openai, name: gpt-5.4 }
@@ -165,39 +144,29 @@ inputSchema:
   e: { type: array, items: number, minItems: 1 }
   f: { type: string, enum: [x, y], default: ~ }
 "#,
-    )];
-    expect(
-        &manifests,
-        r#"
-
-        "#,
+        expect![""],
     );
 }
 
 #[test]
 fn an_invalid_schema_declares_no_names() {
-    let manifests = [(
-        "agent.yaml",
+    check_one(
         r#"id: a
 kind: llm
 model: { provider: openai, name: gpt-5.4 }
 instruction: "{{a}} {{b}}"
 inputSchema: { a: strng }
 "#,
-    )];
-    expect(
-        &manifests,
-        r#"
-            warning 4:23 unresolved-name: `b` is not declared: it is null unless the input has it (did you mean `a`? there is `a`)
-            error 5:19 invalid-schema: `strng` is not a type (did you mean `string`? it can be one of `string`, `number`, `integer`, `boolean`, `object`, `array`, `null`)
-        "#,
+        expect![[r#"
+            warning 4:23 unresolved-name: `b` is not declared: it is null unless the input has it (did you mean `a`? there is `a`) {maybe: "a"}
+            error 5:19 invalid-schema: `strng` is not a type (did you mean `string`? it can be one of `string`, `number`, `integer`, `boolean`, `object`, `array`, `null`) {fix: "string"}
+        "#]],
     );
 }
 
 #[test]
 fn a_schema_that_nothing_fits_contradicts_itself() {
-    let manifests = [(
-        "agent.yaml",
+    check_one(
         r#"id: a
 kind: llm
 model: { provider: openai, name: gpt-5.4 }
@@ -214,17 +183,14 @@ outputSchema:
     n: { type: integer, minimum: 9, maximum: 1 }
   required: [n, n]
 "#,
-    )];
-    expect(
-        &manifests,
-        r#"
+        expect![[r#"
             error 6:35 invalid-schema: nothing fits: `min` 9 is above `max` 1 [6:27 `min`]
             error 7:47 invalid-schema: nothing fits: `minLength` 5 is above `maxLength` 2 [7:33 `minLength`]
             error 8:69 invalid-schema: nothing fits: `minItems` 4 is above `maxItems` 2 [8:56 `minItems`]
             error 10:52 invalid-schema: nothing fits: `exclusiveMinimum` 2 is no less than `maximum` 2 [10:40 `exclusiveMinimum`]
             error 14:46 invalid-schema: nothing fits: `minimum` 9 is above `maximum` 1 [14:34 `minimum`]
             error 15:17 invalid-schema: `n` is in it twice [15:14 here already]
-        "#,
+        "#]],
     );
     let closed = [(
         "agent.yaml",
@@ -239,10 +205,178 @@ outputSchema:
   additionalProperties: false
 "#,
     )];
-    expect(
+    check(
         &closed,
-        r#"
-            error 8:14 invalid-schema: `m` is required and not among `properties`, which are all there may be: nothing fits (did you mean `n`?) [9:3 no others]
-        "#,
+        expect![[r#"
+            error 8:14 invalid-schema: `m` is required and not among `properties`, which are all there may be: nothing fits (did you mean `n`?) [9:3 no others] {maybe: "n"}
+        "#]],
     );
+}
+
+#[test]
+fn schemas_say_what_has_no_meaning() {
+    let input = |property: &str| {
+        format!("id: a\nkind: llm\n{MODEL}\ninputSchema:\n  t: {property}\ninstruction: \"{{{{t}}}}\"\n")
+    };
+    check_one(
+        &input("{ type: array, properties: { a: string } }"),
+        expect![[r#"
+            warning 5:21 invalid-schema: `properties` says nothing about `type: array`: it is for `type: object` (what a list holds is under `items`: `items: { type: object, properties: ... }`) [5:14 the type]
+        "#]],
+    );
+    check_one(
+        &input("{ type: string, items: string }"),
+        expect![[r#"
+            warning 5:22 invalid-schema: `items` says nothing about `type: string`: it is for `type: array` (write `type: array`, or remove `items`) [5:14 the type]
+        "#]],
+    );
+    check_one(
+        &input("{ type: string, enum: [a, b, b] }"),
+        expect![[r#"
+            warning 5:35 invalid-schema: `b` is in it twice [5:32 here already]
+        "#]],
+    );
+    check_one(
+        &input("\n    type: string\n    default:"),
+        expect![[r#"
+            warning 7:5 no-effect: `default` has no value, and so no effect
+        "#]],
+    );
+    check_one(&input("{ type: string, default: null }"), expect![""]);
+    assert_eq!(changes(&[("a.yaml", &input("any"))]).sure, [""; 0]);
+    assert_eq!(changes(&[("a.yaml", &input("str"))]).sure, ["string"]);
+    let blank = "id: p\nkind: sequential\ninputSchema: { k: { type: string, enum: [\"billing \", other] } }\nsteps: [ { ref: c, when: \"{{k}} == billing\" } ]\n";
+    assert_eq!(changes(&[("p.yaml", blank)]).sure, [""; 0]);
+}
+
+#[test]
+fn a_limit_is_for_one_type() {
+    let input = |property: &str| {
+        format!("id: a\nkind: llm\n{MODEL}\ninputSchema:\n  t: {property}\ninstruction: \"{{{{t}}}}\"\n")
+    };
+    for (property, expected) in [
+        (
+            "{ type: array, min: 1 }",
+            expect![[r#"
+                warning 5:21 invalid-schema: `min` says nothing about `type: array`: it is for `type: number` and `type: integer` (write `minItems`) [5:14 the type] {maybe: "minItems"}
+            "#]],
+        ),
+        (
+            "{ type: string, max: 100 }",
+            expect![[r#"
+                warning 5:22 invalid-schema: `max` says nothing about `type: string`: it is for `type: number` and `type: integer` (write `maxLength`) [5:14 the type] {maybe: "maxLength"}
+            "#]],
+        ),
+        (
+            "{ type: integer, minLength: 2 }",
+            expect![[r#"
+                warning 5:23 invalid-schema: `minLength` says nothing about `type: integer`: it is for `type: string` (write `minimum`) [5:14 the type] {maybe: "minimum"}
+            "#]],
+        ),
+        (
+            "{ type: boolean, min: 0 }",
+            expect![[r#"
+                warning 5:23 invalid-schema: `min` says nothing about `type: boolean`: it is for `type: number` and `type: integer` (remove `min`) [5:14 the type]
+            "#]],
+        ),
+        (
+            "{ type: array, items: { type: object, properties: { a: string } }, required: [a] }",
+            expect![[r#"
+                warning 5:73 invalid-schema: `required` says nothing about `type: array`: it is for `type: object` (what the objects in a list must have goes under `items`) [5:14 the type]
+            "#]],
+        ),
+    ] {
+        check_one(&input(property), expected);
+    }
+    for (property, expected) in [
+        ("{ type: array, minItems: 1 }", expect![""]),
+        ("{ type: string, maxLength: 9 }", expect![""]),
+        ("{ type: integer, min: 0, max: 4 }", expect![""]),
+        ("{ type: [string, \"null\"], maxLength: 4 }", expect![""]),
+    ] {
+        check_one(&input(property), expected);
+    }
+    let items = "{ type: array }\n  items: { type: string }";
+    check_one(
+        &input(items),
+        expect![[r#"
+            warning 6:3 invalid-schema: `items` is read as a separate property, so `t` does not say what its items are (indent it to make it part of `t`) [5:3 the list]
+        "#]],
+    );
+    check_one(&input(items).replace("{{t}}", "{{t}} {{items}}"), expect![""]);
+}
+
+#[test]
+fn a_default_has_to_fit_where_it_is_passed() {
+    let two = |own: &str, theirs: &str| {
+        format!(
+            "id: p\nkind: sequential\ninputSchema: {{ l: {own} }}\nsteps:\n  - agent: {{ id: b, kind: llm, {MODEL}, instruction: Hi., prompt: \"{{{{l}}}}\", inputSchema: {{ l: {theirs} }} }}\n    input: {{ l: \"{{{{l}}}}\" }}\n"
+        )
+    };
+    let words = |all: &str, default: &str| format!("{{ type: string, enum: [{all}]{default} }}");
+    check_one(
+        &two(&words("de, en, fr", ", default: fr"), &words("de, en", "")),
+        expect![[r#"
+            warning 6:20 wrong-default: `l` of `b` does not take the default of `l`: `fr` is not one of `de`, `en` or null
+        "#]],
+    );
+    check_one(
+        &two("{ type: number, default: 2.5 }", "integer"),
+        expect![[r#"
+            warning 6:20 wrong-default: `l` of `b` does not take the default of `l`: 2.5 is not of types `null`, `integer`
+        "#]],
+    );
+    check_one(&two(&words("de, en, fr", ", default: de"), &words("de, en", "")), expect![""]);
+    check_one(&two("{ type: number, default: 2 }", "integer"), expect![""]);
+}
+
+#[test]
+fn an_example_says_where_it_is_no_json() {
+    let agent = format!(
+        "id: a\nkind: llm\n{MODEL}\ninstruction: Hi.\noutputSchema: {{ a: string }}\nexamples:\n  - input: x\n    output: '{{\"a\": \"b\",}}'\n"
+    );
+    check_one(
+        &agent,
+        expect![[r#"
+            warning 8:24 schema-mismatch: this example is not JSON: trailing comma [5:1 the answers must fit this]
+        "#]],
+    );
+}
+
+#[test]
+fn an_example_says_what_does_not_fit() {
+    let agent = |output: &str| {
+        format!(
+            "id: a\nkind: llm\n{MODEL}\ninstruction: Hi.\noutputSchema: {{ priority: integer }}\nexamples:\n  - input: x\n    output: '{output}'\n"
+        )
+    };
+    check_one(
+        &agent("{\"priority\": \"9\"}"),
+        expect![[r#"
+            warning 8:13 schema-mismatch: this example does not fit: the text `9` is not of type `integer` (at `/priority`) [5:1 the answers must fit this]
+        "#]],
+    );
+    check_one(
+        &agent("{\"prioriti\": 9}"),
+        expect![[r#"
+            warning 8:13 schema-mismatch: this example does not fit: Additional properties are not allowed ('prioriti' was unexpected) (did you mean `priority` by `prioriti`?) [5:1 the answers must fit this]
+        "#]],
+    );
+}
+
+#[test]
+fn one_input_has_one_answer() {
+    let agent = |second: &str| {
+        format!(
+            "id: a\nkind: llm\n{MODEL}\ninstruction: Hi.\nexamples:\n  - {{ input: x, output: a }}\n  - {{ {second} }}\n"
+        )
+    };
+    check_one(
+        &agent("input: x, output: b"),
+        expect![[r#"
+            warning 7:14 schema-mismatch: this example answers the same input otherwise (keep the one that is right) [6:14 the same input]
+        "#]],
+    );
+    silent(&agent("input: x, output: a"), "schema-mismatch");
+    silent(&agent("input: y, output: b"), "schema-mismatch");
 }

@@ -1,11 +1,12 @@
 //! Steps: what they call, what they give, when they run.
 
-use super::support::expect;
+use expect_test::expect;
+
+use super::support::{MODEL, check, check_one, silent};
 
 #[test]
 fn a_step_calls_exactly_one_agent() {
-    let manifests = [(
-        "agent.yaml",
+    check_one(
         r#"id: p
 kind: sequential
 steps:
@@ -15,61 +16,49 @@ steps:
   - agent: writer
   - just text
 "#,
-    )];
-    expect(
-        &manifests,
-        r#"
+        expect![[r#"
             error 4:5 missing-key: a step needs `ref` or `agent` (`ref: ID` calls another manifest, `agent:` holds one)
             error 6:5 ambiguous-step: a step has `ref` or `agent`, not both (put `- ` before what is a step of its own) [5:5 `ref` is here]
-            error 7:12 wrong-type: `agent` must be a mapping, not text (to call another manifest write `ref: writer`)
+            error 7:12 wrong-type: `agent` must be a mapping, not text (to call another manifest write `ref: writer`) {maybe: 7:5 "ref"}
             error 8:5 wrong-type: a step must be a mapping, not text
-        "#,
+        "#]],
     );
 }
 
 #[test]
 fn pipelines_need_steps() {
-    let manifests = [(
-        "agent.yaml",
+    check_one(
         r#"id: p
 kind: sequential
 steps: []
 "#,
-    )];
-    expect(
-        &manifests,
-        r#"
+        expect![[r#"
             error 3:1 wrong-type: `steps` needs at least one step
-        "#,
+        "#]],
     );
 }
 
 #[test]
 fn parallel_needs_branches() {
-    let manifests = [(
-        "agent.yaml",
+    check_one(
         r#"id: p
 kind: parallel
 steps:
   - ref: x
 until: "{{x}}"
 "#,
-    )];
-    expect(
-        &manifests,
-        r#"
-            error 2:7 missing-key: `kind: parallel` needs `branches`, and this has `steps` (write `kind: sequential`, or `branches` instead of `steps`) [3:1 `kind: sequential` has this]
+        expect![[r#"
+            error 2:7 missing-key: `kind: parallel` needs `branches`, and this has `steps` (write `kind: sequential`, or `branches` instead of `steps`) [3:1 `kind: sequential` has this] {maybe: "sequential"}
             warning 3:1 no-effect: `steps` has no effect: it is a key of `kind: sequential`
             error 4:10 unknown-reference: no manifest in this folder has the id `x` (there is no other manifest in this folder)
-            error 5:1 missing-key: a loop needs `maxIterations` (`until` repeats the steps; say how often at most, for example `maxIterations: 5`)
-        "#,
+            error 5:1 missing-key: a loop needs `maxIterations` (`until` repeats the steps; say how often at most, for example `maxIterations: 5`) {maybe: add `maxIterations: 10`: 5:1 "maxIterations: 10\n"}
+        "#]],
     );
 }
 
 #[test]
 fn step_keys_have_shapes() {
-    let manifests = [(
-        "agent.yaml",
+    check_one(
         r#"id: p
 kind: sequential
 steps:
@@ -81,10 +70,7 @@ steps:
     retry: 3
     foo: 1
 "#,
-    )];
-    expect(
-        &manifests,
-        r#"
+        expect![[r#"
             warning 4:98 no-effect: `when` has no effect: it belongs on the step, beside `agent`
             error 5:12 wrong-type: `input` must be a mapping, not text (name what the child gets, for example `input: { text: "{{draft}}" }`)
             error 6:11 wrong-type: `when` must be a condition in quotes, not a boolean (compare something, for example `"{{reviewer.approved}} == true"`)
@@ -92,14 +78,13 @@ steps:
             warning 8:5 no-effect: `until` has no effect: a loop is declared on the pipeline, not on a step
             warning 9:5 no-effect: `retry` has no effect: a failing step fails its pipeline
             warning 10:5 unknown-key: a step has no key `foo`
-        "#,
+        "#]],
     );
 }
 
 #[test]
 fn output_is_a_map_of_templates() {
-    let manifests = [(
-        "agent.yaml",
+    check_one(
         r#"id: p
 kind: sequential
 steps:
@@ -110,59 +95,47 @@ output:
   z: ~
   m: { deep: "{{a}}" }
 "#,
-    )];
-    expect(
-        &manifests,
-        r#"
+        expect![[r#"
             error 6:6 wrong-type: `n` must be text or a template, not a number (in quotes it is text; anything else comes only from a lone placeholder, as of an input with a `default`)
             error 7:6 wrong-type: `l` must be text or a template, not a list
             error 8:6 wrong-type: `z` must be text or a template, not null
-        "#,
+        "#]],
     );
 }
 
 #[test]
 fn output_is_no_text() {
-    let manifests = [(
-        "agent.yaml",
+    check_one(
         r#"id: p
 kind: sequential
 steps:
   - agent: { id: a, kind: llm, model: { provider: openai, name: m }, instruction: hi, prompt: x }
 output: "{{a}}"
 "#,
-    )];
-    expect(
-        &manifests,
-        r#"
+        expect![[r#"
             error 5:9 wrong-type: `output` must be a mapping, not text (name what the pipeline returns, for example `output: { article: "{{writer}}" }`)
-        "#,
+        "#]],
     );
 }
 
 #[test]
 fn a_loop_has_a_limit() {
-    let manifests = [(
-        "agent.yaml",
+    check_one(
         r#"id: p
 kind: sequential
 until: "{{a}}"
 steps:
   - agent: { id: a, kind: llm, model: { provider: openai, name: m }, instruction: hi, prompt: x }
 "#,
-    )];
-    expect(
-        &manifests,
-        r#"
-            error 3:1 missing-key: a loop needs `maxIterations` (`until` repeats the steps; say how often at most, for example `maxIterations: 5`)
-        "#,
+        expect![[r#"
+            error 3:1 missing-key: a loop needs `maxIterations` (`until` repeats the steps; say how often at most, for example `maxIterations: 5`) {maybe: add `maxIterations: 10`: 3:1 "maxIterations: 10\n"}
+        "#]],
     );
 }
 
 #[test]
 fn a_limit_is_a_positive_number() {
-    let manifests = [(
-        "agent.yaml",
+    check_one(
         r#"id: p
 kind: sequential
 until: true
@@ -170,32 +143,25 @@ maxIterations: 0
 steps:
   - agent: { id: a, kind: llm, model: { provider: openai, name: m }, instruction: hi, prompt: x }
 "#,
-    )];
-    expect(
-        &manifests,
-        r#"
+        expect![[r#"
             error 3:8 wrong-type: `until` must be a condition in quotes, not a boolean (compare something, for example `"{{reviewer.approved}} == true"`)
             error 4:16 out-of-range: `maxIterations` must be from 1 to 4294967295, not 0
-        "#,
+        "#]],
     );
 }
 
 #[test]
 fn a_limit_without_a_loop_has_no_effect() {
-    let manifests = [(
-        "agent.yaml",
+    check_one(
         r#"id: p
 kind: sequential
 maxIterations: 5
 steps:
   - agent: { id: a, kind: llm, model: { provider: openai, name: m }, instruction: hi, prompt: x }
 "#,
-    )];
-    expect(
-        &manifests,
-        r#"
+        expect![[r#"
             warning 3:1 no-effect: `maxIterations` has no effect: without `until` the steps run once
-        "#,
+        "#]],
     );
 }
 
@@ -224,16 +190,16 @@ prompt: x
 "#,
         ),
     ];
-    expect(
+    check(
         &manifests,
-        r#"
-            error agent.yaml 4:10 unknown-reference: no manifest in this folder has the id `writter` (did you mean `writer`?)
+        expect![[r#"
+            error agent.yaml 4:10 unknown-reference: no manifest in this folder has the id `writter` (did you mean `writer`?) {fix: "writer"}
             error agent.yaml 5:10 unknown-reference: no manifest in this folder has the id `nobody` (there is `writer`)
             warning agent.yaml 6:5 state-key: no template can name `a b` (give the step another `stateKey`)
             error agent.yaml 6:10 invalid-reference: `a b` is not a reference to an agent: a reference has no white space
             info agent.yaml 7:10 reference-version: `latest` of `writer` is the manifest in this folder
             error agent.yaml 8:10 invalid-reference: `writer@-bad` is not a reference to an agent: `-bad` is neither `latest`, an alias (a letter or digit first), nor a time stamp that ends in `Z`
-        "#,
+        "#]],
     );
 }
 
@@ -261,29 +227,25 @@ steps:
 "#,
         ),
     ];
-    expect(
+    check(
         &manifests,
-        r#"
+        expect![[r#"
             error b.yaml 4:10 reference-cycle: a cycle of references: a -> b -> a (repeat steps with `until` and `maxIterations` instead) [agent.yaml 8:16 called by `a`]
-        "#,
+        "#]],
     );
 }
 
 #[test]
 fn a_pipeline_may_not_call_itself() {
-    let manifests = [(
-        "agent.yaml",
+    check_one(
         r#"id: a
 kind: sequential
 steps:
   - ref: a
 "#,
-    )];
-    expect(
-        &manifests,
-        r#"
+        expect![[r#"
             error 4:10 reference-cycle: `a` calls itself (repeat steps with `until` and `maxIterations` instead)
-        "#,
+        "#]],
     );
 }
 
@@ -339,11 +301,11 @@ kind: llm
 "#,
         ),
     ];
-    expect(
+    check(
         &manifests,
-        r#"
+        expect![[r#"
             error agent.yaml 5:10 duplicate-id: several manifests have the id `two` [two.yaml 1:5 declared here] [two again.yaml 1:5 declared here]
-        "#,
+        "#]],
     );
 }
 
@@ -369,11 +331,11 @@ inputSchema: { a: { type: string, default: x } }
 "#,
         ),
     ];
-    expect(
+    check(
         &manifests,
-        r#"
+        expect![[r#"
             error w.yaml 4:17 unresolved-name: `nope` is not defined here (there is `a`)
-        "#,
+        "#]],
     );
 }
 
@@ -437,13 +399,13 @@ inputSchema: { type: object, properties: { a: { type: string } } }
 "#,
         ),
     ];
-    expect(
+    check(
         &manifests,
-        r#"
+        expect![[r#"
             error agent.yaml 4:5 missing-input: `needs` requires `a`, `c`, and the step gives no `input` (add `input: { a: "{{...}}" }` to the step)
             warning agent.yaml 6:5 empty-message: `silent` gets an empty user message: no `input` here, and no `prompt` there (a step does not pass on what came before it: give it `input`, or the agent a `prompt`)
             warning agent.yaml 7:5 missing-input: `reads` reads its input, and the step gives none: null there (a step does not pass on what came before it: give it `input`)
-        "#,
+        "#]],
     );
 }
 
@@ -499,26 +461,25 @@ inputSchema: { type: object, additionalProperties: true, properties: { a: { type
 "#,
         ),
     ];
-    expect(
+    check(
         &manifests,
-        r#"
-            error agent.yaml 6:14 unknown-input: `c` takes no `topci` (did you mean `topic`? it takes `topic`, `number`, `choice`, `list`)
+        expect![[r#"
+            error agent.yaml 6:14 unknown-input: `c` takes no `topci` (did you mean `topic`? it takes `topic`, `number`, `choice`, `list`) {fix: "topic"}
             error agent.yaml 6:34 wrong-type: `number` of `c` is a number, and this is text (only a lone placeholder keeps its type; anything else is text: pass an input that has this as its `default`)
-            error agent.yaml 6:47 unknown-value: `choice` of `c` cannot be `z` (did you mean `x`? it can be one of `x`, `y`)
+            error agent.yaml 6:47 unknown-value: `choice` of `c` cannot be `z` (did you mean `x`? it can be one of `x`, `y`) {maybe: agent.yaml 6:48 "x"}
             error agent.yaml 6:58 wrong-type: `list` of `c` is a list, and this is text (only a lone placeholder keeps its type; anything else is text)
             error agent.yaml 9:21 wrong-type: `topic` of `c` is text, and this is a number
             error agent.yaml 9:38 wrong-type: `number` of `c` is a number, and this is text (give the agent that it comes from an `outputSchema`)
             error agent.yaml 9:55 wrong-type: `choice` of `c` is text, and this is a number
             error agent.yaml 9:70 wrong-type: `list` of `c` is a list, and this is a number
             error agent.yaml 11:5 missing-input: `input` lacks `a`, which `strict` requires
-        "#,
+        "#]],
     );
 }
 
 #[test]
 fn conditions_without_placeholders() {
-    let manifests = [(
-        "agent.yaml",
+    check_one(
         r#"id: p
 kind: sequential
 inputSchema: { lang: string }
@@ -526,19 +487,15 @@ steps:
   - agent: { id: a, kind: llm, model: { provider: openai, name: m }, instruction: hi, prompt: x }
     when: lang != en
 "#,
-    )];
-    expect(
-        &manifests,
-        r#"
-            warning 6:11 constant-condition: `lang != en` has no placeholder, so it is always the same (a name is written in braces: `{{lang}}`)
-        "#,
+        expect![[r#"
+            warning 6:11 constant-condition: `lang != en` has no placeholder, so it is always the same (a name is written in braces: `{{lang}}`) {fix: write `{{lang}}`: "\"{{lang}} != en\""}
+        "#]],
     );
 }
 
 #[test]
 fn conditions_that_never_hold() {
-    let manifests = [(
-        "agent.yaml",
+    check_one(
         r#"id: p
 kind: sequential
 inputSchema: { n: number, k: { type: string, enum: [x, why] }, b: boolean, s: string }
@@ -550,24 +507,20 @@ steps:
   - agent: { id: c, kind: llm, model: { provider: openai, name: m }, instruction: hi, prompt: x }
     when: "{{a}} == yes || {{s}} == 5 || {{n}} == null"
 "#,
-    )];
-    expect(
-        &manifests,
-        r#"
-            warning 4:11 never-true: this comparison can never be true: `a.ok` is true or false, and this is text (write `true` without quotes)
-            warning 8:14 never-true: this comparison can never be true: `n` is a number, and this is text (write `5` without quotes)
-            warning 8:30 never-true: this comparison can never be true: `k` is one of `x`, `why` (did you mean `why`?)
-            warning 8:45 never-true: this comparison is always true: `b` is true or false, and this is text (write `false` without quotes)
+        expect![[r#"
+            warning 4:11 never-true: this comparison can never be true: `a.ok` is true or false, and this is text (write `true` without quotes) {fix: 4:21 "true"}
+            warning 8:14 never-true: this comparison can never be true: `n` is a number, and this is text (write `5` without quotes) {fix: 8:21 "5"}
+            warning 8:30 never-true: this comparison can never be true: `k` is one of `x`, `why` (did you mean `why`?) {maybe: 8:37 "why"}
+            warning 8:45 never-true: this comparison is always true: `b` is true or false, and this is text (write `false` without quotes) {fix: 8:52 "false"}
             warning 10:14 never-true: this comparison can never be true: `a` is an object, and this is text
-            warning 10:30 never-true: this comparison can never be true: `s` is text, and this is a number (for text write `'5'` in quotes)
-        "#,
+            warning 10:30 never-true: this comparison can never be true: `s` is text, and this is a number (for text write `'5'` in quotes) {maybe: 10:37 "'5'"}
+        "#]],
     );
 }
 
 #[test]
 fn conditions_have_a_small_grammar() {
-    let manifests = [(
-        "agent.yaml",
+    check_one(
         r#"id: p
 kind: sequential
 inputSchema: { n: number, b: boolean }
@@ -577,15 +530,12 @@ steps:
   - agent: { id: c, kind: llm, model: { provider: openai, name: m }, instruction: hi, prompt: x }
     when: "{{nn}} > 5"
 "#,
-    )];
-    expect(
-        &manifests,
-        r#"
-            error 6:12 condition-syntax: there are no parentheses here
-            error 6:24 condition-bad-operator: `and` is not an operator here
-            error 6:28 condition-bad-operator: there is no operator `!`
-            error 8:14 unresolved-name: `nn` is not defined here (did you mean `n`? there is `n`, `b`, `a`)
-        "#,
+        expect![[r#"
+            error 6:12 condition-syntax: there are no parentheses here (`&&` binds tighter than `||`: write the alternatives out)
+            error 6:24 condition-bad-operator: `and` is not an operator here (write `&&`, or put the text into quotes)
+            error 6:28 condition-bad-operator: there is no operator `!` (there is no negation: write `== false`, `== null` or `!=`)
+            error 8:14 unresolved-name: `nn` is not defined here (did you mean `n`? there is `n`, `b`, `a`) {maybe: "n"}
+        "#]],
     );
 }
 
@@ -603,16 +553,39 @@ steps:
 "#
         )
     };
-    expect(
+    check(
         &[("main.yaml", &flow("plan == enterprise || {{n}} > 3"))],
-        "
-            warning 6:12 constant-condition: `plan` has no braces, so this comparison is always the same (a name is written in braces: `{{plan}}`)
-        ",
+        expect![[r#"
+            warning 6:12 constant-condition: `plan` has no braces, so this comparison is always the same (a name is written in braces: `{{plan}}`) {fix: "{{plan}}"}
+        "#]],
     );
-    expect(
+    check(
         &[("main.yaml", &flow("{{plan}} == plan && n >= 8"))],
-        "
-            warning 6:32 constant-condition: `n` has no braces, so this comparison is always the same (a name is written in braces: `{{n}}`)
-        ",
+        expect![[r#"
+            warning 6:32 constant-condition: `n` has no braces, so this comparison is always the same (a name is written in braces: `{{n}}`) {fix: "{{n}}"}
+        "#]],
     );
+}
+
+#[test]
+fn agents_in_steps_are_told_apart() {
+    let step = |rest: &str| format!("  - agent: {{ id: a, kind: llm, {}, instruction: Hi., prompt: Hi.{rest}\n", MODEL);
+    let pipeline = |second: &str| {
+        format!("id: p\nkind: sequential\nsteps:\n{}{second}output: {{ x: \"{{{{a}}}}\" }}\n", step(" }"))
+    };
+    check_one(
+        &pipeline(&step(", stateKey: b }")),
+        expect![[r#"
+            warning 5:18 duplicate-id: two agents of this pipeline have the id `a` (give one of them another id) [4:18 the other one]
+        "#]],
+    );
+    silent(&pipeline(&step(" }")), "duplicate-id");
+    check_one(
+        &pipeline(&step(", stateKey: b }\n    stateKey: c")),
+        expect![[r#"
+            warning 5:18 duplicate-id: two agents of this pipeline have the id `a` (give one of them another id) [4:18 the other one]
+            warning 5:117 no-effect: `stateKey` has no effect here: that of the step counts [6:15 the output lands here]
+        "#]],
+    );
+    silent(&pipeline(&step(" }\n    stateKey: c")), "no-effect");
 }

@@ -1,10 +1,10 @@
 //! Manifests in, findings and IR out.
 
+use expect_test::Expect;
 use trefoil_front::agntz::Agntz;
-use trefoil_syntax::{Diagnostics, Files};
 
-pub use crate::support::Folder;
-use crate::support::{line, place};
+use crate::support::{self, bless};
+pub use crate::support::{Changes, Folder, show};
 
 /// Loads a folder and lowers its first file.
 pub fn load(manifests: &[(&str, &str)]) -> Folder {
@@ -16,32 +16,63 @@ pub fn load_as(manifests: &[(&str, &str)], entry: usize) -> Folder {
     Folder::load(&Agntz, manifests, entry, |_| {})
 }
 
-/// The findings, one a line: `error 3:5 rule: message (help) [label]`.
+/// All findings about the first of some manifests, one a line.
 pub fn findings(manifests: &[(&str, &str)]) -> String {
-    let folder = load(manifests).consistent();
-    show(&folder.project.files, folder.diagnostics, manifests.len() > 1)
+    support::findings(&Agntz, manifests)
 }
 
-/// The same as everywhere, with labels, and without the advice on templates, which is the template crate's own.
-pub fn show(files: &Files, diagnostics: Diagnostics, names: bool) -> String {
-    let mut lines = Vec::new();
-    for mut d in diagnostics.into_sorted() {
-        if d.rule.starts_with("template-") || d.rule.starts_with("condition-") {
-            d.help = None;
-        }
-        let labels = d.labels.iter().map(|l| format!(" [{} {}]", place(files, l.location, names), l.message));
-        lines.push(line(files, &d, names) + &labels.collect::<String>());
-    }
-    lines.join("\n")
-}
-
-/// Asserts the findings of one manifest (or the first of several) against lines; white space around them is free.
+/// Compares all findings about the first of some manifests.
 #[track_caller]
-pub fn expect(manifests: &[(&str, &str)], expected: &str) {
-    crate::support::same(&findings(manifests), expected);
+pub fn check(manifests: &[(&str, &str)], expected: Expect) {
+    bless(&findings(manifests), &expected);
+}
+
+/// The same for one manifest.
+#[track_caller]
+pub fn check_one(manifest: &str, expected: Expect) {
+    check(&[("agent.yaml", manifest)], expected);
+}
+
+/// Asserts that nothing in a manifest is found by this rule.
+#[track_caller]
+pub fn silent(manifest: &str, rule: &str) {
+    support::silent(&Agntz, &[("agent.yaml", manifest)], rule);
+}
+
+/// What the findings offer to write.
+pub fn changes(manifests: &[(&str, &str)]) -> Changes {
+    support::changes(&Agntz, manifests)
 }
 
 /// The source, the findings and the program: what snapshots show.
 pub fn story(manifests: &[(&str, &str)]) -> String {
     load(manifests).story(manifests, show)
+}
+
+/// What an agent that calls a model needs.
+pub const MODEL: &str = "model: { provider: openai, name: gpt-5.4 }";
+
+/// A sequence of one step that takes `q`, with its other keys.
+pub fn step(keys: &str) -> String {
+    format!(
+        "id: p\nkind: sequential\ninputSchema: {{ q: string, n: {{ type: integer, default: 5 }}, plan: {{ type: string, enum: [free, team] }}, ok: boolean }}\nsteps:\n  - agent: {{ id: b, kind: llm, {MODEL}, instruction: Hi., prompt: \"{{{{q}}}}\", inputSchema: {{ q: string }} }}\n{keys}"
+    )
+}
+
+/// A step with this condition.
+pub fn when(condition: &str) -> String {
+    step(&format!("    input: {{ q: \"{{{{q}}}}\" }}\n    when: \"{condition}\"\n"))
+}
+
+/// A model agent that takes three inputs, with its other keys.
+pub fn taker(rest: &str) -> String {
+    format!(
+        "id: a\nkind: llm\ninputSchema: {{ topic: string, kind: string, price: number }}\nmodel: {{ provider: openai, name: gpt-5.4 }}\n{rest}"
+    )
+}
+
+/// Compares the findings about such an agent.
+#[track_caller]
+pub fn says(rest: &str, expected: Expect) {
+    check(&[("agent.yaml", &taker(rest))], expected);
 }

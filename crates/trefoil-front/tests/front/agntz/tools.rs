@@ -1,11 +1,12 @@
 //! Tools: tool agents, http requests, the tools of an agent.
 
-use super::support::expect;
+use expect_test::expect;
+
+use super::support::{MODEL, check_one, silent};
 
 #[test]
 fn a_tool_agent_runs_only_where_its_tool_is_provided() {
-    let manifests = [(
-        "agent.yaml",
+    check_one(
         r##"id: notify
 kind: tool
 inputSchema: { text: string }
@@ -14,75 +15,59 @@ tool:
   name: send_slack
   params: { channel: "#content", message: "New: {{text}}" }
 "##,
-    )];
-    expect(
-        &manifests,
-        r##"
+        expect![[r#"
             warning 6:9 refused: the local tool `send_slack` runs only when a tool of this name is provided (this version has no tools of its own: scripted answers or an embedding program provide them)
-        "##,
+        "#]],
     );
 }
 
 #[test]
 fn tool_agents_need_kind_and_name() {
-    let manifests = [(
-        "agent.yaml",
+    check_one(
         r#"id: a
 kind: tool
 tool: { params: { a: "{{userQuery}}" } }
 "#,
-    )];
-    expect(
-        &manifests,
-        r#"
+        expect![[r#"
             error 3:9 missing-key: tool needs `kind`
             error 3:9 missing-key: tool needs `name`
-        "#,
+        "#]],
     );
 }
 
 #[test]
 fn callback_and_client_are_no_tool_agents() {
-    let manifests = [(
-        "agent.yaml",
+    check_one(
         r#"id: a
 kind: tool
 tool: { kind: callback, name: x }
 "#,
-    )];
-    expect(
-        &manifests,
-        r#"
+        expect![[r#"
             error 3:15 unknown-value: `kind` cannot be `callback` (it can be one of `local`, `mcp`, `http`)
-        "#,
+        "#]],
     );
 }
 
 #[test]
 fn params_are_templates() {
-    let manifests = [(
-        "agent.yaml",
+    check_one(
         r#"id: a
 kind: tool
 tool: { kind: mcp, server: "", name: x, params: { a: 5, b: "{{userQuery", c: [1] } }
 "#,
-    )];
-    expect(
-        &manifests,
-        r#"
+        expect![[r#"
             error 3:28 wrong-type: `server` must not be empty
             warning 3:38 refused: the mcp tool `x` runs only when a tool of this name is provided (this version has no tools of its own: scripted answers or an embedding program provide them)
             error 3:54 wrong-type: `a` must be text or a template, not a number (in quotes it is text; anything else comes only from a lone placeholder, as of an input with a `default`)
-            error 3:61 template-unclosed: `{{userQuery` has no closing `}}`
+            error 3:61 template-unclosed: `{{userQuery` has no closing `}}` (end it with `}}`; there is no escape for a literal `{{` here: pass such text in as a value) {maybe: close it with `}}`: "{{userQuery}}"}
             error 3:78 wrong-type: `c` must be text or a template, not a list
-        "#,
+        "#]],
     );
 }
 
 #[test]
 fn http_requests_are_checked_whole() {
-    let manifests = [(
-        "agent.yaml",
+    check_one(
         r#"id: a
 kind: tool
 tool:
@@ -95,46 +80,38 @@ tool:
   body_type: form
   body: { a: { b: "x" } }
 "#,
-    )];
-    expect(
-        &manifests,
-        r#"
+        expect![[r#"
             error 5:9 invalid-name: `get-user` cannot be an http tool (its name is a letter or `_`, then letters, digits and `_`)
             warning 5:9 refused: the http tool `get-user` runs only when a tool of this name is provided (this version has no tools of its own: scripted answers or an embedding program provide them)
             error 6:31 invalid-url: `{b?}` is optional, which only works after the `?` of the url
             warning 6:45 missing-input: nothing fills in `{d}`: `params` does not have it
-            error 7:11 unknown-value: `method` cannot be `post` (did you mean `POST`? it can be one of `GET`, `POST`, `PUT`, `PATCH`, `DELETE`)
-            error 8:33 unknown-input: `z` is not a placeholder of the url (did you mean `a`?)
+            error 7:11 unknown-value: `method` cannot be `post` (did you mean `POST`? it can be one of `GET`, `POST`, `PUT`, `PATCH`, `DELETE`) {fix: "POST"}
+            error 8:33 unknown-input: `z` is not a placeholder of the url (did you mean `a`?) {maybe: "a"}
             error 9:17 wrong-type: `A` must be text or a template, not a number (write it in quotes)
             error 11:14 wrong-type: `a` must be text or a template, not a mapping
-        "#,
+        "#]],
     );
 }
 
 #[test]
 fn http_addresses_and_bodies() {
-    let manifests = [(
-        "agent.yaml",
+    check_one(
         r#"id: a
 kind: tool
 tool: { kind: http, name: f, url: "ftp://{x", body: { a: "b" } }
 "#,
-    )];
-    expect(
-        &manifests,
-        r#"
+        expect![[r#"
             warning 3:27 refused: the http tool `f` runs only when a tool of this name is provided (this version has no tools of its own: scripted answers or an embedding program provide them)
             error 3:35 invalid-url: `ftp://{x` is not an http address (an address begins with `https://` and a host)
             error 3:42 invalid-url: this `{` is not closed
             error 3:47 conflicting-keys: a GET request has no body (set `method` to POST, PUT or PATCH)
-        "#,
+        "#]],
     );
 }
 
 #[test]
 fn http_auth_is_checked() {
-    let manifests = [(
-        "agent.yaml",
+    check_one(
         r#"id: a
 kind: tool
 tool:
@@ -148,24 +125,20 @@ tool:
     apply: { location: query, format: Bearer }
     refresh_on: [5]
 "#,
-    )];
-    expect(
-        &manifests,
-        r#"
+        expect![[r#"
             warning 5:9 refused: the http tool `f` runs only when a tool of this name is provided (this version has no tools of its own: scripted answers or an embedding program provide them)
             warning 9:63 refused: `secrets.A` is not read by this version: a run that reaches it does not start (there is no secret store: put the value into an environment variable and read `env.NAME`)
             error 10:28 unknown-value: `token_path` begins with `$` (for example `$.access_token`)
             error 11:14 missing-key: apply needs `name`
             error 11:39 unknown-value: `format` does not hold `{token}` (for example `Bearer {token}`)
             error 12:18 out-of-range: `refresh_on` must be from 100 to 599, not 5
-        "#,
+        "#]],
     );
 }
 
 #[test]
 fn tools_of_an_agent_are_checked_and_refused() {
-    let manifests = [(
-        "agent.yaml",
+    check_one(
         r#"id: a
 kind: llm
 model: { provider: openai, name: gpt-5.4 }
@@ -197,14 +170,11 @@ tools:
     inputSchema: { a: string }
   - kind: shell
 "#,
-    )];
-    expect(
-        &manifests,
-        r#"
+        expect![[r#"
             warning 6:1 refused: `tools` is not supported yet: a run that can reach it does not start (make the tool call a step of its own (`kind: tool`) and pass its output on)
             error 8:12 wrong-type: a local tool entry lists at least one tool
             error 10:13 invalid-name: `memory_read` cannot be a local tool (`memory_` is kept for the tools of a memory resource)
-            error 13:46 unresolved-name: `usr` is not defined here (did you mean `user`? there is `user`)
+            error 13:46 unresolved-name: `usr` is not defined here (did you mean `user`? there is `user`) {fix: "user"}
             error 13:58 wrong-type: `tools` must be a tool's name or a mapping with `tool`, not a number
             error 20:12 unknown-reference: no manifest in this folder has the id `helper` (there is no other manifest in this folder)
             error 21:14 invalid-reference: the version of `helper@latest` is given twice [20:12 here it has one already]
@@ -214,25 +184,151 @@ tools:
             error 28:18 wrong-type: `description` must not be empty
             error 29:5 invalid-schema: a client tool takes a JSON Schema (write `type: object` and `properties:`)
             error 30:11 unknown-value: `kind` cannot be `shell` (it can be one of `local`, `http`, `mcp`, `agent`, `callback`, `client`)
-        "#,
+        "#]],
     );
 }
 
 #[test]
 fn an_empty_list_of_tools_is_nothing() {
-    let manifests = [(
-        "agent.yaml",
+    check_one(
         r#"id: a
 kind: llm
 model: { provider: openai, name: gpt-5.4 }
 instruction: hi
 tools: []
 "#,
-    )];
-    expect(
-        &manifests,
-        r#"
-
-        "#,
+        expect![""],
     );
+}
+
+#[test]
+fn an_address_is_one() {
+    let tool = |url: &str| {
+        format!(
+            "id: t\nkind: tool\ninputSchema: {{ id: string }}\ntool: {{ kind: http, name: t, url: \"{url}\", params: {{}} }}\n"
+        )
+    };
+    for (url, expected) in [
+        (
+            "https://example.com/users/:id/posts",
+            expect![[r#"
+                warning 4:27 refused: the http tool `t` runs only when a tool of this name is provided (this version has no tools of its own: scripted answers or an embedding program provide them)
+                warning 4:62 not-a-placeholder: `:id` is text here (a placeholder of a url is `{id}`) {maybe: "{id}"}
+            "#]],
+        ),
+        (
+            "https://example.com/<city>",
+            expect![[r#"
+                warning 4:27 refused: the http tool `t` runs only when a tool of this name is provided (this version has no tools of its own: scripted answers or an embedding program provide them)
+                warning 4:56 not-a-placeholder: `<city>` is text here (a placeholder of a url is `{city}`) {maybe: "{city}"}
+            "#]],
+        ),
+        (
+            "https://https://example.com/x",
+            expect![[r#"
+                warning 4:27 refused: the http tool `t` runs only when a tool of this name is provided (this version has no tools of its own: scripted answers or an embedding program provide them)
+                error 4:44 invalid-url: the address begins twice (take one `https://` away)
+            "#]],
+        ),
+        (
+            "https://api,example.com/x",
+            expect![[r#"
+                warning 4:27 refused: the http tool `t` runs only when a tool of this name is provided (this version has no tools of its own: scripted answers or an embedding program provide them)
+                error 4:44 invalid-url: `api,example.com` is not a host (its parts are joined with one `.` each)
+            "#]],
+        ),
+        (
+            "https://api..example.com/x",
+            expect![[r#"
+                warning 4:27 refused: the http tool `t` runs only when a tool of this name is provided (this version has no tools of its own: scripted answers or an embedding program provide them)
+                error 4:44 invalid-url: `api..example.com` is not a host (its parts are joined with one `.` each)
+            "#]],
+        ),
+        (
+            "https://<your-domain>/x",
+            expect![[r#"
+                warning 4:27 refused: the http tool `t` runs only when a tool of this name is provided (this version has no tools of its own: scripted answers or an embedding program provide them)
+                warning 4:44 invalid-url: `<your-domain>` is a placeholder host (write the host that is to be called)
+            "#]],
+        ),
+        (
+            "https://YOUR_HOST/x",
+            expect![[r#"
+                warning 4:27 refused: the http tool `t` runs only when a tool of this name is provided (this version has no tools of its own: scripted answers or an embedding program provide them)
+                warning 4:44 invalid-url: `YOUR_HOST` is a placeholder host (write the host that is to be called)
+            "#]],
+        ),
+        (
+            "https://example.com:99999/x",
+            expect![[r#"
+                warning 4:27 refused: the http tool `t` runs only when a tool of this name is provided (this version has no tools of its own: scripted answers or an embedding program provide them)
+                error 4:44 invalid-url: `99999` is not a port (a port is a number from 0 to 65535)
+            "#]],
+        ),
+    ] {
+        check_one(&tool(url), expected);
+    }
+    for url in [
+        "https://example.com:8080/v1/models:predict?at=12:30&q={id?}",
+        "https://{{env.HOST}}:8080/x",
+        "https://user@example.com/a,b",
+    ] {
+        for rule in ["invalid-url", "not-a-placeholder"] {
+            silent(&tool(url), rule);
+        }
+    }
+}
+
+#[test]
+fn what_surrounds_an_agent_is_looked_at() {
+    let agent = |rest: &str| format!("id: a\nkind: llm\n{MODEL}\ninstruction: Hi.\n{rest}\n");
+    check_one(
+        &agent("skills: [search, read, search]"),
+        expect![[r#"
+            warning 5:1 refused: `skills` is not supported yet: a run that can reach it does not start (write what the skill says into `instruction`)
+            warning 5:24 duplicate-id: `search` is listed twice [5:10 here already]
+        "#]],
+    );
+    check_one(
+        &agent("tools: [ { kind: agent, agent: a } ]"),
+        expect![[r#"
+            warning 5:1 refused: `tools` is not supported yet: a run that can reach it does not start (make the tool call a step of its own (`kind: tool`) and pass its output on)
+            warning 5:32 reference-cycle: `a` has itself as a tool (name another agent) [1:5 the agent]
+        "#]],
+    );
+    let callback = |url: &str, secret: &str| {
+        agent(&format!("tools: [ {{ kind: callback, name: c, url: \"{url}\", secret: \"{secret}\" }} ]"))
+    };
+    check_one(
+        &callback("https://example.com", "{{secrets.CB}}"),
+        expect![[r#"
+            warning 5:1 refused: `tools` is not supported yet: a run that can reach it does not start (make the tool call a step of its own (`kind: tool`) and pass its output on)
+            warning 5:73 not-a-placeholder: `secret` is the name of a signing secret, and no template {maybe: "CB"}
+        "#]],
+    );
+    check_one(
+        &callback("/hook", "cb"),
+        expect![[r#"
+            warning 5:1 refused: `tools` is not supported yet: a run that can reach it does not start (make the tool call a step of its own (`kind: tool`) and pass its output on)
+            warning 5:42 invalid-url: `/hook` is not an http address (an address begins with `https://` and a host)
+        "#]],
+    );
+    check_one(
+        &callback("https://example.com/{{env.ID}}", "cb"),
+        expect![[r#"
+            warning 5:1 refused: `tools` is not supported yet: a run that can reach it does not start (make the tool call a step of its own (`kind: tool`) and pass its output on)
+            warning 5:42 not-a-placeholder: the address of a callback is no template (write the address that is to be called)
+        "#]],
+    );
+    silent(&callback("https://example.com", "cb"), "not-a-placeholder");
+    check_one(
+        &agent("tools: [ { kind: mcp, server: \"https//mcp.example.com/x\" } ]"),
+        expect![[r#"
+            warning 5:1 refused: `tools` is not supported yet: a run that can reach it does not start (make the tool call a step of its own (`kind: tool`) and pass its output on)
+            warning 5:31 invalid-url: `https//mcp.example.com/x` is not an http address (an address begins with `https://` and a host)
+        "#]],
+    );
+    for server in ["https://mcp.example.com/x", "http-tools", "files"] {
+        silent(&agent(&format!("tools: [ {{ kind: mcp, server: \"{server}\" }} ]")), "invalid-url");
+    }
 }

@@ -1,9 +1,10 @@
 //! Workflow nodes: which file, with which inputs, and what of it can be read (decision S9).
 
+use expect_test::{Expect, expect};
 use trefoil_front::sirenspec::SirenSpec;
 use trefoil_front::{FrontEnd, NeedKind};
 
-use super::support::{expect, lines_with, load};
+use super::support::{check, lines_with, load};
 
 const CHILD: &str = "version: \"0.1\"\nagents: {c: {model: \"openai:m\", system: \"{{ inputs.topic }} {{ inputs.style }}\"}}\nnodes:\n  write: {agent: c, writes: output.text}\n  check: {agent: c, writes: working.checked}\ninput: {topic: tea, style: plain}\n";
 
@@ -15,19 +16,23 @@ fn parent(keys: &str, read: &str) -> String {
 }
 
 #[track_caller]
-fn expect_pair(parent: &str, child: &str, expected: &str) {
-    expect(&[("parent.yaml", parent), ("sub/child.yaml", child)], expected);
+fn expect_pair(parent: &str, child: &str, expected: Expect) {
+    check(&[("parent.yaml", parent), ("sub/child.yaml", child)], expected);
 }
 
 #[test]
 fn its_output_tree_and_its_nodes_can_be_read() {
     let read = "{{ run.output }} {{ run.output.text }} {{ run.output.write }} {{ run.output.check }} {{ output.run.text }} {{ both }}";
-    expect_pair(&parent(", writes: working.both", read), CHILD, "");
-    expect_pair(&parent("", "{{ run.output.txt }} {{ run.output.checked }} {{ run.text }}"), CHILD, "
-        error parent.yaml 2:45 unknown-property: `run.output.txt` is not defined: `run.output` has no `txt` (did you mean `run.output.text`?)
-        error parent.yaml 2:66 unknown-property: `run.output.checked` is not defined: `run.output` has no `checked` (did you mean `run.output.check`?)
-        error parent.yaml 2:91 unknown-property: `run.text` is not defined: `run` has no `text` (available: `output`)
-    ");
+    expect_pair(&parent(", writes: working.both", read), CHILD, expect![""]);
+    expect_pair(
+        &parent("", "{{ run.output.txt }} {{ run.output.checked }} {{ run.text }}"),
+        CHILD,
+        expect![[r#"
+            error parent.yaml 2:45 unknown-property: `run.output.txt` is not defined: `run.output` has no `txt` (did you mean `run.output.text`?) {fix: parent.yaml 2:56 "text"}
+            error parent.yaml 2:66 unknown-property: `run.output.checked` is not defined: `run.output` has no `checked` (did you mean `run.output.check`?) {fix: parent.yaml 2:77 "check"}
+            error parent.yaml 2:91 unknown-property: `run.text` is not defined: `run` has no `text` (available: `output`)
+        "#]],
+    );
 }
 
 #[test]
@@ -47,24 +52,28 @@ fn inputs_that_it_does_not_read_and_inputs_that_it_needs() {
     expect_pair(
         &parent(", inputs: {topic: x, stile: y}", "x"),
         CHILD,
-        "
-        warning parent.yaml 4:67 unknown-input: `./sub/child.yaml` has no input `stile` (did you mean `style`?)
-    ",
+        expect![[r#"
+            warning parent.yaml 4:67 unknown-input: `./sub/child.yaml` has no input `stile` (did you mean `style`?) [sub/child.yaml 6:21 declared here] {fix: "style"}
+        "#]],
     );
     let needs = CHILD.replace("style: plain", "style: ");
     expect_pair(
         &parent(", inputs: {topic: x}", "x"),
         &needs,
-        "error parent.yaml 4:30 missing-key: `./sub/child.yaml` needs the input `style` (give it: `inputs: {style: ...}`)",
+        expect![[r#"
+            error parent.yaml 4:30 missing-key: `./sub/child.yaml` needs the input `style` (give it: `inputs: {style: ...}`) [sub/child.yaml 6:21 declared here]
+        "#]],
     );
     // What the caller gives need not be declared.
     let undeclared = CHILD.replace("input: {topic: tea, style: plain}\n", "");
-    expect_pair(&parent(", inputs: {topic: x, style: y}", "x"), &undeclared, "");
+    expect_pair(&parent(", inputs: {topic: x, style: y}", "x"), &undeclared, expect![""]);
     expect_pair(
         &parent(", inputs: {topic: x}", "x"),
         &undeclared,
-        "error parent.yaml 4:30 missing-key: `./sub/child.yaml` reads `inputs.style`, which is neither given here nor declared there (give it: `inputs: {style: ...}`)
-        error sub/child.yaml 2:64 unknown-property: `inputs.style` is not defined: `inputs` has no `style` (declare it: `input: {style: ...}`)",
+        expect![[r#"
+            error parent.yaml 4:30 missing-key: `./sub/child.yaml` reads `inputs.style`, which is neither given here nor declared there (give it: `inputs: {style: ...}`)
+            error sub/child.yaml 2:64 unknown-property: `inputs.style` is not defined: `inputs` has no `style` (declare it: `input: {style: ...}`)
+        "#]],
     );
 }
 
@@ -72,11 +81,14 @@ fn inputs_that_it_does_not_read_and_inputs_that_it_needs() {
 fn a_file_that_others_call_can_be_checked_by_itself() {
     let undeclared = CHILD.replace("input: {topic: tea, style: plain}\n", "");
     let caller = parent(", inputs: {topic: x, style: y}", "x").replace("./sub/child.yaml", "child.yaml");
-    expect(&[("child.yaml", &undeclared), ("parent.yaml", &caller)], "");
-    expect(&[("child.yaml", &undeclared)], "
+    check(&[("child.yaml", &undeclared), ("parent.yaml", &caller)], expect![""]);
+    check(
+        &[("child.yaml", &undeclared)],
+        expect![[r#"
         error 2:45 unknown-property: `inputs.topic` is not defined: `inputs` has no `topic` (declare it: `input: {topic: ...}`)
         error 2:64 unknown-property: `inputs.style` is not defined: `inputs` has no `style` (declare it: `input: {style: ...}`)
-    ");
+    "#]],
+    );
     let fields = lines_with(&[("child.yaml", &undeclared), ("parent.yaml", &caller)], &["field "]);
     assert_eq!(fields, ["field message {\"type\":\"string\"}", "field topic {}", "field style {}"]);
 }
@@ -104,11 +116,14 @@ fn the_message_is_inherited() {
 fn references_to_nothing_and_in_circles() {
     let here = "version: \"0.1\"\nnodes:\n  a: {type: workflow, ref: ./chld.yaml}\n  b: {type: workflow, ref: child}\n  c: {type: workflow, ref: registered-name}\n";
     let child = "version: \"0.1\"\nnodes: {back: {type: workflow, ref: ../a.yaml}}\n";
-    expect(&[("a.yaml", here), ("sub/child.yaml", child)], "
+    check(
+        &[("a.yaml", here), ("sub/child.yaml", child)],
+        expect![[r#"
         error a.yaml 3:28 unknown-reference: there is no workflow at `./chld.yaml` (did you mean the file of `child`? `ref` is relative to this file)
         error a.yaml 5:28 unknown-reference: there is no workflow at `registered-name` (`ref` is the path of a file, relative to this one: `./child.yaml`)
         error sub/child.yaml 2:37 reference-cycle: workflows call each other in a circle: `a.yaml` -> `sub/child.yaml` -> `a.yaml` (a workflow cannot contain itself)
-    ");
+    "#]],
+    );
 }
 
 #[test]
@@ -119,11 +134,13 @@ fn depth() {
     let leaf = "version: \"0.1\"\nnodes: {s: {type: swrm, agents: [{id: p, provider: openai, prompt: x}]}}\n";
     let files = |limit| [level("./b.yaml", 1), level("./c.yaml", limit), leaf.to_owned()];
     let [a, b, c] = files(2);
-    expect(&[("a.yaml", &a), ("b.yaml", &b), ("c.yaml", &c)], "");
+    check(&[("a.yaml", &a), ("b.yaml", &b), ("c.yaml", &c)], expect![""]);
     let [a, b, c] = files(1);
-    expect(
+    check(
         &[("a.yaml", &a), ("b.yaml", &b), ("c.yaml", &c)],
-        "error b.yaml 2:36 out-of-range: node `run` nests workflows deeper than its `max_depth` of 1",
+        expect![[r#"
+            error b.yaml 2:36 out-of-range: node `run` nests workflows deeper than its `max_depth` of 1
+        "#]],
     );
 }
 

@@ -1,6 +1,8 @@
 //! What templates and conditions may name: nodes, written and seeded paths, inputs, loop variables (decisions S4, C9).
 
-use super::support::{expect_one, findings, flow, lines_with};
+use expect_test::expect;
+
+use super::support::{check_one, flow, lines_with};
 
 /// Two agent nodes in a row, the second with this system prompt.
 fn second(system: &str) -> String {
@@ -24,88 +26,117 @@ fn names_that_are_there() {
         "{{ item | default('none') }} {{ index | default('0') }} {{ total | default('0') }}",
         "a lone }} and { single } braces",
     ] {
-        expect_one(&second(system), "");
+        check_one(&second(system), expect![""]);
     }
 }
 
 #[test]
 fn names_that_nobody_defines() {
-    expect_one(
+    check_one(
         &second("{{ pln.output }}"),
-        "error 2:89 unresolved-name: `pln.output` is not defined: no node, written path or state is called `pln` (did you mean `plan.output`?)",
+        expect![[r#"
+            error 2:89 unresolved-name: `pln.output` is not defined: no node, written path or state is called `pln` (did you mean `plan.output`?) {fix: 2:89 "plan"}
+        "#]],
     );
-    expect_one(
+    check_one(
         &second("{{ plan.outptu }}"),
-        "error 2:89 unknown-property: `plan.outptu` is not defined: `plan` has no `outptu` (did you mean `plan.output`?)",
+        expect![[r#"
+            error 2:89 unknown-property: `plan.outptu` is not defined: `plan` has no `outptu` (did you mean `plan.output`?) {fix: 2:94 "output"}
+        "#]],
     );
-    expect_one(
+    check_one(
         &second("{{ plan.output.text }}"),
-        "error 2:89 property-of-text: `plan.output.text` is not defined: `plan.output` has no `text` (it is text: `{{ plan.output }}` puts in all of it)",
+        expect![[r#"
+            error 2:89 property-of-text: `plan.output.text` is not defined: `plan.output` has no `text` (it is text: `{{ plan.output }}` puts in all of it)
+        "#]],
     );
-    expect_one(
+    check_one(
         &second("{{ inputs.mesage }}"),
-        "error 2:89 unknown-property: `inputs.mesage` is not defined: `inputs` has no `mesage` (did you mean `inputs.message`?)",
+        expect![[r#"
+            error 2:89 unknown-property: `inputs.mesage` is not defined: `inputs` has no `mesage` (did you mean `inputs.message`?) {fix: 2:96 "message"}
+        "#]],
     );
-    expect_one(
+    check_one(
         &second("{{ inputs.topic }}"),
-        "error 2:89 unknown-property: `inputs.topic` is not defined: `inputs` has no `topic` (declare it: `input: {topic: ...}`)",
+        expect![[r#"
+            error 2:89 unknown-property: `inputs.topic` is not defined: `inputs` has no `topic` (declare it: `input: {topic: ...}`)
+        "#]],
     );
-    expect_one(
+    check_one(
         &second("{{ inputs.message.text }}"),
-        "error 2:89 property-of-text: `inputs.message.text` is not defined: `inputs.message` has no `text`",
+        expect![[r#"
+            error 2:89 property-of-text: `inputs.message.text` is not defined: `inputs.message` has no `text`
+        "#]],
     );
-    expect_one(
+    check_one(
         &second("{{ inputs }} {{ env }}"),
-        "
-        error 2:89 unresolved-name: `inputs` needs a field name after it (for example `{{ inputs.message }}`)
-        error 2:102 unresolved-name: `env` needs a field name after it (for example `{{ env.NAME }}`)
-    ",
+        expect![[r#"
+            error 2:89 unresolved-name: `inputs` needs a field name after it (for example `{{ inputs.message }}`) {maybe: "inputs.message"}
+            error 2:102 unresolved-name: `env` needs a field name after it (for example `{{ env.NAME }}`)
+        "#]],
     );
-    expect_one(
+    check_one(
         &second("{{ item.name }}"),
-        "error 2:89 loop-variable: `item` is defined only inside a factory (node `reply` is not a factory; use `{{ item.name | default('...') }}` where an agent works in both)",
+        expect![[r#"
+            error 2:89 loop-variable: `item` is defined only inside a factory (node `reply` is not a factory; use `{{ item.name | default('...') }}` where an agent works in both)
+        "#]],
     );
-    expect_one(
+    check_one(
         &second("{{ _budget.dollars }}"),
-        "error 2:89 unknown-property: `_budget.dollars` is not defined: `_budget` has no `dollars` (available: `total_tokens`, `estimated_usd`)",
+        expect![[r#"
+            error 2:89 unknown-property: `_budget.dollars` is not defined: `_budget` has no `dollars` (available: `total_tokens`, `estimated_usd`)
+        "#]],
     );
-    expect_one(&second("{{ output.reply }} {{ output.report }}"), "
+    check_one(
+        &second("{{ output.reply }} {{ output.report }}"),
+        expect![[r#"
         error 2:89 unordered-read: `reply` reads its own output: `output.reply` (a node can read only what ended before it)
         error 2:108 unknown-property: `output.report` is not defined: `output` has no `report`
-    ");
+    "#]],
+    );
 }
 
 #[test]
 fn a_default_makes_it_a_warning() {
-    expect_one(
+    check_one(
         &second("{{ working.context | default('none provided') }}"),
-        "warning 2:89 unknown-property: `working.context` is not defined: `working` has no `context`; it is always `none provided`",
+        expect![[r#"
+            warning 2:89 unknown-property: `working.context` is not defined: `working` has no `context`; it is always `none provided`
+        "#]],
     );
-    expect_one(
+    check_one(
         &second("{{ plan.outptu | json_or_default('[]') }}"),
-        "warning 2:89 unknown-property: `plan.outptu` is not defined: `plan` has no `outptu`; it is always `[]` (did you mean `plan.output`?)",
+        expect![[r#"
+            warning 2:89 unknown-property: `plan.outptu` is not defined: `plan` has no `outptu`; it is always `[]` (did you mean `plan.output`?) {maybe: 2:94 "output"}
+        "#]],
     );
 }
 
 #[test]
 fn working_dot_node_id_is_for_conditions_only() {
-    expect_one(&second("{{ working.plan.output }} {{ working.plan }}"), "
-        error 2:89 working-dot-node-id: working_dot_node_id: `working.plan.output` reads node `plan` through `working` (use `{{ plan.output }}`; in templates `working.*` is for paths you write or seed yourself)
-        error 2:115 working-dot-node-id: working_dot_node_id: `working.plan` reads node `plan` through `working` (use `{{ plan.output }}`; in templates `working.*` is for paths you write or seed yourself)
-    ");
+    check_one(
+        &second("{{ working.plan.output }} {{ working.plan }}"),
+        expect![[r#"
+            error 2:89 working-dot-node-id: working_dot_node_id: `working.plan.output` reads node `plan` through `working` (use `{{ plan.output }}`; in templates `working.*` is for paths you write or seed yourself) {fix: "plan.output"}
+            error 2:115 working-dot-node-id: working_dot_node_id: `working.plan` reads node `plan` through `working` (use `{{ plan.output }}`; in templates `working.*` is for paths you write or seed yourself) {fix: "plan.output"}
+        "#]],
+    );
     let condition =
         format!("{}edges: [{{from: plan, to: reply, when: 'working.plan.output == \"x\"'}}]\n", second("x"));
-    expect_one(&condition, "");
+    check_one(&condition, expect![""]);
 }
 
 #[test]
 fn positions_inside_block_scalars() {
     let text = "version: \"0.1\"\nagents:\n  a:\n    model: openai:m\n    system: |\n      first line\n        {{ nope.x }} and {{\n        env }}\n  b:\n    model: openai:m\n    system: >\n      folded\n      {{ nobody }}\nnodes:\n  n: {agent: a, writes: output.n}\n  m: {agent: b, writes: output.m}\n";
-    expect_one(text, "
+    check_one(
+        text,
+        expect![[r#"
         error 7:12 unresolved-name: `nope.x` is not defined: no node, written path or state is called `nope` (available: `n`, `m`, `inputs`, `env`, `item`, `index`, `total`)
         error 8:9 unresolved-name: `env` needs a field name after it (for example `{{ env.NAME }}`)
         error 13:10 unresolved-name: `nobody` is not defined: no node, written path or state is called `nobody` (available: `n`, `m`, `inputs`, `env`, `item`, `index`, `total`)
-    ");
+    "#]],
+    );
 }
 
 /// Where each reference of the second node's prompt comes from.
@@ -164,9 +195,11 @@ fn ids_with_dots_are_found() {
         "{{ a.b.output }} {{ a.b.outptu }}",
         "nodes:\n  a.b: {type: human, writes: working.x}\n  m: {agent: a, writes: output.m}\n",
     );
-    expect_one(
+    check_one(
         &text,
-        "error 2:62 unknown-property: `a.b.outptu` is not defined: `a.b` has no `outptu` (did you mean `a.b.output`?)",
+        expect![[r#"
+            error 2:62 unknown-property: `a.b.outptu` is not defined: `a.b` has no `outptu` (did you mean `a.b.output`?) {fix: 2:66 "output"}
+        "#]],
     );
 }
 
@@ -190,13 +223,13 @@ fn declared_inputs_have_the_type_of_their_default() {
             "field open {}",
         ]
     );
-    expect_one(
+    check_one(
         &text.replace("inputs.n }}", "inputs.n.x }} {{ inputs.l.0 }} {{ inputs.l.x }} {{ inputs.o.any }}"),
-        "
-        error 2:45 property-of-text: `inputs.n.x` is not defined: `inputs.n` has no `x`
-        error 2:79 property-of-text: `inputs.l.x` is not defined: `inputs.l` has no `x`
-        warning 2:96 unknown-property: `inputs.o` has no `any` by its default, so a run without that input fails (available: `k`)
-    ",
+        expect![[r#"
+            error 2:45 property-of-text: `inputs.n.x` is not defined: `inputs.n` has no `x`
+            error 2:79 property-of-text: `inputs.l.x` is not defined: `inputs.l` has no `x`
+            warning 2:96 unknown-property: `inputs.o` has no `any` by its default, so a run without that input fails (available: `k`)
+        "#]],
     );
 }
 
@@ -221,31 +254,45 @@ fn factories_see_their_item_and_their_inputs() {
             "nodes:\n  f: {type: factory, agent: a, for_each: '[1]', inputs: {task: \"{{ item }}\", place: \"{{ index }} of {{ total }}\"}, writes: working.f}\n",
         )
     };
-    expect_one(&worker("{{ inputs.task }} {{ item.name }} {{ index }} {{ total }} {{ inputs.message }}"), "");
-    expect_one(
+    check_one(&worker("{{ inputs.task }} {{ item.name }} {{ index }} {{ total }} {{ inputs.message }}"), expect![""]);
+    check_one(
         &worker("{{ inputs.tsk }} {{ index.x }}"),
-        "
-        error 2:45 unknown-property: `inputs.tsk` is not defined: `inputs` has no `tsk` (did you mean `inputs.task`?)
-        error 2:62 property-of-text: `index.x` is not defined: `index` has no `x`
-    ",
+        expect![[r#"
+            error 2:45 unknown-property: `inputs.tsk` is not defined: `inputs` has no `tsk` (did you mean `inputs.task`?) {fix: 2:52 "task"}
+            error 2:62 property-of-text: `index.x` is not defined: `index` has no `x`
+        "#]],
     );
     // A factory's inputs do not see each other, and neither does what it ranges over see the item.
-    expect_one(&flow("x", "nodes:\n  f: {type: factory, agent: a, for_each: \"{{ item }}\", inputs: {x: 1, y: \"{{ inputs.x }}\"}, writes: working.f}\n"), "
+    check_one(
+        &flow(
+            "x",
+            "nodes:\n  f: {type: factory, agent: a, for_each: \"{{ item }}\", inputs: {x: 1, y: \"{{ inputs.x }}\"}, writes: working.f}\n",
+        ),
+        expect![[r#"
         error 4:46 loop-variable: `item` is defined only inside a factory (it stands for the list element in a factory's `inputs` and in its agents' prompts)
         error 4:78 unknown-property: `inputs.x` is not defined: `inputs` has no `x` (declare it: `input: {x: ...}`)
-    ");
-    expect_one(
+    "#]],
+    );
+    check_one(
         &flow("{{ item }} {{ index }}", "nodes:\n  f: {type: factory, agent: a, swarm_size: 3, writes: working.f}\n"),
-        "error 2:45 loop-variable: `item` is not defined with `swarm_size`: there is no list (it stands for the list element in a factory's `inputs` and in its agents' prompts)",
+        expect![[r#"
+            error 2:45 loop-variable: `item` is not defined with `swarm_size`: there is no list (it stands for the list element in a factory's `inputs` and in its agents' prompts)
+        "#]],
     );
 }
 
 #[test]
 fn the_environment_decides_nothing() {
-    expect_one(&flow("{{ env.OK }}", "nodes:\n  f: {type: factory, agent: a, for_each: \"{{ env.LIST | default('[]') }}\", writes: working.f}\n  g: {type: factory, agent: a, swarm_size: \"{{ env.N }}\", writes: working.g}\n"), "
+    check_one(
+        &flow(
+            "{{ env.OK }}",
+            "nodes:\n  f: {type: factory, agent: a, for_each: \"{{ env.LIST | default('[]') }}\", writes: working.f}\n  g: {type: factory, agent: a, swarm_size: \"{{ env.N }}\", writes: working.g}\n",
+        ),
+        expect![[r#"
         error 4:46 env-decides: `env.LIST` cannot be used in `for_each`: what a run does must not depend on the environment (pass the value in as a field of `input`)
         error 5:48 env-decides: `env.N` cannot be used in `swarm_size`: what a run does must not depend on the environment (pass the value in as a field of `input`)
-    ");
+    "#]],
+    );
 }
 
 #[test]
@@ -258,17 +305,23 @@ fn agents_of_a_swarm_are_for_its_synthesis_and_for_later_nodes() {
             ),
         )
     };
-    expect_one(&swarm("{{ s.agents.p.output }} {{ s.agents }}", "{{ s.agents.q.output }} {{ s.output }}"), "");
-    expect_one(&swarm("{{ s.agents.pp.output }} {{ s.output }}", "{{ s.agents.r.output }}"), "
-        error 2:45 unknown-property: `s.agents.r.output` is not defined: `s.agents` has no `r` (did you mean `s.agents.p.output`?)
-        error 7:47 unknown-property: `s.agents.pp.output` is not defined: `s.agents` has no `pp` (did you mean `s.agents.p.output`?)
-        error 7:72 unordered-read: `s` reads its own output: `s.output` (a node can read only what ended before it)
-    ");
+    check_one(&swarm("{{ s.agents.p.output }} {{ s.agents }}", "{{ s.agents.q.output }} {{ s.output }}"), expect![""]);
+    check_one(
+        &swarm("{{ s.agents.pp.output }} {{ s.output }}", "{{ s.agents.r.output }}"),
+        expect![[r#"
+            error 2:45 unknown-property: `s.agents.r.output` is not defined: `s.agents` has no `r` (did you mean `s.agents.p.output`?) {maybe: 2:54 "p"}
+            error 7:47 unknown-property: `s.agents.pp.output` is not defined: `s.agents` has no `pp` (did you mean `s.agents.p.output`?) {maybe: 7:56 "p"}
+            error 7:72 unordered-read: `s` reads its own output: `s.output` (a node can read only what ended before it)
+        "#]],
+    );
     let text = swarm("{{ s.agents.p.output }} {{ s.agents.q.output | default('') }}", "{{ s.agents.q.output }}");
-    expect_one(&text.replace("type: swrm\n", "type: swrm\n    on_failure: continue\n"), "
+    check_one(
+        &text.replace("type: swrm\n", "type: swrm\n    on_failure: continue\n"),
+        expect![[r#"
         warning 2:45 maybe-undefined: `s.agents.q.output` may not be there: agent `q` may have failed (write `{{ s.agents.q.output | default('...') }}`)
         warning 8:47 maybe-undefined: `s.agents.p.output` may not be there: agent `p` may have failed (write `{{ s.agents.p.output | default('...') }}`)
-    ");
+    "#]],
+    );
 }
 
 #[test]
@@ -277,19 +330,27 @@ fn an_agent_of_two_factories_is_told_which_one_lacks_the_input() {
   f1: {type: factory, agent: a, for_each: '[1]', writes: working.f1}
   f2: {type: factory, agent: a, for_each: '[1]', inputs: {k: \"{{ item }}\"}, writes: working.f2}
 ";
-    let found = findings(&[("a.yaml", &flow("{{ inputs.k | default('-') }}", nodes))]);
-    assert!(
-        found.contains("in `f1`, `inputs.k` is not defined: `inputs` has no `k`; there it is always `-`"),
-        "{found}"
+    check_one(
+        &flow("{{ inputs.k | default('-') }}", nodes),
+        expect![[r#"
+            warning 2:45 unknown-property: in `f1`, `inputs.k` is not defined: `inputs` has no `k`; there it is always `-` (declare it: `input: {k: ...}`)
+        "#]],
     );
-    let found = findings(&[("a.yaml", &flow("{{ inputs.k }}", nodes))]);
-    assert!(found.contains("error 2:45 unknown-property: in `f1`, `inputs.k` is not defined"), "{found}");
+    check_one(
+        &flow("{{ inputs.k }}", nodes),
+        expect![[r#"
+            error 2:45 unknown-property: in `f1`, `inputs.k` is not defined: `inputs` has no `k` (declare it: `input: {k: ...}`)
+        "#]],
+    );
 }
 
 #[test]
 fn a_node_with_the_name_of_something_else_is_told() {
     let nodes = "nodes:\n  item: {type: agent, agent: a, writes: working.x}\n  items: {type: agent, agent: a, writes: working.y}\n";
-    expect_one(&flow("x", nodes), "
+    check_one(
+        &flow("x", nodes),
+        expect![[r#"
         warning 4:3 reserved-name: templates cannot read what a node called `item` leaves: the name means something else (give the node another name)
-    ");
+    "#]],
+    );
 }

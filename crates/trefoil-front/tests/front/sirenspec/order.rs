@@ -1,6 +1,8 @@
 //! Which node ends before which, and what may not have run (decisions S6, S9, S10, C9).
 
-use super::support::{expect_one, lines_with};
+use expect_test::expect;
+
+use super::support::{check_one, lines_with};
 
 /// Agents `x` (no placeholders) and `r` (this system prompt), and these nodes and edges.
 fn workflow(system: &str, body: &str) -> String {
@@ -13,13 +15,16 @@ const LINE: &str = "nodes:\n  first: {agent: x, writes: working.one}\n  reader: 
 
 #[test]
 fn without_edges_the_file_is_the_order() {
-    expect_one(&workflow("{{ first.output }} {{ one }}", LINE), "");
-    expect_one(&workflow("{{ last.output }} {{ three | default('x') }}", LINE), "
+    check_one(&workflow("{{ first.output }} {{ one }}", LINE), expect![""]);
+    check_one(
+        &workflow("{{ last.output }} {{ three | default('x') }}", LINE),
+        expect![[r#"
         error 2:80 unordered-read: `reader` reads `last.output`, but `last` does not end before it (without edges nodes run in the order of the file: declare `last` first)
         error 2:98 unordered-read: `reader` reads `three`, but `last`, which writes it, does not end before it (without edges nodes run in the order of the file: declare `last` first)
-    ");
+    "#]],
+    );
     // What was there before is no forward reference.
-    expect_one(&workflow("{{ three }}", &format!("{LINE}state: {{working: {{three: none}}}}\n")), "");
+    check_one(&workflow("{{ three }}", &format!("{LINE}state: {{working: {{three: none}}}}\n")), expect![""]);
     let order = lines_with(&[("flow.yaml", &workflow("x", LINE))], &["node ", "after "]);
     assert_eq!(order, ["node first", "node reader", "after first", "node last", "after reader"]);
 }
@@ -28,14 +33,17 @@ fn without_edges_the_file_is_the_order() {
 fn with_edges_templates_order_nodes_too() {
     let body = format!("{LINE}edges: [{{from: first, to: reader}}]\n");
     let text = workflow("{{ last.output }} {{ three }}", &body);
-    expect_one(&text, "");
+    check_one(&text, expect![""]);
     let order = lines_with(&[("flow.yaml", &text)], &["node ", "after ", "from "]);
     assert_eq!(order, ["node first", "node reader", "from first", "after last", "node last"]);
     let back = format!("{LINE}edges: [{{from: reader, to: last}}]\n");
-    expect_one(&workflow("{{ last.output }} {{ three | default('') }}", &back), "
+    check_one(
+        &workflow("{{ last.output }} {{ three | default('') }}", &back),
+        expect![[r#"
         error 2:80 unordered-read: `reader` reads `last.output`, but `last` does not end before it (the edges lead from `reader` to `last`, not back)
         error 2:98 unordered-read: `reader` reads `three`, but `last`, which writes it, does not end before it (the edges lead from `reader` to `last`, not back)
-    ");
+    "#]],
+    );
 }
 
 #[test]
@@ -46,40 +54,52 @@ fn conditions_read_what_has_ended_with_their_source() {
             &format!("{LINE}edges: [{{from: first, to: reader, when: {when:?}}}, {{from: reader, to: last}}]\n"),
         )
     };
-    expect_one(&with("working.one == 'a' and working.first.output != 'b' and _budget.total_tokens < 5"), "");
-    expect_one(
+    check_one(&with("working.one == 'a' and working.first.output != 'b' and _budget.total_tokens < 5"), expect![""]);
+    check_one(
         &with("working.last.output == 'a'"),
-        "error 7:42 unordered-read: the condition on an edge from `first` reads `working.last.output`, but `last` does not end before it (`last` has to end before `first`: add an edge)",
+        expect![[r#"
+            error 7:42 unordered-read: the condition on an edge from `first` reads `working.last.output`, but `last` does not end before it (`last` has to end before `first`: add an edge)
+        "#]],
     );
-    expect_one(
+    check_one(
         &with("working.two"),
-        "error 7:42 unknown-property: `working.two` is not defined: `working` has no `two` (did you mean `output.two`?)",
+        expect![[r#"
+            error 7:42 unknown-property: `working.two` is not defined: `working` has no `two` (did you mean `output.two`?) {maybe: "output.two"}
+        "#]],
     );
-    expect_one(
+    check_one(
         &with("output.two"),
-        "error 7:42 unordered-read: the condition on an edge from `first` reads `output.two`, but `reader`, which writes it, does not end before it (`reader` has to end before `first`: add an edge)",
+        expect![[r#"
+            error 7:42 unordered-read: the condition on an edge from `first` reads `output.two`, but `reader`, which writes it, does not end before it (`reader` has to end before `first`: add an edge)
+        "#]],
     );
 }
 
 #[test]
 fn cycles_of_edges() {
     let edges = |text: &str| workflow("x", &format!("{LINE}edges:\n{text}"));
-    expect_one(
+    check_one(
         &edges("  - {from: first, to: first}\n"),
-        "error 8:5 edge-cycle: the edges form a cycle: `first` -> `first` (a workflow has no loops: take one of these edges out)",
+        expect![[r#"
+            error 8:5 edge-cycle: the edges form a cycle: `first` -> `first` (a workflow has no loops: take one of these edges out)
+        "#]],
     );
-    expect_one(
+    check_one(
         &edges("  - {from: first, to: reader}\n  - {from: reader, to: last}\n  - {from: last, to: first}\n"),
-        "error 10:5 edge-cycle: the edges form a cycle: `first` -> `reader` -> `last` -> `first` (a workflow has no loops: take one of these edges out)",
+        expect![[r#"
+            error 10:5 edge-cycle: the edges form a cycle: `first` -> `reader` -> `last` -> `first` (a workflow has no loops: take one of these edges out) [8:5 `first` -> `reader`] [9:5 `reader` -> `last`]
+        "#]],
     );
 }
 
 #[test]
 fn cycles_of_templates() {
     let text = "version: \"0.1\"\nagents:\n  a: {model: \"openai:m\", system: \"{{ two.output }}\"}\n  b: {model: \"openai:m\", system: \"{{ one.output | default('') }}\"}\nnodes:\n  one: {agent: a, writes: output.one}\n  two: {agent: b, writes: output.two}\n";
-    expect_one(
+    check_one(
         text,
-        "error 3:38 circular-ref: InterpolationError [circular_ref]: circular template reference among the nodes `one`, `two` (a node can read only what ended before it; remove one of these references)",
+        expect![[r#"
+            error 3:38 circular-ref: InterpolationError [circular_ref]: circular template reference among the nodes `one`, `two` (a node can read only what ended before it; remove one of these references) [4:38 `two` reads `one.output` of `one`] [3:38 `one` reads `two.output` of `two`]
+        "#]],
     );
     // It is reported where a node reads what comes after it. The same through paths that they write.
     let text = text
@@ -87,9 +107,11 @@ fn cycles_of_templates() {
         .replace("one.output", "first")
         .replace("output.one", "working.first")
         .replace("output.two", "working.second");
-    expect_one(
+    check_one(
         &format!("{text}  three: {{agent: b, writes: output.x}}\nedges: [{{from: two, to: three}}]\n"),
-        "error 4:38 circular-ref: InterpolationError [circular_ref]: circular template reference among the nodes `one`, `two` (a node can read only what ended before it; remove one of these references)",
+        expect![[r#"
+            error 4:38 circular-ref: InterpolationError [circular_ref]: circular template reference among the nodes `one`, `two` (a node can read only what ended before it; remove one of these references) [4:38 `two` reads `first` of `one`] [3:38 `one` reads `second` of `two`]
+        "#]],
     );
 }
 
@@ -97,21 +119,25 @@ fn cycles_of_templates() {
 fn what_may_not_have_run() {
     let branch = "nodes:\n  a: {agent: x, writes: working.a.text}\n  b: {agent: x, writes: working.note}\n  c: {agent: x, writes: working.note}\n  join: {agent: r, writes: output.x}\nedges:\n  - {from: a, to: b, when: \"working.a.text == 'b'\"}\n  - {from: a, to: c, when: \"working.a.text == 'c'\"}\n  - {from: b, to: join}\n  - {from: c, to: join}\n";
     // On every way to `join`, one of them has written the note.
-    expect_one(&workflow("{{ a.output }} {{ note }}", branch), "");
-    expect_one(
+    check_one(&workflow("{{ a.output }} {{ note }}", branch), expect![""]);
+    check_one(
         &workflow("{{ b.output }} {{ c.output | default('none') }}", branch),
-        "warning 2:80 maybe-undefined: `b.output` may not be there: `b` may not have run (write `{{ b.output | default('...') }}`)",
+        expect![[r#"
+            warning 2:80 maybe-undefined: `b.output` may not be there: `b` may not have run (write `{{ b.output | default('...') }}`)
+        "#]],
     );
     let third = branch.replace(
         "  - {from: c, to: join}\n",
         "  - {from: c, to: join}\n  - {from: a, to: join, when: \"working.a.text == 'd'\"}\n",
     );
-    expect_one(
+    check_one(
         &workflow("{{ note }}", &third),
-        "warning 2:80 maybe-undefined: `note` may not be there: perhaps none of `b`, `c` has run (write `{{ note | default('...') }}`)",
+        expect![[r#"
+            warning 2:80 maybe-undefined: `note` may not be there: perhaps none of `b`, `c` has run (write `{{ note | default('...') }}`)
+        "#]],
     );
     // A seed is always there.
-    expect_one(&workflow("{{ note }}", &format!("{third}state: {{working: {{note: none}}}}\n")), "");
+    check_one(&workflow("{{ note }}", &format!("{third}state: {{working: {{note: none}}}}\n")), expect![""]);
 }
 
 #[test]
@@ -121,18 +147,23 @@ fn skipped_and_replaced_nodes_may_have_no_result() {
             "nodes:\n  main: {{agent: x, writes: working.draft, on_failure: {{{policy}}}}}\n  spare: {{agent: x, writes: working.draft}}\n  reader: {{agent: r, writes: output.x}}\n"
         )
     };
-    expect_one(
+    check_one(
         &workflow("{{ main.output }}", &body("action: skip")),
-        "warning 2:80 maybe-undefined: `main.output` may not be there: `main` may have failed (write `{{ main.output | default('...') }}`)",
+        expect![[r#"
+            warning 2:80 maybe-undefined: `main.output` may not be there: `main` may have failed (write `{{ main.output | default('...') }}`)
+        "#]],
     );
-    expect_one(&workflow("{{ main.output }}", &body("action: use_default, default_output: d")), "");
+    check_one(&workflow("{{ main.output }}", &body("action: use_default, default_output: d")), expect![""]);
     let fallback = body("action: fallback, fallback_node: spare");
-    expect_one(&workflow("{{ main.output }} {{ spare.output }}", &fallback), "
+    check_one(
+        &workflow("{{ main.output }} {{ spare.output }}", &fallback),
+        expect![[r#"
         warning 2:80 maybe-undefined: `main.output` may not be there: `main` may have failed (write `{{ main.output | default('...') }}`)
         warning 2:98 maybe-undefined: `spare.output` may not be there: `spare` may not have run (write `{{ spare.output | default('...') }}`)
-    ");
+    "#]],
+    );
     // One of the two has written it.
-    expect_one(&workflow("{{ draft }}", &fallback), "");
+    check_one(&workflow("{{ draft }}", &fallback), expect![""]);
 }
 
 #[test]
@@ -149,7 +180,7 @@ fn a_fallback_of_a_fallback_has_its_place_wherever_it_is_declared() {
         [three, two, one],
     ] {
         let nodes = format!("nodes:\n{}  z: {{agent: r, writes: output.z}}\n", nodes.concat());
-        expect_one(&workflow("{{ working.x }}", &nodes), "");
+        check_one(&workflow("{{ working.x }}", &nodes), expect![""]);
     }
 }
 
@@ -173,17 +204,21 @@ fn fallbacks_run_in_place_of_their_node() {
         ]
     );
     let edges = format!("{nodes}edges:\n  - {{from: main, to: last}}\n  - {{from: main, to: spare}}\n");
-    expect_one(
+    check_one(
         &workflow("x", &edges),
-        "warning 9:5 no-effect: the edge to `spare` has no effect: that node runs only when `main` failed (the order of the two nodes still holds)",
+        expect![[r#"
+            warning 9:5 no-effect: the edge to `spare` has no effect: that node runs only when `main` failed (the order of the two nodes still holds)
+        "#]],
     );
     let circle = nodes.replace(
         "spare: {agent: x, writes: output.x}",
         "spare: {agent: x, writes: output.x, on_failure: {action: fallback, fallback_node: main}}",
     );
-    expect_one(
+    check_one(
         &workflow("x", &circle),
-        "error 5:84 edge-cycle: the edges and a `fallback_node` form a cycle: `spare` -> `main` -> `spare` (a fallback cannot run before the node that it replaces)",
+        expect![[r#"
+            error 5:84 edge-cycle: the edges and a `fallback_node` form a cycle: `spare` -> `main` -> `spare` (a fallback cannot run before the node that it replaces) [4:85 `spare` falls back to `main`]
+        "#]],
     );
     // A default fallback does not fall back to itself.
     let defaults = "defaults: {on_failure: {action: fallback, fallback_node: spare}}\nnodes:\n  main: {agent: x, writes: output.x}\n  spare: {agent: r, writes: output.x}\n";
@@ -211,7 +246,10 @@ fn a_long_chain_is_no_trouble() {
     for n in 1..1500 {
         body += &format!("  - {{from: n{}, to: n{n}}}\n", n - 1);
     }
-    expect_one(&workflow("x", &body).replace("agents: {x: {model: \"openai:m\", system: x}, ", "agents: {"), "");
+    check_one(
+        &workflow("x", &body).replace("agents: {x: {model: \"openai:m\", system: x}, ", "agents: {"),
+        expect![""],
+    );
 }
 
 #[test]
@@ -222,15 +260,15 @@ fn an_edge_that_is_there_already_has_no_effect() {
             &format!("{LINE}edges:\n  - {{from: first, to: reader}}\n  - {{from: first, to: last}}\n  - {last}\n"),
         )
     };
-    expect_one(
+    check_one(
         &edges("{from: first, to: last}"),
-        "
-        warning 10:5 no-effect: the edge from `first` to `last` is there already (remove one of the two)
-    ",
+        expect![[r#"
+            warning 10:5 no-effect: the edge from `first` to `last` is there already (remove one of the two) [9:5 here]
+        "#]],
     );
-    expect_one(&edges("{from: reader, to: last}"), "");
+    check_one(&edges("{from: reader, to: last}"), expect![""]);
     let twice = "{from: first, to: reader, when: \"working.one == 'a'\"}";
-    expect_one(
+    check_one(
         &workflow(
             "x",
             &format!(
@@ -238,6 +276,6 @@ fn an_edge_that_is_there_already_has_no_effect() {
                 twice.replace("'a'", "'b'")
             ),
         ),
-        "",
+        expect![""],
     );
 }

@@ -1,44 +1,66 @@
 //! What a file may say: types, ranges, words, keys, and what has no effect.
 
-use super::support::{expect_one, flow};
+use expect_test::{Expect, expect};
+
+use super::support::{check_one, flow};
+use crate::support::bless;
 
 #[test]
 fn the_top_level() {
-    expect_one(
+    check_one(
         "agents: {}\n",
-        "error 1:1 missing-key: the workflow needs `version`\n error 1:1 missing-key: the workflow needs `nodes`",
+        expect![[r#"
+            error 1:1 missing-key: the workflow needs `version` {maybe: write `version: "0.1"` above it: "version: \"0.1\"\n"}
+            error 1:1 missing-key: the workflow needs `nodes`
+        "#]],
     );
-    expect_one(
+    check_one(
         "version: 0.1\nnodes: {}\n",
-        "error 1:10 wrong-type: `version` must be text, not a number (put it in quotes: `\"0.1\"`)",
+        expect![[r#"
+            error 1:10 wrong-type: `version` must be text, not a number (put it in quotes: `"0.1"`) {fix: put quotes around it: "\"0.1\""}
+        "#]],
     );
-    expect_one(
+    check_one(
         "version: \"0.2\"\nnodes: {}\n",
-        "warning 1:10 unknown-value: version `0.2` is not known: the file is read as `0.1` (write `version: \"0.1\"`)",
+        expect![[r#"
+            warning 1:10 unknown-value: version `0.2` is not known: the file is read as `0.1` (write `version: "0.1"`)
+        "#]],
     );
-    expect_one("version: \"0.1\"\nnodes: []\n", "error 2:8 wrong-type: `nodes` must be a mapping, not a list");
-    expect_one(
+    check_one(
+        "version: \"0.1\"\nnodes: []\n",
+        expect![[r#"
+            error 2:8 wrong-type: `nodes` must be a mapping, not a list
+        "#]],
+    );
+    check_one(
         "version: \"0.1\"\nnodes: {}\nedgs: []\n",
-        "warning 3:1 unknown-key: the workflow has no key `edgs` (did you mean `edges`?)",
+        expect![[r#"
+            warning 3:1 unknown-key: the workflow has no key `edgs` (did you mean `edges`?) {fix: "edges"}
+        "#]],
     );
-    expect_one("version: \"0.1\"\nnodes: {}\nagents: null\nedges: null\ninput: null\nstate: null\nbudget: null\n", "");
-    expect_one(
+    check_one(
+        "version: \"0.1\"\nnodes: {}\nagents: null\nedges: null\ninput: null\nstate: null\nbudget: null\n",
+        expect![""],
+    );
+    check_one(
         "version: \"0.1\"\nnodes: {}\nstate: {working: 3, outptu: {}}\n",
-        "
-        error 3:18 wrong-type: `working` must be a mapping, not a number
-        warning 3:21 unknown-key: state has no key `outptu` (did you mean `output`?)
-    ",
+        expect![[r#"
+            error 3:18 wrong-type: `working` must be a mapping, not a number
+            warning 3:21 unknown-key: state has no key `outptu` (did you mean `output`?) {fix: "output"}
+        "#]],
     );
-    expect_one(
+    check_one(
         "version: \"0.1\"\nnodes: {}\ninput: {message: 3}\n",
-        "error 3:18 wrong-type: `message` must be text, not a number",
+        expect![[r#"
+            error 3:18 wrong-type: `message` must be text, not a number
+        "#]],
     );
-    expect_one(
+    check_one(
         "version: \"0.1\"\nnodes: {}\ndefaults: {budget: {max_tokens: 1}, retries: 2}\n",
-        "
-        warning 3:12 no-effect: `budget` has no effect: a budget goes at the top of the file
-        warning 3:37 unknown-key: defaults has no key `retries` (did you mean `retry`?)
-    ",
+        expect![[r#"
+            warning 3:12 no-effect: `budget` has no effect: a budget goes at the top of the file
+            warning 3:37 unknown-key: defaults has no key `retries` (did you mean `retry`?) {maybe: "retry"}
+        "#]],
     );
 }
 
@@ -46,93 +68,124 @@ fn the_top_level() {
 fn agents() {
     let agents =
         |text: &str| format!("version: \"0.1\"\nagents:\n{text}nodes: {{n: {{agent: a, writes: output.n}}}}\n");
-    expect_one(
+    check_one(
         &agents("  a: {model: \"openai:m\", sytem: x}\n"),
-        "
-        error 3:7 missing-key: agent `a` needs `system`
-        warning 3:26 unknown-key: agent `a` has no key `sytem` (did you mean `system`?)
-    ",
+        expect![[r#"
+            error 3:7 missing-key: agent `a` needs `system`
+            warning 3:26 unknown-key: agent `a` has no key `sytem` (did you mean `system`?) {fix: "system"}
+        "#]],
     );
-    expect_one(
+    check_one(
         &agents("  a: {model: gpt-4o, system: x}\n"),
-        "error 3:14 bad-model: `gpt-4o` is not of the form `provider:model` (for example `openai:gpt-4o`)",
+        expect![[r#"
+            error 3:14 bad-model: `gpt-4o` is not of the form `provider:model` (for example `openai:gpt-4o`)
+        "#]],
     );
-    expect_one(
+    check_one(
         &agents("  a: {model: openai/gpt-4o, system: x}\n"),
-        "error 3:14 bad-model: `openai/gpt-4o` is not of the form `provider:model` (write `openai:gpt-4o`)",
+        expect![[r#"
+            error 3:14 bad-model: `openai/gpt-4o` is not of the form `provider:model` (write `openai:gpt-4o`)
+        "#]],
     );
-    expect_one(&agents("  a: {model: \"ollama:llama3:8b\", system: \"\"}\n"), "");
-    expect_one(
+    check_one(&agents("  a: {model: \"ollama:llama3:8b\", system: \"\"}\n"), expect![""]);
+    check_one(
         &agents("  a: {model: \"openai:m\", system: 3}\n"),
-        "error 3:34 wrong-type: `system` must be text, not a number",
+        expect![[r#"
+            error 3:34 wrong-type: `system` must be text, not a number {fix: "\"3\""}
+        "#]],
     );
-    expect_one(&agents("  a: {model: \"openai:m\", system: x}\n  b: {model: \"openai:m\", system: \"{{ x\"}\n"), "
-        warning 4:3 no-effect: agent `b` is never used
-        error 4:35 template-unclosed: `{{ x` has no closing `}}` (end it with `}}`; there is no escape for a literal `{{` here: pass such text in as a value)
-    ");
+    check_one(
+        &agents("  a: {model: \"openai:m\", system: x}\n  b: {model: \"openai:m\", system: \"{{ x\"}\n"),
+        expect![[r#"
+            warning 4:3 no-effect: agent `b` is never used
+            error 4:35 template-unclosed: `{{ x` has no closing `}}` (end it with `}}`; there is no escape for a literal `{{` here: pass such text in as a value) {maybe: close it with `}}`: "{{ x }}"}
+        "#]],
+    );
     // An agent that nobody uses may have been meant for a factory.
-    expect_one(
+    check_one(
         &agents(
             "  a: {model: \"openai:m\", system: x}\n  b: {model: \"openai:m\", system: \"{{ item }} {{ inputs.k }}\"}\n",
         ),
-        "warning 4:3 no-effect: agent `b` is never used",
+        expect![[r#"
+            warning 4:3 no-effect: agent `b` is never used
+        "#]],
     );
 }
 
 #[test]
 fn nodes_of_every_type() {
     let nodes = |text: &str| flow("x", &format!("nodes:\n{text}"));
-    expect_one(&nodes("  n: {agent: a}\n"), "error 4:7 missing-key: node `n` needs `writes`");
-    expect_one(
+    check_one(
+        &nodes("  n: {agent: a}\n"),
+        expect![[r#"
+            error 4:7 missing-key: node `n` needs `writes`
+        "#]],
+    );
+    check_one(
         &nodes("  n: {agent: b, writes: output.n}\n"),
-        "
-        warning 2:10 no-effect: agent `a` is never used
-        error 4:14 unknown-reference: there is no agent `b` (did you mean `a`?)
-    ",
+        expect![[r#"
+            warning 2:10 no-effect: agent `a` is never used
+            error 4:14 unknown-reference: there is no agent `b` (did you mean `a`?) {maybe: "a"}
+        "#]],
     );
-    expect_one(
+    check_one(
         &nodes("  n: {type: swarm, agent: a}\n  m: {agent: a, writes: output.m}\n"),
-        "error 4:13 unknown-value: `type` cannot be `swarm` (did you mean `swrm`? it can be one of `agent`, `swrm`, `factory`, `workflow`, `human`, `tool`)",
+        expect![[r#"
+            error 4:13 unknown-value: `type` cannot be `swarm` (did you mean `swrm`? it can be one of `agent`, `swrm`, `factory`, `workflow`, `human`, `tool`) {fix: "swrm"}
+        "#]],
     );
-    expect_one(
+    check_one(
         &nodes("  n: {agent: a, writes: memory.x}\n"),
-        "error 4:25 unknown-value: `writes` must begin with `working.` or `output.`, not `memory` (persistent memory is not part of this version of the format)",
+        expect![[r#"
+            error 4:25 unknown-value: `writes` must begin with `working.` or `output.`, not `memory` (persistent memory is not part of this version of the format)
+        "#]],
     );
-    expect_one(
+    check_one(
         &nodes("  n: {agent: a, writes: outptu.x}\n"),
-        "error 4:25 unknown-value: `writes` must begin with `working.` or `output.`, not `outptu` (did you mean `output`?)",
+        expect![[r#"
+            error 4:25 unknown-value: `writes` must begin with `working.` or `output.`, not `outptu` (did you mean `output`?) {fix: "output"}
+        "#]],
     );
-    expect_one(&nodes("  n: {agent: a, writes: output..x}\n"), "error 4:25 bad-path: `output..x` has an empty segment");
-    expect_one(
+    check_one(
+        &nodes("  n: {agent: a, writes: output..x}\n"),
+        expect![[r#"
+            error 4:25 bad-path: `output..x` has an empty segment
+        "#]],
+    );
+    check_one(
         &nodes("  n: {agent: a, writes: output.x, max_tokens_per_call: 0, streaming: maybe}\n"),
-        "
-        error 4:56 out-of-range: `max_tokens_per_call` must be from 1 to 4294967295, not 0
-        error 4:70 wrong-type: `streaming` must be true or false, not text
-    ",
+        expect![[r#"
+            error 4:56 out-of-range: `max_tokens_per_call` must be from 1 to 4294967295, not 0
+            error 4:70 wrong-type: `streaming` must be true or false, not text
+        "#]],
     );
-    expect_one(
+    check_one(
         &nodes("  n: {type: human, writes: output.n, on_timeout: use_default}\n  m: {agent: a, writes: output.m}\n"),
-        "
-        warning 4:38 no-effect: `on_timeout` has no effect: without `timeout` the step waits for ever
-        error 4:50 missing-key: `on_timeout: use_default` needs `default_output`
-    ",
+        expect![[r#"
+            warning 4:38 no-effect: `on_timeout` has no effect: without `timeout` the step waits for ever
+            error 4:50 missing-key: `on_timeout: use_default` needs `default_output`
+        "#]],
     );
-    expect_one(
+    check_one(
         &nodes(
             "  n: {type: human, writes: output.n, default_output: x, timeout: 0}\n  m: {agent: a, writes: output.m}\n",
         ),
-        "
-        warning 4:38 no-effect: `default_output` has no effect: `on_timeout` is not `use_default`
-        error 4:66 out-of-range: `timeout` must be more than 0 seconds, not 0
-    ",
+        expect![[r#"
+            warning 4:38 no-effect: `default_output` has no effect: `on_timeout` is not `use_default`
+            error 4:66 out-of-range: `timeout` must be more than 0 seconds, not 0
+        "#]],
     );
-    expect_one(
+    check_one(
         &nodes("  n: {type: workflow}\n  m: {agent: a, writes: output.m}\n"),
-        "error 4:7 missing-key: node `n` needs `ref`",
+        expect![[r#"
+            error 4:7 missing-key: node `n` needs `ref`
+        "#]],
     );
-    expect_one(
+    check_one(
         &nodes("  n: 3\n  m: {agent: a, writes: output.m}\n"),
-        "error 4:6 wrong-type: node `n` must be a mapping, not a number",
+        expect![[r#"
+            error 4:6 wrong-type: node `n` must be a mapping, not a number
+        "#]],
     );
 }
 
@@ -142,181 +195,233 @@ fn scalars_are_read_as_leniently_as_the_original_does() {
         "x",
         "nodes:\n  n: {agent: a, writes: output.n, streaming: \"no\", max_tokens_per_call: \"7\", retry: {max_attempts: 2.0, base_delay: \"0.5\", jitter: yes, on: [429, \"503\", network_error]}}\n",
     );
-    expect_one(&text, "");
+    check_one(&text, expect![""]);
     let text = flow(
         "x",
         "nodes:\n  n: {agent: a, writes: output.n, max_tokens_per_call: 2.5, retry: {max_attempts: two, base_delay: soon, on: [1000, [x]]}}\n",
     );
-    expect_one(
+    check_one(
         &text,
-        "
-        error 4:56 wrong-type: `max_tokens_per_call` must be a whole number, not 2.5
-        error 4:83 wrong-type: `max_attempts` must be a whole number, not text
-        error 4:100 wrong-type: `base_delay` must be a number of seconds, not text
-        error 4:111 out-of-range: `on` must name HTTP statuses from 100 to 599, not 1000
-        error 4:117 wrong-type: `on` must be an HTTP status or a class of failures, not a list
-    ",
+        expect![[r#"
+            error 4:56 wrong-type: `max_tokens_per_call` must be a whole number, not 2.5
+            error 4:83 wrong-type: `max_attempts` must be a whole number, not text
+            error 4:100 wrong-type: `base_delay` must be a number of seconds, not text
+            error 4:111 out-of-range: `on` must name HTTP statuses from 100 to 599, not 1000
+            error 4:117 wrong-type: `on` must be an HTTP status or a class of failures, not a list
+        "#]],
     );
 }
 
 #[test]
 fn policies() {
     let node = |text: &str| flow("x", &format!("nodes:\n  n: {{agent: a, writes: output.n, {text}}}\n"));
-    expect_one(
+    check_one(
         &node("retry: {max_attempts: 2, strategy: exponential, backof: linear}"),
-        "
-        warning 4:60 unknown-key: retry has no key `strategy` (did you mean `backoff`?)
-        warning 4:83 unknown-key: retry has no key `backof` (did you mean `backoff`?)
-    ",
+        expect![[r#"
+            warning 4:60 unknown-key: retry has no key `strategy` (did you mean `backoff`?) {maybe: "backoff"}
+            warning 4:83 unknown-key: retry has no key `backof` (did you mean `backoff`?) {fix: "backoff"}
+        "#]],
     );
-    expect_one(&node("retry: {max_attempts: 2, on: [network_eror, weather]}"), "
-        warning 4:65 no-effect: `network_eror` has no effect: no failure is of this class (did you mean `network_error`?)
-        warning 4:79 no-effect: `weather` has no effect: no failure is of this class (it can be an HTTP status, `network_error`, `timeout`, `guardrail_violation`)
-    ");
-    expect_one(&node("on_failure: {action: fallback}"), "error 4:48 missing-key: on_failure needs `fallback_node`");
-    expect_one(
+    check_one(
+        &node("retry: {max_attempts: 2, on: [network_eror, weather]}"),
+        expect![[r#"
+            warning 4:65 no-effect: `network_eror` has no effect: no failure is of this class (did you mean `network_error`?) {fix: "network_error"}
+            warning 4:79 no-effect: `weather` has no effect: no failure is of this class (it can be an HTTP status, `network_error`, `timeout`, `guardrail_violation`)
+        "#]],
+    );
+    check_one(
+        &node("on_failure: {action: fallback}"),
+        expect![[r#"
+            error 4:48 missing-key: on_failure needs `fallback_node`
+        "#]],
+    );
+    check_one(
         &node("on_failure: {action: fallback, fallback_node: m}"),
-        "error 4:81 unknown-reference: `fallback_node` refers to an unknown node `m` (did you mean `n`?)",
+        expect![[r#"
+            error 4:81 unknown-reference: `fallback_node` refers to an unknown node `m` (did you mean `n`?) {maybe: "n"}
+        "#]],
     );
-    expect_one(
+    check_one(
         &node("on_failure: {action: fallback, fallback_node: n}"),
-        "error 4:81 reference-cycle: `n` cannot be its own fallback",
+        expect![[r#"
+            error 4:81 reference-cycle: `n` cannot be its own fallback
+        "#]],
     );
-    expect_one(
+    check_one(
         &node("on_failure: {action: skip, default_output: x, fallback_node: n}"),
-        "
-        warning 4:62 no-effect: `default_output` has no effect: `action` is not `use_default`
-        warning 4:81 no-effect: `fallback_node` has no effect: `action` is not `fallback`
-    ",
+        expect![[r#"
+            warning 4:62 no-effect: `default_output` has no effect: `action` is not `use_default`
+            warning 4:81 no-effect: `fallback_node` has no effect: `action` is not `fallback`
+        "#]],
     );
-    expect_one(
+    check_one(
         &node("on_failure: {action: use_default, default_output: \"{{ x.output }}\"}"),
-        "warning 4:86 no-effect: placeholders have no effect in `default_output`: it is taken as it is written (placeholders work in `system`, `prompt`, `for_each`, `swarm_size`, `inputs` and tool `config`)",
+        expect![[r#"
+            warning 4:86 no-effect: placeholders have no effect in `default_output`: it is taken as it is written (placeholders work in `system`, `prompt`, `for_each`, `swarm_size`, `inputs` and tool `config`)
+        "#]],
     );
 }
 
 #[test]
 fn budgets() {
     let top = |text: &str| flow("x", &format!("nodes: {{n: {{agent: a, writes: output.n}}}}\nbudget: {text}\n"));
-    expect_one(&top("{max_tokens: 5, max_calls: 3, max_duration_s: 0.5, on_exceeded: warn}"), "");
-    expect_one(
+    check_one(&top("{max_tokens: 5, max_calls: 3, max_duration_s: 0.5, on_exceeded: warn}"), expect![""]);
+    check_one(
         &top("{on_exceeded: stop}"),
-        "
-        error 4:10 missing-key: `budget` needs at least one ceiling (set `max_tokens`, `max_calls` or `max_duration_s`)
-        error 4:23 unknown-value: `on_exceeded` cannot be `stop` (it can be one of `abort`, `warn`, `skip_remaining`)
-    ",
+        expect![[r#"
+            error 4:10 missing-key: `budget` needs at least one ceiling (set `max_tokens`, `max_calls` or `max_duration_s`)
+            error 4:23 unknown-value: `on_exceeded` cannot be `stop` (it can be one of `abort`, `warn`, `skip_remaining`)
+        "#]],
     );
-    expect_one(&top("{max_cost_usd: 0}"), "error 4:24 out-of-range: `max_cost_usd` must be more than 0");
-    expect_one(
+    check_one(
+        &top("{max_cost_usd: 0}"),
+        expect![[r#"
+            error 4:24 out-of-range: `max_cost_usd` must be more than 0
+        "#]],
+    );
+    check_one(
         &top("{max_cost_usd: 0.5}"),
-        "warning 4:10 refused: `max_cost_usd` is not supported yet (a ceiling in dollars cannot be enforced without prices; use `max_tokens`, `max_calls` or `max_duration_s`)",
+        expect![[r#"
+            warning 4:10 refused: `max_cost_usd` is not supported yet (a ceiling in dollars cannot be enforced without prices; use `max_tokens`, `max_calls` or `max_duration_s`)
+        "#]],
     );
 }
 
 #[test]
 fn guardrails() {
     let top = |text: &str| flow("x", &format!("nodes: {{n: {{agent: a, writes: output.n}}}}\nguardrails: {text}\n"));
-    expect_one(
+    check_one(
         &top(
             "[injection, length, {name: length, config: {max_chars: 9, mode: raise}}, {name: pii, config: {entities: [email], action: block, replacement: x}}]",
         ),
-        "",
+        expect![""],
     );
-    expect_one(&top("[injektion, {config: {}}, 3]"), "
-        error 4:14 unknown-value: there is no guardrail `injektion` (did you mean `injection`? available: `injection`, `length`, `pii`, `schema`, `cost_cap`)
-        error 4:26 missing-key: a guardrail needs `name`
-        error 4:39 wrong-type: `guardrails` must be a list of names or of `{name, config}`, not a number
-    ");
-    expect_one(&top("[schema, cost_cap, {name: schema, config: {schema: {type: objekt}}}]"), "
-        error 4:14 missing-key: the `schema` guardrail needs a schema (write `{name: schema, config: {schema: {type: object}}}`)
-        error 4:22 missing-key: the `cost_cap` guardrail needs a ceiling (write `{name: cost_cap, config: {max_tokens: 10000}}`)
-        error 4:71 invalid-schema: `objekt` is not a type (did you mean `object`? it can be one of `string`, `number`, `integer`, `boolean`, `object`, `array`, `null`)
-    ");
-    expect_one(
+    check_one(
+        &top("[injektion, {config: {}}, 3]"),
+        expect![[r#"
+            error 4:14 unknown-value: there is no guardrail `injektion` (did you mean `injection`? available: `injection`, `length`, `pii`, `schema`, `cost_cap`) {fix: "injection"}
+            error 4:26 missing-key: a guardrail needs `name`
+            error 4:39 wrong-type: `guardrails` must be a list of names or of `{name, config}`, not a number
+        "#]],
+    );
+    check_one(
+        &top("[schema, cost_cap, {name: schema, config: {schema: {type: objekt}}}]"),
+        expect![[r#"
+            error 4:14 missing-key: the `schema` guardrail needs a schema (write `{name: schema, config: {schema: {type: object}}}`)
+            error 4:22 missing-key: the `cost_cap` guardrail needs a ceiling (write `{name: cost_cap, config: {max_tokens: 10000}}`)
+            error 4:71 invalid-schema: `objekt` is not a type (did you mean `object`? it can be one of `string`, `number`, `integer`, `boolean`, `object`, `array`, `null`) {fix: "object"}
+        "#]],
+    );
+    check_one(
         &top("[{name: cost_cap, config: {max_usd: 1}}]"),
-        "warning 4:40 refused: `max_usd` is not supported yet (a ceiling in dollars cannot be enforced without prices; use `max_tokens`, `max_calls` or `max_duration_s`)",
+        expect![[r#"
+            warning 4:40 refused: `max_usd` is not supported yet (a ceiling in dollars cannot be enforced without prices; use `max_tokens`, `max_calls` or `max_duration_s`)
+        "#]],
     );
-    expect_one(&top("[{name: pii, config: {entities: [mail], entity: email}}]"), "
-        error 4:46 unknown-value: `entities` cannot be `mail` (did you mean `email`? it can be one of `email`, `phone`, `ssn`, `credit_card`)
-        warning 4:53 unknown-key: config has no key `entity`
-    ");
+    check_one(
+        &top("[{name: pii, config: {entities: [mail], entity: email}}]"),
+        expect![[r#"
+            error 4:46 unknown-value: `entities` cannot be `mail` (did you mean `email`? it can be one of `email`, `phone`, `ssn`, `credit_card`) {fix: "email"}
+            warning 4:53 unknown-key: config has no key `entity`
+        "#]],
+    );
 }
 
 #[test]
 fn swarms_and_factories() {
     let nodes = |text: &str| format!("version: \"0.1\"\nnodes:\n{text}");
-    expect_one(&nodes("  s: {type: swrm, agents: [], writes: output.s, concurrency: 0}\n"), "
+    check_one(
+        &nodes("  s: {type: swrm, agents: [], writes: output.s, concurrency: 0}\n"),
+        expect![[r#"
         error 3:27 out-of-range: `agents` needs at least one agent
         warning 3:31 no-effect: `writes` has no effect: a swrm node writes `output.<its id>`; other nodes read `<its id>.output`
         error 3:62 out-of-range: `concurrency` must be from 1 to 4294967295, not 0
-    ");
-    expect_one(
+    "#]],
+    );
+    check_one(
         &nodes(
             "  s: {type: swrm, agents: [{id: x, provider: openai, prompt: p}, {id: x, provider: other, prompt: p}]}\n",
         ),
-        "
-        error 3:71 duplicate-id: two agents of this swrm are called `x`
-        error 3:84 missing-key: there is no default model for the provider `other` (name one with `model`)
-    ",
+        expect![[r#"
+            error 3:71 duplicate-id: two agents of this swrm are called `x` [3:33 the first one]
+            error 3:84 missing-key: there is no default model for the provider `other` (name one with `model`)
+        "#]],
     );
-    expect_one(
+    check_one(
         &nodes("  f: {type: factory, writes: working.f}\n"),
-        "
-        error 3:7 missing-key: a factory needs `agent` or `swrm`
-        error 3:7 missing-key: a factory needs `for_each` or `swarm_size`
-    ",
+        expect![[r#"
+            error 3:7 missing-key: a factory needs `agent` or `swrm`
+            error 3:7 missing-key: a factory needs `for_each` or `swarm_size`
+        "#]],
     );
-    expect_one(
+    check_one(
         &nodes(
             "  f: {type: factory, swrm: {agents: [{id: x, provider: openai, prompt: p}]}, swarm_size: 2, writes: working.f}\n",
         ),
-        "error 3:78 wrong-type: `swarm_size` works with `agent` only, not with `swrm` (use `for_each`)",
+        expect![[r#"
+            error 3:78 wrong-type: `swarm_size` works with `agent` only, not with `swrm` (use `for_each`)
+        "#]],
     );
-    expect_one(
+    check_one(
         &flow("x", "nodes: {f: {type: factory, agent: a, for_each: [a, b], writes: working.f}}\n"),
-        "error 3:48 wrong-type: `for_each` must be text, not a list (write the list as JSON in quotes: `'[\"a\", \"b\"]'`)",
+        expect![[r#"
+            error 3:48 wrong-type: `for_each` must be text, not a list (write the list as JSON in quotes: `'["a", "b"]'`)
+        "#]],
     );
-    expect_one(
+    check_one(
         &flow("x", "nodes: {f: {type: factory, agent: a, for_each: a and b, writes: working.f}}\n"),
-        "error 3:48 wrong-type: `for_each` must be a JSON list (for example `'[\"a\", \"b\"]'`, or a placeholder such as `{{ plan.output }}`)",
+        expect![[r#"
+            error 3:48 wrong-type: `for_each` must be a JSON list (for example `'["a", "b"]'`, or a placeholder such as `{{ plan.output }}`)
+        "#]],
     );
-    expect_one(
+    check_one(
         &flow("x", "nodes: {f: {type: factory, agent: a, for_each: '[]', swarm_size: 3, writes: working.f}}\n"),
-        "error 3:54 conflicting-keys: a factory has `for_each` or `swarm_size`, not both",
+        expect![[r#"
+            error 3:54 conflicting-keys: a factory has `for_each` or `swarm_size`, not both [3:38 the other one]
+        "#]],
     );
-    expect_one(
+    check_one(
         &flow("x", "nodes: {f: {type: factory, agent: a, swarm_size: 101, writes: working.f}}\n"),
-        "error 3:50 out-of-range: `swarm_size` must be from 1 to 100, not 101",
+        expect![[r#"
+            error 3:50 out-of-range: `swarm_size` must be from 1 to 100, not 101
+        "#]],
     );
-    expect_one(
+    check_one(
         &flow("x", "nodes: {f: {type: factory, agent: a, swarm_size: \"5\", inputs: {k: [1]}, writes: working.f}}\n"),
-        "error 3:67 wrong-type: `k` must be text, not a list",
+        expect![[r#"
+            error 3:67 wrong-type: `k` must be text, not a list
+        "#]],
     );
-    expect_one(
+    check_one(
         &flow(
             "x",
             "nodes: {f: {type: factory, agent: a, for_each: \"{{ inputs.message | default('none') }}\", writes: working.f}}\n",
         ),
-        "warning 3:52 wrong-type: the default of `for_each` is not a JSON list: `none` (write `'[]'` for no instance at all)",
+        expect![[r#"
+            warning 3:52 wrong-type: the default of `for_each` is not a JSON list: `none` (write `'[]'` for no instance at all)
+        "#]],
     );
 }
 
 #[test]
 fn tools_are_read_and_refused() {
     let node = |text: &str| format!("version: \"0.1\"\nnodes: {{t: {{type: tool, {text}}}}}\n");
-    expect_one(
+    check_one(
         &node("tool: http, config: {url: \"http://x\", method: get, header: {}}"),
-        "
-        warning 2:31 refused: `tool: http` is not supported yet (a tool of this node's id can be registered instead)
-        error 2:71 unknown-value: `method` cannot be `get` (did you mean `GET`? it can be one of `GET`, `POST`)
-        warning 2:76 unknown-key: config has no key `header` (did you mean `headers`?)
-    ",
+        expect![[r#"
+            warning 2:31 refused: `tool: http` is not supported yet (a tool of this node's id can be registered instead)
+            error 2:71 unknown-value: `method` cannot be `get` (did you mean `GET`? it can be one of `GET`, `POST`) {fix: "GET"}
+            warning 2:76 unknown-key: config has no key `header` (did you mean `headers`?) {fix: "headers"}
+        "#]],
     );
-    expect_one(&node("tool: python, config: {module: m, function: f, kwargs: {}}, output_key: a..b"), "
+    check_one(
+        &node("tool: python, config: {module: m, function: f, kwargs: {}}, output_key: a..b"),
+        expect![[r#"
         warning 2:31 refused: `tool: python` is not supported yet (Python functions are not called; a local tool of this node's id can be registered instead)
         warning 2:72 no-effect: `kwargs` has no effect: arguments are given in `args`
         error 2:97 bad-path: `a..b` has an empty segment
-    ");
+    "#]],
+    );
 }
 
 #[test]
@@ -327,34 +432,43 @@ fn edges() {
             &format!("nodes: {{n: {{agent: a, writes: output.n}}, m: {{agent: a, writes: output.m}}}}\nedges:\n{text}"),
         )
     };
-    expect_one(
+    check_one(
         &edges("  - {from: n, to: mm}\n  - {form: n, to: m}\n"),
-        "
-        error 5:19 unknown-reference: `to` refers to an unknown node `mm` (did you mean `m`?)
-        error 6:6 missing-key: an edge needs `from`
-        warning 6:6 unknown-key: an edge has no key `form` (did you mean `from`?)
-    ",
+        expect![[r#"
+            error 5:19 unknown-reference: `to` refers to an unknown node `mm` (did you mean `m`?) {maybe: "m"}
+            error 6:6 missing-key: an edge needs `from`
+            warning 6:6 unknown-key: an edge has no key `form` (did you mean `from`?) {fix: "from"}
+        "#]],
     );
-    expect_one(
+    check_one(
         &edges("  - {from_node: n, to_node: m, when: true}\n"),
-        "info 5:38 constant-condition: `true` reads nothing, so the edge is always taken (leave `when` out for an edge that is always taken)",
+        expect![[r#"
+            info 5:38 constant-condition: `true` reads nothing, so the edge is always taken (leave `when` out for an edge that is always taken)
+        "#]],
     );
-    expect_one(
+    check_one(
         &edges("  - {from: n, to: m, when: 'working.n.output && true'}\n"),
-        "error 5:46 condition-bad-operator: there is no `&&` here (write `and`)",
+        expect![[r#"
+            error 5:46 condition-bad-operator: there is no `&&` here (write `and`) {fix: "and"}
+        "#]],
     );
-    expect_one(
+    check_one(
         &edges("  - {from: n, to: m, when: 'inputs.message == \"x\"'}\n"),
-        "error 5:29 condition-unknown-name: unknown name `inputs` (conditions read `working`, `output` and `_budget`: let a node read it, and compare what that node writes)",
+        expect![[r#"
+            error 5:29 condition-unknown-name: unknown name `inputs` (conditions read `working`, `output` and `_budget`: let a node read it, and compare what that node writes)
+        "#]],
     );
 }
 
 #[test]
 fn memory_has_no_effect_where_it_is_declared_and_is_undefined_where_it_is_read() {
-    expect_one(&flow("{{ memory.notes }}", "memory: {backend: sqlite}\nnodes: {n: {agent: a, writes: output.n}}\n"), "
+    check_one(
+        &flow("{{ memory.notes }}", "memory: {backend: sqlite}\nnodes: {n: {agent: a, writes: output.n}}\n"),
+        expect![[r#"
         error 2:45 unresolved-name: `memory.notes` is not defined: nothing is kept between runs (pass it in as a field of `input`)
         warning 3:1 no-effect: `memory` has no effect: nothing is kept between runs (pass what a run needs in a field of `input`)
-    ");
+    "#]],
+    );
 }
 
 #[test]
@@ -369,10 +483,8 @@ fn what_speaks_for_the_format() {
     assert_eq!(keys("version: \"0.1\"\nnodes: {}\nedges: []\nagents: {}\n"), ["nodes", "edges", "agents"]);
     assert_eq!(keys("kind: llm\nid: x\n"), [""; 0]);
     assert_eq!(keys("[nodes]\n"), [""; 0]);
-    assert_eq!(companion(&root("workflow: a.yaml\ninput: x\n")), Some("a SirenSpec test fixture, not a workflow"));
-    assert_eq!(
-        companion(&root("interactions: [{key: x, response: y}]\n")),
-        Some("a SirenSpec cassette, not a workflow")
-    );
-    assert_eq!(companion(&root("interactions: []\n")), None);
+    let beside = |text: &str, expected: Expect| bless(companion(&root(text)).unwrap_or_default(), &expected);
+    beside("workflow: a.yaml\ninput: x\n", expect!["a SirenSpec test fixture, not a workflow"]);
+    beside("interactions: [{key: x, response: y}]\n", expect!["a SirenSpec cassette, not a workflow"]);
+    beside("interactions: []\n", expect![""]);
 }

@@ -1,5 +1,7 @@
 //! What nodes become: user messages, contexts, policies, guardrails.
 
+use expect_test::{Expect, expect};
+
 use super::support::{flow, lines_with};
 
 /// The lines of a workflow's program with one of these words.
@@ -173,22 +175,28 @@ fn a_number_of_instances_that_can_be_none_is_found() {
         )
     };
     let found =
-        |size_of: &str, input: &str, expected: &str| super::support::expect_one(&size(size_of, input), expected);
-    found("{{ inputs.n }}", "3", "");
-    found("1{{ inputs.n }}", "0", "");
+        |size_of: &str, input: &str, expected: Expect| super::support::check_one(&size(size_of, input), expected);
+    found("{{ inputs.n }}", "3", expect![""]);
+    found("1{{ inputs.n }}", "0", expect![""]);
     found(
         "{{ inputs.n }} x",
         "3",
-        "error 4:44 wrong-type: `swarm_size` must be a whole number, and `{{ inputs.n }} x` can be none (give it a number, or a placeholder and nothing else)",
+        expect![[r#"
+            error 4:44 wrong-type: `swarm_size` must be a whole number, and `{{ inputs.n }} x` can be none (give it a number, or a placeholder and nothing else)
+        "#]],
     );
     found(
         "{{ inputs.n }}",
         "three",
-        "warning 4:48 wrong-type: `inputs.n` is no number of instances by its default: `three` (write a whole number from 1 to 100)",
+        expect![[r#"
+            warning 4:48 wrong-type: `inputs.n` is no number of instances by its default: `three` (write a whole number from 1 to 100) [5:21 the default]
+        "#]],
     );
     found(
         "{{ inputs.n | default('three') }}",
         "3",
-        "warning 4:48 wrong-type: the default of `swarm_size` is no number of instances: `three` (write a whole number from 1 to 100)",
+        expect![[r#"
+            warning 4:48 wrong-type: the default of `swarm_size` is no number of instances: `three` (write a whole number from 1 to 100)
+        "#]],
     );
 }

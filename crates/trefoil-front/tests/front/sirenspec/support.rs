@@ -1,7 +1,9 @@
 //! Manifests in, findings and IR out.
 
+use expect_test::Expect;
 use trefoil_front::sirenspec::SirenSpec;
 
+use crate::support::{self, bless};
 pub use crate::support::{Folder, show};
 
 /// Loads a folder and lowers its first file.
@@ -9,22 +11,21 @@ pub fn load(manifests: &[(&str, &str)]) -> Folder {
     Folder::load(&SirenSpec, manifests, 0, |_| {}).consistent()
 }
 
-/// The findings, one a line: `error 3:5 rule: message (help)`.
+/// All findings about the first of some manifests, one a line.
 pub fn findings(manifests: &[(&str, &str)]) -> String {
-    let folder = load(manifests);
-    show(&folder.project.files, folder.diagnostics, manifests.len() > 1)
+    support::findings(&SirenSpec, manifests)
 }
 
-/// Asserts the findings of the first of some manifests against lines; white space around them is free.
+/// Compares all findings about the first of some manifests.
 #[track_caller]
-pub fn expect(manifests: &[(&str, &str)], expected: &str) {
-    crate::support::same(&findings(manifests), expected);
+pub fn check(manifests: &[(&str, &str)], expected: Expect) {
+    bless(&findings(manifests), &expected);
 }
 
 /// The same for one manifest.
 #[track_caller]
-pub fn expect_one(manifest: &str, expected: &str) {
-    expect(&[("flow.yaml", manifest)], expected);
+pub fn check_one(manifest: &str, expected: Expect) {
+    check(&[("flow.yaml", manifest)], expected);
 }
 
 /// The source, the findings and the program: what snapshots show.
@@ -45,4 +46,32 @@ pub fn lines_with(manifests: &[(&str, &str)], words: &[&str]) -> Vec<String> {
     };
     let text = trefoil_ir::print::print(&lowered.program, &folder.project.files);
     text.lines().filter(|line| words.iter().any(|word| line.contains(word))).map(|l| l.trim().to_owned()).collect()
+}
+
+/// A workflow whose node `n` reads what stands in the system message, and a node before it.
+pub fn reader(system: &str) -> String {
+    format!(
+        "version: \"0.1\"\nagents:\n  a: {{model: \"openai:m\", system: s}}\n  b:\n    model: \"openai:m\"\n    system: '{system}'\nnodes:\n  d: {{agent: a, writes: working.text.long}}\n  n: {{agent: b, writes: output.n}}\ninput: {{message: m, topic: t}}\n"
+    )
+}
+
+/// Every change that is offered for a manifest: the text with it, and whether nobody has to look at it.
+pub fn offered(text: &str) -> Vec<(String, bool)> {
+    let folder = load(&[("flow.yaml", text)]);
+    let fixes = folder.diagnostics.iter().filter_map(|d| d.fix.as_ref());
+    let applied = fixes.map(|fix| {
+        let mut out = text.to_owned();
+        for edit in fix.edits.iter().rev() {
+            let span = edit.location.span;
+            out.replace_range(span.start as usize..span.end as usize, &edit.text);
+        }
+        (out, fix.safe)
+    });
+    applied.collect()
+}
+
+/// Compares the findings about a workflow of one node with these further keys.
+#[track_caller]
+pub fn node_with(more: &str, expected: Expect) {
+    check_one(&flow("s", &format!("nodes:\n  n: {{agent: a, writes: output.n, {more}}}\n")), expected);
 }

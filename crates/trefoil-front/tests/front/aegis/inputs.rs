@@ -1,0 +1,131 @@
+//! What a state gives held against what the agent takes, and what templates read of results.
+
+use expect_test::{Expect, expect};
+
+use super::support::{END, agent, check, check_one, workflow};
+
+#[test]
+fn a_state_without_input_gives_what_the_run_was_started_with_or_nothing() {
+    let taker =
+        agent("a", "  input_schema: { type: object, required: [draft], properties: { draft: { type: string } } }\n");
+    let child = workflow(END).replace("initial_state: A", "initial_state: END").replace(
+        "name: w, version: '1'",
+        "name: child, input_schema: { type: object, required: [title], properties: { title: { type: string } } }",
+    );
+    let started = |with: &str| {
+        workflow("    A: { kind: Agent, agent: a, transitions: [{ target: B }] }\n    B: { kind: Subworkflow, workflow_id: child, mode: blocking, result_key: r }\n")
+            .replace("version: '1'", &format!("input_schema: {{ type: object, properties: {{ {with}: {{ type: string }} }} }}"))
+    };
+    let files = |text: &str, expected: Expect| {
+        check(&[("w.yaml", text), ("a.yaml", &taker), ("child.yaml", &child)], expected);
+    };
+    files(
+        &started("draft"),
+        expect![[r#"
+            warning w.yaml 8:42 missing-input: `child` needs `title`, and is not given it (the state has no `input`) [child.yaml 3:89 required here]
+        "#]],
+    );
+    files(
+        &started("text"),
+        expect![[r#"
+            warning w.yaml 7:30 missing-input: `a` needs `draft`, and is not given it (without `input` an agent is given the start input, and `input_schema` does not declare it) [a.yaml 7:66 required here]
+            warning w.yaml 8:42 missing-input: `child` needs `title`, and is not given it (the state has no `input`) [child.yaml 3:89 required here]
+        "#]],
+    );
+}
+
+#[test]
+fn what_a_state_gives_is_held_against_what_the_agent_takes() {
+    let taker = agent(
+        "a",
+        "  input_schema: { type: object, required: [draft], properties: { draft: { type: string }, tone: { type: string } } }\n",
+    );
+    let given = |input: &str| workflow(&format!("    A: {{ kind: Agent, agent: a, input: '{input}' }}\n"));
+    for (input, expected) in [
+        ("{\"draft\": {{json workflow.task}}, \"tone\": \"{{input.t}}\"}", expect![""]),
+        ("{{workflow.task}}", expect![""]),
+        ("{{#if input.x}}{\"draft\": 1}{{/if}}", expect![""]),
+        (
+            "{\"tone\": \"mild\"}",
+            expect![[r#"
+                warning w.yaml 7:40 missing-input: `a` needs `draft`, and is not given it [a.yaml 7:66 required here]
+            "#]],
+        ),
+        (
+            "{\"draft\": 1, \"toen\": \"mild\"}",
+            expect![[r#"
+                warning w.yaml 7:54 unknown-input: `a` does not declare `toen` (did you mean `tone`?) [a.yaml 7:17 what it declares] {maybe: w.yaml 7:55 "tone"}
+            "#]],
+        ),
+        (
+            "{\"draft\": {{json workflow.task}}",
+            expect![[r#"
+                warning w.yaml 7:40 wrong-type: `a` takes an object, and this is no JSON: EOF while parsing an object (write `{"draft": ..., "tone": ...}`; `{{json path}}` prints a value as JSON) [a.yaml 7:17 declared here]
+            "#]],
+        ),
+        (
+            "Review {{workflow.task}}",
+            expect![[r#"
+                warning w.yaml 7:40 wrong-type: `a` takes an object, and this is text (write `{"draft": ..., "tone": ...}`; `{{json path}}` prints a value as JSON) [a.yaml 7:17 declared here]
+            "#]],
+        ),
+    ] {
+        check(&[("w.yaml", &given(input)), ("a.yaml", &taker)], expected);
+    }
+    // It shows where the agent declares what it needs.
+    check(
+        &[("w.yaml", &given("{}")), ("a.yaml", &taker)],
+        expect![[r#"
+            warning w.yaml 7:40 missing-input: `a` needs `draft`, and is not given it [a.yaml 7:66 required here]
+        "#]],
+    );
+}
+
+#[test]
+fn results_of_containers_and_of_a_consensus_have_known_members() {
+    let states = "    A: { kind: ParallelContainerRun, completion: all_succeed, steps: [{ name: unit, image: x/y, command: [a] }], transitions: [{ condition: always, target: P }] }
+    P:
+      kind: ParallelAgents
+      agents: [{ agent: x }]
+      consensus: { strategy: majority, n: 3, min_judges_required: 2 }
+      transitions: [{ target: END }]
+    END: { kind: System, command: \"echo '{{A.output.unit.stdout}} {{A.output.unt.stdout}} {{A.output.unit.stdot}} {{P.consensus.scroe}} {{P.consensus.metadata.pass_votes}}'\" }
+";
+    check_one(
+        &workflow(states),
+        expect![[r#"
+            warning 7:5 refused: a `ParallelContainerRun` state cannot be run: no container runtime is configured (you can check and draw this file, but not run it)
+            warning 10:25 unknown-reference: no agent in this folder is called `x` (only the embedded model can play it; for any other model put its manifest into the folder)
+            warning 11:40 no-effect: `n` has no effect: the strategy `majority` does not look at it
+            error 11:67 out-of-range: `min_judges_required` is 2, and there are 1 agents
+            warning 13:69 unknown-property: `A.output` has no `unt`: it is always empty (did you mean `unit`?) {fix: 13:78 "unit"}
+            warning 13:93 unknown-property: `A.output.unit` has no `stdot`: it is always empty (did you mean `stdout`?) {fix: 13:107 "stdout"}
+            warning 13:117 unknown-property: `P.consensus` has no `scroe`: it is always empty (did you mean `score`?) {fix: 13:129 "score"}
+        "#]],
+    );
+}
+
+#[test]
+fn what_is_declared_in_another_file_is_shown_there() {
+    let judge = agent("a", 
+        "  execution: { validation: [{ type: json_schema, schema: { type: object, properties: { score: { type: number, minimum: 0, maximum: 10 } } } }] }\n",
+    )
+    .replace("name: a", "name: judge");
+    let flow = |name: &str| {
+        workflow(&format!(
+            "    A: {{ kind: Agent, agent: {name}, transitions: [{{ condition: score_above, threshold: 0.8, target: END }}, {{ target: END }}] }}\n{END}"
+        ))
+    };
+    check(
+        &[("w.yaml", &flow("judge")), ("a.yaml", &judge)],
+        expect![[r#"
+            warning w.yaml 7:64 out-of-range: `A` answers with a score from 0 to 10, and this compares with 0 to 1 (have the agent answer with a score from 0 to 1) [a.yaml 7:88 declared here]
+        "#]],
+    );
+    check(
+        &[("w.yaml", &flow("jugde")), ("a.yaml", &judge)],
+        expect![[r#"
+            warning w.yaml 7:30 unknown-reference: no agent in this folder is called `jugde` (did you mean `judge`?) [a.yaml 3:19 `judge` is declared here] {fix: "judge"}
+        "#]],
+    );
+}

@@ -1,0 +1,143 @@
+//! Loops, limits and ends: what is never reached, and what never ends.
+
+use expect_test::expect;
+
+use super::support::{END, agent, check_one, with_goal, workflow, workflow_with_goal};
+
+#[test]
+fn a_loop_that_only_a_failure_ends() {
+    let asked = |a: &str, b: &str| {
+        workflow(&format!(
+            "    A: {{ kind: Human, prompt: Well?, transitions: [{{ condition: on_success, target: {a} }}, {{ condition: on_failure, target: END }}] }}
+    B: {{ kind: Human, prompt: Well?, transitions: [{{ target: {b} }}, {{ condition: on_failure, target: END }}] }}\n{END}"
+        ))
+    };
+    check_one(
+        &asked("A", "END"),
+        expect![[r#"
+            warning 7:85 endless-loop: unless something fails, the run loops through `A` until a limit ends it (only a failure leads out, so a limit of visits ends the run; lead on from here when all went well)
+            warning 8:5 unreachable-state: no transition leads to `B`: it never runs
+        "#]],
+    );
+    check_one(
+        &asked("B", "A"),
+        expect![[r#"
+            warning 8:62 endless-loop: unless something fails, the run loops through `A` until a limit ends it (only a failure leads out, so a limit of visits ends the run; lead on from here when all went well)
+        "#]],
+    );
+    check_one(&asked("B", "END"), expect![""]);
+    // The exit code of a command is a result as good as any.
+    check_one(
+        &workflow(&format!(
+            "    A: {{ kind: System, command: make, transitions: [{{ condition: on_success, target: A }}, {{ condition: on_failure, target: END }}] }}\n{END}"
+        )),
+        expect![""],
+    );
+}
+
+#[test]
+fn feedback_into_a_loop_that_nothing_reads() {
+    let looped = |input: &str| {
+        format!(
+            "    A: {{ kind: Agent, agent: '{{{{input.goal}}}}', input: '{input}', transitions: [{{ condition: on_failure, target: A, feedback: Again. }}, {{ target: END, feedback: Well done. }}] }}\n"
+        )
+    };
+    with_goal(
+        &looped("x"),
+        expect![[r#"
+            info 9:120 no-effect: nothing reads `state.feedback`, so `A` repeats without seeing this feedback (write `{{state.feedback}}` into the `input` of `A`)
+        "#]],
+    );
+    with_goal(&looped("x {{state.feedback}}"), expect![""]);
+}
+
+#[test]
+fn limits_that_no_run_keeps() {
+    let limited = |total: u32, visits: u32| {
+        workflow_with_goal(&format!(
+            "    A: {{ kind: Human, prompt: Well?, max_state_visits: {visits}, transitions: [{{ condition: input_equals_yes, target: B }}, {{ target: A }}] }}
+    B: {{ kind: System, command: echo b, transitions: [{{ target: END }}] }}
+{END}"
+        ))
+        .replace("spec:\n", &format!("spec:\n  max_total_transitions: {total}\n"))
+    };
+    check_one(
+        &limited(2, 1),
+        expect![[r#"
+            warning 7:26 endless-loop: no run gets to an end: the shortest way there has 3 states (allow at least that many)
+            warning 10:56 endless-loop: transitions lead back to `A`, and its second visit fails the run (allow at least 2 visits)
+        "#]],
+    );
+    check_one(&limited(3, 2), expect![""]);
+}
+
+#[test]
+fn limits_that_are_never_reached_or_always() {
+    check_one(
+        &agent("a", "  execution: { iteration_timeout: 60ms }\n"),
+        expect![[r#"
+            warning 7:35 out-of-range: `iteration_timeout` leaves a model 60 ms: hardly any answer comes within that (`s` are seconds, `m` minutes and `ms` thousandths of a second)
+        "#]],
+    );
+    check_one(
+        &agent("a", "  execution: { iteration_timeout: 60m }\n  security: { resources: { timeout: 5m } }\n"),
+        expect![[r#"
+            warning 7:35 no-effect: `iteration_timeout` is never reached: `security.resources.timeout` ends all iterations after 300 s
+        "#]],
+    );
+    check_one(
+        &agent("a", "  execution: { iteration_timeout: 60s, llm_timeout_seconds: 45000 }\n"),
+        expect![[r#"
+            warning 7:61 no-effect: `llm_timeout_seconds` is never reached: an iteration ends after 60 s [7:35 by this]
+        "#]],
+    );
+    check_one(&agent("a", "  execution: { iteration_timeout: 60s, llm_timeout_seconds: 45 }\n"), expect![""]);
+}
+
+#[test]
+fn what_never_runs_is_told_once() {
+    with_goal(
+        "    A: { kind: System, command: echo a, transitions: [] }
+    B: { kind: System, command: echo b, transitions: [{ target: C }] }
+    C: { kind: System, command: echo c, transitions: [{ target: END }] }
+    D: { kind: System, command: echo d, transitions: [{ target: E }] }
+    E: { kind: System, command: echo e, transitions: [{ target: D }] }
+",
+        expect![[r#"
+            warning 10:5 unreachable-state: no transition leads to `B`: it never runs [11:5 nor does what only it leads to] [14:5 nor does what only it leads to]
+            warning 12:5 unreachable-state: no transition leads to `D`: it never runs [13:5 nor does what only it leads to]
+        "#]],
+    );
+}
+
+#[test]
+fn patterns_that_nothing_is_found_by() {
+    let validated = |more: &str| {
+        agent("a", &format!("  execution: {{ mode: iterative, validation: [{{ type: regex, {more} }}] }}\n"))
+    };
+    for (more, expected) in [
+        (
+            "pattern: done, target: stderr",
+            expect![[r#"
+                warning 7:70 invalid-regex: `pattern` is never found: a model call has no stderr (write `target: stdout` for what the agent answers)
+            "#]],
+        ),
+        (
+            "pattern: '/^[a-z]+$/i'",
+            expect![[r#"
+                warning 7:70 invalid-regex: `pattern` is never found: its slashes are characters, and there is none before the beginning (remove the slashes; letters after them are written in front, as in `(?i)`)
+            "#]],
+        ),
+        (
+            "pattern: '$^[a-z]'",
+            expect![[r#"
+                warning 7:70 invalid-regex: `pattern` is never found: nothing comes after the end (`^` is the beginning, `$` the end)
+            "#]],
+        ),
+        ("pattern: '^$', target: stderr", expect![""]),
+        ("pattern: '/usr/bin'", expect![""]),
+        ("pattern: '^[a-z]$'", expect![""]),
+    ] {
+        check_one(&validated(more), expected);
+    }
+}

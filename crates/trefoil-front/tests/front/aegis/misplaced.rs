@@ -1,0 +1,80 @@
+//! Keys and kinds that contradict what stands around them.
+
+use expect_test::expect;
+
+use super::support::{agent, check_one, of_agent, of_workflow, with_goal, workflow};
+
+#[test]
+fn a_kind_that_contradicts_the_rest_is_told_where_it_stands() {
+    check_one(
+        &agent("a", "").replace("kind: Agent", "kind: Workflow"),
+        expect![[r#"
+            error 2:7 unknown-value: `kind` is `Workflow`, and `spec` has a `task`, as an agent (write `kind: Agent`) {fix: "Agent"}
+        "#]],
+    );
+    check_one(
+        &workflow("    A: { kind: System, command: echo }\n").replace("kind: Workflow", "kind: Workflw"),
+        expect![[r#"
+            error 2:7 unknown-value: `kind` cannot be `Workflw` (did you mean `Workflow`? it can be one of `Agent`, `Workflow`) {fix: "Workflow"}
+        "#]],
+    );
+}
+
+#[test]
+fn blanks_and_misplaced_keys() {
+    of_agent(
+        "  model: smart\n  instructions: x\n",
+        expect![[r#"
+            warning 7:3 unknown-key: spec has no key `model` (it belongs under `runtime`)
+            warning 8:3 unknown-key: spec has no key `instructions`
+        "#]],
+    );
+    of_workflow(
+        "    A: { kind: Agent, agent: '', prompt: x, transitions: [{ when: always, to: END }] }\n",
+        expect![[r#"
+            error 7:30 missing-key: `agent` is blank
+            warning 7:34 unknown-key: state `A` has no key `prompt` (it belongs in a Human state; what an agent is given is its `input`)
+            error 7:61 missing-key: a transition needs `target`
+            warning 7:61 unknown-key: a transition has no key `when` (did you mean `condition`?) {maybe: "condition"}
+            warning 7:75 unknown-key: a transition has no key `to` (did you mean `target`?) {maybe: "target"}
+        "#]],
+    );
+    of_workflow(
+        "    A:\n      kind: System\n      command: update_blackboard\n      timeout:\n    transitions: [{ target: END }]\n",
+        expect![[r#"
+            warning 9:16 no-effect: `update_blackboard` has no effect: there is nothing under `env` to write (put the keys and their values under `env`)
+            warning 10:7 no-effect: `timeout` has no value, and so no effect
+            error 11:5 wrong-type: `transitions` is beside the states; it belongs in `A` (indent it as far as the other keys of the state)
+            warning 12:5 unreachable-state: no transition leads to `END`: it never runs
+        "#]],
+    );
+}
+
+#[test]
+fn a_key_is_renamed_only_to_one_that_takes_its_value() {
+    with_goal(
+        "    A:
+      kind: Agent
+      agents: [r]
+      next: B
+    B: { kind: System, command: update_blackboard, values: { k: v }, transitions: [{ target: END }] }
+",
+        expect![[r#"
+            error 10:7 missing-key: an Agent state needs `agent`
+            warning 11:7 unknown-key: state `A` has no key `agents` (did you mean `agent`? it takes one value, not a list)
+            warning 12:7 unknown-key: state `A` has no key `next` (did you mean `transitions`? it takes a list)
+            warning 13:33 no-effect: `update_blackboard` has no effect: there is nothing under `env` to write (put the keys and their values under `env`)
+            warning 13:52 unknown-key: state `B` has no key `values` (did you mean `env`?) {maybe: "env"}
+        "#]],
+    );
+}
+
+#[test]
+fn a_state_of_a_list_with_its_name_as_a_key() {
+    check_one(
+        "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata: { name: w }\nspec:\n  states:\n    - ASK:\n      kind: Human\n      prompt: Well?\n    - name: END\n      kind: System\n      command: echo {{ASK.response}}\n",
+        expect![[r#"
+            error 6:7 missing-key: a state in a list needs `name` {fix: write `- name: ASK`: 6:7 "name: ASK"}
+        "#]],
+    );
+}

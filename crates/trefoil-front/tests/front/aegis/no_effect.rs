@@ -1,0 +1,167 @@
+//! What is written with a purpose and has none.
+
+use expect_test::{Expect, expect};
+
+use super::support::{END, agent, check, check_one, of_agent, workflow};
+
+#[test]
+fn what_is_declared_and_not_run_is_held_against_the_format() {
+    of_agent(
+        "  security: { network: { mode: blok, alowlist: [] }, filesystem: { read: /workspace }, resources: { cpu: half, memory: lots } }
+  volumes: [{ name: v, mount_path: /data, size_limit: 1Gi, access_mode: read-onyl }, { name: w, mount_path: /workspace }]
+",
+        expect![[r#"
+            warning 7:3 no-effect: `security`, `volumes` have no effect: the agent runs as a model call, no container
+            error 7:32 unknown-value: `mode` cannot be `blok` (it can be one of `allow`, `deny`, `none`)
+            warning 7:38 unknown-key: network has no key `alowlist` (did you mean `allowlist`?) {fix: "allowlist"}
+            error 7:74 wrong-type: `read` must be a list, not text
+            error 7:106 wrong-type: `cpu` must be a whole number, not text
+            error 7:120 unknown-value: `memory` cannot be `lots` (write a number and a unit, such as `512Mi` or `1Gi`)
+            error 8:36 unknown-value: `mount_path` cannot be `/data` (volumes are mounted at `/workspace` or below)
+            error 8:73 unknown-value: `access_mode` cannot be `read-onyl` (did you mean `read-only`? it can be one of `read-write`, `read-only`, `write-only`) {fix: "read-only"}
+            error 8:88 missing-key: a volume needs `size_limit`
+        "#]],
+    );
+    of_agent(
+        "  schedule: { type: cron, cron: every day }
+  execution: { delivery: { destinations: [{ name: d, type: mail, condition: on_sucess }] } }
+  output_handler: { type: webhook, url: example.org, body_template: '{{outptu}}' }
+",
+        expect![[r#"
+            warning 7:3 no-effect: `schedule` has no effect: this version starts runs only when asked
+            error 7:33 unknown-value: `cron` cannot be `every day` (write five fields, such as `0 8 * * 1-5` for 8:00 on working days)
+            warning 8:16 no-effect: `delivery` has no effect: the result goes to whoever started the run
+            error 8:60 unknown-value: `type` cannot be `mail` (did you mean `email`? it can be one of `email`, `webhook`, `rest`, `sms`) {fix: "email"}
+            error 8:77 unknown-value: `condition` cannot be `on_sucess` (did you mean `on_success`? it can be one of `on_success`, `on_failure`, `always`) {fix: "on_success"}
+            warning 9:3 no-effect: `output_handler` has no effect: the result goes to whoever started the run
+            error 9:41 unknown-value: `url` cannot be `example.org` (write the whole address, such as `https://example.org/results`)
+            warning 9:72 unresolved-name: an output handler has no `outptu`: it is always empty (did you mean `output`?) {fix: "output"}
+        "#]],
+    );
+    let fine = agent("a", 
+        "  security: { network: { mode: deny, denylist: [x.org] }, filesystem: { read_only: true }, resources: { cpu: 500, memory: 512Mi, disk: 1 GB } }
+  volumes: [{ name: v, storage_class: ephemeral, mount_path: /workspace/a, size_limit: 1Gi }, { name: w, mount_path: /workspace/b, size_limit: 5Gi }]
+  schedule: { type: interval, seconds: 60 }
+  output_handler: { type: agent, agent_id: b, input_template: '{{#if intent}}{{intent}}{{/if}} {{json output}}' }
+",
+    );
+    check_one(
+        &fine,
+        expect![[r#"
+            warning 7:3 no-effect: `security`, `volumes` have no effect: the agent runs as a model call, no container
+            warning 9:3 no-effect: `schedule` has no effect: this version starts runs only when asked
+            warning 10:3 no-effect: `output_handler` has no effect: the result goes to whoever started the run
+        "#]],
+    );
+}
+
+#[test]
+fn the_time_limit_under_security_has_an_effect() {
+    check_one(&agent("a", "  security: { resources: { timeout: 5m } }\n"), expect![""]);
+    check_one(
+        &agent("a", "  security: { network: { mode: none }, resources: { cpu: 500, timeout: 5m } }\n"),
+        expect![[r#"
+            warning 7:3 no-effect: `security` but for its `timeout` has no effect: the agent runs as a model call, no container
+        "#]],
+    );
+}
+
+#[test]
+fn prompts_show_what_the_agent_is_told_and_given() {
+    let prompt = |text: &str| {
+        agent("a", "").replace("instruction: Work.", &format!("instruction: Work., prompt_template: '{text}'"))
+    };
+    check_one(
+        &prompt("Go."),
+        expect![[r#"
+            warning 6:48 no-effect: `instruction` has no effect: `prompt_template` does not read it (write `{{instruction}}` where the model is to read it)
+            info 6:48 no-effect: `prompt_template` does not read `input`: what the agent is given never reaches its model (write `{{input}}` where the model is to read it)
+        "#]],
+    );
+    check_one(&prompt("{{#if instruction}}{{instruction}}{{/if}} {{intent}}"), expect![""]);
+    check_one(
+        &agent("a", "").replace("Work.", "'Answer {{input}}, and `{{input}}` is a placeholder'"),
+        expect![[r#"
+            warning 6:32 no-effect: `{{input}}` stays as it is: `instruction` is no template (put it into `prompt_template`)
+        "#]],
+    );
+}
+
+#[test]
+fn what_no_prompt_shows() {
+    let context = "  context: [{ type: text, content: Be brief. }]\n";
+    check_one(
+        &agent("a", context),
+        expect![[r#"
+            warning 7:36 no-effect: `context` has no effect: the default prompt does not read it (write `{{context}}` into `prompt_template` where the model is to read it)
+        "#]],
+    );
+    let shown = "instruction: Work., prompt_template: '{{instruction}} {{input}} {{context}} {{intent}}'";
+    check_one(&agent("a", context).replace("instruction: Work.", shown), expect![""]);
+    let flow = workflow(&format!(
+        "    A: {{ kind: Agent, agent: a, intent: Help., transitions: [{{ target: END }}] }}\n{END}"
+    ));
+    check(
+        &[("w.yaml", &flow), ("a.yaml", &agent("a", ""))],
+        expect![[r#"
+            warning w.yaml 7:41 no-effect: `intent` has no effect: the prompt of `a` does not read it (write `{{intent}}` into its `prompt_template`, or put the text into `input`)
+        "#]],
+    );
+    check(&[("w.yaml", &flow), ("a.yaml", &agent("a", "").replace("instruction: Work.", shown))], expect![""]);
+}
+
+#[test]
+fn what_the_output_lacks() {
+    let out = |more: &str| {
+        workflow(END).replace("initial_state: A", "initial_state: END").replace(
+            "version: '1'",
+            &format!("output_schema: {{ type: object, required: [a, b], properties: {{ a: {{}}, b: {{}} }} }}{more}"),
+        )
+    };
+    check_one(
+        &out(""),
+        expect![[r#"
+            warning 3:37 no-effect: `output_schema` has no effect: without `output_template` the output is what the last state answered
+        "#]],
+    );
+    check_one(
+        &out(", output_template: { a: x }"),
+        expect![[r#"
+            warning 3:120 missing-key: `output_template` gives no `b`, and `output_schema` requires it [3:92 required here]
+        "#]],
+    );
+    check_one(&out(", output_template: { a: x, b: y }"), expect![""]);
+}
+
+#[test]
+fn weights_that_nobody_counts() {
+    let voted = |strategy: &str, weight: &str| {
+        workflow(&format!(
+            "    A: {{ kind: ParallelAgents, agents: [{{ agent: a, input: x, weight: {weight} }}, {{ agent: a, input: y }}], consensus: {{ strategy: {strategy} }}, transitions: [{{ target: END }}] }}\n{END}"
+        ))
+    };
+    let judge = agent("a", "");
+    let of = |flow: &str, expected: Expect| check(&[("w.yaml", flow), ("a.yaml", &judge)], expected);
+    of(
+        &voted("majority", "2"),
+        expect![[r#"
+            warning w.yaml 7:63 no-effect: `weight` has no effect: the strategy `majority` counts every verdict alike (write `strategy: weighted_average` where some count more than others)
+        "#]],
+    );
+    of(&voted("majority", "1.0"), expect![""]);
+    of(&voted("weighted_average", "2"), expect![""]);
+}
+
+#[test]
+fn a_result_under_the_name_of_a_state() {
+    let flow = workflow(&format!(
+        "    A: {{ kind: Subworkflow, workflow_id: child, mode: blocking, result_key: A, input: x, transitions: [{{ target: END }}] }}\n{END}"
+    ));
+    let child = workflow(END).replace("initial_state: A", "initial_state: END").replace("name: w", "name: child");
+    check(
+        &[("w.yaml", &flow), ("child.yaml", &child)],
+        expect![[r#"
+            warning w.yaml 7:77 invalid-name: templates read the state `A` by `A`, and never this key (choose another key)
+        "#]],
+    );
+}

@@ -1,0 +1,230 @@
+//! Keys, operators and prefixes of other systems: told what they are called here, and only changed where nothing else can be meant.
+
+use expect_test::expect;
+
+use super::support::{MODEL, changes, check, check_one, says, silent, step, when};
+
+#[test]
+fn a_key_of_another_system_is_told_its_name_and_not_changed_unasked() {
+    for (keys, expected) in [
+        (
+            "    with: { q: \"{{q}}\" }\n",
+            expect![[r#"
+                warning 6:5 unknown-key: a step has no key `with` (did you mean `input`?) {maybe: "input"}
+            "#]],
+        ),
+        (
+            "    input: { q: \"{{q}}\" }\n    if: \"{{ok}}\"\n",
+            expect![[r#"
+                warning 7:5 unknown-key: a step has no key `if` (did you mean `when`?) {maybe: "when"}
+            "#]],
+        ),
+        (
+            "    input: { q: \"{{q}}\" }\n    saveAs: x\n",
+            expect![[r#"
+                warning 7:5 unknown-key: a step has no key `saveAs` (did you mean `stateKey`?) {maybe: "stateKey"}
+            "#]],
+        ),
+        (
+            "    input: { q: \"{{q}}\" }\n    name: x\n",
+            expect![[r#"
+                warning 7:5 unknown-key: a step has no key `name` (did you mean `stateKey`?) {maybe: "stateKey"}
+            "#]],
+        ),
+    ] {
+        check_one(&step(keys), expected);
+    }
+    silent(&step("    with: { q: \"{{q}}\" }\n"), "missing-input");
+    let by_id = "id: p\nkind: sequential\nsteps:\n  - agentId: w\n";
+    check_one(
+        by_id,
+        expect![[r#"
+            error 4:5 missing-key: a step needs `ref` or `agent` (`ref: ID` calls another manifest, `agent:` holds one)
+            warning 4:5 unknown-key: a step has no key `agentId` (did you mean `ref`?) {maybe: "ref"}
+        "#]],
+    );
+    assert_eq!(changes(&[("p.yaml", by_id)]).sure, [""; 0]);
+    let agent = |rest: &str| format!("id: a\nkind: llm\n{MODEL}\ninstruction: Hi.\n{rest}\n");
+    for (rest, expected) in [
+        (
+            "inputs: { q: string }",
+            expect![[r#"
+                warning 5:1 unknown-key: an agent has no key `inputs` (did you mean `inputSchema`?) {maybe: "inputSchema"}
+            "#]],
+        ),
+        (
+            "response_format: { q: string }",
+            expect![[r#"
+                warning 5:1 unknown-key: an agent has no key `response_format` (did you mean `outputSchema`?) {maybe: "outputSchema"}
+            "#]],
+        ),
+        (
+            "user_prompt: Hi.",
+            expect![[r#"
+                warning 5:1 unknown-key: an agent has no key `user_prompt` (did you mean `prompt`?) {maybe: "prompt"}
+            "#]],
+        ),
+        (
+            "temperature: 1",
+            expect![[r#"
+                warning 5:1 unknown-key: an agent has no key `temperature` (it belongs under `model`)
+            "#]],
+        ),
+        (
+            "$schema: { q: string }",
+            expect![[r#"
+                warning 5:1 no-effect: `$schema` has no effect: it names the file with which editors check this one (what an agent takes is `inputSchema`, what it answers `outputSchema`)
+            "#]],
+        ),
+    ] {
+        check_one(&agent(rest), expected);
+        assert_eq!(changes(&[("a.yaml", &agent(rest))]).sure, [""; 0], "{rest}");
+    }
+    check_one(&agent("$schema: https://example.org/agent.json"), expect![""]);
+    assert_eq!(changes(&[("a.yaml", &agent("promt: Hi."))]).sure, ["prompt"]);
+}
+
+#[test]
+fn operators_of_other_languages_are_one_mistake() {
+    for (condition, expected) in [
+        (
+            "{{q}} == x AND {{ok}} == true",
+            expect![[r#"
+                error 7:23 condition-bad-operator: there is no operator `AND` (write `&&`) {maybe: "&&"}
+            "#]],
+        ),
+        (
+            "{{ok}} OR {{q}}",
+            expect![[r#"
+                error 7:19 condition-bad-operator: there is no operator `OR` (write `||`) {maybe: "||"}
+            "#]],
+        ),
+        (
+            "{{q}} contains x",
+            expect![[r#"
+                error 7:18 condition-bad-operator: there is no operator `contains` (there is only `==`, `!=`, `<`, `>`, `<=`, `>=`: let an agent decide it, and compare what it answers)
+            "#]],
+        ),
+        (
+            "{{n}} = > 8",
+            expect![[r#"
+                error 7:18 condition-bad-operator: there is no operator `= >` (write `>=`) {fix: ">="}
+            "#]],
+        ),
+        (
+            "{{n}} ≥ 8",
+            expect![[r#"
+                error 7:18 condition-bad-operator: there is no operator `≥` (write `>=`) {fix: ">="}
+            "#]],
+        ),
+        (
+            "{{q}} ~= x",
+            expect![[r#"
+                error 7:18 condition-bad-operator: there is no operator `~=` (there are no patterns: compare whole values with `==` or `!=`)
+            "#]],
+        ),
+    ] {
+        check_one(&when(condition), expected);
+    }
+    assert_eq!(changes(&[("p.yaml", &when("{{q}} ~= x"))]).sure, [""; 0]);
+    assert_eq!(changes(&[("p.yaml", &when("{{n}} = > 8"))]).sure, [">="]);
+    check_one(&when("{{q}} == ≥ 5"), expect![""]);
+    check_one(&when("{{q}} == Research AND Development"), expect![""]);
+}
+
+#[test]
+fn a_value_is_not_computed() {
+    let output = |text: &str| format!("{}output: {{ x: \"{text}\" }}\n", step("    input: { q: \"{{q}}\" }\n"));
+    for (text, expected) in [
+        (
+            "{{n}} >= 80",
+            expect![[r#"
+                warning 7:14 not-computed: `{{n}} >= 80` is text here: nothing is compared (a template only puts values in: compare in `when` or `until`, or let an agent answer it as a part of its `outputSchema`)
+            "#]],
+        ),
+        (
+            "{{ok}} || {{q}}",
+            expect![[r#"
+                warning 7:14 not-computed: `{{ok}} || {{q}}` is text here: nothing is compared (a template only puts values in: compare in `when` or `until`, or let an agent answer it as a part of its `outputSchema`)
+            "#]],
+        ),
+        (
+            "{{n}} > 3 ? yes : no",
+            expect![[r#"
+                warning 7:14 not-computed: `{{n}} > 3 ? yes : no` is text here: nothing is compared (a template only puts values in: compare in `when` or `until`, or let an agent answer it as a part of its `outputSchema`)
+            "#]],
+        ),
+        (
+            "{{ok}} == true",
+            expect![[r#"
+                warning 7:14 not-computed: `{{ok}} == true` is text here: nothing is compared (a template only puts values in: compare in `when` or `until`, or let an agent answer it as a part of its `outputSchema`)
+            "#]],
+        ),
+    ] {
+        check_one(&output(text), expected);
+    }
+    for text in ["{{q}} > {{b}}", "{{q}}", "a & b {{q}}", "{{q}} <b@c.d>", "{{q}} || nothing", "{{q}} -> {{b}}"] {
+        silent(&output(text), "not-computed");
+    }
+}
+
+#[test]
+fn what_another_system_computes_is_text_here() {
+    let tool = |filter: &str| {
+        format!(
+            "id: t\nkind: tool\ninputSchema: {{ q: string, n: number }}\ntool: {{ kind: http, name: t, method: POST, url: \"https://example.org\", body: {{ filter: \"{filter}\", q: \"{{{{q}}}}\", n: \"{{{{n}}}}\" }} }}\n"
+        )
+    };
+    check_one(
+        &tool("{{n}} == true"),
+        expect![[r#"
+            warning 4:27 refused: the http tool `t` runs only when a tool of this name is provided (this version has no tools of its own: scripted answers or an embedding program provide them)
+            warning 4:88 not-computed: `{{n}} == true` is text here: nothing is compared (a template only puts values in: compare in `when` or `until`, or let an agent answer it as a part of its `outputSchema`)
+        "#]],
+    );
+    for filter in ["age >= {{n}}", "{{q}} == {{n}}", "{{q}} && {{n}}", "name == {{q}} && age > 3"] {
+        silent(&tool(filter), "not-computed");
+    }
+}
+
+#[test]
+fn numbers_come_from_placeholders() {
+    check_one(
+        &step("    input: { q: 300 }\n"),
+        expect![[r#"
+            error 6:17 wrong-type: `q` must be text or a template, not a number (in quotes it is text; anything else comes only from a lone placeholder, as of an input with a `default`)
+        "#]],
+    );
+    let number = "id: p\nkind: sequential\nsteps:\n  - ref: c\n    input: { n: \"300\" }\n";
+    let child =
+        format!("id: c\nkind: llm\n{MODEL}\ninstruction: Hi.\ninputSchema: {{ n: integer }}\nprompt: \"{{{{n}}}}\"\n");
+    check(
+        &[("p.yaml", number), ("c.yaml", &child)],
+        expect![[r#"
+            error p.yaml 5:17 wrong-type: `n` of `c` is a number, and this is text (only a lone placeholder keeps its type; anything else is text: pass an input that has this as its `default`)
+        "#]],
+    );
+}
+
+#[test]
+fn names_have_nothing_before_them() {
+    says(
+        "instruction: \"{{input.topic}} {{process.env.X}} {{environment.X}}\"\n",
+        expect![[r#"
+            error 5:17 unresolved-name: `input` is not defined here (write `topic` instead of `input.topic`: names have no prefix here) {maybe: "topic"}
+            error 5:33 unresolved-name: `process` is not defined here (write `env` instead of `process.env`: names have no prefix here) {maybe: "env"}
+            error 5:51 unresolved-name: `environment` is not defined here (write `env` instead of `environment`: names have no prefix here) {maybe: "env"}
+        "#]],
+    );
+}
+
+#[test]
+fn an_agent_with_the_keys_of_another_kind_has_the_wrong_kind() {
+    check(
+        &[("agent.yaml", "id: a\nkind: sequential\nmodel: { provider: openai, name: gpt-5.4 }\ninstruction: Hi.\n")],
+        expect![[r#"
+            error 2:7 missing-key: `kind: sequential` needs `steps`, and this has `instruction` (write `kind: llm`, or `steps` instead of `instruction`) [4:1 `kind: llm` has this] {maybe: "llm"}
+            warning 4:1 no-effect: `instruction` has no effect: it is a key of `kind: llm`
+        "#]],
+    );
+}

@@ -1,0 +1,201 @@
+//! Models: names, makers, and how long they take.
+
+use expect_test::{Expect, expect};
+
+use super::support::{MODEL, check, check_one, silent};
+
+#[test]
+fn a_model_has_one_maker() {
+    let model = |provider: &str, name: &str| {
+        format!("id: a\nkind: llm\ninstruction: Hi.\nmodel:\n  provider: {provider}\n  name: {name}\n")
+    };
+    for (provider, name, says) in [
+        (
+            "anthropic",
+            "gpt-5.4",
+            expect![[r#"
+                warning 5:13 bad-model: `gpt-5.4` is a model of `openai`, not of `anthropic` (write `provider: openai`, or the name of one of its own models) [6:9 the model] {maybe: "openai"}
+            "#]],
+        ),
+        (
+            "openai",
+            "openai/gpt-5.4",
+            expect![[r#"
+                warning 6:9 bad-model: `name` is the name alone, without `openai`: the provider goes in `provider` {maybe: "gpt-5.4"}
+            "#]],
+        ),
+        (
+            "openai",
+            "\"gpt 5.4\"",
+            expect![[r#"
+                warning 6:9 bad-model: `gpt 5.4` has a blank in it, and no model's name has
+            "#]],
+        ),
+        (
+            "openai",
+            "\"{{m}}\"",
+            expect![[r#"
+                warning 6:9 bad-model: `{{m}}` is no template here: the model is fixed (write the model's name; a run can call another one with `--model`)
+            "#]],
+        ),
+        ("openrouter", "anthropic/claude-sonnet-5", expect![""]),
+        ("mistral", "codestral-latest", expect![""]),
+        (
+            "azure",
+            "gpt-5.4",
+            expect![[r#"
+                warning 5:13 unknown-provider: this version cannot call `azure` (choose another model when you run it (`--model provider:name`), or in the manifest)
+            "#]],
+        ),
+    ] {
+        check(&[("agent.yaml", &model(provider, name))], says);
+    }
+}
+
+#[test]
+fn a_model_is_one_that_answers() {
+    let agent = |provider: &str, name: &str| {
+        format!("id: a\nkind: llm\nmodel: {{ provider: {provider}, name: {name} }}\ninstruction: Hi.\nprompt: Hi.\n")
+    };
+    for (provider, name, expected) in [
+        (
+            "openai",
+            "text-embedding-3-small",
+            expect![[r#"
+                warning 3:34 bad-model: `text-embedding-3-small` makes embeddings and cannot answer prompts (`kind: llm` takes a model for texts)
+            "#]],
+        ),
+        (
+            "openai",
+            "gpt-image-1",
+            expect![[r#"
+                warning 3:34 bad-model: `gpt-image-1` is an image model and cannot answer prompts (`kind: llm` takes a model for texts)
+            "#]],
+        ),
+        (
+            "openai",
+            "gpt-4o-transcribe",
+            expect![[r#"
+                warning 3:34 bad-model: `gpt-4o-transcribe` is a speech-to-text model and cannot answer prompts (`kind: llm` takes a model for texts)
+            "#]],
+        ),
+        (
+            "openai",
+            "whisper-1",
+            expect![[r#"
+                warning 3:34 bad-model: `whisper-1` is a speech-to-text model and cannot answer prompts (`kind: llm` takes a model for texts)
+            "#]],
+        ),
+        (
+            "openai",
+            "your-model-here",
+            expect![[r#"
+                warning 3:34 bad-model: `your-model-here` is a placeholder, not a model name (write the model that is to be called)
+            "#]],
+        ),
+        (
+            "openai",
+            "gtp-5.4",
+            expect![[r#"
+                warning 3:34 bad-model: `gtp-5.4` does not look like a model of `openai` (did you mean `gpt-5.4`?) {maybe: "gpt-5.4"}
+            "#]],
+        ),
+        (
+            "anthropic",
+            "claude-sonet-5",
+            expect![[r#"
+                warning 3:37 bad-model: `claude-sonet-5` does not look like a model of `anthropic` (did you mean `claude-sonnet-5`?) {maybe: "claude-sonnet-5"}
+            "#]],
+        ),
+        (
+            "anthropic",
+            "cluade-sonnet-5",
+            expect![[r#"
+                warning 3:37 bad-model: `cluade-sonnet-5` does not look like a model of `anthropic` (did you mean `claude-sonnet-5`?) {maybe: "claude-sonnet-5"}
+            "#]],
+        ),
+    ] {
+        check_one(&agent(provider, name), expected);
+    }
+    for (provider, name) in [
+        ("ollama", "gpt-5.4:my-finetune"),
+        ("azure", "whisper-notes"),
+        ("openai", "gpt-5.4"),
+        ("openai", "o3-mini"),
+        ("openai", "codex-mini-latest"),
+        ("openai", "chatgpt-4o-latest"),
+        ("anthropic", "claude-3-5-sonnet-20241022"),
+        ("anthropic", "claude-instant-1"),
+        ("google", "gemma-3-27b"),
+        ("mistral", "ministral-8b-latest"),
+        ("mistral", "codestral-latest"),
+        ("ollama", "gpt-oss:20b"),
+        ("ollama", "llama3"),
+    ] {
+        silent(&agent(provider, name), "bad-model");
+    }
+    check_one(
+        "id: i\nkind: image\nmodel: { provider: openai, name: gpt-5.4 }\nprompt: A cat.\n",
+        expect![[r#"
+            warning 2:7 refused: `kind: image` is not supported yet: a run that can reach it does not start (make pictures outside of the workflow)
+            warning 3:34 bad-model: `gpt-5.4` is a text model; `kind: image` needs another kind of model
+        "#]],
+    );
+    check_one(
+        "id: i\nkind: image\nmodel: { provider: openai, name: gpt-image-1 }\nprompt: A cat.\n",
+        expect![[r#"
+            warning 2:7 refused: `kind: image` is not supported yet: a run that can reach it does not start (make pictures outside of the workflow)
+        "#]],
+    );
+}
+
+#[test]
+fn a_time_is_in_milliseconds() {
+    let agent = |ms: u32| format!("id: a\nkind: llm\n{MODEL}\ninstruction: Hi.\nprompt: Hi.\ntimeoutMs: {ms}\n");
+    check_one(
+        &agent(60),
+        expect![[r#"
+            warning 6:12 out-of-range: `timeoutMs` is in milliseconds; hardly any model answers within 60 ms (for 60 seconds write `60000`) {maybe: "60000"}
+        "#]],
+    );
+    silent(&agent(2000), "out-of-range");
+    // A small model nearby may be as fast.
+    silent(&agent(800), "out-of-range");
+    let pipeline = |when: &str| format!("id: p\nkind: sequential\ntimeoutMs: 30\nsteps: [ {{ ref: a{when} }} ]\n");
+    let both = |when: &str, expected: Expect| check(&[("p.yaml", &pipeline(when)), ("a.yaml", &agent(2000))], expected);
+    both(
+        "",
+        expect![[r#"
+            warning p.yaml 3:12 out-of-range: `timeoutMs` is in milliseconds; hardly any model answers within 30 ms (for 30 seconds write `30000`) {maybe: "30000"}
+        "#]],
+    );
+    both(", when: \"{{env.X}}\"", expect![""]);
+    let tool = "id: t\nkind: tool\ntimeoutMs: 60\ntool: { kind: local, name: t }\n";
+    silent(tool, "out-of-range");
+}
+
+#[test]
+fn steps_of_the_model_are_spoken_of_by_what_the_agent_is() {
+    check_one(
+        "id: p\nkind: sequential\nmaxSteps: 8\nsteps: [ { ref: c } ]\n",
+        expect![[r#"
+            warning 3:1 no-effect: `maxSteps` has no effect: it is a key of `kind: llm`
+            error 4:17 unknown-reference: no manifest in this folder has the id `c` (there is no other manifest in this folder)
+        "#]],
+    );
+    check_one(
+        &format!("id: a\nkind: llm\n{MODEL}\ninstruction: Hi.\nmaxSteps: 8\n"),
+        expect![[r#"
+            warning 5:1 no-effect: `maxSteps` has no effect: an agent without tools makes one model call
+        "#]],
+    );
+    check_one(
+        &format!(
+            "id: a\nkind: llm\n{MODEL}\ninstruction: Hi.\nmaxSteps: 8\ntools: [ {{ kind: local, tools: [x] }} ]\n"
+        ),
+        expect![[r#"
+            warning 5:1 no-effect: `maxSteps` has no effect: this version does not run tools
+            warning 6:1 refused: `tools` is not supported yet: a run that can reach it does not start (make the tool call a step of its own (`kind: tool`) and pass its output on)
+        "#]],
+    );
+}

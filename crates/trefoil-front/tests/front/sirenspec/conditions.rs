@@ -1,0 +1,226 @@
+//! Conditions on edges: what they compare, and the words and signs of other languages in them.
+
+use expect_test::{Expect, expect};
+
+use super::support::{check_one, flow, offered};
+
+#[test]
+fn conditions_that_read_nothing_or_compare_by_identity() {
+    let edge = |when: &str, expected: Expect| {
+        let nodes = "nodes: {n: {agent: a, writes: working.n_text}, m: {agent: a, writes: output.m}}\nedges:\n";
+        check_one(&flow("x", &format!("{nodes}  - {{from: n, to: m, when: {when}}}\n")), expected);
+    };
+    edge(
+        "42",
+        expect![[r#"
+            warning 5:28 constant-condition: `42` reads nothing, so the edge is always taken (leave `when` out for an edge that is always taken)
+        "#]],
+    );
+    edge(
+        "'1 == 2'",
+        expect![[r#"
+            warning 5:28 constant-condition: `1 == 2` reads nothing, so the edge is never taken (compare something that a node wrote: `working.intent == "refund"`)
+        "#]],
+    );
+    edge(
+        "'\"x\"'",
+        expect![[r#"
+            warning 5:28 constant-condition: `"x"` reads nothing, so the edge is always taken (leave `when` out for an edge that is always taken)
+        "#]],
+    );
+    edge(
+        "'working.n_text is \"x\"'",
+        expect![[r#"
+            warning 5:44 condition-bad-operator: `is` asks whether two values are one and the same, and written text or numbers are not (compare with `==`) {fix: "=="}
+        "#]],
+    );
+    edge(
+        "'working.n_text is not 3'",
+        expect![[r#"
+            warning 5:44 condition-bad-operator: `is` asks whether two values are one and the same, and written text or numbers are not (compare with `!=`) {fix: "!="}
+        "#]],
+    );
+    edge("'working.n_text is not None'", expect![""]);
+    edge(
+        "",
+        expect![[r#"
+            warning 5:22 no-effect: `when` has no value, and so no effect
+        "#]],
+    );
+    edge("'working._budget.total_tokens < 5 and _budget.total_tokens < 5'", expect![""]);
+    edge(
+        "'working._budget.tokens < 5'",
+        expect![[r#"
+            error 5:29 unknown-property: `working._budget.tokens` is not defined: `working._budget` has no `tokens` (available: `total_tokens`, `estimated_usd`)
+        "#]],
+    );
+}
+
+#[test]
+fn parts_of_a_condition_that_compare_nothing() {
+    let edge = |when: &str, expected: Expect| {
+        let nodes = "nodes: {n: {agent: a, writes: working.i}, m: {agent: a, writes: output.m}}\nedges:\n";
+        check_one(&flow("x", &format!("{nodes}  - {{from: n, to: m, when: '{when}'}}\n")), expected);
+    };
+    edge(
+        r#"working.i == "high" or "medium""#,
+        expect![[r#"
+            warning 5:52 constant-condition: `medium` is compared with nothing: alone it always holds (write `working.i in ("high", "medium")`)
+        "#]],
+    );
+    edge(
+        r#"working.i != "refund" and "x""#,
+        expect![[r#"
+            warning 5:55 constant-condition: `x` is compared with nothing: alone it always holds (write `working.i not in ("refund", "x")`)
+        "#]],
+    );
+    edge(
+        r#"working.i in ("a",) or ("b",)"#,
+        expect![[r#"
+            warning 5:53 constant-condition: `b` is compared with nothing: alone it always holds (write `working.i in ("a", "b")`)
+        "#]],
+    );
+    edge(
+        r#"working.i == "a" or working.i == "a""#,
+        expect![[r#"
+            warning 5:28 constant-condition: a part of the condition is there twice, and the second one has no effect (compare with another value, or remove one of the two)
+        "#]],
+    );
+    edge(
+        r#"working.i in ("refund")"#,
+        expect![[r#"
+            warning 5:43 condition-bad-operator: after `in`, `refund` is a text: every part of it is in it, an empty one too (for a list of one write `("refund",)`, or compare with `==`)
+        "#]],
+    );
+    for fine in [
+        r#"working.i in ("refund",)"#,
+        r#""refund" in working.i"#,
+        r#"working.i == "a" or working.i == "b""#,
+        r#"working.i and working.i != "x""#,
+    ] {
+        edge(fine, expect![""]);
+    }
+}
+
+#[test]
+fn a_condition_beside_an_edge_without_one() {
+    let nodes = "nodes: {n: {agent: a, writes: working.i}, m: {agent: a, writes: output.m}}\nedges:\n";
+    let edges = "  - {from: n, to: m}\n  - {from: n, to: m, when: 'working.i == \"x\"'}\n";
+    check_one(
+        &flow("x", &format!("{nodes}{edges}")),
+        expect![[r#"
+            warning 6:28 no-effect: `when` has no effect: another edge from `n` to `m` has none (remove one of the two) [5:5 this one is always taken]
+        "#]],
+    );
+}
+
+/// A workflow in which an agent with this prompt decides where it goes.
+fn decides(system: &str, edges: [&str; 2]) -> String {
+    let [first, second] = edges;
+    format!(
+        "version: \"0.1\"\nagents:\n  d: {{model: \"openai:m\", system: '{system}'}}\n  a: {{model: \"openai:m\", system: s}}\nnodes:\n  n: {{agent: d, writes: working.i}}\n  x: {{agent: a, writes: output.x}}\n  y: {{agent: a, writes: output.y}}\nedges:\n  - {{from: n, to: x, when: '{first}'}}\n  - {{from: n, to: y, when: '{second}'}}\n"
+    )
+}
+
+#[test]
+fn a_word_that_the_prompt_does_not_know() {
+    let asked = |system: &str, edges, expected: Expect| check_one(&decides(system, edges), expected);
+    let words = "Answer refund or general.";
+    asked(
+        words,
+        [r#"working.i == "refnd""#, r#"working.i == "general""#],
+        expect![[r#"
+            warning 10:42 unknown-value: the prompt of `d` does not name `refnd`, though it names the others (did you mean `refund`?) [3:34 the prompt]
+        "#]],
+    );
+    asked(
+        words,
+        [r#"working.i == "refund ""#, r#"working.i == "general""#],
+        expect![[r#"
+            warning 10:42 unknown-value: `refund ` has a blank at its end or its beginning, and equals only text that has it too (write `"refund"`)
+        "#]],
+    );
+    asked(words, [r#"working.i == "refund""#, r#"working.i == "general""#], expect![""]);
+    asked(words, [r#"working.i == "refund""#, r#"working.i == "billing""#], expect![""]);
+    asked("Sort it.", [r#"working.i == "refnd""#, r#"working.i == "general""#], expect![""]);
+}
+
+#[test]
+fn text_that_is_taken_for_a_yes() {
+    let yes = |system: &str, when: &str, expected: Expect| {
+        check_one(&decides(system, [when, r#"working.i == "other""#]), expected);
+    };
+    yes(
+        "Is it fine? Answer yes or no.",
+        "working.i",
+        expect![[r#"
+            warning 10:29 constant-condition: `working.i` is text; every non-empty text is true, even `no` (compare it: `working.i == "yes"`)
+        "#]],
+    );
+    yes(
+        "Reply with `true`/`false`.",
+        "not bool(working.i)",
+        expect![[r#"
+            warning 10:38 constant-condition: `working.i` is text; every non-empty text is true, even `false` (compare it: `working.i == "true"`)
+        "#]],
+    );
+    yes("Name what is wrong, if anything is.", "working.i", expect![""]);
+    yes("Answer yes or no.", r#"working.i == "yes""#, expect![""]);
+}
+
+fn condition(when: &str) -> String {
+    flow(
+        "s",
+        &format!(
+            "nodes:\n  n: {{agent: a, writes: working.cat}}\n  m: {{agent: a, writes: output.m}}\nedges:\n  - from: n\n    to: m\n    when: '{when}'\n"
+        ),
+    )
+}
+
+/// What the change of a condition makes of it.
+fn mended(when: &str) -> Vec<String> {
+    let all = offered(&condition(when));
+    all.iter().filter_map(|(text, _)| text.split("when: '").nth(1)?.split("'\n").next().map(str::to_owned)).collect()
+}
+
+#[test]
+fn words_for_signs_do_not_run_into_what_stands_beside_them() {
+    let one = |when: &str, meant: &str| assert_eq!(mended(when), [meant], "{when}");
+    one(r#"working.cat == "a"||working.cat == "b""#, r#"working.cat == "a" or working.cat == "b""#);
+    one(r#"working.cat == "a"&&(working.cat == "b")"#, r#"working.cat == "a" and (working.cat == "b")"#);
+    one(r#"working.cat == "a" && working.cat != "b""#, r#"working.cat == "a" and working.cat != "b""#);
+    one("!working.cat", "not working.cat");
+    one("! working.cat", "not working.cat");
+    one(r#"(!working.cat) or working.cat == "b""#, r#"(not working.cat) or working.cat == "b""#);
+    one(r#"working.cat =! "a""#, r#"working.cat != "a""#);
+    one(r#"working.cat = = "a""#, r#"working.cat == "a""#);
+}
+
+#[test]
+fn signs_that_mean_something_else_are_not_mended() {
+    for (when, expected) in [
+        (
+            r#"working.cat =~ "a""#,
+            expect![[r#"
+                error 9:24 condition-bad-operator: there is no `=~` here (there are no patterns: `"word" in working.path` looks for a word, `!=` tells two values apart)
+            "#]],
+        ),
+        (
+            r#"working.cat ~= "a""#,
+            expect![[r#"
+                error 9:24 condition-bad-operator: there is no `~=` here (there are no patterns: `"word" in working.path` looks for a word, `!=` tells two values apart)
+            "#]],
+        ),
+        (
+            r#"working.cat | lower == "a""#,
+            expect![[r#"
+                error 9:24 condition-bad-operator: there is no `|` here (there are no filters: a value is compared as it is)
+                error 9:26 condition-unknown-name: unknown name `lower` (text is written in quotes, what a node wrote `working.lower`)
+            "#]],
+        ),
+    ] {
+        assert!(mended(when).is_empty(), "{when}: {:?}", mended(when));
+        check_one(&condition(when), expected);
+    }
+    assert_eq!(mended(r#"working.cat == "a" | working.cat == "b""#), [r#"working.cat == "a" or working.cat == "b""#]);
+}
