@@ -11,14 +11,17 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("trefoil-ir", &["syntax", "template"]),
     ("trefoil-front", &["syntax", "template", "ir"]),
     ("trefoil-check", &["syntax", "template", "ir"]),
-    ("trefoil-runtime", &["syntax", "template", "ir"]),
-    ("trefoil-models", &["syntax", "template", "ir", "runtime"]),
+    ("trefoil-machine", &["syntax", "template", "ir"]),
+    ("trefoil-runtime", &["syntax", "template", "ir", "machine"]),
+    ("trefoil-embedded", &["template", "ir", "machine", "runtime"]),
+    ("trefoil-models", &["syntax", "template", "ir", "machine", "runtime"]),
     ("trefoil-lsp", &["trefoil"]),
     ("trefoil-cli", &["trefoil", "lsp"]),
 ];
 
 /// Crates without IO and async, and the words that would mean it.
-const PURE: &[&str] = &["trefoil-syntax", "trefoil-template", "trefoil-ir", "trefoil-front", "trefoil-check"];
+const PURE: &[&str] =
+    &["trefoil-syntax", "trefoil-template", "trefoil-ir", "trefoil-front", "trefoil-check", "trefoil-machine"];
 const IMPURE: &[&str] = &[
     "std::fs",
     "std::net",
@@ -32,7 +35,8 @@ const IMPURE: &[&str] = &[
 ];
 
 /// Crates that do not know a dialect by name, outside comments.
-const NAMELESS: &[&str] = &["trefoil-syntax", "trefoil-ir", "trefoil-check", "trefoil-runtime"];
+const NAMELESS: &[&str] =
+    &["trefoil-syntax", "trefoil-ir", "trefoil-check", "trefoil-machine", "trefoil-runtime", "trefoil-embedded"];
 const DIALECTS: &[&str] = &["agntz", "aegis", "sirenspec"];
 
 /// What looks at files or reads them. Paths that a manifest names must not get past the door, so nobody else does, but
@@ -62,8 +66,8 @@ const READERS: &[(&str, &str)] = &[
     ("crates/trefoil/src/shell", "looks at the processes that it started"),
     ("crates/trefoil-cli/src/trace/read.rs", "reads the trace that the operator named"),
     ("crates/trefoil/src/trace/write.rs", "writes the trace where the operator wants it"),
-    ("crates/mutations/", "runs over manifests of its own, and is not shipped"),
-    ("crates/fuzz-targets/", "makes folders of its own, and is not shipped"),
+    ("tools/mutations/", "runs over manifests of its own, and is not shipped"),
+    ("tools/fuzz-targets/", "makes folders of its own, and is not shipped"),
 ];
 
 /// Files beyond this need `reason:` in their first lines.
@@ -74,7 +78,9 @@ pub fn run(root: &Path) -> Outcome {
     let mut problems = Vec::new();
     layers(root, &mut problems)?;
     let mut sizes = Vec::new();
-    for file in sources(&root.join("crates"))? {
+    let mut files = sources(&root.join("crates"))?;
+    files.extend(sources(&root.join("tools"))?);
+    for file in files {
         let text = std::fs::read_to_string(&file).map_err(|e| format!("{}: {e}", file.display()))?;
         let name = file.strip_prefix(root).unwrap_or(&file).display().to_string();
         let in_src = name.contains("/src/");

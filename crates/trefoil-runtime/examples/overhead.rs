@@ -17,10 +17,11 @@ use trefoil_ir::{
     AnswerFormat, Expr, Flow, FlowId, ForEach, Intake, Items, ModelCall, ModelChoice, ModelParameters, OnItemFailure,
     Program, Slot, SlotId, Source, Step, StepId, StepKind, StepPolicy,
 };
+use trefoil_machine::{Flags, Machine, Prepared};
 use trefoil_runtime::ports::{
     MapSecrets, MemoryJournal, NoEvents, NoHumans, NoJournal, NoTools, SeededRandom, SystemClock, echo,
 };
-use trefoil_runtime::{Flags, Journal, Machine, Options, Ports, Prepared, driver};
+use trefoil_runtime::{Journal, Options, Ports, driver};
 use trefoil_syntax::{FileId, Location, Span};
 use trefoil_template::Value;
 

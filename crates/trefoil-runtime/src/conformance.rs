@@ -4,11 +4,11 @@
 
 use trefoil_template::Value;
 
-use crate::error::{Cause, RunError};
-use crate::journal::{Entry, EntryKind, Flags, VERSION};
-use crate::key::{ContentKey, Key};
 use crate::ports::Journal;
-use crate::request::Usage;
+use trefoil_machine::error::{Cause, RunError};
+use trefoil_machine::journal::{Entry, EntryKind, Flags, VERSION};
+use trefoil_machine::key::{ContentKey, Key};
+use trefoil_machine::request::Usage;
 
 /// A journal keeps every kind of entry as it is, in order, apart for each run; it refuses gaps and repetitions, and does not
 /// know runs that nobody wrote.

@@ -14,15 +14,16 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use trefoil_embedded::Embedded;
 use trefoil_ir::Program;
+use trefoil_machine::{Prepared, input_faults};
 use trefoil_models::{Asked, Elsewhere, Limits, ModelOverride, ModelPlan, Registry, Scripted, plan::models_used};
 use trefoil_runtime::ToolRequest;
 use trefoil_runtime::driver::{Options, run_prepared};
-use trefoil_runtime::machine::{Prepared, input_faults};
 use trefoil_runtime::ports::{EnvSecrets, MemoryJournal, NoEvents, NoTools, SeededRandom, SystemClock, SystemRandom};
 use trefoil_runtime::{
-    Cancel, Clock, CommandHost, Embedded, Event, EventSink, HumanInbox, Journal, Key, ModelProvider, Ports, Random,
-    RunError, RunOutcome, Secrets, ToolError, ToolHost,
+    Cancel, Clock, CommandHost, Event, EventSink, HumanInbox, Journal, Key, ModelProvider, Ports, Random, RunError,
+    RunOutcome, Secrets, ToolError, ToolHost,
 };
 use trefoil_syntax::{Diagnostic, Location, Severity};
 use trefoil_template::{Value, limits};

@@ -28,8 +28,10 @@ mod describe;
 pub use data::data;
 
 pub use trefoil_check as checker;
+pub use trefoil_embedded as embedded;
 pub use trefoil_front as front;
 pub use trefoil_ir as ir;
+pub use trefoil_machine as machine;
 pub use trefoil_models as models;
 pub use trefoil_runtime as runtime;
 pub use trefoil_syntax as syntax;

@@ -7,12 +7,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use trefoil::{LoadOptions, check};
-use trefoil_bench::Race;
-use trefoil_bench::race::Standing;
 use trefoil_lsp::Workspace;
 
 use super::manifests::{aegis, agntz, sirenspec};
 use super::{long, short};
+use crate::race::{Race, Standing};
 
 /// Steps of a manifest of about 2,000 lines.
 const STEPS_OF_2000_LINES: usize = 182;

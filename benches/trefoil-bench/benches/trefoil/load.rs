@@ -2,14 +2,13 @@
 
 use std::hint::black_box;
 
-use trefoil_bench::Race;
-use trefoil_bench::race::Standing;
 use trefoil_front::{Detection, Document, Findings, Project, detect};
 use trefoil_syntax::yaml::{self, Limits};
 use trefoil_syntax::{FileId, SourceFile};
 
 use super::manifests::{aegis, agntz, sirenspec};
 use super::{long, short};
+use crate::race::{Race, Standing};
 
 pub fn races(out: &mut Vec<Standing>) {
     for steps in [10, 100, 1000] {

@@ -2,17 +2,16 @@
 
 use std::sync::Arc;
 
-use trefoil_bench::Race;
-use trefoil_bench::race::Standing;
 use trefoil_front::{Detection, Document, Findings, Project, detect};
 use trefoil_ir::Program;
-use trefoil_runtime::machine::{Command, Completion, Machine, Prepared};
-use trefoil_runtime::{Activity, Flags, Request};
+use trefoil_machine::{Activity, Flags, Request};
+use trefoil_machine::{Command, Completion, Machine, Prepared};
 use trefoil_syntax::SourceFile;
 use trefoil_syntax::yaml::{self, Limits};
 use trefoil_template::Value;
 
 use super::{long, single};
+use crate::race::{Race, Standing};
 
 const STEPS: usize = 1000;
 

@@ -11,12 +11,13 @@ mod check;
 mod load;
 mod machine;
 mod manifests;
+mod race;
+mod table;
 mod templates;
 
 use std::time::Duration;
 
-use trefoil_bench::race::Standing;
-use trefoil_bench::{Race, table};
+use race::{Race, Standing};
 
 /// A part's name and its races.
 type Part = (&'static str, fn(&mut Vec<Standing>));

@@ -3,11 +3,10 @@
 use std::hint::black_box;
 
 use serde_json::json;
-use trefoil_bench::Race;
-use trefoil_bench::race::Standing;
 use trefoil_template::{Condition, Policy, Template, Value};
 
 use super::short;
+use crate::race::{Race, Standing};
 
 /// One prompt in the syntax of each engine.
 struct Prompt {

@@ -4,7 +4,8 @@ use trefoil::Loaded;
 use trefoil::answers::{about, answers, questions};
 use trefoil::codes::help::help;
 use trefoil::engine::explain;
-use trefoil::runtime::{Cause, RunError, RunOutcome};
+use trefoil::machine::Cause;
+use trefoil::runtime::{RunError, RunOutcome};
 use trefoil::template::Value;
 use trefoil::trace::without_try;
 

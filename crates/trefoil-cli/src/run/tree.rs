@@ -207,7 +207,7 @@ fn walk(
 
 #[cfg(test)]
 mod tests {
-    use trefoil::runtime::event::Tally;
+    use trefoil::machine::event::Tally;
     use trefoil::runtime::{Event, EventKind, Key, RunError};
 
     use super::*;

@@ -32,7 +32,6 @@ use std::time::Duration;
 use async_trait::async_trait;
 use indexmap::IndexMap;
 use trefoil_ir::{Program, StepKind, walk};
-use trefoil_runtime::embedded::word_usage;
 use trefoil_runtime::ports::CallSite;
 use trefoil_runtime::{
     Finish, Key, ModelAnswer, ModelError, ModelErrorKind, ModelProvider, ModelRequest, ToolError, ToolHost,
@@ -201,7 +200,7 @@ impl ModelProvider for Scripted {
                 if request.stream {
                     answer.text.split_inclusive(' ').for_each(delta);
                 }
-                let usage = answer.usage.unwrap_or_else(|| word_usage(request, &answer.text));
+                let usage = answer.usage.unwrap_or_else(|| Usage::in_words(request, &answer.text));
                 Ok(ModelAnswer { finish: answer.finish, ..ModelAnswer::new(answer.text.clone(), usage) })
             }
             Err(f) => {

@@ -4,8 +4,9 @@ use std::future::Future;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
+use trefoil_embedded::Embedded;
 use trefoil_models::Scripted;
-use trefoil_runtime::{Embedded, ModelProvider};
+use trefoil_runtime::ModelProvider;
 
 use crate::program::one_call;
 use crate::request::{ask, ask_at, request};

@@ -10,13 +10,13 @@ use trefoil_template::{Hole, Value};
 use super::fill::Seen;
 use super::model;
 use super::watch::Watch;
-use crate::error::{Cause, RunError};
-use crate::event::{EventKind, Told};
-use crate::key::Key;
-use crate::machine::Prepared;
 use crate::ports::{Clock, CommandOutput, Meter, Ports, ToolError};
-use crate::request::{Activity, CommandRequest, HumanRequest, Request, ToolRequest, Usage};
-use crate::text::seconds;
+use trefoil_machine::error::{Cause, RunError};
+use trefoil_machine::event::{EventKind, Told};
+use trefoil_machine::key::Key;
+use trefoil_machine::machine::Prepared;
+use trefoil_machine::request::{Activity, CommandRequest, HumanRequest, Request, ToolRequest, Usage};
+use trefoil_machine::text::seconds;
 
 /// What activities work with.
 pub struct World {

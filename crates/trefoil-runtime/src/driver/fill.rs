@@ -4,9 +4,9 @@ use std::sync::{Mutex, PoisonError};
 
 use trefoil_template::{Hole, HoleKind, Object, Value};
 
-use crate::error::RunError;
-use crate::event::EventKind;
 use crate::ports::Secrets;
+use trefoil_machine::error::RunError;
+use trefoil_machine::event::EventKind;
 
 /// What stands where a secret stood.
 const HIDDEN: &str = "***";

@@ -9,12 +9,12 @@ use trefoil_template::Value;
 
 use super::activity::{At, Came, within};
 use super::shown;
-use crate::error::{Cause, RunError};
-use crate::event::{EventKind, Told};
-use crate::guard;
 use crate::ports::{CallSite, ModelAnswer, ModelError, ModelErrorKind};
-use crate::request::{Finish, Message, ModelRequest};
-use crate::text::seconds;
+use trefoil_machine::error::{Cause, RunError};
+use trefoil_machine::event::{EventKind, Told};
+use trefoil_machine::guard;
+use trefoil_machine::request::{Finish, Message, ModelRequest};
+use trefoil_machine::text::seconds;
 
 /// Makes the call.
 pub async fn call(at: &At<'_>, request: &ModelRequest) -> Came {
@@ -71,7 +71,7 @@ pub async fn call(at: &At<'_>, request: &ModelRequest) -> Came {
     if let Some(error) = answer.finish.and_then(|finish| not_whole(finish, request)) {
         return broken(at, request, error, Some(answer));
     }
-    match guard::output(&request.guards, answer.text.clone(), &at.world.prepared) {
+    match guard::output(&request.guards, answer.text.clone(), &at.world.prepared.schemas) {
         Ok(passed) => {
             let (told, result) = (told(&answer), Ok(Value::from(passed.text)));
             Came { result, usage: Some(answer.usage), warnings: passed.flags, told, partial: None }

@@ -3,9 +3,9 @@
 use trefoil_template::{Hole, Masked, Piece, Value};
 
 use super::activity::At;
-use crate::event::ShownMessage;
-use crate::provenance::{Part, realign, spans};
-use crate::request::Message;
+use trefoil_machine::event::ShownMessage;
+use trefoil_machine::provenance::{Part, realign, spans};
+use trefoil_machine::request::Message;
 
 /// The message as it may be shown.
 pub fn message(at: &At<'_>, message: &Message) -> ShownMessage {
@@ -64,7 +64,7 @@ fn unmasked(parts: &[Part], content: &Value, shown: impl Fn(&Hole) -> String) ->
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::provenance::{From, Origin};
+    use trefoil_machine::provenance::{From, Origin};
     use trefoil_template::HoleKind;
 
     #[test]

@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use trefoil_syntax::Location;
 
 use super::fill::Seen;
-use crate::event::{Event, EventKind};
-use crate::key::Key;
 use crate::ports::{Clock, EventSink};
+use trefoil_machine::event::{Event, EventKind};
+use trefoil_machine::key::Key;
 
 /// Numbers events and tells the run's time.
 pub struct Watch {

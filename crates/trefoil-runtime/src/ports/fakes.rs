@@ -4,8 +4,8 @@ use async_trait::async_trait;
 use trefoil_template::Value;
 
 use super::{CallSite, HumanInbox, ModelAnswer, ModelError, ModelProvider, ToolError, ToolHost};
-use crate::key::Key;
-use crate::request::{HumanRequest, ModelRequest, Role, ToolRequest, Usage};
+use trefoil_machine::key::Key;
+use trefoil_machine::request::{HumanRequest, ModelRequest, Role, ToolRequest, Usage};
 
 /// A model that is a function of the call's key and request.
 pub struct FnModel<F>(pub F);

@@ -6,8 +6,8 @@ use std::sync::{Mutex, PoisonError};
 use async_trait::async_trait;
 
 use super::{EventSink, Journal, JournalError};
-use crate::event::Event;
-use crate::journal::Entry;
+use trefoil_machine::event::Event;
+use trefoil_machine::journal::Entry;
 
 /// Keeps entries as long as it lives.
 #[derive(Debug, Default)]

@@ -14,8 +14,8 @@ use trefoil_runtime::{
 };
 use trefoil_template::Value;
 
-use crate::build::Build;
 use crate::world::{World, block_on, json};
+use testbed::Build;
 
 /// A model that never answers, and counts how many of its calls are under way.
 #[derive(Default)]

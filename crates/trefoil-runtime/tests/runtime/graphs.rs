@@ -4,8 +4,8 @@ use serde_json::json as j;
 use trefoil_ir::{Budget, Edge, GraphNode, NodeId, OnExceeded, Source};
 use trefoil_runtime::EventKind;
 
-use crate::build::{Build, graph_node};
 use crate::world::{World, json, status};
+use testbed::build::{Build, graph_node};
 
 /// Nodes that echo, with edges `(from, to, when)`.
 fn diamond(b: &mut Build, labels: &[&str], edges: &[(u32, usize, &str)]) -> Vec<GraphNode> {

@@ -6,8 +6,8 @@ use trefoil_ir::{InputField, Intake, SlotId};
 use trefoil_runtime::RunError;
 use trefoil_template::Value;
 
-use crate::build::{Build, intake, nowhere};
 use crate::world::{World, block_on, json};
+use testbed::build::{Build, intake, nowhere};
 
 fn field(name: &str, schema: serde_json::Value, default: Option<Value>, nullable: bool) -> InputField {
     InputField {

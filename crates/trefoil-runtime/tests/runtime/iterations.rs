@@ -5,8 +5,8 @@ use serde_json::json as j;
 use trefoil_ir::{Attempts, Consensus, Expr, FlowId, Judge, Source, StepKind, Strategy, Validator, ValidatorKind};
 use trefoil_runtime::{EventKind, RunOutcome};
 
-use crate::build::{Build, nowhere};
 use crate::world::{World, json, status};
+use testbed::build::{Build, nowhere};
 
 fn validator(kind: ValidatorKind, min_score: f64) -> Validator {
     Validator { kind, min_score, min_confidence: 0.0, origin: nowhere(), name: "semantic".into() }

@@ -4,8 +4,8 @@ use expect_test::expect;
 use trefoil_ir::{Expr, StepKind};
 use trefoil_template::{Value, limits};
 
-use crate::build::Build;
 use crate::world::World;
+use testbed::Build;
 
 /// A loop that puts the last pass's value under these keys of an object, up to so many times.
 fn grow(keys: &[&str], passes: u32) -> Result<Value, String> {

@@ -1,5 +1,4 @@
-//! The runtime, through its public interface: programs made by a small builder, the machine driven by hand, the driver
-//! with ports in memory.
+//! The runtime, through its public interface: programs put together by hand, run by the driver with ports in memory.
 
 #![allow(
     clippy::expect_used,
@@ -9,22 +8,16 @@
     reason = "a test that cannot go on fails"
 )]
 
-mod build;
 mod driving;
-mod embedded;
 mod graphs;
 mod holes;
 mod intake;
 mod iterations;
 mod limits;
-mod machine;
 mod misfits;
 mod policies;
-mod properties;
-mod random;
 mod states;
 mod steps;
 mod unasked;
-mod valid;
 mod whole;
 mod world;

@@ -8,8 +8,8 @@ use trefoil_runtime::ports::FnModel;
 use trefoil_runtime::{EventKind, Key, ModelError, ModelRequest, Role};
 use trefoil_template::Value;
 
-use crate::build::{Build, retry};
 use crate::world::{World, json, status};
+use testbed::build::{Build, retry};
 
 /// What a call was sent: its key, and its messages by role.
 type Sent = Arc<Mutex<Vec<(String, Vec<(Role, String)>)>>>;

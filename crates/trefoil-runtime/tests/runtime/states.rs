@@ -9,12 +9,12 @@ use async_trait::async_trait;
 use trefoil_ir::{
     Expr, HumanCall, OnTimeout, Source, State, StateId, StateMachine, StepId, StepKind, Takes, Transition,
 };
-use trefoil_runtime::request::HumanRequest;
+use trefoil_machine::request::HumanRequest;
 use trefoil_runtime::{EntryKind, EventKind, HumanInbox, Key, RunOutcome};
 use trefoil_template::Value;
 
-use crate::build::{Build, nowhere};
 use crate::world::{World, json, status};
+use testbed::build::{Build, nowhere};
 
 fn go(b: &mut Build, takes: Takes, when: &str, target: u32) -> Transition {
     let cond = (!when.is_empty()).then(|| b.cond(when));

@@ -3,12 +3,12 @@
 use expect_test::expect;
 use serde_json::json as j;
 use trefoil_ir::{Callee, Expr, Items, OnItemFailure, StepKind};
+use trefoil_machine::event::Tally;
 use trefoil_runtime::EventKind;
-use trefoil_runtime::event::Tally;
 use trefoil_template::{Policy, Value};
 
-use crate::build::Build;
 use crate::world::{World, json, status};
+use testbed::Build;
 
 #[test]
 fn a_sequence_hands_results_on_and_ends_with_the_last() {

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use trefoil_ir::{Backoff, Retry, RetryOn, StepKind};
 use trefoil_runtime::{Event, EventKind, ModelError};
 
-use crate::build::Build;
 use crate::world::{World, status};
+use testbed::Build;
 
 /// A model that fails so often, then answers.
 fn failing(times: u32, error: impl Fn() -> ModelError + Send + Sync + 'static) -> (World, Arc<AtomicU32>) {

@@ -6,8 +6,8 @@ use trefoil_runtime::ports::CallSite;
 use trefoil_runtime::{EventKind, Finish, ModelAnswer, ModelError, ModelProvider, ModelRequest, Usage};
 use trefoil_syntax::{Location, Span};
 
-use crate::build::{Build, nowhere};
 use crate::world::World;
+use testbed::build::{Build, nowhere};
 
 /// Answers half of something.
 struct Half(Finish);

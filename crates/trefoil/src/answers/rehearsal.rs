@@ -6,7 +6,8 @@
 use std::sync::Arc;
 
 use trefoil_ir::{Expr, FlowId, Program, Source, StateId, Step, StepId, StepKind};
-use trefoil_runtime::{Activity, Command, Completion, Flags, HumanRequest, Key, Machine, Output, Prepared, Request};
+use trefoil_machine::{Activity, Command, Completion, Flags, Machine, Output, Prepared, Request};
+use trefoil_runtime::{HumanRequest, Key};
 use trefoil_template::Value;
 
 /// A question that can be tried out.

@@ -1,6 +1,7 @@
 //! What to do about a failed run, in one line for each code. The machine knows better at times: then the error has its own.
 
-use trefoil_runtime::{Cause, RunError};
+use trefoil_machine::Cause;
+use trefoil_runtime::RunError;
 
 /// What a line of the table is for.
 enum For {

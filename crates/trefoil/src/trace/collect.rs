@@ -1,6 +1,7 @@
 //! Events on their way into a trace: what each says about a step or a call.
 
-use trefoil_runtime::{Event, EventKind, Told};
+use trefoil_machine::Told;
+use trefoil_runtime::{Event, EventKind};
 
 use super::{Call, End, Item, StepTrace, Trace, outer};
 

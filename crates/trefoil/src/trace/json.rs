@@ -128,8 +128,8 @@ pub(super) fn event(event: &Event, files: &Files) -> Value {
     all
 }
 
-fn messages(sent: &[trefoil_runtime::event::ShownMessage], files: &Files, known: &dyn Fn(&Key) -> String) -> Value {
-    let one = |m: &trefoil_runtime::event::ShownMessage| {
+fn messages(sent: &[trefoil_machine::event::ShownMessage], files: &Files, known: &dyn Fn(&Key) -> String) -> Value {
+    let one = |m: &trefoil_machine::event::ShownMessage| {
         let mut all = Map::new();
         all.insert("role".to_owned(), json!(m.role));
         all.insert("content".to_owned(), json!(m.content));

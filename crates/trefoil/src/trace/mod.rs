@@ -17,8 +17,9 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use jiff::Timestamp;
-use trefoil_runtime::event::{ShownMessage, Tally};
-use trefoil_runtime::{Event, EventSink, Key, RunError, Told, Usage};
+use trefoil_machine::Told;
+use trefoil_machine::event::{ShownMessage, Tally};
+use trefoil_runtime::{Event, EventSink, Key, RunError, Usage};
 use trefoil_syntax::{Files, Location};
 use trefoil_template::Value;
 

@@ -1,8 +1,8 @@
 //! Places and origins as JSON: file names, lines and columns, never numbers that mean something only here.
 
 use serde_json::{Map, Value, json};
+use trefoil_machine::provenance::{From, Origin, Span};
 use trefoil_runtime::Key;
-use trefoil_runtime::provenance::{From, Origin, Span};
 use trefoil_syntax::{Files, Location};
 
 /// File, line and column of a place.

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use trefoil::runtime::machine::Prepared;
+use trefoil::machine::machine::Prepared;
 use trefoil::runtime::ports::{CollectEvents, FnModel};
 use trefoil::runtime::{EventKind, Key, ModelRequest, Role, ToolError, ToolHost, ToolRequest};
 use trefoil::template::Value;

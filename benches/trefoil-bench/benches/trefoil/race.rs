@@ -1,0 +1,108 @@
+//! One race: contestants doing the same work, interleaved.
+//!
+//! Criterion measures one thing after the other, which on a shared machine compares the machine with itself at two
+//! moments. Here every round runs every contestant once, so a ratio is between neighbours in time.
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+/// A contestant.
+pub struct Lane<'a> {
+    /// Its name in the table.
+    pub name: String,
+    work: Box<dyn FnMut() + 'a>,
+}
+
+/// Contestants that do the same work; the first is the one the others are compared with.
+pub struct Race<'a> {
+    /// Its name in the table.
+    pub name: String,
+    /// What one unit of work is: the figure is divided by `units`.
+    pub unit: &'static str,
+    units: f64,
+    budget: Option<&'static str>,
+    lanes: Vec<Lane<'a>>,
+}
+
+/// A finished lane: nanoseconds a unit.
+pub struct Finish {
+    /// Its name.
+    pub name: String,
+    /// Least of all rounds.
+    pub min: f64,
+    /// Median of all rounds.
+    pub median: f64,
+}
+
+/// A finished race.
+pub struct Standing {
+    /// Its name.
+    pub name: String,
+    /// What a unit is.
+    pub unit: &'static str,
+    /// The goal, in words, where there is one.
+    pub budget: Option<&'static str>,
+    /// In the order they were entered.
+    pub lanes: Vec<Finish>,
+}
+
+impl<'a> Race<'a> {
+    /// A race whose work is `units` units of `unit`.
+    pub fn new(name: impl Into<String>, unit: &'static str, units: usize) -> Self {
+        Self { name: name.into(), unit, units: units as f64, budget: None, lanes: Vec::new() }
+    }
+    /// The goal, in words.
+    #[must_use]
+    pub fn goal(mut self, goal: &'static str) -> Self {
+        self.budget = Some(goal);
+        self
+    }
+    /// Enters a contestant.
+    #[must_use]
+    pub fn lane<T>(mut self, name: impl Into<String>, mut work: impl FnMut() -> T + 'a) -> Self {
+        self.lanes.push(Lane { name: name.into(), work: Box::new(move || drop(black_box(work()))) });
+        self
+    }
+    /// Runs it: calibrates each lane to `slice`, then `rounds` interleaved rounds.
+    pub fn run(mut self, rounds: usize, slice: Duration) -> Standing {
+        let repeats: Vec<u32> = self.lanes.iter_mut().map(|lane| calibrate(lane, slice)).collect();
+        let mut times = vec![Vec::with_capacity(rounds); self.lanes.len()];
+        for _ in 0..rounds {
+            for ((lane, repeats), times) in self.lanes.iter_mut().zip(&repeats).zip(&mut times) {
+                let begin = Instant::now();
+                for _ in 0..*repeats {
+                    (lane.work)();
+                }
+                times.push(begin.elapsed().as_nanos() as f64 / f64::from(*repeats) / self.units);
+            }
+        }
+        let lanes = self
+            .lanes
+            .iter()
+            .zip(times)
+            .map(|(lane, mut times)| {
+                times.sort_by(f64::total_cmp);
+                let median = times.get(times.len() / 2).copied().unwrap_or(f64::NAN);
+                Finish { name: lane.name.clone(), min: times.first().copied().unwrap_or(f64::NAN), median }
+            })
+            .collect();
+        Standing { name: self.name, unit: self.unit, budget: self.budget, lanes }
+    }
+}
+
+/// How often a lane runs in about `slice`.
+fn calibrate(lane: &mut Lane<'_>, slice: Duration) -> u32 {
+    let mut repeats = 1u32;
+    loop {
+        let begin = Instant::now();
+        for _ in 0..repeats {
+            (lane.work)();
+        }
+        let took = begin.elapsed();
+        if took >= slice || repeats >= 1 << 24 {
+            return repeats;
+        }
+        let grow = (slice.as_secs_f64() / took.as_secs_f64().max(1e-9)).clamp(2.0, 16.0);
+        repeats = (f64::from(repeats) * grow) as u32;
+    }
+}

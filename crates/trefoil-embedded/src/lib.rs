@@ -1,0 +1,192 @@
+//! The embedded model: answers that need no network, no key and no money, and make a whole run go through.
+//!
+//! Deterministic: the same program, seed and step key give the same answer on every machine. It does not understand what it
+//! is asked. It knows the program instead: which schema an answer must fit, what conditions compare it with, which loops it
+//! ends, what ranges over it. Answers conform to schemas and validators; what conditions read takes, over seeds, every
+//! value that takes the run somewhere else; loops end. Everything else says which agent spoke and quotes what it read.
+//!
+//! Token figures are words.
+
+mod answer;
+mod constraint;
+mod decide;
+mod hints;
+mod pattern;
+mod random;
+mod schema;
+mod solve;
+mod trace;
+mod wants;
+
+use async_trait::async_trait;
+use trefoil_ir::Program;
+use trefoil_machine::{ModelRequest, Role, Usage};
+use trefoil_runtime::ports::{CallSite, ModelAnswer, ModelError, ModelProvider};
+
+use hints::{Hints, Knowledge};
+use schema::Checked;
+
+/// Characters that are quoted.
+const QUOTED: usize = 80;
+/// The same where several texts of one answer quote it.
+const TOPIC: usize = 48;
+/// Pieces of a streamed answer.
+const PIECES: usize = 4;
+
+/// The embedded model for one program.
+#[derive(Debug)]
+pub struct Embedded {
+    knowledge: Knowledge,
+    nothing: Hints,
+    seed: u64,
+}
+
+impl Embedded {
+    /// For this program. Another seed takes other branches.
+    pub fn new(program: &Program, seed: u64) -> Self {
+        Self { knowledge: Knowledge::of(program), nothing: Hints::default(), seed }
+    }
+
+    fn text(&self, at: CallSite<'_>, request: &ModelRequest) -> String {
+        let hints = self.knowledge.steps.get(&at.step).unwrap_or(&self.nothing);
+        let schema = match &request.schema {
+            Some((_, schema)) if hints.schemas.is_empty() => Some(Checked::new(schema.to_json())),
+            _ => None,
+        };
+        let topic = topic(request);
+        let plain = plain(request, &topic);
+        answer::Maker {
+            seed: self.seed,
+            // A retry is the same question.
+            key: at.key.0.split('!').next().unwrap_or_default(),
+            step: at.step,
+            hints,
+            decisions: &self.knowledge.decisions,
+            schema,
+            plain,
+            about: cut(&topic, TOPIC),
+        }
+        .text()
+    }
+}
+
+#[async_trait]
+impl ModelProvider for Embedded {
+    fn sees_holes(&self) -> bool {
+        false
+    }
+    async fn call(
+        &self,
+        at: CallSite<'_>,
+        request: &ModelRequest,
+        delta: &mut (dyn for<'d> FnMut(&'d str) + Send),
+    ) -> Result<ModelAnswer, ModelError> {
+        let text = self.text(at, request);
+        if request.stream {
+            pieces(&text).for_each(delta);
+        }
+        let usage = Usage::in_words(request, &text);
+        Ok(ModelAnswer::new(text, usage))
+    }
+
+    fn label(&self, _request: &ModelRequest) -> String {
+        "embedded".to_owned()
+    }
+}
+
+/// What an answer is about: the last message of the user on one line, with what the embedded model has said itself replaced
+/// by what that was about, so that a text passed on through ten agents is not ten quotations deep.
+fn topic(request: &ModelRequest) -> String {
+    let last = request.messages.iter().rev().find(|m| m.role == Role::User);
+    let read = last.map(|m| m.content.to_text()).unwrap_or_default();
+    let line = read.split_whitespace().collect::<Vec<_>>().join(" ");
+    bare(&line)
+}
+
+/// A text without the embedded model's own words around what it quotes.
+fn bare(line: &str) -> String {
+    const OWN: &str = "[embedded] ";
+    const ABOUT: &str = "about ";
+    let mut out = String::new();
+    let mut rest = line;
+    while let Some((before, own)) = rest.split_once(OWN) {
+        out.push_str(before);
+        // In an answer that is JSON, the quotation marks are escaped.
+        let quote = own.split_once(ABOUT).and_then(|(_, quote)| {
+            let mark = if quote.starts_with("\\\"") { "\\\"" } else { "\"" };
+            quote.strip_prefix(mark)?.split_once(mark)
+        });
+        match quote {
+            Some((quoted, after)) => {
+                out.push_str(quoted);
+                rest = after;
+            }
+            None => rest = own,
+        }
+    }
+    out.push_str(rest);
+    out
+}
+
+/// The beginning of a text, with a sign that it goes on.
+fn cut(text: &str, longest: usize) -> String {
+    let quote: String = text.chars().take(longest).collect();
+    if quote.len() == text.len() {
+        return text.trim_end().to_owned();
+    }
+    format!("{}…", quote.trim_end_matches([' ', '…']))
+}
+
+/// Who spoke, and about what.
+fn plain(request: &ModelRequest, line: &str) -> String {
+    if line.is_empty() {
+        return format!("[embedded] {}", request.speaker);
+    }
+    format!("[embedded] {}: about \"{}\"", request.speaker, cut(line, QUOTED))
+}
+
+/// A text in a few pieces, cut after words where there are any.
+fn pieces(text: &str) -> impl Iterator<Item = &str> {
+    let aim = text.len().div_ceil(PIECES).max(1);
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
+        let mut end = aim.min(rest.len());
+        while !rest.is_char_boundary(end) {
+            end += 1;
+        }
+        let end = rest.get(end..).and_then(|r| r.find(' ')).map_or(rest.len(), |space| end + space);
+        let (piece, more) = rest.split_at_checked(end)?;
+        rest = more;
+        Some(piece)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_it_said_itself_is_quoted_once() {
+        let once = "[embedded] writer: about \"tide tables\"";
+        assert_eq!(bare(once), "tide tables");
+        assert_eq!(bare(&format!("Improve {once}, please")), "Improve tide tables, please");
+        assert_eq!(bare("{\"a\":\"[embedded] a about \\\"tea\\\"\",\"n\":1}"), "{\"a\":\"tea\",\"n\":1}");
+        for odd in ["[embedded] ", "[embedded] x: about ", "about \"x\"", "[embedded] x: about \"y"] {
+            assert!(!bare(odd).contains("[embedded]"), "{odd}");
+        }
+    }
+
+    #[test]
+    fn pieces_are_the_text() {
+        for text in ["", "word", "[embedded] writer: about \"ä ö ü and more of it\"", "ääääääääääääääää"]
+        {
+            let all: Vec<&str> = pieces(text).collect();
+            assert_eq!(all.concat(), text);
+            assert!(all.len() <= PIECES, "{all:?}");
+        }
+        assert!(pieces("one two three four five six seven eight").count() > 1);
+    }
+}

@@ -1,0 +1,692 @@
+//! Where a value comes from: from a source in an expression, through slots, shapes, calls and their inputs, to the model
+//! steps whose answers it is made of.
+//!
+//! Follows values that arrive whole. Text that is put together from several is nobody's answer.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use trefoil_ir::{
+    AnswerFormat, Call, Callee, Expr, FlowId, Items, Program, SlotId, Source, Step, StepId, StepKind, Strategy, Text,
+    ValidatorKind, walk,
+};
+
+use super::wants::{Path, Seg};
+use trefoil_machine::Prepared;
+use trefoil_machine::key::segment;
+
+/// Calls and slots followed one after the other.
+const LONGEST: usize = 48;
+/// Slots looked into in one search: what is called from everywhere is not followed everywhere.
+const MOST: usize = 5000;
+
+/// How many marks of each sort a place's key has.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Depth {
+    /// `@PASS`
+    pub passes: i32,
+    /// `[ITEM]`
+    pub items: i32,
+    /// `#ITERATION`
+    pub iterations: i32,
+}
+
+impl Depth {
+    /// Both together.
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            passes: self.passes + other.passes,
+            items: self.items + other.items,
+            iterations: self.iterations + other.iterations,
+        }
+    }
+    /// What is left without the other.
+    pub fn minus(self, other: Self) -> Self {
+        Self {
+            passes: self.passes - other.passes,
+            items: self.items - other.items,
+            iterations: self.iterations - other.iterations,
+        }
+    }
+}
+
+/// A model step whose answer a value is, or is part of.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Feed {
+    /// The step.
+    pub step: StepId,
+    /// From its answer to the value.
+    pub path: Path,
+    /// Which calls of the step are meant: the end of their keys, without numbers (see [`place`]).
+    pub place: Arc<str>,
+    /// The depth of its key, seen from the flow where the search began.
+    pub depth: Depth,
+    /// The step of that flow through which the value came.
+    pub through: Option<StepId>,
+    /// The value is whether a score reaches this.
+    pub passes_at: Option<f64>,
+    /// The value is made of votes, and this score is one in favour.
+    pub votes_at: Option<f64>,
+}
+
+/// What fills a slot.
+#[derive(Debug, Clone, Copy)]
+enum Filler<'p> {
+    Step(StepId),
+    Init(&'p Expr),
+    /// The input, or its member of a name.
+    Intake(Option<&'p Arc<str>>),
+    /// An item of a fan-out in another flow.
+    Item(StepId),
+    /// A value that a fan-out brings along.
+    Capture(StepId, &'p Source),
+    /// What flows along an edge from this step.
+    Carry(StepId, &'p Source),
+}
+
+/// A call, seen from the flow that is called.
+#[derive(Debug, Clone, Copy)]
+struct Site<'p> {
+    flow: FlowId,
+    step: StepId,
+    input: Option<&'p Expr>,
+    /// The step whose result the input may read.
+    judged: Option<StepId>,
+}
+
+/// A program, indexed by who fills what.
+pub(super) struct Tracer<'p> {
+    program: &'p Program,
+    /// In the order of the program: parents before what is in them.
+    pub steps: Vec<(FlowId, StepId)>,
+    fillers: BTreeMap<(FlowId, SlotId), Vec<Filler<'p>>>,
+    exports: BTreeMap<(FlowId, SlotId), Vec<StepId>>,
+    sites: BTreeMap<FlowId, Vec<Site<'p>>>,
+    parents: BTreeMap<StepId, StepId>,
+    depths: BTreeMap<StepId, Depth>,
+    flows: BTreeMap<StepId, FlowId>,
+    places: BTreeMap<StepId, String>,
+    prepared: Arc<Prepared>,
+}
+
+/// Whose result [`Source::Result`] is.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Result {
+    Nobody,
+    /// Of this step, before its shape.
+    Raw(StepId),
+    /// Of this step, after it.
+    Shaped(StepId),
+}
+
+/// What a search has found, and where it has been: programs go round in circles.
+#[derive(Debug, Default)]
+struct Search {
+    feeds: Vec<Feed>,
+    seen: BTreeSet<(FlowId, SlotId, Path, bool, String)>,
+    visits: usize,
+}
+
+impl Search {
+    fn add(&mut self, feed: Feed) {
+        if !self.feeds.contains(&feed) {
+            self.feeds.push(feed);
+        }
+    }
+}
+
+/// Where the search stands.
+#[derive(Debug, Clone)]
+struct At {
+    flow: FlowId,
+    result: Result,
+    /// Of this flow's calls, seen from where the search began.
+    depth: Depth,
+    /// Still in the flow where it began.
+    home: bool,
+    /// The calls that led into this flow, and where each began: the way out goes back through them.
+    calls: Vec<(StepId, String)>,
+    /// The key of this flow's call, without numbers, as far as it is known.
+    place: String,
+    through: Option<StepId>,
+    /// Members of text can be reached: it is read as JSON on the way.
+    parsed: bool,
+    passes_at: Option<f64>,
+    votes_at: Option<f64>,
+    left: usize,
+}
+
+impl<'p> Tracer<'p> {
+    /// Looks at every step that a run can reach.
+    pub fn new(program: &'p Program) -> Self {
+        let mut this = Self {
+            program,
+            steps: walk::reachable(program, program.entry),
+            fillers: BTreeMap::new(),
+            exports: BTreeMap::new(),
+            sites: BTreeMap::new(),
+            parents: BTreeMap::new(),
+            depths: BTreeMap::new(),
+            flows: BTreeMap::new(),
+            places: BTreeMap::new(),
+            prepared: Prepared::new(Arc::new(program.clone())),
+        };
+        let mut flows: Vec<FlowId> = Vec::new();
+        for (flow, id) in this.steps.clone() {
+            if !flows.contains(&flow) {
+                flows.push(flow);
+            }
+            if let Some(step) = program.step(id) {
+                this.index(flow, id, step);
+            }
+        }
+        for flow in flows {
+            let Some(it) = program.flow(flow) else { continue };
+            let mut fill = |slot, filler| this.fillers.entry((flow, slot)).or_default().push(filler);
+            it.init.iter().for_each(|(slot, expr)| fill(*slot, Filler::Init(expr)));
+            fill(it.intake.slot, Filler::Intake(None));
+            if let Some(wrap) = &it.intake.wrap {
+                // Text that was wrapped is found one step further in; `slot` takes that step back.
+                fill(it.intake.slot, Filler::Intake(Some(wrap)));
+            }
+            if let Some((slot, _)) = &it.intake.raw {
+                fill(*slot, Filler::Intake(None));
+            }
+        }
+        this
+    }
+
+    fn index(&mut self, flow: FlowId, id: StepId, step: &'p Step) {
+        let place = match self.places.get(&id) {
+            Some(place) => place.clone(),
+            // The body of its flow: parents come before what is in them.
+            None => self.prepared.segment(id).to_owned(),
+        };
+        let own = self.depths.get(&id).copied().unwrap_or_default();
+        let inner = match &step.kind {
+            StepKind::Loop(_) | StepKind::StateMachine(_) => Depth { passes: own.passes + 1, ..own },
+            StepKind::Attempts(_) => Depth { iterations: own.iterations + 1, ..own },
+            _ => own,
+        };
+        self.depths.entry(id).or_insert(own);
+        self.flows.insert(id, flow);
+        for (at, child) in walk::children(step).into_iter().enumerate() {
+            let before = match &step.kind {
+                StepKind::Loop(_) => format!("{place}@"),
+                StepKind::Attempts(_) => format!("{place}#"),
+                StepKind::StateMachine(machine) => {
+                    let name = machine.states.get(at).map_or("", |s| &s.name);
+                    format!("{}@", glued(&place, &segment(name)))
+                }
+                _ => place.clone(),
+            };
+            self.places.insert(child, glued(&before, self.prepared.segment(child)));
+            self.parents.insert(child, id);
+            self.depths.insert(child, inner);
+        }
+        self.places.insert(id, place);
+        if let Some(slot) = step.out {
+            self.fillers.entry((flow, slot)).or_default().push(Filler::Step(id));
+        }
+        let mut site = |callee: FlowId, input, judged| {
+            self.sites.entry(callee).or_default().push(Site { flow, step: id, input, judged });
+        };
+        match &step.kind {
+            StepKind::Call(call) => {
+                callees(call).for_each(|callee| site(callee, call.input.as_ref(), None));
+                if let Some(slot) = call.exports {
+                    self.exports.entry((flow, slot)).or_default().push(id);
+                }
+            }
+            StepKind::Attempts(attempts) => {
+                for validator in &attempts.validators {
+                    if let ValidatorKind::Judges { judges, .. } = &validator.kind {
+                        judges.iter().for_each(|j| site(j.flow, Some(&j.input), Some(attempts.body)));
+                    }
+                }
+            }
+            StepKind::ForEach(each) => {
+                let body = each.body;
+                let mut fill = |slot, filler| self.fillers.entry((body, slot)).or_default().push(filler);
+                if let (Some(slot), Items::List(_)) = (each.item, &each.items) {
+                    fill(slot, Filler::Item(id));
+                }
+                each.captures.iter().for_each(|(slot, source)| fill(*slot, Filler::Capture(id, source)));
+            }
+            StepKind::Graph(graph) => {
+                for edge in graph.nodes.iter().flat_map(|n| &n.incoming) {
+                    if let (Some((slot, source)), Some(from)) = (&edge.carry, graph.nodes.get(edge.from.index())) {
+                        self.fillers.entry((flow, *slot)).or_default().push(Filler::Carry(from.step, source));
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The depth of a step's key within its flow.
+    pub fn depth(&self, step: StepId) -> Depth {
+        self.depths.get(&step).copied().unwrap_or_default()
+    }
+
+    /// Whether a step is another or inside it, in one flow.
+    pub fn inside(&self, step: StepId, outer: StepId) -> bool {
+        let mut at = Some(step);
+        while let Some(step) = at {
+            if step == outer {
+                return true;
+            }
+            at = self.parents.get(&step).copied();
+        }
+        false
+    }
+
+    /// The steps that a reference's value comes from. `rest`: from the source's value to what is meant.
+    pub fn source(&self, flow: FlowId, result: Result, source: &Source, rest: &[Seg]) -> Vec<Feed> {
+        let mut out = Search::default();
+        self.chase_source(At::new(flow, result), source, rest, &mut out);
+        out.feeds
+    }
+
+    /// The steps that an expression's value, or a part of it, comes from.
+    pub fn expr(&self, flow: FlowId, result: Result, expr: &Expr, path: &[Seg]) -> Vec<Feed> {
+        let mut out = Search::default();
+        self.chase_expr(At::new(flow, result), expr, path, &mut out);
+        out.feeds
+    }
+
+    /// The steps that a judge's verdict comes from, for a judge of this step.
+    pub fn verdict(
+        &self,
+        flow: FlowId,
+        attempts: StepId,
+        (validator, number): (usize, usize),
+        judge: FlowId,
+        member: &str,
+    ) -> Vec<Feed> {
+        let mut out = Search::default();
+        let mut at = At::new(flow, Result::Nobody);
+        at.parsed = true;
+        at.through = Some(attempts);
+        let iteration = Depth { iterations: 1, ..Depth::default() };
+        let name = glued("#", self.prepared.judge(attempts, validator, number));
+        let at = self.down(at, attempts, &name, judge).deeper(iteration);
+        self.chase_flow(at, &[Seg::Name(member.into())], &mut out);
+        out.feeds
+    }
+
+    /// The steps that the verdicts come from which an expression combines somewhere inside.
+    pub fn verdicts(&self, flow: FlowId, result: Result, expr: &Expr, member: &str) -> Vec<Feed> {
+        let mut out = Search::default();
+        let at = At { parsed: true, ..At::new(flow, result) };
+        walk::expressions(expr, &mut |e| {
+            if let Expr::Consensus { verdicts, .. } = e {
+                verdicts
+                    .iter()
+                    .for_each(|b| self.chase_expr(at.clone(), &b.value, &[Seg::Name(member.into())], &mut out));
+            }
+        });
+        out.feeds
+    }
+
+    fn chase_source(&self, at: At, source: &Source, path: &[Seg], out: &mut Search) {
+        let Some(at) = at.next() else { return };
+        match source {
+            Source::Slot(slot) => self.chase_slot(at, *slot, path, out),
+            Source::Member(slot, member) => self.chase_slot(at, *slot, &joined(member, path), out),
+            Source::Layered { top, path: to_output, under } => {
+                self.chase_slot(at.clone(), *top, &joined(to_output, path), out);
+                self.chase_export(at, *under, path, out);
+            }
+            Source::Either(a, b) => {
+                self.chase_source(at.clone(), a, path, out);
+                self.chase_source(at, b, path, out);
+            }
+            Source::Compose { parts, .. } => {
+                for part in parts {
+                    let place: Path = part.at.iter().map(Seg::new).collect();
+                    if let Some(rest) = path.strip_prefix(place.as_slice()) {
+                        self.chase_slot(at.clone(), part.slot, &joined(&part.member, rest), out);
+                    }
+                }
+            }
+            Source::Result => match at.result {
+                Result::Nobody => {}
+                Result::Raw(step) => self.raw(at, step, path, out),
+                Result::Shaped(step) => self.result(at, step, path, out),
+            },
+            Source::Const(_)
+            | Source::Environment
+            | Source::Secrets
+            | Source::RunId
+            | Source::Spent(_)
+            | Source::Failure
+            | Source::Missing(_) => {}
+        }
+    }
+
+    fn chase_slot(&self, at: At, slot: SlotId, path: &[Seg], out: &mut Search) {
+        let Some(at) = at.next() else { return };
+        out.visits += 1;
+        if out.visits > MOST || !out.seen.insert((at.flow, slot, path.to_vec(), at.parsed, at.place.clone())) {
+            return;
+        }
+        for filler in self.fillers.get(&(at.flow, slot)).into_iter().flatten() {
+            match filler {
+                Filler::Step(step) => self.result(at.clone(), *step, path, out),
+                Filler::Init(expr) => self.chase_expr(at.clone().with(Result::Nobody), expr, path, out),
+                Filler::Intake(None) => self.chase_input(at.clone(), path, out),
+                Filler::Intake(Some(wrap)) => {
+                    if let Some((Seg::Name(name), rest)) = path.split_first()
+                        && name == *wrap
+                    {
+                        self.chase_input(at.clone(), rest, out);
+                    }
+                }
+                Filler::Item(each) => {
+                    if let Some(StepKind::ForEach(it)) = self.program.step(*each).map(|s| &s.kind)
+                        && let Items::List(list) = &it.items
+                    {
+                        let mut inside = vec![Seg::Any];
+                        inside.extend(path.iter().cloned());
+                        let item = Depth { items: 1, ..Depth::default() };
+                        // The list is read as JSON on its way.
+                        if let Some(up) = self.up(at.clone(), *each) {
+                            self.chase_expr(At { parsed: true, ..up.shallower(item) }, list, &inside, out);
+                        }
+                    }
+                }
+                Filler::Carry(from, source) => {
+                    self.chase_source(at.clone().with(Result::Shaped(*from)), source, path, out);
+                }
+                Filler::Capture(each, source) => {
+                    let item = Depth { items: 1, ..Depth::default() };
+                    if let Some(up) = self.up(at.clone(), *each) {
+                        self.chase_source(up.shallower(item), source, path, out);
+                    }
+                }
+            }
+        }
+    }
+
+    /// A part of the input, from wherever this flow is called.
+    fn chase_input(&self, at: At, path: &[Seg], out: &mut Search) {
+        for site in self.sites.get(&at.flow).into_iter().flatten() {
+            if let (Some(input), Some(up)) = (site.input, self.up(at.clone(), site.step)) {
+                let result = site.judged.map_or(Result::Nobody, Result::Shaped);
+                self.chase_expr(At { flow: site.flow, result, ..up }, input, path, out);
+            }
+        }
+    }
+
+    fn chase_export(&self, at: At, slot: SlotId, path: &[Seg], out: &mut Search) {
+        let (Some(at), Some((Seg::Name(key), rest))) = (at.next(), path.split_first()) else { return };
+        for &step in self.exports.get(&(at.flow, slot)).into_iter().flatten() {
+            let Some(StepKind::Call(call)) = self.program.step(step).map(|s| &s.kind) else { continue };
+            for callee in callees(call) {
+                let at = self.down(at.clone(), step, "", callee);
+                for export in self.program.flow(callee).iter().flat_map(|f| &f.exports).filter(|e| e.key == *key) {
+                    self.chase_slot(at.clone(), export.slot, &joined(&export.member, rest), out);
+                    if let Some(inner) = export.inner {
+                        self.chase_export(at.clone(), inner, rest, out);
+                    }
+                }
+            }
+        }
+    }
+
+    fn chase_expr(&self, at: At, expr: &Expr, path: &[Seg], out: &mut Search) {
+        let Some(at) = at.next() else { return };
+        match expr {
+            Expr::Template(text) => {
+                if path.is_empty() || at.parsed {
+                    self.chase_text(at, text, path, out);
+                }
+            }
+            Expr::Typed(text) => self.chase_text(at, text, path, out),
+            Expr::Read(source) => self.chase_source(at, source, path, out),
+            Expr::Object(members) => {
+                if let Some((Seg::Name(name), rest)) = path.split_first() {
+                    for (_, expr) in members.iter().filter(|(n, _)| n == name) {
+                        self.chase_expr(at.clone(), expr, rest, out);
+                    }
+                }
+            }
+            Expr::List(items) => {
+                if let Some((Seg::Any, rest)) = path.split_first() {
+                    items.iter().for_each(|e| self.chase_expr(at.clone(), e, rest, out));
+                }
+            }
+            Expr::Concat(parts) => {
+                if let [only] = parts.as_slice() {
+                    self.chase_expr(at, only, path, out);
+                }
+            }
+            Expr::Join { parts, .. } => {
+                if let [only] = parts.as_slice() {
+                    self.chase_source(at, only, path, out);
+                }
+            }
+            Expr::Merge(parts) => parts.iter().for_each(|e| self.chase_expr(at.clone(), e, path, out)),
+            Expr::AsText(inner) | Expr::Coerce(inner, _) => self.chase_expr(at, inner, path, out),
+            Expr::Structured(inner) => self.chase_expr(At { parsed: true, ..at }, inner, path, out),
+            Expr::If { then, otherwise, .. } => {
+                self.chase_expr(at.clone(), then, path, out);
+                self.chase_expr(at, otherwise, path, out);
+            }
+            Expr::Consensus { verdicts, consensus } => {
+                let Some(Seg::Name(name)) = path.first() else { return };
+                let (member, passes_at) = match &**name {
+                    "score" | "confidence" => (name.clone(), at.passes_at),
+                    "binary_valid" => ("score".into(), Some(consensus.threshold)),
+                    _ => return,
+                };
+                let votes =
+                    matches!(consensus.strategy, Strategy::Majority | Strategy::Unanimous) && &*member == "score";
+                let votes_at = votes.then_some(consensus.threshold).or(at.votes_at);
+                let at = At { parsed: true, passes_at, votes_at, ..at };
+                verdicts.iter().for_each(|b| self.chase_expr(at.clone(), &b.value, &[Seg::Name(member.clone())], out));
+            }
+            Expr::Const(_) | Expr::Lines(_) => {}
+        }
+    }
+
+    fn chase_text(&self, at: At, text: &Text, path: &[Seg], out: &mut Search) {
+        if !text.template.is_single() {
+            return;
+        }
+        if let Some(reference) = text.template.references().first()
+            && let Some(source) = text.sources.get(reference.binding.source as usize)
+        {
+            let skip = usize::from(reference.binding.skip);
+            let mut whole: Path = reference.path.iter().skip(skip).map(|s| Seg::new(&s.name)).collect();
+            whole.extend(path.iter().cloned());
+            self.chase_source(at, source, &whole, out);
+        }
+    }
+
+    fn result(&self, at: At, step: StepId, path: &[Seg], out: &mut Search) {
+        let Some(at) = at.next() else { return };
+        match self.program.step(step).and_then(|s| s.shape.as_ref()) {
+            Some(shape) => self.chase_expr(at.with(Result::Raw(step)), shape, path, out),
+            None => self.raw(at, step, path, out),
+        }
+    }
+
+    fn raw(&self, at: At, id: StepId, path: &[Seg], out: &mut Search) {
+        let (Some(mut at), Some(step)) = (at.next(), self.program.step(id)) else { return };
+        if at.home && at.through.is_none() {
+            at.through = Some(id);
+        }
+        match &step.kind {
+            StepKind::Model(call) => {
+                if path.is_empty() || at.parsed || call.format != AnswerFormat::Text {
+                    let depth = at.depth.plus(self.depth(id));
+                    let (path, through) = (path.to_vec(), at.through);
+                    let place = glued(&at.place, self.places.get(&id).map_or("", String::as_str)).into();
+                    out.add(Feed {
+                        step: id,
+                        path,
+                        place,
+                        depth,
+                        through,
+                        passes_at: at.passes_at,
+                        votes_at: at.votes_at,
+                    });
+                }
+            }
+            StepKind::Compute(expr) => self.chase_expr(at.with(Result::Nobody), expr, path, out),
+            StepKind::Sequence(steps) => {
+                if let Some(last) = steps.last() {
+                    self.result(at, *last, path, out);
+                }
+            }
+            StepKind::Branch { .. } => {
+                walk::children(step).into_iter().for_each(|child| self.result(at.clone(), child, path, out));
+            }
+            StepKind::Loop(it) => self.result(at, it.body, path, out),
+            StepKind::Attempts(it) => self.result(at, it.body, path, out),
+            StepKind::StateMachine(machine) => {
+                for state in machine.states.iter().filter(|s| s.may_end()) {
+                    self.result(at.clone(), state.step, path, out);
+                }
+            }
+            StepKind::ForEach(each) => {
+                if let Some((Seg::Any, rest)) = path.split_first() {
+                    let item = Depth { items: 1, ..Depth::default() };
+                    self.chase_flow(self.down(at, id, "[", each.body).deeper(item), rest, out);
+                }
+            }
+            StepKind::Call(call) => {
+                for callee in callees(call) {
+                    self.chase_flow(self.down(at.clone(), id, "", callee), path, out);
+                }
+            }
+            StepKind::Tool(_)
+            | StepKind::Command(_)
+            | StepKind::Human(_)
+            | StepKind::Wait { .. }
+            | StepKind::Parallel(_)
+            | StepKind::Graph(_)
+            | StepKind::Refused(_) => {}
+        }
+    }
+
+    /// A flow's output.
+    fn chase_flow(&self, at: At, path: &[Seg], out: &mut Search) {
+        let (Some(flow), Some(at)) = (self.program.flow(at.flow), at.next()) else { return };
+        match &flow.output {
+            Some(expr) => self.chase_expr(at.with(Result::Shaped(flow.body)), expr, path, out),
+            None => self.result(at, flow.body, path, out),
+        }
+    }
+
+    /// Into a flow that a step calls. `mark`: what the call adds to the step's key.
+    fn down(&self, mut at: At, step: StepId, mark: &str, callee: FlowId) -> At {
+        let inside = glued(&at.place, &format!("{}{mark}", self.places.get(&step).map_or("", String::as_str)));
+        at.calls.push((step, std::mem::replace(&mut at.place, inside)));
+        At { flow: callee, home: false, result: Result::Nobody, depth: at.depth.plus(self.depth(step)), ..at }
+    }
+
+    /// Out to the flow of the step that calls this one. None: the search came in through another call.
+    fn up(&self, mut at: At, step: StepId) -> Option<At> {
+        at.place = match at.calls.pop() {
+            Some((from, place)) if from == step => place,
+            Some(_) => return None,
+            // Beyond where the search began, nothing is known about the calls around.
+            None => String::new(),
+        };
+        let flow = self.flows.get(&step).copied().unwrap_or(at.flow);
+        Some(At { flow, home: false, result: Result::Nobody, depth: at.depth.minus(self.depth(step)), ..at })
+    }
+}
+
+impl At {
+    fn new(flow: FlowId, result: Result) -> Self {
+        Self {
+            flow,
+            result,
+            depth: Depth::default(),
+            home: true,
+            calls: Vec::new(),
+            place: String::new(),
+            through: None,
+            parsed: false,
+            passes_at: None,
+            votes_at: None,
+            left: LONGEST,
+        }
+    }
+    fn next(self) -> Option<Self> {
+        let left = self.left.checked_sub(1)?;
+        Some(Self { left, ..self })
+    }
+    fn with(self, result: Result) -> Self {
+        Self { result, ..self }
+    }
+    fn deeper(self, by: Depth) -> Self {
+        Self { depth: self.depth.plus(by), ..self }
+    }
+    fn shallower(self, by: Depth) -> Self {
+        Self { depth: self.depth.minus(by), ..self }
+    }
+}
+
+fn callees(call: &Call) -> impl Iterator<Item = FlowId> {
+    match &call.callee {
+        Callee::Flow(flow) => std::slice::from_ref(flow).to_vec(),
+        Callee::Named { flows, .. } => flows.iter().map(|(_, f)| *f).collect(),
+    }
+    .into_iter()
+}
+
+fn joined(member: &[Arc<str>], rest: &[Seg]) -> Path {
+    member.iter().map(Seg::new).chain(rest.iter().cloned()).collect()
+}
+
+/// Two parts of a key, one after the other.
+fn glued(before: &str, after: &str) -> String {
+    let together = before.is_empty() || after.is_empty() || after.starts_with(['@', '[', '#', '~']);
+    format!("{before}{}{after}", if together { "" } else { "/" })
+}
+
+/// A key without its numbers: the same for every pass, item, iteration and try of a call.
+pub(super) fn place(key: &str) -> String {
+    let mut out = String::with_capacity(key.len());
+    let mut chars = key.chars().peekable();
+    while let Some(c) = chars.next() {
+        if matches!(c, '@' | '[' | '#' | '!') {
+            while chars.next_if(char::is_ascii_digit).is_some() {}
+            chars.next_if_eq(&']');
+        }
+        if c != '!' {
+            out.push(c);
+        }
+    }
+    out
+}
+
+/// Whether a call at a place is one of those that end like this.
+pub(super) fn ends_at(place: &str, end: &str) -> bool {
+    let rest = place.strip_suffix(end);
+    rest.is_some_and(|r| r.is_empty() || r.ends_with('/') || end.starts_with(['@', '[', '#', '~']) || end.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_keys_without_numbers() {
+        assert_eq!(place("REVIEW@12/fan[0]#3/judge!2~2"), "REVIEW@/fan[#/judge~2");
+        assert_eq!(glued("REVIEW@", "critic"), "REVIEW@/critic");
+        assert_eq!(glued("loop", "@"), "loop@");
+    }
+
+    #[test]
+    fn only_whole_segments_are_ends() {
+        assert!(ends_at("a@/critic", "critic") && ends_at("critic", "critic") && ends_at("a@/critic", "a@/critic"));
+        assert!(ends_at("a#/critic", "#/critic") && ends_at("a", ""));
+        assert!(!ends_at("a/her-critic", "critic") && !ends_at("a@/critic", "b@/critic"));
+    }
+}

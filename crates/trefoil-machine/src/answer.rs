@@ -1,0 +1,109 @@
+//! What a model's answer is read as.
+
+use serde::de::IgnoredAny;
+use serde_json::error::Category;
+use trefoil_ir::AnswerFormat;
+use trefoil_template::Value;
+
+use crate::error::RunError;
+use crate::schemas::Schemas;
+use crate::text::{fenced, strip_fence};
+
+/// Places in a prose answer where JSON is looked for. Each look may read the whole text.
+const MAX_LOOKS: usize = 32;
+/// A prose answer that is longer, in bytes, is not searched.
+const MAX_PROSE: usize = 1 << 20;
+
+/// Reads an answer. The failure is `STRUCTURED_OUTPUT_INVALID`.
+pub fn read(format: &AnswerFormat, answer: &Value, schemas: &Schemas) -> Result<Value, RunError> {
+    let Some(text) = answer.as_str() else { return Ok(answer.clone()) };
+    match format {
+        AnswerFormat::Text => Ok(answer.clone()),
+        AnswerFormat::JsonOrText => Ok(structure(text).unwrap_or_else(|| answer.clone())),
+        AnswerFormat::Json(schema) => {
+            let fits = |value: &Value| schemas.check(*schema, value);
+            let inner = fenced(text).unwrap_or_else(|| text.trim());
+            let why = match Value::parse(inner) {
+                Ok(value) => match fits(&value) {
+                    Ok(()) => return Ok(value),
+                    Err(why) => misfit(&why),
+                },
+                Err(e) => match within(inner).as_slice() {
+                    [one] => match fits(one) {
+                        Ok(()) => return Ok(one.clone()),
+                        Err(why) => format!("the JSON in the answer does not fit: {why}"),
+                    },
+                    [] => not_json(inner, &e),
+                    several => {
+                        let mut fit = several.iter().filter(|value| fits(value).is_ok());
+                        match (fit.next(), fit.next()) {
+                            (Some(one), None) => return Ok(one.clone()),
+                            (None, _) => "of several pieces of JSON in the answer none fits".to_owned(),
+                            _ => "several pieces of JSON in the answer fit".to_owned(),
+                        }
+                    }
+                },
+            };
+            Err(RunError::new("STRUCTURED_OUTPUT_INVALID", why))
+        }
+    }
+}
+
+/// Why an answer is of no use that does not fit its schema.
+pub fn misfit(why: &str) -> String {
+    format!("the answer does not fit: {why}")
+}
+
+/// Why a text is not JSON, for people.
+pub fn not_json(text: &str, error: &serde_json::Error) -> String {
+    let begins = strip_fence(text).starts_with(['{', '[', '"']);
+    match error.classify() {
+        _ if text.trim().is_empty() => "the answer is empty".to_owned(),
+        // What is wrong is not its form.
+        Category::Data => format!("the answer is not JSON that can be read: {error}"),
+        Category::Eof if begins => "the answer ends before its JSON is complete".to_owned(),
+        Category::Syntax if begins => {
+            format!("the answer is not valid JSON: line {}, column {}", error.line(), error.column())
+        }
+        _ => "the answer is text and not JSON".to_owned(),
+    }
+}
+
+/// The JSON object or list that a text is, a code fence around it taken off.
+pub fn structure(text: &str) -> Option<Value> {
+    let inner = strip_fence(text);
+    if !inner.starts_with(['{', '[']) {
+        return None;
+    }
+    Value::parse(inner).ok()
+}
+
+/// The JSON objects and lists in a prose text, none inside another.
+fn within(text: &str) -> Vec<Value> {
+    let mut found = Vec::new();
+    let mut rest = if text.len() <= MAX_PROSE { text } else { "" };
+    for _ in 0..MAX_LOOKS {
+        let Some(at) = rest.find(['{', '[']) else { break };
+        let from = rest.get(at..).unwrap_or_default();
+        let mut values = serde_json::Deserializer::from_str(from).into_iter::<IgnoredAny>();
+        let end = values.next().and_then(Result::ok).map(|_| values.byte_offset());
+        let value = end.and_then(|end| Value::parse(from.get(..end)?).ok());
+        rest = from.get(end.filter(|_| value.is_some()).unwrap_or(1)..).unwrap_or_default();
+        found.extend(value);
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_in_prose_is_found_and_braces_that_are_none_are_passed_over() {
+        let found = |text: &str| within(text).iter().map(|value| value.to_json().to_string()).collect::<Vec<_>>();
+        assert_eq!(found("Sure! {\"a\": [1]} is it."), ["{\"a\":[1]}"]);
+        assert_eq!(found("{x} and {\"a\": 1}, see [1]"), ["{\"a\":1}", "[1]"]);
+        assert_eq!(found("a { b [ c"), Vec::<String>::new());
+        assert_eq!(found(&"[".repeat(100_000)), Vec::<String>::new());
+    }
+}

@@ -1,0 +1,145 @@
+//! A failed run, as data.
+
+use std::fmt;
+use std::num::NonZeroU32;
+
+use trefoil_syntax::Location;
+use trefoil_template::limits;
+
+use crate::key::Key;
+use crate::text::shorten;
+
+/// Characters of an answer that a failure keeps.
+const ANSWER: usize = 400;
+
+/// Why a step or a run failed. Serializable: failures of activities are journal entries.
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct RunError {
+    /// Stable code: `MODEL_ERROR`, `TOOL_ERROR`, `TOOL_TIMEOUT`, `TIMEOUT`, `STRUCTURED_OUTPUT_INVALID`,
+    /// `MAX_ITERATIONS_EXCEEDED`, `MAX_STATE_VISITS_EXCEEDED`, `MAX_TRANSITIONS_EXCEEDED`, `NO_TRANSITION`, `INPUT_INVALID`,
+    /// `INTERPOLATION_ERROR`, `GUARDRAIL_VIOLATION`, `BUDGET_EXCEEDED`, `HUMAN_TIMEOUT`, `CONSENSUS_FAILED`,
+    /// `AGENT_NOT_FOUND`, `COMMAND_FAILED`, `VALIDATION_FAILED`, `NONDETERMINISM`, `LIMIT_EXCEEDED`, `REFUSED`,
+    /// `JOURNAL_ERROR`, `CANCELLED`.
+    pub code: String,
+    /// One line: lower case, no full stop.
+    pub message: String,
+    /// The step that failed.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub key: Option<Key>,
+    /// Its place in the manifest.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub location: Option<Location>,
+    /// What a retry policy goes by.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub cause: Option<Cause>,
+    /// What to do about it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub help: Option<Box<str>>,
+    /// The beginning of the answer that failed it, as it may be shown.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub answer: Option<Box<Excerpt>>,
+    /// The provider asked to wait this long before the next try.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub retry_after_ms: Option<NonZeroU32>,
+    /// Of an `INTERPOLATION_ERROR`: the placeholder that did not resolve.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub interpolation: Option<Box<Interpolation>>,
+}
+
+/// The beginning of an answer. Behind one pointer, so that a failure stays small.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(transparent)]
+pub struct Excerpt(pub String);
+
+/// A placeholder that did not resolve: the three attributes of SirenSpec's `InterpolationError`.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Interpolation {
+    /// The path, without braces and filter.
+    pub expression: String,
+    /// The first segment of the path.
+    pub namespace: String,
+    /// What went wrong, for people.
+    pub reason: String,
+}
+
+impl fmt::Display for Interpolation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { expression, namespace, reason } = self;
+        write!(f, "InterpolationError in '{{{{ {expression} }}}}' [{namespace}]: {reason}")
+    }
+}
+
+/// What a retry policy goes by.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Cause {
+    /// The provider answered with this HTTP status.
+    Status(u16),
+    /// There was no answer.
+    Network,
+    /// A guardrail refused.
+    Guardrail,
+    /// A time limit.
+    Timeout,
+}
+
+impl RunError {
+    /// A failure with a code and a message.
+    pub fn new(code: &str, message: impl Into<String>) -> Self {
+        Self {
+            code: code.to_owned(),
+            message: message.into(),
+            key: None,
+            location: None,
+            cause: None,
+            help: None,
+            answer: None,
+            retry_after_ms: None,
+            interpolation: None,
+        }
+    }
+    /// A placeholder did not resolve.
+    pub fn interpolation(expression: &str, namespace: &str, reason: impl Into<String>) -> Self {
+        let failed =
+            Interpolation { expression: expression.to_owned(), namespace: namespace.to_owned(), reason: reason.into() };
+        Self { interpolation: Some(Box::new(failed.clone())), ..Self::new("INTERPOLATION_ERROR", failed.to_string()) }
+    }
+    /// A value over the limits; `what` names it.
+    pub fn too_large(what: &str) -> Self {
+        let message = format!(
+            "{what} is nested more than {} levels deep or has more than {} values in it",
+            limits::VALUE_DEPTH,
+            limits::VALUE_NODES
+        );
+        Self::new("LIMIT_EXCEEDED", message)
+    }
+    /// The same with a cause.
+    #[must_use]
+    pub fn cause(mut self, cause: Cause) -> Self {
+        self.cause = Some(cause);
+        self
+    }
+    /// The same with advice.
+    #[must_use]
+    pub fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into().into());
+        self
+    }
+    /// The same with the answer that made it fail, of which the beginning is kept.
+    #[must_use]
+    pub fn answered(mut self, answer: &str) -> Self {
+        self.answer = (!answer.is_empty()).then(|| Box::new(Excerpt(shorten(answer, ANSWER))));
+        self
+    }
+    /// The beginning of the answer that made it fail.
+    pub fn answer(&self) -> Option<&str> {
+        self.answer.as_deref().map(|excerpt| &*excerpt.0)
+    }
+}
+
+impl fmt::Display for RunError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.code, self.message)
+    }
+}
+impl std::error::Error for RunError {}

@@ -1,0 +1,69 @@
+//! Keys: structural (where in the program) and content (what it depended on).
+//!
+//! `write` puts structural keys together.
+
+mod write;
+
+use std::fmt;
+use std::sync::Arc;
+
+pub use write::segment;
+pub(crate) use write::{Builder, Path};
+
+/// The structural key of a step or activity: the path of labels from the entry flow, with `@PASS` (loop passes, state
+/// visits; from 1), `[ITEM]` (fan-outs; from 0), `#ATTEMPT` (iterations of `Attempts`; from 1) and `!TRY` (retries, from 2)
+/// where they apply, joined by `/`. Marks inside a label are escaped as `%XX`. Where two steps would have one key, the
+/// later one in the program gets `~2`, `~3`, ...; activities of the machine's own beside a step are `~timeout`, `~delay`,
+/// `~budget` and `~decide:DIGITS` (`~timeout.1` where an unlabelled step inside shares the key). The same in every replay, whatever the
+/// timing.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+#[serde(transparent)]
+pub struct Key(pub Arc<str>);
+
+impl Key {
+    /// As it is written.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<&str> for Key {
+    fn from(key: &str) -> Self {
+        Self(key.into())
+    }
+}
+
+impl From<Arc<str>> for Key {
+    fn from(key: Arc<str>) -> Self {
+        Self(key)
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// A stable 128-bit hash of the resolved request (holes by name): equal content, equal key, on every machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ContentKey(pub u128);
+
+impl fmt::Display for ContentKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:032x}", self.0)
+    }
+}
+
+impl serde::Serialize for ContentKey {
+    fn serialize<S: serde::Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        s.collect_str(self)
+    }
+}
+
+impl<'de> serde::Deserialize<'de> for ContentKey {
+    fn deserialize<D: serde::Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(d)?;
+        u128::from_str_radix(&text, 16).map(Self).map_err(serde::de::Error::custom)
+    }
+}

@@ -1,0 +1,113 @@
+//! How structural keys are put together. Their grammar is documented at [`Key`].
+
+use std::fmt::Write as _;
+
+use super::Key;
+
+/// What separates and marks; escaped where it stands in a name.
+const MARKS: &[char] = &['/', '@', '[', '#', '!', '~', '%'];
+
+/// A label as a key segment: marks become `%XX`.
+pub fn segment(label: &str) -> String {
+    if !label.contains(MARKS) {
+        return label.to_owned();
+    }
+    let mut out = String::with_capacity(label.len() + 6);
+    for c in label.chars() {
+        if MARKS.contains(&c) {
+            let _ = write!(out, "%{:02X}", u32::from(c));
+        } else {
+            out.push(c);
+        }
+    }
+    out
+}
+
+/// Builds keys in one buffer, so that a key costs one allocation.
+#[derive(Debug, Default)]
+pub struct Builder {
+    buffer: String,
+}
+
+impl Builder {
+    /// `parent` with whatever `write` appends. A name is set off by `/`, a mark follows directly.
+    pub fn make(&mut self, parent: &Key, write: impl FnOnce(&mut Path<'_>)) -> Key {
+        self.buffer.clear();
+        self.buffer.push_str(&parent.0);
+        write(&mut Path(&mut self.buffer));
+        if self.buffer == *parent.0 { parent.clone() } else { Key(self.buffer.as_str().into()) }
+    }
+}
+
+/// A key being written.
+pub struct Path<'b>(&'b mut String);
+
+impl Path<'_> {
+    /// A segment (already escaped), which may be empty, or begin with the mark of a copy.
+    pub fn name(&mut self, segment: &str) -> &mut Self {
+        if !self.0.is_empty() && !segment.is_empty() && !segment.starts_with('~') {
+            self.0.push('/');
+        }
+        self.0.push_str(segment);
+        self
+    }
+    /// `@PASS`: a loop pass or a state's visit.
+    pub fn pass(&mut self, pass: u32) -> &mut Self {
+        let _ = write!(self.0, "@{pass}");
+        self
+    }
+    /// `[ITEM]`: an instance of a fan-out.
+    pub fn item(&mut self, item: u32) -> &mut Self {
+        let _ = write!(self.0, "[{item}]");
+        self
+    }
+    /// `#ATTEMPT`: an iteration.
+    pub fn iteration(&mut self, iteration: u32) -> &mut Self {
+        let _ = write!(self.0, "#{iteration}");
+        self
+    }
+    /// `!TRY`: a retry.
+    pub fn attempt(&mut self, attempt: u32) -> &mut Self {
+        let _ = write!(self.0, "!{attempt}");
+        self
+    }
+    /// `~NAME`: an activity of the machine's own beside a step, `~NAME.N` where `above` steps around it share its key.
+    pub fn own(&mut self, name: &str, above: u32) -> &mut Self {
+        self.0.push('~');
+        self.0.push_str(name);
+        if above > 0 {
+            let _ = write!(self.0, ".{above}");
+        }
+        self
+    }
+    /// Sixteen digits that tell questions of one step apart.
+    pub fn digits(&mut self, hash: u64) -> &mut Self {
+        let _ = write!(self.0, ":{hash:016x}");
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_read_as_their_documentation_says() {
+        let mut builder = Builder::default();
+        let root = Key("".into());
+        let write = builder.make(&root, |k| {
+            k.name("write");
+        });
+        assert_eq!(&*write.0, "write");
+        let deep = builder.make(&write, |k| {
+            k.pass(2).item(0).iteration(3).name("review").attempt(2).own("timeout", 1);
+        });
+        assert_eq!(&*deep.0, "write@2[0]#3/review!2~timeout.1");
+    }
+
+    #[test]
+    fn marks_in_labels_cannot_be_mistaken_for_structure() {
+        assert_eq!(segment("a/b@1"), "a%2Fb%401");
+        assert_eq!(segment("plain-id_1 é"), "plain-id_1 é");
+    }
+}

@@ -1,0 +1,35 @@
+//! The machine: what a run does next, as a pure function of its program, its input and what came back so far.
+//!
+//! ```text
+//! program, input --> machine --commands--> whoever drives it
+//!                      ^                     |
+//!                      +----- completions ---+--> journal entries      events --> whoever watches
+//! ```
+//!
+//! Synchronous and deterministic: no clock, randomness, environment, IO, threads, async or hash-order iteration. Everything
+//! from outside is a journal entry before the machine sees it. Knows nothing about HTTP, SQL, vendors or dialects.
+
+pub mod error;
+pub mod key;
+pub mod provenance;
+pub mod request;
+
+pub mod event;
+pub mod journal;
+
+pub mod guard;
+pub mod schemas;
+pub mod text;
+
+pub mod machine;
+
+mod answer;
+
+pub use error::{Cause, Excerpt, Interpolation, RunError};
+pub use event::{Event, EventKind, Told};
+pub use journal::{Entry, EntryKind, Flags};
+pub use key::{ContentKey, Key};
+pub use machine::{Command, Completion, Machine, Noted, Output, Prepared, Resumed, effective_input, input_faults};
+pub use request::{
+    Activity, CommandRequest, Finish, HumanRequest, Message, ModelRequest, Request, Role, ToolRequest, Usage,
+};

@@ -1,0 +1,312 @@
+//! Expressions, texts and conditions, evaluated against the slots of an activation.
+//!
+//! Pure: what only the driver knows comes back as [`Stop::Ask`], and the whole evaluation is done again once it is
+//! answered. Recursive in the depth of one expression, which a manifest's nesting limit bounds.
+
+mod scope;
+mod text;
+mod trail;
+
+use std::cell::Cell;
+use std::sync::Arc;
+
+use trefoil_ir::{Cond, Expr, JsonType, Source, Text};
+use trefoil_syntax::{Location, Span};
+use trefoil_template::{EvalError, Object, Question, Reference, Value};
+
+use super::activation::{Activation, ActivationId};
+use super::arena::Arena;
+use super::consensus;
+use crate::answer;
+use crate::error::RunError;
+use crate::key::Key;
+use crate::text::strip_fence;
+use scope::Bound;
+use text::Joined;
+pub use text::of as text_of;
+
+/// What the driver is asked.
+#[derive(Debug)]
+pub struct Ask {
+    /// The question.
+    pub question: Question,
+    /// The places of the holes that it is about, by the path that is written there.
+    pub places: Vec<(String, Location)>,
+}
+
+/// Why an evaluation stopped.
+#[derive(Debug)]
+pub enum Stop {
+    /// Ask the driver, then evaluate again.
+    Ask(Box<Ask>),
+    /// It failed.
+    Fail(Box<RunError>),
+}
+
+impl From<Question> for Stop {
+    fn from(question: Question) -> Self {
+        Self::Ask(Box::new(Ask { question, places: Vec::new() }))
+    }
+}
+
+impl From<RunError> for Stop {
+    fn from(error: RunError) -> Self {
+        Self::Fail(Box::new(error))
+    }
+}
+
+/// What expressions are evaluated against.
+#[derive(Clone, Copy)]
+pub struct Context<'a> {
+    /// All activations.
+    pub activations: &'a Arena<Activation>,
+    /// The one whose slots are read.
+    pub activation: ActivationId,
+    /// [`Source::Result`].
+    pub result: Option<&'a Value>,
+    /// [`Source::Failure`].
+    pub failure: Option<&'a str>,
+    /// [`Source::RunId`].
+    pub run: &'a Arc<str>,
+    /// Questions answered, by their canonical text.
+    pub decided: &'a [(String, bool)],
+    /// The step whose result or failure is looked at, for provenance.
+    pub by: Option<&'a Key>,
+    /// Bytes of the values made so far in the run.
+    pub made: &'a Cell<u64>,
+}
+
+impl Context<'_> {
+    /// The value of an expression. What is new in it counts towards the bytes that a run may make.
+    pub fn expr(&self, expr: &Expr) -> Result<Value, Stop> {
+        let value = self.value(expr)?;
+        self.made.set(self.made.get().saturating_add(value.fresh_weight()));
+        Ok(value)
+    }
+
+    /// The value of an expression that goes with a request and is gone when that is done: not counted here.
+    pub fn passing(&self, expr: &Expr) -> Result<Value, Stop> {
+        self.value(expr)
+    }
+
+    fn value(&self, expr: &Expr) -> Result<Value, Stop> {
+        Ok(match expr {
+            Expr::Const(value) => value.clone(),
+            Expr::Template(text) => self.text(text)?,
+            Expr::Typed(text) => {
+                let value = text.template.value(&self.of(text)).map_err(|e| stop(e, text))?;
+                self.present(value, text)?
+            }
+            Expr::Read(source) => self.read(source).unwrap_or_default(),
+            Expr::Object(members) => {
+                let members = members.iter().map(|(key, e)| Ok((key.clone(), self.value(e)?)));
+                members.collect::<Result<Object, Stop>>()?.into()
+            }
+            Expr::List(items) => items.iter().map(|e| self.value(e)).collect::<Result<Vec<_>, Stop>>()?.into(),
+            Expr::Concat(items) => {
+                let mut all = Joined::default();
+                for item in items {
+                    all.push_unless_null(&self.value(item)?);
+                }
+                all.into_value()
+            }
+            Expr::Join { parts, separator, otherwise } => {
+                let mut found = parts.iter().filter_map(|s| self.read(s)).filter(|v| !v.is_null());
+                let Some(first) = found.next() else { return self.value(otherwise) };
+                let mut all = Joined::default();
+                all.push_unless_null(&first);
+                for value in found {
+                    all.push_text(separator);
+                    all.push_unless_null(&value);
+                }
+                all.into_value()
+            }
+            Expr::Merge(layers) => {
+                let mut merged = Object::default();
+                for layer in layers {
+                    if let Value::Object(object) = self.value(layer)? {
+                        merged.extend(object.iter().map(|(k, v)| (k.clone(), v.clone())));
+                    }
+                }
+                merged.into()
+            }
+            Expr::Lines(inner) => match self.value(inner)? {
+                Value::Object(object) => {
+                    let mut all = Joined::default();
+                    for (at, (key, value)) in object.iter().enumerate() {
+                        if at > 0 {
+                            all.push_text("\n");
+                        }
+                        all.push_text(key);
+                        all.push_text(": ");
+                        all.push(value);
+                    }
+                    all.into_value()
+                }
+                Value::List(items) => {
+                    let mut all = Joined::default();
+                    let mut first = true;
+                    for item in items.iter().filter(|v| !text::is_empty(v)) {
+                        if !std::mem::take(&mut first) {
+                            all.push_text("\n");
+                        }
+                        all.push(item);
+                    }
+                    all.into_value()
+                }
+                other => text::of(&other),
+            },
+            Expr::AsText(inner) => text::of(&self.value(inner)?),
+            Expr::If { source, then, otherwise } => {
+                let truth = self.read(source).map_or(Ok(false), |value| self.truth(value))?;
+                self.value(if truth { then } else { otherwise })?
+            }
+            Expr::Structured(inner) => {
+                let value = self.value(inner)?;
+                value.as_str().and_then(answer::structure).unwrap_or(value)
+            }
+            Expr::Coerce(inner, kind) => coerce(self.value(inner)?, *kind),
+            Expr::Consensus { verdicts, consensus: rules } => {
+                let outputs = verdicts.iter().map(|ballot| {
+                    let value = self.value(&ballot.value)?;
+                    Ok(consensus::Cast {
+                        by: &ballot.by,
+                        value,
+                        weight: ballot.weight,
+                        failed: self.cause(&ballot.value),
+                    })
+                });
+                consensus::of_outputs(&outputs.collect::<Result<Vec<_>, Stop>>()?, rules)?
+            }
+        })
+    }
+
+    /// Why the step failed that should have filled the slot which an expression reads.
+    fn cause(&self, expr: &Expr) -> Option<Arc<str>> {
+        let Expr::Read(Source::Slot(slot)) = expr else { return None };
+        let call = self.activations.call(self.activation)?;
+        call.failures.iter().find(|(failed, _)| failed == slot).map(|(_, why)| why.clone())
+    }
+
+    /// A text position.
+    pub fn text(&self, text: &Text) -> Result<Value, Stop> {
+        let value = text.template.render(&self.of(text)).map_err(|e| stop(e, text))?;
+        self.present(value, text)
+    }
+
+    /// The same value, once it is known that every variable which this text reads and which must be set is set: what
+    /// does not resolve fails where it is evaluated, and not later in the middle of an effect. Holes that came in with
+    /// another step's result were looked at there.
+    fn present(&self, value: Value, text: &Text) -> Result<Value, Stop> {
+        let reads = |source: &Source| matches!(source, Source::Environment | Source::Secrets);
+        if !matches!(value, Value::Masked(_)) || !text.sources.iter().any(reads) {
+            return Ok(value);
+        }
+        let Some(question) = Question::presence(&value) else { return Ok(value) };
+        if self.decision(&question).is_some() {
+            return Ok(value);
+        }
+        let file = text.origin.file;
+        let references = text.template.references().iter().zip(&text.spans);
+        let places = references.map(|(r, span)| (r.dotted(), Location::new(file, *span))).collect();
+        Err(Stop::Ask(Box::new(Ask { question, places })))
+    }
+
+    /// The truth of a condition.
+    pub fn cond(&self, cond: &Cond) -> Result<bool, Stop> {
+        let scope = Bound::new(self, &cond.sources, cond.condition.references());
+        cond.condition.evaluate(&scope).map_err(|e| match e {
+            EvalError::Undecided(question) => Question { text: Some(cond.text.clone()), ..question }.into(),
+            other => failed(&other, cond.origin),
+        })
+    }
+
+    /// The value of a source read as a whole; none: unset or missing.
+    pub fn read(&self, source: &Source) -> Option<Value> {
+        scope::whole(scope::find(self, source, 0))
+    }
+
+    /// The names and values that a condition looks at, as a message shows them: `review.score` is 0.4.
+    pub fn seen(&self, cond: &Cond) -> Vec<String> {
+        let scope = Bound::new(self, &cond.sources, cond.condition.references());
+        let show = |(reference, value): (&Reference, Option<Value>)| {
+            let value = match value.as_ref().map(Value::to_text) {
+                None => "missing".to_owned(),
+                Some(text) if text.is_empty() => "empty".to_owned(),
+                Some(text) => crate::text::shorten(&text, 60),
+            };
+            format!("`{}` is {value}", reference.dotted())
+        };
+        let mut seen: Vec<String> = Vec::new();
+        for value in cond.condition.seen(&scope).into_iter().map(show) {
+            if !seen.contains(&value) {
+                seen.push(value);
+            }
+        }
+        seen
+    }
+
+    fn truth(&self, value: Value) -> Result<bool, Stop> {
+        if let Some(truth) = value.truthy() {
+            return Ok(truth);
+        }
+        let question = Question::truth(value);
+        match self.decision(&question) {
+            Some(answer) => Ok(answer),
+            None => Err(question.into()),
+        }
+    }
+
+    fn decision(&self, question: &Question) -> Option<bool> {
+        if self.decided.is_empty() {
+            return None;
+        }
+        let canonical = question.canonical();
+        self.decided.iter().find(|(known, _)| *known == canonical).map(|(_, answer)| *answer)
+    }
+}
+
+fn stop(error: EvalError, text: &Text) -> Stop {
+    match error {
+        EvalError::Undecided(question) => question.into(),
+        EvalError::Undefined { ref span, .. } => {
+            let same = |r: &Reference| r.span == *span;
+            let at = text.template.references().iter().position(same).and_then(|i| text.spans.get(i));
+            failed(&error, at.map_or(text.origin, |s: &Span| Location::new(text.origin.file, *s)))
+        }
+        other => failed(&other, text.origin),
+    }
+}
+
+fn failed(error: &EvalError, origin: Location) -> Stop {
+    let mut failure = match error {
+        EvalError::Undefined { expression, namespace, reason, .. } => {
+            RunError::interpolation(expression, namespace, reason.as_str())
+        }
+        EvalError::Undecided(_) => RunError::new("INTERPOLATION_ERROR", error.to_string()),
+        EvalError::Limit(_) => RunError::new("LIMIT_EXCEEDED", error.to_string()),
+    };
+    failure.location = Some(origin);
+    failure.into()
+}
+
+fn coerce(value: Value, kind: JsonType) -> Value {
+    let Some(text) = value.as_str() else {
+        return match (kind, &value) {
+            (JsonType::Boolean, Value::Bool(_)) | (JsonType::Json, _) => value,
+            (JsonType::Number, Value::Number(_)) => value,
+            (JsonType::Integer, Value::Number(n)) if n.as_i64().is_some() => value,
+            _ => Value::Null,
+        };
+    };
+    let text = text.trim();
+    match kind {
+        JsonType::Integer => text.parse::<i64>().ok().into(),
+        JsonType::Number => match text.parse::<f64>().ok().filter(|n| n.is_finite()) {
+            Some(number) => text.parse::<i64>().map_or_else(|_| number.into(), Value::from),
+            None => Value::Null,
+        },
+        JsonType::Boolean => (text == "true").into(),
+        JsonType::Json => Value::parse(strip_fence(text)).unwrap_or_default(),
+    }
+}

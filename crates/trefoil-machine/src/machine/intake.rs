@@ -1,0 +1,166 @@
+//! A call's input on its way into the slots: wrapped, completed with defaults, checked.
+
+use std::sync::Arc;
+
+use trefoil_ir::{Flow, FlowId, Intake};
+use trefoil_syntax::suggest;
+use trefoil_template::{Object, Value};
+
+use super::eval::Stop;
+use super::prepared::Prepared;
+use super::trail::{self, Trail};
+use crate::error::RunError;
+use crate::provenance::{From, Origin};
+
+/// The values of a flow's intake slot and of its raw slot; `None` leaves the slot unset.
+type Taken = (Option<Value>, Option<Value>);
+
+/// Takes an input in. Of several faults the first one stops the call.
+pub fn take(prepared: &Prepared, id: FlowId, flow: &Flow, input: Option<&Value>) -> Result<Taken, Stop> {
+    fit(prepared, id, flow, input).map_err(|faults| {
+        let first = faults.into_iter().next();
+        first
+            .unwrap_or_else(|| invalid(flow, format!("the input of {} `{}` does not fit", flow.sort, flow.name)))
+            .into()
+    })
+}
+
+/// Everything that is wrong with an input of the program's entry, each with the code `INPUT_INVALID`.
+pub fn faults(prepared: &Prepared, input: Option<&Value>) -> Vec<RunError> {
+    let entry = prepared.program.entry;
+    let flow = prepared.program.flow(entry);
+    flow.and_then(|flow| fit(prepared, entry, flow, input).err()).unwrap_or_default()
+}
+
+/// The input of the program's entry as it is taken in: wrapped, with defaults. None: it is not taken.
+pub fn effective(prepared: &Prepared, input: Option<&Value>) -> Option<Value> {
+    let entry = prepared.program.entry;
+    let flow = prepared.program.flow(entry)?;
+    fit(prepared, entry, flow, input).ok()?.0
+}
+
+fn fit(prepared: &Prepared, id: FlowId, flow: &Flow, input: Option<&Value>) -> Result<Taken, Vec<RunError>> {
+    let intake = &flow.intake;
+    let raw = intake.raw.as_ref().map(|(_, key)| raw(input, key.as_deref()));
+    let wrapped = wrap(intake, input);
+    let declared = !intake.fields.is_empty() || intake.closed;
+    let value = match wrapped {
+        Some(Value::Object(object)) if declared => Some(complete(prepared, id, flow, &object)?),
+        None if declared => Some(complete(prepared, id, flow, &Object::default())?),
+        Some(other) if declared => {
+            let what =
+                format!("the input of {} `{}` must be an object, not {}", flow.sort, flow.name, other.describe());
+            return Err(vec![invalid(flow, what)]);
+        }
+        other => other,
+    };
+    if let (Some(schema), Some(value)) = (intake.schema, &value)
+        && !value.is_masked()
+    {
+        prepared.schemas.check(schema, value).map_err(|why| {
+            vec![invalid(flow, format!("the input of {} `{}` does not fit: {why}", flow.sort, flow.name))]
+        })?;
+    }
+    Ok((value, raw))
+}
+
+fn raw(input: Option<&Value>, key: Option<&str>) -> Value {
+    let inner = key.and_then(|key| input.filter(|v| v.as_object().is_some())?.get(key));
+    inner.or(input).cloned().unwrap_or_default()
+}
+
+/// Where the value of the intake slot came from.
+pub fn trail(flow: &Flow, input: Option<&Value>, from: &Trail) -> Trail {
+    let intake = &flow.intake;
+    let given = match (input, &intake.wrap) {
+        (Some(Value::Object(_)) | None, _) | (_, None) => from.clone(),
+        (Some(_), Some(key)) => trail::object([(key.clone(), from.clone())], None),
+    };
+    // Not given: the default, at its declaration.
+    let defaults = intake.fields.iter().filter(|field| input.and_then(|v| v.get(&field.name)).is_none());
+    let defaults = defaults.filter(|field| intake.wrap.as_ref() != Some(&field.name) || input.is_none());
+    let defaults: Vec<_> = defaults
+        .map(|field| {
+            let path = Some(field.name.clone());
+            let known = Origin { path, place: Some(field.origin), ..Origin::of(From::Const) };
+            (field.name.clone(), trail::origin(known))
+        })
+        .collect();
+    if defaults.is_empty() { given } else { trail::object(defaults, given) }
+}
+
+/// Where the value of the raw slot came from.
+pub fn raw_trail(input: Option<&Value>, key: Option<&str>, from: &Trail) -> Trail {
+    match key {
+        Some(key) if input.filter(|v| v.as_object().is_some()).and_then(|v| v.get(key)).is_some() => {
+            trail::member(from, &[key.into()])
+        }
+        _ => from.clone(),
+    }
+}
+
+fn wrap(intake: &Intake, input: Option<&Value>) -> Option<Value> {
+    let Some(key) = &intake.wrap else { return input.cloned() };
+    Some(match input {
+        None => Value::from(Object::default()),
+        Some(Value::Object(object)) => Value::Object(object.clone()),
+        Some(other) => [(key.clone(), other.clone())].into_iter().collect(),
+    })
+}
+
+fn complete(prepared: &Prepared, id: FlowId, flow: &Flow, given: &Object) -> Result<Value, Vec<RunError>> {
+    let fields = &flow.intake.fields;
+    let mut faults = Vec::new();
+    for unknown in given.keys().filter(|key| flow.intake.closed && !intake_has(&flow.intake, key)) {
+        let mut error = invalid(flow, format!("{} `{}` has no input property `{unknown}`", flow.sort, flow.name));
+        let names: Vec<&str> = fields.iter().map(|f| &*f.name).collect();
+        error.help = Some(match suggest::nearest(unknown, names.iter().copied()) {
+            Some(close) => format!("did you mean `{close}`?").into(),
+            None if names.is_empty() => "it takes none".into(),
+            None => format!("it has `{}`", names.join("`, `")).into(),
+        });
+        faults.push(error);
+    }
+    let mut all = given.clone();
+    for (at, field) in fields.iter().enumerate() {
+        match all.get(&field.name) {
+            Some(Value::Null) if field.nullable => {}
+            Some(value) if value.is_masked() => {}
+            Some(value) => {
+                if let Err(why) = prepared.schemas.check_field(id, at, value) {
+                    let what =
+                        format!("input property `{}` of {} `{}` does not fit: {why}", field.name, flow.sort, flow.name);
+                    let mut error = invalid(flow, what);
+                    error.location = Some(field.origin);
+                    faults.push(error);
+                }
+            }
+            None if field.default.is_none() && field.optional => {}
+            None => {
+                let value = match (&field.default, field.nullable) {
+                    (Some(default), _) => default.clone(),
+                    (None, true) => Value::Null,
+                    (None, false) => {
+                        let what = format!("{} `{}` needs the input property `{}`", flow.sort, flow.name, field.name);
+                        let mut error = invalid(flow, what);
+                        error.location = Some(field.origin);
+                        faults.push(error);
+                        continue;
+                    }
+                };
+                all.insert(Arc::clone(&field.name), value);
+            }
+        }
+    }
+    if faults.is_empty() { Ok(all.into()) } else { Err(faults) }
+}
+
+fn intake_has(intake: &Intake, key: &str) -> bool {
+    intake.fields.iter().any(|f| *f.name == *key) || intake.tolerated.contains(&key)
+}
+
+fn invalid(flow: &Flow, message: String) -> RunError {
+    let mut error = RunError::new("INPUT_INVALID", message);
+    error.location = Some(flow.origin);
+    error
+}

@@ -1,0 +1,530 @@
+//! What happens around every step, whatever its kind: `when`, tries, the time limit, retries, the failure policy.
+
+use trefoil_ir::{
+    Backoff, Callee, Cond, Items, OnFailure, OnItemFailure, Retry, RetryOn, Step, StepId, StepKind, Takes,
+};
+use trefoil_template::Value;
+
+use super::content;
+use super::eval::Stop;
+use super::frame::{FrameId, Outcome, Task, What};
+use super::steps;
+use super::trail;
+use super::turn::{Purpose, Turn};
+use crate::error::{Cause, RunError};
+use crate::event::{EventKind, Tally};
+use crate::key::Key;
+use crate::key::segment;
+use crate::provenance::From;
+use crate::request::Request;
+use crate::text::seconds;
+
+/// The tries of a model call whose manifest says nothing about them: two more, from one second on.
+static UNASKED: Retry = Retry {
+    max_attempts: 3,
+    backoff: Backoff::Exponential,
+    base_delay_ms: 1000,
+    max_delay_ms: 60_000,
+    jitter: true,
+    on: Vec::new(),
+};
+/// The question for an answer that fits: at once.
+static ONCE_MORE: Retry = Retry {
+    max_attempts: 2,
+    backoff: Backoff::Constant,
+    base_delay_ms: 0,
+    max_delay_ms: 0,
+    jitter: false,
+    on: Vec::new(),
+};
+/// The longest wait that a provider may ask for where nothing else limits it: as long as a call may take.
+const LONGEST_WAIT_MS: u64 = 600_000;
+
+/// What starting a step came to.
+pub enum Started {
+    /// Something is under way.
+    Running,
+    /// It is done already.
+    Done(Value),
+}
+
+impl Turn<'_> {
+    /// A step's turn has come.
+    pub fn begin(&mut self, f: FrameId) -> Result<(), Stop> {
+        let Some((_, step)) = self.step_of(f) else { return steps::flow::begin(self, f) };
+        if let Some(when) = &step.when
+            && !self.context(f, None, None).cond(when)?
+        {
+            // The values first: they say most, and what follows may be cut.
+            let reason = match self.saw(f, [when]).as_str() {
+                "" => format!("`when` is false: `{}`", when.text),
+                saw => format!("{saw} (`when: {}`)", when.text),
+            };
+            self.note_skipped(f, step, reason);
+            if let Some(slot) = step.out {
+                self.write(f, slot, Some(Value::Null));
+            }
+            self.end(f, Outcome::Done(Value::Null));
+            return Ok(());
+        }
+        self.push(Task::Try(f));
+        Ok(())
+    }
+
+    /// Tries a step.
+    pub fn try_once(&mut self, f: FrameId) -> Result<(), Stop> {
+        let Some((id, step)) = self.step_of(f) else { return Ok(()) };
+        self.announce(f, id, step);
+        match steps::start(self, f, id, step)? {
+            Started::Done(value) => self.done(f, value),
+            Started::Running => {
+                if let Some(ms) = step.policy.timeout_ms {
+                    self.limit(f, ms);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts a time limit on what a frame has just begun.
+    pub fn limit(&mut self, f: FrameId, ms: u64) {
+        let request = Request::Timer { ms };
+        let key = self.own_activity(f, Purpose::Timeout, request, |path, above| {
+            path.own("timeout", above);
+        });
+        let ends = self.core.now_ms.saturating_add(ms);
+        if let Some(frame) = self.core.frames.get_mut(f) {
+            frame.timer = key;
+            frame.aside.get_or_insert_default().ends_ms = Some(ends);
+        }
+    }
+
+    /// A time limit ran out.
+    pub fn timed_out(&mut self, f: FrameId) {
+        let Some(frame) = self.core.frames.get_mut(f) else { return };
+        frame.timer = None;
+        let (ms, code, limits) = match frame.what {
+            What::Step(step) => {
+                let step = self.program.step(step);
+                let tool = step.is_some_and(|s| matches!(s.kind, StepKind::Tool(_)));
+                (step.and_then(|s| s.policy.timeout_ms), if tool { "TOOL_TIMEOUT" } else { "TIMEOUT" }, step)
+            }
+            What::Flow(_) => {
+                let (ms, parent) = (steps::flow::time_limit(frame), frame.parent);
+                (ms, "TIMEOUT", parent.and_then(|p| self.step_of(p)).map(|(_, step)| step))
+            }
+        };
+        let mut error = RunError::new(code, format!("timed out after {}", seconds(ms.unwrap_or(0))));
+        // What ended it is the limit: that is the place to change something.
+        error.location = limits.and_then(|step| step.policy.timeout_at);
+        self.push(Task::Settle(f, Outcome::Failed(Box::new(error.cause(Cause::Timeout)))));
+    }
+
+    /// An effect came back.
+    pub fn completed(&mut self, f: FrameId, outcome: &Outcome) -> Result<(), Stop> {
+        let Some((_, step)) = self.step_of(f) else { return Ok(()) };
+        if let StepKind::Model(call) = &step.kind {
+            steps::model::warn_of_tokens(self, f, call);
+        }
+        let outcome = match (&step.kind, outcome) {
+            (StepKind::Model(call), Outcome::Done(answer)) => {
+                Outcome::Done(steps::model::read(self, f, step, call, answer)?)
+            }
+            (StepKind::Human(call), outcome) => match steps::person::answered(self, f, step, call, outcome)? {
+                Some(outcome) => outcome,
+                None => return Ok(()),
+            },
+            (_, outcome) => outcome.clone(),
+        };
+        self.push(Task::Settle(f, outcome));
+        Ok(())
+    }
+
+    /// A try ended.
+    pub fn settle(&mut self, f: FrameId, outcome: &Outcome) -> Result<(), Stop> {
+        let Some((_, step)) = self.step_of(f) else {
+            self.end(f, outcome.clone());
+            return Ok(());
+        };
+        match outcome {
+            Outcome::Done(raw) => {
+                let value = self.shaped(f, step, raw)?;
+                self.clear(f);
+                self.succeed(f, step, value);
+            }
+            Outcome::Failed(error) => {
+                let mut error = error.clone();
+                self.place(f, step, &mut error);
+                self.clear(f);
+                if !self.retry(f, step, &mut error) {
+                    return self.fail(f, step, error);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What a step makes of its result.
+    pub fn shaped(&self, f: FrameId, step: &Step, raw: &Value) -> Result<Value, Stop> {
+        let value = match &step.shape {
+            Some(shape) => self.context(f, Some(raw), None).expr(shape)?,
+            None => raw.clone(),
+        };
+        if !value.is_within_limits() {
+            return Err(RunError::too_large("the result").into());
+        }
+        Ok(value)
+    }
+
+    fn succeed(&mut self, f: FrameId, step: &Step, value: Value) {
+        self.keep_cause(f, step, None);
+        if let Some(slot) = step.out {
+            self.write(f, slot, Some(value.clone()));
+            self.mark(f, slot, |turn| match &step.kind {
+                // A value without a name of its own in a trace: what it is made of is what there is to see.
+                StepKind::Compute(expr) if step.label.is_none() && step.shape.is_none() => {
+                    turn.context(f, None, None).trail(expr)
+                }
+                _ => trail::whole(From::Step(turn.core.frames.get(f)?.base.clone())),
+            });
+        }
+        if step.label.is_some()
+            && let Some(frame) = self.core.frames.get(f)
+        {
+            let key = frame.base.clone();
+            let items = frame.aside.as_ref().and_then(|aside| aside.items);
+            self.note(&key, step.origin, EventKind::StepFinished { output: value.clone(), items });
+        }
+        self.end(f, Outcome::Done(value));
+    }
+
+    /// Keeps why a slot is not filled, for whoever asks what is missing; none: it is.
+    fn keep_cause(&mut self, f: FrameId, step: &Step, error: Option<&RunError>) {
+        let (Some(slot), Some(frame)) = (step.out, self.core.frames.get(f)) else { return };
+        let Some(call) = self.core.activations.call_mut(frame.activation) else { return };
+        call.failures.retain(|(known, _)| *known != slot);
+        call.failures.extend(error.map(|error| (slot, error.message.as_str().into())));
+    }
+
+    /// A failure that remains after the retries.
+    fn fail(&mut self, f: FrameId, step: &Step, error: Box<RunError>) -> Result<(), Stop> {
+        self.keep_cause(f, step, Some(&error));
+        match &step.policy.on_failure {
+            _ if goes_up(step, &error) => {
+                self.note_failed(f, step, &error, "fail");
+                self.end(f, Outcome::Failed(error));
+            }
+            OnFailure::Fail => {
+                let handled_as = self.handled_as(f);
+                self.note_failed(f, step, &error, handled_as);
+                self.end(f, Outcome::Failed(error));
+            }
+            OnFailure::Skip => {
+                self.note_failed(f, step, &error, "skip");
+                self.end(f, Outcome::Done(Value::Null));
+            }
+            OnFailure::Use(default) => {
+                let raw = self.context(f, None, Some(&error.message)).expr(default);
+                match raw.and_then(|raw| self.shaped(f, step, &raw)) {
+                    Ok(value) => {
+                        self.note_failed(f, step, &error, "default");
+                        self.succeed(f, step, value);
+                    }
+                    Err(Stop::Ask(question)) => return Err(Stop::Ask(question)),
+                    // No default to be had: the failure of the default is the last word.
+                    Err(Stop::Fail(mut second)) => {
+                        self.place(f, step, &mut second);
+                        self.note_failed(f, step, &second, "fail");
+                        self.end(f, Outcome::Failed(second));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a step is tried again; if so, that is under way.
+    fn retry(&mut self, f: FrameId, step: &Step, error: &mut RunError) -> bool {
+        let unasked = self.is_tried_again_unasked(f, step, error);
+        let again = self.core.frames.get_mut(f).and_then(|frame| frame.aside.as_deref_mut());
+        let misfit = again.is_some_and(|aside| std::mem::take(&mut aside.asks_again));
+        let retry = match &step.policy.retry {
+            _ if misfit => &ONCE_MORE,
+            Some(retry) if retry.on.iter().any(|class| matches(class, error)) => retry,
+            None if unasked => &UNASKED,
+            _ => return false,
+        };
+        let Some(frame) = self.core.frames.get(f) else { return false };
+        // The question for a better answer is not one of the tries that a policy allows.
+        let asked_again = frame.aside.as_deref().is_some_and(|aside| aside.misfit.is_some());
+        if !misfit && frame.attempt - u32::from(asked_again) >= retry.max_attempts {
+            return false;
+        }
+        let seed = self.core.flags.seed;
+        let delay_ms = delay(retry, frame.attempt, || content::fraction(seed, &frame.key))
+            .max(error.retry_after_ms.map_or(0, |ms| u64::from(ms.get())));
+        let next = frame.attempt + 1;
+        let left = self.time_left(f, step);
+        if error.retry_after_ms.is_some() && delay_ms > left.unwrap_or(LONGEST_WAIT_MS) {
+            let limit = match left {
+                Some(left) => format!("the step has {} left", seconds(left)),
+                None => format!("nothing waits longer than {}", seconds(LONGEST_WAIT_MS)),
+            };
+            error.message = format!("{}; the provider asks to wait {}, {limit}", error.message, seconds(delay_ms));
+            return false;
+        }
+        let key = frame.base.clone();
+        if (unasked || misfit)
+            && let Some(frame) = self.core.frames.get_mut(f)
+        {
+            frame.aside.get_or_insert_default().same_call = unasked;
+        }
+        // Of a step without a name, too: its key is that of the step, pass or item around it.
+        let event = EventKind::RetryScheduled { attempt: next, delay_ms, error: error.clone() };
+        self.note(&key, step.origin, event);
+        let timer = if delay_ms > 0 {
+            self.own_activity(f, Purpose::Delay, Request::Timer { ms: delay_ms }, |path, above| {
+                path.own("delay", above);
+            })
+        } else {
+            self.push(Task::Try(f));
+            None
+        };
+        let Some(frame) = self.core.frames.get_mut(f) else { return false };
+        frame.timer = timer;
+        frame.attempt = next;
+        frame.key = self.core.keys.make(&frame.base, |path| {
+            path.attempt(next);
+        });
+        true
+    }
+
+    /// A fan-out has ended: how its items did is said with the innermost step around it that has a name.
+    pub fn count_items(&mut self, f: FrameId, ended: Tally) {
+        let mut at = Some(f);
+        while let Some(f) = at {
+            let named = self.step_of(f).is_some_and(|(_, step)| step.label.is_some());
+            let Some(frame) = self.core.frames.get_mut(f) else { return };
+            if named {
+                let items = frame.aside.get_or_insert_default().items.get_or_insert_default();
+                items.total = items.total.saturating_add(ended.total);
+                items.failed = items.failed.saturating_add(ended.failed);
+                return;
+            }
+            at = frame.parent;
+        }
+    }
+
+    /// Whether a model call that got no answer is tried again although its manifest says nothing about it (decision C15).
+    /// What the manifest says about a step around it counts as well.
+    fn is_tried_again_unasked(&self, f: FrameId, step: &Step, error: &RunError) -> bool {
+        let passing = match error.cause {
+            Some(Cause::Status(status)) => status == 429 || (500..600).contains(&status),
+            Some(Cause::Network) => true,
+            _ => false,
+        };
+        let asked = |at: FrameId| self.step_of(at).is_some_and(|(_, step)| step.policy.retry.is_some());
+        let mut around = std::iter::successors(Some(f), |at| self.core.frames.get(*at).and_then(|frame| frame.parent));
+        passing && matches!(step.kind, StepKind::Model(_)) && !around.any(asked)
+    }
+
+    /// Milliseconds until a limit ends this step whatever it does: a wait beyond that is in vain.
+    fn time_left(&self, f: FrameId, step: &Step) -> Option<u64> {
+        let now = self.core.now_ms;
+        // The limit of a try holds for the wait before it, too.
+        let mut left = step.policy.timeout_ms;
+        let mut sooner = |ms: u64| left = Some(left.map_or(ms, |known| known.min(ms)));
+        let mut at = self.core.frames.get(f).and_then(|frame| frame.parent);
+        while let Some(frame) = at.and_then(|at| self.core.frames.get(at)) {
+            if let Some(ends) = frame.aside.as_deref().and_then(|aside| aside.ends_ms).filter(|_| frame.timer.is_some())
+            {
+                sooner(ends.saturating_sub(now));
+            }
+            at = frame.parent;
+        }
+        let mut at = self.core.frames.get(f).map(|frame| frame.activation);
+        while let Some(call) = at.and_then(|at| self.core.activations.call(at)) {
+            let budget = self.program.flow(call.flow).and_then(|flow| flow.budget.as_ref());
+            if let Some(limit) = budget.and_then(|budget| budget.max_duration_ms) {
+                sooner(call.began_ms.saturating_add(limit).saturating_sub(now));
+            }
+            at = call.caller;
+        }
+        left
+    }
+
+    /// What a step's structure makes of its failure.
+    fn handled_as(&self, f: FrameId) -> &'static str {
+        let Some(frame) = self.core.frames.get(f) else { return "fail" };
+        let Some((_, parent)) = frame.parent.and_then(|p| self.step_of(p)) else { return "fail" };
+        let place = frame.place as usize;
+        match &parent.kind {
+            StepKind::Graph(graph) if graph.nodes.get(place).is_some_and(|n| n.fallback.is_some()) => "fallback",
+            StepKind::Parallel(p) if p.on_failure == OnItemFailure::Continue => "skip",
+            StepKind::Attempts(attempts) if attempts.retry_failures => "retry",
+            StepKind::StateMachine(machine)
+                if machine
+                    .states
+                    .get(place)
+                    .is_some_and(|s| s.transitions.iter().any(|t| t.takes != Takes::Success)) =>
+            {
+                "transition"
+            }
+            _ => "fail",
+        }
+    }
+
+    /// Says where a failure happened, if nobody further in has.
+    fn place(&self, f: FrameId, step: &Step, error: &mut RunError) {
+        if error.key.is_none()
+            && let Some(frame) = self.core.frames.get(f)
+        {
+            // Structure without a label at the top has the empty key, which tells nobody anything.
+            let named = !frame.key.0.is_empty();
+            // Tries that nobody asked for are tries of one call: the step is what failed.
+            let key = if self.is_same_call(f) { &frame.base } else { &frame.key };
+            error.key = Some(if named { key.clone() } else { Key(segment(&self.program.name).into()) });
+        }
+        error.location.get_or_insert(step.origin);
+    }
+
+    fn announce(&mut self, f: FrameId, id: StepId, step: &Step) {
+        let Some(frame) = self.core.frames.get_mut(f) else { return };
+        if std::mem::replace(&mut frame.announced, true) {
+            return;
+        }
+        if let Some(label) = &step.label {
+            let key = frame.base.clone();
+            let event = EventKind::StepStarted { label: label.to_string(), kind: self.kind(id) };
+            self.note(&key, step.origin, event);
+        }
+    }
+
+    /// A labelled step was passed over.
+    pub fn note_skipped(&mut self, f: FrameId, step: &Step, reason: String) {
+        if let (Some(label), Some(frame)) = (&step.label, self.core.frames.get(f)) {
+            let key = frame.base.clone();
+            self.note(&key, step.origin, EventKind::StepSkipped { label: label.to_string(), reason });
+        }
+    }
+
+    /// `x is 3, y is missing`: the values that conditions look at, now.
+    pub fn saw<'c>(&self, f: FrameId, conditions: impl IntoIterator<Item = &'c Cond>) -> String {
+        let context = self.context(f, None, None);
+        joined(conditions.into_iter().flat_map(|when| context.seen(when)))
+    }
+
+    /// A step beneath `parent` is never started.
+    pub fn note_passed_over(&mut self, parent: FrameId, step: StepId, reason: &str) {
+        let (Some(found), Some(frame)) = (self.program.step(step), self.core.frames.get(parent)) else { return };
+        let Some(label) = &found.label else { return };
+        let segment = self.prepared.segment(step);
+        let key = self.core.keys.make(&frame.key, |path| {
+            path.name(segment);
+        });
+        let event = EventKind::StepSkipped { label: label.to_string(), reason: reason.to_owned() };
+        self.note(&key, found.origin, event);
+    }
+
+    fn note_failed(&mut self, f: FrameId, step: &Step, error: &RunError, handled_as: &'static str) {
+        if let (Some(_), Some(frame)) = (&step.label, self.core.frames.get(f)) {
+            let key = frame.base.clone();
+            self.note(&key, step.origin, EventKind::StepFailed { error: error.clone(), handled_as });
+        }
+    }
+
+    /// What events call a step's kind.
+    fn kind(&self, id: StepId) -> &'static str {
+        match self.program.step(id).map(|s| &s.kind) {
+            Some(StepKind::Model(_)) => "agent",
+            Some(StepKind::Tool(_)) => "tool",
+            Some(StepKind::Command(_)) => "command",
+            Some(StepKind::Human(_)) => "human",
+            Some(StepKind::Wait { .. }) => "wait",
+            Some(StepKind::Compute(_)) => "value",
+            Some(StepKind::Sequence(_)) => "sequence",
+            Some(StepKind::Parallel(_)) => "parallel",
+            Some(StepKind::Branch { .. }) => "branch",
+            Some(StepKind::Loop(_)) => "loop",
+            Some(StepKind::ForEach(each)) => match each.items {
+                Items::List(_) => "for_each",
+                Items::Count(..) => "swarm",
+            },
+            Some(StepKind::Graph(_)) => "graph",
+            Some(StepKind::StateMachine(_)) => "states",
+            Some(StepKind::Attempts(_)) => "attempts",
+            Some(StepKind::Call(call)) => match &call.callee {
+                Callee::Flow(flow) => self.program.flow(*flow).map_or("flow", |f| f.sort),
+                Callee::Named { .. } => "agent",
+            },
+            Some(StepKind::Refused(_)) | None => "refused",
+        }
+    }
+}
+
+/// What was seen, each once.
+pub fn joined(seen: impl IntoIterator<Item = String>) -> String {
+    let mut all: Vec<String> = Vec::new();
+    for value in seen {
+        if !all.contains(&value) {
+            all.push(value);
+        }
+    }
+    all.join(", ")
+}
+
+/// Whether a failure is a guardrail's refusal that no failure policy may make good.
+pub fn goes_up(step: &Step, error: &RunError) -> bool {
+    let retried = || step.policy.retry.as_ref().is_some_and(|r| r.on.contains(&RetryOn::Guardrail));
+    error.code == "GUARDRAIL_VIOLATION" && !(error.cause == Some(Cause::Guardrail) && retried())
+}
+
+fn matches(class: &RetryOn, error: &RunError) -> bool {
+    match class {
+        RetryOn::Status(status) => error.cause == Some(Cause::Status(*status)),
+        RetryOn::Network => error.cause == Some(Cause::Network),
+        RetryOn::Guardrail => error.cause == Some(Cause::Guardrail),
+        RetryOn::Timeout => error.cause == Some(Cause::Timeout),
+        RetryOn::Code(code) => error.code == **code,
+    }
+}
+
+/// The delay after the `failed`-th try.
+fn delay(retry: &Retry, failed: u32, fraction: impl FnOnce() -> f64) -> u64 {
+    let n = u64::from(failed.max(1));
+    let grown = match retry.backoff {
+        Backoff::Constant => retry.base_delay_ms,
+        Backoff::Linear => retry.base_delay_ms.saturating_mul(n),
+        Backoff::Exponential => {
+            let factor = 1u64.checked_shl(n as u32 - 1).filter(|_| n <= 63).unwrap_or(u64::MAX);
+            retry.base_delay_ms.saturating_mul(factor)
+        }
+    };
+    let delay = grown.min(retry.max_delay_ms);
+    if retry.jitter { (delay as f64 * (0.8 + 0.4 * fraction())).round() as u64 } else { delay }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn retry(backoff: Backoff) -> Retry {
+        Retry { max_attempts: 9, backoff, base_delay_ms: 100, max_delay_ms: 350, jitter: false, on: Vec::new() }
+    }
+
+    #[test]
+    fn delays_grow_as_their_policy_says_and_stop_at_the_longest() {
+        let delays = |b| (1..=4).map(|n| delay(&retry(b), n, || 0.0)).collect::<Vec<_>>();
+        assert_eq!(delays(Backoff::Constant), [100, 100, 100, 100]);
+        assert_eq!(delays(Backoff::Linear), [100, 200, 300, 350]);
+        assert_eq!(delays(Backoff::Exponential), [100, 200, 350, 350]);
+        assert_eq!(delay(&retry(Backoff::Exponential), 4_000, || 0.0), 350);
+    }
+
+    #[test]
+    fn jitter_stays_between_four_and_six_fifths() {
+        let policy = Retry { jitter: true, ..retry(Backoff::Constant) };
+        assert_eq!(delay(&policy, 1, || 0.0), 80);
+        assert_eq!(delay(&policy, 1, || 1.0), 120);
+    }
+}

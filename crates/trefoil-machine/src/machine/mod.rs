@@ -1,0 +1,239 @@
+//! The machine: synchronous, deterministic, without IO. It turns completions into commands.
+//!
+//! [`Machine::start`] begins a run, [`Machine::on`] feeds it what came back, [`Machine::resume`] replays a journal. The
+//! answer is an [`Output`]: commands for the driver, events for whoever watches. The same program, input, flags and
+//! completions in the same order give the same outputs, on every machine and in every process.
+//!
+//! Inside: a tree of frames (`frame`), one for every active step, in an arena; slots in activations (`activation`); a
+//! stack of tasks instead of recursion (`turn`); one file for every step kind (`steps`). What a step does around its
+//! kind (`when`, retry, time limit, failure policy) is in `lifecycle`.
+
+pub mod consensus;
+pub mod prepared;
+
+mod activation;
+mod arena;
+mod ask;
+mod budget;
+mod cancel;
+mod content;
+mod eval;
+mod frame;
+mod intake;
+mod lifecycle;
+mod replay;
+mod spawn;
+mod steps;
+mod surely;
+mod trail;
+mod turn;
+mod verdict;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use trefoil_ir::Program;
+use trefoil_syntax::Location;
+use trefoil_template::Value;
+
+use crate::error::RunError;
+use crate::event::EventKind;
+use crate::journal::Flags;
+use crate::key::Key;
+use crate::request::{Activity, Request, Usage};
+
+pub use intake::{effective as effective_input, faults as input_faults};
+pub use prepared::Prepared;
+pub use replay::Resumed;
+use turn::{Core, Turn};
+
+/// Tasks done at a stretch. Part of what makes a replay the same: what is asked for and cancelled in one stretch was never
+/// asked for.
+const PIECE: usize = 4096;
+
+/// A run in progress.
+#[derive(Debug)]
+pub struct Machine {
+    prepared: Arc<Prepared>,
+    core: Core,
+    pieces: bool,
+}
+
+/// What the machine wants done, and what happened.
+#[derive(Debug, Default)]
+pub struct Output {
+    /// In order. After [`Command::Finish`] there are none.
+    pub commands: Vec<Command>,
+    /// In order.
+    pub events: Vec<Noted>,
+    /// There is more to do before anything is waited for: call [`Machine::proceed`] until there is not. A fan-out over a
+    /// million items that need nobody comes in such pieces, and can be cancelled between them. Only of a machine that was
+    /// asked for it by [`Machine::in_pieces`].
+    pub more: bool,
+}
+
+/// Something the driver does.
+#[derive(Debug, Clone)]
+pub enum Command {
+    /// Do this, and say what came of it.
+    Start(Activity),
+    /// Stop doing that; what comes of it is not wanted any more.
+    Cancel(Key),
+    /// The run has ended. Nothing is under way any more.
+    Finish(Result<Value, RunError>),
+}
+
+/// An event before the driver gives it its number and time.
+#[derive(Debug, Clone)]
+pub struct Noted {
+    /// The step it is about.
+    pub key: Option<Key>,
+    /// The step's place in the manifest.
+    pub location: Option<Location>,
+    /// What happened.
+    pub kind: EventKind,
+}
+
+/// What came of an activity.
+#[derive(Debug, Clone)]
+pub struct Completion {
+    /// Which.
+    pub key: Key,
+    /// When, in milliseconds since the run began.
+    pub at_ms: u64,
+    /// What: a model's text, a tool's value, a command's `{status, exit_code, stdout, stderr}`, a person's text, a
+    /// decision's boolean, null of a timer.
+    pub result: Result<Value, RunError>,
+    /// What it used.
+    pub usage: Option<Usage>,
+}
+
+impl Machine {
+    /// A machine for one run of a program.
+    pub fn new(program: Arc<Program>, flags: Flags) -> Self {
+        Self::with(Prepared::new(program), flags)
+    }
+
+    /// The same, when the program has been prepared for an earlier run.
+    pub fn with(prepared: Arc<Prepared>, flags: Flags) -> Self {
+        Self { prepared, core: Core::new(flags), pieces: false }
+    }
+
+    /// The same machine, whose outputs may come in pieces: see [`Output::more`].
+    #[must_use]
+    pub fn in_pieces(self) -> Self {
+        Self { pieces: true, ..self }
+    }
+
+    /// The same machine, whose messages say where each part of them came from ([`crate::request::Message::parts`]). What it
+    /// does stays the same.
+    #[must_use]
+    pub fn with_provenance(mut self, wanted: bool) -> Self {
+        self.core.traces = wanted;
+        self
+    }
+
+    /// Begins. `run` is the run's id. A program that can reach what this version does not run fails here, before any
+    /// command, with `REFUSED`.
+    pub fn start(&mut self, run: impl Into<Arc<str>>, input: Option<Value>) -> Output {
+        self.core.run = run.into();
+        self.turn(|turn| turn.start(input))
+    }
+
+    /// Takes in what came of an activity. Of one that is not under way (cancelled meanwhile) only what it used counts.
+    pub fn on(&mut self, completion: Completion) -> Output {
+        if !self.core.pending.contains_key(&completion.key) {
+            self.core.usage.add(completion.usage.unwrap_or_default());
+        }
+        self.turn(|turn| turn.complete(completion))
+    }
+
+    /// Goes on where the last output said that there is more.
+    pub fn proceed(&mut self) -> Output {
+        self.turn(|_| {})
+    }
+
+    /// Stops everything; the run ends with `CANCELLED`.
+    pub fn cancel(&mut self) -> Output {
+        self.turn(|turn| turn.finish(Err(RunError::new("CANCELLED", "the run was cancelled"))))
+    }
+
+    /// Whether the run has ended.
+    pub fn is_finished(&self) -> bool {
+        self.core.finished
+    }
+
+    /// Tokens spent so far.
+    pub fn usage(&self) -> Usage {
+        self.core.usage
+    }
+
+    /// Model calls begun so far, failed and cancelled ones included.
+    pub fn calls(&self) -> u64 {
+        self.core.calls
+    }
+
+    /// How many steps and flow calls are active: 0 once the run has ended.
+    pub fn active(&self) -> usize {
+        self.core.frames.len()
+    }
+
+    /// How many activities are under way.
+    pub fn pending(&self) -> usize {
+        self.core.pending.len()
+    }
+
+    /// The prepared program.
+    pub fn prepared(&self) -> &Arc<Prepared> {
+        &self.prepared
+    }
+
+    fn turn(&mut self, work: impl FnOnce(&mut Turn<'_>)) -> Output {
+        if self.core.finished {
+            return Output::default();
+        }
+        let mut turn = Turn { prepared: &self.prepared, program: &self.prepared.program, core: &mut self.core };
+        work(&mut turn);
+        let mut whole = Output::default();
+        loop {
+            let mut turn = Turn { prepared: &self.prepared, program: &self.prepared.program, core: &mut self.core };
+            turn.run(PIECE);
+            let mut output = std::mem::take(&mut self.core.output);
+            self.core.calls = self.core.calls.saturating_sub(settle(&mut output.commands));
+            output.more = !self.core.tasks.is_empty();
+            if self.pieces {
+                return output;
+            }
+            whole.commands.append(&mut output.commands);
+            whole.events.append(&mut output.events);
+            if !output.more {
+                return whole;
+            }
+        }
+    }
+}
+
+/// What was asked for and cancelled in one turn was never asked for. How many model calls that takes back.
+fn settle(commands: &mut Vec<Command>) -> u64 {
+    let started = commands.iter().any(|c| matches!(c, Command::Start(_)));
+    let cancelled: BTreeSet<Key> = commands
+        .iter()
+        .filter_map(|c| if let Command::Cancel(key) = c { Some(key.clone()) } else { None })
+        .filter(|_| started)
+        .collect();
+    if cancelled.is_empty() {
+        return 0;
+    }
+    let mut calls = 0;
+    let mut void = BTreeSet::new();
+    commands.retain(|c| match c {
+        Command::Start(activity) if cancelled.contains(&activity.key) => {
+            void.insert(activity.key.clone());
+            calls += u64::from(matches!(activity.request, Request::Model(_)));
+            false
+        }
+        Command::Cancel(key) => !void.contains(key),
+        _ => true,
+    });
+    calls
+}

@@ -1,0 +1,202 @@
+//! What is worked out once per program and shared by all its runs: key segments, compiled schemas and patterns, graphs.
+//!
+//! Patterns are compiled when they are first needed, as [`Schemas`] are: a program with many of them starts as fast as one
+//! without.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
+
+use regex::Regex;
+use trefoil_ir::{Program, Source, Step, StepId, StepKind, ValidatorKind, walk};
+
+use super::steps::graph::Plan;
+use crate::key;
+use crate::schemas::Schemas;
+
+/// A program and what was worked out about it.
+pub struct Prepared {
+    /// The program.
+    pub program: Arc<Program>,
+    /// Its schemas.
+    pub schemas: Schemas,
+    steps: Vec<StepFacts>,
+    /// Whether anything reads what slots' steps have spent.
+    pub tracks_spending: bool,
+    /// Whether values may have holes: something reads the environment or the secret store.
+    pub has_holes: bool,
+}
+
+#[derive(Default)]
+struct StepFacts {
+    segment: Arc<str>,
+    patterns: Vec<OnceLock<Option<Regex>>>,
+    judges: Vec<Vec<Arc<str>>>,
+    graph: OnceLock<Arc<Plan>>,
+}
+
+impl std::fmt::Debug for Prepared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "program `{}`", self.program.name)
+    }
+}
+
+impl Prepared {
+    /// Prepares a program.
+    pub fn new(program: Arc<Program>) -> Arc<Self> {
+        let mut steps: Vec<StepFacts> = program.steps.iter().map(facts).collect();
+        for (index, flow) in program.flows.iter().enumerate() {
+            let entry = index == program.entry.index();
+            Segments::default().assign(&program, flow.body, entry.then_some(&*flow.name), &mut steps);
+        }
+        let tracks_spending = reads(&program, |s| matches!(s, Source::Spent(slots) if !slots.is_empty()));
+        let has_holes = reads(&program, |s| matches!(s, Source::Environment | Source::Secrets));
+        let schemas = Schemas::new(program.clone());
+        Arc::new(Self { program, schemas, steps, tracks_spending, has_holes })
+    }
+
+    /// The key segment of a step: its label, escaped, where it has one; a mark where keys would meet otherwise.
+    pub fn segment(&self, step: StepId) -> &str {
+        self.steps.get(step.index()).map_or("", |s| &s.segment)
+    }
+
+    /// The key segment of a judge of an `Attempts` step.
+    pub fn judge(&self, step: StepId, validator: usize, judge: usize) -> &str {
+        let names = self.steps.get(step.index()).and_then(|s| s.judges.get(validator));
+        names.and_then(|n| n.get(judge)).map_or("", |n| n)
+    }
+
+    /// The order of a graph step's nodes.
+    pub fn graph(&self, step: StepId) -> Option<Arc<Plan>> {
+        let facts = self.steps.get(step.index())?;
+        let StepKind::Graph(graph) = &self.program.step(step)?.kind else { return None };
+        Some(facts.graph.get_or_init(|| Arc::new(Plan::of(graph))).clone())
+    }
+
+    /// The pattern of a step's validator; none: it is no pattern.
+    pub fn pattern(&self, step: StepId, validator: usize) -> Option<&Regex> {
+        let lock = self.steps.get(step.index())?.patterns.get(validator)?;
+        let StepKind::Attempts(attempts) = &self.program.step(step)?.kind else { return None };
+        let ValidatorKind::Regex { pattern, .. } = &attempts.validators.get(validator)?.kind else { return None };
+        lock.get_or_init(|| Regex::new(pattern).ok()).as_ref()
+    }
+}
+
+fn facts(step: &Step) -> StepFacts {
+    let StepKind::Attempts(attempts) = &step.kind else { return StepFacts::default() };
+    StepFacts { patterns: attempts.validators.iter().map(|_| OnceLock::new()).collect(), ..StepFacts::default() }
+}
+
+/// Whether a source of this sort is read anywhere in a program.
+fn reads(program: &Program, wanted: impl Fn(&Source) -> bool) -> bool {
+    let of_steps = program.steps.iter().flat_map(walk::evaluated);
+    let mut found = false;
+    for evaluated in of_steps.chain(program.flows.iter().flat_map(walk::evaluated_by_flow)) {
+        evaluated.sources(&mut |source| found |= wanted(source));
+    }
+    found
+}
+
+/// Gives the steps of one flow their key segments. Keys must tell activities apart whatever the timing, so where two
+/// steps would have the same key, the later one in the program gets a mark `~2`, `~3`, ...
+#[derive(Default)]
+struct Segments {
+    effects: BTreeMap<String, u32>,
+    structure: BTreeMap<String, u32>,
+}
+
+impl Segments {
+    fn assign(mut self, program: &Program, body: StepId, entry: Option<&str>, steps: &mut [StepFacts]) {
+        // The path in front of each step, and whether its own label is in it already (states).
+        let mut stack = vec![(body, String::new(), false)];
+        let mut fuel = program.steps.len();
+        while let Some((id, before, named)) = stack.pop() {
+            let (Some(step), Some(facts), Some(left)) =
+                (program.step(id), steps.get_mut(id.index()), fuel.checked_sub(1))
+            else {
+                continue;
+            };
+            fuel = left;
+            let mut segment = step.label.as_deref().filter(|_| !named).map(key::segment).unwrap_or_default();
+            let effect = is_effect(&step.kind);
+            if effect && segment.is_empty() && before.is_empty() {
+                segment = entry.map(key::segment).unwrap_or_default();
+            }
+            let taken = if effect { &mut self.effects } else { &mut self.structure };
+            let mut path = join(&before, &segment);
+            if effect || has_own_activities(step) {
+                let count = taken.entry(path.clone()).or_insert(0);
+                *count += 1;
+                if *count > 1 {
+                    let mark = format!("~{count}");
+                    segment.push_str(&mark);
+                    path.push_str(&mark);
+                }
+            }
+            facts.segment = segment.as_str().into();
+            if let StepKind::Attempts(attempts) = &step.kind {
+                let body = program.step(attempts.body).and_then(|b| b.label.as_deref());
+                let mut names: BTreeMap<String, u32> = body.map(|l| (key::segment(l), 1)).into_iter().collect();
+                facts.judges = attempts.validators.iter().map(|v| judge_names(&v.kind, &mut names)).collect();
+            }
+            let mut beneath: Vec<_> = match &step.kind {
+                StepKind::StateMachine(machine) => machine
+                    .states
+                    .iter()
+                    .map(|s| (s.step, format!("{}@", join(&path, &key::segment(&s.name))), true))
+                    .collect(),
+                StepKind::Loop(_) => walk::children(step).into_iter().map(|c| (c, format!("{path}@"), false)).collect(),
+                StepKind::Attempts(_) => {
+                    walk::children(step).into_iter().map(|c| (c, format!("{path}#"), false)).collect()
+                }
+                _ => walk::children(step).into_iter().map(|c| (c, path.clone(), false)).collect(),
+            };
+            beneath.reverse();
+            stack.append(&mut beneath);
+        }
+    }
+}
+
+fn judge_names(kind: &ValidatorKind, taken: &mut BTreeMap<String, u32>) -> Vec<Arc<str>> {
+    let ValidatorKind::Judges { judges, .. } = kind else { return Vec::new() };
+    let name = |name: &str| {
+        let mut name = key::segment(name);
+        let count = taken.entry(name.clone()).or_insert(0);
+        *count += 1;
+        if *count > 1 {
+            name.push_str(&format!("~{count}"));
+        }
+        Arc::from(name)
+    };
+    judges.iter().map(|j| &*j.name).map(name).collect()
+}
+
+fn join(before: &str, segment: &str) -> String {
+    if before.is_empty() || segment.is_empty() { format!("{before}{segment}") } else { format!("{before}/{segment}") }
+}
+
+fn is_effect(kind: &StepKind) -> bool {
+    match kind {
+        StepKind::Model(_)
+        | StepKind::Tool(_)
+        | StepKind::Command(_)
+        | StepKind::Human(_)
+        | StepKind::Wait { .. }
+        | StepKind::ForEach(_)
+        | StepKind::Call(_)
+        | StepKind::Refused(_) => true,
+        StepKind::Compute(_)
+        | StepKind::Sequence(_)
+        | StepKind::Parallel(_)
+        | StepKind::Branch { .. }
+        | StepKind::Loop(_)
+        | StepKind::Graph(_)
+        | StepKind::StateMachine(_)
+        | StepKind::Attempts(_) => false,
+    }
+}
+
+/// Whether structure may need timers or questions of its own, or gives its key to others with a mark behind it.
+fn has_own_activities(step: &Step) -> bool {
+    let plain = matches!(step.kind, StepKind::Sequence(_) | StepKind::Parallel(_));
+    !plain || step.policy.timeout_ms.is_some() || step.policy.retry.is_some() || !walk::evaluated(step).is_empty()
+}

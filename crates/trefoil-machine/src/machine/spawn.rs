@@ -1,0 +1,153 @@
+//! New frames, new activities.
+
+use std::sync::Arc;
+
+use trefoil_ir::{FlowId, StepId};
+
+use super::activation::{Activation, ActivationId};
+use super::eval::Stop;
+use super::frame::{Doing, Frame, FrameId, Task, What};
+use super::steps::flow::FlowCall;
+use super::turn::{Pending, Purpose, Turn};
+use super::{Command, content};
+use crate::error::RunError;
+use crate::key::Key;
+use crate::key::Path;
+use crate::request::{Activity, Request};
+
+/// Calls within calls. A cycle of calls is a load error; this also stops one made by a rendered name.
+const MAX_DEPTH: u32 = 128;
+
+impl Turn<'_> {
+    /// Starts a step beneath a structure. `write` puts the structure's own mark (pass, visit) in front of the step's
+    /// segment.
+    pub fn spawn_step(
+        &mut self,
+        parent: FrameId,
+        place: u32,
+        step: StepId,
+        activation: Option<ActivationId>,
+        write: impl FnOnce(&mut Path<'_>),
+    ) -> Result<(), Stop> {
+        self.count()?;
+        let segment = self.prepared.segment(step);
+        let Some(above) = self.core.frames.get(parent) else { return Ok(()) };
+        let key = self.core.keys.make(&above.key, |path| {
+            write(path);
+            path.name(segment);
+        });
+        let activation = activation.unwrap_or(above.activation);
+        self.insert(Frame::new(Some(parent), place, What::Step(step), activation, key));
+        Ok(())
+    }
+
+    /// Starts a call of a flow, in an activation of its own.
+    pub fn spawn_flow(
+        &mut self,
+        parent: Option<FrameId>,
+        place: u32,
+        flow: FlowId,
+        key: Key,
+        caller: Option<ActivationId>,
+        call: FlowCall,
+    ) -> Result<(), Stop> {
+        self.count()?;
+        let depth = caller.and_then(|a| self.core.activations.call(a)).map_or(0, |c| c.depth + 1);
+        if depth > MAX_DEPTH {
+            return Err(RunError::new("LIMIT_EXCEEDED", format!("calls nested deeper than {MAX_DEPTH}")).into());
+        }
+        let slots = self.program.flow(flow).map_or(0, |f| f.slots.len());
+        let activation = Activation::of_call(flow, slots, caller, depth, self.core.now_ms);
+        let activation = self.core.activations.insert(activation);
+        let mut frame = Frame::new(parent, place, What::Flow(flow), activation, key);
+        frame.doing = Doing::Flow(Box::new(call));
+        self.insert(frame);
+        Ok(())
+    }
+
+    fn insert(&mut self, mut frame: Frame) {
+        let parent = frame.parent;
+        let next = parent.and_then(|p| self.core.frames.get(p)).and_then(|p| p.first_child);
+        frame.next = next;
+        let id = self.core.frames.insert(frame);
+        if let Some(next) = next.and_then(|n| self.core.frames.get_mut(n)) {
+            next.previous = Some(id);
+        }
+        if let Some(parent) = parent.and_then(|p| self.core.frames.get_mut(p)) {
+            parent.first_child = Some(id);
+        }
+        self.push(Task::Begin(id));
+    }
+
+    /// Asks the driver for a step's effect, under the step's own key.
+    pub fn effect(&mut self, f: FrameId, request: Request) {
+        let Some(frame) = self.core.frames.get_mut(f) else { return };
+        frame.effect = true;
+        let key = frame.key.clone();
+        self.activity(f, key, Purpose::Effect, request);
+    }
+
+    /// Asks the driver for an activity beside the step: `KEY~NAME`.
+    pub fn own_activity(
+        &mut self,
+        f: FrameId,
+        purpose: Purpose,
+        request: Request,
+        write: impl FnOnce(&mut Path<'_>, u32),
+    ) -> Option<Key> {
+        let above = self.sharing(f);
+        let frame = self.core.frames.get(f)?;
+        let key = self.core.keys.make(&frame.key, |path| write(path, above));
+        self.activity(f, key.clone(), purpose, request);
+        Some(key)
+    }
+
+    fn activity(&mut self, f: FrameId, key: Key, purpose: Purpose, request: Request) {
+        let Some(step) = self.nearest_step(f) else { return };
+        let model = matches!(request, Request::Model(_));
+        let again = model && self.is_same_call(f);
+        self.core.calls += u64::from(model && !again);
+        let bytes = request.weight();
+        self.core.carried = self.core.carried.saturating_add(bytes);
+        let content = content::key(&request, self.prepared);
+        let labels = self.labels(f);
+        self.core.pending.insert(key.clone(), Pending { frame: f, purpose, bytes });
+        self.core.output.commands.push(Command::Start(Activity { key, step, content, labels, again, request }));
+    }
+
+    /// How many frames around one have the same key: structure without a label.
+    fn sharing(&self, f: FrameId) -> u32 {
+        let Some(frame) = self.core.frames.get(f) else { return 0 };
+        let mut above = frame.parent.and_then(|p| self.core.frames.get(p));
+        let mut count = 0;
+        while let Some(next) = above.filter(|a| a.key == frame.key) {
+            count += 1;
+            above = next.parent.and_then(|p| self.core.frames.get(p));
+        }
+        count
+    }
+
+    /// The step of a frame; of a flow call, the step that it runs.
+    fn nearest_step(&self, f: FrameId) -> Option<StepId> {
+        match self.core.frames.get(f)?.what {
+            What::Step(step) => Some(step),
+            What::Flow(flow) => self.program.flow(flow).map(|f| f.body),
+        }
+    }
+
+    /// The labels of the steps around a frame and its own, outermost first.
+    pub fn labels(&self, f: FrameId) -> Arc<[Arc<str>]> {
+        let mut labels = Vec::new();
+        let mut at = Some(f);
+        while let Some(frame) = at.and_then(|f| self.core.frames.get(f)) {
+            if let What::Step(step) = frame.what
+                && let Some(label) = self.program.step(step).and_then(|s| s.label.as_ref())
+            {
+                labels.push(label.clone());
+            }
+            at = frame.parent;
+        }
+        labels.reverse();
+        labels.into()
+    }
+}

@@ -1,0 +1,267 @@
+//! Iterations: a body, validated, and again with the reason when it did not pass (AEGIS).
+
+use trefoil_ir::{Attempts, Judge, StepId, Validator, ValidatorKind};
+use trefoil_template::Value;
+
+use super::flow::{CallTrails, FlowCall};
+use crate::answer::{misfit, not_json, structure};
+use crate::error::RunError;
+use crate::event::EventKind;
+use crate::machine::consensus::{self, Silent};
+use crate::machine::eval::Stop;
+use crate::machine::frame::{Doing, FrameId, Outcome, Task};
+use crate::machine::lifecycle::Started;
+use crate::machine::trail;
+use crate::machine::turn::Turn;
+use crate::machine::verdict::{self, Verdict};
+use crate::provenance::From;
+use crate::text::strip_fence;
+
+/// The body's place among the children; judges come after it.
+const BODY: u32 = 0;
+
+/// The iteration under way.
+#[derive(Debug)]
+pub struct Running {
+    iteration: u32,
+    result: Value,
+    validator: u32,
+    judges: Vec<Option<Result<Verdict, Silent>>>,
+    left: usize,
+}
+
+/// Starts the first iteration.
+pub fn start(turn: &mut Turn<'_>, f: FrameId, attempts: &Attempts) -> Result<Started, Stop> {
+    iterate(turn, f, attempts, 1, "")?;
+    Ok(Started::Running)
+}
+
+fn iterate(turn: &mut Turn<'_>, f: FrameId, attempts: &Attempts, iteration: u32, reason: &str) -> Result<(), Stop> {
+    turn.write(f, attempts.iteration, Some(Value::from(iteration)));
+    turn.write(f, attempts.previous_error, Some(Value::from(reason)));
+    turn.mark(f, attempts.iteration, |_| trail::whole(From::Index));
+    turn.mark(f, attempts.previous_error, |turn| {
+        trail::whole(From::Failure(turn.core.frames.get(f).map(|frame| frame.base.clone())))
+    });
+    if let Some(frame) = turn.core.frames.get_mut(f) {
+        let running = Running { iteration, result: Value::Null, validator: 0, judges: Vec::new(), left: 0 };
+        frame.doing = Doing::Attempts(Box::new(running));
+    }
+    turn.spawn_step(f, BODY, attempts.body, None, |path| {
+        path.iteration(iteration);
+    })
+}
+
+/// The body or a judge ended.
+pub fn ended(turn: &mut Turn<'_>, f: FrameId, attempts: &Attempts, place: u32, outcome: &Outcome) -> Result<(), Stop> {
+    if place != BODY {
+        return judged(turn, f, attempts, place - 1, outcome);
+    }
+    match outcome {
+        Outcome::Done(value) => {
+            if let Some(Doing::Attempts(running)) = turn.core.frames.get_mut(f).map(|f| &mut f.doing) {
+                running.result = value.clone();
+            }
+            turn.push(Task::Validate(f, 0));
+            Ok(())
+        }
+        // With one try there is nothing to add to the failure itself.
+        Outcome::Failed(error) if attempts.retry_failures && attempts.max > 1 => {
+            next(turn, f, attempts, error.message.clone())
+        }
+        Outcome::Failed(_) => {
+            turn.push(Task::Settle(f, outcome.clone()));
+            Ok(())
+        }
+    }
+}
+
+/// Goes through the validators from one on.
+pub fn validate(turn: &mut Turn<'_>, f: FrameId, from: u32) -> Result<(), Stop> {
+    let Some((id, step)) = turn.step_of(f) else { return Ok(()) };
+    let trefoil_ir::StepKind::Attempts(attempts) = &step.kind else { return Ok(()) };
+    let Some(Doing::Attempts(running)) = turn.core.frames.get(f).map(|f| &f.doing) else { return Ok(()) };
+    let result = running.result.clone();
+    for (at, validator) in attempts.validators.iter().enumerate().skip(from as usize) {
+        let checked = match &validator.kind {
+            ValidatorKind::Judges { judges, .. } => return ask(turn, f, id, at, judges, &result),
+            ValidatorKind::ExitCode { expected } => {
+                let code = exit_code(&result);
+                if code == *expected { Ok(()) } else { Err(format!("the exit code is {code}, not {expected}")) }
+            }
+            ValidatorKind::JsonSchema(schema) => {
+                let value = match answer(&result) {
+                    Value::Str(text) => match structure(&text) {
+                        Some(value) => Ok(value),
+                        None => Value::parse(strip_fence(&text)).map_err(|e| not_json(&text, &e)),
+                    },
+                    value => Ok(value),
+                };
+                let fits = |value| turn.prepared.schemas.check(*schema, &value).map_err(|why| misfit(&why));
+                value.and_then(fits)
+            }
+            ValidatorKind::Regex { pattern, stderr } => {
+                let text = if *stderr { member(&result, "stderr") } else { answer(&result) };
+                let text = if text.is_null() { "".into() } else { text.to_text() };
+                match turn.prepared.pattern(id, at) {
+                    None => Err(format!("`{pattern}` is not a pattern")),
+                    Some(regex) if regex.is_match(&text) => Ok(()),
+                    Some(_) => Err(format!("`{pattern}` is not found in the answer")),
+                }
+            }
+        };
+        let score = f64::from(u8::from(checked.is_ok()));
+        if let Err(reason) = judge(validator, score, 1.0, checked.err().as_deref().unwrap_or_default()) {
+            return next(turn, f, attempts, reason);
+        }
+    }
+    turn.done(f, result);
+    Ok(())
+}
+
+/// Calls all judges of a validator.
+fn ask(
+    turn: &mut Turn<'_>,
+    f: FrameId,
+    step: StepId,
+    validator: usize,
+    judges: &[Judge],
+    result: &Value,
+) -> Result<(), Stop> {
+    let context = turn.context(f, Some(result), None);
+    let from = |expr| if turn.core.traces { context.trail(expr) } else { None };
+    let inputs = judges.iter().map(|j| Ok((context.expr(&j.input)?, from(&j.input))));
+    let inputs = inputs.collect::<Result<Vec<_>, Stop>>()?;
+    let Some(frame) = turn.core.frames.get_mut(f) else { return Ok(()) };
+    let (above, activation) = (frame.key.clone(), frame.activation);
+    let Doing::Attempts(running) = &mut frame.doing else { return Ok(()) };
+    let iteration = running.iteration;
+    running.validator = validator as u32;
+    running.judges = vec![None; judges.len()];
+    running.left = judges.len();
+    if judges.is_empty() {
+        turn.push(Task::Validate(f, validator as u32 + 1));
+        return Ok(());
+    }
+    // Reversed: the stack's top is the first.
+    for (at, (judge, (input, from))) in judges.iter().zip(inputs).enumerate().rev() {
+        let segment = turn.prepared.judge(step, validator, at);
+        let key = turn.core.keys.make(&above, |path| {
+            path.iteration(iteration).name(segment);
+        });
+        let call = FlowCall {
+            input: Some(input),
+            trails: CallTrails::of_input(from),
+            time_limit: judge.timeout_ms,
+            ..FlowCall::default()
+        };
+        turn.spawn_flow(Some(f), at as u32 + 1, judge.flow, key, Some(activation), call)?;
+    }
+    Ok(())
+}
+
+/// A judge ended.
+fn judged(turn: &mut Turn<'_>, f: FrameId, attempts: &Attempts, at: u32, outcome: &Outcome) -> Result<(), Stop> {
+    let Some(Doing::Attempts(running)) = turn.core.frames.get_mut(f).map(|f| &mut f.doing) else { return Ok(()) };
+    let Some(validator) = attempts.validators.get(running.validator as usize) else { return Ok(()) };
+    let ValidatorKind::Judges { judges, consensus } = &validator.kind else { return Ok(()) };
+    let Some(by) = judges.get(at as usize) else { return Ok(()) };
+    let verdict = match outcome {
+        Outcome::Done(value) => verdict::read(value, by.weight),
+        Outcome::Failed(error) => Err(error.message.clone()),
+    };
+    if let Some(slot) = running.judges.get_mut(at as usize) {
+        *slot = Some(verdict.map_err(|why| Silent { by: by.name.clone(), why: why.into() }));
+    }
+    running.left = running.left.saturating_sub(1);
+    if running.left > 0 {
+        return Ok(());
+    }
+    let following = running.validator + 1;
+    let (mut verdicts, mut silent) = (Vec::new(), Vec::new());
+    for verdict in std::mem::take(&mut running.judges).into_iter().flatten() {
+        match verdict {
+            Ok(verdict) => verdicts.push(verdict),
+            Err(why) => silent.push(why),
+        }
+    }
+    let passed = match (judges.as_slice(), verdicts.as_slice(), consensus::combine(&verdicts, &silent, consensus)) {
+        // Nobody to agree or disagree with: what the one judge says is what counts.
+        ([_], [own], _) => judge(validator, own.score, own.confidence, &own.reasoning),
+        (_, _, Ok(combined)) => {
+            let reasoning: Vec<&str> = verdicts.iter().map(|v| &*v.reasoning).filter(|r| !r.is_empty()).collect();
+            judge(validator, combined.score, combined.confidence, &reasoning.join("\n"))
+        }
+        (_, _, Err(error)) => Err(format!("`{}` did not pass: {}", validator.name, error.message)),
+    };
+    match passed {
+        Ok(()) => {
+            turn.push(Task::Validate(f, following));
+            Ok(())
+        }
+        Err(reason) => next(turn, f, attempts, reason),
+    }
+}
+
+/// Whether score and confidence are enough; else why not.
+fn judge(validator: &Validator, score: f64, confidence: f64, reasoning: &str) -> Result<(), String> {
+    let text = |n: f64| Value::from((n * 1000.0).round() / 1000.0).to_text();
+    let mut short = Vec::new();
+    if score < validator.min_score {
+        short.push(format!("score {} is below {}", text(score), text(validator.min_score)));
+    }
+    if confidence < validator.min_confidence {
+        short.push(format!("confidence {} is below {}", text(confidence), text(validator.min_confidence)));
+    }
+    if short.is_empty() {
+        return Ok(());
+    }
+    let judged = matches!(validator.kind, ValidatorKind::Judges { .. });
+    let why = match (judged, reasoning) {
+        (true, "") => short.join(" and "),
+        (true, reasoning) => format!("{}: {reasoning}", short.join(" and ")),
+        (false, reasoning) => reasoning.to_owned(),
+    };
+    Err(format!("`{}` did not pass: {why}", validator.name))
+}
+
+/// The iteration failed: the next one, or the end.
+fn next(turn: &mut Turn<'_>, f: FrameId, attempts: &Attempts, reason: String) -> Result<(), Stop> {
+    let Some(frame) = turn.core.frames.get(f) else { return Ok(()) };
+    let Doing::Attempts(running) = &frame.doing else { return Ok(()) };
+    let iteration = running.iteration;
+    let key = frame.base.clone();
+    let last = answer(&running.result);
+    if let Some((_, step)) = turn.step_of(f) {
+        turn.note(&key, step.origin, EventKind::ValidationFailed { iteration, reason: reason.clone() });
+    }
+    if iteration >= attempts.max {
+        let message = match iteration {
+            1 => reason,
+            tried => format!("none of {tried} iterations passed; the last: {reason}"),
+        };
+        let error = RunError::new("MAX_ITERATIONS_EXCEEDED", message);
+        return Err(if last.is_null() { error } else { error.answered(&last.to_text()) }.into());
+    }
+    iterate(turn, f, attempts, iteration + 1, &reason)
+}
+
+/// The text or value that validators look at: of a command's result its stdout.
+fn answer(result: &Value) -> Value {
+    match result {
+        Value::Object(object) if object.contains_key("stdout") => member(result, "stdout"),
+        other => other.clone(),
+    }
+}
+
+fn member(result: &Value, name: &str) -> Value {
+    result.get(name).cloned().unwrap_or_default()
+}
+
+/// 0 for a model call: it succeeded, or there would be no result.
+fn exit_code(result: &Value) -> i64 {
+    match result.get("exit_code") {
+        Some(Value::Number(n)) => n.as_i64().unwrap_or(0),
+        _ => 0,
+    }
+}

@@ -1,0 +1,198 @@
+//! States and transitions (AEGIS workflows, decisions E8 and E9).
+
+use trefoil_ir::{State, StateId, StateMachine, Takes, Transition};
+use trefoil_template::Value;
+
+use crate::error::RunError;
+use crate::event::EventKind;
+use crate::key;
+use crate::machine::eval::{Context, Stop};
+use crate::machine::frame::{Doing, FrameId, Outcome, Task};
+use crate::machine::lifecycle::{self, Started};
+use crate::machine::trail;
+use crate::machine::turn::Turn;
+use crate::provenance::From;
+
+/// Where the machine of states stands.
+#[derive(Debug)]
+pub struct Running {
+    entries: u32,
+    visits: Vec<u32>,
+}
+
+/// Enters the initial state.
+pub fn start(turn: &mut Turn<'_>, f: FrameId, machine: &StateMachine) -> Result<Started, Stop> {
+    if let Some(frame) = turn.core.frames.get_mut(f) {
+        let visits = vec![0; machine.states.len()];
+        frame.doing = Doing::StateMachine(Box::new(Running { entries: 0, visits }));
+    }
+    enter(turn, f, machine, machine.initial, None)?;
+    Ok(Started::Running)
+}
+
+fn enter(
+    turn: &mut Turn<'_>,
+    f: FrameId,
+    machine: &StateMachine,
+    id: StateId,
+    from: Option<StateId>,
+) -> Result<(), Stop> {
+    let Some(state) = machine.states.get(id.index()) else {
+        return Err(RunError::new("NO_TRANSITION", "a transition leads to a state that does not exist").into());
+    };
+    let Some(Doing::StateMachine(running)) = turn.core.frames.get_mut(f).map(|f| &mut f.doing) else { return Ok(()) };
+    running.entries += 1;
+    if running.entries > machine.max_entries {
+        let message = format!("more than {} states entered; the next was `{}`", machine.max_entries, state.name);
+        let error = RunError::new("MAX_TRANSITIONS_EXCEEDED", message);
+        return Err(fails(turn, f, machine, from.unwrap_or(id), error));
+    }
+    let Some(visits) = running.visits.get_mut(id.index()) else { return Ok(()) };
+    if *visits >= state.max_visits {
+        let message = format!("state `{}` entered more than {} times", state.name, state.max_visits);
+        return Err(fails(turn, f, machine, id, RunError::new("MAX_STATE_VISITS_EXCEEDED", message)));
+    }
+    *visits += 1;
+    let visit = *visits;
+    set(turn, f, machine.visit, Some(Value::from(visit)));
+    mark(turn, f, machine.visit, |_| trail::whole(From::Index));
+    turn.spawn_step(f, id.0, state.step, None, |path| {
+        path.name(&key::segment(&state.name)).pass(visit);
+    })
+}
+
+/// A state ended.
+pub fn ended(
+    turn: &mut Turn<'_>,
+    f: FrameId,
+    machine: &StateMachine,
+    place: u32,
+    outcome: &Outcome,
+) -> Result<(), Stop> {
+    let Some(state) = machine.states.get(place as usize) else { return Ok(()) };
+    // Writes may be done again after a question: they come out the same.
+    let (result, failure) = match outcome {
+        Outcome::Done(value) => {
+            set(turn, f, machine.previous_error, None);
+            (value.clone(), None)
+        }
+        Outcome::Failed(error) => {
+            let failed = state.failed.as_ref().map(|e| turn.context(f, None, Some(&error.message)).expr(e));
+            let value = failed.transpose()?.unwrap_or_default();
+            let out = turn.program.step(state.step).and_then(|s| s.out);
+            set(turn, f, out, Some(value.clone()));
+            set(turn, f, machine.previous_error, Some(Value::from(&*error.message)));
+            for slot in [out, machine.previous_error] {
+                mark(turn, f, slot, |turn| trail::whole(From::Failure(turn.ended_child(f, place).cloned())));
+            }
+            (value, Some(error))
+        }
+    };
+    let context = turn.context_of(f, place, Some(&result), failure.map(|e| &*e.message));
+    if let Some(transition) = taken(&context, state, failure.is_some())? {
+        let feedback = transition.feedback.as_ref().map(|text| context.text(text)).transpose()?;
+        let text = transition.feedback.as_ref().filter(|_| turn.core.traces);
+        let from = text.and_then(|text| context.text_trail(text));
+        set(turn, f, machine.feedback, feedback);
+        mark(turn, f, machine.feedback, |_| from);
+        return enter(turn, f, machine, transition.target, Some(StateId(place)));
+    }
+    if failure.is_some() {
+        turn.push(Task::Settle(f, outcome.clone()));
+        return Ok(());
+    }
+    let failed = match &state.fails_when {
+        Some(when) if state.may_end() => context.cond(when)?,
+        _ => false,
+    };
+    if !state.may_end() || failed && !state.transitions.is_empty() {
+        let error = no_transition(turn, f, state, &result);
+        return Err(fails(turn, f, machine, StateId(place), error));
+    }
+    if let (true, Some(when)) = (failed, &state.fails_when) {
+        let message = format!("the run ended in state `{}` with `{}`", state.name, when.text);
+        let error = RunError::new("COMMAND_FAILED", message);
+        return Err(fails(turn, f, machine, StateId(place), error));
+    }
+    let slot = turn.program.step(state.step).and_then(|s| s.out);
+    let frame = turn.core.frames.get(f).map(|f| f.activation);
+    let stored = slot.zip(frame).and_then(|(slot, activation)| turn.core.activations.read(activation, slot)).cloned();
+    turn.done(f, stored.unwrap_or(result));
+    Ok(())
+}
+
+/// The first transition of a state that holds.
+pub fn taken<'s>(context: &Context<'_>, state: &'s State, failed: bool) -> Result<Option<&'s Transition>, Stop> {
+    for transition in state.transitions.iter().filter(|t| matches(t, failed)) {
+        if transition.when.as_ref().map_or(Ok(true), |when| context.cond(when))? {
+            return Ok(Some(transition));
+        }
+    }
+    Ok(None)
+}
+
+/// The run fails at a state, although the state itself ended well: that is shown where it happened.
+fn fails(turn: &mut Turn<'_>, f: FrameId, machine: &StateMachine, id: StateId, error: RunError) -> Stop {
+    let error = at(turn, f, machine, id, error);
+    let step = machine.states.get(id.index()).and_then(|s| turn.program.step(s.step));
+    if let (Some(step), Some(key)) = (step.filter(|s| s.label.is_some()), error.key.clone()) {
+        turn.note(&key, step.origin, EventKind::StepFailed { error: error.clone(), handled_as: "fail" });
+    }
+    error.into()
+}
+
+/// Says that a failure is about a state: under the key of its last visit, at its place unless a closer one is known.
+fn at(turn: &mut Turn<'_>, f: FrameId, machine: &StateMachine, id: StateId, mut error: RunError) -> RunError {
+    let Some(state) = machine.states.get(id.index()) else { return error };
+    error.location = error.location.or_else(|| turn.program.step(state.step).map(|s| s.origin));
+    let Some(frame) = turn.core.frames.get(f) else { return error };
+    let visits = match &frame.doing {
+        Doing::StateMachine(running) => running.visits.get(id.index()).copied().unwrap_or_default(),
+        _ => 0,
+    };
+    error.key = Some(turn.core.keys.make(&frame.key, |path| {
+        path.name(&key::segment(&state.name)).pass(visits.max(1));
+    }));
+    error
+}
+
+fn matches(transition: &Transition, failed: bool) -> bool {
+    match transition.takes {
+        Takes::Success => !failed,
+        Takes::Failure => failed,
+        Takes::Both => true,
+    }
+}
+
+fn set(turn: &mut Turn<'_>, f: FrameId, slot: Option<trefoil_ir::SlotId>, value: Option<Value>) {
+    if let Some(slot) = slot {
+        turn.write(f, slot, value);
+    }
+}
+
+fn mark(
+    turn: &mut Turn<'_>,
+    f: FrameId,
+    slot: Option<trefoil_ir::SlotId>,
+    from: impl FnOnce(&Turn<'_>) -> trail::Trail,
+) {
+    if let Some(slot) = slot {
+        turn.mark(f, slot, |turn| from(turn));
+    }
+}
+
+fn no_transition(turn: &Turn<'_>, f: FrameId, state: &State, result: &Value) -> RunError {
+    let context = turn.context(f, Some(result), None);
+    let asked = state.transitions.iter().filter_map(|t| t.when.as_ref());
+    let seen = lifecycle::joined(asked.flat_map(|when| context.seen(when)));
+    let tried: Vec<&str> = state.transitions.iter().map(|t| &*t.text).collect();
+    let mut message = format!("no transition of state `{}` matched (`{}`)", state.name, tried.join("`, `"));
+    if !seen.is_empty() {
+        message.push_str(": ");
+        message.push_str(&seen);
+    }
+    let mut error =
+        RunError::new("NO_TRANSITION", message).help("add a transition without a condition as the last one");
+    error.location = state.transitions.first().map(|t| t.origin);
+    error
+}

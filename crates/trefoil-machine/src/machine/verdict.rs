@@ -1,0 +1,70 @@
+//! Verdicts: what a judge answers, `{score, confidence, reasoning}`.
+
+use trefoil_template::Value;
+
+use crate::answer::structure;
+
+/// A judge's confidence when it does not say.
+const CONFIDENCE: f64 = 0.8;
+
+/// A verdict.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Verdict {
+    /// 0 to 1.
+    pub score: f64,
+    /// 0 to 1.
+    pub confidence: f64,
+    /// Why; may be empty.
+    pub reasoning: String,
+    /// How much it counts.
+    pub weight: f64,
+    /// The whole answer.
+    pub answer: Value,
+}
+
+/// Reads an answer as a verdict: an object, or text that is one, also inside a code fence. The error says what is wrong.
+pub fn read(answer: &Value, weight: f64) -> Result<Verdict, String> {
+    let parsed = answer.as_str().and_then(structure);
+    let answer = parsed.unwrap_or_else(|| answer.clone());
+    let Some(object) = answer.as_object() else { return Err("the answer is not a verdict".to_owned()) };
+    let score = match object.get("score") {
+        None | Some(Value::Null) => return Err("the verdict has no `score`".to_owned()),
+        Some(score) => unit("score", score)?,
+    };
+    let confidence = match object.get("confidence") {
+        None | Some(Value::Null) => CONFIDENCE,
+        Some(confidence) => unit("confidence", confidence)?,
+    };
+    let reasoning = ["reasoning", "feedback"].iter().find_map(|key| object.get(*key)?.as_str()).unwrap_or_default();
+    Ok(Verdict { score, confidence, reasoning: reasoning.to_owned(), weight, answer: answer.clone() })
+}
+
+fn unit(name: &str, value: &Value) -> Result<f64, String> {
+    match value.as_f64() {
+        Some(number) if (0.0..=1.0).contains(&number) => Ok(number),
+        _ => Err(format!("the verdict's `{name}` is not a number from 0 to 1")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use expect_test::expect;
+
+    #[test]
+    fn a_verdict_is_read_from_an_object_or_from_text_in_a_fence() {
+        let verdict = read(&"```json\n{\"score\": 0.5, \"reasoning\": \"thin\"}\n```".into(), 2.0).unwrap();
+        assert_eq!((verdict.score, verdict.confidence, verdict.weight), (0.5, 0.8, 2.0));
+        assert_eq!(verdict.reasoning, "thin");
+        let object: Value = [("score", 1), ("confidence", 0)].into_iter().collect();
+        assert_eq!(read(&object, 1.0).unwrap().confidence, 0.0);
+    }
+
+    #[test]
+    fn what_is_no_verdict_says_why() {
+        expect!["the answer is not a verdict"].assert_eq(&read(&"fine".into(), 1.0).unwrap_err());
+        expect!["the verdict has no `score`"].assert_eq(&read(&"{}".into(), 1.0).unwrap_err());
+        let why = read(&"{\"score\": 85}".into(), 1.0).unwrap_err();
+        expect!["the verdict's `score` is not a number from 0 to 1"].assert_eq(&why);
+    }
+}

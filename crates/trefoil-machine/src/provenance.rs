@@ -1,0 +1,199 @@
+//! Where a text came from: each part of it with the step, the input or the line of a manifest that put it there.
+//!
+//! Plain data for events and traces. The machine works it out (`machine/trail`), and only for whoever wants it: see
+//! [`crate::Machine::with_provenance`]. Nothing that a run does depends on it.
+
+use std::sync::Arc;
+
+use trefoil_syntax::Location;
+
+use crate::key::Key;
+
+/// What put a part of a text there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum From {
+    /// Text of a manifest.
+    Literal,
+    /// Text that no manifest has at a place: a separator, a default, an instruction that the format adds.
+    Const,
+    /// The run's input.
+    Input,
+    /// A step's result.
+    Step(Key),
+    /// The environment variable of this name.
+    Env(Arc<str>),
+    /// The secret of this name.
+    Secret(Arc<str>),
+    /// The item of a fan-out, and the step that made the list.
+    Item(Option<Key>),
+    /// The number of an item, a pass, a visit, an iteration.
+    Index,
+    /// The text of a failure, and the step that failed.
+    Failure(Option<Key>),
+    /// The run itself: its id, what it has spent.
+    Run,
+    /// A value put together from the results of several steps.
+    Several(Vec<Key>),
+    /// Changed on the way, or not known.
+    Other,
+}
+
+/// A placeholder that a text was handed on through.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Via {
+    /// Its path, as written.
+    pub path: Arc<str>,
+    /// Where it is.
+    pub place: Location,
+}
+
+/// Where a part of a text came from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Origin {
+    /// What put it there.
+    pub from: From,
+    /// The path inside what it came from: a step's result, the run's input.
+    pub member: Vec<Arc<str>>,
+    /// The path of the placeholder, as written.
+    pub path: Option<Arc<str>>,
+    /// The literal text, or the placeholder nearest to the source.
+    pub place: Option<Location>,
+    /// The placeholders that it was handed on through after that, the outermost first.
+    pub via: Vec<Via>,
+}
+
+impl Origin {
+    /// Something of this kind, with nothing else known.
+    pub fn of(from: From) -> Self {
+        Self { from, member: Vec::new(), path: None, place: None, via: Vec::new() }
+    }
+}
+
+/// A part of a text as the machine knows it: holes are `***`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Part {
+    /// Bytes.
+    pub len: u32,
+    /// Where it came from.
+    pub origin: Origin,
+}
+
+/// A part of a text as it is shown. The spans of a text are in order and cover it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Span {
+    /// Its first character (a Unicode scalar value, from 0).
+    pub start: u32,
+    /// Behind its last.
+    pub end: u32,
+    /// Where it came from.
+    pub origin: Origin,
+}
+
+/// The parts of a text that no manifest has at a place.
+pub(crate) fn constant(text: &str) -> Vec<Part> {
+    one(text.len(), Origin::of(From::Const))
+}
+
+/// How many bytes parts cover.
+pub(crate) fn covered(parts: &[Part]) -> usize {
+    parts.iter().map(|p| p.len as usize).sum()
+}
+
+/// The parts of a text that something changed on the way: what is the same at both ends keeps its origin.
+pub fn realign(parts: Vec<Part>, before: &str, after: &str) -> Vec<Part> {
+    if before == after || covered(&parts) != before.len() {
+        return if covered(&parts) == after.len() { parts } else { one(after.len(), Origin::of(From::Other)) };
+    }
+    let same = |(a, b): &(char, char)| a == b;
+    let head: usize = before.chars().zip(after.chars()).take_while(same).map(|(c, _)| c.len_utf8()).sum();
+    let room = before.len().min(after.len()) - head;
+    let mut tail = 0;
+    for (c, _) in before.chars().rev().zip(after.chars().rev()).take_while(same) {
+        if tail + c.len_utf8() > room {
+            break;
+        }
+        tail += c.len_utf8();
+    }
+    let mut kept = cut(&parts, 0, head);
+    kept.extend(one(after.len() - head - tail, Origin::of(From::Other)));
+    kept.extend(cut(&parts, before.len() - tail, before.len()));
+    kept
+}
+
+fn one(len: usize, origin: Origin) -> Vec<Part> {
+    if len == 0 { Vec::new() } else { vec![Part { len: len as u32, origin }] }
+}
+
+/// The parts between two places.
+fn cut(parts: &[Part], from: usize, to: usize) -> Vec<Part> {
+    let mut at = 0;
+    let mut kept = Vec::new();
+    for part in parts {
+        let end = at + part.len as usize;
+        let len = end.min(to).saturating_sub(at.max(from));
+        kept.extend(one(len, part.origin.clone()));
+        at = end;
+    }
+    kept
+}
+
+/// Parts of a text as spans in characters. What the parts do not cover is one span of unknown origin.
+pub fn spans(parts: &[Part], text: &str) -> Vec<Span> {
+    let mut spans: Vec<Span> = Vec::with_capacity(parts.len());
+    let (mut byte, mut character) = (0usize, 0u32);
+    let mut add = |len: usize, origin: &Origin| {
+        let Some(part) = text.get(byte..byte + len).filter(|part| !part.is_empty()) else { return };
+        let end = character + part.chars().count() as u32;
+        match spans.last_mut() {
+            Some(last) if last.origin == *origin => last.end = end,
+            _ => spans.push(Span { start: character, end, origin: origin.clone() }),
+        }
+        byte += len;
+        character = end;
+    };
+    for part in parts {
+        add(part.len as usize, &part.origin);
+    }
+    let done = spans.last().map_or(0, |s| s.end);
+    let all = text.chars().count() as u32;
+    if done < all {
+        spans.push(Span { start: done, end: all, origin: Origin::of(From::Other) });
+    }
+    spans
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn part(len: u32, name: &str) -> Part {
+        Part { len, origin: Origin::of(From::Env(name.into())) }
+    }
+
+    fn shown(parts: &[Part]) -> String {
+        let name = |p: &Part| match &p.origin.from {
+            From::Env(name) => format!("{name}{}", p.len),
+            _ => format!("?{}", p.len),
+        };
+        parts.iter().map(name).collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn what_a_change_leaves_alone_keeps_its_origin() {
+        let parts = || vec![part(3, "a"), part(4, "b"), part(3, "c")];
+        assert_eq!(shown(&realign(parts(), "aaabbbbccc", "aaabXXbccc")), "a3 b1 ?2 b1 c3");
+        assert_eq!(shown(&realign(parts(), "aaabbbbccc", "aaabb")), "a3 b2");
+        assert_eq!(shown(&realign(parts(), "aaabbbbccc", "aaabbbbccc")), "a3 b4 c3");
+        assert_eq!(shown(&realign(parts(), "something else", "xyz")), "?3");
+        assert_eq!(covered(&realign(parts(), "aaabbbbccc", "aaabbbbcccc")), 11);
+    }
+
+    #[test]
+    fn spans_count_characters_join_neighbours_and_cover_the_text() {
+        let found = spans(&[part(4, "a"), part(2, "a"), part(1, "b")], "äöü!x");
+        let ends: Vec<_> = found.iter().map(|s| (s.start, s.end)).collect();
+        assert_eq!(ends, [(0, 3), (3, 4), (4, 5)]);
+        assert_eq!(found.last().map(|s| &s.origin.from), Some(&From::Other));
+        assert!(spans(&[], "").is_empty());
+    }
+}

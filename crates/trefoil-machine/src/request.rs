@@ -1,0 +1,225 @@
+//! What the machine asks for: plain data, masked texts still masked.
+
+use std::sync::Arc;
+
+use trefoil_ir::{AnswerFormat, Guard, ModelParameters, OnTimeout, StepId, ToolKind};
+use trefoil_template::{Question, Value};
+
+use crate::key::{ContentKey, Key};
+use crate::provenance::Part;
+
+/// One attempt at an effect.
+#[derive(Debug, Clone)]
+pub struct Activity {
+    /// Where.
+    pub key: Key,
+    /// Which step of the program.
+    pub step: StepId,
+    /// What it depends on.
+    pub content: ContentKey,
+    /// The labels of the enclosing steps and its own, outermost first.
+    pub labels: Arc<[Arc<str>]>,
+    /// One more try of a model call that has been counted: nobody asked for it.
+    pub again: bool,
+    /// What to do.
+    pub request: Request,
+}
+
+/// The effects.
+#[derive(Debug, Clone)]
+pub enum Request {
+    /// A model call.
+    Model(Box<ModelRequest>),
+    /// A tool call.
+    Tool(ToolRequest),
+    /// A command.
+    Command(CommandRequest),
+    /// A person's answer.
+    Human(HumanRequest),
+    /// Time passes: retry delays, timeouts, waits.
+    Timer {
+        /// Milliseconds.
+        ms: u64,
+    },
+    /// A condition on something that only the driver knows (decision C8). Its boolean is journaled.
+    Decide(Question),
+}
+
+impl Request {
+    /// Its sort, as entries and messages name it.
+    pub fn sort(&self) -> &'static str {
+        match self {
+            Self::Model(_) => "model",
+            Self::Tool(_) => "tool",
+            Self::Command(_) => "command",
+            Self::Human(_) => "human",
+            Self::Timer { .. } => "timer",
+            Self::Decide(_) => "decide",
+        }
+    }
+
+    /// Bytes that it holds and nothing else does: its prompts and arguments, right after they were put together.
+    pub fn weight(&self) -> u64 {
+        match self {
+            Self::Model(request) => request.messages.iter().map(|m| m.content.fresh_weight()).sum(),
+            Self::Tool(request) => request.arguments.fresh_weight(),
+            Self::Command(request) => {
+                let env = request.env.iter().map(|(_, value)| value);
+                request.arguments.iter().chain(env).map(Value::fresh_weight).sum()
+            }
+            Self::Human(request) => request.prompt.fresh_weight(),
+            Self::Timer { .. } | Self::Decide(_) => 0,
+        }
+    }
+}
+
+/// Who speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[allow(missing_docs, reason = "each is the role of its name")]
+pub enum Role {
+    System,
+    User,
+    Assistant,
+}
+
+/// One message.
+#[derive(Debug, Clone)]
+pub struct Message {
+    /// Who speaks.
+    pub role: Role,
+    /// Text, or masked text until the driver has filled it.
+    pub content: Value,
+    /// Where each part of it came from, in a run that is watched for it; else empty. No part of what the call depends on.
+    pub parts: Vec<Part>,
+}
+
+/// A model call.
+#[derive(Debug, Clone)]
+pub struct ModelRequest {
+    /// The agent that speaks.
+    pub speaker: Arc<str>,
+    /// The provider; none: an alias that the run's `--model` resolves.
+    pub provider: Option<Arc<str>>,
+    /// The provider's model name, or the alias.
+    pub model: Arc<str>,
+    /// In order.
+    pub messages: Vec<Message>,
+    /// Sampling and limits.
+    pub parameters: ModelParameters,
+    /// What the answer is read as.
+    pub format: AnswerFormat,
+    /// The schema of the format (or of a schema guardrail), for the provider: name and JSON Schema.
+    pub schema: Option<(Arc<str>, Value)>,
+    /// Output side applied by the driver before the answer is journaled; the input side is already applied.
+    pub guards: Vec<Guard>,
+    /// Whether text is shown while it arrives.
+    pub stream: bool,
+    /// A guardrail looks at the whole answer before the workflow sees any of it: text shown before is provisional.
+    pub provisional: bool,
+}
+
+/// A tool call.
+#[derive(Debug, Clone)]
+pub struct ToolRequest {
+    /// Name.
+    pub name: Arc<str>,
+    /// Which sort.
+    pub kind: ToolKind,
+    /// An object.
+    pub arguments: Value,
+}
+
+/// A command: `sh -c script trefoil arguments...`.
+#[derive(Debug, Clone)]
+pub struct CommandRequest {
+    /// The script.
+    pub script: Arc<str>,
+    /// Positional parameters from 1.
+    pub arguments: Vec<Value>,
+    /// Environment entries.
+    pub env: Vec<(Arc<str>, Value)>,
+    /// Working directory.
+    pub workdir: Option<Value>,
+}
+
+/// A question to a person.
+#[derive(Debug, Clone)]
+pub struct HumanRequest {
+    /// The step's label: what `--answer STEP=VALUE` names.
+    pub step: Arc<str>,
+    /// The question.
+    pub prompt: Value,
+    /// The answers that lead on, where only some do.
+    pub accepts: Vec<Arc<str>>,
+    /// The answer before this question, which led nowhere: only a person is asked again, and no default answers then.
+    pub refused: Option<Arc<str>>,
+    /// Milliseconds until `on_timeout`.
+    pub timeout_ms: Option<u64>,
+    /// What then.
+    pub on_timeout: OnTimeout,
+}
+
+/// Why a model stopped, as its provider says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Finish {
+    /// It had said all.
+    Stop,
+    /// It reached its limit of tokens: the answer is cut off.
+    Length,
+    /// It would not answer.
+    Refused,
+    /// The provider's content filter held the answer back, or a part of it.
+    Filtered,
+}
+
+/// What a call used.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Usage {
+    /// Tokens in.
+    pub input_tokens: u64,
+    /// Tokens out.
+    pub output_tokens: u64,
+    /// Of the tokens in: read from the provider's cache.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub cached_tokens: u64,
+    /// Calls whose provider did not say what they used: the figures above do not hold theirs.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unknown_calls: u64,
+}
+
+fn is_zero(n: &u64) -> bool {
+    *n == 0
+}
+
+impl Usage {
+    /// One call that used something nobody told.
+    pub fn unknown() -> Self {
+        Self { unknown_calls: 1, ..Self::default() }
+    }
+    /// One call in words for tokens, where no provider counts them.
+    pub fn in_words(request: &ModelRequest, answer: &str) -> Self {
+        let words = |text: &str| text.split_whitespace().count() as u64;
+        Self {
+            input_tokens: request.messages.iter().map(|m| words(&m.content.to_text())).sum(),
+            output_tokens: words(answer),
+            ..Self::default()
+        }
+    }
+    /// Whether every call said what it used. Where not, the figures are a lower bound and are shown with a `?`.
+    pub fn is_known(&self) -> bool {
+        self.unknown_calls == 0
+    }
+    /// Both together. What providers say is not trusted to be of any size.
+    pub fn total(&self) -> u64 {
+        self.input_tokens.saturating_add(self.output_tokens)
+    }
+    /// Adds another call's.
+    pub fn add(&mut self, other: Usage) {
+        self.input_tokens = self.input_tokens.saturating_add(other.input_tokens);
+        self.output_tokens = self.output_tokens.saturating_add(other.output_tokens);
+        self.cached_tokens = self.cached_tokens.saturating_add(other.cached_tokens);
+        self.unknown_calls = self.unknown_calls.saturating_add(other.unknown_calls);
+    }
+}

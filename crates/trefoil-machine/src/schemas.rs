@@ -1,0 +1,63 @@
+//! The schemas of a program, compiled when they are first needed: the machine reads inputs and answers by them, guardrails
+//! judge answers by them.
+
+use std::sync::{Arc, OnceLock};
+
+use trefoil_ir::schema::{Checker, Misfit};
+use trefoil_ir::{FlowId, Program, SchemaId};
+use trefoil_template::Value;
+
+/// A compiled schema, or why it is none.
+type Compiled = Result<Checker, String>;
+
+/// The schemas of one program.
+pub struct Schemas {
+    program: Arc<Program>,
+    declared: Vec<OnceLock<Compiled>>,
+    fields: Vec<Vec<OnceLock<Compiled>>>,
+}
+
+impl Schemas {
+    /// Of this program.
+    pub fn new(program: Arc<Program>) -> Self {
+        let locks = |n: usize| (0..n).map(|_| OnceLock::new()).collect::<Vec<_>>();
+        let declared = locks(program.schemas.len());
+        let fields = program.flows.iter().map(|f| locks(f.intake.fields.len())).collect();
+        Self { program, declared, fields }
+    }
+
+    /// Checks a value against a schema of the program. The error says where and why it does not fit.
+    pub fn check(&self, schema: SchemaId, value: &Value) -> Result<(), String> {
+        let (Some(lock), Some(schema)) = (self.declared.get(schema.index()), self.program.schema(schema)) else {
+            return Err("the schema does not exist".to_owned());
+        };
+        fits(lock.get_or_init(|| compile(&schema.json)), value)
+    }
+
+    /// Checks an input property of a flow.
+    pub fn check_field(&self, flow: FlowId, field: usize, value: &Value) -> Result<(), String> {
+        let lock = self.fields.get(flow.index()).and_then(|f| f.get(field));
+        let declared = self.program.flow(flow).and_then(|f| f.intake.fields.get(field));
+        let (Some(lock), Some(declared)) = (lock, declared) else { return Ok(()) };
+        fits(lock.get_or_init(|| compile(&declared.schema)), value)
+    }
+}
+
+fn compile(schema: &Value) -> Compiled {
+    Checker::new(&schema.to_json()).map_err(|e| format!("the schema is not valid: {e}"))
+}
+
+fn fits(checker: &Compiled, value: &Value) -> Result<(), String> {
+    let checker = checker.as_ref().map_err(Clone::clone)?;
+    let json = value.to_json();
+    let errors = match checker.check(&json) {
+        Ok(()) => return Ok(()),
+        Err(Misfit::TooMuchWork) => return Err("the schema makes it too much work to check this value".to_owned()),
+        Err(Misfit::Broken(errors)) => errors,
+    };
+    // The first by place: which one a validator happens to find first is its own affair.
+    let Some(error) = errors.iter().min_by_key(|e| e.instance_path().to_string()) else { return Ok(()) };
+    let path = error.instance_path().to_string();
+    let message = crate::text::shorten(&error.to_string(), 300);
+    Err(if path.is_empty() { message } else { format!("at `{path}`: {message}") })
+}

@@ -1,0 +1,94 @@
+//! A world for the machine: every activity is answered by a pure function of its key and request, in any order wanted.
+
+use std::sync::Arc;
+
+use testbed::Run;
+use trefoil_ir::Program;
+use trefoil_machine::{Activity, Cause, Entry, Flags, Key, Machine, Prepared, Request, RunError, Usage};
+use trefoil_template::Value;
+
+pub const FLAGS: Flags = Flags { seed: 11, max_calls: None };
+
+pub fn start(program: &Arc<Program>) -> Run {
+    Run::start(&Prepared::new(program.clone()), Some(Value::from("in")), FLAGS)
+}
+
+/// With provenance.
+pub fn start_watched(program: &Arc<Program>) -> Run {
+    Run::start_watched(&Prepared::new(program.clone()), Some(Value::from("in")), FLAGS)
+}
+
+/// From a journal cut somewhere.
+pub fn resume(program: &Arc<Program>, entries: &[Entry]) -> Result<Run, RunError> {
+    let resumed = Machine::resume(Prepared::new(program.clone()), entries)?;
+    assert_eq!(resumed.next_seq as usize, entries.len());
+    Ok(Run::resume(resumed, entries))
+}
+
+/// A millisecond later.
+pub fn complete(run: &mut Run, key: &Key, result: Result<Value, RunError>, usage: Option<Usage>) {
+    run.now_ms += 1;
+    run.complete(key, result, usage);
+}
+
+/// What may be completed: time limits only when there is nothing else.
+fn choices(run: &Run) -> Vec<&Activity> {
+    let work: Vec<&Activity> = run.pending.iter().filter(|a| !limit(a.key.as_str())).collect();
+    if work.is_empty() { run.pending.iter().collect() } else { work }
+}
+
+/// Completes everything, in the order that `choose` says, by [`answer`].
+pub fn finish(mut run: Run, mut choose: impl FnMut(usize) -> usize) -> Run {
+    while run.result.is_none() {
+        let choices = choices(&run);
+        let activity = choices[choose(choices.len()) % choices.len()].clone();
+        let (result, usage) = answer(&activity);
+        complete(&mut run, &activity.key, result, usage);
+    }
+    run
+}
+
+/// Whether it is a limit of time.
+fn limit(key: &str) -> bool {
+    key.contains("~timeout") || key.contains("~budget")
+}
+
+fn hash(text: &str) -> u64 {
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3))
+}
+
+/// What the world answers: a pure function of the activity.
+pub fn answer(activity: &Activity) -> (Result<Value, RunError>, Option<Usage>) {
+    let key = activity.key.as_str();
+    let result = match &activity.request {
+        Request::Model(request) => {
+            let speaker = &*request.speaker;
+            let user = request.messages.last().map(|m| m.content.canonical()).unwrap_or_default();
+            let last = key.rsplit('/').next().unwrap_or_default();
+            let failed = |status| Err(RunError::new("MODEL_ERROR", "no").cause(Cause::Status(status)));
+            match speaker {
+                "bad" => failed(500),
+                "flaky" if !last.contains('!') => failed(429),
+                "judge" if key.contains("#1/") => Ok("{\"score\": 0.1, \"reasoning\": \"thin\"}".into()),
+                "judge" => Ok("```json\n{\"score\": 0.9}\n```".into()),
+                "looping" if key.contains("@2") => Ok("stop".into()),
+                "state" if last.ends_with("@1") && hash(key).is_multiple_of(2) => Ok("back".into()),
+                "list" => Ok("[1, \"two\", null]".into()),
+                other => Ok(format!("{other}:{}", hash(&user) % 97).into()),
+            }
+        }
+        Request::Tool(request) => Ok([("tool", request.arguments.clone())].into_iter().collect()),
+        Request::Command(_) => {
+            let members: [(&str, Value); 3] =
+                [("exit_code", 0.into()), ("stdout", "out".into()), ("stderr", "".into())];
+            Ok(members.into_iter().collect())
+        }
+        // Where not every answer leads on, the first does not.
+        Request::Human(human) if human.refused.is_some() => Ok("sure".into()),
+        Request::Human(_) => Ok("yes".into()),
+        Request::Timer { .. } => Ok(Value::Null),
+        Request::Decide(question) => Ok(hash(&question.canonical()).is_multiple_of(2).into()),
+    };
+    let model = matches!(activity.request, Request::Model(_));
+    (result, model.then_some(Usage { input_tokens: 3, output_tokens: 1, ..Usage::default() }))
+}

@@ -1,0 +1,15 @@
+//! The machine, through its public interface and driven by hand. What steps do is tested with the driver, in
+//! `trefoil-runtime`.
+
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test that cannot go on fails"
+)]
+
+mod machine;
+mod properties;
+mod random;
+mod spent;

@@ -1,0 +1,246 @@
+//! The ports: everything the driver needs from the world. In-memory implementations live beside them.
+
+mod clock;
+mod fakes;
+mod memory;
+mod random;
+mod secrets;
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use async_trait::async_trait;
+use trefoil_template::{HoleKind, Value};
+
+use trefoil_ir::StepId;
+use trefoil_machine::event::Event;
+use trefoil_machine::journal::Entry;
+use trefoil_machine::key::Key;
+use trefoil_machine::request::{CommandRequest, Finish, HumanRequest, ModelRequest, ToolRequest, Usage};
+
+pub use clock::{SystemClock, VirtualClock};
+pub use fakes::{FnModel, NoHumans, NoTools, echo};
+pub use memory::{CollectEvents, MemoryJournal, NoEvents, NoJournal};
+pub use random::{SeededRandom, SystemRandom};
+pub use secrets::{EnvSecrets, MapSecrets, env_file};
+
+/// Answers model calls.
+#[async_trait]
+pub trait ModelProvider: Send + Sync {
+    /// One call. `request` has no holes left. Text goes to `delta` as it arrives when `request.stream`. Dropping the
+    /// future cancels the call. No retries inside: the machine does those, and counts them.
+    // The lifetime is written out: left to the macro, the text would have to outlive the call.
+    async fn call(
+        &self,
+        at: CallSite<'_>,
+        request: &ModelRequest,
+        delta: &mut (dyn for<'d> FnMut(&'d str) + Send),
+    ) -> Result<ModelAnswer, ModelError>;
+    /// Whether it is told what `env.*` and `secrets.*` stand for. One that makes its answers up from what it reads is not:
+    /// its requests keep `***`, so that no answer carries a value into the journal (decision C8).
+    fn sees_holes(&self) -> bool {
+        true
+    }
+    /// How outputs name the model that will answer: `openai:gpt-x`, `embedded`, `scripted`.
+    fn label(&self, request: &ModelRequest) -> String;
+}
+
+/// Where in the program a call stands: seeds and scripts go by it.
+#[derive(Debug, Clone, Copy)]
+pub struct CallSite<'a> {
+    /// The activity's key.
+    pub key: &'a Key,
+    /// The step.
+    pub step: StepId,
+    /// The labels of the enclosing steps, outermost first.
+    pub labels: &'a [Arc<str>],
+    /// Where the provider says what the call has used so far.
+    pub meter: &'a Meter,
+}
+
+/// What a call under way has used as far as its provider has said: what counts when the call never ends, because it is
+/// stopped or runs into a time limit.
+#[derive(Debug)]
+pub struct Meter(Mutex<Usage>);
+
+impl Default for Meter {
+    fn default() -> Self {
+        Self(Mutex::new(Usage::unknown()))
+    }
+}
+
+impl Meter {
+    /// So much, until now. A call that is not told yet counts as one whose usage is unknown.
+    pub fn tell(&self, usage: Usage) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = usage;
+    }
+    /// What was said last.
+    pub fn read(&self) -> Usage {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A model's answer.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ModelAnswer {
+    /// The text.
+    pub text: String,
+    /// Tokens.
+    pub usage: Usage,
+    /// The model's own name for itself, when it says so.
+    pub model: Option<String>,
+    /// Why it stopped, when it says so. Anything but [`Finish::Stop`] makes the call a failed one: the driver does that,
+    /// so a provider hands over what it got.
+    pub finish: Option<Finish>,
+    /// The provider's own name for the request.
+    pub request_id: Option<String>,
+}
+
+impl ModelAnswer {
+    /// A whole answer of a model that says nothing about itself.
+    pub fn new(text: impl Into<String>, usage: Usage) -> Self {
+        Self { text: text.into(), usage, model: None, finish: None, request_id: None }
+    }
+}
+
+/// Why a model did not answer.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[error("{message}")]
+pub struct ModelError {
+    /// Which sort.
+    pub kind: ModelErrorKind,
+    /// One line, without credentials.
+    pub message: String,
+    /// The provider asked to wait this long.
+    pub retry_after_ms: Option<u64>,
+    /// What had come until then: a call that broke off has been paid for. None: nothing was used.
+    pub came: Option<Box<ModelAnswer>>,
+    /// What to do about it, where the provider knows better than the code of the failure says.
+    pub help: Option<String>,
+}
+
+impl ModelError {
+    /// A failure before anything came.
+    pub fn new(kind: ModelErrorKind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into(), retry_after_ms: None, came: None, help: None }
+    }
+}
+
+/// Sorts of model errors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ModelErrorKind {
+    /// The provider answered with this HTTP status.
+    Status(u16),
+    /// No connection, or it broke.
+    Network,
+    /// The call took too long.
+    Timeout,
+    /// The answer was not what the protocol promises.
+    Protocol,
+    /// Wrong set-up: unknown provider, missing key.
+    Setup,
+}
+
+/// Runs tools.
+#[async_trait]
+pub trait ToolHost: Send + Sync {
+    /// Whether a tool of this name can be called.
+    fn offers(&self, name: &str) -> bool;
+    /// One call.
+    async fn call(&self, key: &Key, request: &ToolRequest) -> Result<Value, ToolError>;
+}
+
+/// Why a tool did not return.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum ToolError {
+    /// It took too long.
+    #[error("timed out")]
+    Timeout,
+    /// It failed.
+    #[error("{0}")]
+    Failed(String),
+}
+
+/// Runs commands. Exists only where the operator allowed it.
+#[async_trait]
+pub trait CommandHost: Send + Sync {
+    /// Runs it to its end; dropping the future kills it and what it started.
+    async fn run(&self, key: &Key, request: &CommandRequest) -> Result<CommandOutput, ToolError>;
+}
+
+/// What a command left behind.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CommandOutput {
+    /// Its exit code (128 + signal when killed).
+    pub exit_code: i64,
+    /// Its standard output, as UTF-8 with replacement characters.
+    pub stdout: String,
+    /// Its standard error.
+    pub stderr: String,
+}
+
+/// Asks people.
+#[async_trait]
+pub trait HumanInbox: Send + Sync {
+    /// Waits for the answer; none: there is nobody to ask (the step's own default applies, or it fails).
+    async fn ask(&self, key: &Key, request: &HumanRequest) -> Option<String>;
+}
+
+/// Keeps entries. Appending is done when the entries are as durable as this journal makes them.
+#[async_trait]
+pub trait Journal: Send + Sync {
+    /// Appends, in order.
+    async fn append(&self, run: &str, entries: &[Entry]) -> Result<(), JournalError>;
+    /// All entries of a run.
+    async fn read(&self, run: &str) -> Result<Vec<Entry>, JournalError>;
+}
+
+/// Why a journal did not take or give entries.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("journal: {0}")]
+pub struct JournalError(pub String);
+
+/// Tells the time.
+#[async_trait]
+pub trait Clock: Send + Sync {
+    /// Milliseconds since some fixed point; never goes back.
+    fn now_ms(&self) -> u64;
+    /// Returns after so many milliseconds.
+    async fn sleep(&self, ms: u64);
+}
+
+/// Makes run ids and seeds.
+pub trait Random: Send + Sync {
+    /// The next number.
+    fn next(&self) -> u64;
+}
+
+/// Fills holes.
+pub trait Secrets: Send + Sync {
+    /// The content of `env.NAME` or `secrets.NAME`, if set.
+    fn get(&self, kind: HoleKind, name: &str) -> Option<String>;
+}
+
+/// Watches runs. Must not block.
+pub trait EventSink: Send + Sync {
+    /// One event.
+    fn event(&self, event: &Event);
+    /// Whether it wants to know where each part of a prompt came from. Working that out costs time, so it is asked for.
+    fn wants_provenance(&self) -> bool {
+        false
+    }
+}
+
+/// All ports of a driver.
+#[derive(Clone)]
+#[allow(missing_docs, reason = "each is the port of its name")]
+pub struct Ports {
+    pub models: Arc<dyn ModelProvider>,
+    pub tools: Arc<dyn ToolHost>,
+    pub commands: Option<Arc<dyn CommandHost>>,
+    pub humans: Arc<dyn HumanInbox>,
+    pub journal: Arc<dyn Journal>,
+    pub clock: Arc<dyn Clock>,
+    pub random: Arc<dyn Random>,
+    pub secrets: Arc<dyn Secrets>,
+    pub events: Arc<dyn EventSink>,
+}

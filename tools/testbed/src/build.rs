@@ -1,0 +1,303 @@
+//! Programs for tests, written close to how a manifest reads. Names in `{{...}}` are slots of the flow under construction.
+
+use std::sync::Arc;
+
+use trefoil_ir::{
+    AnswerFormat, Arm, Backoff, Call, Callee, Cond, Edge, Expr, Flow, FlowId, ForEach, Graph, GraphNode, Intake, Items,
+    Loop, ModelCall, ModelChoice, ModelParameters, NodeId, OnItemFailure, Parallel, Program, Retry, RetryOn, Schema,
+    SchemaId, Slot, SlotId, Source, Step, StepId, StepKind, StepPolicy, Text,
+};
+use trefoil_syntax::{FileId, Location, Span};
+use trefoil_template::{Binding, Condition, Policy, Template, Value};
+
+pub fn nowhere() -> Location {
+    Location::new(FileId(0), Span::new(0, 0))
+}
+
+/// A program under construction, and the slots of the flow under construction.
+pub struct Build {
+    pub flows: Vec<Option<Flow>>,
+    pub steps: Vec<Step>,
+    pub schemas: Vec<Schema>,
+    pub policy: Policy,
+    pub slots: Vec<Arc<str>>,
+}
+
+impl Default for Build {
+    fn default() -> Self {
+        Self {
+            flows: Vec::new(),
+            steps: Vec::new(),
+            schemas: Vec::new(),
+            policy: Policy::AGNTZ,
+            slots: vec!["input".into()],
+        }
+    }
+}
+
+impl Build {
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The slot of a name, made if it is new. `input` is there from the start.
+    pub fn slot(&mut self, name: &str) -> SlotId {
+        let at = self.slots.iter().position(|s| **s == *name).unwrap_or_else(|| {
+            self.slots.push(name.into());
+            self.slots.len() - 1
+        });
+        SlotId(at as u32)
+    }
+
+    fn source(&mut self, root: &str) -> (Source, u16) {
+        match root {
+            "env" => (Source::Environment, 1),
+            "secrets" => (Source::Secrets, 1),
+            "result" => (Source::Result, 1),
+            "failure" => (Source::Failure, 1),
+            "run" => (Source::RunId, 1),
+            name => (Source::Slot(self.slot(name)), 1),
+        }
+    }
+
+    pub fn text(&mut self, text: &str) -> Text {
+        let policy = self.policy;
+        let mut template = Template::parse(text, &policy).expect("the template is well formed");
+        let mut sources = Vec::new();
+        let mut spans = Vec::new();
+        template.bind(|r| {
+            let (source, skip) = self.source(&r.path[0].name);
+            sources.push(source);
+            spans.push(Span::new(r.span.start, r.span.end));
+            Binding { source: sources.len() as u32 - 1, skip }
+        });
+        Text { template, sources, origin: nowhere(), spans, locals: Vec::new(), literals: Vec::new() }
+    }
+
+    pub fn cond(&mut self, text: &str) -> Cond {
+        let policy = self.policy;
+        let mut condition = Condition::parse(text, &policy).expect("the condition is well formed");
+        let mut sources = Vec::new();
+        condition.bind(|r| {
+            let (source, skip) = self.source(&r.path[0].name);
+            sources.push(source);
+            Binding { source: sources.len() as u32 - 1, skip }
+        });
+        Cond {
+            spans: vec![nowhere().span; condition.references().len()],
+            condition,
+            sources,
+            origin: nowhere(),
+            text: text.into(),
+        }
+    }
+
+    /// Typed position: a lone placeholder keeps its type.
+    pub fn value(&mut self, text: &str) -> Expr {
+        Expr::Typed(self.text(text))
+    }
+
+    pub fn step(&mut self, label: &str, kind: StepKind) -> StepId {
+        let label = (!label.is_empty()).then(|| label.into());
+        self.steps.push(Step {
+            kind,
+            label,
+            origin: nowhere(),
+            when: None,
+            out: None,
+            shape: None,
+            policy: StepPolicy::default(),
+        });
+        StepId(self.steps.len() as u32 - 1)
+    }
+
+    pub fn at(&mut self, id: StepId) -> &mut Step {
+        &mut self.steps[id.index()]
+    }
+
+    pub fn out(&mut self, id: StepId, slot: &str) -> StepId {
+        let slot = self.slot(slot);
+        self.at(id).out = Some(slot);
+        id
+    }
+
+    pub fn when(&mut self, id: StepId, cond: &str) -> StepId {
+        let cond = self.cond(cond);
+        self.at(id).when = Some(cond);
+        id
+    }
+
+    /// A model call; its result goes into the slot of its label.
+    pub fn model(&mut self, label: &str, user: &str) -> StepId {
+        let call = self.model_call(label, user);
+        let id = self.step(label, StepKind::Model(Box::new(call)));
+        if label.is_empty() { id } else { self.out(id, label) }
+    }
+
+    pub fn model_call(&mut self, speaker: &str, user: &str) -> ModelCall {
+        ModelCall {
+            speaker: speaker.into(),
+            model: ModelChoice { provider: None, name: "test".into(), origin: nowhere() },
+            system: None,
+            examples: Vec::new(),
+            user: Expr::Template(self.text(user)),
+            parameters: ModelParameters::default(),
+            places: Vec::new(),
+            format: AnswerFormat::Text,
+            guards: Vec::new(),
+            stream: true,
+        }
+    }
+
+    /// A model call whose answer fits a schema.
+    pub fn model_with(&mut self, label: &str, schema: serde_json::Value) -> StepId {
+        let schema = self.schema(schema);
+        let id = self.model(label, "{{input}}");
+        self.call_of(id).format = AnswerFormat::Json(schema);
+        id
+    }
+
+    /// The call of a model step.
+    pub fn call_of(&mut self, id: StepId) -> &mut ModelCall {
+        match &mut self.at(id).kind {
+            StepKind::Model(call) => call,
+            other => panic!("not a model step: {other:?}"),
+        }
+    }
+
+    /// A step that gives its label.
+    pub fn mark(&mut self, label: &str) -> StepId {
+        self.step(label, StepKind::Compute(Expr::Const(label.into())))
+    }
+
+    pub fn compute(&mut self, label: &str, value: &str) -> StepId {
+        let value = self.value(value);
+        let id = self.step(label, StepKind::Compute(value));
+        if label.is_empty() { id } else { self.out(id, label) }
+    }
+
+    pub fn wait(&mut self, label: &str, ms: u64) -> StepId {
+        self.step(label, StepKind::Wait { ms })
+    }
+
+    pub fn sequence(&mut self, label: &str, steps: &[StepId]) -> StepId {
+        self.step(label, StepKind::Sequence(steps.to_vec()))
+    }
+
+    pub fn parallel(&mut self, label: &str, branches: &[StepId], on_failure: OnItemFailure) -> StepId {
+        let kind = StepKind::Parallel(Parallel { branches: branches.to_vec(), concurrency: None, on_failure });
+        self.step(label, kind)
+    }
+
+    pub fn branch(&mut self, label: &str, arms: &[(&str, StepId)], otherwise: Option<StepId>) -> StepId {
+        let arms = arms.iter().map(|(when, step)| Arm { when: self.cond(when), step: *step }).collect();
+        self.step(label, StepKind::Branch { arms, otherwise })
+    }
+
+    pub fn repeat(&mut self, label: &str, body: StepId, until: &str, max: u32) -> StepId {
+        let until = self.cond(until);
+        self.step(label, StepKind::Loop(Box::new(Loop { body, until, max })))
+    }
+
+    /// A fan-out over a list; the body reads `item`, `index` and `total`, which its flow must have as slots 1 to 3.
+    pub fn for_each(&mut self, label: &str, items: &str, body: FlowId, on_failure: OnItemFailure) -> StepId {
+        let items = Items::List(self.value(items));
+        let kind = StepKind::ForEach(Box::new(ForEach {
+            items,
+            body,
+            item: Some(SlotId(1)),
+            index: SlotId(2),
+            total: SlotId(3),
+            captures: Vec::new(),
+            concurrency: None,
+            timeout_ms: None,
+            on_failure,
+            failed: Value::Null,
+        }));
+        let id = self.step(label, kind);
+        if label.is_empty() { id } else { self.out(id, label) }
+    }
+
+    pub fn call(&mut self, label: &str, flow: FlowId, input: &str) -> StepId {
+        let input = Some(self.value(input));
+        let id = self.step(label, StepKind::Call(Box::new(Call { callee: Callee::Flow(flow), input, exports: None })));
+        if label.is_empty() { id } else { self.out(id, label) }
+    }
+
+    pub fn graph(&mut self, label: &str, nodes: Vec<GraphNode>) -> StepId {
+        self.step(label, StepKind::Graph(Graph { nodes }))
+    }
+
+    pub fn edge(&mut self, from: u32, when: &str) -> Edge {
+        let when = (!when.is_empty()).then(|| self.cond(when));
+        Edge { from: NodeId(from), when, carry: None, origin: nowhere() }
+    }
+
+    pub fn schema(&mut self, json: serde_json::Value) -> SchemaId {
+        self.schemas.push(Schema { name: "answer".into(), json: Value::from_json(json), origin: nowhere() });
+        SchemaId(self.schemas.len() as u32 - 1)
+    }
+
+    /// Begins the body of a fan-out: its slots are `input`, `item`, `index`, `total`.
+    pub fn begin_item(&mut self) {
+        for name in ["item", "index", "total"] {
+            self.slot(name);
+        }
+    }
+
+    /// Ends the flow under construction; the next one begins with fresh slots.
+    pub fn flow(&mut self, name: &str, body: StepId, output: Option<&str>) -> FlowId {
+        let output = output.map(|o| self.value(o));
+        let slots = std::mem::replace(&mut self.slots, vec!["input".into()]);
+        self.flows.push(Some(Flow {
+            name: name.into(),
+            sort: "pipeline",
+            origin: nowhere(),
+            slots: slots.into_iter().map(Slot::new).collect(),
+            intake: intake(),
+            init: Vec::new(),
+            body,
+            output,
+            exports: Vec::new(),
+            budget: None,
+        }));
+        FlowId(self.flows.len() as u32 - 1)
+    }
+
+    pub fn flow_mut(&mut self, id: FlowId) -> &mut Flow {
+        self.flows[id.index()].as_mut().expect("the flow is built")
+    }
+
+    pub fn program(self, entry: FlowId) -> Arc<Program> {
+        let flows: Vec<Flow> = self.flows.into_iter().map(|f| f.expect("every flow is built")).collect();
+        Arc::new(Program {
+            name: flows[entry.index()].name.clone(),
+            flows,
+            steps: self.steps,
+            schemas: self.schemas,
+            entry,
+            hash: 7,
+            missing_agents: Vec::new(),
+        })
+    }
+}
+
+/// A node without anything before it.
+pub fn graph_node(step: StepId) -> GraphNode {
+    GraphNode { step, incoming: vec![], after: vec![], fallback_of: vec![], fallback: None }
+}
+
+pub fn retry(max_attempts: u32, on: &[RetryOn]) -> Retry {
+    Retry {
+        max_attempts,
+        backoff: Backoff::Constant,
+        base_delay_ms: 100,
+        max_delay_ms: 1000,
+        jitter: false,
+        on: on.to_vec(),
+    }
+}
+
+pub fn intake() -> Intake {
+    Intake { slot: SlotId(0), wrap: None, fields: Vec::new(), closed: false, tolerated: &[], schema: None, raw: None }
+}

@@ -1,0 +1,15 @@
+//! For the tests of several crates: programs put together by hand, and the machine driven by hand. No async, no ports.
+#![allow(
+    missing_docs,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "read beside the tests that use it; a test that cannot go on fails"
+)]
+
+pub mod build;
+pub mod run;
+
+pub use build::Build;
+pub use run::Run;

@@ -1,0 +1,168 @@
+//! The machine driven by hand: whoever tests says what comes back and when. What it asks for is journaled as the driver
+//! does it, and what must hold at every moment is looked at on the way.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use trefoil_machine::journal::VERSION;
+use trefoil_machine::{
+    Activity, Command, Completion, Entry, EntryKind, Flags, Key, Machine, Output, Prepared, Request, Resumed, RunError,
+    Usage,
+};
+use trefoil_template::Value;
+
+/// A run by hand.
+#[derive(Debug)]
+pub struct Run {
+    pub machine: Machine,
+    /// Under way.
+    pub pending: Vec<Activity>,
+    /// The journal.
+    pub entries: Vec<Entry>,
+    /// Everything that was asked for.
+    pub keys: BTreeSet<Key>,
+    /// How it ended.
+    pub result: Option<Result<Value, RunError>>,
+    /// What the clock says.
+    pub now_ms: u64,
+    watched: bool,
+}
+
+impl Run {
+    /// Begins.
+    pub fn start(prepared: &Arc<Prepared>, input: Option<Value>, flags: Flags) -> Self {
+        Self::begin(prepared, input, flags, false)
+    }
+
+    /// Begins, with provenance, which is looked at in every message.
+    pub fn start_watched(prepared: &Arc<Prepared>, input: Option<Value>, flags: Flags) -> Self {
+        Self::begin(prepared, input, flags, true)
+    }
+
+    fn begin(prepared: &Arc<Prepared>, input: Option<Value>, flags: Flags, watched: bool) -> Self {
+        let mut machine = Machine::with(prepared.clone(), flags.clone()).with_provenance(watched);
+        let output = machine.start("run", input.clone());
+        let mut run = Self {
+            machine,
+            pending: Vec::new(),
+            entries: Vec::new(),
+            keys: BTreeSet::new(),
+            result: None,
+            now_ms: 0,
+            watched,
+        };
+        run.record(EntryKind::Started {
+            run: "run".into(),
+            program: prepared.program.hash,
+            flow: prepared.program.name.to_string(),
+            input,
+            engine: "test".into(),
+            flags,
+        });
+        run.take(output);
+        run
+    }
+
+    /// Goes on where a journal ends. `entries` are those that it was resumed from.
+    pub fn resume(resumed: Resumed, entries: &[Entry]) -> Self {
+        let scheduled = entries.iter().filter_map(|entry| match &entry.kind {
+            EntryKind::Scheduled { key, .. } => Some(key.clone()),
+            _ => None,
+        });
+        let mut run = Self {
+            keys: scheduled.collect(),
+            machine: resumed.machine,
+            pending: resumed.restart,
+            entries: entries.to_vec(),
+            result: None,
+            now_ms: resumed.at_ms,
+            watched: false,
+        };
+        run.take(resumed.output);
+        if matches!(entries.last().map(|e| &e.kind), Some(EntryKind::Finished { .. })) {
+            // It stands in the journal already.
+            run.entries.pop();
+        }
+        run
+    }
+
+    /// What came of an activity that is under way.
+    pub fn complete(&mut self, key: &Key, result: Result<Value, RunError>, usage: Option<Usage>) {
+        let at = self.pending.iter().position(|a| a.key == *key);
+        self.pending.remove(at.unwrap_or_else(|| panic!("`{key}` is not under way")));
+        self.record(match result.clone() {
+            Ok(value) => EntryKind::Completed { key: key.clone(), value, usage },
+            Err(error) => EntryKind::Failed { key: key.clone(), error, usage },
+        });
+        let output = self.on(key.clone(), result, usage);
+        self.take(output);
+    }
+
+    /// What came of an activity, past the journal: of one that nobody waits for.
+    pub fn on(&mut self, key: Key, result: Result<Value, RunError>, usage: Option<Usage>) -> Output {
+        self.machine.on(Completion { key, at_ms: self.now_ms, result, usage })
+    }
+
+    /// Somebody asks it to stop.
+    pub fn cancel(&mut self) {
+        let output = self.machine.cancel();
+        self.record(EntryKind::CancelRequested);
+        self.take(output);
+    }
+
+    fn take(&mut self, output: Output) {
+        for command in output.commands {
+            assert!(self.result.is_none(), "a command after the end: {command:?}");
+            match command {
+                Command::Start(activity) => self.begun(activity),
+                Command::Cancel(key) => {
+                    let at = self.pending.iter().position(|a| a.key == key);
+                    self.pending.remove(at.unwrap_or_else(|| panic!("`{key}` is cancelled and not under way")));
+                }
+                Command::Finish(result) => {
+                    assert!(self.pending.is_empty(), "the run ended with {:?} under way", self.pending);
+                    self.record(match result.clone() {
+                        Ok(output) => EntryKind::Finished { output: Some(output), error: None },
+                        Err(error) => EntryKind::Finished { output: None, error: Some(error) },
+                    });
+                    self.result = Some(result);
+                }
+            }
+        }
+        self.check();
+    }
+
+    fn begun(&mut self, activity: Activity) {
+        let key = &activity.key;
+        if let (true, Request::Model(request)) = (self.watched, &activity.request) {
+            for message in &request.messages {
+                let covered: u32 = message.parts.iter().map(|part| part.len).sum();
+                assert_eq!(covered as usize, message.content.to_text().len(), "`{key}`: {message:?}");
+            }
+        }
+        assert!(self.keys.insert(key.clone()), "`{key}` is asked for twice");
+        self.record(EntryKind::Scheduled {
+            key: key.clone(),
+            activity: activity.request.sort().into(),
+            content: activity.content,
+        });
+        self.pending.push(activity);
+    }
+
+    /// A run has ended, or it waits for something.
+    fn check(&self) {
+        assert_eq!(self.machine.pending(), self.pending.len(), "under way: {:?}", self.pending);
+        assert_eq!(self.machine.is_finished(), self.result.is_some());
+        match &self.result {
+            None => assert!(!self.pending.is_empty(), "nothing is under way and the run has not ended"),
+            Some(result) => {
+                let left = (self.machine.active(), self.machine.pending());
+                assert_eq!(left, (0, 0), "the run ended with {result:?}, and something is left over");
+            }
+        }
+    }
+
+    fn record(&mut self, kind: EntryKind) {
+        self.entries.push(Entry { v: VERSION, seq: self.entries.len() as u64, at_ms: self.now_ms, kind });
+    }
+}
