@@ -170,7 +170,10 @@ impl Learned {
             let text = self.text(m.at);
             let within = |d: &Diagnostic| d.file == Some(m.at.file) && d.span.is_some_and(|s| covers(s, m.at.span));
             // One warning is enough where a name is not declared and stands in several places.
-            let same = |d: &Diagnostic| d.file == Some(m.at.file) && d.message.contains(&format!("{text}`"));
+            let same = |d: &Diagnostic| {
+                d.file == Some(m.at.file)
+                    && d.span.is_some_and(|s| self.text(Location::new(m.at.file, s)).ends_with(text))
+            };
             // Where there is no owner there are no members.
             let file = self.files.get(m.at.file).unwrap().text();
             let member = file[..m.at.span.start as usize].ends_with(['.', '/']);
