@@ -11,18 +11,18 @@ use crate::rules::RULES;
 
 const HEAD: &str = "# Rules
 
-What `trefoil check` looks for. This page is generated from the rules (`cargo xtask rules`); `trefoil explain RULE` prints
-one rule's part of it, `trefoil rules` the table.
+This page lists what `trefoil check` looks for. It is generated from the rules (`cargo xtask rules`). `trefoil explain RULE` prints
+the section of one rule, `trefoil rules` the table.
 
 ## Levels
 
-A rule has a level of its own: **error** keeps a program from running, **warning** is shown, **info** is worth knowing, and
-**off** has to be asked for. Some rules weigh each finding; the table then has the usual level. Others may say otherwise, and the last word counts:
+Each rule has a default level: **error** prevents a run, **warning** and **info** are only shown, and **off** has to be
+switched on. Some rules choose a level for each finding; the table then shows the usual one. Levels can be changed in several places, and the last one in this list wins:
 
-1. the rule's own level;
+1. the rule's default level;
 2. `--strict`, or `strict = true` in the project file: the stricter levels meant for CI, in the table below;
-3. the project file, `trefoil.toml`: of each manifest, the one in its folder or in the nearest folder above it;
-4. the command line: `--allow RULE`, `--warn RULE`, `--deny RULE`, the later winning over the earlier;
+3. the project file: the `trefoil.toml` in the manifest's folder or in the nearest folder above it;
+4. the command line: `--allow RULE`, `--warn RULE`, `--deny RULE`, where a later option overrides an earlier one;
 5. a comment in the manifest.
 
 ```toml
@@ -31,7 +31,7 @@ unknown-key = \"deny\"      # or \"warn\", or \"allow\"
 
 [check]
 strict = true
-max-calls = 200           # model calls that a run may make at worst; 1,000 unless you say less
+max-calls = 200           # model calls allowed in the worst case; the default is 1,000
 ```
 
 ```yaml
@@ -44,11 +44,11 @@ model: { provider: openai, name: gpt-4o-mini }
 colour: blue   # trefoil: allow unknown-key -- read by our dashboard
 ```
 
-`allow` counts for the line it stands on, or, alone on a line, for the next line that is no comment; with the whole of a text
-whose key or beginning is there. `allow-file` stands before the first key and counts for the file. What comes after `--` is
-for people.
+`allow` applies to its own line or, if it is alone on a line, to the next line that is not a comment. If a text starts on
+that line, it applies to the whole text. `allow-file` goes before the first key and applies to the whole file. Text after
+`--` is for readers.
 
-An error of the rules that *loading* reports cannot be allowed or lowered by anything: there is no program then.
+Errors reported by *loading* cannot be allowed or lowered, because without fixing them there is no program to run.
 ";
 
 /// The page.

@@ -56,7 +56,7 @@ impl Suppressions {
         for comment in &found.all {
             if reading.out.all.len() + reading.out.findings.len() >= MOST {
                 let message =
-                    format!("more than {MOST} such comments in one file: this one and the others have no effect");
+                    format!("the file has more than {MOST} such comments; this one and those after it have no effect");
                 reading.unknown(comment.span, &message, "set the level of the rule in `trefoil.toml`");
                 break;
             }
@@ -90,10 +90,10 @@ impl Suppressions {
                 return Diagnostic::warning(
                     UNUSED,
                     s.name,
-                    format!("`{}` keeps the program from loading here, and cannot be allowed", s.rule),
+                    format!("`{}` is a load error here and cannot be allowed", s.rule),
                 );
             }
-            let message = format!("nothing here is a finding of `{}`", s.rule);
+            let message = format!("`{}` reports nothing here", s.rule);
             let edit = Edit { location: Location::new(s.name.file, s.removal), text: String::new() };
             let fix = Fix { message: "remove it".to_owned(), edits: vec![edit], safe: true };
             Diagnostic { fix: Some(Box::new(fix)), ..Diagnostic::warning(UNUSED, s.name, message) }
@@ -131,8 +131,8 @@ impl Reading<'_> {
             "allow-file" => {
                 self.unknown(
                     verb_at,
-                    "`allow-file` is after the first key, where it has no effect",
-                    "move it to the top of the file, or write `allow` above the line that is meant",
+                    "`allow-file` has no effect after the first key",
+                    "move it to the top of the file, or write `allow` above the line it is for",
                 );
                 return;
             }
@@ -146,7 +146,7 @@ impl Reading<'_> {
                             "a comment can only `allow` or `allow-file`; levels are set in `trefoil.toml`".to_owned()
                         }
                     };
-                    self.unknown(verb_at, &format!("`{other}` is nothing a comment can ask for"), &help);
+                    self.unknown(verb_at, &format!("`{other}` is not something a comment can ask for"), &help);
                 }
                 return;
             }
@@ -193,10 +193,10 @@ impl Reading<'_> {
             let found = said.get(..(end - begin) as usize).unwrap_or_default();
             let place = Location::new(self.id, Span::new(begin, end));
             let d = if found == meant {
-                Diagnostic::warning(UNKNOWN, place, "this is the end of another comment, and allows nothing")
-                    .help(format!("give it a line of its own: `# {meant} ...`"))
+                Diagnostic::warning(UNKNOWN, place, "this is part of another comment and has no effect")
+                    .help(format!("put it on its own line: `# {meant} ...`"))
             } else {
-                Diagnostic::warning(UNKNOWN, place, format!("`{found}` allows nothing: it is not written like this"))
+                Diagnostic::warning(UNKNOWN, place, format!("`{found}` is not spelled correctly and has no effect"))
                     .help(format!("write `# {meant} ...`"))
             };
             // Behind another comment it would still be part of that one.

@@ -545,11 +545,11 @@ pub fn is_integer(schema: &Value) -> bool {
 /// Why a schema refuses a value; none: it takes it, or says so in ways that are not looked at here.
 pub fn refuses(schema: &Value, value: &Value) -> Option<String> {
     if let Some(kinds) = kinds(schema).filter(|k| !k.is_empty() && !k.contains(&kind(value))) {
-        return Some(format!("it is {}, and this is {}", spoken_kinds(&kinds), spoken(kind(value))));
+        return Some(format!("it must be {}, not {}", spoken_kinds(&kinds), spoken(kind(value))));
     }
     if let Some(choices) = choices(schema).filter(|all| !all.contains(value)) {
         let all = choices.iter().map(|c| format!("`{}`", c.to_text())).collect::<Vec<_>>().join(", ");
-        return Some(format!("it is one of {all}"));
+        return Some(format!("it must be one of {all}"));
     }
     let limit = |key: &str| schema.get(key).and_then(Value::as_f64);
     let whole = is_integer(schema);

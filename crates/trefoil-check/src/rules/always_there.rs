@@ -23,7 +23,7 @@ pub(super) fn run(cx: &mut Context<'_>) {
     for &(_, id) in model.reachable() {
         let Some(step) = model.program.step(id) else { continue };
         if let Some(when) = &step.when {
-            parts(model, &reads, when, when.condition.expression(), "the step runs in every case", &mut found);
+            parts(model, &reads, when, when.condition.expression(), "the step always runs", &mut found);
         }
         if let StepKind::Loop(it) = &step.kind {
             parts(
@@ -31,7 +31,7 @@ pub(super) fn run(cx: &mut Context<'_>) {
                 &reads,
                 &it.until,
                 it.until.condition.expression(),
-                "the loop ends after its first pass",
+                "the loop ends after its first iteration",
                 &mut found,
             );
         }
@@ -59,7 +59,7 @@ fn parts<'m>(
     };
     match part {
         Expression::And(all) => {
-            all.iter().for_each(|p| parts(model, reads, cond, p, "this part of the condition decides nothing", found));
+            all.iter().for_each(|p| parts(model, reads, cond, p, "this part of the condition has no effect", found));
         }
         Expression::Or(all) => all.iter().for_each(|p| parts(model, reads, cond, p, so, found)),
         Expression::Reference(r) => {
@@ -67,7 +67,8 @@ fn parts<'m>(
             else {
                 return;
             };
-            let message = format!("`{}` is always true here: it is always there, and never empty", read.path());
+            let message =
+                format!("`{}` is always true here, because it always has a value and is never empty", read.path());
             found.push((at, message, format!("{so}: compare it with a value")));
         }
         Expression::Compare(operands, comparisons) => {
@@ -88,7 +89,8 @@ fn parts<'m>(
                 return;
             };
             let verdict = if always { "is always true" } else { "can never be true" };
-            let message = format!("this comparison {verdict}: `{}` is always there here, and never null", read.path());
+            let message =
+                format!("this comparison {verdict}: `{}` always has a value here and is never null", read.path());
             let so = if always { so } else { "" };
             let help = if so.is_empty() {
                 "compare it with a value".to_owned()

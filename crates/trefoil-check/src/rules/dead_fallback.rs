@@ -21,7 +21,7 @@ fn run(cx: &mut Context<'_>) {
     for dead in cx.model.reach().dead.iter().filter(|d| d.why == Why::Fallback) {
         let Some(step) = program.step(dead.step) else { continue };
         let message = format!(
-            "{} never runs: it replaces a node that never runs or cannot fail",
+            "{} never runs, because the node it replaces never runs or cannot fail",
             words::step(program, dead.step)
         );
         let mut finding = cx.finding(step.origin, message);
@@ -33,6 +33,6 @@ fn run(cx: &mut Context<'_>) {
                 finding = finding.label(main.origin, "this node");
             }
         }
-        cx.report(finding.help("fix the way to that node, or remove the fallback"));
+        cx.report(finding.help("fix what leads to that node, or remove the fallback"));
     }
 }

@@ -29,8 +29,8 @@ fn run(cx: &mut Context<'_>) {
                     // Loading has said so.
                     Taken::Impossible if constant => continue,
                     Taken::Impossible => ("its condition can never hold", None),
-                    Taken::NoFailure => ("this state does not fail", None),
-                    Taken::Shadowed(before) => ("whenever it could be, one before it is", *before),
+                    Taken::NoFailure => ("this state cannot fail", None),
+                    Taken::Shadowed(before) => ("an earlier transition always matches first", *before),
                 };
                 // That this one is always true is said of it, and it is what has to be mended.
                 let written = |at: usize| {
@@ -44,7 +44,7 @@ fn run(cx: &mut Context<'_>) {
                 let mut finding = cx.finding(transition.origin, message);
                 match before.and_then(|at| state.transitions.get(at)) {
                     Some(first) => {
-                        finding = finding.label(first.origin, "this one").help("put the one that always holds last");
+                        finding = finding.label(first.origin, "this one").help("move the transition that always matches to the end");
                     }
                     None => finding = finding.help("fix its condition, or remove it"),
                 }

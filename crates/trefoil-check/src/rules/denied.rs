@@ -11,7 +11,8 @@ pub(super) fn run(cx: &mut Context<'_>) {
             continue;
         }
         let path = reference.dotted();
-        let d = cx.finding(read.at, format!("`{path}` is always empty here: the block asks for it to be so"));
-        cx.report(d.help(format!("turn the block round: `{{{{#if {path}}}}}` is for when there is something")));
+        let d =
+            cx.finding(read.at, format!("`{path}` is always empty here, because the block is for the case without it"));
+        cx.report(d.help(format!("use `{{{{#if {path}}}}}` for text that needs the value")));
     }
 }

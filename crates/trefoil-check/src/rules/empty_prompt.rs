@@ -19,7 +19,7 @@ pub(super) const RULE: Rule = Rule {
 
 fn run(cx: &mut Context<'_>) {
     let program = cx.model.program;
-    let help = "write what the model is asked, or leave the key out for what is usual";
+    let help = "write a prompt, or remove the key to use the default";
     // Several steps may call one agent; what is written once is reported once.
     let mut seen = HashSet::default();
     for &(_, id) in cx.model.reachable() {
@@ -27,15 +27,15 @@ fn run(cx: &mut Context<'_>) {
         if let StepKind::Human(call) = &step.kind
             && let Some(at) = Some(&call.prompt).filter(|prompt| is_blank(prompt)).and_then(place)
         {
-            let message = format!("the question of {} is empty", words::step(program, id));
-            cx.report(cx.finding(at, message).help("write what the person is asked"));
+            let message = format!("{} asks an empty question", words::step(program, id));
+            cx.report(cx.finding(at, message).help("write the question"));
         }
         let StepKind::Model(call) = &step.kind else { continue };
         let name = || words::step(program, id);
         if is_blank(&call.user) {
             let message = match call.system.as_ref().is_none_or(is_blank) {
-                true => format!("the model of {} is told nothing at all", name()),
-                false => format!("the model of {} gets an empty user message", name()),
+                true => format!("{} sends the model no text at all", name()),
+                false => format!("{} sends the model an empty user message", name()),
             };
             let finding = cx.finding(place(&call.user).unwrap_or(step.origin), message).help(help);
             cx.report(match call.system.as_ref().filter(|s| is_blank(s)).and_then(place) {
@@ -45,9 +45,9 @@ fn run(cx: &mut Context<'_>) {
         } else if let Some(system) = call.system.as_ref().filter(|s| is_blank(s)) {
             let at = place(system).unwrap_or(step.origin);
             if seen.insert(at) {
-                let mut finding = cx.finding(at, format!("the system message of {} is written and empty", name()));
+                let mut finding = cx.finding(at, format!("{} has an empty system message", name()));
                 finding.severity = Severity::Info;
-                cx.report(finding.help("write what the model is and does, or leave the key out where it may be missing"));
+                cx.report(finding.help("write instructions for the model, or remove the key if it is optional"));
             }
         }
     }

@@ -45,6 +45,6 @@ fn text_of(cx: &mut TreeContext<'_>, text: &Text, key: Option<&str>) {
 
 fn report(cx: &mut TreeContext<'_>, at: trefoil_syntax::Span, what: &str, value: &str) {
     let start: String = value.chars().take(4).collect();
-    let finding = cx.finding(at, format!("{what} is written out in the file: `{start}...`"));
-    cx.report(finding.help("put it into the environment or the secret store and name it here; change the one that was written"));
+    let finding = cx.finding(at, format!("{what} is written in the file: `{start}...`"));
+    cx.report(finding.help("move it to the environment or the secret store and refer to it by name; then rotate it, because it must be considered leaked"));
 }

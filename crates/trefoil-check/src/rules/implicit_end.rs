@@ -18,12 +18,12 @@ fn run(cx: &mut Context<'_>) {
     for (machine, _) in cx.model.machines() {
         for state in machine.states.iter().filter(|s| s.ends_unmatched) {
             let Some(step) = program.step(state.step).filter(|_| cx.model.reach().is_alive(state.step)) else { continue };
-            let message = format!("the run ends here when `{}` succeeds: none of its transitions is for that", state.name);
+            let message = format!("the run ends here if `{}` succeeds, because no transition covers success", state.name);
             let mut finding = cx.finding(step.origin, message);
             for transition in &state.transitions {
                 finding = finding.label(transition.origin, format!("`{}`", transition.text));
             }
-            cx.report(finding.help("if it is meant to go on, add a transition with `condition: on_success`"));
+            cx.report(finding.help("to continue, add a transition with `condition: on_success`"));
         }
     }
 }

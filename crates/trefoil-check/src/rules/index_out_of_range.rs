@@ -21,9 +21,9 @@ fn run(cx: &mut Context<'_>) {
         let Some((at, Member::Beyond { length })) = &read.stop else { continue };
         let Some((before, index)) = parts(read, *at) else { continue };
         let items = if *length == 1 { "item" } else { "items" };
-        let message = format!("`{before}` has {length} {items} at most, so there is no `{before}.{index}`");
+        let message = format!("`{before}` has at most {length} {items}, so `{before}.{index}` does not exist");
         let d = cx.finding(read.at, message);
         let last = length.saturating_sub(1);
-        cx.report(d.help(format!("the first index is 0, the last one {last}")));
+        cx.report(d.help(format!("indices go from 0 to {last}")));
     }
 }

@@ -33,12 +33,12 @@ fn until(cx: &mut Context<'_>, it: &Loop) {
         // Loading has said that it is a constant.
         Endless::Never if it.until.condition.is_constant() => return,
         Endless::Never => (
-            format!("`until` can never hold: the loop fails after {} {}", it.max, if it.max == 1 { "pass" } else { "passes" }),
-            "compare with a value that a step of the loop can give",
+            format!("`until` can never be true, so the loop fails after {} {}", it.max, if it.max == 1 { "iteration" } else { "iterations" }),
+            "compare with a value that a step of the loop can return",
         ),
         Endless::Unchanged => (
-            format!("nothing in the loop changes what `until` reads: it ends in pass 1 or fails after pass {}", it.max),
-            "read the result of a step that is in the loop",
+            format!("no step in the loop changes what `until` reads: the loop ends after its first iteration or fails after {}", it.max),
+            "read the result of a step in the loop",
         ),
     };
     cx.report(cx.finding(it.until.origin, message).help(help));
@@ -48,14 +48,14 @@ fn validators(cx: &mut Context<'_>, attempts: &Attempts) {
     for validator in &attempts.validators {
         let why = match &validator.kind {
             ValidatorKind::ExitCode { expected } if *expected != 0 && is_model(cx, attempts) => {
-                "the exit code of a model call that was answered is 0"
+                "a model call that was answered always has exit code 0"
             }
             ValidatorKind::Judges { judges, consensus } if (judges.len() as u64) < u64::from(consensus.min_judges) => {
-                "it wants more verdicts than it has judges"
+                "it needs more verdicts than it has judges"
             }
             _ => continue,
         };
-        let message = format!("`{}` can never pass: all iterations fail, {} at most", validator.name, attempts.max);
+        let message = format!("`{}` can never pass, so every iteration (at most {}) fails", validator.name, attempts.max);
         cx.report(cx.finding(validator.origin, message).help(why));
     }
 }

@@ -23,8 +23,8 @@ pub(super) fn run(cx: &mut Context<'_>) {
             continue;
         }
         let path = read.path();
-        let d = cx.finding(read.at, format!("`{path}` has no value where {}", why.words()));
-        cx.report(d.help("ask for it in a block around it, or give it a default"));
+        let d = cx.finding(read.at, format!("`{path}` has no value if {}", why.words()));
+        cx.report(d.help("test for it in a block around it, or give it a default"));
     }
 }
 

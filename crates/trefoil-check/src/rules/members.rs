@@ -35,9 +35,9 @@ pub(super) fn unknown_property(cx: &mut Context<'_>) {
             let has = members.iter().take(12).map(|m| format!("`{m}`")).collect::<Vec<_>>().join(", ");
             let near = suggest::near(&name, members.iter().map(|m| &**m));
             let help = match near {
-                Some(near) => format!("did you mean `{}`? it has {has}", near.name),
-                None if has.is_empty() => "it has none".to_owned(),
-                None => format!("it has {has}"),
+                Some(near) => format!("did you mean `{}`? its properties are {has}", near.name),
+                None if has.is_empty() => "it has no properties".to_owned(),
+                None => format!("its properties are {has}"),
             };
             let near = near.map(|n| (n.name.to_owned(), n.sure));
             Some((format!("`{before}` has no `{name}`"), help, near))
@@ -62,8 +62,8 @@ pub(super) fn property_of_text(cx: &mut Context<'_>) {
     each(cx, |read, at, member| match member {
         Member::Never { what, .. } if *what != "an object" => {
             let (before, name) = parts(read, at)?;
-            let message = format!("`{before}` is {what}, so `{before}.{name}` is never there");
-            Some((message, "leave the rest of the path out, or have the value made as an object".to_owned(), None))
+            let message = format!("`{before}` is {what}, so `{before}.{name}` is always empty");
+            Some((message, "remove the rest of the path, or make the value an object".to_owned(), None))
         }
         _ => None,
     });
@@ -116,7 +116,7 @@ fn each(cx: &mut Context<'_>, wrong: impl Fn(&Read<'_>, usize, &Member) -> Optio
 /// The finding with the place, in another file, where the value is declared that has no such member.
 fn beside(model: &Model<'_>, read: &Read<'_>, d: Diagnostic) -> Diagnostic {
     match declared(model, read).filter(|at| at.file != read.at.file) {
-        Some(at) => d.label(at, "what it has is declared here"),
+        Some(at) => d.label(at, "its properties are declared here"),
         None => d,
     }
 }

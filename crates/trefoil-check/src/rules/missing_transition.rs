@@ -23,7 +23,7 @@ fn run(cx: &mut Context<'_>) {
             let Some(last) = state.transitions.last().map(|t| t.origin).filter(|at| *at != step.origin) else { continue };
             let (message, help) = match exits.gap.as_ref().filter(|g| !g.numeric) {
                 Some(gap) if gap.value.is_empty() && state.transitions.iter().any(|t| t.takes != Takes::Failure) => (
-                    format!("every transition of `{}` has a condition that may not hold, so the run would fail", state.name),
+                    format!("every transition of `{}` has a condition that may be false, so the run can fail here", state.name),
                     "add a last transition with `condition: always`",
                 ),
                 Some(gap) if gap.value.is_empty() => (

@@ -29,11 +29,11 @@ pub(super) fn run(cx: &mut Context<'_>) {
             continue;
         }
         if let Some(text) = alone(cond.condition.expression()) {
-            let message = format!("`'{text}'` is alone in this condition: a text alone is always true");
-            let help = format!("compare it as well, such as `a == 'x' || a == '{text}'`");
+            let message = format!("`'{text}'` stands alone in this condition, and a text alone is always true");
+            let help = format!("write a full comparison, such as `a == 'x' || a == '{text}'`");
             cx.report(cx.finding(cond.origin, message).help(help));
         } else if truth(cond) == Truth::Always {
-            let message = "this condition always holds: one of its parts does in every case";
+            let message = "this condition is always true: in every case, one of its parts is";
             let help = "to exclude several values, join the comparisons with `&&`";
             cx.report(cx.finding(cond.origin, message).help(help));
         }
@@ -44,14 +44,12 @@ pub(super) fn run(cx: &mut Context<'_>) {
             continue;
         }
         let (verdict, why, help) = match truth(cond) {
-            Truth::Never => (
-                "can never hold",
-                "its parts rule each other out",
-                "of two that cannot both be so, join them with `or`",
-            ),
+            Truth::Never => {
+                ("can never be true", "its parts exclude each other", "if either one is enough, join them with `or`")
+            }
             Truth::Always => (
-                "always holds",
-                "one of its parts does in every case",
+                "is always true",
+                "in every case, one of its parts is",
                 "to exclude several values, join `!=` with `and`",
             ),
             Truth::Sometimes => continue,
@@ -139,8 +137,11 @@ fn unequal(compared: &Compared) -> Option<(String, Option<String>)> {
             return None;
         }
         let kinds = types::kinds(&value.schema).filter(|k| !k.is_empty() && !k.contains(&"null"))?;
-        let why = format!("`{}` is {}, and never null", value.words, types::spoken_kinds(&kinds));
-        return Some((why, Some("an empty text is `\"\"`".to_owned()).filter(|_| kinds == ["string"])));
+        let why = format!("`{}` is {}, never null", value.words, types::spoken_kinds(&kinds));
+        return Some((
+            why,
+            Some("to test for empty text, compare with `\"\"`".to_owned()).filter(|_| kinds == ["string"]),
+        ));
     }
     let [kinds, others] = [value, other].map(|s| types::solid_kinds(&s.schema).filter(|k| !k.is_empty()));
     let (kinds, others) = (kinds?, others?);
@@ -160,7 +161,9 @@ fn unequal(compared: &Compared) -> Option<(String, Option<String>)> {
             (Some((_, Some(text))), ["number"]) if text.parse::<f64>().is_ok() => {
                 Some(format!("write `{text}` without quotes"))
             }
-            (Some((literal, None)), ["string"]) => Some(format!("for text write `'{}'` in quotes", literal.to_text())),
+            (Some((literal, None)), ["string"]) => {
+                Some(format!("write `'{}'` in quotes to compare text", literal.to_text()))
+            }
             _ => None,
         };
         return Some((why, help));
@@ -177,7 +180,7 @@ fn unequal(compared: &Compared) -> Option<(String, Option<String>)> {
     if let (Some(1.0), Some(text)) = (bound(&value.schema, "maxLength"), other.literal.as_ref().and_then(Value::as_str))
         && text.chars().count() > 1
     {
-        let help = "compare all of it, or write `\"...\" in` in front of it for a part".to_owned();
+        let help = "compare the whole text, or test for a part with `\"...\" in`".to_owned();
         return Some((format!("`{}` is one character of a text", value.words), Some(help)));
     }
     let (choices, others) = (types::choices(&value.schema)?, types::choices(&other.schema)?);
@@ -200,7 +203,7 @@ fn ordered(compared: &Compared) -> Option<(bool, String, Option<String>)> {
     let kinds = types::solid_kinds(&value.schema).filter(|k| !k.is_empty())?;
     let orderless: &[&str] = if compared.strict { &["object"] } else { &["boolean", "object", "array"] };
     if kinds.iter().all(|k| orderless.contains(k)) {
-        let why = format!("`{}` is {}, which has no order", value.words, types::spoken_kinds(&kinds));
+        let why = format!("`{}` is {}, which cannot be ordered", value.words, types::spoken_kinds(&kinds));
         return Some((false, why, None));
     }
     let limit = other.literal.as_ref()?.as_f64().filter(|_| kinds == ["number"])?;
@@ -230,8 +233,8 @@ fn ordered(compared: &Compared) -> Option<(bool, String, Option<String>)> {
 fn range(low: Option<f64>, high: Option<f64>) -> Option<String> {
     Some(match (low, high) {
         (Some(low), Some(high)) => format!("from {low} to {high}"),
-        (Some(low), None) => format!("{low} at least"),
-        (None, Some(high)) => format!("{high} at most"),
+        (Some(low), None) => format!("at least {low}"),
+        (None, Some(high)) => format!("at most {high}"),
         (None, None) => return None,
     })
 }

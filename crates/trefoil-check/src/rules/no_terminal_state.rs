@@ -30,12 +30,12 @@ fn run(cx: &mut Context<'_>) {
         let stuck = (0..machine.states.len()).filter(|s| is(&reached, *s) && !is(&ends, *s) && is(&meant, *s));
         let mut places = stuck.filter_map(|s| machine.states.get(s)).filter_map(|s| Some((s, program.step(s.step)?.origin)));
         let Some((state, at)) = places.next() else { continue };
-        let message = format!("no transition that can be taken leads from `{}` to an end", state.name);
+        let message = format!("from `{}`, no sequence of possible transitions reaches an end", state.name);
         let mut finding = cx.finding(at, message);
         for (_, other) in places {
-            finding = finding.label(other, "nor from here");
+            finding = finding.label(other, "nor from this state");
         }
-        cx.report(finding.help("the run fails when a limit of visits is reached; give one state a way out"));
+        cx.report(finding.help("the run loops until it exceeds a visit limit and fails; give one of the states a transition that leads out"));
     }
 }
 

@@ -28,7 +28,7 @@ fn run(cx: &mut Context<'_>) {
             && let Some(what) = never_a_list(&model.types().expr(flow, items, None))
         {
             let at = place(items).unwrap_or(step.origin);
-            found.push((at, format!("this is {what}, and a fan-out needs a list")));
+            found.push((at, format!("a fan-out needs a list, but this is {what}")));
         }
         for evaluated in walk::evaluated(step) {
             let each = &mut |text: &Text| looped(model, flow, text, &mut found);
@@ -41,7 +41,7 @@ fn run(cx: &mut Context<'_>) {
     }
     for (at, message) in found {
         let d = cx.finding(at, message);
-        cx.report(d.help("name the list itself, or have the value made as one"));
+        cx.report(d.help("name the list itself, or make the value a list"));
     }
 }
 
@@ -57,10 +57,10 @@ fn never_a_list(of: &Value) -> Option<&'static str> {
     let listed = |text: &str| text.contains('[');
     if let Some(choices) = types::choices(of) {
         let none = !choices.iter().filter_map(Value::as_str).any(listed);
-        return none.then_some("text that is no list");
+        return none.then_some("text that is not a list");
     }
     let inner = types::solid_kinds(of.get("contentSchema")?)?;
-    (!inner.is_empty() && !inner.contains(&"array")).then_some("text that never holds a list")
+    (!inner.is_empty() && !inner.contains(&"array")).then_some("text that is never a list")
 }
 
 /// `{{#each}}` over what has no items.

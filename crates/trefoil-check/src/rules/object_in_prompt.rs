@@ -97,7 +97,7 @@ fn printed(model: &Model<'_>, flow: FlowId, text: &Text) -> Vec<(Location, Strin
         }
         let name = text.template.references().get(i)?.dotted();
         let list = fields.iter().take(8).map(|f| format!("`{name}.{f}`")).collect::<Vec<_>>().join(", ");
-        Some((at, format!("`{name}` is an object and is printed as JSON"), *severity, format!("a field of it: {list}")))
+        Some((at, format!("`{name}` is an object, so it is printed as JSON"), *severity, format!("its fields are {list}")))
     });
     found.collect()
 }

@@ -52,24 +52,24 @@ fn look(cx: &mut Context<'_>, call: &ModelCall) {
     for (_, name, low, high) in RANGES.iter().filter(|(p, ..)| *p == provider) {
         let Some(value) = given(name).filter(|v| !(*low..=*high).contains(v)) else { continue };
         if USUAL.iter().any(|(n, low, high)| n == name && (*low..=*high).contains(&value)) {
-            let message = format!("`{provider}` takes a {} from {low} to {high}, not {value}", name.replace('_', " "));
+            let message = format!("`{provider}` accepts a {} from {low} to {high}, not {value}", name.replace('_', " "));
             found.push((std::slice::from_ref(name), message));
         }
     }
     if let Some((_, most)) = STOPS.iter().find(|(p, most)| *p == provider && p_stops(call) > *most) {
-        let message = format!("`{provider}` takes at most {most} texts to stop at, not {}", p_stops(call));
+        let message = format!("`{provider}` accepts at most {most} stop sequences, not {}", p_stops(call));
         found.push((&["stop"], message));
     }
     if provider == "openai" && p.top_k.is_some() {
-        let message = "`openai` does not know `top_k`, and refuses a request with it";
+        let message = "`openai` does not support `top_k` and rejects requests with it";
         found.push((&["top_k"], message.to_owned()));
     }
     if provider == "anthropic" && (p.presence_penalty.is_some() || p.frequency_penalty.is_some() || p.seed.is_some()) {
-        let message = "`anthropic` knows no penalties and no seed: they have no effect";
+        let message = "`anthropic` supports neither penalties nor a seed, so they have no effect";
         found.push((&["presence_penalty", "frequency_penalty", "seed"], message.to_owned()));
     }
     for (names, message) in found {
-        let help = "use another value, or remove it to get the provider's default";
+        let help = "use another value, or remove it to use the provider's default";
         let written = call.places.iter().find(|(name, _)| names.contains(name));
         let at = written.map_or(call.model.origin, |(_, at)| *at);
         cx.report(cx.finding(at, message).help(help));

@@ -30,7 +30,7 @@ fn run(cx: &mut TreeContext<'_>) {
         }
     }
     if let Some(entry) = file.get("budget").and_then(|e| e.value.mapping()).and_then(|budget| budget.get("max_calls")) {
-        report(cx, entry.key.span, "`max_calls` is ignored by the published original", "use `max_tokens`, which both know");
+        report(cx, entry.key.span, "the published original ignores `max_calls`", "use `max_tokens`, which both support");
     }
 }
 
@@ -54,7 +54,7 @@ fn factory(cx: &mut TreeContext<'_>, node: &Mapping) {
     if let Some(entry) = node.get("type").filter(|_| is("type", "factory") && swarm) {
         let inner = node.get("swrm").and_then(|e| e.value.mapping());
         if node.get("synthesis").is_none() && inner.is_none_or(|inner| inner.get("synthesis").is_none()) {
-            let message = "a factory of swarms without `synthesis` ends the run with a `TypeError` in the published original";
+            let message = "in the published original, a factory of swarms without `synthesis` fails the run with a `TypeError`";
             report(cx, entry.key.span, message, "add a `synthesis`");
         }
     }
@@ -93,28 +93,28 @@ fn placeholder(inner: &str, key: Option<&str>, inputs: &HashSet<&str>) -> Option
     let mut segments = path.split('.').map(str::trim);
     let first = segments.next().unwrap_or_default();
     if inner.contains('\n') {
-        let message = "the published original leaves a placeholder that is broken over lines in the text";
+        let message = "the published original does not replace a placeholder that spans several lines";
         return Some((message.to_owned(), "write it on one line"));
     }
     if matches!(first, "working" | "output" | "_budget") {
-        let message = format!("templates of the published original do not know `{first}`: `{path}` is undefined there");
+        let message = format!("templates of the published original do not have `{first}`, so `{path}` is undefined there");
         return Some((message, "read the node that wrote it, as in `{{ node.output }}`"));
     }
     if key == Some("for_each") && filter.starts_with("json_or_default") {
-        let message = "`json_or_default` has no effect in `for_each` of the published original";
-        return Some((message.to_owned(), "make the node before it answer with a JSON list"));
+        let message = "in the published original, `json_or_default` has no effect in `for_each`";
+        return Some((message.to_owned(), "make the node before it return a JSON list"));
     }
     if filter.starts_with("default('')") || filter.starts_with("default(\"\")") {
-        let message = "the published original does not know an empty default";
+        let message = "the published original does not support an empty default";
         return Some((message.to_owned(), "write a word instead, as in `default('none')`"));
     }
     let second = segments.next().unwrap_or_default();
     if first == "inputs" && inputs.contains(second) {
-        let message = format!("the published original drops every field of `input` but `message`: `{path}` is undefined there");
+        let message = format!("the published original drops every field of `input` except `message`, so `{path}` is undefined there");
         return Some((message, "put the value into the message"));
     }
     if segments.any(|s| !s.is_empty() && s.bytes().all(|b| b.is_ascii_digit())) {
-        let message = format!("the published original cannot read an item of a list: `{path}` is undefined there");
+        let message = format!("the published original cannot read a list item, so `{path}` is undefined there");
         return Some((message, "read the whole list"));
     }
     None

@@ -25,12 +25,12 @@ fn run(cx: &mut Context<'_>) {
             let labels = cx.model.taint().value(program, flow, id, &value);
             let (Some((who, from)), Some(at)) = (labels.untrusted(), value.at()) else { continue };
             let path = value.path().unwrap_or_default();
-            let message = format!("`{path}` gets into the system message of {}, and it is {who}", words::step(program, id));
+            let message = format!("`{path}` is part of the system message of {}, and it comes from {who}", words::step(program, id));
             let mut finding = cx.finding(at, message);
             if from != step.origin {
                 finding = finding.label(from, "comes from here");
             }
-            cx.report(finding.help("put it into the user message, and keep the system message as it is written"));
+            cx.report(finding.help("move it to the user message, and keep the system message fixed"));
         }
     }
 }

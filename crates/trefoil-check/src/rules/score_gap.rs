@@ -97,10 +97,10 @@ fn edges(cx: &mut Context<'_>, graph: &Graph) {
             !found
         });
         let Some((gap, first)) = gap.zip(conditions.first()) else { continue };
-        let message = format!("no edge from {} is for {gap}", words::step(cx.model.program, node.step));
+        let message = format!("no edge from {} covers {gap}", words::step(cx.model.program, node.step));
         let mut finding = cx.finding(first.origin, message);
         for cond in conditions.iter().skip(1) {
-            finding = finding.label(cond.origin, "nor this one");
+            finding = finding.label(cond.origin, "nor does this one");
         }
         cx.report(finding.help("let the ranges meet, or add an edge for the rest"));
     }

@@ -51,8 +51,8 @@ fn pair(cx: &mut Context<'_>, state: &State, first: &Transition, second: &Transi
     // A narrow range before a wide one is a cascade, and one number at a common end does no harm.
     let crossed = both.filter(|_| only_first && only_second);
     if let Some(example) = crossed.filter(|_| !by_majority(cx.model.program, state)) {
-        let message = format!("`{}` and `{}` both hold for {example}: the first one wins", first.text, second.text);
+        let message = format!("`{}` and `{}` both match {example}; the first one wins", first.text, second.text);
         let finding = cx.finding(second.origin, message).label(first.origin, "taken first");
-        cx.report(finding.help("let the ranges only touch"));
+        cx.report(finding.help("let one range start where the other ends"));
     }
 }

@@ -32,16 +32,19 @@ pub(super) fn run(cx: &mut Context<'_>) {
             told.push(from);
             let message = match value.path() {
                 Some(path) if value.at() == Some(from) => {
-                    format!("`{path}` is a credential by its name, and would be put into a prompt")
+                    format!("the name of `{path}` looks like a credential, and its value would be sent in a prompt")
                 }
                 Some(path) => {
-                    format!("this is a credential by its name, and would be put into a prompt, where it is `{path}`")
+                    format!(
+                        "the name of this variable looks like a credential, and its value would be sent in a prompt, as `{path}`"
+                    )
                 }
-                None => "this is a credential by its name, and would be put into a prompt".to_owned(),
+                None => "the name of this variable looks like a credential, and its value would be sent in a prompt"
+                    .to_owned(),
             };
             let mut finding = Diagnostic { severity: Severity::Warning, ..cx.finding(from, message) };
             if let Some(at) = value.at().filter(|at| *at != from) {
-                finding = finding.label(at, "it gets into the prompt here");
+                finding = finding.label(at, "it is put into the prompt here");
             }
             cx.report(finding.help("credentials belong in the `headers` of a tool"));
         }

@@ -14,9 +14,10 @@ pub(super) fn run(cx: &mut Context<'_>) {
         for state in &machine.states {
             let Some(field) = flow.intake.fields.iter().find(|f| f.name == state.name) else { continue };
             let at = model.program.step(state.step).map_or(step.origin, |s| s.origin);
-            let message = format!("templates name this state by `{}`, which hides the input of that name", state.name);
+            let message =
+                format!("templates refer to this state as `{}`, which hides the input of that name", state.name);
             let d = Diagnostic { severity: Severity::Warning, ..cx.finding(at, message) };
-            cx.report(d.label(field.origin, "the input").help("give one of them another name"));
+            cx.report(d.label(field.origin, "the input").help("rename one of them"));
         }
     }
 }

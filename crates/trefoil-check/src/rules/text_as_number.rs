@@ -37,18 +37,18 @@ fn wrong(compared: &Compared, text: &Side, other: &Side) -> Option<(String, &'st
     let name = &text.words;
     if compared.strict {
         if let Some(number) = other.literal.as_ref().and_then(Value::as_str).filter(|t| reads_as_number(t) && !is_code(t)) {
-            let message = format!("`{name}` and `{number}` are compared as texts, character by character: `9` comes after `10`");
-            return Some((message, "read it as a number without the quotes: `float(...)`"));
+            let message = format!("`{name}` and `{number}` are compared as text, character by character, so `9` is greater than `10`");
+            return Some((message, "convert it to a number with `float(...)`, and remove the quotes"));
         }
-        let message = format!("`{name}` is text, which has no order with a number: the condition is false");
-        return is(other, "number").then_some((message, "read it as a number: `float(...)`"));
+        let message = format!("`{name}` is text and cannot be compared with a number, so the condition is false");
+        return is(other, "number").then_some((message, "convert it to a number with `float(...)`"));
     }
     if let Some(choices) = types::choices(&text.schema) {
         let words: Vec<&str> = choices.iter().filter_map(Value::as_str).collect();
         if words.iter().any(|w| reads_as_number(w)) {
             return None;
         }
-        let help = "compare words with `==`; an order holds between numbers, and text that reads as one";
+        let help = "compare words with `==`; only numbers, and text that reads as a number, can be ordered";
         return Some((format!("`{name}` never reads as a number, so this can never be true"), help));
     }
     // What comes from the environment is text, whatever it says, and is declared nowhere.
@@ -59,8 +59,8 @@ fn wrong(compared: &Compared, text: &Side, other: &Side) -> Option<(String, &'st
     if open || !is(other, "number") {
         return None;
     }
-    let message = format!("`{name}` is declared as text, and this compares it as a number");
-    Some((message, "declare it as a number; text that does not read as one makes this false"))
+    let message = format!("`{name}` is declared as text but compared as a number");
+    Some((message, "declare it as a number; text that does not read as a number makes the comparison false"))
 }
 
 /// Whether digits are those of a year, a post code or another code, whose order as texts is the one that is meant.

@@ -24,7 +24,7 @@ fn run(cx: &mut Context<'_>) {
         let calls = costs.flow(program.entry).model;
         if calls.fixed > max || calls.endless {
             let (calls, are) = (words::model_calls(&calls), if max == 1 { "is" } else { "are" });
-            let message = format!("a run of `{}` may need {calls}, and {max} {are} allowed", flow.name);
+            let message = format!("a run of `{}` may need {calls}, but only {max} {are} allowed", flow.name);
             cx.report(cx.finding(flow.origin, message).help(HELP));
         }
     }
@@ -40,11 +40,11 @@ fn run(cx: &mut Context<'_>) {
                 OnExceeded::SkipRemaining => "the rest would be skipped",
             };
             let calls = words::model_calls(&calls);
-            let message = format!("`{}` may need {calls}, and its budget allows {max}: {then}", flow.name);
+            let message = format!("`{}` may need {calls}, but its budget allows {max}: {then}", flow.name);
             let at = budget.calls_at.unwrap_or(flow.origin);
             cx.report(cx.finding(at, message).help(HELP));
         }
     }
 }
 
-const HELP: &str = "see `trefoil plan` for the breakdown; lower a limit of retries, passes or visits, or allow more";
+const HELP: &str = "see `trefoil plan` for the breakdown; lower a limit on retries, iterations or visits, or allow more calls";

@@ -33,7 +33,7 @@ fn run(cx: &mut Context<'_>) {
         let calls = if calls.number() == Some(1) { "a model call".to_owned() } else { words::model_calls(&calls) };
         let name = words::step(program, id);
         let message = format!("{name} makes {calls} per item, and the list has no size limit");
-        cx.report(cx.finding(step.origin, message).help("set a budget of calls for the workflow, or run with `--max-calls`"));
+        cx.report(cx.finding(step.origin, message).help("set a call budget for the workflow, or run it with `--max-calls`"));
     }
 }
 

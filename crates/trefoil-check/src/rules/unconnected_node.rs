@@ -24,10 +24,10 @@ fn run(cx: &mut Context<'_>) {
             let Some(origin) = program.step(step).map(|s| s.origin) else { continue };
             let name = words::step(program, step);
             let waits = graph.nodes.get(at).is_some_and(|n| !n.after.is_empty());
-            let when = if waits { "as soon as there is what it reads" } else { "at the beginning" };
-            let message = format!("no edge leads to {name} or from it: it runs in every run, {when}");
+            let when = if waits { "as soon as the values it reads exist" } else { "at the start" };
+            let message = format!("{name} has no edges, so it runs in every run, {when}");
             let finding = cx.finding(origin, message);
-            cx.report(finding.help("add an edge to it where it is to run after another node"));
+            cx.report(finding.help("add an edge if it should run after another node"));
         }
     }
 }

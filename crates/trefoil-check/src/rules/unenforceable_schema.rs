@@ -53,14 +53,14 @@ fn run(cx: &mut Context<'_>) {
         let mut found = Vec::new();
         keywords(&schema.json, &mut found);
         if schema.json.get("type").is_some_and(|t| t.as_str().is_some_and(|t| t != "object")) {
-            found.push("an answer that is no object".to_owned());
+            found.push("an answer that is not an object".to_owned());
         }
         if found.is_empty() {
             continue;
         }
         let message = format!("providers cannot enforce {} of this schema", found.join(", "));
         let finding = cx.finding(schema.origin, message);
-        cx.report(finding.help("the answer is checked when it has come: say in the prompt what is wanted, or write the schema without"));
+        cx.report(finding.help("the answer is checked when it arrives; describe the requirement in the prompt, or remove it from the schema"));
     }
 }
 

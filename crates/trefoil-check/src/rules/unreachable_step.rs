@@ -21,12 +21,12 @@ fn run(cx: &mut Context<'_>) {
         let Some(step) = program.step(dead.step) else { continue };
         let name = words::step(program, dead.step);
         let (what, there, help) = match dead.why {
-            Why::When => ("its condition can never hold", "this is never true", "fix the condition, or remove the step"),
-            Why::Arm => ("a condition before it always holds", "this is always true", "put it first, or remove it"),
-            Why::Before => ("the step before it never ends well", "this fails whenever it runs", "fix that step"),
+            Why::When => ("its condition is never true", "this is never true", "fix the condition, or remove the step"),
+            Why::Arm => ("an earlier condition is always true", "this is always true", "move this step first, or remove it"),
+            Why::Before => ("the step before it always fails", "this fails every time", "fix that step"),
             Why::Edges => (
                 "no edge to it can be taken",
-                "this can never hold",
+                "this is never true",
                 "fix the condition of one edge, or remove the node",
             ),
             Why::Transitions => (
@@ -34,7 +34,7 @@ fn run(cx: &mut Context<'_>) {
                 "never taken",
                 "move that transition up, or fix its condition",
             ),
-            Why::Empty => ("the list it is done for is empty", "over nothing", "name a list with items"),
+            Why::Empty => ("the list it runs over is empty", "empty list", "use a list that has items"),
             // `dead-fallback` tells.
             Why::Fallback => continue,
         };
@@ -44,7 +44,7 @@ fn run(cx: &mut Context<'_>) {
         let at = cause.filter(|_| own).unwrap_or(step.origin);
         let mut finding = cx.finding(at, format!("{name} never runs: {what}")).help(help);
         if let Some(at) = cause {
-            finding = if own { finding.label(step.origin, "what never runs") } else { finding.label(at, there) };
+            finding = if own { finding.label(step.origin, "this never runs") } else { finding.label(at, there) };
         }
         cx.report(finding);
     }

@@ -29,9 +29,9 @@ fn run(cx: &mut Context<'_>) {
                 let Expr::Object(members) = &call.arguments else { continue };
                 for (name, value) in members.iter().filter(|(n, _)| matches!(&**n, "module" | "function")) {
                     if let Some((who, from)) = labels(cx, flow, id, value).untrusted() {
-                        let message = format!("which `{name}` runs is decided by {who}");
+                        let message = format!("{who} decides which `{name}` runs");
                         let finding = cx.finding(place(value).unwrap_or(step.origin), message);
-                        cx.report(finding.label(from, "comes from here").help("write the name out"));
+                        cx.report(finding.label(from, "comes from here").help("write the name in the manifest"));
                     }
                 }
             }
@@ -43,9 +43,9 @@ fn run(cx: &mut Context<'_>) {
 fn command(cx: &mut Context<'_>, flow: FlowId, id: StepId, call: &CommandCall, at: Location) {
     for (name, value) in call.env.iter().filter(|(name, _)| shell::decides_code(name)) {
         let Some((who, from)) = labels(cx, flow, id, value).untrusted() else { continue };
-        let message = format!("`{name}` decides which code programs run, and it is {who}");
+        let message = format!("`{name}` decides which code programs run, and its value comes from {who}");
         let finding = cx.finding(place(value).unwrap_or(at), message).label(from, "comes from here");
-        cx.report(finding.help("write it out, or give the value another name"));
+        cx.report(finding.help("use a fixed value, or pass the data under another name"));
     }
     let mut seen = BTreeSet::new();
     for (name, how) in shell::uses(call) {
@@ -64,49 +64,49 @@ fn command(cx: &mut Context<'_>, flow: FlowId, id: StepId, call: &CommandCall, a
                 };
                 (
                     Severity::Error,
-                    format!("{program} runs `{shown}` as code, and it is {who}"),
-                    "do not hand data to what reads it as code: name the program, and pass the value as an argument",
+                    format!("{program} runs `{shown}` as code, and it comes from {who}"),
+                    "do not pass data to something that runs it as code; name the program, and pass the value as an argument",
                 )
             }
             How::Setting(setting) => (
                 Severity::Error,
-                format!("`{setting}` decides which code programs run, and it is {who}"),
-                "write it out, or give the value another name",
+                format!("`{setting}` decides which code programs run, and it comes from {who}"),
+                "use a fixed value, or pass the data under another name",
             ),
             How::Arithmetic => (
                 Severity::Error,
-                format!("the shell computes with `{shown}`, which can run commands, and it is {who}"),
-                "compare it as text, or with `[ \"$NAME\" -eq 1 ]`, which takes nothing but numbers",
+                format!("the shell evaluates `{shown}` as arithmetic, which can run commands, and it comes from {who}"),
+                "compare it as text, or with `[ \"$NAME\" -eq 1 ]`, which accepts only numbers",
             ),
             How::Name => (
                 Severity::Error,
-                format!("the shell takes `{shown}` for the name of a variable, which can run commands, and it is {who}"),
-                "write the name of the variable out",
+                format!("the shell uses `{shown}` as the name of a variable, which can run commands, and it comes from {who}"),
+                "use a fixed variable name",
             ),
             How::Later(place) => (
                 Severity::Warning,
-                format!("`{shown}` is written to `{place}`, which is run later, and it is {who}"),
-                "write the file yourself, and let it read the value from a file of data",
+                format!("`{shown}` is written to `{place}`, which is run later, and it comes from {who}"),
+                "write that file by hand, and let it read the value from a data file",
             ),
             How::File => (
                 Severity::Warning,
-                format!("which file is written is decided by `{shown}`, and it is {who}"),
-                "write the file's name out, or its folder: `> \"out/$NAME\"`",
+                format!("`{shown}` decides which file is written, and it comes from {who}"),
+                "use a fixed file name, or at least a fixed folder: `> \"out/$NAME\"`",
             ),
             How::Option(program) => (
                 by_origin,
-                format!("`{program}` takes `{shown}` for an option if it begins with `-`, and it is {who}"),
-                "write `--` before it, if the program knows that, or put it after an option that takes a value",
+                format!("`{program}` reads `{shown}` as an option if it starts with `-`, and it comes from {who}"),
+                "write `--` before it if the program supports that, or pass it as the value of an option",
             ),
             How::Program => (
                 by_origin,
-                format!("which program runs is decided by `{shown}`, and it is {who}"),
-                "write the name out",
+                format!("`{shown}` decides which program runs, and it comes from {who}"),
+                "write the name in the manifest",
             ),
             How::Bare => (
                 Severity::Warning,
-                format!("`{shown}` is not quoted, and it is {who}: the shell makes several words of it"),
-                "write \"$NAME\", with the quotes",
+                format!("`{shown}` is not quoted, so the shell splits it into words, and it comes from {who}"),
+                "write `\"$NAME\"`, with the quotes",
             ),
             How::Host | How::Header => continue,
         };

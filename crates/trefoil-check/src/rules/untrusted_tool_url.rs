@@ -62,8 +62,8 @@ fn host(cx: &mut TreeContext<'_>, url: &Text) {
         if !own {
             let who = if templated { "whoever starts the run" } else { "the model" };
             let span = url.source(open as u32..close as u32);
-            let finding = cx.finding(span, format!("`{name}` decides which host the tool calls, and {who} gives it"));
-            cx.report(finding.help("write the host out, or take it from the environment, and put the value after it"));
+            let finding = cx.finding(span, format!("`{name}` decides which host the tool calls, and {who} chooses it"));
+            cx.report(finding.help("use a fixed host or one from the environment, and put the value after it"));
             return;
         }
         at = close;

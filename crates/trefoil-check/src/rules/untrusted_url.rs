@@ -56,13 +56,13 @@ fn command(cx: &mut Context<'_>, flow: FlowId, id: StepId, call: &CommandCall, a
         let (severity, message, help) = match how {
             How::Host => (
                 Severity::Error,
-                format!("`{shown}` decides which host the request goes to, and it is {who}"),
-                "write the host out, or take it from the environment, and put the value after it",
+                format!("`{shown}` decides which host the request goes to, and it comes from {who}"),
+                "use a fixed host or one from the environment, and put the value after it",
             ),
             How::Header => (
                 Severity::Warning,
-                format!("`{shown}` gets into a header, and it is {who}"),
-                "put it into the body or the query",
+                format!("`{shown}` is sent in a header, and it comes from {who}"),
+                "send it in the body or the query",
             ),
             _ => continue,
         };
@@ -93,13 +93,13 @@ fn address(cx: &mut Context<'_>, flow: FlowId, id: StepId, url: &Expr, at: Locat
                         // It ends with a slash, or it does not.
                         Some(host) => (
                             Severity::Warning,
-                            format!("without `/` before it, `{path}` can change the host `{host}`, and it is {who}"),
-                            "put a `/` between the two",
+                            format!("without `/` before it, `{path}` can change the host `{host}`, and it comes from {who}"),
+                            "put a `/` between them",
                         ),
                         None => (
                             Severity::Error,
-                            format!("`{path}` decides which host the request goes to, and it is {who}"),
-                            "write the host out, or take it from the environment, and put the value after it",
+                            format!("`{path}` decides which host the request goes to, and it comes from {who}"),
+                            "use a fixed host or one from the environment, and put the value after it",
                         ),
                     };
                     let mut finding = cx.finding(value.at().unwrap_or(at), message).label(from, "comes from here");
@@ -138,10 +138,10 @@ fn header(cx: &mut Context<'_>, flow: FlowId, id: StepId, name: &str, value: &Ex
         let labels = Labels { input: None, ..cx.model.taint().value(cx.model.program, flow, id, &value) };
         if let Some((who, from)) = labels.untrusted() {
             let path = value.path().unwrap_or_default();
-            let message = format!("`{path}` gets into the header `{name}`, and it is {who}");
+            let message = format!("`{path}` is sent in the header `{name}`, and it comes from {who}");
             let mut finding = cx.finding(value.at().unwrap_or(at), message).label(from, "comes from here");
             finding.severity = Severity::Warning;
-            cx.report(finding.help("put it into the body or the query"));
+            cx.report(finding.help("send it in the body or the query"));
         }
     }
 }

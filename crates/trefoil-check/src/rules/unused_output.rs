@@ -34,7 +34,7 @@ fn run(cx: &mut Context<'_>) {
         if mentioned.contains(&(step.origin.file, &**label)) {
             continue;
         }
-        let d = cx.finding(step.origin, format!("nothing reads what `{label}` makes"));
+        let d = cx.finding(step.origin, format!("nothing reads the result of `{label}`"));
         cx.report(d.help("read it in a later step or in the output, or remove the step"));
     }
 }

@@ -52,10 +52,9 @@ fn prefix(cx: &mut Context<'_>, call: &ModelCall) {
     let Some((value, at)) = volatile.and_then(|v| Some((v, v.at()?))).filter(|_| tokens >= TOKENS) else { return };
     let path = value.path().unwrap_or_default();
     let message = format!(
-        "about {tokens} tokens that are the same in every call stand behind `{path}`, which is not: no provider can \
-         reuse them from its cache"
+        "about {tokens} tokens of fixed text come after `{path}`, which changes, so the provider cannot cache them"
     );
-    cx.report(cx.finding(at, message).help("put what never changes first, and the values last"));
+    cx.report(cx.finding(at, message).help("put fixed text first and values last"));
 }
 
 /// No more characters than these are written in a message: as many as it takes in the file, values and all.

@@ -127,23 +127,25 @@ fn conflicts(cx: &mut Context<'_>, flow: &Flow, graph: &Graph, steps: &[(FlowId,
         let names = [first, second].map(|n| words::step(program, n.step));
         let [one, two] = names;
         let message = match beneath {
-            None if values.is_some() => format!("{one} and {two} can both run, and write `{path}` at the same time"),
+            None if values.is_some() => format!("{one} and {two} can both run and write `{path}` at the same time"),
             None => format!("{one} and {two} write `{path}` at the same time"),
             Some(at) => {
                 let (outer, inner) = if at == b { (&one, &two) } else { (&two, &one) };
-                format!("{outer} writes `{path}` and {inner} writes beneath it, at the same time")
+                format!("{outer} writes `{path}` and {inner} writes below it at the same time")
             }
         };
         let (Some(at), Some(other)) = (program.step(second.step), program.step(first.step)) else { continue };
-        let label = if beneath == Some(a) { "writes beneath it" } else { "writes it too" };
+        let label = if beneath == Some(a) { "writes below it" } else { "writes it too" };
         let mut finding = cx.finding(at.origin, message).label(other.origin, label);
         if values.is_some() {
             for cond in [first, second].iter().flat_map(|n| &n.incoming).filter_map(|e| e.when.as_ref()) {
-                finding = finding.label(cond.origin, "can hold together with the other");
+                finding = finding.label(cond.origin, "can be true together with the other");
             }
         }
         let with = values.filter(|v| !v.is_empty()).map(|v| format!("both run with {v}; ")).unwrap_or_default();
-        let help = format!("{with}{two} wins, as it is written later; write to two paths, or order the two by an edge");
+        let help = format!(
+            "{with}{two} wins, because it is later in the file; write to different paths, or add an edge between them"
+        );
         cx.report(finding.help(help));
     }
 }

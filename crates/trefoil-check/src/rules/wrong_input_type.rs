@@ -31,7 +31,7 @@ fn run(cx: &mut Context<'_>) {
             let at = at.unwrap_or(step.origin);
             let Some(field) = callee.intake.fields.iter().find(|f| *f.name == *member) else { continue };
             let Some(why) = types::refuses(&field.schema, &value) else { continue };
-            let finding = cx.finding(at, format!("`{member}` of `{}` does not take this: {why}", callee.name));
+            let finding = cx.finding(at, format!("`{member}` of `{}` does not accept this value: {why}", callee.name));
             cx.report(finding.label(field.origin, "declared here"));
         }
         for (at, message, help) in unquotable(cx, flow, input) {
@@ -47,7 +47,7 @@ fn run(cx: &mut Context<'_>) {
                 continue;
             };
             let at = place(value).unwrap_or(step.origin);
-            let finding = cx.finding(at, format!("`{name}` of `{}` does not take this: {why}", callee.name));
+            let finding = cx.finding(at, format!("`{name}` of `{}` does not accept this value: {why}", callee.name));
             cx.report(finding.label(field.origin, "declared here"));
         }
     }
@@ -127,11 +127,11 @@ fn unquotable(cx: &Context<'_>, flow: FlowId, input: &Expr) -> Vec<(Location, St
             _ => false,
         };
         if json && inside && quoted(i.checked_sub(1), false) && quoted(Some(i + 1), true) {
-            let message = format!("`{{{{json {name}}}}}` writes its own quotes: within quotes this is no JSON");
+            let message = format!("`{{{{json {name}}}}}` adds its own quotes, so in quotes this is not valid JSON");
             found.push((at, message, "remove the quotes around it".to_owned()));
         } else if plain && !inside && !open && !json {
-            let message = format!("`{name}` is text without quotes: this is not JSON");
-            found.push((at, message, format!("write `{{{{json {name}}}}}`, which puts quotes around it")));
+            let message = format!("`{name}` is text and has no quotes here, so this is not valid JSON");
+            found.push((at, message, format!("write `{{{{json {name}}}}}`, which adds the quotes")));
         }
     }
     found
@@ -175,7 +175,7 @@ fn wrong(cx: &Context<'_>, flow: FlowId, given: &Expr, field: &InputField) -> Op
         return match bad.into_iter().next()? {
             (_, why) if good.is_empty() => why,
             // A condition may see to it that only the others come here.
-            (value, why) => why.filter(|_| !asked(cx, flow, given)).map(|why| format!("it can be `{}`, and {why}", value.to_text())),
+            (value, why) => why.filter(|_| !asked(cx, flow, given)).map(|why| format!("it can be `{}`, but {why}", value.to_text())),
         };
     }
     let wanted = types::solid_kinds(&field.schema).filter(|k| !k.is_empty())?;
@@ -183,7 +183,7 @@ fn wrong(cx: &Context<'_>, flow: FlowId, given: &Expr, field: &InputField) -> Op
     if kinds.iter().any(|k| wanted.contains(k)) {
         return None;
     }
-    Some(format!("it is {}, and this is {}", types::spoken_kinds(&wanted), types::spoken_kinds(&kinds)))
+    Some(format!("it must be {}, not {}", types::spoken_kinds(&wanted), types::spoken_kinds(&kinds)))
 }
 
 /// Why a text with placeholders is none of the choices: none begins, or none ends, like it.
@@ -207,7 +207,7 @@ fn never_a_choice(text: &Text, choices: &[Value]) -> Option<String> {
     }
     let list = choices.iter().filter_map(Value::as_str).take(12).map(|w| format!("`{w}`")).collect::<Vec<_>>().join(", ");
     let part = if begin.is_empty() { format!("ends with `{end}`") } else { format!("begins with `{begin}`") };
-    Some(format!("it is one of {list}, and this {part}"))
+    Some(format!("it must be one of {list}, but this {part}"))
 }
 
 /// Whether a condition of the flow looks at what a value is made of.
@@ -249,7 +249,7 @@ fn unusual(cx: &mut Context<'_>, (flow, step): (FlowId, Location), callee: &Flow
     let key = mentions.map(|m| m.at).filter(|at| at.span.start >= step.span.start).min_by_key(|at| at.span.start);
     let at = place(value).or(key).unwrap_or(step);
     let (wanted, given) = (types::spoken_kinds(&wanted), types::spoken_kinds(&given));
-    let message = format!("`{}` of `{}` is {wanted} by its default, and this is {given}", field.name, callee.name);
+    let message = format!("`{}` of `{}` has {wanted} as its default, but this is {given}", field.name, callee.name);
     cx.report(cx.finding(at, message).label(*declared, "the default"));
 }
 

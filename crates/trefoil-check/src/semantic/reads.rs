@@ -82,13 +82,13 @@ impl Why {
     /// In words, after "`name` has no value where".
     pub fn words(&self) -> String {
         match self {
-            Self::Skipped { when, .. } => format!("its step is skipped: it runs only when `{when}`"),
-            Self::FirstPass => "its step has not run yet: on the first pass".to_owned(),
+            Self::Skipped { when, .. } => format!("its step is skipped (it runs only when `{when}`)"),
+            Self::FirstPass => "its step has not run yet, as in the first iteration".to_owned(),
             Self::NotTaken => "another branch is taken".to_owned(),
-            Self::NotVisited => "its state has not run to its end".to_owned(),
+            Self::NotVisited => "its state has not completed".to_owned(),
             Self::NotRun => "its node has not run".to_owned(),
-            Self::NoFailure => "nothing has failed before".to_owned(),
-            Self::NoFeedback => "the transition that leads here has no feedback".to_owned(),
+            Self::NoFailure => "nothing has failed so far".to_owned(),
+            Self::NoFeedback => "the transition to this state has no feedback".to_owned(),
             Self::Failed => "its step has failed".to_owned(),
             Self::NotWritten => "nothing has written it yet".to_owned(),
         }

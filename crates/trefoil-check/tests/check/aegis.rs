@@ -40,20 +40,20 @@ fn what_a_workflow_is_given_is_held_against_what_it_takes() {
     given(
         "{\"title\": {{input.t}}}",
         expect![[r#"
-        9:100 warning wrong-input-type: `input.t` is text without quotes: this is not JSON
-          | ...ing, result_key: r, input: '{"title": {{input.t}}}', transitions: [
-          |                                            ^^^^^^^
-          help: write `{{json input.t}}`, which puts quotes around it
-    "#]],
+            9:100 warning wrong-input-type: `input.t` is text and has no quotes here, so this is not valid JSON
+              | ...ing, result_key: r, input: '{"title": {{input.t}}}', transitions: [
+              |                                            ^^^^^^^
+              help: write `{{json input.t}}`, which adds the quotes
+        "#]],
     );
     given(
         "{\"title\": 5}",
         expect![[r#"
-        9:5 warning wrong-input-type: `title` of `child` does not take this: it is text, and this is a number
-          | A: { kind: Subworkflo
-          | ^
-          at child.yaml:5:66: declared here
-    "#]],
+            9:5 warning wrong-input-type: `title` of `child` does not accept this value: it is text, and this is a number
+              | A: { kind: Subworkflo
+              | ^
+              at child.yaml:5:66: declared here
+        "#]],
     );
     given("{\"title\": {{json input.t}}}", expect![""]);
     given("{\"title\": \"{{input.t}}\"}", expect![""]);
@@ -74,11 +74,11 @@ fn what_is_taken_apart_is_not_printed_as_an_object() {
     shown(
         "So: {{A.output.by}}",
         expect![[r#"
-        10:38 info object-in-prompt: `A.output.by` is an object and is printed as JSON
-          | H: { kind: Human, prompt: 'So: {{A.output.by}}', transitions: [{
-          |                                  ^^^^^^^^^^^
-          help: a field of it: `A.output.by.x`
-    "#]],
+            10:38 info object-in-prompt: `A.output.by` is an object, so it is printed as JSON
+              | H: { kind: Human, prompt: 'So: {{A.output.by}}', transitions: [{
+              |                                  ^^^^^^^^^^^
+              help: its fields are `A.output.by.x`
+        "#]],
     );
 }
 
@@ -95,20 +95,20 @@ fn a_condition_that_always_holds_is_told_itself() {
     found(
         "A.output.kind == 'a' || 'b'",
         expect![[r#"
-        14:44 warning never-true: `'b'` is alone in this condition: a text alone is always true
-          | - { condition: custom, expression: "A.output.kind == 'a' || 'b'", target: END }
-          |                                    ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-          help: compare it as well, such as `a == 'x' || a == 'b'`
-    "#]],
+            14:44 warning never-true: `'b'` stands alone in this condition, and a text alone is always true
+              | - { condition: custom, expression: "A.output.kind == 'a' || 'b'", target: END }
+              |                                    ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+              help: write a full comparison, such as `a == 'x' || a == 'b'`
+        "#]],
     );
     found(
         "A.output.kind != 'a' || A.output.kind != 'b'",
         expect![[r#"
-        14:44 warning never-true: this condition always holds: one of its parts does in every case
-          | - { condition: custom, expression: "A.output.kind != 'a' || A.output.kind != 'b'", target: END }
-          |                                    ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-          help: to exclude several values, join the comparisons with `&&`
-    "#]],
+            14:44 warning never-true: this condition is always true: in every case, one of its parts is
+              | - { condition: custom, expression: "A.output.kind != 'a' || A.output.kind != 'b'", target: END }
+              |                                    ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+              help: to exclude several values, join the comparisons with `&&`
+        "#]],
     );
     found("A.output.kind == 'a' || A.output.kind == 'b'", expect![""]);
     found(
@@ -224,20 +224,20 @@ fn a_placeholder_in_a_guard_that_is_turned_round() {
     shown(
         "{{#unless previous_error}}Failed: {{previous_error}}{{/unless}}",
         expect![[r#"
-        9:68 warning no-effect: `previous_error` is always empty here: the block asks for it to be so
-          | ...t: '{{#unless previous_error}}Failed: {{previous_error}}{{/unless}}', tran
-          |                                            ^^^^^^^^^^^^^^
-          help: turn the block round: `{{#if previous_error}}` is for when there is something
-    "#]],
+            9:68 warning no-effect: `previous_error` is always empty here, because the block is for the case without it
+              | ...t: '{{#unless previous_error}}Failed: {{previous_error}}{{/unless}}', tran
+              |                                            ^^^^^^^^^^^^^^
+              help: use `{{#if previous_error}}` for text that needs the value
+        "#]],
     );
     shown(
         "{{#if input.t}}Text:{{else}}{{input.t}}{{/if}}",
         expect![[r#"
-        9:62 warning no-effect: `input.t` is always empty here: the block asks for it to be so
-          | ... prompt: '{{#if input.t}}Text:{{else}}{{input.t}}{{/if}}', transiti
-          |                                            ^^^^^^^
-          help: turn the block round: `{{#if input.t}}` is for when there is something
-    "#]],
+            9:62 warning no-effect: `input.t` is always empty here, because the block is for the case without it
+              | ... prompt: '{{#if input.t}}Text:{{else}}{{input.t}}{{/if}}', transiti
+              |                                            ^^^^^^^
+              help: use `{{#if input.t}}` for text that needs the value
+        "#]],
     );
     // 0 is as false as nothing is, and something to be read.
     shown("{{#unless input.n}}{{input.n}}{{/unless}}", expect![""]);

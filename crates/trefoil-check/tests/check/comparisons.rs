@@ -18,11 +18,11 @@ fn a_variable_of_the_environment_may_read_as_a_number() {
         "agntz",
         &[("p.yaml", &flow("q: string", "q"))],
         expect![[r#"
-        6:14 warning text-as-number: `q` is declared as text, and this compares it as a number
-          | when: "{{q}} >= 3"
-          |          ^
-          help: declare it as a number; text that does not read as one makes this false
-    "#]],
+            6:14 warning text-as-number: `q` is declared as text but compared as a number
+              | when: "{{q}} >= 3"
+              |          ^
+              help: declare it as a number; text that does not read as a number makes the comparison false
+        "#]],
     );
 }
 
@@ -53,11 +53,11 @@ input:
         "sirenspec",
         &[("flow.yaml", &wrong)],
         expect![[r#"
-        10:12 warning text-as-number: `working.score` is text, which has no order with a number: the condition is false
-          | when: "working.score > 3"
-          |        ^^^^^^^^^^^^^
-          help: read it as a number: `float(...)`
-    "#]],
+            10:12 warning text-as-number: `working.score` is text and cannot be compared with a number, so the condition is false
+              | when: "working.score > 3"
+              |        ^^^^^^^^^^^^^
+              help: convert it to a number with `float(...)`
+        "#]],
     );
     let word = flow("working.score == 3");
     of_rule(
@@ -65,11 +65,11 @@ input:
         "sirenspec",
         &[("flow.yaml", &word)],
         expect![[r#"
-        10:12 warning never-true: this comparison can never be true: `working.score` is text, and `3` is a number
-          | when: "working.score == 3"
-          |        ^^^^^^^^^^^^^
-          help: for text write `'3'` in quotes
-    "#]],
+            10:12 warning never-true: this comparison can never be true: `working.score` is text, and `3` is a number
+              | when: "working.score == 3"
+              |        ^^^^^^^^^^^^^
+              help: write `'3'` in quotes to compare text
+        "#]],
     );
 }
 
@@ -84,35 +84,35 @@ fn a_length_is_never_below_zero_and_nothing_differs_from_itself() {
     edge(
         "len(working.s) < 0",
         expect![[r#"
-        7:34 warning never-true: this comparison can never be true: `len(working.s)` is 0 at least
-          | - { from: s, to: x, when: "len(working.s) < 0" }
-          |                                ^^^^^^^^^
-    "#]],
+            7:34 warning never-true: this comparison can never be true: `len(working.s)` is at least 0
+              | - { from: s, to: x, when: "len(working.s) < 0" }
+              |                                ^^^^^^^^^
+        "#]],
     );
     edge("len(working.s) > 0", expect![""]);
     edge(
         "len(working.s) >= 0",
         expect![[r#"
-        7:34 warning never-true: this comparison is always true: `len(working.s)` is 0 at least
-          | - { from: s, to: x, when: "len(working.s) >= 0" }
-          |                                ^^^^^^^^^
-    "#]],
+            7:34 warning never-true: this comparison is always true: `len(working.s)` is at least 0
+              | - { from: s, to: x, when: "len(working.s) >= 0" }
+              |                                ^^^^^^^^^
+        "#]],
     );
     edge(
         "len(working.s) > -1",
         expect![[r#"
-        7:34 warning never-true: this comparison is always true: `len(working.s)` is 0 at least
-          | - { from: s, to: x, when: "len(working.s) > -1" }
-          |                                ^^^^^^^^^
-    "#]],
+            7:34 warning never-true: this comparison is always true: `len(working.s)` is at least 0
+              | - { from: s, to: x, when: "len(working.s) > -1" }
+              |                                ^^^^^^^^^
+        "#]],
     );
     edge(
         "_budget.total_tokens < 0",
         expect![[r#"
-        7:30 warning never-true: this comparison can never be true: `_budget.total_tokens` is 0 at least
-          | - { from: s, to: x, when: "_budget.total_tokens < 0" }
-          |                            ^^^^^^^^^^^^^^^^^^^^
-    "#]],
+            7:30 warning never-true: this comparison can never be true: `_budget.total_tokens` is at least 0
+              | - { from: s, to: x, when: "_budget.total_tokens < 0" }
+              |                            ^^^^^^^^^^^^^^^^^^^^
+        "#]],
     );
     edge("_budget.total_tokens > 0", expect![""]);
     edge("int(working.s) >= 7", expect![""]);
@@ -139,32 +139,32 @@ fn a_node_is_no_number_and_texts_have_the_order_of_their_letters() {
         "int(working.s) >= 7",
         "never-true",
         expect![[r#"
-        7:34 warning never-true: this comparison can never be true: `working.s` is an object, which has no order
-          | - { from: s, to: x, when: 'int(working.s) >= 7' }
-          |                                ^^^^^^^^^
-    "#]],
+            7:34 warning never-true: this comparison can never be true: `working.s` is an object, which cannot be ordered
+              | - { from: s, to: x, when: 'int(working.s) >= 7' }
+              |                                ^^^^^^^^^
+        "#]],
     );
     edge("int(working.k) >= 7", "never-true", expect![""]);
     edge(
         "working.k >= \"10\"",
         "text-as-number",
         expect![[r#"
-        7:30 warning text-as-number: `working.k` and `10` are compared as texts, character by character: `9` comes after `10`
-          | - { from: s, to: x, when: 'working.k >= "10"' }
-          |                            ^^^^^^^^^
-          help: read it as a number without the quotes: `float(...)`
-    "#]],
+            7:30 warning text-as-number: `working.k` and `10` are compared as text, character by character, so `9` is greater than `10`
+              | - { from: s, to: x, when: 'working.k >= "10"' }
+              |                            ^^^^^^^^^
+              help: convert it to a number with `float(...)`, and remove the quotes
+        "#]],
     );
     edge("working.k >= \"m\"", "text-as-number", expect![""]);
     edge(
         "working.k[0] == \"refund\"",
         "never-true",
         expect![[r#"
-        7:30 warning never-true: this comparison can never be true: `working.k[...]` is one character of a text
-          | - { from: s, to: x, when: 'working.k[0] == "refund"' }
-          |                            ^^^^^^^^^
-          help: compare all of it, or write `"..." in` in front of it for a part
-    "#]],
+            7:30 warning never-true: this comparison can never be true: `working.k[...]` is one character of a text
+              | - { from: s, to: x, when: 'working.k[0] == "refund"' }
+              |                            ^^^^^^^^^
+              help: compare the whole text, or test for a part with `"..." in`
+        "#]],
     );
     edge("working.k[0] == \"r\"", "never-true", expect![""]);
 }
@@ -181,40 +181,40 @@ fn the_parts_of_a_condition_rule_each_other_out_or_leave_nothing_out() {
     edge(
         &format!("{text} == 'a' and {text} == 'b'"),
         expect![[r#"
-        7:29 warning never-true: this condition can never hold: its parts rule each other out
-          | - { from: s, to: x, when: "working.s_text.long == 'a' and working.s_text.long == 'b'" }
-          |                           ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-          help: of two that cannot both be so, join them with `or`
-    "#]],
+            7:29 warning never-true: this condition can never be true: its parts exclude each other
+              | - { from: s, to: x, when: "working.s_text.long == 'a' and working.s_text.long == 'b'" }
+              |                           ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+              help: if either one is enough, join them with `or`
+        "#]],
     );
     edge(
         &format!("{text} == 'a' and len({text}) > 3 and {text} == 'b'"),
         expect![[r#"
-        7:29 warning never-true: this condition can never hold: its parts rule each other out
-          | - { from: s, to: x, when: "working.s_text.long == 'a' and len(working.s_text.long) > 3 and working.s_text.long == 'b'" }
-          |                           ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-          help: of two that cannot both be so, join them with `or`
-    "#]],
+            7:29 warning never-true: this condition can never be true: its parts exclude each other
+              | - { from: s, to: x, when: "working.s_text.long == 'a' and len(working.s_text.long) > 3 and working.s_text.long == 'b'" }
+              |                           ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+              help: if either one is enough, join them with `or`
+        "#]],
     );
     edge(
         &format!("{text} != 'a' or {text} != 'b'"),
         expect![[r#"
-        7:29 warning never-true: this condition always holds: one of its parts does in every case
-          | - { from: s, to: x, when: "working.s_text.long != 'a' or working.s_text.long != 'b'" }
-          |                           ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-          help: to exclude several values, join `!=` with `and`
-    "#]],
+            7:29 warning never-true: this condition is always true: in every case, one of its parts is
+              | - { from: s, to: x, when: "working.s_text.long != 'a' or working.s_text.long != 'b'" }
+              |                           ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+              help: to exclude several values, join `!=` with `and`
+        "#]],
     );
     edge(&format!("{text} == 'a' or {text} == 'b'"), expect![""]);
     edge(&format!("{text} != 'a' and len({text}) > 3"), expect![""]);
     edge(
         &format!("{text} is None"),
         expect![[r#"
-        7:30 warning never-true: this comparison can never be true: `working.s_text.long` is text, and never null
-          | - { from: s, to: x, when: "working.s_text.long is None" }
-          |                            ^^^^^^^^^^^^^^^^^^^
-          help: an empty text is `""`
-    "#]],
+            7:30 warning never-true: this comparison can never be true: `working.s_text.long` is text, never null
+              | - { from: s, to: x, when: "working.s_text.long is None" }
+              |                            ^^^^^^^^^^^^^^^^^^^
+              help: to test for empty text, compare with `""`
+        "#]],
     );
     edge(&format!("{text} is not None"), expect![""]);
     edge(

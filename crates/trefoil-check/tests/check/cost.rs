@@ -22,20 +22,20 @@ fn the_worst_case_counts_against_what_the_operator_allows() {
     told(
         4,
         expect![[r#"
-        4:3 warning too-many-calls: a run of `flow` may need 5 model calls, and 4 are allowed
-          | x: { agent: a, writes
-          | ^
-          help: see `trefoil plan` for the breakdown; lower a limit of retries, passes or visits, or allow more
-    "#]],
+            4:3 warning too-many-calls: a run of `flow` may need 5 model calls, but only 4 are allowed
+              | x: { agent: a, writes
+              | ^
+              help: see `trefoil plan` for the breakdown; lower a limit on retries, iterations or visits, or allow more calls
+        "#]],
     );
     told(
         1,
         expect![[r#"
-        4:3 warning too-many-calls: a run of `flow` may need 5 model calls, and 1 is allowed
-          | x: { agent: a, writes
-          | ^
-          help: see `trefoil plan` for the breakdown; lower a limit of retries, passes or visits, or allow more
-    "#]],
+            4:3 warning too-many-calls: a run of `flow` may need 5 model calls, but only 1 is allowed
+              | x: { agent: a, writes
+              | ^
+              help: see `trefoil plan` for the breakdown; lower a limit on retries, iterations or visits, or allow more calls
+        "#]],
     );
     let once = TWICE.replace(", retry: { max_attempts: 4 }", "");
     let once = once.replace("  x: { agent: a, writes: working.x }\n", "");
@@ -43,11 +43,11 @@ fn the_worst_case_counts_against_what_the_operator_allows() {
         &once,
         0,
         expect![[r#"
-        4:3 warning too-many-calls: a run of `flow` may need 1 model call, and 0 are allowed
-          | y: { agent: a, writes
-          | ^
-          help: see `trefoil plan` for the breakdown; lower a limit of retries, passes or visits, or allow more
-    "#]],
+            4:3 warning too-many-calls: a run of `flow` may need 1 model call, but only 0 are allowed
+              | y: { agent: a, writes
+              | ^
+              help: see `trefoil plan` for the breakdown; lower a limit on retries, iterations or visits, or allow more calls
+        "#]],
     );
 }
 
@@ -64,11 +64,11 @@ fn a_list_that_is_written_out_is_bounded() {
         "sirenspec",
         &[("flow.yaml", &each("{{ inputs.message }}"))],
         expect![[r#"
-        4:3 info unbounded-fan-out: `f` makes a model call per item, and the list has no size limit
-          | f: { type: factory, a
-          | ^
-          help: set a budget of calls for the workflow, or run with `--max-calls`
-    "#]],
+            4:3 info unbounded-fan-out: `f` makes a model call per item, and the list has no size limit
+              | f: { type: factory, a
+              | ^
+              help: set a call budget for the workflow, or run it with `--max-calls`
+        "#]],
     );
 }
 
@@ -85,11 +85,11 @@ fn a_short_text_behind_a_value_costs_nothing() {
         "agntz",
         &[("a.yaml", &agent(&"Be kind. ".repeat(1000)))],
         expect![[r#"
-        5:23 info volatile-prefix: about 2251 tokens that are the same in every call stand behind `x`, which is not: no provider can reuse them from its cache
-          | instruction: "About {{x}}. Be kind. Be kind
-          |                       ^
-          help: put what never changes first, and the values last
-    "#]],
+            5:23 info volatile-prefix: about 2251 tokens of fixed text come after `x`, which changes, so the provider cannot cache them
+              | instruction: "About {{x}}. Be kind. Be kind
+              |                       ^
+              help: put fixed text first and values last
+        "#]],
     );
 }
 
@@ -104,11 +104,11 @@ fn a_budget_counts_against_what_the_operator_allows() {
         &each("{ max_calls: 20 }"),
         1,
         expect![[r#"
-        5:3 warning too-many-calls: a run of `flow` may need 20 model calls, and 1 is allowed
-          | f: { type: factory, a
-          | ^
-          help: see `trefoil plan` for the breakdown; lower a limit of retries, passes or visits, or allow more
-    "#]],
+            5:3 warning too-many-calls: a run of `flow` may need 20 model calls, but only 1 is allowed
+              | f: { type: factory, a
+              | ^
+              help: see `trefoil plan` for the breakdown; lower a limit on retries, iterations or visits, or allow more calls
+        "#]],
     );
     told(&each("{ max_calls: 20 }"), 20, expect![""]);
     told(&each("{ max_calls: 20, on_exceeded: warn }"), 1, expect![""]);
@@ -121,24 +121,24 @@ fn a_budget_ends_a_run_before_it_needs_more() {
         &text,
         3,
         expect![[r#"
-        2:11 warning too-many-calls: `flow` may need 5 model calls, and its budget allows 3: the run would fail
-          | budget: { max_calls: 3 }
-          |           ^^^^^^^^^
-          help: see `trefoil plan` for the breakdown; lower a limit of retries, passes or visits, or allow more
-    "#]],
+            2:11 warning too-many-calls: `flow` may need 5 model calls, but its budget allows 3: the run would fail
+              | budget: { max_calls: 3 }
+              |           ^^^^^^^^^
+              help: see `trefoil plan` for the breakdown; lower a limit on retries, iterations or visits, or allow more calls
+        "#]],
     );
     told(
         &text,
         2,
         expect![[r#"
-        2:11 warning too-many-calls: `flow` may need 5 model calls, and its budget allows 3: the run would fail
-          | budget: { max_calls: 3 }
-          |           ^^^^^^^^^
-          help: see `trefoil plan` for the breakdown; lower a limit of retries, passes or visits, or allow more
-        5:3 warning too-many-calls: a run of `flow` may need 3 model calls, and 2 are allowed
-          | x: { agent: a, writes
-          | ^
-          help: see `trefoil plan` for the breakdown; lower a limit of retries, passes or visits, or allow more
-    "#]],
+            2:11 warning too-many-calls: `flow` may need 5 model calls, but its budget allows 3: the run would fail
+              | budget: { max_calls: 3 }
+              |           ^^^^^^^^^
+              help: see `trefoil plan` for the breakdown; lower a limit on retries, iterations or visits, or allow more calls
+            5:3 warning too-many-calls: a run of `flow` may need 3 model calls, but only 2 are allowed
+              | x: { agent: a, writes
+              | ^
+              help: see `trefoil plan` for the breakdown; lower a limit on retries, iterations or visits, or allow more calls
+        "#]],
     );
 }

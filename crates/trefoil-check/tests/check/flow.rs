@@ -99,24 +99,24 @@ fn a_state_whose_transitions_are_all_for_failures_may_end_the_run() {
     states(
         &make("{ condition: exit_code_non_zero, target: B }, { condition: on_failure, target: C }"),
         expect![[r#"
-        7:5 info implicit-end: the run ends here when `A` succeeds: none of its transitions is for that
-          | A: { kind: System, co
-          | ^
-          at 7:60: `exit_code_non_zero`
-          at 7:106: `on_failure`
-          help: if it is meant to go on, add a transition with `condition: on_success`
-    "#]],
+            7:5 info implicit-end: the run ends here if `A` succeeds, because no transition covers success
+              | A: { kind: System, co
+              | ^
+              at 7:60: `exit_code_non_zero`
+              at 7:106: `on_failure`
+              help: to continue, add a transition with `condition: on_success`
+        "#]],
     );
     // Of the failures one has no transition: that fails the run.
     states(
         &make("{ condition: exit_code, value: 3, target: B }, { condition: exit_code, value: 4, target: C }"),
         expect![[r#"
-            7:5 info implicit-end: the run ends here when `A` succeeds: none of its transitions is for that
+            7:5 info implicit-end: the run ends here if `A` succeeds, because no transition covers success
               | A: { kind: System, co
               | ^
               at 7:60: `exit_code 3`
               at 7:107: `exit_code 4`
-              help: if it is meant to go on, add a transition with `condition: on_success`
+              help: to continue, add a transition with `condition: on_success`
             7:5 warning missing-transition: no transition of `A` matches 5 as `A.exit_code`, so the run would fail
               | A: { kind: System, co
               | ^
@@ -187,7 +187,7 @@ fn a_cascade_of_limits_is_no_overlap() {
     transitions(
         "{ condition: score_above, threshold: 0.5, target: B }, { condition: score_above, threshold: 0.9, target: C }, { target: A }",
         expect![[r#"
-            7:112 warning dead-transition: `score_above 0.9` is never taken: whenever it could be, one before it is
+            7:112 warning dead-transition: `score_above 0.9` is never taken: an earlier transition always matches first
               | ...ore_above, threshold: 0.5, target: B }, { condition: score_above, threshold: 0.9, target: C }, { target: A }] }
               |                                            ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
               help: fix its condition, or remove it
@@ -230,12 +230,12 @@ fn nodes_that_exclude_each_other_may_write_one_path() {
         "sirenspec",
         &[("flow.yaml", &both)],
         expect![[r#"
-        6:3 warning write-conflict: `l` and `r` write `x` at the same time
-          | r: { agent: a, writes
-          | ^
-          at 5:3: writes it too
-          help: `r` wins, as it is written later; write to two paths, or order the two by an edge
-    "#]],
+            6:3 warning write-conflict: `l` and `r` write `x` at the same time
+              | r: { agent: a, writes
+              | ^
+              at 5:3: writes it too
+              help: `r` wins, because it is later in the file; write to different paths, or add an edge between them
+        "#]],
     );
 }
 
@@ -252,66 +252,66 @@ fn nodes_whose_conditions_can_hold_together_write_one_path_at_the_same_time() {
         "working.k == 'a'",
         "working.k == 'a'",
         expect![[r#"
-        7:3 warning write-conflict: `l` and `r` can both run, and write `x` at the same time
-          | r: { agent: a, writes
-          | ^
-          at 6:3: writes it too
-          at 10:29: can hold together with the other
-          at 11:29: can hold together with the other
-          help: both run with "a" as `working.k`; `r` wins, as it is written later; write to two paths, or order the two by an edge
-    "#]],
+            7:3 warning write-conflict: `l` and `r` can both run and write `x` at the same time
+              | r: { agent: a, writes
+              | ^
+              at 6:3: writes it too
+              at 10:29: can be true together with the other
+              at 11:29: can be true together with the other
+              help: both run with "a" as `working.k`; `r` wins, because it is later in the file; write to different paths, or add an edge between them
+        "#]],
     );
     pair(
         "working.k == 'a'",
         "working.k != 'b'",
         expect![[r#"
-        7:3 warning write-conflict: `l` and `r` can both run, and write `x` at the same time
-          | r: { agent: a, writes
-          | ^
-          at 6:3: writes it too
-          at 10:29: can hold together with the other
-          at 11:29: can hold together with the other
-          help: both run with "a" as `working.k`; `r` wins, as it is written later; write to two paths, or order the two by an edge
-    "#]],
+            7:3 warning write-conflict: `l` and `r` can both run and write `x` at the same time
+              | r: { agent: a, writes
+              | ^
+              at 6:3: writes it too
+              at 10:29: can be true together with the other
+              at 11:29: can be true together with the other
+              help: both run with "a" as `working.k`; `r` wins, because it is later in the file; write to different paths, or add an edge between them
+        "#]],
     );
     pair(
         "working.k == 'a'",
         "working.j == 'b'",
         expect![[r#"
-        7:3 warning write-conflict: `l` and `r` can both run, and write `x` at the same time
-          | r: { agent: a, writes
-          | ^
-          at 6:3: writes it too
-          at 10:29: can hold together with the other
-          at 11:29: can hold together with the other
-          help: both run with "a" as `working.k` and "b" as `working.j`; `r` wins, as it is written later; write to two paths, or order the two by an edge
-    "#]],
+            7:3 warning write-conflict: `l` and `r` can both run and write `x` at the same time
+              | r: { agent: a, writes
+              | ^
+              at 6:3: writes it too
+              at 10:29: can be true together with the other
+              at 11:29: can be true together with the other
+              help: both run with "a" as `working.k` and "b" as `working.j`; `r` wins, because it is later in the file; write to different paths, or add an edge between them
+        "#]],
     );
     pair(
         "int(working.k) >= 5",
         "int(working.k) <= 5",
         expect![[r#"
-        7:3 warning write-conflict: `l` and `r` can both run, and write `x` at the same time
-          | r: { agent: a, writes
-          | ^
-          at 6:3: writes it too
-          at 10:29: can hold together with the other
-          at 11:29: can hold together with the other
-          help: both run with 5 as `working.k`; `r` wins, as it is written later; write to two paths, or order the two by an edge
-    "#]],
+            7:3 warning write-conflict: `l` and `r` can both run and write `x` at the same time
+              | r: { agent: a, writes
+              | ^
+              at 6:3: writes it too
+              at 10:29: can be true together with the other
+              at 11:29: can be true together with the other
+              help: both run with 5 as `working.k`; `r` wins, because it is later in the file; write to different paths, or add an edge between them
+        "#]],
     );
     pair(
         "len(working.k) > 5",
         "len(working.k) > 5",
         expect![[r#"
-        7:3 warning write-conflict: `l` and `r` can both run, and write `x` at the same time
-          | r: { agent: a, writes
-          | ^
-          at 6:3: writes it too
-          at 10:29: can hold together with the other
-          at 11:29: can hold together with the other
-          help: both run with `len(working.k) > 5`; `r` wins, as it is written later; write to two paths, or order the two by an edge
-    "#]],
+            7:3 warning write-conflict: `l` and `r` can both run and write `x` at the same time
+              | r: { agent: a, writes
+              | ^
+              at 6:3: writes it too
+              at 10:29: can be true together with the other
+              at 11:29: can be true together with the other
+              help: both run with `len(working.k) > 5`; `r` wins, because it is later in the file; write to different paths, or add an edge between them
+        "#]],
     );
     // They exclude each other, or nobody can tell.
     pair("working.k == 'a'", "working.k == 'b'", expect![""]);
@@ -332,40 +332,40 @@ fn nodes_whose_conditions_can_hold_together_write_one_path_at_the_same_time() {
         "'bug' in working.k",
         "working.k == 'a bug'",
         expect![[r#"
-        7:3 warning write-conflict: `l` and `r` can both run, and write `x` at the same time
-          | r: { agent: a, writes
-          | ^
-          at 6:3: writes it too
-          at 10:29: can hold together with the other
-          at 11:29: can hold together with the other
-          help: both run with "a bug" as `working.k` and `'bug' in working.k`; `r` wins, as it is written later; write to two paths, or order the two by an edge
-    "#]],
+            7:3 warning write-conflict: `l` and `r` can both run and write `x` at the same time
+              | r: { agent: a, writes
+              | ^
+              at 6:3: writes it too
+              at 10:29: can be true together with the other
+              at 11:29: can be true together with the other
+              help: both run with "a bug" as `working.k` and `'bug' in working.k`; `r` wins, because it is later in the file; write to different paths, or add an edge between them
+        "#]],
     );
     pair(
         "len(working.k) > 3",
         "working.k != 'a'",
         expect![[r#"
-        7:3 warning write-conflict: `l` and `r` can both run, and write `x` at the same time
-          | r: { agent: a, writes
-          | ^
-          at 6:3: writes it too
-          at 10:29: can hold together with the other
-          at 11:29: can hold together with the other
-          help: both run with any other text as `working.k` and `len(working.k) > 3`; `r` wins, as it is written later; write to two paths, or order the two by an edge
-    "#]],
+            7:3 warning write-conflict: `l` and `r` can both run and write `x` at the same time
+              | r: { agent: a, writes
+              | ^
+              at 6:3: writes it too
+              at 10:29: can be true together with the other
+              at 11:29: can be true together with the other
+              help: both run with any other text as `working.k` and `len(working.k) > 3`; `r` wins, because it is later in the file; write to different paths, or add an edge between them
+        "#]],
     );
     pair(
         "len(working.k) > 5",
         "working.j == 'ab'",
         expect![[r#"
-        7:3 warning write-conflict: `l` and `r` can both run, and write `x` at the same time
-          | r: { agent: a, writes
-          | ^
-          at 6:3: writes it too
-          at 10:29: can hold together with the other
-          at 11:29: can hold together with the other
-          help: both run with "ab" as `working.j` and `len(working.k) > 5`; `r` wins, as it is written later; write to two paths, or order the two by an edge
-    "#]],
+            7:3 warning write-conflict: `l` and `r` can both run and write `x` at the same time
+              | r: { agent: a, writes
+              | ^
+              at 6:3: writes it too
+              at 10:29: can be true together with the other
+              at 11:29: can be true together with the other
+              help: both run with "ab" as `working.j` and `len(working.k) > 5`; `r` wins, because it is later in the file; write to different paths, or add an edge between them
+        "#]],
     );
 }
 
@@ -382,12 +382,12 @@ fn what_is_written_twice_counts_though_nobody_reads_it() {
         "sirenspec",
         &[("flow.yaml", &both("working.a.x", "working.a.x"))],
         expect![[r#"
-        6:3 warning write-conflict: `l` and `r` write `x` at the same time
-          | r: { agent: a, writes
-          | ^
-          at 5:3: writes it too
-          help: `r` wins, as it is written later; write to two paths, or order the two by an edge
-    "#]],
+            6:3 warning write-conflict: `l` and `r` write `x` at the same time
+              | r: { agent: a, writes
+              | ^
+              at 5:3: writes it too
+              help: `r` wins, because it is later in the file; write to different paths, or add an edge between them
+        "#]],
     );
     expect(Group::Flow, "sirenspec", &[("flow.yaml", &both("working.a.x", "working.a.y"))], expect![""]);
     expect(Group::Flow, "sirenspec", &[("flow.yaml", &both("working.a", "output.a"))], expect![""]);
@@ -407,12 +407,12 @@ fn one_optional_branch_is_no_gap_and_two_ranges_with_a_hole_are() {
         "sirenspec",
         &[("flow.yaml", &two)],
         expect![[r#"
-        8:29 warning score-gap: no edge from `s` is for 500 as `_budget.total_tokens`
-          | - { from: s, to: l, when: "_budget.total_tokens > 500" }
-          |                           ^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-          at 9:29: nor this one
-          help: let the ranges meet, or add an edge for the rest
-    "#]],
+            8:29 warning score-gap: no edge from `s` covers 500 as `_budget.total_tokens`
+              | - { from: s, to: l, when: "_budget.total_tokens > 500" }
+              |                           ^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+              at 9:29: nor does this one
+              help: let the ranges meet, or add an edge for the rest
+        "#]],
     );
 }
 
@@ -432,22 +432,22 @@ fn a_loop_ends_by_what_its_steps_give() {
         "agntz",
         &[("p.yaml", &looped("{{e.score}} > 8 && {{e.score}} < 5"))],
         expect![[r#"
-        4:8 warning loop-never-ends: `until` can never hold: the loop fails after 3 passes
-          | until: "{{e.score}} > 8 && {{e.score}} < 5"
-          |        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-          help: compare with a value that a step of the loop can give
-    "#]],
+            4:8 warning loop-never-ends: `until` can never be true, so the loop fails after 3 iterations
+              | until: "{{e.score}} > 8 && {{e.score}} < 5"
+              |        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+              help: compare with a value that a step of the loop can return
+        "#]],
     );
     expect(
         Group::Flow,
         "agntz",
         &[("p.yaml", &looped("{{wanted}}"))],
         expect![[r#"
-        4:8 warning loop-never-ends: nothing in the loop changes what `until` reads: it ends in pass 1 or fails after pass 3
-          | until: "{{wanted}}"
-          |        ^^^^^^^^^^^^
-          help: read the result of a step that is in the loop
-    "#]],
+            4:8 warning loop-never-ends: no step in the loop changes what `until` reads: the loop ends after its first iteration or fails after 3
+              | until: "{{wanted}}"
+              |        ^^^^^^^^^^^^
+              help: read the result of a step in the loop
+        "#]],
     );
 }
 
@@ -467,23 +467,23 @@ fn a_path_and_one_beneath_it_are_written_at_the_same_time() {
         "output.same",
         "output.same.deep",
         expect![[r#"
-        6:3 warning write-conflict: `x` writes `same` and `z` writes beneath it, at the same time
-          | z: { agent: a, writes
-          | ^
-          at 5:3: writes it too
-          help: `z` wins, as it is written later; write to two paths, or order the two by an edge
-    "#]],
+            6:3 warning write-conflict: `x` writes `same` and `z` writes below it at the same time
+              | z: { agent: a, writes
+              | ^
+              at 5:3: writes it too
+              help: `z` wins, because it is later in the file; write to different paths, or add an edge between them
+        "#]],
     );
     conflict(
         "output.same.deep",
         "output.same",
         expect![[r#"
-        6:3 warning write-conflict: `z` writes `same` and `x` writes beneath it, at the same time
-          | z: { agent: a, writes
-          | ^
-          at 5:3: writes beneath it
-          help: `z` wins, as it is written later; write to two paths, or order the two by an edge
-    "#]],
+            6:3 warning write-conflict: `z` writes `same` and `x` writes below it at the same time
+              | z: { agent: a, writes
+              | ^
+              at 5:3: writes below it
+              help: `z` wins, because it is later in the file; write to different paths, or add an edge between them
+        "#]],
     );
     conflict("output.same.one", "output.same.two", expect![""]);
     conflict("output.same", "output.other", expect![""]);
@@ -503,12 +503,12 @@ fn ranges_of_a_text_read_as_a_number_leave_a_gap() {
         "float(working.s) > 0.8",
         "float(working.s) < 0.8",
         expect![[r#"
-        8:29 warning score-gap: no edge from `s` is for 0.8 as `working.s`
-          | - { from: s, to: x, when: "float(working.s) > 0.8" }
-          |                           ^^^^^^^^^^^^^^^^^^^^^^^^
-          at 9:29: nor this one
-          help: let the ranges meet, or add an edge for the rest
-    "#]],
+            8:29 warning score-gap: no edge from `s` covers 0.8 as `working.s`
+              | - { from: s, to: x, when: "float(working.s) > 0.8" }
+              |                           ^^^^^^^^^^^^^^^^^^^^^^^^
+              at 9:29: nor does this one
+              help: let the ranges meet, or add an edge for the rest
+        "#]],
     );
     edges("float(working.s) > 0.8", "float(working.s) <= 0.8", expect![""]);
     edges("int(working.s) >= 4", "int(working.s) <= 3", expect![""]);
@@ -518,12 +518,12 @@ fn ranges_of_a_text_read_as_a_number_leave_a_gap() {
         "1 <= int(working.s) <= 5",
         "7 < int(working.s) <= 10",
         expect![[r#"
-        8:29 warning score-gap: no edge from `s` is for 7 as `working.s`
-          | - { from: s, to: x, when: "1 <= int(working.s) <= 5" }
-          |                           ^^^^^^^^^^^^^^^^^^^^^^^^^^
-          at 9:29: nor this one
-          help: let the ranges meet, or add an edge for the rest
-    "#]],
+            8:29 warning score-gap: no edge from `s` covers 7 as `working.s`
+              | - { from: s, to: x, when: "1 <= int(working.s) <= 5" }
+              |                           ^^^^^^^^^^^^^^^^^^^^^^^^^^
+              at 9:29: nor does this one
+              help: let the ranges meet, or add an edge for the rest
+        "#]],
     );
 }
 

@@ -21,21 +21,21 @@ fn what_one_provider_takes_another_may_not() {
     model(
         "provider: anthropic, name: claude-sonnet-5, temperature: 1.4",
         expect![[r#"
-        3:67 warning parameter-range: `anthropic` takes a temperature from 0 to 1, not 1.4
-          | ...ic, name: claude-sonnet-5, temperature: 1.4 }
-          |                                            ^^^
-          help: use another value, or remove it to get the provider's default
-    "#]],
+            3:67 warning parameter-range: `anthropic` accepts a temperature from 0 to 1, not 1.4
+              | ...ic, name: claude-sonnet-5, temperature: 1.4 }
+              |                                            ^^^
+              help: use another value, or remove it to use the provider's default
+        "#]],
     );
     // Loading has spoken.
     model("provider: anthropic, name: claude-sonnet-5, temperature: 2.4", expect![""]);
     model(
         "provider: openai, name: gpt-4o-mini, topK: 5",
         expect![[r#"
-        3:53 warning parameter-range: `openai` does not know `top_k`, and refuses a request with it
-          | ...vider: openai, name: gpt-4o-mini, topK: 5 }
-          |                                            ^
-          help: use another value, or remove it to get the provider's default
-    "#]],
+            3:53 warning parameter-range: `openai` does not support `top_k` and rejects requests with it
+              | ...vider: openai, name: gpt-4o-mini, topK: 5 }
+              |                                            ^
+              help: use another value, or remove it to use the provider's default
+        "#]],
     );
 }

@@ -61,24 +61,24 @@ fn what_a_subworkflow_leaves_is_there_where_it_went_well() {
     says(
         after(title, "blackboard.res.flag != true", ""),
         expect![[r#"
-        17:42 info maybe-undefined: `blackboard.res.sum` has no value where its state has not run to its end
-          | E: { kind: System, command: "echo '{{blackboard.res.sum}} {{res.flag}}'" }
-          |                                      ^^^^^^^^^^^^^^^^^^
-          help: ask for it in a block around it, or give it a default
-        17:65 info maybe-undefined: `res.flag` has no value where its state has not run to its end
-          | ...ommand: "echo '{{blackboard.res.sum}} {{res.flag}}'" }
-          |                                            ^^^^^^^^
-          help: ask for it in a block around it, or give it a default
-    "#]],
+            17:42 info maybe-undefined: `blackboard.res.sum` has no value if its state has not completed
+              | E: { kind: System, command: "echo '{{blackboard.res.sum}} {{res.flag}}'" }
+              |                                      ^^^^^^^^^^^^^^^^^^
+              help: test for it in a block around it, or give it a default
+            17:65 info maybe-undefined: `res.flag` has no value if its state has not completed
+              | ...ommand: "echo '{{blackboard.res.sum}} {{res.flag}}'" }
+              |                                            ^^^^^^^^
+              help: test for it in a block around it, or give it a default
+        "#]],
     );
     says(
         after(title, "blackboard.res.flag == true", " {{res.sum}}"),
         expect![[r#"
-        18:54 info maybe-undefined: `res.sum` has no value where nothing has written it yet
-          | ...: System, command: "echo '{{A.error}} {{res.sum}}'" }
-          |                                            ^^^^^^^
-          help: ask for it in a block around it, or give it a default
-    "#]],
+            18:54 info maybe-undefined: `res.sum` has no value if nothing has written it yet
+              | ...: System, command: "echo '{{A.error}} {{res.sum}}'" }
+              |                                            ^^^^^^^
+              help: test for it in a block around it, or give it a default
+        "#]],
     );
     says(
         after(r#"{"titel": "x"}"#, "blackboard.res.flag == true", ""),
@@ -117,20 +117,20 @@ fn a_block_that_asks_under_another_name_has_asked() {
     says(
         "{{#if C}}{{note}}{{/if}}",
         expect![[r#"
-        17:51 info maybe-undefined: `note` has no value where its state has not run to its end
-          | ...ind: System, command: "echo '{{#if C}}{{note}}{{/if}}'" }
-          |                                            ^^^^
-          help: ask for it in a block around it, or give it a default
-    "#]],
+            17:51 info maybe-undefined: `note` has no value if its state has not completed
+              | ...ind: System, command: "echo '{{#if C}}{{note}}{{/if}}'" }
+              |                                            ^^^^
+              help: test for it in a block around it, or give it a default
+        "#]],
     );
     says(
         "{{#if blackboard.note}}x{{else}}{{note}}{{/if}}",
         expect![[r#"
-        17:74 info maybe-undefined: `note` has no value where its state has not run to its end
-          | ...echo '{{#if blackboard.note}}x{{else}}{{note}}{{/if}}'" }
-          |                                            ^^^^
-          help: ask for it in a block around it, or give it a default
-    "#]],
+            17:74 info maybe-undefined: `note` has no value if its state has not completed
+              | ...echo '{{#if blackboard.note}}x{{else}}{{note}}{{/if}}'" }
+              |                                            ^^^^
+              help: test for it in a block around it, or give it a default
+        "#]],
     );
 }
 

@@ -41,12 +41,12 @@ fn a_base_of_the_manifest_is_read_as_it_stands() {
         "https://x.example.com",
         "{{ base }}{{ inputs.path }}",
         expect![[r#"
-        10:34 error untrusted-url: `inputs.path` decides which host the request goes to, and it is the run's input
-          | config: { url: "{{ base }}{{ inputs.path }}", headers: {  }
-          |                              ^^^^^^^^^^^
-          at 6:3: comes from here
-          help: write the host out, or take it from the environment, and put the value after it
-    "#]],
+            10:34 error untrusted-url: `inputs.path` decides which host the request goes to, and it comes from the run's input
+              | config: { url: "{{ base }}{{ inputs.path }}", headers: {  }
+              |                              ^^^^^^^^^^^
+              at 6:3: comes from here
+              help: use a fixed host or one from the environment, and put the value after it
+        "#]],
     );
 }
 
@@ -56,12 +56,12 @@ fn right_behind_the_host_a_value_goes_on_with_it() {
         "https://{{ env.HOST }}{{ inputs.path }}",
         "",
         expect![[r#"
-        9:46 warning untrusted-url: without `/` before it, `inputs.path` can change the host `env.HOST`, and it is the run's input
-          | ...onfig: { url: "https://{{ env.HOST }}{{ inputs.path }}", headers: {  }
-          |                                            ^^^^^^^^^^^
-          at 5:3: comes from here
-          help: put a `/` between the two
-    "#]],
+            9:46 warning untrusted-url: without `/` before it, `inputs.path` can change the host `env.HOST`, and it comes from the run's input
+              | ...onfig: { url: "https://{{ env.HOST }}{{ inputs.path }}", headers: {  }
+              |                                            ^^^^^^^^^^^
+              at 5:3: comes from here
+              help: put a `/` between them
+        "#]],
     );
 }
 
@@ -71,34 +71,34 @@ fn whoever_writes_the_host_decides_where_it_goes() {
         "https://{{ inputs.host }}/x",
         "",
         expect![[r#"
-        9:32 error untrusted-url: `inputs.host` decides which host the request goes to, and it is the run's input
-          | config: { url: "https://{{ inputs.host }}/x", headers: {
-          |                            ^^^^^^^^^^^
-          at 5:3: comes from here
-          help: write the host out, or take it from the environment, and put the value after it
-    "#]],
+            9:32 error untrusted-url: `inputs.host` decides which host the request goes to, and it comes from the run's input
+              | config: { url: "https://{{ inputs.host }}/x", headers: {
+              |                            ^^^^^^^^^^^
+              at 5:3: comes from here
+              help: use a fixed host or one from the environment, and put the value after it
+        "#]],
     );
     request(
         "https://api.{{ inputs.host }}",
         "",
         expect![[r#"
-        9:36 error untrusted-url: `inputs.host` decides which host the request goes to, and it is the run's input
-          | config: { url: "https://api.{{ inputs.host }}", headers: {  }
-          |                                ^^^^^^^^^^^
-          at 5:3: comes from here
-          help: write the host out, or take it from the environment, and put the value after it
-    "#]],
+            9:36 error untrusted-url: `inputs.host` decides which host the request goes to, and it comes from the run's input
+              | config: { url: "https://api.{{ inputs.host }}", headers: {  }
+              |                                ^^^^^^^^^^^
+              at 5:3: comes from here
+              help: use a fixed host or one from the environment, and put the value after it
+        "#]],
     );
     request(
         "{{ inputs.host }}/x",
         "",
         expect![[r#"
-        9:24 error untrusted-url: `inputs.host` decides which host the request goes to, and it is the run's input
-          | config: { url: "{{ inputs.host }}/x", headers: {
-          |                    ^^^^^^^^^^^
-          at 5:3: comes from here
-          help: write the host out, or take it from the environment, and put the value after it
-    "#]],
+            9:24 error untrusted-url: `inputs.host` decides which host the request goes to, and it comes from the run's input
+              | config: { url: "{{ inputs.host }}/x", headers: {
+              |                    ^^^^^^^^^^^
+              at 5:3: comes from here
+              help: use a fixed host or one from the environment, and put the value after it
+        "#]],
     );
 }
 
@@ -109,12 +109,12 @@ fn a_model_does_not_write_headers() {
         "https://h/x",
         "X-Id: \"{{ pick.output }}\"",
         expect![[r#"
-        9:56 warning untrusted-url: `pick.output` gets into the header `X-Id`, and it is a model's answer
-          | ...rl: "https://h/x", headers: { X-Id: "{{ pick.output }}" } }
-          |                                            ^^^^^^^^^^^
-          at 5:3: comes from here
-          help: put it into the body or the query
-    "#]],
+            9:56 warning untrusted-url: `pick.output` is sent in the header `X-Id`, and it comes from a model's answer
+              | ...rl: "https://h/x", headers: { X-Id: "{{ pick.output }}" } }
+              |                                            ^^^^^^^^^^^
+              at 5:3: comes from here
+              help: send it in the body or the query
+        "#]],
     );
 }
 
@@ -142,24 +142,24 @@ fn a_variable_that_a_shell_reads_again_is_code() {
         "aegis",
         &[("flow.yaml", &command("bash -c \"$Q\"", "{{input.q}}"))],
         expect![[r#"
-        11:17 error untrusted-command: the shell runs `$Q` as code, and it is the run's input
-          | env: { Q: "{{input.q}}" }
-          |           ^^^^^^^^^^^^^
-          at 3:19: comes from here
-          help: do not hand data to what reads it as code: name the program, and pass the value as an argument
-    "#]],
+            11:17 error untrusted-command: the shell runs `$Q` as code, and it comes from the run's input
+              | env: { Q: "{{input.q}}" }
+              |           ^^^^^^^^^^^^^
+              at 3:19: comes from here
+              help: do not pass data to something that runs it as code; name the program, and pass the value as an argument
+        "#]],
     );
     expect(
         Group::Safety,
         "aegis",
         &[("flow.yaml", &command("grep -- $Q notes", "{{input.q}}"))],
         expect![[r#"
-        11:17 warning untrusted-command: `$Q` is not quoted, and it is the run's input: the shell makes several words of it
-          | env: { Q: "{{input.q}}" }
-          |           ^^^^^^^^^^^^^
-          at 3:19: comes from here
-          help: write "$NAME", with the quotes
-    "#]],
+            11:17 warning untrusted-command: `$Q` is not quoted, so the shell splits it into words, and it comes from the run's input
+              | env: { Q: "{{input.q}}" }
+              |           ^^^^^^^^^^^^^
+              at 3:19: comes from here
+              help: write `"$NAME"`, with the quotes
+        "#]],
     );
 }
 
@@ -178,45 +178,45 @@ fn a_placeholder_that_a_program_reads_as_code() {
         "echo \"{{W.output}}\" | bash",
         "",
         expect![[r#"
-        16:25 error untrusted-command: the shell runs `W.output` as code, and it is a model's answer
-          | command: 'echo "{{W.output}}" | bash'
-          |                   ^^^^^^^^
-          at agents/writer.yaml:3:19: comes from here
-          help: do not hand data to what reads it as code: name the program, and pass the value as an argument
-    "#]],
+            16:25 error untrusted-command: the shell runs `W.output` as code, and it comes from a model's answer
+              | command: 'echo "{{W.output}}" | bash'
+              |                   ^^^^^^^^
+              at agents/writer.yaml:3:19: comes from here
+              help: do not pass data to something that runs it as code; name the program, and pass the value as an argument
+        "#]],
     );
     after_a_model(
         "awk \"{{W.output}}\" f",
         "",
         expect![[r#"
-        16:24 error untrusted-command: `awk` runs `W.output` as code, and it is a model's answer
-          | command: 'awk "{{W.output}}" f'
-          |                  ^^^^^^^^
-          at agents/writer.yaml:3:19: comes from here
-          help: do not hand data to what reads it as code: name the program, and pass the value as an argument
-    "#]],
+            16:24 error untrusted-command: `awk` runs `W.output` as code, and it comes from a model's answer
+              | command: 'awk "{{W.output}}" f'
+              |                  ^^^^^^^^
+              at agents/writer.yaml:3:19: comes from here
+              help: do not pass data to something that runs it as code; name the program, and pass the value as an argument
+        "#]],
     );
     after_a_model(
         "psql -c \"select {{W.output}}\"",
         "",
         expect![[r#"
-        16:35 error untrusted-command: `psql` runs `W.output` as code, and it is a model's answer
-          | command: 'psql -c "select {{W.output}}"'
-          |                             ^^^^^^^^
-          at agents/writer.yaml:3:19: comes from here
-          help: do not hand data to what reads it as code: name the program, and pass the value as an argument
-    "#]],
+            16:35 error untrusted-command: `psql` runs `W.output` as code, and it comes from a model's answer
+              | command: 'psql -c "select {{W.output}}"'
+              |                             ^^^^^^^^
+              at agents/writer.yaml:3:19: comes from here
+              help: do not pass data to something that runs it as code; name the program, and pass the value as an argument
+        "#]],
     );
     after_a_model(
         "source {{W.output}}",
         "",
         expect![[r#"
-        16:26 error untrusted-command: `source` runs `W.output` as code, and it is a model's answer
-          | command: 'source {{W.output}}'
-          |                    ^^^^^^^^
-          at agents/writer.yaml:3:19: comes from here
-          help: do not hand data to what reads it as code: name the program, and pass the value as an argument
-    "#]],
+            16:26 error untrusted-command: `source` runs `W.output` as code, and it comes from a model's answer
+              | command: 'source {{W.output}}'
+              |                    ^^^^^^^^
+              at agents/writer.yaml:3:19: comes from here
+              help: do not pass data to something that runs it as code; name the program, and pass the value as an argument
+        "#]],
     );
     after_a_model("awk \"{{workflow.name}}\" f", "", expect![""]);
     after_a_model("echo {{W.output}} | grep foo", "", expect![""]);
@@ -230,42 +230,42 @@ fn names_of_variables_and_files_from_outside() {
     told(
         "export {{input.q}}=1",
         expect![[r#"
-        10:26 error untrusted-command: the shell takes `input.q` for the name of a variable, which can run commands, and it is the run's input
-          | command: 'export {{input.q}}=1'
-          |                    ^^^^^^^
-          at 3:19: comes from here
-          help: write the name of the variable out
-    "#]],
+            10:26 error untrusted-command: the shell uses `input.q` as the name of a variable, which can run commands, and it comes from the run's input
+              | command: 'export {{input.q}}=1'
+              |                    ^^^^^^^
+              at 3:19: comes from here
+              help: use a fixed variable name
+        "#]],
     );
     told(
         "ls > {{input.q}}",
         expect![[r#"
-        10:24 warning untrusted-command: which file is written is decided by `input.q`, and it is the run's input
-          | command: 'ls > {{input.q}}'
-          |                  ^^^^^^^
-          at 3:19: comes from here
-          help: write the file's name out, or its folder: `> "out/$NAME"`
-    "#]],
+            10:24 warning untrusted-command: `input.q` decides which file is written, and it comes from the run's input
+              | command: 'ls > {{input.q}}'
+              |                  ^^^^^^^
+              at 3:19: comes from here
+              help: use a fixed file name, or at least a fixed folder: `> "out/$NAME"`
+        "#]],
     );
     told(
         "printf a%s {{input.q}} > ~/.bashrc",
         expect![[r#"
-        10:30 warning untrusted-command: `input.q` is written to `.bashrc`, which is run later, and it is the run's input
-          | command: 'printf a%s {{input.q}} > ~/.bashrc'
-          |                        ^^^^^^^
-          at 3:19: comes from here
-          help: write the file yourself, and let it read the value from a file of data
-    "#]],
+            10:30 warning untrusted-command: `input.q` is written to `.bashrc`, which is run later, and it comes from the run's input
+              | command: 'printf a%s {{input.q}} > ~/.bashrc'
+              |                        ^^^^^^^
+              at 3:19: comes from here
+              help: write that file by hand, and let it read the value from a data file
+        "#]],
     );
     told(
         "$TOOL -c {{input.q}}",
         expect![[r#"
-        10:28 error untrusted-command: the program, which may be a shell, runs `input.q` as code, and it is the run's input
-          | command: '$TOOL -c {{input.q}}'
-          |                      ^^^^^^^
-          at 3:19: comes from here
-          help: do not hand data to what reads it as code: name the program, and pass the value as an argument
-    "#]],
+            10:28 error untrusted-command: the program, which may be a shell, runs `input.q` as code, and it comes from the run's input
+              | command: '$TOOL -c {{input.q}}'
+              |                      ^^^^^^^
+              at 3:19: comes from here
+              help: do not pass data to something that runs it as code; name the program, and pass the value as an argument
+        "#]],
     );
 }
 
@@ -277,44 +277,44 @@ fn what_could_be_an_option_or_the_program_is_worse_from_a_model() {
     of_input(
         "rm -rf {{input.q}}",
         expect![[r#"
-        10:26 warning untrusted-command: `rm` takes `input.q` for an option if it begins with `-`, and it is the run's input
-          | command: 'rm -rf {{input.q}}'
-          |                    ^^^^^^^
-          at 3:19: comes from here
-          help: write `--` before it, if the program knows that, or put it after an option that takes a value
-    "#]],
+            10:26 warning untrusted-command: `rm` reads `input.q` as an option if it starts with `-`, and it comes from the run's input
+              | command: 'rm -rf {{input.q}}'
+              |                    ^^^^^^^
+              at 3:19: comes from here
+              help: write `--` before it if the program supports that, or pass it as the value of an option
+        "#]],
     );
     of_input(
         "timeout 5 {{input.q}}",
         expect![[r#"
-        10:29 warning untrusted-command: which program runs is decided by `input.q`, and it is the run's input
-          | command: 'timeout 5 {{input.q}}'
-          |                       ^^^^^^^
-          at 3:19: comes from here
-          help: write the name out
-    "#]],
+            10:29 warning untrusted-command: `input.q` decides which program runs, and it comes from the run's input
+              | command: 'timeout 5 {{input.q}}'
+              |                       ^^^^^^^
+              at 3:19: comes from here
+              help: write the name in the manifest
+        "#]],
     );
     after_a_model(
         "rm -rf {{W.output}}",
         "",
         expect![[r#"
-        16:26 error untrusted-command: `rm` takes `W.output` for an option if it begins with `-`, and it is a model's answer
-          | command: 'rm -rf {{W.output}}'
-          |                    ^^^^^^^^
-          at agents/writer.yaml:3:19: comes from here
-          help: write `--` before it, if the program knows that, or put it after an option that takes a value
-    "#]],
+            16:26 error untrusted-command: `rm` reads `W.output` as an option if it starts with `-`, and it comes from a model's answer
+              | command: 'rm -rf {{W.output}}'
+              |                    ^^^^^^^^
+              at agents/writer.yaml:3:19: comes from here
+              help: write `--` before it if the program supports that, or pass it as the value of an option
+        "#]],
     );
     after_a_model(
         "nohup {{W.output}}",
         "",
         expect![[r#"
-        16:25 error untrusted-command: which program runs is decided by `W.output`, and it is a model's answer
-          | command: 'nohup {{W.output}}'
-          |                   ^^^^^^^^
-          at agents/writer.yaml:3:19: comes from here
-          help: write the name out
-    "#]],
+            16:25 error untrusted-command: `W.output` decides which program runs, and it comes from a model's answer
+              | command: 'nohup {{W.output}}'
+              |                   ^^^^^^^^
+              at agents/writer.yaml:3:19: comes from here
+              help: write the name in the manifest
+        "#]],
     );
     after_a_model("rm -rf -- {{W.output}}", "", expect![""]);
     after_a_model("rm -rf ./{{W.output}}", "", expect![""]);
@@ -330,42 +330,42 @@ fn what_a_shell_computes_with_is_code() {
     computes(
         "((Q > 1)) && ls",
         expect![[r#"
-        11:17 error untrusted-command: the shell computes with `$Q`, which can run commands, and it is the run's input
-          | env: { Q: "{{input.q}}" }
-          |           ^^^^^^^^^^^^^
-          at 3:19: comes from here
-          help: compare it as text, or with `[ "$NAME" -eq 1 ]`, which takes nothing but numbers
-    "#]],
+            11:17 error untrusted-command: the shell evaluates `$Q` as arithmetic, which can run commands, and it comes from the run's input
+              | env: { Q: "{{input.q}}" }
+              |           ^^^^^^^^^^^^^
+              at 3:19: comes from here
+              help: compare it as text, or with `[ "$NAME" -eq 1 ]`, which accepts only numbers
+        "#]],
     );
     computes(
         "[[ \"$Q\" -eq 3 ]] && ls",
         expect![[r#"
-        11:17 error untrusted-command: the shell computes with `$Q`, which can run commands, and it is the run's input
-          | env: { Q: "{{input.q}}" }
-          |           ^^^^^^^^^^^^^
-          at 3:19: comes from here
-          help: compare it as text, or with `[ "$NAME" -eq 1 ]`, which takes nothing but numbers
-    "#]],
+            11:17 error untrusted-command: the shell evaluates `$Q` as arithmetic, which can run commands, and it comes from the run's input
+              | env: { Q: "{{input.q}}" }
+              |           ^^^^^^^^^^^^^
+              at 3:19: comes from here
+              help: compare it as text, or with `[ "$NAME" -eq 1 ]`, which accepts only numbers
+        "#]],
     );
     computes(
         "let n=$Q",
         expect![[r#"
-        11:17 error untrusted-command: the shell computes with `$Q`, which can run commands, and it is the run's input
-          | env: { Q: "{{input.q}}" }
-          |           ^^^^^^^^^^^^^
-          at 3:19: comes from here
-          help: compare it as text, or with `[ "$NAME" -eq 1 ]`, which takes nothing but numbers
-    "#]],
+            11:17 error untrusted-command: the shell evaluates `$Q` as arithmetic, which can run commands, and it comes from the run's input
+              | env: { Q: "{{input.q}}" }
+              |           ^^^^^^^^^^^^^
+              at 3:19: comes from here
+              help: compare it as text, or with `[ "$NAME" -eq 1 ]`, which accepts only numbers
+        "#]],
     );
     computes(
         "declare -i n=Q",
         expect![[r#"
-        11:17 error untrusted-command: the shell computes with `$Q`, which can run commands, and it is the run's input
-          | env: { Q: "{{input.q}}" }
-          |           ^^^^^^^^^^^^^
-          at 3:19: comes from here
-          help: compare it as text, or with `[ "$NAME" -eq 1 ]`, which takes nothing but numbers
-    "#]],
+            11:17 error untrusted-command: the shell evaluates `$Q` as arithmetic, which can run commands, and it comes from the run's input
+              | env: { Q: "{{input.q}}" }
+              |           ^^^^^^^^^^^^^
+              at 3:19: comes from here
+              help: compare it as text, or with `[ "$NAME" -eq 1 ]`, which accepts only numbers
+        "#]],
     );
     expect(Group::Safety, "aegis", &[("flow.yaml", &command("((Q > 1)) && ls", "3"))], expect![""]);
 }
@@ -376,12 +376,12 @@ fn a_variable_that_decides_which_code_runs() {
         "ls",
         " PATH: \"{{W.output}}\" ",
         expect![[r#"
-        15:20 error untrusted-command: `PATH` decides which code programs run, and it is a model's answer
-          | env: { PATH: "{{W.output}}" }
-          |              ^^^^^^^^^^^^^^
-          at agents/writer.yaml:3:19: comes from here
-          help: write it out, or give the value another name
-    "#]],
+            15:20 error untrusted-command: `PATH` decides which code programs run, and its value comes from a model's answer
+              | env: { PATH: "{{W.output}}" }
+              |              ^^^^^^^^^^^^^^
+              at agents/writer.yaml:3:19: comes from here
+              help: use a fixed value, or pass the data under another name
+        "#]],
     );
     after_a_model("ls", " PATH: \"{{workflow.name}}\", NOTE: \"{{W.output}}\" ", expect![""]);
 }
@@ -392,23 +392,23 @@ fn a_command_that_sends_a_request() {
         "curl https://{{W.output}}/x",
         "",
         expect![[r#"
-        16:32 error untrusted-url: `W.output` decides which host the request goes to, and it is a model's answer
-          | command: 'curl https://{{W.output}}/x'
-          |                          ^^^^^^^^
-          at agents/writer.yaml:3:19: comes from here
-          help: write the host out, or take it from the environment, and put the value after it
-    "#]],
+            16:32 error untrusted-url: `W.output` decides which host the request goes to, and it comes from a model's answer
+              | command: 'curl https://{{W.output}}/x'
+              |                          ^^^^^^^^
+              at agents/writer.yaml:3:19: comes from here
+              help: use a fixed host or one from the environment, and put the value after it
+        "#]],
     );
     after_a_model(
         "curl -H \"Auth: {{W.output}}\" https://a.b",
         "",
         expect![[r#"
-        16:34 warning untrusted-url: `W.output` gets into a header, and it is a model's answer
-          | command: 'curl -H "Auth: {{W.output}}" https://a.b'
-          |                            ^^^^^^^^
-          at agents/writer.yaml:3:19: comes from here
-          help: put it into the body or the query
-    "#]],
+            16:34 warning untrusted-url: `W.output` is sent in a header, and it comes from a model's answer
+              | command: 'curl -H "Auth: {{W.output}}" https://a.b'
+              |                            ^^^^^^^^
+              at agents/writer.yaml:3:19: comes from here
+              help: send it in the body or the query
+        "#]],
     );
     after_a_model("curl \"https://a.b/x?q={{W.output}}\"", "", expect![""]);
     after_a_model("curl https://{{workflow.name}}/x", "", expect![""]);
@@ -424,11 +424,11 @@ fn a_credential_is_never_shown_whole() {
     assert_eq!(found.matches(&key).count(), 1, "only the line that is quoted has it: {found}");
     hold(
         &expect![[r#"
-        4:19 warning hard-coded-secret: a model provider's key is written out in the file: `sk-a...`
-          | instruction: "Use SK-KEY for it."
-          |                   ^^^^^^^^^^^^^^^^^^^^^^^^^
-          help: put it into the environment or the secret store and name it here; change the one that was written
-    "#]],
+            4:19 warning hard-coded-secret: a model provider's key is written in the file: `sk-a...`
+              | instruction: "Use SK-KEY for it."
+              |                   ^^^^^^^^^^^^^^^^^^^^^^^^^
+              help: move it to the environment or the secret store and refer to it by name; then rotate it, because it must be considered leaked
+        "#]],
         &found.replace(&key, "SK-KEY"),
     );
 }
@@ -447,29 +447,29 @@ fn a_model_fills_in_what_comes_behind_the_host() {
     told(
         "https://{x}.example.com/a",
         expect![[r#"
-        7:42 warning untrusted-tool-url: `x` decides which host the tool calls, and the model gives it
-          | - { kind: http, name: t, url: "https://{x}.example.com/a" }
-          |                                        ^^^
-          help: write the host out, or take it from the environment, and put the value after it
-    "#]],
+            7:42 warning untrusted-tool-url: `x` decides which host the tool calls, and the model chooses it
+              | - { kind: http, name: t, url: "https://{x}.example.com/a" }
+              |                                        ^^^
+              help: use a fixed host or one from the environment, and put the value after it
+        "#]],
     );
     told(
         "https://{{userQuery}}/a",
         expect![[r#"
-        7:42 warning untrusted-tool-url: `userQuery` decides which host the tool calls, and whoever starts the run gives it
-          | - { kind: http, name: t, url: "https://{{userQuery}}/a" }
-          |                                        ^^^^^^^^^^^^^
-          help: write the host out, or take it from the environment, and put the value after it
-    "#]],
+            7:42 warning untrusted-tool-url: `userQuery` decides which host the tool calls, and whoever starts the run chooses it
+              | - { kind: http, name: t, url: "https://{{userQuery}}/a" }
+              |                                        ^^^^^^^^^^^^^
+              help: use a fixed host or one from the environment, and put the value after it
+        "#]],
     );
     told(
         "{{userQuery}}/a",
         expect![[r#"
-        7:34 warning untrusted-tool-url: `userQuery` decides which host the tool calls, and whoever starts the run gives it
-          | - { kind: http, name: t, url: "{{userQuery}}/a" }
-          |                                ^^^^^^^^^^^^^
-          help: write the host out, or take it from the environment, and put the value after it
-    "#]],
+            7:34 warning untrusted-tool-url: `userQuery` decides which host the tool calls, and whoever starts the run chooses it
+              | - { kind: http, name: t, url: "{{userQuery}}/a" }
+              |                                ^^^^^^^^^^^^^
+              help: use a fixed host or one from the environment, and put the value after it
+        "#]],
     );
 }
 
@@ -487,11 +487,11 @@ fn a_credential_straight_in_a_prompt_is_told_once() {
         "agntz",
         &[("a.yaml", direct)],
         expect![[r#"
-        4:21 warning secret-in-prompt: `env.OPENAI_API_KEY` is a credential by its name, and would be put into a prompt
-          | instruction: "Use {{env.OPENAI_API_KEY}} in {{env.APP_MODE
-          |                     ^^^^^^^^^^^^^^^^^^
-          help: credentials belong in the `headers` of a tool
-    "#]],
+            4:21 warning secret-in-prompt: the name of `env.OPENAI_API_KEY` looks like a credential, and its value would be sent in a prompt
+              | instruction: "Use {{env.OPENAI_API_KEY}} in {{env.APP_MODE
+              |                     ^^^^^^^^^^^^^^^^^^
+              help: credentials belong in the `headers` of a tool
+        "#]],
     );
     let direct = "version: \"0.1\"\nagents: { a: { model: \"openai:m\", system: \"{{ env.OPENAI_API_KEY }}\" } }\nnodes: { n: { agent: a, writes: output.n } }\n";
     credentials(
@@ -519,12 +519,12 @@ fn a_credential_goes_into_a_prompt_by_way_of_inputs() {
         "agntz",
         &[("a.yaml", &top), ("kid.yaml", agent)],
         expect![[r#"
-        6:27 warning secret-in-prompt: this is a credential by its name, and would be put into a prompt, where it is `k`
-          | input: { k: "Bearer {{env.DB_PASSWORD}}", t: "{{t}}" }
-          |                       ^^^^^^^^^^^^^^^
-          at kid.yaml:6:17: it gets into the prompt here
-          help: credentials belong in the `headers` of a tool
-    "#]],
+            6:27 warning secret-in-prompt: the name of this variable looks like a credential, and its value would be sent in a prompt, as `k`
+              | input: { k: "Bearer {{env.DB_PASSWORD}}", t: "{{t}}" }
+              |                       ^^^^^^^^^^^^^^^
+              at kid.yaml:6:17: it is put into the prompt here
+              help: credentials belong in the `headers` of a tool
+        "#]],
     );
     let top = by_reference("{{env.DB_HOST}}", "{{t}}");
     credentials("agntz", &[("a.yaml", &top), ("kid.yaml", agent)], expect![""]);
@@ -545,12 +545,12 @@ fn a_credential_goes_into_the_prompts_of_a_factory_and_of_another_file() {
         "sirenspec",
         &[("a.yaml", &factory("{{ inputs.k }}"))],
         expect![[r#"
-        4:67 warning secret-in-prompt: this is a credential by its name, and would be put into a prompt, where it is `inputs.k`
-          | ...t: a, for_each: '[1]', inputs: { k: "{{ env.DB_PASSWORD }}", m: x }, writes
-          |                                            ^^^^^^^^^^^^^^^
-          at 2:47: it gets into the prompt here
-          help: credentials belong in the `headers` of a tool
-    "#]],
+            4:67 warning secret-in-prompt: the name of this variable looks like a credential, and its value would be sent in a prompt, as `inputs.k`
+              | ...t: a, for_each: '[1]', inputs: { k: "{{ env.DB_PASSWORD }}", m: x }, writes
+              |                                            ^^^^^^^^^^^^^^^
+              at 2:47: it is put into the prompt here
+              help: credentials belong in the `headers` of a tool
+        "#]],
     );
     let nested =
         "version: \"0.1\"\nnodes:\n  s: { type: workflow, ref: kid, inputs: { k: \"{{ env.DB_PASSWORD }}\" } }\n";
@@ -559,12 +559,12 @@ fn a_credential_goes_into_the_prompts_of_a_factory_and_of_another_file() {
         "sirenspec",
         &[("a.yaml", nested), ("kid.yaml", kid)],
         expect![[r#"
-        3:51 warning secret-in-prompt: this is a credential by its name, and would be put into a prompt, where it is `inputs.k`
-          | ...e: workflow, ref: kid, inputs: { k: "{{ env.DB_PASSWORD }}" } }
-          |                                            ^^^^^^^^^^^^^^^
-          at kid.yaml:2:47: it gets into the prompt here
-          help: credentials belong in the `headers` of a tool
-    "#]],
+            3:51 warning secret-in-prompt: the name of this variable looks like a credential, and its value would be sent in a prompt, as `inputs.k`
+              | ...e: workflow, ref: kid, inputs: { k: "{{ env.DB_PASSWORD }}" } }
+              |                                            ^^^^^^^^^^^^^^^
+              at kid.yaml:2:47: it is put into the prompt here
+              help: credentials belong in the `headers` of a tool
+        "#]],
     );
 }
 
@@ -581,16 +581,16 @@ fn what_the_manifest_gives_itself_is_the_authors() {
         "aegis",
         &[("w.yaml", &fetch("other: x"))],
         expect![[r#"
-        10:29 warning untrusted-command: `curl` takes `workflow.context.base` for an option if it begins with `-`, and it is the run's input
-          | command: "curl -fsS {{workflow.context.base}}/items"
-          |                       ^^^^^^^^^^^^^^^^^^^^^
-          at 3:19: comes from here
-          help: write `--` before it, if the program knows that, or put it after an option that takes a value
-        10:29 error untrusted-url: `workflow.context.base` decides which host the request goes to, and it is the run's input
-          | command: "curl -fsS {{workflow.context.base}}/items"
-          |                       ^^^^^^^^^^^^^^^^^^^^^
-          at 3:19: comes from here
-          help: write the host out, or take it from the environment, and put the value after it
-    "#]],
+            10:29 warning untrusted-command: `curl` reads `workflow.context.base` as an option if it starts with `-`, and it comes from the run's input
+              | command: "curl -fsS {{workflow.context.base}}/items"
+              |                       ^^^^^^^^^^^^^^^^^^^^^
+              at 3:19: comes from here
+              help: write `--` before it if the program supports that, or pass it as the value of an option
+            10:29 error untrusted-url: `workflow.context.base` decides which host the request goes to, and it comes from the run's input
+              | command: "curl -fsS {{workflow.context.base}}/items"
+              |                       ^^^^^^^^^^^^^^^^^^^^^
+              at 3:19: comes from here
+              help: use a fixed host or one from the environment, and put the value after it
+        "#]],
     );
 }

@@ -35,7 +35,7 @@ fn what_a_plain_echo_is_given_in_its_environment_is_read() {
     B: { kind: System, command: echo, env: { ANSWER: "none" } }
 "#,
         expect![[r#"
-            7:5 info unused-output: nothing reads what `A` makes
+            7:5 info unused-output: nothing reads the result of `A`
               | A: { kind: Agent, age
               | ^
               help: read it in a later step or in the output, or remove the step
@@ -65,12 +65,12 @@ fn two_conditions_of_which_one_holds_leave_nothing_open() {
     states(
         &counts("blackboard.n < blackboard.most", "blackboard.n > blackboard.most"),
         expect![[r#"
-        7:5 warning missing-transition: every transition of `A` has a condition that may not hold, so the run would fail
-          | A:
-          | ^
-          at 13:11: the last transition
-          help: add a last transition with `condition: always`
-    "#]],
+            7:5 warning missing-transition: every transition of `A` has a condition that may be false, so the run can fail here
+              | A:
+              | ^
+              at 13:11: the last transition
+              help: add a last transition with `condition: always`
+        "#]],
     );
 }
 
@@ -102,14 +102,14 @@ fn what_the_way_here_brings_is_missing_for_its_own_reason() {
     B: { kind: System, command: "echo {{previous_error}}" }
 "#,
         expect![[r#"
-            10:17 info maybe-undefined: `state.feedback` has no value where the transition that leads here has no feedback
+            10:17 info maybe-undefined: `state.feedback` has no value if the transition to this state has no feedback
               | input: "{{state.feedback}}"
               |           ^^^^^^^^^^^^^^
-              help: ask for it in a block around it, or give it a default
-            15:41 info maybe-undefined: `previous_error` has no value where nothing has failed before
+              help: test for it in a block around it, or give it a default
+            15:41 info maybe-undefined: `previous_error` has no value if nothing has failed so far
               | B: { kind: System, command: "echo {{previous_error}}" }
               |                                     ^^^^^^^^^^^^^^
-              help: ask for it in a block around it, or give it a default
+              help: test for it in a block around it, or give it a default
         "#]],
     );
 }
@@ -161,11 +161,11 @@ fn an_object_that_is_written_as_json_is_meant_to_be() {
     prompt(
         "{{instruction}} {{input}} {{intent}}",
         expect![[r#"
-        r.yaml:9:41 info object-in-prompt: `input` is an object and is printed as JSON
-          | prompt_template: '{{instruction}} {{input}} {{intent}}'
-          |                                     ^^^^^
-          help: a field of it: `input.repo`
-    "#]],
+            r.yaml:9:41 info object-in-prompt: `input` is an object, so it is printed as JSON
+              | prompt_template: '{{instruction}} {{input}} {{intent}}'
+              |                                     ^^^^^
+              help: its fields are `input.repo`
+        "#]],
     );
 }
 
@@ -190,16 +190,16 @@ fn a_count_is_not_expected_to_be_negative() {
         "sirenspec",
         &[("flow.yaml", &edges("> 0", "< 0"))],
         expect![[r#"
-        5:28 warning refused: `tool: http` is not supported yet
-          | get: { type: tool, tool: http, config: { url: 'ht
-          |                          ^^^^
-          help: a tool of this node's id can be registered instead
-        9:34 warning score-gap: no edge from `get` is for 0 as `working.get.data.count`
-          | - { from: get, to: some, when: working.get.data.count > 0 }
-          |                                ^^^^^^^^^^^^^^^^^^^^^^^^^^
-          at 10:34: nor this one
-          help: let the ranges meet, or add an edge for the rest
-    "#]],
+            5:28 warning refused: `tool: http` is not supported yet
+              | get: { type: tool, tool: http, config: { url: 'ht
+              |                          ^^^^
+              help: a tool of this node's id can be registered instead
+            9:34 warning score-gap: no edge from `get` covers 0 as `working.get.data.count`
+              | - { from: get, to: some, when: working.get.data.count > 0 }
+              |                                ^^^^^^^^^^^^^^^^^^^^^^^^^^
+              at 10:34: nor does this one
+              help: let the ranges meet, or add an edge for the rest
+        "#]],
     );
 }
 
@@ -264,11 +264,11 @@ fn a_state_is_there_where_a_block_asks_for_a_member_of_it() {
     guarded(
         "{{A.output}}{{#each B.output}}x{{/each}}",
         expect![[r#"
-        9:59 warning not-a-list: `B.output` is text, which has no items
-          | ...tem, command: "echo {{A.output}}{{#each B.output}}x{{/each}}" }
-          |                                            ^^^^^^^^
-          help: name the list itself, or have the value made as one
-    "#]],
+            9:59 warning not-a-list: `B.output` is text, which has no items
+              | ...tem, command: "echo {{A.output}}{{#each B.output}}x{{/each}}" }
+              |                                            ^^^^^^^^
+              help: name the list itself, or make the value a list
+        "#]],
     );
     guarded(
         "{{A.output}}{{#if A.output}}{{B.stdout}}{{/if}}",

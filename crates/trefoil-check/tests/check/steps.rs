@@ -29,71 +29,71 @@ fn what_is_always_there_ends_a_loop_after_one_pass() {
         "never-true",
         &until("{{reviewer}}"),
         expect![[r#"
-        3:11 warning never-true: `reviewer` is always true here: it is always there, and never empty
-          | until: "{{reviewer}}"
-          |           ^^^^^^^^
-          help: the loop ends after its first pass: compare it with a value
-    "#]],
+            3:11 warning never-true: `reviewer` is always true here, because it always has a value and is never empty
+              | until: "{{reviewer}}"
+              |           ^^^^^^^^
+              help: the loop ends after its first iteration: compare it with a value
+        "#]],
     );
     told(
         "never-true",
         &until("{{reviewer.verdict}}"),
         expect![[r#"
-        3:11 warning never-true: `reviewer.verdict` is always true here: it is always there, and never empty
-          | until: "{{reviewer.verdict}}"
-          |           ^^^^^^^^^^^^^^^^
-          help: the loop ends after its first pass: compare it with a value
-    "#]],
+            3:11 warning never-true: `reviewer.verdict` is always true here, because it always has a value and is never empty
+              | until: "{{reviewer.verdict}}"
+              |           ^^^^^^^^^^^^^^^^
+              help: the loop ends after its first iteration: compare it with a value
+        "#]],
     );
     told(
         "never-true",
         &until("{{reviewer.score}}"),
         expect![[r#"
-        3:11 warning never-true: `reviewer.score` is always true here: it is always there, and never empty
-          | until: "{{reviewer.score}}"
-          |           ^^^^^^^^^^^^^^
-          help: the loop ends after its first pass: compare it with a value
-    "#]],
+            3:11 warning never-true: `reviewer.score` is always true here, because it always has a value and is never empty
+              | until: "{{reviewer.score}}"
+              |           ^^^^^^^^^^^^^^
+              help: the loop ends after its first iteration: compare it with a value
+        "#]],
     );
     told(
         "never-true",
         &until("{{reviewer}} != null"),
         expect![[r#"
-        3:11 warning never-true: this comparison is always true: `reviewer` is always there here, and never null
-          | until: "{{reviewer}} != null"
-          |           ^^^^^^^^
-          help: the loop ends after its first pass: compare it with a value
-    "#]],
+            3:11 warning never-true: this comparison is always true: `reviewer` always has a value here and is never null
+              | until: "{{reviewer}} != null"
+              |           ^^^^^^^^
+              help: the loop ends after its first iteration: compare it with a value
+        "#]],
     );
     told(
         "never-true",
         &until("{{writer}} != null"),
         expect![[r#"
-        3:11 warning never-true: this comparison is always true: `writer` is always there here, and never null
-          | until: "{{writer}} != null"
-          |           ^^^^^^
-          help: the loop ends after its first pass: compare it with a value
-    "#]],
+            3:11 warning never-true: this comparison is always true: `writer` always has a value here and is never null
+              | until: "{{writer}} != null"
+              |           ^^^^^^
+              help: the loop ends after its first iteration: compare it with a value
+        "#]],
     );
     told(
         "never-true",
         &until("{{reviewer.note}} == null"),
         expect![[r#"
-        3:11 warning never-true: this comparison can never be true: `reviewer.note` is always there here, and never null
-          | until: "{{reviewer.note}} == null"
-          |           ^^^^^^^^^^^^^
-          help: compare it with a value
-    "#]],
+            3:11 warning never-true: this comparison can never be true: `reviewer.note` always has a value here and is never null
+              | until: "{{reviewer.note}} == null"
+              |           ^^^^^^^^^^^^^
+              help: compare it with a value
+        "#]],
     );
     told(
         "never-true",
         &until("{{reviewer}} && {{reviewer.score}} > 3"),
         expect![[r#"
-        3:11 warning never-true: `reviewer` is always true here: it is always there, and never empty
-          | until: "{{reviewer}} && {{reviewer.sco
-          |           ^^^^^^^^
-          help: this part of the condition decides nothing: compare it with a value
-    "#]],
+            3:11 warning never-true: `reviewer` is always true here, because it always has a value and is never empty
+              | until: "{{reviewer}} && {{reviewer.sco
+              |           ^^^^^^^^
+              help: this part of the condition has no effect: compare it with a value
+        "#]],
     );
     // Text may be empty.
     for condition in ["{{writer}}", "{{reviewer.note}}", "{{reviewer.verdict}} == ok"] {
@@ -118,21 +118,21 @@ fn text_around_a_placeholder_is_none_of_the_choices() {
         "wrong-input-type",
         &tone("tone: {{lang}}"),
         expect![[r#"
-        6:39 warning wrong-input-type: `tone` of `reviewer` does not take this: it is one of `formal`, `plain`, and this begins with `tone: `
-          | input: { draft: "{{lang}}", tone: "tone: {{lang}}" }
-          |                                   ^^^^^^^^^^^^^^^^
-          at reviewer.yaml:4:31: declared here
-    "#]],
+            6:39 warning wrong-input-type: `tone` of `reviewer` does not accept this value: it must be one of `formal`, `plain`, but this begins with `tone: `
+              | input: { draft: "{{lang}}", tone: "tone: {{lang}}" }
+              |                                   ^^^^^^^^^^^^^^^^
+              at reviewer.yaml:4:31: declared here
+        "#]],
     );
     told(
         "wrong-input-type",
         &tone("{{lang}} "),
         expect![[r#"
-        6:39 warning wrong-input-type: `tone` of `reviewer` does not take this: it is one of `formal`, `plain`, and this ends with ` `
-          | input: { draft: "{{lang}}", tone: "{{lang}} " }
-          |                                   ^^^^^^^^^^^
-          at reviewer.yaml:4:31: declared here
-    "#]],
+            6:39 warning wrong-input-type: `tone` of `reviewer` does not accept this value: it must be one of `formal`, `plain`, but this ends with ` `
+              | input: { draft: "{{lang}}", tone: "{{lang}} " }
+              |                                   ^^^^^^^^^^^
+              at reviewer.yaml:4:31: declared here
+        "#]],
     );
     told("wrong-input-type", &tone("for{{lang}}"), expect![""]);
     told("wrong-input-type", &tone("{{lang}}in"), expect![""]);
@@ -151,11 +151,11 @@ fn an_object_among_other_text_of_an_output_is_printed() {
         "object-in-prompt",
         &output("Result: {{reviewer}}"),
         expect![[r#"
-        6:28 info object-in-prompt: `reviewer` is an object and is printed as JSON
-          | output: { text: "Result: {{reviewer}}" }
-          |                            ^^^^^^^^
-          help: a field of it: `reviewer.verdict`, `reviewer.score`, `reviewer.note`
-    "#]],
+            6:28 info object-in-prompt: `reviewer` is an object, so it is printed as JSON
+              | output: { text: "Result: {{reviewer}}" }
+              |                            ^^^^^^^^
+              help: its fields are `reviewer.verdict`, `reviewer.score`, `reviewer.note`
+        "#]],
     );
     told("object-in-prompt", &output("{{reviewer}}"), expect![""]);
     told("object-in-prompt", &output("Result: {{reviewer.verdict}}"), expect![""]);
@@ -169,10 +169,10 @@ fn a_question_that_asks_nothing_is_told() {
         "sirenspec",
         &[("a.yaml", flow)],
         expect![[r#"
-        3:30 warning empty-prompt: the question of `ok` is empty
-          | ok: { type: human, prompt: '  ', writes: output.ans
-          |                            ^^^^
-          help: write what the person is asked
-    "#]],
+            3:30 warning empty-prompt: `ok` asks an empty question
+              | ok: { type: human, prompt: '  ', writes: output.ans
+              |                            ^^^^
+              help: write the question
+        "#]],
     );
 }

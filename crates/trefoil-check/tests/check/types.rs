@@ -111,36 +111,36 @@ fn a_path_ends_where_a_checked_answer_does() {
         "SORT.output.knd == 'bug'",
         "x",
         expect![[r#"
-        13:36 warning unknown-property: `SORT.output` has no `knd`
-          | expression: "SORT.output.knd == 'bug'"
-          |                          ^^^
-          at sorter.yaml:14:11: what it has is declared here
-          help: did you mean `kind`? it has `kind`, `size`, `parts`
-          fix: write `kind`: 13:36 "kind"
-    "#]],
+            13:36 warning unknown-property: `SORT.output` has no `knd`
+              | expression: "SORT.output.knd == 'bug'"
+              |                          ^^^
+              at sorter.yaml:14:11: its properties are declared here
+              help: did you mean `kind`? its properties are `kind`, `size`, `parts`
+              fix: write `kind`: 13:36 "kind"
+        "#]],
     );
     sorted(
         "index-out-of-range",
         "SORT.output.kind == 'bug'",
         "{{SORT.output.parts.2}}",
         expect![[r#"
-        19:25 warning index-out-of-range: `SORT.output.parts` has 2 items at most, so there is no `SORT.output.parts.2`
-          | command: "echo '{{SORT.output.parts.2}}'"
-          |                   ^^^^^^^^^^^^^^^^^^^
-          help: the first index is 0, the last one 1
-    "#]],
+            19:25 warning index-out-of-range: `SORT.output.parts` has at most 2 items, so `SORT.output.parts.2` does not exist
+              | command: "echo '{{SORT.output.parts.2}}'"
+              |                   ^^^^^^^^^^^^^^^^^^^
+              help: indices go from 0 to 1
+        "#]],
     );
     sorted(
         "property-of-text",
         "SORT.output.kind == 'bug'",
         "{{SORT.output.kind.name}}",
         expect![[r#"
-        19:42 warning property-of-text: `SORT.output.kind` is text, so `SORT.output.kind.name` is never there
-          | command: "echo '{{SORT.output.kind.name}}'"
-          |                                    ^^^^
-          at sorter.yaml:14:11: what it has is declared here
-          help: leave the rest of the path out, or have the value made as an object
-    "#]],
+            19:42 warning property-of-text: `SORT.output.kind` is text, so `SORT.output.kind.name` is always empty
+              | command: "echo '{{SORT.output.kind.name}}'"
+              |                                    ^^^^
+              at sorter.yaml:14:11: its properties are declared here
+              help: remove the rest of the path, or make the value an object
+        "#]],
     );
 }
 
@@ -156,22 +156,22 @@ fn a_fan_out_has_as_many_results_as_it_goes_over() {
         "for_each: '[\"a\", \"b\"]'",
         2,
         expect![[r#"
-        4:39 warning index-out-of-range: `fan.outputs` has 2 items at most, so there is no `fan.outputs.2`
-          | z: { model: "openai:m", system: "{{ fan.outputs.2 }}" }
-          |                                     ^^^^^^^^^^^^^
-          help: the first index is 0, the last one 1
-    "#]],
+            4:39 warning index-out-of-range: `fan.outputs` has at most 2 items, so `fan.outputs.2` does not exist
+              | z: { model: "openai:m", system: "{{ fan.outputs.2 }}" }
+              |                                     ^^^^^^^^^^^^^
+              help: indices go from 0 to 1
+        "#]],
     );
     told("for_each: '[\"a\", \"b\"]'", 1, expect![""]);
     told(
         "swarm_size: 2",
         2,
         expect![[r#"
-        4:39 warning index-out-of-range: `fan.outputs` has 2 items at most, so there is no `fan.outputs.2`
-          | z: { model: "openai:m", system: "{{ fan.outputs.2 }}" }
-          |                                     ^^^^^^^^^^^^^
-          help: the first index is 0, the last one 1
-    "#]],
+            4:39 warning index-out-of-range: `fan.outputs` has at most 2 items, so `fan.outputs.2` does not exist
+              | z: { model: "openai:m", system: "{{ fan.outputs.2 }}" }
+              |                                     ^^^^^^^^^^^^^
+              help: indices go from 0 to 1
+        "#]],
     );
     told("swarm_size: 2", 1, expect![""]);
     told("swarm_size: '{{ inputs.n }}'", 7, expect![""]);
@@ -185,11 +185,11 @@ fn a_word_is_no_number() {
         "SORT.output.kind > 3",
         "x",
         expect![[r#"
-        13:24 warning text-as-number: `SORT.output.kind` never reads as a number, so this can never be true
-          | expression: "SORT.output.kind > 3"
-          |              ^^^^^^^^^^^^^^^^
-          help: compare words with `==`; an order holds between numbers, and text that reads as one
-    "#]],
+            13:24 warning text-as-number: `SORT.output.kind` never reads as a number, so this can never be true
+              | expression: "SORT.output.kind > 3"
+              |              ^^^^^^^^^^^^^^^^
+              help: compare words with `==`; only numbers, and text that reads as a number, can be ordered
+        "#]],
     );
 }
 
@@ -202,12 +202,12 @@ fn a_state_hides_an_input() {
         "aegis",
         &[("flow.yaml", &flow), ("sorter.yaml", AGENT)],
         expect![[r#"
-        7:5 warning shadowed-name: templates name this state by `SORT`, which hides the input of that name
-          | SORT:
-          | ^^^^
-          at 3:113: the input
-          help: give one of them another name
-    "#]],
+            7:5 warning shadowed-name: templates refer to this state as `SORT`, which hides the input of that name
+              | SORT:
+              | ^^^^
+              at 3:113: the input
+              help: rename one of them
+        "#]],
     );
 }
 
@@ -254,11 +254,11 @@ output: {{ facts: "{{{{inner.facts}}}}" }}
         "agntz",
         &[("flow.yaml", &gated)],
         expect![[r#"
-        28:21 info maybe-undefined: `inner.facts` has no value where its step is skipped: it runs only when `{{deep}}`
-          | output: { facts: "{{inner.facts}}" }
-          |                     ^^^^^^^^^^^
-          help: ask for it in a block around it, or give it a default
-    "#]],
+            28:21 info maybe-undefined: `inner.facts` has no value if its step is skipped (it runs only when `{{deep}}`)
+              | output: { facts: "{{inner.facts}}" }
+              |                     ^^^^^^^^^^^
+              help: test for it in a block around it, or give it a default
+        "#]],
     );
 }
 
@@ -286,11 +286,11 @@ fn a_key_that_only_one_state_writes() {
         "aegis",
         &[("flow.yaml", &flow), ("sorter.yaml", AGENT)],
         expect![[r#"
-        25:25 info maybe-undefined: `verdict` has no value where its state has not run to its end
-          | command: "echo '{{verdict}}'"
-          |                   ^^^^^^^
-          help: ask for it in a block around it, or give it a default
-    "#]],
+            25:25 info maybe-undefined: `verdict` has no value if its state has not completed
+              | command: "echo '{{verdict}}'"
+              |                   ^^^^^^^
+              help: test for it in a block around it, or give it a default
+        "#]],
     );
 }
 
@@ -328,34 +328,34 @@ fn a_slip_on_the_first_level_of_an_open_answer_is_found() {
     found(
         "{{SORT.output.reason}}",
         expect![[r#"
-        19:37 warning unknown-property: the schema of `SORT.output` declares no `reason`
-          | command: "echo '{{SORT.output.reason}}'"
-          |                               ^^^^^^
-          at sorter.yaml:14:11: what it has is declared here
-          help: it declares `kind`, `size`, `parts`
-    "#]],
+            19:37 warning unknown-property: the schema of `SORT.output` declares no `reason`
+              | command: "echo '{{SORT.output.reason}}'"
+              |                               ^^^^^^
+              at sorter.yaml:14:11: its properties are declared here
+              help: it declares `kind`, `size`, `parts`
+        "#]],
     );
     found(
         "{{SORT.output.knd}}",
         expect![[r#"
-        19:37 warning unknown-property: the schema of `SORT.output` declares no `knd`
-          | command: "echo '{{SORT.output.knd}}'"
-          |                               ^^^
-          at sorter.yaml:14:11: what it has is declared here
-          help: did you mean `kind`?
-          suggestion: write `kind`: 19:37 "kind"
-    "#]],
+            19:37 warning unknown-property: the schema of `SORT.output` declares no `knd`
+              | command: "echo '{{SORT.output.knd}}'"
+              |                               ^^^
+              at sorter.yaml:14:11: its properties are declared here
+              help: did you mean `kind`?
+              suggestion: write `kind`: 19:37 "kind"
+        "#]],
     );
     found(
         "{{#each SORT.output.prts}}{{this}}{{/each}}",
         expect![[r#"
-        19:43 warning unknown-property: the schema of `SORT.output` declares no `prts`
-          | command: "echo '{{#each SORT.output.prts}}{{this}}{{/each}}'
-          |                                     ^^^^
-          at sorter.yaml:14:11: what it has is declared here
-          help: did you mean `parts`?
-          suggestion: write `parts`: 19:43 "parts"
-    "#]],
+            19:43 warning unknown-property: the schema of `SORT.output` declares no `prts`
+              | command: "echo '{{#each SORT.output.prts}}{{this}}{{/each}}'
+              |                                     ^^^^
+              at sorter.yaml:14:11: its properties are declared here
+              help: did you mean `parts`?
+              suggestion: write `parts`: 19:43 "parts"
+        "#]],
     );
     let flow = leads("state_output.output.knd == 'bug'", "x");
     let (_, all) = check(Some("aegis"), &[("flow.yaml", &flow), ("sorter.yaml", &open)]);
@@ -411,11 +411,11 @@ fn a_command_has_a_status_a_code_and_texts() {
         "SORT.exit_code == 0",
         "{{SORT.exit_code.x}}",
         expect![[r#"
-        18:40 warning property-of-text: `SORT.exit_code` is a number, so `SORT.exit_code.x` is never there
-          | command: "echo '{{SORT.exit_code.x}}'"
-          |                                  ^
-          help: leave the rest of the path out, or have the value made as an object
-    "#]],
+            18:40 warning property-of-text: `SORT.exit_code` is a number, so `SORT.exit_code.x` is always empty
+              | command: "echo '{{SORT.exit_code.x}}'"
+              |                                  ^
+              help: remove the rest of the path, or make the value an object
+        "#]],
     );
 }
 
@@ -440,18 +440,18 @@ fn a_workflow_that_is_called_has_the_members_of_its_output() {
         "blackboard.made.scor == '1'",
         "{{SORT.artcle}}",
         expect![[r#"
-        13:40 warning unknown-property: the schema of `blackboard.made` declares no `scor`
-          | expression: "blackboard.made.scor == '1'"
-          |                              ^^^^
-          help: did you mean `score`?
-          suggestion: write `score`: 13:40 "score"
-        19:30 warning unknown-property: `SORT` has no `artcle`
-          | command: "echo '{{SORT.artcle}}'"
-          |                        ^^^^^^
-          at child.yaml:3:19: what it has is declared here
-          help: did you mean `article`? it has `status`, `output`, `error`, `article`, `score`
-          fix: write `article`: 19:30 "article"
-    "#]],
+            13:40 warning unknown-property: the schema of `blackboard.made` declares no `scor`
+              | expression: "blackboard.made.scor == '1'"
+              |                              ^^^^
+              help: did you mean `score`?
+              suggestion: write `score`: 13:40 "score"
+            19:30 warning unknown-property: `SORT` has no `artcle`
+              | command: "echo '{{SORT.artcle}}'"
+              |                        ^^^^^^
+              at child.yaml:3:19: its properties are declared here
+              help: did you mean `article`? its properties are `status`, `output`, `error`, `article`, `score`
+              fix: write `article`: 19:30 "article"
+        "#]],
     );
 }
 
@@ -467,20 +467,20 @@ fn the_input_of_a_called_workflow_is_like_the_default_that_it_replaces() {
     given(
         "n: high",
         expect![[r#"
-        5:53 warning wrong-input-type: `n` of `child` is a number by its default, and this is text
-          | ... workflow, ref: ./child.yaml, inputs: { n: high }, writes: ou
-          |                                            ^
-          at child.yaml:5:22: the default
-    "#]],
+            5:53 warning wrong-input-type: `n` of `child` has a number as its default, but this is text
+              | ... workflow, ref: ./child.yaml, inputs: { n: high }, writes: ou
+              |                                            ^
+              at child.yaml:5:22: the default
+        "#]],
     );
     given(
         "n: \"{{ s.output }}\"",
         expect![[r#"
-        5:60 warning wrong-input-type: `n` of `child` is a number by its default, and this is text
-          | ...ow, ref: ./child.yaml, inputs: { n: "{{ s.output }}" }, writes: outp
-          |                                            ^^^^^^^^
-          at child.yaml:5:22: the default
-    "#]],
+            5:60 warning wrong-input-type: `n` of `child` has a number as its default, but this is text
+              | ...ow, ref: ./child.yaml, inputs: { n: "{{ s.output }}" }, writes: outp
+              |                                            ^^^^^^^^
+              at child.yaml:5:22: the default
+        "#]],
     );
     given("n: 3", expect![""]);
     given("n: \"3\"", expect![""]);
@@ -489,11 +489,11 @@ fn the_input_of_a_called_workflow_is_like_the_default_that_it_replaces() {
     given(
         "l: 7",
         expect![[r#"
-        5:53 warning wrong-input-type: `l` of `child` is a list by its default, and this is a number
-          | ... workflow, ref: ./child.yaml, inputs: { l: 7 }, writes: outpu
-          |                                            ^
-          at child.yaml:5:28: the default
-    "#]],
+            5:53 warning wrong-input-type: `l` of `child` has a list as its default, but this is a number
+              | ... workflow, ref: ./child.yaml, inputs: { l: 7 }, writes: outpu
+              |                                            ^
+              at child.yaml:5:28: the default
+        "#]],
     );
 }
 
@@ -508,11 +508,11 @@ fn a_choice_that_the_called_agent_does_not_know_is_told() {
     given(
         "",
         expect![[r#"
-        13:23 warning wrong-input-type: `mood` of `reply` does not take this: it can be `lost`, and it is one of `calm`, `angry`, `null`
-          | input: { mood: "{{mood}}" }
-          |                   ^^^^
-          at 12:9: declared here
-    "#]],
+            13:23 warning wrong-input-type: `mood` of `reply` does not accept this value: it can be `lost`, but it is one of `calm`, `angry`, `null`
+              | input: { mood: "{{mood}}" }
+              |                   ^^^^
+              at 12:9: declared here
+        "#]],
     );
     given("    when: \"{{mood}} != 'lost'\"\n", expect![""]);
 }
@@ -526,11 +526,11 @@ fn the_whole_result_of_a_state_is_more_than_its_answer() {
     found(
         "{{SORT}}",
         expect![[r#"
-        19:25 warning object-in-prompt: `SORT` is an object and is printed as JSON
-          | command: "echo '{{SORT}}'"
-          |                   ^^^^
-          help: a field of it: `SORT.status`, `SORT.output`, `SORT.error`
-    "#]],
+            19:25 warning object-in-prompt: `SORT` is an object, so it is printed as JSON
+              | command: "echo '{{SORT}}'"
+              |                   ^^^^
+              help: its fields are `SORT.status`, `SORT.output`, `SORT.error`
+        "#]],
     );
     found("{{SORT.output}} {{json SORT}} {{#if SORT}}x{{/if}}", expect![""]);
 }
