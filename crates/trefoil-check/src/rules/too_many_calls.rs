@@ -23,8 +23,8 @@ fn run(cx: &mut Context<'_>) {
         let max = cx.limits.max_calls.unwrap_or(MANY_CALLS);
         let calls = costs.flow(program.entry).model;
         if calls.fixed > max || calls.endless {
-            let (calls, are) = (words::model_calls(&calls), if max == 1 { "is" } else { "are" });
-            let message = format!("a run of `{}` may need {calls}, but only {max} {are} allowed", flow.name);
+            let calls = words::model_calls(&calls);
+            let message = format!("a run of `{}` may need {calls}, but the limit is {max}", flow.name);
             cx.report(cx.finding(flow.origin, message).help(HELP));
         }
     }

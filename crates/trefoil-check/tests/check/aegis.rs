@@ -49,7 +49,7 @@ fn what_a_workflow_is_given_is_held_against_what_it_takes() {
     given(
         "{\"title\": 5}",
         expect![[r#"
-            9:5 warning wrong-input-type: `title` of `child` does not accept this value: it is text, and this is a number
+            9:5 warning wrong-input-type: `title` of `child` does not accept this value: it must be text, not a number
               | A: { kind: Subworkflo
               | ^
               at child.yaml:5:66: declared here

@@ -508,7 +508,7 @@ fn a_choice_that_the_called_agent_does_not_know_is_told() {
     given(
         "",
         expect![[r#"
-            13:23 warning wrong-input-type: `mood` of `reply` does not accept this value: it can be `lost`, but it is one of `calm`, `angry`, `null`
+            13:23 warning wrong-input-type: `mood` of `reply` does not accept this value: it can be `lost`, but it must be one of `calm`, `angry`, `null`
               | input: { mood: "{{mood}}" }
               |                   ^^^^
               at 12:9: declared here

@@ -39,7 +39,8 @@ fn a_billion_calls_are_announced_and_never_made() {
     ran.silent(1).says(&[
         "this run may make 1073741824 model calls",
         "BUDGET_EXCEEDED",
-        "10000 model calls are allowed, and one more is needed; 10000 answered",
+        "10000 model calls",
+        "10000 answered",
         "--max-calls",
     ]);
     let ran = folder.trefoil(&["run", ".#f0", "--model", "embedded", "--max-calls", "50"]);
@@ -48,7 +49,7 @@ fn a_billion_calls_are_announced_and_never_made() {
     folder.write("trefoil.toml", "[check]\nmax-calls = 2000000000\n");
     let ran = folder.trefoil(&["check", "f0.yaml"]);
     ran.exits(0);
-    for text in ["a run of `f0` may need 1073741824 model calls, and 1000 are allowed", "can lower the limit of 1000"] {
+    for text in ["`f0` may need 1073741824 model calls", "limit is 1000", "can lower the limit of 1000"] {
         assert!(ran.out.contains(text), "{}", ran.out);
     }
 }
