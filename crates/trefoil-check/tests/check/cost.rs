@@ -22,7 +22,7 @@ fn the_worst_case_counts_against_what_the_operator_allows() {
     told(
         4,
         expect![[r#"
-            4:3 warning too-many-calls: a run of `flow` may need 5 model calls, but only 4 are allowed
+            4:3 warning too-many-calls: a run of `flow` may need 5 model calls, but the limit is 4
               | x: { agent: a, writes
               | ^
               help: see `trefoil plan` for the breakdown; lower a limit on retries, iterations or visits, or allow more calls
@@ -31,7 +31,7 @@ fn the_worst_case_counts_against_what_the_operator_allows() {
     told(
         1,
         expect![[r#"
-            4:3 warning too-many-calls: a run of `flow` may need 5 model calls, but only 1 is allowed
+            4:3 warning too-many-calls: a run of `flow` may need 5 model calls, but the limit is 1
               | x: { agent: a, writes
               | ^
               help: see `trefoil plan` for the breakdown; lower a limit on retries, iterations or visits, or allow more calls
@@ -43,7 +43,7 @@ fn the_worst_case_counts_against_what_the_operator_allows() {
         &once,
         0,
         expect![[r#"
-            4:3 warning too-many-calls: a run of `flow` may need 1 model call, but only 0 are allowed
+            4:3 warning too-many-calls: a run of `flow` may need 1 model call, but the limit is 0
               | y: { agent: a, writes
               | ^
               help: see `trefoil plan` for the breakdown; lower a limit on retries, iterations or visits, or allow more calls
@@ -104,7 +104,7 @@ fn a_budget_counts_against_what_the_operator_allows() {
         &each("{ max_calls: 20 }"),
         1,
         expect![[r#"
-            5:3 warning too-many-calls: a run of `flow` may need 20 model calls, but only 1 is allowed
+            5:3 warning too-many-calls: a run of `flow` may need 20 model calls, but the limit is 1
               | f: { type: factory, a
               | ^
               help: see `trefoil plan` for the breakdown; lower a limit on retries, iterations or visits, or allow more calls
@@ -135,7 +135,7 @@ fn a_budget_ends_a_run_before_it_needs_more() {
               | budget: { max_calls: 3 }
               |           ^^^^^^^^^
               help: see `trefoil plan` for the breakdown; lower a limit on retries, iterations or visits, or allow more calls
-            5:3 warning too-many-calls: a run of `flow` may need 3 model calls, but only 2 are allowed
+            5:3 warning too-many-calls: a run of `flow` may need 3 model calls, but the limit is 2
               | x: { agent: a, writes
               | ^
               help: see `trefoil plan` for the breakdown; lower a limit on retries, iterations or visits, or allow more calls
