@@ -284,6 +284,7 @@ impl Known {
         names.extend(self.key_names(Root::Output, "output.", &ended));
         names.splice(0..0, local);
         names.push(Name::new("env", Defined::Always).schema(object_type()).note("environment variables: `env.NAME`"));
+        names.push(Name::new("_budget", Defined::Always).schema(budget_type()).note("what the run has used so far"));
         names
     }
 }
