@@ -5,6 +5,7 @@ use trefoil::syntax::{FileId, Location, Span};
 
 use crate::analysis::Analysis;
 use crate::cursor::{On, spot};
+use crate::origins;
 
 /// Where what stands at an offset is declared.
 pub fn definition(analysis: &Analysis, file: FileId, offset: u32) -> Vec<Location> {
@@ -17,6 +18,9 @@ pub fn definition(analysis: &Analysis, file: FileId, offset: u32) -> Vec<Locatio
     }
     if out.is_empty() {
         out.extend(analysis.declaration_at(file, offset).map(|(d, _)| d.at));
+    }
+    if out.is_empty() {
+        out.extend(origins::origins(analysis, file, offset));
     }
     if out.is_empty() {
         out.extend(named_file(analysis, file, offset));

@@ -2,13 +2,16 @@
 
 use trefoil::checker::{Rule, rule};
 use trefoil::ir::facts::{Declaration, DeclarationKind, Defined};
-use trefoil::schema::{Segment, keys_at};
+use trefoil::models::vendors::{Protocol, VENDORS};
+use trefoil::schema::{Segment, keys_at, values_at};
 use trefoil::syntax::{FileId, Span};
+use trefoil::template::Value;
 
 use crate::analysis::{Analysis, touches};
 use crate::cursor::{On, Step, line, spot};
+use crate::highlight::path_to;
 use crate::semantic_tokens::Kind;
-use crate::{diagnostics, semantic_tokens, types, words};
+use crate::{completion, diagnostics, semantic_tokens, types, words};
 
 /// What is shown, and for which bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,6 +30,7 @@ pub fn hover(analysis: &Analysis, file: FileId, offset: u32) -> Option<Hover> {
     let mut parts = Vec::new();
     let mut about = None;
     let own = name(analysis, file, offset).or_else(|| key(analysis, file, offset));
+    let own = own.or_else(|| value(analysis, file, offset));
     if let Some((span, text)) = own.or_else(|| word(analysis, file, offset)) {
         about = Some(span);
         parts.push(text);
@@ -57,7 +61,14 @@ fn name(analysis: &Analysis, file: FileId, offset: u32) -> Option<(Span, String)
     let mut lines = Vec::new();
     match first.to.and_then(|to| analysis.declaration(to)) {
         Some(d) => lines.push(declared(analysis, d, file)),
-        None => lines.push(format!("`{}`", analysis.text_at(first.at))),
+        None => {
+            lines.push(format!("`{}`", analysis.text_at(first.at)));
+            // What no manifest declares has a line about it among the names of the place.
+            let path = path_to(analysis.text(file), first.at.span);
+            let scope = analysis.scope_at(file, offset).filter(|_| first.template);
+            let known = scope.and_then(|s| s.names.iter().find(|n| *n.name == *path));
+            lines.extend(known.and_then(|n| n.note.as_deref()).map(str::to_owned));
+        }
     }
     if first.template {
         // The path's own type says more than the declaration's where it goes into a value.
@@ -66,11 +77,67 @@ fn name(analysis: &Analysis, file: FileId, offset: u32) -> Option<(Span, String)
         if !known && kind != "anything" {
             lines.push(format!("type here: `{kind}`"));
         }
+        if first.to.is_none() {
+            lines.extend(told(&first.schema));
+        }
         lines.push(defined(first.defined).to_owned());
     } else if first.to.is_none() {
         lines.push("nothing of this name is known".to_owned());
     }
     Some((first.at.span, lines.join("\n\n")))
+}
+
+/// What a schema tells of its values beside their type.
+fn told(schema: &Value) -> Vec<String> {
+    let written = |value: &Value| serde_json::to_string(value).unwrap_or_default();
+    let default = schema.get("default").map(|v| format!("default: `{}`", written(v)));
+    let examples = schema.get("examples").and_then(Value::as_list).and_then(|all| all.first());
+    let example = examples.or_else(|| schema.get("example")).map(|v| format!("example: `{}`", written(v)));
+    let limits = ["minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems", "pattern", "format"];
+    let limits: Vec<String> =
+        limits.iter().filter_map(|key| Some(format!("{key} `{}`", written(schema.get(key)?)))).collect();
+    default.into_iter().chain(example).chain((!limits.is_empty()).then(|| limits.join(", "))).collect()
+}
+
+/// A value that the format gives a meaning: a word out of a choice, the model of an agent.
+fn value(analysis: &Analysis, file: FileId, offset: u32) -> Option<(Span, String)> {
+    let root = analysis.tree(file)?;
+    let spot = spot(root, offset);
+    let On::Value(text) = spot.on else { return None };
+    let dialect = analysis.dialect(file)?.name();
+    let (last, above) = spot.path.split_last()?;
+    let Step::Key(name) = last else { return None };
+    let model = match (name.as_str(), above.last()) {
+        ("name" | "provider", Some(Step::Key(key))) if key == "model" => completion::written_model(spot.within),
+        ("model", _) => spot.within.mapping().and_then(|m| completion::written_model(&m.get("model")?.value)),
+        _ => None,
+    };
+    if let Some((provider, model)) = model {
+        let vendor = VENDORS.iter().find(|v| v.name == provider);
+        let key = match vendor {
+            Some(v) if v.protocol == Protocol::Unavailable => "this version cannot call this provider".to_owned(),
+            Some(v) if v.key_optional => format!("key: `{}`, if it wants one", v.key_variable),
+            Some(v) => format!("key: `{}`", v.key_variable),
+            None => "a provider that is not known here".to_owned(),
+        };
+        return Some((text.content(), format!("**{model}** · model of `{provider}`\n\n{key}")));
+    }
+    let words = values_at(dialect, root, &segments(&spot.path));
+    if !words.iter().any(|word| *word.text.trim_matches('"') == *text.value) {
+        return None;
+    }
+    let keys = keys_at(dialect, root, &segments(above));
+    let about = keys.into_iter().find(|k| k.name == *name).map(|k| k.description).unwrap_or_default();
+    let others: Vec<String> = words.iter().map(|word| format!("`{}`", word.text)).collect();
+    let rest = if words.iter().any(|word| word.open) { ", or another" } else { "" };
+    let mut shown = format!("**{}** · value of `{name}`", text.value);
+    if !about.is_empty() {
+        shown.push_str(&format!("\n\n{about}"));
+    }
+    if others.len() > 1 {
+        shown.push_str(&format!("\n\none of {}{rest}", others.join(", ")));
+    }
+    Some((text.content(), shown))
 }
 
 /// A word of the template language: a block, a helper, a filter.
@@ -106,6 +173,9 @@ fn declared(analysis: &Analysis, d: &Declaration, from: FileId) -> String {
     }
     if let Some(note) = &d.note {
         out.push_str(&format!("\n\n{note}"));
+    }
+    for more in told(&d.schema) {
+        out.push_str(&format!("\n\n{more}"));
     }
     if let Some(source) = analysis.source(d.at.file) {
         let line = source.position(d.at.span.start).line;

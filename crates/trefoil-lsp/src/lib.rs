@@ -13,6 +13,7 @@ pub mod workspace;
 mod blocks;
 mod cursor;
 mod held;
+mod origins;
 mod types;
 mod words;
 

@@ -1,11 +1,11 @@
 //! What lies behind a name whose own type does not say: steps of a pipeline, parts of state, what a step hands on, what other
 //! texts read there.
 
-use trefoil::ir::facts::{DeclarationKind, Mention, Scope};
+use trefoil::ir::facts::{DeclarationKind, Defined, Mention, Scope};
 use trefoil::syntax::Location;
 
 use super::template::{Around, properties};
-use super::{Item, Sort};
+use super::{Item, Sort, seen};
 use crate::analysis::touches;
 use crate::cursor::spot;
 use crate::types;
@@ -15,6 +15,9 @@ pub fn members(around: &Around<'_>, scope: &Scope, done: &[&str]) -> Vec<Item> {
     let mut items = inner_steps(around, scope, done);
     items.extend(inner_keys(around, scope, done));
     items.extend(handed_on(around, scope, done));
+    if done == ["env"] {
+        items.extend(seen::variables(around.analysis, around.file, around.offset));
+    }
     items.extend(elsewhere(around, done));
     items
 }
@@ -93,7 +96,11 @@ fn elsewhere(around: &Around<'_>, done: &[&str]) -> Vec<Item> {
     }
     let text = around.analysis.text(around.file);
     let mut out: Vec<Item> = Vec::new();
-    for m in around.analysis.mentions_in(around.file).filter(|m| m.template && m.to.is_some()) {
+    for m in around.analysis.mentions_in(around.file).filter(|m| m.template) {
+        // What has no declaration is known by being read, where it is not surely a mistake.
+        if m.to.is_none() && (m.defined == Defined::Never || done.first() == Some(&"env")) {
+            continue;
+        }
         let Some(before) = text.get(..m.at.span.start as usize).and_then(|t| t.strip_suffix('.')) else { continue };
         let same = done.iter().rev().try_fold(before, |rest, segment| {
             let rest = rest.strip_suffix(segment)?;

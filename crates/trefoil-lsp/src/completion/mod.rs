@@ -6,9 +6,11 @@
 mod deeper;
 mod elsewhere;
 mod inside;
+mod seen;
 mod structure;
 mod template;
 
+pub use seen::written as written_model;
 pub use template::in_tag;
 
 use trefoil::checker::RULES;

@@ -5,15 +5,16 @@ use std::path::Path;
 
 use trefoil::front::{Detection, FRONT_ENDS, detect};
 use trefoil::ir::facts::{Declaration, DeclarationKind as Kind};
-use trefoil::schema::{Takes, keys_at, values_at};
+use trefoil::schema::{Choice, Takes, keys_at, values_at};
 use trefoil::syntax::yaml::{self, Node};
 use trefoil::syntax::{FileId, Location, SourceFile, Span};
+use trefoil::template::Value;
 
-use super::{Completion, Item, STAND_IN, Sort, elsewhere};
+use super::{Completion, Item, STAND_IN, Sort, elsewhere, seen};
 use trefoil::door::real;
 
 use crate::analysis::Analysis;
-use crate::cursor::{On, Step, line, spot};
+use crate::cursor::{On, Spot, Step, line, spot};
 use crate::hover::{segments, sort};
 use crate::types;
 
@@ -67,7 +68,8 @@ impl<'t> Written<'t> {
         let quoted = value.starts_with(['"', '\'']);
         let word = value.trim_start_matches(['"', '\'']);
         let after = text.get(offset as usize..own.end as usize).unwrap_or_default();
-        let stop = |c: char| c.is_whitespace() || r#":,{}[]"'#"#.contains(c);
+        // The name of a model has a colon in it.
+        let stop = |c: char| c.is_whitespace() || r#",{}[]"'#"#.contains(c) || c == ':' && key.is_none();
         let rest = after.find(stop).unwrap_or(after.len());
         let colon = after.get(rest..).is_some_and(|t| t.trim_start().starts_with(':'));
         Self {
@@ -227,6 +229,21 @@ fn keys(analysis: &Analysis, file: FileId, root: &Node, inside: u32, colon: bool
     keys.into_iter().map(item).collect()
 }
 
+/// The values that an input of the called agent or workflow can be, where the cursor is in what is given to it.
+fn choices(analysis: &Analysis, file: FileId, root: &Node, spot: &Spot<'_>) -> Vec<Item> {
+    let Some((Step::Key(name), above)) = spot.path.split_last() else { return Vec::new() };
+    let Some(input) = given(analysis, file, root, above).into_iter().find(|d| *d.name == **name) else {
+        return Vec::new();
+    };
+    let boolean = input.schema.get("type").and_then(Value::as_str) == Some("boolean");
+    let words = types::values(&input.schema).into_iter().map(|value| match value {
+        Value::Str(text) => text.to_string(),
+        other => serde_json::to_string(other).unwrap_or_default(),
+    });
+    let words = words.chain(["true", "false"].map(str::to_owned).into_iter().filter(|_| boolean));
+    words.map(|word| Item::new(word, Sort::Value)).collect()
+}
+
 /// What can be given to the agent or workflow that a mapping below `input` is for.
 fn given<'a>(analysis: &'a Analysis, file: FileId, root: &Node, path: &[Step]) -> Vec<&'a Declaration> {
     let Some((Step::Key(last), above)) = path.split_last() else { return Vec::new() };
@@ -311,8 +328,16 @@ fn values(analysis: &Analysis, file: FileId, root: &Node, inside: u32) -> Vec<It
         (_, Some("default")) => items.extend(elsewhere::default(root, &spot)),
         _ => {}
     }
+    items.extend(choices(analysis, file, root, &spot));
+    items.extend(seen::model_names(analysis, dialect, &spot));
+    let of_format = |v: Choice| Item::new(v.text, Sort::Value);
+    if key == Some("model") && !items.is_empty() {
+        items.splice(0..0, values_at(dialect, root, &segments(&spot.path)).into_iter().map(of_format));
+        let mut known = HashSet::new();
+        items.retain(|i| known.insert(i.label.clone()));
+    }
     if !items.is_empty() {
         return items;
     }
-    values_at(dialect, root, &segments(&spot.path)).into_iter().map(|v| Item::new(v.text, Sort::Value)).collect()
+    values_at(dialect, root, &segments(&spot.path)).into_iter().map(of_format).collect()
 }

@@ -5,7 +5,7 @@ use trefoil::syntax::{FileId, Span};
 use trefoil::template::policy::{Blocks, ConditionGrammar};
 use trefoil::template::{Policy, Value};
 
-use super::{Completion, Item, STAND_IN, Sort, deeper, inside};
+use super::{Completion, Item, STAND_IN, Sort, deeper, inside, seen};
 use crate::analysis::Analysis;
 use crate::cursor::line;
 use crate::{hover, rename, types, words};
@@ -152,9 +152,15 @@ fn items(around: &Around<'_>, scope: &Scope, written: &Written<'_>) -> Vec<Item>
         let text = around.analysis.text(around.file);
         let single = text.as_bytes().get(scope.at.span.start as usize) == Some(&b'\'');
         let open = written.head.ends_with(['"', '\'']);
-        let values: Vec<Item> = values(&compared, scope, if single { '"' } else { '\'' }, open).collect();
-        if !values.is_empty() {
-            return values;
+        let quote = if single { '"' } else { '\'' };
+        let mut values: Vec<String> = values(&compared.schema, scope, quote, open).collect();
+        if values.is_empty() {
+            let known = words(around, scope, &compared.path).into_iter();
+            values.extend(known.map(|word| quoted(&word, scope, quote, open)));
+        }
+        if !values.is_empty() || open {
+            // Within quotes a name would be text.
+            return values.into_iter().map(|v| Item::new(v, Sort::Value)).collect();
         }
     }
     let head = written.head.trim_end();
@@ -261,31 +267,54 @@ fn named(name: &Name, label: &str) -> Item {
     Item::new(label, Sort::Name).detail(types::describe(&name.schema)).documentation(about.join("\n\n"))
 }
 
-/// The type of what stands on the left of a comparison whose right side is being written.
-fn compared(scope: &Scope, head: &str) -> Option<Value> {
+/// What stands on the left of a comparison whose right side is being written.
+struct Compared {
+    path: String,
+    schema: Value,
+}
+
+fn compared(scope: &Scope, head: &str) -> Option<Compared> {
     let head = head.trim_end().trim_end_matches(['"', '\'']).trim_end();
     let left = head.strip_suffix("==").or_else(|| head.strip_suffix("!="))?.trim_end();
     let left = left.strip_suffix("}}").unwrap_or(left).trim_end();
     let path = left.rsplit(|c: char| c.is_whitespace() || "{}()&|!\"'".contains(c)).next()?;
     let done = spelled(&scope.names, &path.split('.').collect::<Vec<_>>());
     let done: Vec<&str> = done.iter().map(String::as_str).collect();
-    scope.names.iter().find_map(|name| {
+    let schema = scope.names.iter().find_map(|name| {
         let own: Vec<&str> = name.name.split('.').collect();
         let rest = done.starts_with(&own).then(|| done.get(own.len()..)).flatten()?;
         rest.iter().try_fold(&name.schema, |schema, segment| types::member(schema, segment)).cloned()
-    })
+    });
+    (!path.is_empty()).then(|| Compared { path: path.to_owned(), schema: schema.unwrap_or(Value::Bool(true)) })
+}
+
+/// How every state of a state machine ends.
+const STATUS: [&str; 2] = ["success", "failed"];
+
+/// The words that a path was compared with elsewhere, those that a person is asked for, or how a state can end.
+fn words(around: &Around<'_>, scope: &Scope, path: &str) -> Vec<String> {
+    let Around { analysis, file, offset } = *around;
+    let mut out = seen::compared_with(analysis, path, file, offset);
+    if scope.policy.blocks == Blocks::Handlebars && path.ends_with(".status") {
+        out.extend(STATUS.into_iter().filter(|s| !out.iter().any(|o| o == s)).map(str::to_owned).collect::<Vec<_>>());
+    }
+    out
+}
+
+/// A word as it stands in a comparison. `open`: the quotes are there already.
+fn quoted(text: &str, scope: &Scope, quote: char, open: bool) -> String {
+    let bare = scope.condition && scope.policy.conditions == ConditionGrammar::Braced;
+    let word = |t: &str| t.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-'));
+    if open || bare && word(text) { text.to_owned() } else { format!("{quote}{text}{quote}") }
 }
 
 /// The values that it can be compared with. `open`: the quotes are there already.
-fn values(schema: &Value, scope: &Scope, quote: char, open: bool) -> impl Iterator<Item = Item> {
-    let bare = scope.condition && scope.policy.conditions == ConditionGrammar::Braced;
-    let word = |t: &str| t.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-'));
+fn values(schema: &Value, scope: &Scope, quote: char, open: bool) -> impl Iterator<Item = String> {
     let boolean = schema.get("type").and_then(Value::as_str) == Some("boolean");
     let mut all: Vec<String> = Vec::new();
     for value in types::values(schema) {
         match value {
-            Value::Str(text) if open || bare && word(text) => all.push(text.to_string()),
-            Value::Str(text) => all.push(format!("{quote}{text}{quote}")),
+            Value::Str(text) => all.push(quoted(text, scope, quote, open)),
             other => all.push(serde_json::to_string(other).unwrap_or_default()),
         }
     }
@@ -293,5 +322,5 @@ fn values(schema: &Value, scope: &Scope, quote: char, open: bool) -> impl Iterat
         let python = scope.policy.conditions == ConditionGrammar::Python && scope.condition;
         all.extend(if python { ["True", "False"] } else { ["true", "false"] }.map(str::to_owned));
     }
-    all.into_iter().map(|v| Item::new(v, Sort::Value))
+    all.into_iter()
 }

@@ -7,10 +7,12 @@ mod client;
 mod diagnostics;
 mod lifecycle;
 mod look;
+mod origins;
 mod outline;
 mod pull;
 mod signature;
 mod sirenspec;
+mod values;
 
 use serde_json::{Value, json};
 

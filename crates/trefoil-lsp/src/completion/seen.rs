@@ -1,0 +1,132 @@
+//! What the files of the folder have already: names of models, of environment variables, words that a path was compared with.
+
+use trefoil::syntax::yaml::{Kind, Node};
+use trefoil::syntax::{FileId, Span};
+
+use super::{Item, Sort};
+use crate::analysis::Analysis;
+use crate::cursor::{Spot, Step};
+use crate::highlight::path_to;
+
+/// Models that are often asked for, by provider: for whoever writes the first agent of a folder. Any other works as well.
+const USUAL: &[(&str, &[&str])] = &[
+    ("openai", &["gpt-5.4", "gpt-5.4-mini", "gpt-4o", "gpt-4o-mini"]),
+    ("anthropic", &["claude-opus-4-6", "claude-sonnet-4-6", "claude-haiku-4-5"]),
+    ("mistral", &["mistral-large-latest", "mistral-small-latest"]),
+    ("google", &["gemini-2.5-pro", "gemini-2.5-flash"]),
+    ("deepseek", &["deepseek-chat", "deepseek-reasoner"]),
+    ("ollama", &["llama3.3", "qwen3"]),
+];
+
+/// The models of a folder: provider and name, in the order of the files.
+fn models(analysis: &Analysis) -> Vec<(String, String)> {
+    let mut out: Vec<(String, String)> = Vec::new();
+    let mut files: Vec<FileId> = analysis.files().map(|(_, file)| file).collect();
+    files.sort();
+    for root in files.into_iter().filter_map(|file| analysis.tree(file)) {
+        let mut stack = vec![root];
+        while let Some(node) = stack.pop() {
+            match &*node.kind {
+                Kind::Mapping(mapping) => {
+                    let model = mapping.get("model").and_then(|e| written(&e.value));
+                    out.extend(model.filter(|m| !out.contains(m)));
+                    stack.extend(mapping.entries.iter().map(|e| &e.value));
+                }
+                Kind::Sequence(items) => stack.extend(items),
+                Kind::Scalar(..) => {}
+            }
+        }
+    }
+    out
+}
+
+/// A model as it is written: `openai:gpt-5.4`, or a provider and a name.
+pub fn written(node: &Node) -> Option<(String, String)> {
+    if let Some(text) = node.string() {
+        let (provider, name) = text.value.split_once(':')?;
+        return Some((provider.to_owned(), name.to_owned()));
+    }
+    let of = |key: &str| node.mapping()?.get(key)?.value.string().map(|t| t.value.to_string());
+    Some((of("provider")?, of("name")?))
+}
+
+/// Names of models, where the cursor is in one.
+pub fn model_names(analysis: &Analysis, dialect: &str, spot: &Spot<'_>) -> Vec<Item> {
+    let keys: Vec<&str> = spot.path.iter().rev().take(2).filter_map(key).collect();
+    // The one that is being written is among them, as far as it goes.
+    let known = models(analysis).into_iter().filter(|(_, name)| !name.is_empty() && !name.contains(super::STAND_IN));
+    let known = known.map(|(provider, name)| (provider, name, "in this folder"));
+    let usual = USUAL.iter().flat_map(|(provider, names)| names.iter().map(move |n| (*provider, *n)));
+    let all = known.chain(usual.map(|(provider, name)| (provider.to_owned(), name.to_owned(), "usual")));
+    let mut items: Vec<Item> = Vec::new();
+    let mut put = |label: String, note: &str| {
+        if !items.iter().any(|i| i.label == label) {
+            items.push(Item::new(label, Sort::Value).detail(note));
+        }
+    };
+    match keys.as_slice() {
+        ["name", "model"] => {
+            let provider = spot.within.mapping().and_then(|m| m.get("provider")?.value.string());
+            let of = |p: &str| provider.is_none_or(|own| *own.value == *p);
+            all.filter(|(p, ..)| of(p)).for_each(|(_, name, note)| put(name, note));
+        }
+        ["model", ..] if dialect != "agntz" => {
+            all.for_each(|(provider, name, note)| put(format!("{provider}:{name}"), note));
+        }
+        _ => {}
+    }
+    items
+}
+
+fn key(step: &Step) -> Option<&str> {
+    match step {
+        Step::Key(key) => Some(key),
+        Step::Item(_) => None,
+    }
+}
+
+/// The environment variables that texts of the folder name, but for the one at an offset.
+pub fn variables(analysis: &Analysis, file: FileId, offset: u32) -> Vec<Item> {
+    let facts = analysis.facts();
+    let mut names: Vec<&str> = Vec::new();
+    for m in facts.mentions.iter().filter(|m| m.template && m.to.is_none()) {
+        let here = m.at.file == file && crate::analysis::touches(m.at.span, offset);
+        let path = path_to(analysis.text(m.at.file), m.at.span);
+        let Some(name) = path.strip_prefix("env.").filter(|name| !name.is_empty() && !name.contains('.')) else {
+            continue;
+        };
+        if !here && !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names.sort_unstable();
+    names.into_iter().map(|name| Item::new(name, Sort::Property).detail("read elsewhere")).collect()
+}
+
+/// The texts that a path is compared with in the conditions of the folder, but for the one at an offset.
+pub fn compared_with(analysis: &Analysis, path: &str, file: FileId, offset: u32) -> Vec<String> {
+    let mut out: Vec<String> = Vec::new();
+    for scope in analysis.facts().scopes.iter().filter(|s| s.condition) {
+        let text = analysis.text_at(scope.at);
+        for (at, _) in text.match_indices("==").chain(text.match_indices("!=")) {
+            let left = text.get(..at).unwrap_or_default().trim_end().trim_end_matches('}').trim_end();
+            if path_to(left, Span::new(0, left.len() as u32)) != path {
+                continue;
+            }
+            let right = text.get(at + 2..).unwrap_or_default();
+            let blanks = right.len() - right.trim_start().len();
+            let right = right.trim_start();
+            let begin = scope.at.span.start + (at + 2 + blanks) as u32;
+            let found = match right.chars().next() {
+                Some(quote @ ('"' | '\'')) => right.get(1..).and_then(|t| t.split_once(quote)).map(|(word, _)| word),
+                _ => right.split(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '-'))).next(),
+            };
+            let Some(word) = found.filter(|w| !w.is_empty() && !w.contains(super::STAND_IN)) else { continue };
+            let here = scope.at.file == file && (begin..=begin + word.len() as u32 + 2).contains(&offset);
+            if !here && word.parse::<f64>().is_err() && !out.iter().any(|w| w == word) {
+                out.push(word.to_owned());
+            }
+        }
+    }
+    out
+}

@@ -1,0 +1,191 @@
+//! Where a value comes from that has no declaration of its own: `{{input}}`, `{{instruction}}`, `STATE.output`,
+//! `state.feedback`, `item`, `env.NAME`.
+//!
+//! Each format has such names. What they mean is data here: the key of the manifest that gives them.
+
+use trefoil::ir::facts::{DeclarationKind, Mention};
+use trefoil::syntax::yaml::{Entry, Mapping, Node};
+use trefoil::syntax::{FileId, Location};
+
+use crate::analysis::Analysis;
+use crate::cursor::{Step, spot};
+use crate::highlight::path_to;
+
+/// Names and the keys that give them: dialect, kind of manifest where that matters, the beginning of the path, and ways from
+/// the root, of which the first that is there counts.
+const GIVEN: &[(&str, &str, &str, &[&[&str]])] = &[
+    ("aegis", "Agent", "instruction", &[&["spec", "task", "instruction"]]),
+    ("aegis", "Agent", "context", &[&["spec", "context"]]),
+    ("aegis", "Agent", "input", &[&["spec", "input_schema"]]),
+    ("aegis", "Agent", "iteration_number", &[&["spec", "execution", "max_iterations"], &["spec", "execution"]]),
+    ("aegis", "Agent", "previous_error", &[&["spec", "execution", "validation"], &["spec", "execution"]]),
+    ("aegis", "Workflow", "workflow.context", &[&["spec", "context"]]),
+    ("aegis", "Workflow", "workflow.name", &[&["metadata", "name"]]),
+    ("aegis", "Workflow", "workflow.version", &[&["metadata", "version"]]),
+    ("aegis", "Workflow", "workflow", &[&["metadata"]]),
+    ("aegis", "Workflow", "blackboard", &[&["spec", "context"]]),
+    ("aegis", "Workflow", "input", &[&["metadata", "input_schema"], &["spec", "input_schema"]]),
+    ("sirenspec", "", "inputs", &[&["input"]]),
+    ("sirenspec", "", "env", &[&["env_file"]]),
+    ("sirenspec", "", "_budget", &[&["budget"]]),
+    ("agntz", "", "userQuery", &[&["inputSchema"]]),
+];
+
+/// What makes the answer of a state or node: the first of these keys that it has.
+const MADE_BY: &[&str] =
+    &["agent", "agent_id", "agents", "workflow_id", "ref", "judges", "worker", "command", "prompt"];
+
+/// The keys with the list of a loop.
+const LISTS: &[&str] = &["for_each", "over", "items"];
+
+/// Where what stands at an offset comes from.
+pub fn origins(analysis: &Analysis, file: FileId, offset: u32) -> Vec<Location> {
+    let mentions = analysis.mentions_at(file, offset);
+    let Some(mention) = mentions.iter().find(|m| m.template && m.to.is_none()) else { return Vec::new() };
+    let (Some(root), Some(front)) = (analysis.tree(file), analysis.dialect(file)) else { return Vec::new() };
+    let path: Vec<&str> = path_to(analysis.text(file), mention.at.span).split('.').collect();
+    let around = Around { analysis, file, root, above: spot(root, offset).path };
+    match (front.name(), path.as_slice()) {
+        ("aegis", ["state", "feedback", ..]) => around.feedback(),
+        ("aegis", ["state"]) => around.own().into_iter().collect(),
+        ("aegis", ["state_output", ..]) => around.own().map(|own| around.made_by(own)).unwrap_or_default(),
+        ("aegis", ["human", ..]) => around.people(),
+        ("sirenspec", ["item" | "index" | "total", ..]) => around.lists(),
+        (dialect, path) => {
+            let made = around.declared(mention).map(|of| around.made_by(of)).unwrap_or_default();
+            if made.is_empty() { around.given(dialect, path) } else { made }
+        }
+    }
+}
+
+struct Around<'a> {
+    analysis: &'a Analysis,
+    file: FileId,
+    root: &'a Node,
+    above: Vec<Step>,
+}
+
+impl<'a> Around<'a> {
+    fn at(&self, entry: &Entry) -> Location {
+        Location::new(self.file, entry.key.content())
+    }
+    fn entry(&self, way: &[&str]) -> Option<&'a Entry> {
+        let (last, above) = way.split_last()?;
+        let mapping = above.iter().try_fold(self.root, |node, key| Some(&node.mapping()?.get(key)?.value));
+        mapping?.mapping()?.get(last)
+    }
+    fn given(&self, dialect: &str, path: &[&str]) -> Vec<Location> {
+        let kind = self.entry(&["kind"]).and_then(|e| e.value.string()).map_or("", |t| &*t.value);
+        let given = GIVEN.iter().filter(|(of, sort, ..)| *of == dialect && (sort.is_empty() || kind.starts_with(sort)));
+        let mut given =
+            given.filter(|(_, _, name, _)| path.join(".") == *name || path.join(".").starts_with(&format!("{name}.")));
+        let found = given.next().and_then(|(.., ways)| ways.iter().find_map(|way| self.entry(way)));
+        match found {
+            Some(entry) => vec![self.at(entry)],
+            // What nothing describes comes from whoever calls.
+            None if matches!(path.first(), Some(&"input" | &"userQuery")) => self.callers(),
+            None => Vec::new(),
+        }
+    }
+    /// The `input` of everything that calls what this file declares.
+    fn callers(&self) -> Vec<Location> {
+        let facts = self.analysis.facts();
+        let own = facts.declarations.iter().filter(|d| d.at.file == self.file && d.parent.is_none());
+        let own: Vec<Location> = own.map(|d| d.at).collect();
+        let calls = facts.mentions.iter().filter(|m| !m.template && m.to.is_some_and(|to| own.contains(&to)));
+        let given = |at: Location| {
+            let call = spot(self.analysis.tree(at.file)?, at.span.start).within.mapping()?;
+            let input = ["input", "input_template", "inputs"].iter().find_map(|key| call.get(key))?;
+            Some(Location::new(at.file, input.key.content()))
+        };
+        let mut out: Vec<Location> = calls.filter_map(|m| given(m.at)).collect();
+        out.sort();
+        out.dedup();
+        out
+    }
+    /// The state that a text is in.
+    fn own(&self) -> Option<Location> {
+        let states = self.analysis.facts().declarations.iter().filter(|d| d.at.file == self.file);
+        let states = states.filter(|d| d.kind == DeclarationKind::State);
+        let at = spot_offset(&self.above, self.root)?;
+        states.filter(|d| d.extent.start <= at && at <= d.extent.end).map(|d| d.at).next()
+    }
+    /// What is said on the ways into the state that a text is in.
+    fn feedback(&self) -> Vec<Location> {
+        let Some(own) = self.own() else { return Vec::new() };
+        let named = self.analysis.mentions_in(self.file).filter(|m| !m.template && m.to == Some(own));
+        let said = named.filter_map(|m| spot(self.root, m.at.span.start).within.mapping()?.get("feedback"));
+        said.map(|entry| self.at(entry)).collect()
+    }
+    /// The states that ask a person.
+    fn people(&self) -> Vec<Location> {
+        let states = self.analysis.facts().declarations.iter();
+        let states = states.filter(|d| d.at.file == self.file && d.kind == DeclarationKind::State);
+        let asks = |at: &Location| {
+            let body = self.body(*at)?;
+            body.get("kind")?.value.string().filter(|t| &*t.value == "Human")
+        };
+        states.map(|d| d.at).filter(|at| asks(at).is_some()).collect()
+    }
+    /// The lists of the loops that this text is in, or that its agent works in.
+    fn lists(&self) -> Vec<Location> {
+        let list = |body: &Mapping| LISTS.iter().find_map(|key| body.get(key)).map(|e| self.at(e));
+        // Around the text itself.
+        let mut node = Some(self.root);
+        let mut out = Vec::new();
+        for step in &self.above {
+            out.extend(node.and_then(Node::mapping).and_then(list));
+            node = node.and_then(|n| match step {
+                Step::Key(key) => n.mapping()?.get(key).map(|e| &e.value),
+                Step::Item(at) => n.sequence()?.get(*at),
+            });
+        }
+        if !out.is_empty() {
+            return out;
+        }
+        let [Step::Key(agents), Step::Key(agent), ..] = self.above.as_slice() else { return out };
+        let own = self.entry(&[agents, agent]).map(|e| self.at(e));
+        let calls = self.analysis.mentions_in(self.file).filter(|m| !m.template && m.to.is_some() && m.to == own);
+        calls.filter_map(|m| list(spot(self.root, m.at.span.start).within.mapping()?)).collect()
+    }
+    /// The state or node whose member a segment is: what the segment right before it names.
+    fn declared(&self, member: &Mention) -> Option<Location> {
+        let before = self.analysis.mentions_in(self.file).filter(|m| m.at.span.end + 1 == member.at.span.start);
+        let text = self.analysis.text(self.file);
+        let joined = text.get(member.at.span.start as usize - 1..)?.starts_with('.');
+        let kinds = [DeclarationKind::State, DeclarationKind::Node, DeclarationKind::Step];
+        let of = |m: &Mention| self.analysis.declaration(m.to?).filter(|d| kinds.contains(&d.kind)).map(|d| d.at);
+        before.filter(|_| joined).find_map(of)
+    }
+    /// The mapping that belongs to a state or node.
+    fn body(&self, at: Location) -> Option<&'a Mapping> {
+        let root = self.analysis.tree(at.file)?;
+        let within = spot(root, at.span.start).within.mapping()?;
+        let keyed = within.entries.iter().find(|e| e.key.content() == at.span);
+        // In a list a state says its name itself.
+        keyed.map_or(Some(within), |e| e.value.mapping())
+    }
+    /// Who or what makes the answer of a state or node: the agent that it names, or the key that says it.
+    fn made_by(&self, of: Location) -> Vec<Location> {
+        let made = self.body(of).and_then(|body| MADE_BY.iter().find_map(|key| body.get(key)));
+        let Some(entry) = made else { return Vec::new() };
+        let named = self.analysis.mentions_in(of.file).filter(|m| {
+            !m.template && entry.value.span.start <= m.at.span.start && m.at.span.end <= entry.value.span.end
+        });
+        let named: Vec<Location> = named.filter_map(|m| m.to).collect();
+        if named.is_empty() { vec![Location::new(of.file, entry.key.content())] } else { named }
+    }
+}
+
+/// The beginning of what a path leads to.
+fn spot_offset(path: &[Step], root: &Node) -> Option<u32> {
+    let mut node = root;
+    for step in path {
+        let next = match step {
+            Step::Key(key) => node.mapping()?.get(key).map(|e| &e.value),
+            Step::Item(at) => node.sequence()?.get(*at),
+        };
+        node = next?;
+    }
+    Some(node.span.start)
+}
