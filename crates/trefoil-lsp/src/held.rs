@@ -22,6 +22,11 @@ fn of_yaml(d: &Diagnostic) -> bool {
     d.rule.starts_with("yaml-")
 }
 
+/// Whether a file could not be read as YAML.
+pub fn is_broken(analysis: &Analysis, file: FileId) -> bool {
+    analysis.diagnostics().iter().any(|d| d.file == Some(file) && breaks(d))
+}
+
 /// Whether files are broken that were not before.
 pub fn is_newly_broken(now: &Analysis, before: &Analysis) -> bool {
     let broken = |a: &Analysis| -> Vec<PathBuf> {
@@ -41,7 +46,7 @@ pub fn findings(now: &Analysis, before: &Analysis) -> Vec<Diagnostic> {
             Some((old, Move::between(new, before.text(old), now.text(new))))
         })
         .collect();
-    let broken = |file| now.diagnostics().iter().any(|d| d.file == Some(file) && breaks(d));
+    let broken = |file| is_broken(now, file);
     let edited = |file| moves.values().any(|m| m.to == file && !m.is_none());
     let fresh = now.diagnostics().iter().filter(|d| match d.file {
         Some(file) if broken(file) => of_yaml(d),

@@ -19,6 +19,7 @@ mod words;
 
 pub mod code_action;
 pub mod completion;
+pub mod create;
 pub mod definition;
 pub mod diagnostics;
 pub mod folding;

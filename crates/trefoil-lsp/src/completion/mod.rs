@@ -10,7 +10,8 @@ mod seen;
 mod structure;
 mod template;
 
-pub use seen::written as written_model;
+pub use seen::{models, written as written_model};
+pub use structure::named_by;
 pub use template::in_tag;
 
 use trefoil::checker::RULES;

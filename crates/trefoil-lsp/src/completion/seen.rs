@@ -19,7 +19,7 @@ const USUAL: &[(&str, &[&str])] = &[
 ];
 
 /// The models of a folder: provider and name, in the order of the files.
-fn models(analysis: &Analysis) -> Vec<(String, String)> {
+pub fn models(analysis: &Analysis) -> Vec<(String, String)> {
     let mut out: Vec<(String, String)> = Vec::new();
     let mut files: Vec<FileId> = analysis.files().map(|(_, file)| file).collect();
     files.sort();

@@ -39,6 +39,11 @@ const NAMED: &[(&str, &str, &[Kind], bool)] = &[
     ("sirenspec", "fallback_node", &[Kind::Node], true),
 ];
 
+/// What a key names, in a dialect.
+pub fn named_by(dialect: &str, key: &str) -> Option<&'static [Kind]> {
+    NAMED.iter().find(|(of, name, ..)| *of == dialect && *name == key).map(|(_, _, kinds, _)| *kinds)
+}
+
 /// Keys whose values are conditions.
 const CONDITIONS: &[&str] = &["when", "until", "expression"];
 

@@ -12,6 +12,7 @@ use super::session::Session;
 use trefoil::door::real;
 
 use crate::analysis::Analysis;
+use crate::create::Creation;
 use crate::diagnostics::{self, Tag};
 use crate::symbols::Symbol;
 
@@ -94,6 +95,31 @@ impl<'s> Converter<'s> {
             children: (!children.is_empty()).then_some(children),
         }
     }
+    /// Changes of texts and new files. Who can make files understands changes in this form.
+    pub fn creation(&mut self, made: &Creation) -> lsp::WorkspaceEdit {
+        let mut out = self.edit(&made.edits);
+        if made.files.is_empty() {
+            return out;
+        }
+        let mut changes: Vec<lsp::DocumentChange> = Vec::new();
+        let mut put = |uri: lsp::Uri, edits: Vec<lsp::TextEdit>| {
+            let text_document_identifier = lsp::TextDocumentIdentifier { uri };
+            let text_document =
+                lsp::OptionalVersionedTextDocumentIdentifier { version: None, text_document_identifier };
+            let edits = edits.into_iter().map(Into::into).collect();
+            changes.push(lsp::TextDocumentEdit { text_document, edits }.into());
+        };
+        for (path, text) in &made.files {
+            put(self.session.uri(path), vec![beginning(text.clone())]);
+        }
+        out.changes.take().into_iter().flatten().for_each(|(uri, edits)| put(uri, edits));
+        let new = made.files.iter().map(|(path, _)| {
+            let create = lsp::CreateFile::new(self.session.uri(path), None, None);
+            lsp::DocumentChange::CreateFile(create)
+        });
+        out.document_changes = Some(new.chain(changes).collect());
+        out
+    }
     /// Changes of texts, by file.
     pub fn edit<'e>(&mut self, edits: impl IntoIterator<Item = &'e Edit>) -> lsp::WorkspaceEdit {
         let mut changes: HashMap<lsp::Uri, Vec<lsp::TextEdit>> = HashMap::new();
@@ -104,6 +130,11 @@ impl<'s> Converter<'s> {
         }
         lsp::WorkspaceEdit { changes: Some(changes), ..Default::default() }
     }
+}
+
+/// The place before everything else.
+fn beginning(text: String) -> lsp::TextEdit {
+    lsp::TextEdit { range: lsp::Range::default(), new_text: text }
 }
 
 /// The icon of a declaration.

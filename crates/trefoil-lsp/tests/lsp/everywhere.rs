@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use trefoil::syntax::{FileId, Span};
 use trefoil_lsp::completion::Sort;
 use trefoil_lsp::{
-    Analysis, Workspace, code_action, completion, definition, diagnostics, hover, inlay_hints, references, rename,
-    semantic_tokens, symbols,
+    Analysis, Workspace, code_action, completion, create, definition, diagnostics, folding, highlight, hover,
+    inlay_hints, lens, links, references, rename, selection, semantic_tokens, signature, symbols, workspace_symbols,
 };
 
 fn examples() -> Vec<PathBuf> {
@@ -58,6 +58,20 @@ fn ask(analysis: &Analysis, file: FileId, offset: u32) {
         let _ = rename::rename(analysis, file, offset, "another");
     }
     code_action::actions(analysis, file, Span::new(offset, offset));
+    for made in create::creations(analysis, file, Span::new(offset, offset)) {
+        assert!(!made.edits.is_empty() || !made.files.is_empty());
+        made.edits.iter().for_each(|e| inside(e.location.span));
+    }
+    for (span, _) in highlight::highlights(analysis, file, offset) {
+        inside(span);
+    }
+    let grown = selection::selections(analysis, file, offset);
+    assert!(grown.windows(2).all(|w| w[1].start <= w[0].start && w[0].end <= w[1].end && w[0] != w[1]), "{grown:?}");
+    assert_eq!(grown.last().copied(), Some(Span::new(0, text.len() as u32)));
+    if let Some(help) = signature::help(analysis, file, offset) {
+        let argument = help.arguments[help.active].clone();
+        assert!(help.label.get(argument.start as usize..argument.end as usize).is_some());
+    }
 }
 
 fn whole(analysis: &Analysis, file: FileId) {
@@ -68,6 +82,12 @@ fn whole(analysis: &Analysis, file: FileId) {
         end = token.span.end;
     }
     symbols::symbols(analysis, file);
+    workspace_symbols::find(analysis, "e");
+    lens::entry(analysis, file);
+    links::links(analysis, file);
+    for fold in folding::folds(analysis, file) {
+        assert!(text.get(fold.span.start as usize..fold.span.end as usize).is_some());
+    }
     inlay_hints::hints(analysis, file, Span::new(0, text.len() as u32));
 }
 

@@ -4,6 +4,7 @@ mod aegis;
 mod agntz;
 mod begin;
 mod client;
+mod create;
 mod diagnostics;
 mod lifecycle;
 mod look;

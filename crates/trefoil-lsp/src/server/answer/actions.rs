@@ -9,7 +9,7 @@ use super::Refused;
 use crate::server::convert::Converter;
 use crate::server::position::Lines;
 use crate::server::session::Session;
-use crate::{code_action, lens, rename};
+use crate::{code_action, create, lens, rename};
 use trefoil::{Checks, LoadOptions, Plan, Target};
 
 pub fn code_actions(
@@ -54,6 +54,20 @@ pub fn code_actions(
             edit: Some(converter.edit(&edits)),
             ..Default::default()
         });
+    }
+    if wanted(&String::from(lsp::CodeActionKind::QuickFix)) {
+        for made in create::creations(&place.analysis, place.file, span) {
+            // A client that cannot make files is not asked to.
+            if made.files.is_empty() || session.creates {
+                let edit = converter.creation(&made);
+                out.push(lsp::CodeAction {
+                    title: made.title,
+                    kind: Some(lsp::CodeActionKind::QuickFix),
+                    edit: Some(edit),
+                    ..Default::default()
+                });
+            }
+        }
     }
     Ok(Some(out))
 }

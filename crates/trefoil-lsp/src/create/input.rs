@@ -1,0 +1,166 @@
+//! Inputs: declaring one that a template reads, passing those that a call leaves out.
+
+use trefoil::ir::facts::{DeclarationKind, Defined, Mention};
+use trefoil::syntax::yaml::{Kind, Mapping, Node};
+use trefoil::syntax::{Diagnostic, Edit, FileId, Location, Span};
+
+use super::{Creation, insert};
+use crate::analysis::{Analysis, touches};
+use crate::cursor::spot;
+use crate::highlight::path_to;
+
+/// Declares the input that a template reads and nothing has.
+pub fn undeclared(analysis: &Analysis, dialect: &str, mention: &Mention) -> Option<Creation> {
+    let (file, text) = (mention.at.file, analysis.text(mention.at.file));
+    let path: Vec<&str> = path_to(text, mention.at.span).split('.').collect();
+    let root = analysis.tree(file)?;
+    let name = *path.last()?;
+    let edit = match (dialect, path.as_slice()) {
+        ("agntz", [_]) if mention.defined != Defined::Always && name != "userQuery" => {
+            agntz(analysis, file, root, mention.at.span, name)
+        }
+        ("aegis", ["input", _] | ["workflow", "context", _] | ["blackboard", _]) => aegis(analysis, file, root, name),
+        ("sirenspec", ["inputs", _]) => sirenspec(analysis, file, root, name),
+        _ => None,
+    };
+    Some(Creation { title: format!("declare input `{name}`"), edits: vec![edit?], files: Vec::new() })
+}
+
+/// In the `inputSchema` of the innermost agent or pipeline around the text.
+fn agntz(analysis: &Analysis, file: FileId, root: &Node, at: Span, name: &str) -> Option<Edit> {
+    let mut owner = None;
+    let mut node = root;
+    loop {
+        let next = match &*node.kind {
+            Kind::Mapping(mapping) => {
+                owner = mapping.get("kind").map(|_| (node, mapping)).or(owner);
+                mapping.entries.iter().map(|e| &e.value).find(|n| touches(n.span, at.start))
+            }
+            Kind::Sequence(items) => items.iter().find(|n| touches(n.span, at.start)),
+            Kind::Scalar(..) => None,
+        };
+        let Some(next) = next else { break };
+        node = next;
+    }
+    let (node, mapping) = owner?;
+    let Some(schema) = mapping.get("inputSchema") else {
+        let value = if in_braces(analysis, file, node) {
+            format!("{{ {name}: string }}")
+        } else {
+            format!("\n  {name}: string")
+        };
+        return insert::beside(analysis, file, node, "kind", "inputSchema", &value);
+    };
+    let inner = schema.value.mapping()?;
+    match inner.get("properties") {
+        Some(properties) => {
+            insert::entry(analysis, file, &properties.value, name, "{ type: string }", "{ type: string }")
+        }
+        None => insert::entry(analysis, file, &schema.value, name, "string", "string"),
+    }
+}
+
+/// In the schema that there is: without one, everything may be given.
+fn aegis(analysis: &Analysis, file: FileId, root: &Node, name: &str) -> Option<Edit> {
+    let root = root.mapping()?;
+    let under = |key: &str| root.get(key)?.value.mapping()?.get("input_schema")?.value.mapping()?.get("properties");
+    let properties = under("metadata").or_else(|| under("spec"))?;
+    if properties.value.mapping()?.get(name).is_some() {
+        return None;
+    }
+    insert::entry(analysis, file, &properties.value, name, "{ type: string }", "{ type: string }")
+}
+
+fn sirenspec(analysis: &Analysis, file: FileId, root: &Node, name: &str) -> Option<Edit> {
+    match root.mapping()?.get("input") {
+        Some(input) => insert::entry(analysis, file, &input.value, name, "\"\"", "\"\""),
+        None => insert::beside(analysis, file, root, "nodes", "input", &format!("\n  {name}: \"\"")),
+    }
+}
+
+fn in_braces(analysis: &Analysis, file: FileId, node: &Node) -> bool {
+    analysis.text(file).get(node.span.start as usize..).is_some_and(|t| t.starts_with('{'))
+}
+
+/// Passes what the agent or workflow that a key names takes and the call does not give.
+pub fn left_out(analysis: &Analysis, dialect: &str, at: Location, callee: Location) -> Option<Creation> {
+    let root = analysis.tree(at.file)?;
+    let node = call(root, at.span)?;
+    let mapping = node.mapping()?;
+    let takes = analysis.facts().declarations.iter().filter(|d| d.parent == Some(callee));
+    let takes = takes.filter(|d| d.kind == DeclarationKind::Input && d.schema.get("default").is_none());
+    let key = match dialect {
+        "agntz" | "aegis" => "input",
+        _ => "inputs",
+    };
+    let given = mapping.get(key);
+    // A text hands on everything.
+    if given.is_some_and(|e| e.value.mapping().is_none()) || dialect == "sirenspec" && mapping.get("ref").is_none() {
+        return None;
+    }
+    let has = |name: &str| given.and_then(|e| e.value.mapping()).is_some_and(|m| m.get(name).is_some());
+    // The checker knows what has to be there.
+    let wanted = said(analysis, at.file, node);
+    let names: Vec<&str> =
+        takes.map(|d| &*d.name).filter(|name| !has(name) && wanted.iter().any(|w| w == name)).collect();
+    if names.is_empty() {
+        return None;
+    }
+    let value = |name: &str| match (dialect, own_input(analysis, at.file, mapping, name)) {
+        ("agntz", true) => format!("\"{{{{{name}}}}}\""),
+        ("aegis", true) => format!("\"{{{{input.{name}}}}}\""),
+        (_, true) => format!("\"{{{{ inputs.{name} }}}}\""),
+        _ => "\"\"".to_owned(),
+    };
+    let pairs: Vec<(&str, String)> = names.iter().map(|name| (*name, value(name))).collect();
+    let short = pairs.iter().map(|(name, value)| format!("{name}: {value}")).collect::<Vec<_>>().join(", ");
+    let edit = match given {
+        Some(entry) => {
+            let (first, rest) = pairs.split_first()?;
+            // In braces all of them stand behind the first; in lines, below it.
+            let more = |between: &str| rest.iter().map(|(n, v)| format!("{between}{n}: {v}")).collect::<String>();
+            let margin = entry
+                .value
+                .mapping()?
+                .entries
+                .first()
+                .map(|e| insert::column(analysis.text(at.file), e.key.span.start));
+            let lines = more(&format!("\n{}", " ".repeat(margin.unwrap_or(0))));
+            let (below, beside) = (format!("{}{lines}", first.1), format!("{}{}", first.1, more(", ")));
+            insert::entry(analysis, at.file, &entry.value, first.0, &below, &beside)
+        }
+        None => insert::entry(analysis, at.file, node, key, &format!("{{ {short} }}"), &format!("{{ {short} }}")),
+    }?;
+    let shown = names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+    Some(Creation { title: format!("pass {shown}"), edits: vec![edit], files: Vec::new() })
+}
+
+/// The mapping in which a place stands: that of the call.
+fn call(root: &Node, at: Span) -> Option<&Node> {
+    Some(spot(root, at.start).within).filter(|n| n.mapping().is_some())
+}
+
+/// The names in what the checker says that a call leaves out.
+fn said(analysis: &Analysis, file: FileId, call: &Node) -> Vec<String> {
+    let within = |at: Span| call.span.start <= at.start && at.end <= call.span.end;
+    let about = |d: &&Diagnostic| d.rule == "missing-input" && d.file == Some(file) && d.span.is_some_and(within);
+    let found = analysis.shown().iter().filter(about);
+    found.flat_map(|d| d.message.split('`').skip(1).step_by(2).map(str::to_owned).collect::<Vec<_>>()).collect()
+}
+
+/// Whether the manifest that a call is in has an input of this name itself, so that it can be handed on.
+fn own_input(analysis: &Analysis, file: FileId, call: &Mapping, name: &str) -> bool {
+    let at = call.entries.first().map_or(0, |e| e.key.span.start);
+    let within = |parent: Location| {
+        let owner = analysis.declaration(parent);
+        owner.is_some_and(|d| parent.file == file && (d.parent.is_none() || touches(d.extent, at)) && d.at.file == file)
+    };
+    let mut inputs =
+        analysis.facts().declarations.iter().filter(|d| d.kind == DeclarationKind::Input && *d.name == *name);
+    inputs.any(|d| d.at.file == file && d.parent.is_some_and(within) && !touches_call(call, d.at.span))
+}
+
+/// Whether a place is in the call itself: what it gives is no input of what is around it.
+fn touches_call(call: &Mapping, at: Span) -> bool {
+    call.entries.iter().any(|e| e.key.span.start <= at.start && at.end <= e.value.span.end)
+}

@@ -1,0 +1,88 @@
+//! Putting entries into mappings and lists, in the style that they have.
+
+use trefoil::syntax::yaml::{Kind, Node};
+use trefoil::syntax::{Edit, FileId, Location, Span};
+
+use crate::analysis::Analysis;
+use crate::cursor::{indent, line, line_end};
+
+/// An entry at the end of a mapping. `value`: what follows the key's colon, on its line or, indented by two blanks a level,
+/// on lines below it; `short`: the same for a mapping in braces.
+pub fn entry(analysis: &Analysis, file: FileId, mapping: &Node, key: &str, value: &str, short: &str) -> Option<Edit> {
+    let text = analysis.text(file);
+    let entries = &mapping.mapping()?.entries;
+    let last = entries.last().map(|e| e.value.span.end.max(e.key.span.end));
+    if text.get(mapping.span.start as usize..)?.starts_with('{') {
+        let close = text.get(..mapping.span.end as usize)?.rfind('}')? as u32;
+        return Some(match last {
+            Some(last) => at(file, last.min(close), format!(", {key}: {short}")),
+            None => at(file, mapping.span.start + 1, format!(" {key}: {short}{}", blank_before(text, close))),
+        });
+    }
+    let first = entries.first()?.key.span.start;
+    let margin = " ".repeat(column(text, first));
+    Some(below(text, file, last?, &format!("{margin}{key}:{}", laid_out(value, &margin))))
+}
+
+/// An item at the end of a list of mappings; each line of it but the first stands two blanks further in.
+pub fn item(analysis: &Analysis, file: FileId, list: &Node, lines: &str) -> Option<Edit> {
+    let text = analysis.text(file);
+    let last = list.sequence()?.last()?;
+    if text.get(list.span.start as usize..)?.starts_with('[') {
+        return None;
+    }
+    // The dash of an item stands before it.
+    let own = line(text, last.span.start);
+    let before = text.get(own.start as usize..last.span.start as usize)?;
+    let margin = " ".repeat(before.find('-')?);
+    let inner = lines.replace('\n', &format!("\n{margin}  "));
+    Some(below(text, file, last.span.end, &format!("{margin}- {inner}")))
+}
+
+/// An entry with a mapping or list, right below the key of another one in the same mapping.
+pub fn beside(analysis: &Analysis, file: FileId, node: &Node, after: &str, key: &str, value: &str) -> Option<Edit> {
+    let text = analysis.text(file);
+    let known = node.mapping()?.get(after)?;
+    if text.get(node.span.start as usize..)?.starts_with('{') {
+        return Some(at(file, known.value.span.end, format!(", {key}: {}", value.trim_start())));
+    }
+    let margin = " ".repeat(column(text, known.key.span.start));
+    let end = known.value.span.end.max(known.key.span.end);
+    Some(below(text, file, end, &format!("{margin}{key}:{}", laid_out(value, &margin))))
+}
+
+/// A value behind its colon: on the same line, or on lines of its own.
+fn laid_out(value: &str, margin: &str) -> String {
+    match value.split_once('\n') {
+        Some(("", below)) => format!("\n{margin}{}", below.replace('\n', &format!("\n{margin}"))),
+        _ => format!(" {value}"),
+    }
+}
+
+/// The kinds of nodes that a mapping can be put into at the end.
+pub fn is_open(node: &Node) -> bool {
+    matches!(&*node.kind, Kind::Mapping(_))
+}
+
+/// Lines below the one that something ends on.
+fn below(text: &str, file: FileId, end: u32, lines: &str) -> Edit {
+    let before = text.get(..end as usize).unwrap_or(text).trim_end();
+    let end = line(text, before.len() as u32).end;
+    let lines = lines.replace('\n', line_end(text));
+    at(file, end, format!("{}{lines}", line_end(text)))
+}
+
+fn at(file: FileId, offset: u32, text: String) -> Edit {
+    Edit { location: Location::new(file, Span::new(offset, offset)), text }
+}
+
+fn blank_before(text: &str, close: u32) -> &'static str {
+    if text.get(..close as usize).is_some_and(|t| t.ends_with(' ')) { "" } else { " " }
+}
+
+/// How far in something stands. What follows a dash counts from its own place.
+pub fn column(text: &str, offset: u32) -> usize {
+    let own = line(text, offset);
+    let before = text.get(own.start as usize..offset as usize).unwrap_or_default();
+    indent(before).len().max(before.trim_start_matches('\u{feff}').chars().count())
+}

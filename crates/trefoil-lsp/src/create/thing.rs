@@ -1,0 +1,179 @@
+//! Agents, workflows, states, nodes and files that are named and not there.
+
+use std::path::{Path, PathBuf};
+
+use trefoil::door;
+use trefoil::ir::facts::DeclarationKind;
+use trefoil::syntax::yaml::{Entry, Mapping, Node};
+use trefoil::syntax::{Edit, Location};
+
+use super::{Creation, insert};
+use crate::analysis::Analysis;
+use crate::completion::{models, named_by};
+use crate::cursor::{Step, spot};
+
+/// What makes the thing that a key names.
+pub fn missing(analysis: &Analysis, dialect: &str, at: Location) -> Option<Creation> {
+    let root = analysis.tree(at.file)?;
+    let spot = spot(root, at.span.start);
+    let key = spot.path.iter().rev().find_map(|step| match step {
+        Step::Key(key) => Some(key.as_str()),
+        Step::Item(_) => None,
+    })?;
+    let name = analysis.text_at(at);
+    let around = Around { analysis, at, root, call: spot.within.mapping(), name };
+    if dialect == "sirenspec" && key == "ref" {
+        return around.file_at(name);
+    }
+    let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
+    if name.is_empty() || !name.chars().all(is_name) {
+        return None;
+    }
+    let kinds = named_by(dialect, key)?;
+    match (dialect, kinds.first()?) {
+        ("agntz", _) => around.new_file(&around.agntz(), "agent"),
+        ("aegis", DeclarationKind::Agent) => around.new_file(&around.aegis_agent(key.contains("judge")), "agent"),
+        ("aegis", DeclarationKind::Workflow) => around.new_file(&around.aegis_workflow(), "workflow"),
+        ("aegis", _) => around.state(),
+        ("sirenspec", DeclarationKind::Agent) => around.siren_agent(),
+        ("sirenspec", _) => around.node(),
+        _ => None,
+    }
+}
+
+struct Around<'a> {
+    analysis: &'a Analysis,
+    at: Location,
+    root: &'a Node,
+    /// The mapping that names it.
+    call: Option<&'a Mapping>,
+    name: &'a str,
+}
+
+impl<'a> Around<'a> {
+    /// The model that the folder uses first.
+    fn model(&self) -> (String, String) {
+        let usual = || ("openai".to_owned(), "gpt-4o-mini".to_owned());
+        models(self.analysis).into_iter().find(|(p, n)| !p.is_empty() && !n.is_empty()).unwrap_or_else(usual)
+    }
+    fn folder(&self) -> Option<PathBuf> {
+        let own = Path::new(self.analysis.source(self.at.file)?.name());
+        door::folder_real(own.parent()?)
+    }
+    /// A file of this name: where other files of agents are, if they have a folder of their own, else beside this one.
+    fn new_file(&self, text: &str, what: &str) -> Option<Creation> {
+        let own = self.folder()?;
+        let agents = own.join("agents");
+        let has_agents = self.analysis.files().any(|(path, _)| path.parent() == Some(&agents));
+        let folder = if has_agents && what == "agent" { agents } else { own.clone() };
+        let path = folder.join(format!("{}.yaml", self.name));
+        let shown = path.strip_prefix(&own).ok()?.to_string_lossy().into_owned();
+        self.file(path, format!("create {what} `{}` in `{shown}`", self.name), text)
+    }
+    fn file(&self, path: PathBuf, title: String, text: &str) -> Option<Creation> {
+        let free = !door::is_there(&path) && self.analysis.file(&path).is_none();
+        free.then(|| Creation { title, edits: Vec::new(), files: vec![(path, text.to_owned())] })
+    }
+    fn edit(&self, title: String, edit: Edit) -> Creation {
+        Creation { title, edits: vec![edit], files: Vec::new() }
+    }
+    /// What the call gives: the keys below its `input`.
+    fn given(&self) -> Vec<&'a str> {
+        let input = self.call.and_then(|call| call.get("input").or_else(|| call.get("inputs")));
+        let input = input.and_then(|e| e.value.mapping());
+        input.map(|m| m.entries.iter().map(|e| &*e.key.value).collect()).unwrap_or_default()
+    }
+    fn agntz(&self) -> String {
+        let (provider, model) = self.model();
+        let given = self.given();
+        let inputs = given.iter().map(|key| format!("  {key}: string\n")).collect::<String>();
+        let schema = if inputs.is_empty() { String::new() } else { format!("inputSchema:\n{inputs}") };
+        let prompt = match given.as_slice() {
+            [] => "{{userQuery}}".to_owned(),
+            keys => keys.iter().map(|key| format!("{key}: {{{{{key}}}}}")).collect::<Vec<_>>().join("\n  "),
+        };
+        format!(
+            "id: {}\nkind: llm\nmodel: {{ provider: {provider}, name: {model} }}\n{schema}instruction: |\n  Say what this agent \
+             does.\nprompt: |\n  {prompt}\n",
+            self.name
+        )
+    }
+    fn aegis_agent(&self, judge: bool) -> String {
+        let model = if judge { "judge" } else { "smart" };
+        let schema = if judge {
+            "  execution:\n    validation:\n      - type: json_schema\n        schema:\n          type: object\n          \
+             required: [score, reasoning]\n          properties:\n            score: { type: number, minimum: 0, maximum: 1 \
+             }\n            reasoning: { type: string }\n"
+        } else {
+            ""
+        };
+        format!(
+            "apiVersion: 100monkeys.ai/v1\nkind: Agent\nmetadata:\n  name: {}\n  version: \"1.0.0\"\nspec:\n  runtime:\n    model: \
+             {model}\n  task:\n    instruction: Say what this agent does.\n{schema}",
+            self.name
+        )
+    }
+    fn aegis_workflow(&self) -> String {
+        format!(
+            "apiVersion: 100monkeys.ai/v1\nkind: Workflow\nmetadata:\n  name: {}\n  version: \"1.0.0\"\nspec:\n  initial_state: \
+             START\n  states:\n    START:\n      kind: System\n      command: echo done\n",
+            self.name
+        )
+    }
+    fn entry(&self, way: &[&str]) -> Option<&'a Entry> {
+        let (last, above) = way.split_last()?;
+        let mapping = above.iter().try_fold(self.root, |node, key| Some(&node.mapping()?.get(key)?.value));
+        mapping?.mapping()?.get(last)
+    }
+    fn state(&self) -> Option<Creation> {
+        let states = &self.entry(&["spec", "states"])?.value;
+        let body = "\n  kind: System\n  command: echo done";
+        let edit = if insert::is_open(states) {
+            let short = "{ kind: System, command: echo done }";
+            insert::entry(self.analysis, self.at.file, states, self.name, body, short)
+        } else {
+            let lines = format!("name: {}\nkind: System\ncommand: echo done", self.name);
+            insert::item(self.analysis, self.at.file, states, &lines)
+        };
+        Some(self.edit(format!("add state `{}`", self.name), edit?))
+    }
+    fn siren_agent(&self) -> Option<Creation> {
+        let (provider, model) = self.model();
+        let body = format!("\n  model: \"{provider}:{model}\"\n  system: Say what this agent does.");
+        let short = format!("{{ model: \"{provider}:{model}\", system: Say what this agent does. }}");
+        let edit = match self.entry(&["agents"]).filter(|e| insert::is_open(&e.value)) {
+            Some(agents) => insert::entry(self.analysis, self.at.file, &agents.value, self.name, &body, &short),
+            None => {
+                let value = format!("\n  {}:{}", self.name, body.replace('\n', "\n  "));
+                insert::beside(self.analysis, self.at.file, self.root, "version", "agents", &value)
+            }
+        };
+        Some(self.edit(format!("add agent `{}`", self.name), edit?))
+    }
+    fn node(&self) -> Option<Creation> {
+        let nodes = self.entry(&["nodes"])?;
+        let agents = self.entry(&["agents"]).and_then(|e| e.value.mapping());
+        let agent = agents.and_then(|m| m.entries.first()).map(|e| &*e.key.value)?;
+        let body = format!("\n  agent: {agent}\n  writes: output.{}", self.name);
+        let short = format!("{{ agent: {agent}, writes: output.{} }}", self.name);
+        let edit = insert::entry(self.analysis, self.at.file, &nodes.value, self.name, &body, &short)?;
+        Some(self.edit(format!("add node `{}`", self.name), edit))
+    }
+    /// A workflow at a path below the folder of this file.
+    fn file_at(&self, written: &str) -> Option<Creation> {
+        let own = self.folder()?;
+        let path = door::clean(&own.join(written));
+        if !path.starts_with(&own) || !(written.ends_with(".yaml") || written.ends_with(".yml")) {
+            return None;
+        }
+        let (provider, model) = self.model();
+        let given = self.given();
+        let inputs = given.iter().map(|key| format!("  {key}: \"\"\n")).collect::<String>();
+        let read = given.iter().map(|key| format!(" {key}: {{{{ inputs.{key} }}}}")).collect::<String>();
+        let text = format!(
+            "version: \"0.1\"\nagents:\n  worker:\n    model: \"{provider}:{model}\"\n    system: \"Say what this agent \
+             does.{read}\"\nnodes:\n  work:\n    agent: worker\n    writes: output.text\ninput:\n  message: \"\"\n{inputs}"
+        );
+        self.file(path, format!("create workflow `{written}`"), &text)
+    }
+}
