@@ -7,8 +7,9 @@ use trefoil_ir::{
 };
 use trefoil_syntax::yaml;
 use trefoil_syntax::{Diagnostic, Location, suggest};
-use trefoil_template::{Binding, Broken, Condition, Policy, Template, Value};
+use trefoil_template::{Binding, Broken, Condition, Policy, SyntaxError, Template, Value};
 
+use crate::bound::{BoundText, Content, Look};
 use crate::learn::{self, Resolve};
 use crate::lookalike;
 use crate::read::Reader;
@@ -213,6 +214,33 @@ fn bind_template(reader: &Reader<'_>, text: &yaml::Text, mut template: Template,
     Text { template, sources: sources.0, origin: reader.at(text.span), spans, locals, literals }
 }
 
+/// What is wrong with a text whatever its dialect: mistakes of its language, and what looks like a part of it and is none.
+pub fn check(reader: &Reader<'_>, bound: &BoundText) {
+    let look = Look(bound);
+    let text = &bound.source;
+    match &bound.content {
+        Content::Template(template) => {
+            lookalike::report(reader, text, &look);
+            if bound.policy.reads_literals() && !template.expressions().is_empty() {
+                lookalike::literals(reader, text, template.expressions(), &look);
+            }
+            for stray in template.strays() {
+                report_stray(reader, text, stray.clone());
+            }
+        }
+        Content::Condition(condition) if bound.policy.reads_literals() => {
+            lookalike::literals(reader, text, std::slice::from_ref(condition.expression()), &look);
+        }
+        Content::Condition(_) => {}
+        Content::Broken { broken, condition } => {
+            if !condition {
+                lookalike::report(reader, text, &look);
+            }
+            broken.errors.iter().cloned().for_each(|error| mistake(reader, text, error));
+        }
+    }
+}
+
 /// A path of what only a block gives, and there is none.
 fn report_stray(reader: &Reader<'_>, text: &yaml::Text, span: std::ops::Range<u32>) {
     let path = text.value.get(span.start as usize..span.end as usize).unwrap_or_default();
@@ -249,34 +277,37 @@ fn report(
     for reference in &broken.references {
         resolve.bind(reference, reader.at(text.source(reference.span.clone())));
     }
-    for error in broken.errors {
-        let at = reader.at(text.source(error.span.clone()));
-        let mut d = Diagnostic::error(error.code, at, error.message);
-        if let Some(help) = error.help {
-            d = d.help(help);
-        }
-        reader.report(match error.meant {
-            Some(meant) if error.code == "template-unclosed" => {
-                // Only where the text stands in the file as it is read: the rest of the line is written again.
-                let straight = at.span.end - at.span.start == error.span.end - error.span.start;
-                if straight { d.suggestion("close it with `}}`", at, meant) } else { d }
-            }
-            // Other quotes than those around the whole text.
-            Some(meant) if meant.starts_with('\'') && text.style == yaml::Style::Single => {
-                let meant = meant.replace('\'', "\"");
-                d.fix(format!("write `{meant}`"), at, meant)
-            }
-            Some(meant) => {
-                let wrong = text.value.get(error.span.start as usize..error.span.end as usize).unwrap_or_default();
-                // A sign is what it is; a word may be another one.
-                let near = suggest::near(wrong, [meant.trim()]);
-                let sure = !wrong.contains(char::is_alphanumeric) || near.is_some_and(|near| near.sure);
-                let message = format!("write `{}`", meant.trim());
-                if sure { d.fix(message, at, meant) } else { d.suggestion(message, at, meant) }
-            }
-            None => d,
-        });
+    broken.errors.into_iter().for_each(|error| mistake(reader, text, error));
+}
+
+/// A mistake of a text's language.
+fn mistake(reader: &Reader<'_>, text: &yaml::Text, error: SyntaxError) {
+    let at = reader.at(text.source(error.span.clone()));
+    let mut d = Diagnostic::error(error.code, at, error.message);
+    if let Some(help) = error.help {
+        d = d.help(help);
     }
+    reader.report(match error.meant {
+        Some(meant) if error.code == "template-unclosed" => {
+            // Only where the text stands in the file as it is read: the rest of the line is written again.
+            let straight = at.span.end - at.span.start == error.span.end - error.span.start;
+            if straight { d.suggestion("close it with `}}`", at, meant) } else { d }
+        }
+        // Other quotes than those around the whole text.
+        Some(meant) if meant.starts_with('\'') && text.style == yaml::Style::Single => {
+            let meant = meant.replace('\'', "\"");
+            d.fix(format!("write `{meant}`"), at, meant)
+        }
+        Some(meant) => {
+            let wrong = text.value.get(error.span.start as usize..error.span.end as usize).unwrap_or_default();
+            // A sign is what it is; a word may be another one.
+            let near = suggest::near(wrong, [meant.trim()]);
+            let sure = !wrong.contains(char::is_alphanumeric) || near.is_some_and(|near| near.sure);
+            let message = format!("write `{}`", meant.trim());
+            if sure { d.fix(message, at, meant) } else { d.suggestion(message, at, meant) }
+        }
+        None => d,
+    });
 }
 
 /// The table of sources of one template, each once.

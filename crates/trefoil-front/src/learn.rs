@@ -11,6 +11,7 @@ use trefoil_syntax::{Diagnostic, FileId, Location, Span};
 use trefoil_template::{Local, Number, Object, Origin, Policy, Reference, Segment, Start, Template, Value};
 
 use crate::lookalike::Tags;
+use crate::names::{Bound, End};
 use crate::read::Reader;
 
 /// What the names of a text mean where it stands.
@@ -54,6 +55,15 @@ impl Meaning {
     /// Nothing has this name.
     pub fn nothing() -> Self {
         Self { to: None, defined: Defined::Never, schema: Value::Bool(true) }
+    }
+    /// Of every segment of a path, as far as it leads.
+    pub fn all(bound: Bound) -> Vec<Self> {
+        let named = bound.entries.into_iter();
+        let mut all: Vec<Self> = named.map(|e| Self { to: e.declared, defined: e.defined, schema: e.schema }).collect();
+        if let End::Nothing(_) = bound.end {
+            all.push(Self::nothing());
+        }
+        all
     }
     /// Something that no manifest declares.
     pub fn built_in(defined: Defined, schema: Value) -> Self {

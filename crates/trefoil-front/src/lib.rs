@@ -4,6 +4,7 @@
 //! document wants and adds it to the [`Project`]. Reading and lowering report everything they find and never stop at the
 //! first mistake.
 
+pub mod bound;
 pub mod build;
 pub mod learn;
 pub mod lookalike;

@@ -4,11 +4,13 @@
 //! - `schema`: `inputSchema` and `outputSchema`
 //! - `manifest`: what is written, key by key
 //! - `names`: what its texts may begin with
+//! - `bind`: references, names and texts, put together
 //! - `lower`: what it means
 //! - `lint`: what people get wrong
 //!
 //! Decisions A1 to A20 say what must happen; `docs/compat/agntz.md` says where that differs from the original system.
 
+mod bind;
 mod evidence;
 mod ids;
 mod lint;
@@ -51,7 +53,7 @@ impl FrontEnd for Agntz {
         Vec::new()
     }
     fn ids(&self, document: &Document) -> Vec<(String, Location)> {
-        lower::id_of(&document.root)
+        bind::id_of(&document.root)
             .map(|(id, span)| (id.to_owned(), Location::new(document.file, span)))
             .into_iter()
             .collect()
@@ -61,6 +63,11 @@ impl FrontEnd for Agntz {
         references.map(|text| ids::AgentRef::parse(text).map_or(text, |r| r.id)).collect()
     }
     fn lower(&self, project: &Project, document: usize, findings: &mut Findings) -> Option<Lowered> {
-        lower::lower(project, document, findings)
+        let mut units = bind::bind(project, document, findings);
+        lint::check(&mut units);
+        let lowered = lower::lower(&units, document);
+        let failed = units.findings.diagnostics.has_errors();
+        findings.absorb(units.findings);
+        findings.sound(lowered, failed)
     }
 }

@@ -21,7 +21,7 @@ pub struct Signature {
     /// Its flow.
     pub flow: FlowId,
     /// What it takes.
-    pub inputs: Inputs,
+    pub inputs: Arc<Inputs>,
     /// The type of what it returns.
     pub output: Value,
     /// The step keys of a pipeline.

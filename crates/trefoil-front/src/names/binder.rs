@@ -73,14 +73,7 @@ impl Resolve for Binder<'_> {
     }
 
     fn meanings(&self, reference: &Reference) -> Vec<Meaning> {
-        let bound = bind(&self.root, &reference.path);
-        let named = bound.entries.into_iter();
-        let mut all: Vec<Meaning> =
-            named.map(|Entry { declared, defined, schema, .. }| Meaning { to: declared, defined, schema }).collect();
-        if let End::Nothing(_) = bound.end {
-            all.push(Meaning::nothing());
-        }
-        all
+        Meaning::all(bind(&self.root, &reference.path))
     }
 
     fn is_there(&self, path: &str, alone: bool) -> bool {

@@ -1,19 +1,38 @@
 //! Conditions, and tests in templates, that can only go one way: without a placeholder, or with a comparison that can never be true (decision A6).
 
-use trefoil_ir::{Cond, Expr, types};
+use trefoil_ir::{Position, types};
 use trefoil_syntax::yaml::{Style, Text};
 use trefoil_syntax::{Diagnostic, suggest};
 use trefoil_template::{Comparison, Condition, Expression, Policy, Reference, Template, Value};
 
 use super::unresolved::list;
-use crate::agntz::names::Here;
+use crate::agntz::bind::AgentText;
+use crate::agntz::names::{Here, Purpose};
+use crate::bound::{BoundText, Content};
 use crate::mend;
 use crate::names::Use;
 use crate::read::Reader;
 
-/// Warns of what is constant in a condition.
-pub fn check(reader: &Reader<'_>, here: &Here, source: &Text, cond: &Cond, uses: &[Use]) {
-    let condition = &cond.condition;
+/// Warns of what is constant in a text: in a condition, or in the tests of a template's blocks.
+pub fn check(reader: &Reader<'_>, text: &AgentText) {
+    let AgentText { here, bound } = text;
+    match &bound.content {
+        Content::Condition(condition) => conditional(reader, here, bound, condition),
+        Content::Template(template) => {
+            let visitor =
+                Visitor { reader, here, source: &bound.source, references: template.references(), uses: &bound.uses };
+            template.expressions().iter().for_each(|e| visitor.visit(e));
+            let data = matches!(here.purpose, Purpose::Data | Purpose::Request) && here.position == Position::Data;
+            if data && template.literal().is_none() {
+                not_computed(reader, &bound.source, template, here.purpose == Purpose::Request);
+            }
+        }
+        Content::Broken { .. } => {}
+    }
+}
+
+fn conditional(reader: &Reader<'_>, here: &Here, bound: &BoundText, condition: &Condition) {
+    let source = &bound.source;
     if condition.is_constant() {
         if let Some((quoted, inner)) = quoted_placeholder(&source.value) {
             let place = source.source(quoted.start as u32..quoted.end as u32);
@@ -38,24 +57,17 @@ pub fn check(reader: &Reader<'_>, here: &Here, source: &Text, cond: &Cond, uses:
         reader.report(if known { braced(reader, source, word, d) } else { d });
         return;
     }
-    let visitor = Visitor { reader, here, source, references: condition.references(), uses };
+    let visitor = Visitor { reader, here, source, references: condition.references(), uses: &bound.uses };
     visitor.visit(condition.expression());
 }
 
-/// Warns of what is constant in the tests of a template's blocks.
-pub fn check_tests(reader: &Reader<'_>, here: &Here, source: &Text, template: &Template, uses: &[Use]) {
-    let visitor = Visitor { reader, here, source, references: template.references(), uses };
-    template.expressions().iter().for_each(|e| visitor.visit(e));
-}
-
 /// Warns of a value that is written like a condition: templates put values in, and compute nothing.
-pub fn not_computed(reader: &Reader<'_>, source: &Text, expr: &Expr, sent: bool) {
+fn not_computed(reader: &Reader<'_>, source: &Text, template: &Template, sent: bool) {
     const OPERATORS: [&str; 8] = ["==", "!=", ">=", "<=", "&&", "||", ">", "<"];
-    let Expr::Typed(text) = expr else { return };
     let value = &*source.value;
     // Longer texts are prose or code.
     let short = value.len() <= 200 && !value.trim().contains('\n') && !value.contains("{{#");
-    if !short || text.template.is_single() || !OPERATORS.iter().any(|o| value.contains(o)) {
+    if !short || template.is_single() || !OPERATORS.iter().any(|o| value.contains(o)) {
         return;
     }
     let Ok(condition) = Condition::parse(value, &Policy::AGNTZ) else { return };

@@ -1,8 +1,117 @@
-//! What people get wrong in agntz manifests, beyond what reading says: each file is one kind of mistake.
+//! What people get wrong in agntz manifests, beyond what reading says. Each file is one kind of mistake, looked for in the
+//! manifest and the names that were bound.
 
+pub mod agents;
 pub mod braces;
 pub mod compare;
 pub mod copied;
+pub mod inputs;
+pub mod keys;
+pub mod masked;
 pub mod prefixes;
 pub mod type_names;
 pub mod unresolved;
+
+use trefoil_syntax::hash::HashSet;
+
+use super::bind::{BoundAgent, Callee, Units};
+use super::manifest::{Kind, Llm, OutputMap, Pipeline, ToolAgent, ToolUse};
+use super::names::At;
+use crate::build;
+use crate::read::Reader;
+
+/// Looks at everything that an entry reaches.
+pub fn check(units: &mut Units<'_>) {
+    let mut findings = units.findings.apart();
+    for (document, agent) in &units.agents {
+        let (Some(document), Some(agent)) = (units.project.documents.get(*document), agent) else { continue };
+        let own = std::cell::RefCell::new(findings.apart());
+        let text = units.project.files.get(document.file).map(|f| &**f.text());
+        check_agent(&Reader::new(document.file, &own).with_text(text), agent);
+        findings.absorb(own.into_inner());
+    }
+    units.findings.absorb(findings);
+}
+
+fn check_agent(reader: &Reader<'_>, bound: &BoundAgent<'_>) {
+    texts(reader, bound);
+    agents::check(reader, bound);
+    match &bound.agent.kind {
+        Kind::Llm(llm) => model(reader, bound, llm),
+        Kind::Tool(tool) => tool_call(reader, bound, tool),
+        Kind::Sequential(p) | Kind::Parallel(p) => pipeline(reader, bound, p),
+        Kind::Hosted(_) | Kind::Unknown => {}
+    }
+    for callee in &bound.callees {
+        if let Callee::Inline(inner) = callee {
+            check_agent(reader, inner);
+        }
+    }
+}
+
+/// Every text by itself.
+fn texts(reader: &Reader<'_>, bound: &BoundAgent<'_>) {
+    // Where names are not declared, one warning a name is enough.
+    let mut said = HashSet::default();
+    for text in &bound.texts.all {
+        build::check(reader, &text.bound);
+        unresolved::check(reader, &text.here, &text.bound.uses, &mut said);
+        compare::check(reader, text);
+    }
+}
+
+fn model(reader: &Reader<'_>, bound: &BoundAgent<'_>, llm: &Llm<'_>) {
+    for (source, key) in [(llm.instruction, "instruction"), (llm.prompt, "prompt")] {
+        source.into_iter().for_each(|t| braces::check(reader, &bound.names, t, At::End, key));
+    }
+    llm.inner_http.iter().for_each(|http| braces::request(reader, &bound.names, http));
+}
+
+fn tool_call(reader: &Reader<'_>, bound: &BoundAgent<'_>, agent: &ToolAgent<'_>) {
+    match &agent.tool {
+        Some(ToolUse::Local(params) | ToolUse::Mcp { params, .. }) => {
+            params.iter().for_each(|(key, value)| braces::check(reader, &bound.names, value, At::End, &key.value));
+        }
+        Some(ToolUse::Http(http)) => braces::request(reader, &bound.names, http),
+        None => {}
+    }
+}
+
+fn pipeline(reader: &Reader<'_>, bound: &BoundAgent<'_>, pipeline: &Pipeline<'_>) {
+    keys::check(reader, bound, pipeline);
+    inputs::check(reader, bound, pipeline);
+    for (index, (step, name)) in pipeline.steps.iter().zip(&bound.names.steps).enumerate() {
+        let map = step.input.as_deref().unwrap_or_default();
+        for (key, value) in map {
+            let property = name.callee.as_ref().and_then(|c| c.inputs.get(&key.value));
+            if property.is_none_or(|p| inputs::takes_any_text(&p.json)) {
+                braces::check(reader, &bound.names, value, At::Step(index), &key.value);
+            }
+        }
+        copied::check(reader, &bound.names, At::Step(index), map.iter().copied());
+    }
+    if let Some(map) = &pipeline.output {
+        output(reader, bound, map);
+        if bound.entry {
+            masked::check(reader, bound, map);
+        }
+    }
+}
+
+fn output(reader: &Reader<'_>, bound: &BoundAgent<'_>, map: &OutputMap<'_>) {
+    let OutputMap::Map(entries) = map else { return };
+    for (key, value) in entries {
+        match value {
+            OutputMap::Text(source) => {
+                braces::check(reader, &bound.names, source, At::End, &key.value);
+                type_names::check(reader, &bound.names, source, key, entries.len() == 1);
+            }
+            OutputMap::Map(_) => output(reader, bound, value),
+        }
+    }
+    let texts = entries.iter().filter_map(|(key, value)| match value {
+        OutputMap::Text(source) => Some((*key, *source)),
+        OutputMap::Map(_) => None,
+    });
+    copied::check(reader, &bound.names, At::End, texts);
+}

@@ -7,23 +7,17 @@ use trefoil_syntax::Location;
 use trefoil_template::{Object, Value};
 
 use super::Lowering;
-use super::agent::Subject;
-use crate::agntz::names::AgentNames;
+use crate::agntz::bind::BoundAgent;
 use crate::agntz::signature::Inputs;
-use crate::read::Reader;
 
 /// How a call's input gets into the flow.
-pub fn intake(
-    lowering: &mut Lowering<'_>,
-    reader: &Reader<'_>,
-    subject: &Subject<'_, '_>,
-    inputs: &Inputs,
-    names: &AgentNames,
-) -> Intake {
+pub fn intake(lowering: &mut Lowering<'_, '_>, bound: &BoundAgent<'_>) -> Intake {
+    let names = &bound.names;
+    let inputs = &names.inputs;
     let slot = names.input;
     let query = names.query.map(|slot| (slot, Some(Arc::from("userQuery"))));
     let raw = query.or(names.raw.map(|slot| (slot, None)));
-    let Some(declared) = subject.agent.input.as_ref().filter(|s| s.sound) else {
+    let Some(declared) = bound.agent.input.as_ref().filter(|s| s.sound) else {
         return Intake { slot, wrap: None, fields: Vec::new(), closed: false, tolerated: &[], schema: None, raw };
     };
     // Where the root combines alternatives, a null filled in for an optional property could change which one fits.
@@ -36,13 +30,13 @@ pub fn intake(
             usual: None,
             nullable: !p.required,
             optional: false,
-            origin: reader.at(p.span),
+            origin: Location::new(bound.at.file, p.span),
         })
         .collect();
     let schema = Schema {
-        name: format!("{}_input", subject.id).into(),
+        name: format!("{}_input", bound.id).into(),
         json: whole(&declared.json, inputs),
-        origin: Location::new(reader.file, declared.key),
+        origin: Location::new(bound.at.file, declared.key),
     };
     let schema = lowering.builder.schema(schema);
     Intake {

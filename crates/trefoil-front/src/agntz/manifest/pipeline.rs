@@ -1,5 +1,7 @@
 //! `kind: sequential` and `kind: parallel`: steps, loop, output map.
 
+use std::sync::Arc;
+
 use trefoil_syntax::yaml::{Entry, Mapping, Node, Scalar, Text};
 use trefoil_syntax::{Diagnostic, Span, suggest};
 
@@ -46,7 +48,7 @@ pub enum Target<'n> {
     /// Another manifest, by id.
     Ref(&'n Text),
     /// An agent written in the step.
-    Inline(Box<Agent<'n>>),
+    Inline(Arc<Agent<'n>>),
     /// Neither; reported.
     Nobody,
 }
@@ -203,7 +205,7 @@ fn inline_agent<'n>(reader: &Reader<'_>, entry: &'n Entry) -> Target<'n> {
         reader.report(d.suggestion("write `ref`", reader.at(entry.key.content()), "ref"));
         return Target::Nobody;
     }
-    agent(reader, &entry.value, Place::Step).map_or(Target::Nobody, |a| Target::Inline(Box::new(a)))
+    agent(reader, &entry.value, Place::Step).map_or(Target::Nobody, |a| Target::Inline(Arc::new(a)))
 }
 
 fn input<'n>(reader: &Reader<'_>, entry: &'n Entry) -> Vec<(&'n Text, &'n Text)> {

@@ -33,6 +33,17 @@ pub enum ToolUse<'n> {
     Http(Box<Http<'n>>),
 }
 
+impl ToolUse<'_> {
+    /// Which kind, as manifests write it.
+    pub fn sort(&self) -> &'static str {
+        match self {
+            Self::Local(_) => "local",
+            Self::Mcp { .. } => "mcp",
+            Self::Http(_) => "http",
+        }
+    }
+}
+
 #[derive(Clone, Copy)]
 enum Word {
     Local,

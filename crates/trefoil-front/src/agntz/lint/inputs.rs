@@ -1,89 +1,63 @@
-//! One step: the call, and whether what it gives is what the child takes (decision A11).
+//! What a step passes against what the agent that it calls takes (decision A11).
 
 use std::sync::Arc;
 
-use trefoil_ir::{Call, Callee, Expr, Position, Step, StepId, StepKind, StepPolicy, types};
+use trefoil_ir::{Expr, types};
 use trefoil_syntax::yaml::Text;
 use trefoil_syntax::{Diagnostic, suggest};
 use trefoil_template::Value;
 
-use super::Lowering;
-use super::text::{self, Scope};
-use crate::agntz::lint::unresolved::list;
-use crate::agntz::lint::{braces, copied};
-use crate::agntz::manifest::{Step as Written, Target};
-use crate::agntz::names::{AgentNames, At, Purpose};
+use super::unresolved::list;
+use crate::agntz::bind::BoundAgent;
+use crate::agntz::manifest::{Pipeline, Step as Written, Target};
+use crate::agntz::names::{AgentNames, At};
 use crate::agntz::schema::fits;
 use crate::agntz::signature::{Property, Signature};
+use crate::bound::BoundText;
 use crate::learn;
-use crate::read::Reader;
-use crate::read::respelt;
+use crate::read::{Reader, respelt};
 
-/// Lowers the step of this index; none where it calls nobody (reported).
-pub fn lower(
-    lowering: &mut Lowering<'_>,
-    reader: &Reader<'_>,
-    step: &Written<'_>,
-    scope: &mut Scope,
-    index: usize,
-    label: Arc<str>,
-) -> Option<StepId> {
-    let at = At::Step(index);
-    let when = step.when.and_then(|t| text::condition(reader, scope, t, at));
-    let names = scope.names.clone();
-    let name = names.steps.get(index)?;
-    let callee = name.callee.as_deref();
-    let input = step.input.as_ref().map(|map| input(reader, scope, map, at, callee));
-    let callee = callee?;
-    match &step.input {
-        _ if step.unclear => {}
-        Some(_) => missing(reader, step, callee),
-        None => no_input(reader, step, callee),
+/// Looks at the steps of a pipeline.
+pub fn check(reader: &Reader<'_>, bound: &BoundAgent<'_>, pipeline: &Pipeline<'_>) {
+    for (index, (step, name)) in pipeline.steps.iter().zip(&bound.names.steps).enumerate() {
+        let Some(callee) = name.callee.as_deref() else { continue };
+        let map = step.input.as_deref().unwrap_or_default();
+        for (key, value) in map {
+            if let Some(text) = bound.texts.get(value, At::Step(index)) {
+                passed(reader, bound, callee, map, (key, text));
+            }
+        }
+        match &step.input {
+            _ if step.unclear => {}
+            Some(_) => missing(reader, step, callee),
+            None => no_input(reader, step, callee),
+        }
     }
-    let call = Call { callee: Callee::Flow(callee.flow), input, exports: name.exports };
-    Some(lowering.builder.step(Step {
-        kind: StepKind::Call(Box::new(call)),
-        label: Some(label),
-        origin: reader.at(step.span),
-        when,
-        out: Some(name.slot),
-        shape: None,
-        policy: StepPolicy::default(),
-    }))
 }
 
-fn input(reader: &Reader<'_>, scope: &mut Scope, map: &[(&Text, &Text)], at: At, callee: Option<&Signature>) -> Expr {
-    let mut members = Vec::with_capacity(map.len());
-    for (key, value) in map {
-        let keys = map.iter().map(|(k, _)| &k.value);
-        let reaches_model = callee.is_some_and(|c| c.prompted.reaches(&key.value, keys));
-        let purpose = if reaches_model { Purpose::Prompt } else { Purpose::Data };
-        let (expr, given) = text::typed(reader, scope, value, at, purpose, Position::Data);
-        let property = callee.and_then(|c| c.inputs.get(&key.value)).map(|p| &p.json);
-        if property.is_none_or(takes_any_text) {
-            braces::check(reader, &scope.names, value, at, &key.value);
-        }
-        if let Some(callee) = callee {
-            if let Some(declared) = callee.inputs.members.place(&key.value) {
-                learn::names(reader, key, Some(declared));
-            }
-            match callee.inputs.get(&key.value) {
-                Some(property) => {
-                    fit(reader, value, property, callee, &expr, &given);
-                    usual(reader, &scope.names, value, property, callee, &expr);
-                }
-                None if callee.inputs.closed => undeclared(reader, key, map, callee),
-                None => {}
-            }
-        }
-        members.push((key.value.clone(), expr));
+/// One key of an input map.
+fn passed(
+    reader: &Reader<'_>,
+    bound: &BoundAgent<'_>,
+    callee: &Signature,
+    map: &[(&Text, &Text)],
+    (key, value): (&Text, &BoundText),
+) {
+    if let Some(declared) = callee.inputs.members.place(&key.value) {
+        learn::names(reader, key, Some(declared));
     }
-    copied::check(reader, &scope.names, at, map.iter().copied());
-    Expr::Object(members)
+    match callee.inputs.get(&key.value) {
+        Some(property) => {
+            fit(reader, value, property, callee);
+            usual(reader, &bound.names, value, property, callee);
+        }
+        None if callee.inputs.closed => undeclared(reader, key, map, callee),
+        None => {}
+    }
 }
 
 /// Whether a property is text, and any text.
-fn takes_any_text(property: &Value) -> bool {
+pub fn takes_any_text(property: &Value) -> bool {
     types::choices(property).is_none() && types::solid_kinds(property).is_none_or(|kinds| kinds.contains(&"string"))
 }
 
@@ -116,28 +90,35 @@ fn declared(d: Diagnostic, callee: &Signature, property: &str) -> Diagnostic {
 }
 
 /// A value that can never be what the child takes.
-fn fit(reader: &Reader<'_>, value: &Text, property: &Property, callee: &Signature, expr: &Expr, given_type: &Value) {
+fn fit(reader: &Reader<'_>, text: &BoundText, property: &Property, callee: &Signature) {
+    let value = &text.source;
+    // What it is when it cannot be read is said there.
+    let Some(expr) = text.typed_expr() else { return };
+    let lone = text.as_template().is_some_and(|t| t.is_single());
+    let given_type = match text.uses.first().filter(|_| lone) {
+        Some(one) => one.bound.schema(),
+        None => learn::text_type(),
+    };
     let wanted = &property.json;
     let Some(kinds) = types::solid_kinds(wanted).filter(|k| !k.is_empty()) else { return };
-    let given = types::solid_kinds(given_type).unwrap_or_default();
+    let given = types::solid_kinds(&given_type).unwrap_or_default();
     let what = format!("`{}` of `{}`", property.name, callee.id);
     if !given.is_empty() && !given.iter().any(|g| kinds.contains(g)) {
         let words = |kinds: &[&str]| kinds.iter().map(|k| types::spoken(k)).collect::<Vec<_>>().join(" or ");
         let message = format!("{what} is {}, and this is {}", words(&kinds), words(&given));
         let d = Diagnostic::error("wrong-type", reader.at(value.span), message);
         let d = declared(d, callee, &property.name);
-        let lone = matches!(expr, Expr::Typed(text) if text.template.is_single());
-        reader.report(match expr {
+        reader.report(match &expr {
             Expr::Const(_) => d.help(
                 "only a lone placeholder keeps its type; anything else is text: pass an input that has this as its `default`",
             ),
             _ if !lone => d.help("only a lone placeholder keeps its type; anything else is text"),
-            _ if types::is_answer(given_type) => d.help("give the agent that it comes from an `outputSchema`"),
+            _ if types::is_answer(&given_type) => d.help("give the agent that it comes from an `outputSchema`"),
             _ => d,
         });
         return;
     }
-    let (Expr::Const(Value::Str(text)), Some(choices)) = (expr, texts(wanted)) else { return };
+    let (Expr::Const(Value::Str(text)), Some(choices)) = (&expr, texts(wanted)) else { return };
     if !choices.contains(text) {
         let d = Diagnostic::error("unknown-value", reader.at(value.span), format!("{what} cannot be `{text}`"));
         let d = declared(d, callee, &property.name);
@@ -159,9 +140,9 @@ fn texts(schema: &Value) -> Option<Vec<Arc<str>>> {
 }
 
 /// An input whose default the child refuses: a run that leaves it out fails.
-fn usual(reader: &Reader<'_>, scope: &AgentNames, value: &Text, property: &Property, callee: &Signature, expr: &Expr) {
-    let Expr::Typed(text) = expr else { return };
-    let ([reference], true) = (text.template.references(), text.template.is_single()) else { return };
+fn usual(reader: &Reader<'_>, scope: &AgentNames, text: &BoundText, property: &Property, callee: &Signature) {
+    let Some(template) = text.as_template() else { return };
+    let ([reference], true) = (template.references(), template.is_single()) else { return };
     let [root] = reference.path.as_slice() else { return };
     let Some(own) = scope.inputs.get(&root.name).filter(|_| scope.named(&root.name).is_empty()) else { return };
     let default = own.json.get("default").filter(|d| !d.is_null() && own.json != property.json);
@@ -173,8 +154,8 @@ fn usual(reader: &Reader<'_>, scope: &AgentNames, value: &Text, property: &Prope
     }
     let Some(why) = fits(&property.json, &default.to_json()) else { return };
     let message = format!("`{}` of `{}` does not take the default of `{}`: {why}", property.name, callee.id, root.name);
-    let span = text.spans.first().copied().unwrap_or(value.span);
-    let d = Diagnostic::warning("wrong-default", reader.at(span), message);
+    let at = text.uses.first().map_or(text.at, |one| one.at);
+    let d = Diagnostic::warning("wrong-default", at, message);
     let d = declared(d, callee, &property.name);
     reader.report(match scope.inputs.members.place(&root.name) {
         Some(at) => d.label(at, "its default is here"),

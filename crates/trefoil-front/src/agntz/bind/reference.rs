@@ -1,11 +1,11 @@
-//! `ref: ID`: from an id to a lowered manifest. Unknown ids, ids declared twice, versions, cycles.
+//! `ref: ID`: from an id to the agent of a manifest. Unknown ids, ids declared twice, versions, cycles.
 
 use std::sync::Arc;
 
 use trefoil_syntax::yaml::Text;
 use trefoil_syntax::{Diagnostic, Location, suggest};
 
-use super::{Lowering, Unit, index};
+use super::{Units, index};
 use crate::agntz::ids::AgentRef;
 use crate::agntz::lint::unresolved::list;
 use crate::agntz::signature::Signature;
@@ -13,23 +13,23 @@ use crate::learn;
 use crate::mend::rewritten;
 use crate::read::Reader;
 
-impl Lowering<'_> {
+impl Units<'_> {
     /// The agent that a step calls; what is wrong with the reference is reported at it.
-    pub fn reference(&mut self, reader: &Reader<'_>, text: &Text) -> Option<Arc<Signature>> {
+    pub(super) fn reference(&mut self, reader: &Reader<'_>, text: &Text) -> Option<(usize, Arc<Signature>)> {
         let document = self.find(reader, text)?;
         let at = reader.at(text.span);
-        if let Some(Unit::Open) = self.units.get(&document) {
+        if self.open.contains(&document) {
             self.cycle(reader, text, document, at);
             return None;
         }
         if let Some(link) = self.chain.last_mut() {
             link.leaves = Some(at);
         }
-        self.document(document, false)
+        Some((document, self.document(document, false)?))
     }
 
     /// The document that a reference names.
-    pub fn find(&self, reader: &Reader<'_>, text: &Text) -> Option<usize> {
+    pub(super) fn find(&self, reader: &Reader<'_>, text: &Text) -> Option<usize> {
         let at = reader.at(text.span);
         let reference = match AgentRef::parse(&text.value) {
             Ok(reference) => reference,

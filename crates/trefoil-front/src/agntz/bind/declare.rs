@@ -5,9 +5,9 @@ use trefoil_syntax::{Location, Span};
 use trefoil_template::Value;
 
 use super::agent::Subject;
-use crate::agntz::manifest::{Kind, Pipeline};
+use crate::agntz::manifest::{Kind, OutputMap, Pipeline, ToolAgent};
 use crate::agntz::names::{AgentNames, Outside};
-use crate::learn::{self, Members};
+use crate::learn::{self, Members, member_type};
 use crate::read::Reader;
 
 /// The agent, unless it is written inside of a step that goes by its id: then that is what templates name, and the step
@@ -93,4 +93,46 @@ fn declare_step(
 ) {
     let (kind, name, parent, note) = (DeclarationKind::Step, name.clone(), Some(parent), Some(note.into()));
     reader.facts(|f| f.declare(Declaration { kind, name, at, extent, parent, schema, note }));
+}
+
+/// A tool.
+pub fn tool(reader: &Reader<'_>, subject: &Subject<'_, '_>, agent: &ToolAgent<'_>) {
+    let (Some(tool), Some(name)) = (&agent.tool, agent.name) else { return };
+    reader.facts(|f| {
+        f.declare(Declaration {
+            kind: DeclarationKind::Tool,
+            name: name.value.clone(),
+            at: reader.at(name.content()),
+            extent: Span::new(agent.span.start.min(name.span.start), agent.span.end.max(name.span.end)),
+            parent: Some(subject.at),
+            schema: Value::Bool(true),
+            note: Some(format!("a tool, {}", tool.sort()).into()),
+        });
+    });
+}
+
+/// Declares the members of an output map.
+pub fn output(reader: &Reader<'_>, output: &OutputMap<'_>, schema: &Value, parent: Location) -> Members {
+    let OutputMap::Map(entries) = output else { return Members::default() };
+    let declared = entries.iter().map(|(key, inner)| {
+        let schema = member_type(schema, &key.value);
+        let (name, at) = (key.value.clone(), reader.at(key.content()));
+        let end = match inner {
+            OutputMap::Text(text) => text.span.end,
+            OutputMap::Map(_) => key.span.end,
+        };
+        reader.facts(|f| {
+            f.declare(Declaration {
+                kind: DeclarationKind::Property,
+                name: name.clone(),
+                at,
+                extent: Span::new(key.span.start, end.max(key.span.end)),
+                parent: Some(parent),
+                schema: schema.clone(),
+                note: Some("part of the output".into()),
+            });
+        });
+        (name, Some(at), self::output(reader, inner, &schema, at))
+    });
+    Members::of(declared.collect())
 }

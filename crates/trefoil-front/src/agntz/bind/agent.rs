@@ -1,0 +1,186 @@
+//! One agent: its input, its names, its texts, and what its callers see of it.
+
+use std::sync::Arc;
+
+use trefoil_ir::{DeclarationKind, Position, types};
+use trefoil_syntax::Location;
+use trefoil_syntax::yaml::Text;
+use trefoil_template::Value;
+
+use super::{BoundAgent, Callee, Slots, Texts, Units, declare, pipeline};
+use crate::agntz::manifest::{Agent, Http, Kind, Llm, OutputMap, ToolAgent, ToolUse};
+use crate::agntz::names::{AgentNames, At, Outside, Purpose};
+use crate::agntz::signature::{Exported, Inputs, Signature};
+use crate::learn::{self, Members};
+use crate::read::Reader;
+
+/// An agent and where it is.
+pub struct Subject<'a, 'p> {
+    /// The agent.
+    pub agent: &'a Agent<'p>,
+    /// Its id.
+    pub id: Arc<str>,
+    /// Its name in the manifest.
+    pub at: Location,
+}
+
+/// What an agent returns.
+pub struct Outcome {
+    /// Its type.
+    pub schema: Value,
+    /// Where its members are declared.
+    pub members: Members,
+    /// Inner results.
+    pub exported: Vec<Exported>,
+}
+
+impl Outcome {
+    /// A value of this type.
+    pub fn of(schema: Value) -> Self {
+        Self { schema, members: Members::default(), exported: Vec::new() }
+    }
+}
+
+/// Binds an agent.
+pub fn bind<'p>(
+    units: &mut Units<'p>,
+    reader: &Reader<'_>,
+    agent: Arc<Agent<'p>>,
+    outside: Option<Arc<Outside>>,
+    entry: bool,
+) -> BoundAgent<'p> {
+    let flow = units.flow();
+    let origin = reader.at(agent.id.map_or(agent.head, |t| t.span));
+    let at = reader.at(agent.id.map_or(agent.head, |t| t.content()));
+    let subject = Subject { agent: &agent, id: agent.name().into(), at };
+    let mut inputs = Inputs::of(&agent);
+    inputs.members = declare::inputs(reader, &subject, outside.as_deref());
+    let mut slots = Slots::default();
+    let input = slots.add("input");
+    let query = inputs.has_query.then(|| slots.add("userQuery"));
+    let mut names = AgentNames::new(Arc::new(inputs), input, query, outside.clone(), reader.file);
+    let sends_input = matches!(&agent.kind, Kind::Llm(llm) if llm.prompt.is_none());
+    names.raw = (sends_input && query.is_none()).then(|| slots.add("raw input"));
+    let mut callees: Vec<Callee<'p>> = Vec::new();
+    let mut texts = Texts::default();
+    if let Kind::Sequential(p) | Kind::Parallel(p) = &agent.kind {
+        let parallel = matches!(agent.kind, Kind::Parallel(_));
+        callees = pipeline::steps(units, reader, &subject, p, parallel, &mut names, &mut slots);
+    }
+    let names = Arc::new(names);
+    let outcome = match &agent.kind {
+        Kind::Llm(llm) => model(units, reader, &subject, llm, &names, &mut texts),
+        Kind::Tool(tool) => {
+            tool_texts(reader, tool, &names, &mut texts);
+            declare::tool(reader, &subject, tool);
+            Outcome::of(types::any())
+        }
+        Kind::Sequential(p) | Kind::Parallel(p) => pipeline::outcome(reader, &subject, p, &names, &mut texts),
+        Kind::Hosted(hosted) => {
+            for (text, position) in [(hosted.instruction, Position::System), (hosted.prompt, Position::User)] {
+                text.into_iter().for_each(|t| texts.bind(reader, &names, t, (At::End, Purpose::Prompt, position)));
+            }
+            Outcome::of(types::any())
+        }
+        Kind::Unknown => Outcome::of(types::any()),
+    };
+    declare::agent(reader, &subject, outside.as_deref(), &outcome.schema);
+    let calls_model = match &agent.kind {
+        Kind::Llm(_) => true,
+        _ => names.steps.iter().any(|s| s.when.is_none() && s.callee.as_ref().is_some_and(|c| c.calls_model)),
+    };
+    let signature = Arc::new(Signature {
+        calls_model,
+        id: subject.id.clone(),
+        members: outcome.members,
+        flow,
+        output: outcome.schema,
+        exports: outcome.exported,
+        prompted: texts.prompted.clone(),
+        sends_input,
+        reads_input: texts.reads_input,
+        is_pipeline: matches!(agent.kind, Kind::Sequential(_) | Kind::Parallel(_)),
+        inputs: names.inputs.clone(),
+    });
+    let id = subject.id.clone();
+    BoundAgent { id, origin, at, entry, names, slots: slots.0, callees, signature, texts, agent }
+}
+
+fn model(
+    units: &Units<'_>,
+    reader: &Reader<'_>,
+    subject: &Subject<'_, '_>,
+    llm: &Llm<'_>,
+    names: &Arc<AgentNames>,
+    texts: &mut Texts,
+) -> Outcome {
+    let mut prompt = |t: Option<&Text>, position| {
+        t.into_iter().for_each(|t| texts.bind(reader, names, t, (At::End, Purpose::Prompt, position)));
+    };
+    prompt(llm.instruction, Position::System);
+    prompt(llm.prompt, Position::User);
+    if llm.prompt.is_none() {
+        texts.prompted.add("userQuery");
+    }
+    for inner in &llm.inner_texts {
+        texts.bind(reader, names, inner, (At::End, Purpose::Unused, Position::Data));
+    }
+    for url in llm.inner_http.iter().filter_map(|http| http.url) {
+        texts.bind(reader, names, url, (At::End, Purpose::Unused, Position::Url));
+    }
+    for inner in &llm.inner_refs {
+        units.find(reader, inner);
+    }
+    let schema = match &llm.output {
+        None => types::answer(),
+        Some(output) if output.sound => output.json.clone(),
+        Some(_) => types::any(),
+    };
+    let declared = llm.output.as_ref().and_then(|o| Some((o, o.node?)));
+    let members = declared.map(|(output, node)| {
+        learn::properties(reader, node, &output.json, output.shorthand, DeclarationKind::Property, subject.at)
+    });
+    Outcome { members: members.unwrap_or_default(), ..Outcome::of(schema) }
+}
+
+/// Binds the texts of a tool call.
+fn tool_texts(reader: &Reader<'_>, agent: &ToolAgent<'_>, names: &Arc<AgentNames>, texts: &mut Texts) {
+    if let Some(ToolUse::Http(http)) = &agent.tool {
+        return request_texts(reader, http, names, texts);
+    }
+    if let Some(ToolUse::Local(params) | ToolUse::Mcp { params, .. }) = &agent.tool {
+        for (_, value) in params {
+            texts.bind(reader, names, value, (At::End, Purpose::Data, Position::Data));
+        }
+    }
+}
+
+fn request_texts(reader: &Reader<'_>, http: &Http<'_>, names: &Arc<AgentNames>, texts: &mut Texts) {
+    let mut bind = |t: &Text, position| texts.bind(reader, names, t, (At::End, Purpose::Request, position));
+    http.url.into_iter().for_each(|t| bind(t, Position::Url));
+    http.params.iter().for_each(|(_, t)| bind(t, Position::Data));
+    http.headers.iter().for_each(|(_, t)| bind(t, Position::Header));
+    if let Some(body) = &http.body {
+        let mut texts = Vec::new();
+        body.texts(&mut texts);
+        texts.into_iter().for_each(|t| bind(t, Position::Data));
+    }
+    http.auth.iter().for_each(|t| bind(t, Position::Header));
+}
+
+/// Binds the texts of an output map, and tells its type.
+pub fn output(reader: &Reader<'_>, names: &Arc<AgentNames>, output: &OutputMap<'_>, texts: &mut Texts) -> Value {
+    match output {
+        OutputMap::Text(source) => {
+            texts.bind(reader, names, source, (At::End, Purpose::Data, Position::Data));
+            texts.value_type(source, At::End)
+        }
+        OutputMap::Map(entries) => {
+            let members = entries.iter().map(|(key, inner)| {
+                let schema = self::output(reader, names, inner, texts);
+                (key.value.clone(), schema)
+            });
+            learn::object_of(members.collect::<Vec<_>>())
+        }
+    }
+}

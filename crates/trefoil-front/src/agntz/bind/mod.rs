@@ -1,0 +1,220 @@
+//! From manifests to bound agents: references resolved over the project, the names of every agent, each text bound where it
+//! stands. What cannot be resolved is reported here; all other mistakes are for `lint` to find.
+
+mod agent;
+mod declare;
+mod index;
+mod pipeline;
+mod reference;
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use trefoil_syntax::hash::HashMap;
+
+use trefoil_ir::{FlowId, Position, Slot, SlotId, Source};
+use trefoil_syntax::yaml::{Node, Text};
+use trefoil_syntax::{Location, Span};
+use trefoil_template::{Policy, Value};
+
+use crate::agntz::evidence;
+use crate::agntz::manifest::{self, Agent, Place};
+use crate::agntz::names::{AgentNames, At, Here, Purpose};
+use crate::agntz::signature::{Link, Prompted, Signature};
+use crate::bound::BoundText;
+use crate::project::Project;
+use crate::read::{Findings, Reader};
+
+pub use index::id_of;
+
+/// The agents that an entry reaches, by document.
+pub struct Units<'p> {
+    /// The project.
+    pub project: &'p Project,
+    /// By document, each once; none: it is not even an agent (reported).
+    pub agents: BTreeMap<usize, Option<BoundAgent<'p>>>,
+    /// How many flows they take.
+    pub flows: u32,
+    /// What was found.
+    pub findings: Findings,
+    open: Vec<usize>,
+    chain: Vec<Link>,
+    /// How many agents are being bound, one inside or below the other.
+    depth: usize,
+}
+
+/// An agent, its names, and its texts.
+pub struct BoundAgent<'p> {
+    /// As it is written.
+    pub agent: Arc<Agent<'p>>,
+    /// Its id.
+    pub id: Arc<str>,
+    /// Where it is declared.
+    pub origin: Location,
+    /// Its name in the manifest.
+    pub at: Location,
+    /// It is what the run starts, so that no step around it carries its name.
+    pub entry: bool,
+    /// Its names.
+    pub names: Arc<AgentNames>,
+    /// Its slots.
+    pub slots: Vec<Slot>,
+    /// Whom its steps call, in their order.
+    pub callees: Vec<Callee<'p>>,
+    /// What its callers have to know.
+    pub signature: Arc<Signature>,
+    /// Its texts.
+    pub texts: Texts,
+}
+
+/// Whom a step calls.
+pub enum Callee<'p> {
+    /// The agent of a document.
+    Document(usize),
+    /// One that is written in the step.
+    Inline(Box<BoundAgent<'p>>),
+    /// Nobody; reported.
+    Nobody,
+}
+
+/// A text of an agent.
+pub struct AgentText {
+    /// Where it stands.
+    pub here: Arc<Here>,
+    /// The text.
+    pub bound: BoundText,
+}
+
+/// The texts of an agent, and what they read.
+#[derive(Default)]
+pub struct Texts {
+    /// In the order in which they were bound.
+    pub all: Vec<AgentText>,
+    by_place: HashMap<(Span, Option<usize>), usize>,
+    /// Whether any reads the input.
+    pub reads_input: bool,
+    /// What of the input reaches a model.
+    pub prompted: Prompted,
+    /// Where the secret store is read first, which this version does not have.
+    pub secret: Option<Location>,
+}
+
+impl Texts {
+    /// A text of the manifest, in the step of this index or after all of them.
+    pub fn get(&self, source: &Text, at: At) -> Option<&BoundText> {
+        let text = self.by_place.get(&(source.span, step(at))).and_then(|i| self.all.get(*i))?;
+        Some(&text.bound)
+    }
+
+    /// The type of the value of a text that is handed on with it.
+    pub fn value_type(&self, source: &Text, at: At) -> Value {
+        let Some(template) = self.get(source, at).and_then(|b| Some((b, b.as_template()?))) else {
+            return trefoil_ir::types::any();
+        };
+        match template {
+            (bound, template) if template.is_single() => {
+                bound.uses.first().map_or_else(trefoil_ir::types::any, |one| one.bound.schema())
+            }
+            _ => crate::learn::text_type(),
+        }
+    }
+
+    /// Binds a text.
+    pub fn bind(
+        &mut self,
+        reader: &Reader<'_>,
+        names: &Arc<AgentNames>,
+        source: &Text,
+        (at, purpose, position): (At, Purpose, Position),
+    ) {
+        let here = Arc::new(Here { names: names.clone(), at, purpose, position });
+        let make = if purpose == Purpose::Condition { BoundText::condition } else { BoundText::template };
+        let bound = make(reader.file, source, &Policy::AGNTZ, here.clone());
+        bound.note(reader);
+        for one in &bound.uses {
+            let slot = match one.bound.source {
+                Source::Slot(slot) => Some(slot).filter(|s| *s == names.input || Some(*s) == names.query),
+                _ => None,
+            };
+            self.reads_input |= slot.is_some();
+            if slot.is_some() && purpose == Purpose::Prompt {
+                self.prompted.add(one.reference.path.first().map_or("userQuery", |s| &s.name));
+            }
+            if one.bound.source == Source::Secrets && purpose != Purpose::Unused && self.secret.is_none() {
+                self.secret = Some(one.at);
+            }
+        }
+        self.by_place.insert((source.span, step(at)), self.all.len());
+        self.all.push(AgentText { here, bound });
+    }
+}
+
+fn step(at: At) -> Option<usize> {
+    match at {
+        At::Step(index) => Some(index),
+        At::End => None,
+    }
+}
+
+/// The slots of a flow being made.
+#[derive(Default)]
+pub struct Slots(Vec<Slot>);
+
+impl Slots {
+    /// A new slot.
+    pub fn add(&mut self, name: impl Into<Arc<str>>) -> SlotId {
+        self.0.push(Slot::new(name));
+        SlotId(self.0.len() as u32 - 1)
+    }
+}
+
+/// Binds a document and all that it reaches.
+pub fn bind<'p>(project: &'p Project, document: usize, findings: &Findings) -> Units<'p> {
+    let (agents, open, chain) = (BTreeMap::new(), Vec::new(), Vec::new());
+    let mut units = Units { project, agents, flows: 0, findings: findings.apart(), open, chain, depth: 0 };
+    units.document(document, true);
+    units
+}
+
+impl<'p> Units<'p> {
+    /// The agent of a document, bound once.
+    fn document(&mut self, document: usize, entry: bool) -> Option<Arc<Signature>> {
+        if let Some(done) = self.agents.get(&document) {
+            return done.as_ref().map(|a| a.signature.clone());
+        }
+        let project = self.project;
+        let found = project.documents.get(document)?;
+        self.open.push(document);
+        let findings = RefCell::new(self.findings.apart());
+        let text = project.files.get(found.file).map(|f| &**f.text());
+        let reader = Reader::new(found.file, &findings).with_text(text);
+        let agent = self.root(&reader, document, &found.root, entry);
+        self.findings.absorb(findings.into_inner());
+        self.open.pop();
+        let signature = agent.as_ref().map(|a| a.signature.clone());
+        self.agents.insert(document, agent);
+        signature
+    }
+
+    fn root(&mut self, reader: &Reader<'_>, document: usize, root: &'p Node, entry: bool) -> Option<BoundAgent<'p>> {
+        if let Some(what) = evidence::companion(root) {
+            reader.error("not-an-agent", first_key(root), format!("this is {what}"));
+            return None;
+        }
+        let agent = manifest::agent(reader, root, Place::File)?;
+        self.chain.push(Link { document, id: agent.name().into(), leaves: None });
+        let bound = agent::bind(self, reader, Arc::new(agent), None, entry);
+        self.chain.pop();
+        Some(bound)
+    }
+
+    fn flow(&mut self) -> FlowId {
+        self.flows += 1;
+        FlowId(self.flows - 1)
+    }
+}
+
+/// Where to point for a finding about a whole file.
+fn first_key(root: &Node) -> Span {
+    root.mapping().and_then(|m| m.entries.first()).map_or(root.span, |e| e.key.span)
+}

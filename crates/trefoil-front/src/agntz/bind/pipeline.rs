@@ -1,0 +1,193 @@
+//! The steps of a pipeline: their keys, whom they call, and their texts (decisions A9 to A14).
+
+use std::sync::Arc;
+
+use trefoil_ir::{Position, types};
+use trefoil_syntax::Location;
+use trefoil_syntax::yaml::Text;
+use trefoil_template::Value;
+
+use super::agent::{self, Outcome, Subject};
+use super::{Callee, Slots, Texts, Units, declare};
+use crate::agntz::ids::{AgentRef, state_key};
+use crate::agntz::manifest::{Agent, Pipeline, Step, Target};
+use crate::agntz::names::{AgentNames, At, Order, Outside, Purpose, StepName, When};
+use crate::agntz::signature::{Exported, Signature};
+use crate::learn::{Members, object_of};
+use crate::read::Reader;
+
+/// How deep agents may call agents, in one file and over files. Each level costs stack.
+const MAX_DEPTH: usize = 100;
+
+/// All steps: first their keys, then what they call.
+pub fn steps<'p>(
+    units: &mut Units<'p>,
+    reader: &Reader<'_>,
+    subject: &Subject<'_, 'p>,
+    pipeline: &Pipeline<'p>,
+    parallel: bool,
+    names: &mut AgentNames,
+    slots: &mut Slots,
+) -> Vec<Callee<'p>> {
+    names.order = match (parallel, pipeline.until) {
+        (true, _) => Order::Parallel,
+        (false, Some(_)) => Order::Loop,
+        (false, None) => Order::Once,
+    };
+    name_steps(reader, pipeline, names, slots);
+    let roots = names.roots(At::End);
+    let mut callees = Vec::with_capacity(pipeline.steps.len());
+    for (step, name) in pipeline.steps.iter().zip(&mut names.steps) {
+        let (callee, signature) = callee(units, reader, step, name.at, &roots);
+        if signature.as_ref().is_some_and(|c| c.is_pipeline) {
+            name.exports = Some(slots.add(format!("{} (inner)", name.key)));
+        }
+        name.callee = signature;
+        callees.push(callee);
+    }
+    declare::steps(reader, subject, pipeline, names);
+    callees
+}
+
+fn callee<'p>(
+    units: &mut Units<'p>,
+    reader: &Reader<'_>,
+    step: &Step<'p>,
+    at: Location,
+    names: &[Arc<str>],
+) -> (Callee<'p>, Option<Arc<Signature>>) {
+    if units.depth >= MAX_DEPTH {
+        let message = format!("agents call agents more than {MAX_DEPTH} levels deep here");
+        reader.error("too-deep", step.span, message);
+        return (Callee::Nobody, None);
+    }
+    units.depth += 1;
+    let found = match &step.target {
+        Target::Ref(text) => match units.reference(reader, text) {
+            Some((document, signature)) => (Callee::Document(document), Some(signature)),
+            None => (Callee::Nobody, None),
+        },
+        Target::Inline(inner) => {
+            let inner: &Arc<Agent<'p>> = inner;
+            let unclear = step.unclear && step.given.as_ref().is_none_or(Vec::is_empty);
+            let given = step.given.as_ref().map(|all| all.iter().map(|t| (*t).clone()).collect());
+            let outside = Outside { given, unclear, step: at, names: names.to_vec() };
+            let bound = agent::bind(units, reader, inner.clone(), Some(Arc::new(outside)), false);
+            let signature = bound.signature.clone();
+            (Callee::Inline(Box::new(bound)), Some(signature))
+        }
+        Target::Nobody => (Callee::Nobody, None),
+    };
+    units.depth -= 1;
+    found
+}
+
+/// The text that says where a step's output lands, where there is one.
+pub fn chosen_key<'s>(step: &'s Step<'_>) -> Option<&'s Text> {
+    let inline = match &step.target {
+        Target::Inline(agent) => agent.state_key,
+        Target::Ref(_) | Target::Nobody => None,
+    };
+    step.state_key.or(inline)
+}
+
+fn name_steps(reader: &Reader<'_>, pipeline: &Pipeline<'_>, names: &mut AgentNames, slots: &mut Slots) {
+    for (i, step) in pipeline.steps.iter().enumerate() {
+        let id = match &step.target {
+            Target::Ref(text) => AgentRef::parse(&text.value).map_or(&*text.value, |r| r.id),
+            Target::Inline(agent) => agent.name(),
+            Target::Nobody => "",
+        };
+        let chosen = chosen_key(step);
+        let key: Arc<str> = match chosen {
+            Some(text) => text.value.clone(),
+            // steps that call nobody (reported) must not collide with each other
+            None if id.is_empty() => format!("step {}", i + 1).into(),
+            None => state_key(id).into(),
+        };
+        let alias = (chosen.is_none() && id != &*key && !id.is_empty()).then(|| Arc::from(id));
+        let before = names.named(&key).first().copied();
+        let slot = before.and_then(|b| names.steps.get(b)).map_or_else(|| slots.add(key.clone()), |s| s.slot);
+        let at = match (chosen, &step.target) {
+            (Some(text), _) => text.content(),
+            (None, Target::Ref(text)) => text.source(0..id.len() as u32),
+            (None, Target::Inline(agent)) => agent.id.map_or(agent.head, |t| t.content()),
+            (None, Target::Nobody) => step.span,
+        };
+        let when = step.when.map(|t| Arc::new(When::of(t)));
+        let by_ref = chosen.is_none() && matches!(step.target, Target::Ref(_));
+        let at = reader.at(at);
+        names.add(StepName { at, key, alias, id: id.into(), slot, exports: None, callee: None, when, by_ref });
+    }
+}
+
+/// Binds the texts of a pipeline, and tells what it returns.
+pub fn outcome(
+    reader: &Reader<'_>,
+    subject: &Subject<'_, '_>,
+    pipeline: &Pipeline<'_>,
+    names: &Arc<AgentNames>,
+    texts: &mut Texts,
+) -> Outcome {
+    for (index, (step, name)) in pipeline.steps.iter().zip(&names.steps).enumerate() {
+        let at = At::Step(index);
+        step.when.into_iter().for_each(|t| texts.bind(reader, names, t, (at, Purpose::Condition, Position::Condition)));
+        let map = step.input.as_deref().unwrap_or_default();
+        for (key, value) in map {
+            let keys = map.iter().map(|(k, _)| &k.value);
+            let reaches_model = name.callee.as_ref().is_some_and(|c| c.prompted.reaches(&key.value, keys));
+            let purpose = if reaches_model { Purpose::Prompt } else { Purpose::Data };
+            texts.bind(reader, names, value, (at, purpose, Position::Data));
+        }
+    }
+    let until = pipeline.until.filter(|_| names.order == Order::Loop);
+    until.into_iter().for_each(|t| texts.bind(reader, names, t, (At::End, Purpose::Condition, Position::Condition)));
+    let (schema, members) = match &pipeline.output {
+        Some(map) => {
+            let schema = agent::output(reader, names, map, texts);
+            let members = declare::output(reader, map, &schema, subject.at);
+            (schema, members)
+        }
+        None => (own_output(names), own_members(names)),
+    };
+    Outcome { exported: exported(names), members, ..Outcome::of(schema) }
+}
+
+/// The type of a pipeline's own output: that of its last step, or of each branch.
+fn own_output(names: &AgentNames) -> Value {
+    match names.order {
+        Order::Parallel => object_of(names.steps.iter().map(|s| (s.key.clone(), step_type(names, s)))),
+        Order::Once | Order::Loop => names.steps.last().map_or_else(types::any, |s| step_type(names, s)),
+    }
+}
+
+/// Where the members of a pipeline's own output are declared.
+fn own_members(names: &AgentNames) -> Members {
+    let of = |s: &StepName| s.callee.as_ref().map(|c| c.members.clone()).unwrap_or_default();
+    match names.order {
+        Order::Parallel => Members::of(names.steps.iter().map(|s| (s.key.clone(), Some(s.at), of(s))).collect()),
+        Order::Once | Order::Loop => names.steps.last().map(of).unwrap_or_default(),
+    }
+}
+
+/// What is known about a step's output; nothing where two steps share a key.
+fn step_type(names: &AgentNames, step: &StepName) -> Value {
+    let alone = names.named(&step.key).len() == 1;
+    step.callee.as_ref().filter(|_| alone).map_or_else(types::any, |c| c.output.clone())
+}
+
+/// The inner results that callers see.
+fn exported(names: &AgentNames) -> Vec<Exported> {
+    let own = names.steps.iter().enumerate();
+    // A later step of the same key takes it over.
+    let own = own.filter(|(i, step)| names.named(&step.key).last() == Some(i)).map(|(_, step)| step);
+    own.map(|step| Exported {
+        key: step.key.clone(),
+        alias: step.alias.clone(),
+        schema: step_type(names, step),
+        at: Some(step.at),
+        members: step.callee.as_ref().map(|c| c.members.clone()).unwrap_or_default(),
+        inner: step.callee.clone().filter(|c| c.is_pipeline),
+    })
+    .collect()
+}
