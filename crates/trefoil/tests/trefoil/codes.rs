@@ -21,7 +21,7 @@ fn sources(folder: &Path, into: &mut Vec<String>) {
 fn every_code_of_the_sources_has_a_page() {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let mut texts = Vec::new();
-    for name in ["trefoil", "trefoil-models", "trefoil-runtime"] {
+    for name in ["trefoil", "trefoil-embedded", "trefoil-machine", "trefoil-models", "trefoil-runtime"] {
         sources(&crates.join(name).join("src"), &mut texts);
     }
     let made = regex::Regex::new(r#"(?:RunError|Self)::new\(\s*"([A-Z_]+)""#).unwrap();
