@@ -55,7 +55,7 @@ fn command(cx: &mut Context<'_>, flow: FlowId, id: StepId, call: &CommandCall, a
         let (shown, place) = shown(&name, value);
         let (severity, message, help) = match how {
             How::Host => (
-                Severity::Error,
+                severity(&labels),
                 format!("`{shown}` decides which host the request goes to, and it comes from {who}"),
                 "use a fixed host or one from the environment, and put the value after it",
             ),
@@ -97,7 +97,7 @@ fn address(cx: &mut Context<'_>, flow: FlowId, id: StepId, url: &Expr, at: Locat
                             "put a `/` between them",
                         ),
                         None => (
-                            Severity::Error,
+                            severity(&labels),
                             format!("`{path}` decides which host the request goes to, and it comes from {who}"),
                             "use a fixed host or one from the environment, and put the value after it",
                         ),
@@ -121,6 +121,12 @@ fn address(cx: &mut Context<'_>, flow: FlowId, id: StepId, url: &Expr, at: Locat
             }
         }
     }
+}
+
+/// How bad it is that a value chooses the host. Whoever starts the run may mean to; a model or a tool may have been talked
+/// into it.
+fn severity(labels: &Labels) -> Severity {
+    if labels.model.is_some() || labels.tool.is_some() { Severity::Error } else { Severity::Warning }
 }
 
 /// A text that the manifest holds somewhere else.

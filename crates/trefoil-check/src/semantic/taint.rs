@@ -99,7 +99,7 @@ impl Held {
             Some(name) => {
                 let input = self.open.input.filter(|_| !self.own.contains(name));
                 let open = Labels { input, ..self.open };
-                Self::of(open.and(self.named.get(name).copied().unwrap_or_default()))
+                Self::of(self.named.get(name).copied().unwrap_or_default().and(open))
             }
         }
     }
@@ -126,8 +126,11 @@ impl Taint {
             changed: true,
         };
         if let Some(entry) = program.flow(program.entry) {
-            let input = Labels { input: Some(entry.origin), ..Labels::default() };
-            taint.intake(program, program.entry, &Held::of(input));
+            let from = |at| Labels { input: Some(at), ..Labels::default() };
+            let mut input = Held::of(from(entry.origin));
+            // What is declared comes in where it is declared.
+            input.named = entry.intake.fields.iter().map(|f| (f.name.clone(), from(f.origin))).collect();
+            taint.intake(program, program.entry, &input);
         }
         let steps = walk::reachable(program, program.entry);
         let mut flows: Vec<FlowId> = steps.iter().map(|(f, _)| *f).collect();

@@ -41,10 +41,10 @@ fn a_base_of_the_manifest_is_read_as_it_stands() {
         "https://x.example.com",
         "{{ base }}{{ inputs.path }}",
         expect![[r#"
-            10:34 error untrusted-url: `inputs.path` decides which host the request goes to, and it comes from the run's input
+            10:34 warning untrusted-url: `inputs.path` decides which host the request goes to, and it comes from the run's input
               | config: { url: "{{ base }}{{ inputs.path }}", headers: {  }
               |                              ^^^^^^^^^^^
-              at 6:3: comes from here
+              at 3:19: comes from here
               help: use a fixed host or one from the environment, and put the value after it
         "#]],
     );
@@ -59,7 +59,7 @@ fn right_behind_the_host_a_value_goes_on_with_it() {
             9:46 warning untrusted-url: without `/` before it, `inputs.path` can change the host `env.HOST`, and it comes from the run's input
               | ...onfig: { url: "https://{{ env.HOST }}{{ inputs.path }}", headers: {  }
               |                                            ^^^^^^^^^^^
-              at 5:3: comes from here
+              at 3:19: comes from here
               help: put a `/` between them
         "#]],
     );
@@ -71,10 +71,10 @@ fn whoever_writes_the_host_decides_where_it_goes() {
         "https://{{ inputs.host }}/x",
         "",
         expect![[r#"
-            9:32 error untrusted-url: `inputs.host` decides which host the request goes to, and it comes from the run's input
+            9:32 warning untrusted-url: `inputs.host` decides which host the request goes to, and it comes from the run's input
               | config: { url: "https://{{ inputs.host }}/x", headers: {
               |                            ^^^^^^^^^^^
-              at 5:3: comes from here
+              at 3:10: comes from here
               help: use a fixed host or one from the environment, and put the value after it
         "#]],
     );
@@ -82,10 +82,10 @@ fn whoever_writes_the_host_decides_where_it_goes() {
         "https://api.{{ inputs.host }}",
         "",
         expect![[r#"
-            9:36 error untrusted-url: `inputs.host` decides which host the request goes to, and it comes from the run's input
+            9:36 warning untrusted-url: `inputs.host` decides which host the request goes to, and it comes from the run's input
               | config: { url: "https://api.{{ inputs.host }}", headers: {  }
               |                                ^^^^^^^^^^^
-              at 5:3: comes from here
+              at 3:10: comes from here
               help: use a fixed host or one from the environment, and put the value after it
         "#]],
     );
@@ -93,10 +93,10 @@ fn whoever_writes_the_host_decides_where_it_goes() {
         "{{ inputs.host }}/x",
         "",
         expect![[r#"
-            9:24 error untrusted-url: `inputs.host` decides which host the request goes to, and it comes from the run's input
+            9:24 warning untrusted-url: `inputs.host` decides which host the request goes to, and it comes from the run's input
               | config: { url: "{{ inputs.host }}/x", headers: {
               |                    ^^^^^^^^^^^
-              at 5:3: comes from here
+              at 3:10: comes from here
               help: use a fixed host or one from the environment, and put the value after it
         "#]],
     );
@@ -586,7 +586,7 @@ fn what_the_manifest_gives_itself_is_the_authors() {
               |                       ^^^^^^^^^^^^^^^^^^^^^
               at 3:19: comes from here
               help: write `--` before it if the program supports that, or pass it as the value of an option
-            10:29 error untrusted-url: `workflow.context.base` decides which host the request goes to, and it comes from the run's input
+            10:29 warning untrusted-url: `workflow.context.base` decides which host the request goes to, and it comes from the run's input
               | command: "curl -fsS {{workflow.context.base}}/items"
               |                       ^^^^^^^^^^^^^^^^^^^^^
               at 3:19: comes from here

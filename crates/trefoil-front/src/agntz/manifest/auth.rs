@@ -62,9 +62,8 @@ fn token_exchange<'n>(fields: &mut Fields<'n, '_>, found: &mut Vec<&'n Text>) {
         }
         extract.finish();
     }
-    fields.require("apply");
+    // Without it the token goes into the header `Authorization`, as `Bearer {token}`.
     if let Some(mut apply) = fields.fields("apply") {
-        apply.require("location");
         if apply.word("location", &[("header", false), ("query", true)]) == Some(true) {
             apply.require("name");
         }

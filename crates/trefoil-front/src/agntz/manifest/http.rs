@@ -199,7 +199,14 @@ fn check_url<'t>(reader: &Reader<'_>, url: &'t Text) -> Vec<Placeholder<'t>> {
             let name = inner.get(..end).unwrap_or_default();
             let in_query = text.get(..at).is_some_and(|before| before.contains('?'));
             let span = place(url, at, at + end + 2);
-            placeholders.extend(placeholder(reader, name, span, in_query));
+            match name.strip_prefix('?') {
+                // A query of its own, where each name is optional: `{?units,lang}`.
+                Some(names) => {
+                    let all = names.split(',').filter_map(|name| placeholder(reader, name.trim(), span, true));
+                    placeholders.extend(all.map(|p| Placeholder { optional: true, ..p }));
+                }
+                None => placeholders.extend(placeholder(reader, name, span, in_query)),
+            }
             plain.push('_');
             at += end + 2;
         } else {

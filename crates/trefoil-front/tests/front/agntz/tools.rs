@@ -137,6 +137,53 @@ tool:
 }
 
 #[test]
+fn where_a_token_goes_has_defaults() {
+    check_one(
+        r#"id: a
+kind: tool
+tool:
+  kind: http
+  name: f
+  url: https://x.example/
+  auth:
+    type: token_exchange
+    request: { url: https://x.example/login }
+    extract: { token_path: $.access_token }
+"#,
+        expect![[r#"
+            warning 5:9 refused: the http tool `f` runs only when a tool of this name is provided (this version has no tools of its own: scripted answers or an embedding program provide them)
+        "#]],
+    );
+}
+
+#[test]
+fn a_query_of_optional_placeholders() {
+    let weather = |url: &str| {
+        format!("id: a\nkind: tool\ntool: {{ kind: http, name: f, url: \"{url}\", params: {{ units: m }} }}\n")
+    };
+    check_one(
+        &weather("https://x.example/now{?units,lang}"),
+        expect![[r#"
+        warning 3:27 refused: the http tool `f` runs only when a tool of this name is provided (this version has no tools of its own: scripted answers or an embedding program provide them)
+    "#]],
+    );
+    check_one(
+        &weather("https://x.example/now{?units,9}"),
+        expect![[r#"
+        warning 3:27 refused: the http tool `f` runs only when a tool of this name is provided (this version has no tools of its own: scripted answers or an embedding program provide them)
+        error 3:57 invalid-url: `{9}` is not a placeholder (a placeholder is a letter or `_`, then letters, digits and `_`)
+    "#]],
+    );
+    check_one(
+        &weather("https://x.example/now{?unit}"),
+        expect![[r#"
+        warning 3:27 refused: the http tool `f` runs only when a tool of this name is provided (this version has no tools of its own: scripted answers or an embedding program provide them)
+        error 3:77 unknown-input: `units` is not a placeholder of the url (did you mean `unit`?) {fix: "unit"}
+    "#]],
+    );
+}
+
+#[test]
 fn tools_of_an_agent_are_checked_and_refused() {
     check_one(
         r#"id: a
