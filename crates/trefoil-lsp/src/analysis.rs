@@ -6,12 +6,12 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use trefoil::Report;
 use trefoil::door::{self, real};
 use trefoil::front::{Detection, FrontEnd, detect};
 use trefoil::ir::facts::{Declaration, Facts, Mention, Scope};
-use trefoil::syntax::yaml::{self, Parsed};
+use trefoil::syntax::yaml;
 use trefoil::syntax::{Diagnostic, FileId, Location, SourceFile, Span};
+use trefoil::{Cache, Report};
 
 /// A checked folder.
 pub struct Analysis {
@@ -19,7 +19,9 @@ pub struct Analysis {
     /// Files on disk or in the editor, by canonical path.
     by_path: HashMap<PathBuf, FileId>,
     /// The trees of files that a feature has looked into.
-    trees: Vec<OnceLock<Parsed>>,
+    trees: Vec<OnceLock<Option<yaml::Node>>>,
+    /// Trees that are there already.
+    cache: Cache,
     /// Indices of mentions, by file and place.
     mentions: Vec<u32>,
     /// Declarations by the place of their name.
@@ -29,8 +31,8 @@ pub struct Analysis {
 }
 
 impl Analysis {
-    /// The snapshot of a report.
-    pub fn new(report: Report) -> Self {
+    /// The snapshot of a report, which was made with this cache.
+    pub fn new(report: Report, cache: Cache) -> Self {
         let mut by_path = HashMap::new();
         for (id, file) in report.files.iter() {
             // A folder has a name among the files as well, for what is said about it.
@@ -44,7 +46,7 @@ impl Analysis {
         let mut mentions: Vec<u32> = (0..facts.mentions.len() as u32).collect();
         mentions.sort_by_key(|i| facts.mentions.get(*i as usize).map(|m| m.at));
         let declarations = facts.declarations.iter().enumerate().map(|(i, d)| (d.at, i as u32)).collect();
-        Self { by_path, trees, mentions, declarations, report, held: None }
+        Self { by_path, trees, cache, mentions, declarations, report, held: None }
     }
     /// The file at a canonical path.
     pub fn file(&self, path: &Path) -> Option<FileId> {
@@ -89,8 +91,9 @@ impl Analysis {
     /// The tree of a file, as far as there is one.
     pub fn tree(&self, file: FileId) -> Option<&yaml::Node> {
         let source = self.source(file)?;
-        let parsed = self.trees.get(file.0 as usize)?.get_or_init(|| yaml::parse(file, source, &Default::default()));
-        parsed.root.as_ref()
+        let known = || self.cache.tree(self.path(file)?, source);
+        let parsed = || yaml::parse(file, source, &Default::default()).root;
+        self.trees.get(file.0 as usize)?.get_or_init(|| known().or_else(parsed)).as_ref()
     }
     /// The dialect of a file.
     pub fn dialect(&self, file: FileId) -> Option<&'static dyn FrontEnd> {

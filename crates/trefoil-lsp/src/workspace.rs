@@ -131,6 +131,13 @@ impl Workspace {
         let file = analysis.file(path)?;
         Some((analysis, file))
     }
+    /// What there would be to know about names if a buffer had another text. Nothing is judged, which takes half of the time.
+    pub fn names_with(&self, path: &Path, text: &str) -> Option<(Analysis, FileId)> {
+        let root = &self.buffers.get(path)?.root;
+        let analysis = self.look(root, [(path.to_owned(), text.to_owned())], None);
+        let file = analysis.file(path)?;
+        Some((analysis, file))
+    }
     /// The analysis for an open file that there would be if some files had other texts.
     pub fn analysis_after(&self, path: &Path, texts: impl IntoIterator<Item = (PathBuf, String)>) -> Option<Analysis> {
         Some(self.check(&self.buffers.get(path)?.root, texts))
@@ -156,19 +163,27 @@ impl Workspace {
         Arc::new(self.texts())
     }
     fn check(&self, root: &Path, instead: impl IntoIterator<Item = (PathBuf, String)>) -> Analysis {
+        self.look(root, instead, Some(Checks::default()))
+    }
+    fn look(
+        &self,
+        root: &Path,
+        instead: impl IntoIterator<Item = (PathBuf, String)>,
+        checks: Option<Checks>,
+    ) -> Analysis {
         let mut overlay = self.texts();
         overlay.extend(instead.into_iter().map(|(path, text)| (path, text.into())));
         let within = self.folders.iter().any(|folder| root.starts_with(folder));
         let options = LoadOptions {
             max_files: (!within).then_some(STRANGE_FILES),
-            checks: Some(Checks::default()),
+            checks,
             scopes: true,
             overlay: Arc::new(overlay),
             cache: Some(self.cache.clone()),
             ..LoadOptions::default()
         };
         let root = root.to_string_lossy().into_owned();
-        Analysis::new(trefoil::check(&[root], &options))
+        Analysis::new(trefoil::check(&[root], &options), self.cache.clone())
     }
     /// The folder that is checked for a file.
     fn root_of(&self, path: &Path) -> PathBuf {

@@ -13,8 +13,21 @@ use super::manifests::{aegis, agntz, sirenspec};
 use super::{long, short};
 use crate::race::{Race, Standing};
 
-/// Steps of a manifest of about 2,000 lines.
-const STEPS_OF_2000_LINES: usize = 182;
+/// A dialect's generator, its steps in a manifest of about 2,000 lines, and a name in that with the letter that is typed.
+type Typed = (&'static str, fn(usize) -> String, usize, &'static str);
+
+const TYPED: [Typed; 3] = [
+    ("agntz", agntz, 182, "{{step9|0}}"),
+    ("aegis", aegis, 285, "{{S9|0.output}}"),
+    ("sirenspec", sirenspec, 285, "{{ n9|0.output }}"),
+];
+
+/// The agent of the states.
+const WRITER: &str = "apiVersion: 100monkeys.ai/v1
+kind: Agent
+metadata: { name: writer, version: \"1.0.0\" }
+spec: { runtime: { model: smart }, task: { instruction: Write. } }
+";
 
 pub fn races(out: &mut Vec<Standing>) {
     let place = Scratch::new();
@@ -42,25 +55,33 @@ pub fn races(out: &mut Vec<Standing>) {
         };
         out.push(short(race));
     }
-    out.push(keystroke(&place, binary.as_deref()));
+    out.extend(TYPED.iter().map(|typed| keystroke(&place, binary.as_deref(), typed)));
 }
 
-/// A letter put into a name and taken out again, until the editor has the diagnostics of either text.
-fn keystroke(place: &Scratch, binary: Option<&Path>) -> Standing {
-    let text = agntz(STEPS_OF_2000_LINES);
-    let other = text.replacen("{{step90}}", "{{step9x}}", 1);
+/// A letter put into a name and taken out again, until the editor has the diagnostics of either text; and until it has a
+/// completion that it asks for right after the letter, as it does while somebody types.
+fn keystroke(place: &Scratch, binary: Option<&Path>, (dialect, generate, steps, typed): &Typed) -> Standing {
+    let text = generate(*steps);
+    let (head, tail) = typed.split_once('|').expect("the place is marked");
+    let (right, wrong) = (format!("{head}{tail}"), format!("{head}x{}", tail.get(1..).expect("a letter follows")));
+    let other = text.replacen(&right, &wrong, 1);
     assert_ne!(text, other, "the letter must be somewhere");
-    let path = place.write("keystroke/main.yaml", &text);
-    let name = format!("a keystroke in a file of {} lines", text.lines().count());
+    let path = place.write(&format!("keystroke-{dialect}/main.yaml"), &text);
+    place.write(&format!("keystroke-{dialect}/writer.yaml"), if *dialect == "aegis" { WRITER } else { "" });
+    let name = format!("a keystroke in {dialect}, {} lines", text.lines().count());
     let mut race = Race::new(name, "keystroke", 1).goal("<= 20 ms");
     if let Some(binary) = binary {
-        let mut editor = Editor::start(binary, &path, &text);
-        let mut wrong = false;
-        let line = text.lines().position(|l| l.contains("{{step90}}")).expect("it is there");
-        let column = text.lines().nth(line).and_then(|l| l.find("{{step90}}")).expect("it is there") + "{{step9".len();
-        race = race.lane("to the server and back", move || {
-            wrong = !wrong;
-            editor.types(line, column, if wrong { "x" } else { "0" })
+        let line = text.lines().position(|l| l.contains(&right)).expect("it is there");
+        let column = text.lines().nth(line).and_then(|l| l.find(&right)).expect("it is there") + head.len();
+        let letters = |wrong: &mut bool| {
+            *wrong = !*wrong;
+            if *wrong { "x" } else { "0" }
+        };
+        let (mut editor, mut wrong) = (Editor::start(binary, &path, &text), false);
+        race = race.lane("to its diagnostics", move || editor.types(line, column, letters(&mut wrong)));
+        let (mut editor, mut wrong) = (Editor::start(binary, &path, &text), false);
+        race = race.lane("to a completion right after it", move || {
+            editor.completes(line, column, letters(&mut wrong));
         });
     }
     let mut workspace = Workspace::default();
@@ -108,6 +129,20 @@ impl Editor {
     }
     /// Replaces one letter, and waits for what is said about it.
     fn types(&mut self, line: usize, column: usize, letter: &str) {
+        let version = self.puts(line, column, letter);
+        self.wait(|m| told(m, version));
+    }
+    /// Replaces one letter, and waits for what may stand there. The diagnostics are read with the next answer.
+    fn completes(&mut self, line: usize, column: usize, letter: &str) {
+        let version = self.puts(line, column, letter);
+        let params = serde_json::json!({ "textDocument": { "uri": self.uri }, "position": position(line, column + 1) });
+        self.send(&serde_json::json!({
+            "jsonrpc": "2.0", "id": version, "method": "textDocument/completion", "params": params,
+        }));
+        self.wait(|m| m.get("id").is_some_and(|id| *id == version));
+    }
+    /// Replaces one letter; the version of the text.
+    fn puts(&mut self, line: usize, column: usize, letter: &str) -> i32 {
         self.version += 1;
         let version = self.version;
         let (start, end) = (position(line, column), position(line, column + 1));
@@ -115,7 +150,7 @@ impl Editor {
         let document = serde_json::json!({ "uri": self.uri, "version": version });
         let params = serde_json::json!({ "textDocument": document, "contentChanges": [change] });
         self.send(&serde_json::json!({ "jsonrpc": "2.0", "method": "textDocument/didChange", "params": params }));
-        self.wait(|m| told(m, version));
+        version
     }
     fn send(&mut self, message: &serde_json::Value) {
         let body = message.to_string();

@@ -22,7 +22,7 @@ struct Tree {
 
 impl Cache {
     /// The tree of a file, if its text is still the same.
-    pub(super) fn tree(&self, path: &Path, source: &SourceFile) -> Option<Node> {
+    pub fn tree(&self, path: &Path, source: &SourceFile) -> Option<Node> {
         let same = |t: &&Tree| source.not_utf8().is_none() && t.text == *source.text();
         self.trees().get(path).filter(same).map(|t| t.root.clone())
     }

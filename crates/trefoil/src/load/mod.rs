@@ -50,7 +50,7 @@ pub struct LoadOptions {
     pub checks: Option<Checks>,
     /// Texts that stand in for files on disk, by canonical path: an editor's unsaved buffers.
     pub overlay: Arc<HashMap<PathBuf, Arc<str>>>,
-    /// Whether the facts of what is checked say which names may stand in every text, as editors ask.
+    /// Whether the facts say which names may stand in every text, as editors ask; also of what is not checked.
     pub scopes: bool,
     /// Trees of earlier loads, for whoever loads the same files again.
     pub cache: Option<Cache>,
@@ -99,9 +99,9 @@ impl LoadOptions {
     }
     fn facts(&self) -> Detail {
         match (&self.checks, self.scopes) {
-            (None, _) => Detail::Nothing,
+            (_, true) => Detail::Scopes,
             (Some(_), false) => Detail::Names,
-            (Some(_), true) => Detail::Scopes,
+            (None, false) => Detail::Nothing,
         }
     }
 }

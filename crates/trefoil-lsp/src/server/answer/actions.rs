@@ -26,6 +26,8 @@ pub fn code_actions(
                 .any(|k| k.is_empty() || kind == k || kind.starts_with(&format!("{k}.")))
         })
     };
+    let by_itself =
+        params.context.trigger_kind == Some(lsp::CodeActionTriggerKind::Automatic) && params.context.only.is_none();
     let mut out = Vec::new();
     let mut converter = Converter::new(session, &place.analysis);
     for action in code_action::actions(&place.analysis, place.file, span) {
@@ -38,6 +40,8 @@ pub fn code_actions(
         }
         let edits = match action.kind {
             code_action::Kind::Quick => action.edits,
+            // A cursor that moves asks by itself, and proving takes as long as a check.
+            code_action::Kind::All if by_itself => continue,
             code_action::Kind::All => code_action::proven(&place.analysis, place.file, &mut |edits| {
                 let text = rename::apply(place.analysis.text(place.file), edits);
                 session.workspace.analysis_with(&place.path, &text).map(|(analysis, _)| analysis)

@@ -20,7 +20,7 @@ pub fn completion(
     let Some(place) = session.place(&at.text_document.uri, at.position) else { return Ok(None) };
     let workspace = &session.workspace;
     let found = feature::complete(&place.analysis, place.file, place.offset, &mut |text| {
-        workspace.analysis_with(&place.path, text)
+        workspace.names_with(&place.path, text)
     });
     let mut converter = Converter::new(session, &place.analysis);
     let range = converter.range(place.file, found.replace);
