@@ -46,9 +46,10 @@ fn main() -> ExitCode {
 
 /// Writes the pages about rules and error codes anew.
 fn rules(root: &Path) -> Outcome {
-    for (name, text) in
-        [("docs/rules.md", trefoil::checker::catalogue::markdown()), ("docs/errors.md", trefoil::codes::markdown())]
-    {
+    for (name, text) in [
+        ("docs/rules.md", trefoil_check::catalogue::markdown()),
+        ("docs/errors.md", trefoil::internals::codes::markdown()),
+    ] {
         let path = root.join(name);
         std::fs::write(&path, text).map_err(|e| format!("{}: {e}", path.display()))?;
     }

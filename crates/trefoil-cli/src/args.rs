@@ -4,11 +4,11 @@ use std::path::PathBuf;
 
 use clap::error::{ContextKind, ContextValue};
 use clap::{Args, CommandFactory as _, Parser, ValueEnum};
-use trefoil::checker::RULES;
-use trefoil::front::{FRONT_ENDS, FrontEnd, front_end};
-use trefoil::settings::{self, Settings};
-use trefoil::syntax::suggest::nearest;
-use trefoil::{LoadOptions, Target};
+use trefoil::internals::settings::{self, Settings};
+use trefoil::internals::{LoadOptions, Target};
+use trefoil_check::RULES;
+use trefoil_front::{FRONT_ENDS, FrontEnd, front_end};
+use trefoil_syntax::suggest::nearest;
 
 use crate::commands::Command;
 
@@ -97,7 +97,7 @@ pub struct PathArgs {
 
 fn folder(text: &str) -> Result<PathBuf, String> {
     let path = PathBuf::from(text);
-    if trefoil::door::is_folder(&path) { Ok(path) } else { Err("there is no such folder".to_owned()) }
+    if trefoil::internals::door::is_folder(&path) { Ok(path) } else { Err("there is no such folder".to_owned()) }
 }
 
 /// `--dialect`

@@ -2,7 +2,7 @@
 
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
-use trefoil::checker::{Level, Levels, rule};
+use trefoil_check::{Level, Levels, rule};
 
 use crate::args::no_such_rule;
 

@@ -3,9 +3,9 @@
 use std::io::IsTerminal as _;
 
 use clap::Args;
-use trefoil::EngineBuilder;
-use trefoil::models::ModelOverride;
-use trefoil::settings::Settings;
+use trefoil::Engine;
+use trefoil::internals::settings::Settings;
+use trefoil_models::ModelOverride;
 
 /// Which models answer.
 #[derive(Args)]
@@ -18,9 +18,9 @@ pub struct ModelArgs {
 
 impl ModelArgs {
     /// Tells an engine.
-    pub fn apply(&self, builder: EngineBuilder, settings: &Settings) -> EngineBuilder {
-        let builder = builder.placeholders(placeholders()).settings(settings.clone());
-        self.models.iter().fold(builder, |builder, model| builder.model(model.clone()))
+    pub fn apply(&self, engine: Engine, settings: &Settings) -> Engine {
+        let engine = engine.placeholders(placeholders()).settings(settings.clone());
+        self.models.iter().fold(engine, |engine, model| engine.model(model.clone()))
     }
     /// Whether the embedded model was asked for.
     pub fn embedded(&self) -> bool {

@@ -5,10 +5,10 @@
 
 use std::borrow::Cow;
 use std::io::{ErrorKind, IsTerminal as _, Write as _};
-use trefoil::syntax::diagnostic::render::clean;
+use trefoil_syntax::diagnostic::render::clean;
 
-use trefoil::syntax::diagnostic::render::{TextOptions, text};
-use trefoil::syntax::{Diagnostic, Files};
+use trefoil_syntax::diagnostic::render::{TextOptions, text};
+use trefoil_syntax::{Diagnostic, Files};
 
 use crate::exit;
 

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use trefoil::door;
-use trefoil::syntax::Files;
+use trefoil::internals::door;
+use trefoil_syntax::Files;
 
 use crate::{exit, output};
 

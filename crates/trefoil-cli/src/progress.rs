@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use trefoil::Step;
+use trefoil::internals::Step;
 
 /// A check that is done sooner needs no line.
 const PATIENCE: Duration = Duration::from_millis(700);
@@ -27,9 +27,9 @@ impl Progress {
         std::io::stderr().is_terminal().then(|| Self(Arc::new(line)))
     }
     /// Who is told how far the check is.
-    pub fn listener(&self) -> trefoil::Progress {
+    pub fn listener(&self) -> trefoil::internals::Progress {
         let line = self.0.clone();
-        trefoil::Progress(Arc::new(move |step| line.tell(step)))
+        trefoil::internals::Progress(Arc::new(move |step| line.tell(step)))
     }
 }
 

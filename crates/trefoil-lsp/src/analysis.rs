@@ -6,12 +6,12 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use trefoil::door::{self, real};
-use trefoil::front::{Detection, FrontEnd, detect};
-use trefoil::ir::facts::{Declaration, Facts, Mention, Scope};
-use trefoil::syntax::yaml;
-use trefoil::syntax::{Diagnostic, FileId, Location, SourceFile, Span};
-use trefoil::{Cache, Report};
+use trefoil::internals::door::{self, real};
+use trefoil::internals::{Cache, Report};
+use trefoil_front::{Detection, FrontEnd, detect};
+use trefoil_ir::facts::{Declaration, Facts, Mention, Scope};
+use trefoil_syntax::yaml;
+use trefoil_syntax::{Diagnostic, FileId, Location, SourceFile, Span};
 
 /// A checked folder.
 pub struct Analysis {

@@ -1,6 +1,6 @@
 //! The blocks of templates: which `{{#each}}` goes with which `{{/each}}`. A block that is not closed is none.
 
-use trefoil::syntax::{FileId, Span};
+use trefoil_syntax::{FileId, Span};
 
 use crate::analysis::Analysis;
 use crate::semantic_tokens::{Kind, tokens};

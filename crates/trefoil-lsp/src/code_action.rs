@@ -2,10 +2,10 @@
 
 use std::collections::HashSet;
 
-use trefoil::checker::suppress::is_about_suppressions;
-use trefoil::checker::{keeps_from_loading, rule};
-use trefoil::syntax::diagnostic::edit;
-use trefoil::syntax::{Diagnostic, Edit, FileId, Fix, Location, Severity, Span};
+use trefoil_check::suppress::is_about_suppressions;
+use trefoil_check::{keeps_from_loading, rule};
+use trefoil_syntax::diagnostic::edit;
+use trefoil_syntax::{Diagnostic, Edit, FileId, Fix, Location, Severity, Span};
 
 use crate::analysis::Analysis;
 use crate::cursor::{On, indent, line, line_end, spot};

@@ -1,7 +1,7 @@
 //! Where an offset is: in the tree of a file, and on its line.
 
-use trefoil::syntax::Span;
-use trefoil::syntax::yaml::{Kind, Node, Text};
+use trefoil_syntax::Span;
+use trefoil_syntax::yaml::{Kind, Node, Text};
 
 use crate::analysis::touches;
 

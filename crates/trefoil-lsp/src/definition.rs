@@ -1,7 +1,7 @@
 //! Go to definition: from a place that names something to where it is declared, also in other files.
 
-use trefoil::ir::facts::DeclarationKind;
-use trefoil::syntax::{FileId, Location, Span};
+use trefoil_ir::facts::DeclarationKind;
+use trefoil_syntax::{FileId, Location, Span};
 
 use crate::analysis::Analysis;
 use crate::cursor::{On, spot};
@@ -44,6 +44,7 @@ fn named_file(analysis: &Analysis, file: FileId, offset: u32) -> Option<Location
     }
     let own = std::path::Path::new(analysis.source(file)?.name());
     // Only files that were read are known; nothing else is looked at.
-    let path = trefoil::door::clean(&trefoil::door::folder_real(own.parent()?)?.join(&*text.value));
+    let path =
+        trefoil::internals::door::clean(&trefoil::internals::door::folder_real(own.parent()?)?.join(&*text.value));
     Some(Location::new(analysis.file(&path)?, Span::new(0, 0)))
 }

@@ -1,6 +1,6 @@
 //! Diagnostics: the findings of a check, file by file, as an editor shows them.
 
-use trefoil::syntax::{Diagnostic, FileId, Span};
+use trefoil_syntax::{Diagnostic, FileId, Span};
 
 use crate::analysis::Analysis;
 

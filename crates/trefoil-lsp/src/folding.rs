@@ -1,7 +1,7 @@
 //! Folding: mappings, list items and texts of several lines, blocks of templates, comments of several lines.
 
-use trefoil::syntax::yaml::{Kind, Node, comments};
-use trefoil::syntax::{FileId, Span};
+use trefoil_syntax::yaml::{Kind, Node, comments};
+use trefoil_syntax::{FileId, Span};
 
 use crate::analysis::Analysis;
 use crate::blocks;

@@ -8,8 +8,8 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-use trefoil::syntax::diagnostic::Label;
-use trefoil::syntax::{Diagnostic, FileId, Location, Severity, Span};
+use trefoil_syntax::diagnostic::Label;
+use trefoil_syntax::{Diagnostic, FileId, Location, Severity, Span};
 
 use crate::analysis::Analysis;
 
@@ -115,7 +115,7 @@ impl Move {
 #[cfg(test)]
 mod tests {
     use super::Move;
-    use trefoil::syntax::{FileId, Span};
+    use trefoil_syntax::{FileId, Span};
 
     #[test]
     fn what_is_not_touched_moves_along() {

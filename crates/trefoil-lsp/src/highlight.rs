@@ -1,7 +1,7 @@
 //! Highlights: every place of the file that names what stands at an offset; of a block in a template its tags.
 
-use trefoil::ir::facts::DeclarationKind;
-use trefoil::syntax::{FileId, Location, Span};
+use trefoil_ir::facts::DeclarationKind;
+use trefoil_syntax::{FileId, Location, Span};
 
 use crate::analysis::{Analysis, touches};
 use crate::{blocks, references};
@@ -48,7 +48,7 @@ fn sort(analysis: &Analysis, at: Location) -> Sort {
 }
 
 /// What is named elsewhere than in templates is written there.
-fn is_key(declaration: &trefoil::ir::facts::Declaration) -> bool {
+fn is_key(declaration: &trefoil_ir::facts::Declaration) -> bool {
     declaration.kind == DeclarationKind::Key
 }
 

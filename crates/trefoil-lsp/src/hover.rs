@@ -1,11 +1,11 @@
 //! Hover: what a name is, the page of a rule, what a key means.
 
-use trefoil::checker::{Rule, rule};
-use trefoil::ir::facts::{Declaration, DeclarationKind, Defined};
-use trefoil::models::vendors::{Protocol, VENDORS};
-use trefoil::schema::{Segment, keys_at, values_at};
-use trefoil::syntax::{FileId, Span};
-use trefoil::template::Value;
+use trefoil::internals::schema::{Segment, keys_at, values_at};
+use trefoil_check::{Rule, rule};
+use trefoil_ir::facts::{Declaration, DeclarationKind, Defined};
+use trefoil_models::vendors::{Protocol, VENDORS};
+use trefoil_syntax::{FileId, Span};
+use trefoil_template::Value;
 
 use crate::analysis::{Analysis, touches};
 use crate::cursor::{On, Step, line, spot};

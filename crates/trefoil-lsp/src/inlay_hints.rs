@@ -1,8 +1,8 @@
 //! Inlay hints: the model behind the name of an agent, where a step, state or node names one.
 
-use trefoil::ir::facts::DeclarationKind;
-use trefoil::syntax::yaml::{Entry, Kind, Mapping, Node};
-use trefoil::syntax::{FileId, Location, Span};
+use trefoil_ir::facts::DeclarationKind;
+use trefoil_syntax::yaml::{Entry, Kind, Mapping, Node};
+use trefoil_syntax::{FileId, Location, Span};
 
 use crate::analysis::Analysis;
 

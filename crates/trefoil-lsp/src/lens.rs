@@ -1,7 +1,7 @@
 //! Code lenses: above what can be run, to run it and to plan a run.
 
-use trefoil::ir::facts::DeclarationKind;
-use trefoil::syntax::{FileId, Span};
+use trefoil_ir::facts::DeclarationKind;
+use trefoil_syntax::{FileId, Span};
 
 use crate::analysis::Analysis;
 

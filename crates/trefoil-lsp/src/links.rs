@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use trefoil::door;
-use trefoil::syntax::yaml::{Kind, Text};
-use trefoil::syntax::{FileId, Span};
+use trefoil::internals::door;
+use trefoil_syntax::yaml::{Kind, Text};
+use trefoil_syntax::{FileId, Span};
 
 use crate::analysis::Analysis;
 

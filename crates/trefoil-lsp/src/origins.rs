@@ -3,9 +3,9 @@
 //!
 //! Each format has such names. What they mean is data here: the key of the manifest that gives them.
 
-use trefoil::ir::facts::{DeclarationKind, Mention};
-use trefoil::syntax::yaml::{Entry, Mapping, Node};
-use trefoil::syntax::{FileId, Location};
+use trefoil_ir::facts::{DeclarationKind, Mention};
+use trefoil_syntax::yaml::{Entry, Mapping, Node};
+use trefoil_syntax::{FileId, Location};
 
 use crate::analysis::Analysis;
 use crate::cursor::{Step, spot};

@@ -1,6 +1,6 @@
 //! References: every place that names what stands at an offset, in all files of the folder.
 
-use trefoil::syntax::{FileId, Location};
+use trefoil_syntax::{FileId, Location};
 
 use crate::analysis::{Analysis, touches};
 

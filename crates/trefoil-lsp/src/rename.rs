@@ -3,10 +3,10 @@
 //! Things that go by one text are renamed together: a step that has no key of its own goes by its agent's id. An id with
 //! hyphens has a second form in templates (`web-researcher` is `webResearcher`); each place keeps the form that it has.
 
-use trefoil::ir::facts::{Declaration, DeclarationKind};
-use trefoil::syntax::yaml::{Scalar, Style};
-use trefoil::syntax::{Diagnostic, Edit, FileId, Location, Severity, Span};
-use trefoil::template::policy::ConditionGrammar;
+use trefoil_ir::facts::{Declaration, DeclarationKind};
+use trefoil_syntax::yaml::{Scalar, Style};
+use trefoil_syntax::{Diagnostic, Edit, FileId, Location, Severity, Span};
+use trefoil_template::policy::ConditionGrammar;
 
 use crate::analysis::Analysis;
 use crate::cursor::{On, spot};
@@ -123,8 +123,8 @@ fn plain(analysis: &Analysis, at: Location) -> bool {
 
 /// Whether a text without quotes is text in YAML.
 fn keeps_its_type(text: &str) -> bool {
-    let source = trefoil::syntax::SourceFile::new("", text);
-    let parsed = trefoil::syntax::yaml::parse(FileId(0), &source, &Default::default());
+    let source = trefoil_syntax::SourceFile::new("", text);
+    let parsed = trefoil_syntax::yaml::parse(FileId(0), &source, &Default::default());
     parsed.diagnostics.is_empty() && parsed.root.is_some_and(|r| r.scalar().is_some_and(|(s, _)| s == Scalar::Str))
 }
 

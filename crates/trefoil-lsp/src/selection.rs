@@ -1,7 +1,7 @@
 //! Selection that grows: from a segment of a path to the path, its tag, the block, the text, the key, and what is around it.
 
-use trefoil::syntax::yaml::Kind;
-use trefoil::syntax::{FileId, Span};
+use trefoil_syntax::yaml::Kind;
+use trefoil_syntax::{FileId, Span};
 
 use crate::analysis::{Analysis, touches};
 use crate::blocks;

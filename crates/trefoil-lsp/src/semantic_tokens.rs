@@ -4,11 +4,11 @@
 
 use std::ops::Range;
 
-use trefoil::ir::facts::Scope;
-use trefoil::syntax::yaml::{Kind as Yaml, Text};
-use trefoil::syntax::{FileId, Span};
-use trefoil::template::Policy;
-use trefoil::template::policy::{Blocks, ConditionGrammar};
+use trefoil_ir::facts::Scope;
+use trefoil_syntax::yaml::{Kind as Yaml, Text};
+use trefoil_syntax::{FileId, Span};
+use trefoil_template::Policy;
+use trefoil_template::policy::{Blocks, ConditionGrammar};
 
 use crate::analysis::Analysis;
 use crate::words;
@@ -311,7 +311,7 @@ fn push(out: &mut Tokens, range: Range<usize>, kind: Kind) {
 #[cfg(test)]
 mod tests {
     use super::{Kind, condition, template};
-    use trefoil::template::Policy;
+    use trefoil_template::Policy;
 
     fn shown(text: &str, tokens: &[(std::ops::Range<u32>, Kind)]) -> String {
         let one = |(range, kind): &(std::ops::Range<u32>, Kind)| {

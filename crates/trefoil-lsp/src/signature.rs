@@ -1,9 +1,9 @@
 //! Signature help: how the helper, filter, function or block at the cursor is used, and which of its arguments comes next.
 
-use trefoil::ir::facts::Scope;
-use trefoil::syntax::FileId;
-use trefoil::template::Policy;
-use trefoil::template::policy::ConditionGrammar;
+use trefoil_ir::facts::Scope;
+use trefoil_syntax::FileId;
+use trefoil_template::Policy;
+use trefoil_template::policy::ConditionGrammar;
 
 use crate::analysis::Analysis;
 use crate::completion::in_tag;
@@ -122,7 +122,7 @@ fn commas(text: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::{Call, call};
-    use trefoil::template::Policy;
+    use trefoil_template::Policy;
 
     fn open<'t>(text: &'t str, policy: &Policy, condition: bool) -> Option<(&'t str, usize)> {
         call(text, policy, condition).map(|Call { name, done }| (name, done))

@@ -2,8 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use trefoil::ir::facts::{Declaration, DeclarationKind};
-use trefoil::syntax::{FileId, Location, Span};
+use trefoil_ir::facts::{Declaration, DeclarationKind};
+use trefoil_syntax::{FileId, Location, Span};
 
 use crate::analysis::Analysis;
 

@@ -1,6 +1,6 @@
 //! JSON Schemas as a person reads them, and the way into their properties.
 
-use trefoil::template::Value;
+use trefoil_template::Value;
 
 /// How many properties are named before the rest is only counted.
 const SHOWN: usize = 6;

@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use trefoil::template::Policy;
-use trefoil::template::policy::{Blocks, ConditionGrammar};
+use trefoil_template::Policy;
+use trefoil_template::policy::{Blocks, ConditionGrammar};
 
 /// A word and what it does, in Markdown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -120,7 +120,7 @@ pub fn usage(word: &Word) -> (String, Vec<Range<u32>>) {
 #[cfg(test)]
 mod tests {
     use super::{BLOCKS, FILTERS, HELPERS, PYTHON, Word, find, usage};
-    use trefoil::template::{Policy, Template};
+    use trefoil_template::{Policy, Template};
 
     #[test]
     fn every_helper_is_one() {

@@ -9,11 +9,11 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use trefoil::door::{self, real};
-use trefoil::front::{Detection, detect};
-use trefoil::syntax::yaml;
-use trefoil::syntax::{FileId, SourceFile};
-use trefoil::{Cache, Checks, LoadOptions};
+use trefoil::internals::door::{self, real};
+use trefoil::internals::{Cache, Checks, LoadOptions};
+use trefoil_front::{Detection, detect};
+use trefoil_syntax::yaml;
+use trefoil_syntax::{FileId, SourceFile};
 
 use crate::analysis::Analysis;
 use crate::held;
@@ -183,7 +183,7 @@ impl Workspace {
             ..LoadOptions::default()
         };
         let root = root.to_string_lossy().into_owned();
-        Analysis::new(trefoil::check(&[root], &options), self.cache.clone())
+        Analysis::new(trefoil::internals::check(&[root], &options), self.cache.clone())
     }
     /// The folder that is checked for a file.
     fn root_of(&self, path: &Path) -> PathBuf {

@@ -1,7 +1,7 @@
 //! Workspace symbols: what any file of a folder declares, by a part of its name.
 
-use trefoil::ir::facts::DeclarationKind;
-use trefoil::syntax::Location;
+use trefoil_ir::facts::DeclarationKind;
+use trefoil_syntax::Location;
 
 use crate::analysis::Analysis;
 

@@ -1,5 +1,7 @@
 //! The one stream of a run that everybody who watches reads. Texts are masked.
 
+use std::fmt;
+
 use trefoil_syntax::Location;
 use trefoil_template::Value;
 
@@ -7,6 +9,10 @@ use crate::error::RunError;
 use crate::key::Key;
 use crate::provenance::Span;
 use crate::request::{Finish, Role, Usage};
+use crate::text::shorten;
+
+/// Characters of a detail in the line that an event is shown as.
+const DETAIL: usize = 120;
 
 /// One event.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
@@ -253,4 +259,144 @@ pub enum EventKind {
         /// Milliseconds.
         duration_ms: u64,
     },
+}
+
+impl EventKind {
+    /// The name of what happened, as `event` in JSON has it. Names do not change between versions.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::RunStarted { .. } => "run_started",
+            Self::StepStarted { .. } => "step_started",
+            Self::StepSkipped { .. } => "step_skipped",
+            Self::StepFinished { .. } => "step_finished",
+            Self::ItemStarted { .. } => "item_started",
+            Self::ItemFinished { .. } => "item_finished",
+            Self::StepFailed { .. } => "step_failed",
+            Self::ModelStarted { .. } => "model_started",
+            Self::TextDelta { .. } => "text_delta",
+            Self::ModelFinished { .. } => "model_finished",
+            Self::ModelStopped { .. } => "model_stopped",
+            Self::EffectStarted { .. } => "effect_started",
+            Self::EffectFinished { .. } => "effect_finished",
+            Self::EffectFailed { .. } => "effect_failed",
+            Self::RetryScheduled { .. } => "retry_scheduled",
+            Self::ValidationFailed { .. } => "validation_failed",
+            Self::SignalWanted { .. } => "signal_wanted",
+            Self::Warning { .. } => "warning",
+            Self::RunFinished { .. } => "run_finished",
+        }
+    }
+
+    /// What a person wants to know beside the name.
+    fn detail(&self) -> Option<String> {
+        Some(match self {
+            Self::RunStarted { flow, .. } => flow.clone(),
+            Self::StepStarted { kind, .. } => (*kind).to_owned(),
+            Self::StepSkipped { reason, .. } | Self::ValidationFailed { reason, .. } => reason.clone(),
+            Self::StepFinished { output, .. } => output.to_text().to_string(),
+            Self::ItemStarted { index, total, .. } => format!("{} of {total}", u64::from(*index) + 1),
+            Self::StepFailed { error, .. } | Self::EffectFailed { error, .. } => error.to_string(),
+            Self::ItemFinished { error } => error.as_ref()?.to_string(),
+            Self::ModelStarted { model, .. } => model.clone(),
+            Self::TextDelta { text, .. } => text.clone(),
+            Self::ModelFinished { answer, .. } => answer.to_text().to_string(),
+            Self::ModelStopped { .. } => return None,
+            Self::EffectStarted { effect, .. } => (*effect).to_owned(),
+            Self::EffectFinished { value, .. } => value.to_text().to_string(),
+            Self::RetryScheduled { attempt, delay_ms, error } => format!("try {attempt} in {delay_ms} ms: {error}"),
+            Self::SignalWanted { prompt, .. } => prompt.clone(),
+            Self::Warning { message } => message.clone(),
+            Self::RunFinished { output, error, .. } => match (output, error) {
+                (_, Some(error)) => error.to_string(),
+                (Some(output), None) => output.to_text().to_string(),
+                (None, None) => return None,
+            },
+        })
+    }
+}
+
+/// One line for people: what happened, where, and the beginning of what there is to say about it.
+impl fmt::Display for Event {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.kind.name())?;
+        if let Some(key) = &self.key {
+            write!(f, " {}", plain(&key.0))?;
+        }
+        match self.kind.detail() {
+            Some(detail) => write!(f, ": {}", plain(&shorten(&detail, DETAIL))),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A text that moves no cursor and breaks no line.
+fn plain(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_is_one_line_of_its_name_its_step_and_a_detail() {
+        let failed = RunError::new("TOOL_ERROR", "no\nsuch\u{1b}[2J city");
+        let kind = EventKind::StepFailed { error: failed, handled_as: "fail" };
+        let event = Event { run: "r".into(), seq: 1, at_ms: 2, key: Some(Key("a/b".into())), location: None, kind };
+        assert_eq!(event.to_string(), "step_failed a/b: TOOL_ERROR: no such [2J city");
+        let kind = EventKind::TextDelta { text: "x".repeat(1000), provisional: false };
+        assert!(Event { key: None, kind, ..event }.to_string().len() < 200);
+    }
+
+    #[test]
+    fn names_are_those_of_the_json() {
+        let failed = || RunError::new("TOOL_ERROR", "y");
+        let kinds = [
+            EventKind::RunStarted {
+                flow: String::new(),
+                input: None,
+                effective_input: None,
+                answers_from: None,
+                placeholder: false,
+            },
+            EventKind::StepStarted { label: String::new(), kind: "agent" },
+            EventKind::StepSkipped { label: String::new(), reason: String::new() },
+            EventKind::StepFinished { output: Value::Null, items: None },
+            EventKind::ItemStarted { index: 0, total: 1, item: None },
+            EventKind::ItemFinished { error: None },
+            EventKind::StepFailed { error: failed(), handled_as: "fail" },
+            EventKind::ModelStarted {
+                agent: String::new(),
+                model: String::new(),
+                messages: Vec::new(),
+                parameters: Value::Null,
+                again: false,
+            },
+            EventKind::TextDelta { text: String::new(), provisional: false },
+            EventKind::ModelFinished {
+                answer: Value::Null,
+                usage: Usage::default(),
+                duration_ms: 0,
+                told: Told::default(),
+            },
+            EventKind::ModelStopped { usage: Usage::default() },
+            EventKind::EffectStarted { effect: "tool", detail: Value::Null },
+            EventKind::EffectFinished { value: Value::Null, duration_ms: 0 },
+            EventKind::EffectFailed {
+                error: failed(),
+                duration_ms: 0,
+                usage: None,
+                partial: None,
+                told: Told::default(),
+            },
+            EventKind::RetryScheduled { attempt: 2, delay_ms: 0, error: failed() },
+            EventKind::ValidationFailed { iteration: 1, reason: String::new() },
+            EventKind::SignalWanted { label: String::new(), prompt: String::new(), accepts: Vec::new(), refused: None },
+            EventKind::Warning { message: String::new() },
+            EventKind::RunFinished { output: None, error: None, usage: Usage::default(), calls: 0, duration_ms: 0 },
+        ];
+        for kind in kinds {
+            assert_eq!(serde_json::to_value(&kind).unwrap()["event"], kind.name());
+        }
+    }
 }

@@ -5,6 +5,7 @@
 //! program, so that every output names the model that really answers.
 
 use std::collections::BTreeSet;
+use std::convert::Infallible;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -58,6 +59,22 @@ impl ModelOverride {
                 Registry::known().all(|known| known != &**provider).then(|| unknown(provider))
             }
         }
+    }
+}
+
+impl TryFrom<&str> for ModelOverride {
+    type Error = PlanError;
+
+    fn try_from(text: &str) -> Result<Self, PlanError> {
+        text.parse()
+    }
+}
+
+impl TryFrom<String> for ModelOverride {
+    type Error = PlanError;
+
+    fn try_from(text: String) -> Result<Self, PlanError> {
+        text.parse()
     }
 }
 
@@ -137,6 +154,13 @@ impl fmt::Display for PlanError {
 }
 impl std::error::Error for PlanError {}
 
+/// A model that was chosen without a text to read.
+impl From<Infallible> for PlanError {
+    fn from(never: Infallible) -> Self {
+        match never {}
+    }
+}
+
 /// What else a decision goes by.
 #[derive(Debug, Clone, Copy)]
 pub struct Asked<'a> {
@@ -163,8 +187,9 @@ pub fn models_used(program: &Program) -> Vec<(Arc<str>, ModelChoice)> {
 }
 
 impl ModelPlan {
-    /// What a run of this program will use, written into the program. Else every reason why it cannot start.
-    pub fn decide(program: &mut Program, registry: &Registry, asked: Asked<'_>) -> Result<Self, Vec<PlanError>> {
+    /// What a run of this program will use, written into the program; where nothing was chosen for it, it is left alone and
+    /// stays shared. Else every reason why it cannot start.
+    pub fn decide(program: &mut Arc<Program>, registry: &Registry, asked: Asked<'_>) -> Result<Self, Vec<PlanError>> {
         let mut errors = Vec::new();
         let everything = everything(asked.chosen).map_err(|error| vec![error])?;
         for chosen in asked.chosen {
@@ -178,7 +203,10 @@ impl ModelPlan {
                 });
             }
         }
-        aim(program, asked.chosen);
+        let aims = |c: &ModelOverride| matches!(c, ModelOverride::Named { .. } | ModelOverride::For { .. });
+        if asked.chosen.iter().any(aims) {
+            aim(Arc::make_mut(program), asked.chosen);
+        }
         match everything {
             Some(ModelOverride::Embedded) if errors.is_empty() => return Ok(Self::Embedded),
             Some(ModelOverride::Scripted(file)) if errors.is_empty() => return Ok(Self::Scripted(file.clone())),

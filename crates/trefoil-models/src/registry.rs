@@ -7,7 +7,6 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use trefoil_ir::ModelParameters;
 use trefoil_runtime::{ModelAnswer, ModelError, ModelErrorKind, ModelProvider, ModelRequest, ports::CallSite};
 use trefoil_syntax::suggest;
 
@@ -232,19 +231,6 @@ pub(crate) fn unknown(provider: &str) -> String {
     }
 }
 
-/// The parameters that a provider's protocol has no place for: they have no effect there.
-pub fn ineffective(provider: &str, parameters: &ModelParameters) -> Vec<&'static str> {
-    if !matches!(vendor(provider), Some(Vendor { protocol: Protocol::Messages, .. })) {
-        return Vec::new();
-    }
-    let set = [
-        ("presence_penalty", parameters.presence_penalty.is_some()),
-        ("frequency_penalty", parameters.frequency_penalty.is_some()),
-        ("seed", parameters.seed.is_some()),
-    ];
-    set.into_iter().filter(|(_, set)| *set).map(|(name, _)| name).collect()
-}
-
 /// One model for everything.
 struct Fixed {
     inner: Arc<dyn ModelProvider>,
@@ -336,12 +322,5 @@ mod tests {
         assert_eq!(message("openai"), "`openai` needs `OPENAI_API_KEY` in the environment");
         assert_eq!(message("ollama"), "`ollama` needs `OLLAMA_API_KEY` or `OLLAMA_BASE_URL` in the environment");
         expect!["there is no provider `opnai`; did you mean `openai`?"].assert_eq(&message("opnai"));
-    }
-
-    #[test]
-    fn parameters_without_a_place_are_named() {
-        let parameters = ModelParameters { seed: Some(1), temperature: Some(0.5), ..ModelParameters::default() };
-        assert_eq!(ineffective("anthropic", &parameters), ["seed"]);
-        assert!(ineffective("openai", &parameters).is_empty());
     }
 }

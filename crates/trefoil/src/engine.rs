@@ -1,38 +1,32 @@
-//! The engine: a program, the ports it needs, and a run. Wires the defaults; everything can be replaced.
-//!
-//! ```no_run
-//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-//! use trefoil::{Engine, LoadOptions, Target};
-//!
-//! let loaded = trefoil::load(&Target::parse("flows#triage"), &LoadOptions::default()).map_err(|r| r.text())?;
-//! let engine = Engine::builder().seed(7).build();
-//! let outcome = engine.run(&loaded, Some("my order never came".into())).await.map_err(|not| not.text(&loaded))?;
-//! println!("{}", outcome.result?.to_text());
-//! # Ok(()) }
-//! ```
+//! The engine: what runs are made with. Wires the defaults; everything can be replaced.
+
+mod models;
+mod ready;
+mod tools;
+mod watch;
 
 use std::sync::Arc;
 
-use async_trait::async_trait;
-use trefoil_embedded::Embedded;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use trefoil_ir::Program;
-use trefoil_machine::{Prepared, input_faults};
-use trefoil_models::{Asked, Elsewhere, Limits, ModelOverride, ModelPlan, Registry, Scripted, plan::models_used};
-use trefoil_runtime::ToolRequest;
-use trefoil_runtime::driver::{Options, run_prepared};
-use trefoil_runtime::ports::{EnvSecrets, MemoryJournal, NoEvents, NoTools, SeededRandom, SystemClock, SystemRandom};
+use trefoil_models::{Elsewhere, Limits, ModelOverride, PlanError, Registry};
+use trefoil_runtime::ports::SeededRandom;
 use trefoil_runtime::{
-    Cancel, Clock, CommandHost, Event, EventSink, HumanInbox, Journal, Key, ModelProvider, Ports, Random, RunError,
-    RunOutcome, Secrets, ToolError, ToolHost,
+    Clock, CommandHost, EventSink, HumanInbox, Journal, ModelProvider, Random, RunError, Secrets, ToolHost,
 };
-use trefoil_syntax::{Diagnostic, Location, Severity};
-use trefoil_template::{Value, limits};
+use trefoil_syntax::{Diagnostic, Severity};
 
-use crate::answers::Answers;
-use crate::load::rules::ENV_FILE;
-use crate::load::{Loaded, plain};
-use crate::preflight::{Host, preflight};
+use crate::error::{BoxError, Error, Result};
+use crate::flow::Flow;
+use crate::run::Run;
 use crate::settings::Settings;
+
+pub use models::AnswersFrom;
+pub use ready::Ready;
+
+use models::Kept;
+use tools::Closures;
 
 /// The rule of an input that the entry flow does not take.
 pub const INPUT: &str = "input-invalid";
@@ -45,21 +39,45 @@ pub const RULES: &[(&str, &str)] = &[
     (MODEL, "a model cannot be asked: its key is not set, its alias has no model, or its provider is not known"),
 ];
 
-/// Runs programs. Cheap to clone.
-#[derive(Clone)]
+/// Starts runs of [flows](Flow).
+///
+/// An engine is put together by its methods and then only used: `start` takes `&self`, clones are cheap and share what was
+/// worked out. Whatever is not set has a default that needs nothing: models are those that the manifest names, with the keys
+/// in the process's environment; there are no tools, no commands and nobody to ask; no journal is kept.
+///
+/// A flow is prepared once. Its schemas and patterns are compiled when they are first needed, and every later run of the
+/// flow uses them.
+///
+/// ```
+/// use trefoil::{Engine, Flow};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> trefoil::Result<()> {
+/// let hello = Flow::from_text("hello.yaml", "id: hello\nkind: llm\nmodel: { provider: openai, name: gpt-x }\ninstruction: Say hello.\n")?;
+/// let engine = Engine::new().model("embedded");
+/// let text: String = engine.start(&hello, ())?.output().await?;
+/// assert!(text.starts_with("[embedded] hello"));
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Default)]
 pub struct Engine {
-    parts: Arc<EngineBuilder>,
+    parts: Arc<Parts>,
+    /// What was worked out for these parts. Other parts begin anew.
+    kept: Arc<Kept>,
 }
 
-/// An engine being put together.
-#[derive(Default)]
-pub struct EngineBuilder {
+/// What an engine is made of.
+#[derive(Clone, Default)]
+struct Parts {
     provider: Option<Arc<dyn ModelProvider>>,
     models: Vec<ModelOverride>,
+    wrong_models: Vec<PlanError>,
     placeholders: bool,
     registry: Option<Registry>,
     settings: Settings,
     limits: Limits,
+    closures: Closures,
     tools: Option<Arc<dyn ToolHost>>,
     commands: Option<Arc<dyn CommandHost>>,
     humans: Option<Arc<dyn HumanInbox>>,
@@ -69,370 +87,185 @@ pub struct EngineBuilder {
     secrets: Option<Arc<dyn Secrets>>,
     events: Vec<Arc<dyn EventSink>>,
     seed: Option<u64>,
+    random: Option<Arc<dyn Random>>,
     max_calls: Option<u64>,
 }
 
-impl EngineBuilder {
-    /// What the operator's files say of models and providers. What is chosen by [`Self::model`] and set in the environment
-    /// comes first.
-    #[must_use]
-    pub fn settings(mut self, settings: Settings) -> Self {
-        self.settings = settings;
-        self
-    }
-    /// Which model answers, instead of what the manifests name: every call, or those of an alias, an agent or a step. May be
-    /// called more than once.
-    #[must_use]
-    pub fn model(mut self, model: ModelOverride) -> Self {
-        self.models.push(model);
-        self
-    }
-    /// Whether the embedded model may answer unasked where no provider is set up at all. Only for somebody who shows that the
-    /// answers are placeholders (decision C13). Without: a program whose models cannot be asked does not start.
-    #[must_use]
-    pub fn placeholders(mut self, placeholders: bool) -> Self {
-        self.placeholders = placeholders;
-        self
-    }
-    /// The providers' addresses and keys. Without: those in the process's environment.
-    #[must_use]
-    pub fn registry(mut self, registry: Registry) -> Self {
-        self.registry = Some(registry);
-        self
-    }
-    /// How long a model call may take.
-    #[must_use]
-    pub fn limits(mut self, limits: Limits) -> Self {
-        self.limits = limits;
-        self
-    }
-    /// A model provider of one's own.
-    #[must_use]
-    pub fn provider(mut self, provider: Arc<dyn ModelProvider>) -> Self {
-        self.provider = Some(provider);
-        self
-    }
-    /// The tools that can be called. Without: none, or those of a script.
-    #[must_use]
-    pub fn tools(mut self, tools: Arc<dyn ToolHost>) -> Self {
-        self.tools = Some(tools);
-        self
-    }
-    /// Who runs commands. Without: nobody, and a program that can reach one does not start.
-    #[must_use]
-    pub fn commands(mut self, commands: Arc<dyn CommandHost>) -> Self {
-        self.commands = Some(commands);
-        self
-    }
-    /// Who answers questions. Without: nobody but [`Self::answer`].
-    #[must_use]
-    pub fn humans(mut self, humans: Arc<dyn HumanInbox>) -> Self {
-        self.humans = Some(humans);
-        self
-    }
-    /// The answer of a step that asks a person, by its key or its label. Several for one step are given one after the other, the last one again
-    /// and again.
-    #[must_use]
-    pub fn answer(mut self, step: impl Into<String>, answer: impl Into<String>) -> Self {
-        self.answers.push((step.into(), answer.into()));
-        self
-    }
-    /// Where entries are kept. Without: in memory.
-    #[must_use]
-    pub fn journal(mut self, journal: Arc<dyn Journal>) -> Self {
-        self.journal = Some(journal);
-        self
-    }
-    /// What tells the time.
-    #[must_use]
-    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
-        self.clock = Some(clock);
-        self
-    }
-    /// What `env.*` and `secrets.*` are. Without: the process's environment and the program's environment files.
-    #[must_use]
-    pub fn secrets(mut self, secrets: Arc<dyn Secrets>) -> Self {
-        self.secrets = Some(secrets);
-        self
-    }
-    /// Somebody who watches. May be called more than once.
-    #[must_use]
-    pub fn events(mut self, events: Arc<dyn EventSink>) -> Self {
-        self.events.push(events);
-        self
-    }
-    /// How many model calls a run may make before it ends with `BUDGET_EXCEEDED`;
-    /// [`limits::RUN_CALLS`] without.
-    #[must_use]
-    pub fn max_calls(mut self, calls: u64) -> Self {
-        self.max_calls = Some(calls);
-        self
-    }
-    /// The seed of the embedded model and of retry delays; 0 without.
-    #[must_use]
-    pub fn seed(mut self, seed: u64) -> Self {
-        self.seed = Some(seed);
-        self
-    }
-    /// Done.
-    pub fn build(self) -> Engine {
-        Engine { parts: Arc::new(self) }
-    }
-}
-
-/// Why a run was not started. Nothing was called.
-#[derive(Debug, Clone, Default)]
-pub struct NotStarted {
-    /// Every reason.
-    pub reasons: Vec<Diagnostic>,
-}
-
-impl NotStarted {
-    /// For people, without colours.
-    pub fn text(&self, loaded: &Loaded) -> String {
-        plain(&self.reasons, &loaded.files)
-    }
-}
-
-/// A run that can start.
-pub struct Ready {
-    prepared: Arc<Prepared>,
-    ports: Ports,
-    seed: u64,
-    max_calls: u64,
-    /// What answers, as outputs name it.
-    pub answers_from: AnswersFrom,
-    /// Providers that are called at an address that is not the vendor's own: said before the first call.
-    pub elsewhere: Vec<Elsewhere>,
-    script: Option<Arc<Scripted>>,
-}
-
-/// What answers model calls.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum AnswersFrom {
-    /// The embedded model.
-    Embedded,
-    /// This script.
-    Script(std::path::PathBuf),
-    /// This model, every call.
-    One(String),
-    /// The models that the manifest names.
-    AsWritten,
-    /// The embedder's provider.
-    Provider,
-}
-
-impl std::fmt::Display for AnswersFrom {
+impl std::fmt::Debug for Engine {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Embedded => f.write_str("embedded model"),
-            Self::Script(path) => write!(f, "answers from {}", path.display()),
-            Self::One(model) => f.write_str(model),
-            Self::AsWritten => f.write_str("models from the manifest"),
-            Self::Provider => f.write_str("own model provider"),
-        }
+        f.debug_struct("Engine").finish_non_exhaustive()
     }
 }
 
 impl Engine {
-    /// An engine to put together.
-    pub fn builder() -> EngineBuilder {
-        EngineBuilder::default()
+    /// An engine with the defaults.
+    pub fn new() -> Self {
+        Self::default()
     }
-    /// Runs a program to its end, if it can start.
-    pub async fn run(&self, loaded: &Loaded, input: Option<Value>) -> Result<RunOutcome, NotStarted> {
-        let ready = self.ready(loaded)?;
-        ready.check_input(input.as_ref())?;
-        Ok(ready.run(input, Cancel::new()).await)
+
+    fn with(mut self, change: impl FnOnce(&mut Parts)) -> Self {
+        change(Arc::make_mut(&mut self.parts));
+        Self { parts: self.parts, kept: Arc::default() }
     }
-    /// Everything a run needs, or everything that is missing. Calls nothing.
-    pub fn ready(&self, loaded: &Loaded) -> Result<Ready, NotStarted> {
-        let parts = &self.parts;
-        let mut program = loaded.program.clone();
-        let mut reasons = Vec::new();
-        let env_texts = env_texts(loaded, &mut reasons);
-        let seed = parts.seed.unwrap_or(0);
-        let Source { from: answers_from, provider, script, elsewhere } = self.source(&mut program, seed);
-        let program = Arc::new(program);
-        let provider = provider.map_err(|why| reasons.extend(why)).ok();
-        let tools: Arc<dyn ToolHost> = match (&parts.tools, &script) {
-            (Some(own), Some(script)) => Arc::new(Either(own.clone(), script.clone())),
-            (Some(own), None) => own.clone(),
-            (None, Some(script)) => script.clone(),
-            (None, None) => Arc::new(NoTools),
-        };
-        reasons.extend(preflight(
-            &program,
-            &Host {
-                tools: &*tools,
-                commands: parts.commands.is_some(),
-                people: parts.humans.is_some(),
-                answers: &parts.answers,
-                embedded: answers_from == AnswersFrom::Embedded,
-            },
-        ));
-        let Some(models) = provider.filter(|_| reasons.is_empty()) else { return Err(NotStarted { reasons }) };
-        let secrets = parts
-            .secrets
-            .clone()
-            .unwrap_or_else(|| Arc::new(env_texts.iter().fold(EnvSecrets::new(), |env, text| env.with_env_file(text))));
-        let random: Arc<dyn Random> = match parts.seed {
-            Some(seed) => Arc::new(SeededRandom::new(seed)),
-            None => Arc::new(SystemRandom),
-        };
-        let humans = Arc::new(Answers::new(&program, &parts.answers, parts.humans.clone()));
-        let ports = Ports {
-            models,
-            tools,
-            commands: parts.commands.clone(),
-            humans,
-            journal: parts.journal.clone().unwrap_or_else(|| Arc::new(MemoryJournal::new())),
-            clock: parts.clock.clone().unwrap_or_else(|| Arc::new(SystemClock::new())),
-            random,
-            secrets,
-            events: match parts.events.as_slice() {
-                [] => Arc::new(NoEvents),
-                [one] => one.clone(),
-                all => Arc::new(Fan(all.to_vec())),
-            },
-        };
-        let max_calls = parts.max_calls.unwrap_or(limits::RUN_CALLS);
-        Ok(Ready { prepared: Prepared::new(program), ports, seed, max_calls, answers_from, elsewhere, script })
+
+    /// Adds a tool: an async closure from its arguments to its result, both read and written by serde. The later of two tools
+    /// with one name counts.
+    ///
+    /// An error becomes the failure of the step that called the tool, which its retries and its `on failure` go by. Every
+    /// error type will do: `?` works in the closure. So does [`ToolError::Timeout`](crate::ports::ToolError::Timeout).
+    /// Arguments that do not fit the closure's type are such a failure, too.
+    ///
+    /// The future that the closure returns must not borrow from the closure: what it uses of its surroundings it clones.
+    ///
+    /// ```
+    /// # use trefoil::Engine;
+    /// #[derive(serde::Deserialize)]
+    /// struct City {
+    ///     city: String,
+    /// }
+    ///
+    /// let known = std::sync::Arc::new(vec!["Bergen".to_owned()]);
+    /// let engine = Engine::new()
+    ///     .tool("length", async |city: City| Ok(city.city.len()))
+    ///     .tool("known", move |city: City| {
+    ///         let known = known.clone();
+    ///         async move { Ok(known.contains(&city.city)) }
+    ///     });
+    /// ```
+    #[must_use]
+    pub fn tool<A, R, F, W>(self, name: impl Into<String>, tool: F) -> Self
+    where
+        F: Fn(A) -> W + Send + Sync + 'static,
+        W: Future<Output = std::result::Result<R, BoxError>> + Send + 'static,
+        A: DeserializeOwned + Send + 'static,
+        R: Serialize + Send + 'static,
+    {
+        self.with(|parts| parts.closures.add(name.into(), tool))
+    }
+    /// Other tools, where those of [`tool`](Self::tool) are not enough: a host is asked by name.
+    #[must_use]
+    pub fn tools(self, tools: impl ToolHost + 'static) -> Self {
+        self.with(|parts| parts.tools = Some(Arc::new(tools)))
+    }
+    /// Which model answers, instead of what the manifests name: `"provider:name"`, `"embedded"` or `"scripted=FILE"` for every
+    /// call; `"NAME=provider:name"` for an alias, an agent or a step. May be called more than once. What is none of these keeps
+    /// runs from starting.
+    #[must_use]
+    pub fn model<M>(self, model: M) -> Self
+    where
+        M: TryInto<ModelOverride>,
+        M::Error: Into<PlanError>,
+    {
+        self.with(|parts| match model.try_into() {
+            Ok(model) => parts.models.push(model),
+            Err(error) => parts.wrong_models.push(error.into()),
+        })
+    }
+    /// A model provider of one's own. It answers every call.
+    #[must_use]
+    pub fn provider(self, provider: impl ModelProvider + 'static) -> Self {
+        self.with(|parts| parts.provider = Some(Arc::new(provider)))
+    }
+    /// The providers' addresses and keys. Without: those in the process's environment as it is at the first run.
+    #[must_use]
+    pub fn registry(self, registry: Registry) -> Self {
+        self.with(|parts| parts.registry = Some(registry))
+    }
+    /// How long a model call may take.
+    #[must_use]
+    pub fn limits(self, limits: Limits) -> Self {
+        self.with(|parts| parts.limits = limits)
+    }
+    /// What the operator's files say of models and providers. What is chosen by [`Self::model`] and set in the environment
+    /// comes first.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn settings(self, settings: Settings) -> Self {
+        self.with(|parts| parts.settings = settings)
+    }
+    /// Whether the embedded model may answer unasked where no provider is set up at all. Only for somebody who shows that the
+    /// answers are placeholders (decision C13). Without: a flow whose models cannot be asked does not start.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn placeholders(self, placeholders: bool) -> Self {
+        self.with(|parts| parts.placeholders = placeholders)
+    }
+    /// Who runs commands. Without: nobody, and a flow that can reach a command does not start.
+    #[must_use]
+    pub fn commands(self, commands: impl CommandHost + 'static) -> Self {
+        self.with(|parts| parts.commands = Some(Arc::new(commands)))
+    }
+    /// Who answers questions. Without: nobody but [`Self::answer`].
+    #[must_use]
+    pub fn humans(self, humans: impl HumanInbox + 'static) -> Self {
+        self.with(|parts| parts.humans = Some(Arc::new(humans)))
+    }
+    /// The answer of a step that asks a person, by its key or its label. Several for one step are given one after the other,
+    /// the last one again and again.
+    #[must_use]
+    pub fn answer(self, step: impl Into<String>, answer: impl Into<String>) -> Self {
+        self.with(|parts| parts.answers.push((step.into(), answer.into())))
+    }
+    /// Where the entries of runs are kept. Without: nowhere.
+    #[must_use]
+    pub fn journal(self, journal: impl Journal + 'static) -> Self {
+        self.with(|parts| parts.journal = Some(Arc::new(journal)))
+    }
+    /// What tells the time.
+    #[must_use]
+    pub fn clock(self, clock: impl Clock + 'static) -> Self {
+        self.with(|parts| parts.clock = Some(Arc::new(clock)))
+    }
+    /// What `env.*` stands for. Without: the process's environment and the flow's environment files.
+    #[must_use]
+    pub fn secrets(self, secrets: impl Secrets + 'static) -> Self {
+        self.with(|parts| parts.secrets = Some(Arc::new(secrets)))
+    }
+    /// Somebody who watches every run, besides whoever holds its handle. May be called more than once.
+    #[must_use]
+    pub fn events(self, events: impl EventSink + 'static) -> Self {
+        self.with(|parts| parts.events.push(Arc::new(events)))
+    }
+    /// How many model calls a run may make before it ends with `BUDGET_EXCEEDED`; 10,000 without.
+    #[must_use]
+    pub fn max_calls(self, calls: u64) -> Self {
+        self.with(|parts| parts.max_calls = Some(calls))
+    }
+    /// The seed of the embedded model, of retry delays and of the ids of runs; without, runs have ids that differ from process
+    /// to process, and the rest is as with 0.
+    #[must_use]
+    pub fn seed(self, seed: u64) -> Self {
+        self.with(|parts| {
+            parts.seed = Some(seed);
+            parts.random = Some(Arc::new(SeededRandom::new(seed)));
+        })
+    }
+
+    /// Starts a run and returns a handle on it. The run goes on by itself, whether or not anybody looks; dropping the handle
+    /// stops it.
+    ///
+    /// The input is anything that serde can write; `()` and null are no input. Must be called inside a tokio runtime.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotStarted`] with everything that is missing or does not fit: models without a key, tools that nobody offers,
+    /// questions that nobody answers, an input that the flow does not take. Nothing was called then.
+    /// [`Error::Input`] and [`Error::NoRuntime`] mean that the call itself is wrong.
+    pub fn start(&self, flow: &Flow, input: impl Serialize) -> Result<Run> {
+        self.ready(flow)?.start(input)
+    }
+    /// Everything that a run of the flow needs, or [`Error::NotStarted`] with everything that is missing. Calls nothing.
+    pub fn ready(&self, flow: &Flow) -> Result<Ready> {
+        Ready::new(self, flow).map_err(Error::NotStarted)
     }
 
     /// Decides what answers, and writes it into a program without running it: what [`Self::ready`] would use.
-    pub fn aim(&self, program: &mut Program) -> Result<(AnswersFrom, Vec<Elsewhere>), Vec<Diagnostic>> {
-        let source = self.source(program, 0);
-        source.provider.map(|_| (source.from, source.elsewhere))
-    }
-
-    /// The models of the operator's files that this program has a use for, then those that were chosen for this run. One that
-    /// was chosen for every call leaves nothing to the files.
-    fn chosen(&self, program: &Program) -> Vec<ModelOverride> {
-        let parts = &self.parts;
-        let by_name = |model: &ModelOverride| match model {
-            ModelOverride::For { name, .. } => trefoil_models::plan::names(program, name),
-            _ => false,
-        };
-        let settled = parts.models.iter().any(|model| !matches!(model, ModelOverride::For { .. }));
-        let of_files = parts.settings.models.iter().filter(|model| !settled && by_name(model));
-        of_files.chain(&parts.models).cloned().collect()
-    }
-
-    fn source(&self, program: &mut Program, seed: u64) -> Source {
-        let parts = &self.parts;
-        if let Some(own) = &parts.provider {
-            return Source::of(AnswersFrom::Provider, own.clone());
-        }
-        // The operator's environment and nothing that a manifest names: an `env_file` is for `env.*`.
-        let registry = parts.registry.clone().unwrap_or_else(Registry::from_env);
-        let registry = registry.with_limits(parts.limits);
-        let says = &parts.settings.addresses;
-        let registry =
-            says.iter().fold(registry, |r, (provider, address, file)| r.with_address(provider, address, file));
-        let chosen = self.chosen(program);
-        let asked = Asked { chosen: &chosen, placeholders: parts.placeholders };
-        let plan = match ModelPlan::decide(program, &registry, asked) {
-            Ok(plan) => plan,
-            Err(errors) => {
-                let reasons = errors.into_iter().map(|e| missing(e.place, e.message, e.help)).collect();
-                return Source { provider: Err(reasons), ..Source::of(AnswersFrom::AsWritten, registry.by_name()) };
-            }
-        };
-        match plan {
-            ModelPlan::Embedded => Source::of(AnswersFrom::Embedded, Arc::new(Embedded::new(program, seed))),
-            ModelPlan::AsWritten => Source::real(AnswersFrom::AsWritten, &registry, program),
-            ModelPlan::Named { provider, model } => {
-                Source::real(AnswersFrom::One(format!("{provider}:{model}")), &registry, program)
-            }
-            ModelPlan::Scripted(path) => match Scripted::read(&path) {
-                Ok(script) => {
-                    let script = Arc::new(script);
-                    Source { script: Some(script.clone()), ..Source::of(AnswersFrom::Script(path), script) }
-                }
-                Err(error) => {
-                    let provider = Err(vec![missing(None, error.message, None)]);
-                    Source { provider, ..Source::of(AnswersFrom::Script(path), registry.by_name()) }
-                }
-            },
-        }
-    }
-}
-
-/// Who answers.
-struct Source {
-    from: AnswersFrom,
-    provider: Result<Arc<dyn ModelProvider>, Vec<Diagnostic>>,
-    script: Option<Arc<Scripted>>,
-    elsewhere: Vec<Elsewhere>,
-}
-
-impl Source {
-    fn of(from: AnswersFrom, provider: Arc<dyn ModelProvider>) -> Self {
-        Self { from, provider: Ok(provider), script: None, elsewhere: Vec::new() }
-    }
-    fn real(from: AnswersFrom, registry: &Registry, program: &Program) -> Self {
-        let mut elsewhere: Vec<Elsewhere> = Vec::new();
-        for (_, model) in models_used(program) {
-            let found = model.provider.as_deref().and_then(|provider| registry.elsewhere(provider));
-            elsewhere.extend(found.filter(|found| !elsewhere.contains(found)));
-        }
-        Self { elsewhere, ..Self::of(from, registry.by_name()) }
-    }
-}
-
-fn missing(place: Option<Location>, message: String, help: Option<String>) -> Diagnostic {
-    let d = match place {
-        Some(at) => Diagnostic::error(MODEL, at, message),
-        None => Diagnostic::nowhere(MODEL, Severity::Error, None, message),
-    };
-    Diagnostic { help, ..d }
-}
-
-/// The texts of the environment files, for `env.*` and nothing else; one that cannot be read is a reason not to start.
-fn env_texts(loaded: &Loaded, reasons: &mut Vec<Diagnostic>) -> Vec<String> {
-    let mut texts = Vec::new();
-    for file in &loaded.env_files {
-        match file.text() {
-            Ok(text) => texts.push(text),
-            Err(why) => reasons.push(
-                Diagnostic::nowhere(
-                    ENV_FILE,
-                    Severity::Error,
-                    Some(loaded.entry),
-                    format!("the environment file `{}` cannot be read: {}", file.path.display(), why.reason()),
-                )
-                .help("create it, or remove `env_file`; it holds one `NAME=value` a line"),
-            ),
-        }
-    }
-    texts
-}
-
-impl Ready {
-    /// Whether the entry takes an input. Calls nothing: the machine begins, and is asked no further.
-    pub fn check_input(&self, input: Option<&Value>) -> Result<(), NotStarted> {
-        let faults = input_faults(&self.prepared, input);
-        if faults.is_empty() {
-            return Ok(());
-        }
-        Err(NotStarted { reasons: faults.iter().map(|error| explain(INPUT, error)).collect() })
-    }
-    /// Runs to the end, or until `cancel` is used.
-    pub async fn run(self, input: Option<Value>, cancel: Cancel) -> RunOutcome {
-        let options = Options {
-            seed: Some(self.seed),
-            run: None,
-            max_calls: Some(self.max_calls),
-            cancel,
-            answers_from: Some(self.answers_from.to_string()),
-            placeholder: self.answers_from == AnswersFrom::Embedded,
-        };
-        run_prepared(self.prepared, input, self.ports, options).await
-    }
-    /// The script, where answers come from one.
-    pub fn script(&self) -> Option<&Arc<Scripted>> {
-        self.script.as_ref()
+    #[doc(hidden)]
+    pub fn aim(
+        &self,
+        program: &mut Arc<Program>,
+    ) -> std::result::Result<(AnswersFrom, Vec<Elsewhere>), Vec<Diagnostic>> {
+        self.kept.decide(&self.parts, program)
     }
 }
 
@@ -448,30 +281,20 @@ pub fn explain(rule: &'static str, error: &RunError) -> Diagnostic {
     }
 }
 
-/// Two tool hosts; the first that offers a tool calls it.
-struct Either(Arc<dyn ToolHost>, Arc<dyn ToolHost>);
-
-#[async_trait]
-impl ToolHost for Either {
-    fn offers(&self, name: &str) -> bool {
-        self.0.offers(name) || self.1.offers(name)
-    }
-    async fn call(&self, key: &Key, request: &ToolRequest) -> Result<Value, ToolError> {
-        let host = if self.0.offers(&request.name) { &self.0 } else { &self.1 };
-        host.call(key, request).await
-    }
-}
-
-/// Several who watch.
-struct Fan(Vec<Arc<dyn EventSink>>);
-
-impl EventSink for Fan {
-    fn wants_provenance(&self) -> bool {
-        self.0.iter().any(|sink| sink.wants_provenance())
-    }
-    fn event(&self, event: &Event) {
-        for sink in &self.0 {
-            sink.event(event);
-        }
+/// A failed run as a finding: code, message, step, excerpt, cause, what to do.
+pub fn failed(error: &RunError) -> Diagnostic {
+    use trefoil_machine::Cause;
+    let mut d = explain("run-failed", error);
+    let step = error.key.as_ref().filter(|key| !key.0.is_empty());
+    let step = step.map(|key| format!(" in `{}`", crate::trace::without_try(&key.0))).unwrap_or_default();
+    let cause = match &error.cause {
+        Some(Cause::Status(status)) if !error.message.contains(&status.to_string()) => format!(" (status {status})"),
+        Some(Cause::Network) => " (network error)".to_owned(),
+        Some(Cause::Status(_) | Cause::Guardrail | Cause::Timeout) | None => String::new(),
+    };
+    d.message = format!("{}{step}: {}{cause}", error.code, error.message);
+    match crate::codes::help::help(error).filter(|_| error.help.is_none()) {
+        Some(help) => d.help(help),
+        None => d,
     }
 }

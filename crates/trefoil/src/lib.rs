@@ -1,43 +1,91 @@
-//! Trefoil: load, check, plan, draw and run agent workflows written in YAML.
+//! Trefoil runs agent workflows written in YAML: agntz manifests, AEGIS agents and workflows, SirenSpec workflows.
 //!
-//! This is the crate to depend on. The crates beneath it are re-exported under their names.
+//! A [`Flow`] is a workflow that was read and checked. An [`Engine`] starts runs of flows, with the models, tools and people
+//! that it was given. A [`Run`] is the handle on one of them: its events, its end, its output.
+//!
+//! # Example
+//!
+//! ```
+//! use trefoil::{Engine, Flow};
+//!
+//! #[derive(serde::Deserialize)]
+//! struct Place {
+//!     city: String,
+//! }
+//!
+//! #[tokio::main(flavor = "current_thread")]
+//! async fn main() -> trefoil::Result<()> {
+//!     let weather = Flow::from_text("weather.yaml", include_str!("../examples/weather.yaml"))?;
+//!     let engine = Engine::new()
+//!         .model("embedded") // placeholders; without this line, the models that the manifest names
+//!         .tool("forecast", async |at: Place| Ok(serde_json::json!({ "degrees": at.city.len() })));
+//!     let mut run = engine.start(&weather, serde_json::json!({ "city": "Bergen" }))?;
+//!     while let Some(event) = run.event().await {
+//!         eprintln!("{event}");
+//!     }
+//!     println!("{}", run.output::<String>().await?);
+//!     Ok(())
+//! }
+//! ```
+//!
+//! # Flows
+//!
+//! [`Flow::load`] reads from disk, [`Flow::from_text`] and [`Flow::from_files`] from memory, where nothing on the disk is looked
+//! at: for manifests that are kept in a database. Every mistake of every file is found at once; a flow with errors is no flow.
+//! [`Flow::plan`] says what a run would do, [`Flow::graph`] draws it.
+//!
+//! A flow is prepared once and shared: load it when the program starts, and run it as often as needed.
+//!
+//! # Engines
+//!
+//! An [`Engine`] is put together by its methods: [`tool`](Engine::tool) takes a closure, [`model`](Engine::model) says who answers,
+//! [`answer`](Engine::answer) speaks for people. What is not set has a default that costs nothing. Larger parts are traits, in
+//! [`ports`]. Before a run starts, the engine looks for all that it could need: a run that lacks a tool, a key or an answer is not
+//! started, and nothing is called.
+//!
+//! # Runs
+//!
+//! [`Engine::start`] takes an input that serde can write and returns a [`Run`] at once. The run has a task of its own.
+//! [`Run::event`] gives its events as they happen, [`Run::output`] its output as a type that serde can read, [`Run::outcome`] also
+//! what it has cost. [`Run::cancel`] ends it in good order; dropping the handle stops it at once.
+//!
+//! # Errors
+//!
+//! [`Error`] is the only error type. Shown, it has the lines of the manifest, and what to do. Its variants tell what a program
+//! has to know: the [`Findings`] of a flow that does not load or start, the [`Failure`] of a run.
 
-pub mod door;
-pub mod load;
-
-pub mod fix;
-
-pub mod graph;
-pub mod plan;
-
-pub mod render;
-pub mod schema;
-
-pub mod answers;
-pub mod codes;
-pub mod engine;
-pub mod input;
-pub mod preflight;
-pub mod settings;
-pub mod shell;
-pub mod trace;
-
+mod answers;
+mod codes;
 mod data;
 mod describe;
+mod door;
+mod engine;
+mod error;
+mod fix;
+mod flow;
+mod input;
+mod load;
+mod preflight;
+mod render;
+mod run;
+mod schema;
+mod settings;
+mod shell;
+mod trace;
 
-pub use data::data;
+pub mod diagnostics;
+pub mod graph;
+#[doc(hidden)]
+pub mod internals;
+pub mod models;
+pub mod plan;
+pub mod ports;
 
-pub use trefoil_check as checker;
-pub use trefoil_embedded as embedded;
-pub use trefoil_front as front;
-pub use trefoil_ir as ir;
-pub use trefoil_machine as machine;
-pub use trefoil_models as models;
-pub use trefoil_runtime as runtime;
-pub use trefoil_syntax as syntax;
-pub use trefoil_template as template;
+pub use engine::{AnswersFrom, Engine, Ready};
+pub use error::{BoxError, Error, Failure, Findings, Result};
+pub use flow::{Flow, FlowOptions};
+pub use run::Run;
 
-pub use engine::{AnswersFrom, Engine, EngineBuilder, NotStarted, Ready};
-pub use fix::{Fixed, fix, preview};
-pub use load::{Cache, Checks, LoadOptions, Loaded, Progress, Report, Step, Target, check, load};
-pub use plan::Plan;
+pub use trefoil_machine::Cause;
+pub use trefoil_runtime::{Cancel, Event, EventKind, Key, RunError, RunOutcome as Outcome};
+pub use trefoil_template::Value;

@@ -1,8 +1,8 @@
 //! Addresses of providers: who would get the key is who the address seems to name.
 
-use trefoil::models::http::Endpoint;
-use trefoil::models::vendors::VENDORS;
-use trefoil::models::{Address, Registry};
+use trefoil_models::http::Endpoint;
+use trefoil_models::vendors::VENDORS;
+use trefoil_models::{Address, Registry};
 
 use crate::{Target, fixed};
 

@@ -8,7 +8,7 @@ use std::ffi::OsStr;
 use std::io::{Error, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use trefoil::door::{Rooms, Shut, Steps, clean};
+use trefoil::internals::door::{Rooms, Shut, Steps, clean};
 use trefoil_front::project::resolve_path;
 
 use crate::{Target, fixed};

@@ -1,6 +1,7 @@
 //! Programs to plans and pictures.
 
-use trefoil::{Plan, graph};
+use trefoil::graph;
+use trefoil::plan::Plan;
 
 use crate::manifest::{self, Bundle, Folder, KEYS, WORDS};
 use crate::{Shape, Target, fixed};

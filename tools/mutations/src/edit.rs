@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use trefoil::syntax::Span;
+use trefoil_syntax::Span;
 
 /// A manifest with a mistake in it.
 #[derive(Debug, Clone)]

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use regex::Regex;
-use trefoil::schema::Segment;
-use trefoil::syntax::yaml::{Entry, Kind, Mapping, Node, Style};
-use trefoil::syntax::{Files, SourceFile, yaml};
+use trefoil::internals::schema::Segment;
+use trefoil_syntax::yaml::{Entry, Kind, Mapping, Node, Style};
+use trefoil_syntax::{Files, SourceFile, yaml};
 
 use crate::edit::{Edits, Mutation, range};
 
@@ -115,8 +115,8 @@ impl Manifest {
         self.places.iter().filter(move |p| &*p.entry.key.value == key)
     }
     /// Whether a manifest speaks of a key of the format at this place, not of a name of its own.
-    pub fn is_format_key(&self, place: &Place) -> Option<trefoil::schema::Key> {
-        let keys = trefoil::schema::keys_at(self.dialect, &self.root, &place.path);
+    pub fn is_format_key(&self, place: &Place) -> Option<trefoil::internals::schema::Key> {
+        let keys = trefoil::internals::schema::keys_at(self.dialect, &self.root, &place.path);
         keys.into_iter().find(|k| k.name == *place.entry.key.value)
     }
     /// Places whose text is a template.

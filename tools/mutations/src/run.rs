@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use trefoil::syntax::diagnostic::Fix;
-use trefoil::syntax::{Files, Severity};
-use trefoil::{LoadOptions, check};
+use trefoil::internals::{LoadOptions, check};
+use trefoil_syntax::diagnostic::Fix;
+use trefoil_syntax::{Files, Severity};
 
 use crate::classes::{CLASSES, Class};
 use crate::edit::{Mutation, line_of};

@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-use trefoil::{LoadOptions, check};
+use trefoil::internals::{LoadOptions, check};
 use trefoil_lsp::Workspace;
 
 use super::manifests::{aegis, agntz, sirenspec};

@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use trefoil::checker::catalogue::in_order;
-use trefoil::checker::{Limits, Rule};
-use trefoil::fix::Change;
-use trefoil::syntax::diagnostic::render::{SarifRule, github, json, sarif, summary};
-use trefoil::{Checks, Fixed, LoadOptions, Report};
+use trefoil::internals::fix::Change;
+use trefoil::internals::{Checks, Fixed, LoadOptions, Read, Report};
+use trefoil_check::catalogue::in_order;
+use trefoil_check::{Limits, Rule};
+use trefoil_syntax::diagnostic::render::{SarifRule, github, json, sarif, summary};
 
 use crate::args::{DialectArg, PathArgs};
 use crate::levels::LevelArgs;
@@ -67,7 +67,8 @@ pub fn run(args: &Check) -> u8 {
     };
     let dialect = args.dialect.dialect.map(|d| d.0);
     // Folders that a trusted project may read are the same for a check as for a run.
-    let settings = args.paths.iter().map(|path| trefoil::settings::find(Path::new(path), args.no_config).settings);
+    let settings =
+        args.paths.iter().map(|path| trefoil::internals::settings::find(Path::new(path), args.no_config).settings);
     let trusted: Vec<PathBuf> = settings.flat_map(|settings| settings.allowed).collect();
     let progress = Progress::start();
     let options = LoadOptions {
@@ -78,10 +79,15 @@ pub fn run(args: &Check) -> u8 {
         progress: progress.as_ref().map(Progress::listener),
         ..LoadOptions::default()
     };
+    let mut read = Read::default();
     let fixed = match (args.fix, args.diff) {
-        (_, true) => trefoil::preview(&args.paths, &options),
-        (true, false) => trefoil::fix(&args.paths, &options),
-        (false, false) => Fixed { report: trefoil::check(&args.paths, &options), ..Fixed::default() },
+        (_, true) => trefoil::internals::preview(&args.paths, &options),
+        (true, false) => trefoil::internals::fix(&args.paths, &options),
+        (false, false) => {
+            let (report, kept) = trefoil::internals::check_and_keep(&args.paths, &options);
+            read = kept;
+            Fixed { report, ..Fixed::default() }
+        }
     };
     drop(progress);
     let (mended, text) = if args.diff {
@@ -105,7 +111,7 @@ pub fn run(args: &Check) -> u8 {
         written.max(mended)
     };
     // The process ends here, and its memory with it: taking a thousand steps apart one by one would take longer than some checks.
-    std::mem::forget(report);
+    std::mem::forget((report, read));
     code
 }
 

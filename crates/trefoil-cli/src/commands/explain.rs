@@ -3,10 +3,10 @@
 use std::fmt::Write as _;
 
 use clap::Args;
-use trefoil::checker::catalogue::level;
-use trefoil::checker::{RULES, Rule, Run, rule};
-use trefoil::codes::{CODES, Code, When, code};
-use trefoil::syntax::suggest;
+use trefoil::internals::codes::{CODES, Code, When, code};
+use trefoil_check::catalogue::level;
+use trefoil_check::{RULES, Rule, Run, rule};
+use trefoil_syntax::suggest;
 
 use crate::{exit, output};
 

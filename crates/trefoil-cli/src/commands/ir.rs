@@ -20,5 +20,5 @@ pub fn run(args: &Ir) -> u8 {
         Err(code) => return code,
     };
     warn(&loaded);
-    output::result(&trefoil::ir::print::print(&loaded.program, &loaded.files))
+    output::result(&trefoil_ir::print::print(&loaded.program, &loaded.files))
 }

@@ -15,8 +15,8 @@ mod schema;
 mod trace;
 mod trust;
 
-use trefoil::syntax::Severity;
-use trefoil::{LoadOptions, Loaded, Target};
+use trefoil::internals::{LoadOptions, Loaded, Target};
+use trefoil_syntax::Severity;
 
 use crate::args::TargetArgs;
 use crate::{exit, output};
@@ -66,7 +66,7 @@ fn load(args: &TargetArgs) -> Result<Loaded, u8> {
 }
 
 fn load_with(target: &Target, options: &LoadOptions) -> Result<Loaded, u8> {
-    trefoil::load(target, options).map_err(|report| {
+    trefoil::internals::load(target, options).map_err(|report| {
         output::say(output::diagnostics(&report.diagnostics, &report.files).trim_end());
         exit::NOT_STARTED
     })

@@ -2,7 +2,7 @@
 
 use clap::{Args, ValueEnum};
 use trefoil::Engine;
-use trefoil::syntax::{Diagnostic, Severity};
+use trefoil_syntax::{Diagnostic, Severity};
 
 use super::{load, warn};
 use crate::args::TargetArgs;
@@ -37,7 +37,7 @@ pub fn run(args: &Plan) -> u8 {
     let operator = args.target.settings();
     output::say(output::diagnostics(&operator.findings, &operator.files).trim_end());
     // Decided as `run` decides, so that both name the same models.
-    match args.models.apply(Engine::builder(), &operator.settings).build().aim(&mut loaded.program) {
+    match args.models.apply(Engine::new(), &operator.settings).aim(&mut loaded.program) {
         Ok((from, elsewhere)) => {
             output::note(&format!("answers come from: {from}"));
             elsewhere.iter().for_each(|elsewhere| output::note(&elsewhere.to_string()));
@@ -48,7 +48,7 @@ pub fn run(args: &Plan) -> u8 {
             output::say(&output::diagnostics(&told.collect::<Vec<_>>(), &loaded.files));
         }
     }
-    let plan = trefoil::Plan::of(&loaded.program, &loaded.files);
+    let plan = trefoil::plan::Plan::of(&loaded.program, &loaded.files);
     output::result(&match args.format {
         Format::Text => plan.text(),
         Format::Json => format!("{:#}\n", plan.json()),

@@ -4,10 +4,10 @@ use std::io::{BufRead as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use trefoil::door;
-use trefoil::render::{Question, answer_line, bad_question};
-use trefoil::template::state::{Failure, Kind, Traced};
-use trefoil::template::{Object, Value};
+use trefoil::internals::door;
+use trefoil::internals::render::{Question, answer_line, bad_question};
+use trefoil_template::state::{Failure, Kind, Traced};
+use trefoil_template::{Object, Value};
 
 use crate::args::{Dialect, dialect};
 use crate::{exit, output};
@@ -51,7 +51,7 @@ pub fn run(args: &Render) -> u8 {
         Ok(state) => state,
         Err(code) => return code,
     };
-    if let Err(why) = trefoil::render::check_state(dialect.0, &state) {
+    if let Err(why) = trefoil::internals::render::check_state(dialect.0, &state) {
         output::refuse(&why, None);
         return exit::NOT_STARTED;
     }
@@ -122,7 +122,7 @@ fn read_state(path: &Path) -> Result<Value, u8> {
         Ok(bytes) => bytes,
         Err(why) => return refuse(format!("`{name}` cannot be read: {}", why.reason())),
     };
-    match trefoil::data(&name.to_string(), bytes) {
+    match trefoil::internals::data(&name.to_string(), bytes) {
         Ok(state @ Value::Object(_)) => Ok(state),
         Ok(other) => refuse(format!("the state in `{name}` is {}, not an object", other.describe())),
         Err((files, found)) => {
@@ -144,7 +144,7 @@ fn marked(source: &str, traced: &Traced) -> String {
         out.push_str(&format!("{mark}«{}:{inserted}»{mark:#}", index + 1));
         at = end;
         if let Some(reference) = traced.references.get(part.reference as usize) {
-            let (line, column) = trefoil::template::state::position(source, reference.span.start as usize);
+            let (line, column) = trefoil_template::state::position(source, reference.span.start as usize);
             let path = if reference.path.is_empty() { "this".to_owned() } else { reference.dotted() };
             list.push_str(&format!("\n{:>3}  {path}  at {line}:{column}", index + 1));
         }

@@ -2,8 +2,8 @@
 
 use clap::{Args, ValueEnum};
 use serde_json::json;
-use trefoil::checker::catalogue::{in_order, level};
-use trefoil::checker::{Rule, Run};
+use trefoil_check::catalogue::{in_order, level};
+use trefoil_check::{Rule, Run};
 
 use crate::output;
 

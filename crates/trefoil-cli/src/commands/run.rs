@@ -5,15 +5,16 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
-use trefoil::checker::semantic::cost::Costs;
-use trefoil::engine::{Engine, MODEL, NotStarted, Ready};
-use trefoil::models::Limits;
-use trefoil::runtime::RunOutcome;
-use trefoil::shell::Shell;
-use trefoil::syntax::Severity;
-use trefoil::template::{Value, limits};
-use trefoil::trace::{About, Tracer};
-use trefoil::{AnswersFrom, Checks, LoadOptions, Loaded, Report};
+use trefoil::internals::engine::{Engine, MODEL, Ready};
+use trefoil::internals::trace::{About, Tracer};
+use trefoil::internals::{Checks, LoadOptions, Loaded, Report};
+use trefoil::ports::Shell;
+use trefoil::{AnswersFrom, Error, Findings, Flow};
+use trefoil_check::semantic::cost::Costs;
+use trefoil_models::Limits;
+use trefoil_runtime::RunOutcome;
+use trefoil_syntax::Severity;
+use trefoil_template::{Value, limits};
 
 use crate::args::{TargetArgs, TextArgs};
 use crate::model::{ModelArgs, unasked};
@@ -95,7 +96,7 @@ pub fn run(args: &Run) -> u8 {
 /// Texts that nothing reads.
 fn warn_of_texts(args: &Run, dialect: &str) {
     let given = [("--context", args.texts.context.is_some()), ("--skills", args.texts.skills.is_some())];
-    if trefoil::front::front_end(dialect).is_some_and(|front| !front.reads_texts()) {
+    if trefoil_front::front_end(dialect).is_some_and(|front| !front.reads_texts()) {
         for (option, _) in given.iter().filter(|(_, given)| *given) {
             output::say(&format!("warning: `{option}` has no effect: {dialect} manifests do not read it"));
         }
@@ -116,52 +117,56 @@ fn start(args: &Run) -> Result<u8, u8> {
         checks: (!args.no_check).then(Checks::default),
         ..args.target.options_with(&settings)
     };
-    let loaded =
-        trefoil::load(&args.target.target(), &options).map_err(|report| not_started(args, &options, &report))?;
-    count_calls(args, &loaded)?;
+    let loaded = trefoil::internals::load(&args.target.target(), &options);
+    let flow = Flow::from(loaded.map_err(|report| not_started(args, &options, &report))?);
+    let loaded = flow.loaded();
+    count_calls(args, loaded)?;
     if !args.quiet {
         warn_of_texts(args, loaded.dialect);
-        count_warnings(args, &loaded);
+        count_warnings(args, loaded);
     }
-    let input = input::read(&loaded, &args.inputs, args.input_json.as_deref());
-    let input = input.map_err(|why| refuse_input(&loaded, why))?;
+    let input = input::read(loaded, &args.inputs, args.input_json.as_deref());
+    let input = input.map_err(|why| refuse_input(loaded, why))?;
     let interactive = output::interactive() && args.events.is_none();
-    let input = ask::complete(&loaded, input, interactive, args.quiet)?;
+    let input = ask::complete(loaded, input, interactive, args.quiet)?;
     let tracer = Arc::new(Tracer::default());
     // Events on a terminal and a picture that is drawn again and again would be in each other's way.
     let events_shown = args.events.is_some() && std::io::stdout().is_terminal();
     let shown = Arc::new(Shown::new(args.quiet || events_shown));
-    let mut builder = Engine::builder().events(shown.clone());
+    let mut engine = Engine::new().events(shown.clone());
     if args.trace.is_some() {
-        builder = builder.events(tracer.clone());
+        engine = engine.events(tracer.clone());
     }
     let lines = args.events.map(|Events::Jsonl| Arc::new(Jsonl::new(loaded.files.clone())));
     if let Some(lines) = &lines {
-        builder = builder.events(lines.clone());
+        engine = engine.events(lines.clone());
     }
-    builder = args.models.apply(builder, &settings);
+    engine = args.models.apply(engine, &settings);
     let call_ms = args.timeout.map(|seconds| seconds.saturating_mul(1000));
-    builder = builder.limits(Limits { call_ms, ..Limits::default() });
+    engine = engine.limits(Limits { call_ms, ..Limits::default() });
     if let Some(seed) = args.seed {
-        builder = builder.seed(seed);
+        engine = engine.seed(seed);
     }
     if let Some(calls) = args.max_calls {
-        builder = builder.max_calls(calls);
+        engine = engine.max_calls(calls);
     }
     for (step, value) in &args.answers {
-        builder = builder.answer(step.clone(), value.clone());
+        engine = engine.answer(step.clone(), value.clone());
     }
     if args.allow_command || settings.commands {
-        trefoil::shell::adopt();
-        builder = builder.commands(Arc::new(Shell::default()));
+        trefoil::internals::shell::adopt();
+        engine = engine.commands(Shell::default());
     }
     if output::interactive() {
-        builder = builder.humans(Arc::new(Terminal::new(shown.clone())));
+        engine = engine.humans(Terminal::new(shown.clone()));
     }
-    let ready = builder.build().ready(&loaded).map_err(|not| refuse(&loaded, &not))?;
-    ready.check_input(input.as_ref()).map_err(|not| refuse(&loaded, &not))?;
+    let ready = engine.ready(&flow).map_err(|error| match error {
+        Error::NotStarted(why) => refuse(&why),
+        other => cannot_start(&other),
+    })?;
+    ready.check_input(input.as_ref()).map_err(|why| refuse(&why))?;
     overwrite::spare_sources(args.trace.as_deref(), &loaded.files)?;
-    let record = |path| Recording::new(path, About::new(&loaded, &ready.answers_from), tracer);
+    let record = |path| Recording::new(path, About::new(loaded, ready.answers_from()), tracer);
     let recording = args.trace.clone().map(record).transpose()?;
     if let Some(script) = ready.script()
         && !args.quiet
@@ -170,9 +175,9 @@ fn start(args: &Run) -> Result<u8, u8> {
     }
     label(args, &ready);
 
-    shown.begin(&loaded, &ready.answers_from.to_string(), args.seed);
+    shown.begin(loaded, &ready.answers_from().to_string(), args.seed);
     let script = ready.script().cloned();
-    let placeholders = ready.answers_from == AnswersFrom::Embedded;
+    let placeholders = *ready.answers_from() == AnswersFrom::Embedded;
     let stop = Stop::listen(recording.map(Arc::new)).map_err(|error| cannot_start(&error))?;
     let outcome = drive(ready, input, &stop)?;
     // First of all: what is shown may have to wait for a reader.
@@ -181,7 +186,7 @@ fn start(args: &Run) -> Result<u8, u8> {
     if let Some(script) = script.filter(|_| !args.quiet && outcome.result.is_ok()) {
         script.unused().iter().for_each(|line| output::warning(line));
     }
-    let mut code = finish(args, &loaded, &shown, placeholders, &outcome);
+    let mut code = finish(args, loaded, &shown, placeholders, &outcome);
     if let Some(lines) = lines {
         code = code.max(output::written(lines.written()));
     }
@@ -195,12 +200,12 @@ fn start(args: &Run) -> Result<u8, u8> {
 /// Made-up answers are never taken for real ones, however quiet it is to be.
 fn label(args: &Run, ready: &Ready) {
     let asked_for = args.models.embedded();
-    if ready.answers_from == AnswersFrom::Embedded {
+    if *ready.answers_from() == AnswersFrom::Embedded {
         let why = if asked_for { "" } else { "no API key is set for any provider: " };
         output::loud(&format!("{why}answers are placeholders from the offline embedded model"));
     }
     // Whoever runs this sees where prompts and keys go before they do.
-    ready.elsewhere.iter().for_each(|elsewhere| output::note(&elsewhere.to_string()));
+    ready.elsewhere().iter().for_each(|elsewhere| output::note(&elsewhere.to_string()));
 }
 
 fn drive(ready: Ready, input: Option<Value>, stop: &Stop) -> Result<RunOutcome, u8> {
@@ -211,7 +216,7 @@ fn drive(ready: Ready, input: Option<Value>, stop: &Stop) -> Result<RunOutcome, 
     Ok(outcome)
 }
 
-fn cannot_start(error: &std::io::Error) -> u8 {
+fn cannot_start(error: &dyn std::error::Error) -> u8 {
     output::refuse(&format!("the run could not be started: {error}"), None);
     exit::NOT_STARTED
 }
@@ -223,7 +228,7 @@ fn not_started(args: &Run, options: &LoadOptions, report: &Report) -> u8 {
     let errors = found.iter().filter(|d| d.severity == Severity::Error).count();
     let of = if errors == 1 { "an error".to_owned() } else { format!("{errors} errors") };
     let unchecked = LoadOptions { checks: None, ..options.clone() };
-    let only_rules = !args.no_check && trefoil::load(&args.target.target(), &unchecked).is_ok();
+    let only_rules = !args.no_check && trefoil::internals::load(&args.target.target(), &unchecked).is_ok();
     let help = match args.no_check {
         true => Some("`--no-check` cannot skip these errors: the file cannot be loaded"),
         false => only_rules.then_some("to run it anyway, add `--no-check`"),
@@ -261,9 +266,9 @@ fn refuse_input(loaded: &Loaded, why: input::Refusal) -> u8 {
     exit::NOT_STARTED
 }
 
-fn refuse(loaded: &Loaded, why: &NotStarted) -> u8 {
-    output::say(output::diagnostics(&why.reasons, &loaded.files).trim_end());
-    if why.reasons.iter().any(|reason| reason.rule == MODEL) {
+fn refuse(why: &Findings) -> u8 {
+    output::say(output::diagnostics(why.diagnostics(), why.files()).trim_end());
+    if why.diagnostics().iter().any(|reason| reason.rule == MODEL) {
         output::say("");
         let help = format!("for placeholder answers, add `--model embedded`{}", unasked());
         output::refuse("the run was not started, and nothing was sent", Some(&help));

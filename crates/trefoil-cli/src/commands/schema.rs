@@ -2,13 +2,13 @@
 
 use clap::Args;
 use clap::builder::PossibleValuesParser;
-use trefoil::front::FRONT_ENDS;
-use trefoil::syntax::diagnostic::render::JSON_SCHEMA;
+use trefoil_front::FRONT_ENDS;
+use trefoil_syntax::diagnostic::render::JSON_SCHEMA;
 
 use crate::output;
 
 /// What is printed and has a schema. A new one is a line here; what is read are the front ends.
-const PRINTED: &[(&str, &str)] = &[("check-output", JSON_SCHEMA), ("trace-output", trefoil::trace::SCHEMA)];
+const PRINTED: &[(&str, &str)] = &[("check-output", JSON_SCHEMA), ("trace-output", trefoil::internals::trace::SCHEMA)];
 
 fn all() -> impl Iterator<Item = (&'static str, &'static str)> {
     FRONT_ENDS.iter().map(|f| (f.name(), f.schema())).chain(PRINTED.iter().copied())

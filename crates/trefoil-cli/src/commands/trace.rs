@@ -43,8 +43,8 @@ pub fn run(args: &Trace) -> u8 {
         if let Err(code) = overwrite::spare(path, [Path::new(&args.file)]) {
             return code;
         }
-        let page = trefoil::trace::page::html(&trace);
-        let written = trefoil::trace::Pending::create(path).and_then(|pending| pending.finish(&page));
+        let page = trefoil::internals::trace::page::html(&trace);
+        let written = trefoil::internals::trace::Pending::create(path).and_then(|pending| pending.finish(&page));
         return match written {
             Ok(()) => exit::OK,
             Err(error) => {

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use trefoil::settings::{self, Standing};
-use trefoil::syntax::diagnostic::render::clean;
+use trefoil::internals::settings::{self, Standing};
+use trefoil_syntax::diagnostic::render::clean;
 
 use crate::{exit, output};
 

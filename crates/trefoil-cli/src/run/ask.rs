@@ -2,11 +2,11 @@
 
 use std::io::{BufRead as _, Write as _};
 
-use trefoil::Loaded;
-use trefoil::engine::INPUT;
-use trefoil::input::{self, Missing};
-use trefoil::syntax::Diagnostic;
-use trefoil::template::Value;
+use trefoil::internals::Loaded;
+use trefoil::internals::engine::INPUT;
+use trefoil::internals::input::{self, Missing};
+use trefoil_syntax::Diagnostic;
+use trefoil_template::Value;
 
 use super::words::{line, safe};
 use crate::{exit, output};

@@ -1,8 +1,8 @@
 //! The items that failed, after the tree: whose rows have room for the beginning of an error only.
 
 use anstyle::{AnsiColor, Style};
-use trefoil::runtime::RunError;
-use trefoil::syntax::{Files, Location};
+use trefoil_runtime::RunError;
+use trefoil_syntax::{Files, Location};
 
 use super::look::{Look, dim};
 use super::progress::{Node, Progress, State};

@@ -1,8 +1,8 @@
 //! The line above the tree: what runs, for how long, what it has spent and may still spend.
 
-use trefoil::Loaded;
-use trefoil::checker::semantic::cost::Costs;
-use trefoil::runtime::Usage;
+use trefoil::internals::Loaded;
+use trefoil_check::semantic::cost::Costs;
+use trefoil_runtime::Usage;
 
 use super::words::{self, grouped, time, tokens};
 

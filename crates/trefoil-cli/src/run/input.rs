@@ -2,10 +2,10 @@
 
 use std::io::Read as _;
 
-use trefoil::Loaded;
-use trefoil::input::{InputError, typed};
-use trefoil::syntax::{Diagnostic, Files};
-use trefoil::template::{Value, limits};
+use trefoil::internals::Loaded;
+use trefoil::internals::input::{InputError, typed};
+use trefoil_syntax::{Diagnostic, Files};
+use trefoil_template::{Value, limits};
 
 /// Why there is no input.
 pub enum Refusal {
@@ -37,7 +37,7 @@ fn base(argument: &str) -> Result<Value, Refusal> {
     if bytes.len() as u64 > limits::INPUT_BYTES {
         return Err(error(format!("the input has more than {} MB", limits::INPUT_BYTES >> 20)));
     }
-    trefoil::data(&name, bytes).map_err(|(files, found)| Refusal::Findings(files, found))
+    trefoil::internals::data(&name, bytes).map_err(|(files, found)| Refusal::Findings(files, found))
 }
 
 fn take(from: impl std::io::Read) -> std::io::Result<Vec<u8>> {

@@ -3,9 +3,9 @@
 use std::io::Write as _;
 use std::sync::{Mutex, PoisonError};
 
-use trefoil::runtime::{Event, EventSink};
-use trefoil::syntax::Files;
-use trefoil::trace::event_json;
+use trefoil::internals::trace::event_json;
+use trefoil_runtime::{Event, EventSink};
+use trefoil_syntax::Files;
 
 /// Writes events.
 pub struct Jsonl {

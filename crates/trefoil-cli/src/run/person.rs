@@ -7,8 +7,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use tokio::sync::Mutex;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
-use trefoil::ir::OnTimeout;
-use trefoil::runtime::{HumanInbox, HumanRequest, Key};
+use trefoil_ir::OnTimeout;
+use trefoil_runtime::{HumanInbox, HumanRequest, Key};
 
 use super::Shown;
 use super::words::{limit, line, safe};

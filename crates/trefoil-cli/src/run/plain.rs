@@ -1,6 +1,6 @@
 //! A run as lines: for log files and for whoever cannot move the cursor.
 
-use trefoil::runtime::{Event, EventKind};
+use trefoil_runtime::{Event, EventKind};
 
 use super::look::Look;
 use super::progress::{Node, Progress, State};

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use trefoil::runtime::{Event, EventKind, RunError, Usage};
-use trefoil::trace::outer;
+use trefoil::internals::trace::outer;
+use trefoil_runtime::{Event, EventKind, RunError, Usage};
 
 use super::words::{line, preview, safe};
 

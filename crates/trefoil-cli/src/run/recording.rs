@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use trefoil::trace::{About, Pending, Tracer};
+use trefoil::internals::trace::{About, Pending, Tracer};
 
 use crate::{exit, output};
 

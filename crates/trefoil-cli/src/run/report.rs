@@ -1,32 +1,18 @@
 //! The end of a failed run, for a person: what failed and where, and what it has cost.
 
-use trefoil::Loaded;
-use trefoil::answers::{about, answers, questions};
-use trefoil::codes::help::help;
-use trefoil::engine::explain;
-use trefoil::machine::Cause;
-use trefoil::runtime::{RunError, RunOutcome};
-use trefoil::template::Value;
-use trefoil::trace::without_try;
+use trefoil::internals::Loaded;
+use trefoil::internals::answers::{about, answers, questions};
+use trefoil::internals::engine::failed;
+use trefoil_runtime::{RunError, RunOutcome};
+use trefoil_template::Value;
 
-use super::words::{preview, safe, total};
+use super::words::{preview, total};
 use crate::output;
 
 /// Why a run failed: code, message, step, excerpt, cause, what to do.
 pub fn failure(loaded: &Loaded, error: &RunError, answered: &[(String, String)]) -> String {
-    let mut d = explain("run-failed", error);
-    d.help = other_answer(loaded, error, answered).or(d.help);
-    let step = error.key.as_ref().filter(|key| !key.0.is_empty());
-    let step = step.map(|key| format!(" in `{}`", safe(without_try(&key.0)))).unwrap_or_default();
-    let cause = match &error.cause {
-        Some(Cause::Status(status)) if !error.message.contains(&status.to_string()) => format!(" (status {status})"),
-        Some(Cause::Network) => " (network error)".to_owned(),
-        Some(Cause::Status(_) | Cause::Guardrail | Cause::Timeout) | None => String::new(),
-    };
-    d.message = format!("{}{step}: {}{cause}", error.code, error.message);
-    if error.help.is_none()
-        && let Some(help) = help(error)
-    {
+    let mut d = failed(error);
+    if let Some(help) = other_answer(loaded, error, answered) {
         d = d.help(help);
     }
     output::diagnostics(&[d], &loaded.files)

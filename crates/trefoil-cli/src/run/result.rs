@@ -1,6 +1,6 @@
 //! The end of a run that went well, for a person: the result in a form to read.
 
-use trefoil::template::Value;
+use trefoil_template::Value;
 
 /// A result as text: text as it is, anything else as JSON. On a terminal, an object whose members are texts of several
 /// lines is shown as blocks.

@@ -5,10 +5,10 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use trefoil::Loaded;
-use trefoil::ir::{Program, walk};
-use trefoil::runtime::{Event, EventKind, EventSink, Key, RunOutcome};
-use trefoil::syntax::Files;
+use trefoil::internals::Loaded;
+use trefoil_ir::{Program, walk};
+use trefoil_runtime::{Event, EventKind, EventSink, Key, RunOutcome};
+use trefoil_syntax::Files;
 
 use super::canvas::Canvas;
 use super::failures;

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-use trefoil::runtime::Cancel;
+use trefoil_runtime::Cancel;
 
 use super::Recording;
 use crate::exit;
@@ -68,7 +68,7 @@ async fn answer(mut signals: Signals, cancel: &Cancel, saving: &AtomicBool, reco
         () = patience => {}
         () = signals.next() => {}
     }
-    trefoil::shell::end_all();
+    trefoil::internals::shell::end_all();
     if let Some(recording) = recording {
         // Not here: whoever holds what it needs may never let go of it.
         let (done, written) = mpsc::channel();

@@ -207,8 +207,8 @@ fn walk(
 
 #[cfg(test)]
 mod tests {
-    use trefoil::machine::event::Tally;
-    use trefoil::runtime::{Event, EventKind, Key, RunError};
+    use trefoil_machine::event::Tally;
+    use trefoil_runtime::{Event, EventKind, Key, RunError};
 
     use super::*;
     use crate::run::words::safe;
@@ -238,7 +238,7 @@ mod tests {
 
     fn asked() -> EventKind {
         let (agent, model) = ("a".to_owned(), "m".to_owned());
-        let parameters = trefoil::template::Value::Null;
+        let parameters = trefoil_template::Value::Null;
         EventKind::ModelStarted { agent, model, messages: Vec::new(), parameters, again: true }
     }
 

@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use trefoil::runtime::Usage;
-use trefoil::template::Value;
+use trefoil_runtime::Usage;
+use trefoil_template::Value;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 /// `1,234`

@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use anstyle::{AnsiColor, Style};
 use serde_json::Value;
-use trefoil::syntax::suggest;
-use trefoil::trace::without_try;
+use trefoil::internals::trace::without_try;
+use trefoil_syntax::suggest;
 use unicode_width::UnicodeWidthStr as _;
 
 use super::Look;

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use anstyle::{AnsiColor, Style};
 use serde_json::Value;
-use trefoil::trace::without_try;
+use trefoil::internals::trace::without_try;
 use unicode_width::UnicodeWidthStr as _;
 
 use super::Look;
@@ -39,7 +39,7 @@ pub fn tree(trace: &Value, look: Look) -> String {
         if let Some(help) = advice(error) {
             let _ = writeln!(out, "  help: {}", line(&help, 400));
         }
-        if let Some(code) = text(error, "code").and_then(trefoil::codes::code) {
+        if let Some(code) = text(error, "code").and_then(trefoil::internals::codes::code) {
             let _ = writeln!(out, "  more: `trefoil explain {}`", code.name);
         }
     }
@@ -121,7 +121,7 @@ pub fn parents(steps: &[Value]) -> Vec<Option<usize>> {
         }
         let mut at = text(step, "key")?;
         loop {
-            at = trefoil::trace::outer(at)?;
+            at = trefoil::internals::trace::outer(at)?;
             if let Some(found) = keys.get(at) {
                 return Some(*found);
             }

@@ -46,7 +46,7 @@ pub fn line(text: &str, most: usize) -> String {
 
 /// A value on one line: what it says, without the object around it.
 pub fn brief(value: &Value) -> String {
-    preview(&trefoil::template::Value::from_json(value.clone()))
+    preview(&trefoil_template::Value::from_json(value.clone()))
 }
 
 /// A value as text: text as it is, anything else as JSON.
@@ -103,7 +103,7 @@ pub fn advice(error: &Value) -> Option<String> {
         return Some(safe(help));
     }
     let cause = error.get("cause").and_then(|cause| serde_json::from_value(cause.clone()).ok());
-    trefoil::codes::help::of(text(error, "code")?, cause.as_ref()).map(str::to_owned)
+    trefoil::internals::codes::help::of(text(error, "code")?, cause.as_ref()).map(str::to_owned)
 }
 
 /// `171 tokens`, `at least 171 tokens`, `? tokens`: what a provider does not say is not known.

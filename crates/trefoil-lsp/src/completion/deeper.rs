@@ -1,8 +1,8 @@
 //! What lies behind a name whose own type does not say: steps of a pipeline, parts of state, what a step hands on, what other
 //! texts read there.
 
-use trefoil::ir::facts::{DeclarationKind, Defined, Mention, Scope};
-use trefoil::syntax::Location;
+use trefoil_ir::facts::{DeclarationKind, Defined, Mention, Scope};
+use trefoil_syntax::Location;
 
 use super::template::{Around, properties};
 use super::{Item, Sort, seen};

@@ -3,9 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use trefoil::ir::facts::DeclarationKind;
-use trefoil::syntax::FileId;
-use trefoil::syntax::yaml::{Node, Scalar};
+use trefoil_ir::facts::DeclarationKind;
+use trefoil_syntax::FileId;
+use trefoil_syntax::yaml::{Node, Scalar};
 
 use super::{Item, Sort};
 use crate::analysis::Analysis;

@@ -1,8 +1,8 @@
 //! Names in the blocks of a template: the members of a loop's item, of the value that a block is about.
 
-use trefoil::ir::facts::{Inside, Scope};
-use trefoil::syntax::FileId;
-use trefoil::template::policy::Blocks;
+use trefoil_ir::facts::{Inside, Scope};
+use trefoil_syntax::FileId;
+use trefoil_template::policy::Blocks;
 
 use super::template::{Written, helpers, properties};
 use super::{Completion, Item, STAND_IN, Sort};

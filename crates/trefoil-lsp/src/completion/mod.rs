@@ -14,8 +14,8 @@ pub use seen::{models, written as written_model};
 pub use structure::named_by;
 pub use template::in_tag;
 
-use trefoil::checker::RULES;
-use trefoil::syntax::{FileId, Span};
+use trefoil_check::RULES;
+use trefoil_syntax::{FileId, Span};
 
 use crate::analysis::Analysis;
 use crate::cursor::line;

@@ -1,7 +1,7 @@
 //! What the files of the folder have already: names of models, of environment variables, words that a path was compared with.
 
-use trefoil::syntax::yaml::{Kind, Node};
-use trefoil::syntax::{FileId, Span};
+use trefoil_syntax::yaml::{Kind, Node};
+use trefoil_syntax::{FileId, Span};
 
 use super::{Item, Sort};
 use crate::analysis::Analysis;

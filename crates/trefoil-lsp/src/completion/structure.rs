@@ -3,15 +3,15 @@
 use std::collections::HashSet;
 use std::path::Path;
 
-use trefoil::front::{Detection, FRONT_ENDS, detect};
-use trefoil::ir::facts::{Declaration, DeclarationKind as Kind};
-use trefoil::schema::{Choice, Takes, keys_at, values_at};
-use trefoil::syntax::yaml::{self, Node};
-use trefoil::syntax::{FileId, Location, SourceFile, Span};
-use trefoil::template::Value;
+use trefoil::internals::schema::{Choice, Takes, keys_at, values_at};
+use trefoil_front::{Detection, FRONT_ENDS, detect};
+use trefoil_ir::facts::{Declaration, DeclarationKind as Kind};
+use trefoil_syntax::yaml::{self, Node};
+use trefoil_syntax::{FileId, Location, SourceFile, Span};
+use trefoil_template::Value;
 
 use super::{Completion, Item, STAND_IN, Sort, elsewhere, seen};
-use trefoil::door::real;
+use trefoil::internals::door::real;
 
 use crate::analysis::Analysis;
 use crate::cursor::{On, Spot, Step, line, spot};
@@ -214,7 +214,7 @@ fn keys(analysis: &Analysis, file: FileId, root: &Node, inside: u32, colon: bool
     keys.retain(|k| there.get(&k.name).is_none());
     // What is wanted, what is usual, what is old.
     keys.sort_by_key(|k| (!k.required, k.deprecated));
-    let item = |k: trefoil::schema::Key| {
+    let item = |k: trefoil::internals::schema::Key| {
         let behind = match (colon, k.takes) {
             (true, _) => "",
             (false, Takes::Scalar) => ": ",

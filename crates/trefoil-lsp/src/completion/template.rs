@@ -1,9 +1,9 @@
 //! Names and properties in templates and conditions, with blocks, helpers, filters and the values that are compared with.
 
-use trefoil::ir::facts::{Name, Scope};
-use trefoil::syntax::{FileId, Span};
-use trefoil::template::policy::{Blocks, ConditionGrammar};
-use trefoil::template::{Policy, Value};
+use trefoil_ir::facts::{Name, Scope};
+use trefoil_syntax::{FileId, Span};
+use trefoil_template::policy::{Blocks, ConditionGrammar};
+use trefoil_template::{Policy, Value};
 
 use super::{Completion, Item, STAND_IN, Sort, deeper, inside, seen};
 use crate::analysis::Analysis;

@@ -1,8 +1,8 @@
 //! Inputs: declaring one that a template reads, passing those that a call leaves out.
 
-use trefoil::ir::facts::{DeclarationKind, Defined, Mention};
-use trefoil::syntax::yaml::{Kind, Mapping, Node};
-use trefoil::syntax::{Diagnostic, Edit, FileId, Location, Span};
+use trefoil_ir::facts::{DeclarationKind, Defined, Mention};
+use trefoil_syntax::yaml::{Kind, Mapping, Node};
+use trefoil_syntax::{Diagnostic, Edit, FileId, Location, Span};
 
 use super::{Creation, insert};
 use crate::analysis::{Analysis, touches};

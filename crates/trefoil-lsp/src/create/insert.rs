@@ -1,7 +1,7 @@
 //! Putting entries into mappings and lists, in the style that they have.
 
-use trefoil::syntax::yaml::{Kind, Node};
-use trefoil::syntax::{Edit, FileId, Location, Span};
+use trefoil_syntax::yaml::{Kind, Node};
+use trefoil_syntax::{Edit, FileId, Location, Span};
 
 use crate::analysis::Analysis;
 use crate::cursor::{indent, line, line_end};

@@ -10,7 +10,7 @@ mod thing;
 
 use std::path::PathBuf;
 
-use trefoil::syntax::{Edit, FileId, Span};
+use trefoil_syntax::{Edit, FileId, Span};
 
 use crate::analysis::{Analysis, touches};
 use crate::held;

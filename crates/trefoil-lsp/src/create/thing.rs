@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use trefoil::door;
-use trefoil::ir::facts::DeclarationKind;
-use trefoil::syntax::yaml::{Entry, Mapping, Node};
-use trefoil::syntax::{Edit, Location};
+use trefoil::internals::door;
+use trefoil_ir::facts::DeclarationKind;
+use trefoil_syntax::yaml::{Entry, Mapping, Node};
+use trefoil_syntax::{Edit, Location};
 
 use super::{Creation, insert};
 use crate::analysis::Analysis;

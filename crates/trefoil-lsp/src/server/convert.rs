@@ -3,13 +3,13 @@
 use std::collections::HashMap;
 
 use gen_lsp_types as lsp;
-use trefoil::checker::rule;
-use trefoil::ir::DeclarationKind;
-use trefoil::syntax::{Diagnostic, Edit, FileId, Location, Severity, Span};
+use trefoil_check::rule;
+use trefoil_ir::DeclarationKind;
+use trefoil_syntax::{Diagnostic, Edit, FileId, Location, Severity, Span};
 
 use super::position::Lines;
 use super::session::Session;
-use trefoil::door::real;
+use trefoil::internals::door::real;
 
 use crate::analysis::Analysis;
 use crate::create::Creation;

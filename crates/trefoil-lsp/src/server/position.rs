@@ -1,7 +1,7 @@
 //! Between byte offsets and the protocol's positions: lines, and columns in the units that the client wants.
 
 use gen_lsp_types::{Position, PositionEncodingKind, Range};
-use trefoil::syntax::Span;
+use trefoil_syntax::Span;
 
 /// What a column counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

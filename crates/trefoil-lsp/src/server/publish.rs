@@ -8,7 +8,7 @@ use std::sync::Arc;
 use gen_lsp_types as lsp;
 use lsp_server::{Message, Notification, Request, RequestId};
 use serde_json::Value;
-use trefoil::syntax::FileId;
+use trefoil_syntax::FileId;
 
 use super::convert::Converter;
 use super::session::Session;

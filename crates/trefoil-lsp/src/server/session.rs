@@ -12,13 +12,13 @@ use gen_lsp_types::{
 use lsp_server::{Message, Request, RequestId};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use trefoil::syntax::FileId;
+use trefoil_syntax::FileId;
 
 use super::position::{Encoding, Lines};
 use super::uri;
 use crate::Workspace;
 use crate::lens::Does;
-use trefoil::door::real;
+use trefoil::internals::door::real;
 
 use crate::analysis::Analysis;
 

@@ -2,12 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use trefoil::syntax::{FileId, Span};
 use trefoil_lsp::completion::Sort;
 use trefoil_lsp::{
     Analysis, Workspace, code_action, completion, create, definition, diagnostics, folding, highlight, hover,
     inlay_hints, lens, links, references, rename, selection, semantic_tokens, signature, symbols, workspace_symbols,
 };
+use trefoil_syntax::{FileId, Span};
 
 fn examples() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples").canonicalize().unwrap();
@@ -155,7 +155,7 @@ fn the_examples_have_no_errors() {
         let text = std::fs::read_to_string(&path).unwrap();
         let (analysis, file) = analysis(&path, &text);
         let errors = diagnostics::diagnostics(&analysis, file)
-            .filter(|d| d.severity == trefoil::syntax::Severity::Error)
+            .filter(|d| d.severity == trefoil_syntax::Severity::Error)
             .map(|d| d.message.clone());
         assert_eq!(errors.collect::<Vec<_>>(), [""; 0], "{}", path.display());
     }

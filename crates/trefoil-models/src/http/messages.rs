@@ -8,8 +8,7 @@ use super::{Answer, Endpoint, Partial, client, options, schema, sse};
 /// Sent when the manifest sets none: the protocol demands a number, and every model takes this one.
 pub const DEFAULT_MAX_TOKENS: u32 = 8192;
 
-/// The request body. Anthropic has no seed and no penalties: those are left out (see
-/// [`crate::registry::ineffective`]).
+/// The request body. Anthropic has no seed and no penalties: those are left out.
 pub(super) fn body(request: &ModelRequest) -> Result<Json, ModelError> {
     let p = &request.parameters;
     let mut system: Vec<String> = request

@@ -1,5 +1,7 @@
 //! Plans for whole programs: which model answers, and why a run does not start.
 
+use std::sync::Arc;
+
 use expect_test::expect;
 use trefoil_ir::{Program, Step, StepId, StepKind};
 use trefoil_models::{Asked, ModelOverride, ModelPlan, Registry};
@@ -22,7 +24,7 @@ fn program(model: &str) -> Program {
 }
 
 fn decide(model: &str, keys: &[&str], chosen: &[&str], placeholders: bool) -> (Result<ModelPlan, Vec<String>>, String) {
-    let mut program = program(model);
+    let mut program = Arc::new(program(model));
     let registry = Registry::new(keys.iter().map(|k| match k.split_once('=') {
         Some((k, v)) => (k.to_owned(), v.to_owned()),
         None => ((*k).to_owned(), "https://h.test/v1".to_owned()),
@@ -99,9 +101,10 @@ fn a_key_that_several_agents_need_is_missed_once() {
     program.flows[entry].body = StepId(program.steps.len() as u32 - 1);
     let registry = Registry::new(std::iter::empty::<(String, String)>());
     let chosen = ["openai:gpt".parse().unwrap()];
-    let decided = |program: &mut Program, chosen: &[ModelOverride]| {
+    let decided = |program: &mut Arc<Program>, chosen: &[ModelOverride]| {
         ModelPlan::decide(program, &registry, Asked { chosen, placeholders: false }).unwrap_err()
     };
+    let mut program = Arc::new(program);
     let as_written = decided(&mut program.clone(), &[]);
     assert_eq!(as_written.len(), 1, "{as_written:?}");
     assert!(as_written[0].message.ends_with("`another` (2 agents)") && as_written[0].place.is_some());

@@ -5,6 +5,7 @@ mod fakes;
 mod memory;
 mod random;
 mod secrets;
+mod shared;
 
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -50,7 +50,6 @@ impl Secrets for MapSecrets {
 #[derive(Clone, Default)]
 pub struct EnvSecrets {
     overlay: BTreeMap<String, String>,
-    secrets: BTreeMap<String, String>,
 }
 
 impl EnvSecrets {
@@ -65,13 +64,6 @@ impl EnvSecrets {
         self.overlay.extend(env_file(text));
         self
     }
-
-    /// With entries of a secret store.
-    #[must_use]
-    pub fn with_secrets(mut self, secrets: impl IntoIterator<Item = (String, String)>) -> Self {
-        self.secrets.extend(secrets);
-        self
-    }
 }
 
 impl Secrets for EnvSecrets {
@@ -79,7 +71,8 @@ impl Secrets for EnvSecrets {
     fn get(&self, kind: HoleKind, name: &str) -> Option<String> {
         match kind {
             HoleKind::Env => std::env::var(name).ok().or_else(|| self.overlay.get(name).cloned()),
-            HoleKind::Secret => self.secrets.get(name).cloned(),
+            // There is no secret store.
+            HoleKind::Secret => None,
         }
     }
 }

@@ -7,14 +7,20 @@
 //! step within the folders, and what is opened is what was judged: nothing can be exchanged in between (on Unix; elsewhere
 //! it is judged just before it is opened). Nobody is told anything about what is outside, not even whether it is there.
 //!
+//! Files that an embedder hands over in memory go through the same [`Door`], which then looks at nothing else.
+//!
 //! `cargo xtask tidy` sees to it that nobody else reads files.
 
 mod look;
+mod memory;
 mod open;
+mod place;
 mod shut;
 mod way;
 
 pub use look::{find_up, folder_real, is_file, is_folder, is_there, name_like, real, yaml_files};
+pub use memory::Memory;
+pub use place::Door;
 pub use shut::{Shut, reason};
 pub use way::{Found, Rooms, Steps, clean};
 

@@ -12,6 +12,9 @@ use super::{Found, Rooms, Shut, bytes};
 impl Rooms {
     /// Reads the file that a path leads to, at most so many bytes.
     pub fn read(&self, path: &Path, limit: u64) -> Result<Vec<u8>, Shut> {
+        if let Some(memory) = &self.memory {
+            return memory.read(path, limit);
+        }
         let found = self.follow(&absolute(path)?, &mut steps::System)?;
         let file = steps::open(&found)?;
         let meta = file.metadata().map_err(Shut::of)?;
@@ -23,10 +26,16 @@ impl Rooms {
     }
     /// The real path of the file that a path leads to, whether or not anything is there; says that it is inside, and no more.
     pub fn place(&self, path: &Path) -> Result<PathBuf, Shut> {
+        if let Some(memory) = &self.memory {
+            return memory.place(path);
+        }
         self.follow(&absolute(path)?, &mut steps::System).map(|found| found.real)
     }
     /// Whether a path leads to a plain file that is there.
     pub fn look(&self, path: &Path) -> Result<(), Shut> {
+        if let Some(memory) = &self.memory {
+            return if memory.is_file(&memory.place(path)?) { Ok(()) } else { Err(Shut::NotThere) };
+        }
         let found = self.follow(&absolute(path)?, &mut steps::System)?;
         plain(&steps::open(&found)?.metadata().map_err(Shut::of)?)
     }

@@ -6,8 +6,9 @@
 use std::ffi::OsStr;
 use std::io::{Error, ErrorKind};
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
-use super::Shut;
+use super::{Memory, Shut};
 
 /// Links on one way.
 const LINKS: usize = 40;
@@ -20,7 +21,11 @@ const KEYS: [&str; 5] = [".ssh", ".gnupg", ".aws", ".kube", ".docker"];
 
 /// The real folders that a path may lead into.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
-pub struct Rooms(Vec<PathBuf>);
+pub struct Rooms {
+    folders: Vec<PathBuf>,
+    /// The files, where they are in memory.
+    pub(super) memory: Option<Arc<Memory>>,
+}
 
 /// How to take one step on the way: by the handles of folders, or by their paths.
 pub trait Steps {
@@ -51,15 +56,19 @@ impl Rooms {
         let mut rooms: Vec<PathBuf> = folders.into_iter().filter(|f| f.is_absolute() && f.parent().is_some()).collect();
         rooms.sort();
         rooms.dedup();
-        Self(rooms)
+        Self { folders: rooms, memory: None }
+    }
+    /// The folder of files in memory.
+    pub fn in_memory(memory: Arc<Memory>) -> Self {
+        Self { folders: vec![Memory::room().to_owned()], memory: Some(memory) }
     }
     /// The folders.
     pub fn folders(&self) -> &[PathBuf] {
-        &self.0
+        &self.folders
     }
     /// The folder that an absolute path without `..` begins with.
     fn of(&self, path: &Path) -> Option<&Path> {
-        self.0.iter().map(PathBuf::as_path).find(|room| path.starts_with(room))
+        self.folders.iter().map(PathBuf::as_path).find(|room| path.starts_with(room))
     }
     /// Whether a path without links is inside.
     pub fn hold(&self, real: &Path) -> bool {

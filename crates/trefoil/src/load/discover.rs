@@ -10,7 +10,7 @@ use std::sync::Arc;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
 use super::read::Loader;
-use crate::door::{self, Rooms, Shut};
+use crate::door::{self, Memory, Rooms, Shut};
 
 /// YAML files of a folder, if nobody asks for more or fewer.
 pub const FILES: usize = 10_000;
@@ -91,12 +91,28 @@ impl Found {
         }
         self.files.sort();
     }
+    /// Adds the YAML files of a folder in memory. Whoever put them there wants them all read.
+    fn with_memory(&mut self, memory: &Memory, search: &Search<'_>) {
+        let names = memory.below(search.real).filter_map(|path| path.iter().map(|n| n.to_str()).collect());
+        for names in names {
+            let names: Vec<&str> = names;
+            if names.last().is_some_and(|name| is_yaml(name)) && (search.deep || names.len() == 1) {
+                let relative = names.join("/");
+                self.files.push((relative.clone(), search.shown.join(relative)));
+            }
+        }
+        self.files.sort();
+    }
 }
 
 /// The `.yaml` and `.yml` files of a folder, without those that are ignored and those in dot-folders, `node_modules` and
 /// `target`. Links are followed within the rooms, each folder once.
 pub(super) fn manifests(loader: &mut Loader, search: &Search<'_>) -> Found {
     let mut found = Found::default();
+    if let Some(memory) = loader.options.door.memory() {
+        found.with_memory(memory, search);
+        return found;
+    }
     let mut seen = HashSet::from([search.real.to_owned()]);
     let most = loader.options.max_files.unwrap_or(FILES);
     let entries_limit = most.saturating_mul(ENTRIES).max(1000);

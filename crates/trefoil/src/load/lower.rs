@@ -83,7 +83,7 @@ impl Folder {
     fn start(loader: &mut Loader, root: &Path, named: &[PathBuf], whole: bool) -> (Self, BTreeSet<FileId>) {
         let mut folder = Self {
             root: root.to_owned(),
-            real: door::folder_real(root).unwrap_or_else(|| root.to_owned()),
+            real: loader.options.door.folder_real(root).unwrap_or_else(|| root.to_owned()),
             whole,
             project: Project::default(),
             manifests: HashMap::new(),
@@ -106,7 +106,8 @@ impl Folder {
     /// Where the paths in a document may lead.
     fn rooms(&self, loader: &mut Loader, document: &str) -> Arc<Rooms> {
         let path = door::clean(&self.real.join(document));
-        let folder = path.parent().and_then(door::folder_real).unwrap_or_else(|| self.real.clone());
+        let folder = path.parent().and_then(|folder| loader.options.door.folder_real(folder));
+        let folder = folder.unwrap_or_else(|| self.real.clone());
         loader.rooms(&folder, self.whole.then_some(&*self.real))
     }
     fn discover(&mut self, loader: &mut Loader, named_ids: &BTreeSet<FileId>) {
@@ -204,13 +205,13 @@ impl Folder {
                     NeedKind::EnvFile => rooms.look(&full),
                 };
                 if let Err(why) = opened {
-                    self.refuse(&document, &need, &why, &rooms);
+                    self.refuse(loader, &document, &need, &why, &rooms);
                 }
             }
         }
     }
     /// Says why a file that a document needs was not opened.
-    fn refuse(&mut self, document: &Document, need: &Need, why: &Shut, rooms: &Rooms) {
+    fn refuse(&mut self, loader: &Loader, document: &Document, need: &Need, why: &Shut, rooms: &Rooms) {
         let key = need.kind.key();
         let d = match why {
             // Front ends know better what there is instead.
@@ -229,13 +230,18 @@ impl Folder {
                         format!("`{key}` leads out of the project: `{name}` is a link to a place outside")
                     }
                 };
-                let own = door::clean(&self.real.join(&document.path));
-                let project = rooms.folders().iter().find(|room| own.starts_with(room)).unwrap_or(&self.real);
-                let folder = why.folder().unwrap_or(Path::new("DIR")).display();
-                Diagnostic::error(rules::OUTSIDE, need.location, message).help(format!(
-                    "the project is `{}`; to allow the other folder as well, add `--allow-path {folder}`",
-                    project.display()
-                ))
+                let d = Diagnostic::error(rules::OUTSIDE, need.location, message);
+                if loader.options.door.memory().is_some() {
+                    d.help("name one of the files that the flow was made of")
+                } else {
+                    let own = door::clean(&self.real.join(&document.path));
+                    let project = rooms.folders().iter().find(|room| own.starts_with(room)).unwrap_or(&self.real);
+                    let folder = why.folder().unwrap_or(Path::new("DIR")).display();
+                    d.help(format!(
+                        "the project is `{}`; to allow the other folder as well, add `--allow-path {folder}`",
+                        project.display()
+                    ))
+                }
             }
             _ => {
                 let message = format!("`{key}` names `{}`, which cannot be read: {}", need.path, why.reason());
@@ -255,7 +261,7 @@ impl Folder {
             if missing.is_empty() {
                 return;
             }
-            let project = door::project_of(&self.real, self.whole.then_some(&*self.real));
+            let project = loader.options.door.project_of(&self.real, self.whole.then_some(&*self.real));
             let real = self.real.clone();
             for (up, dir) in real.ancestors().take_while(|dir| dir.starts_with(&project)).enumerate() {
                 self.adopt(loader, dir, up, false, &missing);
@@ -472,15 +478,15 @@ pub(super) fn check(
     let mut unreadable = false;
     let mut groups: Vec<Group> = Vec::new();
     for path in paths.iter().map(PathBuf::from) {
-        if door::is_folder(&path) {
-            group(&mut groups, &path).everything = true;
+        if loader.options.door.is_folder(&path) {
+            group(loader, &mut groups, &path).everything = true;
         } else {
             let manifest = loader.manifest(&path);
             if manifest.unreadable {
                 unreadable = true;
                 found.extend(manifest.diagnostics.iter().cloned());
             } else {
-                group(&mut groups, &folder_of(&path)).named.push(path);
+                group(loader, &mut groups, &folder_of(&path)).named.push(path);
             }
         }
     }
@@ -612,8 +618,8 @@ struct Group {
     everything: bool,
 }
 
-fn group<'g>(groups: &'g mut Vec<Group>, root: &Path) -> &'g mut Group {
-    let real = door::folder_real(root).unwrap_or_else(|| root.to_owned());
+fn group<'g>(loader: &Loader, groups: &'g mut Vec<Group>, root: &Path) -> &'g mut Group {
+    let real = loader.options.door.folder_real(root).unwrap_or_else(|| root.to_owned());
     let at = groups.iter().position(|g| g.real == real).unwrap_or_else(|| {
         groups.push(Group { real, root: root.to_owned(), named: Vec::new(), everything: false });
         groups.len() - 1

@@ -33,7 +33,7 @@ pub use target::Target;
 
 use read::Loader;
 
-use crate::door::Named;
+use crate::door::{Door, Named};
 
 /// How to load.
 #[derive(Clone, Default)]
@@ -60,6 +60,8 @@ pub struct LoadOptions {
     pub max_files: Option<usize>,
     /// Who is told how far a check is.
     pub progress: Option<Progress>,
+    /// Where the files are.
+    pub door: Door,
 }
 
 /// Somebody who is told how far a check is, often.
@@ -110,7 +112,7 @@ impl LoadOptions {
 #[derive(Clone)]
 pub struct Loaded {
     /// What a run executes.
-    pub program: Program,
+    pub program: Arc<Program>,
     /// Every file that was read, as the locations in the program name them.
     pub files: Files,
     /// Findings that do not stop a run, by file and place.
@@ -138,9 +140,6 @@ pub struct Report {
     pub unreadable: bool,
     /// What is known about the names in the files.
     pub facts: Facts,
-    /// The trees. Taking them apart, node by node, takes a twentieth of the time of a check: whoever ends with the report need
-    /// not wait for that.
-    _trees: Vec<Arc<read::Manifest>>,
 }
 
 impl Report {
@@ -172,7 +171,7 @@ pub fn load(target: &Target, options: &LoadOptions) -> Result<Loaded, Report> {
     let failed = diagnostics.iter().any(|d| d.severity == Severity::Error);
     match loaded {
         Some(entry) if !failed => Ok(Loaded {
-            program: entry.lowered.program,
+            program: Arc::new(entry.lowered.program),
             files,
             diagnostics,
             env_files: entry.env_files,
@@ -180,24 +179,27 @@ pub fn load(target: &Target, options: &LoadOptions) -> Result<Loaded, Report> {
             entry: entry.file,
             facts: entry.facts,
         }),
-        _ => Err(Report {
-            files,
-            diagnostics,
-            checked: 1,
-            unreadable: false,
-            facts: Facts::default(),
-            _trees: Vec::new(),
-        }),
+        _ => Err(Report { files, diagnostics, checked: 1, unreadable: false, facts: Facts::default() }),
     }
 }
 
+/// What was read for a report. Taking it apart, node by node, takes a twentieth of the time of a check: whoever ends with the
+/// report need not wait for that.
+#[derive(Default)]
+pub struct Read(#[allow(dead_code, reason = "is only there to be kept")] Vec<Arc<read::Manifest>>);
+
 /// Checks files and folders: every finding of every manifest in one pass, each once.
 pub fn check(paths: &[String], options: &LoadOptions) -> Report {
+    check_and_keep(paths, options).0
+}
+
+/// The same, and what was read for it.
+pub fn check_and_keep(paths: &[String], options: &LoadOptions) -> (Report, Read) {
     let mut loader = Loader::new(options.clone());
     let mut found = Diagnostics::default();
     let mut facts = Facts::of(options.facts());
     let (checked, unreadable) = lower::check(&mut loader, paths, &mut found, &mut facts);
     let diagnostics = loader.settle(found, &checked);
-    let (files, _trees) = loader.into_read();
-    Report { files, diagnostics, checked: checked.len(), unreadable, facts, _trees }
+    let (files, trees) = loader.into_read();
+    (Report { files, diagnostics, checked: checked.len(), unreadable, facts }, Read(trees))
 }

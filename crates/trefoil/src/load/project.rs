@@ -14,7 +14,7 @@ use trefoil_syntax::{Diagnostic, FileId, Location, SourceFile, Span, suggest};
 use trefoil_template::limits::MANY_CALLS;
 
 use super::discover::PATTERNS;
-use crate::door::{self, Rooms, Shut};
+use crate::door::{Door, Shut};
 use crate::settings::TABLES;
 
 /// Its name.
@@ -67,14 +67,14 @@ impl ProjectFiles {
 }
 
 /// The real folder of a file, links to folders followed.
-pub(super) fn folder(file: &Path) -> Option<PathBuf> {
-    door::folder_real(file.parent()?)
+pub(super) fn folder(door: &Door, file: &Path) -> Option<PathBuf> {
+    door.folder_real(file.parent()?)
 }
 
 /// The project file of a real folder.
-pub(crate) fn find(folder: &Path) -> Option<Found> {
-    let path = door::find_up(folder, NAME)?;
-    let here = door::folder_real(Path::new(""));
+pub(crate) fn find(door: &Door, folder: &Path) -> Option<Found> {
+    let path = door.find_up(folder, NAME)?;
+    let here = door.folder_real(Path::new(""));
     let shown = here.and_then(|here| path.strip_prefix(here).ok().map(Path::to_owned));
     let name = shown.unwrap_or_else(|| path.clone()).display().to_string();
     Some(Found { path, name })
@@ -84,9 +84,9 @@ pub(crate) fn find(folder: &Path) -> Option<Found> {
 const BYTES: u64 = 1 << 20;
 
 /// The bytes of a project file. A folder of a stranger's has one like any other file: a link leads nowhere else.
-pub(crate) fn bytes(path: &Path) -> Result<Vec<u8>, Shut> {
+pub(crate) fn bytes(door: &Door, path: &Path) -> Result<Vec<u8>, Shut> {
     let folder = path.parent().map(Path::to_owned);
-    Rooms::new(folder).read(path, BYTES)
+    door.rooms(folder).read(path, BYTES)
 }
 
 /// Reads one; what is wrong in it goes to `found`, and the rest counts.

@@ -11,7 +11,7 @@ use trefoil_syntax::{Diagnostic, Diagnostics, FileId, Files, Location, Severity,
 
 use super::project::ProjectFiles;
 use super::{LoadOptions, rules};
-use crate::door::{self, Rooms, Shut};
+use crate::door::{Rooms, Shut};
 
 /// All files of one load. A file that several manifests need is read once.
 pub(super) struct Loader {
@@ -123,8 +123,8 @@ impl Loader {
     /// Reads and parses a file that the operator named, unless that was done before. Its name in messages is `path` as it is
     /// written here first.
     pub fn manifest(&mut self, path: &Path) -> Arc<Manifest> {
-        let real = door::real(path);
-        self.manifest_at(path, real, |loader| door::named(path, loader.options.limits.bytes as u64))
+        let real = self.options.door.real(path);
+        self.manifest_at(path, real, |loader| loader.options.door.named(path, loader.options.limits.bytes as u64))
     }
     /// The same of a file that another file leads to. `path` is its name in messages, `at` where it is.
     pub fn manifest_in(&mut self, rooms: &Rooms, path: &Path, at: &Path) -> Result<Arc<Manifest>, Shut> {
@@ -161,7 +161,8 @@ impl Loader {
     }
     /// Reads a text that the operator named.
     pub fn named_text(&mut self, path: &Path) -> Result<SourceFile, Diagnostic> {
-        self.source(path, &door::real(path), |loader| door::named(path, loader.options.limits.bytes as u64))
+        let real = self.options.door.real(path);
+        self.source(path, &real, |loader| loader.options.door.named(path, loader.options.limits.bytes as u64))
     }
     /// The text of a file that another file leads to, as an editor has it or as it is on disk.
     pub fn text_in(&self, rooms: &Rooms, at: &Path) -> Result<String, Shut> {
@@ -176,8 +177,9 @@ impl Loader {
         if let Some(known) = self.rooms.get(folder) {
             return known.clone();
         }
-        let allowed = self.options.allowed.iter().filter_map(|f| door::folder_real(f));
-        let rooms = Arc::new(Rooms::new(allowed.chain([door::project_of(folder, whole)])));
+        let door = &self.options.door;
+        let allowed = self.options.allowed.iter().filter_map(|f| door.folder_real(f));
+        let rooms = Arc::new(door.rooms(allowed.chain([door.project_of(folder, whole)])));
         self.rooms.insert(folder.to_owned(), rooms.clone());
         rooms
     }
@@ -243,7 +245,7 @@ impl Loader {
             ),
             _ => (rules::UNREADABLE, format!("`{name}` cannot be read: {}", why.reason()), why.help()),
         };
-        let near = matches!(why, Shut::NotThere).then(|| door::name_like(path)).flatten();
+        let near = matches!(why, Shut::NotThere).then(|| self.options.door.name_like(path)).flatten();
         let help = near.map_or_else(|| help.to_owned(), |near| format!("did you mean `{near}`?"));
         let file = self.nameless(path);
         Err(Diagnostic::nowhere(rule, Severity::Error, Some(file), message).help(help))

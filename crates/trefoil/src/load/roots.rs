@@ -32,7 +32,7 @@ pub(super) struct Entry {
 
 /// Finds and lowers the manifest that a target means; what is wrong goes to `found`.
 pub(super) fn entry(loader: &mut Loader, target: &Target, found: &mut Diagnostics) -> Option<Entry> {
-    if door::is_folder(&target.path) {
+    if loader.options.door.is_folder(&target.path) {
         let folder = Folder::whole(loader, &target.path, &[]);
         // What is run may need nothing of it; if it does, that is an error of its own.
         found.extend(folder.unseen.iter().map(|d| Diagnostic { severity: Severity::Warning, ..d.clone() }));

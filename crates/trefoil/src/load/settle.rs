@@ -32,11 +32,11 @@ impl Loader {
         project
     }
     fn project_of_folder(&mut self, file: &Path) -> Option<Arc<ProjectFile>> {
-        let folder = project::folder(file)?;
+        let folder = project::folder(&self.options.door, file)?;
         if let Some(known) = self.projects.known(&folder) {
             return known;
         }
-        let found = project::find(&folder);
+        let found = project::find(&self.options.door, &folder);
         // Two folders may have one project file.
         let owner = found.as_ref().and_then(|f| f.path.parent()).map(PathBuf::from);
         if let Some(owner) = owner.filter(|owner| *owner != folder)
@@ -57,14 +57,14 @@ impl Loader {
         if self.options.checks.as_ref().is_some_and(|c| c.without_project) {
             return None;
         }
-        let owner = project::find(folder)?.path.parent()?.to_owned();
+        let owner = project::find(&self.options.door, folder)?.path.parent()?.to_owned();
         // Any file of the folder asks for its project.
         let project = self.project_of_folder(&folder.join(project::NAME))?;
         patterns(&owner, project.exclude.iter().map(String::as_str))
     }
     fn read_project(&mut self, found: &project::Found) -> ProjectFile {
         let mut findings = Vec::new();
-        let project = match project::bytes(&found.path) {
+        let project = match project::bytes(&self.options.door, &found.path) {
             Ok(bytes) => {
                 let file = SourceFile::from_bytes(found.name.clone(), bytes);
                 let id = self.add(file.clone());

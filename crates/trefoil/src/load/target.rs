@@ -3,6 +3,8 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use crate::door::Door;
+
 /// What to load.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
@@ -16,11 +18,16 @@ impl Target {
     /// Reads `file`, `dir` or `dir#id`. What exists as it stands is a path, whatever characters it has; else the last `#`
     /// parts the path from the id.
     pub fn parse(text: &str) -> Self {
-        if !crate::door::is_there(Path::new(text))
+        Self::parse_at(&Door::Disk, text)
+    }
+    /// The same where files are elsewhere.
+    pub fn parse_at(door: &Door, text: &str) -> Self {
+        if !door.is_there(Path::new(text))
             && let Some((path, id)) = text.rsplit_once('#')
             && !id.is_empty()
         {
-            let path = if path.is_empty() { "." } else { path };
+            // In memory, the folder of all files has no name.
+            let path = if path.is_empty() && door.memory().is_none() { "." } else { path };
             return Self { path: path.into(), id: Some(id.to_owned()) };
         }
         Self { path: text.into(), id: None }

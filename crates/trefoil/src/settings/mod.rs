@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use trefoil_models::ModelOverride;
 use trefoil_syntax::{Diagnostic, Files, SourceFile};
 
-use crate::door;
+use crate::door::{self, Door};
 use crate::load::project;
 
 pub use read::{Asked, TABLES, asked};
@@ -65,12 +65,12 @@ pub fn find(target: &Path, without_project: bool) -> Found {
         return found;
     }
     let start = if door::is_folder(target) { Some(target) } else { target.parent() };
-    let Some(project) = start.and_then(door::folder_real).and_then(|folder| project::find(&folder)) else {
+    let Some(project) = start.and_then(door::folder_real).and_then(|folder| project::find(&Door::Disk, &folder)) else {
         return found;
     };
     // What is judged is what is read: the file may be another one a moment later. An unreadable one is the checker's to
     // report, too, but nobody may take its word for granted meanwhile.
-    match project::bytes(&project.path) {
+    match project::bytes(&Door::Disk, &project.path) {
         Ok(bytes) => {
             let standing = Trust::open(folder).standing(&project.path, &bytes);
             found.take(&project.path, &project.name, bytes, &standing);

@@ -11,7 +11,7 @@ use sha2::{Digest as _, Sha256};
 
 use trefoil_syntax::SourceFile;
 
-use crate::door;
+use crate::door::{self, Door};
 use crate::load::project;
 
 /// The list's name.
@@ -83,7 +83,8 @@ impl Trust {
 
     /// All project files that were trusted, with what has become of them.
     pub fn list(&self) -> Vec<(&Path, Standing)> {
-        let now = |path: &PathBuf| project::bytes(path).map_or(Standing::Changed, |b| self.standing(path, &b));
+        let now =
+            |path: &PathBuf| project::bytes(&Door::Disk, path).map_or(Standing::Changed, |b| self.standing(path, &b));
         self.hashes.keys().map(|path| (path.as_path(), now(path))).collect()
     }
 
@@ -91,7 +92,7 @@ impl Trust {
     pub fn add(&mut self, folder: &Path) -> Result<(PathBuf, SourceFile), TrustError> {
         let path = project_file(folder)?;
         let failed = |why: door::Shut| TrustError::File(path.display().to_string(), why.reason());
-        let bytes = project::bytes(&path).map_err(failed)?;
+        let bytes = project::bytes(&Door::Disk, &path).map_err(failed)?;
         self.hashes.insert(path.clone(), hash(&bytes));
         self.save()?;
         let text = SourceFile::from_bytes(path.display().to_string(), bytes);
@@ -129,7 +130,7 @@ impl Trust {
 /// The project file that counts for a folder, without links.
 fn project_file(folder: &Path) -> Result<PathBuf, TrustError> {
     let none = || TrustError::NoProject(folder.display().to_string());
-    let found = door::folder_real(folder).and_then(|real| project::find(&real)).ok_or_else(none)?;
+    let found = door::folder_real(folder).and_then(|real| project::find(&Door::Disk, &real)).ok_or_else(none)?;
     // A line of the list holds one path.
     match found.path.to_str() {
         Some(text) if !text.contains(['\n', '\r']) => Ok(found.path),

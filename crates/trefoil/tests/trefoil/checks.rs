@@ -4,9 +4,9 @@ use expect_test::expect;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use trefoil::checker::{Level, Levels};
-use trefoil::syntax::Severity;
-use trefoil::{Checks, LoadOptions, Target};
+use trefoil::internals::{Checks, LoadOptions, Target};
+use trefoil_check::{Level, Levels};
+use trefoil_syntax::Severity;
 
 use crate::Folder;
 
@@ -26,7 +26,7 @@ fn with(rule: &str, level: Level) -> LoadOptions {
 fn a_denied_finding_keeps_a_target_from_loading() {
     let folder = Folder::with(&[("a.yaml", &format!("{AGENT}colour: blue\n"))]);
     let target = Target::parse(&folder.0.join("a.yaml").display().to_string());
-    let severities = |options: &LoadOptions| match trefoil::load(&target, options) {
+    let severities = |options: &LoadOptions| match trefoil::internals::load(&target, options) {
         Ok(loaded) => (true, loaded.diagnostics.iter().map(|d| d.severity).collect::<Vec<_>>()),
         Err(report) => (false, report.diagnostics.iter().map(|d| d.severity).collect()),
     };
@@ -51,7 +51,7 @@ fn the_limit_of_calls_comes_from_the_project_unless_it_is_given() {
     let found = |max_calls: Option<u64>| {
         let mut options = LoadOptions::default().checked();
         options.checks.as_mut().unwrap().limits.max_calls = max_calls;
-        let report = trefoil::check(std::slice::from_ref(&path), &options);
+        let report = trefoil::internals::check(std::slice::from_ref(&path), &options);
         report.diagnostics.iter().any(|d| d.rule == "too-many-calls")
     };
     assert_eq!((found(None), found(Some(2)), found(Some(1))), (true, false, true));
@@ -65,7 +65,7 @@ fn a_file_that_is_no_longer_what_was_checked_is_left_alone() {
     let buffer: Arc<str> = AGENT.replace("instruction", "instrction").into();
     let overlay = HashMap::from([(path.canonicalize().unwrap(), buffer)]);
     let options = LoadOptions { overlay: Arc::new(overlay), ..LoadOptions::default().checked() };
-    let fixed = trefoil::fix(&[path.display().to_string()], &options);
+    let fixed = trefoil::internals::fix(&[path.display().to_string()], &options);
     assert!(fixed.done.is_empty());
     expect!["it changed while it was checked"].assert_eq(&fixed.refused.into_values().collect::<Vec<_>>().join("\n"));
     assert_eq!(std::fs::read_to_string(&path).unwrap(), on_disk);
@@ -78,7 +78,7 @@ fn a_file_that_is_not_utf8_is_left_alone() {
     let path = folder.0.join("a.yaml");
     let bytes = [AGENT.replace("instruction", "instrction").as_bytes(), b"# \xff\n"].concat();
     std::fs::write(&path, &bytes).unwrap();
-    let fixed = trefoil::fix(&[path.display().to_string()], &LoadOptions::default().checked());
+    let fixed = trefoil::internals::fix(&[path.display().to_string()], &LoadOptions::default().checked());
     assert!(fixed.done.is_empty() && fixed.report.has_errors());
     assert_eq!(std::fs::read(&path).unwrap(), bytes);
 }
@@ -88,9 +88,9 @@ fn fixes_go_on_until_there_is_none() {
     let folder =
         Folder::with(&[("a.yaml", &AGENT.replace("instruction", "instrction").replace("kind: llm", "knd: lllm"))]);
     let path = folder.0.join("a.yaml");
-    let fixed = trefoil::fix(
+    let fixed = trefoil::internals::fix(
         &[path.display().to_string()],
-        &LoadOptions { dialect: trefoil::front::front_end("agntz"), ..LoadOptions::default().checked() },
+        &LoadOptions { dialect: trefoil_front::front_end("agntz"), ..LoadOptions::default().checked() },
     );
     let done: Vec<_> = fixed.done.iter().map(|m| (m.line, m.message.as_str())).collect();
     assert_eq!(done, [(2, "write `kind`"), (4, "write `instruction`"), (2, "write `llm`")], "{}", fixed.report.text());
@@ -103,8 +103,8 @@ fn what_an_open_quote_swallows_is_not_missing() {
     let folder = Folder::with(&[("a.yaml", "id: a\nname: \"open\nkind: llm\ninstruction: You help.\n")]);
     let path = folder.0.join("a.yaml").display().to_string();
     let mut options = LoadOptions::default().checked();
-    options.dialect = trefoil::front::front_end("agntz");
-    let report = trefoil::check(&[path], &options);
+    options.dialect = trefoil_front::front_end("agntz");
+    let report = trefoil::internals::check(&[path], &options);
     let rules: Vec<_> = report.diagnostics.iter().map(|d| d.rule).collect();
     assert!(rules.contains(&"yaml-syntax") && !rules.contains(&"missing-key"), "{rules:?}");
 }
@@ -115,7 +115,7 @@ const RISKY: &str = "id: helper\nkind: llm\nmodel: { provider: openai, name: gpt
 const OFF: &str = "prompt-injection";
 
 fn rules_of(folder: &Folder, name: &str, options: &LoadOptions) -> Vec<(&'static str, Severity)> {
-    let report = trefoil::check(&[folder.0.join(name).display().to_string()], options);
+    let report = trefoil::internals::check(&[folder.0.join(name).display().to_string()], options);
     report.diagnostics.iter().map(|d| (d.rule, d.severity)).collect()
 }
 
@@ -198,7 +198,7 @@ fn a_comment_covers_a_finding_that_moved_here_or_there() {
     let (read, given) = (allow("      instruction"), allow("      topic"));
     let folder = Folder::with(&[("none.yaml", TURNED), ("read.yaml", &read), ("given.yaml", &given)]);
     let checked = LoadOptions::default().checked();
-    let report = trefoil::check(&[folder.0.join("none.yaml").display().to_string()], &checked);
+    let report = trefoil::internals::check(&[folder.0.join("none.yaml").display().to_string()], &checked);
     let found: Vec<_> = report.diagnostics.iter().map(|d| d.message.as_str()).collect();
     expect!["the step gives `topic`, but `topc` is read"].assert_eq(&found.join("\n"));
     for name in ["read.yaml", "given.yaml"] {
@@ -223,7 +223,7 @@ fn a_finding_that_moved_to_another_file_is_told_once_and_covered_there() {
     assert_eq!(rules, ["unknown-input", "unknown-input"]);
     // Here it is not.
     std::fs::write(folder.0.join("c.yaml"), child.replace("{{topci}}", "go")).unwrap();
-    let report = trefoil::check(&[folder.0.join("p.yaml").display().to_string()], &checked);
+    let report = trefoil::internals::check(&[folder.0.join("p.yaml").display().to_string()], &checked);
     assert_eq!(report.diagnostics.iter().map(|d| d.labels.len()).collect::<Vec<_>>(), [2]);
     expect!["`topci` is declared, but `topic` is given"].assert_eq(&report.diagnostics[0].message);
     let name = report.diagnostics[0].file.and_then(|f| report.files.get(f)).unwrap().name().to_owned();

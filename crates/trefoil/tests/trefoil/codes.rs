@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use trefoil::codes::{CODES, When};
+use trefoil::internals::codes::{CODES, When};
 
 /// Every file of Rust below a folder.
 fn sources(folder: &Path, into: &mut Vec<String>) {
@@ -32,9 +32,10 @@ fn every_code_of_the_sources_has_a_page() {
     let missing: Vec<_> = used.difference(&listed).collect();
     assert!(missing.is_empty(), "no page in src/codes for {missing:?}");
     let not_started: BTreeSet<&str> = CODES.iter().filter(|c| c.when == When::NotStarted).map(|c| c.name).collect();
-    let reasons = trefoil::preflight::RULES.iter().chain(trefoil::engine::RULES).map(|(name, _)| *name);
+    let reasons =
+        trefoil::internals::preflight::RULES.iter().chain(trefoil::internals::engine::RULES).map(|(name, _)| *name);
     let missing: Vec<_> =
-        reasons.filter(|name| !not_started.contains(name) && trefoil::checker::rule(name).is_none()).collect();
+        reasons.filter(|name| !not_started.contains(name) && trefoil_check::rule(name).is_none()).collect();
     assert!(missing.is_empty(), "no page in src/codes for {missing:?}");
 }
 
@@ -51,5 +52,5 @@ fn every_page_says_what_it_is_and_how_to_fix_it() {
 fn the_page_of_all_codes_is_current() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/errors.md");
     let written = std::fs::read_to_string(path).unwrap_or_default();
-    assert!(written == trefoil::codes::markdown(), "docs/errors.md is out of date; run `cargo xtask rules`");
+    assert!(written == trefoil::internals::codes::markdown(), "docs/errors.md is out of date; run `cargo xtask rules`");
 }

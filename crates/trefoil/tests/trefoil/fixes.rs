@@ -1,7 +1,7 @@
 //! Fixes of what loading reports: applied they leave a text without the finding, and every other byte where it was.
 
-use trefoil::syntax::{Diagnostic, Edit};
-use trefoil::{LoadOptions, Report};
+use trefoil::internals::{LoadOptions, Report};
+use trefoil_syntax::{Diagnostic, Edit};
 
 use crate::Folder;
 
@@ -181,7 +181,7 @@ fn check(main: &str, other: Option<&str>) -> Report {
     if other.is_none() {
         std::fs::remove_file(folder.0.join("other.yaml")).unwrap();
     }
-    trefoil::check(&[folder.0.join("main.yaml").display().to_string()], &LoadOptions::default().checked())
+    trefoil::internals::check(&[folder.0.join("main.yaml").display().to_string()], &LoadOptions::default().checked())
 }
 
 fn applied(text: &str, edits: &[Edit]) -> String {

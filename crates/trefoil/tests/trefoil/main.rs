@@ -11,8 +11,10 @@
 mod cache;
 mod checks;
 mod codes;
+mod embed;
 mod engine;
 mod fixes;
+mod flow;
 mod pages;
 mod plan;
 mod providers;
@@ -23,7 +25,7 @@ mod strangers;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use trefoil::{LoadOptions, Loaded, Target};
+use trefoil::internals::{LoadOptions, Loaded, Target};
 
 /// A folder with manifests, removed at the end.
 struct Folder(PathBuf);
@@ -41,7 +43,7 @@ impl Folder {
     }
     fn load(&self, target: &str) -> Loaded {
         let target = Target::parse(&format!("{}{target}", self.0.display()));
-        trefoil::load(&target, &LoadOptions::default()).unwrap_or_else(|report| panic!("{}", report.text()))
+        trefoil::internals::load(&target, &LoadOptions::default()).unwrap_or_else(|report| panic!("{}", report.text()))
     }
 }
 

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use trefoil::checker::{self, Level, Levels, Rule, Run};
-use trefoil::syntax::{self, Severity};
-use trefoil::{Checks, LoadOptions, front, load, template};
+use trefoil::internals::{Checks, LoadOptions, rules};
+use trefoil_check::{Level, Levels, Rule, Run};
+use trefoil_syntax::Severity;
 
 use crate::Folder;
 
@@ -73,14 +73,14 @@ fn findings(files: &[(String, &str)], rule: &Rule) -> (Vec<(Severity, &'static s
     }
     let checks = Checks { levels, ..Checks::default() };
     let options = LoadOptions { checks: Some(checks), ..LoadOptions::default() };
-    let report = trefoil::check(&[folder.0.join(files[0].0).display().to_string()], &options);
+    let report = trefoil::internals::check(&[folder.0.join(files[0].0).display().to_string()], &options);
     (report.diagnostics.iter().map(|d| (d.severity, d.rule)).collect(), report.text())
 }
 
 #[test]
 fn every_example_shows_its_rule() {
     let mut bad = Vec::new();
-    for rule in checker::RULES.iter() {
+    for rule in trefoil_check::RULES.iter() {
         let page = match page(rule) {
             Ok(page) => page,
             Err(why) => {
@@ -105,16 +105,18 @@ fn every_example_shows_its_rule() {
 
 #[test]
 fn the_registry_lists_exactly_what_loading_reports() {
-    let of_crates: BTreeSet<&str> = [syntax::yaml::RULES, template::RULES, front::rules::RULES, load::rules::RULES]
-        .into_iter()
-        .flatten()
-        .map(|(name, _)| *name)
-        .collect();
-    let listed: BTreeSet<&str> = checker::RULES.iter().filter(|r| matches!(r.run, Run::Load)).map(|r| r.name).collect();
+    let of_crates: BTreeSet<&str> =
+        [trefoil_syntax::yaml::RULES, trefoil_template::RULES, trefoil_front::rules::RULES, rules::RULES]
+            .into_iter()
+            .flatten()
+            .map(|(name, _)| *name)
+            .collect();
+    let listed: BTreeSet<&str> =
+        trefoil_check::RULES.iter().filter(|r| matches!(r.run, Run::Load)).map(|r| r.name).collect();
     let without: Vec<_> = of_crates.difference(&listed).collect();
     let unknown: Vec<_> = listed.difference(&of_crates).collect();
     assert!(without.is_empty(), "no page in checker for {without:?}");
     assert!(unknown.is_empty(), "no crate reports {unknown:?}");
-    let names: BTreeSet<&str> = checker::RULES.iter().map(|r| r.name).collect();
-    assert_eq!(names.len(), checker::RULES.len(), "a rule is listed twice");
+    let names: BTreeSet<&str> = trefoil_check::RULES.iter().map(|r| r.name).collect();
+    assert_eq!(names.len(), trefoil_check::RULES.len(), "a rule is listed twice");
 }

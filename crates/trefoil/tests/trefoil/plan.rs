@@ -1,6 +1,6 @@
 //! Worst cases of plans, through everything that repeats.
 
-use trefoil::Plan;
+use trefoil::plan::Plan;
 
 use crate::Folder;
 

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use trefoil::front::providers::{NOT_CALLED, PROVIDERS};
-use trefoil::models::Protocol;
-use trefoil::models::vendors::VENDORS;
+use trefoil_front::providers::{NOT_CALLED, PROVIDERS};
+use trefoil_models::Protocol;
+use trefoil_models::vendors::VENDORS;
 
 use crate::Folder;
 
@@ -34,7 +34,7 @@ fn a_provider_that_cannot_be_called_is_told_by_the_check_in_each_format() {
     ] {
         let folder = Folder::with(&[("a.yaml", text)]);
         let path = folder.0.join("a.yaml").display().to_string();
-        let report = trefoil::check(&[path], &trefoil::LoadOptions::default().checked());
+        let report = trefoil::internals::check(&[path], &trefoil::internals::LoadOptions::default().checked());
         let told = report
             .diagnostics
             .iter()

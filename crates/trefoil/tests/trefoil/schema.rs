@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use regex::Regex;
 use serde_json::Value;
-use trefoil::front::read::to_value;
-use trefoil::schema::{Segment, Takes, keys_at, text, values_at};
-use trefoil::syntax::yaml::{Kind, Node};
-use trefoil::syntax::{Files, Severity, SourceFile, yaml};
-use trefoil::{LoadOptions, Report, check};
+use trefoil::internals::schema::{Segment, Takes, keys_at, text, values_at};
+use trefoil::internals::{LoadOptions, Report, check};
+use trefoil_front::read::to_value;
+use trefoil_syntax::yaml::{Kind, Node};
+use trefoil_syntax::{Files, Severity, SourceFile, yaml};
 
 use super::real::{manifests, root};
 

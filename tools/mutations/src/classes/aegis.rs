@@ -1,8 +1,8 @@
 //! Mistakes that only AEGIS has a place for: units and what is declared in them, blocks and helpers, results of states,
 //! conditions of transitions.
 
-use trefoil::schema::Segment;
-use trefoil::syntax::yaml::{Node, Text};
+use trefoil::internals::schema::Segment;
+use trefoil_syntax::yaml::{Node, Text};
 
 use super::names::states;
 use super::{AEGIS, Class, class};

@@ -1,7 +1,7 @@
 //! Mistakes that only agntz has a place for: names without their braces or in other ones, agents of the wrong kind, steps
 //! that run into each other, models of another maker.
 
-use trefoil::schema::Segment;
+use trefoil::internals::schema::Segment;
 
 use super::{AGNTZ, Class, class};
 use crate::Manifest;

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::LazyLock;
 
 use regex::Regex;
-use trefoil::syntax::yaml::{Node, Scalar};
+use trefoil_syntax::yaml::{Node, Scalar};
 
 use super::{AEGIS, AGNTZ, Class, SIREN, class};
 use crate::Manifest;

@@ -1,7 +1,7 @@
 //! The order of steps and nodes, and what leads where (agntz and SirenSpec).
 
-use trefoil::schema::Segment;
-use trefoil::syntax::yaml::{Entry, Node};
+use trefoil::internals::schema::Segment;
+use trefoil_syntax::yaml::{Entry, Node};
 
 use super::{AGNTZ, Class, SIREN, class};
 use crate::Manifest;
@@ -183,7 +183,7 @@ fn edges(m: &Manifest) -> &[Node] {
     m.get("edges").and_then(Node::sequence).unwrap_or_default()
 }
 
-fn end<'n>(edge: &'n Node, key: &str) -> Option<&'n trefoil::syntax::yaml::Text> {
+fn end<'n>(edge: &'n Node, key: &str) -> Option<&'n trefoil_syntax::yaml::Text> {
     edge.mapping()?.get(key)?.value.string()
 }
 

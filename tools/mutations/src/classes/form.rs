@@ -1,6 +1,6 @@
 //! YAML that is none, keys that are none, keys that are not there.
 
-use trefoil::syntax::yaml::{Scalar, Style};
+use trefoil_syntax::yaml::{Scalar, Style};
 
 use super::{AEGIS, AGNTZ, ALL, Class, SIREN, class};
 use crate::Manifest;
@@ -133,7 +133,7 @@ fn stray_key(m: &Manifest) -> Vec<Mutation> {
         _ => ("agent", "model: \"openai:gpt-4o\""),
     };
     // A resource's provider has keys of its own.
-    let open = trefoil::schema::Segment::Key("resources".into());
+    let open = trefoil::internals::schema::Segment::Key("resources".into());
     let places = m.keyed(key).filter(|p| m.is_format_key(p).is_some() && !p.path.contains(&open));
     places
         .filter(|p| p.parent.mapping().is_some_and(|o| o.get("model").is_none() || m.dialect == "agntz"))

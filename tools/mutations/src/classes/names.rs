@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 
-use trefoil::schema::Segment;
-use trefoil::syntax::yaml::Node;
+use trefoil::internals::schema::Segment;
+use trefoil_syntax::yaml::Node;
 
 use super::{AEGIS, AGNTZ, ALL, Class, SIREN, class};
 use crate::Manifest;

@@ -1,7 +1,7 @@
 //! Schemas, what is mapped to them, and examples and defaults that do not fit them.
 
-use trefoil::schema::Segment;
-use trefoil::syntax::yaml::{Entry, Node};
+use trefoil::internals::schema::Segment;
+use trefoil_syntax::yaml::{Entry, Node};
 
 use super::{AGNTZ, Class, class};
 use crate::Manifest;
@@ -51,7 +51,7 @@ fn is_canonical(node: &Node) -> bool {
 }
 
 /// The place of a property's type, and what it says.
-fn type_of(node: &Node) -> Option<&trefoil::syntax::yaml::Text> {
+fn type_of(node: &Node) -> Option<&trefoil_syntax::yaml::Text> {
     node.string().or_else(|| node.mapping()?.get("type")?.value.string())
 }
 
@@ -135,7 +135,7 @@ fn mappings(m: &Manifest) -> Vec<(Node, Entry, Entry)> {
     found
 }
 
-fn declared(schema: &Entry) -> Option<&trefoil::syntax::yaml::Mapping> {
+fn declared(schema: &Entry) -> Option<&trefoil_syntax::yaml::Mapping> {
     let root = schema.value.mapping()?;
     if is_canonical(&schema.value) { root.get("properties")?.value.mapping() } else { Some(root) }
 }

@@ -1,8 +1,8 @@
 //! Mistakes that only SirenSpec has a place for: nodes and their types, edges and their conditions, swarms, paths that are
 //! written.
 
-use trefoil::schema::Segment;
-use trefoil::syntax::yaml::{Entry, Node, Style};
+use trefoil::internals::schema::Segment;
+use trefoil_syntax::yaml::{Entry, Node, Style};
 
 use super::{Class, SIREN, class};
 use crate::Manifest;

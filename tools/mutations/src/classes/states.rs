@@ -1,7 +1,7 @@
 //! States and what leads from one to the next (AEGIS).
 
-use trefoil::schema::Segment;
-use trefoil::syntax::yaml::{Entry, Mapping, Node};
+use trefoil::internals::schema::Segment;
+use trefoil_syntax::yaml::{Entry, Mapping, Node};
 
 use super::names::states;
 use super::{AEGIS, Class, class};
@@ -31,7 +31,7 @@ fn transitions(m: &Manifest) -> Vec<(String, Node, Vec<Node>)> {
     states(m).into_iter().filter_map(|(name, node)| Some((name, node.clone(), of(&node)?))).collect()
 }
 
-fn text<'n>(node: &'n Node, key: &str) -> Option<&'n trefoil::syntax::yaml::Text> {
+fn text<'n>(node: &'n Node, key: &str) -> Option<&'n trefoil_syntax::yaml::Text> {
     node.mapping()?.get(key)?.value.string()
 }
 

@@ -1,6 +1,6 @@
 //! Mistakes inside `{{ }}`.
 
-use trefoil::schema::Segment;
+use trefoil::internals::schema::Segment;
 
 use super::{AEGIS, AGNTZ, ALL, Class, SIREN, class};
 use crate::Manifest;

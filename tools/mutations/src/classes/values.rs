@@ -1,7 +1,7 @@
 //! Values of the wrong type, out of range, or not among the choices.
 
-use trefoil::schema::{Segment, Takes, values_at};
-use trefoil::syntax::yaml::{Kind, Scalar};
+use trefoil::internals::schema::{Segment, Takes, values_at};
+use trefoil_syntax::yaml::{Kind, Scalar};
 
 use super::{AEGIS, AGNTZ, ALL, Class, SIREN, class};
 use crate::Manifest;

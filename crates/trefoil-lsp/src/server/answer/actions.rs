@@ -3,14 +3,15 @@
 use gen_lsp_types as lsp;
 use lsp_server::{ErrorCode, Notification};
 use serde_json::{Value, json};
-use trefoil::syntax::Span;
+use trefoil_syntax::Span;
 
 use super::Refused;
 use crate::server::convert::Converter;
 use crate::server::position::Lines;
 use crate::server::session::Session;
 use crate::{code_action, create, lens, rename};
-use trefoil::{Checks, LoadOptions, Plan, Target};
+use trefoil::internals::{Checks, LoadOptions, Target};
+use trefoil::plan::Plan;
 
 pub fn code_actions(
     session: &mut Session,
@@ -95,9 +96,9 @@ pub fn execute_command(session: &mut Session, params: lsp::ExecuteCommandParams)
             let options =
                 LoadOptions { checks: None::<Checks>, overlay: session.workspace.overlay(), ..LoadOptions::default() };
             let target = Target { path: place.path.clone(), id: None };
-            let loaded = trefoil::load(&target, &options).map_err(|report| {
+            let loaded = trefoil::internals::load(&target, &options).map_err(|report| {
                 let errors =
-                    report.diagnostics.iter().filter(|d| d.severity == trefoil::syntax::Severity::Error).count();
+                    report.diagnostics.iter().filter(|d| d.severity == trefoil_syntax::Severity::Error).count();
                 Refused::new(
                     ErrorCode::RequestFailed,
                     format!("there is no plan: {errors} errors keep it from loading"),

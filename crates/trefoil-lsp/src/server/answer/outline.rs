@@ -1,7 +1,7 @@
 //! Requests about a whole file, or all of them.
 
 use gen_lsp_types as lsp;
-use trefoil::syntax::{FileId, Span};
+use trefoil_syntax::{FileId, Span};
 
 use super::Refused;
 use crate::server::convert::{Converter, symbol_kind};
@@ -51,7 +51,7 @@ pub fn workspace_symbol(
     for (root, analysis) in session.workspace.analyses() {
         let mut converter = Converter::new(session, analysis);
         let own = |file: FileId| {
-            let path = analysis.source(file).map(|s| trefoil::door::real(std::path::Path::new(s.name())));
+            let path = analysis.source(file).map(|s| trefoil::internals::door::real(std::path::Path::new(s.name())));
             path.is_some_and(|path| session.workspace.speaks_for(&path) == Some(root))
         };
         // A file that two folders share is looked at in one of them.

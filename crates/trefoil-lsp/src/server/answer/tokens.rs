@@ -2,7 +2,7 @@
 
 use gen_lsp_types as lsp;
 use serde_json::{Value, json};
-use trefoil::syntax::Span;
+use trefoil_syntax::Span;
 
 use super::Refused;
 use crate::semantic_tokens::{Token, tokens};

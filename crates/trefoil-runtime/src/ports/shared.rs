@@ -1,0 +1,89 @@
+//! A port behind an `Arc` is that port: whoever hands one over may keep it, too.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use trefoil_template::{HoleKind, Value};
+
+use super::{
+    CallSite, Clock, CommandHost, CommandOutput, EventSink, HumanInbox, Journal, JournalError, ModelAnswer, ModelError,
+    ModelProvider, Secrets, ToolError, ToolHost,
+};
+use trefoil_machine::{CommandRequest, Entry, Event, HumanRequest, Key, ModelRequest, ToolRequest};
+
+#[async_trait]
+impl<T: ModelProvider + ?Sized> ModelProvider for Arc<T> {
+    async fn call(
+        &self,
+        at: CallSite<'_>,
+        request: &ModelRequest,
+        delta: &mut (dyn for<'d> FnMut(&'d str) + Send),
+    ) -> Result<ModelAnswer, ModelError> {
+        T::call(self, at, request, delta).await
+    }
+    fn sees_holes(&self) -> bool {
+        T::sees_holes(self)
+    }
+    fn label(&self, request: &ModelRequest) -> String {
+        T::label(self, request)
+    }
+}
+
+#[async_trait]
+impl<T: ToolHost + ?Sized> ToolHost for Arc<T> {
+    fn offers(&self, name: &str) -> bool {
+        T::offers(self, name)
+    }
+    async fn call(&self, key: &Key, request: &ToolRequest) -> Result<Value, ToolError> {
+        T::call(self, key, request).await
+    }
+}
+
+#[async_trait]
+impl<T: CommandHost + ?Sized> CommandHost for Arc<T> {
+    async fn run(&self, key: &Key, request: &CommandRequest) -> Result<CommandOutput, ToolError> {
+        T::run(self, key, request).await
+    }
+}
+
+#[async_trait]
+impl<T: HumanInbox + ?Sized> HumanInbox for Arc<T> {
+    async fn ask(&self, key: &Key, request: &HumanRequest) -> Option<String> {
+        T::ask(self, key, request).await
+    }
+}
+
+#[async_trait]
+impl<T: Journal + ?Sized> Journal for Arc<T> {
+    async fn append(&self, run: &str, entries: &[Entry]) -> Result<(), JournalError> {
+        T::append(self, run, entries).await
+    }
+    async fn read(&self, run: &str) -> Result<Vec<Entry>, JournalError> {
+        T::read(self, run).await
+    }
+}
+
+#[async_trait]
+impl<T: Clock + ?Sized> Clock for Arc<T> {
+    fn now_ms(&self) -> u64 {
+        T::now_ms(self)
+    }
+    async fn sleep(&self, ms: u64) {
+        T::sleep(self, ms).await;
+    }
+}
+
+impl<T: Secrets + ?Sized> Secrets for Arc<T> {
+    fn get(&self, kind: HoleKind, name: &str) -> Option<String> {
+        T::get(self, kind, name)
+    }
+}
+
+impl<T: EventSink + ?Sized> EventSink for Arc<T> {
+    fn event(&self, event: &Event) {
+        T::event(self, event);
+    }
+    fn wants_provenance(&self) -> bool {
+        T::wants_provenance(self)
+    }
+}

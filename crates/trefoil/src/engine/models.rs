@@ -1,0 +1,216 @@
+//! What answers a flow's model calls, decided and prepared once for all runs that an engine makes of it.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use trefoil_embedded::Embedded;
+use trefoil_ir::Program;
+use trefoil_machine::Prepared;
+use trefoil_models::{Asked, Elsewhere, ModelOverride, ModelPlan, PlanError, Registry, Scripted, plan::models_used};
+use trefoil_runtime::ModelProvider;
+use trefoil_syntax::{Diagnostic, Location, Severity};
+
+use super::{MODEL, Parts};
+use crate::flow::{Flow, WeakFlow};
+
+/// What answers model calls.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum AnswersFrom {
+    /// The embedded model.
+    Embedded,
+    /// This script.
+    Script(PathBuf),
+    /// This model, every call.
+    One(String),
+    /// The models that the manifest names.
+    AsWritten,
+    /// The embedder's provider.
+    Provider,
+}
+
+impl std::fmt::Display for AnswersFrom {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Embedded => f.write_str("embedded model"),
+            Self::Script(path) => write!(f, "answers from {}", path.display()),
+            Self::One(model) => f.write_str(model),
+            Self::AsWritten => f.write_str("models from the manifest"),
+            Self::Provider => f.write_str("own model provider"),
+        }
+    }
+}
+
+/// A flow as an engine runs it.
+pub(super) struct Aimed {
+    /// With the chosen models written in.
+    pub prepared: Arc<Prepared>,
+    /// What answers.
+    pub from: AnswersFrom,
+    /// Providers that are called at an address that is not the vendor's own.
+    pub elsewhere: Vec<Elsewhere>,
+    /// Who answers; none: a script, which begins anew with each run.
+    pub provider: Option<Arc<dyn ModelProvider>>,
+}
+
+/// What an engine has worked out and keeps.
+#[derive(Default)]
+pub(super) struct Kept {
+    registry: OnceLock<Registry>,
+    /// By flow. A flow that is gone makes room when the next one comes.
+    flows: Mutex<HashMap<usize, (WeakFlow, Arc<Aimed>)>>,
+}
+
+impl Kept {
+    /// A flow as this engine runs it, worked out at the first run.
+    pub fn aimed(&self, parts: &Parts, flow: &Flow) -> Result<Arc<Aimed>, Vec<Diagnostic>> {
+        let key = flow.address();
+        let known = |flows: &HashMap<usize, (WeakFlow, Arc<Aimed>)>| flows.get(&key).map(|(_, aimed)| aimed.clone());
+        if let Some(aimed) = known(&self.flows.lock().unwrap_or_else(PoisonError::into_inner)) {
+            return Ok(aimed);
+        }
+        // Without the lock: other flows need not wait. Two that do this at once do the same.
+        let aimed = Arc::new(self.aim(parts, flow)?);
+        let mut flows = self.flows.lock().unwrap_or_else(PoisonError::into_inner);
+        flows.retain(|_, (flow, _)| flow.is_alive());
+        Ok(flows.entry(key).or_insert_with(|| (flow.downgrade(), aimed)).1.clone())
+    }
+
+    fn aim(&self, parts: &Parts, flow: &Flow) -> Result<Aimed, Vec<Diagnostic>> {
+        let mut program = flow.loaded().program.clone();
+        let (from, elsewhere) = self.decide(parts, &mut program)?;
+        let prepared = match Arc::ptr_eq(&program, &flow.loaded().program) {
+            true => flow.prepared(),
+            false => Prepared::new(program.clone()),
+        };
+        let provider: Option<Arc<dyn ModelProvider>> = match &from {
+            AnswersFrom::Provider => parts.provider.clone(),
+            AnswersFrom::Embedded => Some(Arc::new(Embedded::new(&program, parts.seed.unwrap_or(0)))),
+            AnswersFrom::Script(_) => None,
+            AnswersFrom::One(_) | AnswersFrom::AsWritten => Some(self.registry(parts).by_name()),
+        };
+        Ok(Aimed { prepared, from, elsewhere, provider })
+    }
+
+    /// Decides what answers, and writes it into the program.
+    pub fn decide(
+        &self,
+        parts: &Parts,
+        program: &mut Arc<Program>,
+    ) -> Result<(AnswersFrom, Vec<Elsewhere>), Vec<Diagnostic>> {
+        if parts.provider.is_some() {
+            return Ok((AnswersFrom::Provider, Vec::new()));
+        }
+        if !parts.wrong_models.is_empty() {
+            return Err(parts.wrong_models.iter().cloned().map(not_a_model).collect());
+        }
+        let registry = self.registry(parts);
+        let chosen = chosen(parts, program);
+        let asked = Asked { chosen: &chosen, placeholders: parts.placeholders };
+        let plan = ModelPlan::decide(program, registry, asked)
+            .map_err(|errors| errors.into_iter().map(|e| missing(e.place, e.message, e.help)).collect::<Vec<_>>())?;
+        Ok(match plan {
+            ModelPlan::Embedded => (AnswersFrom::Embedded, Vec::new()),
+            ModelPlan::AsWritten => (AnswersFrom::AsWritten, elsewhere(registry, program)),
+            ModelPlan::Named { provider, model } => {
+                (AnswersFrom::One(format!("{provider}:{model}")), elsewhere(registry, program))
+            }
+            ModelPlan::Scripted(path) => (AnswersFrom::Script(path), Vec::new()),
+        })
+    }
+
+    /// The operator's environment and nothing that a manifest names: an `env_file` is for `env.*`.
+    fn registry(&self, parts: &Parts) -> &Registry {
+        self.registry.get_or_init(|| {
+            let registry = parts.registry.clone().unwrap_or_else(Registry::from_env).with_limits(parts.limits);
+            let says = &parts.settings.addresses;
+            says.iter().fold(registry, |r, (provider, address, file)| r.with_address(provider, address, file))
+        })
+    }
+}
+
+/// The script that a run begins with.
+pub(super) fn script(from: &AnswersFrom) -> Result<Option<Arc<Scripted>>, Diagnostic> {
+    let AnswersFrom::Script(path) = from else { return Ok(None) };
+    Scripted::read(path).map(|script| Some(Arc::new(script))).map_err(|error| missing(None, error.message, None))
+}
+
+/// The models of the operator's files that this program has a use for, then those that were chosen for this run. One that
+/// was chosen for every call leaves nothing to the files.
+fn chosen(parts: &Parts, program: &Program) -> Vec<ModelOverride> {
+    let by_name = |model: &ModelOverride| match model {
+        ModelOverride::For { name, .. } => trefoil_models::plan::names(program, name),
+        _ => false,
+    };
+    let settled = parts.models.iter().any(|model| !matches!(model, ModelOverride::For { .. }));
+    let of_files = parts.settings.models.iter().filter(|model| !settled && by_name(model));
+    of_files.chain(&parts.models).cloned().collect()
+}
+
+fn elsewhere(registry: &Registry, program: &Program) -> Vec<Elsewhere> {
+    let mut elsewhere: Vec<Elsewhere> = Vec::new();
+    for (_, model) in models_used(program) {
+        let found = model.provider.as_deref().and_then(|provider| registry.elsewhere(provider));
+        elsewhere.extend(found.filter(|found| !elsewhere.contains(found)));
+    }
+    elsewhere
+}
+
+fn not_a_model(error: PlanError) -> Diagnostic {
+    missing(error.place, error.message, error.help)
+}
+
+fn missing(place: Option<Location>, message: String, help: Option<String>) -> Diagnostic {
+    let d = match place {
+        Some(at) => Diagnostic::error(MODEL, at, message),
+        None => Diagnostic::nowhere(MODEL, Severity::Error, None, message),
+    };
+    Diagnostic { help, ..d }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::Aimed;
+    use crate::{Engine, Flow};
+
+    const AGENT: &str = "id: a\nkind: llm\nmodel: { provider: openai, name: m }\ninstruction: I\nprompt: P\n\
+                         outputSchema: { type: object, properties: { x: { type: string, pattern: '^a+$' } } }\n";
+
+    fn aimed(engine: &Engine, flow: &Flow) -> Arc<Aimed> {
+        engine.kept.aimed(&engine.parts, flow).unwrap_or_else(|found| panic!("{found:?}"))
+    }
+
+    #[test]
+    fn a_flow_is_prepared_once_for_all_runs_and_engines() {
+        let flow = Flow::from_text("a.yaml", AGENT).unwrap();
+        let engine = Engine::new().model("embedded");
+        let (first, again) = (aimed(&engine, &flow), aimed(&engine.clone(), &flow.clone()));
+        assert!(Arc::ptr_eq(&first, &again), "schemas, patterns and the embedded model's knowledge are the same");
+        let other = aimed(&Engine::new().model("embedded").seed(7), &flow);
+        assert!(Arc::ptr_eq(&first.prepared, &other.prepared), "schemas and patterns are those of the flow");
+        assert!(Arc::ptr_eq(&first.prepared.program, &flow.loaded().program), "nothing is copied");
+    }
+
+    #[test]
+    fn other_models_are_another_program_and_the_flow_stays_as_it_is() {
+        let flow = Flow::from_text("a.yaml", AGENT).unwrap();
+        let registry = trefoil_models::Registry::new([("OLLAMA_API_KEY".to_owned(), "k".to_owned())]);
+        let engine = Engine::new().registry(registry).model("ollama:llama3");
+        let first = aimed(&engine, &flow);
+        assert!(!Arc::ptr_eq(&first.prepared.program, &flow.loaded().program));
+        assert!(Arc::ptr_eq(&first, &aimed(&engine, &flow)), "that, too, is worked out once");
+        assert!(Arc::ptr_eq(&aimed(&Engine::new().model("embedded"), &flow).prepared, &flow.prepared()));
+    }
+
+    #[test]
+    fn a_flow_that_is_gone_is_not_kept() {
+        let engine = Engine::new().model("embedded");
+        for _ in 0..3 {
+            aimed(&engine, &Flow::from_text("a.yaml", AGENT).unwrap());
+        }
+        assert_eq!(engine.kept.flows.lock().unwrap().len(), 1, "only the last, until the next one comes");
+    }
+}

@@ -1,0 +1,93 @@
+//! Tools that are closures, and several tool hosts as one.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use trefoil_runtime::{Key, ToolError, ToolHost, ToolRequest};
+use trefoil_template::Value;
+
+use crate::error::BoxError;
+
+/// A closure by its name.
+#[derive(Clone, Default)]
+pub(super) struct Closures(BTreeMap<String, Arc<dyn Tool>>);
+
+#[async_trait]
+trait Tool: Send + Sync {
+    async fn call(&self, arguments: serde_json::Value) -> Result<serde_json::Value, ToolError>;
+}
+
+/// A closure and the types on both sides of it.
+struct Closure<F, A, R> {
+    call: F,
+    types: std::marker::PhantomData<fn(A) -> R>,
+}
+
+impl Closures {
+    /// Adds one; the later of two with one name counts.
+    pub fn add<F, A, R, W>(&mut self, name: String, call: F)
+    where
+        F: Fn(A) -> W + Send + Sync + 'static,
+        W: Future<Output = Result<R, BoxError>> + Send + 'static,
+        A: DeserializeOwned + Send + 'static,
+        R: Serialize + Send + 'static,
+    {
+        self.0.insert(name, Arc::new(Closure { call, types: std::marker::PhantomData }));
+    }
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+#[async_trait]
+impl<F, A, R, W> Tool for Closure<F, A, R>
+where
+    F: Fn(A) -> W + Send + Sync + 'static,
+    W: Future<Output = Result<R, BoxError>> + Send + 'static,
+    A: DeserializeOwned + Send + 'static,
+    R: Serialize + Send + 'static,
+{
+    async fn call(&self, arguments: serde_json::Value) -> Result<serde_json::Value, ToolError> {
+        let arguments = serde_json::from_value(arguments)
+            .map_err(|error| ToolError::Failed(format!("the arguments do not fit: {error}")))?;
+        // A closure that knows the port's own error says more than its text.
+        let result = (self.call)(arguments).await.map_err(|error| match error.downcast::<ToolError>() {
+            Ok(own) => *own,
+            Err(other) => ToolError::Failed(other.to_string()),
+        })?;
+        serde_json::to_value(result).map_err(|error| ToolError::Failed(format!("the result is not JSON: {error}")))
+    }
+}
+
+#[async_trait]
+impl ToolHost for Closures {
+    fn offers(&self, name: &str) -> bool {
+        self.0.contains_key(name)
+    }
+    async fn call(&self, _key: &Key, request: &ToolRequest) -> Result<Value, ToolError> {
+        let Some(tool) = self.0.get(&*request.name) else {
+            return Err(ToolError::Failed(format!("there is no tool `{}`", request.name)));
+        };
+        tool.call(request.arguments.to_json()).await.map(Value::from_json)
+    }
+}
+
+/// Several tool hosts; the first that offers a tool calls it.
+pub(super) struct All(pub Vec<Arc<dyn ToolHost>>);
+
+#[async_trait]
+impl ToolHost for All {
+    fn offers(&self, name: &str) -> bool {
+        self.0.iter().any(|host| host.offers(name))
+    }
+    async fn call(&self, key: &Key, request: &ToolRequest) -> Result<Value, ToolError> {
+        match self.0.iter().find(|host| host.offers(&request.name)) {
+            Some(host) => host.call(key, request).await,
+            None => Err(ToolError::Failed(format!("there is no tool `{}`", request.name))),
+        }
+    }
+}

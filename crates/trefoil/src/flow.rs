@@ -1,0 +1,272 @@
+//! Flows: manifests that were read, checked and made into a program once, to be run any number of times.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock, Weak};
+
+use trefoil_front::{FRONT_ENDS, front_end};
+use trefoil_machine::Prepared;
+use trefoil_runtime::Event;
+use trefoil_syntax::{Diagnostic, Files, Location, Severity};
+
+use crate::door::{Door, Memory};
+use crate::error::{Error, Findings, Result};
+use crate::graph::{Graph, graph};
+use crate::load::{Checks, LoadOptions, Loaded, Report, Target, load, rules};
+use crate::plan::Plan;
+use crate::trace::event_json;
+
+/// A workflow or an agent that can run.
+///
+/// Reading it finds every mistake of every file that belongs to it, and checks it as `trefoil check` does. A flow does not
+/// change; clones are cheap and share everything.
+///
+/// ```
+/// use trefoil::Flow;
+///
+/// let mistake = Flow::from_text("hello.yaml", "id: hello\nkind: llm\nmodle: { provider: openai, name: gpt-x }\n");
+/// assert!(mistake.unwrap_err().to_string().contains("hello.yaml:3:1"));
+/// ```
+#[derive(Clone)]
+pub struct Flow(Arc<Inner>);
+
+struct Inner {
+    loaded: Loaded,
+    warnings: Findings,
+    prepared: OnceLock<Arc<Prepared>>,
+}
+
+/// A flow that may be gone.
+pub(crate) struct WeakFlow(Weak<Inner>);
+
+impl WeakFlow {
+    /// Whether anybody has it still.
+    pub fn is_alive(&self) -> bool {
+        self.0.strong_count() > 0
+    }
+}
+
+impl std::fmt::Debug for Flow {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "flow `{}`", self.name())
+    }
+}
+
+/// What is loaded with other options than the defaults.
+impl From<Loaded> for Flow {
+    fn from(loaded: Loaded) -> Self {
+        let warnings = Findings::new(loaded.files.clone(), loaded.diagnostics.clone());
+        Self(Arc::new(Inner { loaded, warnings, prepared: OnceLock::new() }))
+    }
+}
+
+impl Flow {
+    /// Loads a flow from disk: a manifest, a folder in which one manifest is the entry, or `FOLDER#ID`. Files that the manifest
+    /// names are found inside its project.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Load`] with everything that is wrong in all files that belong to it.
+    pub fn load(target: impl AsRef<str>) -> Result<Self> {
+        Self::options().load(target)
+    }
+    /// A flow of one manifest in memory. `name` is what findings call it. Nothing is read from disk.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::load`].
+    pub fn from_text(name: impl AsRef<str>, text: impl Into<String>) -> Result<Self> {
+        Self::options().from_text(name, text)
+    }
+    /// A flow of several files in memory: manifests, and whatever else they name, by their paths. `entry` is one of the paths,
+    /// or `#ID`; where it is empty, the one manifest that no other one uses. Nothing is read from disk: what is not among the
+    /// files is not there.
+    ///
+    /// ```
+    /// # fn main() -> trefoil::Result<()> {
+    /// let files = [
+    ///     ("main.yaml", "id: main\nkind: sequential\nsteps:\n  - ref: hello\n"),
+    ///     ("agents/hello.yaml", "id: hello\nkind: llm\nmodel: { provider: openai, name: gpt-x }\ninstruction: Say hello.\n"),
+    /// ];
+    /// assert_eq!(trefoil::Flow::from_files("#main", files)?.name(), "main");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::load`].
+    pub fn from_files<P: AsRef<str>, T: Into<String>>(
+        entry: impl AsRef<str>,
+        files: impl IntoIterator<Item = (P, T)>,
+    ) -> Result<Self> {
+        Self::options().from_files(entry, files)
+    }
+    /// How to load, where the defaults are not meant.
+    pub fn options() -> FlowOptions {
+        FlowOptions::default()
+    }
+
+    /// Its name: the id of the manifest, or what that calls itself.
+    pub fn name(&self) -> &str {
+        &self.0.loaded.program.name
+    }
+    /// The format of its manifest: `agntz`, `aegis`, `sirenspec`.
+    pub fn dialect(&self) -> &'static str {
+        self.0.loaded.dialect
+    }
+    /// What was found in its files and does not keep it from running.
+    pub fn warnings(&self) -> &Findings {
+        &self.0.warnings
+    }
+    /// What a run would do: inputs, steps in their order, models, the most calls there can be.
+    pub fn plan(&self) -> Plan {
+        Plan::of(&self.0.loaded.program, &self.0.loaded.files)
+    }
+    /// The flow as a picture, to be written in one of the [formats](crate::graph::FORMATS).
+    pub fn graph(&self) -> Graph {
+        graph(&self.0.loaded.program, &self.0.loaded.files)
+    }
+    /// An event of one of its runs as JSON, with its place in the manifest: what `trefoil run --events jsonl` writes.
+    pub fn event_json(&self, event: &Event) -> serde_json::Value {
+        event_json(event, &self.0.loaded.files)
+    }
+    /// A location in its files as `FILE:LINE:COLUMN`.
+    pub fn place(&self, location: Location) -> Option<String> {
+        let file = self.0.loaded.files.get(location.file)?;
+        let at = file.position(location.span.start);
+        Some(format!("{}:{}:{}", file.name(), at.line, at.column))
+    }
+
+    /// Everything about it.
+    #[doc(hidden)]
+    pub fn loaded(&self) -> &Loaded {
+        &self.0.loaded
+    }
+    /// The program as it was written, prepared.
+    pub(crate) fn prepared(&self) -> Arc<Prepared> {
+        self.0.prepared.get_or_init(|| Prepared::new(self.0.loaded.program.clone())).clone()
+    }
+    /// What tells it from every other flow while anybody has it, weakly or not.
+    pub(crate) fn address(&self) -> usize {
+        Arc::as_ptr(&self.0) as usize
+    }
+    pub(crate) fn downgrade(&self) -> WeakFlow {
+        WeakFlow(Arc::downgrade(&self.0))
+    }
+}
+
+/// How to load a flow.
+///
+/// ```no_run
+/// # fn main() -> trefoil::Result<()> {
+/// let flow = trefoil::Flow::options().dialect("agntz").allow_path("/srv/shared-agents").load("flows#triage")?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct FlowOptions {
+    options: LoadOptions,
+    dialect: Option<String>,
+}
+
+impl Default for FlowOptions {
+    fn default() -> Self {
+        Self { options: LoadOptions::default().checked(), dialect: None }
+    }
+}
+
+impl FlowOptions {
+    /// The format of the manifest, where it is not to be detected: `agntz`, `aegis`, `sirenspec`.
+    #[must_use]
+    pub fn dialect(self, name: impl Into<String>) -> Self {
+        Self { dialect: Some(name.into()), ..self }
+    }
+    /// Without the checks: what does not keep the manifest from loading does not keep it from running.
+    #[must_use]
+    pub fn unchecked(mut self) -> Self {
+        self.options.checks = None;
+        self
+    }
+    /// With the levels meant for CI: more findings are errors.
+    #[must_use]
+    pub fn strict(mut self) -> Self {
+        self.options.checks.get_or_insert_with(Checks::default).levels.strict();
+        self
+    }
+    /// Lets paths in the manifests lead into this folder outside their project. May be called more than once.
+    #[must_use]
+    pub fn allow_path(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.options.allowed.push(folder.into());
+        self
+    }
+    /// The file whose text stands for `{{context}}` of AEGIS agents.
+    #[must_use]
+    pub fn context(mut self, file: impl Into<PathBuf>) -> Self {
+        self.options.context = Some(file.into());
+        self
+    }
+    /// The file whose text stands for `{{agentskills}}` of AEGIS agents.
+    #[must_use]
+    pub fn skills(mut self, file: impl Into<PathBuf>) -> Self {
+        self.options.skills = Some(file.into());
+        self
+    }
+
+    /// Loads from disk: see [`Flow::load`].
+    pub fn load(self, target: impl AsRef<str>) -> Result<Flow> {
+        self.of(&Target::parse(target.as_ref()))
+    }
+    /// Reads one manifest in memory: see [`Flow::from_text`].
+    pub fn from_text(self, name: impl AsRef<str>, text: impl Into<String>) -> Result<Flow> {
+        let target = Target { path: name.as_ref().into(), id: None };
+        self.in_memory([(name, text)], |_| target)
+    }
+    /// Reads several files in memory: see [`Flow::from_files`].
+    pub fn from_files<P: AsRef<str>, T: Into<String>>(
+        self,
+        entry: impl AsRef<str>,
+        files: impl IntoIterator<Item = (P, T)>,
+    ) -> Result<Flow> {
+        self.in_memory(files, |door| Target::parse_at(door, entry.as_ref()))
+    }
+
+    fn in_memory<P: AsRef<str>, T: Into<String>>(
+        mut self,
+        files: impl IntoIterator<Item = (P, T)>,
+        target: impl FnOnce(&Door) -> Target,
+    ) -> Result<Flow> {
+        let mut memory = Memory::default();
+        for (name, text) in files {
+            if !memory.add(Path::new(name.as_ref()), text.into().into()) {
+                let message = format!("`{}` is the name of another file, or leads out of the files", name.as_ref());
+                return Err(refused(rules::OUTSIDE, message, "give each file a relative path of its own"));
+            }
+        }
+        self.options.door = Door::Memory(Arc::new(memory));
+        let target = target(&self.options.door);
+        self.of(&target)
+    }
+    fn of(mut self, target: &Target) -> Result<Flow> {
+        if let Some(name) = self.dialect {
+            let Some(front) = front_end(&name) else {
+                let known: Vec<&str> = FRONT_ENDS.iter().map(|front| front.name()).collect();
+                let help = format!("known are `{}`", known.join("`, `"));
+                return Err(refused(rules::UNKNOWN_DIALECT, format!("there is no dialect `{name}`"), &help));
+            };
+            self.options.dialect = Some(front);
+        }
+        load(target, &self.options).map(Flow::from).map_err(Error::from)
+    }
+}
+
+/// A load that was asked for in a way that cannot be.
+fn refused(rule: &'static str, message: String, help: &str) -> Error {
+    let found = Diagnostic::nowhere(rule, Severity::Error, None, message).help(help);
+    Error::Load(Findings::new(Files::default(), vec![found]))
+}
+
+impl From<Report> for Error {
+    fn from(report: Report) -> Self {
+        Self::Load(Findings::new(report.files, report.diagnostics))
+    }
+}

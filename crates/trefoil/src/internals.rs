@@ -1,0 +1,21 @@
+//! What the command line, the language server and the tools of this repository share with the engine: no part of the
+//! library's interface, and changed without notice.
+
+pub use crate::data::data;
+pub use crate::fix::{Fixed, fix, preview};
+pub use crate::load::{
+    Cache, Checks, LoadOptions, Loaded, Progress, Read, Report, Step, Target, check, check_and_keep, load, rules,
+};
+
+macro_rules! modules {
+    ($($name:ident)*) => {
+        $(
+            #[allow(missing_docs, reason = "it has them where it is")]
+            pub mod $name {
+                pub use crate::$name::*;
+            }
+        )*
+    };
+}
+
+modules! { answers codes door engine fix input preflight render schema settings shell trace }
