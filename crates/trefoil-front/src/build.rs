@@ -121,11 +121,15 @@ pub fn text_expr(
     policy: &'static Policy,
     resolve: &mut dyn Resolve,
 ) -> Option<Expr> {
-    let text = text(reader, source, policy, resolve)?;
-    Some(match text.template.literal() {
+    text(reader, source, policy, resolve).map(as_text)
+}
+
+/// A bound text as text.
+pub fn as_text(text: Text) -> Expr {
+    match text.template.literal() {
         Some(literal) if !literal.trim().is_empty() => Expr::Const(Value::from(literal)),
         _ => Expr::Template(text),
-    })
+    }
 }
 
 /// What a model is sent, as an expression. Plain text, too, keeps its place: a trace shows where each part of a prompt is
@@ -146,11 +150,15 @@ pub fn typed_expr(
     policy: &'static Policy,
     resolve: &mut dyn Resolve,
 ) -> Option<Expr> {
-    let text = text(reader, source, policy, resolve)?;
-    Some(match text.template.literal() {
+    text(reader, source, policy, resolve).map(as_typed)
+}
+
+/// A bound text as a value: a lone placeholder keeps its type.
+pub fn as_typed(text: Text) -> Expr {
+    match text.template.literal() {
         Some(literal) => Expr::Const(Value::from(literal)),
         None => Expr::Typed(text),
-    })
+    }
 }
 
 /// A part of a text position (a byte range of its decoded text) as a template of its own. Mistakes are not reported: the

@@ -84,6 +84,11 @@ pub fn bind(root: &Entry, path: &[Segment]) -> Bound {
         }
         entries.push(entry);
     }
+    if let Some(Inside::Names(names)) = entries.last().map(|last| &last.inside)
+        && let Some(whole) = names.read()
+    {
+        read = Some(whole);
+    }
     let missing = |at: usize| Read { source: Source::Missing(Missing::Key(at as u16)), skip: 0 };
     let Read { source, skip } = match &end {
         End::Nothing(stop) => missing(stop.segment),

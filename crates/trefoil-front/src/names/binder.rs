@@ -77,6 +77,8 @@ impl Resolve for Binder<'_> {
     }
 
     fn is_there(&self, path: &str, alone: bool) -> bool {
+        let whole = self.place.whole_path(path);
+        let path = whole.as_deref().unwrap_or(path);
         let path: Vec<Segment> = path.split('.').map(|name| Segment { name: name.into(), span: 0..0 }).collect();
         let bound = bind(&self.root, &path);
         !matches!(bound.end, End::Nothing(_)) && self.place.is_meant(&path, &bound, alone)

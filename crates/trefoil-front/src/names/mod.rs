@@ -87,6 +87,11 @@ pub trait Names: Send + Sync {
     fn get(&self, name: &str) -> Found;
     /// The names to offer, in this order, with what they stand for. Dots are part of what is offered.
     fn all(&self) -> Vec<(Arc<str>, Entry)>;
+    /// How what these names are inside of is read, where that takes work: asked once, at the end of a path, and then in place
+    /// of [`Entry::read`].
+    fn read(&self) -> Option<Read> {
+        None
+    }
 }
 
 /// What became of a name that was looked for.
