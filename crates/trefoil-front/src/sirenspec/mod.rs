@@ -1,17 +1,24 @@
 //! The SirenSpec front end: one file is one workflow of agents, swarms, factories, sub-workflows, people and tools.
 //!
-//! `manifest` reads what a file says, `lower` turns it into flows. What differs from the original system is listed in
+//! `manifest` reads what a file says, `names` knows what texts can name and binds them, `lint` finds mistakes in what is bound,
+//! `lower` turns it into flows; `session` does that for a file and all that it calls. What differs from the original system is listed in
 //! `docs/compat/sirenspec.md`.
 
 mod evidence;
+mod lint;
 mod lower;
 mod manifest;
+mod names;
+mod references;
+mod session;
 
 use std::collections::BTreeSet;
 
 use trefoil_syntax::yaml::Node;
 use trefoil_syntax::{Location, Span};
 use trefoil_template::Policy;
+
+use references::stem;
 
 use crate::{Document, Evidence, Findings, FrontEnd, Lowered, Need, NeedKind, Project};
 
@@ -58,9 +65,9 @@ impl FrontEnd for SirenSpec {
         if let Some(entry) = root.and_then(|m| m.get("env_file")) {
             need(NeedKind::EnvFile, &entry.value);
         }
-        for node in lower::workflow_nodes(&document.root) {
+        for node in references::workflow_nodes(&document.root) {
             if let Some(entry) = node.mapping().and_then(|m| m.get("ref"))
-                && entry.value.string().is_some_and(|text| lower::is_path(&text.value))
+                && entry.value.string().is_some_and(|text| references::is_path(&text.value))
             {
                 need(NeedKind::Manifest, &entry.value);
             }
@@ -74,29 +81,23 @@ impl FrontEnd for SirenSpec {
     }
 
     fn names<'d>(&self, document: &'d Document) -> BTreeSet<&'d str> {
-        let references = lower::workflow_nodes(&document.root).filter_map(|node| node.mapping()?.get("ref"));
+        let references = references::workflow_nodes(&document.root).filter_map(|node| node.mapping()?.get("ref"));
         references
             .filter_map(|e| e.value.string())
             .map(|text| &*text.value)
-            .filter(|name| !lower::is_path(name))
+            .filter(|name| !references::is_path(name))
             .collect()
     }
 
     fn seeks(&self, document: &Document, at: Span) -> bool {
         // Agents and nodes are the file's own.
-        lower::workflow_nodes(&document.root).any(|node| {
+        references::workflow_nodes(&document.root).any(|node| {
             let reference = node.mapping().and_then(|m| m.get("ref"));
             reference.is_some_and(|e| e.value.span.start <= at.start && at.end <= e.value.span.end)
         })
     }
 
     fn lower(&self, project: &Project, document: usize, findings: &mut Findings) -> Option<Lowered> {
-        lower::Session::run(project, document, findings)
+        session::run(project, document, findings)
     }
-}
-
-/// A path's last segment without its `.yaml` or `.yml`.
-fn stem(path: &str) -> &str {
-    let name = path.rsplit('/').next().unwrap_or(path);
-    name.strip_suffix(".yaml").or_else(|| name.strip_suffix(".yml")).unwrap_or(name)
 }

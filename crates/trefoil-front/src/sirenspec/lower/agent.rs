@@ -1,34 +1,28 @@
 //! Agent nodes: one model call, retried, with something in its place when it fails.
 
-use trefoil_ir::{Expr, OnExceeded, OnFailure as Remaining, Position, Retry, Source, StepKind};
-use trefoil_syntax::yaml::Text;
-use trefoil_syntax::{Diagnostic, suggest};
+use trefoil_ir::{Expr, OnFailure as Remaining, Retry, Source, StepKind};
 use trefoil_template::Value;
 
-use super::flow::{Made, Workflow};
+use super::flow::{Made, Scope, Workflow};
 use super::message::Carried;
 use super::node::Lowered;
-use super::scope::{Reading, Scope};
-use crate::read::respelt;
 use crate::sirenspec::manifest::{Agent, AgentNode, OnFailure};
 
 /// Lowers an agent node.
 pub fn lower(
-    flow: &Workflow<'_, '_>,
+    flow: &Workflow<'_>,
     made: &mut Made<'_>,
     carried: &Carried,
     at: usize,
     node: &AgentNode<'_>,
 ) -> Option<Lowered> {
-    let name = node.agent?;
-    let agent = find(flow, name)?;
-    let scope = Scope::new(flow, Reading::Node(at));
+    let agent = flow.manifest.agent(&node.agent?.value)?;
     let guards = flow.guards(made, agent.guardrails.as_ref());
-    let mut call = flow.call(agent.id.value.clone(), agent.model.as_ref(), flow.message(carried, at), guards);
-    call.system = system(flow, &scope, agent);
+    let message = flow.message(made, carried, at);
+    let mut call = flow.call(agent.id.value.clone(), agent.model.as_ref(), message, guards);
+    call.system = system(flow, &mut Scope::plain(at), agent);
     call.parameters.max_tokens = node.max_tokens;
-    call.places.extend(node.max_tokens_at.map(|at| ("max_tokens", flow.reader.at(at))));
-    beyond_budget(flow, node);
+    call.places.extend(node.max_tokens_at.map(|at| ("max_tokens", flow.at(at))));
     call.stream = node.streaming;
     let mut lowered = Lowered::new(StepKind::Model(Box::new(call)));
     lowered.shape = Some(Expr::Object(vec![("output".into(), Expr::Read(Source::Result))]));
@@ -41,49 +35,11 @@ pub fn lower(
     Some(lowered)
 }
 
-/// Says that one call may use more than the whole run.
-fn beyond_budget(flow: &Workflow<'_, '_>, node: &AgentNode<'_>) {
-    let all = flow
-        .manifest
-        .budget
-        .as_ref()
-        .filter(|b| b.ceilings.on_exceeded != OnExceeded::Warn)
-        .and_then(|b| b.ceilings.max_tokens);
-    let (Some(all), Some(one), Some(at)) = (all, node.max_tokens, node.max_tokens_at) else { return };
-    if u64::from(one) > all {
-        let message = format!("one call may use {one} tokens, and the whole run no more than {all}");
-        let d = Diagnostic::warning("out-of-range", flow.reader.at(at), message);
-        flow.reader.report(d.help("lower it, or raise `max_tokens` of `budget`"));
-    }
-}
-
 fn tries(retry: &Retry) -> bool {
     retry.max_attempts > 1
 }
 
-/// The agent of a name, or a report.
-pub fn find<'m>(flow: &Workflow<'m, '_>, name: &Text) -> Option<&'m Agent<'m>> {
-    let found = flow.manifest.agent(&name.value);
-    if found.is_none() {
-        let mut d = Diagnostic::error(
-            "unknown-reference",
-            flow.reader.at(name.span),
-            format!("there is no agent `{}`", name.value),
-        );
-        let ids = || flow.manifest.agents.iter().map(|a| &*a.id.value);
-        d = match suggest::near(&name.value, ids()) {
-            Some(near) => {
-                respelt(d.help(format!("did you mean `{}`?", near.name)), flow.reader.at(name.span), name, near)
-            }
-            None if flow.manifest.agents.is_empty() => d.help("declare it under `agents:`"),
-            None => d.help(format!("available: {}", ids().map(|id| format!("`{id}`")).collect::<Vec<_>>().join(", "))),
-        };
-        flow.reader.report(d);
-    }
-    found
-}
-
 /// The agent's system message; a run takes empty text for none.
-pub fn system(flow: &Workflow<'_, '_>, scope: &Scope<'_, '_, '_>, agent: &Agent<'_>) -> Option<Expr> {
-    agent.system.map(|text| flow.text(scope, Position::System, text))
+pub fn system(flow: &Workflow<'_>, scope: &mut Scope<'_>, agent: &Agent<'_>) -> Option<Expr> {
+    agent.system.map(|text| flow.prompt(scope, text))
 }

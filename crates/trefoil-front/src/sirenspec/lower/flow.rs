@@ -1,42 +1,46 @@
 //! One workflow while it is lowered: what it says, what it can name, and what has been made of it so far.
 
-use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use trefoil_ir::{
-    Cond, Expr, Guard, ModelCall, ModelChoice, ModelParameters, Position, Schema, SchemaId, Slot, SlotId,
-};
-use trefoil_syntax::Location;
+use trefoil_ir::{Expr, Guard, ModelCall, ModelChoice, ModelParameters, Schema, SchemaId, Slot, SlotId};
 use trefoil_syntax::yaml::{Node, Text};
-use trefoil_template::{Policy, Value};
+use trefoil_syntax::{Location, Span};
+use trefoil_template::Value;
 
-use super::inputs::Inputs;
-use super::known::Known;
-use super::links::Links;
-use super::meaning::Here;
-use super::names::Names;
-use super::scope::Scope;
-use super::when;
-use crate::build;
+use super::body::Body;
 use crate::read::to_value;
 use crate::sirenspec::manifest::{GuardList, Guardrail, Manifest, Model, Refusal};
-use crate::{Builder, Reader};
+use crate::sirenspec::names::binding::Texts;
+use crate::sirenspec::names::child::Child;
+use crate::sirenspec::names::known::Known;
+use crate::sirenspec::names::links::Links;
+use crate::sirenspec::names::stand::{Reading, Stand};
+use crate::{Builder, build};
 
-/// A workflow being lowered.
-pub struct Workflow<'m, 'd> {
-    /// The file's reader.
-    pub reader: &'m Reader<'d>,
+/// A workflow to lower.
+#[derive(Clone, Copy)]
+pub struct Workflow<'m> {
     /// What the file says.
     pub manifest: &'m Manifest<'m>,
     /// What it can name.
-    pub names: &'m Names<'m>,
+    pub known: &'m Known,
     /// How its nodes hang together.
-    pub links: &'m Links<'m>,
-    /// What a run gives it.
-    pub inputs: &'m Inputs,
-    /// Where names are declared, for editors.
-    pub known: &'m Arc<Known>,
+    pub links: &'m Links,
+    /// Its texts.
+    pub texts: &'m Texts<'m>,
+    /// The workflows that its nodes call, by node.
+    pub children: &'m [Option<Child>],
+}
+
+/// Where the texts of a node stand.
+pub struct Scope<'b> {
+    /// The node.
+    pub node: usize,
+    /// Where in it.
+    pub stand: Stand,
+    /// Inside of a factory's instance: its flow.
+    pub body: Option<&'b mut Body>,
 }
 
 /// What has been made so far.
@@ -44,40 +48,41 @@ pub struct Made<'b> {
     /// The program's arenas.
     pub builder: &'b mut Builder,
     /// The flow's slots.
-    pub slots: Slots,
+    pub slots: Vec<Slot>,
     /// What keeps a run from starting.
     pub refusals: Vec<Refusal>,
-    schemas: RefCell<BTreeMap<Location, SchemaId>>,
-}
-
-/// The slots of a flow.
-#[derive(Debug, Clone, Default)]
-pub struct Slots(pub Vec<Slot>);
-
-impl Slots {
-    /// Another slot.
-    pub fn add(&mut self, name: impl Into<Arc<str>>) -> SlotId {
-        self.0.push(Slot::new(name));
-        SlotId(self.0.len() as u32 - 1)
-    }
-    /// Notes where else the manifest puts a slot's value.
-    pub fn also_at(&mut self, slot: SlotId, path: String) {
-        if let Some(slot) = self.0.get_mut(slot.index()) {
-            slot.writes.push(path.into());
-        }
-    }
+    /// Where the message of the run is needed first.
+    pub message: Option<Location>,
+    schemas: BTreeMap<Location, SchemaId>,
 }
 
 impl<'b> Made<'b> {
     /// Nothing yet, but for the slots.
-    pub fn new(builder: &'b mut Builder, slots: Slots) -> Self {
-        Self { builder, slots, refusals: Vec::new(), schemas: RefCell::default() }
+    pub fn new(builder: &'b mut Builder, slots: Vec<Slot>) -> Self {
+        Self { builder, slots, refusals: Vec::new(), message: None, schemas: BTreeMap::new() }
+    }
+    /// Another slot.
+    pub fn slot(&mut self, name: impl Into<Arc<str>>) -> SlotId {
+        self.slots.push(Slot::new(name));
+        SlotId(self.slots.len() as u32 - 1)
     }
     /// A run cannot start because of this.
     pub fn refuse(&mut self, refusal: &Refusal) {
         if !self.refusals.contains(refusal) {
             self.refusals.push(refusal.clone());
         }
+    }
+    fn schema(&mut self, json: &Value, origin: Location) -> SchemaId {
+        let builder = &mut *self.builder;
+        let new = || builder.schema(Schema { name: "answer".into(), json: json.clone(), origin });
+        *self.schemas.entry(origin).or_insert_with(new)
+    }
+}
+
+impl Scope<'_> {
+    /// Anywhere in a node.
+    pub fn plain(node: usize) -> Self {
+        Self { node, stand: Stand::Plain, body: None }
     }
 }
 
@@ -86,67 +91,59 @@ pub fn broken() -> Expr {
     Expr::Const(Value::Null)
 }
 
-impl Workflow<'_, '_> {
+impl Workflow<'_> {
+    /// A place of the file.
+    pub fn at(&self, span: Span) -> Location {
+        self.known.at(span)
+    }
+
+    fn bound(&self, scope: &mut Scope<'_>, text: &Text) -> Option<trefoil_ir::Text> {
+        let mut bound = self.texts.get(Reading::Node(scope.node), scope.stand, text)?.template()?.clone();
+        if let Some(body) = &mut scope.body {
+            bound.sources = bound.sources.into_iter().map(|source| body.close(self.known, source)).collect();
+        }
+        Some(bound)
+    }
+
     /// A template as text.
-    pub fn text(&self, scope: &Scope<'_, '_, '_>, position: Position, text: &Text) -> Expr {
-        let mut resolve = Here { scope, position, condition: false };
-        let expr = match position {
-            Position::System => build::prompt_expr(self.reader, text, &Policy::SIRENSPEC, &mut resolve),
-            _ => build::text_expr(self.reader, text, &Policy::SIRENSPEC, &mut resolve),
-        };
-        expr.unwrap_or_else(broken)
+    pub fn text(&self, scope: &mut Scope<'_>, text: &Text) -> Expr {
+        self.bound(scope, text).map_or_else(broken, build::as_text)
     }
 
     /// A template that may be absent.
-    pub fn text_or(&self, scope: &Scope<'_, '_, '_>, position: Position, text: Option<&Text>) -> Expr {
-        text.map_or_else(broken, |t| self.text(scope, position, t))
+    pub fn text_or(&self, scope: &mut Scope<'_>, text: Option<&Text>) -> Expr {
+        text.map_or_else(broken, |t| self.text(scope, t))
+    }
+
+    /// A system message. Plain text, too, keeps its place: a trace shows where each part of a prompt is written.
+    pub fn prompt(&self, scope: &mut Scope<'_>, text: &Text) -> Expr {
+        self.bound(scope, text).map_or_else(broken, Expr::Template)
     }
 
     /// A template as a value: a lone placeholder keeps its type.
-    pub fn typed(&self, scope: &Scope<'_, '_, '_>, text: &Text) -> Expr {
-        let mut resolve = Here { scope, position: Position::Data, condition: false };
-        build::typed_expr(self.reader, text, &Policy::SIRENSPEC, &mut resolve).unwrap_or_else(broken)
+    pub fn typed(&self, scope: &mut Scope<'_>, text: &Text) -> Expr {
+        self.bound(scope, text).map_or_else(broken, build::as_typed)
     }
 
     /// A value of `inputs`: a template, or a number or boolean as it is.
-    pub fn input(&self, scope: &Scope<'_, '_, '_>, node: &Node) -> Expr {
+    pub fn input(&self, scope: &mut Scope<'_>, node: &Node) -> Expr {
         match node.string() {
             Some(text) => self.typed(scope, text),
             None => Expr::Const(to_value(node)),
         }
     }
 
-    /// An edge's condition.
-    pub fn condition(&self, scope: &Scope<'_, '_, '_>, text: &Text) -> Option<Cond> {
-        let mut resolve = Here { scope, position: Position::Condition, condition: true };
-        let cond = build::condition(self.reader, text, &Policy::SIRENSPEC, &mut resolve)?;
-        when::check(self.reader, text, &cond);
-        Some(cond)
-    }
-
     /// The guardrails that hold for a call: its own, else the workflow's, else the default.
-    pub fn guards(&self, made: &mut Made<'_>, own: Option<&GuardList<'_>>) -> Vec<Guard> {
+    pub fn guards(&self, made: &mut Made<'_>, own: Option<&GuardList>) -> Vec<Guard> {
         let Some(list) = own.or(self.manifest.guardrails.as_ref()) else { return vec![Guard::Injection] };
         list.refusals.iter().for_each(|refusal| made.refuse(refusal));
         list.guards
             .iter()
             .map(|guard| match guard {
                 Guardrail::Ready(guard) => guard.clone(),
-                Guardrail::Schema(node) => Guard::Schema(self.schema(made, node)),
+                Guardrail::Schema(json, span) => Guard::Schema(made.schema(json, self.at(*span))),
             })
             .collect()
-    }
-
-    fn schema(&self, made: &mut Made<'_>, node: &Node) -> SchemaId {
-        let origin = self.reader.at(node.span);
-        if let Some(id) = made.schemas.borrow().get(&origin) {
-            return *id;
-        }
-        // A broken one is reported; the program is thrown away.
-        let json = crate::schema::read(self.reader, node, "schema").unwrap_or(Value::Bool(true));
-        let id = made.builder.schema(Schema { name: "answer".into(), json, origin });
-        made.schemas.borrow_mut().insert(origin, id);
-        id
     }
 
     /// A model call without parameters, streaming or retries.
@@ -155,10 +152,10 @@ impl Workflow<'_, '_> {
             Some(model) => ModelChoice {
                 provider: Some(model.provider.clone()),
                 name: model.name.clone(),
-                origin: self.reader.at(model.text.span),
+                origin: self.at(model.text.span),
             },
             // Reported; the program is thrown away.
-            None => ModelChoice { provider: None, name: "".into(), origin: self.reader.at(Default::default()) },
+            None => ModelChoice { provider: None, name: "".into(), origin: self.at(Default::default()) },
         };
         ModelCall {
             speaker,

@@ -21,20 +21,20 @@ impl Carried {
     }
 }
 
-impl Workflow<'_, '_> {
+impl Workflow<'_> {
     /// Slots for the edges whose being taken matters: conditional ones into nodes with several predecessors.
     pub fn carried(&self, made: &mut Made<'_>) -> Carried {
         let mut carried = Carried::default();
-        for to in 0..self.names.nodes.len() {
+        for to in 0..self.known.nodes.len() {
             let sources = self.predecessors(to);
             if sources.len() < 2 {
                 continue;
             }
             for from in sources {
-                let conditional = self.links.incoming(to).filter(|l| l.from == from).all(|l| l.edge.when.is_some());
-                let ids = [from, to].map(|at| self.names.nodes.get(at).map_or("", |n| &*n.id.value));
+                let conditional = self.links.incoming(to).filter(|l| l.from == from).all(|l| l.conditional);
+                let ids = [from, to].map(|at| self.known.nodes.get(at).map_or("", |n| &*n.id));
                 if conditional {
-                    let slot = made.slots.add(ids.join(" -> "));
+                    let slot = made.slot(ids.join(" -> "));
                     carried.0.insert((from, to), slot);
                 }
             }
@@ -51,41 +51,43 @@ impl Workflow<'_, '_> {
     }
 
     /// The user message of a node.
-    pub fn message(&self, carried: &Carried, node: usize) -> Expr {
+    pub fn message(&self, made: &mut Made<'_>, carried: &Carried, node: usize) -> Expr {
         let mains = self.links.fallback_of.get(node).map(Vec::as_slice).unwrap_or_default();
         match mains {
             // Right after the node in whose place it runs, which left nothing: it is sent what that node was sent.
-            [main] if self.links.chain && self.leading(node) == mains => self.message_within(carried, *main, DEEPEST),
-            _ => self.message_within(carried, node, DEEPEST),
+            [main] if self.links.chain && self.leading(node) == mains => {
+                self.message_within(made, carried, *main, DEEPEST)
+            }
+            _ => self.message_within(made, carried, node, DEEPEST),
         }
     }
 
-    fn message_within(&self, carried: &Carried, node: usize, depth: u32) -> Expr {
+    fn message_within(&self, made: &mut Made<'_>, carried: &Carried, node: usize, depth: u32) -> Expr {
         let leading = self.leading(node);
         let mains = self.links.fallback_of.get(node).map(Vec::as_slice).unwrap_or_default();
         if leading.is_empty() {
             return match mains {
                 // A fallback does the job of the node that failed.
-                [main] if depth > 0 => self.message_within(carried, *main, depth - 1),
-                _ => self.input_message(),
+                [main] if depth > 0 => self.message_within(made, carried, *main, depth - 1),
+                _ => self.input_message(made),
             };
         }
         let parts = leading.iter().filter_map(|from| match carried.slot(*from, node) {
             Some(slot) => Some(Source::Slot(slot)),
-            None => self.names.nodes.get(*from).map(|n| n.result()),
+            None => self.known.nodes.get(*from).map(|n| n.result()),
         });
         let otherwise = match leading.as_slice() {
             all if all.iter().all(|from| self.leaves_something(*from)) => Expr::Const("".into()),
-            [from] if depth > 0 => self.message_within(carried, *from, depth - 1),
-            _ => self.input_message(),
+            [from] if depth > 0 => self.message_within(made, carried, *from, depth - 1),
+            _ => self.input_message(made),
         };
         Expr::Join { parts: parts.collect(), separator: "\n\n".into(), otherwise: Box::new(otherwise) }
     }
 
-    fn input_message(&self) -> Expr {
+    fn input_message(&self, made: &mut Made<'_>) -> Expr {
         let at = self.manifest.nodes.first().map_or_else(Default::default, |n| n.id.span);
-        self.inputs.read_message(self.reader.at(at));
-        Expr::Read(Source::Member(self.inputs.slot, vec!["message".into()]))
+        made.message.get_or_insert(self.at(at));
+        Expr::Read(Source::Member(self.known.inputs.slot, vec!["message".into()]))
     }
 
     /// The nodes whose output a node receives.

@@ -1,37 +1,76 @@
-//! From manifests to flows. A workflow becomes a flow with a graph; its sub-workflows become flows before it, factory
-//! instances flows of their own.
-//!
-//! `order` and `links` say which node ends before which, `names` and `scope` bind what templates read, one file a type of
-//! node makes its step.
+//! From a workflow whose texts are bound to a flow with a graph; factory instances are flows of their own. Total and silent:
+//! what is broken was reported, and something stands in for it.
 
 mod agent;
-mod answers;
 mod body;
 mod call;
 mod factory;
 mod flow;
 mod graph;
 mod human;
-mod inputs;
-mod known;
-mod lacking;
-mod links;
-mod meaning;
 mod message;
-mod names;
 mod node;
-mod order;
-mod reads;
-mod references;
-mod scope;
-mod session;
-mod shape;
 mod swrm;
-mod texts;
-mod there;
 mod tool;
-mod undefined;
-mod when;
 
-pub use references::{is_path, workflow_nodes};
-pub use session::{Child, Session};
+pub use flow::Workflow;
+
+use trefoil_ir::{Flow, FlowId, Refused, StepId, StepKind};
+
+use super::names::child::Wanted;
+use crate::Builder;
+use crate::build::plain;
+use flow::Made;
+
+/// Lowers a workflow. `name` is what it is called; `entry`: a run starts here. Gives its flow, and what callers have to know
+/// about its input.
+pub fn workflow(builder: &mut Builder, flow: &Workflow<'_>, name: &str, entry: bool) -> (FlowId, Wanted) {
+    let id = builder.reserve_flow();
+    let mut made = Made::new(builder, flow.known.slots.clone());
+    let carried = flow.carried(&mut made);
+    let steps: Vec<Option<StepId>> =
+        (0..flow.manifest.nodes.len()).map(|at| node::lower(flow, &mut made, &carried, at)).collect();
+    if let Some(refusal) = flow.manifest.budget.as_ref().and_then(|b| b.price.as_ref()) {
+        made.refuse(refusal);
+    }
+    // In place of a node that is broken.
+    let blank = plain(StepKind::Sequence(Vec::new()), flow.known.at(Default::default()));
+    let steps: Vec<StepId> =
+        steps.into_iter().map(|step| step.unwrap_or_else(|| made.builder.step(blank.clone()))).collect();
+    let origin = flow.known.at(flow.manifest.nodes.first().map_or_else(Default::default, |n| n.id.span));
+    let graph = graph::graph(flow, &carried, &steps);
+    let body = made.builder.step(plain(StepKind::Graph(graph), origin));
+    let body = refused(&mut made, body, origin);
+    let mut reads = flow.texts.reads(&flow.known.inputs);
+    if let Some(at) = made.message {
+        reads.field("message", at, true);
+    }
+    let lowered = Flow {
+        name: name.into(),
+        sort: "workflow",
+        origin,
+        slots: made.slots,
+        intake: flow.known.inputs.intake(&reads, entry),
+        init: Vec::new(),
+        body,
+        output: Some(graph::output(flow)),
+        exports: graph::exports(flow),
+        budget: flow.manifest.budget.as_ref().and_then(|b| b.any()),
+    };
+    builder.set_flow(id, lowered);
+    (id, flow.known.inputs.wanted(&reads))
+}
+
+/// The body behind what keeps a run from starting.
+fn refused(made: &mut Made<'_>, body: StepId, origin: trefoil_syntax::Location) -> StepId {
+    if made.refusals.is_empty() {
+        return body;
+    }
+    let step = |r: &super::manifest::Refusal| {
+        plain(StepKind::Refused(Refused { feature: r.feature.clone(), message: r.message.clone() }), r.at)
+    };
+    let refused: Vec<_> = made.refusals.iter().map(step).collect();
+    let mut all: Vec<_> = refused.into_iter().map(|step| made.builder.step(step)).collect();
+    all.push(body);
+    made.builder.step(plain(StepKind::Sequence(all), origin))
+}

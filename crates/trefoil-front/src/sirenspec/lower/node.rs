@@ -4,7 +4,7 @@ use trefoil_ir::{Expr, Step, StepId, StepKind, StepPolicy};
 
 use super::flow::{Made, Workflow};
 use super::message::Carried;
-use super::{Child, agent, call, factory, human, swrm, tool};
+use super::{agent, call, factory, human, swrm, tool};
 use crate::sirenspec::manifest::NodeKind;
 
 /// What a type of node lowers to; label, slot and place are added here.
@@ -24,21 +24,15 @@ impl Lowered {
     }
 }
 
-/// Lowers a node; none when it is broken, which was reported.
-pub fn lower(
-    flow: &Workflow<'_, '_>,
-    made: &mut Made<'_>,
-    carried: &Carried,
-    at: usize,
-    child: Option<&Child>,
-) -> Option<StepId> {
+/// Lowers a node; none when it is broken.
+pub fn lower(flow: &Workflow<'_>, made: &mut Made<'_>, carried: &Carried, at: usize) -> Option<StepId> {
     let node = flow.manifest.nodes.get(at)?;
-    let name = flow.names.nodes.get(at)?;
+    let name = flow.known.nodes.get(at)?;
     let lowered = match &node.kind {
         NodeKind::Agent(kind) => agent::lower(flow, made, carried, at, kind),
         NodeKind::Swrm(kind) => swrm::lower(flow, made, at, kind),
         NodeKind::Factory(kind) => factory::lower(flow, made, carried, at, kind),
-        NodeKind::Call(kind) => call::lower(flow, at, kind, child),
+        NodeKind::Call(kind) => call::lower(flow, made, at, kind),
         NodeKind::Human(kind) => human::lower(flow, at, kind),
         NodeKind::Tool(kind) => tool::lower(flow, at, kind),
         NodeKind::Broken => None,
@@ -46,7 +40,7 @@ pub fn lower(
     Some(made.builder.step(Step {
         kind: lowered.kind,
         label: Some(node.id.value.clone()),
-        origin: flow.reader.at(node.id.span),
+        origin: flow.at(node.id.span),
         when: None,
         out: Some(name.slot),
         shape: lowered.shape,

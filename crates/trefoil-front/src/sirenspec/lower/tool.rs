@@ -2,42 +2,39 @@
 
 use std::sync::Arc;
 
-use trefoil_ir::{Backoff, Expr, OnFailure, Position, Retry, RetryOn, Source, StepKind, ToolCall, ToolKind};
+use trefoil_ir::{Backoff, Expr, OnFailure, Retry, RetryOn, Source, StepKind, ToolCall, ToolKind};
 use trefoil_syntax::yaml::{Kind, Node, Scalar};
 use trefoil_template::Value;
 
-use super::flow::Workflow;
+use super::flow::{Scope, Workflow};
 use super::node::Lowered;
-use super::scope::{Reading, Scope};
 use crate::read::to_value;
 use crate::sirenspec::manifest::{ToolNode, ToolSettings};
 
 /// Lowers a tool node: its result under `output_key`.
-pub fn lower(flow: &Workflow<'_, '_>, at: usize, node: &ToolNode<'_>) -> Option<Lowered> {
-    let scope = Scope::new(flow, Reading::Node(at));
-    let name = flow.names.nodes.get(at)?.id.value.clone();
+pub fn lower(flow: &Workflow<'_>, at: usize, node: &ToolNode<'_>) -> Option<Lowered> {
+    let mut scope = Scope::plain(at);
+    let name = flow.known.nodes.get(at)?.id.clone();
     let (kind, arguments, limit) = match node.settings.as_ref()? {
         ToolSettings::Http { url, method, headers, body, timeout_ms, timeout_at } => {
             let mut arguments: Vec<(Arc<str>, Expr)> = vec![
-                ("url".into(), flow.text_or(&scope, Position::Url, *url)),
+                ("url".into(), flow.text_or(&mut scope, *url)),
                 ("method".into(), Expr::Const(Value::from(*method))),
             ];
             if !headers.is_empty() {
-                let all = headers
-                    .iter()
-                    .map(|(name, value)| (name.value.clone(), flow.text(&scope, Position::Header, value)));
+                let all = headers.iter().map(|(name, value)| (name.value.clone(), flow.text(&mut scope, value)));
                 arguments.push(("headers".into(), Expr::Object(all.collect())));
             }
             if let Some(body) = body {
-                arguments.push(("body".into(), flow.text(&scope, Position::Data, body)));
+                arguments.push(("body".into(), flow.text(&mut scope, body)));
             }
             (ToolKind::Http, arguments, Some((*timeout_ms, *timeout_at)))
         }
         ToolSettings::Python { module, function, args } => {
-            let args = args.map_or_else(|| Expr::Object(Vec::new()), |entry| nested(flow, &scope, &entry.value));
+            let args = args.map_or_else(|| Expr::Object(Vec::new()), |entry| nested(flow, &mut scope, &entry.value));
             let arguments = vec![
-                ("module".into(), flow.text_or(&scope, Position::Data, *module)),
-                ("function".into(), flow.text_or(&scope, Position::Data, *function)),
+                ("module".into(), flow.text_or(&mut scope, *module)),
+                ("function".into(), flow.text_or(&mut scope, *function)),
                 ("args".into(), args),
             ];
             (ToolKind::Python, arguments, None)
@@ -49,7 +46,7 @@ pub fn lower(flow: &Workflow<'_, '_>, at: usize, node: &ToolNode<'_>) -> Option<
     lowered.shape =
         Some(node.output_key.iter().rev().fold(result, |inner, key| Expr::Object(vec![(key.clone(), inner)])));
     lowered.policy.timeout_ms = limit.map(|(ms, _)| ms);
-    lowered.policy.timeout_at = limit.and_then(|(_, at)| at).map(|at| flow.reader.at(at));
+    lowered.policy.timeout_at = limit.and_then(|(_, at)| at).map(|at| flow.at(at));
     if node.retries > 0 {
         lowered.policy.retry = Some(Retry {
             max_attempts: node.retries.saturating_add(1),
@@ -72,7 +69,7 @@ pub fn lower(flow: &Workflow<'_, '_>, at: usize, node: &ToolNode<'_>) -> Option<
 }
 
 /// A value in which every text is a template; keys are not.
-fn nested(flow: &Workflow<'_, '_>, scope: &Scope<'_, '_, '_>, node: &Node) -> Expr {
+fn nested(flow: &Workflow<'_>, scope: &mut Scope<'_>, node: &Node) -> Expr {
     match &*node.kind {
         Kind::Scalar(Scalar::Str, text) => flow.typed(scope, text),
         Kind::Scalar(..) => Expr::Const(to_value(node)),

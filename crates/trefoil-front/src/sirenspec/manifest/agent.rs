@@ -23,7 +23,7 @@ pub struct Agent<'n> {
     /// Its system prompt, a template.
     pub system: Option<&'n Text>,
     /// Its own guardrails; none: the workflow's.
-    pub guardrails: Option<GuardList<'n>>,
+    pub guardrails: Option<GuardList>,
 }
 
 /// A model by provider and name.

@@ -3,7 +3,8 @@
 use trefoil_ir::OnExceeded;
 use trefoil_syntax::Diagnostic;
 
-use super::{Refusal, scalar};
+use super::refusal::Refusal;
+use super::scalar;
 use crate::Fields;
 
 /// Ceilings. Prices are read, and refused.

@@ -4,42 +4,44 @@ use std::sync::Arc;
 
 use trefoil_ir::{Guard, PiiAction, PiiEntity};
 use trefoil_syntax::yaml::{Node, Text};
-use trefoil_syntax::{Diagnostic, suggest};
+use trefoil_syntax::{Diagnostic, Span, suggest};
+use trefoil_template::Value;
 
 use super::budget::NO_PRICES;
-use super::{Refusal, scalar};
+use super::refusal::Refusal;
+use super::scalar;
 use crate::read::respelt;
 use crate::{Fields, Reader};
 
 /// A list of guardrails, in order.
 #[derive(Debug, Clone, Default)]
-pub struct GuardList<'n> {
+pub struct GuardList {
     /// The guardrails.
-    pub guards: Vec<Guardrail<'n>>,
+    pub guards: Vec<Guardrail>,
     /// Ceilings in dollars.
     pub refusals: Vec<Refusal>,
 }
 
 /// One guardrail.
 #[derive(Debug, Clone)]
-pub enum Guardrail<'n> {
+pub enum Guardrail {
     /// Complete as it is.
     Ready(Guard),
-    /// The answer must fit this JSON Schema.
-    Schema(&'n Node),
+    /// The answer must fit this JSON Schema, which is written there.
+    Schema(Value, Span),
 }
 
-impl GuardList<'_> {
+impl GuardList {
     /// Whether the answer has to fit a schema.
     pub fn has_schema(&self) -> bool {
-        self.guards.iter().any(|g| matches!(g, Guardrail::Schema(_)))
+        self.guards.iter().any(|g| matches!(g, Guardrail::Schema(..)))
     }
 }
 
 const NAMES: [&str; 5] = ["injection", "length", "pii", "schema", "cost_cap"];
 
 /// `guardrails` of a mapping; none when absent or null.
-pub fn read<'n>(fields: &mut Fields<'n, '_>) -> Option<GuardList<'n>> {
+pub fn read(fields: &mut Fields<'_, '_>) -> Option<GuardList> {
     let items = fields.list("guardrails")?;
     let mut list = GuardList::default();
     for (at, item) in items.iter().enumerate() {
@@ -59,7 +61,7 @@ fn twin(reader: &Reader<'_>, before: &[Node], item: &Node) {
     }
 }
 
-fn entry<'n>(reader: &Reader<'_>, item: &'n Node, list: &mut GuardList<'n>) {
+fn entry(reader: &Reader<'_>, item: &Node, list: &mut GuardList) {
     if let Some(name) = item.string() {
         return build(reader, name, None, list);
     }
@@ -75,14 +77,17 @@ fn entry<'n>(reader: &Reader<'_>, item: &'n Node, list: &mut GuardList<'n>) {
     fields.finish();
 }
 
-fn build<'n>(reader: &Reader<'_>, name: &'n Text, config: Option<Fields<'n, '_>>, list: &mut GuardList<'n>) {
+fn build(reader: &Reader<'_>, name: &Text, config: Option<Fields<'_, '_>>, list: &mut GuardList) {
     let mut config = config;
     match &*name.value {
         "injection" => list.guards.push(Guardrail::Ready(Guard::Injection)),
         "length" => list.guards.push(Guardrail::Ready(length(config.as_mut()))),
         "pii" => list.guards.push(Guardrail::Ready(pii(config.as_mut()))),
         "schema" => match config.as_mut().and_then(|c| c.take("schema")) {
-            Some(entry) if entry.value.mapping().is_some() => list.guards.push(Guardrail::Schema(&entry.value)),
+            Some(entry) if entry.value.mapping().is_some() => {
+                let json = crate::schema::read(reader, &entry.value, "schema").unwrap_or(Value::Bool(true));
+                list.guards.push(Guardrail::Schema(json, entry.value.span));
+            }
             Some(entry) => reader.wrong_type(&entry.value, "schema", "a mapping"),
             None => reader.report(
                 Diagnostic::error("missing-key", reader.at(name.span), "the `schema` guardrail needs a schema")
@@ -147,7 +152,7 @@ fn pii(config: Option<&mut Fields<'_, '_>>) -> Guard {
     Guard::Pii { entities, action, replacement }
 }
 
-fn cost_cap<'n>(reader: &Reader<'_>, name: &'n Text, config: Option<&mut Fields<'n, '_>>, list: &mut GuardList<'n>) {
+fn cost_cap(reader: &Reader<'_>, name: &Text, config: Option<&mut Fields<'_, '_>>, list: &mut GuardList) {
     let mut capped = false;
     if let Some(config) = config {
         if let Some(entry) = config.take("max_usd") {

@@ -43,7 +43,7 @@ pub struct Synthesis<'n> {
     /// The prompt, a template.
     pub prompt: Option<&'n Text>,
     /// Its own guardrails; none: the workflow's.
-    pub guardrails: Option<GuardList<'n>>,
+    pub guardrails: Option<GuardList>,
     /// The place to point at.
     pub origin: trefoil_syntax::Span,
 }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use trefoil_syntax::yaml::{Entry, Text};
 use trefoil_syntax::{Diagnostic, Span};
 
-use super::{Refusal, request, scalar};
+use super::refusal::Refusal;
+use super::{request, scalar};
 use crate::{Fields, Reader};
 
 /// A tool node.

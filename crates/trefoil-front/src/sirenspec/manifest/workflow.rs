@@ -11,7 +11,7 @@ use super::budget::{self, Budget};
 use super::edge::{self, Edge};
 use super::guardrail::{self, GuardList};
 use super::input::{self, InputField, State};
-use super::node::{self, Node, NodeKind};
+use super::node::{self, Node};
 use super::policy::{self, OnFailure};
 use super::scalar;
 use crate::{Fields, Reader};
@@ -30,7 +30,7 @@ pub struct Manifest<'n> {
     /// Values that are there from the start.
     pub state: State<'n>,
     /// The workflow's guardrails; none: the default.
-    pub guardrails: Option<GuardList<'n>>,
+    pub guardrails: Option<GuardList>,
     /// For agent nodes that say nothing themselves.
     pub defaults: Defaults<'n>,
     /// Ceilings.
@@ -44,14 +44,6 @@ impl<'n> Manifest<'n> {
     /// The agent of an id.
     pub fn agent(&self, id: &str) -> Option<&Agent<'n>> {
         self.by_id.get(id).and_then(|at| self.agents.get(*at))
-    }
-
-    /// Whether a factory has an input of this name for its agents.
-    pub fn gives(&self, input: &str) -> bool {
-        self.nodes.iter().any(|n| match &n.kind {
-            NodeKind::Factory(factory) => factory.inputs.iter().any(|e| &*e.key.value == input),
-            _ => false,
-        })
     }
 }
 

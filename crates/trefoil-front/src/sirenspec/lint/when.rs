@@ -8,10 +8,19 @@ use trefoil_syntax::yaml::Text;
 use trefoil_syntax::{Diagnostic, Severity};
 use trefoil_template::{Comparison, Expression, Found, Scope, Value};
 
+use super::subject::Subject;
 use crate::{Reader, mend};
 
-/// Looks at a condition that could be read.
-pub fn check(reader: &Reader<'_>, text: &Text, cond: &Cond) {
+/// Looks at every condition that could be read.
+pub fn check(subject: &Subject<'_, '_>) {
+    for bound in subject.texts.all() {
+        if let Some(cond) = bound.condition() {
+            one(subject.reader, bound.text, cond);
+        }
+    }
+}
+
+fn one(reader: &Reader<'_>, text: &Text, cond: &Cond) {
     if cond.condition.is_constant() {
         constant(reader, text, cond);
         return;

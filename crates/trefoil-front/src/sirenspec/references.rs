@@ -6,8 +6,13 @@ use trefoil_syntax::yaml::{Node, Text};
 use trefoil_syntax::{Diagnostic, suggest};
 
 use crate::project::resolve_path;
-use crate::sirenspec::stem;
 use crate::{Project, Reader};
+
+/// A path's last segment without its `.yaml` or `.yml`.
+pub fn stem(path: &str) -> &str {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    name.strip_suffix(".yaml").or_else(|| name.strip_suffix(".yml")).unwrap_or(name)
+}
 
 /// Whether a `ref` is a path rather than a workflow's bare name.
 pub fn is_path(reference: &str) -> bool {

@@ -2,15 +2,17 @@
 
 use std::sync::Arc;
 
-use trefoil_ir::{Cond, Graph, OnTimeout, SlotId, Source};
+use trefoil_ir::{Cond, OnTimeout, SlotId, Source};
 use trefoil_syntax::hash::HashMap;
 use trefoil_syntax::yaml::Text;
 use trefoil_syntax::{Diagnostic, Location, suggest};
 use trefoil_template::{Comparison, Expression, Function, Value};
 
-use super::flow::Workflow;
+use super::subject::Subject;
 use crate::mend;
 use crate::sirenspec::manifest::{NodeKind, OnFailure};
+use crate::sirenspec::names::binding::Bound;
+use crate::sirenspec::names::stand::{Reading, Stand};
 
 /// A word that an edge compares an answer with.
 struct Asked<'m> {
@@ -18,30 +20,30 @@ struct Asked<'m> {
     when: &'m Text,
 }
 
-/// Looks at the conditions of a graph.
-pub fn check(flow: &Workflow<'_, '_>, graph: &Graph) {
-    let conditional = graph.nodes.iter().flat_map(|n| &n.incoming).any(|e| e.when.is_some());
-    if !conditional {
+/// Looks at the conditions of the edges, in the order of the nodes that they lead to.
+pub fn check(subject: &Subject<'_, '_>) {
+    if subject.manifest.edges.iter().all(|edge| edge.when.is_none()) {
         return;
     }
-    let nodes: HashMap<SlotId, usize> = flow.names.nodes.iter().enumerate().map(|(at, n)| (n.slot, at)).collect();
+    let slots = subject.known.nodes.iter().enumerate().map(|(at, n)| (n.slot, at));
+    let nodes: HashMap<SlotId, usize> = slots.collect();
     let mut words: Vec<(usize, Vec<Asked<'_>>)> = Vec::new();
-    for (at, node) in graph.nodes.iter().enumerate() {
-        for (edge, link) in node.incoming.iter().zip(flow.links.incoming(at)) {
-            let (Some(cond), Some(when)) = (&edge.when, link.edge.when) else { continue };
-            let mut look = Look { flow, nodes: &nodes, cond, when, words: &mut words };
-            look.truth(cond.condition.expression());
-        }
+    for link in (0..subject.known.nodes.len()).flat_map(|at| subject.links.incoming(at)) {
+        let when = subject.manifest.edges.get(link.edge).and_then(|edge| edge.when);
+        let bound = when.and_then(|when| subject.texts.get(Reading::EdgeFrom(link.from), Stand::Plain, when));
+        let (Some(cond), Some(when)) = (bound.and_then(Bound::condition), when) else { continue };
+        let mut look = Look { subject, nodes: &nodes, cond, when, words: &mut words };
+        look.truth(cond.condition.expression());
     }
-    words.iter().for_each(|(node, asked)| unknown(flow, *node, asked));
+    words.iter().for_each(|(node, asked)| unknown(subject, *node, asked));
 }
 
-struct Look<'l, 'm, 'd> {
-    flow: &'l Workflow<'m, 'd>,
+struct Look<'l, 's, 'd> {
+    subject: &'l Subject<'s, 'd>,
     nodes: &'l HashMap<SlotId, usize>,
     cond: &'l Cond,
-    when: &'m Text,
-    words: &'l mut Vec<(usize, Vec<Asked<'m>>)>,
+    when: &'s Text,
+    words: &'l mut Vec<(usize, Vec<Asked<'s>>)>,
 }
 
 impl Look<'_, '_, '_> {
@@ -100,7 +102,7 @@ impl Look<'_, '_, '_> {
 
     /// An answer that is asked as true or false.
     fn yes(&self, reference: u32) {
-        let Some(node) = self.answer(reference).and_then(|at| self.flow.manifest.nodes.get(at)) else { return };
+        let Some(node) = self.answer(reference).and_then(|at| self.subject.manifest.nodes.get(at)) else { return };
         let prompt = |text: Option<&Text>| text.and_then(|t| choice(&t.value));
         let found = match &node.kind {
             NodeKind::Human(human) => match &human.on_timeout {
@@ -108,7 +110,7 @@ impl Look<'_, '_, '_> {
                 _ => prompt(human.prompt),
             },
             NodeKind::Agent(agent) => {
-                let system = agent.agent.and_then(|id| self.flow.manifest.agent(&id.value)).and_then(|a| a.system);
+                let system = agent.agent.and_then(|id| self.subject.manifest.agent(&id.value)).and_then(|a| a.system);
                 match &agent.on_failure {
                     Some(OnFailure::UseDefault(text)) if is_no(text) => Some(("", text.trim().to_owned())),
                     _ => prompt(system),
@@ -126,7 +128,7 @@ impl Look<'_, '_, '_> {
         let message = format!("`{path}` is text; every non-empty text is true, even `{no}`");
         let yes = if yes.is_empty() { "yes" } else { yes };
         let d = Diagnostic::warning("constant-condition", at, message);
-        self.flow.reader.report(d.help(format!("compare it: `{path} == \"{yes}\"`")));
+        self.subject.reader.report(d.help(format!("compare it: `{path} == \"{yes}\"`")));
     }
 }
 
@@ -156,7 +158,7 @@ fn has_word(text: &str, word: &str) -> bool {
 }
 
 /// Words that the prompt does not name, though it names the others that edges ask for.
-fn unknown(flow: &Workflow<'_, '_>, node: usize, asked: &[Asked<'_>]) {
+fn unknown(subject: &Subject<'_, '_>, node: usize, asked: &[Asked<'_>]) {
     for one in asked.iter().filter(|a| a.word.trim() != &*a.word && !a.word.trim().is_empty()) {
         // Beside the same without the blank it is one of several forms of an answer.
         if one.when.value.matches(one.word.trim()).count() > 1 {
@@ -166,13 +168,13 @@ fn unknown(flow: &Workflow<'_, '_>, node: usize, asked: &[Asked<'_>]) {
             "`{}` has a blank at its end or its beginning, and equals only text that has it too",
             one.word.escape_debug()
         );
-        let at =
-            mend::literal(one.when, flow.reader.file, &one.word).map_or(flow.reader.at(one.when.span), |(at, _)| at);
+        let at = mend::literal(one.when, subject.reader.file, &one.word)
+            .map_or(subject.reader.at(one.when.span), |(at, _)| at);
         let d = Diagnostic::warning("unknown-value", at, message);
-        flow.reader.report(d.help(format!("write `\"{}\"`", one.word.trim())));
+        subject.reader.report(d.help(format!("write `\"{}\"`", one.word.trim())));
     }
-    let Some(NodeKind::Agent(agent)) = flow.manifest.nodes.get(node).map(|n| &n.kind) else { return };
-    let Some(agent) = agent.agent.and_then(|id| flow.manifest.agent(&id.value)) else { return };
+    let Some(NodeKind::Agent(agent)) = subject.manifest.nodes.get(node).map(|n| &n.kind) else { return };
+    let Some(agent) = agent.agent.and_then(|id| subject.manifest.agent(&id.value)) else { return };
     let Some(system) = agent.system.filter(|_| asked.len() > 1) else { return };
     let prompt = system.value.to_lowercase();
     let named = |word: &str| has_word(&prompt, &word.trim().to_lowercase());
@@ -184,9 +186,10 @@ fn unknown(flow: &Workflow<'_, '_>, node: usize, asked: &[Asked<'_>]) {
     }
     let words = prompt.split(|c: char| !c.is_alphanumeric() && c != '_' && c != '-').filter(|w| !w.is_empty());
     let Some(near) = suggest::near(&one.word.to_lowercase(), words).filter(|near| near.sure) else { return };
-    let at = mend::literal(one.when, flow.reader.file, &one.word).map_or(flow.reader.at(one.when.span), |(at, _)| at);
+    let at =
+        mend::literal(one.when, subject.reader.file, &one.word).map_or(subject.reader.at(one.when.span), |(at, _)| at);
     let message =
         format!("the prompt of `{}` does not name `{}`, though it names the others", agent.id.value, one.word);
-    let d = Diagnostic::warning("unknown-value", at, message).label(flow.reader.at(system.span), "the prompt");
-    flow.reader.report(d.help(format!("did you mean `{}`?", near.name)));
+    let d = Diagnostic::warning("unknown-value", at, message).label(subject.reader.at(system.span), "the prompt");
+    subject.reader.report(d.help(format!("did you mean `{}`?", near.name)));
 }

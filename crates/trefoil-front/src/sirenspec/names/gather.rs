@@ -1,0 +1,212 @@
+//! Putting the names of a workflow together from its manifest.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use trefoil_ir::{OnItemFailure, Slot, SlotId, types as ir};
+use trefoil_syntax::FileId;
+use trefoil_template::Value;
+
+use super::child::Child;
+use super::inputs::Inputs;
+use super::keys::{Key, Keys};
+use super::known::{INSTANCE, Instance, Known, NodeName, WriteName, agents};
+use super::types;
+use crate::learn::{self, Members};
+use crate::sirenspec::manifest::{FactoryNode, Manifest, Member, Node, NodeKind, Over, Root, Swrm, Worker, Write};
+
+impl Known {
+    /// The names of a manifest; gives everything that has a value its slot. `inputs` makes the input fields, whose slot it is
+    /// given.
+    pub fn new(
+        file: FileId,
+        manifest: &Manifest<'_>,
+        children: &[Option<Child>],
+        inputs: impl FnOnce(SlotId) -> Inputs,
+    ) -> Self {
+        let mut slots = Vec::new();
+        let mut known = Self {
+            file,
+            inputs: inputs(slot(&mut slots, "inputs")),
+            nodes: Vec::new(),
+            writes: Vec::new(),
+            keys: Keys::default(),
+            slots,
+            seeds: [manifest.state.working.clone(), manifest.state.output.clone()],
+            by_id: BTreeMap::new(),
+            by_head: BTreeMap::new(),
+        };
+        for (at, node) in manifest.nodes.iter().enumerate() {
+            known.by_id.insert(node.id.value.clone(), at);
+            known.node(node, children.get(at).and_then(Option::as_ref));
+        }
+        for write in &known.writes {
+            if let Some(slot) = known.nodes.get(write.node).and_then(|n| known.slots.get_mut(n.slot.index())) {
+                slot.writes.push(format!("{}.{}", write.root.word(), write.path.join(".")).into());
+            }
+        }
+        known.keys = known.declared(manifest);
+        known
+    }
+
+    fn node(&mut self, node: &Node<'_>, child: Option<&Child>) {
+        let at = self.nodes.len();
+        let id = &node.id.value;
+        let output: Vec<Arc<str>> = vec!["output".into()];
+        let mut name = NodeName {
+            id: id.clone(),
+            at: self.at(node.id.content()),
+            slot: slot(&mut self.slots, id.clone()),
+            exports: None,
+            schema: types::under(&output, types::text()),
+            members: Members::default(),
+            output: output.clone(),
+            agents: Vec::new(),
+            lenient: false,
+            instance: None,
+            note: note(&node.kind).into(),
+        };
+        let implied = Write { root: Root::Output, path: vec![id.clone()], text: None };
+        match &node.kind {
+            NodeKind::Agent(agent) => self.write(at, id, agent.writes.as_ref(), &output, &types::text()),
+            NodeKind::Human(human) => self.write(at, id, human.writes.as_ref(), &output, &types::text()),
+            NodeKind::Swrm(swrm) => {
+                let schema = swrm_output(swrm);
+                self.write(at, id, Some(&implied), &output, &schema);
+                let members = swrm.members.iter().map(|m| &m.id.value);
+                name.agents = members.map(|m| (m.clone(), slot(&mut self.slots, format!("{id}.{m}")))).collect();
+                name.schema = types::object([("output".into(), schema), ("agents".into(), agents(&name.agents))]);
+                name.lenient = swrm.on_failure == OnItemFailure::Continue;
+                name.members = Members::of(vec![self.agents_of(swrm)]);
+            }
+            NodeKind::Factory(factory) => {
+                let item = match &factory.worker {
+                    Some(Worker::Swrm(swrm)) => {
+                        name.members = Members::of(vec![self.agents_of(swrm)]);
+                        swrm_output(swrm)
+                    }
+                    _ => types::text(),
+                };
+                let list = ir::list(item);
+                self.write(at, id, factory.writes.as_ref(), &["outputs".into()], &list);
+                name.schema = types::object([("output".into(), types::text()), ("outputs".into(), list)]);
+                name.instance = Some(self.instance(factory));
+            }
+            NodeKind::Call(call) => {
+                let tree = child.map_or(ir::any(), |c| c.output.clone());
+                self.write(at, id, Some(&implied), &output, &tree);
+                self.write(at, id, call.writes.as_ref(), &output, &tree);
+                name.exports = Some(slot(&mut self.slots, format!("{id} (inner)")));
+                name.schema = types::under(&output, child.map_or(ir::any(), |c| c.readable.clone()));
+                name.members =
+                    Members::of(child.map(|c| ("output".into(), None, c.members.clone())).into_iter().collect());
+            }
+            NodeKind::Tool(tool) => {
+                name.output = tool.output_key.clone();
+                name.schema = types::under(&tool.output_key, ir::any());
+            }
+            NodeKind::Broken => name.schema = ir::any(),
+        }
+        self.nodes.push(name);
+    }
+
+    /// Where the agents of a swarm are declared: what `agents` of its node has.
+    fn agents_of(&self, swrm: &Swrm<'_>) -> crate::learn::Member {
+        let place = |m: &Member<'_>| (m.id.value.clone(), Some(self.at(m.id.content())), Members::default());
+        ("agents".into(), None, Members::of(swrm.members.iter().map(place).collect()))
+    }
+
+    fn instance(&self, factory: &FactoryNode<'_>) -> Instance {
+        let mut slots = Vec::new();
+        let mut add = |name: Arc<str>| SlotId(INSTANCE + slot(&mut slots, name).0);
+        let each = matches!(factory.over, Some(Over::List(_)) | None);
+        let inputs = factory.inputs.iter().map(|e| (e.key.value.clone(), self.at(e.key.content()))).collect();
+        let members = match &factory.worker {
+            Some(Worker::Swrm(swrm)) => swrm.members.as_slice(),
+            _ => &[],
+        };
+        Instance {
+            intake: add("call".into()),
+            item: each.then(|| add("item".into())),
+            index: add("index".into()),
+            total: add("total".into()),
+            rendered: add("inputs".into()),
+            inputs,
+            agents: members.iter().map(|m| (m.id.value.clone(), add(m.id.value.clone()))).collect(),
+            slots,
+        }
+    }
+
+    fn write(&mut self, node: usize, id: &str, write: Option<&Write<'_>>, member: &[Arc<str>], schema: &Value) {
+        let Some(write) = write else { return };
+        // Where the node's own context has the same value at the same place, there is nothing more to see.
+        let own = id.split('.').chain(member.iter().map(|s| &**s));
+        if write.root == Root::Working && own.eq(write.path.iter().map(|s| &**s)) {
+            return;
+        }
+        let at = self.writes.len();
+        if let Some(head) = write.path.first() {
+            self.by_head.entry((write.root, head.clone())).or_default().push(at);
+        }
+        self.writes.push(WriteName {
+            root: write.root,
+            path: write.path.clone(),
+            node,
+            member: member.to_vec(),
+            schema: schema.clone(),
+        });
+    }
+
+    /// Where written and seeded paths are declared.
+    fn declared(&self, manifest: &Manifest<'_>) -> Keys {
+        let place = |span| self.at(span);
+        let mut keys = Keys::default();
+        for (root, tree) in &manifest.state.written {
+            keys.seed(*root, tree, &mut Vec::new(), &place);
+        }
+        for (at, (node, known)) in manifest.nodes.iter().zip(&self.nodes).enumerate() {
+            if let Some(write) = node.kind.writes() {
+                // In the order of the nodes.
+                let from = self.writes.partition_point(|w| w.node < at);
+                let mut own = self.writes.iter().skip(from).take_while(|w| w.node == at);
+                let found = own.find(|w| w.root == write.root && w.path == write.path);
+                keys.write(write, at, &found.map_or(ir::any(), |w| w.schema.clone()), &place);
+            }
+            if matches!(node.kind, NodeKind::Swrm(_) | NodeKind::Call(_)) {
+                let key = Key::new(known.at, learn::member_type(&known.schema, "output"));
+                keys.implied(Root::Output, vec![known.id.clone()], at, key);
+            }
+        }
+        keys
+    }
+}
+
+/// What a swarm gives: the synthesis's text, or the list of the agents' texts.
+fn swrm_output(swrm: &Swrm<'_>) -> Value {
+    if swrm.synthesis.is_some() { types::text() } else { ir::list(types::text()) }
+}
+
+/// Adds a slot.
+fn slot(slots: &mut Vec<Slot>, name: impl Into<Arc<str>>) -> SlotId {
+    slots.push(Slot::new(name));
+    SlotId(slots.len() as u32 - 1)
+}
+
+/// One line about a node.
+fn note(kind: &NodeKind<'_>) -> String {
+    match kind {
+        NodeKind::Agent(kind) => match kind.agent {
+            Some(agent) => format!("the answer of agent `{}`", agent.value),
+            None => "an agent's answer".into(),
+        },
+        NodeKind::Swrm(swrm) => format!("what {} agents answered", swrm.members.len()),
+        NodeKind::Factory(_) => "what the instances answered: `outputs` is the list, `output` its text".into(),
+        NodeKind::Call(call) => match call.reference {
+            Some(reference) => format!("the output of workflow `{}`", reference.value),
+            None => "the output of a workflow".into(),
+        },
+        NodeKind::Human(_) => "what a person answered".into(),
+        NodeKind::Tool(_) => "the result of a tool".into(),
+        NodeKind::Broken => "a node".into(),
+    }
+}

@@ -1,0 +1,236 @@
+//! The input of a workflow: which `inputs.*` there are, which of them a run has to give (decision S4).
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use trefoil_ir::{InputField, Intake, SlotId, types};
+use trefoil_syntax::Location;
+use trefoil_template::{Number, Object, Value};
+
+use super::child::Wanted;
+use crate::learn;
+use crate::sirenspec::manifest::Manifest;
+
+/// What a run gives a workflow.
+pub struct Inputs {
+    /// The slot of the whole input.
+    pub slot: SlotId,
+    /// Its fields.
+    pub fields: Vec<Field>,
+}
+
+/// A field of the input.
+pub struct Field {
+    /// Its name.
+    pub name: Arc<str>,
+    /// Its type.
+    pub schema: Value,
+    /// Its name in `input:`.
+    pub declared: Option<Location>,
+    origin: Origin,
+    /// The type of the default that a caller overrides.
+    usual: Option<Value>,
+}
+
+/// Where a field comes from.
+enum Origin {
+    /// `input:` of the file, with its default.
+    Declared(Location, Option<Value>),
+    /// The workflow node that calls this file; overrides what is declared.
+    Given,
+    /// A workflow node of another file of the project gives it; here the file is run by itself.
+    Offered,
+}
+
+/// Which fields a workflow reads.
+#[derive(Debug, Default)]
+pub struct Reads {
+    fields: BTreeMap<Arc<str>, ReadOf>,
+    /// Read without a default, and neither declared nor given.
+    lacking: Vec<Arc<str>>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct ReadOf {
+    at: Location,
+    /// Somebody reads it without a default.
+    needed: bool,
+}
+
+impl Inputs {
+    /// The input fields of a manifest; `given` by its caller, or `offered` by others when it has none.
+    pub fn new(
+        manifest: &Manifest<'_>,
+        at: impl Fn(trefoil_syntax::Span) -> Location,
+        slot: SlotId,
+        given: &[Arc<str>],
+        offered: &[Arc<str>],
+    ) -> Self {
+        let declared = |f: &crate::sirenspec::manifest::InputField<'_>| Field {
+            name: f.name.value.clone(),
+            schema: match &f.default {
+                Some(default) => type_of(default),
+                None if &*f.name.value == "message" => learn::text_type(),
+                None => types::any(),
+            },
+            origin: Origin::Declared(at(f.name.span), f.default.clone()),
+            declared: Some(at(f.name.content())),
+            usual: None,
+        };
+        let mut fields: Vec<Field> = manifest.input.iter().map(declared).collect();
+        let other = |name: &Arc<str>, origin| Field {
+            name: name.clone(),
+            schema: types::any(),
+            origin,
+            declared: None,
+            usual: None,
+        };
+        if !fields.iter().any(|f| &*f.name == "message") {
+            let first = manifest.nodes.first().map_or_else(Default::default, |n| n.id.span);
+            let message = other(&"message".into(), Origin::Declared(at(first), None));
+            fields.insert(0, Field { schema: learn::text_type(), ..message });
+        }
+        for name in given {
+            match fields.iter_mut().find(|f| f.name == *name) {
+                Some(field) => {
+                    field.schema = types::any();
+                    if let Origin::Declared(_, Some(default)) = &field.origin {
+                        field.usual = Some(type_of(default));
+                    }
+                    field.origin = Origin::Given;
+                }
+                None => fields.push(other(name, Origin::Given)),
+            }
+        }
+        for name in offered {
+            if !fields.iter().any(|f| f.name == *name) {
+                fields.push(other(name, Origin::Offered));
+            }
+        }
+        Self { slot, fields }
+    }
+
+    /// The field of a name.
+    pub fn field(&self, name: &str) -> Option<&Field> {
+        self.fields.iter().find(|f| &*f.name == name)
+    }
+
+    /// All field names.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.fields.iter().map(|f| &*f.name)
+    }
+
+    /// What callers have to know.
+    pub fn wanted(&self, reads: &Reads) -> Wanted {
+        let mut wanted = Wanted { lacking: reads.lacking.clone(), ..Wanted::default() };
+        for field in &self.fields {
+            wanted.places.extend(field.declared.map(|at| (field.name.clone(), at)));
+            let read = reads.fields.get(&field.name);
+            let declared = matches!(field.origin, Origin::Declared(..)) && &*field.name != "message";
+            if read.is_some() || declared {
+                wanted.known.push(field.name.clone());
+            }
+            let open = matches!(field.origin, Origin::Declared(_, None));
+            if open && (read.is_some_and(|r| r.needed) || declared) {
+                wanted.needed.push(field.name.clone());
+            }
+        }
+        wanted
+    }
+
+    /// How a call's input gets in; `entry`: a run starts here.
+    pub fn intake(&self, reads: &Reads, entry: bool) -> Intake {
+        let others = self.fields.iter().any(|f| &*f.name != "message");
+        let fields = self.fields.iter().map(|field| self.taken(field, reads, others || !entry)).collect();
+        Intake {
+            slot: self.slot,
+            wrap: Some("message".into()),
+            fields,
+            closed: true,
+            tolerated: &[],
+            schema: None,
+            raw: None,
+        }
+    }
+
+    fn taken(&self, field: &Field, reads: &Reads, lenient: bool) -> InputField {
+        let read = reads.fields.get(&field.name).copied();
+        let needed = read.is_some_and(|r| r.needed);
+        let message = &*field.name == "message";
+        // Where nobody needs it, empty text lets the reader's own `default(...)` fire.
+        let unneeded = || Some(Value::from(""));
+        let (origin, default) = match &field.origin {
+            Origin::Declared(at, Some(default)) => (*at, Some(default.clone())),
+            Origin::Declared(at, None) if message && !needed && lenient => (*at, unneeded()),
+            Origin::Declared(at, None) => (*at, None),
+            Origin::Given => (read.map_or_else(|| self.place(), |r| r.at), None),
+            Origin::Offered if needed => (read.map_or_else(|| self.place(), |r| r.at), None),
+            Origin::Offered => (self.place(), unneeded()),
+        };
+        let schema = match &field.origin {
+            Origin::Declared(_, Some(default)) if !message => type_of(default),
+            Origin::Declared(..) if message => learn::text_type(),
+            _ => Value::Object(Arc::new(Object::default())),
+        };
+        let nullable = matches!(field.origin, Origin::Given);
+        let usual = field.usual.clone().zip(field.declared);
+        InputField { name: field.name.clone(), schema, default, usual, nullable, optional: false, origin }
+    }
+
+    /// Some place in the file, for fields that it does not mention.
+    fn place(&self) -> Location {
+        let declared = self.fields.iter().find_map(|f| match &f.origin {
+            Origin::Declared(at, _) => Some(*at),
+            _ => None,
+        });
+        declared.unwrap_or(Location::new(trefoil_syntax::FileId(0), Default::default()))
+    }
+}
+
+impl Field {
+    /// What it is unless given, where a run starts here.
+    pub fn default(&self) -> Option<&Value> {
+        match &self.origin {
+            Origin::Declared(_, default) => default.as_ref(),
+            Origin::Given | Origin::Offered => None,
+        }
+    }
+
+    /// One line about it.
+    pub fn note(&self) -> Arc<str> {
+        match &self.origin {
+            Origin::Declared(_, Some(default)) => format!("an input, `{}` unless given", default.to_text()).into(),
+            Origin::Declared(..) if &*self.name == "message" => "the message that the run starts with".into(),
+            Origin::Declared(..) => "an input".into(),
+            Origin::Given | Origin::Offered => "given by the workflow that calls this one".into(),
+        }
+    }
+}
+
+impl Reads {
+    /// Adds that a field is read that there is not.
+    pub fn lack(&mut self, name: &Arc<str>) {
+        if !self.lacking.contains(name) {
+            self.lacking.push(name.clone());
+        }
+    }
+
+    /// Adds that a field is read there; `needed`: it has to be given.
+    pub fn field(&mut self, name: &str, at: Location, needed: bool) {
+        self.fields.entry(name.into()).or_insert(ReadOf { at, needed }).needed |= needed;
+    }
+}
+
+/// The schema that a default stands for.
+fn type_of(default: &Value) -> Value {
+    let kind = match default {
+        Value::Bool(_) => "boolean",
+        Value::Number(Number::Float(_)) => "number",
+        Value::Number(_) => "integer",
+        Value::List(_) => "array",
+        Value::Object(_) => "object",
+        Value::Str(_) | Value::Masked(_) => "string",
+        Value::Null => return Value::Object(Arc::new(Object::default())),
+    };
+    types::of_kind(kind)
+}

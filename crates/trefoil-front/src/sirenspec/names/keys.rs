@@ -1,0 +1,124 @@
+//! Where written and seeded paths are declared, and what they hold.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use trefoil_ir::{Defined, types as ir};
+use trefoil_syntax::yaml::Node as Yaml;
+use trefoil_syntax::{Location, Span};
+use trefoil_template::Value;
+
+use crate::learn::{self, Member, Members};
+use crate::names::Entry;
+use crate::sirenspec::manifest::{Root, Write};
+
+/// Written and seeded paths, each part of them.
+#[derive(Default)]
+pub struct Keys(BTreeMap<(Root, Vec<Arc<str>>), Key>);
+
+/// A part of a written or seeded path.
+pub struct Key {
+    /// Where it is written first.
+    pub at: Location,
+    /// The type of what is there.
+    pub schema: Value,
+    /// The type of what is written there first.
+    pub first: Value,
+    /// It is there from the start.
+    pub seeded: bool,
+    /// Who writes it.
+    writers: Vec<usize>,
+}
+
+impl Keys {
+    /// Seeded values of a tree, wherever they are nested. `at` tells places of the file.
+    pub fn seed(&mut self, root: Root, tree: &Yaml, path: &mut Vec<Arc<str>>, at: &dyn Fn(Span) -> Location) {
+        for entry in tree.mapping().map(|m| m.entries.as_slice()).unwrap_or_default() {
+            path.push(entry.key.value.clone());
+            let schema = learn::type_of(&crate::read::to_value(&entry.value));
+            let at_key = at(entry.key.content());
+            self.0.insert((root, path.clone()), Key { seeded: true, ..Key::new(at_key, schema) });
+            self.seed(root, &entry.value, path, at);
+            path.pop();
+        }
+    }
+
+    /// A path that a node writes: its parts are declared where they are written first.
+    pub fn write(&mut self, write: &Write<'_>, node: usize, schema: &Value, at: &dyn Fn(Span) -> Location) {
+        for (depth, at) in places(write, at) {
+            let last = depth + 1 == write.path.len();
+            let schema = if last { schema.clone() } else { learn::object_type() };
+            let path = write.path.get(..=depth).unwrap_or_default().to_vec();
+            let key = self.0.entry((write.root, path)).or_insert_with(|| Key::new(at, schema.clone()));
+            if last {
+                key.writers.push(node);
+                if key.schema != schema {
+                    key.schema = ir::any();
+                }
+            }
+        }
+    }
+
+    /// A path that a node writes unasked, known by the node's own place.
+    pub fn implied(&mut self, root: Root, path: Vec<Arc<str>>, node: usize, key: Key) {
+        self.0.entry((root, path)).or_insert(Key { writers: vec![node], ..key });
+    }
+
+    /// The key at a path.
+    pub fn get(&self, root: Root, path: &[Arc<str>]) -> Option<&Key> {
+        self.0.get(&(root, path.to_vec()))
+    }
+
+    /// The keys beneath a path, as members.
+    pub fn inside(&self, root: Root, path: &[Arc<str>]) -> Vec<Member> {
+        let direct = self.under(root, path).filter(|(p, _)| p.len() == path.len() + 1);
+        let member = |(p, key): (&Vec<Arc<str>>, &Key)| {
+            let name = p.last().cloned().unwrap_or_default();
+            (name, Some(key.at), Members::of(self.inside(root, p)))
+        };
+        direct.map(member).collect()
+    }
+
+    fn under(&self, root: Root, path: &[Arc<str>]) -> impl Iterator<Item = (&Vec<Arc<str>>, &Key)> {
+        let all = self.0.range((root, path.to_vec())..);
+        all.take_while(move |((r, p), _)| *r == root && p.starts_with(path)).map(|((_, p), key)| (p, key))
+    }
+
+    /// The names that begin with a root's keys, for a place where these nodes have ended.
+    pub fn names(&self, root: Root, prefix: &str, ended: &dyn Fn(usize) -> Option<Defined>) -> Vec<(Arc<str>, Entry)> {
+        let first = |((r, path), key): (&(Root, Vec<Arc<str>>), &Key)| {
+            let [name] = path.as_slice() else { return None };
+            if *r != root {
+                return None;
+            }
+            let writers = self.under(root, path).flat_map(|(_, k)| k.writers.iter()).filter_map(|w| ended(*w));
+            let defined = match key.seeded {
+                true => Defined::Always,
+                false => writers.min_by_key(|d| *d != Defined::Always)?,
+            };
+            let entry = Entry::new(key.schema.clone()).defined(defined).declared(Some(key.at));
+            Some((format!("{prefix}{name}").into(), entry))
+        };
+        self.0.iter().filter_map(first).collect()
+    }
+}
+
+impl Key {
+    /// A key that nobody has written yet.
+    pub fn new(at: Location, schema: Value) -> Self {
+        Self { at, first: schema.clone(), schema, seeded: false, writers: Vec::new() }
+    }
+}
+
+/// The parts of a written path, by depth, and where they are written; none: the format implies it.
+pub fn places(write: &Write<'_>, at: &dyn Fn(Span) -> Location) -> Vec<(usize, Location)> {
+    let Some(text) = write.text else { return Vec::new() };
+    // After `working.`; a lone root is the key of its own name.
+    let mut start = if &*text.value == write.root.word() { 0 } else { write.root.word().len() + 1 };
+    let place = |segment: &Arc<str>| {
+        let at = at(text.source(start as u32..(start + segment.len()) as u32));
+        start += segment.len() + 1;
+        at
+    };
+    write.path.iter().map(place).enumerate().collect()
+}

@@ -1,0 +1,123 @@
+//! What a path under `working` or `output` can mean in some run, whatever the order of nodes.
+
+use std::ops::Bound;
+use std::sync::Arc;
+
+use trefoil_template::Value;
+
+use super::known::{Known, WriteName};
+use super::types;
+use crate::sirenspec::manifest::Root;
+
+/// What a path can mean.
+#[derive(Debug, Default)]
+pub struct Look {
+    /// The node that is named, and how many segments its id takes.
+    pub named: Option<(usize, usize)>,
+    /// That node's context can have the rest of the path.
+    pub in_node: bool,
+    /// Written paths that touch this one.
+    pub writes: Vec<usize>,
+    /// A seeded value is there.
+    pub seeded: bool,
+}
+
+impl Known {
+    /// The node that a path begins with: ids may hold dots, the longest wins.
+    pub fn node_at(&self, path: &[Arc<str>]) -> Option<(usize, usize)> {
+        let (first, rest) = path.split_first()?;
+        let mut id = first.to_string();
+        let mut found = self.node_of(&id).map(|at| (at, 1));
+        for (more, segment) in rest.iter().enumerate() {
+            id.push('.');
+            id.push_str(segment);
+            found = self.node_of(&id).map(|at| (at, more + 2)).or(found);
+        }
+        found
+    }
+
+    /// Whether the id of a node goes on behind a path.
+    pub fn begins_id(&self, path: &[Arc<str>]) -> bool {
+        let start = format!("{}.", path.join("."));
+        let from = (Bound::Included(start.as_str()), Bound::Unbounded);
+        self.by_id.range::<str, _>(from).next().is_some_and(|(id, _)| id.starts_with(&start))
+    }
+
+    /// What a path in a tree can mean. Nodes are looked for under `working` only.
+    pub fn look(&self, root: Root, path: &[Arc<str>]) -> Look {
+        let mut look = Look::default();
+        if root == Root::Working
+            && let Some((node, taken)) = self.node_at(path)
+        {
+            look.named = Some((node, taken));
+            let rest = path.get(taken..).unwrap_or(&[]);
+            look.in_node = self.nodes.get(node).is_some_and(|n| types::missing(&n.schema, rest).is_none());
+        }
+        if let Some(head) = path.first() {
+            let touching = self.by_head.get(&(root, head.clone())).map(Vec::as_slice).unwrap_or_default();
+            look.writes = touching.iter().copied().filter(|w| self.touches(*w, path)).collect();
+        }
+        look.seeded = self.seeded(root, path).is_some();
+        look
+    }
+
+    fn touches(&self, write: usize, path: &[Arc<str>]) -> bool {
+        self.writes.get(write).is_some_and(|w| w.path.iter().zip(path).all(|(a, b)| a == b))
+    }
+
+    /// Whether a write that touches a path can be what the path reads.
+    pub fn provides(&self, write: usize, path: &[Arc<str>]) -> bool {
+        self.writes.get(write).is_some_and(|w| match path.get(w.path.len()..) {
+            Some(rest) => types::missing(&w.schema, rest).is_none(),
+            None => true,
+        })
+    }
+
+    /// Whether something is at a path, in some run.
+    pub fn leads(&self, root: Root, path: &[Arc<str>]) -> bool {
+        let look = self.look(root, path);
+        !path.is_empty() && (look.in_node || look.seeded || look.writes.iter().any(|w| self.provides(*w, path)))
+    }
+
+    /// The seeded value at a path.
+    pub fn seeded(&self, root: Root, path: &[Arc<str>]) -> Option<&Value> {
+        let (first, rest) = path.split_first()?;
+        let mut value = self.seeds(root).get(first)?;
+        for segment in rest {
+            value = match value {
+                Value::Object(members) => members.get(segment)?,
+                Value::List(items) => items.get(segment.parse::<usize>().ok()?)?,
+                _ => return None,
+            };
+        }
+        Some(value)
+    }
+
+    /// What may stand after a path's first segments: for suggestions.
+    pub fn candidates(&self, root: Root, path: &[Arc<str>]) -> Vec<Arc<str>> {
+        let mut all: Vec<Arc<str>> = Vec::new();
+        if root == Root::Working {
+            match self.node_at(path) {
+                Some((node, taken)) => {
+                    let rest = path.get(taken..).unwrap_or(&[]);
+                    all.extend(self.nodes.get(node).into_iter().flat_map(|node| types::keys(&node.schema, rest)));
+                }
+                None if path.is_empty() => all.extend(self.nodes.iter().map(|n| n.id.clone())),
+                None => {}
+            }
+        }
+        let along = |w: &&WriteName| w.root == root && w.path.iter().zip(path).all(|(a, b)| a == b);
+        all.extend(self.writes.iter().filter(along).filter_map(|w| w.path.get(path.len()).cloned()));
+        let around = self.writes.iter().filter(along).filter(|w| !path.is_empty() && w.path.len() <= path.len());
+        all.extend(around.flat_map(|w| types::keys(&w.schema, path.get(w.path.len()..).unwrap_or(&[]))));
+        match path.is_empty() {
+            true => all.extend(self.seeds(root).keys().cloned()),
+            false => {
+                if let Some(Value::Object(members)) = self.seeded(root, path) {
+                    all.extend(members.keys().cloned());
+                }
+            }
+        }
+        all
+    }
+}

@@ -1,0 +1,26 @@
+//! The names of a workflow as data: what there is ([`known`]), in which order nodes run ([`links`]), what a text sees from
+//! where it stands ([`place`], [`roots`], [`tree`]), and every text bound there ([`binding`]).
+//!
+//! Reports nothing but texts that do not parse. What is wrong with a name is for the rules of `lint` to find in what is here.
+
+pub mod binding;
+pub mod child;
+pub mod declare;
+mod gather;
+pub mod inputs;
+pub mod keys;
+pub mod known;
+pub mod leads;
+pub mod links;
+mod look;
+mod offer;
+pub mod order;
+pub mod place;
+pub mod reads;
+mod roots;
+pub mod source;
+pub mod stand;
+mod surely;
+pub mod texts;
+pub mod tree;
+pub mod types;

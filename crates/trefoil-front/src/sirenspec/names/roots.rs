@@ -1,0 +1,152 @@
+//! The names that may begin a path where a text stands (decision S4): the one place where that is written. What is under
+//! `working` and `output` is for [`tree`](super::tree).
+
+use std::sync::Arc;
+
+use trefoil_ir::{Defined, Position, Source, types as ir};
+use trefoil_template::{Missing, Segment};
+
+use super::place::{Here, missing};
+use super::stand::Reading;
+use super::tree::Tree;
+use super::types;
+use crate::learn;
+use crate::lookalike::Tags;
+use crate::names::{Bound, End, Entry, Found, Names, Nothing, Place};
+use crate::sirenspec::manifest::Root;
+
+/// How tags are written.
+const TAGS: Tags = Tags {
+    space: " ",
+    statements: "this format has no blocks; use `| default('text')` or `when` on an edge",
+    comparison: None,
+};
+
+impl Here {
+    /// The input field of a name.
+    fn field(&self, name: &str) -> Found {
+        let rendered = self.instance().map(|i| i.rendered);
+        if let Some(((_, at), slot)) = self.own_inputs().iter().find(|(n, _)| &**n == name).zip(rendered) {
+            return Found::Is(Entry::new(ir::any()).read(Source::Slot(slot), 1).declared(Some(*at)));
+        }
+        let inputs = &self.known.inputs;
+        match inputs.field(name) {
+            Some(field) => {
+                let entry = Entry::new(field.schema.clone()).declared(field.declared);
+                Found::Is(entry.read(Source::Slot(inputs.slot), 1))
+            }
+            None if self.who == Reading::Nobody => {
+                Found::Maybe(Entry::new(ir::any()).defined(Defined::Sometimes).read(missing(1), 0))
+            }
+            None => {
+                let own = self.own_inputs().iter().map(|(name, _)| name.clone());
+                Found::Never(Nothing { what: None, names: inputs.names().map(Arc::from).chain(own).collect() })
+            }
+        }
+    }
+
+    /// A loop variable.
+    fn variable(&self, name: &str) -> Entry {
+        let slot = self.instance().and_then(|instance| match name {
+            "item" => instance.item,
+            "index" => Some(instance.index),
+            _ => Some(instance.total),
+        });
+        let schema = if name == "item" { ir::any() } else { learn::integer_type() };
+        match slot {
+            Some(slot) => Entry::new(schema).read(Source::Slot(slot), 1),
+            None => Entry::new(ir::any()).defined(self.unknown()).read(Source::Missing(Missing::OutsideLoop), 0),
+        }
+    }
+}
+
+impl Place for Here {
+    fn position(&self) -> Position {
+        self.position
+    }
+
+    fn root(&self) -> Entry {
+        Entry::names(Roots(Arc::new(self.clone())))
+    }
+
+    fn tags(&self) -> Option<&'static Tags> {
+        Some(&TAGS)
+    }
+
+    /// Of nothing that is a single word, but for the loop variables, the inputs, and what somebody writes under a name that is
+    /// no everyday word.
+    fn is_meant(&self, path: &[Segment], bound: &Bound, _alone: bool) -> bool {
+        let words: Vec<&str> = path.iter().map(|s| &*s.name).collect();
+        match words.as_slice() {
+            ["item" | "index" | "total", ..] => bound.entries.first().is_some_and(|e| e.defined == Defined::Always),
+            ["inputs", _, ..] => bound.end != End::Open(1),
+            ["env", name] => name.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_'),
+            ["_budget", _] => true,
+            ["inputs" | "env" | "_budget" | "working" | "output"] | ["env" | "_budget", ..] => false,
+            [name] => name.contains('_') && self.known.node_of(name).is_none(),
+            _ => true,
+        }
+    }
+
+    fn whole_path(&self, path: &str) -> Option<String> {
+        let own = self.own_inputs().iter().any(|(name, _)| **name == *path);
+        (own || self.known.inputs.field(path).is_some()).then(|| format!("inputs.{path}"))
+    }
+}
+
+/// What may begin a path.
+struct Roots(Arc<Here>);
+
+impl Names for Roots {
+    fn get(&self, name: &str) -> Found {
+        let here = &self.0;
+        let tree = |root: Root| Found::Is(Entry::new(learn::object_type()).inner(Tree::whole(here.clone(), root)));
+        let namespace = |entry: Entry| Found::Is(entry.read(Source::Missing(Missing::NoField(name.into())), 0));
+        match name {
+            "working" => tree(Root::Working),
+            "output" => tree(Root::Output),
+            "_budget" => Found::Is(here.spent(1)),
+            _ if here.is_condition() => Found::Never(Nothing::default()),
+            "inputs" => namespace(Entry::new(learn::object_type()).inner(Fields(here.clone()))),
+            "env" => namespace(Entry::new(learn::object_type()).inner(Environment)),
+            "item" | "index" | "total" => Found::Is(here.variable(name)),
+            _ => Tree::bare(here.clone()).get(name),
+        }
+    }
+
+    fn all(&self) -> Vec<(Arc<str>, Entry)> {
+        if self.0.is_condition() { self.0.offered_to_condition() } else { self.0.offered() }
+    }
+}
+
+/// `inputs`.
+struct Fields(Arc<Here>);
+
+impl Names for Fields {
+    fn get(&self, name: &str) -> Found {
+        self.0.field(name)
+    }
+
+    fn all(&self) -> Vec<(Arc<str>, Entry)> {
+        let fields = self.0.known.inputs.names().map(Arc::from);
+        let own = self.0.own_inputs().iter().map(|(name, _)| name.clone());
+        let entry = |name: Arc<str>| match self.0.field(&name) {
+            Found::Is(entry) => Some((name, entry)),
+            _ => None,
+        };
+        fields.chain(own).filter_map(entry).collect()
+    }
+}
+
+/// `env`: any name may be set.
+struct Environment;
+
+impl Names for Environment {
+    fn get(&self, _name: &str) -> Found {
+        Found::Is(Entry::new(types::text()).defined(Defined::Sometimes).read(Source::Environment, 1))
+    }
+
+    fn all(&self) -> Vec<(Arc<str>, Entry)> {
+        Vec::new()
+    }
+}

@@ -1,0 +1,142 @@
+//! How a run reads what a path of a tree leads to: a shared tree is not in memory, so its writers' slots are laid over each
+//! other for that very path.
+
+use std::sync::Arc;
+
+use trefoil_ir::{Part, SlotId, Source};
+use trefoil_template::{Object, Value};
+
+use super::known::{Known, NodeName};
+use super::leads::There;
+use super::links::Links;
+use super::place::missing;
+use super::tree::Tree;
+use crate::names::Read;
+use crate::sirenspec::manifest::Root;
+
+impl Tree {
+    /// The value as a run reads it.
+    pub fn there(&self, there: &There) -> Read {
+        let known = self.known();
+        match (there.provided, there.node) {
+            (false, Some((node, taken))) => self.in_node(node, self.base + taken),
+            (true, Some((node, _))) if let Some(node) = known.nodes.get(node) => {
+                let (first, second) = (self.composed(&there.writes), lay_node(node));
+                let source = Source::Either(Box::new(first), Box::new(second));
+                Read { source, skip: self.base as u16 }
+            }
+            _ => self.in_tree(there),
+        }
+    }
+
+    /// A node's context, alone.
+    fn in_node(&self, node: usize, skip: usize) -> Read {
+        let Some(node) = self.known().nodes.get(node) else { return Read { source: missing(0), skip: 0 } };
+        let rest = self.path.get(skip - self.base..).unwrap_or(&[]);
+        match (node.exports, rest) {
+            (Some(under), [output, _, ..]) if **output == *"output" => {
+                let source = Source::Layered { top: node.slot, path: vec!["output".into()], under };
+                Read { source, skip: skip as u16 + 1 }
+            }
+            _ => Read { source: Source::Slot(node.slot), skip: skip as u16 },
+        }
+    }
+
+    /// Written and seeded values, alone.
+    fn in_tree(&self, there: &There) -> Read {
+        let known = self.known();
+        if let [write] = there.writes.as_slice()
+            && let Some(write) = known.writes.get(*write)
+            && write.path.len() <= self.path.len()
+            && self.path.first().is_some_and(|name| known.seeds(self.root).get(name).is_none())
+            && self.here.surely(&[write.node])
+            && let Some(node) = known.nodes.get(write.node)
+        {
+            let source = Source::Member(node.slot, write.member.clone());
+            return Read { source, skip: (self.base + write.path.len()) as u16 };
+        }
+        Read { source: self.composed(&there.writes), skip: self.base as u16 }
+    }
+
+    /// The part of a tree that the path leads into.
+    fn composed(&self, writes: &[usize]) -> Source {
+        let mut seed = Object::default();
+        if let Some(head) = self.path.first()
+            && let Some(value) = self.known().seeds(self.root).get(head)
+        {
+            seed.insert(head.clone(), value.clone());
+        }
+        laid_over(seed, parts(self.known(), &self.here.links, writes))
+    }
+
+    /// The whole tree, as far as it is there by now.
+    pub fn everything(&self) -> Source {
+        let known = self.known();
+        let mut all = Vec::new();
+        if self.root == Root::Working {
+            let ended = known.nodes.iter().enumerate().filter(|(at, _)| self.here.ended(*at));
+            all.extend(ended.map(|(_, n)| Part { at: segments(&n.id), slot: n.slot, member: Vec::new() }));
+        }
+        let written = known.writes.iter().enumerate().filter(|(_, w)| w.root == self.root && self.here.ended(w.node));
+        all.extend(parts(known, &self.here.links, &written.map(|(at, _)| at).collect::<Vec<_>>()));
+        laid_over(known.seeds(self.root).clone(), all)
+    }
+
+    /// The agents of the reader's own swarm.
+    pub fn agents(&self) -> Read {
+        let own = self.here.swarm();
+        let (taken, rest) = self.behind_id();
+        let skip = (self.base + taken) as u16;
+        if let [_, agent, ..] = rest
+            && let Some((_, slot)) = own.iter().find(|(id, _)| id == agent)
+        {
+            return Read { source: Source::Slot(*slot), skip: skip + 2 };
+        }
+        let part = |(id, slot): &(Arc<str>, SlotId)| Part {
+            at: vec!["agents".into(), id.clone()],
+            slot: *slot,
+            member: Vec::new(),
+        };
+        let seed: Object = [("agents".into(), Value::Object(Arc::default()))].into_iter().collect();
+        let source = Source::Compose { seed: Value::Object(Arc::new(seed)), parts: own.iter().map(part).collect() };
+        Read { source, skip }
+    }
+}
+
+/// Written values as parts of a tree, the later node's last.
+pub fn parts(known: &Known, links: &Links, writes: &[usize]) -> Vec<Part> {
+    let part = |w: &usize| {
+        let write = known.writes.get(*w)?;
+        let node = known.nodes.get(write.node)?;
+        let rank = links.order.as_ref().and_then(|o| o.rank.get(write.node).copied()).unwrap_or(write.node);
+        Some((rank, Part { at: write.path.clone(), slot: node.slot, member: write.member.clone() }))
+    };
+    let mut parts: Vec<(usize, Part)> = writes.iter().filter_map(part).collect();
+    parts.sort_by_key(|(rank, _)| *rank);
+    parts.into_iter().map(|(_, part)| part).collect()
+}
+
+/// Parts over a seed; the seed alone is known at load.
+fn laid_over(seed: Object, parts: Vec<Part>) -> Source {
+    let seed = Value::Object(Arc::new(seed));
+    if parts.is_empty() { Source::Const(seed) } else { Source::Compose { seed, parts } }
+}
+
+/// A node's context as a tree of its own, so that a path from the node's id leads into it.
+fn lay_node(node: &NodeName) -> Source {
+    let at = segments(&node.id);
+    let seed = at.iter().rev().fold(Value::Object(Arc::default()), |inner, key| {
+        Value::Object(Arc::new([(key.clone(), inner)].into_iter().collect()))
+    });
+    Source::Compose { seed, parts: vec![Part { at, slot: node.slot, member: Vec::new() }] }
+}
+
+/// A node's id as a path: ids may hold dots.
+fn segments(id: &str) -> Vec<Arc<str>> {
+    id.split('.').map(Arc::from).collect()
+}
+
+/// Parts over everything that is seeded in a tree.
+pub fn seeded(known: &Known, root: Root, parts: Vec<Part>) -> Source {
+    Source::Compose { seed: Value::Object(Arc::new(known.seeds(root).clone())), parts }
+}

@@ -1,0 +1,61 @@
+//! Whether a result is there for sure by the time a node runs: on every path that leads there.
+
+use super::links::Links;
+
+impl Links {
+    /// Whether one of these nodes has surely left its result by the time a node runs.
+    pub fn surely(&self, node: usize, producers: &[usize]) -> bool {
+        let Some(order) = &self.order else { return true };
+        let sure = |p: &usize| self.runs(*p) && self.covered(*p, producers);
+        if producers.iter().any(|p| order.precedes(*p, node) && sure(p)) {
+            return true;
+        }
+        if self.chain {
+            return false;
+        }
+        // Not in every run, but perhaps on every way that leads here. Before the first of them has ended, on none.
+        let rank = |at: &usize| order.rank.get(*at).copied().unwrap_or(0);
+        let (Some(first), last) = (producers.iter().map(rank).min(), rank(&node)) else { return false };
+        let mut on_all_ways = vec![false; (last + 1).saturating_sub(first)];
+        for at_rank in first..=last {
+            let Some(&at) = order.sequence.get(at_rank) else { continue };
+            let mains = self.fallback_of.get(at).map(Vec::as_slice).unwrap_or_default();
+            let known = |p: usize| {
+                let place = rank(&p).checked_sub(first);
+                place.and_then(|place| on_all_ways.get(place)).copied().unwrap_or(false)
+            };
+            let mut incoming = self.incoming(at).peekable();
+            let defined = if mains.is_empty() {
+                incoming.peek().is_some()
+                    && incoming.all(|l| known(l.from) || (producers.contains(&l.from) && !self.skips(l.from)))
+            } else {
+                mains.iter().all(|m| known(*m))
+            };
+            let defined = defined || producers.iter().any(|p| order.precedes(*p, at) && sure(p));
+            if let Some(place) = on_all_ways.get_mut(at_rank - first) {
+                *place = defined;
+            }
+        }
+        on_all_ways.last().copied().unwrap_or(false)
+    }
+
+    /// A node that ran has left its result, or its fallback has.
+    fn covered(&self, node: usize, producers: &[usize]) -> bool {
+        let mut at = node;
+        for _ in 0..=self.fallback.len() {
+            if !producers.contains(&at) || self.skips(at) {
+                return false;
+            }
+            match self.fallback.get(at).copied().flatten() {
+                Some(next) => at = next,
+                None => return true,
+            }
+        }
+        false
+    }
+
+    /// Whether a node that counts as done has left a result.
+    pub fn leaves(&self, node: usize) -> bool {
+        self.covered(node, &[node])
+    }
+}

@@ -1,0 +1,148 @@
+//! The trees `working` and `output` as one place sees them (decision S4): what is seeded, what nodes wrote there, and under
+//! `working` what nodes left. Not a tree in memory: what a path leads to is worked out for that very path, because who wrote
+//! what touches it decides how it is read.
+
+use std::sync::Arc;
+
+use trefoil_ir::{Defined, types as ir};
+
+use super::known::{self, Known};
+use super::leads::Leads;
+use super::place::{Here, missing};
+use super::types;
+use crate::learn;
+use crate::names::{Doubt, Entry, Found, Names, Nothing, Read};
+use crate::sirenspec::manifest::Root;
+
+/// What is inside of a path of a tree.
+pub struct Tree {
+    /// For whom.
+    pub here: Arc<Here>,
+    /// Which tree.
+    pub root: Root,
+    /// How many segments name it.
+    pub base: usize,
+    /// The path so far, without those.
+    pub path: Vec<Arc<str>>,
+}
+
+impl Tree {
+    /// The names under `working` or `output`.
+    pub fn whole(here: Arc<Here>, root: Root) -> Self {
+        Self { here, root, base: 1, path: Vec::new() }
+    }
+
+    /// The names under `working`, as templates write them.
+    pub fn bare(here: Arc<Here>) -> Self {
+        Self { here, root: Root::Working, base: 0, path: Vec::new() }
+    }
+
+    fn goes_on(&self, name: &str) -> Self {
+        let path = self.path.iter().cloned().chain([name.into()]).collect();
+        Self { here: self.here.clone(), root: self.root, base: self.base, path }
+    }
+
+    /// What there is.
+    pub fn known(&self) -> &Known {
+        &self.here.known
+    }
+
+    /// The type of what is there, and where it is declared: in the context of a node, which is named by so many segments, or
+    /// else where it is written.
+    fn declared(&self, node: Option<(usize, usize)>) -> Entry {
+        let node = node.and_then(|(node, taken)| Some((self.known().nodes.get(node)?, taken)));
+        let Some((node, taken)) = node else { return self.written() };
+        let (mut schema, mut at, mut members) =
+            (node.schema.clone(), (taken == 1).then_some(node.at), node.members.clone());
+        for name in self.path.get(taken..).unwrap_or_default() {
+            schema = types::at(&schema, name).unwrap_or(ir::any());
+            (at, members) = members.get(name).unwrap_or_default();
+        }
+        Entry::new(schema).declared(at)
+    }
+
+    /// The same of a written or seeded path: as far as somebody declares it, and the rest by its type.
+    fn written(&self) -> Entry {
+        let declared = |n: usize| self.known().keys.get(self.root, self.path.get(..n)?);
+        let depth = (1..=self.path.len()).rev().find(|n| declared(*n).is_some()).unwrap_or(0);
+        let Some(key) = declared(depth) else { return Entry::new(ir::any()) };
+        let rest = self.path.get(depth..).unwrap_or_default();
+        let end = rest.iter().fold(key.schema.clone(), |of, name| learn::member_type(&of, name));
+        Entry::new(end).declared(rest.is_empty().then_some(key.at))
+    }
+
+    /// What is behind the id of the reader, where its swarm's agents are.
+    pub fn behind_id(&self) -> (usize, &[Arc<str>]) {
+        let taken = self.known().node_at(&self.path).map_or(0, |(_, taken)| taken);
+        (taken, self.path.get(taken..).unwrap_or_default())
+    }
+
+    /// What is known of them.
+    fn agents_entry(&self) -> Entry {
+        let (taken, rest) = self.behind_id();
+        let mut schema = types::object([("agents".into(), known::agents(self.here.swarm()))]);
+        let mut members = self.here.node().map(|node| node.members.clone()).unwrap_or_default();
+        let mut at = self.here.node().filter(|_| taken == 1).map(|node| node.at);
+        for name in rest {
+            schema = types::at(&schema, name).unwrap_or(ir::any());
+            (at, members) = members.get(name).unwrap_or_default();
+        }
+        let entry = Entry::new(schema).declared(at);
+        match self.here.is_lenient() && rest.len() > 1 {
+            true => entry.doubt(Defined::Sometimes, Doubt::Skipped(None)),
+            false => entry,
+        }
+    }
+}
+
+impl Names for Tree {
+    fn get(&self, name: &str) -> Found {
+        let inner = self.goes_on(name);
+        let here = &self.here;
+        if (self.base, self.root, name) == (1, Root::Working, "_budget")
+            && self.path.is_empty()
+            && self.known().seeded(Root::Working, &inner.path).is_none()
+        {
+            return Found::Is(here.spent(2));
+        }
+        let named = || inner.known().node_at(&inner.path).filter(|_| self.root == Root::Working);
+        let entry = match here.leads(self.root, &inner.path) {
+            Leads::There(there) => {
+                let entry = inner.declared(there.node.filter(|_| !there.provided));
+                match there.seeded || here.surely(&here.producers(&there, &inner.path)) {
+                    true => entry,
+                    false => entry.doubt(Defined::Sometimes, Doubt::Skipped(None)),
+                }
+            }
+            Leads::Agents => inner.agents_entry(),
+            Leads::Own(_) => inner.declared(named()).doubt(Defined::Never, Doubt::Own),
+            Leads::Late { writes, .. } => {
+                inner.declared(named().filter(|_| !writes)).doubt(Defined::Never, Doubt::Later)
+            }
+            Leads::Nowhere { begins: true } => Entry::new(learn::object_type()),
+            Leads::Nowhere { begins: false } => return Found::Never(Nothing::default()),
+        };
+        Found::Is(entry.inner(inner))
+    }
+
+    fn all(&self) -> Vec<(Arc<str>, Entry)> {
+        let entry = |name: Arc<str>| match self.get(&name) {
+            Found::Is(entry) | Found::Maybe(entry) => Some((name, entry)),
+            Found::Never(_) => None,
+        };
+        self.known().candidates(self.root, &self.path).into_iter().filter_map(entry).collect()
+    }
+
+    fn read(&self) -> Option<Read> {
+        if self.path.is_empty() {
+            return Some(Read { source: self.everything(), skip: self.base as u16 });
+        }
+        Some(match self.here.leads(self.root, &self.path) {
+            Leads::There(there) => self.there(&there),
+            Leads::Agents => self.agents(),
+            Leads::Own(_) | Leads::Late { .. } | Leads::Nowhere { .. } => {
+                Read { source: missing(self.base + self.path.len() - 1), skip: 0 }
+            }
+        })
+    }
+}
