@@ -1,10 +1,18 @@
 //! AEGIS: agents (`kind: Agent`) and state machines (`kind: Workflow`), decisions section 3.
 //!
-//! `manifest/` is what a file says, `lower/` what that means as flows and steps.
+//! `manifest/` is what a file says, `names/` what its texts can name, `texts` those texts bound, `lint/` the mistakes in all
+//! of that, and `lower/` what it means as flows and steps; `program` leads a document through them.
 
+mod callees;
+mod directory;
 mod evidence;
+mod lint;
 mod lower;
 mod manifest;
+mod names;
+mod program;
+mod shell;
+mod texts;
 
 use std::collections::BTreeSet;
 
@@ -47,7 +55,7 @@ impl FrontEnd for Aegis {
     }
     fn lower(&self, project: &Project, document: usize, findings: &mut Findings) -> Option<Lowered> {
         let mut found = findings.apart();
-        let lowered = lower::program(project, document, &mut found);
+        let lowered = program::program(project, document, &mut found);
         let broken = found.diagnostics.has_errors();
         findings.diagnostics.extend(found.diagnostics.into_sorted());
         findings.facts.merge(found.facts);

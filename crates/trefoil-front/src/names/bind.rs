@@ -62,11 +62,7 @@ pub fn bind(root: &Entry, path: &[Segment]) -> Bound {
     let mut end = End::There;
     for (segment, name) in path.iter().enumerate() {
         let from = entries.last().unwrap_or(root);
-        let found = match &from.inside {
-            Inside::Names(names) => names.get(&name.name),
-            Inside::Value(places) => member(from, places, &name.name),
-        };
-        let entry = match found {
+        let mut entry = match from.get(&name.name) {
             Found::Is(entry) => entry,
             Found::Maybe(entry) => {
                 if end == End::There {
@@ -79,12 +75,18 @@ pub fn bind(root: &Entry, path: &[Segment]) -> Bound {
                 break;
             }
         };
+        // What is inside of something is not there more often than that.
+        entry.defined = match (from.defined, entry.defined) {
+            (Defined::Never, _) | (_, Defined::Never) => Defined::Never,
+            (Defined::Sometimes, _) | (_, Defined::Sometimes) => Defined::Sometimes,
+            _ => Defined::Always,
+        };
         if entry.read.is_some() {
             read.clone_from(&entry.read);
         }
         entries.push(entry);
     }
-    if let Some(Inside::Names(names)) = entries.last().map(|last| &last.inside)
+    if let Inside::Names(names) = &entries.last().unwrap_or(root).inside
         && let Some(whole) = names.read()
     {
         read = Some(whole);

@@ -8,6 +8,8 @@
 
 mod bind;
 mod binder;
+mod listed;
+mod loose;
 
 use std::sync::Arc;
 
@@ -18,6 +20,8 @@ use trefoil_template::Value;
 use crate::learn::Members;
 pub use bind::{Bound, End, Stop, bind, member};
 pub use binder::{Binder, Place, Use};
+pub use listed::Listed;
+pub use loose::loose;
 
 /// What a path names, up to and with one of its segments.
 #[derive(Clone)]
@@ -34,8 +38,24 @@ pub struct Entry {
     pub declared: Option<Location>,
     /// One line about it, for editors.
     pub note: Option<Arc<str>>,
+    /// What sort of name it is.
+    pub sort: Sort,
     /// What is inside of it.
     pub inside: Inside,
+}
+
+/// What sort of name something has, for whoever advises on names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Sort {
+    /// One of the format's own, or a part of a value.
+    #[default]
+    Other,
+    /// The result of a step, by its place in the manifest.
+    Step(usize),
+    /// A key of state that steps share.
+    Key,
+    /// A part of the input that a run or an agent is started with.
+    Input,
 }
 
 /// How a run reads a value.
@@ -123,6 +143,7 @@ impl Entry {
             doubt: None,
             declared: None,
             note: None,
+            sort: Sort::Other,
             inside: Inside::Value(Members::default()),
         }
     }
@@ -164,6 +185,18 @@ impl Entry {
     #[must_use]
     pub fn note(self, note: impl Into<Arc<str>>) -> Self {
         Self { note: Some(note.into()), ..self }
+    }
+    /// The same, as a name of this sort.
+    #[must_use]
+    pub fn sort(self, sort: Sort) -> Self {
+        Self { sort, ..self }
+    }
+    /// What a name inside of it stands for.
+    pub fn get(&self, name: &str) -> Found {
+        match &self.inside {
+            Inside::Names(names) => names.get(name),
+            Inside::Value(places) => member(self, places, name),
+        }
     }
     /// The names inside, as editors offer them.
     pub fn offer(&self) -> Vec<Name> {

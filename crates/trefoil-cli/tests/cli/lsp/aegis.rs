@@ -190,7 +190,8 @@ fn what_a_state_answers_is_known_from_the_file_that_declares_it() {
     };
     assert_eq!(offered("{{REVIEW.output.|reasoning"), ["score", "reasoning", "summary"]);
     assert_eq!(offered("{{REVIEW.output.summary.|verdict"), ["verdict"]);
-    assert_eq!(offered("{{PANEL.consensus.|score"), ["score", "confidence"]);
+    let of_consensus = ["score", "confidence", "strategy", "binary_valid", "metadata"];
+    assert_eq!(offered("{{PANEL.consensus.|score"), of_consensus);
     assert_eq!(offered("{{PANEL.agents.0.output.|reasoning"), ["score", "reasoning", "summary"]);
     assert_eq!(offered("{{ARTICLE.|article"), ["status", "error", "output", "article"]);
     assert_eq!(offered("{{blackboard.made.|article"), ["article"]);

@@ -10,7 +10,7 @@ use crate::build::Sources;
 
 /// A condition in the making: its references, named as a person would write them.
 #[derive(Default)]
-pub(super) struct Test {
+pub struct Test {
     sources: Sources,
     references: Vec<Reference>,
 }
@@ -33,25 +33,25 @@ impl Test {
 }
 
 /// `a OP b`.
-pub(super) fn compare(a: Expression, op: Comparison, b: impl Into<Value>) -> Expression {
+pub fn compare(a: Expression, op: Comparison, b: impl Into<Value>) -> Expression {
     Expression::Compare(vec![a, Expression::Literal(b.into())], vec![op])
 }
 
 /// `low <= a <= high`.
-pub(super) fn between(low: f64, a: Expression, high: f64) -> Expression {
+pub fn between(low: f64, a: Expression, high: f64) -> Expression {
     let ends = [low, high].map(|n| Expression::Literal(Value::from(n)));
     let [low, high] = ends;
     Expression::Compare(vec![low, a, high], vec![Comparison::LessEqual, Comparison::LessEqual])
 }
 
 /// A text that is one of some words, whatever its case and the space around it.
-pub(super) fn one_of(text: Expression, words: &[&str]) -> Expression {
+pub fn one_of(text: Expression, words: &[&str]) -> Expression {
     let text = Expression::Call(Function::Lower, vec![Expression::Call(Function::Trim, vec![text])]);
     let words = words.iter().map(|w| Expression::Literal(Value::from(*w))).collect();
     Expression::Compare(vec![text, Expression::List(words)], vec![Comparison::In])
 }
 
 /// Never.
-pub(super) fn never() -> Expression {
+pub fn never() -> Expression {
     Expression::Literal(Value::Bool(false))
 }

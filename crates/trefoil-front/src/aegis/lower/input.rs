@@ -3,17 +3,17 @@
 use std::sync::Arc;
 
 use trefoil_ir::{InputField, Intake, Schema, SlotId};
+use trefoil_syntax::{FileId, Location};
 use trefoil_template::Value;
 
 use super::pieces::constant_object;
 use super::{Lowering, plain_intake};
-use crate::Reader;
 use crate::aegis::manifest::schema::JsonSchema;
 
 /// The intake of a flow: properties one by one, and everything by the schema as a whole.
-pub(super) fn intake(
+pub fn intake(
     lowering: &mut Lowering<'_>,
-    reader: &Reader<'_>,
+    file: FileId,
     name: &str,
     schema: Option<&JsonSchema>,
     slot: SlotId,
@@ -21,7 +21,7 @@ pub(super) fn intake(
 ) -> Intake {
     let mut intake = plain_intake(slot);
     let Some(schema) = schema else { return intake };
-    let origin = reader.at(schema.node.span);
+    let origin = Location::new(file, schema.node.span);
     intake.schema = Some(lowering.builder.schema(Schema {
         name: format!("{name}_input").into(),
         json: schema.json.clone(),
@@ -36,7 +36,7 @@ pub(super) fn intake(
                 usual: None,
                 nullable: false,
                 optional: !schema.requires(property),
-                origin: reader.at(schema.property_at(property)),
+                origin: Location::new(file, schema.property_at(property)),
             });
         }
     }
@@ -49,7 +49,7 @@ pub(super) fn intake(
 }
 
 /// The schema of `{input, intent}` around an input's schema. References inside stay its own.
-pub(super) fn enveloped(schema: &JsonSchema) -> Value {
+pub fn enveloped(schema: &JsonSchema) -> Value {
     let inner = match &schema.json {
         Value::Object(o) if !o.contains_key("$id") => {
             let id = (Arc::from("$id"), Value::from("urn:trefoil:input"));

@@ -3,17 +3,15 @@
 use std::sync::Arc;
 
 use trefoil_ir::{Expr, FlowId, Judge};
+use trefoil_syntax::FileId;
 use trefoil_syntax::yaml::Text;
 
 use super::Lowering;
 use super::pieces::{constant, object, result};
-use crate::Reader;
-use crate::aegis::manifest;
-use crate::aegis::manifest::schema::JsonSchema;
-use crate::read::to_value;
+use crate::aegis::manifest::Unit;
 
 /// What a judge goes by.
-pub(super) struct Case {
+pub struct Case {
     /// What the judged agent was asked.
     pub task: Expr,
     /// The criteria, where there are some.
@@ -23,31 +21,25 @@ pub(super) struct Case {
 }
 
 /// A judge of the answer at hand.
-pub(super) fn judge(
+pub fn judge(
     lowering: &mut Lowering<'_>,
-    reader: &Reader<'_>,
+    file: FileId,
     name: &Text,
     case: &Case,
     weight: f64,
     timeout_ms: Option<u64>,
 ) -> Judge {
-    let (flow, input) = call(lowering, reader, name, case, &Expr::AsText(Box::new(result())));
+    let (flow, input) = call(lowering, file, name, case, &Expr::AsText(Box::new(result())));
     Judge { name: name.value.clone(), flow, input, weight, timeout_ms }
 }
 
 /// The judge's flow and its input. A judge with an input schema gets an object of what it declares; one without gets the
 /// answer as it is, and the criteria as its intent.
-pub(super) fn call(
-    lowering: &mut Lowering<'_>,
-    reader: &Reader<'_>,
-    name: &Text,
-    case: &Case,
-    output: &Expr,
-) -> (FlowId, Expr) {
-    let schema = declared_schema(lowering, &name.value);
+pub fn call(lowering: &mut Lowering<'_>, file: FileId, name: &Text, case: &Case, output: &Expr) -> (FlowId, Expr) {
+    let schema = lowering.directory.takes_object(Unit::Agent, &name.value);
     let criteria = || case.criteria.clone().map_or_else(|| constant(""), constant);
     let context = if case.record { constant("semantic_judge") } else { constant(name.value.clone()) };
-    if let Some(schema) = schema {
+    if let Some((_, schema)) = schema {
         let mut entries: Vec<(Arc<str>, Expr)> = Vec::new();
         for (property, _) in schema.properties() {
             let value = match &**property {
@@ -60,7 +52,7 @@ pub(super) fn call(
             };
             entries.push((property.clone(), value));
         }
-        return (lowering.agent(reader, name, false), Expr::Object(entries));
+        return (lowering.agent(file, name, false), Expr::Object(entries));
     }
     if case.record {
         let input = object([
@@ -69,20 +61,13 @@ pub(super) fn call(
             ("criteria", criteria()),
             ("validation_context", context),
         ]);
-        return (lowering.agent(reader, name, false), input);
+        return (lowering.agent(file, name, false), input);
     }
     match &case.criteria {
         Some(criteria) if lowering.declares_agent(&name.value) => {
             let input = object([("input", output.clone()), ("intent", constant(criteria.clone()))]);
-            (lowering.agent(reader, name, true), input)
+            (lowering.agent(file, name, true), input)
         }
-        _ => (lowering.agent(reader, name, false), output.clone()),
+        _ => (lowering.agent(file, name, false), output.clone()),
     }
-}
-
-fn declared_schema(lowering: &Lowering<'_>, name: &str) -> Option<JsonSchema> {
-    let document = *lowering.directory.agents(name).first()?;
-    let node = manifest::input_schema(&lowering.project.documents.get(document)?.root)?;
-    let schema = JsonSchema { json: to_value(node), node: node.clone() };
-    schema.of_objects().then_some(schema)
 }

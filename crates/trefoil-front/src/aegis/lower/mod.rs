@@ -1,61 +1,37 @@
-//! From manifests to flows. One program's worth of work: the document that is run, and every agent and workflow that it
-//! names, each lowered once per way of calling it. One file a concern; `states/` has one a kind of state.
+//! From manifests to flows: each agent and workflow that a program needs, lowered once per way of calling it. Takes
+//! manifests, names and bound texts; finds no mistakes and reports nothing. One file a concern; `states/` has one a kind of
+//! state.
 
 mod agent;
 mod condition;
-mod directory;
-mod given;
 mod input;
 mod judge;
-mod names;
 mod output;
-mod paths;
 mod pieces;
-mod prompt;
-mod shell;
 mod states;
 mod transition;
 mod validator;
 mod workflow;
 
-use std::cell::RefCell;
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use indexmap::IndexMap;
-use trefoil_ir::{Flow, FlowId, Intake, Refused, Slot, SlotId, StepKind};
+use trefoil_ir::{Flow, FlowId, Intake, Program, Refused, Slot, SlotId, StepKind};
 use trefoil_syntax::yaml::Text;
-use trefoil_syntax::{Diagnostic, Diagnostics, Location};
+use trefoil_syntax::{FileId, Location};
 
-use self::directory::Directory;
-use super::manifest::{self, Unit};
+use super::directory::Directory;
+use super::manifest::Unit;
 use crate::build::plain;
-use crate::learn;
-use crate::{Builder, Findings, Lowered, Project, Reader};
+use crate::{Builder, Project};
 
-/// Lowers a document as the entry of a program.
-pub fn program(project: &Project, document: usize, findings: &mut Findings) -> Option<Lowered> {
-    let root = &project.documents.get(document)?.root;
-    let key = match manifest::unit(root) {
-        Some(Unit::Workflow) => FlowKey::Workflow(document),
-        // What is neither is read as what it looks like, to report what is wrong with its header.
-        None if manifest::looks_like(root) == Some(Unit::Workflow) => FlowKey::Workflow(document),
-        Some(Unit::Agent) | None => FlowKey::Agent { document, intent: false },
-    };
-    let mut lowering = Lowering::new(project, document);
-    let entry = lowering.flow(key);
-    while let Some(next) = lowering.queue.pop_front().or_else(|| lowering.candidates.pop_front()) {
-        lowering.lower(next, findings);
-    }
-    lowering.report_cycles(&mut findings.diagnostics);
-    let texts = lowering.texts();
-    let program = lowering.builder.finish(entry, texts.iter().map(|t| &**t))?;
-    Some(Lowered { program, env_files: Vec::new() })
-}
+pub use agent::{lower as agent, missing as missing_agent};
+pub use workflow::lower as workflow;
 
 /// A flow that may be called: a unit, and how its input comes.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-enum FlowKey {
+pub enum FlowKey {
     /// An agent; with `intent` its input is an object of `input` and `intent`.
     Agent { document: usize, intent: bool },
     /// An agent that nobody declares (decision E5).
@@ -64,38 +40,50 @@ enum FlowKey {
     Workflow(usize),
 }
 
-struct Work {
-    key: FlowKey,
-    id: FlowId,
+/// A flow to be lowered.
+pub struct Work {
+    /// Which.
+    pub key: FlowKey,
+    /// What calls of it say.
+    pub id: FlowId,
     /// Only named by a template: its mistakes are its own file's business.
-    candidate: bool,
+    pub candidate: bool,
 }
 
-struct CallSite {
-    from: FlowId,
-    to: FlowId,
-    name: Arc<str>,
-    at: Location,
+/// Where a flow is called by name.
+pub struct CallSite {
+    /// Who calls.
+    pub from: FlowId,
+    /// Whom.
+    pub to: FlowId,
+    /// By this name.
+    pub name: Arc<str>,
+    /// Where that is written.
+    pub at: Location,
 }
 
 /// A program under construction.
-struct Lowering<'p> {
-    project: &'p Project,
+pub struct Lowering<'p> {
+    /// The documents that may be called.
+    pub project: &'p Project,
+    /// The same by name.
+    pub directory: Directory<'p>,
+    /// Who calls whom, by literal names.
+    pub calls: Vec<CallSite>,
     builder: Builder,
-    directory: Directory,
     flows: IndexMap<FlowKey, FlowId>,
     queue: VecDeque<Work>,
     candidates: VecDeque<Work>,
     /// The flow being lowered, and whether it is a candidate.
     current: Option<(FlowId, bool)>,
-    calls: Vec<CallSite>,
     used: BTreeSet<usize>,
     /// Texts beside the documents that ended up in the program.
     baked: Vec<Arc<str>>,
 }
 
 impl<'p> Lowering<'p> {
-    fn new(project: &'p Project, document: usize) -> Self {
+    /// Of a project, as seen from a document.
+    pub fn new(project: &'p Project, document: usize) -> Self {
         Self {
             project,
             builder: Builder::default(),
@@ -111,9 +99,35 @@ impl<'p> Lowering<'p> {
     }
 
     /// The flow of a key, to be lowered if it is new.
-    fn flow(&mut self, key: FlowKey) -> FlowId {
+    pub fn flow(&mut self, key: FlowKey) -> FlowId {
         let candidate = self.current.is_some_and(|(_, candidate)| candidate);
         self.flow_as(key, candidate)
+    }
+
+    /// The next flow to be lowered.
+    pub fn next(&mut self) -> Option<Work> {
+        let next = self.queue.pop_front().or_else(|| self.candidates.pop_front())?;
+        self.current = Some((next.id, next.candidate));
+        if let FlowKey::Agent { document, .. } | FlowKey::Workflow(document) = next.key {
+            self.used.insert(document);
+        }
+        Some(next)
+    }
+
+    /// What a flow became; none: it cannot be made, and something has its place so that ids stay in range. A program with
+    /// errors is not run; a candidate is refused.
+    pub fn done(&mut self, work: &Work, flow: Option<Flow>) {
+        let flow = flow.unwrap_or_else(|| self.stand_in(&work.key));
+        self.builder.set_flow(work.id, flow);
+        self.current = None;
+    }
+
+    /// The program.
+    pub fn finish(self, entry: FlowId) -> Option<Program> {
+        let documents = self.used.iter().filter_map(|d| self.project.documents.get(*d));
+        let files = documents.filter_map(|d| self.project.files.get(d.file)).map(|f| f.text().clone());
+        let texts: Vec<Arc<str>> = files.chain(self.baked.iter().cloned()).collect();
+        self.builder.finish(entry, texts.iter().map(|t| &**t))
     }
 
     fn flow_as(&mut self, key: FlowKey, candidate: bool) -> FlowId {
@@ -139,46 +153,29 @@ impl<'p> Lowering<'p> {
         self.current.is_some_and(|(id, _)| id == FlowId(0))
     }
 
-    /// The agent of a name (decision E5).
-    fn agent(&mut self, reader: &Reader<'_>, name: &Text, intent: bool) -> FlowId {
-        let at = reader.at(name.span);
-        let found = self.directory.agents(&name.value);
-        learn::names(reader, name, found.first().and_then(|d| self.directory.place(*d)));
-        let id = match found.as_slice() {
-            [] => {
-                // Said once, where it is named first.
-                if self.builder.missing_agent_location(&name.value).is_none() {
-                    self.builder.missing_agent(&name.value, at);
-                    reader.report(self.directory.missing_agent(name, at));
-                }
-                // It reads its input only: an intent is laid out for it by whoever calls.
-                return self.flow(FlowKey::Missing(name.value.clone()));
-            }
-            [one] => self.flow(FlowKey::Agent { document: *one, intent }),
-            [first, ..] => {
-                reader.report(self.directory.ambiguous("agents", &name.value, at, &found));
-                self.flow(FlowKey::Agent { document: *first, intent })
-            }
+    /// The agent of a name (decision E5); of several the first.
+    fn agent(&mut self, file: FileId, name: &Text, intent: bool) -> FlowId {
+        let at = Location::new(file, name.span);
+        let Some(document) = self.directory.find(Unit::Agent, &name.value).first().copied() else {
+            self.builder.missing_agent(&name.value, at);
+            // It reads its input only: an intent is laid out for it by whoever calls.
+            return self.flow(FlowKey::Missing(name.value.clone()));
         };
+        let id = self.flow(FlowKey::Agent { document, intent });
         self.note_call(id, &name.value, at);
         id
     }
 
     /// Whether an agent of this name is declared.
     fn declares_agent(&self, name: &str) -> bool {
-        !self.directory.agents(name).is_empty()
+        self.directory.document(Unit::Agent, name).is_some()
     }
 
-    /// The workflow of a name, unless there is none (reported as refused by the caller).
-    fn workflow(&mut self, reader: &Reader<'_>, name: &Text) -> Option<FlowId> {
-        let at = reader.at(name.span);
-        let found = self.directory.workflows(&name.value);
-        learn::names(reader, name, found.first().and_then(|d| self.directory.place(*d)));
-        if found.len() > 1 {
-            reader.report(self.directory.ambiguous("workflows", &name.value, at, &found));
-        }
-        let id = self.flow(FlowKey::Workflow(*found.first()?));
-        self.note_call(id, &name.value, at);
+    /// The workflow of a name, if there is one.
+    fn workflow(&mut self, file: FileId, name: &Text) -> Option<FlowId> {
+        let document = *self.directory.find(Unit::Workflow, &name.value).first()?;
+        let id = self.flow(FlowKey::Workflow(document));
+        self.note_call(id, &name.value, Location::new(file, name.span));
         Some(id)
     }
 
@@ -202,45 +199,6 @@ impl<'p> Lowering<'p> {
         }
     }
 
-    fn lower(&mut self, work: Work, findings: &mut Findings) {
-        self.current = Some((work.id, work.candidate));
-        let own = RefCell::new(findings.apart());
-        let flow = self.lower_unit(&work.key, &own);
-        let own = own.into_inner();
-        let broken = own.diagnostics.has_errors();
-        if !work.candidate {
-            findings.diagnostics.extend(own.diagnostics.into_sorted());
-            findings.facts.merge(own.facts);
-        }
-        let flow = match flow {
-            Some(flow) if !(broken && work.candidate) => flow,
-            _ => self.stand_in(&work.key),
-        };
-        self.builder.set_flow(work.id, flow);
-        self.current = None;
-    }
-
-    fn lower_unit(&mut self, key: &FlowKey, findings: &RefCell<Findings>) -> Option<Flow> {
-        match key {
-            FlowKey::Agent { document, intent } => {
-                self.used.insert(*document);
-                let document = self.project.documents.get(*document)?;
-                let text = self.project.files.get(document.file).map(|f| &**f.text());
-                let reader = Reader::new(document.file, findings).with_text(text);
-                agent::lower(self, &reader, document, *intent)
-            }
-            FlowKey::Missing(name) => Some(agent::missing(self, name)),
-            FlowKey::Workflow(document) => {
-                self.used.insert(*document);
-                let document = self.project.documents.get(*document)?;
-                let text = self.project.files.get(document.file).map(|f| &**f.text());
-                let reader = Reader::new(document.file, findings).with_text(text);
-                workflow::lower(self, &reader, document)
-            }
-        }
-    }
-
-    /// A flow that cannot be made, so that ids stay in range. A program with errors is not run; a candidate is refused.
     fn stand_in(&mut self, key: &FlowKey) -> Flow {
         let origin = match key {
             FlowKey::Agent { document, .. } | FlowKey::Workflow(document) => self.directory.origin(*document),
@@ -259,46 +217,6 @@ impl<'p> Lowering<'p> {
             exports: Vec::new(),
             budget: None,
         }
-    }
-
-    /// A chain of calls that comes back: it would never end.
-    fn report_cycles(&self, diagnostics: &mut Diagnostics) {
-        let edges = self.calls.iter().map(|call| (call.from.0, call.to.0));
-        let graph = petgraph::graph::DiGraph::<(), ()>::from_edges(edges);
-        let cycles: Vec<BTreeSet<u32>> = petgraph::algo::tarjan_scc(&graph)
-            .into_iter()
-            .filter(|scc| scc.len() > 1 || scc.iter().any(|n| graph.contains_edge(*n, *n)))
-            .map(|scc| scc.into_iter().map(|n| n.index() as u32).collect())
-            .collect();
-        for cycle in cycles {
-            let inside: Vec<_> =
-                self.calls.iter().filter(|c| cycle.contains(&c.from.0) && cycle.contains(&c.to.0)).collect();
-            let [first, rest @ ..] = inside.as_slice() else { continue };
-            let message = format!("`{}` comes back to itself", first.name);
-            let mut d = Diagnostic::error("reference-cycle", first.at, message);
-            for call in rest {
-                d = d.label(call.at, format!("calls `{}`", call.name));
-            }
-            diagnostics.push(d.help("a judge cannot be judged by itself, nor a workflow wait for itself"));
-        }
-    }
-
-    /// The texts that the program was made of.
-    fn texts(&self) -> Vec<Arc<str>> {
-        let documents = self.used.iter().filter_map(|d| self.project.documents.get(*d));
-        let files = documents.filter_map(|d| self.project.files.get(d.file)).map(|f| f.text().clone());
-        files.chain(self.baked.iter().cloned()).collect()
-    }
-}
-
-/// The slots of one flow.
-#[derive(Default)]
-struct Slots(Vec<Slot>);
-
-impl Slots {
-    fn add(&mut self, name: impl Into<Arc<str>>) -> SlotId {
-        self.0.push(Slot::new(name));
-        SlotId(self.0.len() as u32 - 1)
     }
 }
 

@@ -1,33 +1,29 @@
 //! `execution.validation`: the checks between two iterations of an agent (decision E10).
 
 use trefoil_ir::{Expr, Schema, SlotId, Source, Validator, ValidatorKind};
+use trefoil_syntax::{FileId, Location};
 
 use super::Lowering;
 use super::judge::{self, Case};
-use crate::Reader;
 use crate::aegis::manifest::agent::Agent;
 use crate::aegis::manifest::consensus;
 use crate::aegis::manifest::execution::{ValidatorKindSpec, ValidatorSpec};
 
 /// All validators of an agent, in order.
-pub(super) fn lower(lowering: &mut Lowering<'_>, reader: &Reader<'_>, agent: &Agent, input: SlotId) -> Vec<Validator> {
-    agent
-        .execution
-        .validation
-        .iter()
-        .map(|spec| Validator {
-            kind: kind(lowering, reader, agent, spec, input),
-            min_score: spec.min_score,
-            min_confidence: spec.min_confidence,
-            origin: reader.at(spec.span),
-            name: spec.name.into(),
-        })
-        .collect()
+pub fn lower(lowering: &mut Lowering<'_>, file: FileId, agent: &Agent, input: SlotId) -> Vec<Validator> {
+    let validator = |spec: &ValidatorSpec| Validator {
+        kind: kind(lowering, file, agent, spec, input),
+        min_score: spec.min_score,
+        min_confidence: spec.min_confidence,
+        origin: Location::new(file, spec.span),
+        name: spec.name.into(),
+    };
+    agent.execution.validation.iter().map(validator).collect()
 }
 
 fn kind(
     lowering: &mut Lowering<'_>,
-    reader: &Reader<'_>,
+    file: FileId,
     agent: &Agent,
     spec: &ValidatorSpec,
     input: SlotId,
@@ -37,20 +33,19 @@ fn kind(
         ValidatorKindSpec::JsonSchema(schema) => ValidatorKind::JsonSchema(lowering.builder.schema(Schema {
             name: format!("{}_output", agent.identity.name).into(),
             json: schema.json.clone(),
-            origin: reader.at(schema.node.span),
+            origin: Location::new(file, schema.node.span),
         })),
         ValidatorKindSpec::Regex { pattern, stderr } => {
             ValidatorKind::Regex { pattern: pattern.clone(), stderr: *stderr }
         }
         ValidatorKindSpec::Judges { judges, criteria, strategy, min_judges, timeout_ms, semantic } => {
-            super::agent::no_template(reader, criteria, "criteria", "", &super::prompt::names);
             let case = Case {
                 task: Expr::AsText(Box::new(Expr::Read(Source::Slot(input)))),
                 criteria: Some(criteria.value.clone()),
                 record: *semantic,
             };
             let judges: Vec<_> =
-                judges.iter().map(|name| judge::judge(lowering, reader, name, &case, 1.0, Some(*timeout_ms))).collect();
+                judges.iter().map(|name| judge::judge(lowering, file, name, &case, 1.0, Some(*timeout_ms))).collect();
             let mut consensus = consensus::plain(*strategy);
             consensus.min_judges = *min_judges;
             ValidatorKind::Judges { judges, consensus }

@@ -46,6 +46,13 @@ pub struct State {
     pub refused: Vec<RefusedFeature>,
 }
 
+impl State {
+    /// The transitions that are written.
+    pub fn written(&self) -> &[Transition] {
+        self.transitions.as_deref().unwrap_or_default()
+    }
+}
+
 /// The kinds.
 pub enum StateKind {
     /// `Agent`.

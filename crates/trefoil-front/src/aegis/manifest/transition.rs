@@ -49,6 +49,60 @@ pub enum Condition {
     Custom(Text),
 }
 
+impl Condition {
+    /// Whether it can hold for what a person answered.
+    pub fn takes_answer(&self, answer: &str) -> bool {
+        let word = answer.trim().to_lowercase();
+        match self {
+            Self::InputEquals(text) => *text.value == *answer,
+            Self::InputEqualsYes => YES.contains(&&*word),
+            Self::InputEqualsNo => NO.contains(&&*word),
+            Self::Always | Self::OnSuccess | Self::Custom(_) => true,
+            _ => false,
+        }
+    }
+
+    /// As a person reads it.
+    pub fn describe(&self) -> String {
+        match self {
+            Self::Always => "always".into(),
+            Self::OnSuccess => "on_success".into(),
+            Self::OnFailure => "on_failure".into(),
+            Self::ExitCodeZero => "exit_code_zero".into(),
+            Self::ExitCodeNonZero => "exit_code_non_zero".into(),
+            Self::ExitCode(code) => format!("exit_code {code}"),
+            Self::ScoreAbove(t) => format!("score_above {t}"),
+            Self::ScoreBelow(t) => format!("score_below {t}"),
+            Self::ScoreBetween(min, max) => format!("score_between {min} {max}"),
+            Self::ConfidenceAbove(t) => format!("confidence_above {t}"),
+            Self::ScoreAndConfidenceAbove(s, c) => format!("score_and_confidence_above {s} {c}"),
+            Self::Consensus { .. } => "consensus".into(),
+            Self::AllApproved(t) => format!("all_approved {t}"),
+            Self::AnyRejected(t) => format!("any_rejected {t}"),
+            Self::InputEquals(text) => format!("input_equals {}", text.value),
+            Self::InputEqualsYes => "input_equals_yes".into(),
+            Self::InputEqualsNo => "input_equals_no".into(),
+            Self::Custom(text) => text.value.trim().to_owned(),
+        }
+    }
+}
+
+/// What a person says for yes.
+pub const YES: &[&str] = &["yes", "y", "1", "approve", "approved", "true"];
+/// What a person says for no.
+pub const NO: &[&str] = &["no", "n", "0", "reject", "rejected", "false"];
+
+/// Whether none of a state's transitions can match its success (decision E8). A condition that cannot hold for this kind
+/// of state counts by what it is meant for.
+pub fn leave_success_open(transitions: &[Transition]) -> bool {
+    let for_failure = |t: &Transition| match &t.condition {
+        Some(Condition::OnFailure | Condition::ExitCodeNonZero) => true,
+        Some(Condition::ExitCode(code)) => *code != 0,
+        _ => false,
+    };
+    !transitions.is_empty() && transitions.iter().all(for_failure)
+}
+
 const WORDS: &[&str] = &[
     "always",
     "on_success",

@@ -47,6 +47,13 @@ pub struct Workflow {
     pub whole: Span,
 }
 
+impl Workflow {
+    /// Whether it is a straight pipeline: a list without any transitions.
+    pub fn is_pipeline(&self) -> bool {
+        self.list_form && self.states.iter().all(|s| s.transitions.is_none())
+    }
+}
+
 /// What is known of the order of states grows with the square of their number.
 const MAX_STATES: usize = 10_000;
 

@@ -234,6 +234,7 @@ fn text_that_looks_like_a_placeholder_names_something_that_is_there() {
     check_one(
         &workflow(&states("{{states.A.output}} {{A->output}} {{default A.output “x”}} {{endif}}")),
         expect![[r#"
+            warning 8:30 unknown-reference: no agent in this folder is called `x` (only the embedded model can play it; for any other model put its manifest into the folder)
             warning 8:43 unresolved-name: nothing is called `states.A` (write `A`) {maybe: 8:43 "A"}
             error 8:64 template-bad-path: `->` is not expected here (write `.`) {fix: "."}
             error 8:94 template-syntax: `“` does not quote text (write straight quotes, `"` or `'`) {maybe: "'x'"}

@@ -3,12 +3,13 @@
 use trefoil_ir::{Attempts, Expr, SlotId, Source, Step, StepKind, Strategy, Validator, ValidatorKind};
 
 use super::callee;
+use crate::aegis::lower::Lowering;
 use crate::aegis::lower::judge::{self, Case};
-use crate::aegis::lower::names::{Place, Scene};
 use crate::aegis::lower::pieces::{compute, constant, object, result};
-use crate::aegis::lower::{Lowering, Slots};
+use crate::aegis::lower::workflow::Scene;
 use crate::aegis::manifest::consensus;
 use crate::aegis::manifest::states::agent::AgentState;
+use crate::aegis::names::{Moment, Slots};
 use crate::build::plain;
 
 /// `{status, output}` of what an agent answered: an object or a list where the answer is one.
@@ -17,9 +18,9 @@ fn shape() -> Expr {
 }
 
 /// Lowers an Agent state.
-pub(super) fn lower(
+pub fn lower(
     lowering: &mut Lowering<'_>,
-    scene: &Scene<'_, '_>,
+    scene: &Scene<'_>,
     slots: &mut Slots,
     index: usize,
     state: &AgentState,
@@ -28,10 +29,10 @@ pub(super) fn lower(
     let nothing = || plain(StepKind::Compute(constant("")), origin);
     let Some(name) = &state.agent else { return nothing() };
     let rounds = scene.names.states.get(index).and_then(|s| s.rounds);
-    let place = Place::Entering(index);
+    let moment = Moment::Entering(index);
     let (input, intent) = (state.input.as_ref(), state.intent.as_ref());
     let Some((round, error)) = rounds else {
-        let call = callee::agent(lowering, scene, place, name, input, intent, |input| input);
+        let call = callee::agent(lowering, scene, moment, name, input, intent, |input| input);
         return call.map_or_else(nothing, |call| Step {
             shape: Some(shape()),
             ..plain(StepKind::Call(Box::new(call)), origin)
@@ -42,7 +43,7 @@ pub(super) fn lower(
     let judged_error = slots.add("judged");
     let task = slots.add("task");
     let Some(call) =
-        callee::agent(lowering, scene, place, name, input, intent, |input| with_reason(input, judged_error))
+        callee::agent(lowering, scene, moment, name, input, intent, |input| with_reason(input, judged_error))
     else {
         return nothing();
     };
@@ -60,7 +61,7 @@ pub(super) fn lower(
     let judges = state
         .judges
         .iter()
-        .map(|j| judge::judge(lowering, scene.reader, &j.agent, &case, j.weight, Some(300_000)))
+        .map(|j| judge::judge(lowering, scene.file, &j.agent, &case, j.weight, Some(300_000)))
         .collect();
     let validator = Validator {
         kind: ValidatorKind::Judges { judges, consensus: consensus::plain(Strategy::WeightedAverage) },
@@ -80,7 +81,7 @@ pub(super) fn lower(
     Step { shape: Some(shape()), ..plain(StepKind::Attempts(attempts), origin) }
 }
 
-fn error_so_far(scene: &Scene<'_, '_>, judged: SlotId) -> Expr {
+fn error_so_far(scene: &Scene<'_>, judged: SlotId) -> Expr {
     Expr::If {
         source: Source::Slot(judged),
         then: Box::new(Expr::Read(Source::Slot(judged))),

@@ -1,19 +1,19 @@
 //! A Human state: a question, and what happens when nobody answers.
 
-use trefoil_ir::{Expr, HumanCall, OnTimeout, Position, Step, StepKind};
+use trefoil_ir::{Expr, HumanCall, OnTimeout, Step, StepKind};
 
-use crate::aegis::lower::names::{Place, Scene};
 use crate::aegis::lower::pieces::{constant, object, result, text};
+use crate::aegis::lower::workflow::Scene;
 use crate::aegis::manifest::states::human::HumanState;
+use crate::aegis::names::Moment;
 use crate::build::plain;
 
 /// An hour.
 const DEFAULT_TIMEOUT_MS: u64 = 3_600_000;
 
 /// Lowers a Human state. An answer that is a JSON object may carry `response` and `feedback`.
-pub(super) fn lower(scene: &Scene<'_, '_>, index: usize, state: &HumanState, timeout_ms: Option<u64>) -> Step {
-    let mut resolve = scene.here(Place::Entering(index), Position::Person);
-    let prompt = state.prompt.as_ref().and_then(|p| text(scene.reader, p, &mut resolve));
+pub fn lower(scene: &Scene<'_>, index: usize, state: &HumanState, timeout_ms: Option<u64>) -> Step {
+    let prompt = state.prompt.as_ref().and_then(|p| scene.texts.text(Moment::Entering(index), p)).map(text);
     let call = HumanCall {
         prompt: prompt.unwrap_or_else(|| constant("")),
         timeout_ms: Some(timeout_ms.unwrap_or(DEFAULT_TIMEOUT_MS)),

@@ -5,26 +5,20 @@ mod callee;
 mod human;
 mod parallel;
 mod subworkflow;
-pub(super) mod system;
+pub mod system;
 
-use trefoil_ir::{Position, Refused, Step, StepKind};
+use trefoil_ir::{Refused, Step, StepKind};
 use trefoil_syntax::Location;
-use trefoil_template::Policy;
 
-use super::names::{Place, Scene};
-use super::{Lowering, Slots};
+use super::Lowering;
+use super::workflow::Scene;
 use crate::aegis::manifest::RefusedFeature;
 use crate::aegis::manifest::state::{State, StateKind};
-use crate::build::{self, plain};
+use crate::aegis::names::Slots;
+use crate::build::plain;
 
 /// What a state does.
-pub(super) fn lower(
-    lowering: &mut Lowering<'_>,
-    scene: &Scene<'_, '_>,
-    slots: &mut Slots,
-    index: usize,
-    state: &State,
-) -> Step {
+pub fn lower(lowering: &mut Lowering<'_>, scene: &Scene<'_>, slots: &mut Slots, index: usize, state: &State) -> Step {
     let origin = scene.state_at(index);
     let step = match &state.kind {
         Some(StateKind::Agent(agent)) => agent::lower(lowering, scene, slots, index, agent),
@@ -32,13 +26,7 @@ pub(super) fn lower(
         Some(StateKind::Human(human)) => human::lower(scene, index, human, state.timeout_ms),
         Some(StateKind::Parallel(parallel)) => parallel::lower(lowering, scene, slots, index, parallel),
         Some(StateKind::Subworkflow(sub)) => subworkflow::lower(lowering, scene, slots, index, sub),
-        Some(StateKind::Container(container)) => {
-            for text in &container.texts {
-                let resolve = &mut scene.here(Place::Entering(index), Position::Command);
-                build::text(scene.reader, text, &Policy::AEGIS, resolve);
-            }
-            return refusal(lowering, scene, &state.refused, None, origin);
-        }
+        Some(StateKind::Container(_)) => return refusal(lowering, scene, &state.refused, None, origin),
         None => return refusal(lowering, scene, &[], None, origin),
     };
     if state.refused.is_empty() { step } else { refusal(lowering, scene, &state.refused, Some(step), origin) }
@@ -47,12 +35,12 @@ pub(super) fn lower(
 /// A step that stops a run before it starts; what it would have done beside the refusal stays visible.
 fn refusal(
     lowering: &mut Lowering<'_>,
-    scene: &Scene<'_, '_>,
+    scene: &Scene<'_>,
     refused: &[RefusedFeature],
     step: Option<Step>,
     origin: Location,
 ) -> Step {
-    let mut steps = refused.iter().map(|r| plain(StepKind::Refused(r.refused()), scene.reader.at(r.span)));
+    let mut steps = refused.iter().map(|r| plain(StepKind::Refused(r.refused()), scene.at(r.span)));
     let Some(step) = step else {
         let nothing = || StepKind::Refused(Refused { feature: "an unknown state".into(), message: "".into() });
         return steps.next().unwrap_or_else(|| plain(nothing(), origin));

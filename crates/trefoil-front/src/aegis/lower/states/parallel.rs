@@ -10,17 +10,18 @@ use trefoil_ir::{
 use super::callee;
 use trefoil_syntax::Span;
 
+use crate::aegis::lower::Lowering;
 use crate::aegis::lower::judge::{self, Case};
-use crate::aegis::lower::names::{Place, Scene};
-use crate::aegis::lower::pieces::{compute, constant, object, path, result};
-use crate::aegis::lower::{Lowering, Slots};
+use crate::aegis::lower::pieces::{compute, constant, object, result};
+use crate::aegis::lower::workflow::Scene;
 use crate::aegis::manifest::states::parallel::ParallelState;
+use crate::aegis::names::{Moment, Slots, path};
 use crate::build::plain;
 
 /// Lowers a ParallelAgents state.
-pub(super) fn lower(
+pub fn lower(
     lowering: &mut Lowering<'_>,
-    scene: &Scene<'_, '_>,
+    scene: &Scene<'_>,
     slots: &mut Slots,
     index: usize,
     state: &ParallelState,
@@ -30,8 +31,8 @@ pub(super) fn lower(
     let mut answers: Vec<Answer> = Vec::new();
     let mut branches = Vec::new();
     for (i, agent) in state.agents.iter().enumerate() {
-        let place = Place::Entering(index);
-        let call = callee::agent(lowering, scene, place, &agent.agent, agent.input.as_ref(), None, |input| input);
+        let moment = Moment::Entering(index);
+        let call = callee::agent(lowering, scene, moment, &agent.agent, agent.input.as_ref(), None, |input| input);
         let Some(call) = call else { continue };
         let slot = slots.add(format!("{name}.agents.{i}"));
         answers.push(Answer { by: agent.agent.value.clone(), slot, weight: agent.weight });
@@ -65,15 +66,15 @@ pub(super) fn lower(
     let each = |Answer { slot, .. }: &Answer| {
         object([
             ("output", Expr::Read(Source::Slot(*slot))),
-            ("score", Expr::Read(Source::Member(*slot, path(["score"])))),
-            ("confidence", Expr::Read(Source::Member(*slot, path(["confidence"])))),
+            ("score", Expr::Read(Source::Member(*slot, path(&["score"])))),
+            ("confidence", Expr::Read(Source::Member(*slot, path(&["confidence"])))),
         ])
     };
     let outcome = object([
         ("status", constant("success")),
         ("consensus", Expr::Read(Source::Slot(consensus))),
-        ("score", Expr::Read(Source::Member(consensus, path(["score"])))),
-        ("confidence", Expr::Read(Source::Member(consensus, path(["confidence"])))),
+        ("score", Expr::Read(Source::Member(consensus, path(&["score"])))),
+        ("confidence", Expr::Read(Source::Member(consensus, path(&["confidence"])))),
         ("agents", Expr::List(answers.iter().map(each).collect())),
         ("output", Expr::List(answers.iter().map(|a| Expr::Read(Source::Slot(a.slot))).collect())),
     ]);
@@ -96,7 +97,7 @@ fn branch(
     label: Arc<str>,
     out: SlotId,
     (timeout_ms, timeout_at): (u64, Option<Span>),
-    scene: &Scene<'_, '_>,
+    scene: &Scene<'_>,
     index: usize,
 ) -> StepId {
     lowering.builder.step(Step {
@@ -105,14 +106,14 @@ fn branch(
         shape: Some(Expr::Structured(Box::new(result()))),
         policy: StepPolicy {
             timeout_ms: Some(timeout_ms),
-            timeout_at: timeout_at.map(|at| scene.reader.at(at)),
+            timeout_at: timeout_at.map(|at| scene.at(at)),
             ..StepPolicy::default()
         },
         ..plain(StepKind::Call(Box::new(call)), scene.state_at(index))
     })
 }
 
-fn at_once(lowering: &mut Lowering<'_>, branches: Vec<StepId>, scene: &Scene<'_, '_>, index: usize) -> StepId {
+fn at_once(lowering: &mut Lowering<'_>, branches: Vec<StepId>, scene: &Scene<'_>, index: usize) -> StepId {
     let parallel = Parallel { branches, concurrency: None, on_failure: OnItemFailure::Continue };
     lowering.builder.step(plain(StepKind::Parallel(parallel), scene.state_at(index)))
 }
@@ -120,7 +121,7 @@ fn at_once(lowering: &mut Lowering<'_>, branches: Vec<StepId>, scene: &Scene<'_,
 /// `judges_for_parallel`: each reads all answers together.
 fn judged(
     lowering: &mut Lowering<'_>,
-    scene: &Scene<'_, '_>,
+    scene: &Scene<'_>,
     slots: &mut Slots,
     index: usize,
     state: &ParallelState,
@@ -144,7 +145,7 @@ fn judged(
     let mut verdicts = Vec::new();
     let mut branches = Vec::new();
     for (i, entry) in state.judges.iter().enumerate() {
-        let (flow, input) = judge::call(lowering, scene.reader, &entry.agent, &case, &output);
+        let (flow, input) = judge::call(lowering, scene.file, &entry.agent, &case, &output);
         let call = Call { callee: Callee::Flow(flow), input: Some(input), exports: None };
         let slot = slots.add(format!("{name}.judges.{i}"));
         verdicts.push(Answer { by: entry.agent.value.clone(), slot, weight: entry.weight });

@@ -1,44 +1,39 @@
 //! A Subworkflow state: another workflow of the folder, waited for.
 
-use trefoil_ir::{Call, Callee, Expr, OnFailure, Position, Refused, SlotId, Source, Step, StepKind, StepPolicy};
-use trefoil_syntax::Diagnostic;
+use trefoil_ir::{Call, Callee, Expr, OnFailure, Refused, SlotId, Source, Step, StepKind, StepPolicy};
 use trefoil_syntax::yaml::Text;
-use trefoil_template::{Policy, Value};
+use trefoil_template::Value;
 
-use crate::aegis::lower::given::{self, Taker};
-use crate::aegis::lower::names::{Place, Scene};
+use crate::aegis::lower::Lowering;
 use crate::aegis::lower::pieces::{compute, constant, object, text};
-use crate::aegis::lower::{Lowering, Slots, Unit};
-use crate::aegis::manifest;
-use crate::aegis::manifest::schema::JsonSchema;
+use crate::aegis::lower::workflow::Scene;
+use crate::aegis::manifest::Unit;
 use crate::aegis::manifest::states::subworkflow::SubworkflowState;
-use crate::build::{self, plain};
-use crate::read::{respelt, to_value};
+use crate::aegis::names::{Moment, Slots};
+use crate::build::plain;
 
 /// Lowers a Subworkflow state. The child's result is the state's, `status` and `output` beside its own fields.
-pub(super) fn lower(
+pub fn lower(
     lowering: &mut Lowering<'_>,
-    scene: &Scene<'_, '_>,
+    scene: &Scene<'_>,
     slots: &mut Slots,
     index: usize,
     state: &SubworkflowState,
 ) -> Step {
     let origin = scene.state_at(index);
-    let mut resolve = scene.here(Place::Entering(index), Position::Data);
-    let rendered = state.input.as_ref().and_then(|i| text(scene.reader, i, &mut resolve));
-    let mut who = scene.here(Place::Entering(index), Position::Condition);
+    let moment = Moment::Entering(index);
+    let rendered = state.input.as_ref().and_then(|input| scene.texts.text(moment, input)).map(text);
     let nothing = || plain(StepKind::Compute(constant("")), origin);
     let Some(workflow) = &state.workflow else { return nothing() };
-    let Some(bound) = build::text(scene.reader, workflow, &Policy::AEGIS, &mut who) else { return nothing() };
+    let Some(bound) = scene.texts.text(moment, workflow) else { return nothing() };
     let callee = match bound.template.literal() {
         None => Callee::Named { name: bound, flows: lowering.choice(Unit::Workflow) },
-        Some(_) => match lowering.workflow(scene.reader, workflow) {
+        Some(_) => match lowering.workflow(scene.file, workflow) {
             Some(flow) => Callee::Flow(flow),
-            None => return unknown(lowering, scene, index, workflow),
+            None => return unknown(scene, index, workflow),
         },
     };
 
-    check_input(lowering, scene, workflow, state);
     let mut steps = Vec::new();
     let input = rendered.map(|rendered| {
         let slot = slots.add("subworkflow.input");
@@ -58,11 +53,6 @@ pub(super) fn lower(
     }
     steps.push(lowering.builder.step(call));
     if let Some(key) = &state.result_key {
-        if scene.names.index(&key.value).is_some() {
-            let message = format!("templates read the state `{0}` by `{0}`, and never this key", key.value);
-            let d = Diagnostic::warning("invalid-name", scene.reader.at(key.span), message);
-            scene.reader.report(d.help("choose another key"));
-        }
         let blackboard = scene.names.fixed.blackboard;
         let update = Expr::Merge(vec![
             Expr::Read(Source::Slot(blackboard)),
@@ -78,35 +68,13 @@ pub(super) fn lower(
     plain(StepKind::Sequence(steps), origin)
 }
 
-/// Holds what is written out of the input against what the workflow declares.
-fn check_input(lowering: &Lowering<'_>, scene: &Scene<'_, '_>, workflow: &Text, state: &SubworkflowState) {
-    let name = &*workflow.value;
-    let taker = || {
-        let document = lowering.project.documents.get(*lowering.directory.workflows(name).first()?)?;
-        let node = manifest::of_metadata(&document.root, "input_schema").filter(|n| !n.is_null())?;
-        let schema = JsonSchema { json: to_value(node), node: node.clone() };
-        schema.of_objects().then_some((document.file, schema))
-    };
-    match (taker(), &state.input) {
-        (Some((file, schema)), input) => {
-            let taker = Taker { name, schema: &schema, file, wraps: true };
-            match input {
-                Some(input) => given::check(scene.reader, input, &taker),
-                None => given::missing(scene.reader, workflow.span, &taker, "the state has no `input`", |_| false),
-            }
-        }
-        (None, Some(input)) => given::broken(scene.reader, input),
-        (None, None) => {}
-    }
-}
-
 /// An object as it is; any other text as `{input: TEXT}`.
 fn input(
     slots: &mut Slots,
     lowering: &mut Lowering<'_>,
     rendered: SlotId,
     steps: &mut Vec<trefoil_ir::StepId>,
-    scene: &Scene<'_, '_>,
+    scene: &Scene<'_>,
     index: usize,
 ) -> Expr {
     // A merge leaves out what is no object: what is left of a text is the empty object.
@@ -121,17 +89,8 @@ fn input(
 }
 
 /// A workflow that the folder does not have: checked, not run.
-fn unknown(lowering: &mut Lowering<'_>, scene: &Scene<'_, '_>, index: usize, name: &Text) -> Step {
-    let at = scene.reader.at(name.span);
+fn unknown(scene: &Scene<'_>, index: usize, name: &Text) -> Step {
     let message = format!("no workflow in this folder is called `{}`", name.value);
-    let d = Diagnostic::warning("unknown-reference", at, message.clone());
-    scene.reader.report(match lowering.directory.near(Unit::Workflow, &name.value) {
-        Some(near) => {
-            let d = d.help(format!("did you mean `{}`?", near.name));
-            respelt(lowering.directory.declared(Unit::Workflow, near.name, d), at, name, near)
-        }
-        None => d.help("put its manifest into the folder; a run that can reach this state does not start"),
-    });
     let refused = Refused { feature: "an unknown workflow".into(), message: message.into() };
     plain(StepKind::Refused(refused), scene.state_at(index))
 }

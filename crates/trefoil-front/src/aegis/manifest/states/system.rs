@@ -6,6 +6,11 @@ use trefoil_syntax::yaml::{Entry, Node, Scalar, Text};
 use crate::aegis::manifest::filled;
 use crate::{Fields, Reader};
 
+/// Commands of the original that nobody else has.
+pub const FOREIGN: &[&str] = &["repository_diff", "repository_commit", "repository_land"];
+/// Why these are not run.
+pub const WHY_FOREIGN: &str = "it works on a server's repository";
+
 /// A System state.
 pub struct SystemState {
     /// What it does; none: nothing that could be read.

@@ -7,11 +7,46 @@ use trefoil_syntax::yaml::Text;
 use trefoil_syntax::{Diagnostic, Location, Span, suggest};
 use trefoil_template::{Object, Value};
 
+use super::{Found, Workflow, helped};
 use crate::Reader;
+use crate::aegis::manifest::Unit;
 use crate::aegis::manifest::schema::JsonSchema;
+use crate::aegis::names::ALWAYS;
+
+/// The inputs of every call.
+pub fn inputs(unit: &Workflow<'_, '_>, found: &mut Found) {
+    let reader = unit.reader;
+    for callee in unit.callees.iter().filter(|callee| !callee.judges) {
+        let name = &*callee.name.value;
+        let wraps = callee.unit == Unit::Workflow;
+        let declared = unit.directory.takes_object(callee.unit, name);
+        let taker = declared.as_ref().map(|(file, schema)| Taker { name, schema, file: *file, wraps });
+        match (taker, callee.input) {
+            (Some(taker), Some(input)) => check(reader, input, &taker, found),
+            (Some(taker), None) if wraps => {
+                missing(reader, callee.name.span, &taker, "the state has no `input`", &|_| false, found);
+            }
+            (Some(taker), None) => passed_on(unit, callee.name, &taker, found),
+            (None, Some(input)) if wraps && unit.directory.document(callee.unit, name).is_some() => {
+                broken(reader, input, found);
+            }
+            (None, _) => {}
+        }
+    }
+}
+
+/// Without an input template the agent is given what the workflow was started with, and that has only what it declares.
+fn passed_on(unit: &Workflow<'_, '_>, name: &Text, taker: &Taker<'_>, found: &mut Found) {
+    let start = &unit.names.input;
+    if start.is_complete() {
+        let given = |name: &str| ALWAYS.contains(&name) || start.declares(name);
+        let help = "without `input` an agent is given the start input, and `input_schema` does not declare it";
+        missing(unit.reader, name.span, taker, help, &given, found);
+    }
+}
 
 /// Who takes the input.
-pub(super) struct Taker<'a> {
+struct Taker<'a> {
     pub name: &'a str,
     pub schema: &'a JsonSchema,
     /// The file of the schema.
@@ -24,7 +59,7 @@ pub(super) struct Taker<'a> {
 const PLACEHOLDER: &str = "9007199254740881";
 
 /// Looks at the text of an input.
-pub(super) fn check(reader: &Reader<'_>, text: &Text, taker: &Taker<'_>) {
+fn check(reader: &Reader<'_>, text: &Text, taker: &Taker<'_>, found: &mut Found) {
     let Some(probe) = probe(&text.value) else { return };
     let probe = probe.trim();
     if probe.is_empty() || probe.starts_with(PLACEHOLDER) {
@@ -32,29 +67,29 @@ pub(super) fn check(reader: &Reader<'_>, text: &Text, taker: &Taker<'_>) {
     }
     if !probe.starts_with('{') {
         return if taker.wraps {
-            missing(reader, text.span, taker, "", |name| name == "input");
+            missing(reader, text.span, taker, "", &|name| name == "input", found);
         } else {
-            no_object(reader, text, taker, "this is text");
+            found.push(no_object(reader, text, taker, "this is text"));
         };
     }
     match serde_json::from_str::<Object>(probe) {
         Ok(given) => {
             let mut meant = Vec::new();
             for (key, _) in given.iter().filter(|(key, _)| !key.contains(PLACEHOLDER)) {
-                meant.extend(unknown(reader, text, taker, key, &given));
+                meant.extend(unknown(reader, text, taker, key, &given, found));
             }
-            missing(reader, text.span, taker, "", |name| given.contains_key(name) || meant.contains(&name));
+            missing(reader, text.span, taker, "", &|name| given.contains_key(name) || meant.contains(&name), found);
         }
         Err(error) => {
             let message = error.to_string();
             let why = message.split(" at line ").next().unwrap_or_default();
-            no_object(reader, text, taker, &format!("this is no JSON: {why}"));
+            found.push(no_object(reader, text, taker, &format!("this is no JSON: {why}")));
         }
     }
 }
 
 /// A text that was surely meant as the JSON of an object, and is none.
-pub(super) fn broken(reader: &Reader<'_>, text: &Text) {
+fn broken(reader: &Reader<'_>, text: &Text, found: &mut Found) {
     let Some(probe) = probe(&text.value) else { return };
     let probe = probe.trim();
     let begins = probe.strip_prefix('{').is_some_and(|rest| rest.trim_start().starts_with('"'));
@@ -63,7 +98,7 @@ pub(super) fn broken(reader: &Reader<'_>, text: &Text) {
         let why = message.split(" at line ").next().unwrap_or_default();
         let message = format!("this looks like a JSON object but does not parse: {why}");
         let d = Diagnostic::warning("wrong-type", reader.at(text.span), message);
-        reader.report(d.help("as it is, the workflow is given all of it as one text, its `input`"));
+        found.push(d.help("as it is, the workflow is given all of it as one text, its `input`"));
     }
 }
 
@@ -91,22 +126,29 @@ fn probe(text: &str) -> Option<String> {
     Some(out)
 }
 
-fn no_object(reader: &Reader<'_>, text: &Text, taker: &Taker<'_>, why: &str) {
+fn no_object(reader: &Reader<'_>, text: &Text, taker: &Taker<'_>, why: &str) -> Diagnostic {
     let message = format!("`{}` takes an object, and {why}", taker.name);
     let all: Vec<_> = taker.schema.properties().take(8).map(|(p, _)| format!("\"{p}\": ...")).collect();
     let d = Diagnostic::warning("wrong-type", reader.at(text.span), message);
     let d = d.label(Location::new(taker.file, taker.schema.node.span), "declared here");
-    reader.report(d.help(format!("write `{{{}}}`; `{{{{json path}}}}` prints a value as JSON", all.join(", "))));
+    d.help(format!("write `{{{}}}`; `{{{{json path}}}}` prints a value as JSON", all.join(", ")))
 }
 
 /// Says what the callee needs and is not given; `at` is what gives it too little, `help` says what it is given.
-pub(super) fn missing(reader: &Reader<'_>, at: Span, taker: &Taker<'_>, help: &str, given: impl Fn(&str) -> bool) {
+fn missing(
+    reader: &Reader<'_>,
+    at: Span,
+    taker: &Taker<'_>,
+    help: &str,
+    given: &dyn Fn(&str) -> bool,
+    found: &mut Found,
+) {
     let schema = taker.schema;
     for (property, _) in schema.properties().filter(|(p, _)| needs(schema, p) && !given(p)) {
         let message = format!("`{}` needs `{property}`, and is not given it", taker.name);
         let d = Diagnostic::warning("missing-input", reader.at(at), message);
         let d = d.label(Location::new(taker.file, schema.property_at(property)), "required here");
-        reader.report(if help.is_empty() { d } else { d.help(help) });
+        found.push(helped(d, help));
     }
 }
 
@@ -118,7 +160,14 @@ fn needs(schema: &JsonSchema, property: &str) -> bool {
 
 /// A property that the callee does not declare: certain when its schema is closed, likely when a near name is. The property
 /// that has to be there and that was surely meant by it, if any.
-fn unknown<'t>(reader: &Reader<'_>, text: &Text, taker: &Taker<'t>, key: &Arc<str>, given: &Object) -> Option<&'t str> {
+fn unknown<'t>(
+    reader: &Reader<'_>,
+    text: &Text,
+    taker: &Taker<'t>,
+    key: &Arc<str>,
+    given: &Object,
+    found: &mut Found,
+) -> Option<&'t str> {
     let schema = taker.schema;
     if schema.properties().any(|(p, _)| p == key) || schema.properties().next().is_none() {
         return None;
@@ -127,7 +176,7 @@ fn unknown<'t>(reader: &Reader<'_>, text: &Text, taker: &Taker<'t>, key: &Arc<st
     let Some(near) = near.filter(|near| near.sure) else {
         if schema.closed() {
             let all = schema.properties().map(|(p, _)| format!("`{p}`")).collect::<Vec<_>>().join(", ");
-            reader.report(finding(reader, text, taker, key).help(format!("it declares {all}")));
+            found.push(finding(reader, text, taker, key).help(format!("it declares {all}")));
         }
         return None;
     };
@@ -142,7 +191,7 @@ fn unknown<'t>(reader: &Reader<'_>, text: &Text, taker: &Taker<'t>, key: &Arc<st
     }
     let quoted = format!("\"{key}\"");
     let place = text.value.find(&quoted).map(|at| (at + 1) as u32).map(|at| text.source(at..at + key.len() as u32));
-    reader.report(match place.filter(|p| (p.end - p.start) as usize == key.len()) {
+    found.push(match place.filter(|p| (p.end - p.start) as usize == key.len()) {
         Some(place) => d.suggestion(format!("write `{}`", near.name), reader.at(place), near.name),
         None => d,
     });

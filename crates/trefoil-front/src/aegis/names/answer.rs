@@ -1,4 +1,4 @@
-//! What agents and workflows that a state calls answer, as their own files declare it: for editors.
+//! What agents and workflows that a state calls answer, as their own files declare it.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use trefoil_syntax::Location;
 use trefoil_template::Value;
 
 use crate::Document;
-use crate::aegis::lower::Lowering;
+use crate::aegis::directory::Directory;
 use crate::aegis::manifest::state::StateKind;
 use crate::aegis::manifest::{self, Unit};
 use crate::learn::{self, Members, object_of};
@@ -14,7 +14,7 @@ use crate::read::to_value;
 
 /// An answer.
 #[derive(Clone)]
-pub(in crate::aegis::lower) struct Answer {
+pub struct Answer {
     /// Its type.
     pub schema: Value,
     /// Where its members are declared.
@@ -28,6 +28,25 @@ impl Default for Answer {
 }
 
 impl Answer {
+    /// Of the units that a state calls, in their order.
+    pub fn of_state(directory: &Directory<'_>, state: Option<&StateKind>) -> Vec<Self> {
+        let of = |unit: Unit, name: &Arc<str>| {
+            let answer = directory.document(unit, name).and_then(|document| match unit {
+                Unit::Agent => Self::of_agent(document),
+                Unit::Workflow => Self::of_workflow(document),
+            });
+            answer.unwrap_or_default()
+        };
+        match state {
+            Some(StateKind::Agent(state)) => state.agent.iter().map(|a| of(Unit::Agent, &a.value)).collect(),
+            Some(StateKind::Parallel(state)) => state.agents.iter().map(|a| of(Unit::Agent, &a.agent.value)).collect(),
+            Some(StateKind::Subworkflow(state)) if state.blocking => {
+                state.workflow.iter().map(|w| of(Unit::Workflow, &w.value)).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
     fn of_agent(document: &Document) -> Option<Self> {
         let node = manifest::answer_schema(&document.root)?;
         let schema = to_value(node);
@@ -51,31 +70,5 @@ impl Answer {
             (key.value.clone(), at, inner)
         });
         Some(Self { schema, members: Members::of(members.collect()) })
-    }
-}
-
-impl Lowering<'_> {
-    /// What the units that a state calls answer, in their order.
-    pub(in crate::aegis::lower) fn answers(&self, state: Option<&StateKind>) -> Vec<Answer> {
-        let of = |unit: Unit, name: &Arc<str>| {
-            let found = match unit {
-                Unit::Agent => self.directory.agents(name),
-                Unit::Workflow => self.directory.workflows(name),
-            };
-            let document = found.first().and_then(|d| self.project.documents.get(*d));
-            let answer = document.and_then(|d| match unit {
-                Unit::Agent => Answer::of_agent(d),
-                Unit::Workflow => Answer::of_workflow(d),
-            });
-            answer.unwrap_or_default()
-        };
-        match state {
-            Some(StateKind::Agent(state)) => state.agent.iter().map(|a| of(Unit::Agent, &a.value)).collect(),
-            Some(StateKind::Parallel(state)) => state.agents.iter().map(|a| of(Unit::Agent, &a.agent.value)).collect(),
-            Some(StateKind::Subworkflow(state)) if state.blocking => {
-                state.workflow.iter().map(|w| of(Unit::Workflow, &w.value)).collect()
-            }
-            _ => Vec::new(),
-        }
     }
 }

@@ -3,20 +3,22 @@
 use std::sync::Arc;
 
 use trefoil_ir::{Part, SlotId, Source};
-use trefoil_template::Value;
+use trefoil_template::{Object, Value};
 
-use super::{Fixed, Names, Shape};
-use crate::aegis::lower::pieces::{constant_object, path};
+use super::{Fixed, Outcome, WorkflowNames, path};
 
 fn part(at: &[&str], slot: SlotId, member: &[&str]) -> Part {
-    let names = |p: &[&str]| p.iter().map(|s| Arc::from(*s)).collect();
-    Part { at: names(at), slot, member: names(member) }
+    Part { at: path(at), slot, member: path(member) }
+}
+
+fn object(entries: impl IntoIterator<Item = (Arc<str>, Value)>) -> Value {
+    Value::Object(Arc::new(entries.into_iter().collect::<Object>()))
 }
 
 /// The whole root, `this`: the Blackboard, the start input, the workflow and the results of the states.
-pub(super) fn whole(names: &Names) -> Source {
+pub fn root(names: &WorkflowNames) -> Source {
     let fixed = names.fixed;
-    let seed = constant_object([(Arc::from("workflow"), identity(names))]);
+    let seed = object([(Arc::from("workflow"), identity(names))]);
     let mut parts = vec![
         part(&[], fixed.blackboard, &[]),
         part(&["workflow", "context"], fixed.blackboard, &[]),
@@ -27,47 +29,41 @@ pub(super) fn whole(names: &Names) -> Source {
     ];
     for state in &names.states {
         parts.push(part(&[&state.name], state.slot, &[]));
-        parts.extend(measures(&state.shape, &[&state.name], state.slot));
+        parts.extend(measures(&state.outcome, &[&state.name], state.slot));
     }
     Source::Compose { seed, parts }
 }
 
 /// `{{json STATE}}`: the result with the score beside it.
-pub(super) fn state(shape: &Shape, slot: SlotId) -> Source {
+pub fn state(outcome: &Outcome, slot: SlotId) -> Source {
     let mut parts = vec![part(&[], slot, &[])];
-    parts.extend(measures(shape, &[], slot));
-    Source::Compose { seed: constant_object([]), parts }
+    parts.extend(measures(outcome, &[], slot));
+    Source::Compose { seed: object([]), parts }
 }
 
 /// An agent's verdict has its numbers in the answer; templates find them beside it too.
-fn measures(shape: &Shape, at: &[&str], slot: SlotId) -> Vec<Part> {
-    if *shape != Shape::Agent {
+fn measures(outcome: &Outcome, at: &[&str], slot: SlotId) -> Vec<Part> {
+    if *outcome != Outcome::Agent {
         return Vec::new();
     }
-    ["score", "confidence"]
-        .into_iter()
-        .map(|what| {
-            let at: Vec<&str> = at.iter().copied().chain([what]).collect();
-            part(&at, slot, &["output", what])
-        })
-        .collect()
+    let of = |what: &str| part(&at.iter().copied().chain([what]).collect::<Vec<_>>(), slot, &["output", what]);
+    ["score", "confidence"].into_iter().map(of).collect()
 }
 
 /// `workflow` as a whole.
-pub(super) fn workflow(names: &Names) -> Source {
+pub fn workflow(names: &WorkflowNames) -> Source {
     let parts = vec![part(&["context"], names.fixed.blackboard, &[]), part(&["task"], names.fixed.input, &["task"])];
     Source::Compose { seed: identity(names), parts }
 }
 
-fn identity(names: &Names) -> Value {
-    constant_object([
+fn identity(names: &WorkflowNames) -> Value {
+    object([
         (Arc::from("name"), Value::Str(names.workflow.clone())),
         (Arc::from("version"), Value::Str(names.version.clone())),
     ])
 }
 
 /// `state` as a whole.
-pub(super) fn feedback(fixed: Fixed) -> Source {
-    let feedback = Part { at: path(["feedback"]), slot: fixed.feedback, member: Vec::new() };
-    Source::Compose { seed: constant_object([]), parts: vec![feedback] }
+pub fn feedback(fixed: Fixed) -> Source {
+    Source::Compose { seed: object([]), parts: vec![part(&["feedback"], fixed.feedback, &[])] }
 }

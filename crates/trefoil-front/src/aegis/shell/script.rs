@@ -17,6 +17,8 @@ pub struct Script {
     pub program_from_data: Option<Range<usize>>,
     /// The quote that is open at its end, if any.
     pub open: Option<char>,
+    /// Placeholders that cannot be parameters.
+    pub mistakes: Vec<Mistake>,
 }
 
 /// A placeholder that cannot be a parameter.
@@ -62,18 +64,16 @@ struct Reader {
     /// Function definitions, `set` and `shift`, which move the parameters.
     moves_parameters: bool,
     out: Script,
-    mistakes: Vec<Mistake>,
 }
 
 /// Makes the script of a cut command line.
-pub fn script(pieces: &[Piece]) -> (Script, Vec<Mistake>) {
+pub fn script(pieces: &[Piece]) -> Script {
     let mut reader = Reader {
         stack: vec![Reading::Words],
         commands: vec![Command::default()],
         here_document: false,
         moves_parameters: false,
         out: Script::default(),
-        mistakes: Vec::new(),
     };
     for (i, piece) in pieces.iter().enumerate() {
         match piece {
@@ -84,7 +84,7 @@ pub fn script(pieces: &[Piece]) -> (Script, Vec<Mistake>) {
                 if reader.block_is_data(inner) {
                     reader.value(range.clone(), alone);
                 } else {
-                    reader.mistakes.push(Mistake {
+                    reader.out.mistakes.push(Mistake {
                         range: range.clone(),
                         message: "a block around shell syntax cannot be kept apart from it",
                     });
@@ -94,13 +94,13 @@ pub fn script(pieces: &[Piece]) -> (Script, Vec<Mistake>) {
     }
     reader.end_command();
     if reader.moves_parameters && !reader.out.parameters.is_empty() {
-        reader.mistakes.extend(reader.out.parameters.first().cloned().map(|range| Mistake {
+        reader.out.mistakes.extend(reader.out.parameters.first().cloned().map(|range| Mistake {
             range,
             message: "a placeholder cannot stand in a script that defines functions or uses `set`, `shift` or `$1`",
         }));
     }
     // What a here-document holds is not read here.
-    if !reader.here_document && reader.mistakes.is_empty() {
+    if !reader.here_document && reader.out.mistakes.is_empty() {
         let quotes = reader.stack.iter().find_map(|reading| match reading {
             Reading::Single => Some('\''),
             Reading::Double => Some('"'),
@@ -109,7 +109,7 @@ pub fn script(pieces: &[Piece]) -> (Script, Vec<Mistake>) {
         });
         reader.out.open = quotes;
     }
-    (reader.out, reader.mistakes)
+    reader.out
 }
 
 fn starts_new_word(next: Option<&Piece>) -> bool {
@@ -318,7 +318,7 @@ impl Reader {
             if computes(&words) {
                 let message =
                     "a placeholder cannot stand where a shell may compute with it, which reads its value as code";
-                self.mistakes.extend(values.into_iter().map(|range| Mistake { range, message }));
+                self.out.mistakes.extend(values.into_iter().map(|range| Mistake { range, message }));
             }
             let mut words = words.iter().map(String::as_str).skip_while(|w| is_keyword(w) || is_assignment(w));
             self.moves_parameters |= match words.next() {
@@ -340,7 +340,7 @@ impl Reader {
 
     fn value(&mut self, range: Range<usize>, may_vanish: bool) {
         if let Some(message) = self.unsafe_here() {
-            self.mistakes.push(Mistake { range, message });
+            self.out.mistakes.push(Mistake { range, message });
             return;
         }
         if self.reading() == Reading::Comment {
@@ -483,8 +483,8 @@ mod tests {
     use super::script;
 
     fn made(command: &str) -> String {
-        let (script, mistakes) = script(&pieces(command));
-        match mistakes.first() {
+        let script = script(&pieces(command));
+        match script.mistakes.first() {
             Some(mistake) => format!("! {}", mistake.message),
             None => script.text,
         }
@@ -567,9 +567,9 @@ mod tests {
 
     #[test]
     fn a_program_that_comes_from_data_is_noticed() {
-        assert!(script(&pieces("{{x}} -v")).0.program_from_data.is_some());
-        assert!(script(&pieces("A=b {{x}}")).0.program_from_data.is_some());
-        assert!(script(&pieces("cmd {{x}}")).0.program_from_data.is_none());
-        assert!(script(&pieces("cmd; {{x}}")).0.program_from_data.is_some());
+        assert!(script(&pieces("{{x}} -v")).program_from_data.is_some());
+        assert!(script(&pieces("A=b {{x}}")).program_from_data.is_some());
+        assert!(script(&pieces("cmd {{x}}")).program_from_data.is_none());
+        assert!(script(&pieces("cmd; {{x}}")).program_from_data.is_some());
     }
 }

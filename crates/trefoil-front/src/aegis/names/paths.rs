@@ -1,7 +1,7 @@
 //! Which states have run before which: always, on some ways, never.
 
 /// The order of states, from transitions whose targets exist.
-pub(super) struct Paths {
+pub struct Paths {
     reachable: Set,
     /// Per state: ran before it on every way in.
     always: Vec<Set>,
@@ -13,7 +13,7 @@ pub(super) struct Paths {
 
 /// When something has run before a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Before {
+pub enum Before {
     /// Whatever way was taken.
     Always,
     /// Depends on the way.

@@ -1,0 +1,93 @@
+//! Whom a unit calls by name, and the names that it writes down, as mentions for editors.
+
+use trefoil_syntax::Span;
+use trefoil_syntax::yaml::Text;
+
+use super::directory::Directory;
+use super::manifest::Unit;
+use super::manifest::agent::Agent;
+use super::manifest::execution::ValidatorKindSpec;
+use super::manifest::state::StateKind;
+use super::manifest::workflow::Workflow;
+use super::names::{Moment, WorkflowNames};
+use super::texts::Texts;
+use crate::Reader;
+use crate::learn;
+
+/// A call by name.
+pub struct Callee<'m> {
+    /// Of an agent or of a workflow.
+    pub unit: Unit,
+    /// Whom.
+    pub name: &'m Text,
+    /// What it is given; none: nothing is written.
+    pub input: Option<&'m Text>,
+    /// Where an intent is written, if one is.
+    pub intent: Option<Span>,
+    /// It judges what others answer.
+    pub judges: bool,
+}
+
+impl<'m> Callee<'m> {
+    fn judge(name: &'m Text) -> Self {
+        Self { unit: Unit::Agent, name, input: None, intent: None, judges: true }
+    }
+
+    /// Those of a workflow whose names are no templates.
+    pub fn of_workflow(workflow: &'m Workflow, texts: &Texts) -> Vec<Self> {
+        let mut all = Vec::new();
+        for (index, state) in workflow.states.iter().enumerate() {
+            let literal = |name: &Text| {
+                texts.text(Moment::Entering(index), name).is_some_and(|text| text.template.literal().is_some())
+            };
+            let call = |unit, name: &'m Text, input: &'m Option<Text>, intent| {
+                let (input, judges) = (input.as_ref(), false);
+                literal(name).then_some(Self { unit, name, input, intent, judges })
+            };
+            match &state.kind {
+                Some(StateKind::Agent(state)) => {
+                    let intent = state.intent.as_ref().map(|text| text.span);
+                    all.extend(state.agent.iter().filter_map(|name| call(Unit::Agent, name, &state.input, intent)));
+                    all.extend(state.judges.iter().map(|judge| Self::judge(&judge.agent)));
+                }
+                Some(StateKind::Parallel(state)) => {
+                    let branches = state.agents.iter();
+                    all.extend(branches.filter_map(|b| call(Unit::Agent, &b.agent, &b.input, None)));
+                    all.extend(state.judges.iter().map(|judge| Self::judge(&judge.agent)));
+                }
+                Some(StateKind::Subworkflow(state)) => {
+                    let workflow = state.workflow.iter();
+                    all.extend(workflow.filter_map(|name| call(Unit::Workflow, name, &state.input, None)));
+                }
+                _ => {}
+            }
+        }
+        all
+    }
+
+    /// The judges of an agent.
+    pub fn of_agent(agent: &'m Agent) -> Vec<Self> {
+        let judges = agent.execution.validation.iter().flat_map(|validator| match &validator.kind {
+            ValidatorKindSpec::Judges { judges, .. } => judges.as_slice(),
+            _ => &[],
+        });
+        judges.map(Self::judge).collect()
+    }
+}
+
+/// Notes which units a unit names.
+pub fn mention(reader: &Reader<'_>, callees: &[Callee<'_>], directory: &Directory<'_>) {
+    for callee in callees {
+        let declared = directory.find(callee.unit, &callee.name.value).first().and_then(|d| directory.place(*d));
+        learn::names(reader, callee.name, declared);
+    }
+}
+
+/// Notes which states a workflow names: the first one, and those that transitions lead to.
+pub fn mention_states(reader: &Reader<'_>, workflow: &Workflow, names: &WorkflowNames) {
+    let targets = workflow.states.iter().flat_map(|s| s.written()).filter_map(|t| t.target.as_ref());
+    for text in workflow.initial.iter().chain(targets) {
+        let state = names.index(&text.value).and_then(|state| names.states.get(state));
+        learn::names(reader, text, state.map(|state| state.at));
+    }
+}

@@ -1,0 +1,30 @@
+//! Placeholders in the context, whose values are data.
+
+use trefoil_ir::Position;
+use trefoil_syntax::yaml::{Kind, Node};
+
+use super::{Found, Workflow, template};
+use crate::aegis::names::Moment;
+use crate::learn::Resolve;
+use crate::names::Binder;
+
+/// Looks at every text of the context.
+pub fn templates(unit: &Workflow<'_, '_>, found: &mut Found) {
+    if let Some(node) = &unit.workflow.context_node {
+        let place = unit.names.place(Moment::End, Position::Data);
+        let binder = Binder::new(&place);
+        texts(unit, node, &|path| binder.is_there(path, true), found);
+    }
+}
+
+fn texts(unit: &Workflow<'_, '_>, node: &Node, named: &dyn Fn(&str) -> bool, found: &mut Found) {
+    match &*node.kind {
+        Kind::Scalar(_, text) if text.value.contains("{{") => {
+            let help = "write it where the value is used, or write the key in an `update_blackboard` state";
+            template::none(unit.reader, text, "context", help, named, found);
+        }
+        Kind::Scalar(..) => {}
+        Kind::Sequence(items) => items.iter().for_each(|item| texts(unit, item, named, found)),
+        Kind::Mapping(m) => m.entries.iter().for_each(|e| texts(unit, &e.value, named, found)),
+    }
+}

@@ -1,0 +1,78 @@
+//! The names of an agent, from its manifest and what belongs to it.
+
+use std::sync::Arc;
+
+use trefoil_ir::{SlotId, Source};
+use trefoil_template::Value;
+
+use super::{Input, PromptNames, Slots, path};
+use crate::aegis::manifest::agent::{Agent, ContextEntry};
+use crate::project::resolve_path;
+use crate::{Document, Project};
+
+/// What an agent's texts can name, and the slots of its flow.
+pub struct AgentNames {
+    /// For its prompt.
+    pub prompt: Arc<PromptNames>,
+    /// Its slots.
+    pub slots: Slots,
+    /// Where a call with an intent comes, and the intent of it.
+    pub called: Option<(SlotId, SlotId)>,
+    /// Texts of other files that became part of it.
+    pub baked: Vec<Arc<str>>,
+}
+
+impl AgentNames {
+    /// Of an agent. With `intent` it is called with an object of `input` and `intent`.
+    pub fn of(project: &Project, document: &Document, agent: &Agent, intent: bool) -> Self {
+        let mut slots = Slots::default();
+        let input = slots.add("input");
+        let iteration = slots.add("iteration_number");
+        let previous_error = slots.add("previous_error");
+        let called = intent.then(|| (slots.add("call"), slots.add("intent")));
+        let mut baked = Vec::new();
+        let prompt = PromptNames {
+            input,
+            // Started by hand, an agent finds the intent beside the rest of its input.
+            intent: called.map_or_else(|| Source::Member(input, path(&["intent"])), |(_, intent)| Source::Slot(intent)),
+            iteration,
+            previous_error,
+            instruction: agent.instruction.as_ref().map_or("".into(), |t| Value::Str(t.value.clone())),
+            context: Value::from(context(project, document, agent, &mut baked)),
+            skills: Value::from(skills(project, &mut baked)),
+            declared: Input::of(document.file, agent.input_schema.as_ref()),
+        };
+        Self { prompt: prompt.into(), slots, called, baked }
+    }
+}
+
+/// `{{context}}`: what the operator gave, else the entries joined by a blank line.
+fn context(project: &Project, document: &Document, agent: &Agent, baked: &mut Vec<Arc<str>>) -> Arc<str> {
+    if let Some(given) = &project.context {
+        let given: Arc<str> = given.as_str().into();
+        baked.push(given.clone());
+        return given;
+    }
+    let mut parts: Vec<&str> = Vec::new();
+    for entry in &agent.context {
+        match entry {
+            ContextEntry::Text(text) => parts.push(&text.value),
+            ContextEntry::File(path) => {
+                if let Some(text) = project.attachments.get(&resolve_path(&document.path, &path.value)) {
+                    baked.push(text.as_str().into());
+                    parts.push(text);
+                }
+            }
+        }
+    }
+    parts.join("\n\n").into()
+}
+
+/// `{{agentskills}}`: what the operator gave.
+fn skills(project: &Project, baked: &mut Vec<Arc<str>>) -> Arc<str> {
+    let given: Arc<str> = project.skills.as_deref().unwrap_or_default().into();
+    if !given.is_empty() {
+        baked.push(given.clone());
+    }
+    given
+}

@@ -1,0 +1,104 @@
+//! The Blackboard and the start input: keys that the manifest writes, fields that it declares, and what anybody who starts
+//! a run may add.
+
+use std::sync::Arc;
+
+use trefoil_ir::{Defined, Source};
+use trefoil_template::Value;
+
+use super::{ALWAYS, Before, Input, Key, Moment, WorkflowNames};
+use crate::names::{Doubt, Entry, Found, Names, Sort, loose};
+
+/// A field of what a run or an agent is started with; those that are free come undeclared as well.
+pub fn field(input: &Input, name: &str, free: &[&str]) -> Found {
+    let declared = input.schema.as_ref().and_then(|s| Some((s, s.properties().find(|(p, _)| &***p == name)?.1)));
+    if let Some((schema, json)) = declared {
+        let sure = schema.requires(name) || json.get("default").is_some();
+        let (at, inner) = input.members.get(name).unwrap_or_default();
+        let entry = Entry::new(json.clone()).defined(if sure { Defined::Always } else { Defined::Sometimes });
+        return Found::Is(loose(entry.declared(at).members(inner)).sort(Sort::Input).note("an input"));
+    }
+    let entry = loose(Entry::new(Value::Bool(true)).defined(Defined::Sometimes)).sort(Sort::Input);
+    let closed = input.schema.as_ref().is_some_and(|s| s.of_objects() && s.closed());
+    match name {
+        _ if free.contains(&name) => Found::Is(entry),
+        _ if closed => Found::Maybe(entry.defined(Defined::Never)),
+        _ => Found::Maybe(entry),
+    }
+}
+
+/// The fields of the start input, named by one segment more than this.
+pub struct Fields {
+    pub names: Arc<WorkflowNames>,
+    pub depth: u16,
+}
+
+impl Names for Fields {
+    fn get(&self, name: &str) -> Found {
+        read(field(&self.names.input, name, ALWAYS), Source::Slot(self.names.fixed.input), self.depth)
+    }
+
+    fn all(&self) -> Vec<(Arc<str>, Entry)> {
+        let names = self.names.input.fields();
+        names.filter_map(|name| found(name, self.get(name))).collect()
+    }
+}
+
+/// The keys of the Blackboard, named by one segment more than this.
+pub struct Keys {
+    pub names: Arc<WorkflowNames>,
+    pub moment: Moment,
+    pub depth: u16,
+}
+
+impl Names for Keys {
+    fn get(&self, name: &str) -> Found {
+        let names = &self.names;
+        let found = match names.keys.get(name) {
+            Some(key) => Found::Is(written(names, self.moment, name, key)),
+            None => field(&names.input, name, ALWAYS),
+        };
+        match read(found, Source::Slot(names.fixed.blackboard), self.depth) {
+            Found::Is(entry) => Found::Is(entry.sort(Sort::Key)),
+            Found::Maybe(entry) => Found::Maybe(entry.sort(Sort::Key)),
+            never => never,
+        }
+    }
+
+    fn all(&self) -> Vec<(Arc<str>, Entry)> {
+        self.names.keys.keys().filter_map(|name| found(name, self.get(name))).collect()
+    }
+}
+
+/// A key that the manifest writes. A start input may have it as well.
+fn written(names: &WorkflowNames, moment: Moment, name: &str, key: &Key) -> Entry {
+    let note = if key.seeded { "in the context" } else { "written to the Blackboard" };
+    let entry = loose(Entry::new(key.schema.clone()).declared(Some(key.at)).members(key.members.clone())).note(note);
+    let before: Vec<Before> = key.writers.iter().map(|w| names.before(*w, moment)).collect();
+    if key.seeded || before.contains(&Before::Always) {
+        return entry;
+    }
+    let given = !names.input.is_complete() || names.input.declares(name) || ALWAYS.contains(&name);
+    let never = |(writer, before): (&usize, &Before)| Some(*writer) != moment.state() && *before == Before::Never;
+    match moment.state() {
+        Some(here) if !given && names.paths.reachable(here) && key.writers.iter().zip(&before).all(never) => {
+            entry.doubt(Defined::Never, Doubt::Later)
+        }
+        _ => entry.defined(Defined::Sometimes),
+    }
+}
+
+fn read(found: Found, source: Source, skip: u16) -> Found {
+    match found {
+        Found::Is(entry) => Found::Is(entry.read(source, skip)),
+        Found::Maybe(entry) => Found::Maybe(entry.read(source, skip)),
+        never => never,
+    }
+}
+
+pub fn found(name: &Arc<str>, found: Found) -> Option<(Arc<str>, Entry)> {
+    match found {
+        Found::Is(entry) | Found::Maybe(entry) => Some((name.clone(), entry)),
+        Found::Never(_) => None,
+    }
+}

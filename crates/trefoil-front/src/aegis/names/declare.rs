@@ -1,0 +1,107 @@
+//! What a unit declares, as facts for editors.
+
+use std::sync::Arc;
+
+use trefoil_ir::{Declaration, DeclarationKind};
+use trefoil_syntax::{Location, Span};
+use trefoil_template::Value;
+
+use super::workflow::writes;
+use super::{WorkflowNames, result};
+use crate::Reader;
+use crate::aegis::manifest::agent::Agent;
+use crate::aegis::manifest::execution::ValidatorKindSpec;
+use crate::aegis::manifest::schema::JsonSchema;
+use crate::aegis::manifest::workflow::Workflow;
+use crate::learn;
+
+/// Notes one declaration.
+fn declare(
+    reader: &Reader<'_>,
+    kind: DeclarationKind,
+    name: &Arc<str>,
+    (at, extent, parent): (Location, Span, Option<Location>),
+    schema: Value,
+    note: &str,
+) {
+    let (name, note) = (name.clone(), Some(note.into()));
+    reader.facts(|f| f.declare(Declaration { kind, name, at, extent, parent, schema, note }));
+}
+
+/// Notes the properties of a schema.
+fn properties(reader: &Reader<'_>, schema: Option<&JsonSchema>, kind: DeclarationKind, parent: Location) {
+    if let Some(schema) = schema {
+        learn::properties(reader, &schema.node, &schema.json, false, kind, parent);
+    }
+}
+
+/// Notes what a workflow declares.
+pub fn declare_workflow(reader: &Reader<'_>, workflow: &Workflow, names: &Arc<WorkflowNames>) {
+    if !reader.wants_facts() {
+        return;
+    }
+    let whole = reader.at(workflow.identity.at);
+    let output = workflow.output_schema.as_ref().map_or(Value::Bool(true), |s| s.json.clone());
+    if !workflow.identity.name.is_empty() {
+        let note = format!("a workflow of {}", learn::counted(workflow.states.len(), "state"));
+        let place = (whole, workflow.whole, None);
+        declare(reader, DeclarationKind::Workflow, &workflow.identity.name, place, output, &note);
+    }
+    properties(reader, workflow.input_schema.as_ref(), DeclarationKind::Input, whole);
+    properties(reader, workflow.output_schema.as_ref(), DeclarationKind::Property, whole);
+    declare_output(reader, workflow, whole);
+    for (key, _) in &workflow.context {
+        let schema = names.keys.get(&key.value).map_or(Value::Bool(true), |k| k.schema.clone());
+        let place = (reader.at(key.content()), key.span, Some(whole));
+        declare(reader, DeclarationKind::Key, &key.value, place, schema, "in the context");
+    }
+    for (index, (state, named)) in workflow.states.iter().zip(&names.states).enumerate() {
+        if !state.name.is_empty() {
+            let entry = result::entry(names, index, 1);
+            let place = (named.at, state.whole, Some(whole));
+            declare(reader, DeclarationKind::State, &state.name, place, entry.schema, &entry.note.unwrap_or_default());
+        }
+        for (key, of) in writes(state, named) {
+            let at = reader.at(key.content());
+            match names.keys.get(&key.value).filter(|known| known.at != at) {
+                Some(known) => learn::names_at(reader, at, Some(known.at)),
+                None => {
+                    let place = (at, key.span, Some(named.at));
+                    declare(reader, DeclarationKind::Key, &key.value, place, of.schema, "written to the Blackboard");
+                }
+            }
+        }
+    }
+}
+
+/// The keys of the output: those that the schema has are declared there.
+fn declare_output(reader: &Reader<'_>, workflow: &Workflow, whole: Location) {
+    for entry in workflow.output_template.iter().filter_map(|n| n.mapping()).flat_map(|m| &m.entries) {
+        let (key, at) = (&entry.key, reader.at(entry.key.content()));
+        let schema = workflow.output_schema.as_ref().filter(|s| s.properties().any(|(p, _)| *p == key.value));
+        match schema.and_then(|s| learn::places(at.file, &s.node, &s.json).place(&key.value)) {
+            Some(declared) => learn::names_at(reader, at, Some(declared)),
+            None => {
+                let place = (at, learn::whole(entry), Some(whole));
+                declare(reader, DeclarationKind::Property, &key.value, place, Value::Bool(true), "in the output");
+            }
+        }
+    }
+}
+
+/// Notes what an agent declares.
+pub fn declare_agent(reader: &Reader<'_>, agent: &Agent) {
+    let at = reader.at(agent.identity.at);
+    if !agent.identity.name.is_empty() {
+        let model = agent.model.as_ref().map_or("default", |m| &m.value);
+        let place = (at, agent.whole, None);
+        let note = format!("an agent on `{model}`");
+        declare(reader, DeclarationKind::Agent, &agent.identity.name, place, Value::Bool(true), &note);
+    }
+    let answer = agent.execution.validation.iter().find_map(|v| match &v.kind {
+        ValidatorKindSpec::JsonSchema(schema) => Some(schema),
+        _ => None,
+    });
+    properties(reader, answer, DeclarationKind::Property, at);
+    properties(reader, agent.input_schema.as_ref(), DeclarationKind::Input, at);
+}

@@ -1,0 +1,158 @@
+//! The names of an agent's `prompt_template`.
+
+use std::sync::Arc;
+
+use trefoil_ir::{Defined, Part, Position, SlotId, Source};
+use trefoil_template::{Object, Segment, Value};
+
+use super::{Input, TAGS, board, path, plain};
+use crate::learn::{integer_type, text_type};
+use crate::lookalike::{Tags, is_path};
+use crate::names::{Bound, End, Entry, Found, Listed, Names, Place, Read, loose};
+
+/// Fields of an input that no agent has to declare.
+pub const FREE: &[&str] = &["intent", "attachments"];
+
+/// What a prompt can name.
+pub struct PromptNames {
+    /// The slot of the input.
+    pub input: SlotId,
+    /// Where the intent is.
+    pub intent: Source,
+    /// The slot of the iteration's number.
+    pub iteration: SlotId,
+    /// The slot of why the last iteration failed.
+    pub previous_error: SlotId,
+    /// `task.instruction`.
+    pub instruction: Value,
+    /// The entries of `context`.
+    pub context: Value,
+    /// What the operator gave as skills.
+    pub skills: Value,
+    /// The input as declared.
+    pub declared: Input,
+}
+
+impl PromptNames {
+    /// The names that a prompt begins with.
+    fn listed(self: &Arc<Self>) -> Listed {
+        let text = || loose(Entry::new(text_type()));
+        let constant = |value: &Value| text().read(Source::Const(value.clone()), 1);
+        let perhaps = |entry: Entry| entry.defined(Defined::Sometimes);
+        let schema = self.declared.schema.as_ref().map_or(Value::Bool(true), |s| s.json.clone());
+        let input = Entry { schema, ..Entry::names(Fields(self.clone())) }.read(Source::Slot(self.input), 1);
+        let attached = Source::Member(self.input, path(&["attachments"]));
+        Listed::new([
+            ("instruction", constant(&self.instruction).note("`task.instruction`")),
+            ("input", input.note("what the agent is given")),
+            (
+                "iteration_number",
+                loose(Entry::new(integer_type()))
+                    .read(Source::Slot(self.iteration), 1)
+                    .note("which iteration this is, from 1"),
+            ),
+            (
+                "previous_error",
+                perhaps(text().read(Source::Slot(self.previous_error), 1))
+                    .note("why the last iteration failed; empty on the first"),
+            ),
+            ("agentskills", perhaps(constant(&self.skills)).note("what the operator gave as skills")),
+            ("context", constant(&self.context).note("the entries of `context`")),
+            ("intent", perhaps(any()).read(self.intent.clone(), 1).note("the intent of the call")),
+            ("attachments", perhaps(any()).read(attached, 1).note("what is attached to the call")),
+        ])
+        .read_whole(self.together(), 0)
+    }
+
+    /// Whether a path begins with a name that a prompt has.
+    pub fn begin(self: &Arc<Self>, path: &str) -> bool {
+        let root = path.split('.').next().unwrap_or_default();
+        is_path(path) && matches!(self.listed().get(root), Found::Is(_))
+    }
+
+    /// The names that a prompt begins with, as one object.
+    fn together(&self) -> Source {
+        let constants = [("instruction", &self.instruction), ("agentskills", &self.skills), ("context", &self.context)];
+        let seed: Object = constants.into_iter().map(|(name, value)| (name.into(), value.clone())).collect();
+        let part = |name: &str, slot, member| Part { at: path(&[name]), slot, member };
+        let mut parts = vec![
+            part("input", self.input, Vec::new()),
+            part("iteration_number", self.iteration, Vec::new()),
+            part("previous_error", self.previous_error, Vec::new()),
+        ];
+        match &self.intent {
+            Source::Member(slot, member) => parts.push(part("intent", *slot, member.clone())),
+            Source::Slot(slot) => parts.push(part("intent", *slot, Vec::new())),
+            _ => {}
+        }
+        Source::Compose { seed: Value::Object(seed.into()), parts }
+    }
+}
+
+/// The fields of the input.
+struct Fields(Arc<PromptNames>);
+
+impl Names for Fields {
+    fn get(&self, name: &str) -> Found {
+        board::field(&self.0.declared, name, FREE)
+    }
+
+    fn all(&self) -> Vec<(Arc<str>, Entry)> {
+        let names = self.0.declared.fields();
+        names.filter_map(|name| board::found(name, self.get(name))).collect()
+    }
+}
+
+/// A prompt, whose names are these.
+pub struct PromptPlace(pub Arc<PromptNames>);
+
+impl Place for PromptPlace {
+    fn position(&self) -> Position {
+        Position::User
+    }
+
+    fn root(&self) -> Entry {
+        Entry::names(Root { listed: self.0.listed(), fields: Fields(self.0.clone()) })
+    }
+
+    fn tags(&self) -> Option<&'static Tags> {
+        Some(&TAGS)
+    }
+
+    /// No single word in single braces, but for the names that are hardly ever anything else.
+    fn is_meant(&self, path: &[Segment], bound: &Bound, alone: bool) -> bool {
+        match plain(path).as_deref() {
+            Some(["input", _]) => bound.end == End::There || self.0.declared.schema.is_none(),
+            Some([root]) if alone => {
+                matches!(*root, "instruction" | "previous_error" | "iteration_number" | "agentskills")
+            }
+            Some([_]) => true,
+            _ => false,
+        }
+    }
+}
+
+/// The names of a prompt; editors offer the fields of the input as well.
+struct Root {
+    listed: Listed,
+    fields: Fields,
+}
+
+impl Names for Root {
+    fn get(&self, name: &str) -> Found {
+        self.listed.get(name)
+    }
+
+    fn all(&self) -> Vec<(Arc<str>, Entry)> {
+        let fields = self.fields.all().into_iter().map(|(name, field)| (format!("input.{name}").into(), field));
+        self.listed.all().into_iter().chain(fields).collect()
+    }
+
+    fn read(&self) -> Option<Read> {
+        self.listed.read()
+    }
+}
+
+fn any() -> Entry {
+    loose(Entry::new(Value::Bool(true)))
+}

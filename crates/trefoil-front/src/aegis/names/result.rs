@@ -1,0 +1,243 @@
+//! The result of a state: which members it has by what the state does, and where a run reads each (decisions E6, E7).
+
+use std::sync::Arc;
+
+use trefoil_ir::{Defined, Source};
+use trefoil_template::Value;
+
+use super::{Answer, Outcome, StateNames, WorkflowNames, path, whole};
+use crate::learn::{Members, integer_type, is_closed, list_of, object_of, text_type};
+use crate::names::{Entry, Found, Listed, Names, Read, Sort, loose};
+
+/// What the result of one container has, beside the same once more under `output`.
+const CONTAINER: [&str; 6] = ["status", "exit_code", "stdout", "stderr", "duration_ms", "attempts"];
+
+/// What a consensus may have under `metadata`, by its strategy.
+const METADATA: [&str; 9] = [
+    "pass_votes",
+    "fail_votes",
+    "threshold",
+    "all_pass",
+    "total_judges",
+    "agreement",
+    "reasoning",
+    "individual_outputs",
+    "individual_results",
+];
+
+/// The result of a state, named by so many segments. Whether it is there by then is not said here.
+pub fn entry(names: &Arc<WorkflowNames>, state: usize, depth: u16) -> Entry {
+    let inside = Fields { names: names.clone(), state, depth };
+    let schema = inside.listed().schema();
+    let (at, outcome) = (names.states.get(state).map(|s| s.at), names.outcome(state));
+    Entry { schema, ..Entry::names(inside) }
+        .read(Source::Slot(names.slot(state)), depth)
+        .declared(at)
+        .note(note(outcome))
+        .sort(Sort::Step(state))
+}
+
+fn note(outcome: &Outcome) -> &'static str {
+    match outcome {
+        Outcome::Agent => "the answer of an agent",
+        Outcome::Command | Outcome::Echo => "what a command printed",
+        Outcome::Update => "an update of the Blackboard",
+        Outcome::Human => "what a person answered",
+        Outcome::Parallel { .. } => "the answers of several agents, and their consensus",
+        Outcome::Container | Outcome::Containers(_) => "what a container printed",
+        Outcome::Open => "the result of this state",
+    }
+}
+
+/// The members of a state's result.
+struct Fields {
+    names: Arc<WorkflowNames>,
+    state: usize,
+    depth: u16,
+}
+
+impl Names for Fields {
+    fn get(&self, name: &str) -> Found {
+        self.listed().get(name)
+    }
+
+    fn all(&self) -> Vec<(Arc<str>, Entry)> {
+        self.listed().all()
+    }
+
+    fn read(&self) -> Option<Read> {
+        let state = self.names.states.get(self.state)?;
+        Some(Read { source: whole::state(&state.outcome, state.slot), skip: self.depth })
+    }
+}
+
+impl Fields {
+    fn listed(&self) -> Listed {
+        let Some(state) = self.names.states.get(self.state) else { return Listed::default() };
+        let fields = match &state.outcome {
+            Outcome::Open => return self.open(state),
+            Outcome::Container => {
+                return Listed::new(CONTAINER.map(|name| (name, container_field(name))).into_iter().chain([
+                    ("output", container()),
+                    ("error", text()),
+                    ("execution_id", self.run_id()),
+                ]));
+            }
+            Outcome::Containers(steps) => vec![
+                ("output", Listed::of(steps.iter().map(|step| (step.clone(), container()))).entry()),
+                ("results", any()),
+                ("overall_success", any()),
+                ("completion", any()),
+                ("succeeded", any()),
+                ("failed", any()),
+            ],
+            Outcome::Agent => vec![
+                ("output", answer(state.answers.first())),
+                ("score", self.measure(state, "score")),
+                ("confidence", self.measure(state, "confidence")),
+            ],
+            Outcome::Parallel { .. } => parallel(&state.answers),
+            Outcome::Human => vec![
+                ("response", any().read(self.names.response(self.state), self.depth + 1)),
+                ("feedback", self.member(state, &["output", "feedback"])),
+                ("output", self.replied()),
+            ],
+            Outcome::Command | Outcome::Echo => {
+                vec![("output", self.printed(state)), ("stdout", text()), ("stderr", text()), ("exit_code", integer())]
+            }
+            Outcome::Update => vec![
+                ("updated", Entry::new(list_of(text_type()))),
+                ("output", self.printed(state)),
+                ("stdout", text()),
+                ("stderr", text()),
+                ("exit_code", integer()),
+            ],
+        };
+        let common = [("status", text()), ("error", text()), ("execution_id", self.run_id())];
+        Listed::new(fields.into_iter().chain(common))
+    }
+
+    fn run_id(&self) -> Entry {
+        text().read(Source::RunId, self.depth + 1)
+    }
+
+    fn member(&self, state: &StateNames, at: &[&str]) -> Entry {
+        any().read(Source::Member(state.slot, path(at)), self.depth + 1)
+    }
+
+    /// Another workflow leaves what it likes, beside what every state has.
+    fn open(&self, state: &StateNames) -> Listed {
+        let of = state.answers.first().cloned().unwrap_or_default();
+        let declared = of.schema.get("properties").and_then(Value::as_object);
+        let fields: Vec<(Arc<str>, Entry)> = declared
+            .into_iter()
+            .flatten()
+            .map(|(name, schema)| {
+                let (at, inner) = of.members.get(name).unwrap_or_default();
+                (name.clone(), loose(Entry::new(schema.clone()).declared(at).members(inner)))
+            })
+            .collect();
+        let closed = declared.is_some();
+        let own = [("status", text()), ("error", text()), ("output", answer(Some(&of)))];
+        let own = own.into_iter().map(|(name, entry)| (Arc::from(name), entry));
+        let others = any().defined(if closed { Defined::Never } else { Defined::Always });
+        Listed::of(own.chain(fields)).others(others)
+    }
+
+    /// A number of a verdict, which is in the answer.
+    fn measure(&self, state: &StateNames, what: &str) -> Entry {
+        let number = number().read(Source::Member(state.slot, path(&["output", what])), self.depth + 1);
+        let object = |schema: &Value| schema.get("type").and_then(Value::as_str) == Some("object");
+        let lacks = |answer: &Answer| is_closed(&answer.schema, what) && object(&answer.schema);
+        number.defined(if state.answers.first().is_some_and(lacks) { Defined::Never } else { Defined::Always })
+    }
+
+    /// `output` of a person: what was answered; its members are those of an answer that is an object.
+    fn replied(&self) -> Entry {
+        let response = self.names.response(self.state);
+        let replied = Listed::default().others(any()).read_whole(response, self.depth + 1);
+        Entry { schema: Value::Bool(true), ..replied.entry() }
+    }
+
+    /// `output` of a command: what it printed; its members are those of the JSON that it printed.
+    fn printed(&self, state: &StateNames) -> Entry {
+        let depth = self.depth + 1;
+        let own = |entry: Entry| entry.read(Source::Slot(state.slot), depth);
+        let printed = Listed::new([
+            ("stdout", own(text())),
+            ("stderr", own(text())),
+            ("exit_code", own(integer())),
+            ("status", own(text())),
+        ]);
+        let json = any().read(Source::Member(state.slot, path(&["json"])), depth);
+        let printed = printed.others(json).read_whole(Source::Member(state.slot, path(&["stdout"])), depth);
+        // Text when it is printed whole.
+        Entry { schema: Value::Bool(true), ..printed.entry() }
+    }
+}
+
+fn any() -> Entry {
+    loose(Entry::new(Value::Bool(true)))
+}
+
+fn text() -> Entry {
+    loose(Entry::new(text_type()))
+}
+
+fn integer() -> Entry {
+    loose(Entry::new(integer_type()))
+}
+
+fn number_type() -> Value {
+    Value::from_iter([("type", Value::from("number"))])
+}
+
+fn number() -> Entry {
+    loose(Entry::new(number_type()))
+}
+
+fn answer(of: Option<&Answer>) -> Entry {
+    of.map_or_else(any, |answer| loose(Entry::new(answer.schema.clone()).members(answer.members.clone())))
+}
+
+fn container_field(name: &str) -> Entry {
+    match name {
+        "exit_code" => integer(),
+        "stdout" | "stderr" => text(),
+        _ => any(),
+    }
+}
+
+fn container() -> Entry {
+    Listed::new(CONTAINER.map(|name| (name, container_field(name)))).entry()
+}
+
+/// Of several agents, where all answer alike.
+fn parallel(answers: &[Answer]) -> Vec<(&'static str, Entry)> {
+    let alike = match answers {
+        [first, rest @ ..] if rest.iter().all(|a| a.schema == first.schema) => first.schema.clone(),
+        _ => Value::Bool(true),
+    };
+    let list = |schema: Value, of: &dyn Fn(&Answer) -> Members| {
+        let each = answers.iter().enumerate().map(|(i, a)| (Arc::from(i.to_string()), None, of(a)));
+        loose(Entry::new(list_of(schema)).members(Members::of(each.collect())))
+    };
+    let output = |answer: &Answer| Members::of(vec![(Arc::from("output"), None, answer.members.clone())]);
+    let each = [("output", alike.clone()), ("score", number_type()), ("confidence", number_type())];
+    let each = object_of(each.into_iter().map(|(name, schema)| (Arc::from(name), schema)));
+    let metadata = Listed::new(METADATA.map(|name| (name, any()))).others(any()).entry();
+    let consensus = Listed::new([
+        ("score", number()),
+        ("confidence", number()),
+        ("strategy", text()),
+        ("binary_valid", any()),
+        ("metadata", metadata),
+    ]);
+    vec![
+        ("consensus", consensus.entry()),
+        ("agents", list(each, &output)),
+        ("score", number()),
+        ("confidence", number()),
+        ("output", list(alike, &|answer| answer.members.clone())),
+    ]
+}

@@ -1,0 +1,259 @@
+//! The names that a text of a workflow begins with: states, keys of the Blackboard, and what the format has of its own.
+
+use std::sync::Arc;
+
+use trefoil_ir::{Defined, Source};
+use trefoil_template::{Missing, Segment, Value};
+
+use super::board::{Fields, Keys};
+use super::{Before, Moment, Outcome, WorkflowNames, path, plain, result, whole};
+use crate::learn::{integer_type, object_type, text_type};
+use crate::names::{Bound, Doubt, End, Entry, Found, Listed, Names, Nothing, Read, Sort, bind, loose};
+
+/// The names of a moment.
+pub fn entry(names: &Arc<WorkflowNames>, moment: Moment) -> Entry {
+    Entry::names(Root { names: names.clone(), moment, depth: 0 })
+}
+
+/// The names of a place, and the same once more below `blackboard`.
+struct Root {
+    names: Arc<WorkflowNames>,
+    moment: Moment,
+    /// How many segments lead here.
+    depth: u16,
+}
+
+impl Names for Root {
+    fn get(&self, name: &str) -> Found {
+        let fixed = self.names.fixed;
+        let here = self.depth + 1;
+        Found::Is(match name {
+            "blackboard" if self.depth == 0 => self.blackboard(),
+            "workflow" => self.workflow(),
+            "input" => self.input(),
+            "state" => self.feedback(),
+            "human" => self.human(),
+            "execution" => Listed::new([("id", text().read(Source::RunId, here + 1))]).entry(),
+            "iteration_number" => loose(Entry::new(integer_type()))
+                .read(Source::Slot(self.rounds().map_or(fixed.visit, |(round, _)| round)), here)
+                .note("which visit, or round of judges, this is: from 1"),
+            "previous_error" => text()
+                .defined(Defined::Sometimes)
+                .read(Source::Slot(self.rounds().map_or(fixed.previous_error, |(_, error)| error)), here)
+                .note("why the last one failed"),
+            _ => return self.written(name),
+        })
+    }
+
+    /// What editors offer: of the format's own objects what they have.
+    fn all(&self) -> Vec<(Arc<str>, Entry)> {
+        let states = self.names.states.iter().filter(|s| !s.name.is_empty()).map(|s| s.name.clone());
+        let mut names: Vec<Arc<str>> = states.collect();
+        names.extend(self.moment.done().map(|_| "state_output".into()));
+        names.extend(self.names.keys.keys().cloned());
+        names.push("input".into());
+        names.extend(self.names.input.fields().map(|field| format!("input.{field}").into()));
+        let own = ["workflow.context", "blackboard", "workflow.name", "workflow.task", "state.feedback"];
+        names.extend(own.map(Arc::from));
+        if self.names.states.iter().any(|s| s.outcome == Outcome::Human) {
+            names.push("human.feedback".into());
+        }
+        names.extend(["iteration_number", "previous_error", "execution.id", "intent"].map(Arc::from));
+        let root = entry(&self.names, self.moment);
+        let named = |name: Arc<str>| {
+            let path: Vec<Segment> = name.split('.').map(|name| Segment { name: name.into(), span: 0..0 }).collect();
+            let entry = bind(&root, &path).last()?.clone();
+            match (entry.sort, entry.defined) {
+                (Sort::Step(_), Defined::Never) => None,
+                // Whoever writes it may give it a value next.
+                (_, Defined::Never) => Some((name, entry.defined(Defined::Sometimes))),
+                _ => Some((name, entry)),
+            }
+        };
+        names.into_iter().filter_map(named).collect()
+    }
+
+    fn read(&self) -> Option<Read> {
+        Some(Read { source: whole::root(&self.names), skip: self.depth })
+    }
+}
+
+impl Root {
+    /// What the manifest, or whoever starts the run, gives a name to.
+    fn written(&self, name: &str) -> Found {
+        let names = &self.names;
+        if let Some(state) = self.moment.done().filter(|_| name == "state_output") {
+            let own = result::entry(names, state, self.depth + 1);
+            return Found::Is(own.declared(None).note("the result of this state"));
+        }
+        if let Some(state) = names.index(name) {
+            return Found::Is(self.state(state));
+        }
+        if name == "consensus"
+            && !names.keys.contains_key(name)
+            && let Some(state) = self.one_consensus()
+        {
+            let source = Source::Member(names.slot(state), path(&["consensus"]));
+            return Found::Is(any().defined(Defined::Sometimes).read(source, self.depth + 1));
+        }
+        match self.keys(self.depth).get(name) {
+            Found::Is(entry) if name == "intent" => Found::Is(entry.note("the intent that the run was started with")),
+            found => found,
+        }
+    }
+
+    fn keys(&self, depth: u16) -> Keys {
+        Keys { names: self.names.clone(), moment: self.moment, depth }
+    }
+
+    /// A state's result, and whether it has run by then.
+    fn state(&self, state: usize) -> Entry {
+        let entry = result::entry(&self.names, state, self.depth + 1);
+        let own = self.moment.state() == Some(state);
+        if self.moment.state().is_some_and(|here| !self.names.paths.reachable(here))
+            && self.moment.done() != Some(state)
+        {
+            return entry.defined(Defined::Sometimes);
+        }
+        match self.names.before(state, self.moment) {
+            Before::Always => entry,
+            Before::Sometimes => entry.doubt(Defined::Sometimes, Doubt::Skipped(None)),
+            Before::Never if own => entry.doubt(Defined::Never, Doubt::Own),
+            Before::Never => entry.doubt(Defined::Never, Doubt::Later),
+        }
+    }
+
+    fn blackboard(&self) -> Entry {
+        let inside = Self { names: self.names.clone(), moment: self.moment, depth: 1 };
+        let schema = self.context();
+        Entry { schema, ..Entry::names(inside) }.note("the context, the start input and updates")
+    }
+
+    /// The type of the Blackboard.
+    fn context(&self) -> Value {
+        let keys = self.names.keys.iter().map(|(name, key)| (name.clone(), Entry::new(key.schema.clone())));
+        Listed::of(keys).others(any()).schema()
+    }
+
+    fn workflow(&self) -> Entry {
+        let (fixed, next) = (self.names.fixed, self.depth + 2);
+        let constant = |text: &Arc<str>| self::text().read(Source::Const(Value::Str(text.clone())), next);
+        let context = Entry { schema: self.context(), ..Entry::names(self.keys(next)) }
+            .read(Source::Slot(fixed.blackboard), next)
+            .note("the context, overlaid by the start input and updates");
+        let task = any()
+            .defined(Defined::Sometimes)
+            .read(Source::Member(fixed.input, path(&["task"])), next)
+            .note("the task that the run was started with");
+        let storage = any().defined(Defined::Never).read(Source::Missing(Missing::Key(self.depth + 1)), 0);
+        let listed = Listed::new([
+            ("context", context),
+            ("name", constant(&self.names.workflow).note("the name of this workflow")),
+            ("version", constant(&self.names.version)),
+            ("task", task),
+            // Reported where it is declared.
+            ("storage", storage),
+        ]);
+        Entry { schema: object_type(), ..listed.read_whole(whole::workflow(&self.names), self.depth + 1).entry() }
+    }
+
+    fn input(&self) -> Entry {
+        let (names, here) = (&self.names, self.depth + 1);
+        let schema = names.input.schema.as_ref().map_or(Value::Bool(true), |s| s.json.clone());
+        Entry { schema, ..Entry::names(Fields { names: names.clone(), depth: here }) }
+            .read(Source::Slot(names.fixed.raw), here)
+            .note("the start input")
+    }
+
+    /// `state`: the feedback that led here. Before the name of a state the word is too much, but what is meant is clear.
+    fn feedback(&self) -> Entry {
+        let (names, next) = (&self.names, self.depth + 2);
+        let given = |state: usize| {
+            names.states.get(state).is_none_or(|s| !s.given_feedback.is_empty()) || !names.paths.reachable(state)
+        };
+        let defined = if self.moment.state().is_none_or(given) { Defined::Sometimes } else { Defined::Never };
+        let feedback = any().defined(defined).read(Source::Slot(names.fixed.feedback), next);
+        let feedback = feedback.note("what the transition that led here said");
+        let state = State { names: names.clone(), feedback, depth: self.depth + 1 };
+        Entry { schema: object_type(), ..Entry::names(state) }
+    }
+
+    /// What came with a person's answer: this state's, else that of the last one declared that has any.
+    fn human(&self) -> Entry {
+        let states = &self.names.states;
+        let of = |state: usize| Source::Member(self.names.slot(state), path(&["output", "feedback"]));
+        let is_human = |state: &usize| states.get(*state).is_some_and(|s| s.outcome == Outcome::Human);
+        let all = || (0..states.len()).filter(is_human).map(of);
+        let source = match self.moment.done().filter(is_human) {
+            Some(own) => Some(of(own)),
+            None => all().reduce(|earlier, later| Source::Either(Box::new(later), Box::new(earlier))),
+        };
+        let feedback = any().note("what came with a person's answer");
+        let feedback = match source {
+            Some(source) => feedback.defined(Defined::Sometimes).read(source, self.depth + 2),
+            None => feedback.defined(Defined::Never),
+        };
+        Entry { schema: object_type(), ..Listed::new([("feedback", feedback)]).entry() }
+    }
+
+    /// The rounds of the judged state that the text belongs to.
+    fn rounds(&self) -> Option<(trefoil_ir::SlotId, trefoil_ir::SlotId)> {
+        match self.moment {
+            Moment::Entering(state) => self.names.states.get(state)?.rounds,
+            _ => None,
+        }
+    }
+
+    /// The state that a bare `consensus` means: this one, or the only one that has any.
+    fn one_consensus(&self) -> Option<usize> {
+        let states = &self.names.states;
+        let parallel = |i: &usize| states.get(*i).is_some_and(|s| matches!(s.outcome, Outcome::Parallel { .. }));
+        let mut all = (0..states.len()).filter(parallel);
+        self.moment.done().filter(parallel).or_else(|| all.next().filter(|_| all.next().is_none()))
+    }
+}
+
+/// What is inside of `state`.
+struct State {
+    names: Arc<WorkflowNames>,
+    feedback: Entry,
+    depth: u16,
+}
+
+impl Names for State {
+    fn get(&self, name: &str) -> Found {
+        match self.names.index(name) {
+            _ if name == "feedback" => Found::Is(self.feedback.clone()),
+            Some(state) => Found::Maybe(result::entry(&self.names, state, self.depth + 1)),
+            None => Found::Never(Nothing { what: None, names: vec!["feedback".into()] }),
+        }
+    }
+
+    fn all(&self) -> Vec<(Arc<str>, Entry)> {
+        vec![("feedback".into(), self.feedback.clone())]
+    }
+
+    fn read(&self) -> Option<Read> {
+        Some(Read { source: whole::feedback(self.names.fixed), skip: self.depth })
+    }
+}
+
+/// Whether a path that names something was surely meant to be read, whatever brackets it is in.
+pub fn is_meant(names: &WorkflowNames, path: &[Segment], bound: &Bound) -> bool {
+    let there = bound.end == End::There;
+    match plain(path).as_deref() {
+        Some(["workflow", "context", _, ..] | ["blackboard", _, ..]) => there,
+        Some(["workflow" | "state" | "human" | "execution", _]) => there,
+        Some(["input", _]) => there || names.input.schema.is_none(),
+        Some([name, _, ..]) => names.index(name).is_some(),
+        _ => false,
+    }
+}
+
+fn any() -> Entry {
+    loose(Entry::new(Value::Bool(true)))
+}
+
+fn text() -> Entry {
+    loose(Entry::new(text_type()))
+}
