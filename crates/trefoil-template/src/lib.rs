@@ -77,7 +77,7 @@ pub use condition::Condition;
 pub use error::{Broken, EvalError, Question, RULES, SyntaxError};
 pub use expression::{Arithmetic, Comparison, Expression, Function};
 pub use handlebars::is_helper;
-pub use policy::Policy;
+pub use policy::{Policy, Words};
 pub use scope::{Binding, Found, Missing, Reference, Scope, Segment};
 pub use template::{Local, Origin, Part, Produced, Provenance, Start, Template};
 pub use value::{Hole, HoleKind, Masked, Number, Object, Piece, Value, json_nodes};

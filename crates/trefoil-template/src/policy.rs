@@ -66,6 +66,28 @@ pub struct Policy {
     pub conditions: ConditionGrammar,
     /// How a state is laid out for [`crate::state`].
     pub names: Names,
+    /// What its parts are called.
+    pub words: &'static Words,
+}
+
+/// What a language calls things: for advice that can be followed in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Words {
+    /// Joins conditions that all have to hold.
+    pub and: &'static str,
+    /// Joins conditions of which one is enough.
+    pub or: &'static str,
+    /// How text becomes a number in a condition; none: it need not.
+    pub number: Option<&'static str>,
+    /// How a text provides for a value that may be missing. `PATH` stands for its path.
+    missing: &'static str,
+}
+
+impl Words {
+    /// How a text provides for a value that may be missing, given its path.
+    pub fn missing(&self, path: &str) -> String {
+        self.missing.replace("PATH", path)
+    }
 }
 
 impl Policy {
@@ -89,6 +111,7 @@ impl Policy {
         escapes: false,
         conditions: ConditionGrammar::Braced,
         names: Names::Root,
+        words: &Words { and: "&&", or: "||", number: None, missing: "guard it with `{{#if PATH}}`" },
     };
     /// AEGIS.
     pub const AEGIS: Policy = Policy {
@@ -99,6 +122,12 @@ impl Policy {
         escapes: true,
         conditions: ConditionGrammar::Handlebars,
         names: Names::Root,
+        words: &Words {
+            and: "&&",
+            or: "||",
+            number: None,
+            missing: "guard it with `{{#if PATH}}`, or write `{{default PATH \"...\"}}`",
+        },
     };
     /// SirenSpec.
     pub const SIRENSPEC: Policy = Policy {
@@ -109,5 +138,11 @@ impl Policy {
         escapes: false,
         conditions: ConditionGrammar::Python,
         names: Names::Namespaces,
+        words: &Words {
+            and: "and",
+            or: "or",
+            number: Some("float(...)"),
+            missing: "give it a default: `{{ PATH | default('...') }}`",
+        },
     };
 }

@@ -1,7 +1,7 @@
 //! A name that has no value on some of the ways that lead to where it is read (decision C9).
 //!
-//! Lowering reports what it sees while it resolves names; this finds the rest: inner results of called pipelines, keys of
-//! shared state that only some states write.
+//! Steps that are skipped, first passes of loops, inner results of called pipelines, keys of shared state that only some states
+//! write.
 
 use trefoil_syntax::hash::HashSet;
 
@@ -10,7 +10,7 @@ use trefoil_ir::{FlowId, Position, SlotId, StepKind};
 use crate::rule::Context;
 use crate::semantic::{Defined, Model, Why};
 
-/// Looks on where lowering does not.
+/// Looks at every path that is written.
 pub(super) fn run(cx: &mut Context<'_>) {
     let results = results(cx.model);
     for read in cx.model.reads() {
@@ -24,7 +24,8 @@ pub(super) fn run(cx: &mut Context<'_>) {
         }
         let path = read.path();
         let d = cx.finding(read.at, format!("`{path}` has no value if {}", why.words()));
-        cx.report(d.help("test for it in a block around it, or give it a default"));
+        let missing = read.words.map(|words| words.missing(&path));
+        cx.report(missing.into_iter().fold(d, |d, help| d.help(help)));
     }
 }
 

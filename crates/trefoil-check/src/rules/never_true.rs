@@ -30,11 +30,12 @@ pub(super) fn run(cx: &mut Context<'_>) {
         }
         if let Some(text) = alone(cond.condition.expression()) {
             let message = format!("`'{text}'` stands alone in this condition, and a text alone is always true");
-            let help = format!("write a full comparison, such as `a == 'x' || a == '{text}'`");
+            let or = cond.condition.words().or;
+            let help = format!("write a full comparison, such as `a == 'x' {or} a == '{text}'`");
             cx.report(cx.finding(cond.origin, message).help(help));
         } else if truth(cond) == Truth::Always {
             let message = "this condition is always true: in every case, one of its parts is";
-            let help = "to exclude several values, join the comparisons with `&&`";
+            let help = format!("to exclude several values, join the comparisons with `{}`", cond.condition.words().and);
             cx.report(cx.finding(cond.origin, message).help(help));
         }
     }
@@ -45,12 +46,13 @@ pub(super) fn run(cx: &mut Context<'_>) {
         }
         let (verdict, why, help) = match truth(cond) {
             Truth::Never => {
-                ("can never be true", "its parts exclude each other", "if either one is enough, join them with `or`")
+                let help = format!("if either one is enough, join them with `{}`", cond.condition.words().or);
+                ("can never be true", "its parts exclude each other", help)
             }
             Truth::Always => (
                 "is always true",
                 "in every case, one of its parts is",
-                "to exclude several values, join `!=` with `and`",
+                format!("to exclude several values, join the comparisons with `{}`", cond.condition.words().and),
             ),
             Truth::Sometimes => continue,
         };

@@ -29,19 +29,21 @@ fn run(cx: &mut Context<'_>) {
 }
 
 /// What is wrong with ordering this text against the other side.
-fn wrong(compared: &Compared, text: &Side, other: &Side) -> Option<(String, &'static str)> {
+fn wrong(compared: &Compared, text: &Side, other: &Side) -> Option<(String, String)> {
     let is = |side: &Side, kind: &str| types::solid_kinds(&side.schema).is_some_and(|k| k == [kind]);
     if !is(text, "string") {
         return None;
     }
     let name = &text.words;
     if compared.strict {
-        if let Some(number) = other.literal.as_ref().and_then(Value::as_str).filter(|t| reads_as_number(t) && !is_code(t)) {
-            let message = format!("`{name}` and `{number}` are compared as text, character by character, so `9` is greater than `10`");
-            return Some((message, "convert it to a number with `float(...)`, and remove the quotes"));
+        if let Some(written) = other.literal.as_ref().and_then(Value::as_str).filter(|t| reads_as_number(t) && !is_code(t)) {
+            let message = format!("`{name}` and `{written}` are compared as text, character by character, so `9` is greater than `10`");
+            let number = compared.words.number?;
+            return Some((message, format!("convert it to a number with `{number}`, and remove the quotes")));
         }
         let message = format!("`{name}` is text and cannot be compared with a number, so the condition is false");
-        return is(other, "number").then_some((message, "convert it to a number with `float(...)`"));
+        let number = compared.words.number.filter(|_| is(other, "number"))?;
+        return Some((message, format!("convert it to a number with `{number}`")));
     }
     if let Some(choices) = types::choices(&text.schema) {
         let words: Vec<&str> = choices.iter().filter_map(Value::as_str).collect();
@@ -49,7 +51,7 @@ fn wrong(compared: &Compared, text: &Side, other: &Side) -> Option<(String, &'st
             return None;
         }
         let help = "compare words with `==`; only numbers, and text that reads as a number, can be ordered";
-        return Some((format!("`{name}` never reads as a number, so this can never be true"), help));
+        return Some((format!("`{name}` never reads as a number, so this can never be true"), help.to_owned()));
     }
     // What comes from the environment is text, whatever it says, and is declared nowhere.
     if name.starts_with("env.") || name.starts_with("secrets.") {
@@ -60,7 +62,8 @@ fn wrong(compared: &Compared, text: &Side, other: &Side) -> Option<(String, &'st
         return None;
     }
     let message = format!("`{name}` is declared as text but compared as a number");
-    Some((message, "declare it as a number; text that does not read as a number makes the comparison false"))
+    let help = "declare it as a number; text that does not read as a number makes the comparison false";
+    Some((message, help.to_owned()))
 }
 
 /// Whether digits are those of a year, a post code or another code, whose order as texts is the one that is meant.

@@ -4,7 +4,7 @@ use trefoil_ir::walk::{self, Evaluated, children};
 use trefoil_ir::{FlowId, Program, Source};
 use trefoil_syntax::{FileId, Location, Span};
 use trefoil_template::policy::ConditionGrammar;
-use trefoil_template::{Comparison, Expression, Function, Reference, Value};
+use trefoil_template::{Comparison, Expression, Function, Reference, Value, Words};
 
 use super::types::Types;
 use trefoil_ir::types;
@@ -22,6 +22,8 @@ pub struct Compared {
     pub comparison: Comparison,
     /// Values of different kinds have no order, and text is not read as a number.
     pub strict: bool,
+    /// What its language calls things.
+    pub words: &'static Words,
     /// Both sides are the same path.
     pub same: bool,
 }
@@ -47,6 +49,7 @@ struct Written<'p> {
     sources: &'p [Source],
     spans: &'p [Span],
     strict: bool,
+    words: &'static Words,
 }
 
 /// All comparisons with at least one path.
@@ -73,6 +76,7 @@ fn evaluated(flow: FlowId, evaluated: Evaluated<'_>, types: &Types<'_>, found: &
             sources: &text.sources,
             spans: &text.spans,
             strict: text.template.grammar() == ConditionGrammar::Python,
+            words: text.template.words(),
         };
         text.template.expressions().iter().for_each(|e| written.visit(e, types, found));
     };
@@ -92,6 +96,7 @@ fn evaluated(flow: FlowId, evaluated: Evaluated<'_>, types: &Types<'_>, found: &
                 sources: &cond.sources,
                 spans: &cond.spans,
                 strict: cond.condition.grammar() == ConditionGrammar::Python,
+                words: cond.condition.words(),
             };
             written.visit(cond.condition.expression(), types, found);
         }
@@ -151,7 +156,7 @@ impl Written<'_> {
         let (value, other) = if swapped { (right, left) } else { (left, right) };
         let comparison = if swapped { comparison.turned().unwrap_or(comparison) } else { comparison };
         let at = Location::new(self.file, *span);
-        found.push(Compared { at, value, other, comparison, strict: self.strict, same });
+        found.push(Compared { at, value, other, comparison, strict: self.strict, words: self.words, same });
     }
 
     /// Whether two operands are one path.

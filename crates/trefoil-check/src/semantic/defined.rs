@@ -3,6 +3,7 @@
 //! Two questions about every slot, answered along all ways that lead to a place: is it set on every way (*must*), on any
 //! (*may*)? A loop's body is walked twice, states and nodes until nothing changes; reads are written down in the last walk.
 
+mod asked;
 mod graph;
 mod implied;
 mod look;

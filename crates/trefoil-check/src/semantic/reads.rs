@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use trefoil_ir::{FlowId, Position, Source, StepId};
 use trefoil_syntax::Location;
-use trefoil_template::{Reference, Value};
+use trefoil_template::{Reference, Value, Words};
 
 use trefoil_ir::types::Member;
 
@@ -37,6 +37,8 @@ pub struct Read<'p> {
     pub lone: bool,
     /// What the value is for.
     pub position: Position,
+    /// What the language that names it calls things; none: lowering reads by itself.
+    pub words: Option<&'static Words>,
 }
 
 /// Whether something has a value where it is read.

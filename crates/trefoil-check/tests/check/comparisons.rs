@@ -202,7 +202,7 @@ fn the_parts_of_a_condition_rule_each_other_out_or_leave_nothing_out() {
             7:29 warning never-true: this condition is always true: in every case, one of its parts is
               | - { from: s, to: x, when: "working.s_text.long != 'a' or working.s_text.long != 'b'" }
               |                           ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-              help: to exclude several values, join `!=` with `and`
+              help: to exclude several values, join the comparisons with `and`
         "#]],
     );
     edge(&format!("{text} == 'a' or {text} == 'b'"), expect![""]);

@@ -64,11 +64,11 @@ fn what_a_subworkflow_leaves_is_there_where_it_went_well() {
             17:42 info maybe-undefined: `blackboard.res.sum` has no value if its state has not completed
               | E: { kind: System, command: "echo '{{blackboard.res.sum}} {{res.flag}}'" }
               |                                      ^^^^^^^^^^^^^^^^^^
-              help: test for it in a block around it, or give it a default
+              help: guard it with `{{#if blackboard.res.sum}}`, or write `{{default blackboard.res.sum "..."}}`
             17:65 info maybe-undefined: `res.flag` has no value if its state has not completed
               | ...ommand: "echo '{{blackboard.res.sum}} {{res.flag}}'" }
               |                                            ^^^^^^^^
-              help: test for it in a block around it, or give it a default
+              help: guard it with `{{#if res.flag}}`, or write `{{default res.flag "..."}}`
         "#]],
     );
     says(
@@ -77,7 +77,7 @@ fn what_a_subworkflow_leaves_is_there_where_it_went_well() {
             18:54 info maybe-undefined: `res.sum` has no value if nothing has written it yet
               | ...: System, command: "echo '{{A.error}} {{res.sum}}'" }
               |                                            ^^^^^^^
-              help: test for it in a block around it, or give it a default
+              help: guard it with `{{#if res.sum}}`, or write `{{default res.sum "..."}}`
         "#]],
     );
     says(
@@ -120,7 +120,7 @@ fn a_block_that_asks_under_another_name_has_asked() {
             17:51 info maybe-undefined: `note` has no value if its state has not completed
               | ...ind: System, command: "echo '{{#if C}}{{note}}{{/if}}'" }
               |                                            ^^^^
-              help: test for it in a block around it, or give it a default
+              help: guard it with `{{#if note}}`, or write `{{default note "..."}}`
         "#]],
     );
     says(
@@ -129,7 +129,7 @@ fn a_block_that_asks_under_another_name_has_asked() {
             17:74 info maybe-undefined: `note` has no value if its state has not completed
               | ...echo '{{#if blackboard.note}}x{{else}}{{note}}{{/if}}'" }
               |                                            ^^^^
-              help: test for it in a block around it, or give it a default
+              help: guard it with `{{#if note}}`, or write `{{default note "..."}}`
         "#]],
     );
 }
@@ -171,11 +171,11 @@ output: {{ a: "{{{{s}}}}" }}
     says(
         "{{mode}} == a || {{mode}} != b",
         expect![[r#"
-        8:17 info maybe-undefined: `s` is null when its step is skipped
-          | output: { a: "{{s}}" }
-          |                 ^
-          help: the step runs only when `{{mode}} == a || {{mode}} != b`; guard it with `{{#if s}}`
-    "#]],
+            8:17 info maybe-undefined: `s` has no value if its step is skipped (it runs only when `{{mode}} == a || {{mode}} != b`)
+              | output: { a: "{{s}}" }
+              |                 ^
+              help: guard it with `{{#if s}}`
+        "#]],
     );
 }
 

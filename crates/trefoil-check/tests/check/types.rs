@@ -257,7 +257,7 @@ output: {{ facts: "{{{{inner.facts}}}}" }}
             28:21 info maybe-undefined: `inner.facts` has no value if its step is skipped (it runs only when `{{deep}}`)
               | output: { facts: "{{inner.facts}}" }
               |                     ^^^^^^^^^^^
-              help: test for it in a block around it, or give it a default
+              help: guard it with `{{#if inner.facts}}`
         "#]],
     );
 }
@@ -289,7 +289,7 @@ fn a_key_that_only_one_state_writes() {
             25:25 info maybe-undefined: `verdict` has no value if its state has not completed
               | command: "echo '{{verdict}}'"
               |                   ^^^^^^^
-              help: test for it in a block around it, or give it a default
+              help: guard it with `{{#if verdict}}`, or write `{{default verdict "..."}}`
         "#]],
     );
 }

@@ -14,7 +14,7 @@ use crate::evaluate::Evaluator;
 use crate::expression::Expression;
 use crate::limits;
 use crate::lookup::{Got, look_up};
-use crate::policy::{ConditionGrammar, Policy};
+use crate::policy::{ConditionGrammar, Policy, Words};
 use crate::scope::{Binding, Found, Reference, Scope};
 use crate::template::build::Builder;
 use crate::value::Value;
@@ -86,6 +86,11 @@ impl Condition {
         for r in &mut self.references {
             r.binding = f(r);
         }
+    }
+
+    /// What its language calls things.
+    pub fn words(&self) -> &'static Words {
+        self.policy.words
     }
 
     /// By whose rules it compares.

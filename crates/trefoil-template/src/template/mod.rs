@@ -130,6 +130,11 @@ impl Template {
         self.program.policy.conditions
     }
 
+    /// What its language calls things.
+    pub fn words(&self) -> &'static crate::policy::Words {
+        self.program.policy.words
+    }
+
     /// Gives every reference its source.
     pub fn bind(&mut self, mut f: impl FnMut(&Reference) -> Binding) {
         for r in &mut self.references {

@@ -2,9 +2,10 @@
 
 use trefoil_ir::{Cond, Expr, FlowId, Position, SlotId, Source, StepId, Text};
 use trefoil_syntax::Location;
-use trefoil_template::{Reference, Value};
+use trefoil_template::{Reference, Value, Words};
 
 use super::Walk;
+use super::asked::asks_for;
 use crate::semantic::reads::{Defined, Read, Why};
 use crate::semantic::slots::{Slots, State};
 use trefoil_ir::types::{self, Member};
@@ -16,12 +17,13 @@ pub(super) struct Place {
     pub at: Location,
     pub position: Position,
     pub guarded: bool,
+    pub words: Option<&'static Words>,
 }
 
 impl Place {
     /// In a step.
     pub fn new(step: Option<StepId>, at: Location, position: Position) -> Self {
-        Self { step, at, position, guarded: false }
+        Self { step, at, position, guarded: false, words: None }
     }
     /// The same, taken care of.
     pub fn guarded(self) -> Self {
@@ -75,7 +77,8 @@ impl<'p> Walk<'_, 'p> {
         for (i, reference) in text.template.references().iter().enumerate() {
             let Some(source) = text.sources.get(reference.binding.source as usize) else { continue };
             let span = text.spans.get(i).copied().unwrap_or(text.origin.span);
-            let place = Place { at: Location::new(text.origin.file, span), ..place };
+            let words = Some(text.template.words());
+            let place = Place { at: Location::new(text.origin.file, span), words, ..place };
             match self.answered(text, source, reference) {
                 Some(bit) if !state.must.has(bit) => {
                     let mut here = state.clone();
@@ -93,7 +96,9 @@ impl<'p> Walk<'_, 'p> {
             let span = cond.spans.get(i).copied().unwrap_or(cond.origin.span);
             let at = Location::new(cond.origin.file, span);
             // A condition is there to ask.
-            self.written(source, reference, state, Place::new(step, at, Position::Condition).guarded(), false);
+            let place =
+                Place { words: Some(cond.condition.words()), ..Place::new(step, at, Position::Condition).guarded() };
+            self.written(source, reference, state, place, false);
         }
     }
 
@@ -124,7 +129,6 @@ impl<'p> Walk<'_, 'p> {
         }
         let walk = self.types.source(self.id, source, path, None);
         let skip = reference.map_or(0, |r| usize::from(r.binding.skip));
-        let asked = |cond: &&Cond| cond.sources.contains(source);
         let read = Read {
             flow: self.id,
             step: place.step,
@@ -136,9 +140,10 @@ impl<'p> Walk<'_, 'p> {
             optional: walk.optional,
             stop: walk.stop.map(|(at, why)| (at + skip, why)),
             undeclared: walk.undeclared.map(|(at, all)| (at + skip, all)),
-            guarded: place.guarded || self.holds.iter().any(asked),
+            guarded: place.guarded || self.holds.iter().any(|cond| asks_for(cond, source)),
             lone,
             position: place.position,
+            words: place.words,
         };
         self.known.reads.push(read);
     }

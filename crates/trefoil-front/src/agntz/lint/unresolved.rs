@@ -10,7 +10,7 @@ use trefoil_syntax::{Diagnostic, Location, Severity, suggest};
 use trefoil_template::{Reference, Segment};
 
 use super::prefixes;
-use crate::agntz::names::{AgentNames, At, Here, NAMESPACES, Order, Purpose, asks_for, index};
+use crate::agntz::names::{AgentNames, At, Here, NAMESPACES, Order, Purpose};
 use crate::mend;
 use crate::names::{Bound, Doubt, End, Stop, Use};
 use crate::read::Reader;
@@ -107,7 +107,7 @@ fn notes(here: &Here, one: &Use) -> Vec<Note> {
         return namespace(here, reference, bound).into_iter().collect();
     }
     let doubt = first.doubt.as_ref().and_then(|doubt| doubtful(here, reference, root, doubt));
-    let doubt = doubt.filter(|n| n.severity == Severity::Error || wants_doubts(here, reference, root));
+    let doubt = doubt.filter(|n| n.severity == Severity::Error || wants_doubts(here, reference));
     if doubt.as_ref().is_some_and(|n| n.severity == Severity::Error) {
         return doubt.into_iter().collect();
     }
@@ -122,14 +122,10 @@ fn notes(here: &Here, one: &Use) -> Vec<Note> {
     doubt.into_iter().chain(lost).collect()
 }
 
-/// Whether it is worth saying that a path may be undefined: not in conditions, which are there to ask, not inside an
-/// `{{#if}}`, and not where the step that reads runs only where there is a value.
-fn wants_doubts(here: &Here, reference: &Reference, root: &Segment) -> bool {
-    let own = here.names.steps.get(index(&here.names, here.at)).and_then(|s| s.when.as_deref());
-    !reference.guarded
-        && !reference.beside()
-        && here.purpose != Purpose::Condition
-        && !own.is_some_and(|when| asks_for(when, &root.name))
+/// Whether it is worth saying that a path is null where its step is skipped: not in conditions, which are there to ask, and
+/// not inside an `{{#if}}`.
+fn wants_doubts(here: &Here, reference: &Reference) -> bool {
+    !reference.guarded && !reference.beside() && here.purpose != Purpose::Condition
 }
 
 /// A value that is not there, or not on every path.
@@ -154,23 +150,13 @@ fn doubtful(here: &Here, reference: &Reference, root: &Segment, doubt: &Doubt) -
             let help = "a step sees only the steps before it; with `until` it sees the others from the second pass on";
             Note::new(Severity::Error, "unordered-read", message, help.to_owned())
         }
-        Doubt::FirstPass => {
-            let message = format!("`{dotted}` is null on the first pass: its step has not run yet");
-            Note::new(Severity::Info, "maybe-undefined", message, None)
-        }
         Doubt::Excluded { when, own } => {
             let message = format!("`{dotted}` is always null here: its step is skipped whenever this one runs");
             let help = format!("its step runs only when `{when}`, and this one only when `{own}`");
             Note::new(Severity::Warning, "maybe-undefined", message, help)
         }
-        Doubt::Skipped(when) => {
-            let message = format!("`{dotted}` is null when its step is skipped");
-            let help = match when {
-                Some(when) => format!("the step runs only when `{when}`; guard it with `{{{{#if {name}}}}}`"),
-                None => format!("guard it with `{{{{#if {name}}}}}`"),
-            };
-            Note::new(Severity::Info, "maybe-undefined", message, help)
-        }
+        // On which paths a value is missing is for the checker to say.
+        Doubt::FirstPass | Doubt::Skipped(_) => return None,
         // Where nobody declares it, that is said with the name.
         Doubt::NotGiven if &**name != "userQuery" || here.names.query.is_none() => return None,
         Doubt::NotGiven => {

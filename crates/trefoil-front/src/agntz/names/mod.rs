@@ -18,8 +18,6 @@ use crate::agntz::signature::{Inputs, Signature};
 use crate::lookalike::Tags;
 use crate::names::{Bound, Doubt, End, Entry, Place};
 
-pub use step::{asks_for, index};
-
 /// The namespaces, which are no state: the driver fills in what they hold at the effect (decisions A18, C8).
 pub const NAMESPACES: [&str; 2] = ["env", "secrets"];
 

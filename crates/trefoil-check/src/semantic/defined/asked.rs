@@ -1,0 +1,41 @@
+//! Whether a condition holds only where what it reads has a value: whoever runs where it holds may read that too.
+
+use trefoil_ir::{Cond, Source};
+use trefoil_template::{Comparison, Expression};
+
+/// Whether a condition never holds where a source has no value.
+pub(super) fn asks_for(cond: &Cond, source: &Source) -> bool {
+    let condition = &cond.condition;
+    let of_source = |e: &Expression| match e {
+        Expression::Reference(r) => condition
+            .references()
+            .get(*r as usize)
+            .is_some_and(|r| r.default.is_none() && cond.sources.get(r.binding.source as usize) == Some(source)),
+        _ => false,
+    };
+    needs(condition.expression(), &of_source)
+}
+
+/// Whether a condition never holds where a value is null.
+fn needs(expression: &Expression, value: &dyn Fn(&Expression) -> bool) -> bool {
+    match expression {
+        Expression::And(all) => all.iter().any(|e| needs(e, value)),
+        Expression::Or(all) => !all.is_empty() && all.iter().all(|e| needs(e, value)),
+        Expression::Compare(operands, comparisons) => match (operands.as_slice(), comparisons.as_slice()) {
+            ([a, b], [comparison]) => {
+                let literal = match (a, b) {
+                    (a, Expression::Literal(literal)) if value(a) => literal,
+                    (Expression::Literal(literal), b) if value(b) => literal,
+                    _ => return false,
+                };
+                match comparison {
+                    Comparison::NotEqual => literal.is_null(),
+                    Comparison::In | Comparison::NotIn => false,
+                    _ => !literal.is_null(),
+                }
+            }
+            _ => false,
+        },
+        other => value(other),
+    }
+}
