@@ -1,7 +1,7 @@
 //! The HTTP client: sending, and what can go wrong on the way, without credentials and addresses' passwords in any text.
 
 use std::error::Error as _;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use reqwest::header::{CONTENT_TYPE, HeaderMap};
 use trefoil_runtime::{ModelAnswer, ModelError, ModelErrorKind, Usage};
@@ -193,9 +193,9 @@ fn retry_after(headers: &HeaderMap) -> Option<u64> {
     let text = |name: &str| headers.get(name)?.to_str().ok().map(str::trim);
     let number = |name: &str| text(name)?.parse::<f64>().ok();
     let date = || {
-        let until = jiff::fmt::rfc2822::parse(text("retry-after")?).ok()?.timestamp();
-        let ms = until.as_millisecond().saturating_sub(jiff::Timestamp::now().as_millisecond());
-        Some(ms.max(0) as f64)
+        let until = httpdate::parse_http_date(text("retry-after")?).ok()?;
+        // What has passed is no wait.
+        Some(until.duration_since(SystemTime::now()).unwrap_or_default().as_millis() as f64)
     };
     let ms = number("retry-after-ms").or_else(|| number("retry-after").map(|s| s * 1000.0)).or_else(date)?;
     // The range check also refuses what is not a number.

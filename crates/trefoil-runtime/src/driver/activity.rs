@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use futures::future::{Either, select};
+use futures_util::future::{Either, select};
 use trefoil_ir::OnTimeout;
 use trefoil_syntax::Location;
 use trefoil_template::{Hole, Value};

@@ -14,9 +14,9 @@ mod watch;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use futures::FutureExt as _;
-use futures::future::{AbortHandle, Abortable, BoxFuture};
-use futures::stream::{FuturesUnordered, StreamExt as _};
+use futures_util::FutureExt as _;
+use futures_util::future::{AbortHandle, Abortable, BoxFuture};
+use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use indexmap::IndexMap;
 use trefoil_ir::Program;
 use trefoil_syntax::Location;

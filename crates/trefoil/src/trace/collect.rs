@@ -1,12 +1,13 @@
 //! Events on their way into a trace: what each says about a step or a call.
 
+use std::time::SystemTime;
+
 use trefoil_machine::Told;
 use trefoil_runtime::{Event, EventKind};
 
-use super::{Call, End, Item, StepTrace, Trace, outer};
-
-use jiff::Timestamp;
 use trefoil_template::Value;
+
+use super::{Call, End, Item, StepTrace, Trace, outer};
 
 impl Trace {
     pub(super) fn take(&mut self, event: &Event) {
@@ -14,7 +15,7 @@ impl Trace {
         let at = event.at_ms;
         match &event.kind {
             EventKind::RunStarted { flow, input, effective_input, .. } => {
-                self.started_at = Some(Timestamp::now());
+                self.started_at = Some(SystemTime::now());
                 self.flow.clone_from(flow);
                 self.input.clone_from(input);
                 self.effective_input.clone_from(effective_input);

@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 use trefoil_runtime::{Event, EventKind, Key, RunError};
 use trefoil_syntax::Files;
 
+use super::clock;
 use super::place::{place, spans};
 use super::{About, Call, StepTrace, Trace, graph, outer};
 
@@ -39,7 +40,7 @@ pub(super) fn json(trace: &Trace, about: &About) -> Value {
         "flow": trace.flow,
         "dialect": about.dialect,
         "status": status,
-        "started_at": trace.started_at.map(|t| format!("{t:.3}")),
+        "started_at": trace.started_at.map(clock::rfc3339),
         "duration_ms": end.map(|e| e.duration_ms),
         "engine": {"name": "trefoil", "version": env!("CARGO_PKG_VERSION")},
         "program": about.program,

@@ -3,6 +3,7 @@
 //! Collects the run's events and says at the end what became of each step. Texts in it are masked, as in the events.
 
 mod about;
+mod clock;
 mod collect;
 mod graph;
 mod json;
@@ -15,8 +16,8 @@ pub use write::Pending;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
 
-use jiff::Timestamp;
 use trefoil_machine::Told;
 use trefoil_machine::event::{ShownMessage, Tally};
 use trefoil_runtime::{Event, EventSink, Key, RunError, Usage};
@@ -37,7 +38,7 @@ pub struct Trace {
     /// The entry flow.
     pub flow: String,
     /// When it began, by the wall clock.
-    pub started_at: Option<Timestamp>,
+    pub started_at: Option<SystemTime>,
     /// The run's input.
     pub input: Option<Value>,
     /// The same with defaults.
