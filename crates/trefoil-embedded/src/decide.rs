@@ -9,6 +9,8 @@ use std::sync::Arc;
 use trefoil_ir::StepId;
 use trefoil_template::Condition;
 
+use trefoil_machine::key::{Part, parts};
+
 use super::constraint::{Constraint, Side};
 use super::random::{Random, hash};
 use super::solve::Solver;
@@ -129,20 +131,12 @@ impl Marks {
     /// Reads them off a key.
     pub fn of(key: &str) -> Self {
         let mut marks = Self::default();
-        let mut rest = key;
-        while let Some(at) = rest.find(['@', '[', '#']) {
-            let (mark, after) = rest.split_at(at);
-            let _ = mark;
-            let mut chars = after.chars();
-            let sort = chars.next();
-            rest = chars.as_str();
-            let digits = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
-            let number = rest.get(..digits).and_then(|d| d.parse().ok());
-            match (sort, number) {
-                (Some('@'), Some(n)) => marks.passes.push(n),
-                (Some('['), Some(n)) => marks.items.push(n),
-                (Some('#'), Some(n)) => marks.iterations.push(n),
-                _ => {}
+        for part in parts(key) {
+            match part {
+                Part::Pass(n) => marks.passes.push(n),
+                Part::Item(n) => marks.items.push(n),
+                Part::Iteration(n) => marks.iterations.push(n),
+                Part::Label(_) | Part::Try(_) | Part::Own(_) => {}
             }
         }
         marks

@@ -20,6 +20,7 @@ mod wants;
 
 use async_trait::async_trait;
 use trefoil_ir::Program;
+use trefoil_machine::key::without_try;
 use trefoil_machine::{ModelRequest, Role, Usage};
 use trefoil_runtime::ports::{CallSite, ModelAnswer, ModelError, ModelProvider};
 
@@ -55,10 +56,11 @@ impl Embedded {
         };
         let topic = topic(request);
         let plain = plain(request, &topic);
+        // A retry is the same question.
+        let question = at.key.as_str().split('/').map(without_try).collect::<Vec<_>>().join("/");
         answer::Maker {
             seed: self.seed,
-            // A retry is the same question.
-            key: at.key.0.split('!').next().unwrap_or_default(),
+            key: &question,
             step: at.step,
             hints,
             decisions: &self.knowledge.decisions,

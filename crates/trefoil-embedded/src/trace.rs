@@ -13,7 +13,7 @@ use trefoil_ir::{
 
 use super::wants::{Path, Seg};
 use trefoil_machine::Prepared;
-use trefoil_machine::key::segment;
+use trefoil_machine::key::{Part, parts, segment};
 
 /// Calls and slots followed one after the other.
 const LONGEST: usize = 48;
@@ -653,14 +653,17 @@ fn glued(before: &str, after: &str) -> String {
 /// A key without its numbers: the same for every pass, item, iteration and try of a call.
 pub(super) fn place(key: &str) -> String {
     let mut out = String::with_capacity(key.len());
-    let mut chars = key.chars().peekable();
-    while let Some(c) = chars.next() {
-        if matches!(c, '@' | '[' | '#' | '!') {
-            while chars.next_if(char::is_ascii_digit).is_some() {}
-            chars.next_if_eq(&']');
+    for (n, part) in parts(key).enumerate() {
+        match part {
+            Part::Label(_) if n > 0 => out.push('/'),
+            Part::Pass(_) => out.push('@'),
+            Part::Item(_) => out.push('['),
+            Part::Iteration(_) => out.push('#'),
+            Part::Own(_) => out.push('~'),
+            Part::Label(_) | Part::Try(_) => {}
         }
-        if c != '!' {
-            out.push(c);
+        if let Part::Label(name) | Part::Own(name) = part {
+            out.push_str(name);
         }
     }
     out

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use trefoil_ir::{FlowId, HumanCall, Program, StepId, StepKind, walk};
+use trefoil_machine::key::{segment, unmarked};
 use trefoil_runtime::ports::NoHumans;
 use trefoil_runtime::{HumanInbox, HumanRequest, Key};
 
@@ -16,8 +17,6 @@ pub use rehearsal::Rehearsal;
 
 /// Steps looked at; beyond, questions are known by their labels only.
 const LIMIT: usize = 20_000;
-/// What separates and marks in keys; escaped where it stands in a label.
-const MARKS: [char; 7] = ['/', '@', '[', '#', '!', '~', '%'];
 
 /// A question that a run can reach.
 #[derive(Debug, Clone)]
@@ -158,7 +157,7 @@ impl Answers {
         }
     }
     fn known(&self, key: &Key, request: &HumanRequest) -> Option<String> {
-        let bare = unmarked(&key.0);
+        let bare = key.unmarked();
         let label = Some(&*request.step).filter(|label| self.labels.contains(*label));
         let mut given = self.given.lock().unwrap_or_else(PoisonError::into_inner);
         let name = [Some(&*key.0), Some(&*bare), label].into_iter().flatten().find(|name| given.contains_key(*name))?;
@@ -167,7 +166,7 @@ impl Answers {
             return all.pop_front();
         }
         // The last one answers every further visit, but not a question that it has failed to answer.
-        let visit = key.0.split('!').next().unwrap_or_default();
+        let visit = key.without_try();
         let mut spent = self.spent.lock().unwrap_or_else(PoisonError::into_inner);
         if request.refused.is_some() && request.refused.as_deref() == all.front().map(String::as_str) {
             spent.insert(visit.to_owned());
@@ -183,48 +182,5 @@ impl HumanInbox for Answers {
             Some(answer) => Some(answer),
             None => self.then.ask(key, request).await,
         }
-    }
-}
-
-/// A label as it stands in a key.
-fn segment(label: &str) -> String {
-    let mut out = String::with_capacity(label.len());
-    for c in label.chars() {
-        if MARKS.contains(&c) {
-            out.push_str(&format!("%{:02X}", u32::from(c)));
-        } else {
-            out.push(c);
-        }
-    }
-    out
-}
-
-/// A key without passes, items, attempts, tries and copies.
-fn unmarked(key: &str) -> String {
-    let mut out = String::with_capacity(key.len());
-    let mut mark = false;
-    for c in key.chars() {
-        match c {
-            '/' => mark = false,
-            '@' | '[' | '#' | '!' | '~' => mark = true,
-            _ => {}
-        }
-        if !mark {
-            out.push(c);
-        }
-    }
-    // An unlabelled step leaves a mark and no name.
-    out.split('/').filter(|part| !part.is_empty()).collect::<Vec<_>>().join("/")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn keys_without_marks() {
-        assert_eq!(unmarked("A@2/b[3]#1/c!2~2"), "A/b/c");
-        assert_eq!(unmarked("a/@1/b"), "a/b");
-        assert_eq!(unmarked(&segment("a/b@1")), "a%2Fb%401");
     }
 }

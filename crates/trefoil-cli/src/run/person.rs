@@ -57,7 +57,7 @@ impl HumanInbox for Terminal {
         let mut err = anstream::stderr();
         let mut said = String::new();
         // An answer of the command line may be what was refused: then nobody has seen the question yet.
-        if shown.insert(key.0.split('!').next().unwrap_or_default().to_owned()) {
+        if shown.insert(key.without_try().to_owned()) {
             said.push_str(&question(request, default.as_deref()));
         }
         if let Some(refused) = &request.refused {

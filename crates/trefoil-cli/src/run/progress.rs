@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use trefoil::internals::trace::outer;
+use trefoil_machine::key::{Part, parts};
 use trefoil_runtime::{Event, EventKind, RunError, Usage};
 
 use super::words::{line, preview, safe};
@@ -389,20 +390,14 @@ impl Progress {
 
 /// ` (pass 2, attempt 3)`: what the part of a key below the step around it says beside labels. Labels are escaped in keys.
 fn marks(below: &str) -> String {
-    let mut said = Vec::new();
-    let mut rest = below;
-    while let Some(at) = rest.find(['@', '[', '#', '!']) {
-        let tail = rest.get(at..).unwrap_or_default();
-        let digits: String = tail.chars().skip(1).take_while(char::is_ascii_digit).collect();
-        let number: u64 = digits.parse().unwrap_or(0);
-        match tail.chars().next() {
-            Some('@') if number > 1 => said.push(format!("pass {number}")),
-            Some('[') => said.push(format!("item {}", number + 1)),
-            Some('#') if number > 1 => said.push(format!("attempt {number}")),
-            Some('!') => said.push(format!("try {number}")),
-            _ => {}
-        }
-        rest = tail.get(1 + digits.len()..).unwrap_or_default();
-    }
+    let said: Vec<String> = parts(below)
+        .filter_map(|part| match part {
+            Part::Pass(n @ 2..) => Some(format!("pass {n}")),
+            Part::Item(n) => Some(format!("item {}", u64::from(n) + 1)),
+            Part::Iteration(n @ 2..) => Some(format!("attempt {n}")),
+            Part::Try(n) => Some(format!("try {n}")),
+            Part::Label(_) | Part::Pass(_) | Part::Iteration(_) | Part::Own(_) => None,
+        })
+        .collect();
     if said.is_empty() { String::new() } else { format!(" ({})", said.join(", ")) }
 }

@@ -1,12 +1,15 @@
 //! Keys: structural (where in the program) and content (what it depended on).
 //!
-//! `write` puts structural keys together.
+//! `write` puts structural keys together and `read` takes them apart; nobody else knows their grammar.
 
+mod read;
 mod write;
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
+pub use read::{Part, parent, parts, unmarked, without_try};
 pub use write::segment;
 pub(crate) use write::{Builder, Path};
 
@@ -24,6 +27,22 @@ impl Key {
     /// As it is written.
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+    /// Its parts, outermost first.
+    pub fn parts(&self) -> impl Iterator<Item = Part<'_>> {
+        parts(&self.0)
+    }
+    /// The key around it.
+    pub fn parent(&self) -> Option<&str> {
+        parent(&self.0)
+    }
+    /// The same for all tries of one activity.
+    pub fn without_try(&self) -> &str {
+        without_try(&self.0)
+    }
+    /// Its labels alone.
+    pub fn unmarked(&self) -> Cow<'_, str> {
+        unmarked(&self.0)
     }
 }
 

@@ -32,6 +32,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use indexmap::IndexMap;
 use trefoil_ir::{Program, StepKind, walk};
+use trefoil_machine::key;
 use trefoil_runtime::ports::CallSite;
 use trefoil_runtime::{
     Finish, Key, ModelAnswer, ModelError, ModelErrorKind, ModelProvider, ModelRequest, ToolError, ToolHost,
@@ -140,7 +141,7 @@ impl Scripted {
             }
         }
         let strange = |names: &[&str], sort: &str, name: &str| {
-            if names.contains(&name) || name.contains(['/', '@', '[', '#', '!']) {
+            if names.contains(&name) || key::parts(name).nth(1).is_some() {
                 return None;
             }
             let hint = suggest::nearest(name, names.iter().copied()).map(|n| format!("; did you mean `{n}`?"));
@@ -166,11 +167,13 @@ impl Scripted {
     }
 
     fn find(&self, at: &CallSite<'_>, speaker: &str) -> Option<(&String, &Script<Answer>)> {
-        let key = &*at.key.0;
-        let without_try = key.rsplit_once('!').filter(|(_, n)| n.parse::<u32>().is_ok()).map(|(k, _)| k);
         let own = at.labels.last().map(|l| &**l);
         let around = at.labels.iter().rev().skip(1).map(|l| &**l);
-        let names = [Some(key), without_try, own, Some(speaker)].into_iter().flatten().chain(around).chain([ANY]);
+        let names = [Some(at.key.as_str()), Some(at.key.without_try()), own, Some(speaker)]
+            .into_iter()
+            .flatten()
+            .chain(around)
+            .chain([ANY]);
         names.into_iter().find_map(|name| self.answers.get_key_value(name))
     }
 }

@@ -2,6 +2,7 @@
 //! or frame shows a step.
 
 use serde_json::{Value, json};
+use trefoil_machine::key::{Part, parts};
 use trefoil_syntax::Location;
 
 use super::StepTrace;
@@ -40,20 +41,14 @@ pub(super) fn shown(graph: &Graph, steps: &[StepTrace], parents: &[Option<usize>
 /// A step's key without passes, items, iterations and tries.
 pub(super) fn pattern(key: &str) -> String {
     let mut out = String::with_capacity(key.len());
-    let mut skipping = false;
-    for c in key.chars() {
-        match c {
-            '@' | '[' | '#' | '!' => skipping = true,
-            '/' | '~' => {
-                skipping = false;
-                out.push(c);
-            }
-            ']' => {}
-            c if skipping && c.is_ascii_digit() => {}
-            c => {
-                skipping = false;
-                out.push(c);
-            }
+    for (n, part) in parts(key).enumerate() {
+        match part {
+            Part::Label(_) if n > 0 => out.push('/'),
+            Part::Own(_) => out.push('~'),
+            _ => {}
+        }
+        if let Part::Label(name) | Part::Own(name) = part {
+            out.push_str(name);
         }
     }
     out

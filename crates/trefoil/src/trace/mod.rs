@@ -12,6 +12,7 @@ mod place;
 mod write;
 
 pub use about::About;
+pub use trefoil_machine::key::{parent as outer, without_try};
 pub use write::Pending;
 
 use std::collections::HashMap;
@@ -178,29 +179,4 @@ pub const SCHEMA: &str = include_str!("schema.json");
 /// An event as JSON: its places are file names, lines and columns. `files` are those of the program.
 pub fn event_json(event: &Event, files: &Files) -> serde_json::Value {
     json::event(event, files)
-}
-
-/// The key around a key: without its last part.
-pub fn outer(key: &str) -> Option<&str> {
-    let end = key.rfind(['/', '@', '[', '#', '!', '~'])?;
-    key.get(..end)
-}
-
-/// A key without the try at its end.
-pub fn without_try(key: &str) -> &str {
-    match key.rsplit_once('!') {
-        Some((step, digits)) if !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()) => step,
-        _ => key,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::without_try;
-
-    #[test]
-    fn a_key_loses_its_try_and_nothing_else() {
-        assert_eq!((without_try("a!2"), without_try("a@2/b!10")), ("a", "a@2/b"));
-        assert_eq!((without_try("a!"), without_try("a!2/b"), without_try("a")), ("a!", "a!2/b", "a"));
-    }
 }

@@ -225,7 +225,7 @@ fn a_cancelled_run_ends_with_its_code() {
         let (engine, begun, _) = stuck();
         let run = engine.start(&weather(), json!({ "city": "x" })).unwrap();
         let canceller = run.canceller();
-        let (outcome, ()) = futures_util::join!(run.outcome(), async {
+        let (outcome, ()) = futures::join!(run.outcome(), async {
             begun.notified().await;
             canceller.cancel();
         });
@@ -372,7 +372,7 @@ fn one_engine_runs_flows_many_times_and_compiles_their_schemas_once() {
     let (flow, engine) = (Flow::from_text("shaped.yaml", SHAPED).unwrap(), Engine::new().provider(model));
     let outputs: Vec<serde_json::Value> = block_on(async {
         let runs = (0..20).map(|_| async { engine.start(&flow, ()).unwrap().output().await.unwrap() });
-        futures_util::future::join_all(runs).await
+        futures::future::join_all(runs).await
     });
     assert!(outputs.iter().all(|output| *output == json!({ "score": 3 })));
     assert_eq!(calls.load(Ordering::Relaxed), 20);
@@ -398,7 +398,7 @@ fn a_journal_is_kept_where_one_is_given() {
     let engine = Engine::new().tool("forecast", async |_: Place| Ok(1)).journal(journal.clone()).seed(1);
     let ids: Vec<String> = block_on(async {
         let runs = (0..2).map(|_| engine.start(&weather(), json!({ "city": "x" })).unwrap());
-        let outcomes = futures_util::future::join_all(runs.map(|run| run.outcome())).await;
+        let outcomes = futures::future::join_all(runs.map(|run| run.outcome())).await;
         outcomes.into_iter().map(|outcome| outcome.result.map(|_| outcome.run.to_string()).unwrap()).collect()
     });
     let mut kept = journal.runs();

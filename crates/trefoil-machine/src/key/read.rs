@@ -1,0 +1,119 @@
+//! How structural keys are read. Their grammar is documented at [`Key`](super::Key).
+
+use std::borrow::Cow;
+
+/// What begins a mark.
+const MARKS: [char; 5] = ['@', '[', '#', '!', '~'];
+
+/// A part of a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part<'k> {
+    /// The label that a segment begins with, escaped; empty for an unlabelled step.
+    Label(&'k str),
+    /// `@PASS`
+    Pass(u32),
+    /// `[ITEM]`
+    Item(u32),
+    /// `#ATTEMPT`
+    Iteration(u32),
+    /// `!TRY`
+    Try(u32),
+    /// `~NAME`: a copy, or an activity of the machine's own.
+    Own(&'k str),
+}
+
+/// The parts of a key in order. What is no key has parts, too: a mark without a number is passed over.
+pub fn parts(key: &str) -> impl Iterator<Item = Part<'_>> {
+    key.split('/').flat_map(|segment| {
+        let label = segment.find(MARKS).unwrap_or(segment.len());
+        let (label, mut rest) = segment.split_at(label);
+        let marks = std::iter::from_fn(move || {
+            loop {
+                let mut chars = rest.chars();
+                let sign = chars.next()?;
+                let after = chars.as_str();
+                let (mark, next) = after.split_at(after.find(MARKS).unwrap_or(after.len()));
+                rest = next;
+                let number = || mark.trim_end_matches(']').parse().ok();
+                let part = match sign {
+                    '@' => number().map(Part::Pass),
+                    '[' => number().map(Part::Item),
+                    '#' => number().map(Part::Iteration),
+                    '!' => number().map(Part::Try),
+                    _ => Some(Part::Own(mark)),
+                };
+                if part.is_some() {
+                    return part;
+                }
+            }
+        });
+        std::iter::once(Part::Label(label)).chain(marks)
+    })
+}
+
+/// The labels of a key, joined: what a person writes for a step, whichever pass, item, iteration, try or copy is meant.
+pub fn unmarked(key: &str) -> Cow<'_, str> {
+    if !key.contains(MARKS) {
+        return Cow::Borrowed(key);
+    }
+    let labels = parts(key).filter_map(|part| match part {
+        // An unlabelled step leaves a mark and no label.
+        Part::Label(label) if !label.is_empty() => Some(label),
+        _ => None,
+    });
+    Cow::Owned(labels.collect::<Vec<_>>().join("/"))
+}
+
+/// A key without the try at its end: the same for all tries of one activity.
+pub fn without_try(key: &str) -> &str {
+    match key.rsplit_once('!') {
+        Some((step, digits)) if !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()) => step,
+        _ => key,
+    }
+}
+
+/// The key around a key: without its last part.
+pub fn parent(key: &str) -> Option<&str> {
+    let end = key.rfind(['/', '@', '[', '#', '!', '~'])?;
+    key.get(..end)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_its_labels_and_marks() {
+        let all: Vec<Part<'_>> = parts("write@2[0]#3/review!2~timeout.1").collect();
+        let expected = [
+            Part::Label("write"),
+            Part::Pass(2),
+            Part::Item(0),
+            Part::Iteration(3),
+            Part::Label("review"),
+            Part::Try(2),
+            Part::Own("timeout.1"),
+        ];
+        assert_eq!(all, expected);
+        assert_eq!(parts("@1/b").collect::<Vec<_>>(), [Part::Label(""), Part::Pass(1), Part::Label("b")]);
+        assert_eq!(parts("a@x[/b!").collect::<Vec<_>>(), [Part::Label("a"), Part::Label("b")]);
+    }
+
+    #[test]
+    fn unmarked_keys_are_labels() {
+        assert_eq!(unmarked("A@2/b[3]#1/c!2~2"), "A/b/c");
+        assert_eq!(unmarked("a/@1/b"), "a/b");
+        assert_eq!(unmarked("a%2Fb%401"), "a%2Fb%401");
+    }
+
+    #[test]
+    fn a_key_loses_its_try_and_nothing_else() {
+        assert_eq!((without_try("a!2"), without_try("a@2/b!10")), ("a", "a@2/b"));
+        assert_eq!((without_try("a!"), without_try("a!2/b"), without_try("a")), ("a!", "a!2/b", "a"));
+    }
+
+    #[test]
+    fn the_key_around_is_without_the_last_part() {
+        assert_eq!((parent("a/b@2"), parent("a/b"), parent("a")), (Some("a/b"), Some("a"), None));
+    }
+}
