@@ -77,7 +77,7 @@ impl<'a> Evaluator<'a> {
         let work = self.work.get().saturating_add(amount as u64);
         self.work.set(work);
         if work > limits::WORK {
-            return Err(EvalError::Limit("the expression takes too much work".to_owned()));
+            return Err(EvalError::Limit("the expression is too expensive to evaluate".to_owned()));
         }
         Ok(())
     }
@@ -148,7 +148,7 @@ impl<'a> Evaluator<'a> {
                 Reduced::Missing => Ok(owned("".into())),
                 // JSON of JSON doubles with every step, so that it is measured before it is made.
                 Reduced::Known(value) if value.json_length() > limits::OUTPUT_BYTES => {
-                    Err(EvalError::Limit(format!("a value as JSON is over {} bytes", limits::OUTPUT_BYTES)))
+                    Err(EvalError::Limit(format!("a value is larger than {} bytes as JSON", limits::OUTPUT_BYTES)))
                 }
                 Reduced::Known(value) => Ok(function::json(&value)),
                 Reduced::Open(open) => Ok(Reduced::Open(Expression::Call(Function::Json, vec![open]))),

@@ -83,7 +83,7 @@ impl BadPath {
             Self::Empty(at) => {
                 let at = at.min(range.end.saturating_sub(1));
                 let message = format!("the path `{text}` has an empty segment");
-                mistakes.add(code, at..at + 1, message).help("put a name on both sides of each dot");
+                mistakes.add(code, at..at + 1, message).help("write a name on both sides of each dot");
             }
             Self::Character(at, c) => {
                 // Of `a | b` the bar is what is wrong, not the space before it.
@@ -95,9 +95,9 @@ impl BadPath {
                     _ => (at, c),
                 };
                 let message = if c.is_whitespace() {
-                    format!("white space in the path `{}`", text.trim())
+                    format!("the path `{}` contains a space", text.trim())
                 } else {
-                    format!("`{c}` does not belong in a path")
+                    format!("`{c}` is not allowed in a path")
                 };
                 mistakes.add(code, at..at + c.len_utf8(), message);
                 if let Some(advice) = advice(c) {
@@ -105,7 +105,7 @@ impl BadPath {
                 }
             }
             Self::TooLong => {
-                mistakes.add(code, range, format!("a path of over {SEGMENTS} segments"));
+                mistakes.add(code, range, format!("the path has more than {SEGMENTS} segments"));
             }
         }
     }

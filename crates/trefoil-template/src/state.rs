@@ -201,7 +201,7 @@ impl<'s> Bound<'s> {
             let rest = reference.dotted();
             let rest = rest.strip_prefix("working.").unwrap_or_default();
             mistakes
-                .add("working-dot-node-id", span, format!("`{}` names a node, which is not under `working`", id.name))
+                .add("working-dot-node-id", span, format!("`{}` is a node, and nodes are not under `working`", id.name))
                 .help(format!("write `{{{{ {rest} }}}}`"));
         }
     }

@@ -79,7 +79,7 @@ impl Builder {
                 // An alias that names nothing, which has been reported.
                 return Next::Ignored;
             }
-            findings.push(Diagnostic::error(rules::KEY, at, "a key is missing here").help("write `key: value`"));
+            findings.push(Diagnostic::error(rules::KEY, at, "missing key").help("write `key: value`"));
             return Next::Ignored;
         }
         if &*text.value == "<<" && text.style == Style::Plain {
@@ -112,7 +112,7 @@ impl Builder {
                     format!("the key `{}` appears twice in one mapping", shown(&entry.key.value)),
                 )
                 .label(Location::new(self.file, old.key.span), "the first one")
-                .help("remove one of the two, or rename it");
+                .help("remove or rename one of them");
                 // Only a value that ends where its line does not matter can go without a look at the text.
                 let simple = |t: &Text| !matches!(t.style, Style::Literal | Style::Folded);
                 let whole = Location::new(self.file, entry.key.span.cover(entry.value.span));
@@ -158,7 +158,7 @@ impl Builder {
                         Location::new(self.file, if source.span.is_empty() { at } else { source.span }),
                         format!("`<<` merges a mapping, not {}", source.describe()),
                     )
-                    .help("give it an alias of a mapping, or a list of them: `<<: *defaults`"),
+                    .help("use an alias of a mapping or a list of aliases: `<<: *defaults`"),
                 ),
             }
         }

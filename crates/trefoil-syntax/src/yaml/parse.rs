@@ -133,14 +133,14 @@ fn refuse(id: FileId, file: &SourceFile, limits: &Limits) -> Option<Diagnostic> 
     let text = file.text();
     let bytes = limits.bytes.min(u32::MAX as usize - 1);
     if text.len() > bytes {
-        let message = format!("the file has {} bytes, and {bytes} is the limit", text.len());
+        let message = format!("the file has {} bytes; the limit is {bytes}", text.len());
         return Some(Diagnostic::nowhere(rules::LIMIT, Severity::Error, Some(id), message).help("split the file"));
     }
     if let Some(at) = file.not_utf8() {
         let at = Location::new(id, Span::new(at, at + char::REPLACEMENT_CHARACTER.len_utf8() as u32));
         let found = Diagnostic::error(rules::ENCODING, at, "the file is not UTF-8 text");
         return Some(found.help(if text.contains('\0') {
-            "it looks like UTF-16 or a binary file: save it as UTF-8"
+            "it looks like UTF-16 or a binary file; save it as UTF-8"
         } else {
             "save the file as UTF-8"
         }));
@@ -148,8 +148,8 @@ fn refuse(id: FileId, file: &SourceFile, limits: &Limits) -> Option<Diagnostic> 
     let nul = memchr::memchr(0, text.as_bytes())? as u32;
     let at = Location::new(id, Span::new(nul, nul + 1));
     Some(
-        Diagnostic::error(rules::CHARACTER, at, "the file has a NUL character (U+0000)")
-            .help("this looks like a binary or UTF-16 file: save it as UTF-8 text"),
+        Diagnostic::error(rules::CHARACTER, at, "the file contains a NUL character (U+0000)")
+            .help("it looks like UTF-16 or a binary file; save it as UTF-8"),
     )
 }
 
@@ -162,13 +162,13 @@ fn control_character(id: FileId, text: &str) -> Option<Diagnostic> {
     let code = text.as_bytes().get(at).copied().unwrap_or(0);
     let at = Location::new(id, Span::new(at as u32, at as u32 + 1));
     Some(
-        Diagnostic::error(rules::CHARACTER, at, format!("the file has a control character (U+{code:04X})"))
-            .help(format!("remove it, or write it as `\\x{code:02X}` in a value with double quotes")),
+        Diagnostic::error(rules::CHARACTER, at, format!("the file contains a control character (U+{code:04X})"))
+            .help(format!("remove it, or write it as `\\x{code:02X}` in double quotes")),
     )
 }
 
 fn empty(id: FileId, text: &str) -> Diagnostic {
     let blank = text.trim_start_matches('\u{feff}').trim().is_empty();
-    let message = if blank { "the file is empty" } else { "the file has no content besides comments and markers" };
+    let message = if blank { "the file is empty" } else { "the file has only comments and markers" };
     Diagnostic::nowhere(rules::EMPTY, Severity::Error, Some(id), message)
 }

@@ -237,11 +237,11 @@ fn a_line_that_slipped_is_shown_beside_the_one_that_cannot_stand_because_of_it()
           b:
           type: number
             min: 0
-        --> 3 this line is indented no further than the key above it
+        --> 3 this line is not indented further than the key above it
         steps:
             - ref: c
             input: d
-        --> 2 or the item begins too far in: its keys stand two further in than its `-`
+        --> 2 or the item is indented too far; its keys are aligned two columns after its `-`
     "#]]
     .assert_eq(&told.concat());
     assert_eq!(labels("a: b\n  c: d\n"), [""; 0]);

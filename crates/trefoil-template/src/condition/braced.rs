@@ -53,7 +53,7 @@ pub(super) fn parse(b: &mut Builder<'_>) -> Option<Expression> {
                     missing(b, &span, before.as_ref(), "before");
                 } else if compared && clean {
                     b.mistakes
-                        .add(OPERATOR, span.clone(), "a second comparison without `&&` or `||` between")
+                        .add(OPERATOR, span.clone(), "two comparisons without `&&` or `||` between them")
                         .help("write `a == b && b == c`");
                 }
                 comparison = Some((c, span.clone()));
@@ -129,14 +129,14 @@ fn two_values(b: &mut Builder<'_>, span: Range<usize>) {
         match sign {
             Some(sign) => noted.meant(sign).help(format!("write `{sign}`")),
             None => noted.help(
-                "there is only `==`, `!=`, `<`, `>`, `<=`, `>=`: let an agent decide it, and compare what it answers",
+                "the operators are `==`, `!=`, `<`, `>`, `<=`, `>=`; for anything else, let an agent decide and compare its answer",
             ),
         }
         return;
     }
     b.mistakes
         .add(SYNTAX, span, "two values without an operator between them")
-        .help("compare them (`==`, `!=`, `<`, `>`, `<=`, `>=`) or join them (`&&`, `||`); text next to `{{path}}` is not joined to it");
+        .help("compare them (`==`, `!=`, `<`, `>`, `<=`, `>=`) or join them (`&&`, `||`); text next to `{{path}}` is not added to its value");
 }
 
 fn missing(b: &mut Builder<'_>, span: &Range<usize>, before: Option<&Range<usize>>, place: &str) {
@@ -148,7 +148,7 @@ fn missing(b: &mut Builder<'_>, span: &Range<usize>, before: Option<&Range<usize
     };
     let joint = matches!(shown, "&&" | "||");
     b.mistakes.add(SYNTAX, at.clone(), message).help(if joint {
-        "put a comparison there, or remove the operator"
+        "add a comparison, or remove the operator"
     } else {
         "for empty text write `''`"
     });
@@ -163,7 +163,7 @@ const OPERATORS: [(&str, Option<Comparison>, &str); 27] = [
     ("= =", Some(Comparison::Equal), "write `==`"),
     ("! =", Some(Comparison::NotEqual), "write `!=`"),
     ("=!", Some(Comparison::NotEqual), "write `!=`"),
-    ("~=", Some(Comparison::Equal), "there are no patterns: compare whole values with `==` or `!=`"),
+    ("~=", Some(Comparison::Equal), "patterns are not supported; compare whole values with `==` or `!=`"),
     ("≥", Some(Comparison::GreaterEqual), "write `>=`"),
     ("≤", Some(Comparison::LessEqual), "write `<=`"),
     ("≠", Some(Comparison::NotEqual), "write `!=`"),
@@ -179,10 +179,10 @@ const OPERATORS: [(&str, Option<Comparison>, &str); 27] = [
     (">", Some(Comparison::Greater), ""),
     ("<", Some(Comparison::Less), ""),
     ("=", Some(Comparison::Equal), "write `==`"),
-    ("!", None, "there is no negation: write `== false`, `== null` or `!=`"),
+    ("!", None, "`!` is not supported; write `== false`, `== null` or `!=`"),
     ("&", None, "write `&&`"),
     ("|", None, "write `||`"),
-    ("(", None, "`&&` binds tighter than `||`: write the alternatives out"),
+    ("(", None, "`&&` binds tighter than `||`; write out the alternatives"),
 ];
 
 fn tokens(b: &mut Builder<'_>) -> Vec<(Token, Range<usize>)> {
@@ -209,7 +209,7 @@ fn tokens(b: &mut Builder<'_>) -> Vec<(Token, Range<usize>)> {
         {
             at += text.len();
             if *text == "(" {
-                b.mistakes.add(SYNTAX, start..at, "there are no parentheses here").help(*instead);
+                b.mistakes.add(SYNTAX, start..at, "parentheses are not supported here").help(*instead);
             } else if !instead.is_empty() {
                 let noted = b.mistakes.add(OPERATOR, start..at, format!("there is no operator `{text}`"));
                 if let Some(sign) = sign_of(instead) {
@@ -226,9 +226,7 @@ fn tokens(b: &mut Builder<'_>) -> Vec<(Token, Range<usize>)> {
             at += c.len_utf8();
             // A closing parenthesis belongs to an opening one that is reported already.
             if c != ')' || !b.slice(0..start).contains('(') {
-                b.mistakes
-                    .add(SYNTAX, start..at, format!("`{c}` is not expected here"))
-                    .help("a path is written `{{path}}`");
+                b.mistakes.add(SYNTAX, start..at, format!("unexpected `{c}`")).help("write a path as `{{path}}`");
             }
             None
         } else if (c == '"' || c == '\'') && follows_word(b, start) {
@@ -301,14 +299,16 @@ fn placeholder(b: &mut Builder<'_>, open: usize) -> (usize, Expression) {
     let start = open + 2 + (inner.len() - inner.trim_start().len());
     let span = start..start + path.len();
     if path.is_empty() {
-        b.mistakes.add(CODE, open..end, "an empty placeholder").help("write `{{path}}`");
+        b.mistakes.add(CODE, open..end, "empty placeholder").help("write `{{path}}`");
         return (end, nothing);
     }
     if path.starts_with('/') && !b.mistakes.is_empty() {
         return (end, nothing);
     }
     if path.starts_with(['#', '/']) {
-        b.mistakes.add(SYNTAX, open..end, "blocks are not for conditions").help("write `{{path}}` and compare it");
+        b.mistakes
+            .add(SYNTAX, open..end, "blocks are not allowed in conditions")
+            .help("write `{{path}}` and compare it");
         return (end, nothing);
     }
     match path::dotted(b.source, span.clone()) {
@@ -319,10 +319,8 @@ fn placeholder(b: &mut Builder<'_>, open: usize) -> (usize, Expression) {
         Err(bad) => {
             bad.report(&mut b.mistakes, CODE, b.source, span, |c| {
                 Some(match c {
-                    '&' | '|' | '=' | '!' | '<' | '>' => {
-                        "operators stand outside of the braces: `{{a}} == ...`".to_owned()
-                    }
-                    '[' => "write `.0` for the first item of a list".to_owned(),
+                    '&' | '|' | '=' | '!' | '<' | '>' => "operators go outside the braces: `{{a}} == ...`".to_owned(),
+                    '[' => "write `.0` for the first list item".to_owned(),
                     _ => return None,
                 })
             });

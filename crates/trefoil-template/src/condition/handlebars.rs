@@ -78,7 +78,7 @@ fn comparison(c: &mut Cursor<'_, '_>) -> Option<Expression> {
     let at = c.at;
     if operator(c)?.is_some() {
         c.b.mistakes
-            .add("condition-bad-operator", at..c.at, "a second comparison without `&&` or `||` between")
+            .add("condition-bad-operator", at..c.at, "two comparisons without `&&` or `||` between them")
             .help("write `a < b && b < c`");
         return None;
     }
@@ -152,8 +152,8 @@ fn group(c: &mut Cursor<'_, '_>) -> Option<Expression> {
     };
     if matches!(c.peek(), Some('#' | '/')) {
         c.b.mistakes
-            .add("condition-unsupported", open..c.end, "blocks are not for conditions")
-            .help("write what would stand after `#if`, for example `blackboard.n < 3`");
+            .add("condition-unsupported", open..c.end, "blocks are not allowed in conditions")
+            .help("write only what would come after `#if`, for example `blackboard.n < 3`");
         return None;
     }
     let inner = either(c)?;
@@ -181,12 +181,12 @@ fn stray(c: &mut Cursor<'_, '_>) {
         return;
     };
     let (code, message, help) = match (word, first) {
-        ("and", _) => ("condition-bad-operator", "`and` does not stand between values".to_owned(), "write `&&`"),
-        ("or", _) => ("condition-bad-operator", "`or` does not stand between values".to_owned(), "write `||`"),
+        ("and", _) => ("condition-bad-operator", "`and` is not an operator between values".to_owned(), "write `&&`"),
+        ("or", _) => ("condition-bad-operator", "`or` is not an operator between values".to_owned(), "write `||`"),
         ("is", _) => ("condition-bad-operator", "there is no operator `is`".to_owned(), "write `==`"),
         ("-", _) | (_, '+' | '*' | '/' | '%') => (
             "condition-unsupported",
-            format!("`{first}`: conditions do not compute"),
+            format!("`{first}`: conditions cannot do arithmetic"),
             "compute it in a state and compare its output",
         ),
         (_, '=') => ("condition-bad-operator", "there is no operator `=`".to_owned(), "write `==`"),
@@ -199,16 +199,14 @@ fn stray(c: &mut Cursor<'_, '_>) {
         (_, '[') => (
             "condition-bad-path",
             "`[` does not belong in a path".to_owned(),
-            "write an item as `list.[0]` or `list.0`",
+            "write a list item as `list.[0]` or `list.0`",
         ),
-        ("", _) => (
-            "condition-syntax",
-            format!("`{first}` is not expected here"),
-            "a value is a path, a literal or a helper call",
-        ),
+        ("", _) => {
+            ("condition-syntax", format!("unexpected `{first}`"), "a value is a path, a literal or a helper call")
+        }
         _ => (
             "condition-syntax",
-            format!("`{word}` follows a value without an operator"),
+            format!("expected an operator before `{word}`"),
             "write `==`, `&&` or `||` between them",
         ),
     };

@@ -65,31 +65,31 @@ impl BadLiteral {
     /// Reports it; `range` is the literal. `joins`: the language has `&&` and `||`.
     pub fn report(self, mistakes: &mut Mistakes, code: &'static str, range: Range<usize>, joins: bool) {
         match self {
-            Self::Empty => mistakes.add(code, range, "a value is missing").help("for empty text write `''`"),
+            Self::Empty => mistakes.add(code, range, "missing value").help("for empty text write `''`"),
             Self::Unclosed => mistakes
-                .add(code, range, "quoted text without its closing quote")
-                .help("end it with the quote that it begins with"),
+                .add(code, range, "quoted text without a closing quote")
+                .help("end it with the quote that it starts with"),
             Self::Quote => mistakes
                 .add(code, range, "text after the closing quote")
-                .help("there are no escapes: use the other quote around it"),
+                .help("escapes are not supported; put the other kind of quote around it"),
             Self::Character(at, c) => {
                 let at = range.start + at;
                 let mistakes = mistakes.add(code, at..at + c.len_utf8(), format!("`{c}` in text without quotes"));
                 match c {
                     '&' | '|' | '<' | '>' | '=' | '!' => {
-                        mistakes.help("put the text into quotes, or split the condition")
+                        mistakes.help("put the text in quotes, or split the condition")
                     }
-                    _ => mistakes.help("put the text into quotes"),
+                    _ => mistakes.help("put the text in quotes"),
                 }
             }
             Self::Word(at, word) => {
                 let at = range.start + at;
                 let mistakes = mistakes.add(code, at..at + word.len(), format!("`{word}` is not an operator here"));
                 match word {
-                    _ if !joins => mistakes.help("put the text into quotes, or one `{{#if}}` into another"),
-                    "and" => mistakes.help("write `&&`, or put the text into quotes"),
-                    "or" => mistakes.help("write `||`, or put the text into quotes"),
-                    _ => mistakes.help("there is no negation: write `!=` or `== false`, or put the text into quotes"),
+                    _ if !joins => mistakes.help("put the text in quotes, or nest two `{{#if}}` blocks"),
+                    "and" => mistakes.help("write `&&`, or put the text in quotes"),
+                    "or" => mistakes.help("write `||`, or put the text in quotes"),
+                    _ => mistakes.help("`not` is not supported; write `!=` or `== false`, or put the text in quotes"),
                 }
             }
         }

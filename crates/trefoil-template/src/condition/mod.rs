@@ -38,15 +38,15 @@ impl Condition {
     pub fn examine(text: &str, policy: &Policy) -> Result<Condition, Broken> {
         let mut builder = Builder::new(text, policy);
         if text.len() > limits::CONDITION_BYTES {
-            let message = format!("a condition of over {} KB", limits::CONDITION_BYTES >> 10);
+            let message = format!("the condition is larger than {} KB", limits::CONDITION_BYTES >> 10);
             builder.mistakes.add("condition-too-large", 0..0, message);
             return Err(builder.broken());
         }
         if text.trim().is_empty() {
             builder
                 .mistakes
-                .add("condition-empty", 0..text.len(), "an empty condition")
-                .help("leave the key out where there is no condition");
+                .add("condition-empty", 0..text.len(), "empty condition")
+                .help("remove the key if there is no condition");
             return Err(builder.broken());
         }
         let expression = match policy.conditions {

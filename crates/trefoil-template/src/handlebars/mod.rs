@@ -148,8 +148,8 @@ impl<'t> Cursor<'_, 't> {
         let Some(end) = end_of_quoted(self.b.source.as_bytes(), self.at, true).filter(|end| *end < self.end) else {
             self.b
                 .mistakes
-                .add(self.codes.syntax, self.at..self.end, "quoted text without its closing quote")
-                .help(format!("end it with `{quote}`; a quote inside of it is written `\\{quote}`"));
+                .add(self.codes.syntax, self.at..self.end, "quoted text without a closing quote")
+                .help(format!("end it with `{quote}`; write a quote inside it as `\\{quote}`"));
             return None;
         };
         let text = self.b.slice(self.at + 1..end);
@@ -175,7 +175,7 @@ impl<'t> Cursor<'_, 't> {
             let span = open..(self.at + 1).min(self.end);
             self.b
                 .mistakes
-                .add(self.codes.syntax, span, "a helper's name is expected after `(`")
+                .add(self.codes.syntax, span, "expected the name of a helper after `(`")
                 .help("write `(helper argument ...)`, for example `(eq a b)`");
             return None;
         }
@@ -193,7 +193,7 @@ impl<'t> Cursor<'_, 't> {
     pub fn enter(&mut self, at: usize) -> bool {
         self.depth += 1;
         if self.depth > limits::DEPTH {
-            let message = format!("more than {} levels within each other", limits::DEPTH);
+            let message = format!("nested more than {} levels deep", limits::DEPTH);
             self.b.mistakes.add(self.codes.deep, at..at + 1, message);
             return false;
         }
@@ -244,7 +244,7 @@ impl<'t> Cursor<'_, 't> {
         match helper.apply(arguments) {
             Ok(call) => Some(call),
             Err(wanted) => {
-                let message = format!("`{name}` takes {wanted}");
+                let message = format!("`{name}` needs {wanted}");
                 self.b
                     .mistakes
                     .add(self.codes.arguments, span, message)
@@ -269,7 +269,7 @@ impl<'t> Cursor<'_, 't> {
         let end = self.at + len;
         let span = started..end;
         let meant = self.b.slice(span.clone()).trim().replace('[', ".").replace(']', "");
-        let noted = self.b.mistakes.add(self.codes.syntax, self.at..end, "an item of a list comes after a dot");
+        let noted = self.b.mistakes.add(self.codes.syntax, self.at..end, "a list item needs a dot before it");
         noted.help(format!("write `{meant}`"));
         true
     }
@@ -299,7 +299,7 @@ impl<'t> Cursor<'_, 't> {
         let operator = ["===", "!==", "==", "!=", "<=", ">=", "&&", "||"].into_iter().find(|op| rest.starts_with(op));
         let shown = operator.map_or_else(|| c.to_string(), str::to_owned);
         let span = self.at..self.at + shown.len();
-        self.b.mistakes.add(self.codes.syntax, span, format!("`{shown}` is not expected here"));
+        self.b.mistakes.add(self.codes.syntax, span, format!("unexpected `{shown}`"));
         let helper = match shown.as_str() {
             "==" | "===" => Some("eq"),
             "!=" | "!==" => Some("ne"),
@@ -314,11 +314,11 @@ impl<'t> Cursor<'_, 't> {
         match (helper, c) {
             (Some(helper), _) => self.b.mistakes.help(format!("write `({helper} a b)`")),
             (_, '!') => self.b.mistakes.help("write `(not a)`"),
-            (_, '+' | '-' | '*' | '/' | '%') => self.b.mistakes.help("templates do not compute"),
-            (_, '[') => self.b.mistakes.help("write an item as `list.[0]` or `list.0`"),
+            (_, '+' | '-' | '*' | '/' | '%') => self.b.mistakes.help("templates cannot do arithmetic"),
+            (_, '[') => self.b.mistakes.help("write a list item as `list.[0]` or `list.0`"),
             (_, '?') if rest.starts_with("??") => self.b.mistakes.help("write `{{default a \"text\"}}`"),
             (_, '?') => self.b.mistakes.help("write `{{#if a}}...{{else}}...{{/if}}`"),
-            (_, '|') => self.b.mistakes.help("there are no filters; helpers come first: `{{upper name}}`"),
+            (_, '|') => self.b.mistakes.help("filters are not supported; use a helper: `{{upper name}}`"),
             _ => {}
         }
     }

@@ -48,7 +48,7 @@ impl Cursor<'_, '_> {
         }
         let span = start..self.at;
         if segments.len() > SEGMENTS {
-            self.b.mistakes.add(self.codes.path, span, format!("a path of over {SEGMENTS} segments"));
+            self.b.mistakes.add(self.codes.path, span, format!("the path has more than {SEGMENTS} segments"));
             return None;
         }
         self.resolve(&prefix, segments, span)
@@ -109,7 +109,7 @@ impl Cursor<'_, '_> {
         self.at += name.len();
         if name.ends_with('-') && self.rest().starts_with('>') {
             let arrow = self.at - 1..self.at + 1;
-            self.b.mistakes.add(self.codes.path, arrow, "`->` is not expected here").meant(".").help("write `.`");
+            self.b.mistakes.add(self.codes.path, arrow, "unexpected `->`").meant(".").help("write `.`");
             return None;
         }
         if name == "this" && !prefix.data {
@@ -119,8 +119,8 @@ impl Cursor<'_, '_> {
             }
             self.b
                 .mistakes
-                .add(self.codes.path, at..self.at, "`this` can only begin a path")
-                .help("a member of that name is written `.[this]`");
+                .add(self.codes.path, at..self.at, "`this` is only allowed at the start of a path")
+                .help("write a property of that name as `.[this]`");
             return None;
         }
         Some(Some(self.make_segment(at..self.at)))
@@ -134,11 +134,11 @@ impl Cursor<'_, '_> {
         let span = self.at..closed.map_or(inside, after);
         let text = closed.map(|end| self.b.slice(inside..end)).filter(|t| !t.contains(['"', '\'', '\\']));
         let outer = '\'';
-        let noted = self.b.mistakes.add(self.codes.syntax, span, format!("`{quote}` does not quote text"));
+        let noted = self.b.mistakes.add(self.codes.syntax, span, format!("`{quote}` is not a quote here"));
         if let Some(text) = text {
             noted.meant(format!("{outer}{text}{outer}"));
         }
-        noted.help("write straight quotes, `\"` or `'`");
+        noted.help("use straight quotes, `\"` or `'`");
     }
 
     fn make_segment(&self, span: Range<usize>) -> Segment {
@@ -149,16 +149,16 @@ impl Cursor<'_, '_> {
         let next = self.peek();
         let written = self.b.slice(start..at);
         if start == at {
-            return self.unexpected("a path is expected", None);
+            return self.unexpected("expected a path", None);
         }
         let span = at.saturating_sub(1)..next.map_or(at, |c| at + c.len_utf8()).max(at);
         let message = match next {
-            Some('.') => format!("the path `{written}` has an empty segment or climbs after a name"),
+            Some('.') => format!("the path `{written}` has an empty segment, or a `..` after a name"),
             _ => format!("the path `{written}` ends with a separator"),
         };
         self.b.mistakes.add(self.codes.path, span, message).help(match next {
-            Some('.') => "`../` can only begin a path",
-            _ => "put a name after it",
+            Some('.') => "`../` is only allowed at the start of a path",
+            _ => "add a name after it",
         });
     }
 

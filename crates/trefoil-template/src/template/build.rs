@@ -290,7 +290,7 @@ impl<'t> Builder<'t> {
     fn push(&mut self, block: Block<'t>) {
         self.sealed = self.ops.len();
         if self.blocks.len() == limits::DEPTH {
-            let message = format!("more than {} blocks within each other", limits::DEPTH);
+            let message = format!("blocks are nested more than {} levels deep", limits::DEPTH);
             self.mistakes.add("template-too-deep", block.span.clone(), message);
         }
         self.blocks.push(block);
@@ -313,7 +313,7 @@ impl<'t> Builder<'t> {
         let at = self.ops.len();
         let Some(block) = self.blocks.last_mut() else {
             self.mistakes
-                .add("template-stray-else", span, "`else` outside of a block")
+                .add("template-stray-else", span, "`else` outside a block")
                 .help("put it between `{{#if ...}}` and `{{/if}}`");
             return;
         };
@@ -321,7 +321,7 @@ impl<'t> Builder<'t> {
             let name = block.name;
             self.mistakes
                 .add("template-stray-else", span, format!("a second `else` in one `{{{{#{name}}}}}`"))
-                .help("use `{{else if ...}}` for all but the last");
+                .help("use `{{else if ...}}` for all but the last one");
             return;
         }
         block.guarded = !block.guarded && block.op.is_some();
@@ -354,8 +354,10 @@ impl<'t> Builder<'t> {
     /// `{{/name}}`.
     pub fn close(&mut self, name: &'t str, span: Range<usize>) {
         let Some(innermost) = self.innermost() else {
-            let message = format!("`{{{{/{name}}}}}` closes nothing");
-            self.mistakes.add("template-stray-close", span, message).help("remove it, or open its block before it");
+            let message = format!("`{{{{/{name}}}}}` has no opening block");
+            self.mistakes
+                .add("template-stray-close", span, message)
+                .help("remove it, or add the opening tag before it");
             return;
         };
         if innermost != name {
@@ -365,7 +367,7 @@ impl<'t> Builder<'t> {
                     self.unclosed();
                 }
             } else {
-                let message = format!("`{{{{/{name}}}}}` where `{{{{#{innermost}}}}}` is open");
+                let message = format!("`{{{{/{name}}}}}` cannot close `{{{{#{innermost}}}}}`");
                 self.mistakes
                     .add("template-stray-close", span, message)
                     .help(format!("close it with `{{{{/{innermost}}}}}`"));

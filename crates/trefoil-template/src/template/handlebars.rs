@@ -16,7 +16,7 @@ const CODES: Codes = Codes {
     deep: "template-too-deep",
 };
 
-const ESCAPE: &str = "to print braces write `\\{{`";
+const ESCAPE: &str = "write `\\{{` for literal braces";
 
 /// A tag cut out of the source.
 struct Tag {
@@ -124,7 +124,7 @@ fn cut(b: &mut Builder<'_>, open: usize) -> Result<Tag, usize> {
         Close::Nested(inner) if inside_path(b.slice(at..inner)) => {
             let head = b.slice(at..inner).trim().trim_end_matches(['.', '/', '[']);
             b.mistakes.add("template-syntax", open..inner + 2, "a tag inside a tag").help(format!(
-                "tags do not nest; for a member whose name is a value write `{{{{lookup {head} name}}}}`"
+                "tags cannot be nested; to look up a property by a value, write `{{{{lookup {head} name}}}}`"
             ));
             let end = b.slice(inner..b.source.len()).find("}}}}").map_or(inner, |len| inner + len + 4);
             return Err(end);
@@ -150,7 +150,7 @@ fn cut(b: &mut Builder<'_>, open: usize) -> Result<Tag, usize> {
         } else {
             b.mistakes
                 .add("template-unclosed", open..end, "`{{{` is closed by two braces")
-                .help("end it with `}}}`; `{{x}}` does the same, nothing is ever escaped");
+                .help("end it with `}}}`, or write `{{x}}`, which means the same because nothing is escaped");
             return Err(end);
         }
     }
@@ -163,8 +163,8 @@ fn cut(b: &mut Builder<'_>, open: usize) -> Result<Tag, usize> {
         Some(b'/') => (Kind::Close, 1),
         Some(b'^') if text.len() > 1 => (Kind::Inverted, 1),
         Some(b'^') => (Kind::Else, 1),
-        Some(b'>') => (refuse(b, open..end, "partials are not in this dialect"), 1),
-        Some(b'*') => (refuse(b, open..end, "decorators are not in this dialect"), 1),
+        Some(b'>') => (refuse(b, open..end, "partials are not supported"), 1),
+        Some(b'*') => (refuse(b, open..end, "decorators are not supported"), 1),
         _ if text == "else" || text.strip_prefix("else").is_some_and(|rest| rest.starts_with(char::is_whitespace)) => {
             (Kind::Else, 4)
         }
@@ -181,7 +181,7 @@ fn inside_path(text: &str) -> bool {
 }
 
 fn refuse(b: &mut Builder<'_>, span: Range<usize>, message: &str) -> Kind {
-    b.mistakes.add("template-unsupported", span, message).help("put the text itself here");
+    b.mistakes.add("template-unsupported", span, message).help("write the text itself here");
     Kind::Refused
 }
 
@@ -204,7 +204,7 @@ fn raw_block(b: &mut Builder<'_>, open: usize) -> usize {
     let rest = b.slice(open..b.source.len());
     let end = rest.find("}}}}").map_or(b.source.len(), |len| open + len + 4);
     if !rest.starts_with("{{{{/") {
-        b.mistakes.add("template-unsupported", open..end, "raw blocks are not in this dialect").help(ESCAPE);
+        b.mistakes.add("template-unsupported", open..end, "raw blocks are not supported").help(ESCAPE);
     }
     end
 }
@@ -272,14 +272,14 @@ fn cursor<'c, 't>(b: &'c mut Builder<'t>, inner: &Range<usize>) -> Cursor<'c, 't
 /// A path, a literal or a helper call.
 fn placeholder(b: &mut Builder<'_>, tag: &Tag) -> Option<Expression> {
     if tag.inner.is_empty() {
-        b.mistakes.add("template-empty", tag.span.clone(), "an empty placeholder").help(ESCAPE);
+        b.mistakes.add("template-empty", tag.span.clone(), "empty placeholder").help(ESCAPE);
         return None;
     }
     if let (word @ ("end" | "endif" | "endeach" | "endwith" | "endunless" | "endfor" | "fi"), Some(open)) =
         (b.slice(tag.inner.clone()), b.innermost())
     {
         let (meant, span) = (format!("{{{{/{open}}}}}"), tag.span.clone());
-        let noted = b.mistakes.add("template-stray-close", span.clone(), format!("`{word}` closes no block"));
+        let noted = b.mistakes.add("template-stray-close", span.clone(), format!("`{word}` does not close a block"));
         noted.meant(meant.clone()).help(format!("close it with `{meant}`"));
         b.close(open, span);
         return None;
@@ -307,7 +307,7 @@ fn placeholder(b: &mut Builder<'_>, tag: &Tag) -> Option<Expression> {
     ) {
         let arguments: Vec<&str> = inner.split(',').map(str::trim).collect();
         let meant = format!("{name} {}", arguments.join(" "));
-        let message = format!("`{name}` is a helper: its argument comes after it, without parentheses");
+        let message = format!("`{name}` is a helper; write its argument after it, without parentheses");
         let noted = c.b.mistakes.add("template-syntax", tag.inner.clone(), message);
         noted.meant(meant.clone()).help(format!("write `{{{{{meant}}}}}`"));
         return None;
@@ -324,7 +324,7 @@ fn placeholder(b: &mut Builder<'_>, tag: &Tag) -> Option<Expression> {
         };
     if is_call && BLOCKS.contains(&name) {
         let meant = format!("#{}", c.b.slice(tag.inner.clone()));
-        let message = format!("`{name}` opens a block, but has no `#` here");
+        let message = format!("`{name}` needs a `#` to open a block");
         let noted = c.b.mistakes.add("template-unknown-helper", tag.inner.clone(), message);
         noted.meant(meant.clone()).help(format!("write `{{{{{meant}}}}}`"));
         b.open_broken(name, tag.span.clone());
@@ -352,22 +352,22 @@ fn block(b: &mut Builder<'_>, tag: &Tag, inverted: bool) {
     let span = tag.span.clone();
     if text.starts_with('>') || text.starts_with('*') {
         b.mistakes
-            .add("template-unsupported", span.clone(), "partials and decorators are not in this dialect")
-            .help("put the text itself here");
+            .add("template-unsupported", span.clone(), "partials and decorators are not supported")
+            .help("write the text itself here");
         let rest = text.trim_start_matches(['>', '*', ' ']);
         let name = rest.get(..rest.find(|c: char| !in_name(c)).unwrap_or(rest.len())).unwrap_or_default();
         return b.open_broken(name, span);
     }
     if name.is_empty() && matches!(tag.kind, Kind::Else) {
         b.mistakes
-            .add("template-bad-arguments", span.clone(), "`else` alone takes no condition")
+            .add("template-bad-arguments", span.clone(), "`else` cannot have a condition")
             .help(format!("write `{{{{else if {text}}}}}`"));
         return b.open_broken("if", span);
     }
     if let (Kind::Open, Some(b'.' | b'/')) = (tag.kind, text.as_bytes().get(name_len)) {
         b.mistakes
-            .add("template-unknown-block", span.clone(), format!("`{text}` is a path, no block"))
-            .help(format!("write `{{{{#with {text}}}}}`, for a list `{{{{#each {text}}}}}`"));
+            .add("template-unknown-block", span.clone(), format!("`{text}` is a path, not a block"))
+            .help(format!("write `{{{{#with {text}}}}}`, or for a list `{{{{#each {text}}}}}`"));
         return b.open_broken(text, span);
     }
     if name == "else" {
@@ -375,13 +375,11 @@ fn block(b: &mut Builder<'_>, tag: &Tag, inverted: bool) {
     }
     if !BLOCKS.contains(&name) {
         let message =
-            if name.is_empty() { "a block without a name".to_owned() } else { format!("unknown block `{name}`") };
+            if name.is_empty() { "block without a name".to_owned() } else { format!("unknown block `{name}`") };
         b.mistakes.add("template-unknown-block", span.clone(), message).help(
             match crate::suggest::closest(name, &BLOCKS) {
                 Some(meant) => format!("did you mean `{{{{#{meant}}}}}`?"),
-                None => {
-                    "the blocks are `if`, `unless`, `each` and `with`; for a list write `{{#each list}}`".to_owned()
-                }
+                None => "the blocks are `if`, `unless`, `each` and `with`; use `{{#each list}}` for a list".to_owned(),
             },
         );
         return b.open_broken(name, span);
@@ -411,7 +409,7 @@ fn block(b: &mut Builder<'_>, tag: &Tag, inverted: bool) {
 /// `{{#else}}` and `{{/else}}`.
 fn not_a_block(b: &mut Builder<'_>, tag: &Tag) {
     let meant = format!("{{{{{}}}}}", b.slice(tag.inner.clone()));
-    let noted = b.mistakes.add("template-unknown-block", tag.span.clone(), "`else` is no block of its own");
+    let noted = b.mistakes.add("template-unknown-block", tag.span.clone(), "`else` is not a block");
     noted.meant(meant.clone()).help(format!("write `{meant}`"));
     if b.innermost().is_some() {
         b.otherwise(tag.span.clone());
@@ -447,7 +445,7 @@ fn head<'t>(b: &mut Builder<'t>, tag: &Tag, name: &str) -> Option<Head<'t>> {
     let next = behind.trim_start();
     if let (true, Some(list)) = (name == "each" && behind.len() > next.len(), next.strip_prefix("in ")) {
         let meant = format!("each {} as |{word}|", list.trim());
-        let noted = c.b.mistakes.add(CODE, tag.inner.clone(), "a list is named first, and its item after it");
+        let noted = c.b.mistakes.add(CODE, tag.inner.clone(), "the list comes first, then the name of its item");
         noted.meant(meant.clone()).help(format!("write `{{{{#{meant}}}}}`"));
         return None;
     }
@@ -461,8 +459,8 @@ fn head<'t>(b: &mut Builder<'t>, tag: &Tag, name: &str) -> Option<Head<'t>> {
     {
         let call = c.b.slice(first..c.end).trim();
         c.b.mistakes
-            .add(CODE, c.end - next.len()..c.end, format!("`{name}` takes one value"))
-            .help(format!("put the helper into parentheses: `{{{{#{name} ({call})}}}}`"));
+            .add(CODE, c.end - next.len()..c.end, format!("`{name}` needs one value"))
+            .help(format!("put the helper in parentheses: `{{{{#{name} ({call})}}}}`"));
         return None;
     }
     let value = c.argument()?;
@@ -476,8 +474,10 @@ fn head<'t>(b: &mut Builder<'t>, tag: &Tag, name: &str) -> Option<Head<'t>> {
             match (conditional, named.name, named.value) {
                 (true, "includeZero", Expression::Literal(Value::Bool(include))) => zero = include,
                 (_, option, _) => {
-                    let message = format!("`{name}` has no option `{option}` with such a value");
-                    c.b.mistakes.add(CODE, named.span, message).help("`if` and `unless` have `includeZero=true`");
+                    let message = format!("invalid option `{option}` for `{name}`");
+                    c.b.mistakes
+                        .add(CODE, named.span, message)
+                        .help("`if` and `unless` have one option, `includeZero=true`");
                     return None;
                 }
             }
@@ -485,11 +485,11 @@ fn head<'t>(b: &mut Builder<'t>, tag: &Tag, name: &str) -> Option<Head<'t>> {
             parameters = block_parameters(&mut c)?;
         } else if c.at_argument() {
             let helper = c.b.slice(first..first + c.b.slice(first..c.end).find(|c| !in_name(c)).unwrap_or(0));
-            let message = format!("`{name}` takes one value");
+            let message = format!("`{name}` needs one value");
             c.b.mistakes.add(CODE, c.at..c.end, message);
             if crate::handlebars::helper(helper).is_some() {
                 let call = c.b.slice(first..c.end).trim();
-                c.b.mistakes.help(format!("put the helper into parentheses: `{{{{#{name} ({call})}}}}`"));
+                c.b.mistakes.help(format!("put the helper in parentheses: `{{{{#{name} ({call})}}}}`"));
             }
             return None;
         } else {
@@ -514,7 +514,7 @@ fn block_parameters<'t>(c: &mut Cursor<'_, 't>) -> Option<[Option<&'t str>; 2]> 
         }
         _ => {
             c.b.mistakes
-                .add("template-bad-arguments", start..c.end, "one or two names are expected between bars")
+                .add("template-bad-arguments", start..c.end, "expected one or two names between the bars")
                 .help("write `as |item|` or `as |item index|`");
             None
         }

@@ -80,7 +80,7 @@ impl Template {
     pub fn examine(text: &str, policy: &Policy) -> Result<Template, Broken> {
         let mut builder = build::Builder::new(text, policy);
         if text.len() > crate::limits::TEMPLATE_BYTES {
-            let message = format!("a template of over {} KB", crate::limits::TEMPLATE_BYTES >> 10);
+            let message = format!("the template is larger than {} KB", crate::limits::TEMPLATE_BYTES >> 10);
             builder.mistakes.add("template-too-large", 0..0, message);
             return Err(builder.broken());
         }

@@ -10,7 +10,7 @@ use crate::template::build::{Builder, Opening};
 use crate::template::scan::{Close, end_of_quoted, find_close, find_open};
 use crate::value::Value;
 
-const NO_ESCAPE: &str = "there is no escape for a literal `{{` here: pass such text in as a value";
+const NO_ESCAPE: &str = "a literal `{{` cannot be escaped here; pass such text in as a value";
 
 /// Reads the whole source.
 pub(crate) fn parse(b: &mut Builder<'_>) {
@@ -96,7 +96,7 @@ fn nested(b: &mut Builder<'_>, open: usize, inner: usize) -> usize {
     };
     let path = b.slice(inner + 2..inner_end).trim();
     b.mistakes
-        .add("template-bad-condition", inner..inner_end + 2, "a placeholder inside of a tag")
+        .add("template-bad-condition", inner..inner_end + 2, "a placeholder inside a tag")
         .help(format!("write the path without braces: `{path}`"));
     let Close::At(close) = find_close(b.source, inner_end + 2, false) else { return inner_end + 2 };
     let name = b.slice(open + 3..inner).split_whitespace().next().unwrap_or("if");
@@ -115,7 +115,7 @@ fn triple(b: &mut Builder<'_>, open: usize) -> usize {
     let meant = format!("{{{{{path}}}}}");
     let plain = !path.is_empty() && path.chars().all(|c| in_segment(c) || c == '.');
     b.mistakes.add("template-unsupported", open..end, "triple braces").help(format!(
-        "write `{meant}`, nothing is ever escaped; for a brace before a placeholder put a space between"
+        "write `{meant}`, because nothing is escaped; for a brace before a placeholder, put a space between them"
     ));
     // Behind a word the outer braces are those of another language (`\\textbf{{{unit}}}`).
     let behind_word = b.slice(0..open).ends_with(char::is_alphanumeric);
@@ -131,19 +131,19 @@ fn inside(b: &mut Builder<'_>, tag: Range<usize>, inner: Range<usize>) {
     let blocks = b.policy.blocks == Blocks::If;
     match text.chars().next() {
         None => {
-            b.mistakes.add("template-empty", tag, "an empty placeholder").help(NO_ESCAPE);
+            b.mistakes.add("template-empty", tag, "empty placeholder").help(NO_ESCAPE);
         }
         Some('#') => open(b, tag, inner),
         Some('/') => close(b, tag, inner),
         Some('!') => {
             b.mistakes
-                .add("template-unsupported", tag, "this dialect has no comments in templates")
-                .help("write the comment outside of the text, as a YAML comment");
+                .add("template-unsupported", tag, "templates here have no comments")
+                .help("write a YAML comment outside the text");
         }
         Some('^') if blocks => stray_else(b, tag),
         Some(_) if blocks && text.split_whitespace().next() == Some("else") => stray_else(b, tag),
         Some(sigil @ ('>' | '&' | '^' | '*')) => {
-            b.mistakes.add("template-unsupported", tag, format!("tags with `{sigil}` are not in this dialect"));
+            b.mistakes.add("template-unsupported", tag, format!("tags with `{sigil}` are not supported"));
         }
         Some(_) => placeholder(b, inner),
     }
@@ -185,19 +185,19 @@ fn of_another_language(b: &mut Builder<'_>, span: Range<usize>) -> bool {
     if word == "if" && !rest.is_empty() {
         // Where the end is written otherwise as well, half of a change would be another mistake.
         let ends = b.slice(span.end..b.source.len()).contains("{{/if}}");
-        let mistake = b.mistakes.add(CODE, span, "a block begins with `#`");
+        let mistake = b.mistakes.add(CODE, span, "a block starts with `#`");
         let mistake = if ends { mistake.meant(format!("#if {rest}")) } else { mistake };
         mistake.help(format!("write `{{{{#if {rest}}}}}`"));
     } else if text.starts_with("../") || text.starts_with("./") {
         b.mistakes
-            .add(CODE, span, "a template reads only the state of its own agent, from the top")
-            .help("write the name alone; what an agent inside a step needs comes by the step's `input`");
+            .add(CODE, span, "a template reads only the state of its own agent, from the top level")
+            .help("write only the name; pass values to an agent inside a step with the step's `input`");
     } else if text.contains('/')
         && text.split('/').all(|part| !part.is_empty() && part.chars().all(|c| in_segment(c) || c == '.'))
     {
         let meant = text.replace('/', ".");
         b.mistakes
-            .add(CODE, span, "the segments of a path stand between dots")
+            .add(CODE, span, "write dots between the segments of a path")
             .meant(meant.clone())
             .help(format!("write `{meant}`"));
     } else if matches!(
@@ -206,8 +206,8 @@ fn of_another_language(b: &mut Builder<'_>, span: Range<usize>) -> bool {
     ) && !rest.is_empty()
     {
         b.mistakes
-            .add(CODE, span, format!("there is no helper `{word}`"))
-            .help("templates only print values: lists and objects as JSON");
+            .add(CODE, span, format!("unknown helper `{word}`"))
+            .help("templates only print values; lists and objects are printed as JSON");
     } else {
         return false;
     }
@@ -227,17 +227,17 @@ fn dotted(b: &mut Builder<'_>, span: Range<usize>) -> Option<Vec<crate::scope::S
 
 fn advice(c: char, filters: bool) -> Option<String> {
     Some(match c {
-        '[' => "write `.0` for the first item of a list, `.key` for a member".to_owned(),
+        '[' => "write `.0` for the first list item, and `.key` for a property".to_owned(),
         '\'' | '"' if filters => {
             "quoted text is allowed only in `default('...')` and `json_or_default('...')`".to_owned()
         }
-        '\'' | '"' => "write text outside of the braces".to_owned(),
+        '\'' | '"' => "write text outside the braces".to_owned(),
         '(' if filters => "write a path before the filter: `{{ path | default('text') }}`".to_owned(),
-        '(' => "there are no functions or helpers in this dialect".to_owned(),
-        '|' => "there are no filters in this dialect".to_owned(),
-        '=' | '!' | '<' | '>' | '&' if filters => "templates do not compare; use `when` on an edge".to_owned(),
-        '=' | '!' | '<' | '>' | '&' => "only `{{#if}}`, `when` and `until` compare".to_owned(),
-        '+' | '*' | '/' => "templates do not compute".to_owned(),
+        '(' => "functions and helpers are not supported here".to_owned(),
+        '|' => "filters are not supported here".to_owned(),
+        '=' | '!' | '<' | '>' | '&' if filters => "templates cannot compare; use `when` on an edge".to_owned(),
+        '=' | '!' | '<' | '>' | '&' => "only `{{#if}}`, `when` and `until` can compare".to_owned(),
+        '+' | '*' | '/' => "templates cannot do arithmetic".to_owned(),
         '{' | '}' => "close the tag with `}}`".to_owned(),
         c if c.is_whitespace() => NO_ESCAPE.to_owned(),
         _ => return None,
@@ -257,7 +257,7 @@ fn filter(b: &mut Builder<'_>, range: Range<usize>) -> Option<(Range<usize>, boo
         "json_or_default" => true,
         _ => {
             let message =
-                if name.is_empty() { "a filter without a name".to_owned() } else { format!("unknown filter `{name}`") };
+                if name.is_empty() { "filter without a name".to_owned() } else { format!("unknown filter `{name}`") };
             b.mistakes.add(
                 CODE,
                 if name.is_empty() { range.clone() } else { range.start..range.start + name_len },
@@ -280,29 +280,29 @@ fn filter(b: &mut Builder<'_>, range: Range<usize>) -> Option<(Range<usize>, boo
     let mut at = skip(range.start + name_len);
     let argument = if bytes.get(at) == Some(&b'(') { skip(at + 1) } else { range.end };
     if argument >= range.end || !matches!(bytes.get(argument), Some(b'"' | b'\'')) {
-        b.mistakes.add(CODE, range, format!("`{name}` needs a text in quotes")).help(FORM);
+        b.mistakes.add(CODE, range, format!("`{name}` needs a quoted text")).help(FORM);
         return None;
     }
     let end = end_of_quoted(bytes, argument, false).filter(|end| *end < range.end);
     let Some(end) = end else {
         b.mistakes
-            .add(CODE, argument..range.end, "the text of the filter has no closing quote")
-            .help("end it with the quote that it begins with");
+            .add(CODE, argument..range.end, "the filter's text has no closing quote")
+            .help("end it with the quote that it starts with");
         return None;
     };
     at = skip(end + 1);
     if bytes.get(at) != Some(&b')') || at >= range.end {
         let rest = at.min(range.end)..range.end;
         b.mistakes
-            .add(CODE, if rest.is_empty() { range } else { rest }, format!("`{name}` is not closed after its text"))
-            .help("a text cannot contain the quote that it begins with, and there are no escapes: use the other quote");
+            .add(CODE, if rest.is_empty() { range } else { rest }, format!("missing `)` after the text of `{name}`"))
+            .help("the text cannot contain the quote around it, and escapes are not supported; use the other kind of quote");
         return None;
     }
     at = skip(at + 1);
     if at < range.end {
         let junk = b.slice(at..range.end);
         let message = if junk.starts_with('|') { "a second filter" } else { "text after the filter" };
-        b.mistakes.add(CODE, at..range.end, message).help("a placeholder has one filter, at its end");
+        b.mistakes.add(CODE, at..range.end, message).help("a placeholder can have one filter, at its end");
         return None;
     }
     Some((argument + 1..end, json))
@@ -313,19 +313,19 @@ fn open(b: &mut Builder<'_>, tag: Range<usize>, inner: Range<usize>) {
     let name = text.split_whitespace().next().unwrap_or_default();
     let spaced = text.starts_with(char::is_whitespace) || inner.start != tag.start + 2;
     if name.is_empty() {
-        b.mistakes.add("template-unknown-block", tag, "a block without a name");
+        b.mistakes.add("template-unknown-block", tag, "block without a name");
         return;
     }
     if b.policy.blocks == Blocks::None {
         b.mistakes
-            .add("template-unknown-block", tag.clone(), format!("`{{{{#{name}}}}}`: this dialect has no blocks"))
-            .help("use `| default('text')` for what may be missing, and `when` on an edge for what is conditional");
+            .add("template-unknown-block", tag.clone(), format!("`{{{{#{name}}}}}`: blocks are not supported here"))
+            .help("use `| default('text')` for a value that may be missing, and `when` on an edge for a condition");
         return b.open_broken(name, tag);
     }
     if name != "if" {
         b.mistakes.add("template-unknown-block", tag.clone(), format!("unknown block `{{{{#{name}}}}}`")).help(
             match name {
-                "each" => "there are no loops: `{{path}}` prints a list as JSON",
+                "each" => "loops are not supported; `{{path}}` prints a list as JSON",
                 "unless" => "write `{{#if path == null}}` or `{{#if path == false}}`",
                 _ => "the only block is `{{#if path}}...{{/if}}`",
             },
@@ -339,10 +339,7 @@ fn open(b: &mut Builder<'_>, tag: Range<usize>, inner: Range<usize>) {
     }
     if spaced {
         let meant = format!("{{{{#{}}}}}", text.trim());
-        b.mistakes
-            .add("template-unknown-block", tag.clone(), "white space next to `#`")
-            .meant(meant)
-            .help("write `{{#if `");
+        b.mistakes.add("template-unknown-block", tag.clone(), "space next to `#`").meant(meant).help("write `{{#if `");
         return b.open_broken(name, tag);
     }
     let test = trimmed(b.source, inner.start + 1 + name.len()..inner.end);
@@ -370,10 +367,10 @@ fn condition(b: &mut Builder<'_>, tag: Range<usize>, test: Range<usize>) -> Opti
     let left = text.find(|c: char| !(in_segment(c) || c == '.')).unwrap_or(text.len());
     if left == 0 {
         let sigil = text.chars().next().unwrap_or_default();
-        b.mistakes.add(CODE, test, format!("a path is expected, not `{sigil}`")).help(match sigil {
-            '!' => "for the opposite write `{{#if path == null}}`, `== false` or `== ''`",
+        b.mistakes.add(CODE, test, format!("expected a path, not `{sigil}`")).help(match sigil {
+            '!' => "for the opposite, write `{{#if path == null}}`, `== false` or `== ''`",
             '\'' | '"' => "the path comes first: `{{#if path == 'text'}}`",
-            '(' => "there are no parentheses: put one `{{#if}}` into another",
+            '(' => "parentheses are not supported; nest two `{{#if}}` blocks",
             _ => "write `{{#if path}}`, `{{#if path == literal}}` or `{{#if path != literal}}`",
         });
         return None;
@@ -386,7 +383,7 @@ fn condition(b: &mut Builder<'_>, tag: Range<usize>, test: Range<usize>) -> Opti
         _ if operator.starts_with("===") || operator.starts_with("!==") => {
             let meant = if operator.starts_with('=') { "==" } else { "!=" };
             let help = format!("write `{meant}`");
-            b.mistakes.add(CODE, rest.start..rest.start + 3, "there is no such operator").meant(meant).help(help);
+            b.mistakes.add(CODE, rest.start..rest.start + 3, "unknown operator").meant(meant).help(help);
             return None;
         }
         _ if operator.starts_with("==") => Some(Comparison::Equal),
@@ -398,11 +395,11 @@ fn condition(b: &mut Builder<'_>, tag: Range<usize>, test: Range<usize>) -> Opti
         _ => {
             let word = operator.split_whitespace().next().unwrap_or_default();
             b.mistakes.add(CODE, rest.clone(), format!("`{}` after the path", shorten(word))).help(match word {
-                "and" | "&&" => "put one `{{#if}}` into another",
+                "and" | "&&" => "nest two `{{#if}}` blocks",
                 "or" | "||" => "write two `{{#if}}` blocks, or decide in a step and read its result",
                 "is" | "eq" => "write `==`",
                 _ if operator.starts_with(['<', '>']) => {
-                    "`{{#if}}` has only `==` and `!=`: put the comparison into the step's `when`"
+                    "`{{#if}}` has only `==` and `!=`; move the comparison to the step's `when`"
                 }
                 _ => "write `{{#if path}}`, `{{#if path == literal}}` or `{{#if path != literal}}`",
             });
@@ -419,7 +416,9 @@ fn condition(b: &mut Builder<'_>, tag: Range<usize>, test: Range<usize>) -> Opti
         Ok(value) => value,
         Err(bad) => {
             if let BadLiteral::Empty = bad {
-                b.mistakes.add(CODE, rest, "nothing to compare with").help("write a literal, for empty text `''`");
+                b.mistakes
+                    .add(CODE, rest, "nothing to compare with")
+                    .help("write a literal; for empty text, write `''`");
             } else {
                 bad.report(&mut b.mistakes, CODE, right, false);
             }
@@ -438,7 +437,7 @@ fn close(b: &mut Builder<'_>, tag: Range<usize>, inner: Range<usize>) {
     let name = name.trim();
     if spaced {
         b.mistakes
-            .add("template-stray-close", tag.clone(), "white space next to `/`")
+            .add("template-stray-close", tag.clone(), "space next to `/`")
             .meant(format!("{{{{/{name}}}}}"))
             .help(format!("write `{{{{/{name}}}}}`"));
         if b.innermost() == Some(name) {
@@ -451,7 +450,7 @@ fn close(b: &mut Builder<'_>, tag: Range<usize>, inner: Range<usize>) {
 
 fn stray_else(b: &mut Builder<'_>, tag: Range<usize>) {
     b.mistakes
-        .add("template-stray-else", tag, "this dialect has no `else`")
+        .add("template-stray-else", tag, "`else` is not supported here")
         .help("close with `{{/if}}` and open a second block for the opposite, such as `{{#if path == null}}`");
 }
 

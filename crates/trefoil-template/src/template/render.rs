@@ -165,7 +165,7 @@ impl<'a, S: Sink> Renderer<'a, S> {
                 }
             }
             if self.out.len() > limit {
-                return Err(EvalError::Limit(format!("the text is over {} MB", limits::OUTPUT_BYTES >> 20)));
+                return Err(EvalError::Limit(format!("the text is larger than {} MB", limits::OUTPUT_BYTES >> 20)));
             }
         }
         Ok(())
@@ -207,7 +207,7 @@ impl<'a, S: Sink> Renderer<'a, S> {
     fn pass(&mut self) -> Result<(), EvalError> {
         self.passes += 1;
         if self.passes > limits::PASSES {
-            return Err(EvalError::Limit(format!("the loops make over {} passes", limits::PASSES)));
+            return Err(EvalError::Limit(format!("the loops take more than {} iterations", limits::PASSES)));
         }
         Ok(())
     }

@@ -36,7 +36,7 @@ impl Value {
     /// takes many times the room of its text.
     pub fn parse(text: &str) -> Result<Value, serde_json::Error> {
         if text.len() > limits::VALUE_NODES && json_nodes(text.as_bytes()) > limits::VALUE_NODES {
-            return Err(serde::de::Error::custom(format_args!("it has more than {} values", limits::VALUE_NODES)));
+            return Err(serde::de::Error::custom(format_args!("it contains more than {} values", limits::VALUE_NODES)));
         }
         serde_json::from_str(text)
     }

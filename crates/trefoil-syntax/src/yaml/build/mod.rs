@@ -181,7 +181,7 @@ impl<'a> Builder<'a> {
                 rules::LIMIT,
                 diagnostic.severity,
                 Some(self.file),
-                format!("more than {FINDINGS} findings in this file, the others are not shown"),
+                format!("this file has more than {FINDINGS} findings; the others are not shown"),
             ));
         }
     }
@@ -200,7 +200,7 @@ impl<'a> Builder<'a> {
             if !first.is_empty() {
                 found = found.label(self.at(first), "the first one");
             }
-            self.report(found.help("keep one document in a file; move the others to files of their own"));
+            self.report(found.help("keep one document per file; move the others to their own files"));
             return Err(Stop::SecondDocument);
         }
         // The span of an implicit start may cover the first value.
@@ -337,7 +337,7 @@ impl<'a> Builder<'a> {
             Diagnostic::error(
                 rules::LIMIT,
                 self.at(span),
-                format!("the file has more than {} values, aliases expanded", self.limits.nodes),
+                format!("the file has more than {} values with its aliases expanded", self.limits.nodes),
             )
             .help("split it, or use fewer aliases"),
         );
@@ -387,10 +387,10 @@ impl<'a> Builder<'a> {
         self.nodes = self.nodes.saturating_add(target.size);
         self.aliased = self.aliased.saturating_add(target.bytes);
         if self.aliased > self.limits.aliased as u64 {
-            let message = format!("the aliases of the file stand for more than {} bytes of text", self.limits.aliased);
+            let message = format!("the aliases in the file expand to more than {} bytes of text", self.limits.aliased);
             self.report(
                 Diagnostic::error(rules::LIMIT, self.at(span), message)
-                    .help("use fewer aliases of long texts, or put the text into a file of its own"),
+                    .help("use fewer aliases of long texts, or move the text to its own file"),
             );
             return Err(Stop::Limit);
         }
@@ -401,7 +401,7 @@ impl<'a> Builder<'a> {
             Diagnostic::error(
                 rules::LIMIT,
                 self.at(Span::new(span.start, span.end.max(span.start))),
-                format!("lists and mappings are nested more than {} deep", self.limits.depth),
+                format!("lists and mappings are nested more than {} levels deep", self.limits.depth),
             )
             .help("flatten the structure"),
         );
@@ -425,13 +425,13 @@ fn misfit(tag: CoreTag, found: &str, at: Location) -> Diagnostic {
 /// braces.
 pub(super) fn unquoted_braces(file: FileId, text: &str, value: Span, within: bool) -> Diagnostic {
     let at = Location::new(file, value);
-    let found = Diagnostic::error(rules::UNQUOTED_BRACES, at, "a value that begins with `{{` needs quotes");
+    let found = Diagnostic::error(rules::UNQUOTED_BRACES, at, "a value that starts with `{{` needs quotes");
     let raw = text.get(value.start as usize..value.end as usize).unwrap_or_default();
     let closed = raw.contains("}}") || raw.contains("%}");
     let behind = if within { value.end as usize } else { locate::content_end(text, value.start as usize) };
     let rest = text.get(value.end as usize..behind).unwrap_or_default();
     if !within && locate::goes_on(text, value.start as usize) {
-        return found.help("put a `|` after the key and the whole text on the lines below it");
+        return found.help("put `|` after the key and the whole text on the lines below it");
     }
     // A quote that closes what none opened is no part of the value.
     let whole = matches!(rest, "" | "\"" | "'").then(|| Location::new(file, Span::new(value.start, behind as u32)));

@@ -72,12 +72,12 @@ impl Builder<'_> {
             value.strip_prefix(['“', '”', '„', '‘', '’', '«']).and_then(|t| t.strip_suffix(['“', '”', '‘', '’', '»']));
         // Two pairs of them are a text that begins and ends with a quotation.
         let Some(inner) = inner.filter(|t| !t.contains(['“', '”', '„', '«', '»', '\n'])) else { return };
-        let message = format!("`{first}` and `{last}` are part of the text: YAML has other quotes");
+        let message = format!("`{first}` and `{last}` are not YAML quotes, so they are part of the text");
         let d = Diagnostic::warning(rules::TYPOGRAPHIC_QUOTES, self.at(text.span), message);
         let plain = !inner.contains(['"', '\\']) && self.raw(text.span) == value;
         self.report(match plain {
             true => d.suggestion("write straight quotes", self.at(text.span), format!("\"{inner}\"")),
-            false => d.help("write straight quotes, `\"` or `'`"),
+            false => d.help("use straight quotes, `\"` or `'`"),
         });
     }
     /// ` #` behind a plain value begins a comment, whatever was meant: `Ticket #{{id}}`.
@@ -95,7 +95,7 @@ impl Builder<'_> {
         if !self.raw(comment).contains("{{") || text.value.contains('\n') {
             return;
         }
-        let message = "` #` begins a comment: the value ends before it";
+        let message = "` #` starts a comment, so the value ends before it";
         let d = Diagnostic::warning(rules::CUT_BY_COMMENT, self.at(comment), message);
         self.report(match super::in_quotes(self.raw(whole).trim_end()) {
             Some(quoted) => d.suggestion("put quotes around the whole value", self.at(whole), quoted),
@@ -111,11 +111,15 @@ impl Builder<'_> {
         }
         let at = self.at(text.span);
         let last = self.at(Span::new(text.span.end.saturating_sub(1).max(text.span.start), text.span.end));
-        let d = Diagnostic::warning(rules::STRAY_QUOTE, last, "this `\"` is part of the text: no other one opens it");
+        let d = Diagnostic::warning(
+            rules::STRAY_QUOTE,
+            last,
+            "this `\"` is part of the text, because no quote opens the value",
+        );
         let plain = !inner.contains(['\\', '\n']);
         self.report(match plain {
             true => d.suggestion("open it", at, format!("\"{inner}\"")),
-            false => d.help("remove it, or write one in front of the value"),
+            false => d.help("remove it, or add the opening quote"),
         });
     }
     fn text(&self, value: &str, style: Style, span: Span) -> Text {

@@ -57,7 +57,7 @@ pub(super) fn explain(file: FileId, text: &str, error: &ScanError, builder: &Bui
     if let Some(problem) = braces(&scene).or_else(|| last.and_then(|last| text_of_lines(&scene, last))) {
         return problem;
     }
-    let Wording { kind, rule, message, help, place: told, above } = wording::of(error.kind(), &scene, limits);
+    let Wording { kind, rule, message, help, place: told, above, uneven } = wording::of(error.kind(), &scene, limits);
     let (kind, message, help) = match scene.flow.filter(|open| kind == Kind::Inside && left_open(text, *open, at)) {
         Some(open) => {
             let (open, close) = if text.as_bytes().get(open) == Some(&b'[') { ('[', ']') } else { ('{', '}') };
@@ -66,11 +66,11 @@ pub(super) fn explain(file: FileId, text: &str, error: &ScanError, builder: &Bui
         }
         None => (kind, message, help),
     };
-    let further = message.starts_with("the indentation of this line").then(|| too_far_in(text, at)).flatten();
+    let further = uneven.then(|| too_far_in(text, at)).flatten();
     let (message, help) = match further {
         Some(_) => (
-            "this line is indented further than those that belong with it".to_owned(),
-            Some("line it up with the keys or items below".to_owned()),
+            "this line is indented further than its neighbours".to_owned(),
+            Some("align it with the keys or items below".to_owned()),
         ),
         None => (message, help),
     };
@@ -103,7 +103,7 @@ pub(super) fn explain(file: FileId, text: &str, error: &ScanError, builder: &Bui
     }
     if let Some((start, end)) = above {
         let (start, end) = locate::whole_characters(text, start, end);
-        diagnostic = diagnostic.label(scene.location(start, end), "this goes on, because it has no `:`");
+        diagnostic = diagnostic.label(scene.location(start, end), "this value goes on, because its line has no `:`");
     }
     Problem { diagnostic, mask: mask(kind, &scene) }
 }
@@ -146,7 +146,8 @@ fn slipped(text: &str, at: usize) -> Option<((usize, usize), &'static str)> {
     let key = |line: &str| line.trim_start().split_once(": ").is_some_and(|(key, _)| !key.contains([' ', '"', '\'']));
     if let Some(item) = above.trim_start().strip_prefix("- ") {
         let aside = key(item) && own <= indent(above) && own + 2 > indent(above) && before.trim_end().ends_with(':');
-        return aside.then_some((place, "or the item begins too far in: its keys stand two further in than its `-`"));
+        return aside
+            .then_some((place, "or the item is indented too far; its keys are aligned two columns after its `-`"));
     }
     if !key(above) || indent(above) >= own {
         return None;
@@ -155,7 +156,7 @@ fn slipped(text: &str, at: usize) -> Option<((usize, usize), &'static str)> {
         return Some((place, "this line is indented less than its neighbours"));
     }
     let below = indent(before) == indent(above) && before.trim_end().ends_with(':');
-    below.then_some((place, "this line is indented no further than the key above it"))
+    below.then_some((place, "this line is not indented further than the key above it"))
 }
 
 /// Whether a bracket was surely left open on its own line: the next one is indented no further, and closes nothing.
@@ -248,7 +249,7 @@ fn text_of_lines(scene: &Scene<'_>, value: usize) -> Option<Problem> {
     }
     let at = scene.location(value, end);
     let first = scene.location(value, locate::content_end(text, value));
-    let message = "a text of several lines that begins with `{{` needs `|` after its key";
+    let message = "a multi-line text that starts with `{{` needs `|` after its key";
     let d = Diagnostic::error(rules::UNQUOTED_BRACES, first, message);
     // Whether the key takes text at all is not known here.
     let d = d.suggestion(format!("write `{word}: |`"), scene.location(above.len(), above.len()), " |");

@@ -35,13 +35,18 @@ pub(super) struct Wording {
     pub(super) help: Option<String>,
     /// The bytes to point at, where the kind does not tell.
     pub(super) place: Option<(usize, usize)>,
-    /// What stands above it and is the cause.
+    /// What is above it and is the cause.
     pub(super) above: Option<(usize, usize)>,
+    /// Whether it is about the indentation of the line, so that another line may be the one that is wrong.
+    pub(super) uneven: bool,
 }
 
 impl Wording {
     fn new(kind: Kind, message: impl Into<String>) -> Self {
-        Self { kind, rule: rules::SYNTAX, message: message.into(), help: None, place: None, above: None }
+        Self { kind, rule: rules::SYNTAX, message: message.into(), help: None, place: None, above: None, uneven: false }
+    }
+    fn uneven(self) -> Self {
+        Self { uneven: true, ..self }
     }
     fn rule(self, rule: &'static str) -> Self {
         Self { rule, ..self }
@@ -60,38 +65,38 @@ pub(super) fn of(error: &E, scene: &Scene<'_>, limits: &Limits) -> Wording {
         E::UnexpectedCharacter { character } => unexpected(*character, scene),
         E::MappingValueNotAllowed | E::InvalidColonPlacement | E::MappingKeyNotAllowed => colon(scene),
         E::PlainScalarStartsWithDashFlowIndicator => {
-            say(Value, "a value cannot begin with `-` and a bracket").help("put quotes around it")
+            say(Value, "a value cannot start with `-` and a bracket").help("put quotes around it")
         }
         E::MissingAnchorOrAliasName => say(Value, "`&` and `*` need a name").help("put quotes around the value if it is text"),
         E::CommentInterceptedScalar => {
-            say(Here, "a comment between the lines of a value").help("move the comment above the key, or put quotes around the value")
+            say(Here, "a comment cannot be inside a value").help("move the comment above the key, or put quotes around the value")
         }
         E::CommentNotSeparated => say(Value, "a comment needs a space before its `#`").help("add a space, or put quotes around the value"),
         E::ExpectedWhitespace | E::InvalidMappingValueWhitespace | E::InvalidBlockEntryWhitespace => {
-            say(Here, "a space is missing here").help("write a space after `:` and `-`")
+            say(Here, "missing space").help("write a space after `:` and `-`")
         }
-        E::FlowMappingValueAdjacentCollection => say(Inside, "a space is missing after `:`").help("write `key: [..]`"),
+        E::FlowMappingValueAdjacentCollection => say(Inside, "missing space after `:`").help("write `key: [..]`"),
 
         // Quotes.
         E::UnclosedQuotedScalar | E::InvalidQuotedScalarIndent | E::DocumentIndicatorInQuotedScalar => {
-            say(Kind::Quote, "the quote that opens here is not closed")
-                .help("close it; if the text goes on in the next lines, indent them further than the key")
+            say(Kind::Quote, "this quote is never closed")
+                .help("close it; if the text continues on the next lines, indent them further than the key")
         }
         E::InvalidTrailingSingleQuotedScalar | E::InvalidTrailingDoubleQuotedScalar if scene.flow.is_some() => {
             say(Inside, "expected `,` or a closing bracket here").help("separate the items with `,`, and escape quotes that are text")
         }
-        E::InvalidTrailingSingleQuotedScalar => say(Value, "text follows the closing quote")
+        E::InvalidTrailingSingleQuotedScalar => say(Value, "text after the closing quote")
             .help("put the whole value in quotes; inside single quotes write `''` for a quote"),
-        E::InvalidTrailingDoubleQuotedScalar => say(Value, "text follows the closing quote")
+        E::InvalidTrailingDoubleQuotedScalar => say(Value, "text after the closing quote")
             .help("put the whole value in quotes; inside double quotes write `\\\"` for a quote"),
-        E::UnknownQuotedScalarEscape => escape(scene, "is not an escape that YAML knows", "write `\\\\` for a backslash, or use single quotes"),
+        E::UnknownQuotedScalarEscape => escape(scene, "is not a YAML escape", "write `\\\\` for a backslash, or use single quotes"),
         E::InvalidQuotedScalarHexEscape | E::InvalidLowSurrogateHexEscape => {
-            escape(scene, "lacks hexadecimal digits", "write `\\x` with two digits, `\\u` with four, `\\U` with eight")
+            escape(scene, "needs more hexadecimal digits", "write `\\x` with two digits, `\\u` with four, `\\U` with eight")
         }
         E::InvalidLowSurrogate | E::MissingLowSurrogate | E::UnpairedLowSurrogate => {
             escape(scene, "is one half of a surrogate pair", "write both halves, or `\\U` with eight digits")
         }
-        E::InvalidUnicodeEscape => escape(scene, "is not a Unicode character", "the highest one is `\\U0010FFFF`"),
+        E::InvalidUnicodeEscape => escape(scene, "is not a Unicode character", "the highest is `\\U0010FFFF`"),
 
         // Brackets.
         E::UnclosedFlowCollection { open } => {
@@ -99,31 +104,31 @@ pub(super) fn of(error: &E, scene: &Scene<'_>, limits: &Limits) -> Wording {
             Wording::new(Opening, format!("`{open}` is not closed")).help(format!("add `{close}`, or put quotes around the value if it is text"))
         }
         E::UnexpectedEofFlowSequence | E::ExpectedFlowSequenceSeparator => {
-            say(Inside, "expected `,` or `]` here").help("close the list, or put quotes around a value that has brackets or commas in it")
+            say(Inside, "expected `,` or `]` here").help("close the list, or put quotes around a value that contains brackets or commas")
         }
         E::UnexpectedEofFlowMapping | E::UnexpectedEofImplicitFlowMapping | E::ExpectedFlowMappingSeparator => {
-            say(Inside, "expected `,` or `}` here").help("close the mapping, or put quotes around a value that has braces or commas in it")
+            say(Inside, "expected `,` or `}` here").help("close the mapping, or put quotes around a value that contains braces or commas")
         }
         E::MismatchedFlowCollectionEnd { open, close } => {
             let right = if *open == '[' { ']' } else { '}' };
             Wording::new(Inside, format!("`{open}` is closed by `{close}`")).help(format!("close it with `{right}`"))
         }
-        E::MisplacedFlowCollectionEnd => say(Value, "this bracket closes nothing").help("remove it, or put quotes around the value"),
-        E::BlockEntryInFlowCollection => say(Inside, "`- ` cannot stand in brackets").help("separate the items with `,`"),
+        E::MisplacedFlowCollectionEnd => say(Value, "this closing bracket has no opening one").help("remove it, or put quotes around the value"),
+        E::BlockEntryInFlowCollection => say(Inside, "`- ` is not allowed inside brackets").help("separate the items with `,`"),
         E::InvalidFlowScalarIndent => {
-            say(Inside, "a line of this value is indented too little").help("indent it further than the key, or close the bracket above")
+            say(Inside, "a line of this value is not indented enough").help("indent it further than the key, or close the bracket above")
         }
 
         // Blocks and their indentation.
         E::TabInBlockIndentation | E::TabInIndentation | E::TabAtBlockScalarStart => {
             say(Tab, "a tab is used for indentation").rule(rules::TAB).help("indent with spaces")
         }
-        E::TabNotAllowed | E::TabInPlainScalar => say(Tab, "a tab cannot stand here").rule(rules::TAB).help("use spaces"),
-        E::BlockSequenceEntryNotAllowed => say(Here, "a list item cannot stand on the line of its key")
-            .help("begin the list on the next line, or put quotes around the value if `-` is part of its text"),
+        E::TabNotAllowed | E::TabInPlainScalar => say(Tab, "a tab is not allowed here").rule(rules::TAB).help("use spaces"),
+        E::BlockSequenceEntryNotAllowed => say(Here, "a list cannot start on the line of its key")
+            .help("start the list on the next line, or put quotes around the value if `-` is part of its text"),
         E::ExpectedBlockMappingKey => key(scene),
-        E::ExpectedBlockSequenceEntry => say(Item, "expected `- ` here: this line is at the level of a list")
-            .help("begin it with `- `, indent it to belong to the item above, or move it to the level of the keys above the list"),
+        E::ExpectedBlockSequenceEntry => say(Item, "expected `- ` here, because this line is at the level of a list")
+            .help("start it with `- `, indent it so that it belongs to the item above, or align it with the keys above the list"),
         E::ExpectedDocumentStart => match directive(scene.text) {
             Some(_) => not_a_directive(scene),
             None => match lone_line(scene.text) {
@@ -132,26 +137,28 @@ pub(super) fn of(error: &E, scene: &Scene<'_>, limits: &Limits) -> Wording {
                     place: Some(place),
                     ..match indented {
                         true => say(First, "this line is indented further than the keys below it")
-                            .help("line it up with them"),
+                            .help("align it with them"),
                         false => say(First, "expected `key: value` here").help("add `: ` after the key"),
                     }
                 },
-                None => say(Item, "this line's indentation matches nothing above it")
-                    .help("give it the indentation of the keys that it belongs with"),
+                None => say(Item, "this line's indentation matches no line above it")
+                    .help("align it with the keys that it belongs to"),
             },
         },
-        E::InvalidIndentation => say(Item, "the indentation of this line fits no line above").help("line it up with the keys or items it belongs with"),
+        E::InvalidIndentation => say(Item, "this line's indentation matches no line above it")
+            .help("align it with the keys or items that it belongs to")
+            .uneven(),
         E::SimpleKeyExpected | E::InvalidSimpleKey => {
-            say(Item, "expected `key: value` here").help("add the `:`; a key and its `:` stand on one line and are short")
+            say(Item, "expected `key: value` here").help("add the `:`; a key must be short and on the same line as its `:`")
         }
         E::ExpectedNodeContent => say(Here, "expected a value here"),
         E::UnexpectedEofBlockMapping | E::UnexpectedEofBlockSequence | E::UnexpectedEof | E::UnexpectedEndOfPlainScalar => {
             say(Here, "the file ends in the middle of a value")
         }
-        E::ZeroBlockScalarIndent => say(Here, "an indentation of 0 is not possible here").help("write a number from 1 to 9, or none"),
-        E::InvalidBlockScalarHeader => say(Here, "text after the `|` or `>`").help("begin the text on the next line"),
+        E::ZeroBlockScalarIndent => say(Here, "the indentation cannot be 0").help("write a number from 1 to 9, or remove it"),
+        E::InvalidBlockScalarHeader => say(Here, "text after the `|` or `>`").help("start the text on the next line"),
         E::InvalidBlockScalarIndent => say(Here, "this line is indented less than the first line of the text")
-            .help("indent all lines alike, or say the indentation in the header: `|2`"),
+            .help("indent all lines equally, or give the indentation in the header: `|2`"),
 
         // Tags.
         E::UndeclaredTagHandle
@@ -164,7 +171,7 @@ pub(super) fn of(error: &E, scene: &Scene<'_>, limits: &Limits) -> Wording {
         | E::InvalidTagUtf8LeadingByte
         | E::InvalidTagUtf8TrailingByte
         | E::InvalidTagUtf8 => {
-            say(Value, "this is not a tag that YAML knows").rule(rules::TAG).help("remove it, or put quotes around the value if `!` is part of its text")
+            say(Value, "unknown YAML tag").rule(rules::TAG).help("remove it, or put quotes around the value if `!` is part of its text")
         }
 
         // Directives and documents.
@@ -184,28 +191,28 @@ pub(super) fn of(error: &E, scene: &Scene<'_>, limits: &Limits) -> Wording {
         E::BomInsideDocument => say(Here, "a byte order mark (U+FEFF) inside the text").help("remove this invisible character"),
 
         // Limits.
-        E::RecursionLimitExceeded => Wording::new(Here, format!("lists and mappings are nested more than {} deep", limits.depth))
+        E::RecursionLimitExceeded => Wording::new(Here, format!("lists and mappings are nested more than {} levels deep", limits.depth))
             .rule(rules::LIMIT)
             .help("flatten the structure"),
         E::AnchorCountOverflow | E::DirectiveByteLimitExceeded { .. } | E::TooManyReservedDirectiveParams { .. } => {
-            say(Here, "there is more of this than the limits allow").rule(rules::LIMIT)
+            say(Here, "this exceeds the limits").rule(rules::LIMIT)
         }
-        _ => say(Here, "this is not valid YAML").help("look at the quotes, brackets and indentation here and above"),
+        _ => say(Here, "this is not valid YAML").help("check the quotes, brackets and indentation here and above"),
     }
 }
 
 fn unexpected(character: char, scene: &Scene<'_>) -> Wording {
     let kind = if scene.value == Some(scene.at) { Kind::Value } else { Kind::Here };
     match character {
-        '`' => Wording::new(kind, "a value cannot begin with a backtick").help("put quotes around it"),
+        '`' => Wording::new(kind, "a value cannot start with a backtick").help("put quotes around it"),
         '@' | '%' => {
-            Wording::new(kind, format!("a value cannot begin with `{character}`")).help("put quotes around it")
+            Wording::new(kind, format!("a value cannot start with `{character}`")).help("put quotes around it")
         }
         c if c.is_control() => {
-            let message = format!("the control character U+{:04X} cannot stand here", u32::from(c));
+            let message = format!("the control character U+{:04X} is not allowed here", u32::from(c));
             Wording::new(kind, message).rule(rules::CHARACTER).help("remove it")
         }
-        c => Wording::new(kind, format!("`{c}` cannot stand here")),
+        c => Wording::new(kind, format!("`{c}` is not allowed here")),
     }
 }
 
@@ -224,21 +231,22 @@ pub(super) fn directive(text: &str) -> Option<usize> {
 
 fn not_a_directive(scene: &Scene<'_>) -> Wording {
     let place = directive(scene.text).map(|at| (at, locate::line_end(scene.text, at)));
-    let wording = Wording::new(Kind::Directive, "a line that begins with `%` is a directive, and this is not one");
+    let wording =
+        Wording::new(Kind::Directive, "a line that starts with `%` is a directive, and this is not a valid one");
     Wording { place, ..wording.help("remove the line, or put quotes around it if it is text") }
 }
 
 /// A `:` where no key can be.
 fn colon(scene: &Scene<'_>) -> Wording {
     if scene.flow.is_some() {
-        return Wording::new(Kind::Inside, "`:` cannot stand here, inside brackets")
+        return Wording::new(Kind::Inside, "`:` is not allowed here, inside brackets")
             .help("close the bracket, or put quotes around the text");
     }
     if scene.value_on_line().is_some() {
-        return Wording::new(Kind::Value, "a value without quotes cannot have `: ` in it")
+        return Wording::new(Kind::Value, "a value without quotes cannot contain `: `")
             .help("put quotes around the whole value");
     }
-    let found = Wording::new(Kind::Item, "this line goes on with the value above it, so it cannot be a key");
+    let found = Wording::new(Kind::Item, "this line continues the value above it, so it cannot be a key");
     let start = locate::line_start(scene.text, scene.at);
     let end = scene.text.get(..start).unwrap_or_default().trim_end().len();
     let from = locate::line_start(scene.text, end);
@@ -262,7 +270,7 @@ fn colon(scene: &Scene<'_>) -> Wording {
     let bare = !above.trim().is_empty() && !above.contains(": ") && !above.ends_with(':');
     let above = bare.then(|| (word, locate::word_end(scene.text, word)));
     Wording { above, ..found }
-        .help("line it up with the other keys; if the line above should be a key too, end it with `:`")
+        .help("align it with the other keys; if the line above should be a key too, end it with `:`")
 }
 
 /// Whether a line is a key and its value without the `:`, and not the words of a text.
@@ -278,8 +286,7 @@ fn is_key_without_colon(line: &str) -> bool {
 fn key(scene: &Scene<'_>) -> Wording {
     let line = scene.text.get(locate::line_start(scene.text, scene.at)..).unwrap_or_default();
     if scene.value_on_line().is_some() {
-        return Wording::new(Kind::Value, "text follows the end of the value")
-            .help("put quotes around the whole value");
+        return Wording::new(Kind::Value, "text after the end of the value").help("put quotes around the whole value");
     }
     if line.trim_start_matches([' ', '\t']).starts_with("- ") {
         return Wording::new(Kind::Item, "a list item among the keys of a mapping")
@@ -287,10 +294,11 @@ fn key(scene: &Scene<'_>) -> Wording {
     }
     let end = locate::line_end(line, 0);
     if super::super::mend::begins_key(line.get(..end).unwrap_or_default().trim_start()) {
-        return Wording::new(Kind::Item, "the indentation of this line fits no line above")
-            .help("line it up with the keys that it belongs with");
+        return Wording::new(Kind::Item, "this line's indentation matches no line above it")
+            .help("align it with the keys that it belongs to")
+            .uneven();
     }
-    Wording::new(Kind::Item, "expected a key here").help("write `key: value`, lined up with the other keys")
+    Wording::new(Kind::Item, "expected a key here").help("write `key: value`, aligned with the other keys")
 }
 
 /// An escape in a quoted value; the parser says only where the quote opens.

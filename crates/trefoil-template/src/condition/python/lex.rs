@@ -23,7 +23,7 @@ const SIGNS: [&str; 20] =
     ["==", "!=", "<=", ">=", "<", ">", "+", "-", "*", "/", "%", "(", ")", "[", "]", "{", "}", ",", ".", ":"];
 
 const NO_PATTERNS: &str =
-    "there are no patterns: `\"word\" in working.path` looks for a word, `!=` tells two values apart";
+    "patterns are not supported; `\"word\" in working.path` finds a word, and `!=` compares values";
 
 /// Signs of other languages: read as (a word or a sign), and the advice.
 const FOREIGN: [(&str, &str, &str); 23] = [
@@ -38,18 +38,18 @@ const FOREIGN: [(&str, &str, &str); 23] = [
     ("<>", "!=", "write `!=`"),
     ("=>", ">=", "write `>=`"),
     ("=<", "<=", "write `<=`"),
-    ("**", "*", "there are no powers"),
-    ("//", "/", "there is no integer division; `int(a / b)` cuts the fraction off"),
-    ("<<", "*", "there are no bit operations"),
-    (">>", "/", "there are no bit operations"),
-    (":=", ":", "there are no assignments"),
+    ("**", "*", "powers are not supported"),
+    ("//", "/", "integer division is not supported; `int(a / b)` drops the fraction"),
+    ("<<", "*", "bit operations are not supported"),
+    (">>", "/", "bit operations are not supported"),
+    (":=", ":", "assignments are not supported"),
     ("{{", "", "write paths without braces: `working.path`"),
     ("}}", "", "write paths without braces: `working.path`"),
     ("=", "==", "write `==`"),
     ("!", "not", "write `not`"),
     ("&", "and", "write `and`"),
     ("|", "or", "write `or`"),
-    ("?", "", "there are no conditional expressions"),
+    ("?", "", "conditional expressions are not supported"),
 ];
 
 /// All tokens of the source.
@@ -88,9 +88,10 @@ pub(super) fn tokens<'t>(b: &mut Builder<'t>) -> Vec<Spanned<'t>> {
             at += sign.len();
             if sign != "}}" || !b.slice(0..start).contains("{{") {
                 let (before, behind) = (b.slice(0..start), b.slice(at..b.source.len()));
-                let noted = b.mistakes.add("condition-bad-operator", start..at, format!("there is no `{sign}` here"));
+                let noted =
+                    b.mistakes.add("condition-bad-operator", start..at, format!("`{sign}` is not supported here"));
                 if sign == "|" && is_filter(behind) {
-                    noted.help("there are no filters: a value is compared as it is");
+                    noted.help("filters are not supported; values are compared as they are");
                 } else {
                     if let Some(meant) = sign_of(help) {
                         noted.meant(apart(meant, before, behind));
@@ -113,7 +114,7 @@ pub(super) fn tokens<'t>(b: &mut Builder<'t>) -> Vec<Spanned<'t>> {
                 '\u{2018}' | '\u{2019}' | '\u{201c}' | '\u{201d}' => "use straight quotes",
                 _ => "a condition compares paths such as `working.intent` with values",
             };
-            b.mistakes.add("condition-syntax", start..at, format!("`{c}` is not expected here")).help(help);
+            b.mistakes.add("condition-syntax", start..at, format!("unexpected `{c}`")).help(help);
             None
         };
         if let Some(token) = token {
@@ -172,7 +173,7 @@ fn read_number(b: &mut Builder<'_>, start: usize, text: &str) -> (usize, Value) 
     match number {
         Some(number) => (len, number.into()),
         None => {
-            b.mistakes.add("condition-syntax", start..start + len, format!("`{written}` is no number"));
+            b.mistakes.add("condition-syntax", start..start + len, format!("`{written}` is not a number"));
             (len, Value::Null)
         }
     }
@@ -210,7 +211,7 @@ fn text(b: &mut Builder<'_>, start: usize, quote: char) -> (usize, Value) {
         }
     }
     b.mistakes
-        .add("condition-syntax", start..b.source.len(), "quoted text without its closing quote")
+        .add("condition-syntax", start..b.source.len(), "quoted text without a closing quote")
         .help(format!("end it with `{quote}`"));
     (b.source.len(), Value::Null)
 }

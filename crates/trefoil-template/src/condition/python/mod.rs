@@ -103,7 +103,7 @@ impl<'t> Parser<'_, 't> {
     }
 
     fn too_deep(&mut self) {
-        let message = format!("more than {} operators or parentheses within each other", limits::DEPTH);
+        let message = format!("operators and parentheses are nested more than {} levels deep", limits::DEPTH);
         let span = self.span();
         self.b.mistakes.add("condition-too-deep", span, message).help("split the condition over several edges");
     }
@@ -268,7 +268,7 @@ impl<'t> Parser<'_, 't> {
                 let span = start.start..self.span().end;
                 self.b
                     .mistakes
-                    .add(UNSUPPORTED, span, "only the functions of the language can be called")
+                    .add(UNSUPPORTED, span, "only the built-in functions can be called")
                     .help(format!("the functions are {}", list(&FUNCTIONS.map(|(name, _)| name))));
                 return None;
             } else {
@@ -295,8 +295,8 @@ impl<'t> Parser<'_, 't> {
         let Some(Token::Name(name)) = self.peek() else {
             self.b
                 .mistakes
-                .add(SYNTAX, span, "a name is expected after `.`")
-                .help("write an item of a list as `[0]`, a member with another name as `[\"name\"]`");
+                .add(SYNTAX, span, "expected a name after `.`")
+                .help("write a list item as `[0]`, and a property with another name as `[\"name\"]`");
             return None;
         };
         let name = *name;
@@ -304,8 +304,12 @@ impl<'t> Parser<'_, 't> {
         if name.starts_with("__") {
             self.b
                 .mistakes
-                .add(UNSUPPORTED, span.clone(), format!("`{name}`: names that begin with two underscores are not read"))
-                .help(format!("a member of that name is written `[\"{name}\"]`"));
+                .add(
+                    UNSUPPORTED,
+                    span.clone(),
+                    format!("`{name}`: names that start with two underscores cannot be read"),
+                )
+                .help(format!("write a property of that name as `[\"{name}\"]`"));
         }
         Some(segment(name, span))
     }
@@ -331,12 +335,12 @@ impl<'t> Parser<'_, 't> {
         }
         if self.is_sign(":") {
             let span = self.span();
-            self.b.mistakes.add(UNSUPPORTED, span, "there are no slices").help("read single items: `[0]`, `[-1]`");
+            self.b.mistakes.add(UNSUPPORTED, span, "slices are not supported").help("read single items: `[0]`, `[-1]`");
         } else if self.at < self.tokens.len() {
             self.stray();
         } else {
             let span = self.span();
-            self.b.mistakes.add(SYNTAX, span, format!("`{sign}` is missing"));
+            self.b.mistakes.add(SYNTAX, span, format!("missing `{sign}`"));
         }
         None
     }
@@ -364,7 +368,7 @@ impl<'t> Parser<'_, 't> {
             }
             Token::Sign("{") => self.object(),
             Token::Sign(sign) => {
-                self.b.mistakes.add(SYNTAX, span, format!("a value is expected before `{sign}`"));
+                self.b.mistakes.add(SYNTAX, span, format!("expected a value before `{sign}`"));
                 None
             }
         }
@@ -389,18 +393,18 @@ impl<'t> Parser<'_, 't> {
 
     /// The rest of an object, whose members are literals: it is what something is compared with.
     fn object(&mut self) -> Option<Node> {
-        const WRITTEN: &str = "an object is written `{\"key\": 1}`, a path without braces: `working.path`";
+        const WRITTEN: &str = "write an object as `{\"key\": 1}`, and a path without braces: `working.path`";
         let mut members = Object::default();
         while !self.is_sign("}") {
             let span = self.span();
             let Some(Token::Value(Value::Str(key))) = self.peek().cloned() else {
-                self.b.mistakes.add(SYNTAX, span, "a key in quotes is expected in an object").help(WRITTEN);
+                self.b.mistakes.add(SYNTAX, span, "expected a quoted key in the object").help(WRITTEN);
                 return None;
             };
             self.at += 1;
             let colon = self.span();
             if !self.eat_sign(":") {
-                self.b.mistakes.add(SYNTAX, colon, "`:` is missing after the key").help(WRITTEN);
+                self.b.mistakes.add(SYNTAX, colon, "missing `:` after the key").help(WRITTEN);
                 return None;
             }
             let start = self.span().start;
@@ -409,8 +413,8 @@ impl<'t> Parser<'_, 't> {
                 let span = start..self.end_of_previous();
                 self.b
                     .mistakes
-                    .add(UNSUPPORTED, span, "the values of an object are literals")
-                    .help(format!("compare the members one by one: `working.x.{key} == ...`"));
+                    .add(UNSUPPORTED, span, "the values of an object must be literals")
+                    .help(format!("compare the properties one by one: `working.x.{key} == ...`"));
                 return None;
             };
             members.insert(key, value);
@@ -428,13 +432,13 @@ impl<'t> Parser<'_, 't> {
             "false" | "False" => return Some((Expression::Literal(false.into()), 1)),
             "null" | "None" => return Some((Expression::Literal(Value::Null), 1)),
             "and" | "or" | "in" | "is" | "not" => {
-                self.b.mistakes.add(SYNTAX, span, format!("a value is expected before `{name}`"));
+                self.b.mistakes.add(SYNTAX, span, format!("expected a value before `{name}`"));
                 return None;
             }
             _ if KEYWORDS.contains(&name) => {
                 self.b
                     .mistakes
-                    .add(UNSUPPORTED, span, format!("`{name}` is not in the language of `when`"))
+                    .add(UNSUPPORTED, span, format!("`{name}` is not supported in `when`"))
                     .help("a condition compares paths such as `working.intent` with values");
                 return None;
             }
@@ -444,7 +448,7 @@ impl<'t> Parser<'_, 't> {
             self.b
                 .mistakes
                 .add(UNSUPPORTED, span, format!("quoted text with the prefix `{name}`"))
-                .help("write the quotes alone");
+                .help("remove the prefix");
             return None;
         }
         if self.is_sign("(") {
@@ -468,12 +472,12 @@ impl<'t> Parser<'_, 't> {
         }
         noted.help(match (suggestion, name) {
             (_, "inputs" | "env" | "item" | "index" | "total") => {
-                "conditions read `working`, `output` and `_budget`: let a node read it, and compare what that node writes"
+                "conditions read only `working`, `output` and `_budget`; let a node read it, and compare what that node writes"
                     .to_owned()
             }
-            _ if hyphen => "a name with a hyphen is written `[\"a-b\"]`".to_owned(),
+            _ if hyphen => "write a name with a hyphen as `[\"a-b\"]`".to_owned(),
             (Some(meant), _) => format!("did you mean `{meant}`?"),
-            (None, _) => format!("text is written in quotes, what a node wrote `working.{name}`"),
+            (None, _) => format!("put text in quotes; write `working.{name}` for what a node wrote"),
         });
     }
 
@@ -496,7 +500,7 @@ impl<'t> Parser<'_, 't> {
         let many = matches!(function, Function::Min | Function::Max);
         if arguments.is_empty() || arguments.len() > 1 && !many {
             let wanted = if many { "one or more arguments" } else { "one argument" };
-            self.b.mistakes.add(SYNTAX, span, format!("`{name}` takes {wanted}"));
+            self.b.mistakes.add(SYNTAX, span, format!("`{name}` needs {wanted}"));
         }
         self.node(Expression::Call(*function, arguments), depth)
     }
@@ -507,18 +511,16 @@ impl<'t> Parser<'_, 't> {
         let shown = self.b.slice(span.clone());
         let (code, message, help) = match self.peek() {
             Some(Token::Name(word)) if KEYWORDS.contains(word) => {
-                (UNSUPPORTED, format!("`{word}` is not in the language of `when`"), "use `and`, `or` and comparisons")
+                (UNSUPPORTED, format!("`{word}` is not supported in `when`"), "use `and`, `or` and comparisons")
             }
             Some(Token::Value(_)) if shown.starts_with('.') => {
-                (SYNTAX, format!("`{shown}` follows a value"), "write an item of a list as `[0]`")
+                (SYNTAX, format!("unexpected `{shown}` after a value"), "write a list item as `[0]`")
             }
-            Some(Token::Sign(")" | "]" | "}")) => (SYNTAX, format!("`{shown}` closes nothing"), "remove it"),
-            Some(Token::Sign(":")) => (UNSUPPORTED, "`:` is not expected here".to_owned(), "there are no slices"),
-            _ => (
-                SYNTAX,
-                format!("`{shown}` follows a value without an operator"),
-                "join values with `==`, `and` or `or`",
-            ),
+            Some(Token::Sign(")" | "]" | "}")) => {
+                (SYNTAX, format!("`{shown}` has no matching opening bracket"), "remove it")
+            }
+            Some(Token::Sign(":")) => (UNSUPPORTED, "unexpected `:`".to_owned(), "slices are not supported"),
+            _ => (SYNTAX, format!("expected an operator before `{shown}`"), "join values with `==`, `and` or `or`"),
         };
         self.b.mistakes.add(code, span, message).help(help);
     }
