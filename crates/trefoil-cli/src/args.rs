@@ -16,8 +16,8 @@ use crate::commands::Command;
 #[derive(Parser)]
 #[command(name = "trefoil", version, max_term_width = 100, propagate_version = false)]
 #[command(after_help = "Results go to stdout, everything else to stderr.\n\
-    Exit codes: 0 ok, 1 the run failed, `check` found errors or the result\n\
-    could not be written, 2 it was not started, 130 cancelled.")]
+                  Exit codes: 0 success; 1 the run failed, `check` found errors, or the result\n\
+                  could not be written; 2 the command did not start; 130 cancelled.")]
 pub struct Cli {
     /// Whether to use colours
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto", hide_possible_values = true)]
@@ -90,20 +90,20 @@ impl TargetArgs {
 /// `--allow-path`
 #[derive(Args)]
 pub struct PathArgs {
-    /// Let paths in manifests (`ref`, `env_file`, `context`, links) lead into this folder outside the project
+    /// Allow paths in manifests (`ref`, `env_file`, `context`, links) to lead to this folder outside the project
     #[arg(long, value_name = "DIR", value_parser = folder)]
     pub allow_path: Vec<PathBuf>,
 }
 
 fn folder(text: &str) -> Result<PathBuf, String> {
     let path = PathBuf::from(text);
-    if trefoil::internals::door::is_folder(&path) { Ok(path) } else { Err("there is no such folder".to_owned()) }
+    if trefoil::internals::door::is_folder(&path) { Ok(path) } else { Err("no such folder".to_owned()) }
 }
 
 /// `--dialect`
 #[derive(Args)]
 pub struct DialectArg {
-    /// Read the file, or all manifests of the folder, as this dialect instead of detecting it: agntz, aegis, sirenspec
+    /// Read the file, or every manifest in the folder, as this dialect instead of detecting it: agntz, aegis, sirenspec
     #[arg(long, value_name = "NAME", value_parser = dialect)]
     pub dialect: Option<Dialect>,
 }
@@ -116,17 +116,17 @@ pub struct Dialect(pub &'static dyn FrontEnd);
 pub fn dialect(name: &str) -> Result<Dialect, String> {
     front_end(name).map(Dialect).ok_or_else(|| {
         let all: Vec<_> = FRONT_ENDS.iter().map(|f| f.name()).collect();
-        format!("known are {}", all.join(", "))
+        format!("the dialects are {}", all.join(", "))
     })
 }
 
 /// Files that stand in for what an AEGIS agent gets from its host.
 #[derive(Args)]
 pub struct TextArgs {
-    /// AEGIS: the text of `{{context}}`, in place of what the manifest attaches
+    /// AEGIS: text for `{{context}}`, instead of the manifest's attachments
     #[arg(long, value_name = "FILE")]
     pub context: Option<PathBuf>,
-    /// AEGIS: the text of `{{agentskills}}`
+    /// AEGIS: text for `{{agentskills}}`
     #[arg(long, value_name = "FILE")]
     pub skills: Option<PathBuf>,
 }
@@ -138,7 +138,7 @@ pub fn no_such_rule(name: &str) -> (String, String) {
         Some(near) => format!("did you mean `{near}`?"),
         None => "`trefoil rules` lists them".to_owned(),
     };
-    (format!("there is no rule `{name}`"), help)
+    (format!("unknown rule `{name}`"), help)
 }
 
 /// What to say of a command that does not exist: of those that are as near, the shortest was meant. `rn` is `run`.

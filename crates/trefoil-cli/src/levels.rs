@@ -30,7 +30,7 @@ impl Args for LevelArgs {
             flag.action(ArgAction::Append).value_delimiter(',').value_parser(known)
         });
         let strict = Arg::new("strict").long("strict").action(ArgAction::SetTrue);
-        command.args(flags).arg(strict.help("Use the stricter levels meant for CI (listed by `trefoil rules`)"))
+        command.args(flags).arg(strict.help("Use the stricter levels meant for CI (see `trefoil rules`)"))
     }
     fn augment_args_for_update(command: Command) -> Command {
         Self::augment_args(command)

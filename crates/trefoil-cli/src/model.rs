@@ -50,8 +50,8 @@ fn placeholders() -> bool {
 /// Why placeholder answers have to be asked for here; empty where they come unasked once no provider is set up.
 pub fn unasked() -> &'static str {
     match (ci(), terminal()) {
-        (true, _) => ": where `CI` is set, they never come unasked",
-        (false, false) => ": where the output is not a terminal, they never come unasked",
+        (true, _) => " (with `CI` set, they are never used automatically)",
+        (false, false) => " (without a terminal, they are never used automatically)",
         (false, true) => "",
     }
 }

@@ -63,7 +63,7 @@ fn laid_out(all: &[Diagnostic], files: &Files, options: TextOptions) -> String {
 pub fn written(done: std::io::Result<()>) -> u8 {
     match done {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-            refuse(&format!("the result could not be written: {error}"), None);
+            refuse(&format!("cannot write the result: {error}"), None);
             exit::FAILED
         }
         _ => exit::OK,

@@ -13,8 +13,8 @@ pub fn spare<'p>(out: &Path, read: impl IntoIterator<Item = &'p Path>) -> Result
     if !read.into_iter().any(|path| door::real(path) == to) {
         return Ok(());
     }
-    let message = format!("`{}` would be overwritten, and this command reads it", out.display());
-    output::refuse(&message, Some("name another file to write to"));
+    let message = format!("`{}` would be overwritten, but it is an input of this command", out.display());
+    output::refuse(&message, Some("write to another file"));
     Err(exit::NOT_STARTED)
 }
 

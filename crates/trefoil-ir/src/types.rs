@@ -557,28 +557,30 @@ pub fn refuses(schema: &Value, value: &Value) -> Option<String> {
         Value::Number(n) => {
             let n = n.as_f64();
             if whole && n.fract() != 0.0 {
-                return Some("it is a whole number".to_owned());
+                return Some("it must be a whole number".to_owned());
             }
             if let Some(low) = limit("minimum").filter(|low| n < *low) {
-                return Some(format!("it is {low} at least"));
+                return Some(format!("it must be at least {low}"));
             }
-            limit("maximum").filter(|high| n > *high).map(|high| format!("it is {high} at most"))
+            limit("maximum").filter(|high| n > *high).map(|high| format!("it must be at most {high}"))
         }
         Value::Str(text) => {
             let length = text.chars().count() as f64;
             if let Some(low) = limit("minLength").filter(|low| length < *low) {
-                return Some(format!("it has {low} characters at least"));
+                return Some(format!("it must have at least {low} characters"));
             }
-            limit("maxLength").filter(|high| length > *high).map(|high| format!("it has {high} characters at most"))
+            limit("maxLength")
+                .filter(|high| length > *high)
+                .map(|high| format!("it must have at most {high} characters"))
         }
         Value::List(items) => {
             let length = items.len() as f64;
             if limit("minItems").is_some_and(|low| length < low) || limit("maxItems").is_some_and(|high| length > high)
             {
-                return Some("it has another number of items".to_owned());
+                return Some("it has the wrong number of items".to_owned());
             }
             let inner = schema.get("items").filter(|_| schema.get("prefixItems").is_none())?;
-            items.iter().find_map(|item| refuses(inner, item)).map(|why| format!("of its items: {why}"))
+            items.iter().find_map(|item| refuses(inner, item)).map(|why| format!("its items do not match: {why}"))
         }
         Value::Object(members) => {
             let inner = schema.get("properties").and_then(Value::as_object)?;

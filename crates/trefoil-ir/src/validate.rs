@@ -50,7 +50,7 @@ impl<'p> Check<'p> {
             }
         }
         for (at, _) in places.iter().enumerate().filter(|(_, count)| **count > 1) {
-            self.faults.push(format!("step {at} stands in more than one place"));
+            self.faults.push(format!("step {at} is used in more than one place"));
         }
     }
 

@@ -82,7 +82,7 @@ fn name(analysis: &Analysis, file: FileId, offset: u32) -> Option<(Span, String)
         }
         lines.push(defined(first.defined).to_owned());
     } else if first.to.is_none() {
-        lines.push("nothing of this name is known".to_owned());
+        lines.push("unknown name".to_owned());
     }
     Some((first.at.span, lines.join("\n\n")))
 }

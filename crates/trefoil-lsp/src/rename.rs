@@ -40,12 +40,12 @@ pub struct Rename {
 /// The changes that give what stands at an offset a new name; or why that cannot be.
 pub fn rename(analysis: &Analysis, file: FileId, offset: u32, new: &str) -> Result<Rename, String> {
     let Some((declaration, here)) = analysis.declaration_at(file, offset) else {
-        return Err("there is nothing here that has a name of its own".to_owned());
+        return Err("nothing here can be renamed".to_owned());
     };
     let group = group(analysis, declaration);
     let old = analysis.text_at(here).to_owned();
     if !is_written(analysis, &group, &old) {
-        return Err(format!("`{old}` is not a name that is given in a manifest"));
+        return Err(format!("`{old}` is not defined in a manifest"));
     }
     valid(new)?;
     let mut places: Vec<Location> = group.iter().map(|d| d.at).collect();
@@ -63,10 +63,10 @@ pub fn rename(analysis: &Analysis, file: FileId, offset: u32, new: &str) -> Resu
             .scope_at(at.file, at.span.start)
             .is_some_and(|s| s.condition && s.policy.conditions == ConditionGrammar::Python);
         if python && !new.chars().all(|c| c.is_alphanumeric() || c == '_') {
-            return Err(format!("a condition reads `{old}`, and could not read `{new}`: use letters, digits and `_`"));
+            return Err(format!("a condition reads `{old}` but could not read `{new}`; use letters, digits and `_`"));
         }
         if plain(analysis, at) && !keeps_its_type(&text) {
-            return Err(format!("`{new}` without quotes is not text in YAML"));
+            return Err(format!("without quotes, `{new}` is not text in YAML"));
         }
         edits.push(Edit { location: at, text });
     }
@@ -98,16 +98,16 @@ fn group<'a>(analysis: &'a Analysis, first: &'a Declaration) -> Vec<&'a Declarat
 fn valid(new: &str) -> Result<(), String> {
     let refused = r#"{}.|=!<>&()"'#/+*,[]:@%`\"#;
     if new.is_empty() {
-        return Err("a name has at least one character".to_owned());
+        return Err("a name cannot be empty".to_owned());
     }
     if let Some(c) = new.chars().find(|c| c.is_whitespace() || c.is_control() || refused.contains(*c)) {
         return Err(match c {
-            c if c.is_whitespace() => "a name has no white space".to_owned(),
-            c => format!("`{c}` cannot stand in a name"),
+            c if c.is_whitespace() => "a name cannot contain spaces".to_owned(),
+            c => format!("`{c}` is not allowed in a name"),
         });
     }
     if !new.starts_with(|c: char| c.is_alphabetic() || c == '_') {
-        return Err(format!("`{new}` does not begin with a letter or `_`"));
+        return Err(format!("`{new}` does not start with a letter or `_`"));
     }
     Ok(())
 }
@@ -144,7 +144,7 @@ fn clash(analysis: &Analysis, group: &[&Declaration], new: &str) -> Result<(), S
         if let Some(taken) = taken {
             let line = analysis.source(taken.at.file).map(|s| (s.name(), s.position(taken.at.span.start).line));
             let (name, line) = line.unwrap_or_default();
-            return Err(format!("`{new}` is taken: {name}:{line}"));
+            return Err(format!("`{new}` is already used in {name}:{line}"));
         }
     }
     Ok(())
@@ -230,7 +230,7 @@ impl Rename {
             let moved = Location::new(file, self.moved(*at));
             let now = after.facts().mentions.iter().filter(|m| m.to == Some(moved)).count();
             if now != *count {
-                return Err("with this name something else would be meant in some places".to_owned());
+                return Err("this name would change the meaning of other references".to_owned());
             }
         }
         Ok(())

@@ -31,15 +31,17 @@ pub fn read(format: &AnswerFormat, answer: &Value, schemas: &Schemas) -> Result<
                 Err(e) => match within(inner).as_slice() {
                     [one] => match fits(one) {
                         Ok(()) => return Ok(one.clone()),
-                        Err(why) => format!("the JSON in the answer does not fit: {why}"),
+                        Err(why) => format!("the JSON in the answer does not match the schema: {why}"),
                     },
                     [] => not_json(inner, &e),
                     several => {
                         let mut fit = several.iter().filter(|value| fits(value).is_ok());
                         match (fit.next(), fit.next()) {
                             (Some(one), None) => return Ok(one.clone()),
-                            (None, _) => "of several pieces of JSON in the answer none fits".to_owned(),
-                            _ => "several pieces of JSON in the answer fit".to_owned(),
+                            (None, _) => {
+                                "the answer has several pieces of JSON, and none matches the schema".to_owned()
+                            }
+                            _ => "the answer has several pieces of JSON that match the schema".to_owned(),
                         }
                     }
                 },
@@ -51,7 +53,7 @@ pub fn read(format: &AnswerFormat, answer: &Value, schemas: &Schemas) -> Result<
 
 /// Why an answer is of no use that does not fit its schema.
 pub fn misfit(why: &str) -> String {
-    format!("the answer does not fit: {why}")
+    format!("the answer does not match the schema: {why}")
 }
 
 /// Why a text is not JSON, for people.
@@ -60,12 +62,12 @@ pub fn not_json(text: &str, error: &serde_json::Error) -> String {
     match error.classify() {
         _ if text.trim().is_empty() => "the answer is empty".to_owned(),
         // What is wrong is not its form.
-        Category::Data => format!("the answer is not JSON that can be read: {error}"),
-        Category::Eof if begins => "the answer ends before its JSON is complete".to_owned(),
+        Category::Data => format!("the answer is not readable JSON: {error}"),
+        Category::Eof if begins => "the JSON in the answer is incomplete".to_owned(),
         Category::Syntax if begins => {
             format!("the answer is not valid JSON: line {}, column {}", error.line(), error.column())
         }
-        _ => "the answer is text and not JSON".to_owned(),
+        _ => "the answer is text, not JSON".to_owned(),
     }
 }
 

@@ -107,7 +107,7 @@ impl RunError {
     /// A value over the limits; `what` names it.
     pub fn too_large(what: &str) -> Self {
         let message = format!(
-            "{what} is nested more than {} levels deep or has more than {} values in it",
+            "{what} is nested more than {} levels deep or has more than {} values",
             limits::VALUE_DEPTH,
             limits::VALUE_NODES
         );

@@ -52,7 +52,7 @@ fn fits(checker: &Compiled, value: &Value) -> Result<(), String> {
     let json = value.to_json();
     let errors = match checker.check(&json) {
         Ok(()) => return Ok(()),
-        Err(Misfit::TooMuchWork) => return Err("the schema makes it too much work to check this value".to_owned()),
+        Err(Misfit::TooMuchWork) => return Err("checking this value against the schema takes too long".to_owned()),
         Err(Misfit::Broken(errors)) => errors,
     };
     // The first by place: which one a validator happens to find first is its own affair.

@@ -15,19 +15,19 @@ pub struct Address(Url);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum AddressError {
     /// It cannot be read as an address.
-    #[error("is not an address like `https://host/path`")]
+    #[error("is not a URL such as `https://host/path`")]
     Malformed,
     /// Neither `http` nor `https`.
-    #[error("is neither an http nor an https address")]
+    #[error("is not an http or https URL")]
     Scheme,
     /// It names nobody.
     #[error("has no host")]
     Host,
     /// It carries a user name or a password.
-    #[error("has a user name or password in it; put the key into the provider's key variable")]
+    #[error("contains a user name or password; put the key in the provider's key variable")]
     UserInfo,
     /// Nobody listens there.
-    #[error("has the port 0")]
+    #[error("has port 0")]
     Port,
 }
 

@@ -42,7 +42,7 @@ impl Limits {
             (_, Some(_)) => (format!("{seconds}s"), None),
             (_, None) => {
                 let help = "allow more time with `--timeout SECONDS`";
-                (format!("{seconds}s, the longest that a call may take unless told otherwise"), Some(help.to_owned()))
+                (format!("{seconds}s, the default time limit of a call"), Some(help.to_owned()))
             }
         }
     }

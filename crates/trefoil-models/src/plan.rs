@@ -237,7 +237,8 @@ fn everything(chosen: &[ModelOverride]) -> Result<Option<&ModelOverride>, PlanEr
     }
     let alone = matches!(first, Some(ModelOverride::Embedded | ModelOverride::Scripted(_)));
     if alone && chosen.iter().any(|c| matches!(c, ModelOverride::For { .. })) {
-        let error = PlanError::new("`embedded` and `scripted=FILE` answer every call");
+        let error =
+            PlanError::new("`embedded` and `scripted=FILE` answer every call, so they must be the only `--model`");
         return Err(error.help("remove the other `--model` arguments"));
     }
     Ok(first)
@@ -265,8 +266,8 @@ fn is_called(name: &str, label: Option<&str>, speaker: &str, model: &ModelChoice
 }
 
 fn shared(name: &str, other: &str, agent: &str) -> PlanError {
-    let error = PlanError::new(format!("`{name}` and `{other}` run the same agent, `{agent}`, with one model"));
-    error.help(format!("choose it for both with `--model {agent}=provider:name`"))
+    let error = PlanError::new(format!("`{name}` and `{other}` run the same agent, `{agent}`, which has one model"));
+    error.help(format!("set it for both with `--model {agent}=provider:name`"))
 }
 
 fn nobody(program: &Program, name: &str) -> PlanError {
@@ -281,7 +282,7 @@ fn nobody(program: &Program, name: &str) -> PlanError {
             known.extend(call.model.provider.is_none().then_some(&*call.model.name));
         }
     }
-    let error = PlanError::new(format!("no alias, agent or step is called `{name}`"));
+    let error = PlanError::new(format!("no alias, agent or step is named `{name}`"));
     match suggest::nearest(name, known.iter().copied()) {
         Some(near) => error.help(format!("did you mean `{near}`?")),
         None => error,
@@ -355,7 +356,7 @@ fn cannot(registry: &Registry, used: &[(Arc<str>, ModelChoice)], chosen: &[Model
 fn why(registry: &Registry, model: &ModelChoice) -> Option<PlanError> {
     let name = &model.name;
     let Some(provider) = &model.provider else {
-        let error = PlanError::new(format!("`{name}` is an alias, and no model is given for it"));
+        let error = PlanError::new(format!("the alias `{name}` has no model"));
         return Some(error.help(format!("map it with `--model {name}=provider:name`")));
     };
     let error = PlanError::new(missing(registry, provider)?);
@@ -378,8 +379,8 @@ fn missing(registry: &Registry, provider: &str) -> Option<String> {
         Availability::NoKey { variable, or: None } => Some(format!("`{variable}` is not set")),
         Availability::NoKey { variable, or: Some(other) } => Some(format!("neither `{variable}` nor `{other}` is set")),
         Availability::BadAddress { variable, why } => Some(format!("`{variable}` {why}")),
-        Availability::Unavailable { .. } => Some(format!("`{provider}` is not available in this version")),
-        Availability::Unknown => Some(format!("there is no provider `{provider}`")),
+        Availability::Unavailable { .. } => Some(format!("`{provider}` is not supported yet")),
+        Availability::Unknown => Some(format!("unknown provider `{provider}`")),
     }
 }
 

@@ -191,9 +191,7 @@ impl Registry {
                 Err(setup(format!("`{provider}` needs `{variable}` or `{other}` in the environment")))
             }
             (Availability::BadAddress { variable, why }, _) => Err(setup(format!("`{variable}` {why}"))),
-            (Availability::Unavailable { .. }, _) => {
-                Err(setup(format!("`{provider}` is not available in this version")))
-            }
+            (Availability::Unavailable { .. }, _) => Err(setup(format!("`{provider}` is not supported yet"))),
             _ => Err(setup(unknown(provider))),
         }
     }
@@ -218,7 +216,7 @@ impl Registry {
     fn connect(&self, vendor: &Vendor) -> Result<Arc<dyn ModelProvider>, ModelError> {
         let key = self.env.get(vendor.key_variable).and_then(|k| Credential::new(k));
         let tail = if key.is_some() { "" } else { " client" };
-        let message = format!("`{}` cannot be called: this build has no HTTP{tail}", vendor.name);
+        let message = format!("`{}` cannot be called, because this build has no HTTP{tail}", vendor.name);
         Err(ModelError::new(ModelErrorKind::Setup, message))
     }
 }
@@ -226,8 +224,8 @@ impl Registry {
 /// What to say of a provider that nobody knows.
 pub(crate) fn unknown(provider: &str) -> String {
     match suggest::nearest(provider, Registry::known()) {
-        Some(near) => format!("there is no provider `{provider}`; did you mean `{near}`?"),
-        None => format!("there is no provider `{provider}`"),
+        Some(near) => format!("unknown provider `{provider}`; did you mean `{near}`?"),
+        None => format!("unknown provider `{provider}`"),
     }
 }
 
@@ -272,7 +270,7 @@ impl ModelProvider for ByName {
         delta: &mut (dyn for<'d> FnMut(&'d str) + Send),
     ) -> Result<ModelAnswer, ModelError> {
         let Some(provider) = &request.provider else {
-            let message = format!("`{}` is an alias and names no provider", request.model);
+            let message = format!("`{}` is an alias without a provider", request.model);
             return Err(ModelError::new(ModelErrorKind::Setup, message));
         };
         self.0.provider(provider)?.call(at, request, delta).await
@@ -318,9 +316,9 @@ mod tests {
     fn each_reason_not_to_call_has_its_message() {
         let registry = registry(&[("COHERE_API_KEY", "k")]);
         let message = |provider: &str| registry.resolve(provider, "m").err().map(|e| e.message).unwrap();
-        expect!["`cohere` is not available in this version"].assert_eq(&message("cohere"));
+        expect!["`cohere` is not supported yet"].assert_eq(&message("cohere"));
         assert_eq!(message("openai"), "`openai` needs `OPENAI_API_KEY` in the environment");
         assert_eq!(message("ollama"), "`ollama` needs `OLLAMA_API_KEY` or `OLLAMA_BASE_URL` in the environment");
-        expect!["there is no provider `opnai`; did you mean `openai`?"].assert_eq(&message("opnai"));
+        expect!["unknown provider `opnai`; did you mean `openai`?"].assert_eq(&message("opnai"));
     }
 }

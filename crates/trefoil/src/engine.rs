@@ -35,8 +35,8 @@ pub const MODEL: &str = "missing-model";
 
 /// Rule name and what it says.
 pub const RULES: &[(&str, &str)] = &[
-    (INPUT, "the input is not what the entry takes"),
-    (MODEL, "a model cannot be asked: its key is not set, its alias has no model, or its provider is not known"),
+    (INPUT, "the input does not match the schema of the entry"),
+    (MODEL, "a model cannot be called: its key is not set, its alias has no model, or its provider is unknown"),
 ];
 
 /// Starts runs of [flows](Flow).

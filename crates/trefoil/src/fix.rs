@@ -216,7 +216,7 @@ fn one_slip_each<'f>(wanted: Vec<(&'static str, &'f Fix)>, files: &Files) -> Vec
 fn replace(path: &Path, change: &Change) -> Result<(), String> {
     let now = door::named(path, change.before.len() as u64).map_err(|why| why.reason());
     if now.ok().as_deref() != Some(change.before.as_bytes()) {
-        return Err("it changed while it was checked".to_owned());
+        return Err("it was changed during the check".to_owned());
     }
     let beside = beside(path);
     let done = write(path, &beside, &change.after);
@@ -235,7 +235,7 @@ fn beside(path: &Path) -> PathBuf {
 fn write(path: &Path, beside: &Path, text: &str) -> std::io::Result<()> {
     let permissions = std::fs::metadata(path)?.permissions();
     if permissions.readonly() {
-        return Err(std::io::Error::new(std::io::ErrorKind::PermissionDenied, "it may not be written"));
+        return Err(std::io::Error::new(std::io::ErrorKind::PermissionDenied, "it is read-only"));
     }
     let mut file = std::fs::File::options().write(true).create_new(true).open(beside)?;
     file.write_all(text.as_bytes())?;

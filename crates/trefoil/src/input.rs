@@ -132,8 +132,8 @@ fn take(
                         return Err(undeclared(key, fields));
                     } else if let Some(near) = near {
                         // The schema would take it; the person most likely did not mean it.
-                        return Err(InputError::new(format!("there is no input `{key}`"))
-                            .help(format!("did you mean `{near}`? `--input-json` takes any property")));
+                        return Err(InputError::new(format!("unknown input `{key}`"))
+                            .help(format!("did you mean `{near}`? `--input-json` accepts any property")));
                     }
                 }
                 let value = field
@@ -148,8 +148,8 @@ fn take(
         [] => None,
         [text] => Some(*text),
         _ => {
-            return Err(InputError::new("there is more than one input text")
-                .help("pass one text; further inputs are `--input key=value`"));
+            return Err(InputError::new("the input text was passed more than once")
+                .help("pass one text, and other inputs as `--input key=value`"));
         }
     };
     if pairs.is_empty() && base.is_none() {
@@ -164,7 +164,7 @@ fn take(
         Some(_) if pairs.is_empty() && text.is_none() => return Ok(base),
         Some(other) => {
             return Err(InputError::new(format!(
-                "`--input` adds to an object, and the JSON input is {}",
+                "`--input` can only be added to an object, but the JSON input is {}",
                 other.describe()
             )));
         }
@@ -185,10 +185,10 @@ fn take(
 fn wants_pairs(text: &str, fields: &[InputField]) -> InputError {
     let short = crate::describe::short(text);
     let names: Vec<String> = fields.iter().map(|f| format!("`{}`", f.name)).collect();
-    let error = InputError::new(format!("the input is an object, and `{short}` is plain text"));
+    let error = InputError::new(format!("the input must be an object, but `{short}` is plain text"));
     match fields.first() {
         Some(first) => error.help(format!(
-            "write `--input {}=…`; it takes {}",
+            "write `--input {}=…`; the inputs are {}",
             fields.iter().find(|f| f.default.is_none()).unwrap_or(first).name,
             names.join(", ")
         )),
@@ -200,20 +200,20 @@ fn wants_pairs(text: &str, fields: &[InputField]) -> InputError {
 fn no_pairs(pair: &str, key: &str, read: &BTreeSet<Arc<str>>) -> InputError {
     let near = suggest::nearest(key, read.iter().map(|name| &**name));
     let quoted = Value::from(pair).to_json().to_string();
-    InputError::new(format!("this takes plain text, and nothing in it reads an input `{key}`")).help(match near {
+    InputError::new(format!("the input is plain text, and nothing reads an input `{key}`")).help(match near {
         Some(near) => format!("did you mean `{near}`?"),
-        None => format!(
-            "if `{pair}` is the text, write `--input-json '{quoted}'`; named inputs are declared in `inputSchema`"
-        ),
+        None => {
+            format!("if `{pair}` is the text, write `--input-json '{quoted}'`; declare named inputs in `inputSchema`")
+        }
     })
 }
 
 fn undeclared(key: &str, fields: &[InputField]) -> InputError {
-    let error = InputError::new(format!("there is no input `{key}`"));
+    let error = InputError::new(format!("unknown input `{key}`"));
     let names: Vec<&str> = fields.iter().map(|f| &*f.name).collect();
     match suggest::nearest(key, names.iter().copied()) {
         Some(near) => error.help(format!("did you mean `{near}`?")),
-        None if names.is_empty() => error.help("it takes no named inputs"),
+        None if names.is_empty() => error.help("there are no named inputs"),
         None => error.help(format!("available: `{}`", names.join("`, `"))),
     }
 }
@@ -236,7 +236,7 @@ fn by_schema(field: &InputField, text: &str) -> Result<Value, InputError> {
                 let error = InputError::new(format!("the input `{}` cannot be `{text}`", field.name));
                 Err(match suggest::nearest(text, all.iter().map(String::as_str)) {
                     Some(near) => error.help(format!("did you mean `{near}`?")),
-                    None => error.help(format!("it is one of `{}`", all.join("`, `"))),
+                    None => error.help(format!("it must be one of `{}`", all.join("`, `"))),
                 })
             }
         };
@@ -263,7 +263,7 @@ fn by_schema(field: &InputField, text: &str) -> Result<Value, InputError> {
         None => {
             let wanted = types.join(" or ");
             let error =
-                InputError::new(format!("the input `{}` must be of type {wanted}, and `{text}` is not", field.name));
+                InputError::new(format!("the input `{}` must be of type {wanted}, but `{text}` is not", field.name));
             Err(match types.first() {
                 Some(&"boolean") => error.help("write `true` or `false`"),
                 Some(&"array") => error.help(format!("write JSON: `--input '{}=[\"a\", \"b\"]'`", field.name)),

@@ -38,7 +38,7 @@ pub const RULES: &[(&str, &str)] = &[
     (COMMAND, "the run can reach a shell command, which is off by default"),
     (NOBODY, "the run needs a human answer, but this is not a terminal"),
     (UNKNOWN_ANSWER, "an answer was passed for a step that is not a human step"),
-    (WRONG_ANSWER, "an answer was passed that its step does not take"),
+    (WRONG_ANSWER, "an answer was passed that its step does not accept"),
     (AMBIGUOUS_ANSWER, "an answer was passed for a name that several steps have"),
 ];
 
@@ -68,7 +68,7 @@ pub fn preflight(program: &Program, host: &Host<'_>) -> Vec<Diagnostic> {
             ),
             StepKind::Tool(call) if !host.tools.offers(&call.name) => found.push(
                 Diagnostic::error(MISSING_TOOL, step.origin, format!("no implementation for the tool `{}`", call.name))
-                    .help("answer it with `--model scripted=FILE`, or register a tool of this name where the library is embedded"),
+                    .help("answer it with `--model scripted=FILE`, or register a tool with this name in a program that embeds the library"),
             ),
             StepKind::Command(_) if !host.commands => found.push(
                 Diagnostic::error(COMMAND, step.origin, "this step runs a shell command, which is off by default")
@@ -118,14 +118,14 @@ fn people(program: &Program, host: &Host<'_>, found: &mut Vec<Diagnostic>) {
                 continue;
             }
             Meant::Several(keys) => {
-                let message = format!("`{answer}` is the name of several steps that ask a person");
-                let help = format!("say which one: `{}`", keys.join("`, `"));
+                let message = format!("several human steps are named `{answer}`");
+                let help = format!("use the key of one of them: `{}`", keys.join("`, `"));
                 found.push(Diagnostic::nowhere(AMBIGUOUS_ANSWER, Severity::Error, None, message).help(help));
                 continue;
             }
             Meant::Nobody => {}
         }
-        let message = format!("no step `{answer}` asks a person");
+        let message = format!("there is no human step `{answer}`");
         let d = Diagnostic::nowhere(UNKNOWN_ANSWER, Severity::Error, None, message);
         let mut keys: Vec<&str> = asked.iter().map(|q| q.key.as_str()).collect();
         keys.dedup();
@@ -142,9 +142,9 @@ fn people(program: &Program, host: &Host<'_>, found: &mut Vec<Diagnostic>) {
 fn wrong(program: &Program, question: &Question<'_>, name: &str, value: &str) -> Option<Diagnostic> {
     let rehearsal = Rehearsal::of(program, question.id).filter(|rehearsal| !rehearsal.takes(value))?;
     let message = match value {
-        "" => format!("`--answer {name}=` is empty, which is not one of the answers of `{name}`"),
-        value => format!("`--answer {name}={value}` is not one of the answers of `{name}`"),
+        "" => format!("`--answer {name}=` is empty, but `{name}` needs one of its answers"),
+        value => format!("`{value}` is not one of the answers of `{name}`"),
     };
-    let help = format!("`{name}` takes `{}`", rehearsal.accepts.join("`, `"));
+    let help = format!("the answers are `{}`", rehearsal.accepts.join("`, `"));
     Some(Diagnostic::nowhere(WRONG_ANSWER, Severity::Error, None, message).help(help))
 }

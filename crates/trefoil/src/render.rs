@@ -32,19 +32,19 @@ const TESTS: &[&str] = &["id", "expect", "error", "load_error"];
 impl Question {
     /// A question from its JSON; else what is wrong with it.
     pub fn from_json(json: Json) -> Result<Self, String> {
-        let Json::Object(mut fields) = json else { return Err("a question is an object".to_owned()) };
+        let Json::Object(mut fields) = json else { return Err("a question must be an object".to_owned()) };
         let mut text = |key: &str| match fields.remove(key) {
             Some(Json::String(text)) => Ok(text),
             Some(_) => Err(format!("`{key}` must be text")),
             None => Err(format!("`{key}` is missing")),
         };
         let (name, kind, body) = (text("dialect")?, text("kind")?, text("text")?);
-        let dialect = front_end(&name).ok_or_else(|| format!("there is no dialect `{name}`"))?;
+        let dialect = front_end(&name).ok_or_else(|| format!("unknown dialect `{name}`"))?;
         let kind = match &*kind {
             "template" => Kind::Template,
             "value" => Kind::Value,
             "condition" => Kind::Condition,
-            other => return Err(format!("`kind` cannot be `{other}`; it is `template`, `value` or `condition`")),
+            other => return Err(format!("`kind` must be `template`, `value` or `condition`, not `{other}`")),
         };
         let state = match fields.remove("state") {
             Some(state @ Json::Object(_)) => Value::from_json(state),
@@ -56,7 +56,7 @@ impl Question {
         }
         if !fields.is_empty() {
             let names: Vec<String> = fields.keys().map(|name| format!("`{name}`")).collect();
-            return Err(format!("a question has no {}; it has `dialect`, `kind`, `text`, `state`", names.join(", ")));
+            return Err(format!("unknown key {}; a question has `dialect`, `kind`, `text`, `state`", names.join(", ")));
         }
         check_state(dialect, &state)?;
         Ok(Self { dialect, kind, text: body, state })
@@ -135,7 +135,7 @@ pub fn check_state(dialect: &dyn FrontEnd, state: &Value) -> Result<(), String> 
         None => Ok(()),
         Some(key) => {
             let known: Vec<String> = roots.iter().map(|r| format!("`{r}`")).collect();
-            Err(format!("the state has no place for `{key}`; it is an object of any of {}", known.join(", ")))
+            Err(format!("unknown key `{key}` in the state; its keys are {}", known.join(", ")))
         }
     }
 }

@@ -88,7 +88,7 @@ async fn drain(stream: Option<impl AsyncRead + Unpin>) -> Result<String, ToolErr
     let Some(stream) = stream else { return Ok(String::new()) };
     let mut bytes = Vec::new();
     let read = stream.take(limits::COMMAND_BYTES + 1).read_to_end(&mut bytes).await;
-    read.map_err(|e| ToolError::Failed(format!("the command's output could not be read: {e}")))?;
+    read.map_err(|e| ToolError::Failed(format!("cannot read the command's output: {e}")))?;
     if bytes.len() as u64 > limits::COMMAND_BYTES {
         return Err(ToolError::Failed(format!("the command printed more than {} MB", limits::COMMAND_BYTES >> 20)));
     }

@@ -14,26 +14,26 @@ use crate::levels::LevelArgs;
 use crate::progress::Progress;
 use crate::{exit, output};
 
-/// Check manifests, and show every mistake in all of them
+/// Check manifests and report every mistake
 #[derive(Args)]
 pub struct Check {
-    /// Manifests, or folders with manifests
+    /// Manifests, or folders of manifests
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<String>,
     #[command(flatten)]
     dialect: DialectArg,
-    /// How to print the findings
+    /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     format: Format,
     #[command(flatten)]
     levels: LevelArgs,
-    /// Model calls that a run may make at worst; a program that could make more is reported
+    /// Report workflows that could need more model calls than this
     #[arg(long, value_name = "N")]
     max_calls: Option<u64>,
     /// Ignore `trefoil.toml`
     #[arg(long)]
     no_config: bool,
-    /// Ignore `# trefoil: allow` comments, as CI should for manifests that somebody else wrote
+    /// Ignore `# trefoil: allow` comments (for CI with manifests from others)
     #[arg(long)]
     no_inline: bool,
     #[command(flatten)]
@@ -41,10 +41,10 @@ pub struct Check {
     /// Maximum number of manifests read from a folder
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     max_files: usize,
-    /// Apply the safe fixes, and report what is left
+    /// Apply safe fixes and report the remaining findings
     #[arg(long)]
     fix: bool,
-    /// Show what `--fix` would change as a diff, and change nothing
+    /// Show the changes of `--fix` as a diff without applying them
     #[arg(long)]
     diff: bool,
 }
@@ -57,7 +57,7 @@ enum Format {
     Github,
 }
 
-/// Exit code 0: no errors; 1: errors, or a file that could not be mended; 2: a path that cannot be read.
+/// Exit code 0: no errors; 1: errors, or a file that could not be fixed; 2: a path that cannot be read.
 pub fn run(args: &Check) -> u8 {
     let checks = Checks {
         levels: args.levels.0.clone(),
@@ -157,7 +157,7 @@ fn tell(fixed: &Fixed) -> u8 {
         output::say(&format!("changed {files}: {}", names.join(", ")));
     }
     for (file, why) in &fixed.refused {
-        output::refuse(&format!("`{file}` was left as it is: {why}"), None);
+        output::refuse(&format!("`{file}` was not changed: {why}"), None);
     }
     if fixed.refused.is_empty() { exit::OK } else { exit::FAILED }
 }

@@ -13,7 +13,7 @@ use crate::{exit, output};
 /// Explain a rule or an error code, with examples and fixes
 #[derive(Args)]
 pub struct Explain {
-    /// A rule's name, as findings show it: `error[RULE]`, or the code of a failed run, such as `NO_TRANSITION`
+    /// Name of a rule, as shown in `error[RULE]`, or error code of a run, such as `NO_TRANSITION`
     #[arg(value_name = "RULE|CODE")]
     name: String,
 }
@@ -34,16 +34,16 @@ pub fn run(args: &Explain) -> u8 {
         .or_else(|| suggest::nearest(&lower, names()));
     let help = match near {
         Some(near) => format!("did you mean `{near}`?"),
-        None => "`trefoil rules` lists the rules, docs/errors.md the codes of failed runs".to_owned(),
+        None => "`trefoil rules` lists the rules, and docs/errors.md the error codes of runs".to_owned(),
     };
-    output::refuse(&format!("there is no rule or error code `{}`", args.name), Some(&help));
+    output::refuse(&format!("unknown rule or error code `{}`", args.name), Some(&help));
     exit::NOT_STARTED
 }
 
 fn when(code: &Code) -> &'static str {
     match code.when {
-        When::NotStarted => "the run does not start, exit code 2",
-        When::Run => "the run fails, exit code 1",
+        When::NotStarted => "the run does not start; exit code 2",
+        When::Run => "the run fails; exit code 1",
     }
 }
 
@@ -63,7 +63,7 @@ fn page(text: &str, about: &str) -> String {
                 None => continue,
             }
         } else if let Some(why) = line.strip_prefix("<!-- no example: ").and_then(|rest| rest.strip_suffix(" -->")) {
-            format!("(There is no example: {why}.)")
+            format!("(No example: {why}.)")
         } else if example && line.is_empty() {
             String::new()
         } else if example {
@@ -87,7 +87,7 @@ fn about(rule: &Rule) -> String {
         let _ = write!(out, ", with --strict {}", level(Some(strict)));
     }
     if matches!(rule.run, Run::Load) {
-        out.push_str(", found by loading");
+        out.push_str(", reported by loading");
     }
     out
 }

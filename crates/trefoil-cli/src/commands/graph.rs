@@ -20,10 +20,10 @@ const SVG_ARROWS: usize = 500;
 pub struct Graph {
     #[command(flatten)]
     target: TargetArgs,
-    /// Output format; by default that of the ending of `--output`, else mermaid
+    /// Output format; default: from the extension of `--output`, otherwise mermaid
     #[arg(long, value_parser = PossibleValuesParser::new(FORMATS.iter().map(|f| f.0)))]
     format: Option<String>,
-    /// Which way the arrows go
+    /// Direction of the arrows
     #[arg(long, value_name = "WAY", default_value = "down")]
     direction: Direction,
     /// Write to a file instead of stdout
@@ -68,14 +68,12 @@ pub fn run(args: &Graph) -> u8 {
     };
     match FORMATS.iter().find(|(name, _)| *name == args.format()) {
         Some(("svg", _)) if drawn.nodes.len() > SVG_BOXES => {
-            let why =
-                format!("the picture would have {} boxes, and `svg` draws at most {SVG_BOXES}", drawn.nodes.len());
+            let why = format!("the graph has {} boxes, but `svg` can draw at most {SVG_BOXES}", drawn.nodes.len());
             output::refuse(&why, Some("use `--format mermaid` or `--format dot`, which have no limit"));
             exit::NOT_STARTED
         }
         Some(("svg", _)) if drawn.edges.len() > SVG_ARROWS => {
-            let why =
-                format!("the picture would have {} arrows, and `svg` draws at most {SVG_ARROWS}", drawn.edges.len());
+            let why = format!("the graph has {} arrows, but `svg` can draw at most {SVG_ARROWS}", drawn.edges.len());
             output::refuse(&why, Some("use `--format mermaid` or `--format dot`, which have no limit"));
             exit::NOT_STARTED
         }
@@ -89,7 +87,7 @@ fn written(args: &Graph, picture: &str) -> u8 {
     match std::fs::write(path, picture) {
         Ok(()) => exit::OK,
         Err(error) => {
-            output::refuse(&format!("`{}` cannot be written: {error}", path.display()), None);
+            output::refuse(&format!("cannot write `{}`: {error}", path.display()), None);
             exit::FAILED
         }
     }

@@ -14,10 +14,10 @@ use crate::{exit, output, pick};
 /// The name of a workflow that nobody named.
 const NAME: &str = "my-flow";
 
-/// Write a small workflow of your own that checks and runs
+/// Create a small workflow that passes the checks and runs
 #[derive(Args)]
 pub struct Init {
-    /// Name of the workflow and of its file: small letters, digits, hyphens
+    /// Name of the workflow and its file: lower-case letters, digits, hyphens
     #[arg(value_parser = name)]
     name: Option<String>,
     /// Target folder
@@ -35,7 +35,11 @@ fn name(text: &str) -> Result<String, String> {
     let first = text.starts_with(|c: char| c.is_ascii_lowercase());
     let rest = text.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-');
     let wrong = !first || !rest || text.ends_with('-') || text.contains("--") || text.len() > 60;
-    if wrong { Err("use small letters, digits and hyphens, as in `my-flow`".to_owned()) } else { Ok(text.to_owned()) }
+    if wrong {
+        Err("use lower-case letters, digits and hyphens, as in `my-flow`".to_owned())
+    } else {
+        Ok(text.to_owned())
+    }
 }
 
 /// Exit code 0; 2 if something is missing, a file is there already or cannot be written.
@@ -102,13 +106,13 @@ fn write_all(args: &Init, template: &Template) -> u8 {
     let there = files.iter().filter(|(path, _)| path.symlink_metadata().is_ok());
     let taken: Vec<String> = there.map(|(path, _)| format!("`{}`", path.display())).collect();
     if !taken.is_empty() {
-        let message = format!("nothing was written: {} already exists", taken.join(", "));
+        let message = format!("nothing was written, because of existing files: {}", taken.join(", "));
         output::refuse(&message, Some("choose another name or folder, as in `trefoil init my-other-flow flows`"));
         return exit::NOT_STARTED;
     }
     for (path, text) in &files {
         if let Err(error) = write(path, text) {
-            output::refuse(&format!("`{}` cannot be written: {error}", path.display()), None);
+            output::refuse(&format!("cannot write `{}`: {error}", path.display()), None);
             return exit::NOT_STARTED;
         }
         output::say(&format!("wrote {}", path.display()));

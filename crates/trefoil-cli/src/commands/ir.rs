@@ -6,7 +6,7 @@ use super::{load, warn};
 use crate::args::TargetArgs;
 use crate::output;
 
-/// Print the program that a manifest becomes
+/// Print the compiled program of a manifest
 #[derive(Args)]
 pub struct Ir {
     #[command(flatten)]

@@ -2,10 +2,10 @@
 
 use clap::Args;
 
-/// Serve editors: the language server on standard input and output
+/// Run the language server for editors, on standard input and output
 #[derive(Args)]
 pub struct Lsp {
-    /// Accepted because editors pass it; there is no other way to talk
+    /// Accepted for compatibility with editors; there is no other transport
     #[arg(long, hide = true)]
     stdio: bool,
 }

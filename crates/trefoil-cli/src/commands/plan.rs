@@ -16,7 +16,7 @@ pub struct Plan {
     target: TargetArgs,
     #[command(flatten)]
     models: ModelArgs,
-    /// How to print the plan
+    /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     format: Format,
 }

@@ -21,19 +21,19 @@ pub struct Render {
     /// Template dialect: agntz, aegis, sirenspec
     #[arg(long, value_name = "NAME", value_parser = dialect, required_unless_present = "jsonl")]
     dialect: Option<Dialect>,
-    /// The state, an object in a JSON or YAML file; `-` reads stdin. Nothing else is available; `env` is read from this file too
+    /// JSON or YAML file with the state, an object (`-` for stdin); `env` comes from this file too
     #[arg(long, value_name = "FILE")]
     state: Option<PathBuf>,
-    /// The text is a condition: the result is `true` or `false`
+    /// Evaluate the text as a condition and print `true` or `false`
     #[arg(long, conflicts_with = "jsonl")]
     condition: bool,
-    /// Keep the type of a lone placeholder; the result is JSON
+    /// Keep the type of a lone placeholder and print JSON
     #[arg(long, conflicts_with_all = ["condition", "jsonl"])]
     value: bool,
-    /// Mark which reference produced what
+    /// Mark which part came from which reference
     #[arg(long, conflicts_with_all = ["condition", "value", "jsonl"])]
     provenance: bool,
-    /// Answer questions, one JSON object a line on stdin
+    /// Read questions from stdin, one JSON object per line, and print one answer per line
     #[arg(long, conflicts_with_all = ["dialect", "state", "text"])]
     jsonl: bool,
     /// The template or condition
@@ -109,7 +109,7 @@ fn lines() -> u8 {
 
 fn read_state(path: &Path) -> Result<Value, u8> {
     let refuse = |why: String| {
-        output::refuse(&why, Some("`--state` takes a file with one JSON or YAML object"));
+        output::refuse(&why, Some("`--state` needs a file with one JSON or YAML object"));
         Err(exit::NOT_STARTED)
     };
     let read = if path == Path::new("-") {
@@ -120,11 +120,11 @@ fn read_state(path: &Path) -> Result<Value, u8> {
     let name = path.display();
     let bytes = match read {
         Ok(bytes) => bytes,
-        Err(why) => return refuse(format!("`{name}` cannot be read: {}", why.reason())),
+        Err(why) => return refuse(format!("cannot read `{name}`: {}", why.reason())),
     };
     match trefoil::internals::data(&name.to_string(), bytes) {
         Ok(state @ Value::Object(_)) => Ok(state),
-        Ok(other) => refuse(format!("the state in `{name}` is {}, not an object", other.describe())),
+        Ok(other) => refuse(format!("the state in `{name}` must be an object, not {}", other.describe())),
         Err((files, found)) => {
             output::say(output::diagnostics(&found, &files).trim_end());
             Err(exit::NOT_STARTED)

@@ -7,10 +7,10 @@ use trefoil_check::{Rule, Run};
 
 use crate::output;
 
-/// List the rules, with their levels
+/// List the rules and their levels
 #[derive(Args)]
 pub struct Rules {
-    /// How to print them
+    /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     format: Format,
 }

@@ -26,10 +26,10 @@ use crate::{exit, output, overwrite};
 pub struct Run {
     #[command(flatten)]
     target: TargetArgs,
-    /// An input: text, or `key=value`, typed by the schema
+    /// Input: text, or `key=value` (the schema decides the type; repeatable)
     #[arg(long = "input", short, value_name = "TEXT|KEY=VALUE", allow_hyphen_values = true)]
     inputs: Vec<String>,
-    /// The input as JSON; `@FILE` reads a file, `-` reads stdin
+    /// Input as JSON; `@FILE` reads a file, `-` reads stdin
     #[arg(long, value_name = "JSON|@FILE|-", allow_hyphen_values = true)]
     input_json: Option<String>,
     #[command(flatten)]
@@ -40,7 +40,7 @@ pub struct Run {
     /// Seed for the embedded model and retry jitter
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// The answer of a step that asks a person; STEP is its name, or its key where names repeat (`outer/inner`)
+    /// Answer for a human step; STEP is its name, or its key if the name is not unique (`outer/inner`)
     #[arg(long = "answer", value_name = "STEP=VALUE", value_parser = answer)]
     answers: Vec<(String, String)>,
     /// Skip the checks (load errors still stop the run)
@@ -49,18 +49,18 @@ pub struct Run {
     /// Maximum number of model calls; refuses to start if the run could exceed it
     #[arg(long, value_name = "N")]
     max_calls: Option<u64>,
-    /// Let steps run commands on this machine
+    /// Allow steps to run shell commands on this machine
     #[arg(long)]
     allow_command: bool,
     #[command(flatten)]
     texts: TextArgs,
-    /// Write what happened to a JSON file: every step with prompts, answers, usage and timing
+    /// Write a trace to a JSON file: every step with its prompts, answers, usage and timing
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
     /// Stream events to stdout as JSON Lines instead of the result (the last event holds the output)
     #[arg(long, value_name = "FORMAT")]
     events: Option<Events>,
-    /// How to print the result
+    /// Output format of the result
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     output: Output,
     /// Print only errors and the result (the embedded-model notice is always shown)
@@ -86,7 +86,7 @@ fn answer(text: &str) -> Result<(String, String), String> {
     }
 }
 
-/// Exit code 0: it went well; 1: the run failed, or what it gave could not be written; 2: it was not started; 130: cancelled.
+/// Exit code 0: success; 1: the run failed, or its result could not be written; 2: it did not start; 130: cancelled.
 pub fn run(args: &Run) -> u8 {
     match start(args) {
         Ok(code) | Err(code) => code,
@@ -98,7 +98,7 @@ fn warn_of_texts(args: &Run, dialect: &str) {
     let given = [("--context", args.texts.context.is_some()), ("--skills", args.texts.skills.is_some())];
     if trefoil_front::front_end(dialect).is_some_and(|front| !front.reads_texts()) {
         for (option, _) in given.iter().filter(|(_, given)| *given) {
-            output::say(&format!("warning: `{option}` has no effect: {dialect} manifests do not read it"));
+            output::say(&format!("warning: `{option}` has no effect, because {dialect} manifests do not use it"));
         }
     }
 }
@@ -217,7 +217,7 @@ fn drive(ready: Ready, input: Option<Value>, stop: &Stop) -> Result<RunOutcome, 
 }
 
 fn cannot_start(error: &dyn std::error::Error) -> u8 {
-    output::refuse(&format!("the run could not be started: {error}"), None);
+    output::refuse(&format!("the run could not start: {error}"), None);
     exit::NOT_STARTED
 }
 
@@ -233,7 +233,7 @@ fn not_started(args: &Run, options: &LoadOptions, report: &Report) -> u8 {
         true => Some("`--no-check` cannot skip these errors: the file cannot be loaded"),
         false => only_rules.then_some("to run it anyway, add `--no-check`"),
     };
-    output::refuse(&format!("the run was not started because of {of}"), help);
+    output::refuse(&format!("the run did not start because of {of}"), help);
     exit::NOT_STARTED
 }
 
@@ -245,13 +245,13 @@ fn count_calls(args: &Run, loaded: &Loaded) -> Result<(), u8> {
     let breakdown = "see `trefoil plan` for the breakdown; raise `--max-calls` or lower an iteration limit";
     if args.max_calls.is_some() && (calls.endless || calls.fixed > most) {
         let one = if calls.number() == Some(1) { "1 model call".to_owned() } else { format!("{calls} model calls") };
-        let message = format!("the run was not started: it may need {one}, and `--max-calls` allows {most}");
+        let message = format!("the run did not start: it may need {one}, but `--max-calls` allows only {most}");
         output::refuse(&message, Some(breakdown));
         return Err(exit::NOT_STARTED);
     }
     if args.max_calls.is_none() && (calls.endless || calls.fixed > limits::MANY_CALLS) && !args.quiet {
         let message = format!("this run may make {calls} model calls; it stops after {most} (see `trefoil plan`)");
-        output::warning(&format!("{message}; set another limit with `--max-calls`"));
+        output::warning(&format!("{message}; change the limit with `--max-calls`"));
     }
     Ok(())
 }
@@ -271,7 +271,7 @@ fn refuse(why: &Findings) -> u8 {
     if why.diagnostics().iter().any(|reason| reason.rule == MODEL) {
         output::say("");
         let help = format!("for placeholder answers, add `--model embedded`{}", unasked());
-        output::refuse("the run was not started, and nothing was sent", Some(&help));
+        output::refuse("the run did not start, and nothing was sent", Some(&help));
     }
     exit::NOT_STARTED
 }

@@ -14,7 +14,7 @@ fn all() -> impl Iterator<Item = (&'static str, &'static str)> {
     FRONT_ENDS.iter().map(|f| (f.name(), f.schema())).chain(PRINTED.iter().copied())
 }
 
-/// Print the JSON Schema of a format, for editors, or of the output of `check`
+/// Print the JSON Schema of a manifest format (for editors) or of the output of `check`
 #[derive(Args)]
 pub struct Schema {
     /// Which schema

@@ -7,16 +7,16 @@ use clap::Args;
 use crate::trace::{Look, Missing, read, step, tree};
 use crate::{exit, output, overwrite};
 
-/// Show a recorded trace: the steps of the run, or what one of them sent and got
+/// Show a recorded trace: all steps of the run, or one step in detail
 #[derive(Args)]
 pub struct Trace {
-    /// A file that `trefoil run --trace FILE` wrote
+    /// Trace file, written by `trefoil run --trace FILE`
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Show this step: its prompts with where each part came from, answers, retries, errors
+    /// Show this step: its prompts and the origin of each part, answers, retries, errors
     #[arg(long, value_name = "KEY|LABEL", conflicts_with = "json")]
     step: Option<String>,
-    /// Write a page to this file, to be opened in a browser; it needs no network
+    /// Write an HTML page to this file; it works offline
     #[arg(long, value_name = "FILE", conflicts_with_all = ["json", "step"])]
     html: Option<PathBuf>,
     /// Print the trace as JSON
@@ -48,7 +48,7 @@ pub fn run(args: &Trace) -> u8 {
         return match written {
             Ok(()) => exit::OK,
             Err(error) => {
-                output::refuse(&format!("the page cannot be written to `{}`: {error}", path.display()), None);
+                output::refuse(&format!("cannot write the page to `{}`: {error}", path.display()), None);
                 exit::FAILED
             }
         };

@@ -8,13 +8,13 @@ use trefoil_syntax::diagnostic::render::clean;
 
 use crate::{exit, output};
 
-/// Let a project's `trefoil.toml` choose models, providers, folders and commands
+/// Trust a project's `trefoil.toml` to choose models, providers, folders and commands
 #[derive(Args)]
 pub struct Trust {
-    /// A folder of the project
+    /// Folder of the project
     #[arg(default_value = ".")]
     folder: PathBuf,
-    /// List the projects that are trusted
+    /// List trusted projects
     #[arg(long, conflicts_with = "revoke")]
     list: bool,
     /// Stop trusting the project
@@ -32,27 +32,27 @@ pub fn run(args: &Trust) -> u8 {
         };
         let all = trust.list();
         if all.is_empty() {
-            output::note("no project is trusted");
+            output::note("no projects are trusted");
         }
         return output::result(&all.into_iter().map(line).collect::<String>());
     }
     let done = if args.revoke {
         trust.remove(&args.folder).map(|(path, was)| match was {
             true => output::note(&format!("no longer trusted: {}", shown(&path))),
-            false => output::note(&format!("it was not trusted: {}", shown(&path))),
+            false => output::note(&format!("was not trusted: {}", shown(&path))),
         })
     } else {
         trust.add(&args.folder).map(|(path, file)| {
-            output::note(&format!("trusted as it is now: {}", shown(&path)));
+            output::note(&format!("trusted in its current state: {}", shown(&path)));
             let asked = settings::asked(&file);
             if asked.is_empty() {
-                output::say("  it sets nothing that needs trust");
+                output::say("  it has no settings that need trust");
             }
             for asked in asked {
                 output::say(&format!("  `[{}]` may {}", asked.table, asked.does));
                 asked.settings.iter().for_each(|setting| output::say(&format!("    {}", clean(setting))));
             }
-            output::say("  a change to the file needs your trust again");
+            output::say("  after any change, it must be trusted again");
         })
     };
     match done {

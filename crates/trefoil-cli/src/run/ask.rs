@@ -23,7 +23,7 @@ pub fn complete(loaded: &Loaded, given: Option<Value>, interactive: bool, quiet:
         for one in missing.iter().filter(|_| !quiet) {
             let name = safe(&one.name);
             output::warning(&format!(
-                "the input `{name}` is not set: it is empty wherever it is used; pass `{}`",
+                "the input `{name}` is not set, so it is empty wherever it is used; pass `{}`",
                 safe(&one.option())
             ));
         }
@@ -35,7 +35,7 @@ pub fn complete(loaded: &Loaded, given: Option<Value>, interactive: bool, quiet:
             let left: Vec<&Missing> = missing.iter().skip(at).filter(|one| !one.may_be_empty()).collect();
             let left = if left.is_empty() { vec![one] } else { left };
             let _ = writeln!(anstream::stderr());
-            let message = format!("the run was not started: {} missing", names(&left));
+            let message = format!("the run did not start: {} missing", names(&left));
             output::refuse(&message, Some(&format!("pass {}", options(&left))));
             return Err(exit::NOT_STARTED);
         };
@@ -96,7 +96,7 @@ fn ask(one: &Missing) -> Option<Option<Value>> {
             if one.may_be_empty() {
                 return Some(None);
             }
-            output::say(&format!("  {} is required: it cannot be empty", safe(&one.name)));
+            output::say(&format!("  {} is required and cannot be empty", safe(&one.name)));
             continue;
         }
         match one.value(numbered.map_or(typed, String::as_str)) {

@@ -31,11 +31,11 @@ fn base(argument: &str) -> Result<Value, Refusal> {
         None => ("--input-json.json".to_owned(), Ok(argument.as_bytes().to_vec())),
     };
     let error = |message: String| {
-        Refusal::Error(InputError::new(message).help("`--input-json` takes JSON, `@FILE`, or `-` for stdin"))
+        Refusal::Error(InputError::new(message).help("`--input-json` needs JSON, `@FILE`, or `-` for stdin"))
     };
-    let bytes = bytes.map_err(|e| error(format!("the input `{name}` cannot be read: {e}")))?;
+    let bytes = bytes.map_err(|e| error(format!("cannot read the input `{name}`: {e}")))?;
     if bytes.len() as u64 > limits::INPUT_BYTES {
-        return Err(error(format!("the input has more than {} MB", limits::INPUT_BYTES >> 20)));
+        return Err(error(format!("the input is larger than {} MB", limits::INPUT_BYTES >> 20)));
     }
     trefoil::internals::data(&name, bytes).map_err(|(files, found)| Refusal::Findings(files, found))
 }

@@ -12,13 +12,13 @@ type Next = (String, &'static str);
 pub fn after_success(target: &str, trace: Option<&str>, placeholders: bool) {
     output::say("");
     if placeholders {
-        output::loud("these are placeholder answers from the embedded model; to look further:");
+        output::loud("these are placeholder answers from the embedded model; next steps:");
     } else {
         output::aside("next:");
     }
     let target = pasted(target);
     let mut all = vec![
-        (format!("trefoil plan {target}"), "what it would do, and how many calls at most"),
+        (format!("trefoil plan {target}"), "what it would do, with the maximum number of calls"),
         (format!("trefoil graph {target} -o flow.svg"), "the workflow as a picture"),
     ];
     all.extend(prompts(trace));
@@ -29,7 +29,7 @@ pub fn after_success(target: &str, trace: Option<&str>, placeholders: bool) {
 pub fn after_failure(trace: Option<&str>, code: Option<&str>) {
     output::say("next:");
     let mut all = prompts(trace);
-    all.extend(code.map(|code| (format!("trefoil explain {code}"), "what this failure is, and what to do about it")));
+    all.extend(code.map(|code| (format!("trefoil explain {code}"), "what this error means and how to fix it")));
     say(&all);
 }
 

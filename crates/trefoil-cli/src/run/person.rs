@@ -111,9 +111,9 @@ fn prompt(accepts: &[Arc<str>], default: Option<&str>) -> String {
 fn again(refused: &str, accepts: &[Arc<str>]) -> String {
     let words = listed(accepts, ", ");
     match (refused.trim(), words.as_str()) {
-        ("", "") => "Nothing was typed, and an answer is needed.".to_owned(),
-        ("", words) => format!("Nothing was typed. The answers are: {words}."),
-        (refused, "") => format!("\"{}\" leads nowhere from here. Please answer again.", line(refused)),
+        ("", "") => "Please type an answer.".to_owned(),
+        ("", words) => format!("Please type an answer: {words}."),
+        (refused, "") => format!("\"{}\" is not accepted here. Please answer again.", line(refused)),
         (refused, words) => format!("\"{}\" is not one of the answers: {words}.", line(refused)),
     }
 }
@@ -134,7 +134,7 @@ mod tests {
         assert_eq!(prompt(&words, Some("no")), "(yes/no) [no]> ");
         assert_eq!((prompt(&[], None), prompt(&[], Some("no"))), ("> ".to_owned(), "[no]> ".to_owned()));
         expect![[r#""maybe" is not one of the answers: yes, no."#]].assert_eq(&again("maybe", &words));
-        expect!["Nothing was typed. The answers are: yes, no."].assert_eq(&again(" ", &words));
+        expect!["Please type an answer: yes, no."].assert_eq(&again(" ", &words));
         assert!(!again("maybe", &[]).contains("transition"));
     }
 }

@@ -23,7 +23,7 @@ impl Recording {
         match Pending::create(&path) {
             Ok(file) => Ok(Self { path, about, tracer, file: Mutex::new(Some(file)) }),
             Err(error) => {
-                output::refuse(&format!("the trace cannot be written to `{}`: {error}", path.display()), None);
+                output::refuse(&format!("cannot write the trace to `{}`: {error}", path.display()), None);
                 Err(exit::NOT_STARTED)
             }
         }
@@ -35,6 +35,6 @@ impl Recording {
         let Some(file) = file else { return Ok(()) };
         let json = format!("{:#}\n", self.tracer.trace().json(&self.about));
         let written = file.finish(&json);
-        written.map_err(|error| format!("the trace could not be written to `{}`: {error}", self.path.display()))
+        written.map_err(|error| format!("cannot write the trace to `{}`: {error}", self.path.display()))
     }
 }

@@ -40,7 +40,7 @@ const MANY: usize = 20;
 enum Row {
     /// Of a node.
     Node(String, usize),
-    /// Of the items without a line: how many are done, and how many never began.
+    /// Of the items without a line: how many are done, and how many not started.
     Rest(String, usize, usize),
 }
 
@@ -90,7 +90,7 @@ pub fn lines(
                 }
             }
             Row::Rest(branch, done, never) => {
-                let (done, never) = (said(*done, "done"), said(*never, "never began"));
+                let (done, never) = (said(*done, "done"), said(*never, "not started"));
                 let rest = [done, never].into_iter().flatten().collect::<Vec<_>>().join(", ");
                 out.push(look.fit(&[(dim(), branch), (dim(), &format!("… {rest}"))], size.columns));
             }
@@ -323,7 +323,7 @@ mod tests {
         assert!(!shown.contains("7/30 tea") && shown.ends_with("`- . sum  did not run\n"), "{shown}");
         assert!(drawn(&all, 2, Sort::Live).contains("7/30"), "a live picture shows what fits");
         let shown = drawn(&all[..10], 2, Sort::Last);
-        assert!(shown.contains("|  `- ... 25 items never began\n"), "{shown}");
+        assert!(shown.contains("|  `- ... 25 items not started\n"), "{shown}");
     }
 
     #[test]

@@ -9,11 +9,11 @@ pub struct Shape {
 
 /// The shapes, in the order in which they are offered.
 pub const SHAPES: &[Shape] = &[
-    Shape { name: "triage", about: "sort a message, then answer it by its kind" },
-    Shape { name: "loop", about: "write, review, and write again until the review is good" },
-    Shape { name: "fan-out", about: "several agents work in parallel, one puts the results together" },
-    Shape { name: "gate", about: "a person decides whether it goes on" },
-    Shape { name: "tool", about: "run a command, and let an agent use its output" },
+    Shape { name: "triage", about: "sort a message, then answer it according to its kind" },
+    Shape { name: "loop", about: "write, review, and rewrite until the review is good" },
+    Shape { name: "fan-out", about: "several agents work in parallel, and one combines the results" },
+    Shape { name: "gate", about: "a person decides whether the run continues" },
+    Shape { name: "tool", about: "run a command and let an agent use its output" },
 ];
 
 /// A shape written in a format.
@@ -111,13 +111,13 @@ pub const TEMPLATES: &[Template] = &[
 
 /// What is not offered, said to whoever asks for it.
 pub const MISSING: &[Missing] = &[
-    Missing { format: "agntz", shape: "gate", why: "agntz has no step that asks a person" },
+    Missing { format: "agntz", shape: "gate", why: "agntz has no human steps" },
     Missing {
         format: "agntz",
         shape: "tool",
         why: "agntz tools run only in a program that embeds the library and registers them",
     },
-    Missing { format: "sirenspec", shape: "loop", why: "SirenSpec has no loops: its edges must not form a cycle" },
+    Missing { format: "sirenspec", shape: "loop", why: "SirenSpec has no loops; its edges must not form a cycle" },
     Missing {
         format: "sirenspec",
         shape: "tool",

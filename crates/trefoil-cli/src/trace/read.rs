@@ -14,28 +14,29 @@ const VERSION: u64 = 2;
 /// The trace in a file, and what is worth knowing about its version; or why there is none and what to do.
 pub fn read(path: &Path) -> Result<(Value, Option<String>), (String, Option<String>)> {
     let name = path.display();
-    let unreadable = |error: std::io::Error| (format!("`{name}` cannot be read: {error}"), None);
+    let unreadable = |error: std::io::Error| (format!("cannot read `{name}`: {error}"), None);
     let file = File::open(path).map_err(unreadable)?;
     let mut text = String::new();
     file.take(MOST + 1).read_to_string(&mut text).map_err(unreadable)?;
     if text.len() as u64 > MOST {
-        return Err((format!("`{name}` is larger than {} MB, the most that is shown", MOST >> 20), None));
+        return Err((format!("`{name}` is larger than {} MB, the limit for traces", MOST >> 20), None));
     }
     let not_one = |why: &str| {
-        let help = "write one with `trefoil run TARGET --trace FILE`".to_owned();
+        let help = "record one with `trefoil run TARGET --trace FILE`".to_owned();
         (format!("`{name}` is not a trace: {why}"), Some(help))
     };
     let json: Value = serde_json::from_str(&text).map_err(|e| not_one(&format!("it is not JSON ({e})")))?;
     let version = json.get("version").and_then(Value::as_u64);
     match (version, json.get("steps").and_then(Value::as_array)) {
         (Some(1), Some(_)) => {
-            let note = "this trace is of version 1: it does not say where the parts of a prompt came from";
+            let note = "this trace has version 1, which does not record where the parts of a prompt came from";
             Ok((json, Some(note.to_owned())))
         }
         (Some(2), Some(_)) => Ok((json, None)),
         (Some(newer), Some(_)) if newer > VERSION => {
-            let note =
-                format!("this trace is of version {newer}; this build knows version {VERSION} and shows what it can");
+            let note = format!(
+                "this trace has version {newer}, but this build supports only version {VERSION}; some of it may be missing"
+            );
             Ok((json, Some(note)))
         }
         _ => Err(not_one("it has no `version` and `steps`")),

@@ -80,7 +80,7 @@ fn missing<'v>(steps: &'v [Value], names: &Names, parent: &dyn Fn(usize) -> Opti
             Some(format!("available: {}{more}", some.join(", ")))
         }
     };
-    Missing { message: format!("there is no step `{}` in this trace", line(name, 100)), help }
+    Missing { message: format!("this trace has no step `{}`", line(name, 100)), help }
 }
 
 fn one(step: &Value, name: &str, out: &mut String, look: Look) {
@@ -185,7 +185,7 @@ fn one_call(call: &Value, which: &str, out: &mut String, look: Look) {
     }
     if let Some(partial) = text(call, "partial") {
         let refused = call.get("error").and_then(|e| text(e, "code")) == Some("GUARDRAIL_VIOLATION");
-        section(if refused { "answer, which was refused" } else { "answer, as far as it came" }, "", out, look);
+        section(if refused { "answer, rejected" } else { "answer, incomplete" }, "", out, look);
         block(partial, out);
     }
     if let Some(error) = call.get("error") {
@@ -293,7 +293,7 @@ impl Origin {
                     list(span, "steps").iter().filter_map(Value::as_str).take(8).map(|s| line(s, 60)).collect();
                 (AnsiColor::Cyan, steps.join(" + "))
             }
-            _ => (AnsiColor::Yellow, "changed on the way, or not known".to_owned()),
+            _ => (AnsiColor::Yellow, "changed before it was used, or unknown".to_owned()),
         };
         Self { color: Some(color), note: Some(format!("{note}{at}")) }
     }

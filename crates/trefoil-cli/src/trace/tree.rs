@@ -85,7 +85,7 @@ fn head(trace: &Value, look: Look) -> String {
     }
     if trace.get("placeholder") == Some(&Value::Bool(true)) {
         let _ =
-            writeln!(out, "{}", look.paint(AnsiColor::Yellow, "the answers are placeholders of the embedded model"));
+            writeln!(out, "{}", look.paint(AnsiColor::Yellow, "the answers are placeholders from the embedded model"));
     }
     out
 }

@@ -132,10 +132,10 @@ pub fn handled(step: &Value) -> Option<String> {
     Some(match text(step, "handled_as")? {
         "fail" | "cancel" => return None,
         "default" => "its default is used".to_owned(),
-        "skip" => "the run goes on without it".to_owned(),
-        "fallback" => "its fallback stands in".to_owned(),
+        "skip" => "the run continues without it".to_owned(),
+        "fallback" => "its fallback is used".to_owned(),
         "retry" => "it is tried again".to_owned(),
-        "transition" => "a transition takes it".to_owned(),
+        "transition" => "a transition handles it".to_owned(),
         other => line(other, 30),
     })
 }

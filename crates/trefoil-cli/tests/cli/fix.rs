@@ -112,6 +112,6 @@ fn a_file_that_may_not_be_written_is_left_alone_and_said() {
     let path = folder.path().join("a.yaml");
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o444)).unwrap();
     let ran = folder.trefoil(&["check", "--fix", "."]);
-    ran.exits(1).says(&["`./a.yaml` was left as it is", "fixed ./b.yaml:4"]);
+    ran.exits(1).says(&["`./a.yaml` was not changed", "fixed ./b.yaml:4"]);
     assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
 }

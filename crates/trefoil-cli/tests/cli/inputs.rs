@@ -32,7 +32,7 @@ fn properties_that_a_json_schema_does_not_declare_are_refused() {
     folder
         .trefoil(&["run", "--model", "embedded", "a.yaml", "-i", "topic=tea", "-i", "x=1"])
         .exits(2)
-        .says(&["there is no input `x`"]);
+        .says(&["input-invalid", "`x`"]);
 }
 
 #[test]

@@ -125,7 +125,7 @@ fn a_pair_for_an_agent_that_takes_plain_text_is_told() {
     let folder = Folder::new();
     folder.write("a.yaml", AGENT);
     folder.trefoil(&["run", "a.yaml", "-i", "x=3", "--model", "embedded"]).silent(2).says(&[
-        "takes plain text",
+        "plain text",
         "`x`",
         "--input-json '\"x=3\"'",
     ]);
@@ -177,8 +177,8 @@ fn a_condition_may_compare_with_an_object() {
         assert_eq!(model_calls(&trace(&folder)), if taken { 2 } else { 1 }, "{when}");
     }
     for (when, said) in [
-        (r#"working.x == {"k": working.y}"#, "the values of an object are literals"),
-        (r#"working.x == {k: 1}"#, "a key in quotes"),
+        (r#"working.x == {"k": working.y}"#, "literals"),
+        (r#"working.x == {k: 1}"#, "quoted key"),
         (r#"working.x == {"k" 1}"#, "`:` is missing"),
     ] {
         folder.write("flow.yaml", flow(when));

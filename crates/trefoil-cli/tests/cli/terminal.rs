@@ -109,7 +109,7 @@ fn a_question_leaves_on_the_screen_what_ran_before_it() {
     let question = before.rsplit("✓ DRAFT").next().expect("what ran before");
     assert!(question.contains("Ship it?") && question.contains("24 h to answer"), "{before}");
     screen.types("maybe\n").waits_for("\"maybe\" is not one of the answers: yes, no.");
-    screen.waits_for_nth("(yes/no)> ", 2).types("\n").waits_for("Nothing was typed. The answers are: yes, no.");
+    screen.waits_for_nth("(yes/no)> ", 2).types("\n").waits_for("Please type an answer: yes, no.");
     screen.waits_for_nth("(yes/no)> ", 3).types("yes\n");
     let (code, seen) = screen.ends();
     assert_eq!(code, 0, "{seen}");

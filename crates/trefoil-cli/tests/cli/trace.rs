@@ -170,7 +170,7 @@ fn what_is_not_there_or_no_trace_is_said_with_what_to_do() {
         .trefoil(&["trace", "t.json", "--step", "wirter"])
         .silent(2)
         .says(&["no step `wirter`", "did you mean `writer`?"]);
-    folder.trefoil(&["trace", "gone.json"]).silent(2).says(&["`gone.json` cannot be read"]);
+    folder.trefoil(&["trace", "gone.json"]).silent(2).says(&["cannot read `gone.json`"]);
     folder.trefoil(&["trace", "main.yaml"]).silent(2).says(&["`main.yaml` is not a trace", "--trace FILE"]);
     folder.write("other.json", "{\"steps\": 3}");
     folder.trefoil(&["trace", "other.json"]).silent(2).says(&["`other.json` is not a trace"]);

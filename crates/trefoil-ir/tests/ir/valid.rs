@@ -35,7 +35,7 @@ fn what_does_not_exist_is_reported_with_its_step() {
 #[test]
 fn a_step_has_one_place_and_nodes_do_not_wait_for_each_other() {
     let shared = faults(|p| p.steps[3].kind = StepKind::Sequence(vec![trefoil_ir::StepId(2), trefoil_ir::StepId(0)]));
-    expect!["step 0 stands in more than one place"].assert_eq(&shared.join("\n"));
+    expect!["step 0 is used in more than one place"].assert_eq(&shared.join("\n"));
     let cycle = faults(|p| {
         if let StepKind::Graph(graph) = &mut p.steps[2].kind {
             graph.nodes[0].after = vec![NodeId(1)];

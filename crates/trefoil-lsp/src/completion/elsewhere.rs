@@ -42,8 +42,7 @@ pub fn paths(analysis: &Analysis, file: FileId, spot: &Spot<'_>) -> Vec<Item> {
         Step::Key(name) => Some(name.as_str()),
         Step::Item(_) => None,
     });
-    let missing =
-        found.iter().filter(|(_, written)| !**written).map(|(path, _)| (path.clone(), "nobody writes it yet"));
+    let missing = found.iter().filter(|(_, written)| !**written).map(|(path, _)| (path.clone(), "not written yet"));
     let own = own.into_iter().flat_map(|name| WRITTEN.map(|root| (format!("{root}.{name}"), "")));
     let others = found.iter().filter(|(_, written)| **written).map(|(path, _)| (path.clone(), "written elsewhere"));
     let mut items: Vec<Item> = Vec::new();

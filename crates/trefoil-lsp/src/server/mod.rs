@@ -90,9 +90,9 @@ fn respond(session: &mut Session, phase: &mut Phase, request: Request) -> Respon
             }
             Err(error) => failure(id, ErrorCode::InvalidParams, &error.to_string()),
         },
-        (Phase::New, _) => failure(id, ErrorCode::ServerNotInitialized, "`initialize` comes first"),
-        (Phase::Ended, _) => failure(id, ErrorCode::InvalidRequest, "the server was shut down"),
-        (Phase::Serving, "initialize") => failure(id, ErrorCode::InvalidRequest, "`initialize` comes once"),
+        (Phase::New, _) => failure(id, ErrorCode::ServerNotInitialized, "`initialize` must be the first request"),
+        (Phase::Ended, _) => failure(id, ErrorCode::InvalidRequest, "the server has been shut down"),
+        (Phase::Serving, "initialize") => failure(id, ErrorCode::InvalidRequest, "`initialize` was already called"),
         (Phase::Serving, "shutdown") => {
             *phase = Phase::Ended;
             Response::new_ok(id, ())
@@ -100,7 +100,7 @@ fn respond(session: &mut Session, phase: &mut Phase, request: Request) -> Respon
         (Phase::Serving, _) => match guarded(|| answer::answer(session, &method, params)) {
             Some(Ok(result)) => Response::new_ok(id, result),
             Some(Err(refused)) => failure(id, refused.code, &refused.message),
-            None => failure(id, ErrorCode::InternalError, "a mistake in the server; the request was dropped"),
+            None => failure(id, ErrorCode::InternalError, "internal error; the request was dropped"),
         },
     }
 }

@@ -29,14 +29,14 @@ pub fn read(mut input: impl BufRead + Send + 'static) -> Receiver<Incoming> {
                 Ok(None) => return,
                 Err(why) => {
                     // Where the next message begins is not known any more: only a person can be told.
-                    let _ = writeln!(std::io::stderr(), "error: the messages cannot be followed any further: {why}");
+                    let _ = writeln!(std::io::stderr(), "error: cannot read any more messages: {why}");
                     return;
                 }
             };
             let incoming = match serde_json::from_slice(&content) {
                 Ok(message) => Incoming::Message(message),
                 // It has been read to its end, so the next header follows.
-                Err(_) => Incoming::Malformed("the content is no JSON-RPC message".to_owned()),
+                Err(_) => Incoming::Malformed("the content is not a JSON-RPC message".to_owned()),
             };
             let last = matches!(&incoming, Incoming::Message(Message::Notification(n)) if n.method == "exit");
             if sender.send(incoming).is_err() || last {
@@ -65,7 +65,7 @@ fn content(input: &mut impl BufRead) -> std::io::Result<Option<Vec<u8>>> {
             length = value.trim().parse::<u64>().ok();
         }
     }
-    let length = length.filter(|n| *n <= CONTENT).ok_or_else(|| lost("no length, or one that cannot be"))?;
+    let length = length.filter(|n| *n <= CONTENT).ok_or_else(|| lost("missing or invalid length"))?;
     let mut content = Vec::new();
     input.by_ref().take(length).read_to_end(&mut content)?;
     if (content.len() as u64) < length { Ok(None) } else { Ok(Some(content)) }

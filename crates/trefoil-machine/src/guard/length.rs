@@ -8,7 +8,7 @@ pub fn check(text: String, max: usize, refuse: bool) -> Result<String, RunError>
     let Some((cut, _)) = text.char_indices().nth(max) else { return Ok(text) };
     if refuse {
         let count = text.chars().count();
-        return Err(violation(format!("the answer has {count} characters, the limit is {max}")));
+        return Err(violation(format!("the answer has {count} characters; the limit is {max}")));
     }
     Ok(format!("{}...", text.get(..cut).unwrap_or_default()))
 }
@@ -22,7 +22,7 @@ mod tests {
     fn characters_are_counted_not_bytes() {
         assert_eq!(check("äöü".into(), 3, true).unwrap(), "äöü");
         assert_eq!(check("äöüx".into(), 3, false).unwrap(), "äöü...");
-        expect!["the answer has 4 characters, the limit is 3"]
+        expect!["the answer has 4 characters; the limit is 3"]
             .assert_eq(&check("äöüx".into(), 3, true).unwrap_err().message);
     }
 }

@@ -22,7 +22,7 @@ impl Turn<'_> {
             return;
         }
         if aside.decided.len() >= MAX_QUESTIONS || aside.decided.iter().any(|(known, _)| *known == canonical) {
-            let error = RunError::new("LIMIT_EXCEEDED", "a condition on the environment could not be settled");
+            let error = RunError::new("LIMIT_EXCEEDED", "a condition on the environment could not be evaluated");
             return self.push(Task::Settle(f, Outcome::Failed(Box::new(error))));
         }
         // Named by its content: which of a step's questions comes first may depend on timing.

@@ -20,11 +20,6 @@ struct Ceiling {
     at: Option<Location>,
 }
 
-/// `3 model calls are`
-fn are(calls: u64) -> String {
-    if calls == 1 { "1 model call is".to_owned() } else { format!("{calls} model calls are") }
-}
-
 /// The ceiling of time among those that have been announced.
 const TIME: u8 = 4;
 
@@ -82,8 +77,9 @@ impl Turn<'_> {
         let ceiling = self.ceilings(f).into_iter().find(|ceiling| ceiling.used >= ceiling.limit);
         if let Some(ceiling) = ceiling {
             let what = match ceiling.limit {
-                0 => "no model call is allowed, and one is needed".to_owned(),
-                limit => format!("{} allowed, and one more is needed", are(limit)),
+                0 => "no model calls are allowed".to_owned(),
+                1 => "1 of 1 model call used".to_owned(),
+                limit => format!("{limit} of {limit} model calls used"),
             };
             self.over(f, &ceiling, &format!("{what}{}", self.came_of_them()));
             return false;
@@ -103,10 +99,10 @@ impl Turn<'_> {
         let ceiling = self.ceilings(f).into_iter().find(short).filter(|_| surely::calls(self.program, body));
         let Some(ceiling) = ceiling else { return true };
         let left = match (ceiling.used, ceiling.limit) {
-            (0, limit) => format!("{} allowed", are(limit)),
-            (used, limit) => format!("{} left of {limit}", are(limit.saturating_sub(used))),
+            (0, limit) => format!("the limit is {limit}"),
+            (used, limit) => format!("only {} of {limit} are left", limit.saturating_sub(used)),
         };
-        self.over(f, &ceiling, &format!("{items} items need at least as many model calls, and {left}"));
+        self.over(f, &ceiling, &format!("{items} items need at least {items} model calls, but {left}"));
         false
     }
 
@@ -134,8 +130,8 @@ impl Turn<'_> {
         let error =
             RunError { key, location, ..RunError::new("BUDGET_EXCEEDED", format!("call limit reached: {what}")) };
         let help = match ceiling.at {
-            Some(_) => "raise the limit, or lower one of passes or items",
-            None => "allow more with `--max-calls`, or lower a limit of passes or items",
+            Some(_) => "raise the limit, or lower a limit on iterations or items",
+            None => "allow more with `--max-calls`, or lower a limit on iterations or items",
         };
         self.finish(Err(error.help(help)));
     }
@@ -151,8 +147,12 @@ impl Turn<'_> {
         let unsent = (self.core.output.commands.iter().filter(asked).count() as u64).min(open);
         let answered = self.core.answered;
         let failed = self.core.calls.saturating_sub(answered).saturating_sub(open);
-        let parts =
-            [(answered, "answered"), (failed, "failed"), (open - unsent, "stopped on the way"), (unsent, "not sent")];
+        let parts = [
+            (answered, "answered"),
+            (failed, "failed"),
+            (open - unsent, "stopped before it was answered"),
+            (unsent, "not sent"),
+        ];
         let told: Vec<String> = parts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect();
         if told.is_empty() { String::new() } else { format!("; {}", told.join(", ")) }
     }

@@ -20,7 +20,9 @@ pub fn take(prepared: &Prepared, id: FlowId, flow: &Flow, input: Option<&Value>)
     fit(prepared, id, flow, input).map_err(|faults| {
         let first = faults.into_iter().next();
         first
-            .unwrap_or_else(|| invalid(flow, format!("the input of {} `{}` does not fit", flow.sort, flow.name)))
+            .unwrap_or_else(|| {
+                invalid(flow, format!("the input of {} `{}` does not match its schema", flow.sort, flow.name))
+            })
             .into()
     })
 }
@@ -58,7 +60,7 @@ fn fit(prepared: &Prepared, id: FlowId, flow: &Flow, input: Option<&Value>) -> R
         && !value.is_masked()
     {
         prepared.schemas.check(schema, value).map_err(|why| {
-            vec![invalid(flow, format!("the input of {} `{}` does not fit: {why}", flow.sort, flow.name))]
+            vec![invalid(flow, format!("the input of {} `{}` does not match its schema: {why}", flow.sort, flow.name))]
         })?;
     }
     Ok((value, raw))
@@ -116,8 +118,8 @@ fn complete(prepared: &Prepared, id: FlowId, flow: &Flow, given: &Object) -> Res
         let names: Vec<&str> = fields.iter().map(|f| &*f.name).collect();
         error.help = Some(match suggest::nearest(unknown, names.iter().copied()) {
             Some(close) => format!("did you mean `{close}`?").into(),
-            None if names.is_empty() => "it takes none".into(),
-            None => format!("it has `{}`", names.join("`, `")).into(),
+            None if names.is_empty() => "it has no input properties".into(),
+            None => format!("its input properties are `{}`", names.join("`, `")).into(),
         });
         faults.push(error);
     }
@@ -128,8 +130,10 @@ fn complete(prepared: &Prepared, id: FlowId, flow: &Flow, given: &Object) -> Res
             Some(value) if value.is_masked() => {}
             Some(value) => {
                 if let Err(why) = prepared.schemas.check_field(id, at, value) {
-                    let what =
-                        format!("input property `{}` of {} `{}` does not fit: {why}", field.name, flow.sort, flow.name);
+                    let what = format!(
+                        "input property `{}` of {} `{}` does not match its schema: {why}",
+                        field.name, flow.sort, flow.name
+                    );
                     let mut error = invalid(flow, what);
                     error.location = Some(field.origin);
                     faults.push(error);

@@ -268,9 +268,9 @@ impl Turn<'_> {
         if error.retry_after_ms.is_some() && delay_ms > left.unwrap_or(LONGEST_WAIT_MS) {
             let limit = match left {
                 Some(left) => format!("the step has {} left", seconds(left)),
-                None => format!("nothing waits longer than {}", seconds(LONGEST_WAIT_MS)),
+                None => format!("the longest possible wait is {}", seconds(LONGEST_WAIT_MS)),
             };
-            error.message = format!("{}; the provider asks to wait {}, {limit}", error.message, seconds(delay_ms));
+            error.message = format!("{}; the provider asks to wait {}, but {limit}", error.message, seconds(delay_ms));
             return false;
         }
         let key = frame.base.clone();

@@ -71,11 +71,11 @@ impl Replay {
         let Some(first) = entries.first() else { return Err(differs("the journal is empty")) };
         version(first)?;
         let EntryKind::Started { run, program, input, flags, .. } = &first.kind else {
-            return Err(differs("the journal does not begin with the start of a run"));
+            return Err(differs("the journal does not start with the start of a run"));
         };
         if *program != prepared.program.hash {
             let now = prepared.program.hash;
-            return Err(differs(format!("the journal is of program {program:016x}, this is program {now:016x}")));
+            return Err(differs(format!("the journal is for program {program:016x}, but this is program {now:016x}")));
         }
         let run: Arc<str> = run.as_str().into();
         let mut machine = Machine::with(prepared, flags.clone()).in_pieces().with_provenance(traced);
@@ -97,21 +97,21 @@ impl Replay {
     fn entry(&mut self, entry: &Entry) -> Result<(), RunError> {
         version(entry)?;
         match &entry.kind {
-            EntryKind::Started { .. } => Err(differs(format!("entry {} begins the run again", entry.seq))),
+            EntryKind::Started { .. } => Err(differs(format!("entry {} starts the run a second time", entry.seq))),
             EntryKind::Scheduled { key, activity, content } => {
                 while self.asked.is_empty() && self.more {
                     self.proceed();
                 }
                 let recorded = format!("entry {} is `{key}` ({activity})", entry.seq);
                 let Some(asked) = self.asked.pop_front() else {
-                    return Err(differs(format!("{recorded}, the program asks for nothing there")));
+                    return Err(differs(format!("{recorded}, but the program asks for nothing there")));
                 };
                 if asked.key != *key || asked.request.sort() != activity {
                     let asks = format!("the program asks for `{}` ({})", asked.key, asked.request.sort());
-                    return Err(differs(format!("{recorded}, {asks}")));
+                    return Err(differs(format!("{recorded}, but {asks}")));
                 }
                 if asked.content != *content {
-                    let why = format!("{recorded} with content {content}, the program asks for `{key}`");
+                    let why = format!("{recorded} with content {content}, but the program asks for `{key}`");
                     return Err(differs(format!("{why} with content {}", asked.content)));
                 }
                 self.open.insert(key.clone(), asked);
@@ -129,8 +129,8 @@ impl Replay {
                 match (&self.finished, output, error) {
                     (Some(Ok(_)), _, None) | (Some(Err(_)), None, Some(_)) => Ok(()),
                     _ => {
-                        let what = if error.is_some() { "failed" } else { "ended well" };
-                        Err(differs(format!("entry {} says that the run {what}, the program does not", entry.seq)))
+                        let what = if error.is_some() { "failed" } else { "succeeded" };
+                        Err(differs(format!("entry {} says that the run {what}, but the program disagrees", entry.seq)))
                     }
                 }
             }
@@ -146,7 +146,7 @@ impl Replay {
     ) -> Result<(), RunError> {
         // One that was cancelled in the same breath is recorded and means nothing.
         if self.open.shift_remove(key).is_none() {
-            return Err(differs(format!("entry {} ends `{key}`, which is not under way", entry.seq)));
+            return Err(differs(format!("entry {} ends `{key}`, which is not in progress", entry.seq)));
         }
         self.catch_up();
         let output = self.machine.on(Completion { key: key.clone(), at_ms: entry.at_ms, result, usage });
@@ -201,7 +201,10 @@ impl Replay {
 
 fn version(entry: &Entry) -> Result<(), RunError> {
     if entry.v > VERSION {
-        return Err(differs(format!("entry {} has version {}, this build reads up to {VERSION}", entry.seq, entry.v)));
+        return Err(differs(format!(
+            "entry {} has version {}, but this build reads only up to {VERSION}",
+            entry.seq, entry.v
+        )));
     }
     Ok(())
 }

@@ -54,7 +54,9 @@ impl Turn<'_> {
         self.count()?;
         let depth = caller.and_then(|a| self.core.activations.call(a)).map_or(0, |c| c.depth + 1);
         if depth > MAX_DEPTH {
-            return Err(RunError::new("LIMIT_EXCEEDED", format!("calls nested deeper than {MAX_DEPTH}")).into());
+            return Err(
+                RunError::new("LIMIT_EXCEEDED", format!("calls are nested more than {MAX_DEPTH} levels deep")).into()
+            );
         }
         let slots = self.program.flow(flow).map_or(0, |f| f.slots.len());
         let activation = Activation::of_call(flow, slots, caller, depth, self.core.now_ms);

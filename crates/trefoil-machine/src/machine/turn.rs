@@ -191,7 +191,7 @@ impl<'p> Turn<'p> {
         if self.core.made.get() > limits::RUN_BYTES {
             return Some(format!("the values of this run take more than {} MB", limits::RUN_BYTES >> 20));
         }
-        let text = || format!("the prompts of the calls under way take more than {} MB", limits::PENDING_BYTES >> 20);
+        let text = || format!("the prompts of the calls in progress take more than {} MB", limits::PENDING_BYTES >> 20);
         (self.core.carried > limits::PENDING_BYTES).then(text)
     }
 

@@ -44,7 +44,7 @@ impl Client {
             .build()
             .map(Self)
             .map_err(|e| {
-                ModelError::new(ModelErrorKind::Setup, format!("cannot make an HTTP client: {}", innermost(&e)))
+                ModelError::new(ModelErrorKind::Setup, format!("cannot create an HTTP client: {}", innermost(&e)))
             })
     }
 
@@ -67,8 +67,8 @@ impl Client {
         let text = response.read_to(LARGEST_REFUSAL).await.unwrap_or_default();
         let said =
             said(&endpoint.scrub(&text)).or_else(|| status.canonical_reason().map(str::to_owned)).unwrap_or_default();
-        let mut error =
-            endpoint.error(ModelErrorKind::Status(status.as_u16()), &format!("answered {}: {said}", status.as_u16()));
+        let mut error = endpoint
+            .error(ModelErrorKind::Status(status.as_u16()), &format!("answered with {}: {said}", status.as_u16()));
         error.retry_after_ms = retry_after_ms;
         Err(error)
     }
@@ -137,7 +137,7 @@ fn failure(endpoint: &Endpoint, error: &reqwest::Error) -> ModelError {
     if error.is_builder() {
         endpoint.error(ModelErrorKind::Setup, &format!("cannot be called: {}", innermost(error)))
     } else if error.is_timeout() {
-        let what = format!("cannot be reached at {} in time", endpoint.address());
+        let what = format!("cannot be reached at {}: timed out", endpoint.address());
         endpoint.error(if error.is_connect() { ModelErrorKind::Network } else { ModelErrorKind::Timeout }, &what)
     } else if error.is_connect() {
         let cause = innermost(error);

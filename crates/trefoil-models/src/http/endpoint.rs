@@ -50,7 +50,7 @@ impl Endpoint {
         let mut headers = HeaderMap::new();
         let secret = |text: String| {
             let mut value = HeaderValue::from_str(&text)
-                .map_err(|_| setup(format!("the key of `{provider}` has characters that a key cannot have")))?;
+                .map_err(|_| setup(format!("the key of `{provider}` contains invalid characters")))?;
             value.set_sensitive(true);
             Ok(value)
         };

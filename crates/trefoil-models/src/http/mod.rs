@@ -68,7 +68,7 @@ impl HttpModel {
         match tokio::time::timeout(Duration::from_millis(idle), response.chunk()).await {
             Ok(bytes) => bytes,
             Err(_) => {
-                let what = format!("stopped sending: nothing came for {}s", idle as f64 / 1000.0);
+                let what = format!("sent nothing for {}s", idle as f64 / 1000.0);
                 Err(self.endpoint.error(ModelErrorKind::Network, &what))
             }
         }
@@ -84,7 +84,7 @@ impl HttpModel {
         let body = match self.endpoint.protocol {
             Protocol::ChatCompletions(quirks) => chat_completions::body(request, &quirks, self.endpoint.is_openai())?,
             Protocol::Messages => messages::body(request)?,
-            Protocol::Unavailable => return Err(self.endpoint.error(ModelErrorKind::Setup, "cannot be called yet")),
+            Protocol::Unavailable => return Err(self.endpoint.error(ModelErrorKind::Setup, "is not supported yet")),
         };
         let mut response = self.client.post(&self.endpoint, &body).await?;
         partial.begun = true;
@@ -139,7 +139,7 @@ impl ModelProvider for HttpModel {
             Err(_) => {
                 partial.begun = true;
                 let (limit, help) = self.limits.told(request.parameters.timeout_ms, ms);
-                let what = format!("gave no complete answer within {limit}");
+                let what = format!("did not complete its answer within {limit}");
                 Err(ModelError { help, ..self.endpoint.error(ModelErrorKind::Timeout, &what) })
             }
         };

@@ -24,7 +24,7 @@ pub fn proxies(env: &HashMap<String, String>) -> Result<Vec<Proxy>, ModelError> 
         let Some((name, text)) = read(names) else { continue };
         // Its text may hold a password.
         let wrong = || {
-            let message = format!("`{name}` is not the http or https address of a proxy");
+            let message = format!("`{name}` is not the http or https URL of a proxy");
             ModelError::new(ModelErrorKind::Setup, message)
         };
         let text = if text.contains("://") { text.to_owned() } else { format!("http://{text}") };

@@ -18,8 +18,7 @@ pub(super) fn name(name: &str) -> String {
 /// The schema in words, for the system message.
 pub(super) fn instruction(schema: &Json) -> String {
     format!(
-        "Reply with one JSON value that fits this JSON Schema, and with nothing else: no prose before or after it, \
-         no code fence.\n\n{schema}"
+        "Reply with one JSON value that matches this JSON Schema, and nothing else: no prose before or after it, no code fence.\n\n{schema}"
     )
 }
 

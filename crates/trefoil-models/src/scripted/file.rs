@@ -16,7 +16,7 @@ type Result<T> = std::result::Result<T, String>;
 /// Reads a whole script.
 pub(super) fn parse(name: &str, text: &str) -> Result<Scripted> {
     let json = if name.to_ascii_lowercase().ends_with(".json") {
-        serde_json::from_str(text).map_err(|e| format!("not JSON: {e}"))?
+        serde_json::from_str(text).map_err(|e| format!("invalid JSON: {e}"))?
     } else {
         from_yaml(name, text)?
     };
@@ -47,7 +47,7 @@ fn script<T>(json: &Json, at: &str, read: &dyn Fn(&Json, &str) -> Result<Turn<T>
 fn answer(json: &Json, at: &str) -> Result<Turn<Answer>> {
     let Json::Object(map) = json else {
         if json.is_array() {
-            return Err(format!("`{at}` is a list; write `json:` before an answer that is one"));
+            return Err(format!("`{at}` is a list; use `json:` for an answer that is a list"));
         }
         let answer = Answer { text: Value::from_json(json.clone()).to_text().to_string(), usage: None, finish: None };
         return Ok(Turn { outcome: Ok(answer), delay_ms: 0 });
@@ -167,8 +167,8 @@ fn known(map: &Map<String, Json>, at: &str, names: &[&str]) -> Result<()> {
     let place = if at.contains(' ') { at.to_owned() } else { format!("`{at}`") };
     let hint = match suggest::nearest(strange, names.iter().copied()) {
         Some(near) => format!("did you mean `{near}`?"),
-        None if names.contains(&"json") => "write `json:` before an answer that is an object".to_owned(),
-        None => format!("it takes {}", names.iter().map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ")),
+        None if names.contains(&"json") => "use `json:` for an answer that is an object".to_owned(),
+        None => format!("the keys are {}", names.iter().map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ")),
     };
     Err(format!("{place} has the unknown key `{strange}`; {hint}"))
 }

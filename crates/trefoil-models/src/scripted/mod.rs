@@ -146,7 +146,7 @@ impl Scripted {
             }
             let hint = suggest::nearest(name, names.iter().copied()).map(|n| format!("; did you mean `{n}`?"));
             Some(format!(
-                "the script answers for `{name}`, which is no {sort} of this program{}",
+                "the script answers for `{name}`, but this workflow has no such {sort}{}",
                 hint.unwrap_or_default()
             ))
         };
@@ -158,8 +158,8 @@ impl Scripted {
     pub fn unused(&self) -> Vec<String> {
         let line = |(name, left): (&String, usize)| match left {
             0 => None,
-            1 => Some(format!("1 answer of the script for `{name}` was not asked for")),
-            n => Some(format!("{n} answers of the script for `{name}` were not asked for")),
+            1 => Some(format!("1 answer of the script for `{name}` was not used")),
+            n => Some(format!("{n} answers of the script for `{name}` were not used")),
         };
         let answers = self.answers.iter().map(|(name, s)| (name, s.never_given()));
         let tools = self.tools.iter().map(|(name, s)| (name, s.never_given()));
@@ -192,7 +192,7 @@ impl ModelProvider for Scripted {
         };
         let Some(turn) = script.turn(&at.key.0) else {
             let n = script.turns.len();
-            return Err(setup(format!("the script has no further answer for `{name}`: it has only {n}")));
+            return Err(setup(format!("the script has no more answers for `{name}` (it has {n})")));
         };
         at.meter.tell(Usage::default());
         if turn.delay_ms > 0 {
@@ -229,7 +229,7 @@ impl ToolHost for Scripted {
         };
         let Some(turn) = script.turn(&key.0) else {
             let (name, n) = (&request.name, script.turns.len());
-            return Err(ToolError::Failed(format!("the script has no further answer for `{name}`: it has only {n}")));
+            return Err(ToolError::Failed(format!("the script has no more answers for `{name}` (it has {n})")));
         };
         if turn.delay_ms > 0 {
             tokio::time::sleep(Duration::from_millis(turn.delay_ms)).await;

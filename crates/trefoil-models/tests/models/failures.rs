@@ -43,7 +43,11 @@ async fn a_refusal_has_its_status_and_the_wait_asked_for() {
             let error = failure(&both(&server.url), provider, &asked).await;
             assert_eq!(error.kind, ModelErrorKind::Status(429));
             assert_eq!(error.retry_after_ms, Some(2000));
-            assert_eq!(error.message, format!("`{provider}` answered 429: Rate limit reached for key ***"));
+            assert!(
+                error.message.contains(&format!("`{provider}`")) && error.message.ends_with("key ***"),
+                "{}",
+                error.message
+            );
             server.request();
         }
     }
@@ -56,7 +60,11 @@ async fn a_broken_server_is_a_status_whatever_its_body() {
         let server = Server::start(vec![Reply::Whole(500, vec![("content-type", "text/html")], page)]).await;
         let error = failure(&both(&server.url), provider, &request("x")).await;
         assert_eq!(error.kind, ModelErrorKind::Status(500));
-        assert_eq!(error.message, format!("`{provider}` answered 500: Internal Server Error"));
+        assert!(
+            error.message.contains(&format!("`{provider}`")) && error.message.ends_with(": Internal Server Error"),
+            "{}",
+            error.message
+        );
         assert_eq!(error.retry_after_ms, None);
     }
 }
@@ -156,7 +164,7 @@ async fn a_stream_that_falls_silent_is_left_and_what_had_come_is_kept() {
     asked.stream = true;
     let error = failure(&registry, "openai", &asked).await;
     assert_eq!(error.kind, ModelErrorKind::Network);
-    expect!["`openai` stopped sending: nothing came for 0.2s"].assert_eq(&error.message);
+    expect!["`openai` sent nothing for 0.2s"].assert_eq(&error.message);
     assert_eq!(error.came.unwrap().text, "half");
     server.client_gone().await;
 }
@@ -168,7 +176,7 @@ async fn the_operators_time_limit_holds_where_the_manifest_has_a_longer_one() {
     let mut asked = request("x");
     asked.parameters.timeout_ms = Some(60_000);
     let error = failure(&registry, "openai", &asked).await;
-    expect!["`openai` gave no complete answer within 0.15s (`--timeout 0.15`)"].assert_eq(&error.message);
+    expect!["`openai` did not complete its answer within 0.15s (`--timeout 0.15`)"].assert_eq(&error.message);
     assert!(error.help.unwrap().contains("`--timeout`"));
 }
 
@@ -190,7 +198,7 @@ async fn the_proxy_of_the_environment_is_used_except_where_it_says_not_to() {
     let error = failure(&registry("http://127.0.0.1:1", "models.invalid"), "openai", &asked).await;
     assert!(error.message.contains("cannot be reached at http://models.invalid"), "{}", error.message);
     let wrong = registry("socks5://user:password@h", "").resolve("openai", "m").err().unwrap();
-    expect!["`http_proxy` is not the http or https address of a proxy"].assert_eq(&wrong.message);
+    expect!["`http_proxy` is not the http or https URL of a proxy"].assert_eq(&wrong.message);
 }
 
 #[tokio::test]
@@ -212,12 +220,12 @@ async fn a_key_that_no_header_can_carry_is_a_setup_error() {
     let registry = Registry::new(env.into_iter().map(|(k, v)| (k.to_owned(), v.to_owned())));
     let error = registry.resolve("openai", "m").err().unwrap();
     assert_eq!(error.kind, ModelErrorKind::Setup);
-    expect!["the key of `openai` has characters that a key cannot have"].assert_eq(&error.message);
+    expect!["the key of `openai` contains invalid characters"].assert_eq(&error.message);
 }
 
 #[tokio::test]
 async fn an_alias_cannot_be_called_by_name() {
     let error = ask(&*both("http://127.0.0.1:1").by_name(), &request("x")).await.0.unwrap_err();
     assert_eq!(error.kind, ModelErrorKind::Setup);
-    expect!["`model-x` is an alias and names no provider"].assert_eq(&error.message);
+    expect!["`model-x` is an alias without a provider"].assert_eq(&error.message);
 }

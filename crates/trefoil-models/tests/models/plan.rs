@@ -62,11 +62,11 @@ fn each_model_that_cannot_be_asked_is_named_with_its_agent() {
         error("openai:x", &address),
     ];
     expect![[r#"
-        `smart` is an alias, and no model is given for it: `writer` (1 agent)
+        the alias `smart` has no model: `writer` (1 agent)
         neither `OLLAMA_API_KEY` nor `OLLAMA_BASE_URL` is set: `writer` (1 agent)
-        `google` is not available in this version: `writer` (1 agent)
-        there is no provider `opnai`: `writer` (1 agent)
-        `OPENAI_BASE_URL` has a user name or password in it; put the key into the provider's key variable: `writer` (1 agent)"#]].assert_eq(&told.join("\n"));
+        `google` is not supported yet: `writer` (1 agent)
+        unknown provider `opnai`: `writer` (1 agent)
+        `OPENAI_BASE_URL` contains a user name or password; put the key in the provider's key variable: `writer` (1 agent)"#]].assert_eq(&told.join("\n"));
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn arguments_name_models_for_all_calls_for_aliases_and_for_agents() {
     assert_eq!((plan, &*asked), (Ok(ModelPlan::AsWritten), "ollama:llama3:8b"));
     assert_eq!(decide("smart", &keys, &["openai:gpt", "smart=ollama:b"], false).1, "ollama:b");
     let error = decide("smart", &keys, &["smrt=ollama:b"], false).0.unwrap_err();
-    expect!["no alias, agent or step is called `smrt`"].assert_eq(&error[0]);
+    expect!["no alias, agent or step is named `smrt`"].assert_eq(&error[0]);
     assert!(decide("smart", &keys, &["openai:a", "openai:b"], false).0.is_err());
     assert!(decide("smart", &keys, &["embedded", "smart=openai:b"], false).0.is_err());
 }

@@ -165,7 +165,7 @@ async fn tool(at: &At<'_>, request: &ToolRequest) -> Result<Value, RunError> {
     });
     let tools = &at.world.ports.tools;
     if !tools.offers(&request.name) {
-        return Err(RunError::new("TOOL_ERROR", format!("there is no tool `{}` here", request.name)));
+        return Err(RunError::new("TOOL_ERROR", format!("no implementation for the tool `{}`", request.name)));
     }
     let request = ToolRequest { arguments: at.fill(&request.arguments)?, ..request.clone() };
     tools.call(&at.activity.key, &request).await.map_err(|e| tool_error(&request.name, e))
@@ -231,13 +231,17 @@ async fn human(at: &At<'_>, request: &HumanRequest) -> Result<Value, RunError> {
         (_, OnTimeout::Answer(default)) => Ok(Value::Str(default.clone())),
         (None, OnTimeout::Fail) => {
             let limit = seconds(request.timeout_ms.unwrap_or_default());
-            let message = format!("nobody answered `{}` within {limit}", request.step);
+            let message = format!("`{}` was not answered within {limit}", request.step);
             let error = RunError::new("HUMAN_TIMEOUT", message).cause(Cause::Timeout);
             let step = &request.step;
-            Err(error.help(format!("answer it with `--answer {step}=VALUE`, raise its limit, or give it a default")))
+            Err(error
+                .help(format!("answer it with `--answer {step}=VALUE`, raise its time limit, or give it a default")))
         }
         (Some(None), OnTimeout::Fail) => {
-            let error = RunError::new("HUMAN_TIMEOUT", format!("no person can answer `{}`", request.step));
+            let error = RunError::new(
+                "HUMAN_TIMEOUT",
+                format!("`{}` needs a human answer, but there is no one to ask", request.step),
+            );
             Err(error.help(format!("answer it with `--answer {}=VALUE`, or give it a default", request.step)))
         }
     }

@@ -63,7 +63,7 @@ pub async fn call(at: &At<'_>, request: &ModelRequest) -> Came {
         }
         None => {
             let limit = seconds(request.parameters.timeout_ms.unwrap_or_default());
-            let error = RunError::new("TIMEOUT", format!("the model gave no complete answer within {limit}"));
+            let error = RunError::new("TIMEOUT", format!("the model did not complete its answer within {limit}"));
             let came = ModelAnswer::new(so_far, at.meter.read());
             return broken(at, request, error.cause(Cause::Timeout), Some(came));
         }

@@ -43,7 +43,7 @@ impl Journal for MemoryJournal {
         let first = kept.last().map_or(0, |e| e.seq + 1);
         for (expected, entry) in (first..).zip(entries) {
             if entry.seq != expected {
-                return Err(JournalError(format!("entry {} is written where {expected} is next", entry.seq)));
+                return Err(JournalError(format!("entry {} was written, but the next one is {expected}", entry.seq)));
             }
         }
         kept.extend_from_slice(entries);

@@ -176,7 +176,7 @@ fn a_model_call_has_its_own_time_limit() {
     let main = b.flow("main", say, None);
     let error = World::new(Silent::default()).run(&b.program(main), "x").result.unwrap_err();
     assert_eq!(error.code, "TIMEOUT");
-    expect!["the model gave no complete answer within 2.5s"].assert_eq(&error.message);
+    expect!["the model did not complete its answer within 2.5s"].assert_eq(&error.message);
 }
 
 #[test]
@@ -291,10 +291,10 @@ fn a_journal_of_something_else_is_refused_by_name() {
     assert_eq!(json(&resume(program("x", "say")).unwrap()), j!("x"));
     let other_step = resume(program("x", "tell")).unwrap_err();
     assert_eq!(other_step.code, "NONDETERMINISM");
-    expect!["entry 1 is `say` (model), the program asks for `tell` (model)"].assert_eq(&other_step.message);
+    expect!["entry 1 is `say` (model), but the program asks for `tell` (model)"].assert_eq(&other_step.message);
     let other_prompt = resume(program("y", "say")).unwrap_err();
     assert_eq!(other_prompt.code, "NONDETERMINISM");
-    expect!["entry 1 is `say` (model) with content 44f1082a0bc7473fb8a84d77ec2b5605, the program asks for `say` with content 80fd00f0ece9d34ad5e50d073bc49815"].assert_eq(&other_prompt.message);
+    expect!["entry 1 is `say` (model) with content 44f1082a0bc7473fb8a84d77ec2b5605, but the program asks for `say` with content 80fd00f0ece9d34ad5e50d073bc49815"].assert_eq(&other_prompt.message);
 }
 
 #[test]

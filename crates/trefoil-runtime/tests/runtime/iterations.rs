@@ -71,7 +71,7 @@ fn iterations_that_never_validate_fail_with_the_last_reason() {
     let (outcome, reasons) = run(|_, _| vec![regex("^never$")], |_, user| Ok(user.to_owned()));
     let error = outcome.result.unwrap_err();
     assert_eq!(error.code, "MAX_ITERATIONS_EXCEEDED");
-    expect!["none of 3 iterations passed; the last: `regex` did not pass: `^never$` is not found in the answer"]
+    expect!["none of 3 iterations passed validation; the last one: `regex` did not pass: `^never$` is not found in the answer"]
         .assert_eq(&error.message);
     assert_eq!(reasons.len(), 3);
 }
@@ -96,7 +96,7 @@ fn a_schema_is_checked_inside_a_code_fence() {
     };
     let (outcome, reasons) = run(make, answer);
     assert!(outcome.result.is_ok());
-    expect!["`semantic` did not pass: the answer is text and not JSON"].assert_eq(&reasons.join("\n"));
+    expect!["`semantic` did not pass: the answer is text, not JSON"].assert_eq(&reasons.join("\n"));
 }
 
 #[test]

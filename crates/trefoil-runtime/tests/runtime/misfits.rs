@@ -70,7 +70,7 @@ fn it_is_asked_for_once_more_with_the_answer_and_what_does_not_fit() {
     assert_eq!(more.len(), 2);
     assert_eq!(more[0], (Role::Assistant, "{\"n\": \"x\"}".to_owned()));
     assert_eq!(more[1].0, Role::User);
-    expect![[r#"the answer does not fit: at `/n`: "x" is not of type "integer". Answer again, with nothing but JSON that fits the schema."#]].assert_eq(&more[1].1);
+    expect![[r#"the answer does not match the schema: at `/n`: "x" is not of type "integer". Answer again, with only JSON that matches the schema."#]].assert_eq(&more[1].1);
     assert!(world.kinds().iter().any(|k| matches!(k, EventKind::RetryScheduled { attempt: 2, delay_ms: 0, .. })));
 }
 
@@ -79,7 +79,7 @@ fn a_second_misfit_fails_the_step() {
     let (world, sent) = answers(vec![Ok("no"), Ok("{}")]);
     let error = world.run(&plain(), "x").result.unwrap_err();
     assert_eq!(error.code, "STRUCTURED_OUTPUT_INVALID");
-    expect![[r#"the answer does not fit: "n" is a required property; it was asked for twice"#]]
+    expect![[r#"the answer does not match the schema: "n" is a required property; the model was asked twice"#]]
         .assert_eq(&error.message);
     assert_eq!(sent.lock().unwrap().len(), 2);
 }
@@ -137,5 +137,5 @@ fn json_in_one_fence_or_in_prose_is_taken() {
     }
     let (world, _) = answers(vec![Ok("{\"n\": 1} or {\"n\": 2}"), Ok("{\"n\": 1} or {\"n\": 2}")]);
     let error = world.run(&plain(), "x").result.unwrap_err();
-    assert!(error.message.starts_with("several pieces of JSON in the answer fit"), "{}", error.message);
+    expect!["?"].assert_eq(&error.message);
 }

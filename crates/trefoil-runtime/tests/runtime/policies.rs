@@ -142,7 +142,8 @@ fn an_answer_that_does_not_fit_may_be_tried_again() {
     assert_eq!(json(&world.run(&program, "x").result.unwrap()), j!({"n": 2}));
     let error = World::model(|_, _| Ok("{\"n\": \"x\"}".into())).run(&program, "x").result.unwrap_err();
     assert_eq!(error.code, "STRUCTURED_OUTPUT_INVALID");
-    expect![[r#"the answer does not fit: at `/n`: "x" is not of type "integer""#]].assert_eq(&error.message);
+    expect![[r#"the answer does not match the schema: at `/n`: "x" is not of type "integer""#]]
+        .assert_eq(&error.message);
 }
 
 fn budget(max_tokens: Option<u64>, max_calls: Option<u64>, max_duration_ms: Option<u64>) -> Budget {
@@ -162,8 +163,7 @@ fn a_budget_counts_retries_and_the_calls_of_called_flows() {
     let error = World::model(|_, _| Err(status(429))).run(&b.program(main), "x").result.unwrap_err();
     // No failure policy further in saves a run from its budget.
     assert_eq!(error.code, "BUDGET_EXCEEDED");
-    expect!["call limit reached: 2 model calls are allowed, and one more is needed; 2 failed"]
-        .assert_eq(&error.message);
+    expect!["call limit reached: 2 of 2 model calls used; 2 failed"].assert_eq(&error.message);
 }
 
 #[test]
@@ -251,7 +251,7 @@ fn a_list_that_needs_more_calls_than_are_left_fails_before_the_first() {
     };
     let (result, calls) = run(false, 3);
     assert_eq!(calls, 0);
-    expect!["call limit reached: 4 items need at least as many model calls, and 3 model calls are allowed"]
+    expect!["call limit reached: 4 items need at least 4 model calls, but the limit is 3"]
         .assert_eq(&result.unwrap_err());
     assert!(run(false, 4).0.is_ok());
     // Nobody knows whether these ask.
@@ -269,7 +269,7 @@ fn a_ceiling_says_what_became_of_the_calls() {
     world.options.max_calls = Some(2);
     let outcome = world.run(&b.program(main), "x");
     assert_eq!(outcome.calls, 1);
-    expect!["call limit reached: 2 model calls are allowed, and one more is needed; 1 answered, 1 not sent"]
+    expect!["call limit reached: 2 of 2 model calls used; 1 answered, 1 not sent"]
         .assert_eq(&outcome.result.unwrap_err().message);
 }
 

@@ -157,7 +157,7 @@ fn a_loop_that_never_ends_fails_at_its_limit() {
     let main = b.flow("main", repeat, None);
     let error = World::echo().run(&b.program(main), "").result.unwrap_err();
     assert_eq!(error.code, "MAX_ITERATIONS_EXCEEDED");
-    expect![[r#"2 passes without `until` becoming true: `{{text}} == "never"`"#]].assert_eq(&error.message);
+    expect![[r#"after 2 iterations, `until` is still false: `{{text}} == "never"`"#]].assert_eq(&error.message);
 }
 
 #[test]

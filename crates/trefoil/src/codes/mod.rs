@@ -87,8 +87,8 @@ pub fn code(name: &str) -> Option<&'static Code> {
 
 const HEAD: &str = "# Errors of runs
 
-What `trefoil run` says when a run fails, or does not start. This page is generated (`cargo xtask rules`);
-`trefoil explain CODE` prints one part of it. What `trefoil check` finds is in [rules.md](rules.md).
+This page lists the errors of runs that fail or do not start. It is generated (`cargo xtask rules`).
+`trefoil explain CODE` prints the section of one code. For the findings of `trefoil check`, see [rules.md](rules.md).
 ";
 
 /// All pages as one: `docs/errors.md`.

@@ -115,7 +115,7 @@ mod steps {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let file: File = rustix::fs::openat(&found.folder, &found.name, flags, Mode::empty()).map_err(of)?.into();
         if is_made_up(&file) {
-            return Err(Shut::NotAFile("it belongs to the system"));
+            return Err(Shut::NotAFile("it is a system file"));
         }
         Ok(file)
     }

@@ -42,7 +42,7 @@ impl Shut {
             Self::Room(_) => "it is a folder".to_owned(),
             Self::NotThere => "no such file".to_owned(),
             Self::NotAFile(what) => (*what).to_owned(),
-            Self::TooLarge { size, limit } => format!("it has {size} bytes or more, and {limit} is the limit"),
+            Self::TooLarge { size, limit } => format!("it has at least {size} bytes; the limit is {limit}"),
             Self::System(error) => reason(error),
         }
     }
@@ -51,7 +51,7 @@ impl Shut {
         match self {
             Self::System(error) if error.kind() == ErrorKind::PermissionDenied => "check its permissions",
             Self::TooLarge { .. } => "use a smaller file",
-            _ => "name a plain file",
+            _ => "use a regular file",
         }
     }
     /// The folder that an operator would have to allow.

@@ -81,14 +81,14 @@ impl Rooms {
         for _ in 0..LINKS {
             let Some(room) = self.of(&path) else { return Err(Shut::Outside { to: path, link }) };
             if SYSTEM.iter().any(|system| path.starts_with(system)) {
-                return Err(Shut::NotAFile("it belongs to the system"));
+                return Err(Shut::NotAFile("it is a system file"));
             }
             let names: Vec<&OsStr> = path.strip_prefix(room).unwrap_or(&path).iter().collect();
             if names.iter().any(|name| name.eq_ignore_ascii_case(".git")) {
-                return Err(Shut::NotAFile("it belongs to Git"));
+                return Err(Shut::NotAFile("it is part of a Git repository's data"));
             }
             if names.iter().any(|name| KEYS.iter().any(|keys| name.eq_ignore_ascii_case(keys))) {
-                return Err(Shut::NotAFile("it is in a folder of keys"));
+                return Err(Shut::NotAFile("it is in a folder for keys"));
             }
             let Some((last, folders)) = names.split_last() else {
                 return Err(Shut::Room(path));
@@ -118,7 +118,7 @@ impl Rooms {
             let Some((from, to)) = target else { continue };
             (link, path) = (Some(from), clean(&to));
         }
-        Err(Shut::NotAFile("its links lead in a circle"))
+        Err(Shut::NotAFile("its links form a loop"))
     }
 }
 
@@ -192,7 +192,7 @@ mod tests {
         assert_eq!(follow("/p/flows/../c.yaml", &[]), Err("/p/c.yaml".into()));
         assert_eq!(follow("/p/flowsish/c.yaml", &[]), Err("/p/flowsish/c.yaml".into()));
         assert_eq!(follow("/etc/shadow", &[]), Err("/etc/shadow".into()));
-        expect!["it belongs to Git"].assert_eq(&follow("/p/flows/.GIT/config", &[]).unwrap_err());
+        expect!["it is part of a Git repository's data"].assert_eq(&follow("/p/flows/.GIT/config", &[]).unwrap_err());
         expect!["it is a folder"].assert_eq(&follow("/p/flows", &[]).unwrap_err());
     }
 
@@ -204,7 +204,7 @@ mod tests {
         assert_eq!(link("/p/flows/l", "/allowed"), Ok("/allowed/c.yaml".into()));
         assert_eq!(link("/p/flows/l", "/etc"), Err("/p/flows/l -> /etc/c.yaml".into()));
         assert_eq!(link("/p/flows/l/c.yaml", "../../../secret"), Err("/p/flows/l/c.yaml -> /secret".into()));
-        expect!["its links lead in a circle"].assert_eq(&link("/p/flows/l", "l").unwrap_err());
+        expect!["its links form a loop"].assert_eq(&link("/p/flows/l", "l").unwrap_err());
     }
 
     #[test]

@@ -11,7 +11,7 @@ use trefoil_syntax::{Files, Location};
 use super::{Cluster, Edge, Graph, Line, Node, Place, Shape};
 use crate::describe;
 
-/// Boxes of a picture; beyond, flows are not drawn out any more.
+/// Boxes of a picture; beyond, flows are not expanded any more.
 const LIMIT: usize = 600;
 
 /// Draws the entry flow between a start and an end.
@@ -194,7 +194,7 @@ impl<'p> Drawing<'p> {
             StepKind::Branch { arms, otherwise } => self.branch(arms, *otherwise, around),
             StepKind::Loop(it) => {
                 let until = describe::short(&it.until.text);
-                let inner = self.frame(around, format!("until {until}, at most {} passes", it.max));
+                let inner = self.frame(around, format!("until {until}, at most {} iterations", it.max));
                 let mut body = self.step(it.body, &inner);
                 if body.exits.len() > 1 && body.entries.len() > 1 {
                     body.exits = vec![self.dot(&body.exits, &inner)];
@@ -417,7 +417,7 @@ impl<'p> Drawing<'p> {
             _ => {}
         }
         if self.graph.nodes.len() >= LIMIT {
-            return self.leaf(Shape::Flow, &flow.name, &inner, vec!["not drawn out".to_owned()]);
+            return self.leaf(Shape::Flow, &flow.name, &inner, vec!["not expanded".to_owned()]);
         }
         self.step(flow.body, &inner)
     }

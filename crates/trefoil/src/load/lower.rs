@@ -218,16 +218,16 @@ impl Folder {
             Shut::NotThere if need.kind != NeedKind::EnvFile => return,
             Shut::NotThere => {
                 let shown = self.root.join(resolve_path(&document.path, &need.path));
-                let message = format!("there is no environment file `{}`", shown.display());
+                let message = format!("the environment file `{}` does not exist", shown.display());
                 Diagnostic::error(rules::ENV_FILE, need.location, message)
-                    .help("create it, or remove `env_file`; it holds one `NAME=value` a line")
+                    .help("create it with one `NAME=value` per line, or remove `env_file`")
             }
             Shut::Outside { link, .. } => {
                 let message = match link {
-                    None => format!("`{key}` leads out of the project: `{}`", need.path),
+                    None => format!("`{key}` leads outside the project: `{}`", need.path),
                     Some(link) => {
                         let name = link.strip_prefix(&self.real).unwrap_or(link).display();
-                        format!("`{key}` leads out of the project: `{name}` is a link to a place outside")
+                        format!("`{key}` leads outside the project through the link `{name}`")
                     }
                 };
                 let d = Diagnostic::error(rules::OUTSIDE, need.location, message);
@@ -362,7 +362,7 @@ impl Folder {
                             format!("another manifest in this folder has the id `{id}`"),
                         )
                         .label(*entry.get(), "here")
-                        .help("rename one of them: whoever names this id could mean either"),
+                        .help("rename one of them; a reference to this id could mean either"),
                     ),
                     Entry::Occupied(_) => {}
                 }
@@ -562,7 +562,7 @@ pub(super) fn nothing_in(loader: &mut Loader, root: &Path) -> Diagnostic {
     let file = loader.nameless(root);
     let message = format!("there is no `.yaml` or `.yml` file in `{}`", root.display());
     Diagnostic::nowhere(rules::NOTHING, Severity::Error, Some(file), message)
-        .help("dot-folders, `node_modules`, `target` and what `.gitignore` or `exclude` names are not looked into")
+        .help("dot-folders, `node_modules`, `target` and anything in `.gitignore` or `exclude` are skipped")
 }
 
 /// What is said about something in a folder that was not looked at.
@@ -570,14 +570,15 @@ fn unseen(loader: &mut Loader, path: &Path, problem: Problem) -> Diagnostic {
     let file = loader.nameless(path);
     match problem {
         Problem::Unreadable(why) => {
-            let message = format!("`{}` cannot be looked at: {why}", path.display());
+            let message = format!("`{}` cannot be opened: {why}", path.display());
             Diagnostic::nowhere(rules::UNREADABLE, Severity::Error, Some(file), message)
         }
         Problem::Outside(to) => {
             // Folders are linked for many reasons; a link with the name of a manifest was meant as one.
             let yaml = path.file_name().and_then(|n| n.to_str()).is_some_and(discover::is_yaml);
             let severity = if yaml { Severity::Warning } else { Severity::Info };
-            let message = format!("`{}` is a link out of the project, and is not followed", path.display());
+            let message =
+                format!("`{}` is a link that leads outside the project, so it is not followed", path.display());
             let folder = if yaml { to.parent().unwrap_or(&to) } else { &to };
             Diagnostic::nowhere(rules::OUTSIDE, severity, Some(file), message)
                 .help(format!("to allow it, add `--allow-path {}`", folder.display()))
@@ -590,21 +591,26 @@ fn too_much(loader: &mut Loader, folder: &Path, cut: Cut) -> Diagnostic {
     let file = loader.nameless(folder);
     let (message, help) = match cut {
         Cut::Files(n) => (
-            format!("the folder has more than {n} YAML files; the rest was not looked at"),
-            "name a smaller folder, list what is not meant under `exclude` in `trefoil.toml`, or raise `--max-files`",
+            format!("the folder has more than {n} YAML files; the others were not checked"),
+            "choose a smaller folder, exclude files with `exclude` in `trefoil.toml`, or raise `--max-files`",
         ),
         Cut::Entries(n) => (
-            format!("the folder has more than {n} entries; the rest was not looked at"),
-            "name a smaller folder, list what is not meant under `exclude` in `trefoil.toml`, or raise `--max-files`",
+            format!("the folder has more than {n} entries; the others were not checked"),
+            "choose a smaller folder, exclude files with `exclude` in `trefoil.toml`, or raise `--max-files`",
         ),
         Cut::Patterns => (
-            format!("the ignore files have more than {PATTERNS} patterns; the rest is not followed"),
-            "name a smaller folder, or say it in fewer patterns",
+            format!("the ignore files have more than {PATTERNS} patterns; the others have no effect"),
+            "choose a smaller folder, or use fewer patterns",
         ),
-        Cut::Depth => ("the folder is too deep; the rest was not looked at".to_owned(), "name a folder further down"),
+        Cut::Depth => {
+            ("the folder is too deep; deeper folders were not checked".to_owned(), "choose a folder further down")
+        }
         Cut::Bytes => (
-            format!("the YAML files have more than {} MB; the rest was not looked at", limits::FOLDER_BYTES >> 20),
-            "name a smaller folder, or list what is not meant under `exclude` in `trefoil.toml`",
+            format!(
+                "the YAML files are larger than {} MB together; the others were not checked",
+                limits::FOLDER_BYTES >> 20
+            ),
+            "choose a smaller folder, or exclude files with `exclude` in `trefoil.toml`",
         ),
     };
     Diagnostic::nowhere(rules::FOLDER_LIMIT, Severity::Warning, Some(file), message).help(help)

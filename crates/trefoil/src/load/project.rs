@@ -97,7 +97,7 @@ pub(super) fn read(id: FileId, file: &SourceFile, found: &mut Vec<Diagnostic>) -
         found.push(Diagnostic::error(
             RULE,
             Location::new(id, at),
-            format!("this is not TOML: {}", one_line(error.message())),
+            format!("invalid TOML: {}", one_line(error.message())),
         ));
     }
     let mut reading = Reading { id, text: file.text(), found, out: ProjectFile::default() };
@@ -126,7 +126,7 @@ impl Reading<'_> {
                 // These count only where the user trusts the file: `settings` reads them.
                 (name, _) if TABLES.iter().any(|(table, _)| *table == name) => {}
                 (name @ ("rules" | "check"), _) => self.wrong(value, &format!("`{name}` must be a table: `[{name}]`")),
-                (name, _) => self.unknown(key, &format!("there is no key `{name}`"), &["rules", "check"]),
+                (name, _) => self.unknown(key, &format!("unknown key `{name}`"), &["rules", "check"]),
             }
         }
     }
@@ -139,7 +139,7 @@ impl Reading<'_> {
         };
         if !self.out.levels.set(rule, level) {
             let all: Vec<&str> = RULES.iter().map(|r| r.name).collect();
-            self.unknown(name, &format!("there is no rule `{rule}`"), &all);
+            self.unknown(name, &format!("unknown rule `{rule}`"), &all);
         }
     }
     fn check(&mut self, key: &Spanned<impl AsRef<str>>, value: &Spanned<DeValue<'_>>) {
@@ -163,7 +163,7 @@ impl Reading<'_> {
                         self.found.push(Diagnostic::warning(RULE, at, message).help(help));
                     }
                     Some(n) => self.out.limits.max_calls = Some(n),
-                    None => self.wrong(value, "`max-calls` must be a whole number that is not negative"),
+                    None => self.wrong(value, "`max-calls` must be a whole number, 0 or more"),
                 }
             }
             "exclude" => {
@@ -179,7 +179,7 @@ impl Reading<'_> {
                 }
             }
             name => {
-                let message = format!("`check` has no key `{name}`");
+                let message = format!("`[check]` has no key `{name}`");
                 self.unknown(key, &message, &["strict", "max-calls", "exclude"]);
             }
         }

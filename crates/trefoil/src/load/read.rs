@@ -240,7 +240,7 @@ impl Loader {
             }
             Shut::NotThere => (
                 rules::NOT_FOUND,
-                format!("there is no file `{name}`"),
+                format!("the file `{name}` does not exist"),
                 "check the path; it is relative to the current folder",
             ),
             _ => (rules::UNREADABLE, format!("`{name}` cannot be read: {}", why.reason()), why.help()),
@@ -285,18 +285,17 @@ pub(super) fn about_shape(manifest: &Manifest, files: &Files, named: bool) -> Op
             let (rule, message) = match &manifest.root {
                 Some(root) if root.mapping().is_none() => {
                     let is = root.describe();
-                    (rules::UNKNOWN_DIALECT, format!("a manifest is a mapping at the top, and this is {is}"))
+                    (rules::UNKNOWN_DIALECT, format!("the top level of a manifest must be a mapping, not {is}"))
                 }
                 root => match root.as_ref().and_then(trefoil_front::companion) {
                     Some(what) => (rules::NOT_A_UNIT, format!("this is {what}")),
-                    None => (rules::UNKNOWN_DIALECT, "this looks like none of agntz, AEGIS and SirenSpec".to_owned()),
+                    None => (rules::UNKNOWN_DIALECT, "this is not an agntz, AEGIS or SirenSpec file".to_owned()),
                 },
             };
             let d = Diagnostic::new(rule, severity, at, message);
             Some(if named && rule == rules::UNKNOWN_DIALECT {
                 d.help(
-                    "agntz has `id` with `kind`, AEGIS its `apiVersion` with `kind`, SirenSpec `version` with `nodes`; \
-                     say with `--dialect` which one is meant",
+                    "agntz has `id` and `kind`, AEGIS has its `apiVersion` and `kind`, SirenSpec has `version` and `nodes`; or choose one with `--dialect`",
                 )
             } else {
                 d
@@ -308,9 +307,9 @@ pub(super) fn about_shape(manifest: &Manifest, files: &Files, named: bool) -> Op
             let mut d = Diagnostic::error(
                 rules::AMBIGUOUS_DIALECT,
                 Location::new(manifest.file, first.span),
-                format!("the file mixes dialects: {}", keys.join(" and ")),
+                format!("the file mixes formats: {}", keys.join(" and ")),
             )
-            .help("remove the keys of one of them, or say which is meant with `--dialect`");
+            .help("remove the keys of one of them, or choose one with `--dialect`");
             for (name, evidence) in all.iter().skip(1) {
                 d = d.label(
                     Location::new(manifest.file, evidence.span),

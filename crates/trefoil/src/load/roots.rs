@@ -105,7 +105,7 @@ fn heavy_patterns(program: &Program) -> Option<Diagnostic> {
     let mb = PATTERNS_BYTES >> 20;
     let message = format!("the patterns in the schemas of this program take more than {mb} MB");
     let at = program.schemas.first()?.origin;
-    Some(Diagnostic::error(rules::LIMIT, at, message).help("repeat less in them, or use `minLength` and `maxLength`"))
+    Some(Diagnostic::error(rules::LIMIT, at, message).help("use smaller repetitions, or `minLength` and `maxLength`"))
 }
 
 fn ids(folder: &Folder, index: usize) -> Vec<String> {
@@ -140,9 +140,9 @@ fn by_id(loader: &mut Loader, folder: &Folder, id: &str, found: &mut Diagnostics
                 None => Diagnostic::nowhere("duplicate-id", Severity::Error, None, message),
             };
             for at in places {
-                d = d.label(at, "and here");
+                d = d.label(at, "also here");
             }
-            found.push(d.help("name the file itself, or rename one of them"));
+            found.push(d.help("name the file, or rename one of them"));
             None
         }
     }
@@ -154,7 +154,7 @@ fn unknown_id(loader: &mut Loader, folder: &Folder, path: &Path, id: &str, among
     let message = format!("no manifest in `{}` has the id `{id}`", path.display());
     let help = match suggest::nearest(id, known.iter().map(String::as_str)) {
         Some(near) => format!("did you mean `{}#{near}`?", path.display()),
-        None if known.is_empty() => "no manifest there has an id".to_owned(),
+        None if known.is_empty() => "none of the manifests has an id".to_owned(),
         None => format!("available: {}", listed(&known)),
     };
     Diagnostic::nowhere(rules::UNKNOWN_ID, Severity::Error, Some(file), message).help(help)
@@ -201,12 +201,13 @@ fn only_root(loader: &mut Loader, folder: &Folder, found: &mut Diagnostics) -> O
     let file = loader.nameless(&folder.root);
     let path = folder.root.display();
     let message = if roots.is_empty() {
-        format!("every manifest in `{path}` is referenced by another one")
+        format!("every manifest in `{path}` is referenced by another one, so none is the entry")
     } else {
-        format!("`{path}` holds {} manifests that could be meant", roots.len())
+        format!("`{path}` has {} manifests that could be the target", roots.len())
     };
     let alone = |n: &&String| names.iter().filter(|other| other == n).count() == 1;
-    let example = names.iter().find(alone).map(|n| format!("say which one, as in `{path}#{n}`: ")).unwrap_or_default();
+    let example =
+        names.iter().find(alone).map(|n| format!("choose one, for example `{path}#{n}`: ")).unwrap_or_default();
     found.push(
         Diagnostic::nowhere(rules::AMBIGUOUS_TARGET, Severity::Error, Some(file), message)
             .help(format!("{example}{}", listed(&names))),

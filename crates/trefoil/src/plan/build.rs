@@ -74,9 +74,9 @@ fn inputs(flow: &Flow) -> Vec<Input> {
 
 fn limits(budget: &Budget) -> Vec<String> {
     let then = match budget.on_exceeded {
-        OnExceeded::Abort => "more fails the run",
-        OnExceeded::Warn => "more is a warning",
-        OnExceeded::SkipRemaining => "more skips the nodes that have not begun",
+        OnExceeded::Abort => "exceeding it fails the run",
+        OnExceeded::Warn => "exceeding it is a warning",
+        OnExceeded::SkipRemaining => "exceeding it skips nodes that have not started",
     };
     let mut all = Vec::new();
     if let Some(n) = budget.max_calls {
@@ -206,7 +206,7 @@ impl<'p> Planner<'p> {
             }
             StepKind::Loop(it) => {
                 here.notes.push(format!("until {}", describe::short(&it.until.text)));
-                here.notes.push(format!("at most {} passes", it.max));
+                here.notes.push(format!("at most {} iterations", it.max));
                 here.steps = self.step(it.body, inside(around.times.times(&Bound::known(u64::from(it.max)))));
             }
             StepKind::ForEach(each) => {
@@ -409,7 +409,7 @@ impl<'p> Planner<'p> {
             }
         }
         for (name, at) in &self.program.missing_agents {
-            let what = format!("agent `{name}` is not defined; only the embedded model plays it");
+            let what = format!("agent `{name}` is not defined; only the embedded model can stand in for it");
             all.push(Obstacle { what, place: self.place(*at) });
         }
         all

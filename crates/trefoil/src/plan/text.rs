@@ -50,7 +50,7 @@ pub(super) fn text(plan: &Plan) -> String {
         out.push_str("  unbounded: depends on list length at run time\n");
     }
     if plan.cut {
-        out.push_str("\nthere are more steps than are shown here\n");
+        out.push_str("\nonly the first steps are shown\n");
     }
     if !plan.obstacles.is_empty() {
         out.push_str("\ndoes not run\n");

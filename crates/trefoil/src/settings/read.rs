@@ -63,7 +63,7 @@ pub(super) fn read(id: FileId, file: &SourceFile, base: &Path, standing: &Standi
     let mut reading = Reading { id, name: file.name(), base, found };
     if let (Some(error), Standing::Trusted) = (errors.first(), standing) {
         let span = error.span().unwrap_or(0..0);
-        reading.wrong(span, &format!("this is not TOML: {}", error.message()));
+        reading.wrong(span, &format!("invalid TOML: {}", error.message()));
         return;
     }
     let mut tables: Vec<_> = table.get_ref().iter().collect();
@@ -99,7 +99,7 @@ impl Reading<'_> {
                     Some(allowed) => self.found.settings.commands = allowed,
                     None => self.wrong(value.span(), "`allow-command` must be true or false"),
                 },
-                (table, key_name) => self.wrong(key.span(), &format!("`{table}` has no key `{key_name}`")),
+                (table, key_name) => self.wrong(key.span(), &format!("`[{table}]` has no key `{key_name}`")),
             }
         }
     }
@@ -116,7 +116,7 @@ impl Reading<'_> {
         if !Registry::known().any(|known| known == provider) {
             let near = suggest::nearest(provider, Registry::known());
             let hint = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
-            return self.wrong(at, &format!("there is no provider `{provider}`{hint}"));
+            return self.wrong(at, &format!("unknown provider `{provider}`{hint}"));
         }
         let Some(table) = value.get_ref().as_table() else {
             return self.wrong(value.span(), &format!("`{provider}` must be a table: `[providers.{provider}]`"));
@@ -131,9 +131,12 @@ impl Reading<'_> {
                     let says = (provider.to_owned(), address.to_owned(), self.name.to_owned());
                     self.found.settings.addresses.push(says);
                 }
-                ("base_url", None) => self.wrong(value.span(), "`base_url` must be an address: `\"https://host/v1\"`"),
+                ("base_url", None) => self.wrong(value.span(), "`base_url` must be a URL: `\"https://host/v1\"`"),
                 (name, _) => {
-                    self.wrong(key.span(), &format!("`providers.{provider}` has no key `{name}`; there is `base_url`"));
+                    self.wrong(
+                        key.span(),
+                        &format!("`[providers.{provider}]` has no key `{name}`; its only key is `base_url`"),
+                    );
                 }
             }
         }
@@ -149,7 +152,7 @@ impl Reading<'_> {
             if door::is_folder(&folder) {
                 self.found.settings.allowed.push(folder);
             } else {
-                self.wrong(value.span(), &format!("there is no folder `{}`", folder.display()));
+                self.wrong(value.span(), &format!("the folder `{}` does not exist", folder.display()));
             }
         }
     }
@@ -160,7 +163,7 @@ impl Reading<'_> {
             _ => "you have not trusted this project",
         };
         let folder = if self.base.as_os_str().is_empty() { Path::new(".") } else { self.base };
-        let message = format!("`[{table}]` would {does}, and {why}");
+        let message = format!("`[{table}]` would {does}, but {why}");
         let help =
             format!("read the file, then run `trefoil trust {}`; `--no-config` ignores the file", folder.display());
         let at = self.at(span);

@@ -136,7 +136,7 @@ fn project_file(folder: &Path) -> Result<PathBuf, TrustError> {
         Some(text) if !text.contains(['\n', '\r']) => Ok(found.path),
         _ => Err(TrustError::File(
             found.path.display().to_string(),
-            "its path has characters that cannot be kept".to_owned(),
+            "its path has characters that cannot be stored".to_owned(),
         )),
     }
 }

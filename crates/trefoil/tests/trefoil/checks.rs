@@ -67,7 +67,7 @@ fn a_file_that_is_no_longer_what_was_checked_is_left_alone() {
     let options = LoadOptions { overlay: Arc::new(overlay), ..LoadOptions::default().checked() };
     let fixed = trefoil::internals::fix(&[path.display().to_string()], &options);
     assert!(fixed.done.is_empty());
-    expect!["it changed while it was checked"].assert_eq(&fixed.refused.into_values().collect::<Vec<_>>().join("\n"));
+    expect!["it was changed during the check"].assert_eq(&fixed.refused.into_values().collect::<Vec<_>>().join("\n"));
     assert_eq!(std::fs::read_to_string(&path).unwrap(), on_disk);
     assert!(fixed.report.has_errors(), "what was found is still told");
 }

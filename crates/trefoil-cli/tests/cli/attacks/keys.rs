@@ -62,7 +62,7 @@ fn an_answer_that_redirects_gets_the_key_nowhere() {
     let (url, _) = server(reply("307 Temporary Redirect", &format!("location: {trap}/v1\r\n"), ""));
     let folder = Folder::new();
     folder.write("a.yaml", AGENT);
-    run(&folder, "a.yaml", &[("OPENAI_API_KEY", KEY), ("OPENAI_BASE_URL", &url)]).exits(1).says(&["answered 307"]);
+    run(&folder, "a.yaml", &[("OPENAI_API_KEY", KEY), ("OPENAI_BASE_URL", &url)]).exits(1).says(&["307"]);
     assert_eq!(*heard.lock().unwrap(), Vec::<String>::new());
 }
 
@@ -74,7 +74,7 @@ fn a_server_that_repeats_the_key_shows_no_part_of_it() {
     let folder = Folder::new();
     folder.write("a.yaml", AGENT);
     let ran = run(&folder, "a.yaml", &[("OPENAI_API_KEY", KEY), ("OPENAI_BASE_URL", &url)]);
-    ran.exits(1).says(&["answered 401"]);
+    ran.exits(1).says(&["401"]);
     let trace = std::fs::read_to_string(folder.path().join("t.json")).unwrap();
     for text in [&ran.out, &ran.err, &trace] {
         assert!(!text.contains("sk-very"), "{text}");
@@ -86,7 +86,7 @@ fn an_address_that_looks_like_the_vendors_and_is_not_is_refused_before_the_start
     let folder = Folder::new();
     folder.write("a.yaml", AGENT);
     let env = [("OPENAI_API_KEY", KEY), ("OPENAI_BASE_URL", "https://api.openai.com@elsewhere.test/v1")];
-    run(&folder, "a.yaml", &env).silent(2).says(&["`OPENAI_BASE_URL` has a user name or password in it"]);
+    run(&folder, "a.yaml", &env).silent(2).says(&["missing-model", "`OPENAI_BASE_URL`", "password"]);
     assert!(!folder.path().join("t.json").exists());
 }
 

@@ -85,14 +85,14 @@ fn a_manifest_reads_nothing_outside_its_project() {
         let outside = absolute(&folder, "secret.yaml");
         for path in ["/etc/passwd", "/etc/shadow", "../secret.yaml", "./a/../../secret.yaml", &outside] {
             folder.write("flows/a.yaml", make(path));
-            let key = format!("`{sort}` leads out of the project");
+            let key = format!("`{sort}` leads outside the project");
             refused(&folder, "flows/a.yaml", &["flows/a.yaml", "outside-project", &key]);
         }
     }
     let folder = world();
     for path in ["/etc/passwd", "../secret.env", "..//secret.env"] {
         folder.write("flows/a.yaml", workflow(path, ""));
-        refused(&folder, "flows/a.yaml", &["outside-project", "`env_file` leads out of the project"]);
+        refused(&folder, "flows/a.yaml", &["outside-project", "`env_file` leads outside the project"]);
     }
 }
 
@@ -140,7 +140,7 @@ fn a_link_is_followed_before_it_is_judged() {
         symlink("..", folder.path().join("flows/up")).unwrap();
         for text in [aegis("notes.md"), workflow("notes.md", ""), workflow("", "./notes.md"), aegis("up/secret.yaml")] {
             folder.write("flows/a.yaml", text);
-            refused(&folder, "flows/a.yaml", &["outside-project", "is a link to a place outside"]);
+            refused(&folder, "flows/a.yaml", &["outside-project", "through the link"]);
         }
     }
     // Inside, links are as good as files.
@@ -198,7 +198,7 @@ fn what_is_no_plain_file_is_not_opened() {
     for path in ["pipe.md", "socket.md", "folder.md", ".git/config"] {
         for text in [aegis(path), workflow(path, ""), workflow("", &format!("./{path}"))] {
             folder.write("flows/a.yaml", text);
-            refused(&folder, "flows/a.yaml", &["which cannot be read"]);
+            refused(&folder, "flows/a.yaml", &["cannot be read"]);
         }
     }
 }
@@ -209,11 +209,11 @@ fn a_file_that_is_too_large_is_not_read() {
     folder.write("flows/large.env", "A=b\n".repeat(300_000)).write("flows/large.md", "x".repeat(40 << 20));
     folder.write("flows/a.yaml", workflow("large.env", ""));
     let ran = folder.trefoil(&["run", "--model", "embedded", "flows/a.yaml"]);
-    ran.silent(2).says(&["large.env", "is the limit"]);
+    ran.silent(2).says(&["large.env", "the limit is"]);
     folder.write("flows/b.yaml", aegis("large.md"));
     let ran = folder.trefoil(&["check", "flows/b.yaml"]);
     ran.exits(1);
-    assert!(ran.out.contains("is the limit"), "{}", ran.out);
+    assert!(ran.out.contains("the limit is"), "{}", ran.out);
 }
 
 #[cfg(unix)]
@@ -275,7 +275,7 @@ fn a_repository_around_the_home_folder_or_in_a_folder_of_everybodys_is_no_projec
     for file in ["home/down/a.yaml", "tmp/down/a.yaml", "own/b.yaml"] {
         let ran = check(file);
         ran.exits(1);
-        assert!(ran.out.contains("key.txt") || ran.out.contains("folder of keys"), "{file}: {}", ran.out);
+        assert!(ran.out.contains("key.txt") || ran.out.contains("folder for keys"), "{file}: {}", ran.out);
         assert!(!ran.out.contains(CANARY));
     }
     check("own/down/a.yaml").exits(0);

@@ -54,7 +54,7 @@ fn a_project_redirects_a_provider_only_after_it_was_trusted_and_not_after_a_chan
         "p/trefoil.toml:3",
         "trefoil trust",
     ]);
-    trefoil(&folder, &["run", "p/a.yaml", "-i", "x", "--no-config"]).exits(2).says(&["`smart` is an alias"]);
+    trefoil(&folder, &["run", "p/a.yaml", "-i", "x", "--no-config"]).exits(2).says(&["alias `smart`"]);
     assert_eq!(heard.lock().unwrap().len(), 0, "something was sent before the project was trusted");
 
     trefoil(&folder, &["trust", "p"]).exits(0).says(&["p/trefoil.toml"]);
@@ -109,7 +109,7 @@ fn what_is_wrong_in_the_users_file_stops_the_run_at_its_place() {
     folder.write("a.yaml", AGENT);
     for (text, says) in [
         ("[providers.opnai]\nbase_url = \"https://h\"\n", "did you mean `openai`?"),
-        ("[providers.openai]\nbase_url = \"file:///etc/passwd\"\n", "neither an http nor an https address"),
+        ("[providers.openai]\nbase_url = \"file:///etc/passwd\"\n", "http or https"),
         ("[models]\nsmart = \"gpt\"\n", "must be `\"provider:name\"`"),
         ("[paths]\nallow = [\"/nowhere-at-all\"]\n", "there is no folder"),
     ] {

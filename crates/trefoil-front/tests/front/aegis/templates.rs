@@ -19,20 +19,20 @@ fn tags_that_are_nearly_right() {
     of_text(
         "{{json input.list[0].name}}",
         expect![[r#"
-            error 10:26 template-syntax: an item of a list comes after a dot (write `input.list.0.name`)
+            error 10:26 template-syntax: a list item needs a dot before it (write `input.list.0.name`)
         "#]],
     );
     let text = of_text(
         "{{#each tag in input.tags}}{{tag}}{{/each}}",
         expect![[r#"
-            error 10:12 template-bad-arguments: a list is named first, and its item after it (write `{{#each input.tags as |tag|}}`) {maybe: "each input.tags as |tag|"}
+            error 10:12 template-bad-arguments: the list comes first, then the name of its item (write `{{#each input.tags as |tag|}}`) {maybe: "each input.tags as |tag|"}
         "#]],
     );
     assert_eq!(offered(&text), ["each input.tags as |tag|"]);
     let text = of_text(
         "{{if input.vip}}x{{/if}}",
         expect![[r##"
-            error 10:11 template-unknown-helper: `if` opens a block, but has no `#` here (write `{{#if input.vip}}`) {fix: "#if input.vip"}
+            error 10:11 template-unknown-helper: `if` needs a `#` to open a block (write `{{#if input.vip}}`) {fix: "#if input.vip"}
         "##]],
     );
     assert_eq!(offered(&text), ["#if input.vip"]);
@@ -40,13 +40,13 @@ fn tags_that_are_nearly_right() {
         (
             "{{#else}}",
             expect![[r#"
-                error 10:27 template-unknown-block: `else` is no block of its own (write `{{else}}`) {fix: "{{else}}"}
+                error 10:27 template-unknown-block: `else` is not a block (write `{{else}}`) {fix: "{{else}}"}
             "#]],
         ),
         (
             "{{/else}}",
             expect![[r#"
-                error 10:27 template-unknown-block: `else` is no block of its own (write `{{else}}`) {fix: "{{else}}"}
+                error 10:27 template-unknown-block: `else` is not a block (write `{{else}}`) {fix: "{{else}}"}
             "#]],
         ),
     ] {
@@ -85,7 +85,7 @@ fn tags_that_are_nearly_right() {
     of_text(
         "{{#if eq input.vip true}}x{{/if}}",
         expect![[r#"
-            error 10:18 template-bad-arguments: `if` takes one value (put the helper into parentheses: `{{#if (eq input.vip true)}}`)
+            error 10:18 template-bad-arguments: `if` needs one value (put the helper in parentheses: `{{#if (eq input.vip true)}}`)
         "#]],
     );
     of_text(
@@ -112,12 +112,12 @@ fn tags_of_other_template_languages() {
 ",
         expect![[r#"
             error 12:30 template-unknown-helper: there is no `elif` (write `{{else if input}}`) {maybe: "else if input"}
-            error 13:28 template-bad-arguments: `else` alone takes no condition (write `{{else if (eq input 'x')}}`)
-            error 14:9 template-syntax: a tag inside a tag (tags do not nest; for a member whose name is a value write `{{lookup input name}}`)
-            error 15:9 template-unknown-block: `input.goal` is a path, no block (write `{{#with input.goal}}`, for a list `{{#each input.goal}}`)
-            error 16:22 template-syntax: `?` is not expected here (write `{{#if a}}...{{else}}...{{/if}}`)
-            error 16:45 template-syntax: `?` is not expected here (write `{{default a "text"}}`)
-            error 16:54 template-syntax: `default` is a helper: its argument comes after it, without parentheses (write `{{default input.goal input}}`) {maybe: "default input.goal input"}
+            error 13:28 template-bad-arguments: `else` cannot have a condition (write `{{else if (eq input 'x')}}`)
+            error 14:9 template-syntax: a tag inside a tag (tags cannot be nested; to look up a property by a value, write `{{lookup input name}}`)
+            error 15:9 template-unknown-block: `input.goal` is a path, not a block (write `{{#with input.goal}}`, or for a list `{{#each input.goal}}`)
+            error 16:22 template-syntax: unexpected `?` (write `{{#if a}}...{{else}}...{{/if}}`)
+            error 16:45 template-syntax: unexpected `?` (write `{{default a "text"}}`)
+            error 16:54 template-syntax: `default` is a helper; write its argument after it, without parentheses (write `{{default input.goal input}}`) {maybe: "default input.goal input"}
         "#]],
     );
 }
@@ -167,7 +167,7 @@ fn a_text_of_several_lines_without_its_bar() {
       transitions: [{ target: END }]
 ",
         expect![[r#"
-            error 12:9 yaml-unquoted-braces: a text of several lines that begins with `{{` needs `|` after its key {maybe: write `prompt: |`: 11:14 " |"}
+            error 12:9 yaml-unquoted-braces: a multi-line text that starts with `{{` needs `|` after its key {maybe: write `prompt: |`: 11:14 " |"}
         "#]],
     );
 }
@@ -236,8 +236,8 @@ fn text_that_looks_like_a_placeholder_names_something_that_is_there() {
         expect![[r#"
             warning 8:30 unknown-reference: no agent in this folder is called `x` (only the embedded model can play it; for any other model put its manifest into the folder)
             warning 8:43 unresolved-name: nothing is called `states.A` (write `A`) {maybe: 8:43 "A"}
-            error 8:64 template-bad-path: `->` is not expected here (write `.`) {fix: "."}
-            error 8:94 template-syntax: `“` does not quote text (write straight quotes, `"` or `'`) {maybe: "'x'"}
+            error 8:64 template-bad-path: unexpected `->` (write `.`) {fix: "."}
+            error 8:94 template-syntax: `“` is not a quote here (use straight quotes, `"` or `'`) {maybe: "'x'"}
         "#]],
     );
     check_one(

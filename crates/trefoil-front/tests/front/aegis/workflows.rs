@@ -429,7 +429,7 @@ fn containers_are_checked_and_refused() {
         expect![[r#"
             warning 6:3 no-effect: `storage` has no effect: this version mounts no volumes
             warning 8:5 refused: a `ContainerRun` state cannot be run: no container runtime is configured (you can check and draw this file, but not run it)
-            error 11:24 template-unclosed: `{{input.target` has no closing `}}` (end it with `}}`; to print braces write `\{{`) {maybe: close it with `}}`: "{{input.target}}"}
+            error 11:24 template-unclosed: `{{input.target` has no closing `}}` (end it with `}}`; write `\{{` for literal braces) {maybe: close it with `}}`: "{{input.target}}"}
             error 12:25 unknown-reference: no shared volume is called `cod` (did you mean `code`?) {fix: "code"}
             error 12:42 unknown-value: `mount_path` must start with `/`
             warning 14:5 refused: a `ParallelContainerRun` state cannot be run: no container runtime is configured (you can check and draw this file, but not run it)

@@ -102,7 +102,7 @@ fn operators_of_other_languages_are_one_mistake() {
         (
             "{{q}} contains x",
             expect![[r#"
-                error 7:18 condition-bad-operator: there is no operator `contains` (there is only `==`, `!=`, `<`, `>`, `<=`, `>=`: let an agent decide it, and compare what it answers)
+                error 7:18 condition-bad-operator: there is no operator `contains` (the operators are `==`, `!=`, `<`, `>`, `<=`, `>=`; for anything else, let an agent decide and compare its answer)
             "#]],
         ),
         (
@@ -120,7 +120,7 @@ fn operators_of_other_languages_are_one_mistake() {
         (
             "{{q}} ~= x",
             expect![[r#"
-                error 7:18 condition-bad-operator: there is no operator `~=` (there are no patterns: compare whole values with `==` or `!=`)
+                error 7:18 condition-bad-operator: there is no operator `~=` (patterns are not supported; compare whole values with `==` or `!=`)
             "#]],
         ),
     ] {

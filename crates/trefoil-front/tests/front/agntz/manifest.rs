@@ -294,8 +294,8 @@ instruction: |
 prompt: "tab\t{{#each x}}"
 "#,
         expect![[r#"
-            error 6:9 template-empty: an empty placeholder (there is no escape for a literal `{{` here: pass such text in as a value)
-            error 7:15 template-unknown-block: unknown block `{{#each}}` (there are no loops: `{{path}}` prints a list as JSON)
+            error 6:9 template-empty: empty placeholder (a literal `{{` cannot be escaped here; pass such text in as a value)
+            error 7:15 template-unknown-block: unknown block `{{#each}}` (loops are not supported; `{{path}}` prints a list as JSON)
         "#]],
     );
 }

@@ -369,13 +369,13 @@ steps:
     when: "{{topi}} === 1"
 "#,
         expect![[r#"
-            error 10:21 template-empty: an empty placeholder (there is no escape for a literal `{{` here: pass such text in as a value)
+            error 10:21 template-empty: empty placeholder (a literal `{{` cannot be escaped here; pass such text in as a value)
             error 10:29 unresolved-name: `topc` is not defined here (did you mean `topic`? there is `topic`) {fix: "topic"}
-            error 10:36 template-unknown-block: unknown block `{{#each}}` (there are no loops: `{{path}}` prints a list as JSON)
+            error 10:36 template-unknown-block: unknown block `{{#each}}` (loops are not supported; `{{path}}` prints a list as JSON)
             error 10:72 unresolved-name: `tone` is not defined here (there is `topic`)
-            error 10:79 template-unclosed: `{{` has no closing `}}` (end it with `}}`; there is no escape for a literal `{{` here: pass such text in as a value)
+            error 10:79 template-unclosed: `{{` has no closing `}}` (end it with `}}`; a literal `{{` cannot be escaped here; pass such text in as a value)
             error 11:24 unresolved-name: `topi` is not defined here (did you mean `topic`? there is `topic`) {fix: "topic"}
-            error 11:34 template-bad-path: white space in the path `a b` (there is no escape for a literal `{{` here: pass such text in as a value)
+            error 11:34 template-bad-path: the path `a b` contains a space (a literal `{{` cannot be escaped here; pass such text in as a value)
             error 12:14 unresolved-name: `topi` is not defined here (did you mean `topic`? there is `topic`) {fix: "topic"}
             error 12:21 condition-bad-operator: there is no operator `===` (write `==`) {fix: "=="}
         "#]],

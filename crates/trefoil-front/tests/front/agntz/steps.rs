@@ -531,9 +531,9 @@ steps:
     when: "{{nn}} > 5"
 "#,
         expect![[r#"
-            error 6:12 condition-syntax: there are no parentheses here (`&&` binds tighter than `||`: write the alternatives out)
-            error 6:24 condition-bad-operator: `and` is not an operator here (write `&&`, or put the text into quotes)
-            error 6:28 condition-bad-operator: there is no operator `!` (there is no negation: write `== false`, `== null` or `!=`)
+            error 6:12 condition-syntax: parentheses are not supported here (`&&` binds tighter than `||`; write out the alternatives)
+            error 6:24 condition-bad-operator: `and` is not an operator here (write `&&`, or put the text in quotes)
+            error 6:28 condition-bad-operator: there is no operator `!` (`!` is not supported; write `== false`, `== null` or `!=`)
             error 8:14 unresolved-name: `nn` is not defined here (did you mean `n`? there is `n`, `b`, `a`) {maybe: "n"}
         "#]],
     );

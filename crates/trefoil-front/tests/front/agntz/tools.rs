@@ -59,7 +59,7 @@ tool: { kind: mcp, server: "", name: x, params: { a: 5, b: "{{userQuery", c: [1]
             error 3:28 wrong-type: `server` must not be empty
             warning 3:38 refused: the mcp tool `x` runs only when a tool of this name is provided (this version has no tools of its own: scripted answers or an embedding program provide them)
             error 3:54 wrong-type: `a` must be text or a template, not a number (in quotes it is text; anything else comes only from a lone placeholder, as of an input with a `default`)
-            error 3:61 template-unclosed: `{{userQuery` has no closing `}}` (end it with `}}`; there is no escape for a literal `{{` here: pass such text in as a value) {maybe: close it with `}}`: "{{userQuery}}"}
+            error 3:61 template-unclosed: `{{userQuery` has no closing `}}` (end it with `}}`; a literal `{{` cannot be escaped here; pass such text in as a value) {maybe: close it with `}}`: "{{userQuery}}"}
             error 3:78 wrong-type: `c` must be text or a template, not a list
         "#]],
     );

@@ -202,20 +202,20 @@ fn signs_that_mean_something_else_are_not_mended() {
         (
             r#"working.cat =~ "a""#,
             expect![[r#"
-                error 9:24 condition-bad-operator: there is no `=~` here (there are no patterns: `"word" in working.path` looks for a word, `!=` tells two values apart)
+                error 9:24 condition-bad-operator: `=~` is not supported here (patterns are not supported; `"word" in working.path` finds a word, and `!=` compares values)
             "#]],
         ),
         (
             r#"working.cat ~= "a""#,
             expect![[r#"
-                error 9:24 condition-bad-operator: there is no `~=` here (there are no patterns: `"word" in working.path` looks for a word, `!=` tells two values apart)
+                error 9:24 condition-bad-operator: `~=` is not supported here (patterns are not supported; `"word" in working.path` finds a word, and `!=` compares values)
             "#]],
         ),
         (
             r#"working.cat | lower == "a""#,
             expect![[r#"
-                error 9:24 condition-bad-operator: there is no `|` here (there are no filters: a value is compared as it is)
-                error 9:26 condition-unknown-name: unknown name `lower` (text is written in quotes, what a node wrote `working.lower`)
+                error 9:24 condition-bad-operator: `|` is not supported here (filters are not supported; values are compared as they are)
+                error 9:26 condition-unknown-name: unknown name `lower` (put text in quotes; write `working.lower` for what a node wrote)
             "#]],
         ),
     ] {

@@ -59,7 +59,7 @@ fn words_of_other_systems_for_types_and_providers() {
     check_one(
         "version: \"0.1\"\nagents: {a: {model: \u{201c}openai:m\u{201d}, system: x}}\nnodes: {n: {agent: a, writes: output.n}}\n",
         expect![[r#"
-            warning 2:21 yaml-typographic-quotes: `“` and `”` are part of the text: YAML has other quotes {maybe: write straight quotes: "\"openai:m\""}
+            warning 2:21 yaml-typographic-quotes: `“` and `”` are not YAML quotes, so they are part of the text {maybe: write straight quotes: "\"openai:m\""}
         "#]],
     );
 }

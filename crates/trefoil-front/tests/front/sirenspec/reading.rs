@@ -98,7 +98,7 @@ fn agents() {
         &agents("  a: {model: \"openai:m\", system: x}\n  b: {model: \"openai:m\", system: \"{{ x\"}\n"),
         expect![[r#"
             warning 4:3 no-effect: agent `b` is never used
-            error 4:35 template-unclosed: `{{ x` has no closing `}}` (end it with `}}`; there is no escape for a literal `{{` here: pass such text in as a value) {maybe: close it with `}}`: "{{ x }}"}
+            error 4:35 template-unclosed: `{{ x` has no closing `}}` (end it with `}}`; a literal `{{` cannot be escaped here; pass such text in as a value) {maybe: close it with `}}`: "{{ x }}"}
         "#]],
     );
     // An agent that nobody uses may have been meant for a factory.
@@ -449,13 +449,13 @@ fn edges() {
     check_one(
         &edges("  - {from: n, to: m, when: 'working.n.output && true'}\n"),
         expect![[r#"
-            error 5:46 condition-bad-operator: there is no `&&` here (write `and`) {fix: "and"}
+            error 5:46 condition-bad-operator: `&&` is not supported here (write `and`) {fix: "and"}
         "#]],
     );
     check_one(
         &edges("  - {from: n, to: m, when: 'inputs.message == \"x\"'}\n"),
         expect![[r#"
-            error 5:29 condition-unknown-name: unknown name `inputs` (conditions read `working`, `output` and `_budget`: let a node read it, and compare what that node writes)
+            error 5:29 condition-unknown-name: unknown name `inputs` (conditions read only `working`, `output` and `_budget`; let a node read it, and compare what that node writes)
         "#]],
     );
 }

@@ -81,13 +81,13 @@ pub fn code_actions(
 /// as a message. Nothing is run here.
 pub fn execute_command(session: &mut Session, params: lsp::ExecuteCommandParams) -> Result<Value, Refused> {
     let Some(does) = lens::Does::ALL.into_iter().find(|d| d.command() == params.command) else {
-        return Err(Refused::new(ErrorCode::InvalidParams, format!("there is no command `{}`", params.command)));
+        return Err(Refused::new(ErrorCode::InvalidParams, format!("unknown command `{}`", params.command)));
     };
     let named = params.arguments.as_deref().unwrap_or_default().first().and_then(Value::as_str);
     let uri = named.map(|uri| lsp::Uri(uri.to_owned()));
     let place = uri.and_then(|uri| session.document(&uri));
     let Some(place) = place else {
-        return Err(Refused::new(ErrorCode::InvalidParams, "the argument is the URI of an open file"));
+        return Err(Refused::new(ErrorCode::InvalidParams, "the argument must be the URI of an open file"));
     };
     let path = place.path.to_string_lossy().into_owned();
     let said = match does {
@@ -101,7 +101,7 @@ pub fn execute_command(session: &mut Session, params: lsp::ExecuteCommandParams)
                     report.diagnostics.iter().filter(|d| d.severity == trefoil_syntax::Severity::Error).count();
                 Refused::new(
                     ErrorCode::RequestFailed,
-                    format!("there is no plan: {errors} errors keep it from loading"),
+                    format!("no plan, because the file does not load ({errors} errors)"),
                 )
             })?;
             Plan::of(&loaded.program, &loaded.files).text()

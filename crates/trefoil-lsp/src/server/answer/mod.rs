@@ -54,7 +54,7 @@ pub fn answer(session: &mut Session, method: &str, params: Value) -> Answer {
         "textDocument/diagnostic" => with(session, params, pull::diagnostic),
         "textDocument/codeAction" => with(session, params, actions::code_actions),
         "workspace/executeCommand" => with(session, params, actions::execute_command),
-        _ => Err(Refused::new(ErrorCode::MethodNotFound, format!("there is no `{method}` here"))),
+        _ => Err(Refused::new(ErrorCode::MethodNotFound, format!("the method `{method}` is not supported"))),
     }
 }
 

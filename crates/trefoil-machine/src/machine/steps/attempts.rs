@@ -104,7 +104,7 @@ pub fn validate(turn: &mut Turn<'_>, f: FrameId, from: u32) -> Result<(), Stop> 
                 let text = if *stderr { member(&result, "stderr") } else { answer(&result) };
                 let text = if text.is_null() { "".into() } else { text.to_text() };
                 match turn.prepared.pattern(id, at) {
-                    None => Err(format!("`{pattern}` is not a pattern")),
+                    None => Err(format!("`{pattern}` is not a valid pattern")),
                     Some(regex) if regex.is_match(&text) => Ok(()),
                     Some(_) => Err(format!("`{pattern}` is not found in the answer")),
                 }
@@ -238,7 +238,7 @@ fn next(turn: &mut Turn<'_>, f: FrameId, attempts: &Attempts, reason: String) ->
     if iteration >= attempts.max {
         let message = match iteration {
             1 => reason,
-            tried => format!("none of {tried} iterations passed; the last: {reason}"),
+            tried => format!("none of {tried} iterations passed validation; the last one: {reason}"),
         };
         let error = RunError::new("MAX_ITERATIONS_EXCEEDED", message);
         return Err(if last.is_null() { error } else { error.answered(&last.to_text()) }.into());

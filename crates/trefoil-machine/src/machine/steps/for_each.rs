@@ -50,7 +50,7 @@ pub fn start(turn: &mut Turn<'_>, f: FrameId, each: &ForEach) -> Result<Started,
         Items::List(expr) => {
             let items = list(expr, context.expr(expr)?)?;
             if items.len() > MAX_ITEMS {
-                let message = format!("{} items to fan out over, the limit is {MAX_ITEMS}", items.len());
+                let message = format!("the list has {} items; the limit of a fan-out is {MAX_ITEMS}", items.len());
                 return Err(RunError::new("LIMIT_EXCEEDED", message).into());
             }
             let total = items.len() as u32;

@@ -193,7 +193,7 @@ fn advance(turn: &mut Turn<'_>, f: FrameId, graph: &Graph, mut ready: Vec<u32>) 
         let reason = match (runs, &*node.fallback_of) {
             (true, _) => "budget".to_owned(),
             (false, []) => not_taken(&lifecycle::joined(saw)),
-            (false, _) => "not needed: nothing failed that it stands in for".to_owned(),
+            (false, _) => "not needed: the node it replaces did not fail".to_owned(),
         };
         turn.note_passed_over(f, node.step, &reason);
     }

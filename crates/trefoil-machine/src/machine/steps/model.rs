@@ -46,7 +46,7 @@ pub fn start(turn: &mut Turn<'_>, f: FrameId, call: &ModelCall) -> Result<Starte
         let text = misfit.answer.to_text();
         let part = turn.core.traces.then(|| vec![Part { len: text.len() as u32, origin }]);
         say(Role::Assistant, misfit.answer.clone(), part);
-        let demand = format!("{}. Answer again, with nothing but JSON that fits the schema.", misfit.why);
+        let demand = format!("{}. Answer again, with only JSON that matches the schema.", misfit.why);
         let part = constant(&demand);
         say(Role::User, Value::from(demand), part);
     }
@@ -86,7 +86,7 @@ pub fn read(turn: &mut Turn<'_>, f: FrameId, step: &Step, call: &ModelCall, text
         && let Some(aside) = turn.core.frames.get_mut(f).map(|frame| frame.aside.get_or_insert_default())
     {
         if aside.misfit.is_some() {
-            error.message.push_str("; it was asked for twice");
+            error.message.push_str("; the model was asked twice");
         } else {
             aside.misfit = Some(Misfit { answer: text.clone(), why: error.message.clone() });
             aside.asks_again = true;

@@ -22,7 +22,7 @@ pub fn ended(turn: &mut Turn<'_>, f: FrameId, repeat: &Loop, outcome: &Outcome) 
         && !turn.context(f, Some(value), None).cond(&repeat.until)?
     {
         if at >= repeat.max {
-            let message = format!("{at} passes without `until` becoming true: `{}`", repeat.until.text);
+            let message = format!("after {at} iterations, `until` is still false: `{}`", repeat.until.text);
             return Err(RunError::new("MAX_ITERATIONS_EXCEEDED", message).into());
         }
         return pass(turn, f, repeat, at + 1);
