@@ -17,7 +17,7 @@ pub struct Rule {
     pub level: Option<Severity>,
     /// The severity under `--strict`, where that is another one.
     pub strict: Option<Severity>,
-    /// Markdown: what, why, a wrong example, a right one, how to mend it. Its first line is `# name`, its first paragraph a
+    /// Markdown: what, why, a wrong example, a right one, how to fix it. Its first line is `# name`, its first paragraph a
     /// sentence that stands alone.
     pub page: &'static str,
     /// How it looks.

@@ -30,7 +30,7 @@ pub struct Action<'a> {
     pub title: String,
     /// What sort of action.
     pub kind: Kind,
-    /// The finding that it mends.
+    /// The finding that it fixes.
     pub diagnostic: Option<&'a Diagnostic>,
     /// Whether it is surely what was meant.
     pub preferred: bool,
@@ -98,7 +98,7 @@ pub fn proven(analysis: &Analysis, file: FileId, after: &mut dyn FnMut(&[Edit]) 
     edits
 }
 
-/// Whether changes that were to mend findings of these rules did so. What a mistake has hidden may show after it, but not
+/// Whether changes that were to fix findings of these rules did so. What a mistake has hidden may show after it, but not
 /// as more errors than before, and not as the same mistake elsewhere.
 fn is_better(before: &Analysis, after: &Analysis, rules: &[&str]) -> bool {
     let errors = |a: &Analysis| a.diagnostics().iter().filter(|d| d.severity == Severity::Error).count();

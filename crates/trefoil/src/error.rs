@@ -44,11 +44,11 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Load(found) => write!(f, "the flow does not load\n\n{found}"),
-            Self::NotStarted(found) => write!(f, "the run was not started\n\n{found}"),
+            Self::NotStarted(found) => write!(f, "the run did not start\n\n{found}"),
             Self::Failed(failure) => write!(f, "the run failed\n\n{failure}"),
             Self::Input(error) => write!(f, "the input cannot be written as JSON: {error}"),
-            Self::Output { error, .. } => write!(f, "the output does not fit the type that was asked for: {error}"),
-            Self::NoRuntime => f.write_str("the run was not started: there is no tokio runtime here"),
+            Self::Output { error, .. } => write!(f, "the output does not match the requested type: {error}"),
+            Self::NoRuntime => f.write_str("the run did not start, because there is no tokio runtime"),
         }
     }
 }

@@ -238,8 +238,8 @@ impl FlowOptions {
         let mut memory = Memory::default();
         for (name, text) in files {
             if !memory.add(Path::new(name.as_ref()), text.into().into()) {
-                let message = format!("`{}` is the name of another file, or leads out of the files", name.as_ref());
-                return Err(refused(rules::OUTSIDE, message, "give each file a relative path of its own"));
+                let message = format!("`{}` is a duplicate path, or leads outside the files", name.as_ref());
+                return Err(refused(rules::OUTSIDE, message, "use a different relative path for each file"));
             }
         }
         self.options.door = Door::Memory(Arc::new(memory));
@@ -250,8 +250,8 @@ impl FlowOptions {
         if let Some(name) = self.dialect {
             let Some(front) = front_end(&name) else {
                 let known: Vec<&str> = FRONT_ENDS.iter().map(|front| front.name()).collect();
-                let help = format!("known are `{}`", known.join("`, `"));
-                return Err(refused(rules::UNKNOWN_DIALECT, format!("there is no dialect `{name}`"), &help));
+                let help = format!("the dialects are `{}`", known.join("`, `"));
+                return Err(refused(rules::UNKNOWN_DIALECT, format!("unknown dialect `{name}`"), &help));
             };
             self.options.dialect = Some(front);
         }

@@ -34,7 +34,7 @@ pub struct Row {
     pub found: usize,
     /// Found on a line where it is.
     pub placed: usize,
-    /// With a change that mends it.
+    /// With a change that fixes it.
     pub offered: usize,
     /// Whose change leaves the file as clean as it was.
     pub mended: usize,

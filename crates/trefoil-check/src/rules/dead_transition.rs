@@ -32,7 +32,7 @@ fn run(cx: &mut Context<'_>) {
                     Taken::NoFailure => ("this state cannot fail", None),
                     Taken::Shadowed(before) => ("an earlier transition always matches first", *before),
                 };
-                // That this one is always true is said of it, and it is what has to be mended.
+                // That this one is always true is said of it, and it is what has to be fixed.
                 let written = |at: usize| {
                     let when = state.transitions.get(at).and_then(|t| t.when.as_ref());
                     when.is_some_and(|w| is_joined(w.condition.expression()) && is_written(w))

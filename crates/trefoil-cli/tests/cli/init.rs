@@ -66,6 +66,6 @@ fn what_is_missing_or_not_there_is_said() {
     let gate = folder.trefoil(&["init", "--format", "agntz", "--shape", "gate"]);
     gate.silent(2).says(&["`agntz` has no shape `gate`", "available: triage"]);
     folder.trefoil(&["init", "--format", "jinja"]).silent(2);
-    folder.trefoil(&["init", "../evil"]).silent(2).says(&["small letters"]);
+    folder.trefoil(&["init", "../evil"]).silent(2).says(&["lower-case letters"]);
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
 }

@@ -179,7 +179,7 @@ fn a_condition_may_compare_with_an_object() {
     for (when, said) in [
         (r#"working.x == {"k": working.y}"#, "literals"),
         (r#"working.x == {k: 1}"#, "quoted key"),
-        (r#"working.x == {"k" 1}"#, "`:` is missing"),
+        (r#"working.x == {"k" 1}"#, "missing `:`"),
     ] {
         folder.write("flow.yaml", flow(when));
         let checked = folder.trefoil(&["check", "flow.yaml"]);

@@ -153,7 +153,7 @@ fn mistakes_are_named_by_their_place() {
     "#]]
     .assert_eq(&told.concat());
     let error = Scripted::parse("s.json", "{").unwrap_err();
-    expect!["?"].assert_eq(&error.message);
+    expect!["s.json: invalid JSON: EOF while parsing an object at line 1 column 1"].assert_eq(&error.message);
 }
 
 const YAML: &str = r#"

@@ -68,7 +68,8 @@ fn a_wrong_input_names_the_property() {
     expect!["pipeline `main` needs the input property `text`"].assert_eq(&said(None).0);
     expect!["the input of pipeline `main` must be an object, not text"].assert_eq(&said(Some(j!("x"))).0);
     let (message, _) = said(Some(j!({"text": 3})));
-    expect!["?"].assert_eq(&message);
+    expect![[r#"input property `text` of pipeline `main` does not match its schema: 3 is not of type "string""#]]
+        .assert_eq(&message);
     let (message, help) = said(Some(j!({"txt": "x"})));
     expect!["pipeline `main` has no input property `txt`"].assert_eq(&message);
     assert_eq!(help.as_deref(), Some("did you mean `text`?"));

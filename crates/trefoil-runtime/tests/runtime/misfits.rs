@@ -137,5 +137,6 @@ fn json_in_one_fence_or_in_prose_is_taken() {
     }
     let (world, _) = answers(vec![Ok("{\"n\": 1} or {\"n\": 2}"), Ok("{\"n\": 1} or {\"n\": 2}")]);
     let error = world.run(&plain(), "x").result.unwrap_err();
-    expect!["?"].assert_eq(&error.message);
+    expect!["the answer has several pieces of JSON that match the schema; the model was asked twice"]
+        .assert_eq(&error.message);
 }

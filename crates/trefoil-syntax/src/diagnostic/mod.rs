@@ -12,7 +12,7 @@ use crate::span::{Location, Span};
 /// How bad it is. Ordered: `Info < Warning < Error`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Severity {
-    /// Worth knowing, nothing to mend.
+    /// Worth knowing, nothing to fix.
     Info,
     /// Runs, but not as written or not as meant.
     Warning,
@@ -46,11 +46,11 @@ pub struct Diagnostic {
     pub help: Option<String>,
     /// Other places involved.
     pub labels: Vec<Label>,
-    /// A change that mends it.
+    /// A change that fixes it.
     pub fix: Option<Box<Fix>>,
 }
 
-/// A change of the text that mends a finding.
+/// A change of the text that fixes a finding.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Fix {
     /// What it does: `write `topic``.
@@ -106,12 +106,12 @@ impl Diagnostic {
         self.help = Some(help.into());
         self
     }
-    /// The same with a change that surely mends it.
+    /// The same with a change that surely fixes it.
     #[must_use]
     pub fn fix(self, message: impl Into<String>, at: Location, text: impl Into<String>) -> Self {
         self.with_fix(message, at, text, true)
     }
-    /// The same with a change that probably mends it: a person has to look.
+    /// The same with a change that probably fixes it: a person has to look.
     #[must_use]
     pub fn suggestion(self, message: impl Into<String>, at: Location, text: impl Into<String>) -> Self {
         self.with_fix(message, at, text, false)

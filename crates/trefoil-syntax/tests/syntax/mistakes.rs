@@ -205,7 +205,7 @@ fn what_comes_after_a_mistake_is_read_all_the_same() {
 
 #[test]
 fn a_text_with_many_mistakes_ends() {
-    // More than are mended: the first ones are told, and the tree says that it is not complete.
+    // More than are fixed: the first ones are told, and the tree says that it is not complete.
     let text: String = (0..100).map(|i| format!("k{i}: a: b\n")).collect();
     let (_, parsed) = read(&text);
     assert!(!parsed.complete);

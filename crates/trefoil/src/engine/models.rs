@@ -37,7 +37,7 @@ impl std::fmt::Display for AnswersFrom {
             Self::Script(path) => write!(f, "answers from {}", path.display()),
             Self::One(model) => f.write_str(model),
             Self::AsWritten => f.write_str("models from the manifest"),
-            Self::Provider => f.write_str("own model provider"),
+            Self::Provider => f.write_str("custom model provider"),
         }
     }
 }

@@ -162,7 +162,7 @@ fn env_texts(loaded: &Loaded, reasons: &mut Vec<Diagnostic>) -> Vec<String> {
                     Some(loaded.entry),
                     format!("the environment file `{}` cannot be read: {}", file.path.display(), why.reason()),
                 )
-                .help("create it, or remove `env_file`; it holds one `NAME=value` a line"),
+                .help("create it with one `NAME=value` per line, or remove `env_file`"),
             ),
         }
     }

@@ -53,13 +53,14 @@ where
 {
     async fn call(&self, arguments: serde_json::Value) -> Result<serde_json::Value, ToolError> {
         let arguments = serde_json::from_value(arguments)
-            .map_err(|error| ToolError::Failed(format!("the arguments do not fit: {error}")))?;
+            .map_err(|error| ToolError::Failed(format!("invalid arguments: {error}")))?;
         // A closure that knows the port's own error says more than its text.
         let result = (self.call)(arguments).await.map_err(|error| match error.downcast::<ToolError>() {
             Ok(own) => *own,
             Err(other) => ToolError::Failed(other.to_string()),
         })?;
-        serde_json::to_value(result).map_err(|error| ToolError::Failed(format!("the result is not JSON: {error}")))
+        serde_json::to_value(result)
+            .map_err(|error| ToolError::Failed(format!("the result cannot be written as JSON: {error}")))
     }
 }
 
@@ -70,7 +71,7 @@ impl ToolHost for Closures {
     }
     async fn call(&self, _key: &Key, request: &ToolRequest) -> Result<Value, ToolError> {
         let Some(tool) = self.0.get(&*request.name) else {
-            return Err(ToolError::Failed(format!("there is no tool `{}`", request.name)));
+            return Err(ToolError::Failed(format!("no implementation for the tool `{}`", request.name)));
         };
         tool.call(request.arguments.to_json()).await.map(Value::from_json)
     }
@@ -87,7 +88,7 @@ impl ToolHost for All {
     async fn call(&self, key: &Key, request: &ToolRequest) -> Result<Value, ToolError> {
         match self.0.iter().find(|host| host.offers(&request.name)) {
             Some(host) => host.call(key, request).await,
-            None => Err(ToolError::Failed(format!("there is no tool `{}`", request.name))),
+            None => Err(ToolError::Failed(format!("no implementation for the tool `{}`", request.name))),
         }
     }
 }

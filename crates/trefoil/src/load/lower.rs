@@ -433,7 +433,7 @@ impl Folder {
 
 impl Attempt {
     /// With what the rules say about the program of a file, if there is one and they are asked. What mistakes keep from being
-    /// a program is looked through for what is dangerous: whoever mends one mistake should not learn of that one only then.
+    /// a program is looked through for what is dangerous: whoever fixes one mistake should not learn of that one only then.
     pub fn proved(mut self, loader: &mut Loader, file: FileId) -> Self {
         let whole = self.lowered.as_ref().map(|l| &l.program);
         if let Some(program) = whole.or(self.draft.as_ref()).filter(|_| loader.options.checks.is_some()) {

@@ -265,7 +265,7 @@ fn a_name_that_is_used_often_is_not_changed_to_a_misspelt_declaration() {
     assert_eq!(found, [("write `draft` there".to_owned(), false), ("write `draft` there".to_owned(), false)]);
 }
 
-/// What follows from a wrong reference is mended with it, not changed to it.
+/// What follows from a wrong reference is fixed with it, not changed to it.
 #[test]
 fn a_name_that_comes_from_a_wrong_reference_is_left_alone() {
     let main = "id: main\nkind: sequential\nsteps:\n  - ref: writter\noutput: { text: \"{{writer.draft}}\" }\n";

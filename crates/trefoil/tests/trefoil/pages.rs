@@ -28,7 +28,7 @@ fn page(rule: &Rule) -> Result<Page<'_>, String> {
         return Err(format!("the first paragraph is not one sentence in one line: {summary:?}"));
     }
     if section(text, "How to fix it").is_none_or(|s| s.trim().is_empty()) {
-        return Err("it does not say how to mend it".to_owned());
+        return Err("it does not say how to fix it".to_owned());
     }
     let without =
         text.split_once("<!-- no example: ").and_then(|(_, rest)| rest.split_once(" -->")).map(|(why, _)| why);

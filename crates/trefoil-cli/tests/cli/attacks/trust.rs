@@ -111,7 +111,7 @@ fn what_is_wrong_in_the_users_file_stops_the_run_at_its_place() {
         ("[providers.opnai]\nbase_url = \"https://h\"\n", "did you mean `openai`?"),
         ("[providers.openai]\nbase_url = \"file:///etc/passwd\"\n", "http or https"),
         ("[models]\nsmart = \"gpt\"\n", "must be `\"provider:name\"`"),
-        ("[paths]\nallow = [\"/nowhere-at-all\"]\n", "there is no folder"),
+        ("[paths]\nallow = [\"/nowhere-at-all\"]\n", "does not exist"),
     ] {
         folder.write("config/config.toml", text);
         trefoil(&folder, &["run", "a.yaml", "-i", "x", "--model", "embedded"]).exits(2).says(&[says, "config.toml:"]);

@@ -157,7 +157,7 @@ fn a_fix_is_a_quick_fix_and_part_of_fixing_all() {
     assert!(only.as_array().unwrap().iter().all(|a| a["kind"] == "source.fixAll"), "{only}");
 }
 
-/// What follows from a mistake is not mended along with it: that would only move the mistake.
+/// What follows from a mistake is not fixed along with it: that would only move the mistake.
 #[test]
 fn fixing_all_leaves_no_new_finding() {
     let folder = Folder::new();

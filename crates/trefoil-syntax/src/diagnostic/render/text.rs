@@ -94,7 +94,7 @@ fn group<'a>(d: &'a Diagnostic, files: &'a Files) -> (Group<'a>, bool) {
     (group, cut)
 }
 
-/// The change that mends a finding, under its advice: the lines as they would be, or a word about it where they are long.
+/// The change that fixes a finding, under its advice: the lines as they would be, or a word about it where they are long.
 fn patch<'a>(d: &'a Diagnostic, files: &'a Files) -> Option<Group<'a>> {
     let fix = d.fix.as_deref()?;
     let title = match &d.help {

@@ -64,7 +64,7 @@ struct Frame {
 /// The tree so far, and what an error message may want to know about it.
 pub(super) struct Builder<'a> {
     file: FileId,
-    /// The text as it is in the file, not as it was mended for the parser.
+    /// The text as it is in the file, not as it was fixed for the parser.
     text: &'a str,
     limits: Limits,
     /// What the parser was not shown; scalars that have some of it are taken from the text as they stand there.
