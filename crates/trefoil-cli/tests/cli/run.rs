@@ -451,7 +451,7 @@ fn an_answer_that_a_question_does_not_take_is_found_before_anything_runs() {
         folder.trefoil(&["run", "gate.yaml", "--allow-command", "--model", "embedded", "-i", "x", "--answer", answer])
     };
     run("APPROVE=maybe").silent(2).says(&["wrong-answer", "`maybe`", "`APPROVE`", "`yes`, `no`"]);
-    run("APPROVE=").silent(2).says(&["is empty", "`APPROVE` takes `yes`, `no`"]);
+    run("APPROVE=").silent(2).says(&["is empty", "`APPROVE`", "`yes`, `no`"]);
     for right in ["APPROVE=yes", "APPROVE= Approved ", "APPROVE=0"] {
         run(right).exits(0);
     }

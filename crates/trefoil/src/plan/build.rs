@@ -138,7 +138,7 @@ impl<'p> Planner<'p> {
         }
         around.notes.extend(describe::policies(step));
         if step.asks_again() {
-            around.notes.push("asked again once if the answer does not fit its schema".to_owned());
+            around.notes.push("asked once more if the answer does not match its schema".to_owned());
         }
         around.times = around.times.times(&Bound::known(tries(step)));
         let sequence = matches!(step.kind, StepKind::Sequence(_));
