@@ -6,7 +6,7 @@ use std::sync::Arc;
 use trefoil_syntax::yaml::Text;
 use trefoil_syntax::{Diagnostic, Location};
 
-use super::{Found, Workflow};
+use super::unit::{Found, Workflow};
 use crate::Reader;
 use crate::aegis::callees::Callee;
 use crate::aegis::directory::Directory;

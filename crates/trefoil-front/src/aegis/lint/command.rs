@@ -3,7 +3,7 @@
 use trefoil_syntax::yaml::Text;
 use trefoil_syntax::{Diagnostic, suggest};
 
-use super::{Found, Workflow};
+use super::unit::{Found, Workflow};
 use crate::aegis::manifest::RESERVED;
 use crate::aegis::manifest::state::StateKind;
 use crate::aegis::manifest::states::system::{Action, FOREIGN, WHY_FOREIGN};

@@ -3,7 +3,7 @@
 use trefoil_syntax::Diagnostic;
 use trefoil_template::Value;
 
-use super::{Found, Workflow};
+use super::unit::{Found, Workflow};
 use crate::aegis::manifest::state::StateKind;
 use crate::aegis::manifest::transition::{Condition, Transition};
 use crate::aegis::names::{Answer, Outcome, StateNames};

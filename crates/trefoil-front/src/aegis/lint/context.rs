@@ -3,7 +3,8 @@
 use trefoil_ir::Position;
 use trefoil_syntax::yaml::{Kind, Node};
 
-use super::{Found, Workflow, template};
+use super::template;
+use super::unit::{Found, Workflow};
 use crate::aegis::names::Moment;
 use crate::learn::Resolve;
 use crate::names::Binder;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use trefoil_syntax::Diagnostic;
 
-use super::{Found, Workflow};
+use super::unit::{Found, Workflow};
 use crate::aegis::names::{Before, Moment, Outcome};
 use crate::names::{Doubt, Sort, Use};
 

@@ -7,7 +7,7 @@ use trefoil_syntax::yaml::Text;
 use trefoil_syntax::{Diagnostic, Location, Span, suggest};
 use trefoil_template::{Object, Value};
 
-use super::{Found, Workflow, helped};
+use super::unit::{Found, Workflow, helped};
 use crate::Reader;
 use crate::aegis::manifest::Unit;
 use crate::aegis::manifest::schema::JsonSchema;

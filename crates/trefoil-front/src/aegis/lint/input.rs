@@ -2,7 +2,7 @@
 
 use trefoil_syntax::{Diagnostic, suggest};
 
-use super::names::Asked;
+use super::asked::Asked;
 use crate::names::End;
 
 /// A field of the start input that its schema does not have.

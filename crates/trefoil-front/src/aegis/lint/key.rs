@@ -5,7 +5,7 @@ use trefoil_syntax::Diagnostic;
 use trefoil_syntax::suggest::{self, Near};
 use trefoil_template::is_helper;
 
-use super::names::Asked;
+use super::asked::Asked;
 use crate::aegis::manifest::RESERVED;
 use crate::aegis::names::{Outcome, WorkflowNames};
 use crate::mend;

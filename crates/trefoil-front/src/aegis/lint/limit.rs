@@ -3,7 +3,7 @@
 use trefoil_syntax::Diagnostic;
 
 use super::reach::successors;
-use super::{Agent, Found, Workflow};
+use super::unit::{Agent, Found, Workflow};
 use crate::aegis::manifest::transition::leave_success_open;
 use crate::aegis::names::Before;
 

@@ -2,7 +2,7 @@
 
 use trefoil_syntax::Diagnostic;
 
-use super::names::Asked;
+use super::asked::Asked;
 use crate::aegis::names::{Before, Moment};
 use crate::names::Doubt;
 

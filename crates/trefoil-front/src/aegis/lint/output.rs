@@ -5,7 +5,7 @@ use std::sync::Arc;
 use trefoil_syntax::yaml::Mapping;
 use trefoil_syntax::{Diagnostic, suggest};
 
-use super::{Found, Workflow};
+use super::unit::{Found, Workflow};
 use crate::aegis::manifest::schema::JsonSchema;
 use crate::read::respelt;
 

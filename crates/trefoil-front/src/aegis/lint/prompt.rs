@@ -3,7 +3,8 @@
 use trefoil_syntax::{Diagnostic, suggest};
 use trefoil_template::is_helper;
 
-use super::{Agent, Found, template};
+use super::template;
+use super::unit::{Agent, Found};
 use crate::aegis::manifest::agent::ContextEntry;
 use crate::aegis::manifest::execution::ValidatorKindSpec;
 use crate::aegis::texts::PROMPT;

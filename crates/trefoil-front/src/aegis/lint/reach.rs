@@ -2,7 +2,7 @@
 
 use trefoil_syntax::{Diagnostic, Location, suggest};
 
-use super::{Found, Workflow};
+use super::unit::{Found, Workflow};
 use crate::aegis::manifest::state::StateKind;
 use crate::aegis::manifest::transition::{Condition, Transition, leave_success_open};
 use crate::read::respelt;

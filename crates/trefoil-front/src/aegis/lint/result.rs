@@ -6,7 +6,7 @@ use trefoil_ir::Defined;
 use trefoil_syntax::{Diagnostic, suggest};
 use trefoil_template::Value;
 
-use super::names::{Asked, slip};
+use super::asked::{Asked, slip};
 use crate::aegis::names::Outcome;
 use crate::names::{End, Inside};
 

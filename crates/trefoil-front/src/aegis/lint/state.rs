@@ -2,7 +2,7 @@
 
 use trefoil_syntax::Diagnostic;
 
-use super::{Found, Workflow};
+use super::unit::{Found, Workflow};
 use crate::aegis::manifest::RESERVED;
 use crate::aegis::manifest::state::StateKind;
 

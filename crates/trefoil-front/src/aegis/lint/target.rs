@@ -3,7 +3,7 @@
 use trefoil_syntax::yaml::Text;
 use trefoil_syntax::{Diagnostic, suggest};
 
-use super::{Found, Workflow};
+use super::unit::{Found, Workflow};
 use crate::read::respelt;
 
 /// Targets that are no state.

@@ -3,7 +3,7 @@
 use trefoil_syntax::Diagnostic;
 use trefoil_syntax::yaml::Text;
 
-use super::{Found, helped};
+use super::unit::{Found, helped};
 use crate::Reader;
 
 /// Looks at a text that is no template. `what` is the key, `named` whether something can be meant by a path.

@@ -8,6 +8,7 @@ mod input;
 mod judge;
 mod output;
 mod pieces;
+mod scene;
 mod states;
 mod transition;
 mod validator;

@@ -7,7 +7,7 @@ use trefoil_syntax::yaml::{Kind, Node, Scalar};
 use trefoil_template::Value;
 
 use super::pieces;
-use super::workflow::Scene;
+use super::scene::Scene;
 use crate::aegis::manifest::schema::JsonSchema;
 use crate::aegis::manifest::workflow::Workflow;
 use crate::aegis::names::{Moment, path};

@@ -4,7 +4,7 @@ use trefoil_ir::{Cond, Source, StateId, Takes, Transition};
 use trefoil_template::{Comparison, Expression};
 
 use super::condition::{Test, between, compare, never, one_of};
-use super::workflow::Scene;
+use super::scene::Scene;
 use crate::aegis::manifest::transition::{self as written, Condition, NO, YES};
 use crate::aegis::names::{Moment, Outcome, path};
 

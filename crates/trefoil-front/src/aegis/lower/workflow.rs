@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use trefoil_ir::{Expr, Flow, Intake, Source, State, StateId, StateMachine, Step, StepId, StepKind};
-use trefoil_syntax::{FileId, Location, Span};
+use trefoil_syntax::FileId;
 use trefoil_template::Value;
 
 use super::pieces::{constant_object, object};
+use super::scene::Scene;
 use super::{Lowering, input, output, states, transition};
 use crate::aegis::manifest::state as written;
 use crate::aegis::manifest::transition::leave_success_open;
@@ -14,26 +15,6 @@ use crate::aegis::manifest::workflow::Workflow;
 use crate::aegis::names::{ALWAYS, Slots, WorkflowNames};
 use crate::aegis::texts::Texts;
 use crate::build::plain;
-
-/// A workflow while it is lowered.
-pub struct Scene<'a> {
-    pub file: FileId,
-    pub names: &'a WorkflowNames,
-    pub texts: &'a Texts,
-    /// Whether its states follow each other without transitions.
-    pub pipeline: bool,
-}
-
-impl Scene<'_> {
-    /// A place of the file.
-    pub fn at(&self, span: Span) -> Location {
-        Location::new(self.file, span)
-    }
-    /// Where a state is declared.
-    pub fn state_at(&self, state: usize) -> Location {
-        self.names.states.get(state).map_or(self.at(Span::default()), |s| s.span)
-    }
-}
 
 /// Lowers a workflow.
 pub fn lower(

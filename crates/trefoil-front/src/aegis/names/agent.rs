@@ -5,7 +5,9 @@ use std::sync::Arc;
 use trefoil_ir::{SlotId, Source};
 use trefoil_template::Value;
 
-use super::{Input, PromptNames, Slots, path};
+use super::known::{Input, Slots};
+use super::prompt::PromptNames;
+use super::spelling::path;
 use crate::aegis::manifest::agent::{Agent, ContextEntry};
 use crate::project::resolve_path;
 use crate::{Document, Project};

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use trefoil_ir::{Defined, Source};
 use trefoil_template::Value;
 
-use super::{ALWAYS, Before, Input, Key, Moment, WorkflowNames};
+use super::known::{ALWAYS, Input, Key, Moment, WorkflowNames};
+use super::paths::Before;
 use crate::names::{Doubt, Entry, Found, Names, Sort, loose};
 
 /// A field of what a run or an agent is started with; those that are free come undeclared as well.

@@ -6,8 +6,9 @@ use trefoil_ir::{Declaration, DeclarationKind};
 use trefoil_syntax::{Location, Span};
 use trefoil_template::Value;
 
+use super::known::WorkflowNames;
+use super::result;
 use super::workflow::writes;
-use super::{WorkflowNames, result};
 use crate::Reader;
 use crate::aegis::manifest::agent::Agent;
 use crate::aegis::manifest::execution::ValidatorKindSpec;

@@ -1,6 +1,6 @@
 //! Which conditions can hold for what a state leaves (decision E9).
 
-use super::{Outcome, StateNames};
+use super::known::{Outcome, StateNames};
 use crate::aegis::manifest::transition::Condition;
 
 impl StateNames {

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use trefoil_ir::{Defined, Part, Position, SlotId, Source};
 use trefoil_template::{Object, Segment, Value};
 
-use super::{Input, TAGS, board, path, plain};
+use super::board;
+use super::known::Input;
+use super::spelling::{TAGS, path, plain};
 use crate::learn::{integer_type, text_type};
 use crate::lookalike::{Tags, is_path};
 use crate::names::{Bound, End, Entry, Found, Listed, Names, Place, Read, loose};

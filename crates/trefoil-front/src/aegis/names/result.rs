@@ -5,7 +5,10 @@ use std::sync::Arc;
 use trefoil_ir::{Defined, Source};
 use trefoil_template::Value;
 
-use super::{Answer, Outcome, StateNames, WorkflowNames, path, whole};
+use super::answer::Answer;
+use super::known::{Outcome, StateNames, WorkflowNames};
+use super::spelling::path;
+use super::whole;
 use crate::learn::{Members, integer_type, is_closed, list_of, object_of, text_type};
 use crate::names::{Entry, Found, Listed, Names, Read, Sort, loose};
 

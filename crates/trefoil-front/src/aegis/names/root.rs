@@ -6,7 +6,10 @@ use trefoil_ir::{Defined, Source};
 use trefoil_template::{Missing, Segment, Value};
 
 use super::board::{Fields, Keys};
-use super::{Before, Moment, Outcome, WorkflowNames, path, plain, result, whole};
+use super::known::{Moment, Outcome, WorkflowNames};
+use super::paths::Before;
+use super::spelling::{path, plain};
+use super::{result, whole};
 use crate::learn::{integer_type, object_type, text_type};
 use crate::names::{Bound, Doubt, End, Entry, Found, Listed, Names, Nothing, Read, Sort, bind, loose};
 

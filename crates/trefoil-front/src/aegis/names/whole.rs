@@ -5,7 +5,8 @@ use std::sync::Arc;
 use trefoil_ir::{Part, SlotId, Source};
 use trefoil_template::{Object, Value};
 
-use super::{Fixed, Outcome, WorkflowNames, path};
+use super::known::{Fixed, Outcome, WorkflowNames};
+use super::spelling::path;
 
 fn part(at: &[&str], slot: SlotId, member: &[&str]) -> Part {
     Part { at: path(at), slot, member: path(member) }

@@ -7,7 +7,9 @@ use trefoil_syntax::yaml::Text;
 use trefoil_syntax::{FileId, Location};
 use trefoil_template::Value;
 
-use super::{Answer, Before, Fixed, Input, Key, Moment, Outcome, Paths, Slots, StateNames, WorkflowNames};
+use super::answer::Answer;
+use super::known::{Fixed, Input, Key, Moment, Outcome, Slots, StateNames, WorkflowNames};
+use super::paths::{Before, Paths};
 use crate::aegis::directory::Directory;
 use crate::aegis::manifest::schema::JsonSchema;
 use crate::aegis::manifest::state::{State, StateKind};

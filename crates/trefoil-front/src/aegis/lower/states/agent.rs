@@ -6,7 +6,7 @@ use super::callee;
 use crate::aegis::lower::Lowering;
 use crate::aegis::lower::judge::{self, Case};
 use crate::aegis::lower::pieces::{compute, constant, object, result};
-use crate::aegis::lower::workflow::Scene;
+use crate::aegis::lower::scene::Scene;
 use crate::aegis::manifest::consensus;
 use crate::aegis::manifest::states::agent::AgentState;
 use crate::aegis::names::{Moment, Slots};

@@ -5,7 +5,7 @@ use trefoil_syntax::yaml::Text;
 
 use crate::aegis::lower::Lowering;
 use crate::aegis::lower::pieces::{object, text};
-use crate::aegis::lower::workflow::Scene;
+use crate::aegis::lower::scene::Scene;
 use crate::aegis::manifest::Unit;
 use crate::aegis::names::Moment;
 

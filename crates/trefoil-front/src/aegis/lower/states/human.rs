@@ -3,7 +3,7 @@
 use trefoil_ir::{Expr, HumanCall, OnTimeout, Step, StepKind};
 
 use crate::aegis::lower::pieces::{constant, object, result, text};
-use crate::aegis::lower::workflow::Scene;
+use crate::aegis::lower::scene::Scene;
 use crate::aegis::manifest::states::human::HumanState;
 use crate::aegis::names::Moment;
 use crate::build::plain;

@@ -11,7 +11,7 @@ use trefoil_ir::{Refused, Step, StepKind};
 use trefoil_syntax::Location;
 
 use super::Lowering;
-use super::workflow::Scene;
+use super::scene::Scene;
 use crate::aegis::manifest::RefusedFeature;
 use crate::aegis::manifest::state::{State, StateKind};
 use crate::aegis::names::Slots;

@@ -13,7 +13,7 @@ use trefoil_syntax::Span;
 use crate::aegis::lower::Lowering;
 use crate::aegis::lower::judge::{self, Case};
 use crate::aegis::lower::pieces::{compute, constant, object, result};
-use crate::aegis::lower::workflow::Scene;
+use crate::aegis::lower::scene::Scene;
 use crate::aegis::manifest::states::parallel::ParallelState;
 use crate::aegis::names::{Moment, Slots, path};
 use crate::build::plain;

@@ -6,7 +6,7 @@ use trefoil_template::Value;
 
 use crate::aegis::lower::Lowering;
 use crate::aegis::lower::pieces::{compute, constant, object, text};
-use crate::aegis::lower::workflow::Scene;
+use crate::aegis::lower::scene::Scene;
 use crate::aegis::manifest::Unit;
 use crate::aegis::manifest::states::subworkflow::SubworkflowState;
 use crate::aegis::names::{Moment, Slots};

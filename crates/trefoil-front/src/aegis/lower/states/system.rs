@@ -10,7 +10,7 @@ use trefoil_template::{Comparison, Value};
 use crate::aegis::lower::Lowering;
 use crate::aegis::lower::condition::{Test, compare};
 use crate::aegis::lower::pieces::{self, compute, constant, object, result, result_member};
-use crate::aegis::lower::workflow::Scene;
+use crate::aegis::lower::scene::Scene;
 use crate::aegis::manifest::states::system::{Action, FOREIGN, SystemState, WHY_FOREIGN};
 use crate::aegis::names::{Moment, Outcome, path};
 use crate::aegis::shell::{Command, Script, Word};

@@ -1,0 +1,56 @@
+//! A unit, as finders of mistakes see it.
+
+use std::sync::Arc;
+
+use trefoil_syntax::Diagnostic;
+
+use crate::aegis::callees::Callee;
+use crate::aegis::directory::Directory;
+use crate::aegis::manifest;
+use crate::aegis::names::{AgentNames, WorkflowNames};
+use crate::aegis::texts::Texts;
+use crate::{Document, Project, Reader};
+
+/// A workflow.
+pub struct Workflow<'a, 'd> {
+    /// Its file.
+    pub reader: &'a Reader<'d>,
+    /// What is written.
+    pub workflow: &'a manifest::workflow::Workflow,
+    /// What its texts can name.
+    pub names: &'a Arc<WorkflowNames>,
+    /// Its texts.
+    pub texts: &'a Texts,
+    /// Whom it calls.
+    pub callees: &'a [Callee<'a>],
+    /// Who can be called.
+    pub directory: &'a Directory<'a>,
+}
+
+/// An agent.
+pub struct Agent<'a, 'd> {
+    /// Its file.
+    pub reader: &'a Reader<'d>,
+    /// The same as a document.
+    pub document: &'a Document,
+    /// What is written.
+    pub agent: &'a manifest::agent::Agent,
+    /// What its prompt can name.
+    pub names: &'a AgentNames,
+    /// Its prompt.
+    pub texts: &'a Texts,
+    /// Who judges it.
+    pub callees: &'a [Callee<'a>],
+    /// Who can be called.
+    pub directory: &'a Directory<'a>,
+    /// The texts of other files.
+    pub project: &'a Project,
+}
+
+/// Findings, in the order of finding.
+pub type Found = Vec<Diagnostic>;
+
+/// The finding with help, if there is some.
+pub fn helped(d: Diagnostic, help: &str) -> Diagnostic {
+    if help.is_empty() { d } else { d.help(help) }
+}

@@ -1,0 +1,24 @@
+//! How names and tags are written.
+
+use std::sync::Arc;
+
+use trefoil_template::Segment;
+
+use crate::lookalike::{Tags, is_path};
+
+/// A path of names.
+pub fn path(names: &[&str]) -> Vec<Arc<str>> {
+    names.iter().map(|name| Arc::from(*name)).collect()
+}
+
+/// How tags are written.
+pub const TAGS: Tags = Tags {
+    space: "",
+    statements: "blocks are written `{{#if path}}...{{else}}...{{/if}}` and `{{#each list}}...{{/each}}`",
+    comparison: Some("put the comparison into the tag: `{{#if (eq a b)}}`"),
+};
+
+/// A path of names and nothing else.
+pub fn plain(path: &[Segment]) -> Option<Vec<&str>> {
+    path.iter().all(|segment| is_path(&segment.name)).then(|| path.iter().map(|segment| &*segment.name).collect())
+}
