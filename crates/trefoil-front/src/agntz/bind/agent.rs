@@ -5,41 +5,17 @@ use std::sync::Arc;
 use trefoil_ir::{DeclarationKind, Position, types};
 use trefoil_syntax::Location;
 use trefoil_syntax::yaml::Text;
-use trefoil_template::Value;
 
+use super::subject::{Outcome, Subject};
 use super::{BoundAgent, Callee, Slots, Texts, Units, declare, pipeline};
-use crate::agntz::manifest::{Agent, Http, Kind, Llm, OutputMap, ToolAgent, ToolUse};
+use crate::agntz::manifest::{Agent, Http, Kind, Llm, Pipeline, Step, Target, ToolAgent, ToolUse};
 use crate::agntz::names::{AgentNames, At, Outside, Purpose};
-use crate::agntz::signature::{Exported, Inputs, Signature};
-use crate::learn::{self, Members};
+use crate::agntz::signature::{Inputs, Signature};
+use crate::learn;
 use crate::read::Reader;
 
-/// An agent and where it is.
-pub struct Subject<'a, 'p> {
-    /// The agent.
-    pub agent: &'a Agent<'p>,
-    /// Its id.
-    pub id: Arc<str>,
-    /// Its name in the manifest.
-    pub at: Location,
-}
-
-/// What an agent returns.
-pub struct Outcome {
-    /// Its type.
-    pub schema: Value,
-    /// Where its members are declared.
-    pub members: Members,
-    /// Inner results.
-    pub exported: Vec<Exported>,
-}
-
-impl Outcome {
-    /// A value of this type.
-    pub fn of(schema: Value) -> Self {
-        Self { schema, members: Members::default(), exported: Vec::new() }
-    }
-}
+/// How deep agents may call agents, in one file and over files. Each level costs stack.
+const MAX_DEPTH: usize = 100;
 
 /// Binds an agent.
 pub fn bind<'p>(
@@ -64,8 +40,9 @@ pub fn bind<'p>(
     let mut callees: Vec<Callee<'p>> = Vec::new();
     let mut texts = Texts::default();
     if let Kind::Sequential(p) | Kind::Parallel(p) = &agent.kind {
-        let parallel = matches!(agent.kind, Kind::Parallel(_));
-        callees = pipeline::steps(units, reader, &subject, p, parallel, &mut names, &mut slots);
+        pipeline::name(reader, p, matches!(agent.kind, Kind::Parallel(_)), &mut names, &mut slots);
+        callees = steps(units, reader, p, &mut names, &mut slots);
+        declare::steps(reader, &subject, p, &names);
     }
     let names = Arc::new(names);
     let outcome = match &agent.kind {
@@ -104,6 +81,60 @@ pub fn bind<'p>(
     });
     let id = subject.id.clone();
     BoundAgent { id, origin, at, entry, names, slots: slots.0, callees, signature, texts, agent }
+}
+
+/// Whom the steps of a pipeline call.
+fn steps<'p>(
+    units: &mut Units<'p>,
+    reader: &Reader<'_>,
+    pipeline: &Pipeline<'p>,
+    names: &mut AgentNames,
+    slots: &mut Slots,
+) -> Vec<Callee<'p>> {
+    let roots = names.roots(At::End);
+    let mut callees = Vec::with_capacity(pipeline.steps.len());
+    for (step, name) in pipeline.steps.iter().zip(&mut names.steps) {
+        let (callee, signature) = callee(units, reader, step, name.at, &roots);
+        if signature.as_ref().is_some_and(|c| c.is_pipeline) {
+            name.exports = Some(slots.add(format!("{} (inner)", name.key)));
+        }
+        name.callee = signature;
+        callees.push(callee);
+    }
+    callees
+}
+
+fn callee<'p>(
+    units: &mut Units<'p>,
+    reader: &Reader<'_>,
+    step: &Step<'p>,
+    at: Location,
+    names: &[Arc<str>],
+) -> (Callee<'p>, Option<Arc<Signature>>) {
+    if units.depth >= MAX_DEPTH {
+        let message = format!("agents call agents more than {MAX_DEPTH} levels deep here");
+        reader.error("too-deep", step.span, message);
+        return (Callee::Nobody, None);
+    }
+    units.depth += 1;
+    let found = match &step.target {
+        Target::Ref(text) => match units.reference(reader, text) {
+            Some((document, signature)) => (Callee::Document(document), Some(signature)),
+            None => (Callee::Nobody, None),
+        },
+        Target::Inline(inner) => {
+            let inner: &Arc<Agent<'p>> = inner;
+            let unclear = step.unclear && step.given.as_ref().is_none_or(Vec::is_empty);
+            let given = step.given.as_ref().map(|all| all.iter().map(|t| (*t).clone()).collect());
+            let outside = Outside { given, unclear, step: at, names: names.to_vec() };
+            let bound = bind(units, reader, inner.clone(), Some(Arc::new(outside)), false);
+            let signature = bound.signature.clone();
+            (Callee::Inline(Box::new(bound)), Some(signature))
+        }
+        Target::Nobody => (Callee::Nobody, None),
+    };
+    units.depth -= 1;
+    found
 }
 
 fn model(
@@ -166,21 +197,4 @@ fn request_texts(reader: &Reader<'_>, http: &Http<'_>, names: &Arc<AgentNames>, 
         texts.into_iter().for_each(|t| bind(t, Position::Data));
     }
     http.auth.iter().for_each(|t| bind(t, Position::Header));
-}
-
-/// Binds the texts of an output map, and tells its type.
-pub fn output(reader: &Reader<'_>, names: &Arc<AgentNames>, output: &OutputMap<'_>, texts: &mut Texts) -> Value {
-    match output {
-        OutputMap::Text(source) => {
-            texts.bind(reader, names, source, (At::End, Purpose::Data, Position::Data));
-            texts.value_type(source, At::End)
-        }
-        OutputMap::Map(entries) => {
-            let members = entries.iter().map(|(key, inner)| {
-                let schema = self::output(reader, names, inner, texts);
-                (key.value.clone(), schema)
-            });
-            learn::object_of(members.collect::<Vec<_>>())
-        }
-    }
 }

@@ -4,7 +4,7 @@ use trefoil_ir::{Declaration, DeclarationKind};
 use trefoil_syntax::{Location, Span};
 use trefoil_template::Value;
 
-use super::agent::Subject;
+use super::subject::Subject;
 use crate::agntz::manifest::{Kind, OutputMap, Pipeline, ToolAgent};
 use crate::agntz::names::{AgentNames, Outside};
 use crate::learn::{self, Members, member_type};

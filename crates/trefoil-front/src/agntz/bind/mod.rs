@@ -6,6 +6,7 @@ mod declare;
 mod index;
 mod pipeline;
 mod reference;
+mod subject;
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;

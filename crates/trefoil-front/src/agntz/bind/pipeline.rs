@@ -3,83 +3,26 @@
 use std::sync::Arc;
 
 use trefoil_ir::{Position, types};
-use trefoil_syntax::Location;
 use trefoil_syntax::yaml::Text;
 use trefoil_template::Value;
 
-use super::agent::{self, Outcome, Subject};
-use super::{Callee, Slots, Texts, Units, declare};
+use super::subject::{Outcome, Subject};
+use super::{Slots, Texts, declare};
 use crate::agntz::ids::{AgentRef, state_key};
-use crate::agntz::manifest::{Agent, Pipeline, Step, Target};
-use crate::agntz::names::{AgentNames, At, Order, Outside, Purpose, StepName, When};
-use crate::agntz::signature::{Exported, Signature};
+use crate::agntz::manifest::{OutputMap, Pipeline, Step, Target};
+use crate::agntz::names::{AgentNames, At, Order, Purpose, StepName, When};
+use crate::agntz::signature::Exported;
 use crate::learn::{Members, object_of};
 use crate::read::Reader;
 
-/// How deep agents may call agents, in one file and over files. Each level costs stack.
-const MAX_DEPTH: usize = 100;
-
-/// All steps: first their keys, then what they call.
-pub fn steps<'p>(
-    units: &mut Units<'p>,
-    reader: &Reader<'_>,
-    subject: &Subject<'_, 'p>,
-    pipeline: &Pipeline<'p>,
-    parallel: bool,
-    names: &mut AgentNames,
-    slots: &mut Slots,
-) -> Vec<Callee<'p>> {
+/// Names the steps of a pipeline.
+pub fn name(reader: &Reader<'_>, pipeline: &Pipeline<'_>, parallel: bool, names: &mut AgentNames, slots: &mut Slots) {
     names.order = match (parallel, pipeline.until) {
         (true, _) => Order::Parallel,
         (false, Some(_)) => Order::Loop,
         (false, None) => Order::Once,
     };
     name_steps(reader, pipeline, names, slots);
-    let roots = names.roots(At::End);
-    let mut callees = Vec::with_capacity(pipeline.steps.len());
-    for (step, name) in pipeline.steps.iter().zip(&mut names.steps) {
-        let (callee, signature) = callee(units, reader, step, name.at, &roots);
-        if signature.as_ref().is_some_and(|c| c.is_pipeline) {
-            name.exports = Some(slots.add(format!("{} (inner)", name.key)));
-        }
-        name.callee = signature;
-        callees.push(callee);
-    }
-    declare::steps(reader, subject, pipeline, names);
-    callees
-}
-
-fn callee<'p>(
-    units: &mut Units<'p>,
-    reader: &Reader<'_>,
-    step: &Step<'p>,
-    at: Location,
-    names: &[Arc<str>],
-) -> (Callee<'p>, Option<Arc<Signature>>) {
-    if units.depth >= MAX_DEPTH {
-        let message = format!("agents call agents more than {MAX_DEPTH} levels deep here");
-        reader.error("too-deep", step.span, message);
-        return (Callee::Nobody, None);
-    }
-    units.depth += 1;
-    let found = match &step.target {
-        Target::Ref(text) => match units.reference(reader, text) {
-            Some((document, signature)) => (Callee::Document(document), Some(signature)),
-            None => (Callee::Nobody, None),
-        },
-        Target::Inline(inner) => {
-            let inner: &Arc<Agent<'p>> = inner;
-            let unclear = step.unclear && step.given.as_ref().is_none_or(Vec::is_empty);
-            let given = step.given.as_ref().map(|all| all.iter().map(|t| (*t).clone()).collect());
-            let outside = Outside { given, unclear, step: at, names: names.to_vec() };
-            let bound = agent::bind(units, reader, inner.clone(), Some(Arc::new(outside)), false);
-            let signature = bound.signature.clone();
-            (Callee::Inline(Box::new(bound)), Some(signature))
-        }
-        Target::Nobody => (Callee::Nobody, None),
-    };
-    units.depth -= 1;
-    found
 }
 
 /// The text that says where a step's output lands, where there is one.
@@ -144,7 +87,7 @@ pub fn outcome(
     until.into_iter().for_each(|t| texts.bind(reader, names, t, (At::End, Purpose::Condition, Position::Condition)));
     let (schema, members) = match &pipeline.output {
         Some(map) => {
-            let schema = agent::output(reader, names, map, texts);
+            let schema = self::output(reader, names, map, texts);
             let members = declare::output(reader, map, &schema, subject.at);
             (schema, members)
         }
@@ -190,4 +133,21 @@ fn exported(names: &AgentNames) -> Vec<Exported> {
         inner: step.callee.clone().filter(|c| c.is_pipeline),
     })
     .collect()
+}
+
+/// Binds the texts of an output map, and tells its type.
+pub fn output(reader: &Reader<'_>, names: &Arc<AgentNames>, output: &OutputMap<'_>, texts: &mut Texts) -> Value {
+    match output {
+        OutputMap::Text(source) => {
+            texts.bind(reader, names, source, (At::End, Purpose::Data, Position::Data));
+            texts.value_type(source, At::End)
+        }
+        OutputMap::Map(entries) => {
+            let members = entries.iter().map(|(key, inner)| {
+                let schema = self::output(reader, names, inner, texts);
+                (key.value.clone(), schema)
+            });
+            object_of(members.collect::<Vec<_>>())
+        }
+    }
 }

@@ -1,30 +1,14 @@
 //! One agent to one flow.
 
-use trefoil_ir::{Budget, Export, Expr, Flow, OnExceeded, Refused, StepId, StepKind};
+use trefoil_ir::{Budget, Flow, OnExceeded, Refused, StepId, StepKind};
 use trefoil_syntax::Location;
 
+use super::body::{Body, refused};
 use super::{Lowering, intake, llm, pipeline, tool};
 use crate::agntz::bind::BoundAgent;
 use crate::agntz::lint::unresolved::NO_SECRETS;
-use crate::agntz::manifest::{Kind, Refusal};
+use crate::agntz::manifest::Kind;
 use crate::build::plain;
-
-/// What a kind of agent makes of its flow.
-pub struct Body {
-    /// What it does; none: a reported error stands in the way.
-    pub step: Option<StepId>,
-    /// Its result, where it is not the step's.
-    pub output: Option<Expr>,
-    /// Inner results.
-    pub exports: Vec<Export>,
-}
-
-impl Body {
-    /// A body whose result is the step's.
-    pub fn of(step: Option<StepId>) -> Self {
-        Self { step, output: None, exports: Vec::new() }
-    }
-}
 
 impl Lowering<'_, '_> {
     /// Lowers an agent, and those that it calls before it.
@@ -68,14 +52,6 @@ impl Lowering<'_, '_> {
         let refused = self.builder.step(plain(StepKind::Refused(refused), place));
         self.builder.step(plain(StepKind::Sequence(vec![refused, step]), place))
     }
-}
-
-/// A step that stands for something that is not run.
-pub fn refused(lowering: &mut Lowering<'_, '_>, bound: &BoundAgent<'_>, refusal: &Refusal) -> StepId {
-    let step = Refused { feature: (&*refusal.feature).into(), message: refusal.help.into() };
-    let mut step = plain(StepKind::Refused(step), Location::new(bound.at.file, refusal.span));
-    step.label = bound.entry.then(|| bound.id.clone());
-    lowering.builder.step(step)
 }
 
 fn budget(tokens: u64) -> Budget {

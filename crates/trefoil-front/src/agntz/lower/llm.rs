@@ -9,7 +9,7 @@ use trefoil_ir::{
 use trefoil_syntax::Location;
 use trefoil_template::Value;
 
-use super::agent::{Body, refused};
+use super::body::{Body, refused};
 use super::{Lowering, text};
 use crate::agntz::bind::BoundAgent;
 use crate::agntz::manifest::{Llm, Model};

@@ -2,6 +2,7 @@
 //! referenced; an agent inside a step has a flow of its own.
 
 mod agent;
+mod body;
 mod intake;
 mod llm;
 mod output;

@@ -8,7 +8,7 @@ use trefoil_ir::{
 };
 use trefoil_syntax::Location;
 
-use super::agent::Body;
+use super::body::Body;
 use super::{Lowering, output, text};
 use crate::agntz::bind::{self, BoundAgent};
 use crate::agntz::manifest::Pipeline;

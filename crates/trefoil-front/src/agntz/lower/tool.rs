@@ -7,7 +7,7 @@ use trefoil_syntax::Location;
 use trefoil_syntax::yaml::Text;
 use trefoil_template::Value;
 
-use super::agent::Body;
+use super::body::Body;
 use super::{Lowering, text};
 use crate::agntz::bind::BoundAgent;
 use crate::agntz::manifest::{Http, ToolAgent, ToolUse, Tree};

@@ -1,0 +1,37 @@
+//! An agent while it is bound, and what it returns.
+
+use std::sync::Arc;
+
+use trefoil_syntax::Location;
+use trefoil_template::Value;
+
+use crate::agntz::manifest::Agent;
+use crate::agntz::signature::Exported;
+use crate::learn::Members;
+
+/// An agent and where it is.
+pub struct Subject<'a, 'p> {
+    /// The agent.
+    pub agent: &'a Agent<'p>,
+    /// Its id.
+    pub id: Arc<str>,
+    /// Its name in the manifest.
+    pub at: Location,
+}
+
+/// What an agent returns.
+pub struct Outcome {
+    /// Its type.
+    pub schema: Value,
+    /// Where its members are declared.
+    pub members: Members,
+    /// Inner results.
+    pub exported: Vec<Exported>,
+}
+
+impl Outcome {
+    /// A value of this type.
+    pub fn of(schema: Value) -> Self {
+        Self { schema, members: Members::default(), exported: Vec::new() }
+    }
+}

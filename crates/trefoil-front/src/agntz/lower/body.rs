@@ -1,0 +1,34 @@
+//! What a kind of agent makes of its flow.
+
+use trefoil_ir::{Export, Expr, Refused, StepId, StepKind};
+use trefoil_syntax::Location;
+
+use super::Lowering;
+use crate::agntz::bind::BoundAgent;
+use crate::agntz::manifest::Refusal;
+use crate::build::plain;
+
+/// What a kind of agent makes of its flow.
+pub struct Body {
+    /// What it does; none: a reported error stands in the way.
+    pub step: Option<StepId>,
+    /// Its result, where it is not the step's.
+    pub output: Option<Expr>,
+    /// Inner results.
+    pub exports: Vec<Export>,
+}
+
+impl Body {
+    /// A body whose result is the step's.
+    pub fn of(step: Option<StepId>) -> Self {
+        Self { step, output: None, exports: Vec::new() }
+    }
+}
+
+/// A step that stands for something that is not run.
+pub fn refused(lowering: &mut Lowering<'_, '_>, bound: &BoundAgent<'_>, refusal: &Refusal) -> StepId {
+    let step = Refused { feature: (&*refusal.feature).into(), message: refusal.help.into() };
+    let mut step = plain(StepKind::Refused(step), Location::new(bound.at.file, refusal.span));
+    step.label = bound.entry.then(|| bound.id.clone());
+    lowering.builder.step(step)
+}
