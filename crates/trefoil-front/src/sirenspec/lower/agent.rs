@@ -4,8 +4,8 @@ use trefoil_ir::{Expr, OnFailure as Remaining, Retry, Source, StepKind};
 use trefoil_template::Value;
 
 use super::flow::{Made, Scope, Workflow};
+use super::lowered::Lowered;
 use super::message::Carried;
-use super::node::Lowered;
 use crate::sirenspec::manifest::{Agent, AgentNode, OnFailure};
 
 /// Lowers an agent node.

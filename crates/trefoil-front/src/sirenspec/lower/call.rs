@@ -6,7 +6,7 @@ use trefoil_ir::{Call, Callee, Expr, Source, StepKind};
 use trefoil_template::{Object, Value};
 
 use super::flow::{Made, Scope, Workflow};
-use super::node::Lowered;
+use super::lowered::Lowered;
 use crate::sirenspec::manifest::CallNode;
 
 /// Lowers a workflow node: `{output}`, the sub-workflow's output tree.

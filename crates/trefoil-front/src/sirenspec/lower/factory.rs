@@ -7,8 +7,8 @@ use trefoil_template::Value;
 
 use super::body::{self, Body};
 use super::flow::{Made, Scope, Workflow, broken};
+use super::lowered::Lowered;
 use super::message::Carried;
-use super::node::Lowered;
 use super::{agent, swrm};
 use crate::sirenspec::manifest::{FactoryNode, MAX_SWARM_SIZE, Over, Size, Worker};
 use crate::sirenspec::names::known::Instance;

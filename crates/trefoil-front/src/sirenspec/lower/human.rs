@@ -4,7 +4,7 @@ use trefoil_ir::{Expr, HumanCall, Source, StepKind};
 use trefoil_template::Value;
 
 use super::flow::{Scope, Workflow};
-use super::node::Lowered;
+use super::lowered::Lowered;
 use crate::sirenspec::manifest::HumanNode;
 
 /// Lowers a human node: `{output}`.

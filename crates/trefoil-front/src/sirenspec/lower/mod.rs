@@ -8,6 +8,7 @@ mod factory;
 mod flow;
 mod graph;
 mod human;
+mod lowered;
 mod message;
 mod node;
 mod swrm;

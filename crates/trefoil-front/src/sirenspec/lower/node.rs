@@ -1,28 +1,11 @@
 //! Nodes as steps of the graph: what every type of node has in common.
 
-use trefoil_ir::{Expr, Step, StepId, StepKind, StepPolicy};
+use trefoil_ir::{Step, StepId};
 
 use super::flow::{Made, Workflow};
 use super::message::Carried;
 use super::{agent, call, factory, human, swrm, tool};
 use crate::sirenspec::manifest::NodeKind;
-
-/// What a type of node lowers to; label, slot and place are added here.
-pub struct Lowered {
-    /// What it does.
-    pub kind: StepKind,
-    /// What the result becomes: the node's context.
-    pub shape: Option<Expr>,
-    /// Retry, timeout, failure.
-    pub policy: StepPolicy,
-}
-
-impl Lowered {
-    /// With no policies.
-    pub fn new(kind: StepKind) -> Self {
-        Self { kind, shape: None, policy: StepPolicy::default() }
-    }
-}
 
 /// Lowers a node; none when it is broken.
 pub fn lower(flow: &Workflow<'_>, made: &mut Made<'_>, carried: &Carried, at: usize) -> Option<StepId> {

@@ -7,7 +7,7 @@ use trefoil_ir::{Expr, Parallel, Part, SlotId, Source, Step, StepId, StepKind, S
 use trefoil_template::Value;
 
 use super::flow::{Made, Scope, Workflow};
-use super::node::Lowered;
+use super::lowered::Lowered;
 use crate::sirenspec::manifest::{Swrm, Synthesis};
 use crate::sirenspec::names::stand::Stand;
 

@@ -7,7 +7,7 @@ use trefoil_syntax::yaml::{Kind, Node, Scalar};
 use trefoil_template::Value;
 
 use super::flow::{Scope, Workflow};
-use super::node::Lowered;
+use super::lowered::Lowered;
 use crate::read::to_value;
 use crate::sirenspec::manifest::{ToolNode, ToolSettings};
 

@@ -1,10 +1,10 @@
 //! Putting the names of a workflow together from its manifest.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use trefoil_ir::{OnItemFailure, Slot, SlotId, types as ir};
 use trefoil_syntax::FileId;
+use trefoil_syntax::hash::HashMap;
 use trefoil_template::Value;
 
 use super::child::Child;
@@ -33,8 +33,9 @@ impl Known {
             keys: Keys::default(),
             slots,
             seeds: [manifest.state.working.clone(), manifest.state.output.clone()],
-            by_id: BTreeMap::new(),
-            by_head: BTreeMap::new(),
+            dotted: manifest.nodes.iter().any(|node| node.id.value.contains('.')),
+            by_id: HashMap::default(),
+            by_head: HashMap::default(),
         };
         for (at, node) in manifest.nodes.iter().enumerate() {
             known.by_id.insert(node.id.value.clone(), at);
@@ -146,7 +147,7 @@ impl Known {
         }
         let at = self.writes.len();
         if let Some(head) = write.path.first() {
-            self.by_head.entry((write.root, head.clone())).or_default().push(at);
+            self.by_head.entry(head.clone()).or_default().push(at);
         }
         self.writes.push(WriteName {
             root: write.root,

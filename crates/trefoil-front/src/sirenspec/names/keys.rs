@@ -1,6 +1,7 @@
 //! Where written and seeded paths are declared, and what they hold.
 
 use std::collections::BTreeMap;
+use std::ops::Bound;
 use std::sync::Arc;
 
 use trefoil_ir::{Defined, types as ir};
@@ -12,9 +13,12 @@ use crate::learn::{self, Member, Members};
 use crate::names::Entry;
 use crate::sirenspec::manifest::{Root, Write};
 
-/// Written and seeded paths, each part of them.
+/// Written and seeded paths, each part of them, by their tree.
 #[derive(Default)]
-pub struct Keys(BTreeMap<(Root, Vec<Arc<str>>), Key>);
+pub struct Keys {
+    working: BTreeMap<Vec<Arc<str>>, Key>,
+    output: BTreeMap<Vec<Arc<str>>, Key>,
+}
 
 /// A part of a written or seeded path.
 pub struct Key {
@@ -31,13 +35,27 @@ pub struct Key {
 }
 
 impl Keys {
+    fn of(&self, root: Root) -> &BTreeMap<Vec<Arc<str>>, Key> {
+        match root {
+            Root::Working => &self.working,
+            Root::Output => &self.output,
+        }
+    }
+
+    fn of_mut(&mut self, root: Root) -> &mut BTreeMap<Vec<Arc<str>>, Key> {
+        match root {
+            Root::Working => &mut self.working,
+            Root::Output => &mut self.output,
+        }
+    }
+
     /// Seeded values of a tree, wherever they are nested. `at` tells places of the file.
     pub fn seed(&mut self, root: Root, tree: &Yaml, path: &mut Vec<Arc<str>>, at: &dyn Fn(Span) -> Location) {
         for entry in tree.mapping().map(|m| m.entries.as_slice()).unwrap_or_default() {
             path.push(entry.key.value.clone());
             let schema = learn::type_of(&crate::read::to_value(&entry.value));
             let at_key = at(entry.key.content());
-            self.0.insert((root, path.clone()), Key { seeded: true, ..Key::new(at_key, schema) });
+            self.of_mut(root).insert(path.clone(), Key { seeded: true, ..Key::new(at_key, schema) });
             self.seed(root, &entry.value, path, at);
             path.pop();
         }
@@ -49,7 +67,7 @@ impl Keys {
             let last = depth + 1 == write.path.len();
             let schema = if last { schema.clone() } else { learn::object_type() };
             let path = write.path.get(..=depth).unwrap_or_default().to_vec();
-            let key = self.0.entry((write.root, path)).or_insert_with(|| Key::new(at, schema.clone()));
+            let key = self.of_mut(write.root).entry(path).or_insert_with(|| Key::new(at, schema.clone()));
             if last {
                 key.writers.push(node);
                 if key.schema != schema {
@@ -61,12 +79,12 @@ impl Keys {
 
     /// A path that a node writes unasked, known by the node's own place.
     pub fn implied(&mut self, root: Root, path: Vec<Arc<str>>, node: usize, key: Key) {
-        self.0.entry((root, path)).or_insert(Key { writers: vec![node], ..key });
+        self.of_mut(root).entry(path).or_insert(Key { writers: vec![node], ..key });
     }
 
     /// The key at a path.
     pub fn get(&self, root: Root, path: &[Arc<str>]) -> Option<&Key> {
-        self.0.get(&(root, path.to_vec()))
+        self.of(root).get(path)
     }
 
     /// The keys beneath a path, as members.
@@ -80,17 +98,14 @@ impl Keys {
     }
 
     fn under(&self, root: Root, path: &[Arc<str>]) -> impl Iterator<Item = (&Vec<Arc<str>>, &Key)> {
-        let all = self.0.range((root, path.to_vec())..);
-        all.take_while(move |((r, p), _)| *r == root && p.starts_with(path)).map(|((_, p), key)| (p, key))
+        let all = self.of(root).range::<[Arc<str>], _>((Bound::Included(path), Bound::Unbounded));
+        all.take_while(move |(p, _)| p.starts_with(path))
     }
 
     /// The names that begin with a root's keys, for a place where these nodes have ended.
     pub fn names(&self, root: Root, prefix: &str, ended: &dyn Fn(usize) -> Option<Defined>) -> Vec<(Arc<str>, Entry)> {
-        let first = |((r, path), key): (&(Root, Vec<Arc<str>>), &Key)| {
+        let first = |(path, key): (&Vec<Arc<str>>, &Key)| {
             let [name] = path.as_slice() else { return None };
-            if *r != root {
-                return None;
-            }
             let writers = self.under(root, path).flat_map(|(_, k)| k.writers.iter()).filter_map(|w| ended(*w));
             let defined = match key.seeded {
                 true => Defined::Always,
@@ -99,7 +114,7 @@ impl Keys {
             let entry = Entry::new(key.schema.clone()).defined(defined).declared(Some(key.at));
             Some((format!("{prefix}{name}").into(), entry))
         };
-        self.0.iter().filter_map(first).collect()
+        self.of(root).iter().filter_map(first).collect()
     }
 }
 

@@ -3,10 +3,10 @@
 //!
 //! Knows nothing of order: whether a node has ended by the time somebody reads it is for [`Links`](super::links::Links).
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use trefoil_ir::{Slot, SlotId, Source, types as ir};
+use trefoil_syntax::hash::HashMap;
 use trefoil_syntax::{FileId, Location, Span};
 use trefoil_template::{Object, Segment, Value};
 
@@ -36,10 +36,12 @@ pub struct Known {
     pub slots: Vec<Slot>,
     /// What is there from the start.
     pub seeds: [Object; 2],
+    /// Some id of a node has dots.
+    pub dotted: bool,
     /// Nodes by their ids.
-    pub by_id: BTreeMap<Arc<str>, usize>,
-    /// Written paths by their tree and first segment.
-    pub by_head: BTreeMap<(Root, Arc<str>), Vec<usize>>,
+    pub by_id: HashMap<Arc<str>, usize>,
+    /// Written paths by their first segment.
+    pub by_head: HashMap<Arc<str>, Vec<usize>>,
 }
 
 /// A node and where its results are.

@@ -1,6 +1,5 @@
 //! What a path under `working` or `output` can mean in some run, whatever the order of nodes.
 
-use std::ops::Bound;
 use std::sync::Arc;
 
 use trefoil_template::Value;
@@ -26,8 +25,11 @@ impl Known {
     /// The node that a path begins with: ids may hold dots, the longest wins.
     pub fn node_at(&self, path: &[Arc<str>]) -> Option<(usize, usize)> {
         let (first, rest) = path.split_first()?;
+        let mut found = self.node_of(first).map(|at| (at, 1));
+        if !self.dotted {
+            return found;
+        }
         let mut id = first.to_string();
-        let mut found = self.node_of(&id).map(|at| (at, 1));
         for (more, segment) in rest.iter().enumerate() {
             id.push('.');
             id.push_str(segment);
@@ -39,8 +41,7 @@ impl Known {
     /// Whether the id of a node goes on behind a path.
     pub fn begins_id(&self, path: &[Arc<str>]) -> bool {
         let start = format!("{}.", path.join("."));
-        let from = (Bound::Included(start.as_str()), Bound::Unbounded);
-        self.by_id.range::<str, _>(from).next().is_some_and(|(id, _)| id.starts_with(&start))
+        self.dotted && self.ids().any(|id| id.starts_with(&start))
     }
 
     /// What a path in a tree can mean. Nodes are looked for under `working` only.
@@ -54,15 +55,15 @@ impl Known {
             look.in_node = self.nodes.get(node).is_some_and(|n| types::missing(&n.schema, rest).is_none());
         }
         if let Some(head) = path.first() {
-            let touching = self.by_head.get(&(root, head.clone())).map(Vec::as_slice).unwrap_or_default();
-            look.writes = touching.iter().copied().filter(|w| self.touches(*w, path)).collect();
+            let touching = self.by_head.get(head).map(Vec::as_slice).unwrap_or_default();
+            look.writes = touching.iter().copied().filter(|w| self.touches(*w, root, path)).collect();
         }
         look.seeded = self.seeded(root, path).is_some();
         look
     }
 
-    fn touches(&self, write: usize, path: &[Arc<str>]) -> bool {
-        self.writes.get(write).is_some_and(|w| w.path.iter().zip(path).all(|(a, b)| a == b))
+    fn touches(&self, write: usize, root: Root, path: &[Arc<str>]) -> bool {
+        self.writes.get(write).is_some_and(|w| w.root == root && w.path.iter().zip(path).all(|(a, b)| a == b))
     }
 
     /// Whether a write that touches a path can be what the path reads.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use trefoil_ir::{Defined, types as ir};
 
 use super::known::{self, Known};
-use super::leads::Leads;
+use super::leads::{Leads, There};
 use super::place::{Here, missing};
 use super::types;
 use crate::learn;
@@ -24,22 +24,25 @@ pub struct Tree {
     pub base: usize,
     /// The path so far, without those.
     pub path: Vec<Arc<str>>,
+    /// What it leads to.
+    leads: Leads,
 }
 
 impl Tree {
     /// The names under `working` or `output`.
     pub fn whole(here: Arc<Here>, root: Root) -> Self {
-        Self { here, root, base: 1, path: Vec::new() }
+        Self { here, root, base: 1, path: Vec::new(), leads: Leads::There(There::default()) }
     }
 
     /// The names under `working`, as templates write them.
     pub fn bare(here: Arc<Here>) -> Self {
-        Self { here, root: Root::Working, base: 0, path: Vec::new() }
+        Self { here, root: Root::Working, base: 0, path: Vec::new(), leads: Leads::There(There::default()) }
     }
 
     fn goes_on(&self, name: &str) -> Self {
-        let path = self.path.iter().cloned().chain([name.into()]).collect();
-        Self { here: self.here.clone(), root: self.root, base: self.base, path }
+        let path: Vec<Arc<str>> = self.path.iter().cloned().chain([name.into()]).collect();
+        let leads = self.here.leads(self.root, &path);
+        Self { here: self.here.clone(), root: self.root, base: self.base, path, leads }
     }
 
     /// What there is.
@@ -97,19 +100,19 @@ impl Tree {
 
 impl Names for Tree {
     fn get(&self, name: &str) -> Found {
-        let inner = self.goes_on(name);
         let here = &self.here;
         if (self.base, self.root, name) == (1, Root::Working, "_budget")
             && self.path.is_empty()
-            && self.known().seeded(Root::Working, &inner.path).is_none()
+            && self.known().seeds(Root::Working).get(name).is_none()
         {
             return Found::Is(here.spent(2));
         }
+        let inner = self.goes_on(name);
         let named = || inner.known().node_at(&inner.path).filter(|_| self.root == Root::Working);
-        let entry = match here.leads(self.root, &inner.path) {
+        let entry = match &inner.leads {
             Leads::There(there) => {
                 let entry = inner.declared(there.node.filter(|_| !there.provided));
-                match there.seeded || here.surely(&here.producers(&there, &inner.path)) {
+                match there.seeded || here.surely(&here.producers(there, &inner.path)) {
                     true => entry,
                     false => entry.doubt(Defined::Sometimes, Doubt::Skipped(None)),
                 }
@@ -137,8 +140,8 @@ impl Names for Tree {
         if self.path.is_empty() {
             return Some(Read { source: self.everything(), skip: self.base as u16 });
         }
-        Some(match self.here.leads(self.root, &self.path) {
-            Leads::There(there) => self.there(&there),
+        Some(match &self.leads {
+            Leads::There(there) => self.there(there),
             Leads::Agents => self.agents(),
             Leads::Own(_) | Leads::Late { .. } | Leads::Nowhere { .. } => {
                 Read { source: missing(self.base + self.path.len() - 1), skip: 0 }

@@ -42,7 +42,18 @@ pub fn at(of: &Value, key: &str) -> Option<Value> {
 
 /// The index of the first segment that can never be there; none: the path may resolve.
 pub fn missing(of: &Value, path: &[Arc<str>]) -> Option<usize> {
-    let mut here = of.clone();
+    let mut here = of;
+    for (index, segment) in path.iter().enumerate() {
+        // Most of what nodes leave is an object that lists what is in it.
+        match here.get("properties").and_then(|p| p.get(segment)) {
+            Some(inner) => here = inner,
+            None => return lacks(here.clone(), path.get(index..)?).map(|more| index + more),
+        }
+    }
+    None
+}
+
+fn lacks(mut here: Value, path: &[Arc<str>]) -> Option<usize> {
     for (index, segment) in path.iter().enumerate() {
         match types::member(&here, segment) {
             Member::Is { schema, .. } => here = schema,

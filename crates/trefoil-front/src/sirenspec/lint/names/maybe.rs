@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use trefoil_ir::OnItemFailure;
+use trefoil_ir::{Defined, OnItemFailure};
 use trefoil_syntax::Diagnostic;
 use trefoil_template::Value;
 
@@ -20,7 +20,7 @@ pub fn check(name: Name<'_, '_, '_>, root: Root, path: &[Arc<str>], there: &Ther
         return;
     }
     let producers = name.here().producers(there, path);
-    if !name.here().surely(&producers) {
+    if name.used.bound.last().is_some_and(|last| last.defined != Defined::Always) {
         // Looked at last: it goes over all edges.
         if !asked_before(name, &producers) {
             perhaps(name, &why(name, &producers));
