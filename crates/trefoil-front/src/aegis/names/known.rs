@@ -1,7 +1,7 @@
 //! What is known of a workflow's names, wherever a text is: its states, its keys, its input.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use trefoil_ir::{Slot, SlotId, Source};
 use trefoil_syntax::Location;
@@ -30,6 +30,8 @@ pub struct WorkflowNames {
     pub input: Input,
     /// Which states run before which.
     pub paths: Paths,
+    /// The type of the Blackboard, worked out when it is first asked for.
+    pub(super) blackboard: OnceLock<Value>,
     pub(super) workflow: Arc<str>,
     pub(super) version: Arc<str>,
 }
@@ -65,6 +67,8 @@ pub struct StateNames {
     pub slot: SlotId,
     /// What its result looks like.
     pub outcome: Outcome,
+    /// The type of its result, worked out when it is first asked for.
+    pub(super) schema: OnceLock<Value>,
     /// What those answer whom it calls.
     pub answers: Vec<Answer>,
     /// Threshold and agreement of its consensus.

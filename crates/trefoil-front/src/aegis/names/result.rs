@@ -31,7 +31,8 @@ const METADATA: [&str; 9] = [
 /// The result of a state, named by so many segments. Whether it is there by then is not said here.
 pub fn entry(names: &Arc<WorkflowNames>, state: usize, depth: u16) -> Entry {
     let inside = Fields { names: names.clone(), state, depth };
-    let schema = inside.listed().schema();
+    let made = || inside.listed().schema();
+    let schema = names.states.get(state).map_or(Value::Bool(true), |s| s.schema.get_or_init(made).clone());
     let (at, outcome) = (names.states.get(state).map(|s| s.at), names.outcome(state));
     Entry { schema, ..Entry::names(inside) }
         .read(Source::Slot(names.slot(state)), depth)

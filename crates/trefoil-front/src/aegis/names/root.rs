@@ -134,8 +134,11 @@ impl Root {
 
     /// The type of the Blackboard.
     fn context(&self) -> Value {
-        let keys = self.names.keys.iter().map(|(name, key)| (name.clone(), Entry::new(key.schema.clone())));
-        Listed::of(keys).others(any()).schema()
+        let made = || {
+            let keys = self.names.keys.iter().map(|(name, key)| (name.clone(), Entry::new(key.schema.clone())));
+            Listed::of(keys).others(any()).schema()
+        };
+        self.names.blackboard.get_or_init(made).clone()
     }
 
     fn workflow(&self) -> Entry {

@@ -1,7 +1,7 @@
 //! The names of a workflow, from its manifest.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use trefoil_syntax::yaml::Text;
 use trefoil_syntax::{FileId, Location};
@@ -49,6 +49,7 @@ impl WorkflowNames {
             states,
             by_name,
             input: Input::of(file, workflow.input_schema.as_ref()),
+            blackboard: OnceLock::new(),
             paths: Paths::new(0, &[], Vec::new()),
             workflow: workflow.identity.name.clone(),
             version: workflow.identity.version.clone().unwrap_or_else(|| "1.0.0".into()),
@@ -88,6 +89,7 @@ fn named(
         span: Location::new(file, state.span),
         slot: slots.add(state.name.clone()),
         outcome: Outcome::Open,
+        schema: OnceLock::new(),
         answers,
         consensus: (None, None),
         given_feedback,
