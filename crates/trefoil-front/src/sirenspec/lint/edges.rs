@@ -1,5 +1,6 @@
 //! Edges between nodes that there are not, and edges that do not count.
 
+use trefoil_syntax::hash::HashMap;
 use trefoil_syntax::yaml::Text;
 use trefoil_syntax::{Diagnostic, suggest};
 
@@ -25,20 +26,21 @@ pub fn check(subject: &Subject<'_, '_>) {
     let mut all: Vec<(&Link, &Edge<'_>)> =
         links.edges.iter().chain(&links.idle).filter_map(|l| Some((l, subject.manifest.edges.get(l.edge)?))).collect();
     all.sort_unstable_by_key(|(link, _)| link.edge);
-    for (at, (link, edge)) in all.iter().enumerate() {
-        let before = all.get(..at).unwrap_or_default();
-        let same = before.iter().filter(|(l, _)| (l.from, l.to) == (link.from, link.to)).map(|(_, edge)| *edge);
-        if !is_twin(subject, edge, same.clone()) {
+    let mut by_ends: HashMap<(usize, usize), Vec<&Edge<'_>>> = HashMap::default();
+    for (link, edge) in all {
+        let same = by_ends.entry((link.from, link.to)).or_default();
+        if !is_twin(subject, edge, same) {
             is_needless(subject, edge, same);
         }
+        same.push(edge);
     }
     links.idle.iter().for_each(|link| idle(subject, link));
 }
 
 /// An edge that says what an earlier one says already, with the same condition.
-fn is_twin<'e>(subject: &Subject<'_, '_>, edge: &Edge<'_>, mut same: impl Iterator<Item = &'e Edge<'e>>) -> bool {
+fn is_twin(subject: &Subject<'_, '_>, edge: &Edge<'_>, same: &[&Edge<'_>]) -> bool {
     let when = |e: &Edge<'_>| e.when.map(|w| w.value.trim().to_owned());
-    let Some(twin) = same.find(|other| when(other) == when(edge)) else { return false };
+    let Some(twin) = same.iter().find(|other| when(other) == when(edge)) else { return false };
     let reader = subject.reader;
     let message = format!("the edge from `{}` to `{}` is there already", edge.from.value, edge.to.value);
     let d = Diagnostic::warning("no-effect", reader.at(edge.node.span), message);
@@ -47,8 +49,8 @@ fn is_twin<'e>(subject: &Subject<'_, '_>, edge: &Edge<'_>, mut same: impl Iterat
 }
 
 /// A condition beside an edge that is taken without one.
-fn is_needless<'e>(subject: &Subject<'_, '_>, edge: &'e Edge<'e>, mut same: impl Iterator<Item = &'e Edge<'e>>) {
-    let Some(other) = same.find(|other| other.when.is_some() != edge.when.is_some()) else { return };
+fn is_needless(subject: &Subject<'_, '_>, edge: &Edge<'_>, same: &[&Edge<'_>]) {
+    let Some(other) = same.iter().find(|other| other.when.is_some() != edge.when.is_some()) else { return };
     let Some(when) = edge.when.or(other.when) else { return };
     let free = if edge.when.is_none() { edge.node } else { other.node };
     let message =
