@@ -8,7 +8,7 @@ use std::sync::Arc;
 use trefoil_ir::schema::pattern_weight;
 use trefoil_ir::{Detail, Facts, Program};
 use trefoil_syntax::yaml::{Entry, Kind, Mapping, Node, Scalar, Style, Text};
-use trefoil_syntax::{Diagnostic, Diagnostics, FileId, Location, Span, suggest};
+use trefoil_syntax::{Diagnostic, Diagnostics, FileId, Location, Severity, Span, suggest};
 use trefoil_template::limits::{PATTERN_BYTES, PATTERNS_BYTES};
 use trefoil_template::{Number, Object, Value};
 
@@ -126,6 +126,16 @@ impl<'d> Reader<'d> {
     /// Reports.
     pub fn report(&self, diagnostic: Diagnostic) {
         self.findings.borrow_mut().diagnostics.push(diagnostic);
+    }
+    /// Reads something in which no mistake may be an error: those that would be are warnings.
+    pub fn at_most_warnings(&self, read: impl FnOnce(&Reader<'_>)) {
+        let findings = RefCell::new(self.findings.borrow().apart());
+        read(&Reader { findings: &findings, ..*self });
+        let Findings { diagnostics, facts, .. } = findings.into_inner();
+        for d in diagnostics.into_sorted() {
+            self.report(Diagnostic { severity: d.severity.min(Severity::Warning), ..d });
+        }
+        self.findings.borrow_mut().facts.merge(facts);
     }
     /// Whether anybody asks for facts.
     pub fn wants_facts(&self) -> bool {

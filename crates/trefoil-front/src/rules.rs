@@ -15,6 +15,7 @@ pub const RULES: &[(&str, &str)] = &[
     ("refused", "a feature that is recognised but not supported yet"),
     ("deprecated", "an old spelling"),
     ("duplicate-id", "two things with one id"),
+    ("overlapping-mounts", "two volumes that are mounted over each other"),
     ("unknown-reference", "a reference to something that is not there"),
     ("reference-cycle", "a chain of references that comes back to itself"),
     ("unresolved-name", "a template names something that is not defined there"),

@@ -60,6 +60,7 @@ pub(super) static RULES: &[Rule] = load! {
     "no-effect" Form Warning;
     "deprecated" Form Warning Error;
     "duplicate-id" Form Error;
+    "overlapping-mounts" Form Warning;
     "invalid-name" Form Error;
     "invalid-regex" Form Error;
     "invalid-url" Form Error;

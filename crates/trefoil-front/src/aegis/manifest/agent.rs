@@ -124,7 +124,9 @@ fn read_spec(reader: &Reader<'_>, spec: &mut Fields<'_, '_>, agent: &mut Agent) 
     if let [(_, first), ..] = contained.as_slice() {
         let names: Vec<_> = contained.iter().map(|(key, _)| &**key).collect();
         let verb = if names.len() == 1 { "has" } else { "have" };
-        reader.warning("no-effect", *first, format!("{} {verb} no effect: {NO_CONTAINER}", names.join(", ")));
+        // An agent that is complete for its own system is no mistake.
+        let message = format!("{} {verb} no effect: {NO_CONTAINER}", names.join(", "));
+        reader.report(Diagnostic::info("no-effect", reader.at(*first), message));
     }
     if let Some(entry) = spec.take("tools") {
         declared::tools(reader, &entry.value);

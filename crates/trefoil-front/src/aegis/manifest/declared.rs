@@ -96,19 +96,28 @@ pub fn amounts(resources: &mut Fields<'_, '_>, disk: bool) {
     }
 }
 
-/// `volumes` of an agent.
+/// `volumes` of an agent. Nothing is mounted here, so no mistake in them keeps the agent from running.
 pub fn volumes(reader: &Reader<'_>, node: &Node) {
+    reader.at_most_warnings(|reader| check_volumes(reader, node));
+}
+
+fn check_volumes(reader: &Reader<'_>, node: &Node) {
     let mut mounts: Vec<Text> = Vec::new();
     for item in reader.list(node, "volumes").unwrap_or_default() {
         let Some(mut volume) = reader.fields(item, "a volume") else { continue };
         read(&mut volume, VOLUME_KEYS);
         if let Some(mount) = volume.take("mount_path").and_then(|e| e.value.string()) {
-            let inside = |a: &str, b: &str| a == b || a.strip_prefix(b).is_some_and(|rest| rest.starts_with('/'));
+            // What is mounted below the workspace itself is a part of it.
+            let below = |a: &str, b: &str| {
+                let inner = a.strip_prefix(b).filter(|_| b.trim_end_matches('/') != "/workspace");
+                inner.is_some_and(|rest| rest.starts_with('/'))
+            };
+            let inside = |a: &str, b: &str| a == b || below(a, b);
             if let Some(first) =
                 mounts.iter().find(|m| inside(&m.value, &mount.value) || inside(&mount.value, &m.value))
             {
-                let d =
-                    Diagnostic::error("duplicate-id", reader.at(mount.span), "two volumes are mounted over each other");
+                let at = reader.at(mount.span);
+                let d = Diagnostic::warning("overlapping-mounts", at, "two volumes are mounted over each other");
                 reader.report(d.label(reader.at(first.span), "the other one"));
             }
             mounts.push(mount.clone());

@@ -100,7 +100,7 @@ spec:
     check_one(
         manifest,
         expect![[r#"
-            warning 5:14 no-effect: `runtime.language`, `runtime.version`, `runtime.isolation`, `security` but for its `timeout`, `volumes`, `env`, `security_context` have no effect: the agent runs as a model call, no container
+            info 5:14 no-effect: `runtime.language`, `runtime.version`, `runtime.isolation`, `security` but for its `timeout`, `volumes`, `env`, `security_context` have no effect: the agent runs as a model call, no container
         "#]],
     );
 }
@@ -467,7 +467,7 @@ spec:
         manifest,
         expect![[r#"
             error 5:3 missing-key: spec needs `task`
-            warning 5:14 no-effect: `runtime.language`, `runtime.version` have no effect: the agent runs as a model call, no container
+            info 5:14 no-effect: `runtime.language`, `runtime.version` have no effect: the agent runs as a model call, no container
             warning 8:5 unknown-key: JSON Schema has no keyword `reqiured` (did you mean `required`?) {fix: "required"}
             error 11:41 wrong-type: `minLength` must be a whole number from 0, not a number
             warning 12:36 invalid-schema: this choice is not of the type [12:21 the type]

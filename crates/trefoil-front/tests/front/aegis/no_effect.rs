@@ -11,15 +11,15 @@ fn what_is_declared_and_not_run_is_held_against_the_format() {
   volumes: [{ name: v, mount_path: /data, size_limit: 1Gi, access_mode: read-onyl }, { name: w, mount_path: /workspace }]
 ",
         expect![[r#"
-            warning 7:3 no-effect: `security`, `volumes` have no effect: the agent runs as a model call, no container
+            info 7:3 no-effect: `security`, `volumes` have no effect: the agent runs as a model call, no container
             error 7:32 unknown-value: `mode` cannot be `blok` (it can be one of `allow`, `deny`, `none`)
             warning 7:38 unknown-key: network has no key `alowlist` (did you mean `allowlist`?) {fix: "allowlist"}
             error 7:74 wrong-type: `read` must be a list, not text
             error 7:106 wrong-type: `cpu` must be a whole number, not text
             error 7:120 unknown-value: `memory` cannot be `lots` (write a number and a unit, such as `512Mi` or `1Gi`)
-            error 8:36 unknown-value: `mount_path` cannot be `/data` (volumes are mounted at `/workspace` or below)
-            error 8:73 unknown-value: `access_mode` cannot be `read-onyl` (did you mean `read-only`? it can be one of `read-write`, `read-only`, `write-only`) {fix: "read-only"}
-            error 8:88 missing-key: a volume needs `size_limit`
+            warning 8:36 unknown-value: `mount_path` cannot be `/data` (volumes are mounted at `/workspace` or below)
+            warning 8:73 unknown-value: `access_mode` cannot be `read-onyl` (did you mean `read-only`? it can be one of `read-write`, `read-only`, `write-only`) {fix: "read-only"}
+            warning 8:88 missing-key: a volume needs `size_limit`
         "#]],
     );
     of_agent(
@@ -48,7 +48,7 @@ fn what_is_declared_and_not_run_is_held_against_the_format() {
     check_one(
         &fine,
         expect![[r#"
-            warning 7:3 no-effect: `security`, `volumes` have no effect: the agent runs as a model call, no container
+            info 7:3 no-effect: `security`, `volumes` have no effect: the agent runs as a model call, no container
             warning 9:3 no-effect: `schedule` has no effect: this version starts runs only when asked
             warning 10:3 no-effect: `output_handler` has no effect: the result goes to whoever started the run
         "#]],
@@ -61,7 +61,7 @@ fn the_time_limit_under_security_has_an_effect() {
     check_one(
         &agent("a", "  security: { network: { mode: none }, resources: { cpu: 500, timeout: 5m } }\n"),
         expect![[r#"
-            warning 7:3 no-effect: `security` but for its `timeout` has no effect: the agent runs as a model call, no container
+            info 7:3 no-effect: `security` but for its `timeout` has no effect: the agent runs as a model call, no container
         "#]],
     );
 }
