@@ -113,44 +113,12 @@ pub fn text(
     Some(bind_template(reader, text, template, resolve))
 }
 
-/// Text position as an expression; plain text becomes a constant; one that says nothing
-/// keeps its place, for whoever reports it.
-pub fn text_expr(
-    reader: &Reader<'_>,
-    source: &yaml::Text,
-    policy: &'static Policy,
-    resolve: &mut dyn Resolve,
-) -> Option<Expr> {
-    text(reader, source, policy, resolve).map(as_text)
-}
-
-/// A bound text as text.
+/// A bound text as text; plain text becomes a constant. One that says nothing keeps its place, for whoever reports it.
 pub fn as_text(text: Text) -> Expr {
     match text.template.literal() {
         Some(literal) if !literal.trim().is_empty() => Expr::Const(Value::from(literal)),
         _ => Expr::Template(text),
     }
-}
-
-/// What a model is sent, as an expression. Plain text, too, keeps its place: a trace shows where each part of a prompt is
-/// written.
-pub fn prompt_expr(
-    reader: &Reader<'_>,
-    source: &yaml::Text,
-    policy: &'static Policy,
-    resolve: &mut dyn Resolve,
-) -> Option<Expr> {
-    text(reader, source, policy, resolve).map(Expr::Template)
-}
-
-/// Typed position as an expression (decision A1); plain text becomes a constant.
-pub fn typed_expr(
-    reader: &Reader<'_>,
-    source: &yaml::Text,
-    policy: &'static Policy,
-    resolve: &mut dyn Resolve,
-) -> Option<Expr> {
-    text(reader, source, policy, resolve).map(as_typed)
 }
 
 /// A bound text as a value: a lone placeholder keeps its type.

@@ -396,40 +396,6 @@ pub fn member_type(schema: &Value, name: &str) -> Value {
     found.cloned().unwrap_or(Value::Bool(true))
 }
 
-/// Whether values of a type may be without a member that it declares: a type that tells which ones have to be there does
-/// not list it.
-fn is_optional(schema: &Value, name: &str) -> bool {
-    let required = schema.get("required").and_then(Value::as_list);
-    let declared = schema.get("properties").is_some_and(|all| all.get(name).is_some());
-    declared && required.is_some_and(|all| all.iter().all(|v| v.as_str() != Some(name)))
-}
-
-/// The rest of a path inside of a value whose type is known: the last meaning's.
-pub fn walk<'p>(all: &mut Vec<Meaning>, rest: impl IntoIterator<Item = impl AsRef<str> + 'p>) {
-    for segment in rest {
-        let Some(Meaning { schema, defined, .. }) = all.last() else { return };
-        let defined = match *defined {
-            _ if is_closed(schema, segment.as_ref()) => Defined::Never,
-            Defined::Always if is_optional(schema, segment.as_ref()) => Defined::Sometimes,
-            known => known,
-        };
-        let schema = member_type(schema, segment.as_ref());
-        all.push(Meaning::built_in(defined, schema));
-    }
-}
-
-/// The same inside of a value whose members are declared somewhere.
-pub fn walk_in(all: &mut Vec<Meaning>, rest: &[&str], members: &Members) {
-    let first = all.len();
-    walk(all, rest);
-    let mut members = Some(members.clone());
-    for (meaning, segment) in all.iter_mut().skip(first).zip(rest) {
-        let found = members.and_then(|m| m.get(segment));
-        meaning.to = found.as_ref().and_then(|(at, _)| *at);
-        members = found.map(|(_, inner)| inner);
-    }
-}
-
 /// Whether a value of a type never has a member of this name.
 pub fn is_closed(schema: &Value, name: &str) -> bool {
     match schema.get("type").and_then(Value::as_str) {

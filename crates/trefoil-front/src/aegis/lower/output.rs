@@ -6,11 +6,11 @@ use trefoil_ir::{Expr, JsonType, Source};
 use trefoil_syntax::yaml::{Kind, Node, Scalar};
 use trefoil_template::Value;
 
-use super::pieces;
 use super::scene::Scene;
 use crate::aegis::manifest::schema::JsonSchema;
 use crate::aegis::manifest::workflow::Workflow;
 use crate::aegis::names::{Moment, path};
+use crate::build;
 use crate::read::to_value;
 
 /// The workflow's output.
@@ -34,7 +34,7 @@ pub fn lower(scene: &Scene<'_>, workflow: &Workflow) -> Expr {
 fn expression(scene: &Scene<'_>, node: &Node) -> Expr {
     match &*node.kind {
         Kind::Scalar(Scalar::Str, source) => {
-            scene.texts.text(Moment::End, source).map_or(Expr::Const(Value::Null), pieces::text)
+            scene.texts.text(Moment::End, source).map_or(Expr::Const(Value::Null), build::as_text)
         }
         Kind::Scalar(..) => Expr::Const(to_value(node)),
         Kind::Sequence(items) => Expr::List(items.iter().map(|item| expression(scene, item)).collect()),

@@ -57,22 +57,6 @@ pub fn built_in_template(
     Some(Expr::Template(Text { template, sources: sources.0, origin, spans, locals: Vec::new(), literals: Vec::new() }))
 }
 
-/// A text of a manifest; plain text becomes a constant. One that says nothing keeps its place, for whoever reports it.
-pub fn text(text: Text) -> Expr {
-    match text.template.literal() {
-        Some(literal) if !literal.trim().is_empty() => Expr::Const(Value::from(literal)),
-        _ => Expr::Template(text),
-    }
-}
-
-/// The same where a lone placeholder keeps its type (decision A1).
-pub fn typed(text: Text) -> Expr {
-    match text.template.literal() {
-        Some(literal) => Expr::Const(Value::from(literal)),
-        None => Expr::Typed(text),
-    }
-}
-
 /// A step that only computes.
 pub fn compute(builder: &mut Builder, value: Expr, out: trefoil_ir::SlotId, origin: Location) -> StepId {
     builder.step(Step { out: Some(out), ..plain(StepKind::Compute(value), origin) })

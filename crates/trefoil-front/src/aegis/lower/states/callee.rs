@@ -4,10 +4,11 @@ use trefoil_ir::{Call, Callee, Expr, Source};
 use trefoil_syntax::yaml::Text;
 
 use crate::aegis::lower::Lowering;
-use crate::aegis::lower::pieces::{object, text};
+use crate::aegis::lower::pieces::object;
 use crate::aegis::lower::scene::Scene;
 use crate::aegis::manifest::Unit;
 use crate::aegis::names::Moment;
+use crate::build;
 
 /// The call of an agent that a state names. Without an input template the agent gets the workflow's start input.
 pub fn agent(
@@ -19,9 +20,9 @@ pub fn agent(
     intent: Option<&Text>,
     extra: impl FnOnce(Expr) -> Expr,
 ) -> Option<Call> {
-    let intent = intent.and_then(|intent| scene.texts.text(moment, intent)).map(text);
+    let intent = intent.and_then(|intent| scene.texts.text(moment, intent)).map(build::as_text);
     let input = match input {
-        Some(input) => text(scene.texts.text(moment, input)?),
+        Some(input) => build::as_text(scene.texts.text(moment, input)?),
         None => Expr::Read(Source::Slot(scene.names.fixed.raw)),
     };
     let input = extra(input);

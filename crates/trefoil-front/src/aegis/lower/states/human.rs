@@ -2,18 +2,18 @@
 
 use trefoil_ir::{Expr, HumanCall, OnTimeout, Step, StepKind};
 
-use crate::aegis::lower::pieces::{constant, object, result, text};
+use crate::aegis::lower::pieces::{constant, object, result};
 use crate::aegis::lower::scene::Scene;
 use crate::aegis::manifest::states::human::HumanState;
 use crate::aegis::names::Moment;
-use crate::build::plain;
+use crate::build::{self, plain};
 
 /// An hour.
 const DEFAULT_TIMEOUT_MS: u64 = 3_600_000;
 
 /// Lowers a Human state. An answer that is a JSON object may carry `response` and `feedback`.
 pub fn lower(scene: &Scene<'_>, index: usize, state: &HumanState, timeout_ms: Option<u64>) -> Step {
-    let prompt = state.prompt.as_ref().and_then(|p| scene.texts.text(Moment::Entering(index), p)).map(text);
+    let prompt = state.prompt.as_ref().and_then(|p| scene.texts.text(Moment::Entering(index), p)).map(build::as_text);
     let call = HumanCall {
         prompt: prompt.unwrap_or_else(|| constant("")),
         timeout_ms: Some(timeout_ms.unwrap_or(DEFAULT_TIMEOUT_MS)),

@@ -5,12 +5,12 @@ use trefoil_syntax::yaml::Text;
 use trefoil_template::Value;
 
 use crate::aegis::lower::Lowering;
-use crate::aegis::lower::pieces::{compute, constant, object, text};
+use crate::aegis::lower::pieces::{compute, constant, object};
 use crate::aegis::lower::scene::Scene;
 use crate::aegis::manifest::Unit;
 use crate::aegis::manifest::states::subworkflow::SubworkflowState;
 use crate::aegis::names::{Moment, Slots};
-use crate::build::plain;
+use crate::build::{self, plain};
 
 /// Lowers a Subworkflow state. The child's result is the state's, `status` and `output` beside its own fields.
 pub fn lower(
@@ -22,7 +22,7 @@ pub fn lower(
 ) -> Step {
     let origin = scene.state_at(index);
     let moment = Moment::Entering(index);
-    let rendered = state.input.as_ref().and_then(|input| scene.texts.text(moment, input)).map(text);
+    let rendered = state.input.as_ref().and_then(|input| scene.texts.text(moment, input)).map(build::as_text);
     let nothing = || plain(StepKind::Compute(constant("")), origin);
     let Some(workflow) = &state.workflow else { return nothing() };
     let Some(bound) = scene.texts.text(moment, workflow) else { return nothing() };

@@ -9,12 +9,12 @@ use trefoil_template::{Comparison, Value};
 
 use crate::aegis::lower::Lowering;
 use crate::aegis::lower::condition::{Test, compare};
-use crate::aegis::lower::pieces::{self, compute, constant, object, result, result_member};
+use crate::aegis::lower::pieces::{compute, constant, object, result, result_member};
 use crate::aegis::lower::scene::Scene;
 use crate::aegis::manifest::states::system::{Action, FOREIGN, SystemState, WHY_FOREIGN};
 use crate::aegis::names::{Moment, Outcome, path};
 use crate::aegis::shell::{Command, Script, Word};
-use crate::build::plain;
+use crate::build::{self, plain};
 use crate::read::to_value;
 
 const DEFAULT_TIMEOUT_MS: u64 = 600_000;
@@ -24,7 +24,7 @@ pub fn lower(lowering: &mut Lowering<'_>, scene: &Scene<'_>, index: usize, state
     let origin = scene.state_at(index);
     let moment = Moment::Entering(index);
     let nothing = || plain(StepKind::Compute(constant("")), origin);
-    let rendered = |text: &Text| scene.texts.text(moment, text).map(pieces::text);
+    let rendered = |text: &Text| scene.texts.text(moment, text).map(build::as_text);
     match &state.action {
         Some(Action::Update(entries)) => update(lowering, scene, index, entries),
         Some(Action::Command { command, .. }) if scene.texts.text(moment, command).is_none() => nothing(),
@@ -81,7 +81,7 @@ fn update(lowering: &mut Lowering<'_>, scene: &Scene<'_>, index: usize, entries:
 fn typed(scene: &Scene<'_>, index: usize, node: &Node) -> Expr {
     match &*node.kind {
         Kind::Scalar(Scalar::Str, source) => match scene.texts.text(Moment::Entering(index), source) {
-            Some(text) => Expr::Structured(Box::new(pieces::typed(text))),
+            Some(text) => Expr::Structured(Box::new(build::as_typed(text))),
             None => Expr::Const(Value::Null),
         },
         Kind::Scalar(..) => Expr::Const(to_value(node)),
