@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use trefoil_ir::facts::DeclarationKind;
+use trefoil_ir::facts::{DeclarationKind, Defined};
 use trefoil_syntax::FileId;
 use trefoil_syntax::yaml::{Node, Scalar};
 
@@ -19,15 +19,24 @@ pub fn paths(analysis: &Analysis, file: FileId, spot: &Spot<'_>) -> Vec<Item> {
     let mut found: BTreeMap<String, bool> = BTreeMap::new();
     let text = analysis.text(file);
     let keys = analysis.facts().declarations.iter().filter(|d| d.kind == DeclarationKind::Key && d.at.file == file);
-    let written = keys.map(|d| (d.at.span, true));
-    let named = analysis.mentions_in(file).map(|m| (m.at.span, !m.template || m.to.is_some()));
-    for (at, written) in written.chain(named) {
-        // Each segment of a path is a place of its own; the whole one is that of the last.
-        let (start, end) = (at.start as usize, at.end as usize);
+    let written = keys.map(|d| (d.at.span, true, false));
+    let named = analysis.mentions_in(file).map(|m| {
+        let lost = m.template && m.to.is_none() && m.defined == Defined::Never;
+        (m.at.span, !m.template || m.to.is_some(), lost)
+    });
+    let part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
+    for (at, written, lost) in written.chain(named) {
+        // Each segment of a path is a place of its own; the whole one is that of the last. Behind one that leads nowhere there
+        // are no more.
+        let (start, mut end) = (at.start as usize, at.end as usize);
+        let rest = text.get(end..).unwrap_or_default();
+        if lost {
+            end += rest.find(|c: char| !part(c)).unwrap_or(rest.len());
+        }
         let goes_on = text.get(end..).is_some_and(|rest| rest.starts_with('.'));
         let path = text.get(..end).map(|before| {
             let cut = before
-                .rfind(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '-' | '.')))
+                .rfind(|c: char| !part(c))
                 .map_or(0, |at| at + before.get(at..).and_then(|t| t.chars().next()).map_or(1, char::len_utf8));
             before.get(cut..).unwrap_or_default()
         });
