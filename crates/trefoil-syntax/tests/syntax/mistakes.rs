@@ -145,24 +145,26 @@ fn bytes_that_are_not_utf8_are_told_too() {
         assert!(parsed.root.is_none());
         render::text(&parsed.diagnostics, &files, render::TextOptions::default())
     };
-    insta::assert_snapshot!(told(b"a: 1\nb: caf\xe9\n"), @"
-    error[yaml-encoding]: the file is not UTF-8 text
-     --> flow.yaml:2:7
-      |
-    2 | b: caf�
-      |       ^
-      |
-      = help: save the file as UTF-8
-    ");
-    insta::assert_snapshot!(told(b"\xff\xfea\0:\0 \x001\0"), @"
-    error[yaml-encoding]: the file is not UTF-8 text
-     --> flow.yaml:1:1
-      |
-    1 | ��a␀:␀ ␀1␀
-      | ^
-      |
-      = help: it looks like UTF-16 or a binary file: save it as UTF-8
-    ");
+    expect_test::expect![[r#"
+        error[yaml-encoding]: the file is not UTF-8 text
+         --> flow.yaml:2:7
+          |
+        2 | b: caf�
+          |       ^
+          |
+          = help: save the file as UTF-8
+    "#]]
+    .assert_eq(&told(b"a: 1\nb: caf\xe9\n"));
+    expect_test::expect![[r#"
+        error[yaml-encoding]: the file is not UTF-8 text
+         --> flow.yaml:1:1
+          |
+        1 | ��a␀:␀ ␀1␀
+          | ^
+          |
+          = help: it looks like UTF-16 or a binary file; save it as UTF-8
+    "#]]
+    .assert_eq(&told(b"\xff\xfea\0:\0 \x001\0"));
 }
 
 #[test]
