@@ -361,12 +361,17 @@ impl Lower {
     fn states(&mut self, nodes: &[Node]) -> StepId {
         let mut states = Vec::new();
         let count = nodes.len() as u32 + 1; // and the gate before the end
-        let previous = self.build.slot("previous");
-        let feedback = self.build.slot("feedback");
+        // Two that run at the same time must not write to each other's.
+        let (before, said) = (self.label("previous"), self.label("feedback"));
+        let (previous, feedback) = (self.build.slot(&before), self.build.slot(&said));
         for (at, node) in nodes.iter().enumerate() {
             let inner = self.node(node);
             let label = self.label("S");
-            let last = self.model(if at % 2 == 0 { "state" } else { "bad" }, &label, "{{feedback}}{{previous}}");
+            let last = self.model(
+                if at % 2 == 0 { "state" } else { "bad" },
+                &label,
+                &format!("{{{{{said}}}}}{{{{{before}}}}}"),
+            );
             // The state's step is the structure around both; its slot is that of the last.
             let step = self.build.sequence("", &[inner, last]);
             let slot = self.build.slot(&label);
@@ -418,7 +423,7 @@ impl Lower {
             fails_when: None,
         });
         let label = self.label("END");
-        let step = self.model("plain", &label, "done {{previous}}");
+        let step = self.model("plain", &label, &format!("done {{{{{before}}}}}"));
         self.visible.push(label.clone());
         // One that ends without a match: its only transition is for failures.
         let unmatched = nodes.len() % 2 == 1;
@@ -454,7 +459,9 @@ impl Lower {
     fn attempts(&mut self, body: &Node, validators: u8) -> StepId {
         let inner = self.node(body);
         let label = self.label("try");
-        let last = self.model("plain", &label, "why: {{why}}");
+        // Two that run at the same time must not write to each other's.
+        let (iteration, why) = (self.label("iteration"), self.label("why"));
+        let last = self.model("plain", &label, &format!("why: {{{{{why}}}}}"));
         let body = self.build.sequence("", &[inner, last]);
         let judge = self.judge();
         let validator = |kind, min_score| Validator {
@@ -494,8 +501,8 @@ impl Lower {
             body,
             max: 3,
             validators: all,
-            iteration: self.build.slot("iteration"),
-            previous_error: self.build.slot("why"),
+            iteration: self.build.slot(&iteration),
+            previous_error: self.build.slot(&why),
             retry_failures: true,
         };
         self.visible.push(label);
