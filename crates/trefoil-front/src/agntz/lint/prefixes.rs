@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use trefoil_ir::types::{self, Member};
 use trefoil_template::Segment;
 
 use crate::agntz::names::{AgentNames, StepName};
@@ -54,8 +53,8 @@ pub fn habit(scope: &AgentNames, path: &[Segment], name: &str, names: &[Arc<str>
 
 /// The path to a part of a step's output that has this name, where just one step has it.
 pub fn member(scope: &AgentNames, name: &str, names: &[Arc<str>]) -> Option<String> {
-    let has =
-        |s: &&StepName| matches!(s.callee.as_deref().map(|c| types::member(&c.output, name)), Some(Member::Is { .. }));
+    // Asked for every name that nothing defines, of every step: no more than a look at what the output declares.
+    let has = |s: &&StepName| s.callee.as_deref().and_then(|c| c.output.get("properties")?.get(name)).is_some();
     let mut having = scope.steps.iter().filter(has).filter(|s| names.contains(&s.key));
     let step = having.next()?;
     having.next().is_none().then(|| format!("{}.{name}", step.key))
