@@ -3,11 +3,11 @@
 
 use std::sync::Arc;
 
-use trefoil_ir::{Cond, Expr, Position, Source, Text, Visible};
+use trefoil_ir::{Cond, Expr, Position, Source, Text, Visible, types};
 use trefoil_syntax::{FileId, Location, Span, yaml};
 use trefoil_template::{Broken, Condition, Policy, Reference, Segment, Template, Value};
 
-use crate::build::Sources;
+use crate::build::{self, Sources};
 use crate::learn::{self, Meaning, Resolve};
 use crate::lookalike::Tags;
 use crate::names::{End, Entry, Place, Use, bind};
@@ -160,15 +160,6 @@ impl BoundText {
         })
     }
 
-    /// Text position; plain text becomes a constant; one that says nothing keeps its place, for whoever reports it.
-    pub fn text_expr(&self) -> Option<Expr> {
-        let text = self.text()?;
-        Some(match text.template.literal() {
-            Some(literal) if !literal.trim().is_empty() => Expr::Const(Value::from(literal)),
-            _ => Expr::Template(text),
-        })
-    }
-
     /// What a model is sent. Plain text, too, keeps its place: a trace shows where each part of a prompt is written.
     pub fn prompt_expr(&self) -> Option<Expr> {
         self.text().map(Expr::Template)
@@ -176,18 +167,26 @@ impl BoundText {
 
     /// Typed position (decision A1); plain text becomes a constant.
     pub fn typed_expr(&self) -> Option<Expr> {
-        let text = self.text()?;
-        Some(match text.template.literal() {
-            Some(literal) => Expr::Const(Value::from(literal)),
-            None => Expr::Typed(text),
-        })
+        self.text().map(build::as_typed)
+    }
+
+    /// The type of its value where it is handed on with it (decision A1); anything, where it has mistakes.
+    pub fn value_type(&self) -> Value {
+        match (self.as_template(), self.uses.first()) {
+            (None, _) => types::any(),
+            (Some(template), Some(one)) if template.is_single() => one.bound.schema(),
+            (Some(_), _) => learn::text_type(),
+        }
     }
 
     /// Notes what its names mean, for editors and the checker.
     pub fn note(&self, reader: &Reader<'_>) {
+        if !reader.wants_facts() {
+            return;
+        }
         let look = Look(self);
-        let references: Vec<Reference> = self.uses.iter().map(|u| u.reference.clone()).collect();
-        learn::text(reader, &self.source, self.policy, self.is_condition(), &references, &look);
+        let meant = self.uses.iter().map(|one| (&one.reference, Meaning::all(one.bound.clone())));
+        learn::noted(reader, &self.source, self.policy, self.is_condition(), meant, &look);
         if let Some(template) = self.as_template() {
             learn::locals(reader, &self.source, template, &look);
         }

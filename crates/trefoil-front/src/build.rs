@@ -300,8 +300,3 @@ impl Sources {
         Binding { source: at as u32, skip }
     }
 }
-
-/// A name for slots and messages.
-pub fn name(text: &yaml::Text) -> Arc<str> {
-    text.value.clone()
-}

@@ -83,9 +83,22 @@ pub fn text(
     if !reader.wants_facts() {
         return;
     }
+    let meant = references.iter().map(|reference| (reference, resolve.meanings(reference)));
+    noted(reader, text, policy, condition, meant, resolve);
+}
+
+/// The same, where it is known what the references name.
+pub fn noted<'r>(
+    reader: &Reader<'_>,
+    text: &Text,
+    policy: &'static Policy,
+    condition: bool,
+    meant: impl Iterator<Item = (&'r Reference, Vec<Meaning>)>,
+    resolve: &dyn Resolve,
+) {
     let mut mentions = Vec::new();
-    for reference in references {
-        for (segment, meaning) in reference.path.iter().zip(resolve.meanings(reference)) {
+    for (reference, meanings) in meant {
+        for (segment, meaning) in reference.path.iter().zip(meanings) {
             let at = reader.at(text.source(segment.span.clone()));
             let Meaning { to, defined, schema } = meaning;
             mentions.push(Mention { at, to, template: true, defined, schema });

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use trefoil_syntax::hash::HashMap;
 
-use trefoil_ir::{FlowId, Position, Slot, SlotId, Source};
+use trefoil_ir::{FlowId, Position, Slot, SlotId, Source, types};
 use trefoil_syntax::yaml::{Node, Text};
 use trefoil_syntax::{Location, Span};
 use trefoil_template::{Policy, Value};
@@ -109,15 +109,7 @@ impl Texts {
 
     /// The type of the value of a text that is handed on with it.
     pub fn value_type(&self, source: &Text, at: At) -> Value {
-        let Some(template) = self.get(source, at).and_then(|b| Some((b, b.as_template()?))) else {
-            return trefoil_ir::types::any();
-        };
-        match template {
-            (bound, template) if template.is_single() => {
-                bound.uses.first().map_or_else(trefoil_ir::types::any, |one| one.bound.schema())
-            }
-            _ => crate::learn::text_type(),
-        }
+        self.get(source, at).map_or_else(types::any, BoundText::value_type)
     }
 
     /// Binds a text.

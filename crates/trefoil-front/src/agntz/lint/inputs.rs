@@ -95,10 +95,7 @@ fn fit(reader: &Reader<'_>, text: &BoundText, property: &Property, callee: &Sign
     // What it is when it cannot be read is said there.
     let Some(expr) = text.typed_expr() else { return };
     let lone = text.as_template().is_some_and(|t| t.is_single());
-    let given_type = match text.uses.first().filter(|_| lone) {
-        Some(one) => one.bound.schema(),
-        None => learn::text_type(),
-    };
+    let given_type = text.value_type();
     let wanted = &property.json;
     let Some(kinds) = types::solid_kinds(wanted).filter(|k| !k.is_empty()) else { return };
     let given = types::solid_kinds(&given_type).unwrap_or_default();
