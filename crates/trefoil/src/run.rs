@@ -1,7 +1,10 @@
 //! The handle on a run.
 
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 
+use futures_core::Stream;
 use serde::de::DeserializeOwned;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::JoinHandle;
@@ -12,13 +15,29 @@ use crate::flow::Flow;
 
 /// A run under way.
 ///
-/// The run has a task of its own and does not wait for anybody. Its events wait here until they are read with
-/// [`event`](Self::event), or until [`output`](Self::output) or [`outcome`](Self::outcome) asks for the end alone.
+/// The run has a task of its own and does not wait for anybody. Its events are kept here until they are read, or until
+/// [`output`](Self::output) or [`outcome`](Self::outcome) waits for the end alone. They can be read one by one with
+/// [`event`](Self::event), or as a [`Stream`], so that the adapters of `futures` and `tokio-stream` work with a run.
 ///
-/// Dropping the handle stops the run at once: calls are cut off, commands are killed, nothing goes on behind it. To stop a run
-/// in good order, [`cancel`](Self::cancel) it: then it ends with the code `CANCELLED`, and what it has cost is known.
+/// ```
+/// use futures::StreamExt as _;
+/// # use trefoil::{Engine, EventKind, Flow};
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> trefoil::Result<()> {
+/// # let hello = Flow::from_text("hello.yaml", "id: hello\nkind: llm\nmodel: { provider: openai, name: gpt-x }\ninstruction: Say hello.\n")?;
+/// let mut run = Engine::new().model("embedded").start(&hello, ())?;
+/// let steps = run.by_ref().filter(|event| std::future::ready(matches!(event.kind, EventKind::StepStarted { .. })));
+/// assert_eq!(steps.count().await, 1);
+/// let text: String = run.output().await?;
+/// # Ok(())
+/// # }
+/// ```
 ///
-/// Should a tool or another part of the embedder panic, so does whoever asks for the outcome.
+/// Dropping the handle stops the run at once: calls are cut off, commands are killed, and nothing continues in the background.
+/// To stop a run in good order, [`cancel`](Self::cancel) it. It then ends with the code `CANCELLED`, and what it has cost is
+/// known.
+///
+/// If a tool or another part of the embedder panics, so does whoever asks for the outcome.
 #[must_use = "dropping a run stops it"]
 pub struct Run {
     id: Arc<str>,
@@ -53,7 +72,7 @@ impl Run {
     pub fn flow(&self) -> &Flow {
         &self.flow
     }
-    /// The next event; none: the run has ended, and all its events were read.
+    /// The next event, or `None` if the run has ended and all its events were read.
     pub async fn event(&mut self) -> Option<Event> {
         self.events.recv().await
     }
@@ -61,7 +80,7 @@ impl Run {
     pub fn cancel(&self) {
         self.cancel.cancel();
     }
-    /// What stops the run from elsewhere, while somebody waits for its end here.
+    /// Stops the run from elsewhere, while somebody waits for its end here.
     pub fn canceller(&self) -> Cancel {
         self.cancel.clone()
     }
@@ -84,11 +103,11 @@ impl Run {
             },
         }
     }
-    /// Waits for the end: the output as a type of one's own.
+    /// Waits for the end: the output as a type of your own.
     ///
     /// # Errors
     ///
-    /// [`Error::Failed`] where the run failed or was cancelled, [`Error::Output`] where its output does not fit the type.
+    /// [`Error::Failed`] if the run failed or was cancelled, [`Error::Output`] if its output does not match the type.
     pub async fn output<T: DeserializeOwned>(self) -> Result<T> {
         let flow = self.flow.clone();
         let outcome = self.outcome().await;
@@ -99,6 +118,15 @@ impl Run {
             }
             Err(error) => Err(Error::Failed(Box::new(Failure::new(flow, error.clone(), outcome.clone())))),
         }
+    }
+}
+
+/// The events of the run, as they happen. The stream ends with the run.
+impl Stream for Run {
+    type Item = Event;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Event>> {
+        self.events.poll_recv(cx)
     }
 }
 

@@ -14,7 +14,7 @@ use trefoil_check::semantic::cost::Costs;
 use trefoil_models::Limits;
 use trefoil_runtime::RunOutcome;
 use trefoil_syntax::Severity;
-use trefoil_template::{Value, limits};
+use trefoil_template::limits;
 
 use crate::args::{TargetArgs, TextArgs};
 use crate::model::{ModelArgs, unasked};
@@ -160,11 +160,8 @@ fn start(args: &Run) -> Result<u8, u8> {
     if output::interactive() {
         engine = engine.humans(Terminal::new(shown.clone()));
     }
-    let ready = engine.ready(&flow).map_err(|error| match error {
-        Error::NotStarted(why) => refuse(&why),
-        other => cannot_start(&other),
-    })?;
-    ready.check_input(input.as_ref()).map_err(|why| refuse(&why))?;
+    let ready = engine.ready(&flow).map_err(|error| did_not_start(&error))?;
+    ready.check_input(&input).map_err(|error| did_not_start(&error))?;
     overwrite::spare_sources(args.trace.as_deref(), &loaded.files)?;
     let record = |path| Recording::new(path, About::new(loaded, ready.answers_from()), tracer);
     let recording = args.trace.clone().map(record).transpose()?;
@@ -178,8 +175,15 @@ fn start(args: &Run) -> Result<u8, u8> {
     shown.begin(loaded, &ready.answers_from().to_string(), args.seed);
     let script = ready.script().cloned();
     let placeholders = *ready.answers_from() == AnswersFrom::Embedded;
-    let stop = Stop::listen(recording.map(Arc::new)).map_err(|error| cannot_start(&error))?;
-    let outcome = drive(ready, input, &stop)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| cannot_start(&error))?;
+    let started = {
+        let _inside = runtime.enter();
+        ready.start(&input).map_err(|error| did_not_start(&error))?
+    };
+    let stop = Stop::listen(started.canceller(), recording.map(Arc::new)).map_err(|error| cannot_start(&error))?;
+    let outcome = runtime.block_on(started.outcome());
+    runtime.shutdown_background();
     // First of all: what is shown may have to wait for a reader.
     let saved = stop.save();
     shown.end(&outcome);
@@ -208,12 +212,11 @@ fn label(args: &Run, ready: &Ready) {
     ready.elsewhere().iter().for_each(|elsewhere| output::note(&elsewhere.to_string()));
 }
 
-fn drive(ready: Ready, input: Option<Value>, stop: &Stop) -> Result<RunOutcome, u8> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| cannot_start(&error))?;
-    let outcome = runtime.block_on(ready.run(input, stop.cancel.clone()));
-    runtime.shutdown_background();
-    Ok(outcome)
+fn did_not_start(error: &Error) -> u8 {
+    match error {
+        Error::NotStarted(why) => refuse(why),
+        other => cannot_start(other),
+    }
 }
 
 fn cannot_start(error: &dyn std::error::Error) -> u8 {

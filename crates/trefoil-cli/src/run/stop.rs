@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-use trefoil_runtime::Cancel;
+use trefoil::Cancel;
 
 use super::Recording;
 use crate::exit;
@@ -22,17 +22,15 @@ const LAST: Duration = Duration::from_secs(3);
 
 /// Answers signals from now until the process ends.
 pub struct Stop {
-    /// Used at the first signal.
-    pub cancel: Cancel,
     saving: Arc<AtomicBool>,
     recording: Option<Arc<Recording>>,
 }
 
 impl Stop {
-    /// Begins to listen.
-    pub fn listen(recording: Option<Arc<Recording>>) -> std::io::Result<Self> {
-        let stop = Self { cancel: Cancel::new(), saving: Arc::default(), recording };
-        let (cancel, saving, recording) = (stop.cancel.clone(), stop.saving.clone(), stop.recording.clone());
+    /// Starts to listen. The first signal cancels the run.
+    pub fn listen(cancel: Cancel, recording: Option<Arc<Recording>>) -> std::io::Result<Self> {
+        let stop = Self { saving: Arc::default(), recording };
+        let (saving, recording) = (stop.saving.clone(), stop.recording.clone());
         // Without IO of the run's thread: a signal must not wait for it.
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let signals = {

@@ -8,7 +8,7 @@ use trefoil_machine::{Prepared, input_faults};
 use trefoil_models::{Elsewhere, Scripted};
 use trefoil_runtime::driver::{Options, run_prepared};
 use trefoil_runtime::ports::{EnvSecrets, NoJournal, NoTools, SystemClock, SystemRandom};
-use trefoil_runtime::{Cancel, Ports, RunOutcome, ToolHost};
+use trefoil_runtime::{Cancel, Ports, ToolHost};
 use trefoil_syntax::{Diagnostic, Severity};
 use trefoil_template::{Value, limits};
 
@@ -110,42 +110,49 @@ impl Ready {
     pub fn script(&self) -> Option<&Arc<Scripted>> {
         self.script.as_ref()
     }
+    /// Whether the flow accepts an input. Calls nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotStarted`] if it does not, [`Error::Input`] if the input cannot be written as JSON.
+    pub fn check_input(&self, input: impl Serialize) -> Result<()> {
+        self.input(input).map(|_| ())
+    }
     /// Starts it: see [`Engine::start`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::check_input`], and [`Error::NoRuntime`] outside a tokio runtime.
     pub fn start(mut self, input: impl Serialize) -> Result<Run> {
-        let input = match serde_json::to_value(input).map_err(Error::Input)? {
-            serde_json::Value::Null => None,
-            json => Some(Value::from_json(json)),
-        };
-        self.check_input(input.as_ref()).map_err(Error::NotStarted)?;
+        let input = self.input(input)?;
         let runtime = tokio::runtime::Handle::try_current().map_err(|_| Error::NoRuntime)?;
         let (sender, events) = mpsc::unbounded_channel();
         self.ports.events = all(&[self.ports.events.clone(), Arc::new(ToHandle(sender))]);
         let (id, flow, cancel) = (self.run.as_str().into(), self.flow.clone(), Cancel::new());
-        let task = runtime.spawn(self.run(input, cancel.clone()));
-        Ok(Run::new(id, flow, events, cancel, task))
-    }
-    /// Whether the entry takes an input. Calls nothing.
-    #[doc(hidden)]
-    pub fn check_input(&self, input: Option<&Value>) -> std::result::Result<(), Findings> {
-        let faults = input_faults(&self.prepared, input);
-        if faults.is_empty() {
-            return Ok(());
-        }
-        let reasons = faults.iter().map(|error| explain(INPUT, error)).collect();
-        Err(Findings::new(self.flow.loaded().files.clone(), reasons))
-    }
-    /// Runs to the end, or until `cancel` is used, without a handle and a task of its own.
-    #[doc(hidden)]
-    pub async fn run(self, input: Option<Value>, cancel: Cancel) -> RunOutcome {
         let options = Options {
             seed: Some(self.seed),
             run: Some(self.run),
             max_calls: Some(self.max_calls),
-            cancel,
+            cancel: cancel.clone(),
             placeholder: self.answers_from == AnswersFrom::Embedded,
             answers_from: Some(self.answers_from.to_string()),
         };
-        run_prepared(self.prepared, input, self.ports, options).await
+        let task = runtime.spawn(run_prepared(self.prepared, input, self.ports, options));
+        Ok(Run::new(id, flow, events, cancel, task))
+    }
+
+    /// The input as the machine takes it; none for `()` and null.
+    fn input(&self, input: impl Serialize) -> Result<Option<Value>> {
+        let input = match serde_json::to_value(input).map_err(Error::Input)? {
+            serde_json::Value::Null => None,
+            json => Some(Value::from_json(json)),
+        };
+        let faults = input_faults(&self.prepared, input.as_ref());
+        if faults.is_empty() {
+            return Ok(input);
+        }
+        let reasons = faults.iter().map(|error| explain(INPUT, error)).collect();
+        Err(Error::NotStarted(Findings::new(self.flow.loaded().files.clone(), reasons)))
     }
 }
 

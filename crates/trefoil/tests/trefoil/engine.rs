@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use futures::StreamExt as _;
 use serde_json::json;
 use trefoil::models::Registry;
 use trefoil::ports::{
@@ -427,6 +428,36 @@ fn what_is_masked_reaches_tools_and_nobody_who_watches() {
         let failed = failure(run.output().await);
         assert_eq!(failed.message(), "`f` failed: known: true, ***");
     });
+}
+
+#[test]
+fn a_run_is_a_stream_of_its_events_and_keeps_its_output() {
+    let engine = Engine::new().provider(echo()).tool("forecast", async |_: Place| Ok(json!({ "degrees": 21 })));
+    block_on(async {
+        let mut run = engine.start(&pipeline(), json!({ "city": "Bergen" })).unwrap();
+        let ended = run.by_ref().filter_map(|event| {
+            let ended = matches!(event.kind, EventKind::StepFinished { .. });
+            std::future::ready(ended.then(|| event.key.as_ref().map(|key| key.0.to_string())).flatten())
+        });
+        assert_eq!(ended.collect::<Vec<_>>().await, ["weather", "writer"]);
+        assert!(run.next().await.is_none(), "the stream has ended");
+        assert_eq!(run.output::<String>().await.unwrap(), "<It has 21 degrees>");
+    });
+}
+
+#[test]
+fn whether_an_input_is_accepted_is_known_without_a_run() {
+    let called = Arc::new(AtomicBool::new(false));
+    let calls = called.clone();
+    let engine = Engine::new().tool("forecast", move |_: Place| {
+        calls.store(true, Ordering::Relaxed);
+        async { Ok(1) }
+    });
+    let ready = engine.ready(&weather()).unwrap();
+    ready.check_input(json!({ "city": "Bergen" })).unwrap();
+    let Err(Error::NotStarted(found)) = ready.check_input(json!({ "city": 7 })) else { panic!("7 is not a city") };
+    assert_eq!(rules(&found), ["input-invalid"]);
+    assert!(!called.load(Ordering::Relaxed));
 }
 
 #[test]
