@@ -16,6 +16,7 @@ pub mod credential;
 pub mod effect;
 pub mod expr;
 pub mod facts;
+pub mod fingerprint;
 pub mod flow;
 pub mod ids;
 pub mod judge;
@@ -34,6 +35,7 @@ pub use effect::{
 };
 pub use expr::{Ballot, Cond, Expr, JsonType, Part, Source, Text};
 pub use facts::{Declaration, DeclarationKind, Defined, Detail, Facts, Mention, Name, Position, Scope, Visible};
+pub use fingerprint::{Fingerprint, SEMANTICS};
 pub use flow::{Budget, Export, Flow, InputField, Intake, OnExceeded, Program, Schema, Slot};
 pub use ids::{FlowId, NodeId, SchemaId, SlotId, StateId, StepId};
 pub use judge::{Consensus, Judge, Strategy, Validator, ValidatorKind};

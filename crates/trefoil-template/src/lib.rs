@@ -58,6 +58,7 @@
 //!
 //! Size, depth, output and work are bounded, see [`limits`].
 
+mod canonical;
 pub mod condition;
 pub mod error;
 mod evaluate;

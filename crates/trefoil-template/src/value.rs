@@ -17,7 +17,7 @@ pub use json::json_nodes;
 pub use masked::{Hole, HoleKind, Masked, Piece};
 pub(crate) use masked::{Pieces, is_json};
 pub use number::Number;
-pub(crate) use text::{HIDDEN, Target};
+pub(crate) use text::{HIDDEN, Target, write_json_string};
 
 /// An object; keys keep their order of insertion.
 pub type Object = IndexMap<Arc<str>, Value, foldhash::fast::RandomState>;

@@ -11,6 +11,9 @@ use crate::output;
 pub struct Ir {
     #[command(flatten)]
     target: TargetArgs,
+    /// Print only the fingerprint: a SHA-256 hash of everything in the program that can change a run
+    #[arg(long)]
+    hash: bool,
 }
 
 /// Exit code 0; 1 if it cannot be written; 2 if the target does not load.
@@ -20,5 +23,8 @@ pub fn run(args: &Ir) -> u8 {
         Err(code) => return code,
     };
     warn(&loaded);
+    if args.hash {
+        return output::result(&format!("{}\n", loaded.program.fingerprint()));
+    }
     output::result(&trefoil_ir::print::print(&loaded.program, &loaded.files))
 }

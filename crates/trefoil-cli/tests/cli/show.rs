@@ -34,6 +34,20 @@ fn programs() {
 }
 
 #[test]
+fn a_fingerprint_depends_on_what_runs_and_not_on_how_it_is_written() {
+    let folder = crate::world::Folder::new();
+    let hash = |file: &str, text: &str| {
+        folder.write(file, text);
+        folder.trefoil(&["ir", "--hash", file]).exits(0).out.clone()
+    };
+    let text = "id: a\nname: A\nkind: llm\nmodel: { provider: openai, name: m }\ninstruction: Hi\n";
+    let one = hash("a.yaml", text);
+    assert_eq!(one.trim_end().len(), 64, "{one}");
+    assert_eq!(hash("b.yaml", &text.replace("instruction: Hi", "# why\n\ninstruction: 'Hi'")), one);
+    assert_ne!(hash("c.yaml", &text.replace("Hi", "Hello")), one);
+}
+
+#[test]
 fn svg_is_whole_and_the_same_again() {
     for (_, target) in SHOWN {
         let svg = trefoil(&["graph", "--format", "svg", target]);

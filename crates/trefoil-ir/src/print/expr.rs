@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use trefoil_template::{Missing, Reference, Value};
 
-use super::{Printer, dotted};
-use crate::expr::{Cond, Expr, JsonType, Part, Source, Text};
+use super::{Printer, dotted, ticked, word};
+use crate::expr::{Ballot, Cond, Expr, JsonType, Part, Source, Text};
 use crate::judge::{Consensus, Strategy};
 
 impl Printer<'_> {
@@ -20,7 +20,7 @@ impl Printer<'_> {
             Expr::Typed(text) => format!("typed {}", self.text(text)),
             Expr::Read(source) => self.source(source),
             Expr::Object(members) => {
-                let inner: Vec<_> = members.iter().map(|(k, e)| format!("{k}: {}", self.expr(e))).collect();
+                let inner: Vec<_> = members.iter().map(|(k, e)| format!("{}: {}", word(k), self.expr(e))).collect();
                 format!("{{{}}}", inner.join(", "))
             }
             Expr::List(items) => format!("[{}]", self.exprs(items)),
@@ -51,8 +51,9 @@ impl Printer<'_> {
                 format!("{to}({})", self.expr(inner))
             }
             Expr::Consensus { verdicts, consensus } => {
-                let inner: Vec<_> =
-                    verdicts.iter().map(|b| format!("{} * {}", self.expr(&b.value), b.weight)).collect();
+                let ballot =
+                    |Ballot { by, value, weight }: &Ballot| format!("{} {} * {weight}", ticked(by), self.expr(value));
+                let inner: Vec<_> = verdicts.iter().map(ballot).collect();
                 format!("consensus {}({})", consensus_text(consensus), inner.join(", "))
             }
         }
@@ -60,17 +61,30 @@ impl Printer<'_> {
     fn exprs(&self, all: &[Expr]) -> String {
         all.iter().map(|e| self.expr(e)).collect::<Vec<_>>().join(", ")
     }
-    /// A template: as written, then what each reference reads.
+    /// A template: as written, then what each reference reads; in the canonical form as it is parsed.
     pub(super) fn text(&self, text: &Text) -> String {
-        let written = match self.source_text(text.origin) {
+        let Text { template, sources, origin, spans: _, locals: _, literals: _ } = text;
+        if self.files.is_none() {
+            return format!("{}{}", template.canonical(), self.sources(sources));
+        }
+        let written = match self.source_text(*origin) {
             Some(source) => json(&Value::from(source)),
             None => "...".to_owned(),
         };
-        written + &self.bindings(text.template.references(), &text.sources)
+        written + &self.bindings(template.references(), sources)
     }
-    /// A condition: as written, then what each reference reads.
+    /// A condition: as written, since errors name it, then what each reference reads; in the canonical form as it is parsed too.
     pub(super) fn cond(&self, cond: &Cond) -> String {
-        format!("`{}`{}", cond.text, self.bindings(cond.condition.references(), &cond.sources))
+        let Cond { condition, sources, origin: _, text, spans: _ } = cond;
+        if self.files.is_none() {
+            return format!("{} {}{}", ticked(text), condition.canonical(), self.sources(sources));
+        }
+        format!("{}{}", ticked(text), self.bindings(condition.references(), sources))
+    }
+    /// What the numbers in a canonical text stand for.
+    fn sources(&self, sources: &[Source]) -> String {
+        let all: Vec<_> = sources.iter().map(|s| self.source(s)).collect();
+        format!(" [{}]", all.join(", "))
     }
     fn bindings(&self, references: &[Reference], sources: &[Source]) -> String {
         if references.is_empty() {
@@ -116,32 +130,31 @@ impl Printer<'_> {
             Source::Failure => "failure".to_owned(),
             Source::Missing(why) => match why {
                 Missing::Key(index) => format!("missing(key {index})"),
-                Missing::Unset(name) => format!("missing(unset {name})"),
+                Missing::Unset(name) => format!("missing(unset {})", word(name)),
                 Missing::OutsideLoop => "missing(outside a loop)".to_owned(),
-                Missing::NoField(name) => format!("missing(no field after {name})"),
+                Missing::NoField(name) => format!("missing(no field after {})", word(name)),
             },
         }
     }
     fn part(&self, part: &Part) -> String {
-        let at = if part.at.is_empty() {
-            "*".to_owned()
-        } else {
-            part.at.iter().map(|s| &**s).collect::<Vec<_>>().join(".")
-        };
-        format!("{at}: {}", dotted(self.slot(part.slot), &part.member))
+        let Part { at, slot, member } = part;
+        let at = if at.is_empty() { "*".to_owned() } else { at.iter().map(|s| word(s)).collect::<Vec<_>>().join(".") };
+        format!("{at}: {}", dotted(self.slot(*slot), member))
     }
 }
 
-/// `majority threshold 0.7 min 1`, without what is not there.
+/// `majority threshold 0.7 min 1 agreement 0.5 confidence 0.5`.
 pub(super) fn consensus_text(consensus: &Consensus) -> String {
-    let strategy = match consensus.strategy {
+    let Consensus { strategy, threshold, min_judges, n, agreement_factor, confidence_factor } = consensus;
+    let strategy = match strategy {
         Strategy::WeightedAverage => "weighted_average",
         Strategy::Majority => "majority",
         Strategy::Unanimous => "unanimous",
         Strategy::BestOfN => "best_of_n",
     };
-    let n = consensus.n.map(|n| format!(" n {n}")).unwrap_or_default();
-    format!("{strategy} threshold {} min {}{n} ", consensus.threshold, consensus.min_judges)
+    let n = n.map(|n| format!(" n {n}")).unwrap_or_default();
+    let factors = format!("agreement {agreement_factor} confidence {confidence_factor}");
+    format!("{strategy} threshold {threshold} min {min_judges}{n} {factors} ")
 }
 
 /// A value as JSON on one line.
@@ -151,5 +164,5 @@ pub(super) fn json(value: &Value) -> String {
 
 /// Names joined by a comma.
 pub(super) fn list(names: &[Arc<str>]) -> String {
-    names.iter().map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ")
+    names.iter().map(|n| ticked(n)).collect::<Vec<_>>().join(", ")
 }

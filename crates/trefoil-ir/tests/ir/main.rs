@@ -1,5 +1,6 @@
 //! The IR, through its public interface.
 
-#![allow(clippy::indexing_slicing, reason = "a test that cannot go on fails")]
+#![allow(clippy::indexing_slicing, clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod fingerprint;
 mod valid;

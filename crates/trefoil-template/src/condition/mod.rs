@@ -81,6 +81,11 @@ impl Condition {
         &self.references
     }
 
+    /// The rules of its language.
+    pub(crate) fn policy(&self) -> &Policy {
+        &self.policy
+    }
+
     /// Gives every reference its source.
     pub fn bind(&mut self, mut f: impl FnMut(&Reference) -> Binding) {
         for r in &mut self.references {

@@ -7,7 +7,7 @@ pub(crate) mod build;
 pub(crate) mod frame;
 mod handlebars;
 mod plain;
-mod program;
+pub(crate) mod program;
 mod render;
 pub(crate) mod scan;
 
@@ -89,6 +89,11 @@ impl Template {
             Blocks::Handlebars => handlebars::parse(&mut builder),
         }
         builder.finish()
+    }
+
+    /// What it is parsed into.
+    pub(crate) fn program(&self) -> &Program {
+        &self.program
     }
 
     /// The references to the root, in the order of the text.

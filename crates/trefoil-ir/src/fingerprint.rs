@@ -1,0 +1,46 @@
+//! What a program is known by: a hash of what it does.
+
+use std::fmt;
+
+use sha2::{Digest as _, Sha256};
+
+use crate::flow::Program;
+use crate::print::canonical;
+
+/// The version of the semantics. Raised when the same [canonical] program would run differently from before: a journal that
+/// was written under another version is not replayed, and a result that was kept under it is not used.
+pub const SEMANTICS: u32 = 1;
+
+/// SHA-256 of the version of the semantics and the [canonical] form of a program. Equal: the same runs. It does not depend on
+/// how files are named, laid out or commented, nor on the machine.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Fingerprint([u8; 32]);
+
+impl Fingerprint {
+    /// Its bytes.
+    pub const fn bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+}
+
+impl Program {
+    /// What it is known by.
+    pub fn fingerprint(&self) -> Fingerprint {
+        let mut hash = Sha256::new();
+        hash.update(format!("trefoil program, semantics {SEMANTICS}\n"));
+        hash.update(canonical(self));
+        Fingerprint(hash.finalize().into())
+    }
+}
+
+impl fmt::Display for Fingerprint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for Fingerprint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}

@@ -1,0 +1,102 @@
+//! Calls of models, commands and people as text.
+
+use super::expr::{json, list};
+use super::{Printer, ticked, word};
+use crate::effect::{AnswerFormat, CommandCall, Example, Guard, HumanCall, ModelCall, ModelParameters, OnTimeout};
+
+impl Printer<'_> {
+    pub(super) fn model(&mut self, call: &ModelCall) {
+        // Its name and model are in the head.
+        let ModelCall { speaker: _, model: _, system, examples, user, parameters, places: _, format, guards, stream } =
+            call;
+        if let Some(system) = system {
+            self.line(format!("system {}", self.expr(system)));
+        }
+        for Example { input, output } in examples {
+            self.line(format!("example {} => {}", json(&(&**input).into()), json(&(&**output).into())));
+        }
+        self.line(format!("user {}", self.expr(user)));
+        match format {
+            AnswerFormat::Text => {}
+            AnswerFormat::Json(schema) => self.line(format!("answer schema {}", schema.0)),
+            AnswerFormat::JsonOrText => self.line("answer json or text"),
+        }
+        self.parameters(parameters);
+        for guard in guards {
+            self.line(guard_text(guard));
+        }
+        if !stream {
+            self.line("held back");
+        }
+    }
+    fn parameters(&mut self, parameters: &ModelParameters) {
+        let ModelParameters {
+            temperature,
+            top_p,
+            top_k,
+            max_tokens,
+            presence_penalty,
+            frequency_penalty,
+            seed,
+            stop,
+            provider_options,
+            timeout_ms,
+        } = parameters;
+        let numbers = [
+            ("temperature", temperature.map(|v| v.to_string())),
+            ("top_p", top_p.map(|v| v.to_string())),
+            ("top_k", top_k.map(|v| v.to_string())),
+            ("max_tokens", max_tokens.map(|v| v.to_string())),
+            ("presence_penalty", presence_penalty.map(|v| v.to_string())),
+            ("frequency_penalty", frequency_penalty.map(|v| v.to_string())),
+            ("seed", seed.map(|v| v.to_string())),
+            ("stop", (!stop.is_empty()).then(|| list(stop))),
+            ("provider_options", provider_options.as_ref().map(json)),
+            ("timeout_ms", timeout_ms.map(|v| v.to_string())),
+        ];
+        let set: Vec<_> = numbers.iter().filter_map(|(k, v)| v.as_ref().map(|v| format!("{k} {v}"))).collect();
+        if !set.is_empty() {
+            self.line(format!("parameters {}", set.join(", ")));
+        }
+    }
+    pub(super) fn command(&mut self, call: &CommandCall) {
+        let CommandCall { script: _, arguments, env, workdir } = call;
+        for (index, argument) in arguments.iter().enumerate() {
+            self.line(format!("${{{}}} = {}", index + 1, self.expr(argument)));
+        }
+        for (name, value) in env {
+            self.line(format!("env {} = {}", word(name), self.expr(value)));
+        }
+        if let Some(dir) = workdir {
+            self.line(format!("in {}", self.expr(dir)));
+        }
+    }
+    pub(super) fn human(&mut self, call: &HumanCall) {
+        let HumanCall { prompt, timeout_ms, on_timeout } = call;
+        self.line(format!("prompt {}", self.expr(prompt)));
+        if let Some(ms) = timeout_ms {
+            self.line(format!("timeout {ms} ms"));
+        }
+        match on_timeout {
+            OnTimeout::Fail => {}
+            OnTimeout::Answer(answer) => self.line(format!("default {}", json(&(&**answer).into()))),
+        }
+    }
+}
+
+fn guard_text(guard: &Guard) -> String {
+    match guard {
+        Guard::Injection => "guard injection".to_owned(),
+        Guard::Length { max_chars, refuse } => {
+            format!("guard length {max_chars} {}", if *refuse { "refuse" } else { "cut" })
+        }
+        Guard::Pii { entities, action, replacement } => {
+            let what = format!("{entities:?} {action:?}").to_lowercase();
+            format!("guard pii {what} {}", ticked(replacement))
+        }
+        Guard::Schema(schema) => format!("guard schema {}", schema.0),
+        Guard::TokenCap { max_tokens, warn } => {
+            format!("guard tokens {max_tokens} {}", if *warn { "warn" } else { "refuse" })
+        }
+    }
+}

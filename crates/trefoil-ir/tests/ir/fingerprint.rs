@@ -1,0 +1,539 @@
+//! What a fingerprint goes by: everything that can change what a run does, and nothing else.
+
+use std::sync::Arc;
+
+use expect_test::expect;
+use testbed::build::{Build, graph_node, nowhere, retry};
+use trefoil_ir::expr::Ballot;
+use trefoil_ir::print::canonical;
+use trefoil_ir::{
+    AnswerFormat, Attempts, Backoff, Budget, Call, Callee, CommandCall, Consensus, Example, Export, Expr, FlowId,
+    Guard, HumanCall, InputField, Items, JsonType, Judge, NodeId, OnExceeded, OnFailure, OnItemFailure, OnTimeout,
+    Part, PiiAction, PiiEntity, Program, Refused, RetryOn, SchemaId, SlotId, Source, State, StateId, StateMachine,
+    StepKind, Strategy, Takes, ToolCall, ToolKind, Transition, Validator, ValidatorKind,
+};
+use trefoil_syntax::{FileId, Location, Span};
+use trefoil_template::{Missing, Policy, Value};
+
+/// A program with a step of every kind and something in every field. It need not make sense.
+fn everything() -> Program {
+    let mut b = Build::new();
+    b.begin_item();
+    let body = b.mark("inner");
+    let inner = b.flow("inner", body, None);
+
+    let mut steps = Vec::new();
+    let model = b.model("ask", "say {{input.x}}");
+    let call = b.call_of(model);
+    call.system = Some(Expr::Const("be brief".into()));
+    call.examples = vec![Example { input: "1".into(), output: "2".into() }];
+    call.model.provider = Some("openai".into());
+    call.guards = vec![
+        Guard::Length { max_chars: 9, refuse: false },
+        Guard::TokenCap { max_tokens: 9, warn: false },
+        Guard::Pii { entities: vec![PiiEntity::Email], action: PiiAction::Redact, replacement: "X".into() },
+    ];
+    call.parameters.temperature = Some(0.5);
+    b.at(model).policy.retry = Some(retry(2, &[RetryOn::Network]));
+    b.at(model).policy.timeout_ms = Some(5);
+    b.at(model).policy.on_failure = OnFailure::Use(Box::new(Expr::Const(1i64.into())));
+    b.at(model).shape = Some(Expr::Read(Source::Result));
+    steps.push(b.when(model, "{{input.x}} == 1"));
+    let arguments = Expr::Object(vec![("a".into(), Expr::Read(Source::Slot(SlotId(0))))]);
+    let tool = ToolCall { name: "tool".into(), kind: ToolKind::Mcp { server: "s".into() }, arguments };
+    steps.push(b.step("tool", StepKind::Tool(Box::new(tool))));
+    let command = CommandCall {
+        script: "echo \"${1}\"".into(),
+        arguments: vec![Expr::Const("a".into())],
+        env: vec![("E".into(), Expr::Const("e".into()))],
+        workdir: Some(Expr::Const("/".into())),
+    };
+    steps.push(b.step("command", StepKind::Command(Box::new(command))));
+    let human =
+        HumanCall { prompt: Expr::Const("?".into()), timeout_ms: Some(1), on_timeout: OnTimeout::Answer("no".into()) };
+    steps.push(b.step("human", StepKind::Human(Box::new(human))));
+    steps.push(b.wait("wait", 3));
+    steps.push(b.compute("value", "{{input}}"));
+    let branches = [b.mark("p"), b.mark("q")];
+    steps.push(b.parallel("parallel", &branches, OnItemFailure::Abort));
+    let (arm, other) = (b.mark("arm"), b.mark("other"));
+    steps.push(b.branch("branch", &[("{{input.x}} == 2", arm)], Some(other)));
+    let repeated = b.mark("repeated");
+    steps.push(b.repeat("loop", repeated, "{{input.x}} == 3", 4));
+    let each = b.for_each("each", "{{input.list}}", inner, OnItemFailure::Continue);
+    if let StepKind::ForEach(each) = &mut b.at(each).kind {
+        each.captures = vec![(SlotId(1), Source::Slot(SlotId(0)))];
+    }
+    steps.push(each);
+    let mut nodes: Vec<_> = ["a", "b", "c"].map(|name| graph_node(b.mark(name))).into();
+    nodes[1].incoming = vec![b.edge(0, "{{input.x}} == 4")];
+    nodes[1].incoming[0].carry = Some((SlotId(0), Source::RunId));
+    nodes[1].fallback = Some(NodeId(2));
+    nodes[2].fallback_of = vec![NodeId(1)];
+    nodes[2].after = vec![NodeId(0)];
+    steps.push(b.graph("graph", nodes));
+    let transition = Transition {
+        takes: Takes::Success,
+        when: Some(b.cond("{{input.x}} == 5")),
+        target: StateId(1),
+        feedback: Some(b.text("more {{input.y}}")),
+        origin: nowhere(),
+        text: "score_above 0.8".into(),
+    };
+    let state = State {
+        name: "S".into(),
+        step: b.mark("S"),
+        failed: Some(Expr::Read(Source::Failure)),
+        max_visits: 2,
+        transitions: vec![transition],
+        ends_unmatched: false,
+        fails_when: Some(b.cond("{{input.x}} == 6")),
+    };
+    let last = State { name: "T".into(), step: b.mark("T"), transitions: vec![], ..state.clone() };
+    steps.push(b.step(
+        "machine",
+        StepKind::StateMachine(StateMachine {
+            states: vec![state, last],
+            initial: StateId(0),
+            max_entries: 7,
+            feedback: Some(SlotId(0)),
+            previous_error: Some(SlotId(0)),
+            visit: Some(SlotId(0)),
+        }),
+    ));
+    let consensus = Consensus {
+        strategy: Strategy::Majority,
+        threshold: 0.5,
+        min_judges: 1,
+        n: None,
+        agreement_factor: 0.5,
+        confidence_factor: 0.5,
+    };
+    let judge =
+        Judge { name: "j".into(), flow: inner, input: Expr::Read(Source::Result), weight: 1.0, timeout_ms: Some(1) };
+    let validator = |kind, name: &str| Validator {
+        kind,
+        min_score: 0.5,
+        min_confidence: 0.5,
+        origin: nowhere(),
+        name: name.into(),
+    };
+    let schema = b.schema(serde_json::json!({ "type": "string" }));
+    let attempted = b.mark("attempted");
+    steps.push(b.step(
+        "attempts",
+        StepKind::Attempts(Attempts {
+            body: attempted,
+            max: 2,
+            validators: vec![
+                validator(ValidatorKind::ExitCode { expected: 0 }, "exit"),
+                validator(ValidatorKind::JsonSchema(schema), "json"),
+                validator(ValidatorKind::Regex { pattern: "a".into(), stderr: false }, "regex"),
+                validator(ValidatorKind::Judges { judges: vec![judge], consensus: consensus.clone() }, "semantic"),
+            ],
+            iteration: SlotId(0),
+            previous_error: SlotId(0),
+            retry_failures: false,
+        }),
+    ));
+    let called = b.call("call", inner, "{{input}}");
+    if let StepKind::Call(call) = &mut b.at(called).kind {
+        call.exports = Some(SlotId(0));
+    }
+    steps.push(called);
+    let callee = Callee::Named { name: b.text("{{input.who}}"), flows: vec![("inner".into(), inner)] };
+    steps.push(b.step("named", StepKind::Call(Box::new(Call { callee, input: None, exports: None }))));
+    let refused = Refused { feature: "f".into(), message: "m".into() };
+    steps.push(b.step("refused", StepKind::Refused(refused)));
+    let ballot = Ballot { by: "a".into(), value: Expr::Const(1i64.into()), weight: 1.0 };
+    let slot = || Source::Slot(SlotId(0));
+    let text = b.text("{{input}}");
+    let expressions = [
+        Expr::Typed(text),
+        Expr::Read(Source::Member(SlotId(0), vec!["m".into()])),
+        Expr::Read(Source::Layered { top: SlotId(0), path: vec!["out".into()], under: SlotId(1) }),
+        Expr::Read(Source::Either(Box::new(slot()), Box::new(Source::Missing(Missing::Key(1))))),
+        Expr::Read(Source::Compose {
+            seed: Value::Null,
+            parts: vec![Part { at: vec!["p".into()], slot: SlotId(0), member: vec!["m".into()] }],
+        }),
+        Expr::Read(Source::Spent(vec![SlotId(0)])),
+        Expr::List(vec![Expr::Read(Source::Environment), Expr::Read(Source::Secrets)]),
+        Expr::Join { parts: vec![slot()], separator: ",".into(), otherwise: Box::new(Expr::Const("none".into())) },
+        Expr::If { source: slot(), then: Box::new(Expr::Const(1i64.into())), otherwise: Box::new(Expr::List(vec![])) },
+        Expr::Coerce(Box::new(Expr::Lines(Box::new(Expr::Read(slot())))), JsonType::Integer),
+        Expr::Consensus { verdicts: vec![ballot], consensus },
+    ];
+    steps.extend(expressions.map(|value| b.step("", StepKind::Compute(value))));
+
+    let body = b.sequence("", &steps);
+    let main = b.flow("main", body, Some("{{input}}"));
+    let flow = b.flow_mut(main);
+    flow.init = vec![(SlotId(0), Expr::Const(1i64.into()))];
+    flow.exports = vec![Export { key: "k".into(), slot: SlotId(0), member: vec!["m".into()], inner: Some(SlotId(0)) }];
+    flow.budget = Some(Budget {
+        max_tokens: Some(1),
+        max_duration_ms: Some(1),
+        max_calls: Some(1),
+        calls_at: None,
+        on_exceeded: OnExceeded::Abort,
+    });
+    flow.intake.fields = vec![InputField {
+        name: "x".into(),
+        schema: Value::Null,
+        default: Some(1i64.into()),
+        usual: None,
+        nullable: false,
+        optional: false,
+        origin: nowhere(),
+    }];
+    flow.intake.wrap = Some("message".into());
+    flow.intake.raw = Some((SlotId(0), Some("userQuery".into())));
+    Arc::unwrap_or_clone(b.program(main))
+}
+
+type Change = fn(&mut Program);
+
+/// Does something to every step of a kind.
+macro_rules! of {
+    ($variant:ident, $inner:ident => $change:expr) => {
+        of!(StepKind::$variant($inner) => $change)
+    };
+    ($pattern:pat => $change:expr) => {
+        |program: &mut Program| {
+            for step in &mut program.steps {
+                if let $pattern = &mut step.kind {
+                    $change;
+                }
+            }
+        }
+    };
+}
+
+/// Does something to the validator of an index.
+macro_rules! validator {
+    ($index:expr, $pattern:pat => $change:expr) => {
+        of!(Attempts, it => if let $pattern = &mut it.validators[$index].kind { $change })
+    };
+}
+
+/// Does something to every computed value that matches.
+macro_rules! value {
+    ($pattern:pat => $change:expr) => {
+        of!(Compute, it => if let $pattern = it { $change })
+    };
+}
+
+/// Does something to the flow `main`.
+macro_rules! main {
+    ($flow:ident => $change:expr) => {
+        |program: &mut Program| {
+            let $flow = &mut program.flows[1];
+            $change;
+        }
+    };
+}
+
+fn text(text: &str) -> trefoil_ir::Text {
+    Build::new().text(text)
+}
+
+fn cond(text: &str) -> trefoil_ir::Cond {
+    Build::new().cond(text)
+}
+
+/// The condition of another text that asks the same.
+fn respelled(cond: &mut trefoil_ir::Cond) {
+    cond.text = format!("{} ", cond.text).into();
+}
+
+/// One for each field that a run goes by.
+const CHANGES: &[(&str, Change)] = &[
+    ("program: name", |p| p.name = "other".into()),
+    ("program: entry", |p| p.entry = FlowId(0)),
+    ("program: missing agents", |p| p.missing_agents = vec![("a".into(), nowhere())]),
+    ("program: flows", |p| p.flows.push(p.flows[0].clone())),
+    ("schema: name", |p| p.schemas[0].name = "other".into()),
+    ("schema: json", |p| p.schemas[0].json = true.into()),
+    ("flow: name", main!(f => f.name = "other".into())),
+    ("flow: sort", main!(f => f.sort = "agent")),
+    ("flow: slots", main!(f => f.slots.push(trefoil_ir::Slot::new("more")))),
+    ("flow: init slot", main!(f => f.init[0].0 = SlotId(1))),
+    ("flow: init value", main!(f => f.init[0].1 = Expr::Const(2i64.into()))),
+    ("flow: output", main!(f => f.output = None)),
+    ("flow: body", |p| p.flows[0].body = p.flows[1].body),
+    ("export: key", main!(f => f.exports[0].key = "other".into())),
+    ("export: slot", main!(f => f.exports[0].slot = SlotId(1))),
+    ("export: member", main!(f => f.exports[0].member = vec!["m.n".into()])),
+    ("export: inner", main!(f => f.exports[0].inner = None)),
+    ("budget: tokens", main!(f => f.budget.as_mut().unwrap().max_tokens = None)),
+    ("budget: duration", main!(f => f.budget.as_mut().unwrap().max_duration_ms = Some(2))),
+    ("budget: calls", main!(f => f.budget.as_mut().unwrap().max_calls = Some(2))),
+    ("budget: then", main!(f => f.budget.as_mut().unwrap().on_exceeded = OnExceeded::Warn)),
+    ("intake: slot", main!(f => f.intake.slot = SlotId(1))),
+    ("intake: wrap", main!(f => f.intake.wrap = Some("other".into()))),
+    ("intake: closed", main!(f => f.intake.closed = true)),
+    ("intake: tolerated", main!(f => f.intake.tolerated = &["intent"])),
+    ("intake: schema", main!(f => f.intake.schema = Some(SchemaId(0)))),
+    ("intake: raw slot", main!(f => f.intake.raw = Some((SlotId(1), Some("userQuery".into()))))),
+    ("intake: raw key", main!(f => f.intake.raw = Some((SlotId(0), None)))),
+    ("field: name", main!(f => f.intake.fields[0].name = "other".into())),
+    ("field: schema", main!(f => f.intake.fields[0].schema = true.into())),
+    ("field: default", main!(f => f.intake.fields[0].default = None)),
+    ("field: nullable", main!(f => f.intake.fields[0].nullable = true)),
+    ("field: optional", main!(f => f.intake.fields[0].optional = true)),
+    ("step: label", |p| p.steps[0].label = None),
+    ("step: when", |p| p.steps[1].when = None),
+    ("step: when, other words", |p| respelled(p.steps[1].when.as_mut().unwrap())),
+    ("step: when, other meaning", |p| p.steps[1].when.as_mut().unwrap().condition = cond("{{input.x}} != 1").condition),
+    ("step: when, other source", |p| p.steps[1].when.as_mut().unwrap().sources = vec![Source::RunId]),
+    ("step: out", |p| p.steps[1].out = None),
+    ("step: shape", |p| p.steps[1].shape = None),
+    ("policy: timeout", |p| p.steps[1].policy.timeout_ms = Some(6)),
+    ("policy: on failure", |p| p.steps[1].policy.on_failure = OnFailure::Skip),
+    ("retry: attempts", |p| p.steps[1].policy.retry.as_mut().unwrap().max_attempts = 3),
+    ("retry: backoff", |p| p.steps[1].policy.retry.as_mut().unwrap().backoff = Backoff::Linear),
+    ("retry: delay", |p| p.steps[1].policy.retry.as_mut().unwrap().base_delay_ms = 1),
+    ("retry: longest delay", |p| p.steps[1].policy.retry.as_mut().unwrap().max_delay_ms = 1),
+    ("retry: jitter", |p| p.steps[1].policy.retry.as_mut().unwrap().jitter = true),
+    ("retry: on", |p| p.steps[1].policy.retry.as_mut().unwrap().on = vec![RetryOn::Timeout]),
+    ("model: speaker", of!(Model, it => it.speaker = "other".into())),
+    ("model: provider", of!(Model, it => it.model.provider = None)),
+    ("model: name", of!(Model, it => it.model.name = "other".into())),
+    ("model: system", of!(Model, it => it.system = None)),
+    ("model: examples", of!(Model, it => it.examples[0].output = "3".into())),
+    ("model: user", of!(Model, it => it.user = Expr::Template(text("say {{input.y}}")))),
+    ("model: user, one space", of!(Model, it => it.user = Expr::Template(text("say  {{input.x}}")))),
+    ("model: format", of!(Model, it => it.format = AnswerFormat::JsonOrText)),
+    ("model: schema", of!(Model, it => it.format = AnswerFormat::Json(SchemaId(0)))),
+    ("model: stream", of!(Model, it => it.stream = false)),
+    ("model: temperature", of!(Model, it => it.parameters.temperature = Some(0.25))),
+    ("model: top_p", of!(Model, it => it.parameters.top_p = Some(0.25))),
+    ("model: top_k", of!(Model, it => it.parameters.top_k = Some(1))),
+    ("model: max_tokens", of!(Model, it => it.parameters.max_tokens = Some(1))),
+    ("model: presence_penalty", of!(Model, it => it.parameters.presence_penalty = Some(1.0))),
+    ("model: frequency_penalty", of!(Model, it => it.parameters.frequency_penalty = Some(1.0))),
+    ("model: seed", of!(Model, it => it.parameters.seed = Some(1))),
+    ("model: stop", of!(Model, it => it.parameters.stop = vec!["a".into()])),
+    ("model: two stops for one", of!(Model, it => it.parameters.stop = vec!["a`, `b".into()])),
+    ("model: provider_options", of!(Model, it => it.parameters.provider_options = Some(Value::Null))),
+    ("model: timeout", of!(Model, it => it.parameters.timeout_ms = Some(1))),
+    ("guard: characters", of!(Model, it => it.guards[0] = Guard::Length { max_chars: 8, refuse: false })),
+    ("guard: refuses", of!(Model, it => it.guards[0] = Guard::Length { max_chars: 9, refuse: true })),
+    ("guard: tokens", of!(Model, it => it.guards[1] = Guard::TokenCap { max_tokens: 8, warn: false })),
+    ("guard: warns", of!(Model, it => it.guards[1] = Guard::TokenCap { max_tokens: 9, warn: true })),
+    ("guard: schema", of!(Model, it => it.guards[1] = Guard::Schema(SchemaId(0)))),
+    ("guard: none", of!(Model, it => it.guards[1] = Guard::Injection)),
+    ("guard: entities", of!(Model, it => if let Guard::Pii { entities, .. } = &mut it.guards[2] { entities.clear() })),
+    (
+        "guard: action",
+        of!(Model, it => if let Guard::Pii { action, .. } = &mut it.guards[2] { *action = PiiAction::Flag }),
+    ),
+    (
+        "guard: replacement",
+        of!(Model, it => if let Guard::Pii { replacement, .. } = &mut it.guards[2] { *replacement = "x".into() }),
+    ),
+    ("tool: name", of!(Tool, it => it.name = "other".into())),
+    ("tool: kind", of!(Tool, it => it.kind = ToolKind::Http)),
+    ("tool: server", of!(Tool, it => it.kind = ToolKind::Mcp { server: "t".into() })),
+    ("tool: arguments", of!(Tool, it => it.arguments = Expr::Object(vec![]))),
+    ("command: script", of!(Command, it => it.script = "echo \"${1}\" ".into())),
+    ("command: arguments", of!(Command, it => it.arguments.clear())),
+    ("command: variable", of!(Command, it => it.env[0].0 = "F".into())),
+    ("command: its value", of!(Command, it => it.env[0].1 = Expr::Const("f".into()))),
+    ("command: workdir", of!(Command, it => it.workdir = None)),
+    ("human: prompt", of!(Human, it => it.prompt = Expr::Const("!".into()))),
+    ("human: timeout", of!(Human, it => it.timeout_ms = Some(2))),
+    ("human: on timeout", of!(Human, it => it.on_timeout = OnTimeout::Fail)),
+    ("human: answer", of!(Human, it => it.on_timeout = OnTimeout::Answer("No".into()))),
+    ("wait", of!(StepKind::Wait { ms } => *ms = 4)),
+    ("sequence", of!(Sequence, it => it.swap(0, 1))),
+    ("parallel: branches", of!(Parallel, it => it.branches.swap(0, 1))),
+    ("parallel: width", of!(Parallel, it => it.concurrency = Some(1))),
+    ("parallel: on failure", of!(Parallel, it => it.on_failure = OnItemFailure::Continue)),
+    ("branch: condition", of!(StepKind::Branch { arms, .. } => arms[0].when = cond("{{input.x}} == 7"))),
+    ("branch: step", of!(StepKind::Branch { arms, .. } => arms[0].step = trefoil_ir::StepId(0))),
+    ("branch: else", of!(StepKind::Branch { otherwise, .. } => *otherwise = None)),
+    ("loop: body", of!(Loop, it => it.body = trefoil_ir::StepId(0))),
+    ("loop: until", of!(Loop, it => it.until = cond("{{input.x}} == 7"))),
+    ("loop: max", of!(Loop, it => it.max = 5)),
+    ("each: items", of!(ForEach, it => it.items = Items::Count(Expr::Const(1i64.into()), 2))),
+    ("each: body", of!(ForEach, it => it.body = FlowId(1))),
+    ("each: item", of!(ForEach, it => it.item = None)),
+    ("each: index", of!(ForEach, it => it.index = SlotId(1))),
+    ("each: total", of!(ForEach, it => it.total = SlotId(1))),
+    ("each: captured slot", of!(ForEach, it => it.captures[0].0 = SlotId(2))),
+    ("each: captured source", of!(ForEach, it => it.captures[0].1 = Source::RunId)),
+    ("each: width", of!(ForEach, it => it.concurrency = Some(1))),
+    ("each: timeout", of!(ForEach, it => it.timeout_ms = Some(1))),
+    ("each: on failure", of!(ForEach, it => it.on_failure = OnItemFailure::Abort)),
+    ("each: failed", of!(ForEach, it => it.failed = true.into())),
+    ("node: step", of!(Graph, it => it.nodes[0].step = trefoil_ir::StepId(0))),
+    ("node: after", of!(Graph, it => it.nodes[2].after.clear())),
+    ("node: fallback of", of!(Graph, it => it.nodes[2].fallback_of.clear())),
+    ("node: fallback", of!(Graph, it => it.nodes[1].fallback = None)),
+    ("edge: from", of!(Graph, it => it.nodes[1].incoming[0].from = NodeId(2))),
+    ("edge: when", of!(Graph, it => it.nodes[1].incoming[0].when = None)),
+    ("edge: carry", of!(Graph, it => it.nodes[1].incoming[0].carry = None)),
+    ("machine: initial", of!(StateMachine, it => it.initial = StateId(1))),
+    ("machine: entries", of!(StateMachine, it => it.max_entries = 8)),
+    ("machine: feedback", of!(StateMachine, it => it.feedback = None)),
+    ("machine: previous error", of!(StateMachine, it => it.previous_error = None)),
+    ("machine: visit", of!(StateMachine, it => it.visit = None)),
+    ("state: name", of!(StateMachine, it => it.states[0].name = "U".into())),
+    ("state: step", of!(StateMachine, it => it.states[0].step = trefoil_ir::StepId(0))),
+    ("state: failed", of!(StateMachine, it => it.states[0].failed = None)),
+    ("state: visits", of!(StateMachine, it => it.states[0].max_visits = 3)),
+    ("state: transitions", of!(StateMachine, it => it.states[0].transitions.clear())),
+    ("state: ends unmatched", of!(StateMachine, it => it.states[0].ends_unmatched = true)),
+    ("state: fails when", of!(StateMachine, it => it.states[0].fails_when = None)),
+    ("transition: takes", of!(StateMachine, it => it.states[0].transitions[0].takes = Takes::Both)),
+    ("transition: when", of!(StateMachine, it => it.states[0].transitions[0].when = None)),
+    ("transition: target", of!(StateMachine, it => it.states[0].transitions[0].target = StateId(0))),
+    ("transition: feedback", of!(StateMachine, it => it.states[0].transitions[0].feedback = Some(text("less")))),
+    ("transition: text", of!(StateMachine, it => it.states[0].transitions[0].text = "always".into())),
+    ("attempts: body", of!(Attempts, it => it.body = trefoil_ir::StepId(0))),
+    ("attempts: max", of!(Attempts, it => it.max = 3)),
+    ("attempts: validators", of!(Attempts, it => it.validators.swap(0, 1))),
+    ("attempts: iteration", of!(Attempts, it => it.iteration = SlotId(1))),
+    ("attempts: previous error", of!(Attempts, it => it.previous_error = SlotId(1))),
+    ("attempts: failures", of!(Attempts, it => it.retry_failures = true)),
+    ("validator: score", of!(Attempts, it => it.validators[0].min_score = 0.25)),
+    ("validator: confidence", of!(Attempts, it => it.validators[0].min_confidence = 0.25)),
+    ("validator: name", of!(Attempts, it => it.validators[0].name = "other".into())),
+    ("validator: exit code", validator!(0, ValidatorKind::ExitCode { expected } => *expected = 1)),
+    ("validator: schema", validator!(1, ValidatorKind::JsonSchema(schema) => *schema = SchemaId(1))),
+    ("validator: pattern", validator!(2, ValidatorKind::Regex { pattern, .. } => *pattern = "b".into())),
+    ("validator: stream", validator!(2, ValidatorKind::Regex { stderr, .. } => *stderr = true)),
+    ("judge: name", validator!(3, ValidatorKind::Judges { judges, .. } => judges[0].name = "k".into())),
+    ("judge: flow", validator!(3, ValidatorKind::Judges { judges, .. } => judges[0].flow = FlowId(1))),
+    ("judge: input", validator!(3, ValidatorKind::Judges { judges, .. } => judges[0].input = Expr::List(vec![]))),
+    ("judge: weight", validator!(3, ValidatorKind::Judges { judges, .. } => judges[0].weight = 2.0)),
+    ("judge: timeout", validator!(3, ValidatorKind::Judges { judges, .. } => judges[0].timeout_ms = None)),
+    ("judges: consensus", validator!(3, ValidatorKind::Judges { consensus, .. } => consensus.threshold = 0.25)),
+    ("call: callee", of!(Call, it => if let Callee::Flow(flow) = &mut it.callee { *flow = FlowId(1) })),
+    ("call: name", of!(Call, it => if let Callee::Named { name, .. } = &mut it.callee { *name = text("a") })),
+    (
+        "call: choice",
+        of!(Call, it => if let Callee::Named { flows, .. } = &mut it.callee { flows[0].0 = "other".into() }),
+    ),
+    ("call: chosen", of!(Call, it => if let Callee::Named { flows, .. } = &mut it.callee { flows[0].1 = FlowId(1) })),
+    ("call: input", of!(Call, it => it.input = Some(Expr::List(vec![])))),
+    ("call: exports", of!(Call, it => it.exports = Some(SlotId(1)))),
+    ("refused: feature", of!(Refused, it => it.feature = "other".into())),
+    ("refused: message", of!(Refused, it => it.message = "other".into())),
+    ("value: typed", value!(Expr::Typed(it) => *it = text("{{input}} "))),
+    (
+        "value: rules of its language",
+        value!(Expr::Typed(it) => {
+            it.template = trefoil_template::Template::parse("{{input}}", &Policy::SIRENSPEC).unwrap();
+            it.template.bind(|_| trefoil_template::Binding { source: 0, skip: 1 });
+        }),
+    ),
+    ("value: kind", value!(Expr::Coerce(_, to) => *to = JsonType::Number)),
+    ("value: function", value!(Expr::Coerce(it, _) => **it = Expr::AsText(Box::new(Expr::List(vec![]))))),
+    ("value: order", value!(Expr::List(it) => it.reverse())),
+    ("value: then", value!(Expr::If { then, .. } => **then = Expr::List(vec![]))),
+    ("value: else", value!(Expr::If { otherwise, .. } => **otherwise = Expr::Merge(vec![]))),
+    ("value: test", value!(Expr::If { source, .. } => *source = Source::RunId)),
+    ("value: parts", value!(Expr::Join { parts, .. } => parts.clear())),
+    ("value: separator", value!(Expr::Join { separator, .. } => *separator = ", ".into())),
+    ("value: nothing", value!(Expr::Join { otherwise, .. } => **otherwise = Expr::Concat(vec![]))),
+    ("ballot: by", value!(Expr::Consensus { verdicts, .. } => verdicts[0].by = "b".into())),
+    ("ballot: value", value!(Expr::Consensus { verdicts, .. } => verdicts[0].value = Expr::List(vec![]))),
+    ("ballot: weight", value!(Expr::Consensus { verdicts, .. } => verdicts[0].weight = 2.0)),
+    ("consensus: strategy", value!(Expr::Consensus { consensus, .. } => consensus.strategy = Strategy::Unanimous)),
+    ("consensus: threshold", value!(Expr::Consensus { consensus, .. } => consensus.threshold = 0.25)),
+    ("consensus: judges", value!(Expr::Consensus { consensus, .. } => consensus.min_judges = 2)),
+    ("consensus: n", value!(Expr::Consensus { consensus, .. } => consensus.n = Some(1))),
+    ("consensus: agreement", value!(Expr::Consensus { consensus, .. } => consensus.agreement_factor = 0.25)),
+    ("consensus: confidence", value!(Expr::Consensus { consensus, .. } => consensus.confidence_factor = 0.25)),
+    ("source: member", value!(Expr::Read(Source::Member(_, path)) => *path = vec!["n".into()])),
+    ("source: a point in a name", value!(Expr::Read(Source::Member(_, path)) => *path = vec!["m.n".into()])),
+    ("source: top", value!(Expr::Read(Source::Layered { top, .. }) => *top = SlotId(2))),
+    ("source: path", value!(Expr::Read(Source::Layered { path, .. }) => path.clear())),
+    ("source: under", value!(Expr::Read(Source::Layered { under, .. }) => *under = SlotId(2))),
+    ("source: first", value!(Expr::Read(Source::Either(first, _)) => **first = Source::Secrets)),
+    ("source: why missing", value!(Expr::Read(Source::Either(_, it)) => **it = Source::Missing(Missing::OutsideLoop))),
+    ("source: seed", value!(Expr::Read(Source::Compose { seed, .. }) => *seed = true.into())),
+    ("source: part's place", value!(Expr::Read(Source::Compose { parts, .. }) => parts[0].at.clear())),
+    ("source: part's slot", value!(Expr::Read(Source::Compose { parts, .. }) => parts[0].slot = SlotId(1))),
+    ("source: part's member", value!(Expr::Read(Source::Compose { parts, .. }) => parts[0].member.clear())),
+    ("source: spent", value!(Expr::Read(Source::Spent(slots)) => slots.clear())),
+];
+
+#[test]
+fn everything_that_can_change_a_run_changes_the_fingerprint() {
+    let before = everything();
+    let mut prints: Vec<(&str, String)> = vec![("nothing", canonical(&before))];
+    for (what, change) in CHANGES {
+        let mut after = before.clone();
+        change(&mut after);
+        let print = canonical(&after);
+        let same = prints.iter().find(|(_, known)| *known == print);
+        assert!(same.is_none(), "`{what}` reads like `{}`", same.map_or("", |(what, _)| what));
+        assert_ne!(after.fingerprint(), before.fingerprint(), "{what}");
+        prints.push((what, print));
+    }
+}
+
+/// One for each field that only checks, editors and people go by.
+const WORDS: &[(&str, Change)] = &[
+    ("hash of the sources", |p| p.hash += 1),
+    ("places", |p| {
+        let elsewhere = Location::new(FileId(3), Span::new(4, 5));
+        p.schemas[0].origin = elsewhere;
+        p.steps.iter_mut().for_each(|step| step.origin = elsewhere);
+        p.flows.iter_mut().for_each(|flow| flow.origin = elsewhere);
+        p.flows[1].intake.fields[0].origin = elsewhere;
+        p.flows[1].budget.as_mut().unwrap().calls_at = Some(elsewhere);
+        p.steps[1].policy.timeout_at = Some(elsewhere);
+        p.steps[1].when.as_mut().unwrap().origin = elsewhere;
+        p.steps[1].when.as_mut().unwrap().spans = vec![elsewhere.span];
+    }),
+    (
+        "places of a call",
+        of!(Model, it => {
+            it.places = vec![("temperature", nowhere())];
+            it.model.origin = Location::new(FileId(3), Span::new(4, 5));
+        }),
+    ),
+    ("names of slots", |p| p.flows.iter_mut().flat_map(|f| &mut f.slots).for_each(|slot| slot.name = "other".into())),
+    ("where a slot is written", |p| p.flows[1].slots[0].writes = vec!["output".into()]),
+    ("the type of a default", main!(f => f.intake.fields[0].usual = Some((Value::Null, nowhere())))),
+    ("spaces in a placeholder", of!(Model, it => it.user = Expr::Template(text("say {{ input.x }}")))),
+];
+
+#[test]
+fn places_and_words_for_people_do_not() {
+    let before = everything();
+    for (what, change) in WORDS {
+        let mut after = before.clone();
+        change(&mut after);
+        assert_eq!(canonical(&after), canonical(&before), "{what}");
+        assert_eq!(after.fingerprint(), before.fingerprint(), "{what}");
+    }
+}
+
+/// Where this changes, what was kept under the old fingerprint is lost: the printed form or the semantics has changed.
+#[test]
+fn the_fingerprint_of_a_program_stays_as_it_is() {
+    let mut b = Build::new();
+    let steps = [b.model("a", "say {{input}}"), b.compute("b", "{{a}}")];
+    let body = b.sequence("", &steps);
+    let main = b.flow("main", body, None);
+    let program = b.program(main);
+    expect![[r#"
+        35123a9e867ee1cebce1778450a415eaa4bd5ee3a4fb9b99b8977ab28adc6a12
+        program `main` entry flow 0
+
+        flow 0 pipeline `main`
+          slots $0 $1 $2
+          input $0
+          body
+            sequence
+              `a` model test as `a` -> $1
+                user text undefined empty null empty conditions braced "say " {reference 0} reference from 0 skip 1 "input" [$0]
+              `b` compute typed undefined empty null empty conditions braced single {reference 0} reference from 0 skip 1 "a" [$1] -> $2
+    "#]].assert_eq(&format!("{}\n{}", program.fingerprint(), canonical(&program)));
+}

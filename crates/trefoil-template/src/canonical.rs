@@ -1,0 +1,186 @@
+//! Templates and conditions as text: the same for two that behave the same, different for two that do not. It holds no bytes of
+//! a manifest and nothing that only a checker or a person looks at. Fingerprints of programs are made of it.
+
+use std::fmt::Write as _;
+use std::ops::Range;
+
+use crate::condition::Condition;
+use crate::policy::Policy;
+use crate::scope::{Reference, Segment};
+use crate::template::Template;
+use crate::template::frame::Local;
+use crate::template::program::{Op, Operand, Program};
+use crate::value::write_json_string;
+
+impl Template {
+    /// What it renders and how: its operations, then its paths. A path's source is the number of its [`crate::Binding`].
+    pub fn canonical(&self) -> String {
+        let program = self.program();
+        let mut out = rules(&program.policy);
+        if self.is_single() {
+            out.push_str(" single");
+        }
+        operations(program, 0..program.ops.len() as u32, &mut out);
+        program.locals.iter().for_each(|local| write_local(local, &mut out));
+        self.references().iter().for_each(|reference| write_reference(reference, &mut out));
+        out
+    }
+}
+
+impl Condition {
+    /// What it asks and by whose rules, then its paths. A path's source is the number of its [`crate::Binding`].
+    pub fn canonical(&self) -> String {
+        let mut out = rules(self.policy());
+        out.push(' ');
+        self.expression().write_canonical(&mut out);
+        self.references().iter().for_each(|reference| write_reference(reference, &mut out));
+        out
+    }
+}
+
+/// The rules that evaluation goes by; those of the grammars have done their work.
+fn rules(policy: &Policy) -> String {
+    let Policy { undefined, null, conditions, blocks: _, filters: _, escapes: _, names: _, words: _ } = policy;
+    format!("undefined {undefined:?} null {null:?} conditions {conditions:?}").to_lowercase()
+}
+
+fn operations(program: &Program, range: Range<u32>, out: &mut String) {
+    let mut at = range.start;
+    while at < range.end
+        && let Some(op) = program.ops.get(at as usize)
+    {
+        at += 1;
+        out.push(' ');
+        match op {
+            Op::Text { start, end } => write_json_string(program.text(*start, *end), out),
+            Op::Print { operand, json } => {
+                out.push_str(if *json { "{json " } else { "{" });
+                write_operand(program, *operand, out);
+                out.push('}');
+            }
+            Op::If { test, negate, zero, otherwise, end } => {
+                out.push_str(if *negate { "(unless " } else { "(if " });
+                out.push_str(if *zero { "zero " } else { "" });
+                at = block(program, *test, at, (*otherwise, *end), out);
+            }
+            Op::Each { operand, otherwise, end } => {
+                out.push_str("(each ");
+                at = block(program, *operand, at, (*otherwise, *end), out);
+            }
+            Op::With { operand, otherwise, end } => {
+                out.push_str("(with ");
+                at = block(program, *operand, at, (*otherwise, *end), out);
+            }
+        }
+    }
+}
+
+/// A block whose body begins at an operation; the first one after it.
+fn block(program: &Program, operand: Operand, from: u32, (otherwise, end): (u32, u32), out: &mut String) -> u32 {
+    write_operand(program, operand, out);
+    operations(program, from..otherwise, out);
+    if otherwise < end {
+        out.push_str(" else");
+        operations(program, otherwise..end, out);
+    }
+    out.push(')');
+    end.max(from)
+}
+
+fn write_operand(program: &Program, operand: Operand, out: &mut String) {
+    let _ = match operand {
+        Operand::Reference(index) => write!(out, "reference {index}"),
+        Operand::Local(index) => write!(out, "local {index}"),
+        Operand::Expression(index) => match program.expressions.get(index as usize) {
+            Some(expression) => return expression.write_canonical(out),
+            None => return,
+        },
+    };
+}
+
+/// What its block goes over only the checker asks for: a run has the frames.
+fn write_local(local: &Local, out: &mut String) {
+    let Local { path, start, up, span: _, origin: _, each: _, guarded: _ } = local;
+    let _ = write!(out, " local {} up {up}", format!("{start:?}").to_lowercase());
+    write_path(path, out);
+}
+
+/// Whether something around it catches what is missing, only the checker asks.
+fn write_reference(reference: &Reference, out: &mut String) {
+    let Reference { path, default, binding, span: _, guarded: _, denied: _, asked: _, operand: _ } = reference;
+    let _ = write!(out, " reference from {} skip {}", binding.source, binding.skip);
+    write_path(path, out);
+    if let Some(default) = default {
+        out.push_str(" default ");
+        write_json_string(default, out);
+    }
+}
+
+fn write_path(path: &[Segment], out: &mut String) {
+    for segment in path {
+        out.push(' ');
+        write_json_string(&segment.name, out);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use crate::{Condition, Policy, Template};
+
+    fn template(text: &str, policy: &Policy) -> String {
+        Template::parse(text, policy).unwrap().canonical()
+    }
+
+    #[test]
+    fn a_template_is_what_it_does() {
+        let shown = [
+            template("a {{x.y}} b", &Policy::AGNTZ),
+            template("{{ x | default('?') }}", &Policy::SIRENSPEC),
+            template("{{#each xs}}{{@index}} {{name}}, {{../z}}{{else}}none{{/each}}{{upper w}}", &Policy::AEGIS),
+            template("{{#if a}}1{{else if b}}2{{else}}3{{/if}}{{#unless c}}4{{/unless}}", &Policy::AEGIS),
+        ];
+        expect![[r#"
+            undefined empty null empty conditions braced "a " {reference 0} " b" reference from 0 skip 0 "x" "y"
+            undefined error null word conditions python single {reference 0} reference from 0 skip 0 "x" default "?"
+            undefined empty null empty conditions handlebars (each reference 0 {local 0} " " {local 1} ", " {reference 1} else "none") {(Upper (reference 2))} local index up 0 local this up 0 "name" reference from 0 skip 0 "xs" reference from 0 skip 0 "z" reference from 0 skip 0 "w"
+            undefined empty null empty conditions handlebars (if reference 0 "1" else (if reference 1 "2" else "3")) (unless reference 2 "4") reference from 0 skip 0 "a" reference from 0 skip 0 "b" reference from 0 skip 0 "c""#]].assert_eq(&shown.join("\n"));
+    }
+
+    #[test]
+    fn what_behaves_differently_reads_differently() {
+        let all = [
+            template("{{x}}", &Policy::AGNTZ),
+            template("{{x}}", &Policy::SIRENSPEC),
+            template("{{y}}", &Policy::AGNTZ),
+            template("{{x.y}}", &Policy::AGNTZ),
+            template("{{x}} ", &Policy::AGNTZ),
+            template("{{#if x}}a{{/if}}", &Policy::AEGIS),
+            template("{{#unless x}}a{{/unless}}", &Policy::AEGIS),
+            template("{{#with x}}a{{/with}}", &Policy::AEGIS),
+            template("{{#each x}}a{{/each}}", &Policy::AEGIS),
+            template("{{#if x}}{{else}}a{{/if}}", &Policy::AEGIS),
+            template("{{#if x}}a{{/if}}b", &Policy::AEGIS),
+            template("{{#if x}}ab{{/if}}", &Policy::AEGIS),
+            template("{{upper x}}", &Policy::AEGIS),
+            template("{{default x 'a'}}", &Policy::AEGIS),
+            template("{{default x 'b'}}", &Policy::AEGIS),
+            template("{{ x | default('a') }}", &Policy::SIRENSPEC),
+            template("{{ x | default('b') }}", &Policy::SIRENSPEC),
+            template("{{ x | json_or_default('b') }}", &Policy::SIRENSPEC),
+        ];
+        for (i, one) in all.iter().enumerate() {
+            assert!(all.iter().skip(i + 1).all(|other| other != one), "{one}");
+        }
+    }
+
+    #[test]
+    fn spaces_of_the_source_are_not_in_it() {
+        assert_eq!(template("{{x}}", &Policy::AGNTZ), template("{{  x }}", &Policy::AGNTZ));
+        let condition = |text| Condition::parse(text, &Policy::AGNTZ).unwrap().canonical();
+        assert_eq!(condition("{{x}} == 1"), condition("{{ x }}  ==  1"));
+        assert_ne!(condition("{{x}} == 1"), condition("{{x}} == '1'"));
+        assert_ne!(condition("{{x}} == 1"), condition("{{x}} != 1"));
+    }
+}
