@@ -3,6 +3,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a chore talks to a person")]
 
 mod browser;
+mod circles;
 mod corpus;
 mod mutate;
 mod performance;

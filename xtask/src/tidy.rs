@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::Outcome;
+use crate::{Outcome, circles};
 
 /// Which crates of ours a crate may depend on.
 const LAYERS: &[(&str, &[&str])] = &[
@@ -77,6 +77,18 @@ const LONG: usize = 800;
 pub fn run(root: &Path) -> Outcome {
     let mut problems = Vec::new();
     layers(root, &mut problems)?;
+    for name in circles::STRAIGHT {
+        let src = root.join("crates").join(name).join("src");
+        let mut code = Vec::new();
+        for file in sources(&src)? {
+            let text = std::fs::read_to_string(&file).map_err(|e| format!("{}: {e}", file.display()))?;
+            let lines: Vec<&str> = production(&text).into_iter().map(|(_, line)| line).collect();
+            code.push((file.strip_prefix(&src).unwrap_or(&file).display().to_string(), lines.join("\n")));
+        }
+        for circle in circles::of(&code) {
+            problems.push(format!("crates/{name}: modules that need each other: {}", circle.join(", ")));
+        }
+    }
     let mut sizes = Vec::new();
     let mut files = sources(&root.join("crates"))?;
     files.extend(sources(&root.join("tools"))?);

@@ -1,17 +1,27 @@
 //! A text of a manifest where it stands: parsed once, its names bound once. Lowering takes its expression from it, editors
 //! their facts, finders of mistakes what they look for. Nothing here reports.
 
+use std::ops::Range;
 use std::sync::Arc;
 
-use trefoil_ir::{Cond, Expr, Position, Source, Text, Visible, types};
+use trefoil_ir::{Cond, Expr, Source, Text, types};
 use trefoil_syntax::{FileId, Location, Span, yaml};
-use trefoil_template::{Broken, Condition, Policy, Reference, Segment, Template, Value};
+use trefoil_template::{Broken, Condition, Missing, Origin, Policy, Reference, Segment, Start, Template, Value};
 
 use crate::build::{self, Sources};
-use crate::learn::{self, Meaning, Resolve};
-use crate::lookalike::Tags;
-use crate::names::{End, Entry, Place, Use, bind};
-use crate::read::Reader;
+use crate::names::{Bound, Entry, Place, Use, bind, is_there};
+use crate::types::text_type;
+
+/// A text, parsed: what it says, before anybody knows what its names mean.
+pub struct Parsed {
+    /// As written.
+    pub source: yaml::Text,
+    /// The place of the scalar.
+    pub at: Location,
+    /// Its language.
+    pub policy: &'static Policy,
+    content: Content,
+}
 
 /// A text with the names of its place.
 pub struct BoundText {
@@ -28,7 +38,7 @@ pub struct BoundText {
     /// Its references, in the order of the text, with what they name.
     pub uses: Vec<Use>,
     root: Entry,
-    sources: Vec<Source>,
+    sources: Sources,
 }
 
 /// What a text says.
@@ -46,69 +56,102 @@ pub enum Content {
     },
 }
 
+/// A path of a template that starts at the item of a loop, or at the value of another block.
+pub struct Local<'b> {
+    /// As the template has it.
+    pub local: &'b trefoil_template::Local,
+    /// The way to it from the root, as if it were written out: an item is what every list has at its beginning. None: nobody
+    /// knows what the block goes over.
+    pub bound: Option<Bound>,
+    /// How many segments of that way are the block's.
+    pub begin: usize,
+}
+
+impl Parsed {
+    /// A template.
+    pub fn template(file: FileId, source: &yaml::Text, policy: &'static Policy) -> Self {
+        let content = match Template::examine(&source.value, policy) {
+            Ok(template) => Content::Template(template),
+            Err(broken) => Content::Broken { broken, condition: false },
+        };
+        Self { source: source.clone(), at: Location::new(file, source.span), policy, content }
+    }
+
+    /// A condition.
+    pub fn condition(file: FileId, source: &yaml::Text, policy: &'static Policy) -> Self {
+        let content = match Condition::examine(&source.value, policy) {
+            Ok(condition) => Content::Condition(condition),
+            Err(broken) => Content::Broken { broken, condition: true },
+        };
+        Self { source: source.clone(), at: Location::new(file, source.span), policy, content }
+    }
+
+    /// Its references, in the order of the text; those that could be read, where it has mistakes.
+    pub fn references(&self) -> &[Reference] {
+        match &self.content {
+            Content::Template(template) => template.references(),
+            Content::Condition(condition) => condition.references(),
+            Content::Broken { broken, .. } => &broken.references,
+        }
+    }
+
+    /// Where a range of the decoded text stands in the file.
+    pub fn place_of(&self, range: Range<u32>) -> Location {
+        Location::new(self.at.file, self.source.source(range))
+    }
+
+    /// With the names of a place.
+    pub fn bind(self, place: Arc<dyn Place>) -> BoundText {
+        let (root, mut uses, mut sources) = (place.root(), Vec::new(), Sources::default());
+        let mut one = |reference: &Reference| {
+            let bound = bind(&root, &reference.path);
+            let binding = sources.bind((bound.source.clone(), bound.skip));
+            let at = Location::new(self.at.file, self.source.source(reference.span.clone()));
+            uses.push(Use { reference: reference.clone(), at, bound });
+            binding
+        };
+        let mut content = self.content;
+        match &mut content {
+            Content::Template(template) => template.bind(one),
+            Content::Condition(condition) => condition.bind(one),
+            Content::Broken { broken, .. } => broken.references.iter().for_each(|reference| {
+                one(reference);
+            }),
+        }
+        BoundText { source: self.source, at: self.at, policy: self.policy, place, content, uses, root, sources }
+    }
+}
+
 impl BoundText {
     /// A template.
     pub fn template(file: FileId, source: &yaml::Text, policy: &'static Policy, place: Arc<dyn Place>) -> Self {
-        let mut bound = Self::of(file, source, policy, place);
-        bound.content = match Template::examine(&source.value, policy) {
-            Ok(mut template) => {
-                let mut sources = Sources::default();
-                template.bind(|reference| sources.bind(bound.bind(reference)));
-                bound.sources = sources.0;
-                Content::Template(template)
-            }
-            Err(broken) => bound.broken(broken, false),
-        };
-        bound
+        Parsed::template(file, source, policy).bind(place)
     }
 
     /// A condition.
     pub fn condition(file: FileId, source: &yaml::Text, policy: &'static Policy, place: Arc<dyn Place>) -> Self {
-        let mut bound = Self::of(file, source, policy, place);
-        bound.content = match Condition::examine(&source.value, policy) {
-            Ok(mut condition) => {
-                let mut sources = Sources::default();
-                condition.bind(|reference| sources.bind(bound.bind(reference)));
-                bound.sources = sources.0;
-                Content::Condition(condition)
-            }
-            Err(broken) => bound.broken(broken, true),
-        };
-        bound
-    }
-
-    fn of(file: FileId, source: &yaml::Text, policy: &'static Policy, place: Arc<dyn Place>) -> Self {
-        let broken = Broken { errors: Vec::new(), references: Vec::new() };
-        Self {
-            source: source.clone(),
-            at: Location::new(file, source.span),
-            policy,
-            root: place.root(),
-            place,
-            content: Content::Broken { broken, condition: false },
-            uses: Vec::new(),
-            sources: Vec::new(),
-        }
-    }
-
-    fn bind(&mut self, reference: &Reference) -> (Source, u16) {
-        let bound = bind(&self.root, &reference.path);
-        let found = (bound.source.clone(), bound.skip);
-        let at = self.place_of(reference.span.clone());
-        self.uses.push(Use { reference: reference.clone(), at, bound });
-        found
-    }
-
-    fn broken(&mut self, broken: Broken, condition: bool) -> Content {
-        for reference in &broken.references {
-            self.bind(reference);
-        }
-        Content::Broken { broken, condition }
+        Parsed::condition(file, source, policy).bind(place)
     }
 
     /// Where a range of the decoded text stands in the file.
-    pub fn place_of(&self, range: std::ops::Range<u32>) -> Location {
+    pub fn place_of(&self, range: Range<u32>) -> Location {
         Location::new(self.at.file, self.source.source(range))
+    }
+
+    /// The names of its place.
+    pub fn root(&self) -> &Entry {
+        &self.root
+    }
+
+    /// Whether a path surely names a value here, so that it was meant to be read whatever brackets it is in. `alone`: nothing
+    /// beside the brackets says that a placeholder was meant.
+    pub fn is_there(&self, path: &str, alone: bool) -> bool {
+        is_there(&*self.place, &self.root, path, alone)
+    }
+
+    /// What a path would name here.
+    pub fn look_up(&self, path: &[Segment]) -> Bound {
+        bind(&self.root, path)
     }
 
     /// The template, where it is one without mistakes.
@@ -141,7 +184,7 @@ impl BoundText {
         let template = self.as_template()?;
         Some(Text {
             template: template.clone(),
-            sources: self.sources.clone(),
+            sources: self.sources.0.clone(),
             origin: self.at,
             spans: self.spans(),
             locals: template.locals().iter().map(|l| self.source.source(l.span.clone())).collect(),
@@ -149,11 +192,51 @@ impl BoundText {
         })
     }
 
+    /// A placeholder or block of it, by its bytes, as a text of its own. None: it has mistakes, or nothing of that kind there.
+    pub fn part(&self, range: Range<usize>) -> Option<Text> {
+        let range = range.start as u32..range.end as u32;
+        let mut template = self.as_template()?.part(range.clone())?;
+        let mut sources = Sources::default();
+        template.bind(|reference| {
+            let source = self.sources.0.get(reference.binding.source as usize).cloned();
+            sources.bind((source.unwrap_or(Source::Missing(Missing::Key(0))), reference.binding.skip))
+        });
+        let place = |range: Range<u32>| self.source.source(range);
+        let spans = template.references().iter().map(|r| place(r.span.clone())).collect();
+        let locals = template.locals().iter().map(|l| place(l.span.clone())).collect();
+        let literals = template.literals().map(place).collect();
+        Some(Text { template, sources: sources.0, origin: self.place_of(range), spans, locals, literals })
+    }
+
+    /// Its paths that start in a block.
+    pub fn locals(&self) -> Vec<Local<'_>> {
+        let Some(template) = self.as_template() else { return Vec::new() };
+        let mut whole: Vec<Option<Vec<Segment>>> = Vec::with_capacity(template.locals().len());
+        let mut found = Vec::with_capacity(template.locals().len());
+        for local in template.locals() {
+            let over = match local.origin {
+                Origin::Reference(i) => template.references().get(i as usize).map(|r| r.path.clone()),
+                Origin::Local(i) => whole.get(i as usize).cloned().flatten(),
+                Origin::Computed => None,
+            };
+            let way = over.filter(|_| local.start == Start::This).map(|mut way| {
+                way.extend(local.each.then(|| Segment { name: "0".into(), span: 0..0 }));
+                let begin = way.len();
+                way.extend(local.path.iter().cloned());
+                (way, begin)
+            });
+            let (bound, begin) = way.as_ref().map_or((None, 0), |(way, begin)| (Some(self.look_up(way)), *begin));
+            found.push(Local { local, bound, begin });
+            whole.push(way.map(|(way, _)| way));
+        }
+        found
+    }
+
     /// As a condition of a program. None: it has mistakes.
     pub fn cond(&self) -> Option<Cond> {
         Some(Cond {
             condition: self.as_condition()?.clone(),
-            sources: self.sources.clone(),
+            sources: self.sources.0.clone(),
             origin: self.at,
             text: self.source.value.clone(),
             spans: self.spans(),
@@ -163,6 +246,11 @@ impl BoundText {
     /// What a model is sent. Plain text, too, keeps its place: a trace shows where each part of a prompt is written.
     pub fn prompt_expr(&self) -> Option<Expr> {
         self.text().map(Expr::Template)
+    }
+
+    /// As text; plain text becomes a constant.
+    pub fn text_expr(&self) -> Option<Expr> {
+        self.text().map(build::as_text)
     }
 
     /// Typed position (decision A1); plain text becomes a constant.
@@ -175,57 +263,7 @@ impl BoundText {
         match (self.as_template(), self.uses.first()) {
             (None, _) => types::any(),
             (Some(template), Some(one)) if template.is_single() => one.bound.schema(),
-            (Some(_), _) => learn::text_type(),
+            (Some(_), _) => text_type(),
         }
-    }
-
-    /// Notes what its names mean, for editors and the checker.
-    pub fn note(&self, reader: &Reader<'_>) {
-        if !reader.wants_facts() {
-            return;
-        }
-        let look = Look(self);
-        let meant = self.uses.iter().map(|one| (&one.reference, Meaning::all(one.bound.clone())));
-        learn::noted(reader, &self.source, self.policy, self.is_condition(), meant, &look);
-        if let Some(template) = self.as_template() {
-            learn::locals(reader, &self.source, template, &look);
-        }
-    }
-}
-
-/// A bound text, asked for the names of its place.
-pub struct Look<'b>(pub &'b BoundText);
-
-impl Resolve for Look<'_> {
-    fn bind(&mut self, reference: &Reference, _: Location) -> (Source, u16) {
-        let bound = bind(&self.0.root, &reference.path);
-        (bound.source, bound.skip)
-    }
-
-    fn position(&self) -> Position {
-        self.0.place.position()
-    }
-
-    fn visible(&self) -> Visible {
-        let root = self.0.root.clone();
-        Visible::lazily(move || root.offer())
-    }
-
-    fn meanings(&self, reference: &Reference) -> Vec<Meaning> {
-        Meaning::all(bind(&self.0.root, &reference.path))
-    }
-
-    fn is_there(&self, path: &str, alone: bool) -> bool {
-        let path: Vec<Segment> = path.split('.').map(|name| Segment { name: name.into(), span: 0..0 }).collect();
-        let bound = bind(&self.0.root, &path);
-        !matches!(bound.end, End::Nothing(_)) && self.0.place.is_meant(&path, &bound, alone)
-    }
-
-    fn whole_path(&self, path: &str) -> Option<String> {
-        self.0.place.whole_path(path)
-    }
-
-    fn tags(&self) -> Option<&'static Tags> {
-        self.0.place.tags()
     }
 }

@@ -7,7 +7,7 @@
 pub mod bound;
 pub mod build;
 pub mod learn;
-pub mod lookalike;
+pub mod lint;
 pub mod mend;
 pub mod names;
 pub mod project;
@@ -15,6 +15,7 @@ pub mod providers;
 pub mod read;
 pub mod rules;
 pub mod schema;
+pub mod types;
 
 pub mod aegis;
 pub mod agntz;

@@ -1,4 +1,4 @@
-//! Changes that mend misspelt names inside of templates and conditions. Whole scalars are for [`crate::read::respelt`].
+//! Changes that mend misspelt names: whole scalars, and those inside of templates and conditions.
 //!
 //! A change replaces the bytes of one name and nothing else; where those cannot be told (an escape in the middle of a
 //! name), there is none.
@@ -7,6 +7,17 @@ use trefoil_syntax::suggest::Near;
 use trefoil_syntax::yaml::{Style, Text};
 use trefoil_syntax::{Diagnostic, Location};
 use trefoil_template::Reference;
+
+/// A finding about a misspelt word, with the change to the right one; the quotes around it stay.
+pub fn respelt(d: Diagnostic, at: Location, text: &Text, near: Near<'_>) -> Diagnostic {
+    let at = match text.style {
+        Style::Plain => at,
+        Style::Single | Style::Double => Location::new(at.file, text.content()),
+        Style::Literal | Style::Folded => return d,
+    };
+    let message = format!("write `{}`", near.name);
+    if near.sure { d.fix(message, at, near.name) } else { d.suggestion(message, at, near.name) }
+}
 
 /// Where the segment of a reference stands in the file; `at` is where the whole path does.
 pub fn segment(reference: &Reference, at: Location, index: usize) -> Option<Location> {

@@ -12,6 +12,7 @@ use trefoil_syntax::{Diagnostic, Diagnostics, FileId, Location, Severity, Span, 
 use trefoil_template::limits::{PATTERN_BYTES, PATTERNS_BYTES};
 use trefoil_template::{Number, Object, Value};
 
+use crate::mend::respelt;
 use crate::project::Lowered;
 
 /// Unknown keys of one mapping that are reported one by one.
@@ -642,7 +643,7 @@ fn at_the_end(key: &str, rest: &str, next: &str, block: &str) -> bool {
 fn of_input(value: &str, next: &str) -> bool {
     let pair = |text: &str| {
         let Some((name, value)) = text.trim().split_once(": ") else { return false };
-        crate::lookalike::is_path(name.trim()) && value.trim_start().starts_with("\"{{")
+        crate::names::is_path(name.trim()) && value.trim_start().starts_with("\"{{")
     };
     match value.strip_prefix('{') {
         Some(inner) => value.ends_with('}') && pair(inner),
@@ -676,17 +677,6 @@ fn unquoted(node: &Node, fits: impl FnOnce(&str) -> bool) -> Option<String> {
     // only digits as YAML writes them
     let plain = text.value.starts_with(|c: char| c == '-' || c.is_ascii_digit());
     (quotes && plain && fits(&text.value)).then(|| text.value.to_string())
-}
-
-/// A finding about a misspelt word, with the change to the right one; the quotes around it stay.
-pub fn respelt(d: Diagnostic, at: Location, text: &Text, near: suggest::Near<'_>) -> Diagnostic {
-    let at = match text.style {
-        Style::Plain => at,
-        Style::Single | Style::Double => Location::new(at.file, text.content()),
-        Style::Literal | Style::Folded => return d,
-    };
-    let message = format!("write `{}`", near.name);
-    if near.sure { d.fix(message, at, near.name) } else { d.suggestion(message, at, near.name) }
 }
 
 /// A node as plain data (schemas, contexts, defaults, tool arguments).

@@ -138,20 +138,30 @@ impl Expression {
         &self,
         fill: &mut dyn FnMut(&Hole) -> Result<T, E>,
     ) -> Result<Expression, E> {
-        let mut all = |list: &[Expression]| list.iter().map(|e| e.fill(fill)).collect::<Result<Vec<_>, E>>();
+        self.rebuilt(&mut |leaf| match leaf {
+            Self::Literal(value) => Ok(Self::Literal(value.fill(fill)?)),
+            other => Ok(other.clone()),
+        })
+    }
+
+    /// The same with other literals, references and locals.
+    pub(crate) fn rebuilt<E>(
+        &self,
+        leaf: &mut dyn FnMut(&Expression) -> Result<Expression, E>,
+    ) -> Result<Expression, E> {
+        let mut all = |list: &[Expression]| list.iter().map(|e| e.rebuilt(leaf)).collect::<Result<Vec<_>, E>>();
         Ok(match self {
-            Self::Literal(value) => Self::Literal(value.fill(fill)?),
-            Self::Reference(_) | Self::Local(_) => self.clone(),
+            Self::Literal(_) | Self::Reference(_) | Self::Local(_) => leaf(self)?,
             Self::List(items) => Self::List(all(items)?),
             Self::And(items) => Self::And(all(items)?),
             Self::Or(items) => Self::Or(all(items)?),
             Self::Compare(operands, comparisons) => Self::Compare(all(operands)?, comparisons.clone()),
             Self::Call(function, arguments) => Self::Call(*function, all(arguments)?),
-            Self::Not(e) => Self::Not(Box::new(e.fill(fill)?)),
-            Self::Negate(e) => Self::Negate(Box::new(e.fill(fill)?)),
-            Self::Member(e, name) => Self::Member(Box::new(e.fill(fill)?), name.clone()),
-            Self::Arithmetic(op, a, b) => Self::Arithmetic(*op, Box::new(a.fill(fill)?), Box::new(b.fill(fill)?)),
-            Self::Index(a, b) => Self::Index(Box::new(a.fill(fill)?), Box::new(b.fill(fill)?)),
+            Self::Not(e) => Self::Not(Box::new(e.rebuilt(leaf)?)),
+            Self::Negate(e) => Self::Negate(Box::new(e.rebuilt(leaf)?)),
+            Self::Member(e, name) => Self::Member(Box::new(e.rebuilt(leaf)?), name.clone()),
+            Self::Arithmetic(op, a, b) => Self::Arithmetic(*op, Box::new(a.rebuilt(leaf)?), Box::new(b.rebuilt(leaf)?)),
+            Self::Index(a, b) => Self::Index(Box::new(a.rebuilt(leaf)?), Box::new(b.rebuilt(leaf)?)),
         })
     }
 

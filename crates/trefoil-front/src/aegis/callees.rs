@@ -12,6 +12,7 @@ use super::manifest::workflow::Workflow;
 use super::names::{Moment, WorkflowNames};
 use super::texts::Texts;
 use crate::Reader;
+use crate::bound::BoundText;
 use crate::learn;
 
 /// A call by name.
@@ -38,7 +39,10 @@ impl<'m> Callee<'m> {
         let mut all = Vec::new();
         for (index, state) in workflow.states.iter().enumerate() {
             let literal = |name: &Text| {
-                texts.text(Moment::Entering(index), name).is_some_and(|text| text.template.literal().is_some())
+                texts
+                    .get(Moment::Entering(index), name)
+                    .and_then(BoundText::as_template)
+                    .is_some_and(|t| t.literal().is_some())
             };
             let call = |unit, name: &'m Text, input: &'m Option<Text>, intent| {
                 let (input, judges) = (input.as_ref(), false);

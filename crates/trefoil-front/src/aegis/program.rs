@@ -13,7 +13,7 @@ use super::lower::{self, FlowKey, Lowering, Work};
 use super::manifest::{self, Unit};
 use super::names::{AgentNames, WorkflowNames, declare_agent, declare_workflow};
 use super::texts::Texts;
-use crate::{Document, Findings, Lowered, Project, Reader};
+use crate::{Document, Findings, Lowered, Project, Reader, learn};
 
 /// Lowers a document as the entry of a program.
 pub fn program(project: &Project, document: usize, findings: &mut Findings) -> Option<Lowered> {
@@ -79,7 +79,8 @@ fn agent(
 
     declare_agent(reader, &agent);
     let names = AgentNames::of(lowering.project, document, &agent, intent);
-    let texts = Texts::of_agent(reader, &agent, &names.prompt);
+    let texts = Texts::of_agent(document.file, &agent, &names.prompt);
+    texts.all().for_each(|text| learn::text(reader, text));
     let callees = Callee::of_agent(&agent);
     let (directory, project) = (&lowering.directory, lowering.project);
     mention(reader, &callees, directory);
@@ -111,7 +112,8 @@ fn workflow(
     let mut slots = super::names::Slots::default();
     let names = Arc::new(WorkflowNames::of(document.file, &workflow, &lowering.directory, &mut slots));
     declare_workflow(reader, &workflow, &names);
-    let texts = Texts::of_workflow(reader, &workflow, &names);
+    let texts = Texts::of_workflow(document.file, &workflow, &names);
+    texts.all().for_each(|text| learn::text(reader, text));
     let callees = Callee::of_workflow(&workflow, &texts);
     let directory = &lowering.directory;
     mention(reader, &callees, directory);

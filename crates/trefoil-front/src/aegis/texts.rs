@@ -1,12 +1,11 @@
 //! The texts of a unit, each bound once. Lowering takes them from here; finders of mistakes read what was named.
 
-use std::ops::Range;
 use std::sync::Arc;
 
-use trefoil_ir::{Cond, Position, Text};
-use trefoil_syntax::Span;
+use trefoil_ir::{Position, Text};
 use trefoil_syntax::hash::HashMap;
 use trefoil_syntax::yaml::{self, Kind, Node, Scalar};
+use trefoil_syntax::{FileId, Span};
 use trefoil_template::Policy;
 
 use super::manifest::agent::Agent;
@@ -14,42 +13,48 @@ use super::manifest::state::StateKind;
 use super::manifest::states::system::Action;
 use super::manifest::transition::Condition;
 use super::manifest::workflow::Workflow;
-use super::names::{Moment, PromptNames, PromptPlace, WorkflowNames};
-use super::shell;
-use crate::Reader;
-use crate::build;
-use crate::lookalike;
-use crate::names::{Binder, Place, Use};
+use super::names::{HandlerPlace, Moment, PromptNames, PromptPlace, WorkflowNames};
+use crate::bound::BoundText;
+use crate::names::Use;
 
 /// The bound texts of a unit. One that is written once and used twice (an alias) is bound for each moment.
 #[derive(Default)]
 pub struct Texts {
-    texts: HashMap<(Moment, Span), Text>,
-    conditions: HashMap<(Moment, Span), Cond>,
-    parts: HashMap<(Moment, Span, usize), Text>,
-    /// What was named, and when.
-    pub uses: Vec<(Moment, Use)>,
+    all: Vec<(Moment, BoundText)>,
+    by_place: HashMap<(Moment, Span), usize>,
+    /// Templates of what is sent to others, which nothing renders here.
+    pub handlers: Vec<BoundText>,
 }
 
 impl Texts {
-    /// A text; none: it is no template (reported), and stands for nothing.
+    /// A text by its place.
+    pub fn get(&self, moment: Moment, source: &yaml::Text) -> Option<&BoundText> {
+        let (_, text) = self.all.get(*self.by_place.get(&(moment, source.span))?)?;
+        Some(text)
+    }
+    /// A text as a program holds it; none: it is no template, and stands for nothing.
     pub fn text(&self, moment: Moment, source: &yaml::Text) -> Option<Text> {
-        self.texts.get(&(moment, source.span)).cloned()
+        self.get(moment, source)?.text()
     }
-    /// A condition.
-    pub fn condition(&self, moment: Moment, source: &yaml::Text) -> Option<Cond> {
-        self.conditions.get(&(moment, source.span)).cloned()
+    /// The texts that a run renders, in the order in which they were bound.
+    pub fn bound(&self) -> impl Iterator<Item = &BoundText> {
+        self.all.iter().map(|(_, text)| text)
     }
-    /// A placeholder of a command, by its bytes.
-    pub fn part(&self, moment: Moment, source: &yaml::Text, range: &Range<usize>) -> Option<Text> {
-        self.parts.get(&(moment, source.span, range.start)).cloned()
+    /// All of them.
+    pub fn all(&self) -> impl Iterator<Item = &BoundText> {
+        self.bound().chain(&self.handlers)
+    }
+    /// What is named, and when.
+    pub fn uses(&self) -> impl Iterator<Item = (Moment, &Use)> {
+        self.all.iter().flat_map(|(moment, text)| text.uses.iter().map(|used| (*moment, used)))
     }
 
-    /// Binds the texts of a workflow. Reports those that are no templates.
-    pub fn of_workflow(reader: &Reader<'_>, workflow: &Workflow, names: &Arc<WorkflowNames>) -> Self {
-        let mut bind = Bind { reader, names, found: Self::default() };
+    /// Binds the texts of a workflow.
+    pub fn of_workflow(file: FileId, workflow: &Workflow, names: &Arc<WorkflowNames>) -> Self {
+        let mut bind = Bind { file, names, found: Self::default() };
         for (index, state) in workflow.states.iter().enumerate() {
             bind.state(Moment::Entering(index), state.kind.as_ref());
+            bind.found.handlers.extend(handlers(file, &state.handler_templates));
             for transition in state.written() {
                 if let Some(text) = &transition.feedback {
                     bind.text(Moment::Leaving(index), Position::Data, text);
@@ -65,48 +70,46 @@ impl Texts {
         bind.found
     }
 
-    /// Binds the prompt of an agent.
-    pub fn of_agent(reader: &Reader<'_>, agent: &Agent, names: &Arc<PromptNames>) -> Self {
-        let mut found = Self::default();
+    /// Binds the texts of an agent.
+    pub fn of_agent(file: FileId, agent: &Agent, names: &Arc<PromptNames>) -> Self {
+        let mut found = Self { handlers: handlers(file, &agent.handler_templates), ..Self::default() };
         if let Some(prompt) = &agent.prompt {
-            bind_text(reader, &PromptPlace(names.clone()), PROMPT, prompt, &mut found);
+            let place = Arc::new(PromptPlace(names.clone()));
+            found.add(PROMPT, BoundText::template(file, prompt, &Policy::AEGIS, place));
         }
         found
+    }
+
+    fn add(&mut self, moment: Moment, text: BoundText) {
+        self.by_place.insert((moment, text.source.span), self.all.len());
+        self.all.push((moment, text));
     }
 }
 
 /// The moment of an agent's prompt: it has no other text.
 pub const PROMPT: Moment = Moment::Entering(0);
 
-/// Binds a text of a place.
-fn bind_text(reader: &Reader<'_>, place: &dyn Place, moment: Moment, source: &yaml::Text, found: &mut Texts) {
-    let mut binder = Binder::new(place);
-    if place.position() != Position::Command && place.position() != Position::Condition {
-        lookalike::whole(reader, source, &binder);
-    }
-    let bound = build::text(reader, source, &Policy::AEGIS, &mut binder);
-    found.uses.extend(binder.uses.into_iter().map(|used| (moment, used)));
-    found.texts.extend(bound.map(|text| ((moment, source.span), text)));
+fn handlers(file: FileId, templates: &[yaml::Text]) -> Vec<BoundText> {
+    let bind = |text| BoundText::template(file, text, &Policy::AEGIS, Arc::new(HandlerPlace));
+    templates.iter().map(bind).collect()
 }
 
 /// The texts of a workflow while they are bound.
-struct Bind<'a, 'd> {
-    reader: &'a Reader<'d>,
+struct Bind<'a> {
+    file: FileId,
     names: &'a Arc<WorkflowNames>,
     found: Texts,
 }
 
-impl Bind<'_, '_> {
+impl Bind<'_> {
     fn text(&mut self, moment: Moment, position: Position, source: &yaml::Text) {
-        bind_text(self.reader, &self.names.place(moment, position), moment, source, &mut self.found);
+        let place = Arc::new(self.names.place(moment, position));
+        self.found.add(moment, BoundText::template(self.file, source, &Policy::AEGIS, place));
     }
 
     fn condition(&mut self, moment: Moment, source: &yaml::Text) {
-        let place = self.names.place(moment, Position::Condition);
-        let mut binder = Binder::new(&place);
-        let bound = build::condition(self.reader, source, &Policy::AEGIS, &mut binder);
-        self.found.uses.extend(binder.uses.into_iter().map(|used| (moment, used)));
-        self.found.conditions.extend(bound.map(|condition| ((moment, source.span), condition)));
+        let place = Arc::new(self.names.place(moment, Position::Condition));
+        self.found.add(moment, BoundText::condition(self.file, source, &Policy::AEGIS, place));
     }
 
     /// The templates at the leaves of a value.
@@ -146,7 +149,7 @@ impl Bind<'_, '_> {
                     }
                     Some(Action::Command { command, env }) => {
                         all.extend(env.iter().map(|(_, value)| (Position::Data, value)));
-                        self.command(moment, command);
+                        all.push((Position::Command, command));
                     }
                     None => {}
                 }
@@ -155,20 +158,6 @@ impl Bind<'_, '_> {
         }
         for (position, source) in all {
             self.text(moment, position, source);
-        }
-    }
-
-    /// A command is bound whole, and each of its placeholders for itself: a run passes them as parameters.
-    fn command(&mut self, moment: Moment, source: &yaml::Text) {
-        self.text(moment, Position::Command, source);
-        if self.found.text(moment, source).is_none() {
-            return;
-        }
-        let place = self.names.place(moment, Position::Command);
-        for range in shell::Command::read(&source.value).placeholders() {
-            let mut binder = Binder::new(&place);
-            let part = build::text_part(self.reader, source, range.clone(), &Policy::AEGIS, &mut binder);
-            self.found.parts.extend(part.map(|part| ((moment, source.span, range.start), part)));
         }
     }
 }

@@ -9,7 +9,7 @@ use trefoil_template::Value;
 
 use crate::agntz::manifest::Agent;
 use crate::agntz::schema::nullable;
-use crate::learn::Members;
+use crate::names::Members;
 
 /// An agent as its callers see it.
 #[derive(Debug)]

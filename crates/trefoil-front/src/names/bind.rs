@@ -4,8 +4,7 @@ use trefoil_ir::types::{self, Member};
 use trefoil_ir::{Defined, Source};
 use trefoil_template::{Missing, Segment, Value};
 
-use super::{Entry, Found, Inside, Nothing, Read};
-use crate::learn::Members;
+use super::{Entry, Found, Inside, Members, Nothing, Read};
 
 /// What a path names.
 #[derive(Debug, Clone)]

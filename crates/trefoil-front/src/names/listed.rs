@@ -6,7 +6,7 @@ use trefoil_ir::Source;
 use trefoil_template::Value;
 
 use super::{Entry, Found, Names, Nothing, Read};
-use crate::learn::object_of;
+use crate::types::object_of;
 
 /// Names and what they stand for.
 #[derive(Default)]

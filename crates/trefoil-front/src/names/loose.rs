@@ -3,8 +3,7 @@
 
 use std::sync::Arc;
 
-use super::{Entry, Found, Inside, Names, member};
-use crate::learn::Members;
+use super::{Entry, Found, Inside, Members, Names, member};
 use trefoil_ir::Defined;
 use trefoil_template::Value;
 

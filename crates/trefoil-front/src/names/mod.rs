@@ -7,9 +7,10 @@
 //! Nothing here reports. What is wrong with a path is data as well ([`End`], [`Entry::doubt`]); finders of mistakes read it.
 
 mod bind;
-mod binder;
 mod listed;
 mod loose;
+mod members;
+mod place;
 
 use std::sync::Arc;
 
@@ -17,11 +18,12 @@ use trefoil_ir::{Defined, Name, Source};
 use trefoil_syntax::Location;
 use trefoil_template::Value;
 
-use crate::learn::Members;
 pub use bind::{Bound, End, Stop, bind, member};
-pub use binder::{Binder, Place, Use};
 pub use listed::Listed;
 pub use loose::loose;
+pub use members::{Member, Members, places};
+pub(crate) use members::{items, members_of};
+pub use place::{Place, Tags, Use, in_path, is_path, is_there};
 
 /// What a path names, up to and with one of its segments.
 #[derive(Clone)]

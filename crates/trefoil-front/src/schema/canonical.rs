@@ -10,7 +10,7 @@ use trefoil_template::limits::PATTERNS_BYTES;
 use super::keywords::{DELICATE, Holds, KEYWORDS, holds};
 use super::reading::{Reading, TYPES};
 use super::{LESS, fit};
-use crate::read::respelt;
+use crate::mend::respelt;
 use crate::read::to_value;
 use trefoil_syntax::suggest::Near;
 

@@ -6,8 +6,8 @@ use trefoil_syntax::yaml::{Node, Text};
 use trefoil_syntax::{Diagnostic, Severity, Span, suggest};
 use trefoil_template::Value;
 
+use crate::mend::respelt;
 use crate::read::Reader;
-use crate::read::respelt;
 use trefoil_syntax::suggest::Near;
 
 /// How deep subschemas may be nested.

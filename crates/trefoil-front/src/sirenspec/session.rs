@@ -17,7 +17,9 @@ use super::names::declare;
 use super::names::inputs::Inputs;
 use super::names::known::Known;
 use super::names::links::Links;
+use super::names::texts;
 use super::references::{self, stem};
+use crate::learn;
 use crate::project::resolve_path;
 use crate::{Builder, Document, Findings, Lowered, Project, Reader};
 
@@ -118,18 +120,17 @@ impl<'p> Session<'p> {
         let offered = if entry { references::offered(self.project, *document) } else { Vec::new() };
         let inputs = |slot| Inputs::new(manifest, |span| reader.at(span), slot, given, &offered);
         let known = Arc::new(Known::new(reader.file, manifest, &children, inputs));
-        let links = Arc::new(Links::new(manifest, &known));
+        let nodes = texts::parse(reader.file, manifest);
+        let links = Arc::new(Links::new(manifest, &known, &nodes));
+        let texts = Texts::new(manifest, &known, &links, nodes);
         let name = stem(&opened.path);
         // All that there is to say is said once.
-        let texts = if self.linted.insert((*document, given.clone())) {
+        if self.linted.insert((*document, given.clone())) {
             declare::note(reader, manifest, &known, &children, (name, opened.root.span));
-            let texts = Texts::new(reader, manifest, &known, &links);
+            texts.all().iter().for_each(|bound| learn::text(reader, &bound.text));
             let (known, links) = (&*known, &*links);
             lint::check(&Subject { reader, manifest, known, links, texts: &texts, children: &children });
-            texts
-        } else {
-            Texts::new(&Reader::new(reader.file, &RefCell::default()), manifest, &known, &links)
-        };
+        }
         let flow = Workflow { manifest, known: &known, links: &links, texts: &texts, children: &children };
         let (id, wanted) = lower::workflow(&mut self.builder, &flow, name, entry);
         // Nobody reads what an entry leaves.

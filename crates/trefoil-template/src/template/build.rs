@@ -31,6 +31,8 @@ pub(crate) struct Builder<'t> {
     locals: Vec<Local>,
     strays: Vec<Range<u32>>,
     expressions: Vec<Expression>,
+    /// See [`Program::pieces`].
+    pieces: Vec<(u32, Range<u32>)>,
     blocks: Vec<Block<'t>>,
     frames: Vec<Context<'t>>,
 }
@@ -97,6 +99,7 @@ impl<'t> Builder<'t> {
             locals: Vec::new(),
             strays: Vec::new(),
             expressions: Vec::new(),
+            pieces: Vec::new(),
             blocks: Vec::new(),
             frames: Vec::new(),
         }
@@ -131,7 +134,10 @@ impl<'t> Builder<'t> {
     }
 
     /// A placeholder.
-    pub fn print(&mut self, value: Expression, json: bool) {
+    pub fn print(&mut self, value: Expression, json: bool, tag: Range<usize>) {
+        if self.blocks.is_empty() {
+            self.pieces.push((self.ops.len() as u32, tag.start as u32..tag.end as u32));
+        }
         if let (Expression::Reference(index), false) = (&value, self.blocks.is_empty()) {
             self.deny(*index as usize);
         }
@@ -369,11 +375,11 @@ impl<'t> Builder<'t> {
             } else {
                 let message = format!("`{{{{/{name}}}}}` cannot close `{{{{#{innermost}}}}}`");
                 self.mistakes
-                    .add("template-stray-close", span, message)
+                    .add("template-stray-close", span.clone(), message)
                     .help(format!("close it with `{{{{/{innermost}}}}}`"));
             }
         }
-        self.end_block();
+        self.end_block(span.end);
     }
 
     /// Reports the innermost block as unclosed and ends it.
@@ -386,12 +392,16 @@ impl<'t> Builder<'t> {
                 .add("template-unclosed-block", block.span.clone(), format!("`{{{{#{name}}}}}` is never closed"))
                 .help(format!("end it with `{{{{/{name}}}}}`"));
         }
-        self.end_block();
+        self.end_block(self.source.len());
     }
 
-    fn end_block(&mut self) {
+    /// Ends the innermost block at the end of its closing tag.
+    fn end_block(&mut self, tag_end: usize) {
         let end = self.ops.len() as u32;
         while let Some(block) = self.blocks.pop() {
+            if let Some(op) = block.op.filter(|_| self.blocks.is_empty()) {
+                self.pieces.push((op as u32, block.span.start as u32..tag_end as u32));
+            }
             if let Some(op) = block.op.and_then(|op| self.ops.get_mut(op)) {
                 if !block.has_else {
                     set_otherwise(op, end);
@@ -435,6 +445,7 @@ impl<'t> Builder<'t> {
             text: self.text,
             literals: self.literals,
             ops: self.ops,
+            pieces: self.pieces,
             expressions: self.expressions,
             locals: self.locals,
             strays: self.strays,

@@ -245,7 +245,7 @@ fn read(b: &mut Builder<'_>, tag: Tag) {
         Kind::Comment | Kind::Refused => {}
         Kind::Placeholder => {
             if let Some(value) = placeholder(b, &tag) {
-                b.print(value, false);
+                b.print(value, false, tag.span);
             }
         }
         Kind::Open => block(b, &tag, false),

@@ -1,11 +1,12 @@
 //! Templates: parse once, render many times.
 //!
 //! `scan` finds tags, `plain` (agntz, SirenSpec) and `handlebars` (AEGIS) read them, `build` makes the program,
-//! `render` runs it.
+//! `render` runs it, `part` cuts a placeholder or a block out of it.
 
 pub(crate) mod build;
 pub(crate) mod frame;
 mod handlebars;
+mod part;
 mod plain;
 pub(crate) mod program;
 mod render;

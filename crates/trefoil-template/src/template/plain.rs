@@ -145,11 +145,11 @@ fn inside(b: &mut Builder<'_>, tag: Range<usize>, inner: Range<usize>) {
         Some(sigil @ ('>' | '&' | '^' | '*')) => {
             b.mistakes.add("template-unsupported", tag, format!("tags with `{sigil}` are not supported"));
         }
-        Some(_) => placeholder(b, inner),
+        Some(_) => placeholder(b, tag, inner),
     }
 }
 
-fn placeholder(b: &mut Builder<'_>, inner: Range<usize>) {
+fn placeholder(b: &mut Builder<'_>, tag: Range<usize>, inner: Range<usize>) {
     let text = b.slice(inner.clone());
     let bar = if b.policy.filters { text.find('|') } else { None };
     let span = trimmed(b.source, inner.start..bar.map_or(inner.end, |bar| inner.start + bar));
@@ -173,7 +173,7 @@ fn placeholder(b: &mut Builder<'_>, inner: Range<usize>) {
         None => (None, false),
     };
     let reference = b.reference(path, span, default);
-    b.print(Expression::Reference(reference), json);
+    b.print(Expression::Reference(reference), json, tag);
 }
 
 /// What is written otherwise here and would be no path anyway: `if x`, `end`, `../x`, `json x`.

@@ -57,6 +57,8 @@ pub(crate) struct Program {
     /// Every [`Op::Text`] in order: where its text begins in `text`, and the bytes of the source that it came from.
     pub literals: Vec<(u32, std::ops::Range<u32>)>,
     pub ops: Vec<Op>,
+    /// Every placeholder and every block that is in no other: its operation, and its bytes in the source with all tags.
+    pub pieces: Vec<(u32, std::ops::Range<u32>)>,
     pub expressions: Vec<Expression>,
     pub locals: Vec<Local>,
     /// Paths of what only a block would give, where none is around them.

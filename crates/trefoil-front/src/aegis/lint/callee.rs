@@ -11,7 +11,7 @@ use crate::Reader;
 use crate::aegis::callees::Callee;
 use crate::aegis::directory::Directory;
 use crate::aegis::manifest::Unit;
-use crate::read::respelt;
+use crate::mend::respelt;
 
 /// Names of no unit, or of several.
 pub fn unknown(

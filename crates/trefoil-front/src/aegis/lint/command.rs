@@ -9,7 +9,7 @@ use crate::aegis::manifest::state::StateKind;
 use crate::aegis::manifest::states::system::{Action, FOREIGN, WHY_FOREIGN};
 use crate::aegis::names::Moment;
 use crate::aegis::shell::{Command, Script};
-use crate::read::respelt;
+use crate::mend::respelt;
 
 /// Words that examples of the original use as commands and that never were any.
 const NEVER_BUILT_IN: &[&str] = &["update_context", "finalize", "finalize_success", "finalize_failure"];
@@ -27,7 +27,7 @@ pub fn commands(unit: &Workflow<'_, '_>, found: &mut Found) {
     for (index, action) in actions(unit) {
         let Action::Command { command, .. } = action else { continue };
         // One that is no template is reported as that.
-        if unit.texts.text(Moment::Entering(index), command).is_none() {
+        if unit.texts.get(Moment::Entering(index), command).is_none_or(|text| text.as_template().is_none()) {
             continue;
         }
         let word = command.value.trim();

@@ -7,7 +7,7 @@ use super::unit::{Found, Workflow};
 use crate::aegis::manifest::state::StateKind;
 use crate::aegis::manifest::transition::{Condition, Transition};
 use crate::aegis::names::{Answer, Outcome, StateNames};
-use crate::learn::{self, member_type};
+use crate::types::{is_closed, member_type};
 
 /// Each condition, with its state.
 fn all<'u>(unit: &'u Workflow<'_, '_>) -> impl Iterator<Item = (&'u StateNames, &'u Transition, &'u Condition)> {
@@ -166,7 +166,7 @@ fn lacks(condition: &Condition, answer: &Answer) -> Option<(&'static str, Lack)>
             let kind = declared.get("type").and_then(Value::as_str);
             (words || matches!(kind, Some("boolean" | "object" | "array" | "null"))).then_some(Lack::Kind)
         }
-        None if learn::is_closed(&answer.schema, what) => Some(Lack::Closed),
+        None if is_closed(&answer.schema, what) => Some(Lack::Closed),
         None => lists_all(&answer.schema).then_some(Lack::Undeclared),
     };
     looked_at.iter().find_map(|what| Some((*what, lack(what)?)))

@@ -6,15 +6,14 @@ use trefoil_syntax::yaml::{Kind, Node};
 use super::template;
 use super::unit::{Found, Workflow};
 use crate::aegis::names::Moment;
-use crate::learn::Resolve;
-use crate::names::Binder;
+use crate::names::{Place, is_there};
 
 /// Looks at every text of the context.
 pub fn templates(unit: &Workflow<'_, '_>, found: &mut Found) {
     if let Some(node) = &unit.workflow.context_node {
         let place = unit.names.place(Moment::End, Position::Data);
-        let binder = Binder::new(&place);
-        texts(unit, node, &|path| binder.is_there(path, true), found);
+        let root = place.root();
+        texts(unit, node, &|path| is_there(&place, &root, path, true), found);
     }
 }
 

@@ -10,7 +10,7 @@ use crate::names::{Doubt, Sort, Use};
 
 /// Feedback that goes back to a state of a loop, where nothing reads any: the next round is the same as the last one.
 pub fn unread(unit: &Workflow<'_, '_>, found: &mut Found) {
-    if unit.texts.uses.iter().any(|(_, used)| reads_feedback(used)) {
+    if unit.texts.uses().any(|(_, used)| reads_feedback(used)) {
         return;
     }
     let varied = varied(unit);
@@ -51,6 +51,6 @@ fn varied(unit: &Workflow<'_, '_>) -> BTreeSet<usize> {
         };
         built_in || entries.iter().enumerate().any(changes)
     };
-    let read = unit.texts.uses.iter().filter(|(_, used)| varies(used));
+    let read = unit.texts.uses().filter(|(_, used)| varies(used));
     read.filter_map(|(moment, _)| matches!(moment, Moment::Entering(_)).then(|| moment.state()).flatten()).collect()
 }

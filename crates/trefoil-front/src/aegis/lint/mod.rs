@@ -9,6 +9,7 @@ mod context;
 mod cycle;
 mod feedback;
 mod given;
+mod handler;
 mod input;
 mod key;
 mod limit;
@@ -21,6 +22,7 @@ mod result;
 mod state;
 mod target;
 mod template;
+mod text;
 mod unit;
 
 use std::collections::BTreeSet;
@@ -34,6 +36,7 @@ pub use unit::{Agent, Workflow};
 
 /// The finders of mistakes in workflows.
 const OF_WORKFLOWS: &[fn(&Workflow<'_, '_>, &mut Found)] = &[
+    text::of_workflow,
     state::names,
     state::unanswered,
     reach::initial,
@@ -59,8 +62,15 @@ const OF_WORKFLOWS: &[fn(&Workflow<'_, '_>, &mut Found)] = &[
 ];
 
 /// The finders of mistakes in agents.
-const OF_AGENTS: &[fn(&Agent<'_, '_>, &mut Found)] =
-    &[prompt::unknown, prompt::unread, prompt::unread_context, prompt::templates, prompt::files, limit::iteration];
+const OF_AGENTS: &[fn(&Agent<'_, '_>, &mut Found)] = &[
+    text::of_agent,
+    prompt::unknown,
+    prompt::unread,
+    prompt::unread_context,
+    prompt::templates,
+    prompt::files,
+    limit::iteration,
+];
 
 /// The mistakes in a workflow. `said`: the missing agents that were told of already.
 pub fn workflow(unit: &Workflow<'_, '_>, said: &mut BTreeSet<Arc<str>>) -> Vec<Diagnostic> {

@@ -10,8 +10,8 @@ use crate::names::{End, Sort};
 
 /// Names that are not there.
 pub fn unknown(unit: &Workflow<'_, '_>, found: &mut Found) {
-    for (moment, used) in &unit.texts.uses {
-        judge(&Asked { unit, names: unit.names, moment: *moment, used }, found);
+    for (moment, used) in unit.texts.uses() {
+        judge(&Asked { unit, names: unit.names, moment, used }, found);
     }
 }
 

@@ -7,7 +7,7 @@ use trefoil_syntax::{Diagnostic, suggest};
 
 use super::unit::{Found, Workflow};
 use crate::aegis::manifest::schema::JsonSchema;
-use crate::read::respelt;
+use crate::mend::respelt;
 
 /// A schema for what nobody puts together.
 pub fn without_template(unit: &Workflow<'_, '_>, found: &mut Found) {

@@ -14,7 +14,7 @@ use crate::project::resolve_path;
 
 /// Names that a prompt does not have.
 pub fn unknown(unit: &Agent<'_, '_>, found: &mut Found) {
-    for (_, used) in &unit.texts.uses {
+    for (_, used) in unit.texts.uses() {
         match &used.bound.end {
             End::Nothing(stop) if stop.segment == 0 => found.push(no_name(unit, used, &stop.before.names)),
             End::Open(1) if used.reference.path.first().is_some_and(|s| &*s.name == "input") => {
@@ -67,8 +67,8 @@ fn no_field(unit: &Agent<'_, '_>, used: &Use) -> Option<Diagnostic> {
 /// What the prompt shows: the first names of its references; none: perhaps everything, or nobody knows.
 fn shown<'u>(unit: &'u Agent<'_, '_>) -> Option<Vec<&'u str>> {
     let prompt = unit.agent.prompt.as_ref()?;
-    unit.texts.text(PROMPT, prompt)?;
-    let uses = unit.texts.uses.iter().map(|(_, used)| used.reference.path.first().map(|s| &*s.name));
+    unit.texts.get(PROMPT, prompt)?.as_template()?;
+    let uses = unit.texts.uses().map(|(_, used)| used.reference.path.first().map(|s| &*s.name));
     uses.collect()
 }
 

@@ -5,7 +5,7 @@ use trefoil_syntax::{Diagnostic, Location, suggest};
 use super::unit::{Found, Workflow};
 use crate::aegis::manifest::state::StateKind;
 use crate::aegis::manifest::transition::{Condition, Transition, leave_success_open};
-use crate::read::respelt;
+use crate::mend::respelt;
 
 fn at_state(unit: &Workflow<'_, '_>, state: usize) -> Location {
     unit.names.states.get(state).map_or(unit.reader.at(unit.workflow.span), |s| s.span)

@@ -4,7 +4,7 @@ use trefoil_syntax::yaml::Text;
 use trefoil_syntax::{Diagnostic, suggest};
 
 use super::unit::{Found, Workflow};
-use crate::read::respelt;
+use crate::mend::respelt;
 
 /// Targets that are no state.
 pub fn unknown(unit: &Workflow<'_, '_>, found: &mut Found) {

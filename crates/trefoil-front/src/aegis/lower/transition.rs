@@ -7,6 +7,7 @@ use super::condition::{Test, between, compare, never, one_of};
 use super::scene::Scene;
 use crate::aegis::manifest::transition::{self as written, Condition, NO, YES};
 use crate::aegis::names::{Moment, Outcome, path};
+use crate::bound::BoundText;
 
 /// The transitions of a state.
 pub fn lower(scene: &Scene<'_>, state: usize, transitions: &[written::Transition]) -> Vec<Transition> {
@@ -43,7 +44,7 @@ fn lower_condition(
     condition: &Condition,
 ) -> (Takes, Option<Cond>) {
     if let Condition::Custom(text) = condition {
-        return (Takes::Both, scene.texts.condition(Moment::Deciding(state), text));
+        return (Takes::Both, scene.texts.get(Moment::Deciding(state), text).and_then(BoundText::cond));
     }
     let impossible = scene.names.states.get(state).is_some_and(|s| s.never_holds(condition).is_some());
     let (takes, made) = match impossible {

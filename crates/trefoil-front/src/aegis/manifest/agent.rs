@@ -10,7 +10,7 @@ use super::execution::{self, Execution};
 use super::metadata::{self, Identity};
 use super::schema::{self, JsonSchema};
 use super::{RefusedFeature, Unit, declared, duration, texts, words};
-use crate::read::respelt;
+use crate::mend::respelt;
 use crate::{Fields, Need, NeedKind, Reader};
 
 /// An agent.
@@ -35,6 +35,8 @@ pub struct Agent {
     pub execution: Execution,
     /// `security.resources.timeout` in milliseconds: a limit for all iterations together.
     pub deadline_ms: Option<u64>,
+    /// The templates of `output_handler`.
+    pub handler_templates: Vec<Text>,
     /// What it declares that this version does not run.
     pub refused: Vec<RefusedFeature>,
 }
@@ -70,6 +72,7 @@ pub fn read(reader: &Reader<'_>, fields: &mut Fields<'_, '_>) -> Agent {
         input_schema: None,
         execution: Execution::default(),
         deadline_ms: None,
+        handler_templates: Vec::new(),
         refused: Vec::new(),
     };
     if let Some(mut spec) = fields.require("spec").and_then(|e| reader.fields(&e.value, "spec")) {
@@ -136,7 +139,7 @@ fn read_spec(reader: &Reader<'_>, spec: &mut Fields<'_, '_>, agent: &mut Agent) 
         agent.refused.push(RefusedFeature::report(reader, entry.key.span, "an agent with `tools`", why));
     }
     if let Some(entry) = spec.take("output_handler") {
-        agent.refused.extend(output_handler(reader, &entry.value, entry.key.span));
+        agent.refused.extend(output_handler(reader, &entry.value, entry.key.span, &mut agent.handler_templates));
     }
     if let Some(entry) = spec.take("schedule") {
         declared::schedule(reader, &entry.value);
@@ -235,14 +238,19 @@ fn in_security(entry: &Entry) -> Option<&'static str> {
 }
 
 /// A handler that nobody requires is left out with a warning; one whose failure would fail the run is refused.
-pub fn output_handler(reader: &Reader<'_>, node: &Node, span: Span) -> Option<RefusedFeature> {
+pub fn output_handler(
+    reader: &Reader<'_>,
+    node: &Node,
+    span: Span,
+    templates: &mut Vec<Text>,
+) -> Option<RefusedFeature> {
     let mut handler = reader.fields(node, "output_handler")?;
     let kinds = [("agent", ()), ("webhook", ()), ("container", ()), ("mcp_tool", ())];
     let kinds = kinds.map(|(word, ())| (word, word));
     let kind = handler.require("type").and_then(|e| reader.word(&e.value, "type", &kinds));
     let required = handler.boolean("required") == Some(true);
     if let Some(kind) = kind {
-        declared::output_handler(&mut handler, kind);
+        templates.extend(declared::output_handler(&mut handler, kind));
         if matches!(kind, "agent" | "webhook") { handler.finish() } else { handler.misspelt() }
     }
     if required {

@@ -5,7 +5,7 @@
 use trefoil_syntax::Diagnostic;
 use trefoil_syntax::yaml::{Entry, Node, Scalar, Text};
 
-use super::{handler, text_list, texts};
+use super::{text_list, texts};
 use crate::{Fields, Reader};
 
 /// What the value of a key must be.
@@ -202,8 +202,8 @@ pub fn delivery(reader: &Reader<'_>, node: &Node) {
     fields.finish();
 }
 
-/// `output_handler` apart from `type` and `required`; `kind` is the word of its type.
-pub fn output_handler(handler: &mut Fields<'_, '_>, kind: &str) {
+/// `output_handler` apart from `type` and `required`; `kind` is the word of its type. Its templates.
+pub fn output_handler(handler: &mut Fields<'_, '_>, kind: &str) -> Vec<Text> {
     let keys: &[Key] = match kind {
         "agent" => &[("agent_id", Part::Text, true), ("input_template", Part::Template, false)],
         "webhook" => &[
@@ -213,10 +213,12 @@ pub fn output_handler(handler: &mut Fields<'_, '_>, kind: &str) {
             ("body_template", Part::Template, false),
             ("retry", Part::Any, false),
         ],
-        _ => return,
+        _ => return Vec::new(),
     };
     read(handler, keys);
     read(handler, &[("timeout_seconds", Part::Count(1, 31_536_000), false)]);
+    let templates = keys.iter().filter(|(_, part, _)| matches!(part, Part::Template));
+    templates.filter_map(|(key, ..)| handler.entry(key)?.value.string().cloned()).collect()
 }
 
 /// `runtime` apart from model and temperature. Answers the keys that are there.
@@ -312,13 +314,9 @@ fn check(reader: &Reader<'_>, entry: &Entry, key: &'static str, part: Part) {
                 refuse("write five fields, such as `0 8 * * 1-5` for 8:00 on working days");
             }
         }
+        Part::Template => drop(reader.text(node, key)),
         Part::Texts => drop(text_list(reader, node, key)),
         Part::Pairs => drop(texts(reader, node, key)),
-        Part::Template => {
-            if let Some(text) = reader.text(node, key) {
-                handler::check(reader, text);
-            }
-        }
         Part::Any => {}
     }
 }

@@ -6,7 +6,6 @@ pub mod consensus;
 pub mod declared;
 pub mod duration;
 pub mod execution;
-pub mod handler;
 pub mod metadata;
 pub mod schema;
 pub mod state;
@@ -20,7 +19,7 @@ use std::sync::Arc;
 use trefoil_syntax::Span;
 use trefoil_syntax::yaml::{Entry, Kind, Node, Scalar, Text};
 
-use crate::read::respelt;
+use crate::mend::respelt;
 use crate::{Fields, Reader};
 use trefoil_syntax::suggest::Near;
 

@@ -14,7 +14,7 @@ use super::states::system::SystemState;
 use super::states::{agent, container, human, parallel, subworkflow, system};
 use super::transition::{self, Transition};
 use super::{RefusedFeature, agent::output_handler, declared, duration, spelled, words};
-use crate::read::respelt;
+use crate::mend::respelt;
 use crate::{Fields, Reader};
 use trefoil_syntax::suggest::Near;
 
@@ -42,6 +42,8 @@ pub struct State {
     pub max_visits: u32,
     /// Where that is written.
     pub max_visits_at: Option<Span>,
+    /// The templates of `output_handler`.
+    pub handler_templates: Vec<Text>,
     /// What it declares that this version does not run.
     pub refused: Vec<RefusedFeature>,
 }
@@ -136,8 +138,9 @@ pub fn read(reader: &Reader<'_>, node: &Node, name: Option<&Text>) -> Option<Sta
     let max_visits_at = fields.entry("max_state_visits").map(|e| e.value.span);
     let transitions = fields.take("transitions").map(|e| transition::read_all(reader, &e.value));
     let lost = if transitions.as_ref().is_none_or(Vec::is_empty) { lost(fields.entries()) } else { Vec::new() };
+    let mut handler_templates = Vec::new();
     if let Some(entry) = fields.take("output_handler") {
-        refused.extend(output_handler(reader, &entry.value, entry.key.span));
+        refused.extend(output_handler(reader, &entry.value, entry.key.span, &mut handler_templates));
     }
     if !matches!(kind_body, Some(StateKind::Container(_))) {
         if let Some(entry) = fields.take("volumes") {
@@ -162,6 +165,7 @@ pub fn read(reader: &Reader<'_>, node: &Node, name: Option<&Text>) -> Option<Sta
         timeout_at,
         max_visits,
         max_visits_at,
+        handler_templates,
         refused,
     })
 }

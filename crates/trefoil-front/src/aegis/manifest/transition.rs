@@ -5,7 +5,7 @@ use trefoil_syntax::yaml::{Node, Scalar, Text};
 use trefoil_syntax::{Diagnostic, Span};
 
 use super::{spelled, words};
-use crate::read::respelt;
+use crate::mend::respelt;
 use crate::{Fields, Reader};
 
 /// A transition.

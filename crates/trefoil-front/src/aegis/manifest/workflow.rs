@@ -13,7 +13,7 @@ use super::metadata::{self, Identity};
 use super::schema::{self, JsonSchema};
 use super::state::{self, State};
 use super::words;
-use crate::read::respelt;
+use crate::mend::respelt;
 use crate::read::to_value;
 use crate::{Fields, Reader};
 

@@ -9,8 +9,9 @@ use crate::Document;
 use crate::aegis::directory::Directory;
 use crate::aegis::manifest::state::StateKind;
 use crate::aegis::manifest::{self, Unit};
-use crate::learn::{self, Members, object_of};
+use crate::names::{Members, places};
 use crate::read::to_value;
+use crate::types::object_of;
 
 /// An answer.
 #[derive(Clone)]
@@ -50,7 +51,7 @@ impl Answer {
     fn of_agent(document: &Document) -> Option<Self> {
         let node = manifest::answer_schema(&document.root)?;
         let schema = to_value(node);
-        Some(Self { members: learn::places(document.file, node, &schema), schema })
+        Some(Self { members: places(document.file, node, &schema), schema })
     }
 
     /// Of its `output_template`; without one it is what its last state answered.
@@ -58,7 +59,7 @@ impl Answer {
         let template = manifest::of_metadata(&document.root, "output_template")?.mapping()?;
         let node = manifest::of_metadata(&document.root, "output_schema");
         let declared = node.map_or(Value::Bool(true), to_value);
-        let places = node.map(|n| learn::places(document.file, n, &declared)).unwrap_or_default();
+        let places = node.map(|n| places(document.file, n, &declared)).unwrap_or_default();
         let schema = object_of(template.entries.iter().map(|entry| {
             let of_key = declared.get("properties").and_then(|p| p.get(&entry.key.value));
             (entry.key.value.clone(), of_key.cloned().unwrap_or(Value::Bool(true)))

@@ -15,6 +15,7 @@ use crate::aegis::manifest::execution::ValidatorKindSpec;
 use crate::aegis::manifest::schema::JsonSchema;
 use crate::aegis::manifest::workflow::Workflow;
 use crate::learn;
+use crate::names::places;
 
 /// Notes one declaration.
 fn declare(
@@ -80,7 +81,7 @@ fn declare_output(reader: &Reader<'_>, workflow: &Workflow, whole: Location) {
     for entry in workflow.output_template.iter().filter_map(|n| n.mapping()).flat_map(|m| &m.entries) {
         let (key, at) = (&entry.key, reader.at(entry.key.content()));
         let schema = workflow.output_schema.as_ref().filter(|s| s.properties().any(|(p, _)| *p == key.value));
-        match schema.and_then(|s| learn::places(at.file, &s.node, &s.json).place(&key.value)) {
+        match schema.and_then(|s| places(at.file, &s.node, &s.json).place(&key.value)) {
             Some(declared) => learn::names_at(reader, at, Some(declared)),
             None => {
                 let place = (at, learn::whole(entry), Some(whole));

@@ -12,7 +12,7 @@ use super::answer::Answer;
 use super::paths::Paths;
 use super::spelling::path;
 use crate::aegis::manifest::schema::JsonSchema;
-use crate::learn::Members;
+use crate::names::Members;
 
 /// Fields of a start input that nobody has to declare.
 pub const ALWAYS: &[&str] = &["task", "intent", "attachments", "tenant_id", "input"];

@@ -8,7 +8,7 @@ use trefoil_template::Segment;
 use super::known::{Moment, WorkflowNames};
 use super::root;
 use super::spelling::TAGS;
-use crate::lookalike::Tags;
+use crate::names::Tags;
 use crate::names::{Bound, Entry, Place};
 
 /// A place of a workflow.

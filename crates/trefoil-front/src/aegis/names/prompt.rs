@@ -8,9 +8,9 @@ use trefoil_template::{Object, Segment, Value};
 use super::board;
 use super::known::Input;
 use super::spelling::{TAGS, path, plain};
-use crate::learn::{integer_type, text_type};
-use crate::lookalike::{Tags, is_path};
 use crate::names::{Bound, End, Entry, Found, Listed, Names, Place, Read, loose};
+use crate::names::{Tags, is_path};
+use crate::types::{integer_type, text_type};
 
 /// Fields of an input that no agent has to declare.
 pub const FREE: &[&str] = &["intent", "attachments"];

@@ -9,8 +9,9 @@ use super::answer::Answer;
 use super::known::{Outcome, StateNames, WorkflowNames};
 use super::spelling::path;
 use super::whole;
-use crate::learn::{Members, integer_type, is_closed, list_of, object_of, text_type};
+use crate::names::Members;
 use crate::names::{Entry, Found, Listed, Names, Read, Sort, loose};
+use crate::types::{integer_type, is_closed, list_of, object_of, text_type};
 
 /// What the result of one container has, beside the same once more under `output`.
 const CONTAINER: [&str; 6] = ["status", "exit_code", "stdout", "stderr", "duration_ms", "attempts"];

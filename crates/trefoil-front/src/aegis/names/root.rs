@@ -10,8 +10,8 @@ use super::known::{Moment, Outcome, WorkflowNames};
 use super::paths::Before;
 use super::spelling::{path, plain};
 use super::{result, whole};
-use crate::learn::{integer_type, object_type, text_type};
 use crate::names::{Bound, Doubt, End, Entry, Found, Listed, Names, Nothing, Read, Sort, bind, loose};
+use crate::types::{integer_type, object_type, text_type};
 
 /// The names of a moment.
 pub fn entry(names: &Arc<WorkflowNames>, moment: Moment) -> Entry {

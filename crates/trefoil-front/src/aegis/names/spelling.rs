@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use trefoil_template::Segment;
 
-use crate::lookalike::{Tags, is_path};
+use crate::names::{Tags, is_path};
 
 /// A path of names.
 pub fn path(names: &[&str]) -> Vec<Arc<str>> {

@@ -17,7 +17,8 @@ use crate::aegis::manifest::states::system::Action;
 use crate::aegis::manifest::transition;
 use crate::aegis::manifest::workflow::Workflow;
 use crate::aegis::shell;
-use crate::learn::{self, Members, type_of};
+use crate::names::{Members, places};
+use crate::types::type_of;
 
 impl WorkflowNames {
     /// Of a workflow; gives each of its states a slot.
@@ -71,7 +72,7 @@ impl WorkflowNames {
 impl Input {
     /// As declared.
     pub fn of(file: FileId, schema: Option<&JsonSchema>) -> Self {
-        let members = schema.map(|s| learn::places(file, &s.node, &s.json)).unwrap_or_default();
+        let members = schema.map(|s| places(file, &s.node, &s.json)).unwrap_or_default();
         Self { schema: schema.cloned(), members }
     }
 }

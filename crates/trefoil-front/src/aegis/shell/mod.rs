@@ -5,8 +5,6 @@ mod echo;
 mod scan;
 mod script;
 
-use std::ops::Range;
-
 pub use echo::{Word, is_plain_echo};
 pub use script::Script;
 
@@ -33,18 +31,5 @@ impl Command {
             script.text.clone_from(text);
         }
         Self::Script(script)
-    }
-    /// The bytes of what is a value of its own when it is run.
-    pub fn placeholders(&self) -> Vec<Range<usize>> {
-        match self {
-            Self::Echo(words) => words
-                .iter()
-                .filter_map(|word| match word {
-                    Word::Value(range) => Some(range.clone()),
-                    Word::Text(_) => None,
-                })
-                .collect(),
-            Self::Script(script) => script.parameters.clone(),
-        }
     }
 }

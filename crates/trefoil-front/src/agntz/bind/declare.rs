@@ -7,8 +7,10 @@ use trefoil_template::Value;
 use super::subject::Subject;
 use crate::agntz::manifest::{Kind, OutputMap, Pipeline, ToolAgent};
 use crate::agntz::names::{AgentNames, Outside};
-use crate::learn::{self, Members, member_type};
+use crate::learn;
+use crate::names::Members;
 use crate::read::Reader;
+use crate::types::member_type;
 
 /// The agent, unless it is written inside of a step that goes by its id: then that is what templates name, and the step
 /// is declared there.

@@ -23,6 +23,7 @@ use crate::agntz::manifest::{self, Agent, Place};
 use crate::agntz::names::{AgentNames, At, Here, Purpose};
 use crate::agntz::signature::{Link, Prompted, Signature};
 use crate::bound::BoundText;
+use crate::learn;
 use crate::project::Project;
 use crate::read::{Findings, Reader};
 
@@ -123,7 +124,7 @@ impl Texts {
         let here = Arc::new(Here { names: names.clone(), at, purpose, position });
         let make = if purpose == Purpose::Condition { BoundText::condition } else { BoundText::template };
         let bound = make(reader.file, source, &Policy::AGNTZ, here.clone());
-        bound.note(reader);
+        learn::text(reader, &bound);
         for one in &bound.uses {
             let slot = match one.bound.source {
                 Source::Slot(slot) => Some(slot).filter(|s| *s == names.input || Some(*s) == names.query),

@@ -12,8 +12,9 @@ use crate::agntz::ids::{AgentRef, state_key};
 use crate::agntz::manifest::{OutputMap, Pipeline, Step, Target};
 use crate::agntz::names::{AgentNames, At, Order, Purpose, StepName, When};
 use crate::agntz::signature::Exported;
-use crate::learn::{Members, object_of};
+use crate::names::Members;
 use crate::read::Reader;
+use crate::types::object_of;
 
 /// Names the steps of a pipeline.
 pub fn name(reader: &Reader<'_>, pipeline: &Pipeline<'_>, parallel: bool, names: &mut AgentNames, slots: &mut Slots) {

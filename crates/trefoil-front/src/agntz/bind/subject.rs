@@ -7,7 +7,7 @@ use trefoil_template::Value;
 
 use crate::agntz::manifest::Agent;
 use crate::agntz::signature::Exported;
-use crate::learn::Members;
+use crate::names::Members;
 
 /// An agent and where it is.
 pub struct Subject<'a, 'p> {

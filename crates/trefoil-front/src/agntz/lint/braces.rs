@@ -7,7 +7,8 @@ use trefoil_syntax::yaml::{Style, Text};
 
 use crate::agntz::manifest::{Http, Tree};
 use crate::agntz::names::{AgentNames, At, Here};
-use crate::lookalike::{self, is_path};
+use crate::lint::lookalike;
+use crate::names::is_path;
 use crate::read::Reader;
 
 /// Keys whose values are words of their own, whatever else has such a name.
@@ -21,14 +22,14 @@ pub fn check(reader: &Reader<'_>, names: &Arc<AgentNames>, source: &Text, at: At
     let value = source.value.trim();
     let is_there = |path: &str| Here::anywhere(names, at).has(path);
     if let Some(path) = in_signs(value).filter(|path| is_path(path) && is_there(path)) {
-        return lookalike::bare_as(reader, source, value, path);
+        return reader.report(lookalike::bare_as(reader.file, source, value, path));
     }
     let path = value;
     let one_word = !path.contains('.');
     if !is_path(path) || (one_word && WORDS.contains(&key)) || !is_there(path) {
         return;
     }
-    lookalike::bare(reader, source, path);
+    reader.report(lookalike::bare(reader.file, source, path));
 }
 
 /// What stands in the signs of another language, as the whole of a value: `$body`, `%body%`, and braces of full width.

@@ -112,7 +112,7 @@ fn quoted_placeholder(text: &str) -> Option<(std::ops::Range<usize>, &str)> {
         let inner = text.get(start + 1..)?;
         let inner = inner.get(..inner.find(quote)?)?;
         let path = inner.strip_prefix("{{")?.strip_suffix("}}")?;
-        crate::lookalike::is_path(path.trim()).then_some((start..start + inner.len() + 2, inner))
+        crate::names::is_path(path.trim()).then_some((start..start + inner.len() + 2, inner))
     })
 }
 

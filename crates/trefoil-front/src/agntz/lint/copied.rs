@@ -7,7 +7,7 @@ use trefoil_syntax::Diagnostic;
 use trefoil_syntax::yaml::Text;
 
 use crate::agntz::names::{AgentNames, At, Here};
-use crate::lookalike::is_path;
+use crate::names::is_path;
 use crate::read::Reader;
 
 /// More entries than this are a table, and not compared with each other.

@@ -15,7 +15,8 @@ use crate::agntz::schema::fits;
 use crate::agntz::signature::{Property, Signature};
 use crate::bound::BoundText;
 use crate::learn;
-use crate::read::{Reader, respelt};
+use crate::mend::respelt;
+use crate::read::Reader;
 
 /// Looks at the steps of a pipeline.
 pub fn check(reader: &Reader<'_>, bound: &BoundAgent<'_>, pipeline: &Pipeline<'_>) {

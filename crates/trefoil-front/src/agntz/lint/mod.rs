@@ -17,7 +17,7 @@ use trefoil_syntax::hash::HashSet;
 use super::bind::{BoundAgent, Callee, Units};
 use super::manifest::{Kind, Llm, OutputMap, Pipeline, ToolAgent, ToolUse};
 use super::names::At;
-use crate::build;
+use crate::lint;
 use crate::read::Reader;
 
 /// Looks at everything that an entry reaches.
@@ -54,7 +54,9 @@ fn texts(reader: &Reader<'_>, bound: &BoundAgent<'_>) {
     // Where names are not declared, one warning a name is enough.
     let mut said = HashSet::default();
     for text in &bound.texts.all {
-        build::check(reader, &text.bound);
+        let mut found = Vec::new();
+        lint::text(&text.bound, &mut found);
+        found.into_iter().for_each(|d| reader.report(d));
         unresolved::check(reader, &text.here, &text.bound.uses, &mut said);
         compare::check(reader, text);
     }

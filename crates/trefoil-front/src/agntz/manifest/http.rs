@@ -5,7 +5,7 @@ use trefoil_syntax::{Diagnostic, Span, suggest};
 
 use super::texts::{Tree, body_tree, text_map};
 use super::{auth, texts};
-use crate::read::respelt;
+use crate::mend::respelt;
 use crate::read::{Fields, Reader};
 
 /// An http request with templates.

@@ -10,6 +10,7 @@ mod http;
 mod llm;
 mod maker;
 mod model;
+mod model_call;
 mod pipeline;
 mod texts;
 mod tool;
@@ -189,7 +190,7 @@ pub fn agent<'n>(reader: &Reader<'_>, node: &'n Node, place: Place) -> Option<Ag
         }
     }
     let kind = match other.or(kind) {
-        Some(Word::Llm) => Kind::Llm(Box::new(llm::read(&mut fields, id))),
+        Some(Word::Llm) => Kind::Llm(Box::new(model_call::read(&mut fields, id))),
         Some(Word::Tool) => Kind::Tool(Box::new(tool::read(&mut fields))),
         Some(Word::Sequential) => Kind::Sequential(pipeline::sequential(&mut fields)),
         Some(Word::Parallel) => Kind::Parallel(pipeline::parallel(&mut fields)),

@@ -15,7 +15,7 @@ use trefoil_syntax::{FileId, Location};
 use trefoil_template::{Condition, Policy, Segment};
 
 use crate::agntz::signature::{Inputs, Signature};
-use crate::lookalike::Tags;
+use crate::names::Tags;
 use crate::names::{Bound, Doubt, End, Entry, Place};
 
 /// The namespaces, which are no state: the driver fills in what they hold at the effect (decisions A18, C8).

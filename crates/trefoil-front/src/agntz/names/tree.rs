@@ -10,8 +10,9 @@ use trefoil_template::{Missing, Value};
 use super::step::standing;
 use super::{AgentNames, At, StepName};
 use crate::agntz::signature::{Exported, Signature};
-use crate::learn::{Members, object_type, text_type};
+use crate::names::Members;
 use crate::names::{Doubt, Entry, Found, Names, Nothing, member};
+use crate::types::{object_type, text_type};
 
 /// The names of a place. A path without segments is the whole input.
 pub fn root(names: Arc<AgentNames>, at: At) -> Entry {

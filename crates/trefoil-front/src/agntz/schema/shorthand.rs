@@ -4,7 +4,7 @@ use trefoil_syntax::yaml::{Mapping, Node, Text};
 use trefoil_syntax::{Diagnostic, suggest};
 use trefoil_template::{Object, Value};
 
-use crate::read::respelt;
+use crate::mend::respelt;
 use crate::read::to_value;
 use crate::schema::canonical;
 use crate::schema::keywords::{KEYWORDS, holds};

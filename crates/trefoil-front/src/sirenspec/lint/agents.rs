@@ -5,7 +5,7 @@ use trefoil_syntax::yaml::Text;
 use trefoil_syntax::{Diagnostic, suggest};
 
 use super::subject::Subject;
-use crate::read::respelt;
+use crate::mend::respelt;
 use crate::sirenspec::manifest::{AgentNode, NodeKind, Worker};
 use crate::sirenspec::names::binding::unused;
 

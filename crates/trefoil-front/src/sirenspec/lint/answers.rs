@@ -11,7 +11,6 @@ use trefoil_template::{Comparison, Expression, Function, Value};
 use super::subject::Subject;
 use crate::mend;
 use crate::sirenspec::manifest::{NodeKind, OnFailure};
-use crate::sirenspec::names::binding::Bound;
 use crate::sirenspec::names::stand::{Reading, Stand};
 
 /// A word that an edge compares an answer with.
@@ -31,8 +30,8 @@ pub fn check(subject: &Subject<'_, '_>) {
     for link in (0..subject.known.nodes.len()).flat_map(|at| subject.links.incoming(at)) {
         let when = subject.manifest.edges.get(link.edge).and_then(|edge| edge.when);
         let bound = when.and_then(|when| subject.texts.get(Reading::EdgeFrom(link.from), Stand::Plain, when));
-        let (Some(cond), Some(when)) = (bound.and_then(Bound::condition), when) else { continue };
-        let mut look = Look { subject, nodes: &nodes, cond, when, words: &mut words };
+        let (Some(cond), Some(when)) = (bound.and_then(|bound| bound.text.cond()), when) else { continue };
+        let mut look = Look { subject, nodes: &nodes, cond: &cond, when, words: &mut words };
         look.truth(cond.condition.expression());
     }
     words.iter().for_each(|(node, asked)| unknown(subject, *node, asked));

@@ -6,7 +6,7 @@ use trefoil_syntax::yaml::{Entry, Text};
 use trefoil_syntax::{Diagnostic, Severity, suggest};
 
 use super::subject::Subject;
-use crate::read::respelt;
+use crate::mend::respelt;
 use crate::sirenspec::manifest::{CallNode, NodeKind};
 use crate::sirenspec::names::child::Child;
 

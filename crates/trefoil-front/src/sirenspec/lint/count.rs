@@ -5,9 +5,9 @@ use trefoil_template::Value;
 
 use super::list::default_of;
 use super::subject::{Subject, outside};
+use crate::bound::BoundText;
 use crate::names::Use;
 use crate::sirenspec::manifest::{MAX_SWARM_SIZE, Over, Size};
-use crate::sirenspec::names::binding::Bound;
 use crate::sirenspec::names::stand::Stand;
 
 /// Looks at every number that a template gives.
@@ -22,13 +22,13 @@ pub fn check(subject: &Subject<'_, '_>) {
 }
 
 /// It is a placeholder by itself, and its default a number.
-fn whole(subject: &Subject<'_, '_>, bound: &Bound<'_>) {
-    let Some(template) = bound.template().map(|text| &text.template) else { return };
+fn whole(subject: &Subject<'_, '_>, bound: &BoundText) {
+    let Some(template) = bound.as_template() else { return };
     // A text of digits and placeholders may come to a number.
-    let words = outside(&bound.text.value, template);
+    let words = outside(&bound.source.value, template);
     if !words.trim().is_empty() && !words.trim().bytes().all(|b| b.is_ascii_digit()) {
-        let message = format!("`swarm_size` must be a whole number, and `{}` can be none", bound.text.value.trim());
-        let d = Diagnostic::error("wrong-type", subject.reader.at(bound.text.span), message);
+        let message = format!("`swarm_size` must be a whole number, and `{}` can be none", bound.source.value.trim());
+        let d = Diagnostic::error("wrong-type", bound.at, message);
         return subject.reader.report(d.help("give it a number, or a placeholder and nothing else"));
     }
     for used in &bound.uses {

@@ -34,7 +34,7 @@ fn reads(subject: &Subject<'_, '_>, node: usize, variable: &str, of: impl Fn(Sta
     let named = |used: &Use| used.reference.path.first().is_some_and(|head| *head.name == *variable);
     let texts = subject.texts.all().iter().filter(|text| text.here.who == Reading::Node(node));
     let mut texts = texts.filter(|text| text.here.instance().is_some() && of(text.here.stand));
-    texts.any(|text| text.uses.iter().any(named))
+    texts.any(|bound| bound.text.uses.iter().any(named))
 }
 
 /// An input that is the name of the list's element, and not the element.
@@ -56,7 +56,7 @@ fn bare_variable(subject: &Subject<'_, '_>, factory: &FactoryNode<'_>) -> bool {
 /// they are told apart by their position.
 fn same_for_all(subject: &Subject<'_, '_>, at: usize, factory: &FactoryNode<'_>, list: &Text) {
     let Some(bound) = subject.text(at, Stand::Decides("for_each"), list) else { return };
-    let Some(template) = bound.template().map(|text| &text.template) else { return };
+    let Some(template) = bound.as_template() else { return };
     // Where the list is made of `item`, that is the slip; and one item is all there is to do.
     let confused = template.references().iter().any(|r| r.path.first().is_some_and(|s| *s.name == *"item"));
     let written = || template.literal().and_then(written_list);

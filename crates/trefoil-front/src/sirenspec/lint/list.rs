@@ -4,10 +4,10 @@ use trefoil_syntax::Diagnostic;
 use trefoil_template::{Reference, Value};
 
 use super::subject::{Subject, outside};
+use crate::bound::BoundText;
 use crate::mend;
 use crate::names::Use;
 use crate::sirenspec::manifest::{NodeKind, Over, Root, Size};
-use crate::sirenspec::names::binding::Bound;
 use crate::sirenspec::names::known::words;
 use crate::sirenspec::names::stand::Stand;
 use crate::sirenspec::names::types::written_list;
@@ -19,7 +19,7 @@ pub fn check(subject: &Subject<'_, '_>) {
             && let Some(bound) = subject.text(at, Stand::Decides("for_each"), text)
         {
             whole(subject, bound);
-            let single = bound.template().is_some_and(|text| text.template.is_single());
+            let single = bound.as_template().is_some_and(|template| template.is_single());
             for used in bound.uses.iter().filter(|_| single) {
                 match &used.reference.default {
                     Some(default) => of_default(subject, used, default),
@@ -32,9 +32,9 @@ pub fn check(subject: &Subject<'_, '_>) {
 }
 
 /// Text that is written out has to be a JSON list.
-fn whole(subject: &Subject<'_, '_>, bound: &Bound<'_>) {
-    let Some(template) = bound.template().map(|text| &text.template) else { return };
-    let (at, value) = (subject.reader.at(bound.text.span), bound.text.value.trim_start());
+fn whole(subject: &Subject<'_, '_>, bound: &BoundText) {
+    let Some(template) = bound.as_template() else { return };
+    let (at, value) = (bound.at, bound.source.value.trim_start());
     if let Some(literal) = template.literal() {
         if written_list(literal).is_none() {
             let d = Diagnostic::error("wrong-type", at, "`for_each` must be a JSON list");
@@ -45,7 +45,7 @@ fn whole(subject: &Subject<'_, '_>, bound: &Bound<'_>) {
         return;
     }
     // What begins with a bracket may come to a list; what begins with a placeholder surely was to be that alone.
-    let alone = template.references().len() == 1 && outside(&bound.text.value, template).trim().is_empty();
+    let alone = template.references().len() == 1 && outside(&bound.source.value, template).trim().is_empty();
     if !alone && !value.starts_with('[') {
         let what = if value.starts_with("{{") { "one placeholder, with nothing around it" } else { "a JSON list" };
         let message = format!("`for_each` must be {what}: this comes to text that is no list");

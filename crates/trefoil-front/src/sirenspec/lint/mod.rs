@@ -13,6 +13,7 @@ mod list;
 mod names;
 mod subject;
 mod swarm;
+mod texts;
 mod when;
 mod writes;
 
@@ -21,7 +22,8 @@ pub use subject::Subject;
 type Rule = fn(&Subject<'_, '_>);
 
 /// Everything that is looked for.
-const RULES: [Rule; 13] = [
+const RULES: [Rule; 14] = [
+    texts::check,
     edges::check,
     fallbacks::check,
     cycles::check,

@@ -1,8 +1,9 @@
 //! What every rule looks at.
 
 use crate::Reader;
+use crate::bound::BoundText;
 use crate::sirenspec::manifest::{FactoryNode, Manifest, NodeKind};
-use crate::sirenspec::names::binding::{Bound, Texts};
+use crate::sirenspec::names::binding::Texts;
 use crate::sirenspec::names::child::Child;
 use crate::sirenspec::names::known::Known;
 use crate::sirenspec::names::links::Links;
@@ -19,7 +20,7 @@ pub struct Subject<'s, 'd> {
     /// How its nodes hang together.
     pub links: &'s Links,
     /// Its texts.
-    pub texts: &'s Texts<'s>,
+    pub texts: &'s Texts,
     /// The workflows that its nodes call, by node.
     pub children: &'s [Option<Child>],
 }
@@ -34,8 +35,8 @@ impl<'s> Subject<'s, '_> {
     }
 
     /// A text of a node.
-    pub fn text(&self, node: usize, stand: Stand, text: &trefoil_syntax::yaml::Text) -> Option<&'s Bound<'s>> {
-        self.texts.get(Reading::Node(node), stand, text)
+    pub fn text(&self, node: usize, stand: Stand, text: &trefoil_syntax::yaml::Text) -> Option<&'s BoundText> {
+        Some(&self.texts.get(Reading::Node(node), stand, text)?.text)
     }
 }
 

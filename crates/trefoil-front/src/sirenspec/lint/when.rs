@@ -3,10 +3,9 @@
 
 use std::ops::Range;
 
-use trefoil_ir::Cond;
 use trefoil_syntax::yaml::Text;
 use trefoil_syntax::{Diagnostic, Severity};
-use trefoil_template::{Comparison, Expression, Found, Scope, Value};
+use trefoil_template::{Comparison, Condition, Expression, Found, Scope, Value};
 
 use super::subject::Subject;
 use crate::{Reader, mend};
@@ -14,18 +13,18 @@ use crate::{Reader, mend};
 /// Looks at every condition that could be read.
 pub fn check(subject: &Subject<'_, '_>) {
     for bound in subject.texts.all() {
-        if let Some(cond) = bound.condition() {
-            one(subject.reader, bound.text, cond);
+        if let Some(cond) = bound.text.as_condition() {
+            one(subject.reader, &bound.text.source, cond);
         }
     }
 }
 
-fn one(reader: &Reader<'_>, text: &Text, cond: &Cond) {
-    if cond.condition.is_constant() {
+fn one(reader: &Reader<'_>, text: &Text, cond: &Condition) {
+    if cond.is_constant() {
         constant(reader, text, cond);
         return;
     }
-    parts(reader, text, cond, cond.condition.expression());
+    parts(reader, text, cond, cond.expression());
     for word in identity(&text.value) {
         let not = text.value.get(word.clone()).is_some_and(|w| w.ends_with("not"));
         let meant = if not { "!=" } else { "==" };
@@ -37,7 +36,7 @@ fn one(reader: &Reader<'_>, text: &Text, cond: &Cond) {
 }
 
 /// Looks at what is joined with `and` and `or`: literals alone, the same part twice; and at texts behind `in`.
-fn parts(reader: &Reader<'_>, text: &Text, cond: &Cond, expression: &Expression) {
+fn parts(reader: &Reader<'_>, text: &Text, cond: &Condition, expression: &Expression) {
     let at = |literal: &str| mend::literal(text, reader.file, literal).map_or(reader.at(text.span), |(at, _)| at);
     match expression {
         Expression::And(all) | Expression::Or(all) => {
@@ -104,7 +103,7 @@ fn alone(part: &Expression) -> Option<Vec<Value>> {
 }
 
 /// The comparison that was meant: `working.x in ("a", "b")`.
-fn joined(cond: &Cond, before: &Expression, more: &[Value]) -> Option<String> {
+fn joined(cond: &Condition, before: &Expression, more: &[Value]) -> Option<String> {
     let (inner, turned) = match before {
         Expression::Not(inner) => (&**inner, true),
         other => (other, false),
@@ -121,13 +120,13 @@ fn joined(cond: &Cond, before: &Expression, more: &[Value]) -> Option<String> {
     let mut values = alone(right)?;
     values.extend(more.iter().cloned());
     let list: Vec<String> = values.iter().map(|v| v.to_json().to_string()).collect();
-    let path = cond.condition.references().get(*r as usize)?.dotted();
+    let path = cond.references().get(*r as usize)?.dotted();
     Some(format!("{path} {}in ({})", if not { "not " } else { "" }, list.join(", ")))
 }
 
 /// Whether two parts are the same comparison.
-fn alike(cond: &Cond, one: &Expression, other: &Expression) -> bool {
-    let path = |r: &u32| cond.condition.references().get(*r as usize).map(trefoil_template::Reference::dotted);
+fn alike(cond: &Condition, one: &Expression, other: &Expression) -> bool {
+    let path = |r: &u32| cond.references().get(*r as usize).map(trefoil_template::Reference::dotted);
     let all =
         |a: &[Expression], b: &[Expression]| a.len() == b.len() && a.iter().zip(b).all(|(a, b)| alike(cond, a, b));
     match (one, other) {
@@ -141,8 +140,8 @@ fn alike(cond: &Cond, one: &Expression, other: &Expression) -> bool {
     }
 }
 
-fn constant(reader: &Reader<'_>, text: &Text, cond: &Cond) {
-    let holds = cond.condition.evaluate(&Nothing).unwrap_or(false);
+fn constant(reader: &Reader<'_>, text: &Text, cond: &Condition) {
+    let holds = cond.evaluate(&Nothing).unwrap_or(false);
     // A `true` that is written out is how some mark the edge that is always taken.
     let meant = holds && text.value.trim().eq_ignore_ascii_case("true");
     let severity = if meant { Severity::Info } else { Severity::Warning };
@@ -201,11 +200,11 @@ fn identity(text: &str) -> Vec<Range<usize>> {
 }
 
 /// Whether a value is an item of another, which is never empty: one character of a text.
-fn is_item(cond: &Cond, value: &Expression) -> bool {
+fn is_item(cond: &Condition, value: &Expression) -> bool {
     match value {
         Expression::Index(..) => true,
         Expression::Reference(r) => {
-            let last = cond.condition.references().get(*r as usize).and_then(|r| r.path.last());
+            let last = cond.references().get(*r as usize).and_then(|r| r.path.last());
             last.is_some_and(|s| s.name.bytes().all(|b| b.is_ascii_digit()))
         }
         _ => false,

@@ -28,7 +28,7 @@ pub struct Workflow<'m> {
     /// How its nodes hang together.
     pub links: &'m Links,
     /// Its texts.
-    pub texts: &'m Texts<'m>,
+    pub texts: &'m Texts,
     /// The workflows that its nodes call, by node.
     pub children: &'m [Option<Child>],
 }
@@ -98,7 +98,7 @@ impl Workflow<'_> {
     }
 
     fn bound(&self, scope: &mut Scope<'_>, text: &Text) -> Option<trefoil_ir::Text> {
-        let mut bound = self.texts.get(Reading::Node(scope.node), scope.stand, text)?.template()?.clone();
+        let mut bound = self.texts.get(Reading::Node(scope.node), scope.stand, text)?.text.text()?;
         if let Some(body) = &mut scope.body {
             bound.sources = bound.sources.into_iter().map(|source| body.close(self.known, source)).collect();
         }

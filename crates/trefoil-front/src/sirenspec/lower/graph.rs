@@ -36,7 +36,7 @@ fn edge(flow: &Workflow<'_>, carried: &Carried, link: &Link) -> Option<Edge> {
     let result = flow.known.nodes.get(link.from).map(|n| n.result());
     Some(Edge {
         from: id(link.from),
-        when: when.and_then(|bound| bound.condition()).cloned(),
+        when: when.and_then(|bound| bound.text.cond()),
         carry: carried.slot(link.from, link.to).zip(result),
         origin: flow.at(written.node.span),
     })

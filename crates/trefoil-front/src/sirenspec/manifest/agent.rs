@@ -8,7 +8,7 @@ use trefoil_syntax::{Diagnostic, Span, suggest};
 use super::guardrail::{self, GuardList};
 use super::scalar;
 use crate::learn::whole;
-use crate::read::respelt;
+use crate::mend::respelt;
 use crate::{Fields, Reader, providers};
 
 /// A declared agent.

@@ -10,7 +10,7 @@ use trefoil_template::Value;
 use super::budget::NO_PRICES;
 use super::refusal::Refusal;
 use super::scalar;
-use crate::read::respelt;
+use crate::mend::respelt;
 use crate::{Fields, Reader};
 
 /// A list of guardrails, in order.

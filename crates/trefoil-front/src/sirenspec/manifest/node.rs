@@ -13,7 +13,7 @@ use super::swrm::{self, Swrm};
 use super::tool::{self, ToolNode};
 use super::write::{self, Write};
 use crate::learn::whole;
-use crate::read::respelt;
+use crate::mend::respelt;
 use crate::{Fields, Reader};
 
 /// A node.

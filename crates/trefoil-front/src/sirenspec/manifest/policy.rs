@@ -7,7 +7,7 @@ use trefoil_syntax::yaml::{Node, Scalar, Text};
 use trefoil_syntax::{Diagnostic, suggest};
 
 use super::scalar;
-use crate::read::respelt;
+use crate::mend::respelt;
 use crate::{Fields, Reader};
 
 /// What happens when an agent node still fails after its retries.

@@ -5,7 +5,7 @@ use trefoil_syntax::yaml::{Entry, Text};
 use trefoil_syntax::{Diagnostic, suggest};
 
 use crate::Reader;
-use crate::read::respelt;
+use crate::mend::respelt;
 
 /// Header names of which another spelling is a slip.
 const HEADERS: [&str; 4] = ["Authorization", "Content-Type", "Accept", "User-Agent"];

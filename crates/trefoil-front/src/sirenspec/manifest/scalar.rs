@@ -124,7 +124,7 @@ pub fn no_templates(reader: &Reader<'_>, node: &Node, key: &str) {
         Kind::Scalar(Scalar::Str, text) => {
             let inner = text.value.split_once("{{").and_then(|(_, rest)| Some(rest.split_once("}}")?.0));
             let path = inner.map(|inner| inner.split('|').next().unwrap_or(inner).trim());
-            if path.is_some_and(crate::lookalike::is_path) {
+            if path.is_some_and(crate::names::is_path) {
                 not_a_template(reader, text, key);
             }
         }

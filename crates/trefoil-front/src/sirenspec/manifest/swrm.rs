@@ -150,7 +150,7 @@ fn alone(reader: &Reader<'_>, provider: &Text) {
     let d =
         Diagnostic::warning("unknown-provider", at, "`provider` is the name of the provider alone, without a model");
     let near = trefoil_syntax::suggest::Near { name, distance: provider.value.len() - name.len(), sure: true };
-    reader.report(crate::read::respelt(d.help(format!("write `{name}`")), at, provider, near));
+    reader.report(crate::mend::respelt(d.help(format!("write `{name}`")), at, provider, near));
 }
 
 /// Says that a model's name has the provider in front of it, which stands in a key of its own here.
@@ -166,7 +166,7 @@ fn bare(reader: &Reader<'_>, provider: &Text, name: &Text) {
     let message = format!("`model` is the name alone, without `{first}`: the provider goes in `provider`");
     let d = Diagnostic::warning("bad-model", reader.at(name.span), message).help(format!("write `{rest}`"));
     let near = trefoil_syntax::suggest::Near { name: rest, distance: first.len() + 1, sure: true };
-    reader.report(crate::read::respelt(d, reader.at(name.span), name, near));
+    reader.report(crate::mend::respelt(d, reader.at(name.span), name, near));
 }
 
 /// Says that a model is another maker's.
@@ -176,7 +176,7 @@ fn foreign(reader: &Reader<'_>, provider: &Text, name: &Text) {
     let d = Diagnostic::warning("bad-model", reader.at(name.span), message);
     let d = d.label(reader.at(provider.span), "the provider").help(format!("write `provider: {other}`"));
     let near = trefoil_syntax::suggest::Near { name: other, distance: usize::MAX, sure: false };
-    reader.report(crate::read::respelt(d, reader.at(provider.span), provider, near));
+    reader.report(crate::mend::respelt(d, reader.at(provider.span), provider, near));
 }
 
 /// A provider with the model behind it, and no `model`.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use trefoil_ir::{Cond, Position, Text};
+use trefoil_ir::Position;
 use trefoil_syntax::hash::{HashMap, HashSet};
 use trefoil_syntax::{Span, yaml};
 use trefoil_template::Policy;
@@ -12,95 +12,67 @@ use super::known::Known;
 use super::links::Links;
 use super::place::Here;
 use super::stand::{Reading, Stand};
-use super::texts::{self, Template};
-use crate::names::{Binder, End, Use};
+use super::texts::OfNode;
+use crate::bound::{BoundText, Parsed};
+use crate::names::End;
 use crate::sirenspec::manifest::{Agent, Manifest, NodeKind, Worker};
-use crate::{Reader, build};
 
 /// The texts of a workflow.
-pub struct Texts<'m> {
-    all: Vec<Bound<'m>>,
+pub struct Texts {
+    all: Vec<Bound>,
     by_place: HashMap<(Reading, Stand, Span), usize>,
 }
 
-/// A bound text.
-pub struct Bound<'m> {
+/// A text of a workflow.
+pub struct Bound {
     /// Where it stands.
-    pub here: Here,
-    /// As written.
-    pub text: &'m yaml::Text,
-    /// What came of it.
-    pub made: Made,
-    /// What it reads.
-    pub uses: Vec<Use>,
+    pub here: Arc<Here>,
+    /// The text.
+    pub text: BoundText,
 }
 
-/// What came of a text; none where it does not parse, which was reported.
-pub enum Made {
-    /// A template.
-    Template(Option<Text>),
-    /// A condition.
-    Condition(Option<Cond>),
-}
-
-impl<'m> Texts<'m> {
-    /// Binds all of them. Reports those that do not parse.
-    pub fn new(reader: &Reader<'_>, manifest: &'m Manifest<'m>, known: &Arc<Known>, links: &Arc<Links>) -> Self {
+impl Texts {
+    /// Binds all of them; those of nodes are parsed already.
+    pub fn new(manifest: &Manifest<'_>, known: &Arc<Known>, links: &Arc<Links>, nodes: Vec<OfNode>) -> Self {
         let mut texts = Self { all: Vec::new(), by_place: HashMap::default() };
         let here = |who, stand, position| Here { known: known.clone(), links: links.clone(), who, stand, position };
-        for (at, node) in manifest.nodes.iter().enumerate() {
-            for Template { text, stand, position } in texts::of_node(manifest, node) {
-                texts.template(reader, here(Reading::Node(at), stand, position), text);
-            }
+        for OfNode { node, stand, position, text } in nodes {
+            texts.add(here(Reading::Node(node), stand, position), text);
         }
         for link in &links.edges {
             if let Some(when) = manifest.edges.get(link.edge).and_then(|edge| edge.when) {
-                texts.condition(reader, here(Reading::EdgeFrom(link.from), Stand::Plain, Position::Condition), when);
+                let here = here(Reading::EdgeFrom(link.from), Stand::Plain, Position::Condition);
+                texts.add(here, Parsed::condition(known.file, when, &Policy::SIRENSPEC));
             }
         }
         for text in unused(manifest).filter_map(|agent| agent.system) {
-            texts.template(reader, here(Reading::Nobody, Stand::Plain, Position::System), text);
+            let here = here(Reading::Nobody, Stand::Plain, Position::System);
+            texts.add(here, Parsed::template(known.file, text, &Policy::SIRENSPEC));
         }
         texts
     }
 
-    fn template(&mut self, reader: &Reader<'_>, here: Here, text: &'m yaml::Text) {
-        self.add(here, text, |here| {
-            let mut binder = Binder::new(here);
-            let made = build::text(reader, text, &Policy::SIRENSPEC, &mut binder);
-            (Made::Template(made), binder.uses)
-        });
-    }
-
-    fn condition(&mut self, reader: &Reader<'_>, here: Here, text: &'m yaml::Text) {
-        self.add(here, text, |here| {
-            let mut binder = Binder::new(here);
-            let made = build::condition(reader, text, &Policy::SIRENSPEC, &mut binder);
-            (Made::Condition(made), binder.uses)
-        });
-    }
-
     /// A text that stands in several places at once (an alias of YAML) is bound once where they see the same.
-    fn add(&mut self, here: Here, text: &'m yaml::Text, bind: impl FnOnce(&Here) -> (Made, Vec<Use>)) {
-        let key = (here.who, here.stand, text.span);
+    fn add(&mut self, here: Here, text: Parsed) {
+        let key = (here.who, here.stand, text.source.span);
         if self.by_place.contains_key(&key) {
             return;
         }
-        let (made, uses) = bind(&here);
+        let here = Arc::new(here);
         self.by_place.insert(key, self.all.len());
-        self.all.push(Bound { here, text, made, uses });
+        self.all.push(Bound { text: text.bind(here.clone()), here });
     }
 
     /// All of them: those of the nodes in the order of the file, those of the edges, those that nobody reads.
-    pub fn all(&self) -> &[Bound<'m>] {
+    pub fn all(&self) -> &[Bound] {
         &self.all
     }
 
     /// Which fields of the input they read.
     pub fn reads(&self, inputs: &Inputs) -> Reads {
         let mut reads = Reads::default();
-        for Bound { here, uses, .. } in self.all.iter().filter(|text| !text.here.is_condition()) {
-            for used in uses {
+        for Bound { here, text } in self.all.iter().filter(|text| !text.here.is_condition()) {
+            for used in &text.uses {
                 let [root, field, ..] = used.reference.path.as_slice() else { continue };
                 let own = || here.own_inputs().iter().any(|(name, _)| *name == field.name);
                 if *root.name != *"inputs" || own() {
@@ -121,26 +93,8 @@ impl<'m> Texts<'m> {
     }
 
     /// A text by its place.
-    pub fn get(&self, who: Reading, stand: Stand, text: &yaml::Text) -> Option<&Bound<'m>> {
+    pub fn get(&self, who: Reading, stand: Stand, text: &yaml::Text) -> Option<&Bound> {
         self.by_place.get(&(who, stand, text.span)).and_then(|at| self.all.get(*at))
-    }
-}
-
-impl Bound<'_> {
-    /// The template that it is.
-    pub fn template(&self) -> Option<&Text> {
-        match &self.made {
-            Made::Template(text) => text.as_ref(),
-            Made::Condition(_) => None,
-        }
-    }
-
-    /// The condition that it is.
-    pub fn condition(&self) -> Option<&Cond> {
-        match &self.made {
-            Made::Condition(cond) => cond.as_ref(),
-            Made::Template(_) => None,
-        }
     }
 }
 

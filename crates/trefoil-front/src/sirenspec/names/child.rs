@@ -6,7 +6,7 @@ use trefoil_ir::FlowId;
 use trefoil_syntax::{FileId, Location};
 use trefoil_template::Value;
 
-use crate::learn::Members;
+use crate::names::Members;
 
 /// A lowered workflow.
 #[derive(Debug, Clone)]

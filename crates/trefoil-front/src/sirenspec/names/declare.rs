@@ -14,6 +14,7 @@ use super::known::Known;
 use crate::Reader;
 use crate::learn::{self, whole};
 use crate::sirenspec::manifest::{Manifest, Node, NodeKind, OnFailure, Root, Swrm, Worker};
+use crate::types::{object_type, text_type, type_of};
 
 /// Notes all of it. A workflow's name is none in its file, so this is its first byte; `extent` is all of it.
 pub fn note(
@@ -29,7 +30,7 @@ pub fn note(
     let workflow = reader.at(Span::new(0, 0));
     let say = Say { reader, manifest, known, children, workflow };
     let of = Thing { kind: DeclarationKind::Workflow, name, at: workflow, extent, parent: None };
-    say.declare(of, learn::object_type(), "a workflow");
+    say.declare(of, object_type(), "a workflow");
     say.inputs();
     say.agents();
     for (at, node) in manifest.nodes.iter().enumerate() {
@@ -75,8 +76,8 @@ impl Say<'_, '_> {
     fn inputs(&self) {
         for field in &self.manifest.input {
             let (schema, note) = match &field.default {
-                Some(default) => (learn::type_of(default), format!("an input, `{}` unless given", default.to_text())),
-                None if &*field.name.value == "message" => (learn::text_type(), "the message of the run".into()),
+                Some(default) => (type_of(default), format!("an input, `{}` unless given", default.to_text())),
+                None if &*field.name.value == "message" => (text_type(), "the message of the run".into()),
                 None => (ir::any(), "an input".into()),
             };
             let (name, at) = (&*field.name.value, self.reader.at(field.name.content()));
@@ -91,7 +92,7 @@ impl Say<'_, '_> {
             let (name, at) = (&*agent.id.value, self.reader.at(agent.id.content()));
             let parent = Some(self.workflow);
             let thing = Thing { kind: DeclarationKind::Agent, name, at, extent: agent.span, parent };
-            self.declare(thing, learn::text_type(), &note);
+            self.declare(thing, text_type(), &note);
         }
     }
 
@@ -120,14 +121,14 @@ impl Say<'_, '_> {
         for member in &swrm.members {
             let (name, at) = (&*member.id.value, self.reader.at(member.id.content()));
             let thing = Thing { kind: DeclarationKind::Agent, name, at, extent: member.span, parent: Some(node) };
-            self.declare(thing, learn::text_type(), "an agent of a swarm");
+            self.declare(thing, text_type(), "an agent of a swarm");
         }
     }
 
     fn seeds(&self, root: Root, tree: &Yaml, parent: Location) {
         for entry in tree.mapping().map(|m| m.entries.as_slice()).unwrap_or_default() {
             let (name, at) = (&*entry.key.value, self.reader.at(entry.key.content()));
-            let schema = learn::type_of(&crate::read::to_value(&entry.value));
+            let schema = type_of(&crate::read::to_value(&entry.value));
             let thing = Thing { kind: DeclarationKind::Key, name, at, extent: whole(entry), parent: Some(parent) };
             self.declare(thing, schema, &format!("in `{}` from the start", root.word()));
             self.seeds(root, &entry.value, at);
@@ -144,7 +145,7 @@ impl Say<'_, '_> {
             };
             let name: &str = write.path.get(depth).map_or("", |name| name);
             if key.at == at {
-                let schema = if depth + 1 == write.path.len() { key.first.clone() } else { learn::object_type() };
+                let schema = if depth + 1 == write.path.len() { key.first.clone() } else { object_type() };
                 let note = format!("written by `{}`", self.known.id(node));
                 self.declare(Thing { kind: DeclarationKind::Key, name, at, extent: text.span, parent }, schema, &note);
             } else {

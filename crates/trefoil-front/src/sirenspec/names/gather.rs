@@ -12,8 +12,9 @@ use super::inputs::Inputs;
 use super::keys::{Key, Keys};
 use super::known::{INSTANCE, Instance, Known, NodeName, WriteName, agents};
 use super::types;
-use crate::learn::{self, Members};
+use crate::names::Members;
 use crate::sirenspec::manifest::{FactoryNode, Manifest, Member, Node, NodeKind, Over, Root, Swrm, Worker, Write};
+use crate::types::member_type;
 
 impl Known {
     /// The names of a manifest; gives everything that has a value its slot. `inputs` makes the input fields, whose slot it is
@@ -112,7 +113,7 @@ impl Known {
     }
 
     /// Where the agents of a swarm are declared: what `agents` of its node has.
-    fn agents_of(&self, swrm: &Swrm<'_>) -> crate::learn::Member {
+    fn agents_of(&self, swrm: &Swrm<'_>) -> crate::names::Member {
         let place = |m: &Member<'_>| (m.id.value.clone(), Some(self.at(m.id.content())), Members::default());
         ("agents".into(), None, Members::of(swrm.members.iter().map(place).collect()))
     }
@@ -174,7 +175,7 @@ impl Known {
                 keys.write(write, at, &found.map_or(ir::any(), |w| w.schema.clone()), &place);
             }
             if matches!(node.kind, NodeKind::Swrm(_) | NodeKind::Call(_)) {
-                let key = Key::new(known.at, learn::member_type(&known.schema, "output"));
+                let key = Key::new(known.at, member_type(&known.schema, "output"));
                 keys.implied(Root::Output, vec![known.id.clone()], at, key);
             }
         }

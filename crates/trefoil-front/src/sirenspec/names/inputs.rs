@@ -8,8 +8,8 @@ use trefoil_syntax::Location;
 use trefoil_template::{Number, Object, Value};
 
 use super::child::Wanted;
-use crate::learn;
 use crate::sirenspec::manifest::Manifest;
+use crate::types::text_type;
 
 /// What a run gives a workflow.
 pub struct Inputs {
@@ -70,7 +70,7 @@ impl Inputs {
             name: f.name.value.clone(),
             schema: match &f.default {
                 Some(default) => type_of(default),
-                None if &*f.name.value == "message" => learn::text_type(),
+                None if &*f.name.value == "message" => text_type(),
                 None => types::any(),
             },
             origin: Origin::Declared(at(f.name.span), f.default.clone()),
@@ -88,7 +88,7 @@ impl Inputs {
         if !fields.iter().any(|f| &*f.name == "message") {
             let first = manifest.nodes.first().map_or_else(Default::default, |n| n.id.span);
             let message = other(&"message".into(), Origin::Declared(at(first), None));
-            fields.insert(0, Field { schema: learn::text_type(), ..message });
+            fields.insert(0, Field { schema: text_type(), ..message });
         }
         for name in given {
             match fields.iter_mut().find(|f| f.name == *name) {
@@ -169,7 +169,7 @@ impl Inputs {
         };
         let schema = match &field.origin {
             Origin::Declared(_, Some(default)) if !message => type_of(default),
-            Origin::Declared(..) if message => learn::text_type(),
+            Origin::Declared(..) if message => text_type(),
             _ => Value::Object(Arc::new(Object::default())),
         };
         let nullable = matches!(field.origin, Origin::Given);

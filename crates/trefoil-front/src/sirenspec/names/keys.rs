@@ -9,9 +9,10 @@ use trefoil_syntax::yaml::Node as Yaml;
 use trefoil_syntax::{Location, Span};
 use trefoil_template::Value;
 
-use crate::learn::{self, Member, Members};
 use crate::names::Entry;
+use crate::names::{Member, Members};
 use crate::sirenspec::manifest::{Root, Write};
+use crate::types::{object_type, type_of};
 
 /// Written and seeded paths, each part of them, by their tree.
 #[derive(Default)]
@@ -53,7 +54,7 @@ impl Keys {
     pub fn seed(&mut self, root: Root, tree: &Yaml, path: &mut Vec<Arc<str>>, at: &dyn Fn(Span) -> Location) {
         for entry in tree.mapping().map(|m| m.entries.as_slice()).unwrap_or_default() {
             path.push(entry.key.value.clone());
-            let schema = learn::type_of(&crate::read::to_value(&entry.value));
+            let schema = type_of(&crate::read::to_value(&entry.value));
             let at_key = at(entry.key.content());
             self.of_mut(root).insert(path.clone(), Key { seeded: true, ..Key::new(at_key, schema) });
             self.seed(root, &entry.value, path, at);
@@ -65,7 +66,7 @@ impl Keys {
     pub fn write(&mut self, write: &Write<'_>, node: usize, schema: &Value, at: &dyn Fn(Span) -> Location) {
         for (depth, at) in places(write, at) {
             let last = depth + 1 == write.path.len();
-            let schema = if last { schema.clone() } else { learn::object_type() };
+            let schema = if last { schema.clone() } else { object_type() };
             let path = write.path.get(..=depth).unwrap_or_default().to_vec();
             let key = self.of_mut(write.root).entry(path).or_insert_with(|| Key::new(at, schema.clone()));
             if last {

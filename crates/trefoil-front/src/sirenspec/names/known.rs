@@ -13,7 +13,7 @@ use trefoil_template::{Object, Segment, Value};
 use super::inputs::Inputs;
 use super::keys::Keys;
 use super::types;
-use crate::learn::Members;
+use crate::names::Members;
 use crate::sirenspec::manifest::Root;
 
 /// Slots of a factory's instances are numbered from here on, as long as it is not known what they read of the workflow

@@ -4,6 +4,7 @@
 use super::known::Known;
 use super::order::Order;
 use super::reads::{self, Read};
+use super::texts::OfNode;
 use crate::sirenspec::manifest::{Manifest, NodeKind, OnFailure};
 
 /// How the nodes of a workflow hang together.
@@ -61,7 +62,7 @@ pub struct Knots {
 
 impl Links {
     /// Works it all out.
-    pub fn new(manifest: &Manifest<'_>, known: &Known) -> Self {
+    pub fn new(manifest: &Manifest<'_>, known: &Known, texts: &[OfNode]) -> Self {
         let n = manifest.nodes.len();
         let mut links = Self {
             fallback: vec![None; n],
@@ -71,7 +72,7 @@ impl Links {
             into: vec![Vec::new(); n],
             skips: vec![false; n],
             always: vec![false; n],
-            reads: reads::all(manifest, known),
+            reads: reads::all(known, texts),
             ..Self::default()
         };
         links.fallbacks(manifest, known);

@@ -1,7 +1,7 @@
 //! The names of a workflow as data: what there is ([`known`]), in which order nodes run ([`links`]), what a text sees from
 //! where it stands ([`place`], [`roots`], [`tree`]), and every text bound there ([`binding`]).
 //!
-//! Reports nothing but texts that do not parse. What is wrong with a name is for the rules of `lint` to find in what is here.
+//! Reports nothing. What is wrong is for the rules of `lint` to find in what is here.
 
 pub mod binding;
 pub mod child;

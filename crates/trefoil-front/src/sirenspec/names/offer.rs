@@ -8,9 +8,9 @@ use super::known::{self, NodeName};
 use super::place::{Here, spent_type};
 use super::stand::Reading;
 use super::types;
-use crate::learn;
 use crate::names::Entry;
 use crate::sirenspec::manifest::Root;
+use crate::types::{integer_type, object_type};
 
 impl Here {
     /// The names that may begin a path in a template, in the order to offer them.
@@ -28,7 +28,7 @@ impl Here {
             names.extend(self.known.keys.names(root, prefix, &|node| self.as_offered(node)));
         }
         names.splice(0..0, local);
-        let environment = Entry::new(learn::object_type()).note("environment variables: `env.NAME`");
+        let environment = Entry::new(object_type()).note("environment variables: `env.NAME`");
         names.push(("env".into(), environment));
         names.push(("_budget".into(), Entry::new(spent_type()).note("what the run has used so far")));
         names
@@ -66,7 +66,7 @@ impl Here {
             if instance.item.is_some() {
                 names.push(("item".into(), Entry::new(ir::any()).note("the list element of this instance")));
             }
-            let number = |note: &str| Entry::new(learn::integer_type()).note(note);
+            let number = |note: &str| Entry::new(integer_type()).note(note);
             names.push(("index".into(), number("the position of this instance, from 0")));
             names.push(("total".into(), number("how many instances there are")));
             names.extend(self.own_inputs().iter().map(|(name, at)| {

@@ -11,8 +11,8 @@ use super::known::{Instance, Known, NodeName};
 use super::links::Links;
 use super::stand::{Reading, Stand};
 use super::types;
-use crate::learn;
 use crate::names::Entry;
+use crate::types::integer_type;
 
 /// A place where texts stand.
 #[derive(Clone)]
@@ -133,5 +133,5 @@ pub fn missing(segment: usize) -> Source {
 }
 
 pub fn spent_type() -> Value {
-    types::object(SPENT.into_iter().zip([learn::integer_type(), ir::any()]).map(|(name, of)| (name.into(), of)))
+    types::object(SPENT.into_iter().zip([integer_type(), ir::any()]).map(|(name, of)| (name.into(), of)))
 }

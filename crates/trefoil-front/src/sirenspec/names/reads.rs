@@ -1,11 +1,10 @@
 //! Which node's templates read what which other node leaves: a node waits for what it reads (decision S10).
 
 use trefoil_syntax::Location;
-use trefoil_template::{Policy, Template};
 
 use super::known::{Known, words};
-use super::texts;
-use crate::sirenspec::manifest::{Manifest, Root};
+use super::texts::OfNode;
+use crate::sirenspec::manifest::Root;
 
 /// One node reads what another leaves.
 pub struct Read {
@@ -22,37 +21,31 @@ pub struct Read {
 }
 
 /// All of them.
-pub fn all(manifest: &Manifest<'_>, known: &Known) -> Vec<Read> {
+pub fn all(known: &Known, texts: &[OfNode]) -> Vec<Read> {
     let mut all = Vec::new();
-    for (reader, node) in manifest.nodes.iter().enumerate() {
-        for texts::Template { text, .. } in texts::of_node(manifest, node) {
-            // Mistakes in the text are reported when it is bound; what could be read of it orders nodes all the same.
-            let references = match Template::examine(&text.value, &Policy::SIRENSPEC) {
-                Ok(template) => template.references().to_vec(),
-                Err(broken) => broken.references,
+    for OfNode { node: reader, text, .. } in texts {
+        // Of a text with mistakes, what could be read of it orders nodes all the same.
+        for reference in text.references() {
+            let Some((head, rest)) = reference.path.split_first() else { continue };
+            let (root, path) = match &*head.name {
+                "inputs" | "env" | "item" | "index" | "total" | "_budget" => continue,
+                "working" => (Root::Working, rest),
+                "output" => (Root::Output, rest),
+                _ => (Root::Working, reference.path.as_slice()),
             };
-            for reference in &references {
-                let Some((head, rest)) = reference.path.split_first() else { continue };
-                let (root, path) = match &*head.name {
-                    "inputs" | "env" | "item" | "index" | "total" | "_budget" => continue,
-                    "working" => (Root::Working, rest),
-                    "output" => (Root::Output, rest),
-                    _ => (Root::Working, reference.path.as_slice()),
-                };
-                let look = known.look(root, &words(path));
-                let at = known.at(text.source(reference.span.clone()));
-                let mut add = |source: usize, by_id: bool| {
-                    if source != reader {
-                        all.push(Read { reader, source, at, path: reference.dotted(), by_id });
-                    }
-                };
-                if let Some((source, _)) = look.named.filter(|_| look.in_node) {
-                    add(source, true);
+            let look = known.look(root, &words(path));
+            let at = text.place_of(reference.span.clone());
+            let mut add = |source: usize, by_id: bool| {
+                if source != *reader {
+                    all.push(Read { reader: *reader, source, at, path: reference.dotted(), by_id });
                 }
-                for write in look.writes.iter().filter_map(|w| known.writes.get(*w)) {
-                    if Some(write.node) != look.named.map(|(n, _)| n) || !look.in_node {
-                        add(write.node, false);
-                    }
+            };
+            if let Some((source, _)) = look.named.filter(|_| look.in_node) {
+                add(source, true);
+            }
+            for write in look.writes.iter().filter_map(|w| known.writes.get(*w)) {
+                if Some(write.node) != look.named.map(|(n, _)| n) || !look.in_node {
+                    add(write.node, false);
                 }
             }
         }

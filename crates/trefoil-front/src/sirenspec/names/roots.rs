@@ -10,10 +10,10 @@ use super::place::{Here, missing};
 use super::stand::Reading;
 use super::tree::Tree;
 use super::types;
-use crate::learn;
-use crate::lookalike::Tags;
+use crate::names::Tags;
 use crate::names::{Bound, End, Entry, Found, Names, Nothing, Place};
 use crate::sirenspec::manifest::Root;
+use crate::types::{integer_type, object_type};
 
 /// How tags are written.
 const TAGS: Tags = Tags {
@@ -52,7 +52,7 @@ impl Here {
             "index" => Some(instance.index),
             _ => Some(instance.total),
         });
-        let schema = if name == "item" { ir::any() } else { learn::integer_type() };
+        let schema = if name == "item" { ir::any() } else { integer_type() };
         match slot {
             Some(slot) => Entry::new(schema).read(Source::Slot(slot), 1),
             None => Entry::new(ir::any()).defined(self.unknown()).read(Source::Missing(Missing::OutsideLoop), 0),
@@ -100,15 +100,15 @@ struct Roots(Arc<Here>);
 impl Names for Roots {
     fn get(&self, name: &str) -> Found {
         let here = &self.0;
-        let tree = |root: Root| Found::Is(Entry::new(learn::object_type()).inner(Tree::whole(here.clone(), root)));
+        let tree = |root: Root| Found::Is(Entry::new(object_type()).inner(Tree::whole(here.clone(), root)));
         let namespace = |entry: Entry| Found::Is(entry.read(Source::Missing(Missing::NoField(name.into())), 0));
         match name {
             "working" => tree(Root::Working),
             "output" => tree(Root::Output),
             "_budget" => Found::Is(here.spent(1)),
             _ if here.is_condition() => Found::Never(Nothing::default()),
-            "inputs" => namespace(Entry::new(learn::object_type()).inner(Fields(here.clone()))),
-            "env" => namespace(Entry::new(learn::object_type()).inner(Environment)),
+            "inputs" => namespace(Entry::new(object_type()).inner(Fields(here.clone()))),
+            "env" => namespace(Entry::new(object_type()).inner(Environment)),
             "item" | "index" | "total" => Found::Is(here.variable(name)),
             _ => Tree::bare(here.clone()).get(name),
         }

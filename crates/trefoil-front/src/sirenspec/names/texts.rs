@@ -1,9 +1,12 @@
 //! Every template of a node, wherever it stands: the one walk that ordering, binding and rules share.
 
 use trefoil_ir::Position;
+use trefoil_syntax::FileId;
 use trefoil_syntax::yaml::{self, Kind, Scalar, Text};
+use trefoil_template::Policy;
 
 use super::stand::Stand;
+use crate::bound::Parsed;
 use crate::sirenspec::manifest::{Manifest, Node, NodeKind, Over, Size, Swrm, ToolNode, ToolSettings, Worker};
 
 /// A text, where it stands and what it is for.
@@ -15,6 +18,29 @@ pub struct Template<'m> {
     pub stand: Stand,
     /// What for.
     pub position: Position,
+}
+
+/// A text of a node, parsed.
+pub struct OfNode {
+    /// The node.
+    pub node: usize,
+    /// Where in it.
+    pub stand: Stand,
+    /// What for.
+    pub position: Position,
+    /// The text.
+    pub text: Parsed,
+}
+
+/// Parses the templates of all nodes: what they refer to orders the nodes, and order decides what it means.
+pub fn parse(file: FileId, manifest: &Manifest<'_>) -> Vec<OfNode> {
+    let nodes = manifest.nodes.iter().enumerate();
+    let templates = nodes.flat_map(|(at, node)| of_node(manifest, node).into_iter().map(move |t| (at, t)));
+    let parsed = templates.map(|(node, Template { text, stand, position })| {
+        let text = Parsed::template(file, text, &Policy::SIRENSPEC);
+        OfNode { node, stand, position, text }
+    });
+    parsed.collect()
 }
 
 /// The templates of a node, those of the agent it names included.

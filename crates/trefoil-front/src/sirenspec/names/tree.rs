@@ -10,9 +10,9 @@ use super::known::{self, Known};
 use super::leads::{Leads, There};
 use super::place::{Here, missing};
 use super::types;
-use crate::learn;
 use crate::names::{Doubt, Entry, Found, Names, Nothing, Read};
 use crate::sirenspec::manifest::Root;
+use crate::types::{member_type, object_type};
 
 /// What is inside of a path of a tree.
 pub struct Tree {
@@ -70,7 +70,7 @@ impl Tree {
         let depth = (1..=self.path.len()).rev().find(|n| declared(*n).is_some()).unwrap_or(0);
         let Some(key) = declared(depth) else { return Entry::new(ir::any()) };
         let rest = self.path.get(depth..).unwrap_or_default();
-        let end = rest.iter().fold(key.schema.clone(), |of, name| learn::member_type(&of, name));
+        let end = rest.iter().fold(key.schema.clone(), |of, name| member_type(&of, name));
         Entry::new(end).declared(rest.is_empty().then_some(key.at))
     }
 
@@ -122,7 +122,7 @@ impl Names for Tree {
             Leads::Late { writes, .. } => {
                 inner.declared(named().filter(|_| !writes)).doubt(Defined::Never, Doubt::Later)
             }
-            Leads::Nowhere { begins: true } => Entry::new(learn::object_type()),
+            Leads::Nowhere { begins: true } => Entry::new(object_type()),
             Leads::Nowhere { begins: false } => return Found::Never(Nothing::default()),
         };
         Found::Is(entry.inner(inner))

@@ -5,16 +5,16 @@ use std::sync::Arc;
 use trefoil_ir::types::{self, Member};
 use trefoil_template::Value;
 
-use crate::learn;
+use crate::types::{object_of, text_type, type_of};
 
 /// An object with these members and no others.
 pub fn object(members: impl IntoIterator<Item = (Arc<str>, Value)>) -> Value {
-    learn::object_of(members)
+    object_of(members)
 }
 
 /// Text.
 pub fn text() -> Value {
-    learn::text_type()
+    text_type()
 }
 
 /// The type at the end of a chain of keys.
@@ -27,7 +27,7 @@ pub fn of(value: &Value) -> Value {
     match value {
         Value::Null => types::of_kind("null"),
         Value::Object(members) => object(members.iter().map(|(key, member)| (key.clone(), of(member)))),
-        other => learn::type_of(other),
+        other => type_of(other),
     }
 }
 

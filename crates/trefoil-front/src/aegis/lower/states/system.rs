@@ -1,5 +1,6 @@
 //! A System state: a command, a plain `echo`, or an update of the Blackboard (decisions E7, E11).
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use trefoil_ir::{CommandCall, Cond, Expr, Refused, Source, Step, StepKind, StepPolicy};
@@ -102,7 +103,9 @@ fn run(
     workdir: Option<Expr>,
 ) -> Step {
     let origin = scene.state_at(index);
-    let argument = |range| scene.texts.part(Moment::Entering(index), command, range).map(Expr::Template);
+    let argument = |range: &Range<usize>| {
+        scene.texts.get(Moment::Entering(index), command)?.part(range.clone()).map(Expr::Template)
+    };
     let arguments = script.parameters.iter().filter_map(argument).collect();
     let call = CommandCall { script: script.text.into(), arguments, env, workdir };
     Step {
@@ -124,7 +127,7 @@ fn echo(scene: &Scene<'_>, index: usize, command: &Text, words: Vec<Word>) -> St
     let moment = Moment::Entering(index);
     let part = |word| match word {
         Word::Text(text) => Some(constant(text)),
-        Word::Value(range) => scene.texts.part(moment, command, &range).map(Expr::Template),
+        Word::Value(range) => scene.texts.get(moment, command)?.part(range).map(Expr::Template),
     };
     let printed = Expr::Concat(words.into_iter().filter_map(part).collect());
     let outcome = object([

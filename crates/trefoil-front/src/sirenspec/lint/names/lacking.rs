@@ -36,8 +36,8 @@ pub fn in_items(name: Name<'_, '_, '_>) {
     }
     let Some(NodeKind::Factory(factory)) = name.kind(me) else { return };
     let Some(Over::List(text)) = &factory.over else { return };
-    let over = name.subject.text(me, Stand::Decides("for_each"), text).and_then(|bound| bound.template());
-    let Some(template) = over.map(|text| &text.template).filter(|template| template.is_single()) else { return };
+    let over = name.subject.text(me, Stand::Decides("for_each"), text).and_then(|bound| bound.as_template());
+    let Some(template) = over.filter(|template| template.is_single()) else { return };
     let [over] = template.references() else { return };
     let [root, field] = over.path.as_slice() else { return };
     if *root.name != *"inputs" || over.default.is_some() {

@@ -28,7 +28,7 @@ use name::Name;
 /// Looks at every reference of every text.
 pub fn check(subject: &Subject<'_, '_>) {
     for text in subject.texts.all() {
-        for used in &text.uses {
+        for used in &text.text.uses {
             one(Name { subject, text, used });
         }
     }

@@ -17,7 +17,7 @@ pub struct Name<'a, 's, 'd> {
     /// The workflow.
     pub subject: &'a Subject<'s, 'd>,
     /// The text that it is in.
-    pub text: &'a Bound<'s>,
+    pub text: &'a Bound,
     /// What was bound.
     pub used: &'a Use,
 }

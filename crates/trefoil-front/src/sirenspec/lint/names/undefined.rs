@@ -151,7 +151,8 @@ fn only_here<'a>(name: Name<'a, '_, '_>) -> Option<&'a str> {
         NodeKind::Factory(factory) => factory.inputs.iter().any(|e| e.key.value == field.name),
         _ => false,
     };
-    let reads = |node: &Node<'_>| texts::of_node(manifest, node).iter().any(|t| t.text.span == name.text.text.span);
+    let reads =
+        |node: &Node<'_>| texts::of_node(manifest, node).iter().any(|t| t.text.span == name.text.text.source.span);
     let mut others = manifest.nodes.iter().filter(|other| !std::ptr::eq(*other, me));
     (*root.name == *"inputs" && others.any(|n| gives(n) && reads(n))).then(|| name.here().node().map(|n| &*n.id))?
 }

@@ -3,6 +3,8 @@
 
 use std::ops::Range;
 
+use crate::names::{in_path, is_path};
+
 /// Something that looks like a placeholder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lookalike<'t> {
@@ -183,16 +185,6 @@ fn nearby(text: &str) -> &str {
 
 fn first_length(text: &str) -> usize {
     text.chars().next().map_or(1, char::len_utf8)
-}
-
-fn in_path(c: char) -> bool {
-    c.is_alphanumeric() || matches!(c, '_' | '-' | '.')
-}
-
-/// Whether a text is written like a path.
-pub fn is_path(text: &str) -> bool {
-    let word = |s: &str| !s.is_empty() && s.chars().all(|c| c != '.' && in_path(c));
-    text.split('.').all(word)
 }
 
 #[cfg(test)]

@@ -1,121 +1,107 @@
 //! Text that looks like a placeholder, or like part of one, and is none: `{topic}`, `${topic}`, `{{#if topic}} == x`.
 //!
 //! Single braces are text (decision C5) and prompts are full of them, so only what names something that is there counts. A
-//! dialect says what is there ([`Resolve::is_there`]) and how it writes its tags ([`Tags`]); all else is decided here.
+//! dialect says what is there and how it writes its tags ([`Place`](crate::names::Place)); all else is decided here.
 
 mod find;
 
 use trefoil_syntax::yaml::Text;
-use trefoil_syntax::{Diagnostic, Location};
+use trefoil_syntax::{Diagnostic, FileId, Location};
 use trefoil_template::{Expression, Function, Value};
 
-pub use find::is_path;
 use find::{Form, Lookalike, find};
 
-use crate::learn::Resolve;
+use super::Found;
+use crate::bound::{BoundText, Content};
 use crate::mend;
-use crate::read::Reader;
+use crate::names::{Tags, is_path};
 
 const RULE: &str = "not-a-placeholder";
 
-/// How a dialect writes its tags, for who writes those of another language.
-#[derive(Debug)]
-pub struct Tags {
-    /// What stands between the braces of a placeholder and its path.
-    pub space: &'static str,
-    /// What there is instead of the statements of other languages.
-    pub statements: &'static str,
-    /// Where a comparison belongs; none: the dialect has no blocks.
-    pub comparison: Option<&'static str>,
-}
-
-/// Looks at the text outside of the tags.
-pub fn report(reader: &Reader<'_>, text: &Text, resolve: &dyn Resolve) {
-    let Some(tags) = resolve.tags() else { return };
-    dollar(reader, text);
-    for found in find(&text.value, &|path| resolve.is_there(path, false)) {
-        let d = finding(reader, text, tags, &found, resolve);
-        d.into_iter().for_each(|d| reader.report(d));
-    }
+/// The text outside of the tags.
+pub fn placeholders(text: &BoundText, found: &mut Found) {
+    let Some(tags) = text.place.tags().filter(|_| !text.is_condition()) else { return };
+    dollar(text, found);
+    let all = find(&text.source.value, &|path| text.is_there(path, false));
+    found.extend(all.iter().filter_map(|one| finding(text, tags, one)));
 }
 
 /// Says that a whole value is the name of something without its braces.
-pub fn bare(reader: &Reader<'_>, source: &Text, path: &str) {
-    bare_as(reader, source, path, path);
+pub fn bare(file: FileId, source: &Text, path: &str) -> Diagnostic {
+    bare_as(file, source, path, path)
 }
 
 /// The same of one that is written in other signs.
-pub fn bare_as(reader: &Reader<'_>, source: &Text, written: &str, path: &str) {
-    let place = reader.at(source.span);
+pub fn bare_as(file: FileId, source: &Text, written: &str, path: &str) -> Diagnostic {
+    let place = Location::new(file, source.span);
     let meant = format!("\"{{{{{path}}}}}\"");
     let d = Diagnostic::warning(RULE, place, format!("`{written}` is text here, and its value is not read"));
     // A block scalar is more than its text.
-    reader.report(match source.value.contains('\n') {
+    match source.value.contains('\n') {
         true => d.help(format!("write `{{{{{path}}}}}`")),
         false => d.suggestion(format!("write `{meant}`"), place, meant),
-    });
-}
-
-/// Reports a whole value that is a path of something that is there; a single word is a word. Other signs than braces around
-/// it are no more read than none.
-pub fn whole(reader: &Reader<'_>, source: &Text, resolve: &dyn Resolve) {
-    let value = source.value.trim();
-    let path = value.strip_prefix('$').or_else(|| value.strip_prefix('<')?.strip_suffix('>')).unwrap_or(value);
-    if path.contains('.') && is_path(path) && resolve.is_there(path, true) {
-        bare(reader, source, path);
     }
 }
 
-/// Looks at the literals of expressions: a path in quotes is text, and a literal that `default` is given first is always
-/// there.
-pub fn literals(reader: &Reader<'_>, source: &Text, expressions: &[Expression], resolve: &dyn Resolve) {
+/// A whole value that is a path of something that is there; a single word is a word. Other signs than braces around it are no
+/// more read than none.
+pub fn whole(text: &BoundText, found: &mut Found) {
+    let value = text.source.value.trim();
+    let path = value.strip_prefix('$').or_else(|| value.strip_prefix('<')?.strip_suffix('>')).unwrap_or(value);
+    if path.contains('.') && is_path(path) && text.is_there(path, true) {
+        found.push(bare(text.at.file, &text.source, path));
+    }
+}
+
+/// The literals of expressions: a path in quotes is text, and a literal that `default` is given first is always there.
+pub fn literals(text: &BoundText, found: &mut Found) {
+    let expressions = match &text.content {
+        _ if !text.policy.reads_literals() => &[],
+        Content::Template(template) => template.expressions(),
+        Content::Condition(condition) => std::slice::from_ref(condition.expression()),
+        Content::Broken { .. } => &[],
+    };
     for expression in expressions {
         if let Expression::Call(Function::Default, arguments) = expression
             && let [Expression::Literal(value), Expression::Reference(_)] = arguments.as_slice()
             && let literal = value.to_text()
             && !(value.is_null() || literal.is_empty())
-            && !(value.as_str().is_some() && resolve.is_there(&literal, true))
+            && !(value.as_str().is_some() && text.is_there(&literal, true))
         {
-            let place = mend::literal(source, reader.file, &literal).map_or(reader.at(source.span), |(at, _)| at);
+            let place = mend::literal(&text.source, text.at.file, &literal).map_or(text.at, |(at, _)| at);
             let message = format!("`default` has no effect: `{literal}` comes first, and is always there");
             let d = Diagnostic::warning("no-effect", place, message);
-            reader.report(d.help("write the value first, and its fallback after it"));
+            found.push(d.help("write the value first, and its fallback after it"));
         }
-        quoted(reader, source, expression, resolve);
+        quoted(text, expression, found);
     }
 }
 
-fn quoted(reader: &Reader<'_>, source: &Text, expression: &Expression, resolve: &dyn Resolve) {
+fn quoted(text: &BoundText, expression: &Expression, found: &mut Found) {
     match expression {
         Expression::Literal(Value::Str(path)) => {
-            if !path.contains('.') || !is_path(path) || !resolve.is_there(path, true) {
+            if !path.contains('.') || !is_path(path) || !text.is_there(path, true) {
                 return;
             }
-            let place = mend::literal(source, reader.file, path).filter(|(_, quotes)| *quotes);
-            let at = place.map_or(reader.at(source.span), |(at, _)| at);
+            let place = mend::literal(&text.source, text.at.file, path).filter(|(_, quotes)| *quotes);
+            let at = place.map_or(text.at, |(at, _)| at);
             let d = Diagnostic::warning(RULE, at, format!("`{path}` in quotes is text, and its value is not read"));
-            reader.report(match place {
+            found.push(match place {
                 Some((at, _)) => d.suggestion("remove the quotes", at, &**path),
                 None => d.help("remove the quotes"),
             });
         }
         Expression::Call(_, all) | Expression::Compare(all, _) | Expression::And(all) | Expression::Or(all) => {
-            all.iter().for_each(|e| quoted(reader, source, e, resolve));
+            all.iter().for_each(|e| quoted(text, e, found));
         }
-        Expression::Not(inner) => quoted(reader, source, inner, resolve),
+        Expression::Not(inner) => quoted(text, inner, found),
         _ => {}
     }
 }
 
-fn finding(
-    reader: &Reader<'_>,
-    text: &Text,
-    tags: &Tags,
-    found: &Lookalike<'_>,
-    resolve: &dyn Resolve,
-) -> Option<Diagnostic> {
-    let whole = text.value.get(found.range.clone())?;
-    let place = reader.at(text.source(found.range.start as u32..found.range.end as u32));
+fn finding(text: &BoundText, tags: &Tags, found: &Lookalike<'_>) -> Option<Diagnostic> {
+    let whole = text.source.value.get(found.range.clone())?;
+    let place = text.place_of(found.range.start as u32..found.range.end as u32);
     let warning = |message: String| Diagnostic::warning(RULE, place, message);
     // Only where the text stands in the file as it is read.
     let straight = (place.span.end - place.span.start) as usize == whole.len();
@@ -131,12 +117,12 @@ fn finding(
                 return None;
             }
             let alone = whole.starts_with('{') && !whole.starts_with("{ {") && !whole.ends_with("}}");
-            if alone && !resolve.is_there(path, true) {
+            if alone && !text.is_there(path, true) {
                 return None;
             }
             let message =
                 format!("`{whole}` is text, and `{path}` is not read: a placeholder has two braces on both sides");
-            let meant = resolve.whole_path(path).map_or(inner.to_owned(), |whole| inner.replacen(path, &whole, 1));
+            let meant = text.place.whole_path(path).map_or(inner.to_owned(), |whole| inner.replacen(path, &whole, 1));
             Some(mended(warning(message), format!("{{{{{0}{meant}{0}}}}}", tags.space)))
         }
         Form::Brace => {
@@ -148,7 +134,7 @@ fn finding(
         }
         Form::BlockStart | Form::BlockEnd if tags.comparison.is_none() => None,
         // A language whose blocks are written so has other words in such braces too: `{:else}`.
-        Form::BlockStart | Form::BlockEnd if text.value.contains("{:") => None,
+        Form::BlockStart | Form::BlockEnd if text.source.value.contains("{:") => None,
         Form::BlockStart | Form::BlockEnd => {
             let d = warning(format!("`{whole}` is text: a tag has two braces on both sides"));
             Some(match found.form {
@@ -164,8 +150,8 @@ fn finding(
 
 /// A placeholder as other systems write it, `${{path}}`. Beside other text, and before an amount, the sign is a currency's,
 /// unless the path leads to what is no amount for sure.
-fn dollar(reader: &Reader<'_>, text: &Text) {
-    let value = &*text.value;
+fn dollar(text: &BoundText, found: &mut Found) {
+    let value = &*text.source.value;
     if !value.contains('$') {
         return;
     }
@@ -180,9 +166,9 @@ fn dollar(reader: &Reader<'_>, text: &Text) {
         if !is_path(path) || !alone && !sure || path.rsplit('.').next().is_none_or(is_amount) {
             continue;
         }
-        let place: Location = reader.at(text.source(at as u32..at as u32 + 1));
+        let place = text.place_of(at as u32..at as u32 + 1);
         let d = Diagnostic::warning(RULE, place, "the `$` is no part of the placeholder: it stays in the text");
-        reader.report(d.suggestion("remove the `$`", place, ""));
+        found.push(d.suggestion("remove the `$`", place, ""));
     }
 }
 

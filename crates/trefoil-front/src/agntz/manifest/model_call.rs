@@ -1,0 +1,41 @@
+//! `kind: llm`, read key by key.
+
+use trefoil_syntax::yaml::Text;
+
+use super::llm::Llm;
+use super::{examples, extras, maker, model, texts, tools};
+use crate::agntz::schema;
+use crate::read::Fields;
+
+/// Reads the keys of an llm agent.
+pub fn read<'n>(fields: &mut Fields<'n, '_>, id: Option<&'n Text>) -> Llm<'n> {
+    let reader = fields.reader;
+    let model = fields.require("model").and_then(|e| model::read(reader, &e.value));
+    // What a customer of azure calls a deployment says nothing.
+    let azure = |m: &model::Model<'_>| m.provider.is_some_and(|p| &*p.value == "azure");
+    if let Some(name) = model.as_ref().filter(|m| !azure(m)).and_then(|m| m.name) {
+        maker::answers(reader, name);
+    }
+    let instruction = fields.require_text("instruction").filter(|t| texts::not_empty(reader, t, "instruction"));
+    let prompt = fields.text("prompt").filter(|t| !t.value.is_empty());
+    let output = fields.take("outputSchema").map(|e| schema::read(reader, e));
+    let examples = fields.take("examples").map(|e| examples::read(reader, &e.value)).unwrap_or_default();
+    let mut llm = Llm {
+        model,
+        instruction,
+        prompt,
+        examples,
+        output,
+        refusals: Vec::new(),
+        inner_texts: Vec::new(),
+        inner_http: Vec::new(),
+        inner_refs: Vec::new(),
+    };
+    tools::read(fields, &mut llm, id);
+    extras::spawnable(fields, &mut llm, id);
+    extras::skills(fields, &mut llm);
+    extras::resources(fields, &mut llm);
+    extras::reply(fields);
+    examples::check(reader, &llm.examples, llm.output.as_ref());
+    llm
+}

@@ -1,0 +1,80 @@
+//! Types of values as front ends write them down: JSON Schemas. What follows from them is in [`trefoil_ir::types`].
+
+use std::sync::{Arc, LazyLock};
+
+use trefoil_template::{Number, Object, Value};
+
+/// Type `string`.
+pub fn text_type() -> Value {
+    static TYPE: LazyLock<Value> = LazyLock::new(|| make("string"));
+    TYPE.clone()
+}
+
+/// Type `integer`.
+pub fn integer_type() -> Value {
+    static TYPE: LazyLock<Value> = LazyLock::new(|| make("integer"));
+    TYPE.clone()
+}
+
+/// Type `object`, with any members.
+pub fn object_type() -> Value {
+    static TYPE: LazyLock<Value> = LazyLock::new(|| make("object"));
+    TYPE.clone()
+}
+
+fn make(name: &str) -> Value {
+    object([("type".into(), Value::from(name))])
+}
+
+/// An object with these members and no others.
+pub fn object_of(members: impl IntoIterator<Item = (Arc<str>, Value)>) -> Value {
+    object([
+        ("type".into(), Value::from("object")),
+        ("properties".into(), object(members)),
+        ("additionalProperties".into(), Value::Bool(false)),
+    ])
+}
+
+/// A list of such items.
+pub fn list_of(item: Value) -> Value {
+    object([("type".into(), Value::from("array")), ("items".into(), item)])
+}
+
+fn object(members: impl IntoIterator<Item = (Arc<str>, Value)>) -> Value {
+    Value::Object(Arc::new(members.into_iter().collect::<Object>()))
+}
+
+/// The type of a value: its objects are taken as complete, its lists hold anything.
+pub fn type_of(value: &Value) -> Value {
+    match value {
+        Value::Null => Value::Bool(true),
+        Value::Bool(_) => make("boolean"),
+        Value::Number(Number::Float(_)) => make("number"),
+        Value::Number(_) => integer_type(),
+        Value::Str(_) | Value::Masked(_) => text_type(),
+        Value::List(_) => make("array"),
+        Value::Object(members) => object_of(members.iter().map(|(k, v)| (k.clone(), type_of(v)))),
+    }
+}
+
+/// The type of a member of a value of a type, as far as the type says; `true` where it does not.
+pub fn member_type(schema: &Value, name: &str) -> Value {
+    let found = match schema.get("properties").and_then(|p| p.get(name)) {
+        None if name.bytes().all(|b| b.is_ascii_digit()) => schema.get("items"),
+        found => found,
+    };
+    found.cloned().unwrap_or(Value::Bool(true))
+}
+
+/// Whether a value of a type never has a member of this name.
+pub fn is_closed(schema: &Value, name: &str) -> bool {
+    match schema.get("type").and_then(Value::as_str) {
+        Some("object") => {
+            schema.get("additionalProperties") == Some(&Value::Bool(false))
+                && schema.get("properties").and_then(|p| p.get(name)).is_none()
+        }
+        Some("array") => !name.bytes().all(|b| b.is_ascii_digit()),
+        Some(_) => true,
+        None => false,
+    }
+}
